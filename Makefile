@@ -1,0 +1,73 @@
+# A short front for CMake. Presets and their flags: CMakePresets.json; output: build/<preset>.
+#
+#   make              release build: build/release/bjepa and libbranchjepa
+#   make test         release, double, address+undefined and thread sanitizer suites
+#   make test-quick   the release suite only
+#   make test-PRESET  one whole suite: release, debug, asan, tsan, double
+#   make demo         a first result without any data
+#   make bench        timings of this machine, beside the Python peers where they are installed
+#   make install      PREFIX=/usr/local DESTDIR=
+#   make coverage     line coverage of the test suite
+#   make format       clang-format over the C files
+#   make clean        remove build/
+#
+# JOBS= limits compilers and tests at a time, THREADS= the workers of a benchmark.
+
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+THREADS ?= 2
+PREFIX ?= /usr/local
+
+PRESETS := release debug asan tsan double coverage
+BJEPA := build/release/bjepa
+PEERS := .venv/bin/python
+
+.PHONY: all deps test test-quick demo bench install coverage format clean
+.PHONY: $(PRESETS:%=build-%) $(PRESETS:%=test-%)
+.NOTPARALLEL:
+
+all: build-release
+
+# At once when nothing is missing.
+deps:
+	@scripts/install_deps.sh build
+
+$(PRESETS:%=build-%): build-%: deps
+	cmake --preset $*
+	cmake --build --preset $* --parallel $(JOBS)
+
+$(PRESETS:%=test-%): test-%: build-%
+	ctest --preset $* --parallel $(JOBS)
+
+test: test-release test-double build-asan build-tsan
+	ctest --preset asan-short --parallel $(JOBS)
+	ctest --preset tsan-short --parallel $(JOBS)
+
+test-quick: test-release
+
+demo: build-release
+	$(BJEPA) demo
+
+bench: build-release
+	$(BJEPA) bench --threads $(THREADS)
+	@if [ -x $(PEERS) ]; then \
+	    $(PEERS) bench/compare_torch.py --bjepa $(BJEPA) --threads $(THREADS); \
+	else \
+	    echo "no comparison: scripts/install_peers.sh installs PyTorch, ONNX Runtime and OpenVINO"; \
+	fi
+
+install: build-release
+	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+
+coverage:
+	@scripts/install_deps.sh build coverage
+	@$(MAKE) --no-print-directory test-coverage
+	gcovr --root . --filter src/ --filter cli/ --object-directory build/coverage --print-summary
+
+format:
+	@scripts/install_deps.sh format
+	clang-format -i include/*/*.h src/*/*.[ch] cli/*.[ch] tests/*/*.[ch]
+
+clean:
+	rm -rf build

@@ -1,0 +1,483 @@
+#!/usr/bin/env python3
+"""Time PyTorch, ONNX Runtime, OpenVINO and bjepa on the same work and print the ratios.
+
+    train256   one full-set training step on 256 scenes: forward, backward, clip 5, AdamW, EMA
+    infer64    64 scenes from raw features to K weighted trajectories
+    infer1     the same for one scene
+
+All at the paper's sizes, float32, on stand-in scenes with the same mask statistics; the peers get
+padded tensors, as they need them. Each peer lives in a process of its own and sleeps while another
+one is measured. Rounds alternate between all of them, so that noise of the machine hits everybody;
+a result is the median over rounds. What the peers compute is compared before it is timed.
+
+A last part keeps one core busy with another process and measures how much of the quiet training
+throughput is left.
+
+Timings never decide the exit code: 0 done, 1 a peer computed something else or bjepa failed.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import multiprocessing.connection
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+ROOT = Path(__file__).resolve().parents[1]
+TRAIN, INFER64, INFER1 = "train256", "infer64", "infer1"
+BATCH = {TRAIN: 256, INFER64: 64, INFER1: 1}
+EAGER, COMPILE = "PyTorch eager", "PyTorch compile"
+ORT, OPENVINO = "ONNX Runtime", "OpenVINO"
+PEERS = (EAGER, COMPILE, ORT, OPENVINO)
+AGREEMENT = 1e-3          # m and probability, between peers
+SETTLE = 0.3              # s of silence before a measurement: thread pools stop spinning
+CONTENDED_BUDGET = 60.0   # s for PyTorch's contended steps
+
+# ------------------------------------------------------------------------- inside a peer's process
+
+Work = Callable[[], object]
+
+
+def build_training(compiled: bool) -> Work:
+    import torch
+    from reference import modules, network, objectives, scenes, sizes
+
+    torch.manual_seed(0)
+    net = modules.BranchNet(sizes.PAPER)
+    target = modules.SceneEncoder(sizes.PAPER)
+    target.load_state_dict(net.encoder.state_dict())
+    target.requires_grad_(False)
+    batch = scenes.stand_in(BATCH[TRAIN], sizes.PAPER, seed=0)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=3e-4, weight_decay=1e-2)
+    goal = objectives.Goal()
+
+    def loss_of(batch: scenes.Batch) -> torch.Tensor:
+        prediction = network.Prediction(*net(*(batch[key] for key in modules.INPUTS)))
+        with torch.no_grad():
+            view = network.future_view(batch, sizes.PAPER.dt)
+            latent = network.unit(target(*(view[key] for key in modules.INPUTS)))
+        case = objectives.Case(prediction, latent, batch["future"], net.decode(latent), {})
+        return objectives.total(objectives.full_set(goal, case))
+
+    if compiled:
+        loss_of = torch.compile(loss_of)
+    online, followers = list(net.encoder.parameters()), list(target.parameters())
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        loss_of(batch).backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+        optimizer.step()
+        with torch.no_grad():
+            torch._foreach_lerp_(followers, online, 1 - 0.996)
+
+    return step
+
+
+def inference_net():
+    import torch
+    from reference import modules, sizes
+
+    torch.manual_seed(0)
+    return modules.WeightedFutures(modules.BranchNet(sizes.PAPER)).eval()
+
+
+def inference_inputs(count: int) -> dict:
+    from reference import modules, scenes, sizes
+
+    batch = scenes.stand_in(count, sizes.PAPER, seed=0)
+    return {key: batch[key] for key in modules.INPUTS}
+
+
+def build_torch(compiled: bool) -> dict[str, Work]:
+    import torch
+
+    def inference(count: int) -> Work:
+        net, inputs = inference_net(), tuple(inference_inputs(count).values())
+        if compiled:
+            net = torch.compile(net)
+
+        def run() -> list:
+            with torch.inference_mode():
+                return [output.numpy() for output in net(*inputs)]
+        return run
+
+    return {TRAIN: build_training(compiled), INFER64: inference(BATCH[INFER64]),
+            INFER1: inference(BATCH[INFER1])}
+
+
+def export_onnx(count: int, folder: str) -> str:
+    """Static shapes: what each runtime optimizes best."""
+    import warnings
+
+    import torch
+
+    path = os.path.join(folder, f"branch{count}.onnx")
+    inputs = inference_inputs(count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(inference_net(), tuple(inputs.values()), path,
+                          input_names=list(inputs), output_names=["decoded", "weights"],
+                          dynamo=False)
+    return path
+
+
+def build_onnxruntime(threads: int, folder: str) -> dict[str, Work]:
+    import onnxruntime
+
+    def inference(count: int) -> Work:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        session = onnxruntime.InferenceSession(export_onnx(count, folder), options,
+                                               providers=["CPUExecutionProvider"])
+        inputs = {key: value.numpy() for key, value in inference_inputs(count).items()}
+        return lambda: session.run(None, inputs)
+
+    return {work: inference(BATCH[work]) for work in (INFER64, INFER1)}
+
+
+def build_openvino(threads: int, folder: str) -> dict[str, Work]:
+    import openvino
+
+    core = openvino.Core()
+    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads,
+                "INFERENCE_PRECISION_HINT": "f32"}
+
+    def inference(count: int) -> Work:
+        model = openvino.convert_model(export_onnx(count, folder))
+        request = core.compile_model(model, "CPU", settings).create_infer_request()
+        inputs = {key: value.numpy() for key, value in inference_inputs(count).items()}
+        return lambda: list(request.infer(inputs, share_inputs=True).values())
+
+    return {work: inference(BATCH[work]) for work in (INFER64, INFER1)}
+
+
+def peer_main(name: str, threads: int, pipe) -> None:
+    """Serve ('time', work, runs, seconds), ('outputs', work) and ('rss',) until the pipe closes."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        import resource
+
+        import torch
+        torch.set_num_threads(threads)
+        with tempfile.TemporaryDirectory() as folder:
+            if name in (EAGER, COMPILE):
+                works = build_torch(compiled=name == COMPILE)
+            elif name == ORT:
+                works = build_onnxruntime(threads, folder)
+            else:
+                works = build_openvino(threads, folder)
+            for work in works.values():
+                for _ in range(2):
+                    work()
+        pipe.send(("ready", tuple(works)))
+        while True:
+            request, *rest = pipe.recv()
+            if request == "time":
+                pipe.send(measure(works[rest[0]], *rest[1:]))
+            elif request == "outputs":
+                pipe.send(works[rest[0]]())
+            elif request == "rss":
+                pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    except EOFError:
+        pass
+    except Exception as error:
+        pipe.send(("failed", f"{type(error).__name__}: {error}".splitlines()[0],
+                   traceback.format_exc()))
+
+
+def measure(work: Work, runs: int, seconds: float) -> list[float]:
+    """Durations of up to `runs` runs, none begun after `seconds`."""
+    times: list[float] = []
+    start = time.perf_counter()
+    while len(times) < runs and time.perf_counter() - start < seconds:
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return times
+
+
+# ------------------------------------------------------------------------------ inside this process
+
+
+@dataclass
+class Peer:
+    """A library in its own process."""
+    name: str
+    process: multiprocessing.process.BaseProcess
+    pipe: multiprocessing.connection.Connection
+    works: tuple[str, ...] = ()
+    rounds: dict[str, list[float]] = field(default_factory=dict)   # work -> ms, one a round
+    peak_rss_mib: float = 0.0
+
+    @classmethod
+    def start(cls, name: str, threads: int) -> "Peer":
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=peer_main, args=(name, threads, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        peer = cls(name, process, ours)
+        try:
+            answer = ours.recv()
+        except EOFError:
+            raise RuntimeError("its process ended while starting") from None
+        if answer[0] == "failed":
+            process.join()
+            raise RuntimeError(answer[1])
+        peer.works = answer[1]
+        return peer
+
+    def ask(self, *request):
+        self.pipe.send(request)
+        return self.pipe.recv()
+
+    def time(self, work: str, runs: int) -> None:
+        """One round: the first run wakes the threads and is not counted."""
+        times = self.ask("time", work, runs + 1, 1e9)[1:]
+        self.rounds.setdefault(work, []).append(1e3 * statistics.median(times))
+
+    def median(self, work: str) -> float | None:
+        return statistics.median(self.rounds[work]) if work in self.rounds else None
+
+    def stop(self) -> None:
+        self.pipe.close()
+        self.process.join(timeout=10)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+
+def run_bjepa(binary: str, threads: int, rounds: int, only: str | None = None) -> dict:
+    command = [binary, "bench", "--threads", str(threads), "--rounds", str(rounds), "--json"]
+    if only:
+        command += ["--only", only]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} exited {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def median_of(reports: list[dict]) -> dict:
+    """Median of every number over the rounds; the rest from the last one."""
+    merged = dict(reports[-1])
+    for key, value in merged.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            merged[key] = statistics.median(report[key] for report in reports)
+    return merged
+
+
+def agreement(peers: dict[str, Peer]) -> dict[str, float]:
+    """Largest difference of each peer's predictions from those of the first one."""
+    import numpy
+
+    outputs = {name: peer.ask("outputs", INFER64) for name, peer in peers.items()}
+    first = next(iter(outputs.values()))
+    return {name: max(float(numpy.abs(a - b).max()) for a, b in zip(mine, first))
+            for name, mine in outputs.items()}
+
+
+def occupy(cpu: int) -> None:
+    os.sched_setaffinity(0, {cpu})
+    while True:
+        pass
+
+
+def contended(bjepa: str | None, eager: Peer | None, threads: int, rounds: int
+              ) -> dict[str, dict]:
+    """How long a training step takes beside a process that never lets go of one core."""
+    result: dict[str, dict] = {}
+    cpu = min(os.sched_getaffinity(0))
+    hog = multiprocessing.get_context("spawn").Process(target=occupy, args=(cpu,), daemon=True)
+    hog.start()
+    try:
+        time.sleep(1)
+        if bjepa:
+            result["bjepa"] = dict(ms=run_bjepa(bjepa, threads, rounds, "train")[TRAIN + "_ms"])
+        if eager:
+            begin = time.perf_counter()
+            eager.pipe.send(("time", TRAIN, 2, CONTENDED_BUDGET))
+            if eager.pipe.poll(CONTENDED_BUDGET):
+                result[EAGER] = dict(ms=1e3 * statistics.median(eager.pipe.recv()))
+            else:   # fewer than two steps: a lower bound of their mean
+                result[EAGER] = dict(ms=1e3 * (time.perf_counter() - begin) / 2, at_least=True)
+                eager.process.kill()
+    finally:
+        hog.kill()
+        hog.join()
+    return result
+
+
+def best(peers: dict[str, Peer], work: str, names: tuple[str, ...]) -> tuple[str, float] | None:
+    times = [(peers[name].median(work), name) for name in names
+             if name in peers and peers[name].median(work) is not None]
+    return (min(times)[1], min(times)[0]) if times else None
+
+
+RATIOS = (  # label, bjepa's key, the work, against the best of
+    ("training step, 256 scenes", "train256_ms", TRAIN, (EAGER, COMPILE)),
+    ("inference, 64 scenes", "infer64_ms", INFER64, (EAGER, COMPILE)),
+    ("inference, 64 scenes, 16-bit", "infer64_bf16_ms", INFER64, (EAGER, COMPILE)),
+    ("inference, 64 scenes", "infer64_ms", INFER64, PEERS),
+    ("inference, 1 scene", "infer1_ms", INFER1, PEERS),
+    ("inference, 1 scene, 16-bit", "infer1_bf16_ms", INFER1, PEERS),
+)
+
+
+def print_times(peers: dict[str, Peer], bjepa: dict | None) -> None:
+    print(f"\n{'median ms':<18}{TRAIN:>12}{INFER64:>12}{INFER1:>12}{'peak MiB':>12}")
+
+    def row(name: str, values: list[float | None]) -> None:
+        cells = "".join(f"{'-' if v is None else format(v, '.3f'):>12}" for v in values)
+        print(f"{name:<18}{cells}")
+
+    for name, peer in peers.items():
+        row(name, [*(peer.median(work) for work in BATCH), peer.peak_rss_mib])
+    if bjepa:
+        row("bjepa", [bjepa.get(f"{work}_ms") for work in BATCH] + [bjepa.get("peak_rss_mib")])
+        row("bjepa, 16-bit", [None, bjepa.get("infer64_bf16_ms"), bjepa.get("infer1_bf16_ms"),
+                              None])
+
+
+def ratios_of(peers: dict[str, Peer], bjepa: dict) -> list[dict]:
+    rows = []
+    for label, key, work, names in RATIOS:
+        against = best(peers, work, names)
+        if against and bjepa.get(key):
+            rows.append(dict(what=label, key=key, against=against[0],
+                             among="PyTorch" if names is not PEERS else "all",
+                             ratio=against[1] / bjepa[key]))
+    return rows
+
+
+def machine() -> dict[str, object]:
+    model = platform.processor() or "unknown"
+    try:
+        with open("/proc/cpuinfo") as lines:
+            model = next((line.split(":", 1)[1].strip() for line in lines
+                          if line.startswith("model name")), model)
+    except OSError:
+        pass
+    return dict(cpu=model, cores=len(os.sched_getaffinity(0)), system=platform.platform())
+
+
+def versions() -> dict[str, str]:
+    from importlib import metadata
+
+    found = {}
+    for package in ("torch", "onnxruntime", "openvino", "onnx", "numpy"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bjepa", default=str(ROOT / "build" / "release" / "bjepa"),
+                        metavar="PATH", help="binary to time; 'none' times the peers alone")
+    parser.add_argument("--threads", type=int, default=2, help="threads of everybody (default 2)")
+    parser.add_argument("--peers", default=",".join(PEERS), metavar="A,B,...",
+                        help=f"which peers to time (default: {', '.join(PEERS)})")
+    parser.add_argument("--rounds", type=int, default=5, help="alternating rounds (default 5)")
+    parser.add_argument("--quick", action="store_true", help="two rounds of few runs")
+    parser.add_argument("--no-contended", action="store_true",
+                        help="leave out the part with a busy core")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there too")
+    args = parser.parse_args()
+    args.peers = tuple(args.peers.split(","))
+    unknown = set(args.peers) - set(PEERS)
+    if unknown:
+        parser.error(f"unknown peer {', '.join(sorted(unknown))}; known: {', '.join(PEERS)}")
+    if args.bjepa != "none" and not os.access(args.bjepa, os.X_OK):
+        parser.error(f"{args.bjepa} is not an executable; --bjepa none times the peers alone")
+    return args
+
+
+def main() -> int:
+    args = parse()
+    binary = None if args.bjepa == "none" else args.bjepa
+    rounds = 2 if args.quick else args.rounds
+    runs = {TRAIN: 1, INFER64: 5, INFER1: 50} if args.quick else {TRAIN: 3, INFER64: 20,
+                                                                   INFER1: 200}
+    inner = 3 if args.quick else 5
+    facts = dict(machine=machine(), versions=versions(), threads=args.threads, rounds=rounds)
+    print(f"{facts['machine']['cpu']}, {facts['machine']['cores']} cores, {args.threads} threads; "
+          + ", ".join(f"{name} {version}" for name, version in facts["versions"].items()))
+
+    peers: dict[str, Peer] = {}
+    reports: list[dict] = []
+    wrong: list[str] = []
+    try:
+        for name in args.peers:
+            try:
+                peers[name] = Peer.start(name, args.threads)
+            except RuntimeError as error:
+                print(f"{name}: skipped, {error}", file=sys.stderr)
+        differences = agreement(peers) if peers else {}
+        wrong = [name for name, gap in differences.items() if not gap <= AGREEMENT]
+        for name in wrong:
+            print(f"{name} predicts something else: {differences[name]:g} apart, expected at most "
+                  f"{AGREEMENT:g}; not timed", file=sys.stderr)
+            peers.pop(name).stop()
+        for number in range(rounds):
+            for peer in peers.values():
+                for work in peer.works:
+                    time.sleep(SETTLE)
+                    peer.time(work, runs[work])
+            if binary:
+                time.sleep(SETTLE)
+                reports.append(run_bjepa(binary, args.threads, inner))
+            print(f"round {number + 1} of {rounds} done", file=sys.stderr)
+        for peer in peers.values():
+            peer.peak_rss_mib = peer.ask("rss")
+        bjepa = median_of(reports) if reports else None
+        print_times(peers, bjepa)
+        facts.update(ms={name: {work: peer.median(work) for work in peer.works}
+                         for name, peer in peers.items()},
+                     peak_rss_mib={name: peer.peak_rss_mib for name, peer in peers.items()},
+                     largest_difference=differences, bjepa=bjepa)
+        if bjepa:
+            facts["ratios"] = ratios_of(peers, bjepa)
+            print()
+            for row in facts["ratios"]:
+                print(f"{row['what']:<30}{row['ratio']:>7.2f} x  {row['against']}"
+                      f" (best of {row['among']})")
+            for key, value in bjepa.items():
+                if "err" in key:
+                    print(f"{key}: {value}")
+        if not args.no_contended:
+            busy = contended(binary, peers.get(EAGER), args.threads, inner)
+            quiet = {name: peer.median(TRAIN) for name, peer in peers.items()}
+            quiet["bjepa"] = bjepa[TRAIN + "_ms"] if bjepa else None
+            facts["contended"] = {name: dict(entry, kept=quiet[name] / entry["ms"])
+                                  for name, entry in busy.items()}
+            print("\none core kept busy by another process:")
+            for name, entry in facts["contended"].items():
+                bound = ("at least ", "at most ") if entry.get("at_least") else ("", "")
+                print(f"{name:<18}{bound[0]}{entry['ms']:.1f} ms a step, "
+                      f"{bound[1]}{100 * entry['kept']:.0f} % of the quiet throughput")
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        for peer in peers.values():
+            peer.stop()
+    if args.json:
+        args.json.write_text(json.dumps(facts, indent=1) + "\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

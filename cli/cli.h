@@ -1,0 +1,115 @@
+/* cli.h - what the commands of bjepa share: verbs, exit codes, error reports, option tables.
+ *
+ * Results go to stdout; progress, errors and hints to stderr. Only this folder prints or exits; it
+ * reaches the engine through <branchjepa/branchjepa.h> alone.
+ *
+ * A new verb is a file cmd_<verb>.c, a declaration below and a row of the table in main.c.
+ */
+#ifndef BJEPA_CLI_H
+#define BJEPA_CLI_H
+
+#include <branchjepa/branchjepa.h>
+
+#if defined(__GNUC__)
+#define CLI_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define CLI_PRINTF(fmt, args)
+#endif
+
+/* ------------------------------------------------------------------------------------ commands */
+
+/* argv[0] is the verb; the result is the exit code of the process. */
+int cmd_help(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_parity(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+/* ---------------------------------------------------------------------------------- exit codes */
+
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1,  /* anything without a better code */
+    CLI_USAGE = 2,   /* a wrong verb, option or setting */
+    CLI_DATA = 3,    /* input that is not what it should be */
+    CLI_REFUSED = 4, /* a check, gate or lock said no */
+    CLI_SYSTEM = 5   /* input/output, memory */
+};
+
+int cli_exit_code(bj_status status);
+
+/* Prints "bjepa VERB: message" and returns the exit code of err->code. */
+int cli_fail(const char *verb, const bj_error *err);
+
+/* Prints "bjepa VERB: message" and where the help is; returns CLI_USAGE. */
+int cli_misuse(const char *verb, const char *fmt, ...) CLI_PRINTF(2, 3);
+
+/* ------------------------------------------------------------------------------------- options */
+
+typedef enum cli_type {
+    CLI_FLAG,  /* int: set to 1 */
+    CLI_INT,   /* int within [min, max] */
+    CLI_SEED,  /* uint64_t */
+    CLI_REAL,  /* double within [min, max] */
+    CLI_TEXT,  /* const char *, points into argv or the environment */
+    CLI_CHOICE /* int: index into `arg`, which lists the words as "one|two|three" */
+} cli_type;
+
+typedef struct cli_option {
+    const char *name; /* long name without dashes */
+    char letter;      /* short name, or 0 */
+    cli_type type;
+    const char *arg; /* what the value is called in the help; the words of a choice */
+    void *value;     /* type as above; holds the default when parsing starts */
+    double min, max; /* CLI_INT and CLI_REAL */
+    const char *help;
+} cli_option;
+
+/* Options that mean the same for every verb. */
+#define CLI_OPTION_JSON(value)                                                                     \
+    { "json", 0, CLI_FLAG, NULL, (value), 0, 0, "print JSON" }
+#define CLI_OPTION_THREADS(value)                                                                  \
+    { "threads", 'j', CLI_INT, "N", (value), 0, 1024, "worker threads; 0: one per available core" }
+#define CLI_OPTION_SEED(value)                                                                     \
+    { "seed", 0, CLI_SEED, "N", (value), 0, 0, "seed of the random generator" }
+#define CLI_OPTION_END                                                                             \
+    { NULL, 0, CLI_FLAG, NULL, NULL, 0, 0, NULL }
+
+typedef struct cli_usage {
+    const char *verb;
+    const char *summary;
+    const char *operands; /* as in the help, "FILE..."; NULL: none */
+    int min_operands, max_operands;
+    const char *examples;      /* one a line, each ending in a newline */
+    const cli_option *options; /* up to CLI_OPTION_END; --help is always there */
+} cli_usage;
+
+enum { CLI_CONTINUE = -1 };
+
+/* Fills the values of the option table from the arguments and, where an option with a value is not
+ * given, from the environment: --threads from BJEPA_THREADS. Operands are moved to argv[1 ..
+ * *operands]. Returns CLI_CONTINUE, or the exit code: CLI_OK after --help, CLI_USAGE after a
+ * message. operands may be NULL when the verb takes none. */
+int cli_parse(const cli_usage *usage, int argc, char **argv, int *operands);
+
+/* -------------------------------------------------------------------------------------- words */
+
+/* The closest of the words offered so far, for "did you mean"; start from CLI_NEAREST(word). */
+typedef struct cli_nearest {
+    const char *word, *best;
+    int distance;
+} cli_nearest;
+
+#define CLI_NEAREST(word)                                                                          \
+    { (word), NULL, 0 }
+
+/* Remembers the candidate if it is close enough to be a slip of the fingers and nearest so far. */
+void cli_nearest_offer(cli_nearest *nearest, const char *candidate);
+
+/* Insertions, deletions, substitutions and swaps of neighbors that turn a into b. */
+int cli_edit_distance(const char *a, const char *b);
+
+/* 5074558 as "5,074,558"; the result lives in `buffer`. */
+enum { CLI_COUNT_SIZE = 32 };
+const char *cli_count(char buffer[CLI_COUNT_SIZE], size_t count);
+
+#endif

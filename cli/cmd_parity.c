@@ -1,0 +1,105 @@
+/* cmd_parity.c - bjepa parity: recompute golden files and compare. */
+#define _POSIX_C_SOURCE 200809L /* scandir */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+
+static const char suffix[] = ".safetensors";
+
+static void print_json(const bj_parity_report *r, const char *path) {
+    printf("{\"schema\":1,\"type\":\"parity\",\"case\":\"%s\",\"file\":\"%s\"", r->name, path);
+    for (int g = 0; g < BJ_PARITY_GROUPS; g++)
+        if (!isnan(r->worst[g])) printf(",\"%s\":%.3e", bj_parity_group_name(g), r->worst[g]);
+    printf(",\"compared\":%d,\"passed\":%s}\n", r->compared, r->failed ? "false" : "true");
+}
+
+static void print_line(const bj_parity_report *r) {
+    printf("%-4s %-16s", r->failed ? "FAIL" : "ok", r->name);
+    for (int g = 0; g < BJ_PARITY_GROUPS; g++) {
+        if (isnan(r->worst[g])) printf("  %2s    -    ", bj_parity_group_name(g));
+        else printf("  %2s %.2e", bj_parity_group_name(g), r->worst[g]);
+    }
+    printf("\n");
+    if (r->failed) printf("     %d of %d: %s\n", r->failed, r->compared, r->first_failure);
+}
+
+typedef struct tally {
+    int files, failed, worst_code;
+} tally;
+
+static void check_file(const char *path, const bj_parity_options *options, int json, tally *t) {
+    bj_error err;
+    bj_parity_report report;
+    t->files++;
+    if (bj_parity_file(&report, path, options, &err) != BJ_OK) {
+        const int code = cli_fail("parity", &err);
+        if (code > t->worst_code) t->worst_code = code;
+        return;
+    }
+    if (json) print_json(&report, path);
+    else print_line(&report);
+    t->failed += report.failed > 0;
+}
+
+static int is_golden(const struct dirent *entry) {
+    const size_t n = strlen(entry->d_name), m = sizeof suffix - 1;
+    return n > m && strcmp(entry->d_name + n - m, suffix) == 0;
+}
+
+static int check_folder(const char *path, const bj_parity_options *options, int json, tally *t) {
+    struct dirent **entries;
+    const int n = scandir(path, &entries, is_golden, alphasort);
+    if (n < 0) {
+        fprintf(stderr, "bjepa parity: %s: %s\n", path, strerror(errno));
+        return CLI_SYSTEM;
+    }
+    if (n == 0) fprintf(stderr, "bjepa parity: %s: no *%s file in it\n", path, suffix);
+    for (int i = 0; i < n; i++) {
+        char file[4096];
+        snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
+        check_file(file, options, json, t);
+        free(entries[i]);
+    }
+    free(entries);
+    return n ? CLI_OK : CLI_DATA;
+}
+
+int cmd_parity(int argc, char **argv) {
+    int json = 0, threads = 0, operands;
+    const char *isa = NULL;
+    const cli_option options[] = {
+        CLI_OPTION_JSON(&json), CLI_OPTION_THREADS(&threads),
+        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512"},
+        CLI_OPTION_END};
+    const cli_usage usage = {
+        "parity",
+        "recompute golden files and compare outputs, loss, gradients, metrics and updates",
+        "FILE_OR_DIR...",
+        1,
+        4096,
+        "bjepa parity tests/golden/tiny\n"
+        "BJ_ISA=c bjepa parity fullset.safetensors\n",
+        options};
+    const int code = cli_parse(&usage, argc, argv, &operands);
+    if (code != CLI_CONTINUE) return code;
+    const bj_parity_options how = {threads, isa};
+    tally t = {0};
+    for (int i = 1; i <= operands; i++) {
+        struct stat info;
+        if (stat(argv[i], &info) == 0 && S_ISDIR(info.st_mode)) {
+            const int folder = check_folder(argv[i], &how, json, &t);
+            if (folder > t.worst_code) t.worst_code = folder;
+        } else {
+            check_file(argv[i], &how, json, &t);
+        }
+    }
+    if (!json) printf("%d passed, %d failed\n", t.files - t.failed - (t.worst_code != 0), t.failed);
+    if (t.worst_code) return t.worst_code;
+    return t.failed ? CLI_REFUSED : CLI_OK;
+}

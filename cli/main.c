@@ -1,0 +1,107 @@
+/* main.c - the table of verbs, and the choice among them. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct command {
+    const char *verb, *summary;
+    int (*run)(int argc, char **argv);
+} command;
+
+static const command commands[] = {
+    {"info", "print the architectures and their parameter counts", cmd_info},
+    {"parity", "recompute golden files and compare everything they state", cmd_parity},
+    {"version", "print the version and the precision it computes in", cmd_version},
+    {"help", "print this list, or the help of a verb", cmd_help},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_overview(FILE *to) {
+    fputs("bjepa - Branch-JEPA: K weighted latent futures of a scene\n\n"
+          "Usage: bjepa VERB [OPTION...]\n\n"
+          "Verbs:\n",
+          to);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(to, "  %-8s  %s\n", commands[i].verb, commands[i].summary);
+    fputs("\n'bjepa VERB --help' prints examples and options.\n"
+          "Exit codes: 0 done, 1 failed, 2 misuse, 3 bad input data, 4 a check said no, "
+          "5 input/output or memory.\n",
+          to);
+}
+
+static const command *find_command(const char *verb) {
+    for (int i = 0; i < COMMANDS; i++)
+        if (!strcmp(commands[i].verb, verb)) return &commands[i];
+    cli_nearest nearest = CLI_NEAREST(verb);
+    for (int i = 0; i < COMMANDS; i++) cli_nearest_offer(&nearest, commands[i].verb);
+    fprintf(stderr, "bjepa: unknown verb '%s'", verb);
+    if (nearest.best) fprintf(stderr, "; did you mean '%s'?", nearest.best);
+    fputs("\nhint: 'bjepa help' lists the verbs\n", stderr);
+    return NULL;
+}
+
+int cmd_help(int argc, char **argv) {
+    static const cli_option options[] = {CLI_OPTION_END};
+    static const cli_usage usage = {
+        .verb = "help",
+        .summary = "print the list of verbs, or the help of one",
+        .operands = "[VERB]",
+        .max_operands = 1,
+        .examples = "bjepa help\n"
+                    "bjepa help info\n",
+        .options = options,
+    };
+    int operands;
+    const int result = cli_parse(&usage, argc, argv, &operands);
+    if (result != CLI_CONTINUE) return result;
+    if (operands == 0) {
+        print_overview(stdout);
+        return CLI_OK;
+    }
+    const command *found = find_command(argv[1]);
+    if (!found) return CLI_USAGE;
+    char help[] = "--help";
+    char *arguments[] = {argv[1], help, NULL};
+    return found->run(2, arguments);
+}
+
+int cmd_version(int argc, char **argv) {
+    int json = 0;
+    const cli_option options[] = {CLI_OPTION_JSON(&json), CLI_OPTION_END};
+    const cli_usage usage = {
+        .verb = "version",
+        .summary = "print the version and the precision it computes in",
+        .examples = "bjepa version\n"
+                    "bjepa version --json\n",
+        .options = options,
+    };
+    const int result = cli_parse(&usage, argc, argv, NULL);
+    if (result != CLI_CONTINUE) return result;
+    const char *real = sizeof(bj_real) == sizeof(double) ? "double" : "float";
+    if (json)
+        printf("{\"schema\": 1, \"type\": \"version\", \"version\": \"%s\", \"real\": \"%s\"}\n",
+               bj_version(), real);
+    else printf("bjepa %s (%s)\n", bj_version(), real);
+    return CLI_OK;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        print_overview(stderr);
+        return CLI_USAGE;
+    }
+    char *verb = argv[1];
+    char help[] = "help", version[] = "version";
+    if (!strcmp(verb, "--help") || !strcmp(verb, "-h")) verb = argv[1] = help;
+    if (!strcmp(verb, "--version")) verb = argv[1] = version;
+    const command *found = find_command(verb);
+    if (!found) return CLI_USAGE;
+    int code = found->run(argc - 1, argv + 1);
+    /* A result that did not reach the disk is no result. */
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "bjepa %s: cannot write the standard output\n", verb);
+        if (code == CLI_OK) code = CLI_SYSTEM;
+    }
+    return code;
+}

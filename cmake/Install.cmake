@@ -1,0 +1,30 @@
+# What `make install` puts where: both libraries, the headers, the CLI, the pkg-config file and the
+# CMake package. Both packages find their files relative to themselves, so the prefix may be chosen
+# at install time and the tree may be moved.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS branchjepa branchjepa_static EXPORT BranchJEPATargets)
+install(TARGETS bjepa)
+install(DIRECTORY include/branchjepa TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE NOTICE README.md CHANGELOG.md TYPE DOC)
+install(FILES third_party/yyjson/LICENSE TYPE DOC RENAME LICENSE.yyjson)
+
+set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH BJ_PC_TO_PREFIX /${pc_dir} /)
+string(REGEX REPLACE "/$" "" BJ_PC_TO_PREFIX "${BJ_PC_TO_PREFIX}")
+set(BJ_PC_CFLAGS "")
+if(BJ_DOUBLE)
+    set(BJ_PC_CFLAGS " -DBJ_DOUBLE")
+endif()
+configure_file(cmake/branchjepa.pc.in branchjepa.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/branchjepa.pc DESTINATION ${pc_dir})
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/BranchJEPA)
+configure_package_config_file(cmake/BranchJEPAConfig.cmake.in BranchJEPAConfig.cmake
+    INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/BranchJEPAConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(EXPORT BranchJEPATargets NAMESPACE BranchJEPA:: DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/BranchJEPAConfig.cmake
+              ${PROJECT_BINARY_DIR}/BranchJEPAConfigVersion.cmake
+        DESTINATION ${package_dir})

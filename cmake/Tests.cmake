@@ -1,0 +1,118 @@
+# Every test is found by its place and name; nothing is listed twice.
+#
+#   tests/<area>/test_<name>.c    program, linked with the static library    <area>.<name>
+#   tests/cli/<name>.sh           script that drives the CLI                 cli.<name>
+#   tests/<area>/peer_<name>.py   comparison with a Python peer              <area>.peer_<name>
+#   tests/repo/<name>.sh          checks of the tree itself                  repo.<name>
+#   tests/install/run.sh          install, then build against the result     install
+#
+# Programs run in the repository root, scripts in an empty scratch folder. Scripts find the program
+# test_<name>.c in the variable TEST_<NAME>. Exit 77 means skipped.
+# Labels: the area; `slow` keeps a test out of the sanitizer half of `make test`.
+
+# Tests too long for a sanitizer build, by ctest name. `make test-asan` and `make test-tsan` still
+# run them.
+set(slow_tests "")
+
+set(test_environment
+    BJEPA=$<TARGET_FILE:bjepa>
+    BJ_ROOT=${PROJECT_SOURCE_DIR}
+    BJ_BUILD=${PROJECT_BINARY_DIR}
+    CC=${CMAKE_C_COMPILER}
+    # A refused allocation must come back as NULL: that is what the tests check.
+    ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1
+    UBSAN_OPTIONS=print_stacktrace=1
+    TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1:second_deadlock_stack=1)
+
+# The thread sanitizer of gcc 12 cannot place its shadow memory where the kernel randomizes
+# addresses too widely.
+set(launcher "")
+if(BJ_SANITIZE MATCHES "thread")
+    execute_process(COMMAND setarch -R true RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
+    if(result EQUAL 0)
+        set(launcher setarch -R)
+    endif()
+endif()
+
+function(bj_set_test_properties name area)
+    set(labels ${area})
+    if(name IN_LIST slow_tests)
+        list(APPEND labels slow)
+    endif()
+    set_tests_properties(${name} PROPERTIES
+        LABELS "${labels}" ENVIRONMENT "${test_environment}" SKIP_RETURN_CODE 77 TIMEOUT 900)
+endfunction()
+
+function(bj_add_script name area script)
+    add_test(NAME ${name} COMMAND ${launcher} bash ${PROJECT_SOURCE_DIR}/tests/support/run_script.sh
+        ${script} ${PROJECT_BINARY_DIR}/scratch/${name})
+    bj_set_test_properties(${name} ${area})
+endfunction()
+
+file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
+if(support_sources)
+    add_library(test_support STATIC ${support_sources})
+    target_include_directories(test_support PRIVATE src tests tests/support)
+    target_include_directories(test_support SYSTEM PRIVATE third_party/yyjson)
+    target_compile_options(test_support PRIVATE ${BJ_WARNINGS})
+    target_link_libraries(test_support PUBLIC branchjepa_static m)
+endif()
+
+file(GLOB test_programs CONFIGURE_DEPENDS tests/*/test_*.c)
+foreach(source ${test_programs})
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME area)
+    cmake_path(GET source STEM stem)
+    string(REGEX REPLACE "^test_" "" name ${stem})
+    set(target test_${area}_${name})
+    add_executable(${target} ${source})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+    target_include_directories(${target} PRIVATE src tests tests/support)
+    target_include_directories(${target} SYSTEM PRIVATE third_party/yyjson)
+    target_compile_options(${target} PRIVATE ${BJ_WARNINGS})
+    target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:test_support>
+        branchjepa_static OpenSSL::Crypto Threads::Threads m)
+    if(area STREQUAL "cli") # the shared parts of the CLI, without its main
+        target_sources(${target} PRIVATE cli/cli.c cli/options.c)
+        target_include_directories(${target} PRIVATE cli)
+    endif()
+    add_test(NAME ${area}.${name} COMMAND ${launcher} $<TARGET_FILE:${target}>
+        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    bj_set_test_properties(${area}.${name} ${area})
+    string(TOUPPER ${stem} variable)
+    list(APPEND script_environment ${variable}=$<TARGET_FILE:${target}>)
+endforeach()
+list(APPEND test_environment ${script_environment})
+
+file(GLOB cli_scripts CONFIGURE_DEPENDS tests/cli/*.sh)
+foreach(script ${cli_scripts})
+    cmake_path(GET script STEM name)
+    bj_add_script(cli.${name} cli ${script})
+endforeach()
+
+# The rest looks at the tree or at the installed files: instrumented code adds nothing to it.
+if(NOT BJ_SANITIZE AND NOT BJ_COVERAGE)
+    file(GLOB peer_scripts CONFIGURE_DEPENDS tests/*/peer_*.py)
+    foreach(script ${peer_scripts})
+        cmake_path(GET script PARENT_PATH folder)
+        cmake_path(GET folder FILENAME area)
+        cmake_path(GET script STEM name)
+        bj_add_script(${area}.${name} peer ${script})
+    endforeach()
+
+    file(GLOB repo_scripts CONFIGURE_DEPENDS tests/repo/*.sh)
+    foreach(script ${repo_scripts})
+        cmake_path(GET script STEM name)
+        bj_add_script(repo.${name} repo ${script})
+    endforeach()
+
+    bj_add_script(install install ${PROJECT_SOURCE_DIR}/tests/install/run.sh)
+
+    # The CLI once more, with nothing but the exported symbols to link to.
+    add_executable(bjepa_shared $<TARGET_OBJECTS:cli_objects>)
+    set_target_properties(bjepa_shared PROPERTIES
+        LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY tests)
+    target_link_libraries(bjepa_shared PRIVATE branchjepa m)
+    add_test(NAME repo.cli_needs_only_the_api COMMAND bjepa_shared version)
+    bj_set_test_properties(repo.cli_needs_only_the_api repo)
+endif()

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# install_deps.sh [GROUP...] - install the Debian packages that are missing.
+#
+#   build     compilers, CMake, OpenSSL headers: all that building and testing needs (the default)
+#   peers     Python with venv, for scripts/install_peers.sh
+#   coverage  gcovr
+#   format    clang-format
+#
+# Presence is judged by the command or header itself, so a tool from elsewhere counts, and nothing
+# is run or asked for when everything is there.
+set -euo pipefail
+
+missing=()
+
+need_command() { # need_command COMMAND PACKAGE...
+    command -v "$1" >/dev/null 2>&1 || missing+=("${@:2}")
+}
+
+need_header() { # need_header HEADER PACKAGE...
+    local root
+    for root in /usr/include /usr/include/"$(uname -m)"-linux-gnu /usr/local/include; do
+        if [ -e "$root/$1" ]; then return; fi
+    done
+    missing+=("${@:2}")
+}
+
+for group in "${@:-build}"; do
+    case $group in
+    build)
+        need_command cc gcc
+        need_command c++ g++
+        need_command cmake cmake
+        need_command make make
+        need_command pkg-config pkg-config
+        need_header stdio.h libc6-dev
+        need_header openssl/evp.h libssl-dev
+        ;;
+    peers)
+        need_command python3 python3
+        python3 -c 'import ensurepip' >/dev/null 2>&1 || missing+=(python3-venv)
+        ;;
+    coverage) need_command gcovr gcovr ;;
+    format) need_command clang-format clang-format ;;
+    *)
+        echo "install_deps.sh: unknown group '$group', expected build, peers, coverage or format" >&2
+        exit 2
+        ;;
+    esac
+done
+
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "install_deps.sh: missing ${missing[*]} (Debian names), and there is no apt-get to" \
+        "install them with" >&2
+    exit 1
+fi
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+        echo "install_deps.sh: missing ${missing[*]}; run as root: apt-get install" \
+            "${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+fi
+
+echo "installing: ${missing[*]}"
+apt() { ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@"; }
+apt update
+apt install -y --no-install-recommends "${missing[@]}" >/dev/null

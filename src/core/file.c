@@ -1,0 +1,305 @@
+/* file.c - see file.h for the contract. Test: tests/core/test_file.c */
+#define _XOPEN_SOURCE 700 /* openat, realpath, the POSIX strerror_r */
+#include "core/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+
+enum {
+    NAME_SIZE = 256,         /* longest file name and its terminator */
+    NAME_SHOWN = 200,        /* of the final name in the temporary one */
+    BUFFER_SIZE = 64 * 1024, /* small writes are gathered */
+    MAX_IO = 1 << 30         /* one read or write call; Linux stops at 2 GiB anyway */
+};
+
+static bj_status fail_errno(bj_error *err, int number, const char *path, const char *what) {
+    char text[128];
+    if (strerror_r(number, text, sizeof text)) snprintf(text, sizeof text, "error %d", number);
+    return BJ_FAIL(err, BJ_EIO, "%s: cannot %s: %s", path, what, text);
+}
+
+static int retry_open(const char *path, int flags) {
+    int fd;
+    do fd = open(path, flags | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* ------------------------------------------------------------------------------------- reading */
+
+static bj_status fail_limit(bj_error *err, const char *path, size_t limit) {
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: file has more than %zu bytes", path, limit);
+}
+
+bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit, bj_error *err) {
+    char *text = NULL;
+    size_t used = 0, room = 0; /* room excludes the final zero */
+    bj_status status = BJ_OK;
+    *out = NULL;
+    *size = 0;
+    const int fd = retry_open(path, O_RDONLY);
+    if (fd < 0) return fail_errno(err, errno, path, "open");
+
+    struct stat info;
+    if (fstat(fd, &info)) {
+        status = fail_errno(err, errno, path, "examine");
+        goto done;
+    }
+    if (S_ISREG(info.st_mode) && (uintmax_t)info.st_size > limit) {
+        status = fail_limit(err, path, limit);
+        goto done;
+    }
+    /* The size is a hint: pipes and /proc have none, and a file may grow while it is read. One byte
+     * more than the hint finds the end without another allocation. */
+    room = S_ISREG(info.st_mode) && info.st_size > 0 ? (size_t)info.st_size + 1 : BUFFER_SIZE;
+    BJ_GOTO(status, done, BJ_ALLOC(text, room + 1, err));
+    for (;;) {
+        if (used == room) {
+            char *larger;
+            BJ_GOTO(status, done, BJ_ALLOC(larger, 2 * room + 1, err));
+            memcpy(larger, text, used);
+            bj_free(text);
+            text = larger;
+            room *= 2;
+        }
+        const size_t want = room - used < MAX_IO ? room - used : MAX_IO;
+        const ssize_t got = read(fd, text + used, want);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            status = fail_errno(err, errno, path, "read");
+            goto done;
+        }
+        if (got == 0) break;
+        used += (size_t)got;
+        if (used > limit) {
+            status = fail_limit(err, path, limit);
+            goto done;
+        }
+    }
+    text[used] = '\0';
+    *out = text;
+    *size = used;
+    text = NULL;
+done:
+    bj_free(text);
+    close(fd);
+    return status;
+}
+
+bj_status bj_file_map_open(bj_file_map *map, const char *path, size_t limit, bj_error *err) {
+    static const unsigned char nothing[1];
+    bj_status status = BJ_OK;
+    *map = (bj_file_map){NULL, 0};
+    /* O_NONBLOCK: a pipe must be refused, not waited for. */
+    const int fd = retry_open(path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0) return fail_errno(err, errno, path, "open");
+
+    struct stat info;
+    if (fstat(fd, &info)) {
+        status = fail_errno(err, errno, path, "examine");
+    } else if (S_ISDIR(info.st_mode)) {
+        status = fail_errno(err, EISDIR, path, "read");
+    } else if (!S_ISREG(info.st_mode)) {
+        status = BJ_FAIL(err, BJ_EIO, "%s: cannot map: not a regular file", path);
+    } else if ((uintmax_t)info.st_size > limit) {
+        status = fail_limit(err, path, limit);
+    } else if (info.st_size == 0) {
+        map->data = nothing; /* mmap refuses empty files */
+    } else {
+        void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (data == MAP_FAILED) {
+            status = fail_errno(err, errno, path, "map");
+        } else {
+            map->data = data;
+            map->size = (size_t)info.st_size;
+        }
+    }
+    close(fd);
+    return status;
+}
+
+void bj_file_map_close(bj_file_map *map) {
+    if (map->size) munmap((void *)(uintptr_t)map->data, map->size);
+    *map = (bj_file_map){NULL, 0};
+}
+
+/* ------------------------------------------------------------------------------------- writing */
+
+struct bj_file_writer {
+    char *path;                /* as the caller wrote it, for messages */
+    int dir;                   /* directory of both names; -1 when writing directly */
+    int fd;                    /* -1 once closed */
+    int failure;               /* errno of the first failed write */
+    int has_temporary;         /* there is a temporary file to rename or remove */
+    char target[NAME_SIZE];    /* final name inside dir */
+    char temporary[NAME_SIZE]; /* hidden name inside dir */
+    size_t used;               /* bytes waiting in the buffer */
+    unsigned char buffer[BUFFER_SIZE];
+};
+
+static void writer_free(bj_file_writer *writer) {
+    if (!writer) return;
+    if (writer->fd >= 0) close(writer->fd);
+    if (writer->has_temporary) unlinkat(writer->dir, writer->temporary, 0);
+    if (writer->dir >= 0) close(writer->dir);
+    bj_free(writer->path);
+    bj_free(writer);
+}
+
+/* Opens the directory of `final` and a new hidden file in it. */
+static bj_status open_temporary(bj_file_writer *writer, const char *final, bj_error *err) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(final, '/'), *base = slash ? slash + 1 : final;
+    const size_t length = slash == final ? 1 : slash ? (size_t)(slash - final) : 0;
+    if (!*base) return BJ_FAIL(err, BJ_EIO, "%s: cannot create: no file name given", writer->path);
+    if (strlen(base) >= NAME_SIZE || length >= sizeof folder)
+        return fail_errno(err, ENAMETOOLONG, writer->path, "create");
+    memcpy(folder, length ? final : ".", length ? length : 1);
+    folder[length ? length : 1] = '\0';
+    memcpy(writer->target, base, strlen(base) + 1);
+
+    writer->dir = retry_open(folder, O_RDONLY | O_DIRECTORY);
+    if (writer->dir < 0) return fail_errno(err, errno, writer->path, "open the directory");
+    /* Names taken by another thread, by another machine or by a crash are passed over. */
+    for (int n = 0; n < 1000 && writer->fd < 0; n++) {
+        snprintf(writer->temporary, sizeof writer->temporary, ".%.*s.%ld-%d.tmp", (int)NAME_SHOWN,
+                 base, (long)getpid(), n);
+        writer->fd = openat(writer->dir, writer->temporary,
+                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (writer->fd < 0 && errno != EEXIST && errno != EINTR) break;
+    }
+    if (writer->fd < 0) return fail_errno(err, errno, writer->path, "create a temporary file");
+    writer->has_temporary = 1;
+    return BJ_OK;
+}
+
+static bj_status open_target(bj_file_writer *writer, bj_error *err) {
+    const char *path = writer->path;
+    struct stat info;
+    if (stat(path, &info)) {
+        if (errno != ENOENT) return fail_errno(err, errno, path, "create");
+        if (lstat(path, &info) == 0)
+            return BJ_FAIL(err, BJ_EIO, "%s: cannot create: symbolic link leads nowhere", path);
+        return open_temporary(writer, path, err);
+    }
+    if (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode)) {
+        writer->fd = retry_open(path, O_WRONLY | O_NOCTTY);
+        return writer->fd < 0 ? fail_errno(err, errno, path, "open for writing") : BJ_OK;
+    }
+    if (S_ISDIR(info.st_mode)) return fail_errno(err, EISDIR, path, "replace");
+    if (!S_ISREG(info.st_mode))
+        return BJ_FAIL(err, BJ_EIO, "%s: cannot replace: not a regular file", path);
+    if (access(path, W_OK)) return fail_errno(err, errno, path, "replace");
+
+    char final[PATH_MAX];
+    if (!realpath(path, final)) return fail_errno(err, errno, path, "resolve");
+    BJ_TRY(open_temporary(writer, final, err));
+    if (fchmod(writer->fd, info.st_mode & 07777))
+        return fail_errno(err, errno, path, "keep the permissions");
+    return BJ_OK;
+}
+
+bj_status bj_file_writer_open(bj_file_writer **out, const char *path, bj_error *err) {
+    bj_file_writer *writer = NULL;
+    bj_status status;
+    *out = NULL;
+    BJ_TRY(BJ_ALLOC(writer, 1, err));
+    writer->dir = writer->fd = -1;
+    writer->path = bj_strdup(path);
+    status = writer->path ? open_target(writer, err) : bj_alloc_failed(strlen(path) + 1, 1, err);
+    if (status == BJ_OK) *out = writer;
+    else writer_free(writer);
+    return status;
+}
+
+static bj_status write_through(bj_file_writer *writer, const unsigned char *data, size_t size,
+                               bj_error *err) {
+    while (size) {
+        const ssize_t done = write(writer->fd, data, size < MAX_IO ? size : MAX_IO);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) {
+            writer->failure = errno;
+            return fail_errno(err, writer->failure, writer->path, "write");
+        }
+        data += done;
+        size -= (size_t)done;
+    }
+    return BJ_OK;
+}
+
+static bj_status flush(bj_file_writer *writer, bj_error *err) {
+    if (writer->failure) return fail_errno(err, writer->failure, writer->path, "write");
+    const size_t used = writer->used;
+    writer->used = 0;
+    return write_through(writer, writer->buffer, used, err);
+}
+
+bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t size,
+                               bj_error *err) {
+    if (writer->failure) return fail_errno(err, writer->failure, writer->path, "write");
+    if (size == 0) return BJ_OK;
+    if (size > BUFFER_SIZE - writer->used) BJ_TRY(flush(writer, err));
+    if (size >= BUFFER_SIZE) return write_through(writer, data, size, err);
+    memcpy(writer->buffer + writer->used, data, size);
+    writer->used += size;
+    return BJ_OK;
+}
+
+/* Everything that can run out of space or fail, short of the rename. */
+static bj_status finish(bj_file_writer *writer, bj_error *err) {
+    BJ_TRY(flush(writer, err));
+    if (writer->has_temporary && fsync(writer->fd))
+        return fail_errno(err, errno, writer->path, "sync");
+    const int fd = writer->fd;
+    writer->fd = -1;
+    if (close(fd) && errno != EINTR) return fail_errno(err, errno, writer->path, "close");
+    return BJ_OK;
+}
+
+static bj_status publish(bj_file_writer *writer, bj_error *err) {
+    if (!writer->has_temporary) return BJ_OK;
+    if (renameat(writer->dir, writer->temporary, writer->dir, writer->target))
+        return fail_errno(err, errno, writer->path, "rename the finished file");
+    writer->has_temporary = 0;
+    /* Some file systems cannot sync a directory and say EINVAL; nothing is wrong then. */
+    if (fsync(writer->dir) && errno != EINVAL)
+        return fail_errno(err, errno, writer->path, "sync the directory of the finished file");
+    return BJ_OK;
+}
+
+bj_status bj_file_writer_commit_all(bj_file_writer **writers, int count, bj_error *err) {
+    bj_status status = BJ_OK;
+    for (int i = 0; i < count && status == BJ_OK; i++) status = finish(writers[i], err);
+    for (int i = 0; i < count && status == BJ_OK; i++) status = publish(writers[i], err);
+    for (int i = 0; i < count; i++) bj_file_writer_abort(&writers[i]);
+    return status;
+}
+
+bj_status bj_file_writer_commit(bj_file_writer **writer, bj_error *err) {
+    return bj_file_writer_commit_all(writer, 1, err);
+}
+
+void bj_file_writer_abort(bj_file_writer **writer) {
+    writer_free(*writer);
+    *writer = NULL;
+}
+
+bj_status bj_file_write(const char *path, const void *data, size_t size, bj_error *err) {
+    bj_file_writer *writer = NULL;
+    bj_status status;
+    BJ_TRY(bj_file_writer_open(&writer, path, err));
+    BJ_GOTO(status, failed, bj_file_writer_write(writer, data, size, err));
+    return bj_file_writer_commit(&writer, err);
+failed:
+    bj_file_writer_abort(&writer);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* safetensors_internal.h - what reader and writer share; nobody else includes it. */
+#ifndef BJ_CORE_SAFETENSORS_INTERNAL_H
+#define BJ_CORE_SAFETENSORS_INTERNAL_H
+
+#include "core/safetensors.h"
+
+typedef struct bj_safetensors_entry {
+    bj_tensor_view view;
+    size_t begin, end; /* data_offsets */
+} bj_safetensors_entry;
+
+/* The path as messages show it. */
+const char *bj_safetensors_label(const char *path);
+
+/* "PATH: tensor 'NAME': DETAIL". */
+bj_status bj_safetensors_refuse(bj_error *err, bj_status code, const char *path, const char *name,
+                                const char *fmt, ...) BJ_PRINTF(5, 6);
+
+/* Sets count and bytes from shape and dtype. Returns 0 when they do not fit size_t. */
+int bj_tensor_view_measure(bj_tensor_view *view);
+
+/* What the reader would say of a file with this header and data_size bytes of data. */
+BJ_CHECK bj_status bj_safetensors_check_header(const char *path, const char *text, size_t size,
+                                               size_t data_size, bj_error *err);
+
+#endif

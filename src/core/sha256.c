@@ -1,0 +1,58 @@
+/* sha256.c - see sha256.h. */
+#include "core/sha256.h"
+
+#include <openssl/evp.h>
+
+#include "core/file.h"
+
+bj_status bj_sha256_init(bj_sha256 *hash, bj_error *err) {
+    if (!hash->context) hash->context = EVP_MD_CTX_new();
+    if (!hash->context) return BJ_FAIL(err, BJ_ENOMEM, "out of memory for a SHA-256 context");
+    if (EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL) != 1)
+        return BJ_FAIL(err, BJ_EARG, "libcrypto offers no SHA-256");
+    return BJ_OK;
+}
+
+bj_status bj_sha256_update(bj_sha256 *hash, const void *data, size_t size, bj_error *err) {
+    if (size && EVP_DigestUpdate(hash->context, data, size) != 1)
+        return BJ_FAIL(err, BJ_EARG, "SHA-256 of %zu more bytes failed in libcrypto", size);
+    return BJ_OK;
+}
+
+bj_status bj_sha256_final(bj_sha256 *hash, char hex[BJ_SHA256_HEX], bj_error *err) {
+    static const char digits[] = "0123456789abcdef";
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    if (EVP_DigestFinal_ex(hash->context, digest, &size) != 1 || 2 * size + 1 != BJ_SHA256_HEX)
+        return BJ_FAIL(err, BJ_EARG, "SHA-256 could not be finished in libcrypto");
+    for (unsigned i = 0; i < size; i++) {
+        hex[2 * i] = digits[digest[i] >> 4];
+        hex[2 * i + 1] = digits[digest[i] & 15];
+    }
+    hex[2 * size] = '\0';
+    return BJ_OK;
+}
+
+void bj_sha256_reset(bj_sha256 *hash) {
+    EVP_MD_CTX_free(hash->context);
+    hash->context = NULL;
+}
+
+bj_status bj_sha256_memory(char hex[BJ_SHA256_HEX], const void *data, size_t size, bj_error *err) {
+    bj_sha256 hash = {0};
+    bj_status status;
+    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    BJ_GOTO(status, done, bj_sha256_update(&hash, data, size, err));
+    status = bj_sha256_final(&hash, hex, err);
+done:
+    bj_sha256_reset(&hash);
+    return status;
+}
+
+bj_status bj_sha256_file(char hex[BJ_SHA256_HEX], const char *path, bj_error *err) {
+    bj_file_map map;
+    BJ_TRY(bj_file_map_open(&map, path, SIZE_MAX, err));
+    const bj_status status = bj_sha256_memory(hex, map.data, map.size, err);
+    bj_file_map_close(&map);
+    return status;
+}

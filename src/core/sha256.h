@@ -1,0 +1,33 @@
+/* sha256.h - SHA-256 (FIPS 180) through OpenSSL's libcrypto.
+ *
+ *   bj_sha256 hash = {0};
+ *   status = bj_sha256_init(&hash, err); ... bj_sha256_update ... bj_sha256_final(&hash, hex, err);
+ *   bj_sha256_reset(&hash);   after success and failure alike
+ *
+ * The context of libcrypto comes from its own allocator, the one exception to core/alloc.h.
+ */
+#ifndef BJ_CORE_SHA256_H
+#define BJ_CORE_SHA256_H
+
+#include <stddef.h>
+
+#include "core/status.h"
+
+enum { BJ_SHA256_HEX = 65 }; /* 64 lower-case digits and the terminator */
+
+typedef struct bj_sha256 {
+    void *context; /* NULL: nothing to release */
+} bj_sha256;
+
+/* Starts a new message; a context that is already there is used again. */
+BJ_CHECK bj_status bj_sha256_init(bj_sha256 *hash, bj_error *err);
+BJ_CHECK bj_status bj_sha256_update(bj_sha256 *hash, const void *data, size_t size, bj_error *err);
+/* The digest; another message needs bj_sha256_init. */
+BJ_CHECK bj_status bj_sha256_final(bj_sha256 *hash, char hex[BJ_SHA256_HEX], bj_error *err);
+void bj_sha256_reset(bj_sha256 *hash);
+
+BJ_CHECK bj_status bj_sha256_memory(char hex[BJ_SHA256_HEX], const void *data, size_t size,
+                                    bj_error *err);
+BJ_CHECK bj_status bj_sha256_file(char hex[BJ_SHA256_HEX], const char *path, bj_error *err);
+
+#endif

@@ -1,0 +1,190 @@
+/* threads.c - see threads.h.
+ *
+ * Invariants
+ *   1. `generation` grows by one per job; a worker runs each generation exactly once.
+ *   2. A job's fields are written before `generation` is released and not again until every
+ *      worker has left the job (`running` is zero).
+ *   3. Sleepers hold `mutex` between checking the condition and waiting, and whoever changes the
+ *      condition takes `mutex` before signalling: no wake-up is lost.
+ */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "core/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "core/alloc.h"
+
+enum { MAX_THREADS = 1024, SPINS = 4000 };
+
+typedef struct worker {
+    bj_pool *pool;
+    pthread_t thread;
+    int index;
+} worker;
+
+struct bj_pool {
+    pthread_mutex_t mutex;
+    pthread_cond_t work, done, meet;
+    atomic_uint generation;
+    atomic_int next, running, stop;
+    bj_task task;
+    void *context;
+    int items, team;
+    /* barrier of a team */
+    atomic_uint phase;
+    atomic_int arrived;
+    int threads, started;
+    worker *workers; /* (threads); 0 is the caller */
+};
+
+static void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static int available_cores(void) {
+    cpu_set_t set;
+    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < 1 ? 1 : n;
+}
+
+static void work_on(bj_pool *pool, int index) {
+    if (pool->team) {
+        pool->task(pool->context, index, pool->threads);
+        return;
+    }
+    for (;;) {
+        const int item = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
+        if (item >= pool->items) return;
+        pool->task(pool->context, item, index);
+    }
+}
+
+static void *worker_main(void *argument) {
+    const worker *self = argument;
+    bj_pool *pool = self->pool;
+    unsigned seen = 0;
+    for (;;) {
+        int spins = 0;
+        while (atomic_load(&pool->generation) == seen && spins++ < SPINS) relax();
+        if (atomic_load(&pool->generation) == seen) {
+            pthread_mutex_lock(&pool->mutex);
+            while (atomic_load(&pool->generation) == seen)
+                pthread_cond_wait(&pool->work, &pool->mutex);
+            pthread_mutex_unlock(&pool->mutex);
+        }
+        seen++;
+        if (atomic_load(&pool->stop)) return NULL;
+        work_on(pool, self->index);
+        if (atomic_fetch_sub(&pool->running, 1) == 1) {
+            pthread_mutex_lock(&pool->mutex);
+            pthread_cond_signal(&pool->done);
+            pthread_mutex_unlock(&pool->mutex);
+        }
+    }
+}
+
+static void announce(bj_pool *pool) {
+    pthread_mutex_lock(&pool->mutex);
+    atomic_fetch_add(&pool->generation, 1);
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static void start(bj_pool *pool, bj_task task, void *context, int items, int team) {
+    pool->task = task;
+    pool->context = context;
+    pool->items = items;
+    pool->team = team;
+    atomic_store(&pool->next, 0);
+    atomic_store(&pool->running, pool->threads - 1);
+    if (pool->threads > 1) announce(pool);
+    work_on(pool, 0);
+    int spins = 0;
+    while (atomic_load(&pool->running) > 0 && spins++ < SPINS) relax();
+    if (atomic_load(&pool->running) > 0) {
+        pthread_mutex_lock(&pool->mutex);
+        while (atomic_load(&pool->running) > 0) pthread_cond_wait(&pool->done, &pool->mutex);
+        pthread_mutex_unlock(&pool->mutex);
+    }
+}
+
+void bj_pool_run(bj_pool *pool, bj_task task, void *context, int items) {
+    if (items == 1 || pool->threads == 1)
+        for (int i = 0; i < items; i++) task(context, i, 0);
+    else if (items > 0) start(pool, task, context, items, 0);
+}
+
+void bj_pool_team(bj_pool *pool, bj_task task, void *context) {
+    atomic_store(&pool->arrived, 0);
+    start(pool, task, context, 0, 1);
+}
+
+void bj_team_wait(bj_pool *pool) {
+    const unsigned phase = atomic_load(&pool->phase);
+    if (atomic_fetch_add(&pool->arrived, 1) == pool->threads - 1) {
+        atomic_store(&pool->arrived, 0);
+        atomic_fetch_add(&pool->phase, 1);
+        /* A member that gave up spinning re-checks the phase under the mutex. */
+        pthread_mutex_lock(&pool->mutex);
+        pthread_cond_broadcast(&pool->meet);
+        pthread_mutex_unlock(&pool->mutex);
+        return;
+    }
+    int spins = 0;
+    while (atomic_load(&pool->phase) == phase && spins++ < SPINS) relax();
+    if (atomic_load(&pool->phase) == phase) {
+        pthread_mutex_lock(&pool->mutex);
+        while (atomic_load(&pool->phase) == phase) pthread_cond_wait(&pool->meet, &pool->mutex);
+        pthread_mutex_unlock(&pool->mutex);
+    }
+}
+
+int bj_pool_threads(const bj_pool *pool) { return pool->threads; }
+
+bj_status bj_pool_create(bj_pool **out, int threads, bj_error *err) {
+    *out = NULL;
+    if (threads <= 0) threads = available_cores();
+    if (threads > MAX_THREADS)
+        return BJ_FAIL(err, BJ_EARG, "threads is %d, expected at most %d", threads, MAX_THREADS);
+    bj_pool *pool;
+    BJ_TRY(BJ_ALLOC(pool, 1, err));
+    pthread_mutex_init(&pool->mutex, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    pthread_cond_init(&pool->done, NULL);
+    pthread_cond_init(&pool->meet, NULL);
+    pool->threads = threads;
+    bj_status status;
+    BJ_GOTO(status, fail, BJ_ALLOC(pool->workers, (size_t)threads, err));
+    for (pool->started = 1; pool->started < threads; pool->started++) {
+        worker *w = &pool->workers[pool->started];
+        w->pool = pool;
+        w->index = pool->started;
+        if (pthread_create(&w->thread, NULL, worker_main, w) != 0) {
+            status = BJ_FAIL(err, BJ_ENOMEM, "could not start worker thread %d of %d", w->index + 1,
+                             threads);
+            goto fail;
+        }
+    }
+    *out = pool;
+    return BJ_OK;
+fail:
+    bj_pool_free(pool);
+    return status;
+}
+
+void bj_pool_free(bj_pool *pool) {
+    if (!pool) return;
+    atomic_store(&pool->stop, 1);
+    if (pool->started > 1) announce(pool);
+    for (int i = 1; i < pool->started; i++) pthread_join(pool->workers[i].thread, NULL);
+    pthread_mutex_destroy(&pool->mutex);
+    pthread_cond_destroy(&pool->work);
+    pthread_cond_destroy(&pool->done);
+    pthread_cond_destroy(&pool->meet);
+    bj_free(pool->workers);
+    bj_free(pool);
+}

@@ -1,0 +1,188 @@
+/* scenes.c - batches that own their arrays: from padded tensors, or made up.
+ *
+ * Invariant: rows of neighbors and polylines follow the order of scenes, then of slots; absent
+ * slots leave no trace.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/status.h"
+
+struct bj_scenes {
+    bj_batch batch;
+    bj_real *focal, *neighbors, *polylines, *future;
+    int *neighbor_start, *polyline_start;
+};
+
+const bj_batch *bj_scenes_batch(const bj_scenes *scenes) { return &scenes->batch; }
+
+void bj_scenes_free(bj_scenes *s) {
+    if (!s) return;
+    bj_free(s->focal);
+    bj_free(s->neighbors);
+    bj_free(s->polylines);
+    bj_free(s->future);
+    bj_free(s->neighbor_start);
+    bj_free(s->polyline_start);
+    bj_free(s);
+}
+
+/* Arrays for B scenes with the given numbers of rows; the starts are still zero. */
+static bj_status create(bj_scenes **out, const bj_arch *a, int B, size_t neighbors,
+                        size_t polylines, int has_future, bj_error *err) {
+    const size_t b = (size_t)B, track = (size_t)a->obs * BJ_FOCAL_FEATURES;
+    *out = NULL;
+    bj_scenes *s;
+    BJ_TRY(BJ_ALLOC(s, 1, err));
+    bj_status status;
+    BJ_GOTO(status, fail, BJ_ALLOC(s->focal, b * track, err));
+    BJ_GOTO(status, fail, BJ_ALLOC(s->neighbors, neighbors * track, err));
+    BJ_GOTO(status, fail,
+            BJ_ALLOC(s->polylines, polylines * (size_t)a->points * BJ_POLYLINE_FEATURES, err));
+    if (has_future) BJ_GOTO(status, fail, BJ_ALLOC(s->future, b * 2 * (size_t)a->fut, err));
+    BJ_GOTO(status, fail, BJ_ALLOC(s->neighbor_start, b + 1, err));
+    BJ_GOTO(status, fail, BJ_ALLOC(s->polyline_start, b + 1, err));
+    s->batch = (bj_batch){B,
+                          s->focal,
+                          s->neighbors,
+                          s->neighbor_start,
+                          s->polylines,
+                          s->polyline_start,
+                          s->future};
+    *out = s;
+    return BJ_OK;
+fail:
+    bj_scenes_free(s);
+    return status;
+}
+
+/* Copies the present slots of (B,slots,width) and fills start. */
+static void compact(bj_real *rows, int *start, const bj_real *padded, const uint8_t *mask, int B,
+                    int slots, size_t width) {
+    int n = 0;
+    for (int b = 0; b < B; b++) {
+        start[b] = n;
+        for (int i = 0; i < slots; i++) {
+            const size_t slot = (size_t)b * (size_t)slots + (size_t)i;
+            if (mask[slot])
+                memcpy(rows + (size_t)n++ * width, padded + slot * width, width * sizeof *rows);
+        }
+    }
+    start[B] = n;
+}
+
+static size_t count_present(const uint8_t *mask, size_t n) {
+    size_t present = 0;
+    for (size_t i = 0; i < n; i++) present += mask[i] != 0;
+    return present;
+}
+
+bj_status bj_scenes_from_padded(bj_scenes **out, const bj_arch *a, int B, const bj_real *focal,
+                                const bj_real *neighbors, const uint8_t *nmask,
+                                const bj_real *polylines, const uint8_t *pmask,
+                                const bj_real *future, bj_error *err) {
+    *out = NULL;
+    if (B < 1) return BJ_FAIL(err, BJ_EARG, "%d scenes, expected at least 1", B);
+    BJ_TRY(bj_arch_check(a, err));
+    const size_t b = (size_t)B, track = (size_t)a->obs * BJ_FOCAL_FEATURES;
+    const size_t line = (size_t)a->points * BJ_POLYLINE_FEATURES;
+    BJ_TRY(create(out, a, B, count_present(nmask, b * (size_t)a->neighbors),
+                  count_present(pmask, b * (size_t)a->polylines), future != NULL, err));
+    bj_scenes *s = *out;
+    memcpy(s->focal, focal, b * track * sizeof *focal);
+    if (future) memcpy(s->future, future, b * 2 * (size_t)a->fut * sizeof *future);
+    compact(s->neighbors, s->neighbor_start, neighbors, nmask, B, a->neighbors, track);
+    compact(s->polylines, s->polyline_start, polylines, pmask, B, a->polylines, line);
+    return BJ_OK;
+}
+
+/* ----------------------------------------------------------------------------------- synthetic */
+
+enum { STATE = BJ_FOCAL_FEATURES };
+
+/* Steady speed on a path whose heading turns at a constant rate; time 0 is the last observed
+ * step. */
+typedef struct motion {
+    double x, y, speed, heading, turn;
+} motion;
+
+static void state_at(bj_real state[STATE], const motion *m, double time, double type) {
+    const double h = m->heading + m->turn * time;
+    const double values[STATE] = {m->x + m->speed * time * cos(h),
+                                  m->y + m->speed * time * sin(h),
+                                  m->speed * cos(h),
+                                  m->speed * sin(h),
+                                  cos(h),
+                                  sin(h),
+                                  type};
+    for (int i = 0; i < STATE; i++) state[i] = (bj_real)values[i];
+}
+
+static void make_focal(bj_scenes *s, const bj_arch *a, bj_rng *rng, int b) {
+    const motion past = {0, 0, 15 * bj_rng_uniform(rng), 0, 0};
+    motion future = past;
+    future.turn = 0.08 * bj_rng_normal(rng);
+    for (int t = 0; t < a->obs; t++)
+        state_at(s->focal + ((size_t)b * (size_t)a->obs + (size_t)t) * STATE, &past,
+                 (t - a->obs + 1) * a->dt, 0);
+    for (int t = 0; t < a->fut; t++) {
+        bj_real state[STATE];
+        state_at(state, &future, (t + 1) * a->dt, 0);
+        for (int c = 0; c < 2; c++)
+            s->future[((size_t)b * (size_t)a->fut + (size_t)t) * 2 + (size_t)c] =
+                state[c] + (bj_real)(0.02 * bj_rng_normal(rng));
+    }
+}
+
+static void make_neighbor(bj_real *track, const bj_arch *a, bj_rng *rng) {
+    const motion m = {40 * bj_rng_normal(rng), 40 * bj_rng_normal(rng), 15 * bj_rng_uniform(rng),
+                      6.283185307179586 * bj_rng_uniform(rng), 0.05 * bj_rng_normal(rng)};
+    const double type = bj_rng_uniform(rng) < 0.2;
+    /* most tracks are complete; the others appear late */
+    const double appears = (bj_rng_uniform(rng) - 0.4) * a->obs;
+    for (int t = 0; t < a->obs; t++)
+        if (t >= appears) state_at(track + (size_t)t * STATE, &m, (t - a->obs + 1) * a->dt, type);
+}
+
+static void make_polyline(bj_real *line, const bj_arch *a, bj_rng *rng) {
+    const double direction = 6.283185307179586 * bj_rng_uniform(rng);
+    const double length = 5 + 25 * bj_rng_uniform(rng);
+    const double x = 50 * bj_rng_normal(rng), y = 50 * bj_rng_normal(rng);
+    const double crossing = bj_rng_uniform(rng) < 0.3, crosswalk = bj_rng_uniform(rng) < 0.1;
+    for (int i = 0; i < a->points; i++, line += BJ_POLYLINE_FEATURES) {
+        const double along = a->points > 1 ? length * i / (a->points - 1) : 0;
+        line[0] = (bj_real)(x + along * cos(direction));
+        line[1] = (bj_real)(y + along * sin(direction));
+        line[2] = (bj_real)cos(direction);
+        line[3] = (bj_real)sin(direction);
+        line[4] = (bj_real)crossing;
+        line[5] = (bj_real)crosswalk;
+    }
+}
+
+bj_status bj_scenes_synthetic(bj_scenes **out, const bj_arch *a, int B, uint64_t seed,
+                              bj_error *err) {
+    *out = NULL;
+    if (B < 1) return BJ_FAIL(err, BJ_EARG, "%d scenes, expected at least 1", B);
+    BJ_TRY(bj_arch_check(a, err));
+    const size_t b = (size_t)B;
+    BJ_TRY(create(out, a, B, b * (size_t)a->neighbors, b * (size_t)a->polylines, 1, err));
+    bj_scenes *s = *out;
+    bj_rng rng = bj_rng_seed(seed);
+    const int least = a->polylines / 6;
+    for (int i = 0; i < B; i++) {
+        const int neighbors = (int)((a->neighbors + 1) * bj_rng_uniform(&rng));
+        const int lines = least + (int)((a->polylines - least + 1) * bj_rng_uniform(&rng));
+        const int n0 = s->neighbor_start[i], p0 = s->polyline_start[i];
+        make_focal(s, a, &rng, i);
+        for (int n = 0; n < neighbors; n++)
+            make_neighbor(s->neighbors + (size_t)(n0 + n) * (size_t)a->obs * STATE, a, &rng);
+        for (int p = 0; p < lines; p++)
+            make_polyline(s->polylines + (size_t)(p0 + p) * (size_t)a->points *
+                                             BJ_POLYLINE_FEATURES, a, &rng);
+        s->neighbor_start[i + 1] = n0 + neighbors;
+        s->polyline_start[i + 1] = p0 + lines;
+    }
+    return BJ_OK;
+}

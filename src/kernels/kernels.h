@@ -1,0 +1,113 @@
+/* kernels.h - the arithmetic the engine is built on, one table of functions per instruction set.
+ *
+ * The portable column ("c") is plain loops and the reference of the tests; "avx2" and "avx512" are
+ * kernels_body.h compiled with their flags. A table is chosen once, when a handle is created.
+ *
+ * Bits: every element of a matrix product is summed over k in ascending order, starting from the
+ * bias, zero or the old value, whatever the tile it falls in. A row's result therefore depends
+ * neither on the other rows of the call nor on how the rows are cut into calls.
+ *
+ * Rows of matrices are `ld*` elements apart. Nothing needs alignment; nothing allocates.
+ */
+#ifndef BJ_KERNELS_KERNELS_H
+#define BJ_KERNELS_KERNELS_H
+
+#include "core/real.h"
+#include "core/shards.h"
+
+/* What a matrix product does with its result. */
+enum {
+    BJ_GEMM_ADD = 1,  /* c += instead of c = */
+    BJ_GEMM_RELU = 2  /* max(0, .) at the end */
+};
+
+/* Rows of a batch, shard by shard: shard s has `segments` runs of rows,
+ * run i being rows begin[s * segments + i] .. + count[s * segments + i]. */
+typedef struct bj_rows {
+    int segments;
+    const int *begin; /* (BJ_SHARDS, segments) */
+    const int *count; /* (BJ_SHARDS, segments) */
+} bj_rows;
+
+/* Scratch of one bj_kernels.gradient call, in bj_reals, for M <= BJ_GRADIENT_ROWS. */
+enum { BJ_GRADIENT_ROWS = 256, BJ_GRADIENT_SCRATCH = (BJ_SHARD_LEVELS + 1) * 256 * 48 + 128 * 48 };
+
+typedef struct bj_adamw_coefficients {
+    bj_real grad_scale;          /* clipping factor */
+    bj_real beta1, beta2, eps;
+    bj_real decay;               /* 1 - lr * weight_decay */
+    bj_real step_size;           /* lr / (1 - beta1^t) */
+    bj_real inv_sqrt_correction; /* 1 / sqrt(1 - beta2^t) */
+} bj_adamw_coefficients;
+
+typedef struct bj_kernels {
+    const char *isa;
+    int panel; /* columns of a packed panel, the natural width to cut work at */
+
+    /* A right-hand side (K,N) in the order the product reads it: from b[k * ldb + n] (pack_kn) or
+     * from b[n * ldb + k] (pack_nk). */
+    size_t (*packed_size)(int N, int K);
+    void (*pack_kn)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
+    void (*pack_nk)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
+
+    /* c (M,N) = a (M,K) * packed (K,N) + bias (N), see BJ_GEMM_*. bias and mask may be NULL;
+     * where mask (M,N) is given the result is zero unless mask > 0. */
+    void (*gemm)(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
+                 const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
+                 int flags);
+
+    /* The same for columns [n0,n1) alone; n0 is a multiple of `panel`. */
+    void (*gemm_columns)(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
+                         const bj_real *packed, const bj_real *bias, int M, int N, int K,
+                         int flags, int n0, int n1);
+
+    /* c (M,N) = sum over rows of dy[row,:]^T x[row,:], in the order of core/shards.h.
+     * M <= BJ_GRADIENT_ROWS, N <= panel. */
+    void (*gradient)(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
+                     size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch);
+    /* sum (N) = sum over rows of dy[row,:], same order. N <= panel. */
+    void (*column_sum)(bj_real *sum, const bj_real *dy, size_t lddy, const bj_rows *rows, int N);
+
+    /* GRU cell after the products. gates rows hold [r | z | hn | in] before activation, each E
+     * wide, and [r | z | hn | n] after it; h_out = (1 - z) n + z h. */
+    void (*gru_cell)(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *h,
+                     size_t ldh, int M, int E);
+    /* Turns gates [r | z | hn | n] into gradients [dr | dz | dhn | din] of the sums before
+     * activation, and dh (of the new state) into the part that reaches the old state directly. */
+    void (*gru_cell_backward)(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
+                              const bj_real *h, size_t ldh, int M, int E);
+
+    /* Single-query attention over the hidden rows r (S,W) of one scene and G heads.
+     * scores (S,G) = r . a_g with a (G,W). */
+    void (*scores)(bj_real *scores, const bj_real *r, size_t ldr, const bj_real *a, size_t lda,
+                   int S, int G, int W);
+    /* pooled (G,W) = sum_s weight[s,g] r[s,:]. */
+    void (*pool)(bj_real *pooled, size_t ldp, const bj_real *weight, const bj_real *r, size_t ldr,
+                 int S, int G, int W);
+    /* dr[s,:] = (sum_g alpha[s,g] dpooled_g + dscore[s,g] a_g), zero where r <= 0. */
+    void (*pool_backward)(bj_real *dr, size_t lddr, const bj_real *alpha, const bj_real *dscore,
+                          const bj_real *dpooled, size_t ldp, const bj_real *a, size_t lda,
+                          const bj_real *r, size_t ldr, int S, int G, int W);
+
+    double (*sum_squares)(const bj_real *x, size_t n);
+    /* One AdamW update of n weights; scale multiplies the gradient (clipping). */
+    void (*adamw)(bj_real *w, bj_real *m, bj_real *v, const bj_real *g, size_t n,
+                  const bj_adamw_coefficients *k);
+    /* target = decay * target + (1 - decay) * w. */
+    void (*ema)(bj_real *target, const bj_real *w, size_t n, bj_real decay);
+} bj_kernels;
+
+/* The table for `isa` ("c", "avx2", "avx512"), for BJ_ISA from the environment when isa is NULL,
+ * or the best this machine can run when that is unset too. Fails on a name that is unknown or
+ * beyond the machine. */
+BJ_CHECK bj_status bj_kernels_find(const bj_kernels **out, const char *isa, bj_error *err);
+/* The i-th table this machine can run, slowest first; NULL past the end. */
+const bj_kernels *bj_kernels_at(int i);
+
+extern const bj_kernels bj_kernels_c;
+#if defined(__x86_64__)
+extern const bj_kernels bj_kernels_avx2;
+extern const bj_kernels bj_kernels_avx512;
+#endif
+
+#endif

@@ -1,0 +1,13 @@
+/* kernels_avx512.c - kernels_body.h for AVX-512 (F, BW, DQ, VL). */
+#if defined(__x86_64__)
+#if !defined(__AVX512F__) || !defined(__AVX512DQ__)
+#error "kernels_avx512.c is compiled without its -mavx512 flags"
+#endif
+#define BJ_BODY_TABLE bj_kernels_avx512
+#define BJ_BODY_ISA "avx512"
+#define BJ_BODY_BYTES 64
+#define BJ_BODY_ROWS 8
+#include "kernels/kernels_body.h"
+#else
+typedef int bj_kernels_avx512_is_for_x86_64;
+#endif

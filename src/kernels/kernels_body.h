@@ -1,0 +1,717 @@
+/* kernels_body.h - the vector kernels, compiled once per instruction set.
+ *
+ * The including file defines
+ *   BJ_BODY_TABLE  name of the table      BJ_BODY_ISA    its string
+ *   BJ_BODY_BYTES  bytes of a vector      BJ_BODY_ROWS   rows of a register tile
+ * A register tile is BJ_BODY_ROWS x 3 vectors: 4 x 3 accumulators, 3 loads and a broadcast fill the
+ * 16 registers of AVX2; 8 x 3 leave room among the 32 of AVX-512.
+ *
+ * Packed right-hand side: panels of 3 vectors of columns, the last one 1 to 3 vectors wide and
+ * padded with zeros; inside a panel k is the slow index. K is walked in blocks of BLOCK_K so that a
+ * panel's block stays in the first-level cache while all row tiles pass over it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+typedef bj_real vec __attribute__((vector_size(BJ_BODY_BYTES)));
+typedef bj_real vec_u
+    __attribute__((vector_size(BJ_BODY_BYTES), aligned(sizeof(bj_real)), may_alias));
+#ifdef BJ_DOUBLE
+typedef int64_t ivec __attribute__((vector_size(BJ_BODY_BYTES)));
+#else
+typedef int32_t ivec __attribute__((vector_size(BJ_BODY_BYTES)));
+#endif
+
+enum {
+    LANES = BJ_BODY_BYTES / sizeof(bj_real),
+    WIDTH = 3,
+    PANEL = WIDTH * LANES,
+    ROWS = BJ_BODY_ROWS,
+    BLOCK_K = 256,
+    BLOCK_M = 64,
+    CHUNK = 128 /* rows of a gradient chunk */
+};
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+INLINE vec load(const bj_real *p) { return *(const vec_u *)p; }
+INLINE void store(bj_real *p, vec v) { *(vec_u *)p = v; }
+/* v where gate > 0, else zero; NaN passes, so that it is found rather than hidden. */
+INLINE vec where_positive(vec gate, vec v) { return (vec)((ivec)v & ~(gate <= 0)); }
+INLINE vec splat(bj_real x) { return x - (vec){0}; }
+
+INLINE vec load_part(const bj_real *p, int n) {
+    bj_real lane[LANES] = {0};
+    memcpy(lane, p, (size_t)n * sizeof *p);
+    return load(lane);
+}
+INLINE void store_part(bj_real *p, vec v, int n) {
+    bj_real lane[LANES];
+    store(lane, v);
+    memcpy(p, lane, (size_t)n * sizeof *p);
+}
+
+/* ------------------------------------------------------------------------------------ packing */
+
+static int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
+
+static size_t packed_size(int N, int K) { return (size_t)round_up(N) * (size_t)K; }
+
+static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
+    for (int n = 0; n < N; n += PANEL) {
+        const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
+        for (int k = 0; k < K; k++, packed += padded) {
+            memcpy(packed, b + (size_t)k * ldb + n, (size_t)width * sizeof *b);
+            for (int j = width; j < padded; j++) packed[j] = 0;
+        }
+    }
+}
+
+static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
+    enum { STRIP = 16 }; /* k at a time: one cache line of every source row */
+    for (int n = 0; n < N; n += PANEL) {
+        const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
+        for (int k0 = 0; k0 < K; k0 += STRIP) {
+            const int k1 = K - k0 < STRIP ? K : k0 + STRIP;
+            for (int j = 0; j < padded; j++) {
+                const bj_real *row = b + (size_t)(n + j) * ldb;
+                for (int k = k0; k < k1; k++)
+                    packed[(size_t)k * padded + j] = j < width ? row[k] : 0;
+            }
+        }
+        packed += (size_t)K * padded;
+    }
+}
+
+/* ------------------------------------------------------------------------------------- product */
+
+typedef struct product {
+    bj_real *c;
+    size_t ldc;
+    const bj_real *a;
+    size_t lda;
+    const bj_real *bias, *mask;
+    size_t ldm;
+    int first, last, flags; /* first and last block of k */
+} product;
+
+/* Rows [0,mr) x nv vectors of columns, k in [0,K) of one block; tail is the number of valid
+ * columns in the last vector. */
+INLINE void tile(const product *p, const bj_real *restrict panel, int stride, int K, int mr, int nv,
+                 int tail) {
+    vec acc[ROWS][WIDTH];
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            const int whole = j + 1 < nv || tail == LANES;
+            if (!p->first || (p->flags & BJ_GEMM_ADD)) {
+                const bj_real *c = p->c + (size_t)i * p->ldc + j * LANES;
+                acc[i][j] = whole ? load(c) : load_part(c, tail);
+            } else if (p->bias) {
+                const bj_real *b = p->bias + j * LANES;
+                acc[i][j] = whole ? load(b) : load_part(b, tail);
+            } else {
+                acc[i][j] = (vec){0};
+            }
+        }
+    }
+    const bj_real *row[ROWS];
+    UNROLL for (int i = 0; i < mr; i++) row[i] = p->a + (size_t)i * p->lda;
+    for (int k = 0; k < K; k++, panel += stride) {
+        vec b[WIDTH];
+        UNROLL for (int j = 0; j < nv; j++) b[j] = load(panel + j * LANES);
+        UNROLL for (int i = 0; i < mr; i++) {
+            const vec x = splat(row[i][k]);
+            UNROLL for (int j = 0; j < nv; j++) acc[i][j] += x * b[j];
+        }
+    }
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            const int whole = j + 1 < nv || tail == LANES;
+            vec v = acc[i][j];
+            if (p->last && (p->flags & BJ_GEMM_RELU)) v = where_positive(v, v);
+            if (p->last && p->mask) {
+                const bj_real *m = p->mask + (size_t)i * p->ldm + j * LANES;
+                v = where_positive(whole ? load(m) : load_part(m, tail), v);
+            }
+            bj_real *c = p->c + (size_t)i * p->ldc + j * LANES;
+            if (whole) store(c, v);
+            else store_part(c, v, tail);
+        }
+    }
+}
+
+#define TILE_FUNCTION(mr)                                                                          \
+    static void tile_##mr##x3(const product *p, const bj_real *panel, int K) {                     \
+        tile(p, panel, PANEL, K, mr, 3, LANES);                                                    \
+    }                                                                                              \
+    static void tile_##mr##_tail(const product *p, const bj_real *panel, int K, int width) {       \
+        const int nv = (width + LANES - 1) / LANES, tail = width - (nv - 1) * LANES;               \
+        if (nv == 3) tile(p, panel, 3 * LANES, K, mr, 3, tail);                                    \
+        else if (nv == 2) tile(p, panel, 2 * LANES, K, mr, 2, tail);                               \
+        else tile(p, panel, LANES, K, mr, 1, tail);                                                \
+    }
+
+TILE_FUNCTION(1)
+TILE_FUNCTION(2)
+TILE_FUNCTION(3)
+TILE_FUNCTION(4)
+#if BJ_BODY_ROWS == 8
+TILE_FUNCTION(8)
+#endif
+
+static void rows_of_panel(product p, const bj_real *panel, int width, int M, int K) {
+    for (int m = 0, mr; m < M; m += mr) {
+        const int left = M - m;
+#define CALL(n)                                                                                    \
+    do {                                                                                           \
+        mr = n;                                                                                    \
+        if (width == PANEL) tile_##n##x3(&p, panel, K);                                            \
+        else tile_##n##_tail(&p, panel, K, width);                                                 \
+    } while (0)
+#if BJ_BODY_ROWS == 8
+        if (left >= 8) CALL(8);
+        else
+#endif
+            if (left >= 4)
+            CALL(4);
+        else if (left == 3) CALL(3);
+        else if (left == 2) CALL(2);
+        else CALL(1);
+#undef CALL
+        p.c += (size_t)mr * p.ldc;
+        p.a += (size_t)mr * p.lda;
+        if (p.mask) p.mask += (size_t)mr * p.ldm;
+    }
+}
+
+/* One row times two whole panels at once: six chains hide the latency of the multiply-add. */
+static void row_of_two_panels(const product *p, const bj_real *panel, int K) {
+    const bj_real *second = panel + (size_t)K * PANEL;
+    vec acc[2 * WIDTH];
+    UNROLL for (int j = 0; j < 2 * WIDTH; j++) {
+        acc[j] = (p->flags & BJ_GEMM_ADD) ? load(p->c + j * LANES)
+                 : p->bias                ? load(p->bias + j * LANES)
+                                          : (vec){0};
+    }
+    for (int k = 0; k < K; k++, panel += PANEL, second += PANEL) {
+        const vec x = splat(p->a[k]);
+        UNROLL for (int j = 0; j < WIDTH; j++) {
+            acc[j] += x * load(panel + j * LANES);
+            acc[WIDTH + j] += x * load(second + j * LANES);
+        }
+    }
+    UNROLL for (int j = 0; j < 2 * WIDTH; j++) {
+        vec v = acc[j];
+        if (p->flags & BJ_GEMM_RELU) v = where_positive(v, v);
+        if (p->mask) v = where_positive(load(p->mask + j * LANES), v);
+        store(p->c + j * LANES, v);
+    }
+}
+
+INLINE void product_columns(product whole, const bj_real *packed, int M, int N, int K, int n0,
+                            int n1) {
+    if (M == 1) { /* no reuse of a panel: stream it once, all of K */
+        whole.first = whole.last = 1;
+        int n = n0;
+        while (n < n1) {
+            product p = whole;
+            p.c += n;
+            if (p.bias) p.bias += n;
+            if (p.mask) p.mask += n;
+            const bj_real *panel = packed + (size_t)n * K;
+            if (n1 - n >= 2 * PANEL) {
+                row_of_two_panels(&p, panel, K);
+                n += 2 * PANEL;
+            } else {
+                const int width = N - n < PANEL ? N - n : PANEL;
+                rows_of_panel(p, panel, width, 1, K);
+                n += PANEL;
+            }
+        }
+        return;
+    }
+    for (int m = 0; m < M; m += BLOCK_M) {
+        const int rows = M - m < BLOCK_M ? M - m : BLOCK_M;
+        for (int k = 0; k < K; k += BLOCK_K) {
+            const int depth = K - k < BLOCK_K + BLOCK_K / 4 ? K - k : BLOCK_K;
+            for (int n = n0; n < n1; n += PANEL) {
+                const int width = N - n < PANEL ? N - n : PANEL;
+                product p = whole;
+                p.c += (size_t)m * p.ldc + n;
+                p.a += (size_t)m * p.lda + k;
+                if (p.bias) p.bias += n;
+                if (p.mask) p.mask += (size_t)m * p.ldm + n;
+                p.first = k == 0;
+                p.last = k + depth == K;
+                rows_of_panel(p, packed + (size_t)n * K + (size_t)k * round_up(width), width, rows,
+                              depth);
+            }
+            if (k + depth == K) break;
+        }
+    }
+}
+
+static void gemm(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
+                 const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
+                 int flags) {
+    const product p = {c, ldc, a, lda, bias, mask, ldm, 0, 0, flags};
+    product_columns(p, packed, M, N, K, 0, N);
+}
+
+static void gemm_columns(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
+                         const bj_real *packed, const bj_real *bias, int M, int N, int K,
+                         int flags, int n0, int n1) {
+    const product p = {c, ldc, a, lda, bias, NULL, 0, 0, 0, flags};
+    product_columns(p, packed, M, N, K, n0, n1);
+}
+
+/* ------------------------------------------------------------------------- weight gradients */
+
+/* Where a register tile of the gradient comes from and goes to. Shard sums climb a binary tree:
+ * the sum of shard s is added to the waiting sums of as many levels as s has trailing ones. */
+typedef struct gradient_tile {
+    const bj_real *const *run; /* (runs) dy of the first row of every run of rows in the chunk */
+    const int *run_rows;       /* (runs) */
+    int runs, m;               /* m: first row of the tile in c, a column of dy */
+    size_t lda;
+    bj_real *partial;    /* sum of the shard so far */
+    bj_real *level;      /* waiting sums, level_stride apart */
+    size_t level_stride;
+    int resume, finish;  /* not the first / the last chunk of its shard */
+    int shard;
+    bj_real *c;
+    size_t ldc;
+    int width;           /* columns of c that exist */
+} gradient_tile;
+
+INLINE void gradient_rows(const gradient_tile *g, const bj_real *restrict x, int stride, int mr,
+                          int nv) {
+    vec acc[ROWS][WIDTH];
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            acc[i][j] = g->resume ? load(g->partial + i * PANEL + j * LANES) : (vec){0};
+        }
+    }
+    const size_t lda = g->lda;
+    for (int run = 0; run < g->runs; run++) {
+        const bj_real *a = g->run[run] + g->m;
+        for (int row = g->run_rows[run]; row > 0; row--, a += lda, x += stride) {
+            vec b[WIDTH];
+            UNROLL for (int j = 0; j < nv; j++) b[j] = load(x + j * LANES);
+            UNROLL for (int i = 0; i < mr; i++) {
+                const vec y = splat(a[i]);
+                UNROLL for (int j = 0; j < nv; j++) acc[i][j] += y * b[j];
+            }
+        }
+    }
+    if (!g->finish) {
+        UNROLL for (int i = 0; i < mr; i++) {
+            UNROLL for (int j = 0; j < nv; j++) {
+                store(g->partial + i * PANEL + j * LANES, acc[i][j]);
+            }
+        }
+        return;
+    }
+    bj_real *level = g->level;
+    int bit = 1;
+    for (; g->shard & bit; bit *= 2, level += g->level_stride) {
+        UNROLL for (int i = 0; i < mr; i++) {
+            UNROLL for (int j = 0; j < nv; j++) {
+                acc[i][j] = load(level + i * PANEL + j * LANES) + acc[i][j];
+            }
+        }
+    }
+    const int top = bit == BJ_SHARDS; /* the root: done */
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            if (!top) store(level + i * PANEL + j * LANES, acc[i][j]);
+            else {
+                bj_real *c = g->c + (size_t)i * g->ldc + j * LANES;
+                const int left = g->width - j * LANES;
+                if (left >= LANES) store(c, acc[i][j]);
+                else store_part(c, acc[i][j], left);
+            }
+        }
+    }
+}
+
+#define GRADIENT_FUNCTION(mr)                                                                      \
+    static void gradient_##mr(const gradient_tile *g, const bj_real *x, int stride) {              \
+        if (stride == PANEL) gradient_rows(g, x, PANEL, mr, 3);                                    \
+        else if (stride == 2 * LANES) gradient_rows(g, x, 2 * LANES, mr, 2);                       \
+        else gradient_rows(g, x, LANES, mr, 1);                                                    \
+    }
+GRADIENT_FUNCTION(1)
+GRADIENT_FUNCTION(2)
+GRADIENT_FUNCTION(3)
+GRADIENT_FUNCTION(4)
+#if BJ_BODY_ROWS == 8
+GRADIENT_FUNCTION(8)
+#endif
+
+/* All rows of c for one packed chunk of x. */
+static void gradient_chunk(gradient_tile g, const bj_real *packed, int stride, int M) {
+    for (int mr; g.m < M; g.m += mr) {
+        const int rest = M - g.m;
+#if BJ_BODY_ROWS == 8
+        if (rest >= 8) gradient_8(&g, packed, stride), mr = 8;
+        else
+#endif
+            if (rest >= 4)
+            gradient_4(&g, packed, stride), mr = 4;
+        else if (rest == 3) gradient_3(&g, packed, stride), mr = 3;
+        else if (rest == 2) gradient_2(&g, packed, stride), mr = 2;
+        else gradient_1(&g, packed, stride), mr = 1;
+        g.partial += (size_t)mr * PANEL;
+        g.level += (size_t)mr * PANEL;
+        g.c += (size_t)mr * g.ldc;
+    }
+}
+
+static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
+                     size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
+    const int stride = round_up(N);
+    const size_t plane = (size_t)BJ_GRADIENT_ROWS * PANEL;
+    bj_real *packed = scratch + (BJ_SHARD_LEVELS + 1) * plane; /* (CHUNK,stride) */
+    const bj_real *run[CHUNK];
+    int run_rows[CHUNK];
+    for (int s = 0; s < BJ_SHARDS; s++) {
+        const int *begin = rows->begin + s * rows->segments;
+        const int *count = rows->count + s * rows->segments;
+        int segment = 0, done = 0, resume = 0, more = 1; /* done: rows of the segment so far */
+        while (more) { /* at least once, so that an empty shard adds its zero sum */
+            int filled = 0, runs = 0;
+            while (segment < rows->segments && filled < CHUNK) {
+                const int left = count[segment] - done;
+                const int take = left < CHUNK - filled ? left : CHUNK - filled;
+                const size_t row = (size_t)(begin[segment] + done);
+                if (take > 0) {
+                    run[runs] = dy + row * lddy;
+                    run_rows[runs++] = take;
+                }
+                for (int r = 0; r < take; r++) {
+                    bj_real *to = packed + (size_t)(filled + r) * stride;
+                    memcpy(to, x + (row + (size_t)r) * ldx, (size_t)N * sizeof *x);
+                    for (int j = N; j < stride; j++) to[j] = 0;
+                }
+                filled += take;
+                done += take;
+                if (done == count[segment]) segment++, done = 0;
+            }
+            more = segment < rows->segments;
+            const gradient_tile g = {.run = run,
+                                     .run_rows = run_rows,
+                                     .runs = runs,
+                                     .lda = lddy,
+                                     .partial = scratch,
+                                     .level = scratch + plane,
+                                     .level_stride = plane,
+                                     .resume = resume,
+                                     .finish = !more,
+                                     .shard = s,
+                                     .c = c,
+                                     .ldc = ldc,
+                                     .width = N};
+            gradient_chunk(g, packed, stride, M);
+            resume = 1;
+        }
+    }
+}
+
+static void column_sum(bj_real *sum, const bj_real *dy, size_t lddy, const bj_rows *rows, int N) {
+    bj_real level[BJ_SHARD_LEVELS][PANEL];
+    for (int s = 0; s < BJ_SHARDS; s++) {
+        bj_real acc[PANEL] = {0};
+        for (int i = 0; i < rows->segments; i++) {
+            const bj_real *row = dy + (size_t)rows->begin[s * rows->segments + i] * lddy;
+            for (int r = rows->count[s * rows->segments + i]; r > 0; r--, row += lddy)
+                for (int j = 0; j < N; j++) acc[j] += row[j];
+        }
+        int l = 0;
+        for (; s >> l & 1; l++)
+            for (int j = 0; j < N; j++) acc[j] = level[l][j] + acc[j];
+        memcpy(level[l], acc, (size_t)N * sizeof *acc);
+    }
+    memcpy(sum, level[BJ_SHARD_LEVELS - 1], (size_t)N * sizeof *sum);
+}
+
+/* ------------------------------------------------------------------------------- activations */
+
+#ifdef BJ_DOUBLE
+INLINE vec exp_vec(vec x) {
+    UNROLL for (int i = 0; i < LANES; i++) x[i] = exp(x[i]);
+    return x;
+}
+INLINE vec tanh_vec(vec x) {
+    UNROLL for (int i = 0; i < LANES; i++) x[i] = tanh(x[i]);
+    return x;
+}
+#else
+INLINE vec choose(ivec condition, vec yes, vec no) {
+    return (vec)(((ivec)yes & condition) | ((ivec)no & ~condition));
+}
+
+/* e^x = 2^n e^r with |r| <= ln 2 / 2; relative error below 2e-7 where the result is normal. */
+INLINE vec exp_vec(vec x) {
+    x = choose(x < -87.3f, splat(-87.3f), x);
+    x = choose(x > 88.3f, splat(88.3f), x);
+    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
+    const vec shifted = x * 1.44269504088896341f + magic;
+    const vec n = shifted - magic;
+    const vec r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    vec p = splat(1.9875691500e-4f);
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    /* the low bits of `shifted` hold n */
+    return (vec)((ivec)p + ((ivec)shifted << 23));
+}
+
+/* A polynomial near zero, where 1 - 2 / (e^2x + 1) would cancel. */
+INLINE vec tanh_vec(vec x) {
+    const vec size = (vec)((ivec)x & 0x7fffffff), square = x * x;
+    vec p = splat(-5.70498872745e-3f);
+    p = p * square + 2.06390887954e-2f;
+    p = p * square - 5.37397155531e-2f;
+    p = p * square + 1.33314422036e-1f;
+    p = p * square - 3.33332819422e-1f;
+    const vec near = p * square * x + x;
+    const vec far = 1.0f - 2.0f / (exp_vec(size + size) + 1.0f);
+    const vec signed_far = (vec)((ivec)far | ((ivec)x & (int32_t)0x80000000));
+    return choose(size < 0.625f, near, signed_far);
+}
+#endif
+
+INLINE vec sigmoid_vec(vec x) { return 1 / (1 + exp_vec(-x)); }
+
+INLINE vec load_n(const bj_real *p, int n) { return n >= LANES ? load(p) : load_part(p, n); }
+INLINE void store_n(bj_real *p, vec v, int n) {
+    if (n >= LANES) store(p, v);
+    else store_part(p, v, n);
+}
+
+/* ------------------------------------------------------------------------------------ GRU cell */
+
+static void gru_cell(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *h,
+                     size_t ldh, int M, int E) {
+    for (int m = 0; m < M; m++, gates += ldg, h_out += ldo, h += ldh) {
+        for (int e = 0; e < E; e += LANES) {
+            const int n = E - e;
+            bj_real *at = gates + e;
+            const vec r = sigmoid_vec(load_n(at, n)), z = sigmoid_vec(load_n(at + E, n));
+            const vec hn = load_n(at + 2 * E, n), in = load_n(at + 3 * E, n);
+            const vec c = tanh_vec(in + r * hn);
+            store_n(h_out + e, (1 - z) * c + z * load_n(h + e, n), n);
+            store_n(at, r, n);
+            store_n(at + E, z, n);
+            store_n(at + 3 * E, c, n);
+        }
+    }
+}
+
+static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
+                              const bj_real *h, size_t ldh, int M, int E) {
+    for (int m = 0; m < M; m++, gates += ldg, dh += lddh, h += ldh) {
+        for (int e = 0; e < E; e += LANES) {
+            const int width = E - e;
+            bj_real *at = gates + e;
+            const vec r = load_n(at, width), z = load_n(at + E, width);
+            const vec hn = load_n(at + 2 * E, width), n = load_n(at + 3 * E, width);
+            const vec d = load_n(dh + e, width);
+            /* forward: h_out = (1 - z) n + z h */
+            const vec dz = d * (load_n(h + e, width) - n) * z * (1 - z);
+            /* forward: n = tanh(in + r hn) */
+            const vec din = d * (1 - z) * (1 - n * n);
+            store_n(at, din * hn * r * (1 - r), width);
+            store_n(at + E, dz, width);
+            store_n(at + 2 * E, din * r, width);
+            store_n(at + 3 * E, din, width);
+            store_n(dh + e, d * z, width);
+        }
+    }
+}
+
+/* ----------------------------------------------------------------------------------- attention */
+
+INLINE bj_real lane_sum(vec v) {
+    bj_real sum = 0;
+    for (int i = 0; i < LANES; i++) sum += v[i];
+    return sum;
+}
+
+/* sr tokens by sg heads, each a dot product of width W. */
+INLINE void score_tile(bj_real *scores, int G, const bj_real *r, size_t ldr, const bj_real *a,
+                       size_t lda, int W, int sr, int sg) {
+    vec acc[2][4] = {{{0}}};
+    int w = 0;
+    for (; w + LANES <= W; w += LANES) {
+        vec x[2];
+        UNROLL for (int i = 0; i < sr; i++) x[i] = load(r + (size_t)i * ldr + w);
+        UNROLL for (int g = 0; g < sg; g++) {
+            const vec y = load(a + (size_t)g * lda + w);
+            UNROLL for (int i = 0; i < sr; i++) acc[i][g] += x[i] * y;
+        }
+    }
+    if (w < W) {
+        for (int i = 0; i < sr; i++)
+            for (int g = 0; g < sg; g++)
+                acc[i][g] += load_part(r + (size_t)i * ldr + w, W - w) *
+                             load_part(a + (size_t)g * lda + w, W - w);
+    }
+    UNROLL for (int i = 0; i < sr; i++) {
+        UNROLL for (int g = 0; g < sg; g++) scores[i * G + g] = lane_sum(acc[i][g]);
+    }
+}
+
+static void scores(bj_real *out, const bj_real *r, size_t ldr, const bj_real *a, size_t lda, int S,
+                   int G, int W) {
+    int s = 0;
+    for (; s + 2 <= S; s += 2, out += 2 * G, r += 2 * ldr) {
+        int g = 0;
+        for (; g + 4 <= G; g += 4) score_tile(out + g, G, r, ldr, a + g * lda, lda, W, 2, 4);
+        for (; g < G; g++) score_tile(out + g, G, r, ldr, a + g * lda, lda, W, 2, 1);
+    }
+    if (s < S) {
+        int g = 0;
+        for (; g + 4 <= G; g += 4) score_tile(out + g, G, r, ldr, a + g * lda, lda, W, 1, 4);
+        for (; g < G; g++) score_tile(out + g, G, r, ldr, a + g * lda, lda, W, 1, 1);
+    }
+}
+
+INLINE void pool_tile(bj_real *pooled, size_t ldp, const bj_real *weight, int G, const bj_real *r,
+                      size_t ldr, int S, int width, int sg, int nv) {
+    vec acc[4][WIDTH] = {{{0}}};
+    for (int s = 0; s < S; s++, weight += G, r += ldr) {
+        vec x[WIDTH];
+        UNROLL for (int j = 0; j < nv; j++) x[j] = load_n(r + j * LANES, width - j * LANES);
+        UNROLL for (int g = 0; g < sg; g++) {
+            const vec y = splat(weight[g]);
+            UNROLL for (int j = 0; j < nv; j++) acc[g][j] += y * x[j];
+        }
+    }
+    UNROLL for (int g = 0; g < sg; g++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            store_n(pooled + (size_t)g * ldp + j * LANES, acc[g][j], width - j * LANES);
+        }
+    }
+}
+
+static void pool(bj_real *pooled, size_t ldp, const bj_real *weight, const bj_real *r, size_t ldr,
+                 int S, int G, int W) {
+    int w = 0;
+    for (; w + PANEL <= W; w += PANEL) {
+        int g = 0;
+        for (; g + 4 <= G; g += 4)
+            pool_tile(pooled + g * ldp + w, ldp, weight + g, G, r + w, ldr, S, PANEL, 4, WIDTH);
+        for (; g < G; g++)
+            pool_tile(pooled + g * ldp + w, ldp, weight + g, G, r + w, ldr, S, PANEL, 1, WIDTH);
+    }
+    for (; w < W; w += LANES)
+        for (int g = 0; g < G; g++)
+            pool_tile(pooled + g * ldp + w, ldp, weight + g, G, r + w, ldr, S, W - w, 1, 1);
+}
+
+INLINE void pool_backward_tile(bj_real *dr, size_t lddr, const bj_real *alpha,
+                               const bj_real *dscore, const bj_real *dpooled, size_t ldp,
+                               const bj_real *a, size_t lda, const bj_real *r, size_t ldr, int G,
+                               int width, int sr, int nv) {
+    vec acc[4][2] = {{{0}}};
+    for (int g = 0; g < G; g++, dpooled += ldp, a += lda) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            const vec x = load_n(dpooled + j * LANES, width - j * LANES);
+            const vec y = load_n(a + j * LANES, width - j * LANES);
+            UNROLL for (int i = 0; i < sr; i++) {
+                acc[i][j] += alpha[i * G + g] * x;
+                acc[i][j] += dscore[i * G + g] * y;
+            }
+        }
+    }
+    UNROLL for (int i = 0; i < sr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            const int left = width - j * LANES;
+            const vec gate = load_n(r + (size_t)i * ldr + j * LANES, left);
+            store_n(dr + (size_t)i * lddr + j * LANES, where_positive(gate, acc[i][j]), left);
+        }
+    }
+}
+
+static void pool_backward(bj_real *dr, size_t lddr, const bj_real *alpha, const bj_real *dscore,
+                          const bj_real *dpooled, size_t ldp, const bj_real *a, size_t lda,
+                          const bj_real *r, size_t ldr, int S, int G, int W) {
+    for (int s = 0, step; s < S; s += step) {
+        step = S - s >= 4 ? 4 : 1;
+        for (int w = 0, columns; w < W; w += columns) {
+            columns = W - w >= 2 * LANES ? 2 * LANES : LANES;
+#define CALL(sr, nv)                                                                               \
+    pool_backward_tile(dr + w, lddr, alpha, dscore, dpooled + w, ldp, a + w, lda, r + w, ldr, G,   \
+                       W - w < columns ? W - w : columns, sr, nv)
+            if (step == 4 && columns == 2 * LANES) CALL(4, 2);
+            else if (step == 4) CALL(4, 1);
+            else if (columns == 2 * LANES) CALL(1, 2);
+            else CALL(1, 1);
+#undef CALL
+        }
+        dr += (size_t)step * lddr;
+        r += (size_t)step * ldr;
+        alpha += step * G;
+        dscore += step * G;
+    }
+}
+
+/* ----------------------------------------------------------------------------------- optimizer */
+
+static double sum_squares(const bj_real *x, size_t n) {
+    double lane[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int j = 0; j < 8; j++) lane[j] += (double)x[i + j] * x[i + j];
+    for (; i < n; i++) lane[0] += (double)x[i] * x[i];
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+#ifdef BJ_DOUBLE
+#define SQRT sqrt
+#else
+#define SQRT sqrtf
+#endif
+
+static void adamw(bj_real *restrict w, bj_real *restrict m, bj_real *restrict v,
+                  const bj_real *restrict g, size_t n, const bj_adamw_coefficients *k) {
+    const bj_adamw_coefficients q = *k;
+    for (size_t i = 0; i < n; i++) {
+        const bj_real grad = g[i] * q.grad_scale;
+        m[i] += (grad - m[i]) * (1 - q.beta1);
+        v[i] = v[i] * q.beta2 + grad * grad * (1 - q.beta2);
+        w[i] = w[i] * q.decay - q.step_size * m[i] / (SQRT(v[i]) * q.inv_sqrt_correction + q.eps);
+    }
+}
+
+static void ema(bj_real *restrict target, const bj_real *restrict w, size_t n, bj_real decay) {
+    for (size_t i = 0; i < n; i++) target[i] = target[i] * decay + w[i] * (1 - decay);
+}
+
+const bj_kernels BJ_BODY_TABLE = {
+    .isa = BJ_BODY_ISA,
+    .panel = PANEL,
+    .packed_size = packed_size,
+    .pack_kn = pack_kn,
+    .pack_nk = pack_nk,
+    .gemm = gemm,
+    .gemm_columns = gemm_columns,
+    .gradient = gradient,
+    .column_sum = column_sum,
+    .gru_cell = gru_cell,
+    .gru_cell_backward = gru_cell_backward,
+    .scores = scores,
+    .pool = pool,
+    .pool_backward = pool_backward,
+    .sum_squares = sum_squares,
+    .adamw = adamw,
+    .ema = ema,
+};

@@ -1,0 +1,192 @@
+/* kernels_c.c - the portable column: plain loops, the reference the vector kernels are tested by.
+ *
+ * A packed right-hand side is simply the (K,N) matrix, row-major.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+#ifdef BJ_DOUBLE
+#define EXP exp
+#define TANH tanh
+#define SQRT sqrt
+#else
+#define EXP expf
+#define TANH tanhf
+#define SQRT sqrtf
+#endif
+
+enum { PANEL = 32 };
+
+static size_t packed_size(int N, int K) { return (size_t)N * (size_t)K; }
+
+static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
+    for (int k = 0; k < K; k++)
+        memcpy(packed + (size_t)k * N, b + (size_t)k * ldb, (size_t)N * sizeof *b);
+}
+
+static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
+    for (int n = 0; n < N; n++)
+        for (int k = 0; k < K; k++) packed[(size_t)k * N + n] = b[(size_t)n * ldb + k];
+}
+
+static void product(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
+                    const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
+                    int flags, int n0, int n1) {
+    for (int m = 0; m < M; m++) {
+        bj_real *row = c + (size_t)m * ldc;
+        for (int n = n0; n < n1 && !(flags & BJ_GEMM_ADD); n++) row[n] = bias ? bias[n] : 0;
+        for (int k = 0; k < K; k++) {
+            const bj_real x = a[(size_t)m * lda + k];
+            for (int n = n0; n < n1; n++) row[n] += x * packed[(size_t)k * N + n];
+        }
+        for (int n = n0; n < n1; n++) {
+            if ((flags & BJ_GEMM_RELU) && row[n] <= 0) row[n] = 0;
+            if (mask && mask[(size_t)m * ldm + n] <= 0) row[n] = 0;
+        }
+    }
+}
+
+static void gemm(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
+                 const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
+                 int flags) {
+    product(c, ldc, a, lda, packed, bias, mask, ldm, M, N, K, flags, 0, N);
+}
+
+static void gemm_columns(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
+                         const bj_real *packed, const bj_real *bias, int M, int N, int K,
+                         int flags, int n0, int n1) {
+    product(c, ldc, a, lda, packed, bias, NULL, 0, M, N, K, flags, n0, n1 < N ? n1 : N);
+}
+
+static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
+                     size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
+    (void)scratch;
+    for (int m = 0; m < M; m++) {
+        for (int n = 0; n < N; n++) {
+            bj_real sum[BJ_SHARDS];
+            for (int s = 0; s < BJ_SHARDS; s++) {
+                sum[s] = 0;
+                for (int i = s * rows->segments; i < (s + 1) * rows->segments; i++)
+                    for (int r = rows->begin[i]; r < rows->begin[i] + rows->count[i]; r++)
+                        sum[s] += dy[(size_t)r * lddy + m] * x[(size_t)r * ldx + n];
+            }
+            for (int width = 1; width < BJ_SHARDS; width *= 2)
+                for (int s = 0; s < BJ_SHARDS; s += 2 * width) sum[s] += sum[s + width];
+            c[(size_t)m * ldc + n] = sum[0];
+        }
+    }
+}
+
+static void column_sum(bj_real *sum, const bj_real *dy, size_t lddy, const bj_rows *rows, int N) {
+    static const bj_real one = 1;
+    for (int n = 0; n < N; n++) gradient(sum + n, 1, dy + n, lddy, &one, 0, rows, 1, 1, NULL);
+}
+
+static void gru_cell(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *h,
+                     size_t ldh, int M, int E) {
+    for (int m = 0; m < M; m++, gates += ldg, h_out += ldo, h += ldh) {
+        bj_real *r = gates, *z = gates + E, *hn = gates + 2 * E, *n = gates + 3 * E;
+        for (int e = 0; e < E; e++) {
+            r[e] = 1 / (1 + EXP(-r[e]));
+            z[e] = 1 / (1 + EXP(-z[e]));
+            n[e] = TANH(n[e] + r[e] * hn[e]);
+            h_out[e] = (1 - z[e]) * n[e] + z[e] * h[e];
+        }
+    }
+}
+
+static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
+                              const bj_real *h, size_t ldh, int M, int E) {
+    for (int m = 0; m < M; m++, gates += ldg, dh += lddh, h += ldh) {
+        bj_real *r = gates, *z = gates + E, *hn = gates + 2 * E, *n = gates + 3 * E;
+        for (int e = 0; e < E; e++) {
+            const bj_real dn = dh[e] * (1 - z[e]) * (1 - n[e] * n[e]);
+            const bj_real dz = dh[e] * (h[e] - n[e]) * z[e] * (1 - z[e]);
+            const bj_real dr = dn * hn[e] * r[e] * (1 - r[e]);
+            dh[e] *= z[e];
+            hn[e] = dn * r[e];
+            r[e] = dr;
+            z[e] = dz;
+            n[e] = dn;
+        }
+    }
+}
+
+static void scores(bj_real *out, const bj_real *r, size_t ldr, const bj_real *a, size_t lda, int S,
+                   int G, int W) {
+    for (int s = 0; s < S; s++) {
+        for (int g = 0; g < G; g++) {
+            bj_real dot = 0;
+            for (int w = 0; w < W; w++) dot += r[(size_t)s * ldr + w] * a[(size_t)g * lda + w];
+            out[s * G + g] = dot;
+        }
+    }
+}
+
+static void pool(bj_real *pooled, size_t ldp, const bj_real *weight, const bj_real *r, size_t ldr,
+                 int S, int G, int W) {
+    for (int g = 0; g < G; g++) {
+        for (int w = 0; w < W; w++) {
+            bj_real sum = 0;
+            for (int s = 0; s < S; s++) sum += weight[s * G + g] * r[(size_t)s * ldr + w];
+            pooled[(size_t)g * ldp + w] = sum;
+        }
+    }
+}
+
+static void pool_backward(bj_real *dr, size_t lddr, const bj_real *alpha, const bj_real *dscore,
+                          const bj_real *dpooled, size_t ldp, const bj_real *a, size_t lda,
+                          const bj_real *r, size_t ldr, int S, int G, int W) {
+    for (int s = 0; s < S; s++) {
+        for (int w = 0; w < W; w++) {
+            bj_real sum = 0;
+            for (int g = 0; g < G; g++)
+                sum += alpha[s * G + g] * dpooled[(size_t)g * ldp + w] +
+                       dscore[s * G + g] * a[(size_t)g * lda + w];
+            dr[(size_t)s * lddr + w] = r[(size_t)s * ldr + w] > 0 ? sum : 0;
+        }
+    }
+}
+
+static double sum_squares(const bj_real *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += (double)x[i] * x[i];
+    return sum;
+}
+
+static void adamw(bj_real *w, bj_real *m, bj_real *v, const bj_real *g, size_t n,
+                  const bj_adamw_coefficients *k) {
+    for (size_t i = 0; i < n; i++) {
+        const bj_real grad = g[i] * k->grad_scale;
+        m[i] += (grad - m[i]) * (1 - k->beta1);
+        v[i] = v[i] * k->beta2 + grad * grad * (1 - k->beta2);
+        w[i] = w[i] * k->decay -
+               k->step_size * m[i] / (SQRT(v[i]) * k->inv_sqrt_correction + k->eps);
+    }
+}
+
+static void ema(bj_real *target, const bj_real *w, size_t n, bj_real decay) {
+    for (size_t i = 0; i < n; i++) target[i] = target[i] * decay + w[i] * (1 - decay);
+}
+
+const bj_kernels bj_kernels_c = {
+    .isa = "c",
+    .panel = PANEL,
+    .packed_size = packed_size,
+    .pack_kn = pack_kn,
+    .pack_nk = pack_nk,
+    .gemm = gemm,
+    .gemm_columns = gemm_columns,
+    .gradient = gradient,
+    .column_sum = column_sum,
+    .gru_cell = gru_cell,
+    .gru_cell_backward = gru_cell_backward,
+    .scores = scores,
+    .pool = pool,
+    .pool_backward = pool_backward,
+    .sum_squares = sum_squares,
+    .adamw = adamw,
+    .ema = ema,
+};

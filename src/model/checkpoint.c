@@ -1,0 +1,361 @@
+/* checkpoint.c - see checkpoint.h.
+ *
+ * The digest is SHA-256 over, in this order,
+ *   each metadata entry but `sha256`, by key:  key 0 value 0
+ *   each tensor, by name:                      name 0 dtype 0 rank shape... data
+ * where 0 is a zero byte, rank and sizes are 8 bytes, little-endian, and order is that of bytes.
+ * It depends on content alone: a file written again by another program keeps it.
+ */
+#include "model/checkpoint.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/json.h"
+#include "core/sha256.h"
+#include "model/model.h"
+
+enum { FORMAT_VERSION = 1 };
+static const char model_format[] = "branchjepa-model", digest_key[] = "sha256";
+
+/* -------------------------------------------------------------------------------- architecture */
+
+static const struct {
+    const char *name;
+    size_t offset;
+} sizes[] = {
+#define SIZE(field)                                                                                \
+    { #field, offsetof(bj_arch, field) }
+    SIZE(obs),   SIZE(fut),         SIZE(neighbors),     SIZE(polylines),      SIZE(points),
+    SIZE(embed), SIZE(heads),       SIZE(token_hidden),  SIZE(latent),         SIZE(proj_hidden),
+    SIZE(atoms), SIZE(atom_hidden), SIZE(router_hidden), SIZE(decoder_hidden), SIZE(trunk),
+#undef SIZE
+};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+_Static_assert(BJ_ARCH_FACTS == SIZES + 3, "kind, scales, sizes and dt");
+_Static_assert(offsetof(bj_arch, trunk) == (SIZES + 1) * sizeof(int),
+               "a size of bj_arch is not in the list");
+_Static_assert((int)BJ_ARCH_FACT_SIZE >= (int)BJ_JSON_NUMBER, "dt must fit");
+
+static const char *const kinds[] = {
+    [BJ_MODEL_BRANCH] = "branch", [BJ_MODEL_OUTPUT_ONLY] = "outputonly", NULL};
+static const char *const scales[] = {[BJ_SCALES_FIXED] = "fixed",
+                                     [BJ_SCALES_GLOBAL] = "global",
+                                     [BJ_SCALES_COMPONENT] = "component",
+                                     NULL};
+
+bj_status bj_arch_to_facts(bj_arch_facts *out, const bj_arch *arch, bj_error *err) {
+    BJ_TRY(bj_arch_check(arch, err));
+    bj_fact *fact = out->fact;
+    *fact++ = (bj_fact){"model", kinds[arch->kind]};
+    *fact++ = (bj_fact){"scales", scales[arch->scales]};
+    for (int i = 0; i < SIZES; i++) {
+        int value;
+        memcpy(&value, (const char *)arch + sizes[i].offset, sizeof value);
+        snprintf(out->text[i], sizeof out->text[i], "%d", value);
+        *fact++ = (bj_fact){sizes[i].name, out->text[i]};
+    }
+    if (!bj_json_number_write(out->text[SIZES], arch->dt))
+        return BJ_FAIL(err, BJ_EARG, "architecture: dt cannot be written");
+    *fact = (bj_fact){"dt", out->text[SIZES]};
+    return BJ_OK;
+}
+
+/* Metadata as a message may show it: short, and without control characters. */
+enum { SHOWN_SIZE = 65 };
+
+static const char *shown(char text[SHOWN_SIZE], const char *value) {
+    int i = 0;
+    for (; value[i] && i < SHOWN_SIZE - 1; i++)
+        text[i] = (unsigned char)value[i] < 0x20 || value[i] == 0x7f ? '?' : value[i];
+    text[i] = '\0';
+    return text;
+}
+
+static bj_status find_metadata(const char **out, const bj_safetensors *st, const char *key,
+                               bj_error *err) {
+    *out = bj_safetensors_metadata(st, key);
+    return *out ? BJ_OK
+                : BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is missing", bj_safetensors_path(st),
+                          key);
+}
+
+static bj_status refuse_metadata(const bj_safetensors *st, const char *key, const char *value,
+                                 const char *expected, bj_error *err) {
+    char text[SHOWN_SIZE];
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is '%s', expected %s",
+                   bj_safetensors_path(st), key, shown(text, value), expected);
+}
+
+static bj_status find_word(int *out, const bj_safetensors *st, const char *key,
+                           const char *const *words, const char *expected, bj_error *err) {
+    const char *value;
+    BJ_TRY(find_metadata(&value, st, key, err));
+    for (*out = 0; words[*out]; ++*out)
+        if (!strcmp(value, words[*out])) return BJ_OK;
+    return refuse_metadata(st, key, value, expected, err);
+}
+
+bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error *err) {
+    const char *value;
+    int kind, scale;
+    memset(out, 0, sizeof *out);
+    BJ_TRY(find_word(&kind, st, "model", kinds, "branch or outputonly", err));
+    BJ_TRY(find_word(&scale, st, "scales", scales, "fixed, global or component", err));
+    out->kind = (bj_model_kind)kind;
+    out->scales = (bj_scales)scale;
+    for (int i = 0; i < SIZES; i++) {
+        BJ_TRY(find_metadata(&value, st, sizes[i].name, err));
+        const size_t digits = strspn(value, "0123456789");
+        if (!digits || digits > 9 || value[digits])
+            return refuse_metadata(st, sizes[i].name, value, "a whole number", err);
+        const int number = atoi(value);
+        memcpy((char *)out + sizes[i].offset, &number, sizeof number);
+    }
+    BJ_TRY(find_metadata(&value, st, "dt", err));
+    if (!bj_json_number_read(&out->dt, value))
+        return refuse_metadata(st, "dt", value, "a number", err);
+    bj_error detail;
+    if (bj_arch_check(out, &detail) != BJ_OK)
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s", bj_safetensors_path(st), detail.message);
+    return BJ_OK;
+}
+
+/* -------------------------------------------------------------------------------------- digest */
+
+static int compare_names(const void *a, const void *b) {
+    const bj_tensor_view *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static int compare_keys(const void *a, const void *b) {
+    const bj_fact *const *x = a, *const *y = b;
+    return strcmp((*x)->key, (*y)->key);
+}
+
+static bj_status hash_text(bj_sha256 *hash, const char *text, bj_error *err) {
+    return bj_sha256_update(hash, text, strlen(text) + 1, err);
+}
+
+static bj_status hash_number(bj_sha256 *hash, uint64_t number, bj_error *err) {
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(number >> 8 * i);
+    return bj_sha256_update(hash, bytes, sizeof bytes, err);
+}
+
+static bj_status hash_tensor(bj_sha256 *hash, const bj_tensor_view *view, bj_error *err) {
+    size_t bytes = bj_dtype_size(view->dtype);
+    BJ_TRY(hash_text(hash, view->name, err));
+    BJ_TRY(hash_text(hash, bj_dtype_name(view->dtype), err));
+    BJ_TRY(hash_number(hash, (uint64_t)view->rank, err));
+    for (int d = 0; d < view->rank; d++) {
+        BJ_TRY(hash_number(hash, (uint64_t)view->shape[d], err));
+        bytes *= (size_t)view->shape[d];
+    }
+    return bj_sha256_update(hash, view->data, bytes, err);
+}
+
+/* Sorts both lists of pointers in place. */
+static bj_status digest(char hex[BJ_SHA256_HEX], const bj_tensor_view **tensors, int count,
+                        const bj_fact **facts, int facts_count, bj_error *err) {
+    bj_sha256 hash = {0};
+    bj_status status;
+    if (count) qsort(tensors, (size_t)count, sizeof *tensors, compare_names);
+    if (facts_count) qsort(facts, (size_t)facts_count, sizeof *facts, compare_keys);
+    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    for (int i = 0; i < facts_count; i++) {
+        if (!strcmp(facts[i]->key, digest_key)) continue;
+        BJ_GOTO(status, done, hash_text(&hash, facts[i]->key, err));
+        BJ_GOTO(status, done, hash_text(&hash, facts[i]->value, err));
+    }
+    for (int i = 0; i < count; i++) BJ_GOTO(status, done, hash_tensor(&hash, tensors[i], err));
+    status = bj_sha256_final(&hash, hex, err);
+done:
+    bj_sha256_reset(&hash);
+    return status;
+}
+
+bj_status bj_checkpoint_check_digest(const bj_safetensors *st, bj_error *err) {
+    const int count = bj_safetensors_count(st), facts_count = bj_safetensors_metadata_count(st);
+    const bj_tensor_view **tensors = NULL;
+    const bj_fact **facts = NULL;
+    bj_fact *storage = NULL;
+    const char *stored;
+    char hex[BJ_SHA256_HEX], text[SHOWN_SIZE];
+    bj_status status;
+    BJ_TRY(find_metadata(&stored, st, digest_key, err));
+    BJ_GOTO(status, done, BJ_ALLOC(tensors, (size_t)count, err));
+    BJ_GOTO(status, done, BJ_ALLOC(facts, (size_t)facts_count, err));
+    BJ_GOTO(status, done, BJ_ALLOC(storage, (size_t)facts_count, err));
+    for (int i = 0; i < count; i++) tensors[i] = bj_safetensors_at(st, i);
+    for (int i = 0; i < facts_count; i++) {
+        storage[i] = bj_safetensors_metadata_at(st, i);
+        facts[i] = &storage[i];
+    }
+    BJ_GOTO(status, done, digest(hex, tensors, count, facts, facts_count, err));
+    if (strcmp(hex, stored))
+        status = BJ_FAIL(err, BJ_EFORMAT,
+                         "%s: checksum of the content is %s, expected %s: the file was changed",
+                         bj_safetensors_path(st), hex, shown(text, stored));
+done:
+    bj_free(tensors);
+    bj_free(facts);
+    bj_free(storage);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------- any contents */
+
+bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *format, bj_error *err) {
+    const char *value;
+    BJ_TRY(find_metadata(&value, st, "format", err));
+    if (strcmp(value, format)) return refuse_metadata(st, "format", value, format, err);
+    BJ_TRY(find_metadata(&value, st, "format_version", err));
+    char version[16], text[SHOWN_SIZE];
+    snprintf(version, sizeof version, "%d", FORMAT_VERSION);
+    if (strcmp(value, version))
+        return BJ_FAIL(err, BJ_EVERSION, "%s: format version '%s', this library reads %s",
+                       bj_safetensors_path(st), shown(text, value), version);
+    return BJ_OK;
+}
+
+bj_status bj_checkpoint_write(const char *path, const char *format, const bj_tensor_view *tensors,
+                              int count, const bj_fact *facts, int facts_count, bj_error *err) {
+    enum { OWN = 3 };
+    const bj_tensor_view **tensor_order = NULL;
+    const bj_fact **fact_order = NULL;
+    bj_fact *all = NULL;
+    char hex[BJ_SHA256_HEX], version[16];
+    bj_status status;
+    for (int i = 0; i < facts_count; i++) /* they are compared below, before the writer looks */
+        if (!facts[i].key || !facts[i].value)
+            return BJ_FAIL(err, BJ_EARG, "%s: fact %d has no key or no value", path, i);
+    BJ_GOTO(status, done, BJ_ALLOC(all, (size_t)facts_count + OWN, err));
+    BJ_GOTO(status, done, BJ_ALLOC(tensor_order, (size_t)count, err));
+    BJ_GOTO(status, done, BJ_ALLOC(fact_order, (size_t)facts_count + OWN, err));
+    snprintf(version, sizeof version, "%d", FORMAT_VERSION);
+    all[0] = (bj_fact){"format", format};
+    all[1] = (bj_fact){"format_version", version};
+    all[2] = (bj_fact){digest_key, hex};
+    for (int i = 0; i < facts_count; i++) all[OWN + i] = facts[i];
+    for (int i = 0; i < OWN + facts_count; i++) fact_order[i] = &all[i];
+    for (int i = 0; i < count; i++) tensor_order[i] = &tensors[i];
+    BJ_GOTO(status, done, digest(hex, tensor_order, count, fact_order, OWN + facts_count, err));
+    status = bj_safetensors_write(path, tensors, count, all, OWN + facts_count, err);
+done:
+    bj_free(fact_order);
+    bj_free(tensor_order);
+    bj_free(all);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- models */
+
+static bj_tensor_view view_of(const bj_model *model, int index) {
+    const bj_param *p = &model->layout.params[index];
+    return (bj_tensor_view){.name = p->name,
+                            .dtype = BJ_DTYPE_REAL,
+                            .rank = p->rank,
+                            .shape = {p->shape[0], p->shape[1]},
+                            .count = p->size,
+                            .bytes = p->size * sizeof(bj_real),
+                            .data = model->weights + p->offset};
+}
+
+bj_status bj_model_save(const bj_model *model, const char *path, const bj_fact *facts, int count,
+                        bj_error *err) {
+    const int tensors = model->layout.count;
+    bj_tensor_view *views = NULL;
+    bj_fact *all = NULL;
+    bj_arch_facts *arch = NULL;
+    bj_status status;
+    for (int i = 0; i < tensors; i++) {
+        const bj_param *p = &model->layout.params[i];
+        for (size_t j = 0; j < p->size; j++)
+            if (!isfinite(model->weights[p->offset + j]))
+                return BJ_FAIL(
+                    err, BJ_ENONFINITE,
+                    "%s: not saved: tensor '%s': value %zu is %g, expected a finite number", path,
+                    p->name, j, (double)model->weights[p->offset + j]);
+    }
+    BJ_GOTO(status, done, BJ_ALLOC(views, (size_t)tensors, err));
+    BJ_GOTO(status, done, BJ_ALLOC(all, (size_t)count + BJ_ARCH_FACTS, err));
+    BJ_GOTO(status, done, BJ_ALLOC(arch, 1, err));
+    BJ_GOTO(status, done, bj_arch_to_facts(arch, &model->arch, err));
+    memcpy(all, arch->fact, sizeof arch->fact);
+    for (int i = 0; i < count; i++) all[BJ_ARCH_FACTS + i] = facts[i];
+    for (int i = 0; i < tensors; i++) views[i] = view_of(model, i);
+    status =
+        bj_checkpoint_write(path, model_format, views, tensors, all, BJ_ARCH_FACTS + count, err);
+done:
+    bj_free(arch);
+    bj_free(all);
+    bj_free(views);
+    return status;
+}
+
+static const bj_param *find_param(const bj_layout *layout, const char *name) {
+    for (int i = 0; i < layout->count; i++)
+        if (!strcmp(layout->params[i].name, name)) return &layout->params[i];
+    return NULL;
+}
+
+/* The file has the tensors of the layout and no others. */
+static bj_status check_tensors(const bj_safetensors *st, const bj_layout *layout, bj_error *err) {
+    const char *unknown = NULL;
+    for (int i = 0; i < bj_safetensors_count(st) && !unknown; i++) {
+        const char *name = bj_safetensors_at(st, i)->name;
+        if (!find_param(layout, name)) unknown = name;
+    }
+    for (int i = 0; i < layout->count; i++) {
+        const bj_param *p = &layout->params[i];
+        const int64_t shape[2] = {p->shape[0], p->shape[1]};
+        const bj_tensor_view *view;
+        if (unknown && !bj_safetensors_find(st, p->name))
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: tensor '%s': is missing, but there is an unknown '%.80s'",
+                           bj_safetensors_path(st), p->name, unknown);
+        BJ_TRY(bj_safetensors_require(&view, st, p->name, p->rank, shape, err));
+    }
+    if (unknown)
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: tensor '%.80s': is unknown, the architecture has no such tensor",
+                       bj_safetensors_path(st), unknown);
+    return BJ_OK;
+}
+
+static bj_status read_model(bj_model **out, const bj_safetensors *st, bj_error *err) {
+    bj_arch arch;
+    bj_layout layout = {0};
+    bj_status status;
+    BJ_TRY(bj_checkpoint_check_format(st, model_format, err));
+    BJ_TRY(bj_arch_from_metadata(&arch, st, err));
+    /* Sizes are held against the file before memory is asked for: it bounds them. */
+    BJ_TRY(bj_layout_init(&layout, &arch, err));
+    status = check_tensors(st, &layout, err);
+    bj_layout_reset(&layout);
+    BJ_TRY(status);
+    BJ_TRY(bj_model_create_empty(out, &arch, err));
+    for (int i = 0; i < (*out)->layout.count; i++) {
+        const bj_param *p = &(*out)->layout.params[i];
+        const int64_t shape[2] = {p->shape[0], p->shape[1]};
+        BJ_TRY(bj_safetensors_read_real((*out)->weights + p->offset, st, p->name, p->rank, shape,
+                                        err));
+    }
+    return bj_checkpoint_check_digest(st, err);
+}
+
+bj_status bj_model_load(bj_model **out, const char *path, bj_error *err) {
+    bj_safetensors *st;
+    bj_model *model = NULL;
+    *out = NULL;
+    BJ_TRY(bj_safetensors_open(&st, path, err));
+    const bj_status status = read_model(&model, st, err);
+    bj_safetensors_close(st);
+    if (status == BJ_OK) *out = model;
+    else bj_model_free(model);
+    return status;
+}

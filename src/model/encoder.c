@@ -1,0 +1,129 @@
+/* encoder.c - forward and backward of a block of scenes, see encoder.h. */
+#include "model/encoder.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "nn/attention.h"
+
+void bj_future_view(bj_real *features, const bj_real *future, int M, int F, double dt) {
+    for (int m = 0; m < M; m++, future += 2 * F) {
+        for (int t = 0; t < F; t++, features += BJ_FOCAL_FEATURES) {
+            const int s = t < F - 1 ? t : F - 2; /* the last difference is repeated */
+            const double vx = ((double)future[2 * s + 2] - (double)future[2 * s]) / dt;
+            const double vy = ((double)future[2 * s + 3] - (double)future[2 * s + 1]) / dt;
+            const double speed = sqrt(vx * vx + vy * vy), scale = speed < 1e-12 ? 1e-12 : speed;
+            features[0] = future[2 * t];
+            features[1] = future[2 * t + 1];
+            features[2] = (bj_real)vx;
+            features[3] = (bj_real)vy;
+            features[4] = (bj_real)(vx / scale);
+            features[5] = (bj_real)(vy / scale);
+            features[6] = 0;
+        }
+    }
+}
+
+/* The tokens of scene m, the zero neighbor in place of none. */
+static void scene_tokens(bj_tokens tokens[2], const bj_encoder *e, const bj_encoder_block *b,
+                         int m) {
+    const int G = e->arch->heads;
+    const int *start[2] = {b->neighbor_start, b->polyline_start};
+    for (int s = 0; s < 2; s++) {
+        const int none = s == 0 && (!b->neighbors || start[0][m] == start[0][m + 1]);
+        const size_t row = none ? 0 : (size_t)(start[s][m] - start[s][0]);
+        tokens[s].S = none ? 1 : start[s][m + 1] - start[s][m];
+        tokens[s].r = none ? e->dummy : b->r[s] + row * b->ldr;
+        tokens[s].alpha = none ? b->dummy_alpha + (size_t)m * G : b->alpha[s] + row * G;
+        tokens[s].dscore = b->dscore[s];
+        tokens[s].dr = NULL;
+        if (b->dr[s]) tokens[s].dr = none ? b->dummy_dr + (size_t)m * b->ldr : b->dr[s] + row * b->ldr;
+    }
+}
+
+static void token_hidden(const bj_encoder *e, const bj_encoder_block *b) {
+    const bj_real *features[2] = {b->neighbors, b->polylines};
+    const int *start[2] = {b->neighbor_start, b->polyline_start};
+    for (int s = 0; s < 2; s++) {
+        const bj_linear *l = &e->linear[s == 0 ? BJ_ENC_NEIGHBOR : BJ_ENC_POLYLINE];
+        if (features[s])
+            bj_linear_forward(e->k, b->r[s], b->ldr, features[s] + (size_t)start[s][0] * l->in,
+                              (size_t)l->in, l, start[s][b->M] - start[s][0], BJ_GEMM_RELU);
+    }
+}
+
+void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
+    const bj_kernels *k = e->k;
+    const int E = e->arch->embed, G = e->arch->heads, d = E / G, TH = e->arch->token_hidden;
+    const int W = 2 * TH + 2, M = b->M, I = BJ_FOCAL_FEATURES;
+    const size_t ldg = (size_t)G * e->ldt; /* between scenes in a and h */
+    const bj_real scale = (bj_real)(1.0 / sqrt((double)d));
+
+    bj_gru_forward(k, b->state, b->state_step, b->lds, b->gates, b->gates_step, b->ldg, b->focal,
+                   (size_t)b->T * I, &e->gru, M, b->T);
+    const bj_real *last = b->state + (size_t)b->T * b->state_step + e->gru.lead;
+    for (int m = 0; m < M; m++)
+        memcpy(b->joint + (size_t)m * b->ldj, last + (size_t)m * b->lds, (size_t)E * sizeof *last);
+
+    bj_linear_forward(k, b->q, b->lde, b->joint, b->ldj, &e->linear[BJ_ENC_QUERY], M, 0);
+    for (int m = 0; m < M; m++)
+        for (int i = 0; i < E; i++) b->q[(size_t)m * b->lde + i] *= scale;
+    for (int g = 0; g < G; g++)
+        k->gemm(b->a + (size_t)g * e->ldt, ldg, b->q + g * d, b->lde,
+                e->m_kn + (size_t)g * e->head_size, NULL, NULL, 0, M, W, d, 0);
+
+    token_hidden(e, b);
+    for (int m = 0; m < M; m++) {
+        bj_tokens tokens[2];
+        scene_tokens(tokens, e, b, m);
+        bj_attention_forward(k, b->h + (size_t)m * ldg, b->a + (size_t)m * ldg, e->ldt, tokens,
+                             b->ldr, G, TH);
+    }
+    for (int g = 0; g < G; g++)
+        k->gemm(b->pooled + g * d, b->lde, b->h + (size_t)g * e->ldt, ldg,
+                e->n_nk + (size_t)g * e->head_size, e->kv_b + E + g * d, NULL, 0, M, d, W, 0);
+    bj_linear_forward(k, b->joint + E, b->ldj, b->pooled, b->lde, &e->linear[BJ_ENC_OUT], M, 0);
+
+    bj_linear_forward(k, b->hidden, b->ldp, b->joint, b->ldj, &e->linear[BJ_ENC_PROJ_IN], M,
+                      BJ_GEMM_RELU);
+    bj_linear_forward(k, b->context, b->ldc, b->hidden, b->ldp, &e->linear[BJ_ENC_PROJ_OUT], M, 0);
+}
+
+void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const bj_real *dcontext) {
+    const bj_kernels *k = e->k;
+    const int E = e->arch->embed, G = e->arch->heads, d = E / G, TH = e->arch->token_hidden;
+    const int W = 2 * TH + 2, M = b->M;
+    const size_t ldg = (size_t)G * e->ldt;
+    const bj_real scale = (bj_real)(1.0 / sqrt((double)d));
+
+    /* forward: context = proj([h_T | o]) */
+    bj_linear_backward(k, b->dhidden, b->ldp, dcontext, b->ldc, b->hidden, b->ldp,
+                       &e->linear[BJ_ENC_PROJ_OUT], M, 0);
+    bj_linear_backward(k, b->djoint, b->ldj, b->dhidden, b->ldp, NULL, 0,
+                       &e->linear[BJ_ENC_PROJ_IN], M, 0);
+    /* forward: o = out(pooled), pooled_g = N_g h_g + bv_g */
+    bj_linear_backward(k, b->dpooled, b->lde, b->djoint + E, b->ldj, NULL, 0,
+                       &e->linear[BJ_ENC_OUT], M, 0);
+    for (int g = 0; g < G; g++)
+        k->gemm(b->dh + (size_t)g * e->ldt, ldg, b->dpooled + g * d, b->lde,
+                e->n_kn + (size_t)g * e->head_size, NULL, NULL, 0, M, W, d, 0);
+    for (int m = 0; m < M; m++) {
+        bj_tokens tokens[2];
+        scene_tokens(tokens, e, b, m);
+        if (tokens[0].r != e->dummy)
+            memset(b->dummy_dr + (size_t)m * b->ldr, 0, (size_t)TH * sizeof *b->dummy_dr);
+        bj_attention_backward(k, b->da + (size_t)m * ldg, b->dh + (size_t)m * ldg,
+                              b->a + (size_t)m * ldg, e->ldt, tokens, b->ldr, G, TH);
+    }
+    /* forward: a_g = M_g^T q_g, q = scale * query(h_T) */
+    for (int g = 0; g < G; g++)
+        k->gemm(b->dq + g * d, b->lde, b->da + (size_t)g * e->ldt, ldg,
+                e->m_nk + (size_t)g * e->head_size, NULL, NULL, 0, M, d, W, 0);
+    for (int m = 0; m < M; m++)
+        for (int i = 0; i < E; i++) b->dq[(size_t)m * b->lde + i] *= scale;
+    bj_linear_backward(k, b->djoint, b->ldj, b->dq, b->lde, NULL, 0, &e->linear[BJ_ENC_QUERY], M,
+                       BJ_GEMM_ADD);
+    /* forward: h_T = GRU(focal) */
+    bj_gru_backward(k, b->djoint, b->ldj, b->gates, b->gates_step, b->ldg, b->state, b->state_step,
+                    b->lds, &e->gru, M, b->T);
+}

@@ -1,0 +1,93 @@
+/* encoder.h - the context encoder, for a block of scenes.
+ *
+ *   focal --GRU--> h ------------------------------+--> [h, o] --proj--> context
+ *                  |query                          |
+ *   neighbors --\  v                               |
+ *                attention (folded) --> pooled --out--> o
+ *   polylines --/
+ *
+ * bj_encoder holds one set of weights prepared for the kernels; bj_encoder_block points at the
+ * activations of M consecutive scenes. The same code serves training (activations kept for
+ * backward), the target view and prediction (activations in scratch).
+ *
+ * Alphabet  M scenes of a block, T steps, E embedding, G heads, d = E/G, TH token hidden,
+ *           W = 2 TH + 2 folded token width, D latent
+ */
+#ifndef BJ_MODEL_ENCODER_H
+#define BJ_MODEL_ENCODER_H
+
+#include "core/arena.h"
+#include "model/params.h"
+#include "nn/gru.h"
+#include "nn/linear.h"
+
+enum { BJ_ENC_NEIGHBOR, BJ_ENC_POLYLINE, BJ_ENC_QUERY, BJ_ENC_OUT, BJ_ENC_PROJ_IN,
+       BJ_ENC_PROJ_OUT, BJ_ENC_LINEARS };
+
+typedef struct bj_encoder {
+    const bj_arch *arch;
+    const bj_kernels *k;
+    bj_gru gru;
+    bj_linear linear[BJ_ENC_LINEARS];
+    const bj_real *w2[2], *b2[2];   /* token networks' second layers: (E,TH) (E) */
+    const bj_real *kv_w, *kv_b;     /* (2E,E) (2E): key rows, then value rows */
+    size_t ldt;                     /* stride of rows that are W wide */
+    bj_real *joined;                /* U (E,W): [W2_n | W2_p | b2_n | b2_p] */
+    bj_real *joined_kn, *joined_nk; /* packed, for folding and for its gradient */
+    bj_real *folded;                /* (2E,W): M of all heads, then N of all heads */
+    bj_real *m_kn, *m_nk, *n_kn, *n_nk; /* (G) packed per head, head_size apart */
+    size_t head_size;
+    bj_real *dummy;                 /* (TH) hidden row of the zero neighbor */
+} bj_encoder;
+
+/* Wires the encoder to the weights (a block of `layout`, or its encoder prefix). */
+void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
+                     const bj_layout *layout, const bj_real *weights, int training);
+
+/* Repacks after the weights changed: two rounds, items of a round in any order. */
+int bj_encoder_prepare_items(const bj_encoder *e, int round);
+void bj_encoder_prepare(const bj_encoder *e, int round, int item);
+enum { BJ_ENCODER_ROUNDS = 2 };
+
+/* Activations of M scenes. Rows of tokens are relative to the block's first scene. */
+typedef struct bj_encoder_block {
+    int M, T;
+    const bj_real *focal;           /* (M,T,7) */
+    const bj_real *neighbors;       /* (rows,obs*7), NULL: every scene has the zero neighbor */
+    const int *neighbor_start;      /* (M+1) absolute; row 0 of the block is neighbor_start[0] */
+    const bj_real *polylines;       /* (rows,points*6) */
+    const int *polyline_start;      /* (M+1) */
+    /* bj_gru_forward */
+    bj_real *state, *gates;
+    size_t state_step, gates_step;  /* between time steps; 0 when nothing is kept */
+    size_t lds, ldg;
+    /* tokens */
+    bj_real *r[2];                  /* (rows,TH) rows ldr apart */
+    bj_real *alpha[2];              /* (rows,G) */
+    bj_real *dummy_alpha;           /* (M,G) */
+    size_t ldr;
+    /* attention and projection, rows of scenes */
+    bj_real *q;                     /* (M,E) scaled query */
+    bj_real *a, *h;                 /* (M,G,W) folded query, pooled hidden */
+    bj_real *pooled;                /* (M,E) */
+    bj_real *joint;                 /* (M,2E) [h_T | o] */
+    bj_real *hidden;                /* (M,proj_hidden) */
+    bj_real *context;               /* (M,D) */
+    size_t lde, ldj, ldp, ldc;      /* strides: q and pooled, joint, hidden, context */
+    /* gradients, only for backward; kept for the weight gradients */
+    bj_real *dr[2], *dummy_dr;      /* (rows,TH), (M,TH) zero where the scene has neighbors */
+    bj_real *dq, *dpooled;          /* (M,E) */
+    bj_real *da;                    /* (M,G,W) */
+    bj_real *djoint, *dhidden;      /* (M,2E) (M,proj_hidden) */
+    bj_real *dh;                    /* (M,G,W) scratch */
+    bj_real *dscore[2];             /* (rows of one scene,G) scratch */
+} bj_encoder_block;
+
+void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b);
+/* dcontext (M,D), rows ldc apart. */
+void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const bj_real *dcontext);
+
+/* Future positions (M,F,2) as focal features (M,F,7): forward difference / dt, last repeated. */
+void bj_future_view(bj_real *features, const bj_real *future, int M, int F, double dt);
+
+#endif

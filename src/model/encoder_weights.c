@@ -1,0 +1,110 @@
+/* encoder_weights.c - wires an encoder to its weights and prepares them for the kernels. */
+#include <string.h>
+
+#include "model/encoder.h"
+
+static bj_linear make_linear(bj_arena *arena, const bj_kernels *k, const bj_real *w,
+                             const bj_real *b, int in, int out, int backward) {
+    bj_linear l = {w, b, in, out, NULL, NULL};
+    l.forward = bj_arena_take(arena, bj_linear_packed_size(k, in, out));
+    if (backward) l.backward = bj_arena_take(arena, bj_linear_packed_size(k, in, out));
+    return l;
+}
+
+void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
+                     const bj_layout *layout, const bj_real *weights, int training) {
+    const int E = arch->embed, TH = arch->token_hidden, W = 2 * TH + 2, d = E / arch->heads;
+    const int I = BJ_FOCAL_FEATURES, lead = bj_gru_lead(I);
+#define AT(id) (weights + bj_layout_offset(layout, BJ_P_##id, 0))
+    *e = (bj_encoder){.arch = arch, .k = k, .ldt = bj_stride(W)};
+    e->gru = (bj_gru){.w_ih = AT(GRU_W_IH),
+                      .w_hh = AT(GRU_W_HH),
+                      .b_ih = AT(GRU_B_IH),
+                      .b_hh = AT(GRU_B_HH),
+                      .I = I,
+                      .E = E,
+                      .lead = lead};
+    e->gru.joined = bj_arena_take(arena, bj_gru_joined_size(I, E));
+    e->gru.rz = bj_arena_take(arena, k->packed_size(2 * E, lead + E));
+    e->gru.hn = bj_arena_take(arena, k->packed_size(E, lead - I + E));
+    e->gru.in = bj_arena_take(arena, k->packed_size(E, I + 1));
+    if (training) e->gru.recurrent = bj_arena_take(arena, k->packed_size(E, 3 * E));
+
+    e->linear[BJ_ENC_NEIGHBOR] =
+        make_linear(arena, k, AT(NEIGHBOR_W1), AT(NEIGHBOR_B1), arch->obs * I, TH, 0);
+    e->linear[BJ_ENC_POLYLINE] = make_linear(arena, k, AT(POLYLINE_W1), AT(POLYLINE_B1),
+                                             arch->points * BJ_POLYLINE_FEATURES, TH, 0);
+    e->linear[BJ_ENC_QUERY] = make_linear(arena, k, AT(ATTN_W_IN), AT(ATTN_B_IN), E, E, training);
+    e->linear[BJ_ENC_OUT] = make_linear(arena, k, AT(ATTN_W_OUT), AT(ATTN_B_OUT), E, E, training);
+    e->linear[BJ_ENC_PROJ_IN] =
+        make_linear(arena, k, AT(PROJ_W1), AT(PROJ_B1), 2 * E, arch->proj_hidden, training);
+    e->linear[BJ_ENC_PROJ_OUT] =
+        make_linear(arena, k, AT(PROJ_W2), AT(PROJ_B2), arch->proj_hidden, arch->latent, training);
+
+    e->w2[0] = AT(NEIGHBOR_W2), e->b2[0] = AT(NEIGHBOR_B2);
+    e->w2[1] = AT(POLYLINE_W2), e->b2[1] = AT(POLYLINE_B2);
+    e->kv_w = AT(ATTN_W_IN) + (size_t)E * E;
+    e->kv_b = AT(ATTN_B_IN) + E;
+#undef AT
+    e->joined = bj_arena_take(arena, (size_t)E * e->ldt);
+    e->joined_kn = bj_arena_take(arena, k->packed_size(W, E));
+    if (training) e->joined_nk = bj_arena_take(arena, k->packed_size(E, W));
+    e->folded = bj_arena_take(arena, 2 * (size_t)E * e->ldt);
+    const size_t a = k->packed_size(W, d), b = k->packed_size(d, W);
+    e->head_size = ((a > b ? a : b) + 15) / 16 * 16;
+    const size_t heads = (size_t)arch->heads * e->head_size;
+    e->m_kn = bj_arena_take(arena, heads);
+    e->n_nk = bj_arena_take(arena, heads);
+    if (training) {
+        e->m_nk = bj_arena_take(arena, heads);
+        e->n_kn = bj_arena_take(arena, heads);
+    }
+    e->dummy = bj_arena_take(arena, (size_t)TH);
+}
+
+/* Round 0: the GRU, every linear layer in both directions, U and the zero neighbor.
+ * Round 1: M and N, one head at a time. */
+int bj_encoder_prepare_items(const bj_encoder *e, int round) {
+    return round == 0 ? 2 * BJ_ENC_LINEARS + 2 : 2 * e->arch->heads;
+}
+
+static void join_tokens(const bj_encoder *e) {
+    const int E = e->arch->embed, TH = e->arch->token_hidden, W = 2 * TH + 2;
+    for (int i = 0; i < E; i++) {
+        bj_real *row = e->joined + (size_t)i * e->ldt;
+        for (int s = 0; s < 2; s++) {
+            memcpy(row + s * TH, e->w2[s] + (size_t)i * TH, (size_t)TH * sizeof *row);
+            row[2 * TH + s] = e->b2[s][i];
+        }
+    }
+    e->k->pack_kn(e->joined_kn, e->joined, e->ldt, W, E);
+    if (e->joined_nk) e->k->pack_nk(e->joined_nk, e->joined, e->ldt, E, W);
+    const bj_real *b1 = e->linear[BJ_ENC_NEIGHBOR].b;
+    for (int j = 0; j < TH; j++) e->dummy[j] = b1[j] > 0 ? b1[j] : 0;
+}
+
+static void fold_head(const bj_encoder *e, int head, int values) {
+    const bj_arch *arch = e->arch;
+    const int E = arch->embed, d = E / arch->heads, TH = arch->token_hidden, W = 2 * TH + 2;
+    const int first = values * E + head * d; /* of the head's rows in kv_w and folded */
+    bj_real *out = e->folded + (size_t)first * e->ldt;
+    e->k->gemm(out, e->ldt, e->kv_w + (size_t)first * E, (size_t)E, e->joined_kn, NULL, NULL, 0, d,
+               W, E, 0);
+    for (int i = 0; i < d && !values; i++)
+        for (int s = 0; s < 2; s++) out[(size_t)i * e->ldt + 2 * TH + s] += e->kv_b[first + i];
+    bj_real *kn = values ? e->n_kn : e->m_kn, *nk = values ? e->n_nk : e->m_nk;
+    if (kn) e->k->pack_kn(kn + (size_t)head * e->head_size, out, e->ldt, W, d);
+    /* as (d,W) rows the transposed right-hand side has N = d, K = W */
+    if (nk) e->k->pack_nk(nk + (size_t)head * e->head_size, out, e->ldt, d, W);
+}
+
+void bj_encoder_prepare(const bj_encoder *e, int round, int item) {
+    if (round == 1) fold_head(e, item / 2, item % 2);
+    else if (item == 0) bj_gru_pack(e->k, &e->gru);
+    else if (item == 1) join_tokens(e);
+    else {
+        const bj_linear *l = &e->linear[(item - 2) / 2];
+        if (item % 2 == 0) bj_linear_pack_forward(e->k, l);
+        else if (l->backward) bj_linear_pack_backward(e->k, l);
+    }
+}

@@ -1,0 +1,202 @@
+/* network.c - see network.h. */
+#include "model/network.h"
+
+#include <string.h>
+
+#include "nn/normalize.h"
+
+static bj_linear take_linear(bj_arena *arena, const bj_kernels *k, const bj_layout *layout,
+                             const bj_real *weights, bj_param_id w, bj_param_id b, int index,
+                             int training) {
+    const bj_param *p = &layout->params[layout->first[w] + index];
+    bj_linear l = {.w = weights + p->offset,
+                   .b = weights + bj_layout_offset(layout, b, index),
+                   .in = p->shape[1],
+                   .out = p->shape[0]};
+    l.forward = bj_arena_take(arena, bj_linear_packed_size(k, l.in, l.out));
+    if (training) l.backward = bj_arena_take(arena, bj_linear_packed_size(k, l.in, l.out));
+    return l;
+}
+
+void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
+                     const bj_layout *layout, const bj_real *weights, int training) {
+    const int branch = arch->kind == BJ_MODEL_BRANCH;
+    *n = (bj_network){.arch = arch, .k = k, .L = branch ? arch->atoms : 1};
+#define TAKE(w, b, i) take_linear(arena, k, layout, weights, BJ_P_##w, BJ_P_##b, i, training)
+    for (int i = 0; i < n->L; i++) {
+        n->atom_in[i] = branch ? TAKE(ATOM_W1, ATOM_B1, i) : TAKE(ONE_W1, ONE_B1, 0);
+        n->atom_out[i] = branch ? TAKE(ATOM_W2, ATOM_B2, i) : TAKE(ONE_W2, ONE_B2, 0);
+    }
+    if (layout->first[BJ_P_ROUTER_W1] >= 0) {
+        n->router_in = TAKE(ROUTER_W1, ROUTER_B1, 0);
+        n->router_out = TAKE(ROUTER_W2, ROUTER_B2, 0);
+    }
+    n->decoder_in = branch ? TAKE(DECODER_W1, DECODER_B1, 0) : TAKE(TRUNK_W, TRUNK_B, 0);
+    n->decoder_out = branch ? TAKE(DECODER_W2, DECODER_B2, 0) : TAKE(BASE_W, BASE_B, 0);
+    if (!branch) {
+        for (int i = 0; i < arch->atoms; i++) n->residual[i] = TAKE(RESIDUAL_W, RESIDUAL_B, i);
+        n->step_scale = weights + bj_layout_offset(layout, BJ_P_STEP_SCALE, 0);
+        n->segment_scale = weights + bj_layout_offset(layout, BJ_P_SEGMENT_SCALE, 0);
+    }
+#undef TAKE
+}
+
+/* The i-th linear layer, NULL past the end. */
+static const bj_linear *layer(const bj_network *n, int i) {
+    if (i < n->L) return &n->atom_in[i];
+    if ((i -= n->L) < n->L) return &n->atom_out[i];
+    i -= n->L;
+    if (i == 0) return &n->decoder_in;
+    if (i == 1) return &n->decoder_out;
+    i -= 2;
+    if (n->router_in.out) {
+        if (i == 0) return &n->router_in;
+        if (i == 1) return &n->router_out;
+        i -= 2;
+    }
+    return n->step_scale && i < n->arch->atoms ? &n->residual[i] : NULL;
+}
+
+int bj_network_prepare_items(const bj_network *n) {
+    int items = 0;
+    while (layer(n, items)) items++;
+    return 2 * items;
+}
+
+void bj_network_prepare(const bj_network *n, int item) {
+    const bj_linear *l = layer(n, item / 2);
+    if (item % 2 == 0) bj_linear_pack_forward(n->k, l);
+    else if (l->backward) bj_linear_pack_backward(n->k, l);
+}
+
+/* ------------------------------------------------------------------------------------- forward */
+
+static bj_real residual_scale(const bj_network *n, int k, int t) {
+    const int F = n->arch->fut;
+    return n->step_scale[k * F + t] *
+           n->segment_scale[k * (F / BJ_SEGMENT_STEPS) + t / BJ_SEGMENT_STEPS];
+}
+
+static void add_residuals(const bj_network *n, const bj_network_block *b) {
+    const int K = n->arch->atoms, F = n->arch->fut;
+    for (int i = 0; i < K; i++)
+        bj_linear_forward(n->k, b->residual + (size_t)i * b->ldy, (size_t)K * b->ldy,
+                          b->decoder_hidden, b->ldd, &n->residual[i], b->M, 0);
+    for (int m = 0; m < b->M; m++) {
+        const bj_real *base = b->base + (size_t)m * b->ldy;
+        for (int i = 0; i < K; i++) {
+            const size_t row = ((size_t)m * K + (size_t)i) * b->ldy;
+            for (int t = 0; t < F; t++) {
+                const bj_real scale = residual_scale(n, i, t);
+                for (int c = 2 * t; c < 2 * t + 2; c++)
+                    b->y[row + c] = base[c] + scale * b->residual[row + c];
+            }
+        }
+    }
+}
+
+void bj_network_predict(const bj_network *n, const bj_network_block *b) {
+    const bj_kernels *k = n->k;
+    const int L = n->L, M = b->M;
+    for (int i = 0; i < L; i++) {
+        bj_real *hidden = b->atom_hidden + (size_t)i * b->lda;
+        bj_linear_forward(k, hidden, (size_t)L * b->lda, b->context, b->ldc, &n->atom_in[i], M,
+                          BJ_GEMM_RELU);
+        bj_linear_forward(k, b->u + (size_t)i * b->ldu, (size_t)L * b->ldu, hidden,
+                          (size_t)L * b->lda, &n->atom_out[i], M, 0);
+    }
+    bj_normalize_forward(b->u, b->ldu, b->inverse, M * L, n->arch->latent);
+    if (n->router_in.out) {
+        bj_linear_forward(k, b->router_hidden, b->ldr, b->context, b->ldc, &n->router_in, M,
+                          BJ_GEMM_RELU);
+        bj_linear_forward(k, b->logits, (size_t)n->arch->atoms, b->router_hidden, b->ldr,
+                          &n->router_out, M, 0);
+    } else {
+        memset(b->logits, 0, (size_t)M * sizeof *b->logits); /* K = 1 */
+    }
+    bj_linear_forward(k, b->decoder_hidden, b->ldd, b->u, b->ldu, &n->decoder_in, M * L,
+                      BJ_GEMM_RELU);
+    bj_linear_forward(k, n->step_scale ? b->base : b->y, b->ldy, b->decoder_hidden, b->ldd,
+                      &n->decoder_out, M * L, 0);
+    if (n->step_scale) add_residuals(n, b);
+}
+
+void bj_network_reconstruct(const bj_network *n, const bj_network_block *b) {
+    bj_linear_forward(n->k, b->z_hidden, b->ldd, b->z, b->ldu, &n->decoder_in, b->M, BJ_GEMM_RELU);
+    bj_linear_forward(n->k, b->rec, b->ldy, b->z_hidden, b->ldd, &n->decoder_out, b->M, 0);
+}
+
+/* ------------------------------------------------------------------------------------ backward */
+
+/* forward: y_k = base + scale_k * residual_k */
+static void split_residuals(const bj_network *n, const bj_network_block *b) {
+    const int K = n->arch->atoms, F = n->arch->fut;
+    for (int m = 0; m < b->M; m++) {
+        bj_real *dbase = b->dbase + (size_t)m * b->ldy;
+        memset(dbase, 0, 2 * (size_t)F * sizeof *dbase);
+        for (int i = 0; i < K; i++) {
+            const size_t row = ((size_t)m * K + (size_t)i) * b->ldy;
+            for (int t = 0; t < F; t++) {
+                const bj_real scale = residual_scale(n, i, t);
+                bj_real ds = 0;
+                for (int c = 2 * t; c < 2 * t + 2; c++) {
+                    dbase[c] += b->dy[row + c];
+                    b->dresidual[row + c] = b->dy[row + c] * scale;
+                    ds += b->dy[row + c] * b->residual[row + c];
+                }
+                b->dscale[(size_t)m * b->lds + (size_t)(i * F + t)] = ds;
+            }
+        }
+    }
+}
+
+void bj_network_predict_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
+    const bj_kernels *k = n->k;
+    const int L = n->L, M = b->M, K = n->arch->atoms;
+    int add = 0; /* nothing in dcontext yet */
+    if (from & BJ_FROM_DECODED) {
+        /* forward: y = decoder(u) */
+        bj_real *dy = b->dy;
+        if (n->step_scale) {
+            split_residuals(n, b);
+            dy = b->dbase;
+        }
+        /* the mask follows the last addend, as every addend is masked the same way */
+        bj_linear_backward(k, b->ddecoder_hidden, b->ldd, dy, b->ldy, b->decoder_hidden, b->ldd,
+                           &n->decoder_out, M * L, 0);
+        for (int i = 0; n->step_scale && i < K; i++)
+            bj_linear_backward(k, b->ddecoder_hidden, b->ldd, b->dresidual + (size_t)i * b->ldy,
+                               (size_t)K * b->ldy, b->decoder_hidden, b->ldd, &n->residual[i], M,
+                               BJ_GEMM_ADD);
+        bj_linear_backward(k, b->du, b->ldu, b->ddecoder_hidden, b->ldd, NULL, 0, &n->decoder_in,
+                           M * L, from & BJ_FROM_LATENT ? BJ_GEMM_ADD : 0);
+    }
+    if (from & (BJ_FROM_LATENT | BJ_FROM_DECODED)) {
+        /* forward: u_k = normalize(atom_k(context)) */
+        bj_normalize_backward(b->du, b->ldu, b->u, b->inverse, M * L, n->arch->latent);
+        for (int i = 0; i < L; i++) {
+            bj_real *dhidden = b->datom_hidden + (size_t)i * b->lda;
+            const size_t ld = (size_t)L * b->lda;
+            bj_linear_backward(k, dhidden, ld, b->du + (size_t)i * b->ldu, (size_t)L * b->ldu,
+                               b->atom_hidden + (size_t)i * b->lda, ld, &n->atom_out[i], M, 0);
+            bj_linear_backward(k, b->dcontext, b->ldc, dhidden, ld, NULL, 0, &n->atom_in[i], M, add);
+            add = BJ_GEMM_ADD;
+        }
+    }
+    if (from & BJ_FROM_ROUTER) {
+        /* forward: logits = router(context) */
+        bj_linear_backward(k, b->drouter_hidden, b->ldr, b->dlogits, (size_t)K, b->router_hidden,
+                           b->ldr, &n->router_out, M, 0);
+        bj_linear_backward(k, b->dcontext, b->ldc, b->drouter_hidden, b->ldr, NULL, 0,
+                           &n->router_in, M, add);
+    }
+}
+
+void bj_network_reconstruct_backward(const bj_network *n, const bj_network_block *b) {
+    /* forward: rec = decoder(z) */
+    bj_linear_backward(n->k, b->dz_hidden, b->ldd, b->drec, b->ldy, b->z_hidden, b->ldd,
+                       &n->decoder_out, b->M, 0);
+    if (b->dz)
+        bj_linear_backward(n->k, b->dz, b->ldu, b->dz_hidden, b->ldd, NULL, 0, &n->decoder_in, b->M,
+                           BJ_GEMM_ADD);
+}

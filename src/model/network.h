@@ -1,0 +1,65 @@
+/* network.h - everything behind the context: atoms, router and decoder, for a block of scenes.
+ *
+ *   branch       context --atom k--> u_k --decoder--> y_k      context --router--> logits
+ *   output-only  context --atom----> u --trunk--> base + scale_k * residual_k = y_k
+ *
+ * L is the number of latents of a scene: K, or 1 for the output-only control. Reconstruction
+ * decodes the target latent z with the same decoder (its base path alone for output-only).
+ */
+#ifndef BJ_MODEL_NETWORK_H
+#define BJ_MODEL_NETWORK_H
+
+#include "core/arena.h"
+#include "model/params.h"
+#include "nn/linear.h"
+
+typedef struct bj_network {
+    const bj_arch *arch;
+    const bj_kernels *k;
+    int L;
+    bj_linear atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS]; /* L of them */
+    bj_linear router_in, router_out;                         /* out == 0: no router */
+    bj_linear decoder_in, decoder_out;                       /* or trunk and base */
+    bj_linear residual[BJ_MAX_ATOMS];                        /* output-only */
+    const bj_real *step_scale, *segment_scale;               /* (K,F) (K,F/10) */
+} bj_network;
+
+void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
+                     const bj_layout *layout, const bj_real *weights, int training);
+int bj_network_prepare_items(const bj_network *n);
+void bj_network_prepare(const bj_network *n, int item);
+
+/* Activations of M consecutive scenes. */
+typedef struct bj_network_block {
+    int M;
+    const bj_real *context;   /* (M,D) */
+    bj_real *atom_hidden;     /* (M,L,atom_hidden) */
+    bj_real *u, *inverse;     /* (M,L,D) (M,L) */
+    bj_real *router_hidden;   /* (M,router_hidden) */
+    bj_real *logits;          /* (M,K) contiguous */
+    bj_real *decoder_hidden;  /* (M,L,decoder_hidden or trunk) */
+    bj_real *y;               /* (M,K,2F) */
+    bj_real *base, *residual; /* (M,2F) (M,K,2F) output-only */
+    bj_real *z, *z_hidden;    /* (M,D) (M,decoder_hidden) target */
+    bj_real *rec;             /* (M,2F) */
+    size_t ldc, lda, ldu, ldr, ldd, ldy; /* strides of context, atom hidden, latents, router
+                                            hidden, decoder hidden, trajectories */
+    /* gradients; du, dlogits, dy and drec come from the objective */
+    bj_real *du, *dlogits, *dy, *drec;
+    bj_real *dcontext, *datom_hidden, *drouter_hidden, *ddecoder_hidden, *dz_hidden;
+    bj_real *dbase, *dresidual, *dscale; /* (M,2F) (M,K,2F) (M,K,F) output-only */
+    bj_real *dz;              /* (M,D), NULL unless the target latent is trained */
+    size_t lds;               /* stride of dscale rows */
+} bj_network_block;
+
+void bj_network_predict(const bj_network *n, const bj_network_block *b);     /* u, logits, y */
+void bj_network_reconstruct(const bj_network *n, const bj_network_block *b); /* rec from z */
+
+/* Which incoming gradients are real. */
+enum { BJ_FROM_LATENT = 1, BJ_FROM_DECODED = 2, BJ_FROM_ROUTER = 4 };
+/* dcontext from du, dy and dlogits; du becomes the gradient before normalization. */
+void bj_network_predict_backward(const bj_network *n, const bj_network_block *b, unsigned from);
+/* dz_hidden from drec, and dz where it is trained. */
+void bj_network_reconstruct_backward(const bj_network *n, const bj_network_block *b);
+
+#endif

@@ -1,0 +1,269 @@
+/* objective.c - names, defaults and checks of the objectives, and the calls of a step.
+ *
+ *   total = lambda_z latent + lambda_y decoded + lambda_rec rec
+ *           + lambda_router router         winner-takes-all family
+ *           + usage_kl usage               MDN
+ *   total = lambda_rec rec + variance + rank_weight rank      anchor stage A
+ *   total = lambda_z latent                                   anchor stage B
+ *
+ * A zero weight removes its term: it is still reported, but neither enters the total nor reaches
+ * anything. Terms are means over the batch in the order of core/shards.h.
+ * Test  tests/objective/test_objective.c
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "objective/parts.h"
+
+static const char *const names[] = {
+    [BJ_FULLSET] = "fullset",
+    [BJ_UNIFORM] = "uniform",
+    [BJ_SPECIALIZATION] = "specialization",
+    [BJ_SOFTWTA] = "softwta",
+    [BJ_SINKHORN] = "sinkhorn",
+    [BJ_MDN] = "mdn",
+    [BJ_OUTPUTONLY] = "outputonly",
+    [BJ_ANCHOR_A] = "anchor_a",
+    [BJ_ANCHOR_B] = "anchor_b",
+};
+enum { KINDS = sizeof names / sizeof *names };
+
+static int is_kind(bj_objective_kind kind) { return (int)kind >= 0 && (int)kind < KINDS; }
+
+const char *bj_objective_name(bj_objective_kind kind) {
+    return is_kind(kind) ? names[kind] : "unknown objective";
+}
+
+bj_status bj_objective_find(bj_objective_kind *out, const char *name, bj_error *err) {
+    if (!out || !name) return BJ_FAIL(err, BJ_EARG, "objective: name or output is missing");
+    for (int i = 0; i < KINDS; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *out = (bj_objective_kind)i;
+            return BJ_OK;
+        }
+    return BJ_FAIL(err, BJ_EARG,
+                   "objective '%s' is unknown, expected fullset, uniform, specialization, softwta, "
+                   "sinkhorn, mdn, outputonly, anchor_a or anchor_b",
+                   name);
+}
+
+bj_objective bj_objective_default(bj_objective_kind kind) {
+    const int latent_only = kind == BJ_ANCHOR_B;
+    return (bj_objective){.kind = kind,
+                          .lambda_z = 1,
+                          .lambda_y = latent_only ? 0 : 1,
+                          .lambda_rec = latent_only ? 0 : 1,
+                          .lambda_router = 1,
+                          .beta = 1,
+                          .tau = 0.25,
+                          .rho = 0.5,
+                          .eps = 0.1,
+                          .sinkhorn_iters = 50,
+                          .sigma_z = 0.5,
+                          .sigma_y = 4,
+                          .usage_kl = 0,
+                          .variance_floor = 0.02,
+                          .rank_floor = 8,
+                          .rank_weight = 0.25};
+}
+
+static int is_winner(bj_objective_kind kind) {
+    return kind == BJ_SPECIALIZATION || kind == BJ_SOFTWTA || kind == BJ_SINKHORN;
+}
+
+bj_term_weights bj_objective_weights(const bj_objective *o) {
+    bj_term_weights w = {o->lambda_z, o->lambda_y, o->lambda_rec, 0, 0};
+    if (is_winner(o->kind)) w.router = o->lambda_router;
+    if (o->kind == BJ_MDN) w.usage = o->usage_kl;
+    if (o->kind == BJ_ANCHOR_A) w.latent = w.decoded = 0;
+    if (o->kind == BJ_ANCHOR_B) w.decoded = w.rec = 0;
+    return w;
+}
+
+/* -------------------------------------------------------------------------------------- checks */
+
+static bj_status check_numbers(const bj_objective *o, bj_error *err) {
+    const struct {
+        const char *name;
+        double value, min, max;
+        int open; /* min itself is refused */
+    } fields[] = {
+        /* clang-format off */
+        {"lambda_z",       o->lambda_z,       0, HUGE_VAL, 0},
+        {"lambda_y",       o->lambda_y,       0, HUGE_VAL, 0},
+        {"lambda_rec",     o->lambda_rec,     0, HUGE_VAL, 0},
+        {"lambda_router",  o->lambda_router,  0, HUGE_VAL, 0},
+        {"beta",           o->beta,           0, 1,        1},
+        {"tau",            o->tau,            0, HUGE_VAL, 1},
+        {"rho",            o->rho,            0, 1,        0},
+        {"eps",            o->eps,            0, HUGE_VAL, 1},
+        {"sinkhorn_iters", o->sinkhorn_iters, 1, HUGE_VAL, 0},
+        {"sigma_z",        o->sigma_z,        0, HUGE_VAL, 1},
+        {"sigma_y",        o->sigma_y,        0, HUGE_VAL, 1},
+        {"usage_kl",       o->usage_kl,       0, HUGE_VAL, 0},
+        {"variance_floor", o->variance_floor, 0, HUGE_VAL, 0},
+        {"rank_floor",     o->rank_floor,     0, HUGE_VAL, 1},
+        {"rank_weight",    o->rank_weight,    0, HUGE_VAL, 0},
+        /* clang-format on */
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const double v = fields[i].value, min = fields[i].min, max = fields[i].max;
+        if (isfinite(v) && v <= max && (fields[i].open ? v > min : v >= min)) continue;
+        if (isfinite(max))
+            return BJ_FAIL(err, BJ_EARG, "objective %s: %s is %g, expected a number in %s%g,%g]",
+                           names[o->kind], fields[i].name, v, fields[i].open ? "(" : "[", min, max);
+        return BJ_FAIL(err, BJ_EARG, "objective %s: %s is %g, expected a finite number %s %g",
+                       names[o->kind], fields[i].name, v, fields[i].open ? "above" : "of at least",
+                       min);
+    }
+    return BJ_OK;
+}
+
+bj_status bj_objective_check(const bj_objective *o, const bj_arch *arch, bj_error *err) {
+    if (!o || !arch)
+        return BJ_FAIL(err, BJ_EARG, "objective: objective or architecture is missing");
+    if (!is_kind(o->kind))
+        return BJ_FAIL(err, BJ_EARG, "objective: kind is %d, expected 0 to %d", (int)o->kind,
+                       KINDS - 1);
+    const char *name = names[o->kind];
+    BJ_TRY(check_numbers(o, err));
+    if ((o->kind == BJ_OUTPUTONLY) != (arch->kind == BJ_MODEL_OUTPUT_ONLY))
+        return BJ_FAIL(err, BJ_EARG, "objective %s: the model is %s, expected %s", name,
+                       arch->kind == BJ_MODEL_OUTPUT_ONLY ? "output-only" : "branch",
+                       o->kind == BJ_OUTPUTONLY ? "output-only" : "branch");
+    if (arch->scales != BJ_SCALES_FIXED && o->kind != BJ_MDN)
+        return BJ_FAIL(err, BJ_EARG,
+                       "objective %s: the model's scales are %s, expected fixed (only mdn learns "
+                       "them)",
+                       name, arch->scales == BJ_SCALES_GLOBAL ? "global" : "component");
+    const bj_term_weights w = bj_objective_weights(o);
+    const double floors = o->kind == BJ_ANCHOR_A ? o->variance_floor + o->rank_weight : 0;
+    if (w.latent + w.decoded + w.rec + w.router + w.usage + floors == 0)
+        return BJ_FAIL(err, BJ_EARG,
+                       "objective %s: lambda_z is %g, lambda_y %g, lambda_rec %g: no term is left, "
+                       "expected a weight above 0",
+                       name, o->lambda_z, o->lambda_y, o->lambda_rec);
+    return BJ_OK;
+}
+
+/* --------------------------------------------------------------------------------------- reach */
+
+static unsigned reach_of(const bj_objective *o, int K, bj_scales scales) {
+    const bj_term_weights w = bj_objective_weights(o);
+    const int forecast = w.latent != 0 || w.decoded != 0;
+    unsigned reach = w.decoded != 0 || w.rec != 0 ? BJ_REACH_DECODER : 0;
+    if (o->kind == BJ_ANCHOR_A) return reach | BJ_REACH_ENCODER;
+    if (forecast) reach |= BJ_REACH_ENCODER | BJ_REACH_ATOMS;
+    switch (o->kind) {
+    case BJ_FULLSET:
+    case BJ_ANCHOR_B:
+        if (K > 1 && forecast) reach |= BJ_REACH_ROUTER;
+        break;
+    case BJ_OUTPUTONLY: /* only the decoded score has weights; a router exists for every K */
+        if (w.decoded != 0) reach |= BJ_REACH_ROUTER | BJ_REACH_RESIDUAL;
+        break;
+    case BJ_SPECIALIZATION:
+    case BJ_SOFTWTA:
+    case BJ_SINKHORN:
+        if (K > 1 && w.router != 0) reach |= BJ_REACH_ROUTER | BJ_REACH_ENCODER;
+        break;
+    case BJ_MDN:
+        if (K > 1 && (forecast || w.usage != 0)) reach |= BJ_REACH_ROUTER | BJ_REACH_ENCODER;
+        if (scales != BJ_SCALES_FIXED && w.latent != 0) reach |= BJ_REACH_SCALE_Z;
+        if (scales != BJ_SCALES_FIXED && w.decoded != 0) reach |= BJ_REACH_SCALE_Y;
+        break;
+    case BJ_UNIFORM:
+    case BJ_ANCHOR_A: break;
+    }
+    return reach;
+}
+
+unsigned bj_objective_reach(const bj_objective *objective, const bj_arch *arch) {
+    return reach_of(objective, arch->atoms, arch->scales);
+}
+
+unsigned bj_objective_reach_step(const bj_objective *objective, const bj_objective_io *io) {
+    return reach_of(objective, io->K, io->scales);
+}
+
+int bj_objective_is_coupled(const bj_objective *objective) {
+    return objective->kind == BJ_SINKHORN || objective->kind == BJ_ANCHOR_A ||
+           (objective->kind == BJ_MDN && objective->usage_kl != 0);
+}
+
+/* ---------------------------------------------------------------------------------------- step */
+
+size_t bj_objective_moments_size(const bj_objective *objective, int B, int D) {
+    return objective->kind == BJ_ANCHOR_A ? bj_anchor_size(B, D) : 0;
+}
+
+void bj_objective_begin(const bj_objective *objective, bj_objective_io *io) {
+    double sum = 0, power = 1;
+    assert(io->B > 0 && io->K >= 1 && io->K <= BJ_MAX_ATOMS && (io->L == io->K || io->L == 1));
+    if (!io->time_weight) return; /* stage B decodes nothing */
+    for (int t = 0; t < io->F; t++, power *= objective->beta) sum += io->time_weight[t] = power;
+    for (int t = 0; t < io->F; t++) io->time_weight[t] /= sum;
+}
+
+void bj_objective_scenes_forward(const bj_objective *objective, bj_objective_io *io, int b0,
+                                 int b1) {
+    for (int b = b0; b < b1; b++)
+        for (int i = 0; i < BJ_TERMS; i++) io->terms[(size_t)b * BJ_TERMS + i] = 0;
+    if (objective->kind != BJ_ANCHOR_B && io->rec) bj_reconstruction_forward(io, b0, b1);
+    if (objective->kind == BJ_ANCHOR_A) return;
+    for (int b = b0; b < b1; b++) {
+        bj_real *pi = io->pi + (size_t)b * io->K;
+        if (objective->kind == BJ_UNIFORM)
+            for (int k = 0; k < io->K; k++) pi[k] = (bj_real)1 / (bj_real)io->K;
+        else bj_router_weights(pi, io->logits ? io->logits + (size_t)b * io->K : NULL, io->K);
+    }
+    if (is_winner(objective->kind)) bj_winner_forward(objective, io, b0, b1);
+    else if (objective->kind == BJ_MDN) bj_mixture_forward(objective, io, b0, b1);
+    else bj_energy_forward(objective, io, b0, b1);
+}
+
+void bj_objective_couple(const bj_objective *objective, bj_objective_io *io) {
+    if (objective->kind == BJ_SINKHORN) bj_winner_couple(objective, io);
+    if (objective->kind == BJ_ANCHOR_A) bj_anchor_couple(objective, io);
+    if (objective->kind == BJ_MDN && objective->usage_kl != 0) bj_mixture_couple(io);
+}
+
+void bj_objective_scenes_backward(const bj_objective *objective, bj_objective_io *io, int b0,
+                                  int b1) {
+    if (bj_objective_reach_step(objective, io) & BJ_REACH_DECODER)
+        bj_reconstruction_backward(bj_objective_weights(objective).rec, io, b0, b1);
+    if (objective->kind == BJ_ANCHOR_A) bj_anchor_backward(io, b0, b1);
+    else if (is_winner(objective->kind)) bj_winner_backward(objective, io, b0, b1);
+    else if (objective->kind == BJ_MDN) bj_mixture_backward(objective, io, b0, b1);
+    else bj_energy_backward(objective, io, b0, b1);
+}
+
+static double batch_mean(const bj_objective_io *io, int term) {
+    return bj_shards_sum(io->terms + term, io->B, BJ_TERMS) / io->B;
+}
+
+/* A zero weight drops the term, even one that is not finite. */
+static double weighted(double weight, double term) { return weight == 0 ? 0 : weight * term; }
+
+bj_loss bj_objective_finish(const bj_objective *objective, bj_objective_io *io) {
+    const bj_term_weights w = bj_objective_weights(objective);
+    bj_loss loss = {.latent = batch_mean(io, BJ_TERM_LATENT),
+                    .decoded = batch_mean(io, BJ_TERM_DECODED),
+                    .rec = batch_mean(io, BJ_TERM_REC),
+                    .router = batch_mean(io, BJ_TERM_ROUTER)};
+    if (objective->kind == BJ_MDN) {
+        double usage[BJ_MAX_ATOMS];
+        loss.usage = bj_mixture_usage(usage, io->logits, io->B, io->K);
+        bj_mixture_finish(objective, io);
+    }
+    if (objective->kind == BJ_ANCHOR_A) {
+        bj_anchor_loss(&loss, io);
+        loss.total = loss.variance + weighted(objective->rank_weight, loss.rank);
+    }
+    loss.total += weighted(w.latent, loss.latent) + weighted(w.decoded, loss.decoded) +
+                  weighted(w.rec, loss.rec) + weighted(w.router, loss.router) +
+                  weighted(w.usage, loss.usage);
+    return loss;
+}

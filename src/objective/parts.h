@@ -1,0 +1,74 @@
+/* parts.h - what the files of this folder share; objective.c calls the rest.
+ *
+ * Each family has a forward and a backward over scenes [b0,b1) of a step. Forward fills the rows
+ * of io->terms; backward overwrites the rows of the gradients that the objective reaches, weights
+ * and 1/B included. Router weights io->pi are filled before the family's forward.
+ */
+#ifndef BJ_OBJECTIVE_PARTS_H
+#define BJ_OBJECTIVE_PARTS_H
+
+#include "core/shards.h"
+#include "objective/objective.h"
+#include "objective/points.h"
+
+/* The weights that count: what a kind does not have is 0 here whatever the setting says. */
+typedef struct bj_term_weights {
+    double latent, decoded, rec, router, usage;
+} bj_term_weights;
+bj_term_weights bj_objective_weights(const bj_objective *objective);
+
+/* bj_objective_reach from the sizes of a step. */
+unsigned bj_objective_reach_step(const bj_objective *objective, const bj_objective_io *io);
+
+/* router_weights.c */
+void bj_router_weights(bj_real *pi, const bj_real *logits, int K); /* pi = softmax(logits) */
+void bj_router_log_weights(double *log_pi, const bj_real *logits, int K);
+/* dlogits = pi_k (dpi_k - sum_l pi_l dpi_l), overwritten */
+void bj_router_backward(bj_real *dlogits, const double *dpi, const bj_real *pi, int K);
+double bj_log_sum_exp(const double *x, int n);
+void bj_softmax(double *p, const double *x, int n); /* p may be x */
+
+/* energy_score.c: full set, uniform, output-only, anchor stage B */
+double bj_energy_score_forward(const bj_points *points, const bj_real *pi);
+void bj_energy_score_backward(bj_real *dx, double *dpi, double des, const bj_points *points,
+                              const bj_real *pi);
+void bj_energy_forward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
+void bj_energy_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
+
+/* winner.c: specialization, soft-WTA, Sinkhorn */
+void bj_winner_forward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
+void bj_winner_couple(const bj_objective *objective, bj_objective_io *io);
+void bj_winner_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
+
+/* sinkhorn.c: cost (B,K) becomes the balanced plan, every row summing to 1 */
+void bj_sinkhorn_plan(double *cost, int B, int K, double eps, int iters);
+
+/* mixture.c: MDN */
+void bj_mixture_forward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
+void bj_mixture_couple(bj_objective_io *io);
+void bj_mixture_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
+void bj_mixture_finish(const bj_objective *objective, bj_objective_io *io);
+/* Returns the usage penalty and fills the mean weights usage (K). */
+double bj_mixture_usage(double *usage, const bj_real *logits, int B, int K);
+
+/* reconstruction.c: smooth L1 of the decoded target */
+void bj_reconstruction_forward(bj_objective_io *io, int b0, int b1);
+void bj_reconstruction_backward(double weight, bj_objective_io *io, int b0, int b1);
+
+/* anchor.c: variance and rank floors of stage A */
+size_t bj_anchor_size(int B, int D);
+void bj_anchor_couple(const bj_objective *objective, bj_objective_io *io);
+void bj_anchor_backward(bj_objective_io *io, int b0, int b1);
+void bj_anchor_loss(bj_loss *loss, const bj_objective_io *io);
+
+/* Adds the shard sums of n columns in the tree of core/shards.h; the result is sum[0]. */
+static inline void bj_shards_fold(double *sum, int n, int stride) {
+    for (int width = 1; width < BJ_SHARDS; width *= 2)
+        for (int s = 0; s < BJ_SHARDS; s += 2 * width) {
+            double *a = sum + (long)s * stride;
+            const double *b = sum + (long)(s + width) * stride;
+            for (int i = 0; i < n; i++) a[i] += b[i];
+        }
+}
+
+#endif

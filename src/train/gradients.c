@@ -1,0 +1,284 @@
+/* gradients.c - every weight gradient of a step as a list of jobs cut into tiles.
+ *
+ * A job is c = sum over rows of dy^T x. All sums over the batch follow core/shards.h, whichever
+ * worker takes a tile. Jobs of tensors no term reaches are not listed.
+ */
+#include <string.h>
+
+#include "train/trainer.h"
+
+enum { PLANS = 8, KV_ROWS = 64 /* rows of an unfold item */ };
+
+size_t bj_plans_size(const bj_trainer *t) {
+    /* two arrays for each plan; at most two segments, the GRU one a step */
+    return 2 * (size_t)BJ_SHARDS * (2 * (PLANS - 1) + (size_t)t->steps);
+}
+
+int bj_jobs_most(const bj_trainer *t) {
+    return 24 + 4 * t->model->arch.heads + 6 * t->model->arch.atoms;
+}
+
+typedef struct planner {
+    int *memory;
+} planner;
+
+static bj_rows new_plan(planner *p, int segments, int **begin, int **count) {
+    *begin = p->memory;
+    *count = p->memory + BJ_SHARDS * segments;
+    p->memory += 2 * BJ_SHARDS * segments;
+    return (bj_rows){segments, *begin, *count};
+}
+
+void bj_plans_build(bj_trainer *t) {
+    const bj_batch *batch = &t->batch;
+    const int B = batch->B, L = t->network.L, T = t->steps;
+    const int anchor = t->objective.kind == BJ_ANCHOR_A;
+    const int decoded = (t->reach & BJ_REACH_DECODER) && !anchor && t->objective.lambda_y != 0;
+    const int rec = (t->reach & BJ_REACH_DECODER) && (anchor || t->objective.lambda_rec != 0);
+    const int kv = 2 * t->model->arch.embed;
+    const int none[2] = {0, 0};
+    planner p = {t->plan_memory};
+    bj_row_plans *plans = &t->plans;
+    int *begin[PLANS], *count[PLANS];
+    plans->scenes = new_plan(&p, 1, &begin[0], &count[0]);
+    plans->decoder = new_plan(&p, 2, &begin[1], &count[1]);
+    plans->decoder_scene = new_plan(&p, 1, &begin[2], &count[2]);
+    plans->neighbors = new_plan(&p, 1, &begin[3], &count[3]);
+    plans->polylines = new_plan(&p, 1, &begin[4], &count[4]);
+    plans->neighbor_bias = new_plan(&p, 2, &begin[5], &count[5]);
+    plans->keys_values = new_plan(&p, 1, &begin[6], &count[6]);
+    plans->time = new_plan(&p, T, &begin[7], &count[7]);
+    for (int s = 0; s < BJ_SHARDS; s++) {
+        const int b0 = bj_shard_begin(B, s), b1 = bj_shard_begin(B, s + 1), n = b1 - b0;
+        const int *ns = anchor ? none : batch->neighbor_start;
+        const int n0 = anchor ? 0 : ns[b0], n1 = anchor ? 0 : ns[b1], all = anchor ? 0 : ns[B];
+#define SET(plan, index, b, c) (begin[plan][index] = (b), count[plan][index] = (c))
+        SET(0, s, b0, n);
+        SET(1, 2 * s, b0 * L, decoded ? n * L : 0);
+        SET(1, 2 * s + 1, B * L + b0, rec ? n : 0);
+        SET(2, s, b0, decoded ? n : 0);
+        SET(3, s, n0, n1 - n0);
+        SET(4, s, batch->polyline_start[b0],
+            batch->polyline_start[b1] - batch->polyline_start[b0]);
+        SET(5, 2 * s, n0, n1 - n0);
+        SET(5, 2 * s + 1, all + b0, n);
+        SET(6, s, bj_shard_begin(kv, s), bj_shard_begin(kv, s + 1) - bj_shard_begin(kv, s));
+        for (int i = 0; i < T; i++) SET(7, s * T + i, i * B + b0, n);
+#undef SET
+    }
+}
+
+/* ---------------------------------------------------------------------------------------- jobs */
+
+static int tiles(int n, int size) { return (n + size - 1) / size; }
+
+static void begin_round(bj_trainer *t) { t->job_count = t->item_count = 0; }
+
+static void add_job(bj_trainer *t, bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, int M,
+                    const bj_real *x, size_t ldx, int N, const bj_rows *rows) {
+    t->jobs[t->job_count++] =
+        (bj_gradient_job){c, ldc, dy, x, lddy, ldx, rows, M, N, t->item_count};
+    t->item_count += tiles(N, t->k->panel) * (x ? tiles(M, BJ_GRADIENT_ROWS) : 1);
+}
+
+/* Weight and bias of a linear layer. */
+static void add_linear(bj_trainer *t, bj_param_id w, bj_param_id b, int index, const bj_real *dy,
+                       size_t lddy, const bj_real *x, size_t ldx, const bj_rows *rows) {
+    const bj_layout *layout = &t->model->layout;
+    const bj_param *p = &layout->params[layout->first[w] + index];
+    const int out = p->shape[0], in = p->shape[1];
+    add_job(t, t->gradients + p->offset, (size_t)in, dy, lddy, out, x, ldx, in, rows);
+    add_job(t, t->gradients + bj_layout_offset(layout, b, index), 0, dy, lddy, 0, NULL, 0, out,
+            rows);
+}
+
+static void add_encoder(bj_trainer *t) {
+    const bj_arch *a = &t->model->arch;
+    const bj_encoder_block *b = &t->encoder;
+    const bj_layout *layout = &t->model->layout;
+    const bj_row_plans *rows = &t->plans;
+    const int E = a->embed, G = a->heads, d = E / G, W = 2 * a->token_hidden + 2;
+    const int lead = t->online.gru.lead, anchor = t->objective.kind == BJ_ANCHOR_A;
+    const size_t ldt = t->online.ldt, ldg = (size_t)G * ldt;
+    /* a batch without any token of a kind may come without its array: no row is read then */
+    const bj_real *neighbors = t->batch.neighbors ? t->batch.neighbors : b->dr[0];
+    const bj_real *polylines = t->batch.polylines ? t->batch.polylines : b->dr[1];
+    const bj_real *dcontext = anchor ? t->head.du + (size_t)t->batch.B * t->io.L * t->head.ldu
+                                     : t->head.dcontext;
+#define OF(id) (t->gradients + bj_layout_offset(layout, BJ_P_##id, 0))
+    add_job(t, OF(GRU_W_HH), (size_t)E, b->gates, b->ldg, 3 * E, b->state + lead, b->lds, E,
+            &rows->time);
+    add_job(t, t->dgate_input, BJ_FOCAL_FEATURES + 1, b->gates, b->ldg, 4 * E, b->state, b->lds,
+            BJ_FOCAL_FEATURES + 1, &rows->time);
+    if (!anchor) {
+        const int in = a->obs * BJ_FOCAL_FEATURES;
+        add_job(t, OF(NEIGHBOR_W1), (size_t)in, b->dr[0], b->ldr, a->token_hidden,
+                neighbors, (size_t)in, in, &rows->neighbors);
+    } else {
+        memset(OF(NEIGHBOR_W1), 0,
+               layout->params[layout->first[BJ_P_NEIGHBOR_W1]].size * sizeof(bj_real));
+    }
+    add_job(t, OF(NEIGHBOR_B1), 0, b->dr[0], b->ldr, 0, NULL, 0, a->token_hidden,
+            &rows->neighbor_bias);
+    add_linear(t, BJ_P_POLYLINE_W1, BJ_P_POLYLINE_B1, 0, b->dr[1], b->ldr, polylines,
+               (size_t)a->points * BJ_POLYLINE_FEATURES, &rows->polylines);
+    /* the query is the first third of the input projection */
+    add_job(t, OF(ATTN_W_IN), (size_t)E, b->dq, b->lde, E, b->joint, b->ldj, E, &rows->scenes);
+    add_job(t, OF(ATTN_B_IN), 0, b->dq, b->lde, 0, NULL, 0, E, &rows->scenes);
+    add_job(t, OF(ATTN_B_IN) + 2 * E, 0, b->dpooled, b->lde, 0, NULL, 0, E, &rows->scenes);
+    for (int g = 0; g < G; g++) {
+        add_job(t, t->dfolded + (size_t)(g * d) * ldt, ldt, b->q + g * d, b->lde, d,
+                b->da + (size_t)g * ldt, ldg, W, &rows->scenes);
+        add_job(t, t->dfolded + (size_t)(E + g * d) * ldt, ldt, b->dpooled + g * d, b->lde, d,
+                b->h + (size_t)g * ldt, ldg, W, &rows->scenes);
+    }
+#undef OF
+    add_linear(t, BJ_P_ATTN_W_OUT, BJ_P_ATTN_B_OUT, 0, b->djoint + E, b->ldj, b->pooled, b->lde,
+               &rows->scenes);
+    add_linear(t, BJ_P_PROJ_W1, BJ_P_PROJ_B1, 0, b->dhidden, b->ldp, b->joint, b->ldj,
+               &rows->scenes);
+    add_linear(t, BJ_P_PROJ_W2, BJ_P_PROJ_B2, 0, dcontext, b->ldc, b->hidden, b->ldp,
+               &rows->scenes);
+}
+
+static void add_network(bj_trainer *t) {
+    const bj_network_block *b = &t->head;
+    const bj_row_plans *rows = &t->plans;
+    const int branch = t->model->arch.kind == BJ_MODEL_BRANCH, K = t->model->arch.atoms;
+    const size_t L = (size_t)t->network.L;
+    for (size_t i = 0; i < L && (t->reach & BJ_REACH_ATOMS); i++) {
+        add_linear(t, branch ? BJ_P_ATOM_W1 : BJ_P_ONE_W1, branch ? BJ_P_ATOM_B1 : BJ_P_ONE_B1,
+                   (int)i, b->datom_hidden + i * b->lda, L * b->lda, t->encoder.context, b->ldc,
+                   &rows->scenes);
+        add_linear(t, branch ? BJ_P_ATOM_W2 : BJ_P_ONE_W2, branch ? BJ_P_ATOM_B2 : BJ_P_ONE_B2,
+                   (int)i, b->du + i * b->ldu, L * b->ldu, b->atom_hidden + i * b->lda, L * b->lda,
+                   &rows->scenes);
+    }
+    if (t->reach & BJ_REACH_ROUTER) {
+        add_linear(t, BJ_P_ROUTER_W1, BJ_P_ROUTER_B1, 0, b->drouter_hidden, b->ldr,
+                   t->encoder.context, b->ldc, &rows->scenes);
+        add_linear(t, BJ_P_ROUTER_W2, BJ_P_ROUTER_B2, 0, b->dlogits, (size_t)K, b->router_hidden,
+                   b->ldr, &rows->scenes);
+    }
+    if (t->reach & BJ_REACH_DECODER) {
+        add_linear(t, branch ? BJ_P_DECODER_W1 : BJ_P_TRUNK_W,
+                   branch ? BJ_P_DECODER_B1 : BJ_P_TRUNK_B, 0, b->ddecoder_hidden, b->ldd, b->u,
+                   b->ldu, &rows->decoder);
+        add_linear(t, branch ? BJ_P_DECODER_W2 : BJ_P_BASE_W,
+                   branch ? BJ_P_DECODER_B2 : BJ_P_BASE_B, 0, branch ? b->dy : b->dbase, b->ldy,
+                   b->decoder_hidden, b->ldd, &rows->decoder);
+    }
+    if (t->reach & BJ_REACH_RESIDUAL) {
+        for (int i = 0; i < K; i++)
+            add_linear(t, BJ_P_RESIDUAL_W, BJ_P_RESIDUAL_B, i, b->dresidual + (size_t)i * b->ldy,
+                       (size_t)K * b->ldy, b->decoder_hidden, b->ldd, &rows->decoder_scene);
+        add_job(t, t->dresidual_scale, 0, b->dscale, b->lds, 0, NULL, 0, K * t->model->arch.fut,
+                &rows->decoder_scene);
+    }
+}
+
+static void run_tile(void *context, int item, int worker) {
+    const bj_trainer *t = context;
+    int j = t->job_count - 1;
+    while (t->jobs[j].first_item > item) j--;
+    const bj_gradient_job *job = &t->jobs[j];
+    const int panel = t->k->panel, columns = tiles(job->N, panel);
+    const int n = (item - job->first_item) % columns * panel;
+    const int m = (item - job->first_item) / columns * BJ_GRADIENT_ROWS;
+    const int N = job->N - n < panel ? job->N - n : panel;
+    if (!job->x) {
+        t->k->column_sum(job->c + n, job->dy + n, job->lddy, job->rows, N);
+        return;
+    }
+    const int M = job->M - m < BJ_GRADIENT_ROWS ? job->M - m : BJ_GRADIENT_ROWS;
+    t->k->gradient(job->c + (size_t)m * job->ldc + n, job->ldc, job->dy + m, job->lddy, job->x + n,
+                   job->ldx, job->rows, M, N, t->scratch[worker].gradient);
+}
+
+/* -------------------------------------------------------------------------------------- unfold */
+
+/* Gate gradients by [x | 1] to the input weights and both biases. */
+static void split_gate_input(bj_trainer *t) {
+    const int E = t->model->arch.embed, I = BJ_FOCAL_FEATURES, N = I + 1;
+    const bj_layout *layout = &t->model->layout;
+    bj_real *w = t->gradients + bj_layout_offset(layout, BJ_P_GRU_W_IH, 0);
+    bj_real *b_ih = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_IH, 0);
+    bj_real *b_hh = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_HH, 0);
+    for (int o = 0; o < 3 * E; o++) {
+        /* rows of dgate_input: dr, dz, dhn, din; x meets din, the recurrent bias meets dhn */
+        const bj_real *input = t->dgate_input + (size_t)(o < 2 * E ? o : o + E) * N;
+        memcpy(w + (size_t)o * I, input, (size_t)I * sizeof *w);
+        b_ih[o] = input[I];
+        b_hh[o] = t->dgate_input[(size_t)o * N + I];
+    }
+}
+
+/* forward: scale[k,t] = step[k,t] * segment[k,t/10] */
+static void split_residual_scale(bj_trainer *t) {
+    const int K = t->model->arch.atoms, F = t->model->arch.fut, S = F / BJ_SEGMENT_STEPS;
+    const bj_layout *layout = &t->model->layout;
+    bj_real *dstep = t->gradients + bj_layout_offset(layout, BJ_P_STEP_SCALE, 0);
+    bj_real *dsegment = t->gradients + bj_layout_offset(layout, BJ_P_SEGMENT_SCALE, 0);
+    for (int k = 0; k < K; k++) {
+        for (int s = 0; s < S; s++) dsegment[k * S + s] = 0;
+        for (int f = 0; f < F; f++) {
+            const bj_real ds = t->dresidual_scale[k * F + f];
+            dstep[k * F + f] = ds * t->network.segment_scale[k * S + f / BJ_SEGMENT_STEPS];
+            dsegment[k * S + f / BJ_SEGMENT_STEPS] += ds * t->network.step_scale[k * F + f];
+        }
+    }
+}
+
+/* forward: [M; N] = [Wk; Wv] U, and bk on the last two columns of M */
+static void unfold_item(void *context, int item, int worker) {
+    bj_trainer *t = context;
+    const bj_arch *a = &t->model->arch;
+    const int E = a->embed, W = 2 * a->token_hidden + 2;
+    if (item < t->item_count) {
+        run_tile(context, item, worker);
+        return;
+    }
+    const int row = (item - t->item_count) * KV_ROWS;
+    const int rows = 2 * E - row < KV_ROWS ? 2 * E - row : KV_ROWS;
+    bj_real *dkv = t->gradients + bj_layout_offset(&t->model->layout, BJ_P_ATTN_W_IN, 0) +
+                   (size_t)(E + row) * E;
+    t->k->gemm(dkv, (size_t)E, t->dfolded + (size_t)row * t->online.ldt, t->online.ldt,
+               t->online.joined_nk, NULL, NULL, 0, rows, E, W, 0);
+}
+
+static void unfold(bj_trainer *t) {
+    const bj_arch *a = &t->model->arch;
+    const int E = a->embed, TH = a->token_hidden;
+    const size_t ldt = t->online.ldt;
+    const bj_layout *layout = &t->model->layout;
+    static const bj_param_id weight[2] = {BJ_P_NEIGHBOR_W2, BJ_P_POLYLINE_W2};
+    static const bj_param_id bias[2] = {BJ_P_NEIGHBOR_B2, BJ_P_POLYLINE_B2};
+    bj_real *dbk = t->gradients + bj_layout_offset(layout, BJ_P_ATTN_B_IN, 0) + E;
+    for (int i = 0; i < E; i++)
+        dbk[i] = t->dfolded[(size_t)i * ldt + 2 * TH] + t->dfolded[(size_t)i * ldt + 2 * TH + 1];
+    begin_round(t);
+    for (int s = 0; s < 2; s++) {
+        /* dU = [Wk; Wv]^T [dM; dN], its columns going to the layers they came from */
+        add_job(t, t->gradients + bj_layout_offset(layout, weight[s], 0), (size_t)TH,
+                t->online.kv_w, (size_t)E, E, t->dfolded + s * TH, ldt, TH, &t->plans.keys_values);
+        add_job(t, t->gradients + bj_layout_offset(layout, bias[s], 0), 1, t->online.kv_w,
+                (size_t)E, E, t->dfolded + 2 * TH + s, ldt, 1, &t->plans.keys_values);
+    }
+    bj_pool_run(t->pool, unfold_item, t, t->item_count + tiles(2 * E, KV_ROWS));
+}
+
+void bj_gradients_run(bj_trainer *t) {
+    double start = bj_seconds();
+    begin_round(t);
+    if (t->reach & BJ_REACH_ENCODER) add_encoder(t);
+    add_network(t);
+    bj_pool_run(t->pool, run_tile, t, t->item_count);
+    t->profile.gradients += bj_seconds() - start;
+    start = bj_seconds();
+    if (t->reach & BJ_REACH_ENCODER) {
+        split_gate_input(t);
+        unfold(t);
+    }
+    if (t->reach & BJ_REACH_RESIDUAL) split_residual_scale(t);
+    t->profile.unfold += bj_seconds() - start;
+}

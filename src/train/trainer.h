@@ -1,0 +1,126 @@
+/* trainer.h - what a training step works on.
+ *
+ * One block of memory for everything a step needs, cut by workspace.c; after creation nothing is
+ * allocated. A step runs in rounds, each a set of items handed to the workers (step.c):
+ *   prepare    pack the weights, fold the attention
+ *   scenes     blocks of scenes: forward, loss, backward of data (two rounds if coupled)
+ *   gradients  tiles of weight gradients, summed over the batch in the order of core/shards.h
+ *   unfold     gradients of the folded matrices to those of the weights they came from
+ *   update     norm, then clipping, AdamW and EMA over chunks of the parameter block
+ */
+#ifndef BJ_TRAIN_TRAINER_H
+#define BJ_TRAIN_TRAINER_H
+
+#include <stdatomic.h>
+
+#include "core/arena.h"
+#include "core/blocks.h"
+#include "core/threads.h"
+#include "model/encoder.h"
+#include "model/model.h"
+#include "model/network.h"
+#include "objective/objective.h"
+
+enum { BJ_CHUNK = 1 << 15 /* parameters of an update item */ };
+
+/* One weight gradient: c (M,N) = sum over rows dy^T x; a bias gradient when x is NULL. */
+typedef struct bj_gradient_job {
+    bj_real *c;
+    size_t ldc;
+    const bj_real *dy, *x;
+    size_t lddy, ldx;
+    const bj_rows *rows;
+    int M, N;
+    int first_item; /* of this job in its round */
+} bj_gradient_job;
+
+/* A run of parameters of one reached tensor. */
+typedef struct bj_chunk {
+    size_t offset, size;
+} bj_chunk;
+
+/* Rows of the batch as seen by the different layers; rebuilt for every batch. */
+typedef struct bj_row_plans {
+    bj_rows scenes;        /* one row a scene */
+    bj_rows decoder;       /* latents of the scenes, then their targets */
+    bj_rows decoder_scene; /* the same where a scene has one latent: output-only */
+    bj_rows neighbors, polylines;
+    bj_rows neighbor_bias; /* neighbors, then the zero neighbors */
+    bj_rows time;          /* GRU steps */
+    bj_rows keys_values;   /* rows of the key and value projections: not of the batch */
+} bj_row_plans;
+
+/* Scratch of one worker. */
+typedef struct bj_worker_scratch {
+    bj_real *features;         /* (BLOCK,F,7) future view */
+    bj_encoder_block target;   /* activations of the target view */
+    bj_real *inverse;          /* (BLOCK) */
+    bj_real *dh;               /* (BLOCK,G,W) */
+    bj_real *dscore[2];
+    bj_real *gradient;         /* BJ_GRADIENT_SCRATCH */
+} bj_worker_scratch;
+
+struct bj_trainer {
+    bj_model *model;
+    const bj_kernels *k;
+    bj_pool *pool;
+    bj_objective objective;
+    bj_optim optim;
+    unsigned reach;
+    int max_batch, steps;      /* steps: T of the trained encoder */
+    long step;                 /* updates done */
+
+    bj_encoder online, target;
+    bj_network network;
+
+    bj_real *memory;           /* the block everything below lies in */
+    bj_real *target_weights;   /* (encoder_size) */
+    bj_real *gradients;        /* (layout.size) */
+    bj_real *mean, *variance;  /* (layout.size) AdamW */
+
+    bj_encoder_block encoder;  /* whole-batch bases; a block of scenes is a view into them */
+    bj_network_block head;
+    bj_real *inverse_z;        /* (max_batch) anchor stage A */
+    bj_real *dfolded;          /* (2E,W) */
+    bj_real *dgate_input;      /* (4E,I+1) */
+    bj_real *dresidual_scale;  /* (K,F) output-only */
+    bj_objective_io io;
+    bj_worker_scratch *scratch; /* (threads) */
+
+    bj_row_plans plans;
+    int *plan_memory;
+    bj_gradient_job *jobs;     /* of the current round */
+    int job_count, item_count;
+    bj_chunk *chunks;
+    double *chunk_sums;
+    int chunk_count;
+    bj_adamw_coefficients adamw;
+
+    bj_batch batch;            /* of the current step */
+    int *block_begin;          /* (blocks + 1) */
+    int block_count;
+    atomic_int bad_scene;      /* first scene with a non-finite input, INT_MAX if none */
+    bj_profile profile;
+};
+
+size_t bj_workspace_init(bj_trainer *t, bj_arena *arena);
+
+/* Views of scenes [b0,b1). */
+bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, int worker);
+bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1);
+
+/* gradients.c */
+size_t bj_plans_size(const bj_trainer *t); /* ints */
+int bj_jobs_most(const bj_trainer *t);
+void bj_plans_build(bj_trainer *t);
+void bj_gradients_run(bj_trainer *t); /* rounds `gradients` and `unfold` */
+
+/* update.c */
+int bj_chunks_count(const bj_trainer *t);
+void bj_chunks_build(bj_trainer *t);
+double bj_gradient_norm(bj_trainer *t);
+void bj_update_run(bj_trainer *t, double lr, double norm);
+
+double bj_seconds(void);
+
+#endif

@@ -1,0 +1,261 @@
+/* workspace.c - cuts the trainer's one block into every array a step needs. */
+#include <string.h>
+
+#include "core/status.h"
+#include "train/trainer.h"
+
+/* Strides are shared by the whole-batch arrays and the workers' scratch. */
+static bj_encoder_block encoder_strides(const bj_arch *a) {
+    const int lead = bj_gru_lead(BJ_FOCAL_FEATURES);
+    return (bj_encoder_block){.lds = bj_stride(lead + a->embed),
+                              .ldg = bj_stride(4 * a->embed),
+                              .ldr = bj_stride(a->token_hidden),
+                              .lde = bj_stride(a->embed),
+                              .ldj = bj_stride(2 * a->embed),
+                              .ldp = bj_stride(a->proj_hidden),
+                              .ldc = bj_stride(a->latent)};
+}
+
+/* The part both kinds of passes need: scene rows of attention and projection. */
+static void take_scene_rows(bj_encoder_block *b, bj_arena *arena, const bj_arch *a, size_t M,
+                            size_t ldt) {
+    const size_t G = (size_t)a->heads;
+    b->dummy_alpha = bj_arena_take(arena, M * G);
+    b->q = bj_arena_take(arena, M * b->lde);
+    b->a = bj_arena_take(arena, M * G * ldt);
+    b->h = bj_arena_take(arena, M * G * ldt);
+    b->pooled = bj_arena_take(arena, M * b->lde);
+    b->joint = bj_arena_take(arena, M * b->ldj);
+    b->hidden = bj_arena_take(arena, M * b->ldp);
+}
+
+static void take_encoder(bj_trainer *t, bj_arena *arena) {
+    const bj_arch *a = &t->model->arch;
+    const size_t B = (size_t)t->max_batch, T = (size_t)t->steps, G = (size_t)a->heads;
+    const size_t rows[2] = {t->objective.kind == BJ_ANCHOR_A ? 0 : B * (size_t)a->neighbors,
+                            B * (size_t)a->polylines};
+    bj_encoder_block *b = &t->encoder;
+    *b = encoder_strides(a);
+    b->state = bj_arena_take(arena, (T + 1) * B * b->lds);
+    b->gates = bj_arena_take(arena, T * B * b->ldg);
+    take_scene_rows(b, arena, a, B, t->online.ldt);
+    for (int s = 0; s < 2; s++) {
+        const size_t extra = s == 0 ? B : 0; /* zero neighbors follow the neighbors */
+        b->r[s] = bj_arena_take(arena, rows[s] * b->ldr);
+        b->alpha[s] = bj_arena_take(arena, rows[s] * G);
+        b->dr[s] = bj_arena_take(arena, (rows[s] + extra) * b->ldr);
+    }
+    b->context = bj_arena_take(arena, B * b->ldc);
+    b->dq = bj_arena_take(arena, B * b->lde);
+    b->dpooled = bj_arena_take(arena, B * b->lde);
+    b->da = bj_arena_take(arena, B * G * t->online.ldt);
+    b->djoint = bj_arena_take(arena, B * b->ldj);
+    b->dhidden = bj_arena_take(arena, B * b->ldp);
+}
+
+static void take_network(bj_trainer *t, bj_arena *arena) {
+    const bj_arch *a = &t->model->arch;
+    const size_t B = (size_t)t->max_batch, L = (size_t)t->network.L, K = (size_t)a->atoms;
+    const int output_only = a->kind == BJ_MODEL_OUTPUT_ONLY;
+    bj_network_block *b = &t->head;
+    *b = (bj_network_block){.ldc = bj_stride(a->latent),
+                            .lda = bj_stride(a->atom_hidden),
+                            .ldu = bj_stride(a->latent),
+                            .ldr = bj_stride(a->router_hidden),
+                            .ldd = bj_stride(t->network.decoder_in.out),
+                            .ldy = bj_stride(2 * a->fut),
+                            .lds = bj_stride(a->atoms * a->fut)};
+    b->dcontext = bj_arena_take(arena, B * b->ldc);
+    b->atom_hidden = bj_arena_take(arena, B * L * b->lda);
+    b->datom_hidden = bj_arena_take(arena, B * L * b->lda);
+    /* latents of all scenes, then the targets of all scenes: one matrix for the decoder */
+    b->u = bj_arena_take(arena, B * (L + 1) * b->ldu);
+    b->du = bj_arena_take(arena, B * (L + 1) * b->ldu);
+    b->decoder_hidden = bj_arena_take(arena, B * (L + 1) * b->ldd);
+    b->ddecoder_hidden = bj_arena_take(arena, B * (L + 1) * b->ldd);
+    b->y = bj_arena_take(arena, B * (K + 1) * b->ldy);
+    b->dy = bj_arena_take(arena, B * (K + 1) * b->ldy);
+    if (output_only) {
+        b->base = bj_arena_take(arena, B * 2 * b->ldy);
+        b->dbase = bj_arena_take(arena, B * 2 * b->ldy);
+        b->residual = bj_arena_take(arena, B * K * b->ldy);
+        b->dresidual = bj_arena_take(arena, B * K * b->ldy);
+        b->dscale = bj_arena_take(arena, B * b->lds);
+        t->dresidual_scale = bj_arena_take(arena, K * (size_t)a->fut);
+    }
+    b->inverse = bj_arena_take(arena, B * L);
+    b->router_hidden = bj_arena_take(arena, B * b->ldr);
+    b->drouter_hidden = bj_arena_take(arena, B * b->ldr);
+    b->logits = bj_arena_take(arena, B * K);
+    b->dlogits = bj_arena_take(arena, B * K);
+    t->inverse_z = bj_arena_take(arena, B);
+}
+
+static double *take_doubles(bj_arena *arena, size_t count) {
+    return bj_arena_take_bytes(arena, count * sizeof(double));
+}
+
+static void take_objective(bj_trainer *t, bj_arena *arena) {
+    const bj_arch *a = &t->model->arch;
+    const size_t B = (size_t)t->max_batch, K = (size_t)a->atoms;
+    bj_objective_io *io = &t->io;
+    *io = (bj_objective_io){.K = a->atoms,
+                            .L = t->network.L,
+                            .D = a->latent,
+                            .F = a->fut,
+                            .ldu = t->head.ldu,
+                            .ldy = t->head.ldy,
+                            .scales = a->scales};
+    io->terms = take_doubles(arena, B * BJ_TERMS);
+    io->pi = bj_arena_take(arena, B * K);
+    io->dist = take_doubles(arena, B * K);
+    io->resp_z = take_doubles(arena, B * K);
+    io->resp_y = take_doubles(arena, B * K);
+    io->usage = take_doubles(arena, K);
+    io->moments = take_doubles(
+        arena, bj_objective_moments_size(&t->objective, t->max_batch, a->latent));
+    io->time_weight = take_doubles(arena, (size_t)a->fut);
+    if (a->scales != BJ_SCALES_FIXED) {
+        const size_t z = bj_layout_offset(&t->model->layout, BJ_P_LOG_SZ, 0);
+        const size_t y = bj_layout_offset(&t->model->layout, BJ_P_LOG_SY, 0);
+        io->log_sz = t->model->weights + z;
+        io->log_sy = t->model->weights + y;
+        io->dlog_sz = t->gradients ? t->gradients + z : NULL;
+        io->dlog_sy = t->gradients ? t->gradients + y : NULL;
+    }
+}
+
+static void take_scratch(bj_worker_scratch *s, bj_trainer *t, bj_arena *arena, int measuring) {
+    const bj_arch *a = &t->model->arch;
+    const size_t M = BJ_BLOCK, G = (size_t)a->heads;
+    const size_t lines = M * (size_t)a->polylines;
+    bj_worker_scratch w = {.target = encoder_strides(a)};
+    w.features = bj_arena_take(arena, M * (size_t)a->fut * BJ_FOCAL_FEATURES);
+    w.target.T = a->fut;
+    w.target.state = bj_arena_take(arena, M * w.target.lds);
+    w.target.gates = bj_arena_take(arena, M * w.target.ldg);
+    w.target.r[1] = bj_arena_take(arena, lines * w.target.ldr);
+    w.target.alpha[1] = bj_arena_take(arena, lines * G);
+    take_scene_rows(&w.target, arena, a, M, t->online.ldt);
+    w.inverse = bj_arena_take(arena, M);
+    w.dh = bj_arena_take(arena, M * G * t->online.ldt);
+    w.dscore[0] = bj_arena_take(arena, (size_t)a->neighbors * G);
+    w.dscore[1] = bj_arena_take(arena, (size_t)a->polylines * G + 1);
+    w.gradient = bj_arena_take(arena, BJ_GRADIENT_SCRATCH);
+    if (!measuring) *s = w;
+}
+
+size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
+    const bj_arch *a = &t->model->arch;
+    const bj_layout *layout = &t->model->layout;
+    const int threads = bj_pool_threads(t->pool), measuring = arena->base == NULL;
+    t->target_weights = bj_arena_take(arena, layout->encoder_size);
+    t->gradients = bj_arena_take(arena, layout->size);
+    t->mean = bj_arena_take(arena, layout->size);
+    t->variance = bj_arena_take(arena, layout->size);
+    bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights, 1);
+    bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, 0);
+    bj_network_init(&t->network, arena, t->k, a, layout, t->model->weights, 1);
+    take_encoder(t, arena);
+    take_network(t, arena);
+    take_objective(t, arena);
+    t->dfolded = bj_arena_take(arena, 2 * (size_t)a->embed * t->online.ldt);
+    t->dgate_input = bj_arena_take(arena, 4 * (size_t)a->embed * (BJ_FOCAL_FEATURES + 1));
+    t->plan_memory = bj_arena_take_bytes(arena, bj_plans_size(t) * sizeof(int));
+    t->jobs = bj_arena_take_bytes(arena, (size_t)bj_jobs_most(t) * sizeof *t->jobs);
+    t->chunk_count = bj_chunks_count(t);
+    t->chunks = bj_arena_take_bytes(arena, (size_t)t->chunk_count * sizeof *t->chunks);
+    t->chunk_sums = take_doubles(arena, (size_t)t->chunk_count);
+    t->block_begin = bj_arena_take_bytes(arena, ((size_t)t->max_batch + 1) * sizeof(int));
+    t->scratch = bj_arena_take_bytes(arena, (size_t)threads * sizeof *t->scratch);
+    for (int i = 0; i < threads; i++) take_scratch(t->scratch + i, t, arena, measuring);
+    return arena->used;
+}
+
+/* ----------------------------------------------------------------------------- views of blocks */
+
+bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, int worker) {
+    const bj_arch *a = &t->model->arch;
+    const bj_worker_scratch *w = &t->scratch[worker];
+    const bj_batch *batch = &t->batch;
+    const size_t G = (size_t)a->heads, at = (size_t)b0, B = (size_t)batch->B;
+    const int anchor = t->objective.kind == BJ_ANCHOR_A; /* sees the future, no neighbors */
+    const size_t n0 = anchor ? 0 : (size_t)batch->neighbor_start[b0];
+    const size_t n1 = anchor ? 0 : (size_t)batch->neighbor_start[batch->B];
+    const size_t p0 = (size_t)batch->polyline_start[b0];
+    bj_encoder_block b = t->encoder;
+    b.M = b1 - b0;
+    b.T = t->steps;
+    b.focal = anchor ? w->features : batch->focal + at * (size_t)b.T * BJ_FOCAL_FEATURES;
+    b.neighbors = anchor ? NULL : batch->neighbors;
+    b.neighbor_start = anchor ? NULL : batch->neighbor_start + b0;
+    b.polylines = batch->polylines;
+    b.polyline_start = batch->polyline_start + b0;
+    b.state += at * b.lds;
+    b.state_step = B * b.lds;
+    b.gates += at * b.ldg;
+    b.gates_step = B * b.ldg;
+    b.r[0] += n0 * b.ldr;
+    b.r[1] += p0 * b.ldr;
+    b.alpha[0] += n0 * G;
+    b.alpha[1] += p0 * G;
+    b.dummy_alpha += at * G;
+    b.dummy_dr = b.dr[0] + (n1 + at) * b.ldr;
+    b.dr[0] += n0 * b.ldr;
+    b.dr[1] += p0 * b.ldr;
+    b.q += at * b.lde;
+    b.a += at * G * t->online.ldt;
+    b.h += at * G * t->online.ldt;
+    b.pooled += at * b.lde;
+    b.joint += at * b.ldj;
+    b.hidden += at * b.ldp;
+    b.context += at * b.ldc;
+    b.dq += at * b.lde;
+    b.dpooled += at * b.lde;
+    b.da += at * G * t->online.ldt;
+    b.djoint += at * b.ldj;
+    b.dhidden += at * b.ldp;
+    b.dh = w->dh;
+    b.dscore[0] = w->dscore[0];
+    b.dscore[1] = w->dscore[1];
+    return b;
+}
+
+bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1) {
+    const size_t at = (size_t)b0, L = (size_t)t->network.L, K = (size_t)t->model->arch.atoms;
+    const size_t B = (size_t)t->batch.B;
+    bj_network_block b = t->head;
+    b.M = b1 - b0;
+    b.context = t->encoder.context + at * b.ldc;
+    b.z = b.u + (B * L + at) * b.ldu;
+    b.dz = t->objective.kind == BJ_ANCHOR_A ? b.du + (B * L + at) * b.ldu : NULL;
+    b.z_hidden = b.decoder_hidden + (B * L + at) * b.ldd;
+    b.dz_hidden = b.ddecoder_hidden + (B * L + at) * b.ldd;
+    if (t->network.step_scale) {
+        b.rec = b.base + (B + at) * b.ldy;
+        b.drec = b.dbase + (B + at) * b.ldy;
+        b.base += at * b.ldy;
+        b.dbase += at * b.ldy;
+        b.residual += at * K * b.ldy;
+        b.dresidual += at * K * b.ldy;
+        b.dscale += at * b.lds;
+    } else {
+        b.rec = b.y + (B * K + at) * b.ldy;
+        b.drec = b.dy + (B * K + at) * b.ldy;
+    }
+    b.dcontext += at * b.ldc;
+    b.atom_hidden += at * L * b.lda;
+    b.datom_hidden += at * L * b.lda;
+    b.u += at * L * b.ldu;
+    b.du += at * L * b.ldu;
+    b.inverse += at * L;
+    b.router_hidden += at * b.ldr;
+    b.drouter_hidden += at * b.ldr;
+    b.logits += at * K;
+    b.dlogits += at * K;
+    b.decoder_hidden += at * L * b.ldd;
+    b.ddecoder_hidden += at * L * b.ldd;
+    b.y += at * K * b.ldy;
+    b.dy += at * K * b.ldy;
+    return b;
+}

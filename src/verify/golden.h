@@ -1,0 +1,31 @@
+/* golden.h - a golden file as the engine needs it: architecture, objective, weights, scenes.
+ *
+ * Tensors: w. weights, t. target encoder, x. batch, and what the reference computed: o. outputs,
+ * l. loss parts, g. gradients, m. metrics, s. weights and st. target after `steps` updates.
+ * Sizes and settings come from the metadata, whatever they are; an absent one has the default of
+ * the paper.
+ */
+#ifndef BJ_VERIFY_GOLDEN_H
+#define BJ_VERIFY_GOLDEN_H
+
+#include "core/safetensors.h"
+
+typedef struct bj_golden {
+    bj_safetensors *file;
+    const char *name;
+    bj_arch arch;
+    bj_objective objective;
+    bj_optim optim;
+    double lr;
+    int steps, B;
+    bj_model *model;
+    bj_scenes *scenes;
+} bj_golden;
+
+BJ_CHECK bj_status bj_golden_open(bj_golden *golden, const char *path, bj_error *err);
+void bj_golden_reset(bj_golden *golden);
+/* Copies the t. tensors into the trainer's target, if there are any. */
+BJ_CHECK bj_status bj_golden_load_target(const bj_golden *golden, bj_trainer *trainer,
+                                         bj_error *err);
+
+#endif

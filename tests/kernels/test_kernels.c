@@ -1,0 +1,212 @@
+/* test_kernels.c - every vector table against the portable one, on sizes with and without tails.
+ *
+ * Also the promise the engine's reproducibility rests on: a row's bits do not depend on the rows
+ * it is computed with.
+ */
+#include "kernels/kernels.h"
+
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "test.h"
+
+#ifdef BJ_DOUBLE
+static const double tolerance = 1e-12;
+#else
+static const double tolerance = 2e-5;
+#endif
+
+static uint64_t state = 1;
+static bj_real uniform(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (bj_real)((double)(state >> 33) / 1073741824.0 - 1.0);
+}
+static bj_real *random_array(size_t n) {
+    bj_real *x = bj_alloc(n, sizeof *x);
+    for (size_t i = 0; i < n; i++) x[i] = uniform();
+    return x;
+}
+
+static void compare(const bj_real *a, const bj_real *b, size_t n, double scale, const char *what,
+                    const char *isa) {
+    double worst = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double d = fabs((double)a[i] - b[i]);
+        if (!(d <= worst)) worst = d;
+    }
+    CHECK_MSG(worst <= tolerance * scale, "%s %s: %g", isa, what, worst);
+}
+
+static void test_gemm(const bj_kernels *k, int M, int N, int K) {
+    const size_t lda = (size_t)K + 3, ldc = (size_t)N + 5;
+    bj_real *a = random_array((size_t)M * lda), *w = random_array((size_t)N * K);
+    bj_real *bias = random_array((size_t)N), *mask = random_array((size_t)M * ldc);
+    bj_real *packed = bj_alloc(k->packed_size(N, K), sizeof *packed);
+    bj_real *plain = bj_alloc(bj_kernels_c.packed_size(N, K), sizeof *plain);
+    for (int variant = 0; variant < 10; variant++) {
+        const int flags = variant & 3, transposed = variant & 1;
+        bj_real *c = random_array((size_t)M * ldc), *d = bj_alloc((size_t)M * ldc, sizeof *d);
+        memcpy(d, c, (size_t)M * ldc * sizeof *c);
+        const bj_real *use_bias = variant & 4 && !(flags & BJ_GEMM_ADD) ? bias : NULL;
+        const bj_real *use_mask = variant >= 8 ? mask : NULL;
+        if (transposed) {
+            k->pack_nk(packed, w, (size_t)K, N, K);
+            bj_kernels_c.pack_nk(plain, w, (size_t)K, N, K);
+        } else {
+            k->pack_kn(packed, w, (size_t)N, N, K);
+            bj_kernels_c.pack_kn(plain, w, (size_t)N, N, K);
+        }
+        k->gemm(c, ldc, a, lda, packed, use_bias, use_mask, ldc, M, N, K, flags);
+        bj_kernels_c.gemm(d, ldc, a, lda, plain, use_bias, use_mask, ldc, M, N, K, flags);
+        compare(c, d, (size_t)M * ldc, sqrt((double)K) + 1, "gemm", k->isa); /* gaps included */
+        if (!use_mask) { /* columns in two parts, rows one by one: the same bits */
+            bj_real *e = random_array((size_t)M * ldc);
+            int cut = N / 2 / k->panel * k->panel;
+            if (flags & BJ_GEMM_ADD) {
+                state = 7; /* restart from known values */
+                for (int i = 0; i < M * (int)ldc; i++) e[i] = uniform();
+                memcpy(c, e, (size_t)M * ldc * sizeof *c);
+                k->gemm(c, ldc, a, lda, packed, use_bias, NULL, 0, M, N, K, flags);
+            }
+            for (int m = 0; m < M; m++) {
+                bj_real *row = e + (size_t)m * ldc;
+                const bj_real *a_m = a + (size_t)m * lda;
+                k->gemm_columns(row, ldc, a_m, lda, packed, use_bias, 1, N, K, flags, 0, cut);
+                k->gemm_columns(row, ldc, a_m, lda, packed, use_bias, 1, N, K, flags, cut, N);
+                CHECK_MSG(!memcmp(row, c + (size_t)m * ldc, (size_t)N * sizeof *row),
+                          "%s gemm %dx%dx%d row %d variant %d changes with its company", k->isa, M,
+                          N, K, m, variant);
+            }
+            bj_free(e);
+        }
+        bj_free(c);
+        bj_free(d);
+    }
+    bj_free(a), bj_free(w), bj_free(bias), bj_free(mask), bj_free(packed), bj_free(plain);
+}
+
+/* Rows of B scenes, `repeat` times over: the layout of a recurrent layer. */
+static void test_gradient(const bj_kernels *k, int B, int repeat, int M, int N) {
+    const size_t lddy = (size_t)M + 2, ldx = (size_t)N + 1, ldc = (size_t)N + 3;
+    int begin[BJ_SHARDS * 64], count[BJ_SHARDS * 64];
+    const bj_rows rows = {repeat, begin, count};
+    for (int s = 0; s < BJ_SHARDS; s++)
+        for (int i = 0; i < repeat; i++) {
+            begin[s * repeat + i] = i * B + bj_shard_begin(B, s);
+            count[s * repeat + i] = bj_shard_begin(B, s + 1) - bj_shard_begin(B, s);
+        }
+    bj_real *dy = random_array((size_t)B * repeat * lddy), *x = random_array((size_t)B * repeat * ldx);
+    bj_real *c = random_array((size_t)M * ldc), *d = bj_alloc((size_t)M * ldc, sizeof *d);
+    bj_real *scratch = bj_alloc(BJ_GRADIENT_SCRATCH, sizeof *scratch);
+    memcpy(d, c, (size_t)M * ldc * sizeof *c);
+    k->gradient(c, ldc, dy, lddy, x, ldx, &rows, M, N, scratch);
+    bj_kernels_c.gradient(d, ldc, dy, lddy, x, ldx, &rows, M, N, NULL);
+    compare(c, d, (size_t)M * ldc, sqrt((double)B * repeat) + 1, "gradient", k->isa);
+    if (M >= N) {
+        k->column_sum(c, dy, lddy, &rows, N);
+        bj_kernels_c.column_sum(d, dy, lddy, &rows, N);
+        compare(c, d, (size_t)N, sqrt((double)B * repeat) + 1, "column sum", k->isa);
+    }
+    bj_free(dy), bj_free(x), bj_free(c), bj_free(d), bj_free(scratch);
+}
+
+static void test_gru(const bj_kernels *k, int M, int E) {
+    const size_t ldg = 4 * (size_t)E + 3, ldh = (size_t)E + 2;
+    const size_t ng = (size_t)M * ldg, nh = (size_t)M * ldh;
+    bj_real *g1 = random_array(ng), *g2 = bj_alloc(ng, sizeof *g2), *h = random_array(nh);
+    bj_real *o1 = random_array(nh), *o2 = bj_alloc(nh, sizeof *o2);
+    for (size_t i = 0; i < ng; i++) g1[i] *= i % 7 == 0 ? 100 : i % 5 == 0 ? (bj_real)1e-3 : 4;
+    memcpy(g2, g1, ng * sizeof *g1), memcpy(o2, o1, nh * sizeof *o1);
+    k->gru_cell(g1, ldg, o1, ldh, h, ldh, M, E);
+    bj_kernels_c.gru_cell(g2, ldg, o2, ldh, h, ldh, M, E);
+    compare(g1, g2, ng, 1, "gates", k->isa);
+    compare(o1, o2, nh, 1, "state", k->isa);
+    memcpy(g2, g1, ng * sizeof *g1), memcpy(o2, o1, nh * sizeof *o1);
+    k->gru_cell_backward(g1, ldg, o1, ldh, h, ldh, M, E);
+    bj_kernels_c.gru_cell_backward(g2, ldg, o2, ldh, h, ldh, M, E);
+    compare(g1, g2, ng, 100, "gate gradients", k->isa);
+    compare(o1, o2, nh, 1, "state gradients", k->isa);
+    bj_free(g1), bj_free(g2), bj_free(h), bj_free(o1), bj_free(o2);
+}
+
+static void test_attention(const bj_kernels *k, int S, int G, int W) {
+    const size_t ld = (size_t)W + 3, n = (size_t)S * ld, sg = (size_t)S * G, gw = (size_t)G * ld;
+    bj_real *r = random_array(n), *a = random_array(gw), *p = random_array(gw);
+    bj_real *alpha = random_array(sg), *ds = random_array(sg);
+    bj_real *s1 = random_array(sg), *s2 = random_array(sg);
+    k->scores(s1, r, ld, a, ld, S, G, W);
+    bj_kernels_c.scores(s2, r, ld, a, ld, S, G, W);
+    compare(s1, s2, sg, sqrt((double)W), "scores", k->isa);
+    bj_real *p1 = random_array(gw), *p2 = bj_alloc(gw, sizeof *p2);
+    memcpy(p2, p1, gw * sizeof *p1);
+    k->pool(p1, ld, alpha, r, ld, S, G, W);
+    bj_kernels_c.pool(p2, ld, alpha, r, ld, S, G, W);
+    compare(p1, p2, gw, sqrt((double)S), "pool", k->isa);
+    bj_real *d1 = random_array(n), *d2 = bj_alloc(n, sizeof *d2);
+    memcpy(d2, d1, n * sizeof *d1);
+    k->pool_backward(d1, ld, alpha, ds, p, ld, a, ld, r, ld, S, G, W);
+    bj_kernels_c.pool_backward(d2, ld, alpha, ds, p, ld, a, ld, r, ld, S, G, W);
+    compare(d1, d2, n, sqrt((double)G), "pool backward", k->isa);
+    bj_free(r), bj_free(a), bj_free(p), bj_free(alpha), bj_free(ds), bj_free(s1), bj_free(s2);
+    bj_free(p1), bj_free(p2), bj_free(d1), bj_free(d2);
+}
+
+static void test_optimizer(const bj_kernels *k, size_t n) {
+    const bj_adamw_coefficients q = {(bj_real)0.5,  (bj_real)0.9,  (bj_real)0.999, (bj_real)1e-8,
+                                     (bj_real)0.99, (bj_real)3e-3, (bj_real)2.0};
+    bj_real *w = random_array(n), *m = random_array(n), *v = random_array(n), *g = random_array(n);
+    bj_real *w2 = bj_alloc(n, sizeof *w), *m2 = bj_alloc(n, sizeof *w), *v2 = bj_alloc(n, sizeof *w);
+    for (size_t i = 0; i < n; i++) v[i] = (bj_real)fabs((double)v[i]) + (bj_real)0.01;
+    memcpy(w2, w, n * sizeof *w), memcpy(m2, m, n * sizeof *m), memcpy(v2, v, n * sizeof *v);
+    k->adamw(w, m, v, g, n, &q);
+    bj_kernels_c.adamw(w2, m2, v2, g, n, &q);
+    compare(w, w2, n, 1, "adamw weight", k->isa);
+    compare(m, m2, n, 1, "adamw mean", k->isa);
+    compare(v, v2, n, 1, "adamw variance", k->isa);
+    k->ema(w, g, n, (bj_real)0.996);
+    bj_kernels_c.ema(w2, g, n, (bj_real)0.996);
+    compare(w, w2, n, 1, "ema", k->isa);
+    CHECK_NEAR(k->sum_squares(w, n), bj_kernels_c.sum_squares(w, n), 1e-12 * (double)n);
+    bj_free(w), bj_free(m), bj_free(v), bj_free(g), bj_free(w2), bj_free(m2), bj_free(v2);
+}
+
+static void test_table(const bj_kernels *k) {
+    static const int sizes[][3] = {{1, 1, 1},     {1, 24, 8},    {1, 96, 33},   {3, 7, 5},
+                                   {4, 24, 16},   {5, 25, 300},  {16, 96, 264}, {17, 121, 600},
+                                   {70, 50, 40},  {8, 48, 64},   {9, 97, 1030}, {2, 47, 321}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        test_gemm(k, sizes[i][0], sizes[i][1], sizes[i][2]);
+    for (int N = 1; N <= k->panel; N += N < 4 ? 1 : 5) {
+        test_gradient(k, 1, 1, N, N);
+        test_gradient(k, 5, 3, 7, N);
+        test_gradient(k, 40, 11, 13, N);
+        test_gradient(k, 256, 1, 64, N);
+        test_gradient(k, 2048, 1, 9, N); /* a shard of exactly one chunk */
+    }
+    test_gradient(k, 300, 50, BJ_GRADIENT_ROWS, k->panel);
+    test_gru(k, 1, 1);
+    test_gru(k, 3, 37);
+    test_gru(k, 5, 256);
+    test_attention(k, 1, 1, 1);
+    test_attention(k, 2, 4, 512);
+    test_attention(k, 36, 4, 512);
+    test_attention(k, 7, 7, 37);
+    test_attention(k, 5, 5, 75);
+    test_optimizer(k, 1);
+    test_optimizer(k, 1003);
+}
+
+int main(void) {
+    for (int i = 0; bj_kernels_at(i); i++) {
+        const bj_kernels *found, *k = bj_kernels_at(i);
+        bj_error err;
+        CHECK_OK(bj_kernels_find(&found, k->isa, &err), err);
+        CHECK(found == k);
+        test_table(k);
+    }
+    const bj_kernels *none;
+    bj_error err;
+    CHECK(bj_kernels_find(&none, "sse9", &err) == BJ_EARG);
+    CHECK_CONTAINS(err.message, "sse9");
+    return test_report("kernels");
+}

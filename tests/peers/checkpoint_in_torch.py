@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""A checkpoint of the C library must open in Python and predict the same there.
+
+    checkpoint_in_torch.py CHECKPOINT OUTPUTS
+
+CHECKPOINT is read with the safetensors package and loaded into torch.nn modules with strict names
+and shapes; sizes come from its metadata. OUTPUTS is a safetensors file with the inputs x.* (focal,
+neighbors, nmask, polylines, pmask; padded, masks U8) and what the C library made of them: o.y
+(B,K,F,2), o.weights (B,K), and any of o.c, o.u, o.logits.
+
+Exit 0 the same, 1 not, 3 a file is not usable, 77 PyTorch or safetensors is not installed.
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+try:
+    import torch
+    from safetensors import safe_open
+except ImportError as error:
+    print(f"skipped: {error}; this test needs the Python packages torch and safetensors")
+    sys.exit(77)
+
+from reference import modules                      # noqa: E402  (needs the path above)
+from reference.network import parameter_shapes     # noqa: E402
+from reference.sizes import Sizes                  # noqa: E402
+
+TOLERANCE = 1e-4    # of the largest entry of a tensor
+REQUIRED = ("y", "weights")
+
+
+class Unusable(Exception):
+    """A file lacks something."""
+
+
+def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    try:
+        with safe_open(path, "pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
+    except Exception as error:    # the package raises its own type for a bad file
+        raise Unusable(f"{path}: {error}") from error
+
+
+def load_network(path: Path) -> torch.nn.Module:
+    """The checkpoint in float64; any missing, extra or misshapen tensor is an error."""
+    tensors, metadata = read(path)
+    try:
+        sizes = Sizes.from_metadata(metadata)
+    except ValueError as error:
+        raise Unusable(f"{path}: {error}") from error
+    kind, scales = metadata.get("model", "branch"), metadata.get("scales", "fixed")
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    expected = parameter_shapes(sizes, kind, scales)
+    for name in sorted(found.keys() | expected.keys()):
+        if found.get(name) != expected.get(name):
+            raise Unusable(f"{path}: tensor '{name}' has shape {found.get(name, 'missing')}, "
+                           f"expected {expected.get(name, 'no such tensor')}")
+    net = modules.build(sizes, kind, scales).double()
+    net.load_state_dict({name: tensor.double() for name, tensor in tensors.items()}, strict=True)
+    return net.eval()
+
+
+def recompute(net: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    inputs = [tensors[f"x.{key}"] for key in modules.INPUTS]
+    inputs = [x.bool() if "mask" in key else x.double() for key, x in zip(modules.INPUTS, inputs)]
+    with torch.no_grad():
+        context, atoms, logits, decoded = net(*inputs)
+    return dict(c=context, u=atoms, logits=logits, y=decoded, weights=logits.softmax(-1))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("checkpoint", type=Path, help="written by the C library")
+    parser.add_argument("outputs", type=Path, help="x.* inputs and o.* predictions")
+    args = parser.parse_args()
+    try:
+        net = load_network(args.checkpoint)
+        tensors, _ = read(args.outputs)
+        needed = [f"x.{key}" for key in modules.INPUTS] + [f"o.{key}" for key in REQUIRED]
+        missing = [name for name in needed if name not in tensors]
+        if missing:
+            raise Unusable(f"{args.outputs}: lacks {', '.join(missing)}")
+    except Unusable as error:
+        print(error, file=sys.stderr)
+        return 3
+    failed = 0
+    for key, expected in recompute(net, tensors).items():
+        if f"o.{key}" not in tensors:
+            continue
+        found = tensors[f"o.{key}"].double()
+        if found.shape != expected.shape:
+            print(f"o.{key} has shape {tuple(found.shape)}, expected {tuple(expected.shape)}")
+            failed += 1
+            continue
+        scale = float(expected.abs().max()) or 1.0    # the one logit of K = 1 is zero
+        error = float((found - expected).abs().max()) / scale
+        print(f"o.{key}: relative error {error:.1e}, at most {TOLERANCE:g} allowed")
+        failed += not error <= TOLERANCE
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
