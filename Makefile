@@ -23,6 +23,9 @@ PRESETS := release debug asan tsan double coverage
 BJEPA := build/release/bjepa
 PEERS := .venv/bin/python
 
+SAY_SKIPPED := [ -x $(PEERS) ] || echo "Skipped: comparisons with Python peers (peer_*);" \
+    "scripts/install_peers.sh installs them."
+
 .PHONY: all deps test test-quick demo bench install coverage format clean
 .PHONY: $(PRESETS:%=build-%) $(PRESETS:%=test-%)
 .NOTPARALLEL:
@@ -43,19 +46,18 @@ $(PRESETS:%=test-%): test-%: build-%
 test: test-release test-double build-asan build-tsan
 	ctest --preset asan-short --parallel $(JOBS)
 	ctest --preset tsan-short --parallel $(JOBS)
+	@$(SAY_SKIPPED)
 
 test-quick: test-release
+	@$(SAY_SKIPPED)
 
 demo: build-release
 	$(BJEPA) demo
 
 bench: build-release
 	$(BJEPA) bench --threads $(THREADS)
-	@if [ -x $(PEERS) ]; then \
-	    $(PEERS) bench/compare_torch.py --bjepa $(BJEPA) --threads $(THREADS); \
-	else \
-	    echo "no comparison: scripts/install_peers.sh installs PyTorch, ONNX Runtime and OpenVINO"; \
-	fi
+	@$(SAY_SKIPPED)
+	[ ! -x $(PEERS) ] || $(PEERS) bench/compare_torch.py --bjepa $(BJEPA) --threads $(THREADS)
 
 install: build-release
 	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)

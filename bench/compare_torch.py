@@ -446,6 +446,7 @@ def main() -> int:
         print_times(peers, bjepa)
         facts.update(ms={name: {work: peer.median(work) for work in peer.works}
                          for name, peer in peers.items()},
+                     ms_of_rounds={name: peer.rounds for name, peer in peers.items()},
                      peak_rss_mib={name: peer.peak_rss_mib for name, peer in peers.items()},
                      largest_difference=differences, bjepa=bjepa)
         if bjepa:

@@ -49,12 +49,14 @@ function(bj_add_script name area script)
     bj_set_test_properties(${name} ${area})
 endfunction()
 
+set(test_options $<$<CONFIG:Release>:-O2>) # -O3 is for what is measured
+
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 if(support_sources)
     add_library(test_support STATIC ${support_sources})
     target_include_directories(test_support PRIVATE src tests tests/support)
     target_include_directories(test_support SYSTEM PRIVATE third_party/yyjson)
-    target_compile_options(test_support PRIVATE ${BJ_WARNINGS})
+    target_compile_options(test_support PRIVATE ${BJ_WARNINGS} ${test_options})
     target_link_libraries(test_support PUBLIC branchjepa_static m)
 endif()
 
@@ -69,7 +71,7 @@ foreach(source ${test_programs})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
     target_include_directories(${target} PRIVATE src tests tests/support)
     target_include_directories(${target} SYSTEM PRIVATE third_party/yyjson)
-    target_compile_options(${target} PRIVATE ${BJ_WARNINGS})
+    target_compile_options(${target} PRIVATE ${BJ_WARNINGS} ${test_options})
     target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:test_support>
         branchjepa_static OpenSSL::Crypto Threads::Threads m)
     if(area STREQUAL "cli") # the shared parts of the CLI, without its main

@@ -29,8 +29,13 @@ typedef struct bj_rows {
     const int *count; /* (BJ_SHARDS, segments) */
 } bj_rows;
 
-/* Scratch of one bj_kernels.gradient call, in bj_reals, for M <= BJ_GRADIENT_ROWS. */
-enum { BJ_GRADIENT_ROWS = 256, BJ_GRADIENT_SCRATCH = (BJ_SHARD_LEVELS + 1) * 256 * 48 + 128 * 48 };
+/* Most rows and columns of one bj_kernels.gradient call, and its scratch in bj_reals. */
+enum {
+    BJ_GRADIENT_ROWS = 128,
+    BJ_GRADIENT_COLUMNS = 288,
+    BJ_GRADIENT_SCRATCH = (BJ_SHARD_LEVELS + 1) * BJ_GRADIENT_ROWS * BJ_GRADIENT_COLUMNS +
+                          128 * (BJ_GRADIENT_COLUMNS + BJ_GRADIENT_ROWS)
+};
 
 typedef struct bj_adamw_coefficients {
     bj_real grad_scale;          /* clipping factor */
@@ -62,7 +67,7 @@ typedef struct bj_kernels {
                          int flags, int n0, int n1);
 
     /* c (M,N) = sum over rows of dy[row,:]^T x[row,:], in the order of core/shards.h.
-     * M <= BJ_GRADIENT_ROWS, N <= panel. */
+     * M <= BJ_GRADIENT_ROWS, N <= BJ_GRADIENT_COLUMNS. */
     void (*gradient)(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
                      size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch);
     /* sum (N) = sum over rows of dy[row,:], same order. N <= panel. */
@@ -76,6 +81,22 @@ typedef struct bj_kernels {
      * activation, and dh (of the new state) into the part that reaches the old state directly. */
     void (*gru_cell_backward)(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
                               const bj_real *h, size_t ldh, int M, int E);
+
+    /* One GRU step of a single row, for units [u0,u1) alone, both multiples of `units` (or u1 = E):
+     * a pass over weights stored in the order they are read, 16-bit when half is set. row is the
+     * state row [x | 1 | pad | h], `lead` entries before h. Same bits as gemm and gru_cell. */
+    int units; /* hidden units of a group */
+    size_t (*gru_row_size)(int lead, int E);
+    void (*gru_row_pack)(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
+                         const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E);
+    void (*gru_row)(bj_real *h_out, const bj_real *row, const bj_real *packed,
+                    const uint16_t *half, int lead, int E, int u0, int u1);
+
+    /* 16-bit storage (bfloat16, nearest even). narrow rounds `full` too, so that both agree. */
+    void (*narrow)(uint16_t *half, bj_real *full, size_t n);
+    /* gemm_columns on a narrowed right-hand side. */
+    void (*gemm_half)(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const uint16_t *half,
+                      const bj_real *bias, int M, int N, int K, int flags, int n0, int n1);
 
     /* Single-query attention over the hidden rows r (S,W) of one scene and G heads.
      * scores (S,G) = r . a_g with a (G,W). */

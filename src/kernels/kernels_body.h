@@ -54,6 +54,13 @@ INLINE void store_part(bj_real *p, vec v, int n) {
     memcpy(p, lane, (size_t)n * sizeof *p);
 }
 
+/* The first n lanes, all of them when n is larger. */
+INLINE vec load_n(const bj_real *p, int n) { return n >= LANES ? load(p) : load_part(p, n); }
+INLINE void store_n(bj_real *p, vec v, int n) {
+    if (n >= LANES) store(p, v);
+    else store_part(p, v, n);
+}
+
 /* ------------------------------------------------------------------------------------ packing */
 
 static int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
@@ -270,154 +277,172 @@ static void gemm_columns(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
 
 /* ------------------------------------------------------------------------- weight gradients */
 
-/* Where a register tile of the gradient comes from and goes to. Shard sums climb a binary tree:
- * the sum of shard s is added to the waiting sums of as many levels as s has trailing ones. */
-typedef struct gradient_tile {
-    const bj_real *const *run; /* (runs) dy of the first row of every run of rows in the chunk */
-    const int *run_rows;       /* (runs) */
-    int runs, m;               /* m: first row of the tile in c, a column of dy */
-    size_t lda;
-    bj_real *partial;    /* sum of the shard so far */
-    bj_real *level;      /* waiting sums, level_stride apart */
-    size_t level_stride;
-    int resume, finish;  /* not the first / the last chunk of its shard */
-    int shard;
-    bj_real *c;
-    size_t ldc;
-    int width;           /* columns of c that exist */
-} gradient_tile;
+/* dy and x are packed a chunk of rows at a time: several whole shards where they are small, else a
+ * part of one. Shard sums climb a binary tree: a sum is added to the waiting sums of as many levels
+ * as its index has trailing ones. Inside a chunk the tree stays in the first-level cache. */
+typedef struct gradient_chunk {
+    int shard_rows[BJ_SHARDS]; /* packed rows of every shard in the chunk */
+    int shards;                /* a power of two */
+    int index, height;         /* of the chunk among those of its size; log2(shards) */
+    int rows;                  /* packed */
+    int resume, finish;        /* not the first / the last chunk of its only shard */
+} gradient_chunk;
 
-INLINE void gradient_rows(const gradient_tile *g, const bj_real *restrict x, int stride, int mr,
-                          int nv) {
-    vec acc[ROWS][WIDTH];
-    UNROLL for (int i = 0; i < mr; i++) {
-        UNROLL for (int j = 0; j < nv; j++) {
-            acc[i][j] = g->resume ? load(g->partial + i * PANEL + j * LANES) : (vec){0};
+enum {
+    TILE = ROWS * PANEL,
+    TILES = (BJ_GRADIENT_ROWS / ROWS) * (BJ_GRADIENT_COLUMNS / PANEL),
+    PLANE = TILES * TILE /* one sum of every tile */
+};
+
+/* One register tile over the chunk: dy (rows,ROWS), x (rows,nv vectors), both packed. `sums` are
+ * the tile's unfinished sum and its waiting ones, PLANE apart; c is written at the root, mr rows
+ * and `width` columns of it. */
+INLINE void gradient_tile(const gradient_chunk *g, const bj_real *restrict dy,
+                          const bj_real *restrict x, bj_real *sums, bj_real *c, size_t ldc, int mr,
+                          int width, int nv) {
+    vec waiting[BJ_SHARD_LEVELS][ROWS][WIDTH];
+    vec acc[ROWS][WIDTH] = {{{0}}};
+    for (int s = 0; s < g->shards; s++) {
+        UNROLL for (int i = 0; i < ROWS; i++) {
+            UNROLL for (int j = 0; j < nv; j++) {
+                acc[i][j] = g->resume ? load(sums + i * PANEL + j * LANES) : (vec){0};
+            }
         }
-    }
-    const size_t lda = g->lda;
-    for (int run = 0; run < g->runs; run++) {
-        const bj_real *a = g->run[run] + g->m;
-        for (int row = g->run_rows[run]; row > 0; row--, a += lda, x += stride) {
+        for (int row = g->shard_rows[s]; row > 0; row--, dy += ROWS, x += nv * LANES) {
             vec b[WIDTH];
             UNROLL for (int j = 0; j < nv; j++) b[j] = load(x + j * LANES);
-            UNROLL for (int i = 0; i < mr; i++) {
-                const vec y = splat(a[i]);
+            UNROLL for (int i = 0; i < ROWS; i++) {
+                const vec y = splat(dy[i]);
                 UNROLL for (int j = 0; j < nv; j++) acc[i][j] += y * b[j];
             }
         }
-    }
-    if (!g->finish) {
-        UNROLL for (int i = 0; i < mr; i++) {
-            UNROLL for (int j = 0; j < nv; j++) {
-                store(g->partial + i * PANEL + j * LANES, acc[i][j]);
+        int l = 0;
+        for (; s >> l & 1; l++) {
+            UNROLL for (int i = 0; i < ROWS; i++) {
+                UNROLL for (int j = 0; j < nv; j++) acc[i][j] = waiting[l][i][j] + acc[i][j];
             }
         }
-        return;
-    }
-    bj_real *level = g->level;
-    int bit = 1;
-    for (; g->shard & bit; bit *= 2, level += g->level_stride) {
-        UNROLL for (int i = 0; i < mr; i++) {
-            UNROLL for (int j = 0; j < nv; j++) {
-                acc[i][j] = load(level + i * PANEL + j * LANES) + acc[i][j];
+        if (s + 1 < g->shards) {
+            UNROLL for (int i = 0; i < ROWS; i++) {
+                UNROLL for (int j = 0; j < nv; j++) waiting[l][i][j] = acc[i][j];
             }
         }
     }
-    const int top = bit == BJ_SHARDS; /* the root: done */
-    UNROLL for (int i = 0; i < mr; i++) {
-        UNROLL for (int j = 0; j < nv; j++) {
-            if (!top) store(level + i * PANEL + j * LANES, acc[i][j]);
-            else {
-                bj_real *c = g->c + (size_t)i * g->ldc + j * LANES;
-                const int left = g->width - j * LANES;
-                if (left >= LANES) store(c, acc[i][j]);
-                else store_part(c, acc[i][j], left);
+    int l = 0;
+    if (g->finish) {
+        for (; g->index >> l & 1; l++) {
+            const bj_real *level = sums + (size_t)(l + 1) * PLANE;
+            UNROLL for (int i = 0; i < ROWS; i++) {
+                UNROLL for (int j = 0; j < nv; j++) {
+                    acc[i][j] = load(level + i * PANEL + j * LANES) + acc[i][j];
+                }
             }
         }
+        if (l + g->height == BJ_SHARD_LEVELS - 1) { /* the root */
+            UNROLL for (int i = 0; i < ROWS; i++) {
+                UNROLL for (int j = 0; j < nv; j++) {
+                    if (i < mr) store_n(c + (size_t)i * ldc + j * LANES, acc[i][j], width - j * LANES);
+                }
+            }
+            return;
+        }
+    }
+    bj_real *to = sums + (g->finish ? (size_t)(l + 1) * PLANE : 0);
+    UNROLL for (int i = 0; i < ROWS; i++) {
+        UNROLL for (int j = 0; j < nv; j++) store(to + i * PANEL + j * LANES, acc[i][j]);
     }
 }
 
-#define GRADIENT_FUNCTION(mr)                                                                      \
-    static void gradient_##mr(const gradient_tile *g, const bj_real *x, int stride) {              \
-        if (stride == PANEL) gradient_rows(g, x, PANEL, mr, 3);                                    \
-        else if (stride == 2 * LANES) gradient_rows(g, x, 2 * LANES, mr, 2);                       \
-        else gradient_rows(g, x, LANES, mr, 1);                                                    \
+/* All tiles of c for one chunk. */
+static void gradient_of_chunk(const gradient_chunk *g, const bj_real *dy, const bj_real *x,
+                              bj_real *sums, bj_real *c, size_t ldc, int M, int N) {
+    for (int n = 0; n < N; n += PANEL) {
+        const int width = N - n < PANEL ? N - n : PANEL;
+        for (int m = 0; m < M; m += ROWS, sums += TILE) {
+            const bj_real *dy_m = dy + (size_t)m * g->rows;
+            bj_real *c_mn = c + (size_t)m * ldc + n;
+            const int mr = M - m < ROWS ? M - m : ROWS;
+            if (width > 2 * LANES) gradient_tile(g, dy_m, x, sums, c_mn, ldc, mr, width, 3);
+            else if (width > LANES) gradient_tile(g, dy_m, x, sums, c_mn, ldc, mr, width, 2);
+            else gradient_tile(g, dy_m, x, sums, c_mn, ldc, mr, width, 1);
+        }
+        x += (size_t)round_up(width) * g->rows;
     }
-GRADIENT_FUNCTION(1)
-GRADIENT_FUNCTION(2)
-GRADIENT_FUNCTION(3)
-GRADIENT_FUNCTION(4)
-#if BJ_BODY_ROWS == 8
-GRADIENT_FUNCTION(8)
-#endif
+}
 
-/* All rows of c for one packed chunk of x. */
-static void gradient_chunk(gradient_tile g, const bj_real *packed, int stride, int M) {
-    for (int mr; g.m < M; g.m += mr) {
-        const int rest = M - g.m;
-#if BJ_BODY_ROWS == 8
-        if (rest >= 8) gradient_8(&g, packed, stride), mr = 8;
-        else
-#endif
-            if (rest >= 4)
-            gradient_4(&g, packed, stride), mr = 4;
-        else if (rest == 3) gradient_3(&g, packed, stride), mr = 3;
-        else if (rest == 2) gradient_2(&g, packed, stride), mr = 2;
-        else gradient_1(&g, packed, stride), mr = 1;
-        g.partial += (size_t)mr * PANEL;
-        g.level += (size_t)mr * PANEL;
-        g.c += (size_t)mr * g.ldc;
+/* Rows `row` .. + count of a matrix into strips of `strip` columns that are `total` rows long, the
+ * rows landing at position `at`. The last strip is padded to a multiple of `unit` with zeros. */
+INLINE void pack_strips(bj_real *packed, const bj_real *from, size_t ld, size_t row, int count,
+                        int at, int total, int columns, int strip, int unit) {
+    for (int n = 0; n < columns; n += strip) {
+        const int width = columns - n < strip ? columns - n : strip;
+        const int padded = (width + unit - 1) / unit * unit;
+        bj_real *to = packed + (size_t)at * padded;
+        for (int r = 0; r < count; r++, to += padded) {
+            const bj_real *source = from + (row + (size_t)r) * ld + n;
+            if (width == strip) {
+                memcpy(to, source, (size_t)strip * sizeof *to);
+            } else {
+                for (int j = 0; j < padded; j++) to[j] = j < width ? source[j] : 0;
+            }
+        }
+        packed += (size_t)padded * total;
     }
+}
+
+static int rows_of_shard(const bj_rows *rows, int shard) {
+    int n = 0;
+    for (int i = 0; i < rows->segments; i++) n += rows->count[shard * rows->segments + i];
+    return n;
+}
+
+/* As many shards as fit a chunk wherever in the batch they are: 1, 2, 4, .. BJ_SHARDS. */
+static int shards_of_chunk(const bj_rows *rows) {
+    int most = 0;
+    for (int s = 0; s < BJ_SHARDS; s++) {
+        const int n = rows_of_shard(rows, s);
+        most = n > most ? n : most;
+    }
+    int shards = 1;
+    while (2 * shards <= BJ_SHARDS && 2 * shards * most <= CHUNK) shards *= 2;
+    return shards;
 }
 
 static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
                      size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
-    const int stride = round_up(N);
-    const size_t plane = (size_t)BJ_GRADIENT_ROWS * PANEL;
-    bj_real *packed = scratch + (BJ_SHARD_LEVELS + 1) * plane; /* (CHUNK,stride) */
-    const bj_real *run[CHUNK];
-    int run_rows[CHUNK];
-    for (int s = 0; s < BJ_SHARDS; s++) {
-        const int *begin = rows->begin + s * rows->segments;
-        const int *count = rows->count + s * rows->segments;
-        int segment = 0, done = 0, resume = 0, more = 1; /* done: rows of the segment so far */
-        while (more) { /* at least once, so that an empty shard adds its zero sum */
-            int filled = 0, runs = 0;
-            while (segment < rows->segments && filled < CHUNK) {
-                const int left = count[segment] - done;
-                const int take = left < CHUNK - filled ? left : CHUNK - filled;
-                const size_t row = (size_t)(begin[segment] + done);
-                if (take > 0) {
-                    run[runs] = dy + row * lddy;
-                    run_rows[runs++] = take;
-                }
-                for (int r = 0; r < take; r++) {
-                    bj_real *to = packed + (size_t)(filled + r) * stride;
-                    memcpy(to, x + (row + (size_t)r) * ldx, (size_t)N * sizeof *x);
-                    for (int j = N; j < stride; j++) to[j] = 0;
-                }
-                filled += take;
+    bj_real *packed_x = scratch + (size_t)(BJ_SHARD_LEVELS + 1) * PLANE;
+    bj_real *packed_dy = packed_x + CHUNK * BJ_GRADIENT_COLUMNS;
+    gradient_chunk g = {.shards = shards_of_chunk(rows)};
+    while (1 << g.height < g.shards) g.height++;
+    int shard = 0, segment = 0, done = 0; /* done: rows of the segment already taken */
+    while (shard < BJ_SHARDS) {
+        int left = -done; /* rows of the shards of this chunk that are still to come */
+        for (int i = shard * rows->segments + segment; i < (shard + g.shards) * rows->segments; i++)
+            left += rows->count[i];
+        g.index = shard / g.shards;
+        g.rows = left < CHUNK ? left : CHUNK;
+        g.finish = left <= CHUNK;
+        int at = 0;
+        for (int s = 0; s < g.shards; s++) {
+            const int before = at;
+            while (segment < rows->segments && (at < g.rows || g.finish)) {
+                const int i = shard * rows->segments + segment;
+                const int rest = rows->count[i] - done;
+                const int take = rest < g.rows - at ? rest : g.rows - at;
+                const size_t row = (size_t)(rows->begin[i] + done);
+                pack_strips(packed_x, x, ldx, row, take, at, g.rows, N, PANEL, LANES);
+                pack_strips(packed_dy, dy, lddy, row, take, at, g.rows, M, ROWS, ROWS);
+                at += take;
                 done += take;
-                if (done == count[segment]) segment++, done = 0;
+                if (take < rest) break;
+                segment++;
+                done = 0;
             }
-            more = segment < rows->segments;
-            const gradient_tile g = {.run = run,
-                                     .run_rows = run_rows,
-                                     .runs = runs,
-                                     .lda = lddy,
-                                     .partial = scratch,
-                                     .level = scratch + plane,
-                                     .level_stride = plane,
-                                     .resume = resume,
-                                     .finish = !more,
-                                     .shard = s,
-                                     .c = c,
-                                     .ldc = ldc,
-                                     .width = N};
-            gradient_chunk(g, packed, stride, M);
-            resume = 1;
+            g.shard_rows[s] = at - before;
+            if (segment == rows->segments && g.finish) shard++, segment = 0;
         }
+        gradient_of_chunk(&g, packed_dy, packed_x, scratch, c, ldc, M, N);
+        g.resume = !g.finish;
     }
 }
 
@@ -490,12 +515,6 @@ INLINE vec tanh_vec(vec x) {
 
 INLINE vec sigmoid_vec(vec x) { return 1 / (1 + exp_vec(-x)); }
 
-INLINE vec load_n(const bj_real *p, int n) { return n >= LANES ? load(p) : load_part(p, n); }
-INLINE void store_n(bj_real *p, vec v, int n) {
-    if (n >= LANES) store(p, v);
-    else store_part(p, v, n);
-}
-
 /* ------------------------------------------------------------------------------------ GRU cell */
 
 static void gru_cell(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *h,
@@ -507,7 +526,8 @@ static void gru_cell(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, con
             const vec r = sigmoid_vec(load_n(at, n)), z = sigmoid_vec(load_n(at + E, n));
             const vec hn = load_n(at + 2 * E, n), in = load_n(at + 3 * E, n);
             const vec c = tanh_vec(in + r * hn);
-            store_n(h_out + e, (1 - z) * c + z * load_n(h + e, n), n);
+            /* c + z (h - c) contracts in one way only: gru_row has the same bits */
+            store_n(h_out + e, c + z * (load_n(h + e, n) - c), n);
             store_n(at, r, n);
             store_n(at + E, z, n);
             store_n(at + 3 * E, c, n);
@@ -535,6 +555,216 @@ static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t ld
             store_n(dh + e, d * z, width);
         }
     }
+}
+
+/* ------------------------------------------------------------------------------ 16-bit storage */
+
+#ifdef BJ_DOUBLE
+INLINE bj_real widen_one(uint16_t half) {
+    const uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+INLINE vec widen(const uint16_t *p) {
+    vec v = {0};
+    UNROLL for (int i = 0; i < LANES; i++) v[i] = widen_one(p[i]);
+    return v;
+}
+/* The even and the odd ones of 2 * LANES numbers. */
+INLINE void widen_pair(vec pair[2], const uint16_t *p) {
+    UNROLL for (int i = 0; i < LANES; i++) {
+        pair[0][i] = widen_one(p[2 * i]);
+        pair[1][i] = widen_one(p[2 * i + 1]);
+    }
+}
+#else
+typedef uint16_t half_u __attribute__((vector_size(BJ_BODY_BYTES / 2), aligned(2), may_alias));
+typedef uint32_t word __attribute__((vector_size(BJ_BODY_BYTES)));
+typedef uint32_t word_u __attribute__((vector_size(BJ_BODY_BYTES), aligned(2), may_alias));
+INLINE vec widen(const uint16_t *p) {
+    return (vec)(__builtin_convertvector(*(const half_u *)p, word) << 16);
+}
+INLINE void widen_pair(vec pair[2], const uint16_t *p) {
+    const word both = *(const word_u *)p;
+    pair[0] = (vec)(both << 16);
+    pair[1] = (vec)(both & 0xffff0000u);
+}
+#endif
+
+static void narrow(uint16_t *half, bj_real *full, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const float value = (float)full[i];
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        bits += 0x7fff + (bits >> 16 & 1); /* finite weights: no NaN to keep */
+        half[i] = (uint16_t)(bits >> 16);
+        bits &= 0xffff0000u;
+        float rounded;
+        memcpy(&rounded, &bits, sizeof rounded);
+        full[i] = rounded;
+    }
+}
+
+/* One row times `panels` whole panels at once. */
+INLINE void row_of_half_panels(const product *p, const uint16_t *panel, int K, int panels) {
+    vec acc[2][WIDTH];
+    UNROLL for (int i = 0; i < panels; i++) {
+        UNROLL for (int j = 0; j < WIDTH; j++) {
+            const int at = i * PANEL + j * LANES;
+            acc[i][j] = (p->flags & BJ_GEMM_ADD) ? load(p->c + at)
+                        : p->bias                ? load(p->bias + at)
+                                                 : (vec){0};
+        }
+    }
+    for (int k = 0; k < K; k++, panel += PANEL) {
+        const vec x = splat(p->a[k]);
+        UNROLL for (int i = 0; i < panels; i++) {
+            UNROLL for (int j = 0; j < WIDTH; j++) {
+                acc[i][j] += x * widen(panel + (size_t)i * (size_t)K * PANEL + j * LANES);
+            }
+        }
+    }
+    UNROLL for (int i = 0; i < panels; i++) {
+        UNROLL for (int j = 0; j < WIDTH; j++) {
+            vec v = acc[i][j];
+            if (p->flags & BJ_GEMM_RELU) v = where_positive(v, v);
+            store(p->c + i * PANEL + j * LANES, v);
+        }
+    }
+}
+
+static void gemm_half(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const uint16_t *half,
+                      const bj_real *bias, int M, int N, int K, int flags, int n0, int n1) {
+    for (int n = n0; n < n1;) {
+        const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
+        const uint16_t *panel = half + (size_t)n * K;
+        product p = {c + n, ldc, a, lda, bias ? bias + n : NULL, NULL, 0, 1, 1, flags};
+        if (M == 1 && n1 - n >= 2 * PANEL) {
+            row_of_half_panels(&p, panel, K, 2);
+            n += 2 * PANEL;
+            continue;
+        }
+        if (M == 1 && width == PANEL) {
+            row_of_half_panels(&p, panel, K, 1);
+            n += PANEL;
+            continue;
+        }
+        bj_real wide[BLOCK_K * PANEL];
+        for (int k = 0; k < K; k += BLOCK_K) {
+            const int depth = K - k < BLOCK_K ? K - k : BLOCK_K;
+            const uint16_t *from = panel + (size_t)k * padded;
+            for (int i = 0; i < depth * padded; i += LANES) store(wide + i, widen(from + i));
+            p.a = a + k;
+            p.first = k == 0;
+            p.last = k + depth == K;
+            rows_of_panel(p, wide, width, M, depth);
+        }
+        n += PANEL;
+    }
+}
+
+/* ------------------------------------------------------------------------------ GRU, one row */
+
+/* Groups of two vectors of units. A group holds b_hn, then for every entry of the state row the
+ * weights of r, z and n: the input's for n before `lead`, the state's from there on. The two
+ * vectors of a pair are stored interleaved, which splits a 16-bit pair by one shift and one mask;
+ * in registers the first vector of a group holds its even units, the second its odd ones. */
+enum { UNITS = 2 * LANES };
+
+static size_t gru_row_size(int lead, int E) {
+    return (size_t)((E + UNITS - 1) / UNITS) * UNITS * (size_t)(1 + 3 * (lead + E));
+}
+
+static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
+                         const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
+    for (int u = 0; u < E; u += UNITS) {
+        for (int k = -1; k < lead + E; k++) {
+            for (int gate = k < 0 ? 2 : 0; gate < 3; gate++, packed += UNITS) {
+                for (int j = 0; j < UNITS; j++) {
+                    const int o = gate * E + u + j;
+                    if (u + j >= E) packed[j] = 0;
+                    else if (k < 0) packed[j] = b_hh[o];
+                    else if (k < I) packed[j] = w_ih[o * I + k];
+                    else if (k == I) packed[j] = gate < 2 ? b_ih[o] + b_hh[o] : b_ih[o];
+                    else packed[j] = k < lead ? 0 : w_hh[(size_t)o * E + (size_t)(k - lead)];
+                }
+            }
+        }
+    }
+}
+
+/* Full precision takes the units as they lie; 16-bit splits them into even and odd. */
+INLINE void unit_pair(vec pair[2], const bj_real *packed, const uint16_t *half, size_t at,
+                      int is_half) {
+    if (is_half) widen_pair(pair, half + at);
+    else pair[0] = load(packed + at), pair[1] = load(packed + at + LANES);
+}
+
+INLINE void unit_store(bj_real *to, const vec pair[2], int n, int is_half) {
+    bj_real unit[UNITS];
+    UNROLL for (int i = 0; i < LANES; i++) {
+        unit[is_half ? 2 * i : i] = pair[0][i];
+        unit[is_half ? 2 * i + 1 : LANES + i] = pair[1][i];
+    }
+    memcpy(to, unit, (size_t)(n < UNITS ? n : UNITS) * sizeof *to);
+}
+
+INLINE void unit_load(vec pair[2], const bj_real *from, int n, int is_half) {
+    bj_real unit[UNITS] = {0};
+    memcpy(unit, from, (size_t)(n < UNITS ? n : UNITS) * sizeof *from);
+    UNROLL for (int i = 0; i < LANES; i++) {
+        pair[0][i] = unit[is_half ? 2 * i : i];
+        pair[1][i] = unit[is_half ? 2 * i + 1 : LANES + i];
+    }
+}
+
+INLINE void gru_units(bj_real *h_out, const bj_real *row, const bj_real *packed,
+                      const uint16_t *half, int lead, int E, int u0, int u1, int is_half) {
+    const size_t group = (size_t)UNITS * (size_t)(1 + 3 * (lead + E));
+    for (int u = u0; u < u1; u += UNITS) {
+        size_t at = (size_t)(u / UNITS) * group;
+        vec r[2] = {{0}}, z[2] = {{0}}, in[2] = {{0}}, hn[2], h[2];
+        unit_pair(hn, packed, half, at, is_half);
+        at += UNITS;
+        for (int k = 0; k < lead; k++, at += 3 * UNITS) {
+            vec w[3][2];
+            const vec x = splat(row[k]);
+            UNROLL for (int g = 0; g < 3; g++) {
+                unit_pair(w[g], packed, half, at + (size_t)g * UNITS, is_half);
+            }
+            UNROLL for (int j = 0; j < 2; j++) {
+                r[j] += x * w[0][j];
+                z[j] += x * w[1][j];
+                in[j] += x * w[2][j];
+            }
+        }
+        for (int k = lead; k < lead + E; k++, at += 3 * UNITS) {
+            vec w[3][2];
+            const vec x = splat(row[k]);
+            UNROLL for (int g = 0; g < 3; g++) {
+                unit_pair(w[g], packed, half, at + (size_t)g * UNITS, is_half);
+            }
+            UNROLL for (int j = 0; j < 2; j++) {
+                r[j] += x * w[0][j];
+                z[j] += x * w[1][j];
+                hn[j] += x * w[2][j];
+            }
+        }
+        unit_load(h, row + lead + u, E - u, is_half);
+        UNROLL for (int j = 0; j < 2; j++) {
+            const vec reset = sigmoid_vec(r[j]), keep = sigmoid_vec(z[j]);
+            const vec c = tanh_vec(in[j] + reset * hn[j]);
+            h[j] = c + keep * (h[j] - c);
+        }
+        unit_store(h_out + u, h, E - u, is_half);
+    }
+}
+
+static void gru_row(bj_real *h_out, const bj_real *row, const bj_real *packed,
+                    const uint16_t *half, int lead, int E, int u0, int u1) {
+    if (half) gru_units(h_out, row, packed, half, lead, E, u0, u1, 1);
+    else gru_units(h_out, row, packed, half, lead, E, u0, u1, 0);
 }
 
 /* ----------------------------------------------------------------------------------- attention */
@@ -708,6 +938,12 @@ const bj_kernels BJ_BODY_TABLE = {
     .column_sum = column_sum,
     .gru_cell = gru_cell,
     .gru_cell_backward = gru_cell_backward,
+    .units = UNITS,
+    .gru_row_size = gru_row_size,
+    .gru_row_pack = gru_row_pack,
+    .gru_row = gru_row,
+    .narrow = narrow,
+    .gemm_half = gemm_half,
     .scores = scores,
     .pool = pool,
     .pool_backward = pool_backward,

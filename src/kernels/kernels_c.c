@@ -114,6 +114,75 @@ static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t ld
     }
 }
 
+/* A group is one unit: its row of [r | z | n] weights over the state, b_hn first. */
+static size_t gru_row_size(int lead, int E) { return (size_t)E * (size_t)(1 + 3 * (lead + E)); }
+
+static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
+                         const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
+    for (int u = 0; u < E; u++) {
+        *packed++ = b_hh[2 * E + u];
+        for (int k = 0; k < lead + E; k++) {
+            for (int gate = 0; gate < 3; gate++) {
+                const int o = gate * E + u;
+                bj_real w = 0;
+                if (k < I) w = w_ih[o * I + k];
+                else if (k == I) w = gate < 2 ? b_ih[o] + b_hh[o] : b_ih[o];
+                else if (k >= lead) w = w_hh[(size_t)o * E + (size_t)(k - lead)];
+                *packed++ = w;
+            }
+        }
+    }
+}
+
+static bj_real widen(uint16_t half) {
+    const uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (bj_real)value;
+}
+
+static void gru_row(bj_real *h_out, const bj_real *row, const bj_real *packed,
+                    const uint16_t *half, int lead, int E, int u0, int u1) {
+    for (int u = u0; u < u1; u++) {
+        size_t at = (size_t)u * (size_t)(1 + 3 * (lead + E));
+#define NEXT (half ? widen(half[at++]) : packed[at++])
+        bj_real r = 0, z = 0, in = 0, hn = NEXT;
+        for (int k = 0; k < lead + E; k++) {
+            r += row[k] * NEXT;
+            z += row[k] * NEXT;
+            if (k < lead) in += row[k] * NEXT;
+            else hn += row[k] * NEXT;
+        }
+#undef NEXT
+        r = 1 / (1 + EXP(-r));
+        z = 1 / (1 + EXP(-z));
+        h_out[u] = (1 - z) * TANH(in + r * hn) + z * row[lead + u];
+    }
+}
+
+static void narrow(uint16_t *half, bj_real *full, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const float value = (float)full[i];
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        half[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        full[i] = widen(half[i]);
+    }
+}
+
+static void gemm_half(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const uint16_t *half,
+                      const bj_real *bias, int M, int N, int K, int flags, int n0, int n1) {
+    for (int m = 0; m < M; m++) {
+        bj_real *row = c + (size_t)m * ldc;
+        for (int n = n0; n < n1 && n < N; n++) {
+            bj_real sum = flags & BJ_GEMM_ADD ? row[n] : bias ? bias[n] : 0;
+            for (int k = 0; k < K; k++)
+                sum += a[(size_t)m * lda + k] * widen(half[(size_t)k * N + n]);
+            row[n] = (flags & BJ_GEMM_RELU) && sum <= 0 ? 0 : sum;
+        }
+    }
+}
+
 static void scores(bj_real *out, const bj_real *r, size_t ldr, const bj_real *a, size_t lda, int S,
                    int G, int W) {
     for (int s = 0; s < S; s++) {
@@ -183,6 +252,12 @@ const bj_kernels bj_kernels_c = {
     .column_sum = column_sum,
     .gru_cell = gru_cell,
     .gru_cell_backward = gru_cell_backward,
+    .units = 1,
+    .gru_row_size = gru_row_size,
+    .gru_row_pack = gru_row_pack,
+    .gru_row = gru_row,
+    .narrow = narrow,
+    .gemm_half = gemm_half,
     .scores = scores,
     .pool = pool,
     .pool_backward = pool_backward,

@@ -232,7 +232,9 @@ void bj_objective_couple(const bj_objective *objective, bj_objective_io *io) {
 
 void bj_objective_scenes_backward(const bj_objective *objective, bj_objective_io *io, int b0,
                                   int b1) {
-    if (bj_objective_reach_step(objective, io) & BJ_REACH_DECODER)
+    /* stage A: also without a weight, since the latent's gradient passes through drec */
+    if (objective->kind == BJ_ANCHOR_A ||
+        (bj_objective_reach_step(objective, io) & BJ_REACH_DECODER))
         bj_reconstruction_backward(bj_objective_weights(objective).rec, io, b0, b1);
     if (objective->kind == BJ_ANCHOR_A) bj_anchor_backward(io, b0, b1);
     else if (is_winner(objective->kind)) bj_winner_backward(objective, io, b0, b1);

@@ -78,7 +78,8 @@ static void add_job(bj_trainer *t, bj_real *c, size_t ldc, const bj_real *dy, si
                     const bj_real *x, size_t ldx, int N, const bj_rows *rows) {
     t->jobs[t->job_count++] =
         (bj_gradient_job){c, ldc, dy, x, lddy, ldx, rows, M, N, t->item_count};
-    t->item_count += tiles(N, t->k->panel) * (x ? tiles(M, BJ_GRADIENT_ROWS) : 1);
+    t->item_count +=
+        x ? tiles(N, BJ_GRADIENT_COLUMNS) * tiles(M, BJ_GRADIENT_ROWS) : tiles(N, t->k->panel);
 }
 
 /* Weight and bias of a linear layer. */
@@ -106,10 +107,11 @@ static void add_encoder(bj_trainer *t) {
     const bj_real *dcontext = anchor ? t->head.du + (size_t)t->batch.B * t->io.L * t->head.ldu
                                      : t->head.dcontext;
 #define OF(id) (t->gradients + bj_layout_offset(layout, BJ_P_##id, 0))
-    add_job(t, OF(GRU_W_HH), (size_t)E, b->gates, b->ldg, 3 * E, b->state + lead, b->lds, E,
+    /* dr, dz and dhn meet the whole state row [x | 1 | h], din its [x | 1] */
+    add_job(t, t->dgates, b->lds, b->gates, b->ldg, 3 * E, b->state, b->lds, lead + E,
             &rows->time);
-    add_job(t, t->dgate_input, BJ_FOCAL_FEATURES + 1, b->gates, b->ldg, 4 * E, b->state, b->lds,
-            BJ_FOCAL_FEATURES + 1, &rows->time);
+    add_job(t, t->dgates + 3 * (size_t)E * b->lds, b->lds, b->gates + 3 * E, b->ldg, E, b->state,
+            b->lds, BJ_FOCAL_FEATURES + 1, &rows->time);
     if (!anchor) {
         const int in = a->obs * BJ_FOCAL_FEATURES;
         add_job(t, OF(NEIGHBOR_W1), (size_t)in, b->dr[0], b->ldr, a->token_hidden,
@@ -182,10 +184,10 @@ static void run_tile(void *context, int item, int worker) {
     int j = t->job_count - 1;
     while (t->jobs[j].first_item > item) j--;
     const bj_gradient_job *job = &t->jobs[j];
-    const int panel = t->k->panel, columns = tiles(job->N, panel);
-    const int n = (item - job->first_item) % columns * panel;
+    const int width = job->x ? BJ_GRADIENT_COLUMNS : t->k->panel, columns = tiles(job->N, width);
+    const int n = (item - job->first_item) % columns * width;
     const int m = (item - job->first_item) / columns * BJ_GRADIENT_ROWS;
-    const int N = job->N - n < panel ? job->N - n : panel;
+    const int N = job->N - n < width ? job->N - n : width;
     if (!job->x) {
         t->k->column_sum(job->c + n, job->dy + n, job->lddy, job->rows, N);
         return;
@@ -197,19 +199,23 @@ static void run_tile(void *context, int item, int worker) {
 
 /* -------------------------------------------------------------------------------------- unfold */
 
-/* Gate gradients by [x | 1] to the input weights and both biases. */
-static void split_gate_input(bj_trainer *t) {
-    const int E = t->model->arch.embed, I = BJ_FOCAL_FEATURES, N = I + 1;
+/* Gate gradients by state rows [x | 1 | h] to the weights and both biases. */
+static void split_gates(bj_trainer *t) {
+    const int E = t->model->arch.embed, I = BJ_FOCAL_FEATURES, lead = t->online.gru.lead;
+    const size_t ld = t->encoder.lds;
     const bj_layout *layout = &t->model->layout;
-    bj_real *w = t->gradients + bj_layout_offset(layout, BJ_P_GRU_W_IH, 0);
+    bj_real *w_ih = t->gradients + bj_layout_offset(layout, BJ_P_GRU_W_IH, 0);
+    bj_real *w_hh = t->gradients + bj_layout_offset(layout, BJ_P_GRU_W_HH, 0);
     bj_real *b_ih = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_IH, 0);
     bj_real *b_hh = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_HH, 0);
     for (int o = 0; o < 3 * E; o++) {
-        /* rows of dgate_input: dr, dz, dhn, din; x meets din, the recurrent bias meets dhn */
-        const bj_real *input = t->dgate_input + (size_t)(o < 2 * E ? o : o + E) * N;
-        memcpy(w + (size_t)o * I, input, (size_t)I * sizeof *w);
+        /* rows of dgates: dr, dz, dhn, din; h and the recurrent bias meet dhn, x meets din */
+        const bj_real *recurrent = t->dgates + (size_t)o * ld;
+        const bj_real *input = o < 2 * E ? recurrent : recurrent + (size_t)E * ld;
+        memcpy(w_hh + (size_t)o * E, recurrent + lead, (size_t)E * sizeof *w_hh);
+        memcpy(w_ih + (size_t)o * I, input, (size_t)I * sizeof *w_ih);
         b_ih[o] = input[I];
-        b_hh[o] = t->dgate_input[(size_t)o * N + I];
+        b_hh[o] = recurrent[I];
     }
 }
 
@@ -276,7 +282,7 @@ void bj_gradients_run(bj_trainer *t) {
     t->profile.gradients += bj_seconds() - start;
     start = bj_seconds();
     if (t->reach & BJ_REACH_ENCODER) {
-        split_gate_input(t);
+        split_gates(t);
         unfold(t);
     }
     if (t->reach & BJ_REACH_RESIDUAL) split_residual_scale(t);

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "core/alloc.h"
-#include "data/check_batch.h"
+#include "core/check_batch.h"
 #include "nn/normalize.h"
 #include "train/trainer.h"
 

@@ -82,7 +82,7 @@ struct bj_trainer {
     bj_network_block head;
     bj_real *inverse_z;        /* (max_batch) anchor stage A */
     bj_real *dfolded;          /* (2E,W) */
-    bj_real *dgate_input;      /* (4E,I+1) */
+    bj_real *dgates;           /* (4E,lead+E) gate gradients by state rows */
     bj_real *dresidual_scale;  /* (K,F) output-only */
     bj_objective_io io;
     bj_worker_scratch *scratch; /* (threads) */

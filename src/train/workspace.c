@@ -160,7 +160,7 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     take_network(t, arena);
     take_objective(t, arena);
     t->dfolded = bj_arena_take(arena, 2 * (size_t)a->embed * t->online.ldt);
-    t->dgate_input = bj_arena_take(arena, 4 * (size_t)a->embed * (BJ_FOCAL_FEATURES + 1));
+    t->dgates = bj_arena_take(arena, 4 * (size_t)a->embed * t->encoder.lds);
     t->plan_memory = bj_arena_take_bytes(arena, bj_plans_size(t) * sizeof(int));
     t->jobs = bj_arena_take_bytes(arena, (size_t)bj_jobs_most(t) * sizeof *t->jobs);
     t->chunk_count = bj_chunks_count(t);

@@ -123,7 +123,10 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
                   {"lr", &g->lr},
                   {"clip", &g->optim.clip},
                   {"ema", &g->optim.ema},
-                  {"weight_decay", &g->optim.weight_decay}};
+                  {"weight_decay", &g->optim.weight_decay},
+                  {"beta1", &g->optim.beta1},
+                  {"beta2", &g->optim.beta2},
+                  {"adam_eps", &g->optim.eps}};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         BJ_TRY(read_number(number[i].value, g->file, number[i].key, 0, err));
     BJ_TRY(read_count(&o->sinkhorn_iters, g->file, "sinkhorn_iters", 0, err));

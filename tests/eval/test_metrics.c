@@ -334,6 +334,38 @@ static void test_calibration(void) {
     CHECK_NEAR(bj_metrics_values(m).ece, 0, 1e-12);
     bj_metrics_free(m);
     free(x);
+
+    /* all four alike: stop is taken, a hit at .25 or a miss at .25 */
+    const double ends[4][2] = {{0, 10}, {0, -10}, {0, 0}, {10, 0}};
+    x = random_batch(1, 4, 4, 4);
+    m = create(x);
+    for (int k = 0; k < 4; k++) {
+        line_to(decoded(x, 0, k), ends[k][0], ends[k][1]);
+        x->weights[k] = (bj_real)0.25;
+    }
+    for (int truth = 0; truth < 4; truth++) {
+        line_to(x->future, ends[truth][0], ends[truth][1]);
+        bj_metrics_reset(m);
+        add(m, x, 0, 1);
+        CHECK_NEAR(bj_metrics_values(m).ece, truth == 2 ? 0.75 : 0.25, 1e-12);
+    }
+    bj_metrics_free(m);
+    free(x);
+
+    /* certainty shares the last bin with .9375: a miss and a hit, |1 - 1.9375| / 2 */
+    x = random_batch(2, 2, 2, 4);
+    m = create(x);
+    for (int b = 0; b < 2; b++) {
+        line_to(x->future + b * 2 * F, b ? 10 : 0, b ? 0 : 10);
+        line_to(decoded(x, b, 0), 10, 0);
+        line_to(decoded(x, b, 1), 0, 10);
+        x->weights[2 * b] = (bj_real)(b ? 0.9375 : 1);
+        x->weights[2 * b + 1] = (bj_real)(b ? 0.0625 : 0);
+    }
+    add(m, x, 0, 2);
+    CHECK_NEAR(bj_metrics_values(m).ece, 0.46875, 1e-12);
+    bj_metrics_free(m);
+    free(x);
 }
 
 /* One per cent of all mass, over all scenes, makes a branch active. */

@@ -102,7 +102,7 @@ static void test_gradient(const bj_kernels *k, int B, int repeat, int M, int N) 
     k->gradient(c, ldc, dy, lddy, x, ldx, &rows, M, N, scratch);
     bj_kernels_c.gradient(d, ldc, dy, lddy, x, ldx, &rows, M, N, NULL);
     compare(c, d, (size_t)M * ldc, sqrt((double)B * repeat) + 1, "gradient", k->isa);
-    if (M >= N) {
+    if (N <= k->panel && M >= N) {
         k->column_sum(c, dy, lddy, &rows, N);
         bj_kernels_c.column_sum(d, dy, lddy, &rows, N);
         compare(c, d, (size_t)N, sqrt((double)B * repeat) + 1, "column sum", k->isa);
@@ -127,6 +127,81 @@ static void test_gru(const bj_kernels *k, int M, int E) {
     compare(g1, g2, ng, 100, "gate gradients", k->isa);
     compare(o1, o2, nh, 1, "state gradients", k->isa);
     bj_free(g1), bj_free(g2), bj_free(h), bj_free(o1), bj_free(o2);
+}
+
+/* One row at a time against the batched products: the same bits in full precision. */
+static void test_gru_row(const bj_kernels *k, int E) {
+    const int I = 7, lead = 8;
+    const size_t n = (size_t)(lead + E);
+    bj_real *w_ih = random_array((size_t)(3 * E * I)), *w_hh = random_array((size_t)(3 * E * E));
+    bj_real *b_ih = random_array((size_t)(3 * E)), *b_hh = random_array((size_t)(3 * E));
+    bj_real *row = random_array(n), *wide = random_array((size_t)(2 * E) * n);
+    bj_real *gates = random_array(4 * (size_t)E), *h = random_array((size_t)E);
+    const size_t size = k->gru_row_size(lead, E);
+    bj_real *packed = bj_alloc(size, sizeof *packed), *expected = random_array((size_t)E);
+    uint16_t *half = bj_alloc(size, sizeof *half);
+    row[I] = 1;
+    k->gru_row_pack(packed, w_ih, w_hh, b_ih, b_hh, I, lead, E);
+    /* the batched form: r and z over the whole row, hn over [1 | h], in over [x | 1] */
+    for (int round = 0; round < 2; round++) {
+        bj_real *p = bj_alloc(k->packed_size(2 * E, lead + E), sizeof *p);
+        for (int o = 0; o < 2 * E; o++)
+            for (int i = 0; i < lead + E; i++)
+                wide[(size_t)o * n + (size_t)i] = i < I    ? w_ih[o * I + i]
+                                                  : i == I ? b_ih[o] + b_hh[o]
+                                                           : w_hh[o * E + i - lead];
+        k->pack_nk(p, wide, n, 2 * E, lead + E);
+        k->gemm(gates, 1, row, n, p, NULL, NULL, 0, 1, 2 * E, lead + E, 0);
+        k->pack_nk(p, w_hh + 2 * E * E, (size_t)E, E, E);
+        k->gemm(gates + 2 * E, 1, row + lead, n, p, b_hh + 2 * E, NULL, 0, 1, E, E, 0);
+        for (int o = 0; o < E; o++) {
+            memcpy(wide + o * (I + 1), w_ih + (2 * E + o) * I, (size_t)I * sizeof *wide);
+            wide[o * (I + 1) + I] = b_ih[2 * E + o];
+        }
+        k->pack_nk(p, wide, (size_t)(I + 1), E, I + 1);
+        k->gemm(gates + 3 * E, 1, row, n, p, NULL, NULL, 0, 1, E, I + 1, 0);
+        k->gru_cell(gates, 1, expected, 1, row + lead, 1, 1, E);
+        const int cut = E / 2 / k->units * k->units;
+        k->gru_row(h, row, packed, round ? half : NULL, lead, E, 0, cut);
+        k->gru_row(h, row, packed, round ? half : NULL, lead, E, cut, E);
+        if (!round)
+            CHECK_MSG(!memcmp(h, expected, (size_t)E * sizeof *h), "%s gru row %d", k->isa, E);
+        else compare(h, expected, (size_t)E, 1, "16-bit gru row", k->isa);
+        /* second round: weights rounded to 16 bits on both sides */
+        k->narrow(half, packed, size);
+        bj_real *all[4] = {w_ih, w_hh, b_ih, b_hh};
+        const size_t count[4] = {(size_t)(3 * E * I), (size_t)(3 * E * E), (size_t)(3 * E),
+                                 (size_t)(3 * E)};
+        for (int o = 0; o < 2 * E; o++) b_ih[o] += b_hh[o], b_hh[o] = 0; /* stored as a sum */
+        for (int i = 0; i < 4; i++) {
+            uint16_t *drop = bj_alloc(count[i], sizeof *drop);
+            k->narrow(drop, all[i], count[i]);
+            bj_free(drop);
+        }
+        bj_free(p);
+    }
+    bj_free(w_ih), bj_free(w_hh), bj_free(b_ih), bj_free(b_hh), bj_free(row), bj_free(wide);
+    bj_free(gates), bj_free(h), bj_free(packed), bj_free(expected), bj_free(half);
+}
+
+static void test_half(const bj_kernels *k, int M, int N, int K) {
+    bj_real *a = random_array((size_t)M * K), *w = random_array((size_t)N * K);
+    bj_real *bias = random_array((size_t)N), *c = random_array((size_t)M * N);
+    bj_real *d = random_array((size_t)M * N);
+    const size_t size = k->packed_size(N, K);
+    bj_real *packed = bj_alloc(size, sizeof *packed);
+    uint16_t *half = bj_alloc(size, sizeof *half);
+    k->pack_nk(packed, w, (size_t)K, N, K);
+    const bj_real before = packed[0];
+    k->narrow(half, packed, size);
+    CHECK_NEAR(packed[0], before, fabs((double)before) / 256);
+    CHECK(packed[0] != before || K * N < 4);
+    const int cut = N / 2 / k->panel * k->panel;
+    k->gemm_half(c, (size_t)N, a, (size_t)K, half, bias, M, N, K, BJ_GEMM_RELU, 0, cut);
+    k->gemm_half(c, (size_t)N, a, (size_t)K, half, bias, M, N, K, BJ_GEMM_RELU, cut, N);
+    k->gemm(d, (size_t)N, a, (size_t)K, packed, bias, NULL, 0, M, N, K, BJ_GEMM_RELU);
+    compare(c, d, (size_t)M * N, sqrt((double)K) + 1, "16-bit gemm", k->isa);
+    bj_free(a), bj_free(w), bj_free(bias), bj_free(c), bj_free(d), bj_free(packed), bj_free(half);
 }
 
 static void test_attention(const bj_kernels *k, int S, int G, int W) {
@@ -176,14 +251,20 @@ static void test_table(const bj_kernels *k) {
                                    {70, 50, 40},  {8, 48, 64},   {9, 97, 1030}, {2, 47, 321}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         test_gemm(k, sizes[i][0], sizes[i][1], sizes[i][2]);
-    for (int N = 1; N <= k->panel; N += N < 4 ? 1 : 5) {
+    for (int N = 1; N <= BJ_GRADIENT_COLUMNS; N += N < 4 ? 1 : N < 60 ? 5 : 57) {
         test_gradient(k, 1, 1, N, N);
         test_gradient(k, 5, 3, 7, N);
         test_gradient(k, 40, 11, 13, N);
         test_gradient(k, 256, 1, 64, N);
+        test_gradient(k, 1024, 1, 9, N); /* two shards in a chunk */
         test_gradient(k, 2048, 1, 9, N); /* a shard of exactly one chunk */
     }
-    test_gradient(k, 300, 50, BJ_GRADIENT_ROWS, k->panel);
+    test_gradient(k, 300, 50, BJ_GRADIENT_ROWS, BJ_GRADIENT_COLUMNS);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        test_half(k, sizes[i][0], sizes[i][1], sizes[i][2]);
+    test_gru_row(k, 1);
+    test_gru_row(k, 37);
+    test_gru_row(k, 64);
     test_gru(k, 1, 1);
     test_gru(k, 3, 37);
     test_gru(k, 5, 256);

@@ -173,7 +173,7 @@ static inline void case_gradcheck(objective_case *c, const char *name, double (*
     if (reach & BJ_REACH_DECODER && o->kind != BJ_ANCHOR_A)
         arrays[count++] =
             (gradcheck_array){"y", c->y, io->dy, B * K, n, io->ldy, o->lambda_y == 0, 0};
-    if (reach & BJ_REACH_DECODER)
+    if (reach & BJ_REACH_DECODER || o->kind == BJ_ANCHOR_A)
         arrays[count++] =
             (gradcheck_array){"rec", c->rec, io->drec, B, n, io->ldy, o->lambda_rec == 0, 0};
     if (o->kind == BJ_ANCHOR_A)
@@ -207,7 +207,8 @@ static inline void case_gradcheck(objective_case *c, const char *name, double (*
     CHECK_MSG(case_untouched(io->dy, B * K,
                              reach & BJ_REACH_DECODER && o->kind != BJ_ANCHOR_A ? n : 0, io->ldy),
               "%s: dy outside its rows", name);
-    CHECK_MSG(case_untouched(io->drec, B, reach & BJ_REACH_DECODER ? n : 0, io->ldy),
+    CHECK_MSG(case_untouched(io->drec, B,
+                             reach & BJ_REACH_DECODER || o->kind == BJ_ANCHOR_A ? n : 0, io->ldy),
               "%s: drec outside its rows", name);
     CHECK_MSG(case_untouched(io->dz, B, o->kind == BJ_ANCHOR_A ? io->D : 0, io->ldu),
               "%s: dz outside its rows", name);

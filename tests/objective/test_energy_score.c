@@ -102,6 +102,19 @@ static void test_equal_atoms(void) {
     case_free(&c);
 }
 
+/* Half a millionth apart is the same point; two millionths are not. */
+static void test_almost_equal(void) {
+    for (int far = 0; far < 2; far++) {
+        objective_case c = case_make(BJ_ANCHOR_B, 1, 1, 4, 1, BJ_SCALES_FIXED, 52);
+        for (int i = 0; i < 4; i++) c.u[i] = c.z[i] = 0;
+        c.u[2] = (bj_real)(far ? 2e-6 : 5e-7);
+        const bj_loss loss = case_step(&c, 1, 1);
+        CHECK_NEAR(loss.latent, far ? 2e-6 : 0, 1e-12);
+        CHECK_NEAR(c.io.du[2], far, 1e-6);
+        case_free(&c);
+    }
+}
+
 /* Two points at 3 and 4 from the target, 5 apart, weights 1/4 and 3/4. */
 static void test_by_hand(void) {
     objective_case c = case_make(BJ_ANCHOR_B, 1, 2, 2, 1, BJ_SCALES_FIXED, 1);
@@ -198,6 +211,7 @@ int main(void) {
     };
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) run(&setups[i], 100 + i);
     test_equal_atoms();
+    test_almost_equal();
     test_by_hand();
     test_permutation();
     test_nan_names_its_scene();

@@ -1,5 +1,6 @@
 /* test_mixture.c - mixture density: values, gradients of points, router and scales, usage. */
 #include "objective_case.h"
+#include "objective/parts.h"
 
 /* log of pi_k N(x; t, s): straight from the definition. */
 static double plain_log_density(double log_pi, const bj_real *x, const bj_real *t, int n,
@@ -26,7 +27,7 @@ static bj_loss plain_mixture(const objective_case *c) {
     double usage[BJ_MAX_ATOMS] = {0};
     bj_loss loss = {.rec = plain_reconstruction(c)};
     for (int b = 0; b < B; b++) {
-        double pi[BJ_MAX_ATOMS], z[BJ_MAX_ATOMS], y[BJ_MAX_ATOMS];
+        double pi[BJ_MAX_ATOMS], z[BJ_MAX_ATOMS] = {0}, y[BJ_MAX_ATOMS] = {0};
         plain_weights(pi, c, b);
         for (int k = 0; k < K; k++) {
             usage[k] += pi[k] / B;
@@ -130,6 +131,32 @@ static void test_usage_near_balance(void) {
     case_free(&c);
 }
 
+/* Pairs of shards, pairs of pairs: the sum over shards [first, first + count). */
+static double tree(const double *weight, int B, int first, int count) {
+    double sum = 0;
+    if (count > 1)
+        return tree(weight, B, first, count / 2) + tree(weight, B, first + count / 2, count / 2);
+    for (int b = B * first / BJ_SHARDS; b < B * (first + 1) / BJ_SHARDS; b++) sum += weight[b];
+    return sum;
+}
+
+/* To the bit the order of core/shards.h, so that who adds what never matters. */
+static void test_order_of_sums(void) {
+    enum { SCENES = 83, BRANCHES = 3 };
+    objective_case c = case_make(BJ_MDN, SCENES, BRANCHES, 2, 1, BJ_SCALES_FIXED, 33);
+    c.objective.usage_kl = 1;
+    case_step(&c, 0, SCENES);
+    for (int k = 0; k < BRANCHES; k++) {
+        double weight[SCENES], log_pi[BRANCHES];
+        for (int b = 0; b < SCENES; b++) {
+            bj_router_log_weights(log_pi, c.logits + b * BRANCHES, BRANCHES);
+            weight[b] = exp(log_pi[k]);
+        }
+        CHECK(c.io.usage[k] == tree(weight, SCENES, 0, BJ_SHARDS) / SCENES);
+    }
+    case_free(&c);
+}
+
 int main(void) {
     const setup setups[] = {
         {"fixed", BJ_SCALES_FIXED, 3, 4, 9, 10, 1, 1, 1, 0, .5, 4, 0},
@@ -155,5 +182,6 @@ int main(void) {
     test_unused_branch();
     test_coupling();
     test_usage_near_balance();
+    test_order_of_sums();
     return test_report("mixture");
 }

@@ -26,7 +26,7 @@ except ImportError as error:
     sys.exit(77)
 
 SETS = (("small", "all"), ("odd", "all"), ("paper", "fullset"))
-PLANTED = ("o.y", "o.u", "l.total", "g.decoder.2.weight", "g.encoder.gru.weight_hh_l0", "m.brier",
+PLANTED = ("o.y", "o.u", "l.total", "g.decoder.2.weight", "g.encoder.gru.weight_hh_l0", "m.traj_es",
            "s.encoder.proj.0.weight", "st.gru.weight_ih_l0")
 
 

@@ -1,6 +1,6 @@
 /* check_batch.h - is a batch what the architecture expects? */
-#ifndef BJ_DATA_CHECK_BATCH_H
-#define BJ_DATA_CHECK_BATCH_H
+#ifndef BJ_CORE_CHECK_BATCH_H
+#define BJ_CORE_CHECK_BATCH_H
 
 #include <branchjepa/branchjepa.h>
 

@@ -1,5 +1,5 @@
 /* check_batch.c - is a batch what the architecture expects? */
-#include "data/check_batch.h"
+#include "core/check_batch.h"
 
 #include <math.h>
 
