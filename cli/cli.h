@@ -20,6 +20,7 @@
 
 /* argv[0] is the verb; the result is the exit code of the process. */
 int cmd_help(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_parity(int argc, char **argv);
 int cmd_version(int argc, char **argv);

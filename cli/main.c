@@ -10,6 +10,7 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
+    {"bench", "time a training step and prediction", cmd_bench},
     {"info", "print the architectures and their parameter counts", cmd_info},
     {"parity", "recompute golden files and compare everything they state", cmd_parity},
     {"version", "print the version and the precision it computes in", cmd_version},

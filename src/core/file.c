@@ -13,25 +13,45 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/file_internal.h"
 
 enum {
-    NAME_SIZE = 256,         /* longest file name and its terminator */
     NAME_SHOWN = 200,        /* of the final name in the temporary one */
     BUFFER_SIZE = 64 * 1024, /* small writes are gathered */
     MAX_IO = 1 << 30         /* one read or write call; Linux stops at 2 GiB anyway */
 };
 
-static bj_status fail_errno(bj_error *err, int number, const char *path, const char *what) {
+bj_status bj_file_fail(bj_error *err, int number, const char *path, const char *what) {
     char text[128];
     if (strerror_r(number, text, sizeof text)) snprintf(text, sizeof text, "error %d", number);
     return BJ_FAIL(err, BJ_EIO, "%s: cannot %s: %s", path, what, text);
 }
 
-static int retry_open(const char *path, int flags) {
+int bj_file_open(const char *path, int flags) {
     int fd;
     do fd = open(path, flags | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     return fd;
+}
+
+bj_status bj_file_open_parent(int *dir, char name[BJ_FILE_NAME], const char *final,
+                              const char *path, bj_error *err) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(final, '/'), *base = slash ? slash + 1 : final;
+    const size_t length = slash == final ? 1 : slash ? (size_t)(slash - final) : 0;
+    if (!*base) return BJ_FAIL(err, BJ_EIO, "%s: cannot create: no file name given", path);
+    if (strlen(base) >= BJ_FILE_NAME || length >= sizeof folder)
+        return bj_file_fail(err, ENAMETOOLONG, path, "create");
+    memcpy(folder, length ? final : ".", length ? length : 1);
+    folder[length ? length : 1] = '\0';
+    memcpy(name, base, strlen(base) + 1);
+    *dir = bj_file_open(folder, O_RDONLY | O_DIRECTORY);
+    return *dir < 0 ? bj_file_fail(err, errno, path, "open the directory") : BJ_OK;
+}
+
+bj_status bj_file_sync_folder(int dir, const char *path, const char *what, bj_error *err) {
+    /* Some file systems cannot sync a directory and say EINVAL; nothing is wrong then. */
+    return fsync(dir) && errno != EINVAL ? bj_file_fail(err, errno, path, what) : BJ_OK;
 }
 
 /* ------------------------------------------------------------------------------------- reading */
@@ -46,12 +66,12 @@ bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
     bj_status status = BJ_OK;
     *out = NULL;
     *size = 0;
-    const int fd = retry_open(path, O_RDONLY);
-    if (fd < 0) return fail_errno(err, errno, path, "open");
+    const int fd = bj_file_open(path, O_RDONLY);
+    if (fd < 0) return bj_file_fail(err, errno, path, "open");
 
     struct stat info;
     if (fstat(fd, &info)) {
-        status = fail_errno(err, errno, path, "examine");
+        status = bj_file_fail(err, errno, path, "examine");
         goto done;
     }
     if (S_ISREG(info.st_mode) && (uintmax_t)info.st_size > limit) {
@@ -75,7 +95,7 @@ bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
         const ssize_t got = read(fd, text + used, want);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
-            status = fail_errno(err, errno, path, "read");
+            status = bj_file_fail(err, errno, path, "read");
             goto done;
         }
         if (got == 0) break;
@@ -100,14 +120,14 @@ bj_status bj_file_map_open(bj_file_map *map, const char *path, size_t limit, bj_
     bj_status status = BJ_OK;
     *map = (bj_file_map){NULL, 0};
     /* O_NONBLOCK: a pipe must be refused, not waited for. */
-    const int fd = retry_open(path, O_RDONLY | O_NONBLOCK);
-    if (fd < 0) return fail_errno(err, errno, path, "open");
+    const int fd = bj_file_open(path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0) return bj_file_fail(err, errno, path, "open");
 
     struct stat info;
     if (fstat(fd, &info)) {
-        status = fail_errno(err, errno, path, "examine");
+        status = bj_file_fail(err, errno, path, "examine");
     } else if (S_ISDIR(info.st_mode)) {
-        status = fail_errno(err, EISDIR, path, "read");
+        status = bj_file_fail(err, EISDIR, path, "read");
     } else if (!S_ISREG(info.st_mode)) {
         status = BJ_FAIL(err, BJ_EIO, "%s: cannot map: not a regular file", path);
     } else if ((uintmax_t)info.st_size > limit) {
@@ -117,7 +137,7 @@ bj_status bj_file_map_open(bj_file_map *map, const char *path, size_t limit, bj_
     } else {
         void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED) {
-            status = fail_errno(err, errno, path, "map");
+            status = bj_file_fail(err, errno, path, "map");
         } else {
             map->data = data;
             map->size = (size_t)info.st_size;
@@ -135,14 +155,14 @@ void bj_file_map_close(bj_file_map *map) {
 /* ------------------------------------------------------------------------------------- writing */
 
 struct bj_file_writer {
-    char *path;                /* as the caller wrote it, for messages */
-    int dir;                   /* directory of both names; -1 when writing directly */
-    int fd;                    /* -1 once closed */
-    int failure;               /* errno of the first failed write */
-    int has_temporary;         /* there is a temporary file to rename or remove */
-    char target[NAME_SIZE];    /* final name inside dir */
-    char temporary[NAME_SIZE]; /* hidden name inside dir */
-    size_t used;               /* bytes waiting in the buffer */
+    char *path;                   /* as the caller wrote it, for messages */
+    int dir;                      /* directory of both names; -1 when writing directly */
+    int fd;                       /* -1 once closed */
+    int failure;                  /* errno of the first failed write */
+    int has_temporary;            /* there is a temporary file to rename or remove */
+    char target[BJ_FILE_NAME];    /* final name inside dir */
+    char temporary[BJ_FILE_NAME]; /* hidden name inside dir */
+    size_t used;                  /* bytes waiting in the buffer */
     unsigned char buffer[BUFFER_SIZE];
 };
 
@@ -157,27 +177,16 @@ static void writer_free(bj_file_writer *writer) {
 
 /* Opens the directory of `final` and a new hidden file in it. */
 static bj_status open_temporary(bj_file_writer *writer, const char *final, bj_error *err) {
-    char folder[PATH_MAX];
-    const char *slash = strrchr(final, '/'), *base = slash ? slash + 1 : final;
-    const size_t length = slash == final ? 1 : slash ? (size_t)(slash - final) : 0;
-    if (!*base) return BJ_FAIL(err, BJ_EIO, "%s: cannot create: no file name given", writer->path);
-    if (strlen(base) >= NAME_SIZE || length >= sizeof folder)
-        return fail_errno(err, ENAMETOOLONG, writer->path, "create");
-    memcpy(folder, length ? final : ".", length ? length : 1);
-    folder[length ? length : 1] = '\0';
-    memcpy(writer->target, base, strlen(base) + 1);
-
-    writer->dir = retry_open(folder, O_RDONLY | O_DIRECTORY);
-    if (writer->dir < 0) return fail_errno(err, errno, writer->path, "open the directory");
+    BJ_TRY(bj_file_open_parent(&writer->dir, writer->target, final, writer->path, err));
     /* Names taken by another thread, by another machine or by a crash are passed over. */
     for (int n = 0; n < 1000 && writer->fd < 0; n++) {
         snprintf(writer->temporary, sizeof writer->temporary, ".%.*s.%ld-%d.tmp", (int)NAME_SHOWN,
-                 base, (long)getpid(), n);
+                 writer->target, (long)getpid(), n);
         writer->fd = openat(writer->dir, writer->temporary,
                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (writer->fd < 0 && errno != EEXIST && errno != EINTR) break;
     }
-    if (writer->fd < 0) return fail_errno(err, errno, writer->path, "create a temporary file");
+    if (writer->fd < 0) return bj_file_fail(err, errno, writer->path, "create a temporary file");
     writer->has_temporary = 1;
     return BJ_OK;
 }
@@ -186,25 +195,25 @@ static bj_status open_target(bj_file_writer *writer, bj_error *err) {
     const char *path = writer->path;
     struct stat info;
     if (stat(path, &info)) {
-        if (errno != ENOENT) return fail_errno(err, errno, path, "create");
+        if (errno != ENOENT) return bj_file_fail(err, errno, path, "create");
         if (lstat(path, &info) == 0)
             return BJ_FAIL(err, BJ_EIO, "%s: cannot create: symbolic link leads nowhere", path);
         return open_temporary(writer, path, err);
     }
     if (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode)) {
-        writer->fd = retry_open(path, O_WRONLY | O_NOCTTY);
-        return writer->fd < 0 ? fail_errno(err, errno, path, "open for writing") : BJ_OK;
+        writer->fd = bj_file_open(path, O_WRONLY | O_NOCTTY);
+        return writer->fd < 0 ? bj_file_fail(err, errno, path, "open for writing") : BJ_OK;
     }
-    if (S_ISDIR(info.st_mode)) return fail_errno(err, EISDIR, path, "replace");
+    if (S_ISDIR(info.st_mode)) return bj_file_fail(err, EISDIR, path, "replace");
     if (!S_ISREG(info.st_mode))
         return BJ_FAIL(err, BJ_EIO, "%s: cannot replace: not a regular file", path);
-    if (access(path, W_OK)) return fail_errno(err, errno, path, "replace");
+    if (access(path, W_OK)) return bj_file_fail(err, errno, path, "replace");
 
     char final[PATH_MAX];
-    if (!realpath(path, final)) return fail_errno(err, errno, path, "resolve");
+    if (!realpath(path, final)) return bj_file_fail(err, errno, path, "resolve");
     BJ_TRY(open_temporary(writer, final, err));
     if (fchmod(writer->fd, info.st_mode & 07777))
-        return fail_errno(err, errno, path, "keep the permissions");
+        return bj_file_fail(err, errno, path, "keep the permissions");
     return BJ_OK;
 }
 
@@ -228,7 +237,7 @@ static bj_status write_through(bj_file_writer *writer, const unsigned char *data
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) {
             writer->failure = errno;
-            return fail_errno(err, writer->failure, writer->path, "write");
+            return bj_file_fail(err, writer->failure, writer->path, "write");
         }
         data += done;
         size -= (size_t)done;
@@ -237,7 +246,7 @@ static bj_status write_through(bj_file_writer *writer, const unsigned char *data
 }
 
 static bj_status flush(bj_file_writer *writer, bj_error *err) {
-    if (writer->failure) return fail_errno(err, writer->failure, writer->path, "write");
+    if (writer->failure) return bj_file_fail(err, writer->failure, writer->path, "write");
     const size_t used = writer->used;
     writer->used = 0;
     return write_through(writer, writer->buffer, used, err);
@@ -245,7 +254,7 @@ static bj_status flush(bj_file_writer *writer, bj_error *err) {
 
 bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t size,
                                bj_error *err) {
-    if (writer->failure) return fail_errno(err, writer->failure, writer->path, "write");
+    if (writer->failure) return bj_file_fail(err, writer->failure, writer->path, "write");
     if (size == 0) return BJ_OK;
     if (size > BUFFER_SIZE - writer->used) BJ_TRY(flush(writer, err));
     if (size >= BUFFER_SIZE) return write_through(writer, data, size, err);
@@ -258,22 +267,20 @@ bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t 
 static bj_status finish(bj_file_writer *writer, bj_error *err) {
     BJ_TRY(flush(writer, err));
     if (writer->has_temporary && fsync(writer->fd))
-        return fail_errno(err, errno, writer->path, "sync");
+        return bj_file_fail(err, errno, writer->path, "sync");
     const int fd = writer->fd;
     writer->fd = -1;
-    if (close(fd) && errno != EINTR) return fail_errno(err, errno, writer->path, "close");
+    if (close(fd) && errno != EINTR) return bj_file_fail(err, errno, writer->path, "close");
     return BJ_OK;
 }
 
 static bj_status publish(bj_file_writer *writer, bj_error *err) {
     if (!writer->has_temporary) return BJ_OK;
     if (renameat(writer->dir, writer->temporary, writer->dir, writer->target))
-        return fail_errno(err, errno, writer->path, "rename the finished file");
+        return bj_file_fail(err, errno, writer->path, "rename the finished file");
     writer->has_temporary = 0;
-    /* Some file systems cannot sync a directory and say EINVAL; nothing is wrong then. */
-    if (fsync(writer->dir) && errno != EINVAL)
-        return fail_errno(err, errno, writer->path, "sync the directory of the finished file");
-    return BJ_OK;
+    return bj_file_sync_folder(writer->dir, writer->path,
+                               "sync the directory of the finished file", err);
 }
 
 bj_status bj_file_writer_commit_all(bj_file_writer **writers, int count, bj_error *err) {

@@ -34,7 +34,7 @@ struct bj_pool {
     int items, team;
     /* barrier of a team */
     atomic_uint phase;
-    atomic_int arrived;
+    atomic_int arrived, sleepers;
     int threads, started;
     worker *workers; /* (threads); 0 is the caller */
 };
@@ -124,22 +124,27 @@ void bj_pool_team(bj_pool *pool, bj_task task, void *context) {
 }
 
 void bj_team_wait(bj_pool *pool) {
+    if (pool->threads == 1) return;
     const unsigned phase = atomic_load(&pool->phase);
     if (atomic_fetch_add(&pool->arrived, 1) == pool->threads - 1) {
         atomic_store(&pool->arrived, 0);
         atomic_fetch_add(&pool->phase, 1);
-        /* A member that gave up spinning re-checks the phase under the mutex. */
-        pthread_mutex_lock(&pool->mutex);
-        pthread_cond_broadcast(&pool->meet);
-        pthread_mutex_unlock(&pool->mutex);
+        /* Either this sees the sleeper, or the sleeper sees the new phase before it waits. */
+        if (atomic_load(&pool->sleepers) > 0) {
+            pthread_mutex_lock(&pool->mutex);
+            pthread_cond_broadcast(&pool->meet);
+            pthread_mutex_unlock(&pool->mutex);
+        }
         return;
     }
     int spins = 0;
     while (atomic_load(&pool->phase) == phase && spins++ < SPINS) relax();
     if (atomic_load(&pool->phase) == phase) {
+        atomic_fetch_add(&pool->sleepers, 1);
         pthread_mutex_lock(&pool->mutex);
         while (atomic_load(&pool->phase) == phase) pthread_cond_wait(&pool->meet, &pool->mutex);
         pthread_mutex_unlock(&pool->mutex);
+        atomic_fetch_sub(&pool->sleepers, 1);
     }
 }
 

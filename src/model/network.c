@@ -77,8 +77,16 @@ static bj_real residual_scale(const bj_network *n, int k, int t) {
            n->segment_scale[k * (F / BJ_SEGMENT_STEPS) + t / BJ_SEGMENT_STEPS];
 }
 
+void bj_network_add_residual(const bj_network *n, bj_real *y, const bj_real *base,
+                             const bj_real *residual, int k) {
+    for (int t = 0; t < n->arch->fut; t++) {
+        const bj_real scale = residual_scale(n, k, t);
+        for (int c = 2 * t; c < 2 * t + 2; c++) y[c] = base[c] + scale * residual[c];
+    }
+}
+
 static void add_residuals(const bj_network *n, const bj_network_block *b) {
-    const int K = n->arch->atoms, F = n->arch->fut;
+    const int K = n->arch->atoms;
     for (int i = 0; i < K; i++)
         bj_linear_forward(n->k, b->residual + (size_t)i * b->ldy, (size_t)K * b->ldy,
                           b->decoder_hidden, b->ldd, &n->residual[i], b->M, 0);
@@ -86,11 +94,7 @@ static void add_residuals(const bj_network *n, const bj_network_block *b) {
         const bj_real *base = b->base + (size_t)m * b->ldy;
         for (int i = 0; i < K; i++) {
             const size_t row = ((size_t)m * K + (size_t)i) * b->ldy;
-            for (int t = 0; t < F; t++) {
-                const bj_real scale = residual_scale(n, i, t);
-                for (int c = 2 * t; c < 2 * t + 2; c++)
-                    b->y[row + c] = base[c] + scale * b->residual[row + c];
-            }
+            bj_network_add_residual(n, b->y + row, base, b->residual + row, i);
         }
     }
 }

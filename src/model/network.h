@@ -55,6 +55,10 @@ typedef struct bj_network_block {
 void bj_network_predict(const bj_network *n, const bj_network_block *b);     /* u, logits, y */
 void bj_network_reconstruct(const bj_network *n, const bj_network_block *b); /* rec from z */
 
+/* y (2F) = base + scale_k * residual, output-only. */
+void bj_network_add_residual(const bj_network *n, bj_real *y, const bj_real *base,
+                             const bj_real *residual, int k);
+
 /* Which incoming gradients are real. */
 enum { BJ_FROM_LATENT = 1, BJ_FROM_DECODED = 2, BJ_FROM_ROUTER = 4 };
 /* dcontext from du, dy and dlogits; du becomes the gradient before normalization. */

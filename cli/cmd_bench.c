@@ -1,0 +1,233 @@
+/* cmd_bench.c - bjepa bench: medians of a training step and of prediction on stand-in scenes.
+ *
+ * Numbers of one machine mean little alone: bench/compare_torch.py runs this and the peers in
+ * turns and prints ratios.
+ */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "cli.h"
+
+enum { TRAIN_BATCH = 256, INFER_BATCH = 64, SCENES = 64, MOST = 10000 };
+
+typedef struct numbers {
+    double train_ms, infer1_ms, infer64_ms, infer1_bf16_ms, infer64_bf16_ms;
+    double bf16_error, bf16_weight_error; /* largest difference over largest value; absolute */
+    bj_profile profile;                   /* seconds of one step */
+    const char *isa;
+} numbers;
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n) {
+    qsort(values, (size_t)n, sizeof *values, ascending);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static bj_status bench_train(numbers *out, bj_model *model, const bj_trainer_options *options,
+                             int rounds, bj_error *err) {
+    static double ms[MOST];
+    bj_scenes *scenes;
+    bj_trainer *trainer = NULL;
+    bj_status status = bj_scenes_synthetic(&scenes, bj_model_arch(model), TRAIN_BATCH, 0, err);
+    if (status == BJ_OK) status = bj_trainer_create(&trainer, model, options, err);
+    bj_profile before = {0};
+    for (int i = -2; status == BJ_OK && i < rounds; i++) {
+        if (i == 0) before = bj_trainer_profile(trainer);
+        const double start = seconds();
+        status = bj_trainer_step(trainer, bj_scenes_batch(scenes), 3e-4, NULL, err);
+        if (i >= 0) ms[i] = 1e3 * (seconds() - start);
+    }
+    if (status == BJ_OK) {
+        const bj_profile p = bj_trainer_profile(trainer);
+        out->train_ms = median(ms, rounds);
+        out->profile = (bj_profile){(p.prepare - before.prepare) / rounds,
+                                    (p.scenes - before.scenes) / rounds,
+                                    (p.gradients - before.gradients) / rounds,
+                                    (p.unfold - before.unfold) / rounds,
+                                    (p.update - before.update) / rounds};
+        out->isa = bj_trainer_isa(trainer);
+    }
+    bj_trainer_free(trainer);
+    bj_scenes_free(scenes);
+    return status;
+}
+
+/* Median milliseconds of a call on each of `count` sets of scenes in turn; the results of the last
+ * pass are left in weights and trajectories, set after set. */
+static bj_status time_predictor(double *result, bj_predictor *predictor, bj_scenes **sets,
+                                int count, int rounds, bj_real *weights, bj_real *trajectories,
+                                const bj_arch *arch, bj_error *err) {
+    static double ms[MOST];
+    int n = 0;
+    for (int round = -1; round < rounds; round++) {
+        for (int i = 0; i < count; i++) {
+            const bj_batch *batch = bj_scenes_batch(sets[i]);
+            const size_t at = (size_t)i * (size_t)batch->B * (size_t)arch->atoms;
+            const double start = seconds();
+            const bj_status status = bj_predict(predictor, batch, weights + at,
+                                                trajectories + at * 2 * (size_t)arch->fut, NULL,
+                                                err);
+            if (status != BJ_OK) return status;
+            if (round >= 0 && n < MOST) ms[n++] = 1e3 * (seconds() - start);
+        }
+    }
+    *result = median(ms, n);
+    return BJ_OK;
+}
+
+static double largest_difference(const bj_real *a, const bj_real *b, size_t n, double *largest) {
+    double worst = 0;
+    *largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+        *largest = fmax(*largest, fabs((double)a[i]));
+    }
+    return worst;
+}
+
+typedef struct results {
+    bj_real *weights, *trajectories;
+} results;
+
+static bj_status bench_infer(numbers *out, const bj_model *model, int threads, const char *isa,
+                             int rounds, bj_scenes **one, bj_scenes *many, results r[2],
+                             bj_error *err) {
+    const bj_arch *arch = bj_model_arch(model);
+    const size_t K = (size_t)arch->atoms, line = 2 * (size_t)arch->fut;
+    double *ms[2][2] = {{&out->infer1_ms, &out->infer64_ms},
+                        {&out->infer1_bf16_ms, &out->infer64_bf16_ms}};
+    for (int precision = 0; precision < 2; precision++) {
+        bj_predictor *predictor;
+        const bj_predictor_options options = {INFER_BATCH, threads, (bj_precision)precision, isa};
+        bj_status status = bj_predictor_create(&predictor, model, &options, err);
+        if (status != BJ_OK) return status;
+        out->isa = bj_predictor_isa(predictor);
+        status = time_predictor(ms[precision][1], predictor, &many, 1, 3 * rounds,
+                                r[precision].weights, r[precision].trajectories, arch, err);
+        if (status == BJ_OK)
+            status = time_predictor(ms[precision][0], predictor, one, SCENES, rounds,
+                                    r[precision].weights, r[precision].trajectories, arch, err);
+        bj_predictor_free(predictor);
+        if (status != BJ_OK) return status;
+    }
+    double largest;
+    const double off = largest_difference(r[0].trajectories, r[1].trajectories,
+                                          SCENES * K * line, &largest);
+    out->bf16_error = off / largest;
+    out->bf16_weight_error =
+        largest_difference(r[0].weights, r[1].weights, SCENES * K, &largest);
+    return BJ_OK;
+}
+
+static void print_json(const numbers *x, int train, int infer, int threads) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("{\"schema\": 1, \"type\": \"bench\", \"threads\": %d, \"isa\": \"%s\"", threads, x->isa);
+    if (train)
+        printf(", \"train256_ms\": %.3f, \"prepare_ms\": %.3f, \"scenes_ms\": %.3f, "
+               "\"gradients_ms\": %.3f, \"unfold_ms\": %.3f, \"update_ms\": %.3f",
+               x->train_ms, 1e3 * x->profile.prepare, 1e3 * x->profile.scenes,
+               1e3 * x->profile.gradients, 1e3 * x->profile.unfold, 1e3 * x->profile.update);
+    if (infer)
+        printf(", \"infer1_ms\": %.4f, \"infer64_ms\": %.3f, \"infer1_bf16_ms\": %.4f, "
+               "\"infer64_bf16_ms\": %.3f, \"bf16_max_rel_err\": %.2e, \"bf16_weight_err\": %.2e",
+               x->infer1_ms, x->infer64_ms, x->infer1_bf16_ms, x->infer64_bf16_ms, x->bf16_error,
+               x->bf16_weight_error);
+    printf(", \"peak_rss_mib\": %.1f}\n", (double)usage.ru_maxrss / 1024);
+}
+
+static void print_table(const numbers *x, int train, int infer, int threads) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("%d threads, %s, medians\n", threads, x->isa);
+    if (train) {
+        const double total = x->profile.prepare + x->profile.scenes + x->profile.gradients +
+                             x->profile.unfold + x->profile.update;
+        printf("training step, batch %d  %9.2f ms  %8.0f scenes/s\n", TRAIN_BATCH, x->train_ms,
+               1e3 * TRAIN_BATCH / x->train_ms);
+        printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, unfold %.1f %%, update %.1f %%\n",
+               100 * x->profile.prepare / total, 100 * x->profile.scenes / total,
+               100 * x->profile.gradients / total, 100 * x->profile.unfold / total,
+               100 * x->profile.update / total);
+    }
+    if (infer) {
+        printf("prediction, batch %d     %9.2f ms  %8.0f scenes/s\n", INFER_BATCH, x->infer64_ms,
+               1e3 * INFER_BATCH / x->infer64_ms);
+        printf("prediction, one scene    %9.3f ms\n", x->infer1_ms);
+        printf("  with 16-bit weights    %9.3f ms  error %.1e of the largest coordinate, %.1e in a "
+               "weight\n", x->infer1_bf16_ms, x->bf16_error, x->bf16_weight_error);
+    }
+    printf("peak memory              %9.0f MiB\n", (double)usage.ru_maxrss / 1024);
+}
+
+int cmd_bench(int argc, char **argv) {
+    int json = 0, threads = 0, only = 0, rounds = 8;
+    uint64_t seed = 0;
+    const char *isa = NULL;
+    const cli_option options[] = {
+        CLI_OPTION_JSON(&json),
+        CLI_OPTION_THREADS(&threads),
+        CLI_OPTION_SEED(&seed),
+        {"only", 0, CLI_CHOICE, "all|train|infer", &only, 0, 0, "what to time"},
+        {"rounds", 0, CLI_INT, "N", &rounds, 1, 150, "repetitions behind a median"},
+        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512"},
+        CLI_OPTION_END};
+    const cli_usage usage = {"bench",
+                             "time a training step and prediction at the paper's sizes",
+                             NULL, 0, 0,
+                             "bjepa bench --threads 2\n"
+                             "bjepa bench --only train --json\n",
+                             options};
+    const int code = cli_parse(&usage, argc, argv, NULL);
+    if (code != CLI_CONTINUE) return code;
+
+    const bj_arch arch = bj_arch_paper();
+    const int train = only != 2, infer = only != 1;
+    numbers x = {.isa = ""};
+    bj_error err;
+    bj_model *model = NULL;
+    bj_scenes *one[SCENES] = {NULL}, *many = NULL;
+    results r[2] = {{NULL, NULL}, {NULL, NULL}};
+    const size_t values = (size_t)SCENES * (size_t)arch.atoms;
+    bj_status status = bj_model_create(&model, &arch, seed, &err);
+    if (status == BJ_OK) status = bj_scenes_synthetic(&many, &arch, INFER_BATCH, 1, &err);
+    for (int i = 0; i < SCENES && status == BJ_OK; i++)
+        status = bj_scenes_synthetic(&one[i], &arch, 1, 100 + (uint64_t)i, &err);
+    for (int i = 0; i < 2; i++) {
+        r[i].weights = malloc(values * sizeof(bj_real));
+        r[i].trajectories = malloc(values * 2 * (size_t)arch.fut * sizeof(bj_real));
+        if (!r[i].weights || !r[i].trajectories) abort();
+    }
+    if (status == BJ_OK && infer)
+        status = bench_infer(&x, model, threads, isa, rounds, one, many, r, &err);
+    if (status == BJ_OK && train) {
+        const bj_trainer_options how = {bj_objective_default(BJ_FULLSET), bj_optim_default(),
+                                        TRAIN_BATCH, threads, isa};
+        status = bench_train(&x, model, &how, rounds, &err);
+    }
+    for (int i = 0; i < 2; i++) {
+        free(r[i].weights);
+        free(r[i].trajectories);
+    }
+    for (int i = 0; i < SCENES; i++) bj_scenes_free(one[i]);
+    bj_scenes_free(many);
+    bj_model_free(model);
+    if (status != BJ_OK) return cli_fail("bench", &err);
+    if (json) print_json(&x, train, infer, threads);
+    else print_table(&x, train, infer, threads);
+    return CLI_OK;
+}

@@ -1,0 +1,284 @@
+/* folder.c - see folder.h for the contract. Test: tests/train/test_state.c */
+#define _DEFAULT_SOURCE /* flock, syscall; includes POSIX.1-2008 */
+#define _XOPEN_SOURCE 700
+#include "core/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/file_internal.h"
+
+enum {
+    LONGEST_NAME = 200, /* leaves room for what hidden names add */
+    EXCHANGE = 2        /* RENAME_EXCHANGE, which libc hides behind GNU extensions */
+};
+
+struct bj_folder_writer {
+    const char *const *files;
+    int parent;                   /* directory of the names below */
+    int folder;                   /* the new folder, locked; -1 once closed */
+    int has_temporary;            /* there is a hidden folder to rename or remove */
+    char name[BJ_FILE_NAME];      /* final name */
+    char temporary[BJ_FILE_NAME]; /* .<name>.<process>-<n>.tmp */
+    char backup[BJ_FILE_NAME];    /* .<name>.old */
+    char path[BJ_FOLDER_PATH];    /* as the caller wrote it, for messages */
+    char inside[BJ_FOLDER_PATH];  /* path of the hidden folder */
+};
+
+/* -------------------------------------------------------------------------------------- contents */
+
+/* One of the files, or what a killed bj_file_writer left of one. */
+static int belongs(const char *entry, const char *const *files) {
+    const size_t length = strlen(entry);
+    for (; *files; files++) {
+        const size_t n = strlen(*files);
+        if (!strcmp(entry, *files)) return 1;
+        if (length > n + 5 && entry[0] == '.' && !strncmp(entry + 1, *files, n) &&
+            entry[n + 1] == '.' && !strcmp(entry + length - 4, ".tmp"))
+            return 1;
+    }
+    return 0;
+}
+
+static DIR *open_listing(int parent, const char *name) {
+    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !dir) close(fd);
+    return dir;
+}
+
+/* The next name but . and .., or NULL. */
+static const char *next_entry(DIR *dir) {
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) return entry->d_name;
+    return NULL;
+}
+
+/* Removes what belongs to a folder, and the folder if nothing else is in it. Best effort: what
+ * remains has a hidden name and is met again by the next writer. */
+static void remove_folder(int parent, const char *name, const char *const *files) {
+    DIR *dir = open_listing(parent, name);
+    if (!dir) return;
+    if (!flock(dirfd(dir), LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) {
+        for (const char *entry; (entry = next_entry(dir));)
+            if (belongs(entry, files)) (void)unlinkat(dirfd(dir), entry, 0);
+        (void)unlinkat(parent, name, AT_REMOVEDIR);
+    }
+    closedir(dir);
+}
+
+/* A name .<name>.<digits>-<digits>.tmp */
+static int is_temporary(const char *entry, const char *name) {
+    static const char digits[] = "0123456789";
+    const size_t n = strlen(name);
+    if (entry[0] != '.' || strncmp(entry + 1, name, n) || entry[n + 1] != '.') return 0;
+    entry += n + 2;
+    const size_t process = strspn(entry, digits);
+    if (!process || entry[process] != '-') return 0;
+    entry += process + 1;
+    const size_t number = strspn(entry, digits);
+    return number && !strcmp(entry + number, ".tmp");
+}
+
+static int exists(int parent, const char *name) {
+    struct stat info;
+    return fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void remove_leftovers(const bj_folder_writer *w) {
+    DIR *dir = open_listing(w->parent, ".");
+    if (!dir) return;
+    for (const char *entry; (entry = next_entry(dir));)
+        if (is_temporary(entry, w->name)) remove_folder(w->parent, entry, w->files);
+    closedir(dir);
+    if (exists(w->parent, w->backup)) remove_folder(w->parent, w->backup, w->files);
+}
+
+/* --------------------------------------------------------------------------------------- opening */
+
+static void writer_free(bj_folder_writer *w) {
+    if (!w) return;
+    if (w->folder >= 0) close(w->folder); /* also gives up the lock */
+    if (w->has_temporary) remove_folder(w->parent, w->temporary, w->files);
+    if (w->parent >= 0) close(w->parent);
+    bj_free(w);
+}
+
+/* The path without slashes at its end; 0 when it is too long. */
+static int trim(char out[BJ_FOLDER_PATH], const char *path) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    if (length >= BJ_FOLDER_PATH) return 0;
+    memcpy(out, path, length);
+    out[length] = '\0';
+    return 1;
+}
+
+/* Finds the place, wherever symbolic links lead; final becomes its path. */
+static bj_status locate(bj_folder_writer *w, char final[BJ_FOLDER_PATH], const char *path,
+                        bj_error *err) {
+    struct stat info;
+    if (!trim(w->path, path)) return bj_file_fail(err, ENAMETOOLONG, path, "create");
+    const char *slash = strrchr(w->path, '/'), *base = slash ? slash + 1 : w->path;
+    if (!strcmp(base, ".") || !strcmp(base, ".."))
+        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: no folder name given", w->path);
+    memcpy(final, w->path, strlen(w->path) + 1);
+    if (stat(w->path, &info) == 0) {
+        char resolved[BJ_FOLDER_PATH]; /* PATH_MAX of Linux, which realpath needs */
+        if (!S_ISDIR(info.st_mode)) return bj_file_fail(err, ENOTDIR, w->path, "replace");
+        if (access(w->path, W_OK | X_OK)) return bj_file_fail(err, errno, w->path, "replace");
+        if (!realpath(w->path, resolved)) return bj_file_fail(err, errno, w->path, "resolve");
+        memcpy(final, resolved, strlen(resolved) + 1);
+    } else if (errno != ENOENT) {
+        return bj_file_fail(err, errno, w->path, "create");
+    } else if (lstat(w->path, &info) == 0) {
+        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: symbolic link leads nowhere", w->path);
+    }
+    BJ_TRY(bj_file_open_parent(&w->parent, w->name, final, w->path, err));
+    if (strlen(w->name) > LONGEST_NAME) return bj_file_fail(err, ENAMETOOLONG, w->path, "create");
+    snprintf(w->backup, sizeof w->backup, ".%.*s.old", (int)LONGEST_NAME, w->name);
+    return BJ_OK;
+}
+
+/* Refuses to replace a folder that holds more than the files. */
+static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
+    DIR *dir = open_listing(w->parent, w->name);
+    bj_status status = BJ_OK;
+    if (!dir) return errno == ENOENT ? BJ_OK : bj_file_fail(err, errno, w->path, "list");
+    for (const char *entry; status == BJ_OK && (entry = next_entry(dir));)
+        if (!belongs(entry, w->files))
+            status = BJ_FAIL(err, BJ_EIO,
+                             "%.200s: cannot replace: it holds '%s', which would be lost", w->path,
+                             entry);
+    closedir(dir);
+    return status;
+}
+
+static bj_status make_temporary(bj_folder_writer *w, const char *final, bj_error *err) {
+    struct stat old;
+    const int replacing = fstatat(w->parent, w->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    /* Names taken by another thread, by another machine or by a crash are passed over. */
+    for (int n = 0; n < 1000 && !w->has_temporary; n++) {
+        snprintf(w->temporary, sizeof w->temporary, ".%.*s.%ld-%d.tmp", (int)LONGEST_NAME, w->name,
+                 (long)getpid(), n);
+        if (mkdirat(w->parent, w->temporary, 0777) == 0) w->has_temporary = 1;
+        else if (errno != EEXIST) break;
+    }
+    if (!w->has_temporary) return bj_file_fail(err, errno, w->path, "create a temporary folder");
+    const size_t prefix = strlen(final) - strlen(w->name);
+    if (prefix + strlen(w->temporary) >= sizeof w->inside)
+        return bj_file_fail(err, ENAMETOOLONG, w->path, "create");
+    memcpy(w->inside, final, prefix);
+    memcpy(w->inside + prefix, w->temporary, strlen(w->temporary) + 1);
+    w->folder = openat(w->parent, w->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (w->folder < 0) return bj_file_fail(err, errno, w->path, "open a temporary folder");
+    (void)flock(w->folder, LOCK_EX | LOCK_NB); /* a courtesy; not every file system has locks */
+    if (replacing && fchmod(w->folder, old.st_mode & 07777))
+        return bj_file_fail(err, errno, w->path, "keep the permissions");
+    return BJ_OK;
+}
+
+static bj_status open_writer(bj_folder_writer *w, const char *path, bj_error *err) {
+    char final[BJ_FOLDER_PATH];
+    BJ_TRY(locate(w, final, path, err));
+    if (!exists(w->parent, w->name) && exists(w->parent, w->backup) &&
+        renameat(w->parent, w->backup, w->parent, w->name))
+        return bj_file_fail(err, errno, w->path, "put back the folder an interrupted writer moved");
+    BJ_TRY(check_content(w, err));
+    remove_leftovers(w);
+    return make_temporary(w, final, err);
+}
+
+bj_status bj_folder_writer_open(bj_folder_writer **out, const char *path, const char *const *files,
+                                bj_error *err) {
+    bj_folder_writer *w;
+    *out = NULL;
+    BJ_TRY(BJ_ALLOC(w, 1, err));
+    w->files = files;
+    w->parent = w->folder = -1;
+    const bj_status status = open_writer(w, path, err);
+    if (status == BJ_OK) *out = w;
+    else writer_free(w);
+    return status;
+}
+
+const char *bj_folder_writer_path(const bj_folder_writer *writer) { return writer->inside; }
+
+/* ------------------------------------------------------------------------------------- publishing */
+
+/* Two names change places, or nothing happens and the result is 0. */
+static int exchange(int dir, const char *a, const char *b) {
+#ifdef SYS_renameat2
+    return syscall(SYS_renameat2, dir, a, dir, b, EXCHANGE) == 0;
+#else
+    (void)dir, (void)a, (void)b;
+    return 0;
+#endif
+}
+
+static bj_status publish(bj_folder_writer *w, bj_error *err) {
+    static const char rename_failed[] = "rename the finished folder";
+    const char *old = NULL; /* where the replaced folder is */
+    if (!exists(w->parent, w->name)) {
+        if (renameat(w->parent, w->temporary, w->parent, w->name))
+            return bj_file_fail(err, errno, w->path, rename_failed);
+    } else if (exchange(w->parent, w->temporary, w->name)) {
+        old = w->temporary;
+    } else {
+        if (renameat(w->parent, w->name, w->parent, w->backup))
+            return bj_file_fail(err, errno, w->path, "move the old folder aside");
+        if (renameat(w->parent, w->temporary, w->parent, w->name)) {
+            const int number = errno;
+            (void)renameat(w->parent, w->backup, w->parent, w->name);
+            return bj_file_fail(err, number, w->path, rename_failed);
+        }
+        old = w->backup;
+    }
+    w->has_temporary = 0;
+    /* The old one goes only when the new one would survive a power cut. */
+    BJ_TRY(bj_file_sync_folder(w->parent, w->path, "sync the directory of the finished folder",
+                               err));
+    if (old) remove_folder(w->parent, old, w->files);
+    return BJ_OK;
+}
+
+bj_status bj_folder_writer_commit(bj_folder_writer **writer, bj_error *err) {
+    bj_status status =
+        bj_file_sync_folder((*writer)->folder, (*writer)->path, "sync the new folder", err);
+    if (status == BJ_OK) status = publish(*writer, err);
+    bj_folder_writer_abort(writer);
+    return status;
+}
+
+void bj_folder_writer_abort(bj_folder_writer **writer) {
+    writer_free(*writer);
+    *writer = NULL;
+}
+
+/* --------------------------------------------------------------------------------------- reading */
+
+bj_status bj_folder_find(char out[BJ_FOLDER_PATH], const char *path, const char *file,
+                         bj_error *err) {
+    char trimmed[BJ_FOLDER_PATH];
+    struct stat info;
+    if (!trim(trimmed, path)) return bj_file_fail(err, ENAMETOOLONG, path, "open");
+    const char *slash = strrchr(trimmed, '/'), *base = slash ? slash + 1 : trimmed;
+    const int prefix = (int)(base - trimmed);
+    int length = 0;
+    if (stat(trimmed, &info) && errno == ENOENT) {
+        length = snprintf(out, BJ_FOLDER_PATH, "%.*s.%s.old", prefix, trimmed, base);
+        if (length >= BJ_FOLDER_PATH || stat(out, &info)) length = 0;
+    }
+    if (length) length = snprintf(out, BJ_FOLDER_PATH, "%.*s.%s.old/%s", prefix, trimmed, base, file);
+    else length = snprintf(out, BJ_FOLDER_PATH, "%s/%s", trimmed, file);
+    return length < BJ_FOLDER_PATH ? BJ_OK : bj_file_fail(err, ENAMETOOLONG, path, "open");
+}

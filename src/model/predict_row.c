@@ -1,0 +1,274 @@
+/* predict_row.c - one scene by all workers at once, for the lowest latency.
+ *
+ * Every product is cut by columns, so that each worker reads its own part of the weights: the GRU's
+ * share stays in its second-level cache over all steps. Workers meet after every stage; attention
+ * is cut by heads and needs no meeting inside. In full precision the bits are those of the block
+ * path.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/predictor.h"
+#include "nn/attention.h"
+#include "nn/normalize.h"
+
+/* ---------------------------------------------------------------------------------- preparation */
+
+static const uint16_t *half_of(const bj_predictor *p, const bj_real *packed) {
+    return p->half ? p->half + (packed - p->packed) : NULL;
+}
+
+static bj_row_weights row_weights(const bj_predictor *p, const bj_real *packed,
+                                  const bj_real *bias, int in, int out) {
+    return (bj_row_weights){packed, bias, half_of(p, packed), in, out};
+}
+
+static bj_row_weights row_linear(const bj_predictor *p, const bj_linear *l) {
+    return l->out ? row_weights(p, l->forward, l->b, l->in, l->out) : (bj_row_weights){0};
+}
+
+void bj_row_path_init(bj_predictor *p) {
+    const bj_encoder *e = &p->encoder;
+    const bj_network *n = &p->network;
+    const int E = p->arch.embed, G = p->arch.heads, d = E / G, W = 2 * p->arch.token_hidden + 2;
+    bj_row_path *r = &p->row;
+    for (int i = 0; i < BJ_ENC_LINEARS; i++) r->linear[i] = row_linear(p, &e->linear[i]);
+    for (int g = 0; g < G; g++) {
+        r->m[g] = row_weights(p, e->m_kn + (size_t)g * e->head_size, NULL, d, W);
+        r->n[g] = row_weights(p, e->n_nk + (size_t)g * e->head_size, e->kv_b + E + g * d, W, d);
+    }
+    for (int i = 0; i < n->L; i++) {
+        r->atom_in[i] = row_linear(p, &n->atom_in[i]);
+        r->atom_out[i] = row_linear(p, &n->atom_out[i]);
+    }
+    for (int i = 0; n->step_scale && i < p->arch.atoms; i++)
+        r->residual[i] = row_linear(p, &n->residual[i]);
+    r->router_in = row_linear(p, &n->router_in);
+    r->router_out = row_linear(p, &n->router_out);
+    r->decoder_in = row_linear(p, &n->decoder_in);
+    r->decoder_out = row_linear(p, &n->decoder_out);
+    r->gru = p->gru_row;
+    r->gru_half = half_of(p, p->gru_row);
+}
+
+void bj_row_path_take(bj_predictor *p, bj_arena *arena) {
+    const bj_arch *a = &p->arch;
+    const size_t G = (size_t)a->heads, L = (size_t)p->network.L, K = (size_t)a->atoms;
+    const size_t E = (size_t)a->embed, line = 2 * (size_t)a->fut, TH = (size_t)a->token_hidden;
+    const size_t rows[2] = {(size_t)a->neighbors, (size_t)a->polylines};
+    bj_row_path *r = &p->row;
+    for (int i = 0; i < 2; i++) {
+        r->row[i] = bj_arena_take(arena, (size_t)p->encoder.gru.lead + E);
+        r->r[i] = bj_arena_take(arena, (rows[i] + 1) * TH);
+        r->alpha[i] = bj_arena_take(arena, (rows[i] + 1) * G);
+    }
+    r->q = bj_arena_take(arena, E);
+    r->a = bj_arena_take(arena, G * p->encoder.ldt);
+    r->h = bj_arena_take(arena, G * p->encoder.ldt);
+    r->pooled = bj_arena_take(arena, E);
+    r->joint = bj_arena_take(arena, 2 * E);
+    r->hidden = bj_arena_take(arena, (size_t)a->proj_hidden);
+    r->context = bj_arena_take(arena, (size_t)a->latent);
+    r->atom_hidden = bj_arena_take(arena, L * (size_t)a->atom_hidden);
+    r->u = bj_arena_take(arena, L * (size_t)a->latent);
+    r->inverse = bj_arena_take(arena, L);
+    r->router_hidden = bj_arena_take(arena, (size_t)a->router_hidden);
+    r->logits = bj_arena_take(arena, K);
+    r->decoder_hidden = bj_arena_take(arena, L * (size_t)p->network.decoder_in.out);
+    if (p->network.step_scale) {
+        r->base = bj_arena_take(arena, line);
+        r->residual_y = bj_arena_take(arena, K * line);
+    }
+}
+
+/* --------------------------------------------------------------------------------------- stages */
+
+typedef struct team {
+    const bj_predictor *p;
+    int member, members;
+} team;
+
+/* This member's part of n units of work in groups of `size`. */
+static void share(int *begin, int *end, int n, int size, const team *t) {
+    const int groups = (n + size - 1) / size;
+    *begin = groups * t->member / t->members * size;
+    *end = groups * (t->member + 1) / t->members * size;
+    if (*begin > n) *begin = n;
+    if (*end > n) *end = n;
+}
+
+static void columns(const bj_predictor *p, bj_real *c, size_t ldc, const bj_real *a, size_t lda,
+                    const bj_row_weights *w, int M, int flags, int n0, int n1) {
+    if (n0 >= n1) return;
+    if (w->half) p->k->gemm_half(c, ldc, a, lda, w->half, w->bias, M, w->out, w->in, flags, n0, n1);
+    else p->k->gemm_columns(c, ldc, a, lda, w->full, w->bias, M, w->out, w->in, flags, n0, n1);
+}
+
+/* This member's columns of a product with M contiguous rows. */
+static void product(const team *t, bj_real *c, const bj_real *a, const bj_row_weights *w, int M,
+                    int flags) {
+    int n0, n1;
+    share(&n0, &n1, w->out, t->p->k->panel, t);
+    columns(t->p, c, (size_t)w->out, a, (size_t)w->in, w, M, flags, n0, n1);
+}
+
+static void meet(const team *t) { bj_team_wait(t->p->pool); }
+
+static int scene_rows(const bj_predictor *p, int s) {
+    const int *start = s == 0 ? p->batch->neighbor_start : p->batch->polyline_start;
+    return start[p->scene + 1] - start[p->scene];
+}
+
+static void stage_tokens(const team *t) {
+    const bj_predictor *p = t->p;
+    const bj_real *features[2] = {p->batch->neighbors, p->batch->polylines};
+    const int start[2] = {p->batch->neighbor_start[p->scene], p->batch->polyline_start[p->scene]};
+    for (int s = 0; s < 2; s++) {
+        const bj_row_weights *w = &p->row.linear[s == 0 ? BJ_ENC_NEIGHBOR : BJ_ENC_POLYLINE];
+        const int rows = scene_rows(p, s);
+        if (rows > 0)
+            product(t, p->row.r[s], features[s] + (size_t)start[s] * (size_t)w->in, w, rows,
+                    BJ_GEMM_RELU);
+    }
+}
+
+/* Writes [x | 1 | pad] of a step; h stays. */
+static void set_input(const bj_predictor *p, bj_real *row, int step) {
+    const bj_gru *g = &p->encoder.gru;
+    const bj_real *x = p->batch->focal + ((size_t)p->scene * (size_t)p->arch.obs + (size_t)step) *
+                                             (size_t)g->I;
+    memcpy(row, x, (size_t)g->I * sizeof *row);
+    row[g->I] = 1;
+    for (int i = g->I + 1; i < g->lead; i++) row[i] = 0;
+}
+
+/* Returns the row that ends up with the last state. */
+static const bj_real *stage_gru(const team *t) {
+    const bj_predictor *p = t->p;
+    const bj_gru *g = &p->encoder.gru;
+    int u0, u1;
+    share(&u0, &u1, g->E, p->k->units, t);
+    if (t->member == 0) {
+        set_input(p, p->row.row[0], 0);
+        memset(p->row.row[0] + g->lead, 0, (size_t)g->E * sizeof(bj_real));
+    }
+    meet(t);
+    for (int step = 0; step < p->arch.obs; step++) {
+        bj_real *next = p->row.row[(step + 1) % 2];
+        if (u0 < u1)
+            p->k->gru_row(next + g->lead, p->row.row[step % 2], p->row.gru, p->row.gru_half,
+                          g->lead, g->E, u0, u1);
+        if (t->member == 0 && step + 1 < p->arch.obs) set_input(p, next, step + 1);
+        meet(t);
+    }
+    return p->row.row[p->arch.obs % 2] + g->lead;
+}
+
+static void stage_query(const team *t, const bj_real *state) {
+    const bj_predictor *p = t->p;
+    const int E = p->arch.embed, d = E / p->arch.heads;
+    const bj_real scale = (bj_real)(1.0 / sqrt((double)d));
+    int n0, n1;
+    share(&n0, &n1, E, p->k->panel, t);
+    columns(p, p->row.q, (size_t)E, state, (size_t)E, &p->row.linear[BJ_ENC_QUERY], 1, 0, n0, n1);
+    for (int i = n0; i < n1; i++) p->row.q[i] *= scale;
+    if (t->member == 0) memcpy(p->row.joint, state, (size_t)E * sizeof *state);
+}
+
+/* The heads of this member, from folded query to pooled values. */
+static void stage_attention(const team *t) {
+    const bj_predictor *p = t->p;
+    const bj_encoder *e = &p->encoder;
+    const bj_row_path *r = &p->row;
+    const int G = p->arch.heads, TH = p->arch.token_hidden, d = p->arch.embed / G, W = 2 * TH + 2;
+    const int rows[2] = {scene_rows(p, 0), scene_rows(p, 1)};
+    for (int g = t->member; g < G; g += t->members) {
+        bj_real *a = r->a + (size_t)g * e->ldt, *h = r->h + (size_t)g * e->ldt;
+        const bj_tokens tokens[2] = {
+            {.r = rows[0] ? r->r[0] : e->dummy,
+             .alpha = r->alpha[0] + (size_t)g * ((size_t)p->arch.neighbors + 1),
+             .S = rows[0] ? rows[0] : 1},
+            {.r = r->r[1],
+             .alpha = r->alpha[1] + (size_t)g * ((size_t)p->arch.polylines + 1),
+             .S = rows[1]}};
+        columns(p, a, (size_t)W, r->q + g * d, (size_t)d, &r->m[g], 1, 0, 0, W);
+        bj_attention_forward(p->k, h, a, e->ldt, tokens, (size_t)TH, 1, TH);
+        columns(p, r->pooled + g * d, (size_t)d, h, (size_t)W, &r->n[g], 1, 0, 0, d);
+    }
+}
+
+static void stage_atoms_in(const team *t) {
+    const bj_row_path *r = &t->p->row;
+    for (int i = 0; i < t->p->network.L; i++)
+        product(t, r->atom_hidden + (size_t)i * (size_t)r->atom_in[i].out, r->context,
+                &r->atom_in[i], 1, BJ_GEMM_RELU);
+    if (r->router_in.out) product(t, r->router_hidden, r->context, &r->router_in, 1, BJ_GEMM_RELU);
+}
+
+static void stage_atoms_out(const team *t) {
+    const bj_row_path *r = &t->p->row;
+    for (int i = 0; i < t->p->network.L; i++)
+        product(t, r->u + (size_t)i * (size_t)r->atom_out[i].out,
+                r->atom_hidden + (size_t)i * (size_t)r->atom_out[i].in, &r->atom_out[i], 1, 0);
+    if (r->router_out.out) product(t, r->logits, r->router_hidden, &r->router_out, 1, 0);
+    else if (t->member == 0) r->logits[0] = 0; /* K = 1 */
+}
+
+static void stage_normalize(const team *t) {
+    const bj_predictor *p = t->p;
+    const bj_row_path *r = &p->row;
+    const size_t D = (size_t)p->arch.latent, L = (size_t)p->network.L, scene = (size_t)p->scene;
+    for (size_t i = (size_t)t->member; i < L; i += (size_t)t->members) {
+        bj_normalize_forward(r->u + i * D, D, r->inverse + i, 1, p->arch.latent);
+        if (p->atoms) memcpy(p->atoms + (scene * L + i) * D, r->u + i * D, D * sizeof *r->u);
+    }
+    if (t->member == 0)
+        bj_softmax_row(p->weights + scene * (size_t)p->arch.atoms, r->logits, p->arch.atoms);
+}
+
+static void stage_decode(const team *t) {
+    const bj_predictor *p = t->p;
+    const bj_row_path *r = &p->row;
+    const int K = p->arch.atoms, F = p->arch.fut;
+    const size_t line = 2 * (size_t)F;
+    bj_real *out = p->trajectories + (size_t)p->scene * (size_t)K * line;
+    if (!p->network.step_scale) {
+        product(t, out, r->decoder_hidden, &r->decoder_out, K, 0);
+        return;
+    }
+    product(t, r->base, r->decoder_hidden, &r->decoder_out, 1, 0);
+    for (int i = 0; i < K; i++)
+        product(t, r->residual_y + (size_t)i * line, r->decoder_hidden, &r->residual[i], 1, 0);
+    meet(t);
+    if (t->member == 0)
+        for (int i = 0; i < K; i++)
+            bj_network_add_residual(&p->network, out + (size_t)i * line, r->base,
+                                    r->residual_y + (size_t)i * line, i);
+}
+
+void bj_predict_row(void *predictor, int member, int members) {
+    const bj_predictor *p = predictor;
+    const bj_row_path *r = &p->row;
+    const team all = {p, member, members}, *t = &all;
+    stage_tokens(t);
+    const bj_real *state = stage_gru(t);
+    stage_query(t, state);
+    meet(t);
+    stage_attention(t);
+    meet(t);
+    product(t, r->joint + p->arch.embed, r->pooled, &r->linear[BJ_ENC_OUT], 1, 0);
+    meet(t);
+    product(t, r->hidden, r->joint, &r->linear[BJ_ENC_PROJ_IN], 1, BJ_GEMM_RELU);
+    meet(t);
+    product(t, r->context, r->hidden, &r->linear[BJ_ENC_PROJ_OUT], 1, 0);
+    meet(t);
+    stage_atoms_in(t);
+    meet(t);
+    stage_atoms_out(t);
+    meet(t);
+    stage_normalize(t);
+    meet(t);
+    product(t, r->decoder_hidden, r->u, &r->decoder_in, p->network.L, BJ_GEMM_RELU);
+    meet(t);
+    stage_decode(t);
+}

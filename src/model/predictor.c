@@ -1,0 +1,245 @@
+/* predictor.c - creation of predictors and prediction in blocks, see predictor.h. */
+#include "model/predictor.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/check_batch.h"
+#include "core/status.h"
+#include "model/model.h"
+
+void bj_softmax_row(bj_real *pi, const bj_real *logits, int K) {
+    double most = (double)logits[0], sum = 0, e[BJ_MAX_ATOMS];
+    for (int k = 1; k < K; k++) most = (double)logits[k] > most ? (double)logits[k] : most;
+    for (int k = 0; k < K; k++) sum += e[k] = exp((double)logits[k] - most);
+    for (int k = 0; k < K; k++) pi[k] = (bj_real)(e[k] / sum);
+}
+
+/* -------------------------------------------------------------------------------------- blocks */
+
+static void predict_block(void *context, int item, int worker) {
+    const bj_predictor *p = context;
+    const bj_arch *a = &p->arch;
+    const int b0 = p->block_begin[item], M = p->block_begin[item + 1] - b0, K = a->atoms;
+    const size_t at = (size_t)b0, line = 2 * (size_t)a->fut, D = (size_t)a->latent;
+    bj_encoder_block e = p->scratch[worker].encoder;
+    bj_network_block h = p->scratch[worker].head;
+    e.M = h.M = M;
+    e.focal = p->batch->focal + at * (size_t)a->obs * BJ_FOCAL_FEATURES;
+    e.neighbors = p->batch->neighbors;
+    e.neighbor_start = p->batch->neighbor_start + b0;
+    e.polylines = p->batch->polylines;
+    e.polyline_start = p->batch->polyline_start + b0;
+    bj_encoder_forward(&p->encoder, &e);
+    bj_network_predict(&p->network, &h);
+    for (int m = 0; m < M; m++) {
+        const size_t scene = at + (size_t)m, first = (size_t)m * (size_t)K;
+        bj_softmax_row(p->weights + scene * (size_t)K, h.logits + first, K);
+        for (int k = 0; k < K; k++)
+            memcpy(p->trajectories + (scene * (size_t)K + (size_t)k) * line,
+                   h.y + (first + (size_t)k) * h.ldy, line * sizeof *h.y);
+        for (int l = 0; p->atoms && l < p->network.L; l++) {
+            const size_t L = (size_t)p->network.L;
+            memcpy(p->atoms + (scene * L + (size_t)l) * D,
+                   h.u + ((size_t)m * L + (size_t)l) * h.ldu, D * sizeof *h.u);
+        }
+    }
+}
+
+bj_status bj_predict(bj_predictor *p, const bj_batch *batch, bj_real *weights,
+                     bj_real *trajectories, bj_real *atoms, bj_error *err) {
+    BJ_TRY(bj_batch_check(batch, &p->arch, p->max_batch, 0, err));
+    if (!weights || !trajectories)
+        return BJ_FAIL(err, BJ_EARG, "%s is NULL", weights ? "trajectories" : "weights");
+    for (int b = 0; b < batch->B; b++) {
+        const char *what = bj_scene_nonfinite(batch, &p->arch, b);
+        if (what)
+            return BJ_FAIL(err, BJ_ENONFINITE, "scene %d of the batch: %s holds a NaN or infinity",
+                           b, what);
+    }
+    p->batch = batch;
+    p->weights = weights;
+    p->trajectories = trajectories;
+    p->atoms = atoms;
+    if (batch->B <= BJ_ROW_SCENES) {
+        for (p->scene = 0; p->scene < batch->B; p->scene++)
+            bj_pool_team(p->pool, bj_predict_row, p);
+    } else {
+        bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, batch->B));
+    }
+    return BJ_OK;
+}
+
+const char *bj_predictor_isa(const bj_predictor *p) { return p->k->isa; }
+
+/* ------------------------------------------------------------------------------------ lifetime */
+
+static void take_block(bj_predict_scratch *s, bj_arena *arena, const bj_predictor *p,
+                       int measuring) {
+    const bj_arch *a = &p->arch;
+    const size_t M = BJ_BLOCK, G = (size_t)a->heads, L = (size_t)p->network.L;
+    const size_t K = (size_t)a->atoms, ldt = p->encoder.ldt;
+    const size_t rows[2] = {M * (size_t)a->neighbors, M * (size_t)a->polylines};
+    bj_encoder_block e = {.T = a->obs,
+                          .lds = bj_stride(p->encoder.gru.lead + a->embed),
+                          .ldg = bj_stride(4 * a->embed),
+                          .ldr = bj_stride(a->token_hidden),
+                          .lde = bj_stride(a->embed),
+                          .ldj = bj_stride(2 * a->embed),
+                          .ldp = bj_stride(a->proj_hidden),
+                          .ldc = bj_stride(a->latent)};
+    e.state = bj_arena_take(arena, M * e.lds);
+    e.gates = bj_arena_take(arena, M * e.ldg);
+    for (int i = 0; i < 2; i++) {
+        e.r[i] = bj_arena_take(arena, rows[i] * e.ldr);
+        e.alpha[i] = bj_arena_take(arena, rows[i] * G);
+    }
+    e.dummy_alpha = bj_arena_take(arena, M * G);
+    e.q = bj_arena_take(arena, M * e.lde);
+    e.a = bj_arena_take(arena, M * G * ldt);
+    e.h = bj_arena_take(arena, M * G * ldt);
+    e.pooled = bj_arena_take(arena, M * e.lde);
+    e.joint = bj_arena_take(arena, M * e.ldj);
+    e.hidden = bj_arena_take(arena, M * e.ldp);
+    e.context = bj_arena_take(arena, M * e.ldc);
+    bj_network_block h = {.context = e.context,
+                          .ldc = e.ldc,
+                          .lda = bj_stride(a->atom_hidden),
+                          .ldu = bj_stride(a->latent),
+                          .ldr = bj_stride(a->router_hidden),
+                          .ldd = bj_stride(p->network.decoder_in.out),
+                          .ldy = bj_stride(2 * a->fut)};
+    h.atom_hidden = bj_arena_take(arena, M * L * h.lda);
+    h.u = bj_arena_take(arena, M * L * h.ldu);
+    h.inverse = bj_arena_take(arena, M * L);
+    h.router_hidden = bj_arena_take(arena, M * h.ldr);
+    h.logits = bj_arena_take(arena, M * K);
+    h.decoder_hidden = bj_arena_take(arena, M * L * h.ldd);
+    h.y = bj_arena_take(arena, M * K * h.ldy);
+    if (p->network.step_scale) {
+        h.base = bj_arena_take(arena, M * h.ldy);
+        h.residual = bj_arena_take(arena, M * K * h.ldy);
+    }
+    if (!measuring) *s = (bj_predict_scratch){e, h};
+}
+
+static void take_activations(bj_predictor *p, bj_arena *arena) {
+    const int threads = bj_pool_threads(p->pool), measuring = arena->base == NULL;
+    bj_row_path_take(p, arena);
+    p->block_begin = bj_arena_take_bytes(arena, ((size_t)p->max_batch + 1) * sizeof(int));
+    p->scratch = bj_arena_take_bytes(arena, (size_t)threads * sizeof *p->scratch);
+    for (int i = 0; i < threads && p->max_batch > BJ_ROW_SCENES; i++)
+        take_block(p->scratch + i, arena, p, measuring);
+}
+
+static void take_packed(bj_predictor *p, bj_arena *arena, const bj_model *model) {
+    const int lead = bj_gru_lead(BJ_FOCAL_FEATURES);
+    bj_encoder_init(&p->encoder, arena, p->k, &p->arch, &model->layout, model->weights, 0);
+    bj_network_init(&p->network, arena, p->k, &p->arch, &model->layout, model->weights, 0);
+    p->gru_row = bj_arena_take(arena, p->k->gru_row_size(lead, p->arch.embed));
+}
+
+/* Moves *pointer from the model's weights to the predictor's own copy of its vectors. */
+static size_t keep_vector(bj_predictor *p, const bj_model *model, const bj_real **pointer,
+                          size_t used) {
+    const bj_layout *layout = &model->layout;
+    if (!*pointer) return used;
+    const size_t offset = (size_t)(*pointer - model->weights);
+    int i = 0;
+    while (layout->params[i].offset + layout->params[i].size <= offset) i++;
+    const size_t size = layout->params[i].offset + layout->params[i].size - offset;
+    if (p->vectors) {
+        memcpy(p->vectors + used, *pointer, size * sizeof **pointer);
+        *pointer = p->vectors + used;
+    }
+    return used + size;
+}
+
+/* Returns how many elements all vectors take; copies and redirects when p->vectors exists. */
+static size_t keep_vectors(bj_predictor *p, const bj_model *model) {
+    size_t used = 0;
+    for (int i = 0; i < BJ_ENC_LINEARS; i++)
+        used = keep_vector(p, model, &p->encoder.linear[i].b, used);
+    used = keep_vector(p, model, &p->encoder.kv_b, used);
+    for (int i = 0; i < p->network.L; i++) {
+        used = keep_vector(p, model, &p->network.atom_in[i].b, used);
+        used = keep_vector(p, model, &p->network.atom_out[i].b, used);
+    }
+    used = keep_vector(p, model, &p->network.router_in.b, used);
+    used = keep_vector(p, model, &p->network.router_out.b, used);
+    used = keep_vector(p, model, &p->network.decoder_in.b, used);
+    used = keep_vector(p, model, &p->network.decoder_out.b, used);
+    for (int i = 0; p->network.step_scale && i < p->arch.atoms; i++)
+        used = keep_vector(p, model, &p->network.residual[i].b, used);
+    used = keep_vector(p, model, &p->network.step_scale, used);
+    return keep_vector(p, model, &p->network.segment_scale, used);
+}
+
+static void pack_all(bj_predictor *p) {
+    const bj_gru *g = &p->encoder.gru;
+    for (int round = 0; round < BJ_ENCODER_ROUNDS; round++)
+        for (int i = 0; i < bj_encoder_prepare_items(&p->encoder, round); i++)
+            bj_encoder_prepare(&p->encoder, round, i);
+    for (int i = 0; i < bj_network_prepare_items(&p->network); i++)
+        bj_network_prepare(&p->network, i);
+    p->k->gru_row_pack(p->gru_row, g->w_ih, g->w_hh, g->b_ih, g->b_hh, g->I, g->lead, g->E);
+}
+
+static bj_status build(bj_predictor *p, const bj_model *model, bj_precision precision,
+                       bj_error *err) {
+    bj_arena arena = {NULL, 0};
+    take_packed(p, &arena, model);
+    const size_t packed = arena.used;
+    BJ_TRY(BJ_ALLOC(p->packed, packed, err));
+    arena = (bj_arena){p->packed, 0};
+    take_packed(p, &arena, model);
+    pack_all(p);
+    BJ_TRY(BJ_ALLOC(p->vectors, keep_vectors(p, model), err));
+    keep_vectors(p, model);
+    if (precision == BJ_PRECISION_BF16) {
+        BJ_TRY(BJ_ALLOC(p->half, packed, err));
+        p->k->narrow(p->half, p->packed, packed);
+    }
+    arena = (bj_arena){NULL, 0};
+    take_activations(p, &arena);
+    BJ_TRY(BJ_ALLOC(p->memory, arena.used, err));
+    arena = (bj_arena){p->memory, 0};
+    take_activations(p, &arena);
+    bj_row_path_init(p);
+    return BJ_OK;
+}
+
+bj_status bj_predictor_create(bj_predictor **out, const bj_model *model,
+                              const bj_predictor_options *options, bj_error *err) {
+    *out = NULL;
+    if (options->max_batch < 1 || options->max_batch > 1 << 20)
+        return BJ_FAIL(err, BJ_EARG, "max_batch is %d, expected 1 to %d", options->max_batch,
+                       1 << 20);
+    if (options->precision != BJ_PRECISION_FULL && options->precision != BJ_PRECISION_BF16)
+        return BJ_FAIL(err, BJ_EARG, "precision is %d, expected full (0) or bf16 (1)",
+                       (int)options->precision);
+    bj_predictor *p;
+    BJ_TRY(BJ_ALLOC(p, 1, err));
+    p->arch = model->arch;
+    p->max_batch = options->max_batch;
+    bj_status status;
+    BJ_GOTO(status, fail, bj_kernels_find(&p->k, options->isa, err));
+    BJ_GOTO(status, fail, bj_pool_create(&p->pool, options->threads, err));
+    BJ_GOTO(status, fail, build(p, model, options->precision, err));
+    *out = p;
+    return BJ_OK;
+fail:
+    bj_predictor_free(p);
+    return status;
+}
+
+void bj_predictor_free(bj_predictor *p) {
+    if (!p) return;
+    bj_pool_free(p->pool);
+    bj_free(p->packed);
+    bj_free(p->half);
+    bj_free(p->vectors);
+    bj_free(p->memory);
+    bj_free(p);
+}

@@ -1,0 +1,77 @@
+/* predictor.h - a model prepared for prediction.
+ *
+ * Weights are packed and folded once. Batches run in blocks of scenes, a block to a worker
+ * (predictor.c); one or two scenes run one after the other with every product cut over all workers
+ * (predict_row.c), where the time is bounded by reading the weights.
+ */
+#ifndef BJ_MODEL_PREDICTOR_H
+#define BJ_MODEL_PREDICTOR_H
+
+#include <stdatomic.h>
+
+#include "core/blocks.h"
+#include "core/threads.h"
+#include "model/encoder.h"
+#include "model/network.h"
+
+enum { BJ_ROW_SCENES = 2 /* up to so many scenes go one by one */ };
+
+/* A right-hand side of the row path: 16-bit where half is set. */
+typedef struct bj_row_weights {
+    const bj_real *full, *bias;
+    const uint16_t *half;
+    int in, out;
+} bj_row_weights;
+
+/* The row path's weights and the activations of its one scene, shared by the workers. */
+typedef struct bj_row_path {
+    bj_row_weights linear[BJ_ENC_LINEARS];
+    bj_row_weights m[256], n[256]; /* folded keys and values, by head */
+    bj_row_weights atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS], residual[BJ_MAX_ATOMS];
+    bj_row_weights router_in, router_out, decoder_in, decoder_out;
+    const bj_real *gru;
+    const uint16_t *gru_half;
+    bj_real *row[2];                  /* (lead+E) state rows in turn */
+    bj_real *r[2], *alpha[2];         /* (N,TH) (P,TH); (G,N) (G,P) */
+    bj_real *q, *a, *h, *pooled;      /* (E) (G,W) (G,W) (E) */
+    bj_real *joint, *hidden, *context; /* (2E) (proj_hidden) (D) */
+    bj_real *atom_hidden, *u, *inverse; /* (L,atom_hidden) (L,D) (L) */
+    bj_real *router_hidden, *logits;
+    bj_real *decoder_hidden, *base, *residual_y; /* (L,.) (L,2F) (K,2F) */
+} bj_row_path;
+
+/* Activations of a block, one set per worker. */
+typedef struct bj_predict_scratch {
+    bj_encoder_block encoder;
+    bj_network_block head;
+} bj_predict_scratch;
+
+struct bj_predictor {
+    bj_arch arch;
+    const bj_kernels *k;
+    bj_pool *pool;
+    int max_batch;
+    bj_encoder encoder;
+    bj_network network;
+    bj_real *packed;  /* every packed array; NULL when only 16-bit copies are needed */
+    uint16_t *half;   /* the same, narrowed, element by element; NULL in full precision */
+    bj_real *vectors; /* biases and residual scales */
+    bj_real *memory;  /* activations */
+    bj_real *gru_row;
+    bj_row_path row;
+    bj_predict_scratch *scratch; /* (threads) */
+    int *block_begin;
+    /* the current call */
+    const bj_batch *batch;
+    bj_real *weights, *trajectories, *atoms;
+    int scene; /* of the row path */
+};
+
+/* Weights and trajectories of one scene, by every member of the team. */
+void bj_predict_row(void *predictor, int member, int members);
+void bj_row_path_init(bj_predictor *p);
+void bj_row_path_take(bj_predictor *p, bj_arena *arena);
+
+void bj_softmax_row(bj_real *pi, const bj_real *logits, int K);
+
+#endif
