@@ -268,6 +268,8 @@ BJ_API bj_tensor bj_trainer_gradient(const bj_trainer *trainer, int index);
  * encoder. The caller may write to it before the first step. */
 BJ_API bj_tensor bj_trainer_target(const bj_trainer *trainer, int index);
 
+/* Updates done so far, those of the run a checkpoint came from included. */
+BJ_API long bj_trainer_updates(const bj_trainer *trainer);
 BJ_API bj_profile bj_trainer_profile(const bj_trainer *trainer);
 BJ_API const char *bj_trainer_isa(const bj_trainer *trainer);
 
@@ -349,6 +351,32 @@ BJ_API BJ_CHECK bj_status bj_model_save(const bj_model *model, const char *path,
 /* Reads such a file, in single or double precision, and refuses it unless every tensor, and no
  * other, is there with its shape and finite values, and the checksum is right. */
 BJ_API BJ_CHECK bj_status bj_model_load(bj_model **out, const char *path, bj_error *err);
+
+/* A training run on disk is a folder of these two files. */
+#define BJ_CHECKPOINT_MODEL "model.safetensors" /* as bj_model_save writes it, with the facts */
+#define BJ_CHECKPOINT_STATE "state.safetensors" /* optimizer, target, step, settings, generator */
+
+/* Writes both and puts them in place in one step: whatever happens, `dir` holds the old checkpoint or
+ * the new one. What killed writers left is removed. A folder with other files in it is refused. rng,
+ * the caller's generator, may be NULL. One writer at a time for a `dir`. */
+BJ_API BJ_CHECK bj_status bj_trainer_save(const bj_trainer *trainer, const char *dir,
+                                          const bj_rng *rng, const bj_fact *facts, int fact_count,
+                                          bj_error *err);
+/* Continues that run, bit for bit on the same instruction set, with any number of threads and any
+ * max_batch. Architecture, objective and optimizer settings must be those of the trainer
+ * (BJ_EMISMATCH names the first that is not). rng may be NULL. Nothing changes when it fails. */
+BJ_API BJ_CHECK bj_status bj_trainer_load(bj_trainer *trainer, const char *dir, bj_rng *rng,
+                                          bj_error *err);
+
+/* Stage B of the frozen anchor: the target encoder and the model's decoder become the encoder and
+ * the decoder of a stage A model; no step changes them. The online encoder keeps its own initial
+ * weights. Only for BJ_ANCHOR_B and before the first step. K and the widths of atoms and router may
+ * differ from the file's. */
+BJ_API BJ_CHECK bj_status bj_trainer_load_anchor(bj_trainer *trainer, const char *model_path,
+                                                 bj_error *err);
+/* SHA-256 over the target encoder and the decoder, as 64 digits: equal digests, no drift. */
+BJ_API BJ_CHECK bj_status bj_trainer_anchor_digest(const bj_trainer *trainer, char hex[65],
+                                                   bj_error *err);
 
 /* Spread of a set of latents, to notice collapse and to gate the frozen anchor. */
 typedef struct bj_latent_health {

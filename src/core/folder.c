@@ -268,17 +268,13 @@ void bj_folder_writer_abort(bj_folder_writer **writer) {
 
 bj_status bj_folder_find(char out[BJ_FOLDER_PATH], const char *path, const char *file,
                          bj_error *err) {
-    char trimmed[BJ_FOLDER_PATH];
+    char folder[BJ_FOLDER_PATH], backup[BJ_FOLDER_PATH + 8];
     struct stat info;
-    if (!trim(trimmed, path)) return bj_file_fail(err, ENAMETOOLONG, path, "open");
-    const char *slash = strrchr(trimmed, '/'), *base = slash ? slash + 1 : trimmed;
-    const int prefix = (int)(base - trimmed);
-    int length = 0;
-    if (stat(trimmed, &info) && errno == ENOENT) {
-        length = snprintf(out, BJ_FOLDER_PATH, "%.*s.%s.old", prefix, trimmed, base);
-        if (length >= BJ_FOLDER_PATH || stat(out, &info)) length = 0;
-    }
-    if (length) length = snprintf(out, BJ_FOLDER_PATH, "%.*s.%s.old/%s", prefix, trimmed, base, file);
-    else length = snprintf(out, BJ_FOLDER_PATH, "%s/%s", trimmed, file);
-    return length < BJ_FOLDER_PATH ? BJ_OK : bj_file_fail(err, ENAMETOOLONG, path, "open");
+    if (!trim(folder, path)) return bj_file_fail(err, ENAMETOOLONG, path, "open");
+    const char *slash = strrchr(folder, '/'), *base = slash ? slash + 1 : folder;
+    snprintf(backup, sizeof backup, "%.*s.%s.old", (int)(base - folder), folder, base);
+    const int moved = stat(folder, &info) && errno == ENOENT && stat(backup, &info) == 0;
+    if (snprintf(out, BJ_FOLDER_PATH, "%s/%s", moved ? backup : folder, file) >= BJ_FOLDER_PATH)
+        return bj_file_fail(err, ENAMETOOLONG, path, "open");
+    return BJ_OK;
 }

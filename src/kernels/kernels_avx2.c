@@ -7,6 +7,9 @@
 #define BJ_BODY_ISA "avx2"
 #define BJ_BODY_BYTES 32
 #define BJ_BODY_ROWS 4
+#define BJ_BODY_MAX(a, b) ((vec)_mm256_max_ps((__m256)(a), (__m256)(b)))
+#include <immintrin.h>
+
 #include "kernels/kernels_body.h"
 #else
 typedef int bj_kernels_avx2_is_for_x86_64;

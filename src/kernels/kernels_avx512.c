@@ -7,6 +7,9 @@
 #define BJ_BODY_ISA "avx512"
 #define BJ_BODY_BYTES 64
 #define BJ_BODY_ROWS 8
+#define BJ_BODY_MAX(a, b) ((vec)_mm512_max_ps((__m512)(a), (__m512)(b)))
+#include <immintrin.h>
+
 #include "kernels/kernels_body.h"
 #else
 typedef int bj_kernels_avx512_is_for_x86_64;

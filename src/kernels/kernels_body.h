@@ -3,6 +3,7 @@
  * The including file defines
  *   BJ_BODY_TABLE  name of the table      BJ_BODY_ISA    its string
  *   BJ_BODY_BYTES  bytes of a vector      BJ_BODY_ROWS   rows of a register tile
+ *   BJ_BODY_MAX(a, b)  elementwise maximum of floats, b where either is NaN
  * A register tile is BJ_BODY_ROWS x 3 vectors: 4 x 3 accumulators, 3 loads and a broadcast fill the
  * 16 registers of AVX2; 8 x 3 leave room among the 32 of AVX-512.
  *
@@ -465,25 +466,26 @@ static void column_sum(bj_real *sum, const bj_real *dy, size_t lddy, const bj_ro
 
 /* ------------------------------------------------------------------------------- activations */
 
+/* r = sigmoid(a), z = sigmoid(b); tanh. In float they work on e^-|x|, which cannot overflow. */
 #ifdef BJ_DOUBLE
-INLINE vec exp_vec(vec x) {
-    UNROLL for (int i = 0; i < LANES; i++) x[i] = exp(x[i]);
-    return x;
+INLINE void sigmoid_two(vec *r, vec *z, vec a, vec b) {
+    UNROLL for (int i = 0; i < LANES; i++) {
+        (*r)[i] = 1 / (1 + exp(-a[i]));
+        (*z)[i] = 1 / (1 + exp(-b[i]));
+    }
 }
 INLINE vec tanh_vec(vec x) {
     UNROLL for (int i = 0; i < LANES; i++) x[i] = tanh(x[i]);
     return x;
 }
 #else
-INLINE vec choose(ivec condition, vec yes, vec no) {
-    return (vec)(((ivec)yes & condition) | ((ivec)no & ~condition));
-}
+INLINE vec magnitude(vec x) { return (vec)((ivec)x & 0x7fffffff); }
 
-/* e^x = 2^n e^r with |r| <= ln 2 / 2; relative error below 2e-7 where the result is normal. */
-INLINE vec exp_vec(vec x) {
-    x = choose(x < -87.3f, splat(-87.3f), x);
-    x = choose(x > 88.3f, splat(88.3f), x);
+/* e^x = scale * (1 + rest) for x <= 0, scale a power of two; relative error below 2e-7 down to
+ * e^-87, where it stays. NaN passes. */
+INLINE void exp_parts(vec *scale, vec *rest, vec x) {
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
+    x = BJ_BODY_MAX(splat(-87.0f), x);
     const vec shifted = x * 1.44269504088896341f + magic;
     const vec n = shifted - magic;
     const vec r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -493,67 +495,80 @@ INLINE vec exp_vec(vec x) {
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    /* the low bits of `shifted` hold n */
-    return (vec)((ivec)p + ((ivec)shifted << 23));
+    *rest = p * (r * r) + r;
+    /* the low bits of `shifted` hold n; 1.0f is 127 << 23 */
+    *scale = (vec)(((ivec)shifted << 23) + 0x3f800000);
 }
 
-/* A polynomial near zero, where 1 - 2 / (e^2x + 1) would cancel. */
+/* x < 0 ? e : 1, by the sign bit */
+INLINE vec negative_or_one(vec x, vec e) {
+    const ivec sign = (ivec)x >> 31;
+    return (vec)(((ivec)e & sign) | (0x3f800000 & ~sign));
+}
+
+/* One division for both: 1 + e^-|x| lies between 1 and 2. */
+INLINE void sigmoid_two(vec *r, vec *z, vec a, vec b) {
+    vec scale_a, rest_a, scale_b, rest_b;
+    exp_parts(&scale_a, &rest_a, -magnitude(a));
+    exp_parts(&scale_b, &rest_b, -magnitude(b));
+    const vec e_a = scale_a * rest_a + scale_a, e_b = scale_b * rest_b + scale_b;
+    const vec one_a = 1 + e_a, one_b = 1 + e_b, inverse = 1 / (one_a * one_b);
+    *r = negative_or_one(a, e_a) * (one_b * inverse);
+    *z = negative_or_one(b, e_b) * (one_a * inverse);
+}
+
+/* With m = e^-2|x| - 1, kept without cancellation, |tanh| = -m / (2 + m). */
 INLINE vec tanh_vec(vec x) {
-    const vec size = (vec)((ivec)x & 0x7fffffff), square = x * x;
-    vec p = splat(-5.70498872745e-3f);
-    p = p * square + 2.06390887954e-2f;
-    p = p * square - 5.37397155531e-2f;
-    p = p * square + 1.33314422036e-1f;
-    p = p * square - 3.33332819422e-1f;
-    const vec near = p * square * x + x;
-    const vec far = 1.0f - 2.0f / (exp_vec(size + size) + 1.0f);
-    const vec signed_far = (vec)((ivec)far | ((ivec)x & (int32_t)0x80000000));
-    return choose(size < 0.625f, near, signed_far);
+    vec scale, rest;
+    exp_parts(&scale, &rest, -2 * magnitude(x));
+    const vec m = scale * rest + (scale - 1), size = -m / (2 + m);
+    return (vec)((ivec)size | ((ivec)x & (int32_t)0x80000000));
 }
 #endif
 
-INLINE vec sigmoid_vec(vec x) { return 1 / (1 + exp_vec(-x)); }
-
 /* ------------------------------------------------------------------------------------ GRU cell */
+
+INLINE void gru_cell_part(bj_real *at, bj_real *h_out, const bj_real *h, int E, int n) {
+    vec r, z;
+    sigmoid_two(&r, &z, load_n(at, n), load_n(at + E, n));
+    const vec c = tanh_vec(load_n(at + 3 * E, n) + r * load_n(at + 2 * E, n));
+    /* c + z (h - c) contracts in one way only: gru_row has the same bits */
+    store_n(h_out, c + z * (load_n(h, n) - c), n);
+    store_n(at, r, n);
+    store_n(at + E, z, n);
+    store_n(at + 3 * E, c, n);
+}
 
 static void gru_cell(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *h,
                      size_t ldh, int M, int E) {
     for (int m = 0; m < M; m++, gates += ldg, h_out += ldo, h += ldh) {
-        for (int e = 0; e < E; e += LANES) {
-            const int n = E - e;
-            bj_real *at = gates + e;
-            const vec r = sigmoid_vec(load_n(at, n)), z = sigmoid_vec(load_n(at + E, n));
-            const vec hn = load_n(at + 2 * E, n), in = load_n(at + 3 * E, n);
-            const vec c = tanh_vec(in + r * hn);
-            /* c + z (h - c) contracts in one way only: gru_row has the same bits */
-            store_n(h_out + e, c + z * (load_n(h + e, n) - c), n);
-            store_n(at, r, n);
-            store_n(at + E, z, n);
-            store_n(at + 3 * E, c, n);
-        }
+        int e = 0;
+        for (; e + LANES <= E; e += LANES) gru_cell_part(gates + e, h_out + e, h + e, E, LANES);
+        if (e < E) gru_cell_part(gates + e, h_out + e, h + e, E, E - e);
     }
+}
+
+INLINE void gru_cell_backward_part(bj_real *at, bj_real *dh, const bj_real *h, int E, int n) {
+    const vec r = load_n(at, n), z = load_n(at + E, n);
+    const vec hn = load_n(at + 2 * E, n), c = load_n(at + 3 * E, n), d = load_n(dh, n);
+    /* forward: h_out = c + z (h - c) */
+    const vec dz = d * (load_n(h, n) - c) * z * (1 - z);
+    /* forward: c = tanh(in + r hn) */
+    const vec din = d * (1 - z) * (1 - c * c);
+    store_n(at, din * hn * r * (1 - r), n);
+    store_n(at + E, dz, n);
+    store_n(at + 2 * E, din * r, n);
+    store_n(at + 3 * E, din, n);
+    store_n(dh, d * z, n);
 }
 
 static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
                               const bj_real *h, size_t ldh, int M, int E) {
     for (int m = 0; m < M; m++, gates += ldg, dh += lddh, h += ldh) {
-        for (int e = 0; e < E; e += LANES) {
-            const int width = E - e;
-            bj_real *at = gates + e;
-            const vec r = load_n(at, width), z = load_n(at + E, width);
-            const vec hn = load_n(at + 2 * E, width), n = load_n(at + 3 * E, width);
-            const vec d = load_n(dh + e, width);
-            /* forward: h_out = (1 - z) n + z h */
-            const vec dz = d * (load_n(h + e, width) - n) * z * (1 - z);
-            /* forward: n = tanh(in + r hn) */
-            const vec din = d * (1 - z) * (1 - n * n);
-            store_n(at, din * hn * r * (1 - r), width);
-            store_n(at + E, dz, width);
-            store_n(at + 2 * E, din * r, width);
-            store_n(at + 3 * E, din, width);
-            store_n(dh + e, d * z, width);
-        }
+        int e = 0;
+        for (; e + LANES <= E; e += LANES)
+            gru_cell_backward_part(gates + e, dh + e, h + e, E, LANES);
+        if (e < E) gru_cell_backward_part(gates + e, dh + e, h + e, E, E - e);
     }
 }
 
@@ -753,7 +768,8 @@ INLINE void gru_units(bj_real *h_out, const bj_real *row, const bj_real *packed,
         }
         unit_load(h, row + lead + u, E - u, is_half);
         UNROLL for (int j = 0; j < 2; j++) {
-            const vec reset = sigmoid_vec(r[j]), keep = sigmoid_vec(z[j]);
+            vec reset, keep;
+            sigmoid_two(&reset, &keep, r[j], z[j]);
             const vec c = tanh_vec(in[j] + reset * hn[j]);
             h[j] = c + keep * (h[j] - c);
         }

@@ -15,7 +15,6 @@
 
 #include "core/alloc.h"
 #include "core/json.h"
-#include "core/sha256.h"
 #include "model/model.h"
 
 enum { FORMAT_VERSION = 1 };
@@ -75,28 +74,28 @@ static const char *shown(char text[SHOWN_SIZE], const char *value) {
     return text;
 }
 
-static bj_status find_metadata(const char **out, const bj_safetensors *st, const char *key,
-                               bj_error *err) {
+bj_status bj_checkpoint_metadata(const char **out, const bj_safetensors *st, const char *key,
+                                 bj_error *err) {
     *out = bj_safetensors_metadata(st, key);
     return *out ? BJ_OK
                 : BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is missing", bj_safetensors_path(st),
                           key);
 }
 
-static bj_status refuse_metadata(const bj_safetensors *st, const char *key, const char *value,
-                                 const char *expected, bj_error *err) {
+bj_status bj_checkpoint_refuse(bj_error *err, bj_status code, const bj_safetensors *st,
+                               const char *key, const char *value, const char *expected) {
     char text[SHOWN_SIZE];
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is '%s', expected %s",
-                   bj_safetensors_path(st), key, shown(text, value), expected);
+    return BJ_FAIL(err, code, "%s: metadata '%s' is '%s', expected %s", bj_safetensors_path(st),
+                   key, shown(text, value), expected);
 }
 
 static bj_status find_word(int *out, const bj_safetensors *st, const char *key,
                            const char *const *words, const char *expected, bj_error *err) {
     const char *value;
-    BJ_TRY(find_metadata(&value, st, key, err));
+    BJ_TRY(bj_checkpoint_metadata(&value, st, key, err));
     for (*out = 0; words[*out]; ++*out)
         if (!strcmp(value, words[*out])) return BJ_OK;
-    return refuse_metadata(st, key, value, expected, err);
+    return bj_checkpoint_refuse(err, BJ_EFORMAT, st, key, value, expected);
 }
 
 bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error *err) {
@@ -108,16 +107,16 @@ bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error
     out->kind = (bj_model_kind)kind;
     out->scales = (bj_scales)scale;
     for (int i = 0; i < SIZES; i++) {
-        BJ_TRY(find_metadata(&value, st, sizes[i].name, err));
+        BJ_TRY(bj_checkpoint_metadata(&value, st, sizes[i].name, err));
         const size_t digits = strspn(value, "0123456789");
         if (!digits || digits > 9 || value[digits])
-            return refuse_metadata(st, sizes[i].name, value, "a whole number", err);
+            return bj_checkpoint_refuse(err, BJ_EFORMAT, st, sizes[i].name, value, "a whole number");
         const int number = atoi(value);
         memcpy((char *)out + sizes[i].offset, &number, sizeof number);
     }
-    BJ_TRY(find_metadata(&value, st, "dt", err));
+    BJ_TRY(bj_checkpoint_metadata(&value, st, "dt", err));
     if (!bj_json_number_read(&out->dt, value))
-        return refuse_metadata(st, "dt", value, "a number", err);
+        return bj_checkpoint_refuse(err, BJ_EFORMAT, st, "dt", value, "a number");
     bj_error detail;
     if (bj_arch_check(out, &detail) != BJ_OK)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: %s", bj_safetensors_path(st), detail.message);
@@ -127,13 +126,13 @@ bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error
 /* -------------------------------------------------------------------------------------- digest */
 
 static int compare_names(const void *a, const void *b) {
-    const bj_tensor_view *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
+    const bj_tensor_view *x = a, *y = b;
+    return strcmp(x->name, y->name);
 }
 
 static int compare_keys(const void *a, const void *b) {
-    const bj_fact *const *x = a, *const *y = b;
-    return strcmp((*x)->key, (*y)->key);
+    const bj_fact *x = a, *y = b;
+    return strcmp(x->key, y->key);
 }
 
 static bj_status hash_text(bj_sha256 *hash, const char *text, bj_error *err) {
@@ -158,20 +157,20 @@ static bj_status hash_tensor(bj_sha256 *hash, const bj_tensor_view *view, bj_err
     return bj_sha256_update(hash, view->data, bytes, err);
 }
 
-/* Sorts both lists of pointers in place. */
-static bj_status digest(char hex[BJ_SHA256_HEX], const bj_tensor_view **tensors, int count,
-                        const bj_fact **facts, int facts_count, bj_error *err) {
+/* Sorts both lists. */
+static bj_status digest(char hex[BJ_SHA256_HEX], bj_tensor_view *tensors, int count, bj_fact *facts,
+                        int facts_count, bj_error *err) {
     bj_sha256 hash = {0};
     bj_status status;
     if (count) qsort(tensors, (size_t)count, sizeof *tensors, compare_names);
     if (facts_count) qsort(facts, (size_t)facts_count, sizeof *facts, compare_keys);
     BJ_GOTO(status, done, bj_sha256_init(&hash, err));
     for (int i = 0; i < facts_count; i++) {
-        if (!strcmp(facts[i]->key, digest_key)) continue;
-        BJ_GOTO(status, done, hash_text(&hash, facts[i]->key, err));
-        BJ_GOTO(status, done, hash_text(&hash, facts[i]->value, err));
+        if (!strcmp(facts[i].key, digest_key)) continue;
+        BJ_GOTO(status, done, hash_text(&hash, facts[i].key, err));
+        BJ_GOTO(status, done, hash_text(&hash, facts[i].value, err));
     }
-    for (int i = 0; i < count; i++) BJ_GOTO(status, done, hash_tensor(&hash, tensors[i], err));
+    for (int i = 0; i < count; i++) BJ_GOTO(status, done, hash_tensor(&hash, &tensors[i], err));
     status = bj_sha256_final(&hash, hex, err);
 done:
     bj_sha256_reset(&hash);
@@ -180,21 +179,16 @@ done:
 
 bj_status bj_checkpoint_check_digest(const bj_safetensors *st, bj_error *err) {
     const int count = bj_safetensors_count(st), facts_count = bj_safetensors_metadata_count(st);
-    const bj_tensor_view **tensors = NULL;
-    const bj_fact **facts = NULL;
-    bj_fact *storage = NULL;
+    bj_tensor_view *tensors = NULL;
+    bj_fact *facts = NULL;
     const char *stored;
     char hex[BJ_SHA256_HEX], text[SHOWN_SIZE];
     bj_status status;
-    BJ_TRY(find_metadata(&stored, st, digest_key, err));
+    BJ_TRY(bj_checkpoint_metadata(&stored, st, digest_key, err));
     BJ_GOTO(status, done, BJ_ALLOC(tensors, (size_t)count, err));
     BJ_GOTO(status, done, BJ_ALLOC(facts, (size_t)facts_count, err));
-    BJ_GOTO(status, done, BJ_ALLOC(storage, (size_t)facts_count, err));
-    for (int i = 0; i < count; i++) tensors[i] = bj_safetensors_at(st, i);
-    for (int i = 0; i < facts_count; i++) {
-        storage[i] = bj_safetensors_metadata_at(st, i);
-        facts[i] = &storage[i];
-    }
+    for (int i = 0; i < count; i++) tensors[i] = *bj_safetensors_at(st, i);
+    for (int i = 0; i < facts_count; i++) facts[i] = bj_safetensors_metadata_at(st, i);
     BJ_GOTO(status, done, digest(hex, tensors, count, facts, facts_count, err));
     if (strcmp(hex, stored))
         status = BJ_FAIL(err, BJ_EFORMAT,
@@ -203,7 +197,32 @@ bj_status bj_checkpoint_check_digest(const bj_safetensors *st, bj_error *err) {
 done:
     bj_free(tensors);
     bj_free(facts);
-    bj_free(storage);
+    return status;
+}
+
+/* The tensors as the container knows them, in memory for bj_free. */
+static bj_status views_of(bj_tensor_view **out, const bj_tensor *tensors, int count,
+                          bj_error *err) {
+    BJ_TRY(BJ_ALLOC(*out, (size_t)count, err));
+    for (int i = 0; i < count; i++) {
+        const bj_tensor *t = &tensors[i];
+        (*out)[i] = (bj_tensor_view){.name = t->name,
+                                     .dtype = BJ_DTYPE_REAL,
+                                     .rank = t->rank,
+                                     .shape = {t->shape[0], t->shape[1]},
+                                     .count = t->size,
+                                     .bytes = t->size * sizeof(bj_real),
+                                     .data = t->data};
+    }
+    return BJ_OK;
+}
+
+bj_status bj_checkpoint_digest(char hex[BJ_SHA256_HEX], const bj_tensor *tensors, int count,
+                               bj_error *err) {
+    bj_tensor_view *views;
+    BJ_TRY(views_of(&views, tensors, count, err));
+    const bj_status status = digest(hex, views, count, NULL, 0, err);
+    bj_free(views);
     return status;
 }
 
@@ -211,9 +230,9 @@ done:
 
 bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *format, bj_error *err) {
     const char *value;
-    BJ_TRY(find_metadata(&value, st, "format", err));
-    if (strcmp(value, format)) return refuse_metadata(st, "format", value, format, err);
-    BJ_TRY(find_metadata(&value, st, "format_version", err));
+    BJ_TRY(bj_checkpoint_metadata(&value, st, "format", err));
+    if (strcmp(value, format)) return bj_checkpoint_refuse(err, BJ_EFORMAT, st, "format", value, format);
+    BJ_TRY(bj_checkpoint_metadata(&value, st, "format_version", err));
     char version[16], text[SHOWN_SIZE];
     snprintf(version, sizeof version, "%d", FORMAT_VERSION);
     if (strcmp(value, version))
@@ -222,103 +241,71 @@ bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *forma
     return BJ_OK;
 }
 
-bj_status bj_checkpoint_write(const char *path, const char *format, const bj_tensor_view *tensors,
+bj_status bj_checkpoint_check_finite(const char *path, const bj_tensor *tensors, int count,
+                                     bj_error *err) {
+    for (int i = 0; i < count; i++)
+        for (size_t j = 0; j < tensors[i].size; j++)
+            if (!isfinite(tensors[i].data[j]))
+                return BJ_FAIL(
+                    err, BJ_ENONFINITE,
+                    "%s: not saved: tensor '%s': value %zu is %g, expected a finite number", path,
+                    tensors[i].name, j, (double)tensors[i].data[j]);
+    return BJ_OK;
+}
+
+bj_status bj_checkpoint_write(const char *path, const char *format, const bj_tensor *tensors,
                               int count, const bj_fact *facts, int facts_count, bj_error *err) {
     enum { OWN = 3 };
-    const bj_tensor_view **tensor_order = NULL;
-    const bj_fact **fact_order = NULL;
-    bj_fact *all = NULL;
+    bj_tensor_view *views = NULL, *sorted_views = NULL;
+    bj_fact *all = NULL, *sorted = NULL;
     char hex[BJ_SHA256_HEX], version[16];
     bj_status status;
     for (int i = 0; i < facts_count; i++) /* they are compared below, before the writer looks */
         if (!facts[i].key || !facts[i].value)
             return BJ_FAIL(err, BJ_EARG, "%s: fact %d has no key or no value", path, i);
+    BJ_TRY(bj_checkpoint_check_finite(path, tensors, count, err));
+    BJ_GOTO(status, done, views_of(&views, tensors, count, err));
+    BJ_GOTO(status, done, views_of(&sorted_views, tensors, count, err));
     BJ_GOTO(status, done, BJ_ALLOC(all, (size_t)facts_count + OWN, err));
-    BJ_GOTO(status, done, BJ_ALLOC(tensor_order, (size_t)count, err));
-    BJ_GOTO(status, done, BJ_ALLOC(fact_order, (size_t)facts_count + OWN, err));
+    BJ_GOTO(status, done, BJ_ALLOC(sorted, (size_t)facts_count + OWN, err));
     snprintf(version, sizeof version, "%d", FORMAT_VERSION);
     all[0] = (bj_fact){"format", format};
     all[1] = (bj_fact){"format_version", version};
     all[2] = (bj_fact){digest_key, hex};
     for (int i = 0; i < facts_count; i++) all[OWN + i] = facts[i];
-    for (int i = 0; i < OWN + facts_count; i++) fact_order[i] = &all[i];
-    for (int i = 0; i < count; i++) tensor_order[i] = &tensors[i];
-    BJ_GOTO(status, done, digest(hex, tensor_order, count, fact_order, OWN + facts_count, err));
-    status = bj_safetensors_write(path, tensors, count, all, OWN + facts_count, err);
+    memcpy(sorted, all, ((size_t)facts_count + OWN) * sizeof *all);
+    BJ_GOTO(status, done, digest(hex, sorted_views, count, sorted, OWN + facts_count, err));
+    status = bj_safetensors_write(path, views, count, all, OWN + facts_count, err);
 done:
-    bj_free(fact_order);
-    bj_free(tensor_order);
+    bj_free(sorted);
     bj_free(all);
-    return status;
-}
-
-/* --------------------------------------------------------------------------------------- models */
-
-static bj_tensor_view view_of(const bj_model *model, int index) {
-    const bj_param *p = &model->layout.params[index];
-    return (bj_tensor_view){.name = p->name,
-                            .dtype = BJ_DTYPE_REAL,
-                            .rank = p->rank,
-                            .shape = {p->shape[0], p->shape[1]},
-                            .count = p->size,
-                            .bytes = p->size * sizeof(bj_real),
-                            .data = model->weights + p->offset};
-}
-
-bj_status bj_model_save(const bj_model *model, const char *path, const bj_fact *facts, int count,
-                        bj_error *err) {
-    const int tensors = model->layout.count;
-    bj_tensor_view *views = NULL;
-    bj_fact *all = NULL;
-    bj_arch_facts *arch = NULL;
-    bj_status status;
-    for (int i = 0; i < tensors; i++) {
-        const bj_param *p = &model->layout.params[i];
-        for (size_t j = 0; j < p->size; j++)
-            if (!isfinite(model->weights[p->offset + j]))
-                return BJ_FAIL(
-                    err, BJ_ENONFINITE,
-                    "%s: not saved: tensor '%s': value %zu is %g, expected a finite number", path,
-                    p->name, j, (double)model->weights[p->offset + j]);
-    }
-    BJ_GOTO(status, done, BJ_ALLOC(views, (size_t)tensors, err));
-    BJ_GOTO(status, done, BJ_ALLOC(all, (size_t)count + BJ_ARCH_FACTS, err));
-    BJ_GOTO(status, done, BJ_ALLOC(arch, 1, err));
-    BJ_GOTO(status, done, bj_arch_to_facts(arch, &model->arch, err));
-    memcpy(all, arch->fact, sizeof arch->fact);
-    for (int i = 0; i < count; i++) all[BJ_ARCH_FACTS + i] = facts[i];
-    for (int i = 0; i < tensors; i++) views[i] = view_of(model, i);
-    status =
-        bj_checkpoint_write(path, model_format, views, tensors, all, BJ_ARCH_FACTS + count, err);
-done:
-    bj_free(arch);
-    bj_free(all);
+    bj_free(sorted_views);
     bj_free(views);
     return status;
 }
 
-static const bj_param *find_param(const bj_layout *layout, const char *name) {
-    for (int i = 0; i < layout->count; i++)
-        if (!strcmp(layout->params[i].name, name)) return &layout->params[i];
-    return NULL;
+static int is_listed(const char *name, const bj_tensor *tensors, int count) {
+    for (int i = 0; i < count; i++)
+        if (!strcmp(tensors[i].name, name)) return 1;
+    return 0;
 }
 
-/* The file has the tensors of the layout and no others. */
-static bj_status check_tensors(const bj_safetensors *st, const bj_layout *layout, bj_error *err) {
+bj_status bj_checkpoint_check_tensors(const bj_safetensors *st, const bj_tensor *tensors, int count,
+                                      bj_error *err) {
     const char *unknown = NULL;
     for (int i = 0; i < bj_safetensors_count(st) && !unknown; i++) {
         const char *name = bj_safetensors_at(st, i)->name;
-        if (!find_param(layout, name)) unknown = name;
+        if (!is_listed(name, tensors, count)) unknown = name;
     }
-    for (int i = 0; i < layout->count; i++) {
-        const bj_param *p = &layout->params[i];
-        const int64_t shape[2] = {p->shape[0], p->shape[1]};
+    for (int i = 0; i < count; i++) {
+        const bj_tensor *t = &tensors[i];
+        const int64_t shape[2] = {t->shape[0], t->shape[1]};
         const bj_tensor_view *view;
-        if (unknown && !bj_safetensors_find(st, p->name))
+        if (unknown && !bj_safetensors_find(st, t->name))
             return BJ_FAIL(err, BJ_EFORMAT,
                            "%s: tensor '%s': is missing, but there is an unknown '%.80s'",
-                           bj_safetensors_path(st), p->name, unknown);
-        BJ_TRY(bj_safetensors_require(&view, st, p->name, p->rank, shape, err));
+                           bj_safetensors_path(st), t->name, unknown);
+        BJ_TRY(bj_safetensors_require(&view, st, t->name, t->rank, shape, err));
     }
     if (unknown)
         return BJ_FAIL(err, BJ_EFORMAT,
@@ -327,35 +314,76 @@ static bj_status check_tensors(const bj_safetensors *st, const bj_layout *layout
     return BJ_OK;
 }
 
-static bj_status read_model(bj_model **out, const bj_safetensors *st, bj_error *err) {
+bj_status bj_checkpoint_read_tensors(const bj_safetensors *st, const bj_tensor *tensors, int count,
+                                     bj_error *err) {
+    for (int i = 0; i < count; i++) {
+        const bj_tensor *t = &tensors[i];
+        const int64_t shape[2] = {t->shape[0], t->shape[1]};
+        BJ_TRY(bj_safetensors_read_real(t->data, st, t->name, t->rank, shape, err));
+    }
+    return BJ_OK;
+}
+
+/* --------------------------------------------------------------------------------------- models */
+
+bj_status bj_model_save(const bj_model *model, const char *path, const bj_fact *facts, int count,
+                        bj_error *err) {
+    const int tensor_count = model->layout.count;
+    bj_tensor *tensors = NULL;
+    bj_fact *all = NULL;
+    bj_arch_facts *arch = NULL;
+    bj_status status;
+    BJ_GOTO(status, done, BJ_ALLOC(tensors, (size_t)tensor_count, err));
+    BJ_GOTO(status, done, BJ_ALLOC(all, (size_t)count + BJ_ARCH_FACTS, err));
+    BJ_GOTO(status, done, BJ_ALLOC(arch, 1, err));
+    BJ_GOTO(status, done, bj_arch_to_facts(arch, &model->arch, err));
+    memcpy(all, arch->fact, sizeof arch->fact);
+    for (int i = 0; i < count; i++) all[BJ_ARCH_FACTS + i] = facts[i];
+    for (int i = 0; i < tensor_count; i++) tensors[i] = bj_model_tensor(model, i);
+    status = bj_checkpoint_write(path, model_format, tensors, tensor_count, all,
+                                 BJ_ARCH_FACTS + count, err);
+done:
+    bj_free(arch);
+    bj_free(all);
+    bj_free(tensors);
+    return status;
+}
+
+bj_status bj_model_read(bj_model **out, const bj_safetensors *st, bj_error *err) {
     bj_arch arch;
     bj_layout layout = {0};
+    bj_tensor *tensors = NULL;
+    bj_model *model = NULL;
     bj_status status;
+    *out = NULL;
     BJ_TRY(bj_checkpoint_check_format(st, model_format, err));
     BJ_TRY(bj_arch_from_metadata(&arch, st, err));
-    /* Sizes are held against the file before memory is asked for: it bounds them. */
     BJ_TRY(bj_layout_init(&layout, &arch, err));
-    status = check_tensors(st, &layout, err);
-    bj_layout_reset(&layout);
-    BJ_TRY(status);
-    BJ_TRY(bj_model_create_empty(out, &arch, err));
-    for (int i = 0; i < (*out)->layout.count; i++) {
-        const bj_param *p = &(*out)->layout.params[i];
-        const int64_t shape[2] = {p->shape[0], p->shape[1]};
-        BJ_TRY(bj_safetensors_read_real((*out)->weights + p->offset, st, p->name, p->rank, shape,
-                                        err));
+    BJ_GOTO(status, done, BJ_ALLOC(tensors, (size_t)layout.count, err));
+    for (int i = 0; i < layout.count; i++) {
+        const bj_param *p = &layout.params[i];
+        tensors[i] = (bj_tensor){p->name, p->rank, {p->shape[0], p->shape[1]}, p->size, NULL};
     }
-    return bj_checkpoint_check_digest(st, err);
+    /* Sizes are held against the file before memory is asked for: it bounds them. */
+    BJ_GOTO(status, done, bj_checkpoint_check_tensors(st, tensors, layout.count, err));
+    BJ_GOTO(status, done, bj_model_create_empty(&model, &arch, err));
+    for (int i = 0; i < layout.count; i++) tensors[i] = bj_model_tensor(model, i);
+    BJ_GOTO(status, done, bj_checkpoint_read_tensors(st, tensors, layout.count, err));
+    BJ_GOTO(status, done, bj_checkpoint_check_digest(st, err));
+    *out = model;
+    model = NULL;
+done:
+    bj_model_free(model);
+    bj_free(tensors);
+    bj_layout_reset(&layout);
+    return status;
 }
 
 bj_status bj_model_load(bj_model **out, const char *path, bj_error *err) {
     bj_safetensors *st;
-    bj_model *model = NULL;
     *out = NULL;
     BJ_TRY(bj_safetensors_open(&st, path, err));
-    const bj_status status = read_model(&model, st, err);
+    const bj_status status = bj_model_read(out, st, err);
     bj_safetensors_close(st);
-    if (status == BJ_OK) *out = model;
-    else bj_model_free(model);
     return status;
 }

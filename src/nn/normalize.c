@@ -18,7 +18,9 @@ void bj_normalize_forward(bj_real *a, size_t ld, bj_real *inverse, int M, int D)
     const double floor = 1e-12;
     for (int m = 0; m < M; m++, a += ld) {
         const double size = sqrt(dot(a, a, D));
-        const bj_real scale = (bj_real)(1.0 / (size < floor ? floor : size));
+        /* a length beyond the range of the type must not turn the row into zeros unseen */
+        const bj_real scale =
+            isinf(size) ? (bj_real)NAN : (bj_real)(1.0 / (size < floor ? floor : size));
         inverse[m] = size < floor ? -scale : scale;
         for (int d = 0; d < D; d++) a[d] *= scale;
     }

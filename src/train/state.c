@@ -1,0 +1,411 @@
+/* state.c - a training run on disk, and the frozen anchor of stage B.
+ *
+ * A checkpoint is a folder of two safetensors files that are put in place together (core/folder.h):
+ *   model.safetensors   the model, as bj_model_save writes it
+ *   state.safetensors   what a step changes beside it: mean.P and variance.P of AdamW for every
+ *                       parameter P, target.Q for every parameter encoder.Q, and as metadata the
+ *                       step, the generator and every setting of objective and optimizer
+ * docs/FORMAT.md has the details.
+ *
+ * Invariants
+ *   1. Saving and loading restores every bit a later step depends on; batch size, threads and
+ *      instruction set are not among them.
+ *   2. state.safetensors names the digest of its model: files of two checkpoints do not mix.
+ *   3. Loading changes the trainer only after everything was found to be in order.
+ * Test: tests/train/test_state.c
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/folder.h"
+#include "core/json.h"
+#include "model/checkpoint.h"
+#include "train/trainer.h"
+
+static const char state_format[] = "branchjepa-state";
+static const char objective_key[] = "objective", step_key[] = "step", rng_key[] = "rng";
+static const char digest_key[] = "sha256", model_digest_key[] = "model_sha256";
+static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
+
+/* -------------------------------------------------------------------------------------- settings */
+
+/* clang-format off */
+#define EACH_SETTING(X)                                                                            \
+    X(objective, lambda_z)  X(objective, lambda_y)       X(objective, lambda_rec)                  \
+    X(objective, beta)      X(objective, lambda_router)  X(objective, tau)                         \
+    X(objective, rho)       X(objective, eps)            X(objective, sinkhorn_iters)              \
+    X(objective, sigma_z)   X(objective, sigma_y)        X(objective, usage_kl)                    \
+    X(objective, rank_floor) X(objective, rank_weight)   X(objective, variance_floor)              \
+    X(optim, beta1)         X(optim, beta2)              X(optim, eps)                             \
+    X(optim, weight_decay)  X(optim, clip)               X(optim, ema)
+/* clang-format on */
+
+#define KEY(group, field) #group "." #field,
+#define VALUE(group, field) (double)t->group.field,
+#define SIZE(group, field) +sizeof(((bj_trainer *)0)->group.field)
+static const char *const setting_key[] = {EACH_SETTING(KEY)};
+enum { SETTINGS = sizeof setting_key / sizeof *setting_key };
+
+/* Only the kind is not among the settings; it and the iterations are padded to a double. */
+_Static_assert((0 EACH_SETTING(SIZE)) + offsetof(bj_objective, lambda_z) +
+                       offsetof(bj_objective, sigma_z) - offsetof(bj_objective, sinkhorn_iters) ==
+                   sizeof(bj_objective) + sizeof(bj_optim) + sizeof(int),
+               "a setting of bj_objective or bj_optim is not in the list");
+
+typedef struct state_facts {
+    bj_fact fact[SETTINGS + 4];
+    int count;
+    char number[SETTINGS][BJ_JSON_NUMBER];
+    char step[24], rng[4 * 17];
+} state_facts;
+
+/* The facts point into the same struct and to the model's digest. */
+static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *rng,
+                          const char *model_digest, bj_error *err) {
+    const double value[] = {EACH_SETTING(VALUE)};
+    bj_fact *fact = out->fact;
+    *fact++ = (bj_fact){model_digest_key, model_digest};
+    snprintf(out->step, sizeof out->step, "%ld", t->step);
+    *fact++ = (bj_fact){step_key, out->step};
+    if (rng) {
+        for (int i = 0; i < 4; i++)
+            snprintf(out->rng + 17 * i, 18, "%016llx%s", (unsigned long long)rng->state[i],
+                     i < 3 ? " " : "");
+        *fact++ = (bj_fact){rng_key, out->rng};
+    }
+    *fact++ = (bj_fact){objective_key, bj_objective_name(t->objective.kind)};
+    for (int i = 0; i < SETTINGS; i++) {
+        if (!bj_json_number_write(out->number[i], value[i]))
+            return BJ_FAIL(err, BJ_EARG, "setting '%s' is %g, expected a finite number",
+                           setting_key[i], value[i]);
+        *fact++ = (bj_fact){setting_key[i], out->number[i]};
+    }
+    out->count = (int)(fact - out->fact);
+    return BJ_OK;
+}
+
+/* The run was started with the settings of the trainer. */
+static bj_status check_settings(const bj_safetensors *st, const bj_trainer *t, bj_error *err) {
+    const double value[] = {EACH_SETTING(VALUE)};
+    const char *text, *kind = bj_objective_name(t->objective.kind);
+    double found;
+    BJ_TRY(bj_checkpoint_metadata(&text, st, objective_key, err));
+    if (strcmp(text, kind))
+        return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, objective_key, text, kind);
+    for (int i = 0; i < SETTINGS; i++) {
+        char expected[BJ_JSON_NUMBER] = "";
+        BJ_TRY(bj_checkpoint_metadata(&text, st, setting_key[i], err));
+        if (!bj_json_number_read(&found, text))
+            return bj_checkpoint_refuse(err, BJ_EFORMAT, st, setting_key[i], text, "a number");
+        if (found == value[i]) continue;
+        (void)bj_json_number_write(expected, value[i]);
+        return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, setting_key[i], text, expected);
+    }
+    return BJ_OK;
+}
+
+static bj_status read_step(long *out, const bj_safetensors *st, bj_error *err) {
+    const char *text;
+    BJ_TRY(bj_checkpoint_metadata(&text, st, step_key, err));
+    const size_t digits = strspn(text, "0123456789");
+    if (!digits || digits > (LONG_MAX > INT_MAX ? 18 : 9) || text[digits])
+        return bj_checkpoint_refuse(err, BJ_EFORMAT, st, step_key, text, "a whole number");
+    *out = strtol(text, NULL, 10);
+    return BJ_OK;
+}
+
+static int is_seeded(const bj_rng *rng) {
+    return (rng->state[0] | rng->state[1] | rng->state[2] | rng->state[3]) != 0;
+}
+
+static bj_status read_rng(bj_rng *out, const bj_safetensors *st, bj_error *err) {
+    const char *text;
+    BJ_TRY(bj_checkpoint_metadata(&text, st, rng_key, err));
+    int good = strlen(text) == 4 * 17 - 1;
+    for (int i = 0; i < 4 && good; i++) {
+        const char *word = text + 17 * i;
+        good = strspn(word, "0123456789abcdef") == 16 && word[16] == (i < 3 ? ' ' : '\0');
+        out->state[i] = strtoull(word, NULL, 16);
+    }
+    if (good && is_seeded(out)) return BJ_OK;
+    return bj_checkpoint_refuse(err, BJ_EFORMAT, st, rng_key, text,
+                                "four words of 16 hexadecimal digits, not all zero");
+}
+
+/* --------------------------------------------------------------------------------------- tensors */
+
+enum { NAME_SIZE = BJ_PARAM_NAME + 16 };
+
+/* Blocks in the layout of the model. */
+typedef struct state_blocks {
+    bj_real *mean, *variance; /* (layout.size) */
+    bj_real *target;          /* (layout.encoder_size) */
+} state_blocks;
+
+typedef struct state_tensors {
+    bj_tensor *list;
+    char (*names)[NAME_SIZE];
+    int count;
+    int variances; /* index of the first one; there are as many as parameters */
+} state_tensors;
+
+static void add_tensor(state_tensors *s, const char *prefix, const char *name, const bj_param *p,
+                       bj_real *block) {
+    char *full = s->names[s->count];
+    snprintf(full, NAME_SIZE, "%s%s", prefix, name);
+    s->list[s->count++] =
+        (bj_tensor){full, p->rank, {p->shape[0], p->shape[1]}, p->size, block + p->offset};
+}
+
+static void tensors_reset(state_tensors *s) {
+    bj_free(s->list);
+    bj_free(s->names);
+}
+
+static bj_status tensors_init(state_tensors *s, const bj_layout *layout, state_blocks blocks,
+                              bj_error *err) {
+    const size_t most = 3 * (size_t)layout->count, skipped = strlen("encoder.");
+    *s = (state_tensors){NULL, NULL, 0, layout->count};
+    BJ_TRY(BJ_ALLOC(s->list, most, err));
+    BJ_TRY(BJ_ALLOC(s->names, most, err));
+    const bj_param *p = layout->params, *end = p + layout->count;
+    for (p = layout->params; p < end; p++) add_tensor(s, "mean.", p->name, p, blocks.mean);
+    for (p = layout->params; p < end; p++) add_tensor(s, "variance.", p->name, p, blocks.variance);
+    for (p = layout->params; p < end; p++)
+        if (p->part == BJ_PART_ENCODER)
+            add_tensor(s, "target.", p->name + skipped, p, blocks.target);
+    return BJ_OK;
+}
+
+static bj_status check_variances(const char *path, const state_tensors *s, bj_error *err) {
+    for (int i = s->variances; i < 2 * s->variances; i++)
+        for (size_t j = 0; j < s->list[i].size; j++)
+            if (s->list[i].data[j] < 0)
+                return BJ_FAIL(err, BJ_EFORMAT,
+                               "%s: tensor '%s': value %zu is %g, expected at least 0", path,
+                               s->list[i].name, j, (double)s->list[i].data[j]);
+    return BJ_OK;
+}
+
+/* ---------------------------------------------------------------------------------------- saving */
+
+static bj_status join(char out[BJ_FOLDER_PATH], const char *folder, const char *file,
+                      bj_error *err) {
+    if (snprintf(out, BJ_FOLDER_PATH, "%s/%s", folder, file) < BJ_FOLDER_PATH) return BJ_OK;
+    return BJ_FAIL(err, BJ_EIO, "%s: cannot create: the path is too long", folder);
+}
+
+static bj_status read_digest(char out[BJ_SHA256_HEX], const char *model_path, bj_error *err) {
+    bj_safetensors *st;
+    const char *text;
+    BJ_TRY(bj_safetensors_open(&st, model_path, err));
+    const bj_status status = bj_checkpoint_metadata(&text, st, digest_key, err);
+    if (status == BJ_OK) snprintf(out, BJ_SHA256_HEX, "%s", text);
+    bj_safetensors_close(st);
+    return status;
+}
+
+static bj_status write_files(const char *folder, const bj_trainer *t, const bj_rng *rng,
+                             const state_tensors *tensors, const bj_fact *facts, int fact_count,
+                             bj_error *err) {
+    char path[BJ_FOLDER_PATH], model_digest[BJ_SHA256_HEX];
+    state_facts state;
+    BJ_TRY(join(path, folder, BJ_CHECKPOINT_MODEL, err));
+    BJ_TRY(bj_model_save(t->model, path, facts, fact_count, err));
+    BJ_TRY(read_digest(model_digest, path, err));
+    BJ_TRY(describe(&state, t, rng, model_digest, err));
+    BJ_TRY(join(path, folder, BJ_CHECKPOINT_STATE, err));
+    return bj_checkpoint_write(path, state_format, tensors->list, tensors->count, state.fact,
+                               state.count, err);
+}
+
+bj_status bj_trainer_save(const bj_trainer *t, const char *dir, const bj_rng *rng,
+                          const bj_fact *facts, int fact_count, bj_error *err) {
+    const state_blocks blocks = {t->mean, t->variance, t->target_weights};
+    state_tensors tensors = {NULL, NULL, 0, 0};
+    bj_folder_writer *writer = NULL;
+    char path[BJ_FOLDER_PATH];
+    bj_status status;
+    if (rng && !is_seeded(rng))
+        return BJ_FAIL(err, BJ_EARG, "%s: not saved: the generator was never seeded", dir);
+    BJ_TRY(join(path, dir, BJ_CHECKPOINT_STATE, err));
+    BJ_GOTO(status, done, tensors_init(&tensors, &t->model->layout, blocks, err));
+    /* before anything is written, so that the message has the final path */
+    BJ_GOTO(status, done, bj_checkpoint_check_finite(path, tensors.list, tensors.count, err));
+    BJ_GOTO(status, done, check_variances(path, &tensors, err));
+    BJ_GOTO(status, done, bj_folder_writer_open(&writer, dir, files, err));
+    BJ_GOTO(status, done,
+            write_files(bj_folder_writer_path(writer), t, rng, &tensors, facts, fact_count, err));
+    status = bj_folder_writer_commit(&writer, err);
+done:
+    bj_folder_writer_abort(&writer);
+    tensors_reset(&tensors);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- loading */
+
+/* Both architectures agree, `except` for the entries of a NULL-terminated list. */
+static bj_status check_arch(const char *path, const bj_arch *found, const bj_arch *expected,
+                            const char *const *except, bj_error *err) {
+    bj_arch_facts a, b;
+    BJ_TRY(bj_arch_to_facts(&a, found, err));
+    BJ_TRY(bj_arch_to_facts(&b, expected, err));
+    for (int i = 0; i < BJ_ARCH_FACTS; i++) {
+        const char *const *skip = except;
+        while (*skip && strcmp(*skip, a.fact[i].key)) skip++;
+        if (!*skip && strcmp(a.fact[i].value, b.fact[i].value))
+            return BJ_FAIL(err, BJ_EMISMATCH,
+                           "%s: architecture: %s is %s, expected %s, as in the trainer's model",
+                           path, a.fact[i].key, a.fact[i].value, b.fact[i].value);
+    }
+    return BJ_OK;
+}
+
+static bj_status check_state_tensors(const bj_safetensors *st, const state_tensors *s,
+                                     bj_error *err) {
+    BJ_TRY(bj_checkpoint_check_tensors(st, s->list, s->count, err));
+    for (int i = 0; i < s->count; i++) {
+        const bj_tensor_view *view = bj_safetensors_find(st, s->list[i].name);
+        if (view->dtype != BJ_DTYPE_REAL) /* rounded, the run would take another course */
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: tensor '%s': dtype %s, expected %s: a run continues in the "
+                           "precision it was started in",
+                           bj_safetensors_path(st), view->name, bj_dtype_name(view->dtype),
+                           bj_dtype_name(BJ_DTYPE_REAL));
+    }
+    return BJ_OK;
+}
+
+/* What a checkpoint holds, until it is known to be in order. */
+typedef struct pending {
+    bj_safetensors *model_file, *state_file;
+    bj_model *model;
+    bj_real *memory; /* of the blocks */
+    state_blocks blocks;
+    state_tensors tensors;
+    long step;
+    bj_rng rng;
+} pending;
+
+static void pending_reset(pending *p) {
+    tensors_reset(&p->tensors);
+    bj_free(p->memory);
+    bj_model_free(p->model);
+    bj_safetensors_close(p->state_file);
+    bj_safetensors_close(p->model_file);
+}
+
+static bj_status open_pair(pending *p, const char *dir, bj_error *err) {
+    char path[BJ_FOLDER_PATH];
+    BJ_TRY(bj_folder_find(path, dir, BJ_CHECKPOINT_MODEL, err));
+    BJ_TRY(bj_safetensors_open(&p->model_file, path, err));
+    BJ_TRY(bj_folder_find(path, dir, BJ_CHECKPOINT_STATE, err));
+    return bj_safetensors_open(&p->state_file, path, err);
+}
+
+static bj_status read_model(pending *p, const bj_trainer *t, bj_error *err) {
+    static const char *const none[] = {NULL};
+    const char *digest, *bound;
+    BJ_TRY(bj_model_read(&p->model, p->model_file, err));
+    BJ_TRY(check_arch(bj_safetensors_path(p->model_file), &p->model->arch, &t->model->arch, none,
+                      err));
+    BJ_TRY(bj_checkpoint_check_format(p->state_file, state_format, err));
+    BJ_TRY(bj_checkpoint_metadata(&digest, p->model_file, digest_key, err));
+    BJ_TRY(bj_checkpoint_metadata(&bound, p->state_file, model_digest_key, err));
+    if (strcmp(digest, bound))
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: belongs to another %s: its checksum is %s, expected %.64s",
+                       bj_safetensors_path(p->state_file), BJ_CHECKPOINT_MODEL, digest, bound);
+    return BJ_OK;
+}
+
+static bj_status read_state(pending *p, const bj_trainer *t, int want_rng, bj_error *err) {
+    const bj_layout *layout = &t->model->layout;
+    const bj_safetensors *st = p->state_file;
+    BJ_TRY(check_settings(st, t, err));
+    BJ_TRY(read_step(&p->step, st, err));
+    if (want_rng || bj_safetensors_metadata(st, rng_key)) BJ_TRY(read_rng(&p->rng, st, err));
+    BJ_TRY(BJ_ALLOC(p->memory, 2 * layout->size + layout->encoder_size, err));
+    p->blocks = (state_blocks){p->memory, p->memory + layout->size, p->memory + 2 * layout->size};
+    BJ_TRY(tensors_init(&p->tensors, layout, p->blocks, err));
+    BJ_TRY(check_state_tensors(st, &p->tensors, err));
+    BJ_TRY(bj_checkpoint_read_tensors(st, p->tensors.list, p->tensors.count, err));
+    BJ_TRY(check_variances(bj_safetensors_path(st), &p->tensors, err));
+    return bj_checkpoint_check_digest(st, err);
+}
+
+static void accept(bj_trainer *t, const pending *p) {
+    const bj_layout *layout = &t->model->layout;
+    const size_t all = layout->size * sizeof(bj_real);
+    memcpy(t->model->weights, p->model->weights, all);
+    memcpy(t->mean, p->blocks.mean, all);
+    memcpy(t->variance, p->blocks.variance, all);
+    memcpy(t->target_weights, p->blocks.target, layout->encoder_size * sizeof(bj_real));
+    t->step = p->step;
+}
+
+bj_status bj_trainer_load(bj_trainer *t, const char *dir, bj_rng *rng, bj_error *err) {
+    pending p = {0};
+    bj_status status;
+    BJ_GOTO(status, done, open_pair(&p, dir, err));
+    BJ_GOTO(status, done, read_model(&p, t, err));
+    BJ_GOTO(status, done, read_state(&p, t, rng != NULL, err));
+    accept(t, &p);
+    if (rng) *rng = p.rng;
+done:
+    pending_reset(&p);
+    return status;
+}
+
+long bj_trainer_updates(const bj_trainer *t) { return t->step; }
+
+/* ---------------------------------------------------------------------------------------- anchor */
+
+bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error *err) {
+    /* sizes of what the anchor is not: one anchor serves predictors of any width */
+    static const char *const free_sizes[] = {"atoms", "atom_hidden", "router_hidden", "trunk",
+                                             NULL};
+    const bj_layout *layout = &t->model->layout;
+    bj_model *anchor;
+    if (t->objective.kind != BJ_ANCHOR_B)
+        return BJ_FAIL(err, BJ_EARG, "%s: the objective is %s, expected anchor_b: no other one has "
+                                     "a frozen anchor",
+                       model_path, bj_objective_name(t->objective.kind));
+    if (t->step)
+        return BJ_FAIL(err, BJ_EARG, "%s: the trainer has done %ld updates, expected none: an "
+                                     "anchor stays for a whole run",
+                       model_path, t->step);
+    BJ_TRY(bj_model_load(&anchor, model_path, err));
+    const bj_status status =
+        check_arch(model_path, &anchor->arch, &t->model->arch, free_sizes, err);
+    if (status == BJ_OK) {
+        memcpy(t->target_weights, anchor->weights, layout->encoder_size * sizeof(bj_real));
+        for (int id = BJ_P_DECODER_W1; id <= BJ_P_DECODER_B2; id++) {
+            const bj_param *to = &layout->params[layout->first[id]];
+            memcpy(t->model->weights + to->offset,
+                   anchor->weights + bj_layout_offset(&anchor->layout, (bj_param_id)id, 0),
+                   to->size * sizeof(bj_real));
+        }
+    }
+    bj_model_free(anchor);
+    return status;
+}
+
+bj_status bj_trainer_anchor_digest(const bj_trainer *t, char hex[65], bj_error *err) {
+    const bj_layout *layout = &t->model->layout;
+    bj_tensor *tensors;
+    int count = 0;
+    BJ_TRY(BJ_ALLOC(tensors, (size_t)layout->count, err));
+    for (int i = 0; i < layout->count; i++) {
+        const bj_part part = layout->params[i].part;
+        if (part == BJ_PART_ENCODER) tensors[count++] = bj_trainer_target(t, i);
+        if (part == BJ_PART_DECODER) tensors[count++] = bj_model_tensor(t->model, i);
+    }
+    const bj_status status = bj_checkpoint_digest(hex, tensors, count, err);
+    bj_free(tensors);
+    return status;
+}

@@ -1,0 +1,73 @@
+/* nn_case.h - random arrays and tolerances for the tests of the layers.
+ *
+ * Rows are longer than they must be. The rest of a row holds NaN in inputs, so that reading it
+ * spoils the result, and a marker in outputs, so that writing it is seen.
+ */
+#ifndef BJ_TESTS_NN_CASE_H
+#define BJ_TESTS_NN_CASE_H
+
+#include "core/alloc.h"
+#include "kernels/kernels.h"
+#include "support/gradcheck.h"
+
+#define MARKER ((bj_real)-12345)
+
+/* Of values of size one after sums of a few hundred terms. */
+static inline double nn_tolerance(void) {
+    return sizeof(bj_real) == sizeof(double) ? 1e-12 : 2e-5;
+}
+
+static inline bj_real *nn_array(size_t n, bj_real value) {
+    bj_real *x = bj_alloc(n, sizeof *x);
+    if (!x) {
+        fprintf(stderr, "nn_case: out of memory\n");
+        exit(1);
+    }
+    for (size_t i = 0; i < n; i++) x[i] = value;
+    return x;
+}
+
+/* (rows,cols) normal numbers, NaN between the rows. */
+static inline bj_real *nn_normal(bj_rng *rng, int rows, int cols, size_t stride, double scale) {
+    bj_real *x = nn_array((size_t)rows * stride, (bj_real)NAN);
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < cols; c++)
+            x[(size_t)r * stride + (size_t)c] = (bj_real)(scale * bj_rng_normal(rng));
+    return x;
+}
+
+/* Whether everything from column `used` on still holds the marker. */
+static inline int nn_untouched(const bj_real *x, int rows, int used, size_t stride) {
+    for (int r = 0; r < rows; r++)
+        for (size_t c = (size_t)used; c < stride; c++)
+            if (x[(size_t)r * stride + c] != MARKER) return 0;
+    return 1;
+}
+
+/* Largest difference; NaN counts as infinite. */
+static inline double nn_distance(const bj_real *x, size_t ldx, const double *y, size_t ldy,
+                                 int rows, int cols) {
+    double worst = 0;
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < cols; c++) {
+            const double d =
+                fabs((double)x[(size_t)r * ldx + (size_t)c] - y[(size_t)r * ldy + (size_t)c]);
+            if (!(d <= worst)) worst = isnan(d) ? HUGE_VAL : d;
+        }
+    return worst;
+}
+
+/* One shard plan for M consecutive rows. */
+typedef struct nn_rows {
+    int begin[BJ_SHARDS], count[BJ_SHARDS];
+} nn_rows;
+
+static inline bj_rows nn_all_rows(nn_rows *r, int M) {
+    for (int s = 0; s < BJ_SHARDS; s++) {
+        r->begin[s] = bj_shard_begin(M, s);
+        r->count[s] = bj_shard_begin(M, s + 1) - r->begin[s];
+    }
+    return (bj_rows){1, r->begin, r->count};
+}
+
+#endif
