@@ -1,6 +1,8 @@
 /* cli.c - exit codes, error reports and words; see cli.h. */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "cli.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +37,22 @@ int cli_misuse(const char *verb, const char *fmt, ...) {
     va_end(args);
     fprintf(stderr, "\nhint: 'bjepa %s --help' lists the options\n", verb);
     return CLI_USAGE;
+}
+
+bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    err->code = code;
+    vsnprintf(err->message, sizeof err->message, fmt, args);
+    va_end(args);
+    return code;
+}
+
+int cli_threads(int asked) {
+    cpu_set_t set;
+    if (asked > 0) return asked;
+    const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return cores < 1 ? 1 : cores;
 }
 
 /* ---------------------------------------------------------------------------------------- words */

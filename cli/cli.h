@@ -21,6 +21,7 @@
 /* argv[0] is the verb; the result is the exit code of the process. */
 int cmd_help(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_demo(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_parity(int argc, char **argv);
 int cmd_version(int argc, char **argv);
@@ -29,17 +30,21 @@ int cmd_version(int argc, char **argv);
 
 enum {
     CLI_OK = 0,
-    CLI_FAILED = 1,  /* anything without a better code */
-    CLI_USAGE = 2,   /* a wrong verb, option or setting */
-    CLI_DATA = 3,    /* input that is not what it should be */
-    CLI_REFUSED = 4, /* a check, gate or lock said no */
-    CLI_SYSTEM = 5   /* input/output, memory */
+    CLI_FAILED = 1,    /* anything without a better code */
+    CLI_USAGE = 2,     /* a wrong verb, option or setting */
+    CLI_DATA = 3,      /* input that is not what it should be */
+    CLI_REFUSED = 4,   /* a check, gate or lock said no */
+    CLI_SYSTEM = 5,    /* input/output, memory */
+    CLI_SIGNALED = 128 /* plus the number of the signal that stopped it: 130 for SIGINT */
 };
 
 int cli_exit_code(bj_status status);
 
 /* Prints "bjepa VERB: message" and returns the exit code of err->code. */
 int cli_fail(const char *verb, const bj_error *err);
+
+/* Fills err, for failures of this folder's own; returns code. */
+bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) CLI_PRINTF(3, 4);
 
 /* Prints "bjepa VERB: message" and where the help is; returns CLI_USAGE. */
 int cli_misuse(const char *verb, const char *fmt, ...) CLI_PRINTF(2, 3);
@@ -91,6 +96,9 @@ enum { CLI_CONTINUE = -1 };
  * *operands]. Returns CLI_CONTINUE, or the exit code: CLI_OK after --help, CLI_USAGE after a
  * message. operands may be NULL when the verb takes none. */
 int cli_parse(const cli_usage *usage, int argc, char **argv, int *operands);
+
+/* How many workers --threads N means: N, or one for each core this process may use. */
+int cli_threads(int asked);
 
 /* -------------------------------------------------------------------------------------- words */
 

@@ -136,7 +136,8 @@ static bj_status bench_infer(numbers *out, const bj_model *model, int threads, c
 static void print_json(const numbers *x, int train, int infer, int threads) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("{\"schema\": 1, \"type\": \"bench\", \"threads\": %d, \"isa\": \"%s\"", threads, x->isa);
+    printf("{\"schema\": 1, \"type\": \"bench\", \"threads\": %d, \"isa\": \"%s\"", threads,
+           x->isa);
     if (train)
         printf(", \"train256_ms\": %.3f, \"prepare_ms\": %.3f, \"scenes_ms\": %.3f, "
                "\"gradients_ms\": %.3f, \"unfold_ms\": %.3f, \"update_ms\": %.3f",
@@ -159,7 +160,8 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
                              x->profile.unfold + x->profile.update;
         printf("training step, batch %d  %9.2f ms  %8.0f scenes/s\n", TRAIN_BATCH, x->train_ms,
                1e3 * TRAIN_BATCH / x->train_ms);
-        printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, unfold %.1f %%, update %.1f %%\n",
+        printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, unfold %.1f %%, "
+               "update %.1f %%\n",
                100 * x->profile.prepare / total, 100 * x->profile.scenes / total,
                100 * x->profile.gradients / total, 100 * x->profile.unfold / total,
                100 * x->profile.update / total);
@@ -194,6 +196,7 @@ int cmd_bench(int argc, char **argv) {
                              options};
     const int code = cli_parse(&usage, argc, argv, NULL);
     if (code != CLI_CONTINUE) return code;
+    threads = cli_threads(threads); /* what is printed is what runs */
 
     const bj_arch arch = bj_arch_paper();
     const int train = only != 2, infer = only != 1;
@@ -210,7 +213,8 @@ int cmd_bench(int argc, char **argv) {
     for (int i = 0; i < 2; i++) {
         r[i].weights = malloc(values * sizeof(bj_real));
         r[i].trajectories = malloc(values * 2 * (size_t)arch.fut * sizeof(bj_real));
-        if (!r[i].weights || !r[i].trajectories) abort();
+        if (status == BJ_OK && (!r[i].weights || !r[i].trajectories))
+            status = cli_error(&err, BJ_ENOMEM, "no memory for %d predictions", SCENES);
     }
     if (status == BJ_OK && infer)
         status = bench_infer(&x, model, threads, isa, rounds, one, many, r, &err);

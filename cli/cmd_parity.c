@@ -30,7 +30,7 @@ static void print_line(const bj_parity_report *r) {
 }
 
 typedef struct tally {
-    int files, failed, worst_code;
+    int files, failed, refused, worst_code;
 } tally;
 
 static void check_file(const char *path, const bj_parity_options *options, int json, tally *t) {
@@ -39,6 +39,7 @@ static void check_file(const char *path, const bj_parity_options *options, int j
     t->files++;
     if (bj_parity_file(&report, path, options, &err) != BJ_OK) {
         const int code = cli_fail("parity", &err);
+        t->refused++;
         if (code > t->worst_code) t->worst_code = code;
         return;
     }
@@ -99,7 +100,8 @@ int cmd_parity(int argc, char **argv) {
             check_file(argv[i], &how, json, &t);
         }
     }
-    if (!json) printf("%d passed, %d failed\n", t.files - t.failed - (t.worst_code != 0), t.failed);
-    if (t.worst_code) return t.worst_code;
-    return t.failed ? CLI_REFUSED : CLI_OK;
+    if (!json)
+        printf("%d passed, %d failed, %d refused\n", t.files - t.failed - t.refused, t.failed,
+               t.refused);
+    return t.failed ? CLI_REFUSED : t.worst_code;
 }

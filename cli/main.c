@@ -11,6 +11,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"bench", "time a training step and prediction", cmd_bench},
+    {"demo", "train on synthetic scenes and draw what came out", cmd_demo},
     {"info", "print the architectures and their parameter counts", cmd_info},
     {"parity", "recompute golden files and compare everything they state", cmd_parity},
     {"version", "print the version and the precision it computes in", cmd_version},
@@ -27,7 +28,7 @@ static void print_overview(FILE *to) {
         fprintf(to, "  %-8s  %s\n", commands[i].verb, commands[i].summary);
     fputs("\n'bjepa VERB --help' prints examples and options.\n"
           "Exit codes: 0 done, 1 failed, 2 misuse, 3 bad input data, 4 a check said no, "
-          "5 input/output or memory.\n",
+          "5 input/output or memory,\n130 interrupted.\n",
           to);
 }
 

@@ -12,7 +12,7 @@
 
 # Tests too long for a sanitizer build, by ctest name. `make test-asan` and `make test-tsan` still
 # run them.
-set(slow_tests "")
+set(slow_tests cli.bench cli.demo)
 
 set(test_environment
     BJEPA=$<TARGET_FILE:bjepa>

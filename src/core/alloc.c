@@ -1,5 +1,5 @@
 /* alloc.c - see alloc.h. The counters are atomic; they are the only global state of the library. */
-#define _DEFAULT_SOURCE /* madvise */
+#define _DEFAULT_SOURCE /* mmap, madvise */
 #include "core/alloc.h"
 
 #include <stdatomic.h>
@@ -22,28 +22,50 @@ static int over_budget(void) {
     return 0;
 }
 
-void *bj_alloc(size_t count, size_t size) {
-    if (size && count > (SIZE_MAX - HUGE_PAGE) / size) return NULL;
-    if (over_budget()) return NULL;
-    size_t bytes = count * size + (count == 0 || size == 0);
-    /* A block of several huge pages starts on one, so that the kernel can back it with them. */
-    const size_t alignment = bytes >= 2 * (size_t)HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
-    bytes = (bytes + alignment - 1) / alignment * alignment;
-    void *memory = aligned_alloc(alignment, bytes);
-    if (!memory) return NULL;
+/* What stands before every block; keeps the alignment of what follows. */
+typedef union header {
+    size_t mapped; /* bytes of the mapping, 0 for memory of the C library */
+    char space[ALIGNMENT];
+} header;
+
+/* Large blocks come straight from the kernel: zeroed as they are touched, on huge pages. */
+static header *map_block(size_t bytes) {
+#if defined(MAP_ANONYMOUS) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    if (bytes < 2 * (size_t)HUGE_PAGE) return NULL;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (alignment == HUGE_PAGE) (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    (void)madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
-    memset(memory, 0, bytes);
+    ((header *)memory)->mapped = bytes;
+    return memory;
+#else
+    (void)bytes;
+    return NULL;
+#endif
+}
+
+void *bj_alloc(size_t count, size_t size) {
+    if (size && count > (SIZE_MAX / 2) / size) return NULL;
+    if (over_budget()) return NULL;
+    const size_t bytes = (count * size + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    header *block = map_block(bytes);
+    if (!block) {
+        block = aligned_alloc(ALIGNMENT, bytes);
+        if (!block) return NULL;
+        memset(block, 0, bytes);
+    }
     atomic_fetch_add(&total_count, 1);
     atomic_fetch_add(&live_count, 1);
-    return memory;
+    return block + 1;
 }
 
 void bj_free(void *memory) {
     if (!memory) return;
     atomic_fetch_sub(&live_count, 1);
-    free(memory);
+    header *block = (header *)memory - 1;
+    if (block->mapped) munmap(block, block->mapped);
+    else free(block);
 }
 
 bj_status bj_alloc_failed(size_t count, size_t size, bj_error *err) {

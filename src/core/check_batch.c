@@ -10,10 +10,10 @@ static bj_status check_rows(const char *what, const int *start, const bj_real *r
     if (!start) return BJ_FAIL(err, BJ_EARG, "batch: %s_start is NULL", what);
     if (start[0] != 0) return BJ_FAIL(err, BJ_EARG, "batch: %s_start[0] is %d, expected 0", what, start[0]);
     for (int b = 0; b < B; b++) {
-        const int n = start[b + 1] - start[b];
+        const long n = (long)start[b + 1] - start[b]; /* any two numbers may stand there */
         if (n < 0 || n > most)
-            return BJ_FAIL(err, BJ_EARG, "batch: scene %d has %d %ss, expected 0 to %d", b, n, what,
-                           most);
+            return BJ_FAIL(err, BJ_EARG, "batch: scene %d has %ld %ss, expected 0 to %d", b, n,
+                           what, most);
     }
     if (start[B] > 0 && !rows)
         return BJ_FAIL(err, BJ_EARG, "batch: %ss is NULL, expected %d rows", what, start[B]);

@@ -54,7 +54,7 @@ bj_status bj_file_sync_folder(int dir, const char *path, const char *what, bj_er
     return fsync(dir) && errno != EINVAL ? bj_file_fail(err, errno, path, what) : BJ_OK;
 }
 
-/* ------------------------------------------------------------------------------------- reading */
+/* -------------------------------------------------------------------------------------- reading */
 
 static bj_status fail_limit(bj_error *err, const char *path, size_t limit) {
     return BJ_FAIL(err, BJ_EFORMAT, "%s: file has more than %zu bytes", path, limit);
@@ -152,7 +152,7 @@ void bj_file_map_close(bj_file_map *map) {
     *map = (bj_file_map){NULL, 0};
 }
 
-/* ------------------------------------------------------------------------------------- writing */
+/* -------------------------------------------------------------------------------------- writing */
 
 struct bj_file_writer {
     char *path;                   /* as the caller wrote it, for messages */
@@ -279,8 +279,8 @@ static bj_status publish(bj_file_writer *writer, bj_error *err) {
     if (renameat(writer->dir, writer->temporary, writer->dir, writer->target))
         return bj_file_fail(err, errno, writer->path, "rename the finished file");
     writer->has_temporary = 0;
-    return bj_file_sync_folder(writer->dir, writer->path,
-                               "sync the directory of the finished file", err);
+    return bj_file_sync_folder(writer->dir, writer->path, "sync the directory of the finished file",
+                               err);
 }
 
 bj_status bj_file_writer_commit_all(bj_file_writer **writers, int count, bj_error *err) {

@@ -1,4 +1,4 @@
-/* folder.c - see folder.h for the contract. Test: tests/train/test_state.c */
+/* folder.c - see folder.h for the contract. Test: tests/train/test_state_files.c */
 #define _DEFAULT_SOURCE /* flock, syscall; includes POSIX.1-2008 */
 #define _XOPEN_SOURCE 700
 #include "core/folder.h"
@@ -34,7 +34,7 @@ struct bj_folder_writer {
     char inside[BJ_FOLDER_PATH];  /* path of the hidden folder */
 };
 
-/* -------------------------------------------------------------------------------------- contents */
+/* ------------------------------------------------------------------------------------- contents */
 
 /* One of the files, or what a killed bj_file_writer left of one. */
 static int belongs(const char *entry, const char *const *files) {
@@ -103,7 +103,7 @@ static void remove_leftovers(const bj_folder_writer *w) {
     if (exists(w->parent, w->backup)) remove_folder(w->parent, w->backup, w->files);
 }
 
-/* --------------------------------------------------------------------------------------- opening */
+/* -------------------------------------------------------------------------------------- opening */
 
 static void writer_free(bj_folder_writer *w) {
     if (!w) return;
@@ -156,9 +156,9 @@ static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
     if (!dir) return errno == ENOENT ? BJ_OK : bj_file_fail(err, errno, w->path, "list");
     for (const char *entry; status == BJ_OK && (entry = next_entry(dir));)
         if (!belongs(entry, w->files))
-            status = BJ_FAIL(err, BJ_EIO,
-                             "%.200s: cannot replace: it holds '%s', which would be lost", w->path,
-                             entry);
+            status =
+                BJ_FAIL(err, BJ_EIO, "%.200s: cannot replace: it holds '%s', which would be lost",
+                        w->path, entry);
     closedir(dir);
     return status;
 }
@@ -213,7 +213,7 @@ bj_status bj_folder_writer_open(bj_folder_writer **out, const char *path, const 
 
 const char *bj_folder_writer_path(const bj_folder_writer *writer) { return writer->inside; }
 
-/* ------------------------------------------------------------------------------------- publishing */
+/* ----------------------------------------------------------------------------------- publishing */
 
 /* Two names change places, or nothing happens and the result is 0. */
 static int exchange(int dir, const char *a, const char *b) {
@@ -245,8 +245,8 @@ static bj_status publish(bj_folder_writer *w, bj_error *err) {
     }
     w->has_temporary = 0;
     /* The old one goes only when the new one would survive a power cut. */
-    BJ_TRY(bj_file_sync_folder(w->parent, w->path, "sync the directory of the finished folder",
-                               err));
+    BJ_TRY(
+        bj_file_sync_folder(w->parent, w->path, "sync the directory of the finished folder", err));
     if (old) remove_folder(w->parent, old, w->files);
     return BJ_OK;
 }
@@ -264,7 +264,7 @@ void bj_folder_writer_abort(bj_folder_writer **writer) {
     *writer = NULL;
 }
 
-/* --------------------------------------------------------------------------------------- reading */
+/* -------------------------------------------------------------------------------------- reading */
 
 bj_status bj_folder_find(char out[BJ_FOLDER_PATH], const char *path, const char *file,
                          bj_error *err) {

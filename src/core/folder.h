@@ -6,8 +6,9 @@
  *   status = bj_folder_writer_commit(&writer, err);    or bj_folder_writer_abort(&writer)
  *
  * Invariants
- *   1. The new folder is filled under a hidden name beside the final one, .<name>.<process>-<n>.tmp,
- *      and synced. Until it takes its place the final name shows what it showed before.
+ *   1. The new folder is filled beside the final name under a hidden one,
+ *      .<name>.<process>-<n>.tmp, and synced. Until it takes its place the final name shows what it
+ *      showed before.
  *   2. A folder that is replaced changes places with the new one in one step (RENAME_EXCHANGE) and
  *      is removed afterwards. A process that is killed leaves the old or the new one, complete.
  *   3. Where the system cannot exchange, the old folder becomes .<name>.old first, then the new one
@@ -19,7 +20,7 @@
  *      folders without other content: a folder that holds anything else is not replaced.
  *   6. Replacing keeps the permissions of the folder and follows symbolic links to it.
  * One writer at a time for a place. Listing directories uses libc's own memory.
- * Test: tests/train/test_state.c
+ * Test: tests/train/test_state_files.c
  */
 #ifndef BJ_CORE_FOLDER_H
 #define BJ_CORE_FOLDER_H

@@ -92,8 +92,12 @@ typedef struct bj_kernels {
     void (*gru_row)(bj_real *h_out, const bj_real *row, const bj_real *packed,
                     const uint16_t *half, int lead, int E, int u0, int u1);
 
-    /* 16-bit storage (bfloat16, nearest even). narrow rounds `full` too, so that both agree. */
+    /* 16-bit storage (bfloat16, nearest even). narrow copies n numbers, half may be NULL;
+     * narrow_panels a packed right-hand side, in the order gemm_half reads it. Both round `full`
+     * too, so that the two agree. */
     void (*narrow)(uint16_t *half, bj_real *full, size_t n);
+    size_t (*half_size)(int N, int K);
+    void (*narrow_panels)(uint16_t *half, bj_real *packed, int N, int K);
     /* gemm_columns on a narrowed right-hand side. */
     void (*gemm_half)(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const uint16_t *half,
                       const bj_real *bias, int M, int N, int K, int flags, int n0, int n1);

@@ -30,6 +30,7 @@ enum {
     WIDTH = 3,
     PANEL = WIDTH * LANES,
     ROWS = BJ_BODY_ROWS,
+    TALL = 8, /* rows of a tile that is one vector wide: fewer would wait for their own sums */
     BLOCK_K = 256,
     BLOCK_M = 64,
     CHUNK = 128 /* rows of a gradient chunk */
@@ -110,7 +111,7 @@ typedef struct product {
  * columns in the last vector. */
 INLINE void tile(const product *p, const bj_real *restrict panel, int stride, int K, int mr, int nv,
                  int tail) {
-    vec acc[ROWS][WIDTH];
+    vec acc[TALL][WIDTH];
     UNROLL for (int i = 0; i < mr; i++) {
         UNROLL for (int j = 0; j < nv; j++) {
             const int whole = j + 1 < nv || tail == LANES;
@@ -125,7 +126,7 @@ INLINE void tile(const product *p, const bj_real *restrict panel, int stride, in
             }
         }
     }
-    const bj_real *row[ROWS];
+    const bj_real *row[TALL];
     UNROLL for (int i = 0; i < mr; i++) row[i] = p->a + (size_t)i * p->lda;
     for (int k = 0; k < K; k++, panel += stride) {
         vec b[WIDTH];
@@ -168,6 +169,10 @@ TILE_FUNCTION(3)
 TILE_FUNCTION(4)
 #if BJ_BODY_ROWS == 8
 TILE_FUNCTION(8)
+#else
+static void tile_8x1(const product *p, const bj_real *panel, int K, int width) {
+    tile(p, panel, LANES, K, TALL, 1, width);
+}
 #endif
 
 static void rows_of_panel(product p, const bj_real *panel, int width, int M, int K) {
@@ -181,6 +186,9 @@ static void rows_of_panel(product p, const bj_real *panel, int width, int M, int
     } while (0)
 #if BJ_BODY_ROWS == 8
         if (left >= 8) CALL(8);
+        else
+#else
+        if (left >= TALL && width <= LANES) tile_8x1(&p, panel, K, width), mr = TALL;
         else
 #endif
             if (left >= 4)
@@ -372,22 +380,28 @@ static void gradient_of_chunk(const gradient_chunk *g, const bj_real *dy, const 
 }
 
 /* Rows `row` .. + count of a matrix into strips of `strip` columns that are `total` rows long, the
- * rows landing at position `at`. The last strip is padded to a multiple of `unit` with zeros. */
+ * rows landing at position `at`. The last strip is padded to a multiple of `unit` with zeros. A few
+ * rows are read side by side, each as a stream, with the next ones on their way. */
 INLINE void pack_strips(bj_real *packed, const bj_real *from, size_t ld, size_t row, int count,
                         int at, int total, int columns, int strip, int unit) {
-    for (int n = 0; n < columns; n += strip) {
-        const int width = columns - n < strip ? columns - n : strip;
-        const int padded = (width + unit - 1) / unit * unit;
-        bj_real *to = packed + (size_t)at * padded;
-        for (int r = 0; r < count; r++, to += padded) {
-            const bj_real *source = from + (row + (size_t)r) * ld + n;
-            if (width == strip) {
-                memcpy(to, source, (size_t)strip * sizeof *to);
-            } else {
-                for (int j = 0; j < padded; j++) to[j] = j < width ? source[j] : 0;
+    enum { SIDE = 4, LINE = 64 / sizeof(bj_real) };
+    for (int r = 0; r < count; r += SIDE) {
+        const int rows = count - r < SIDE ? count - r : SIDE;
+        const bj_real *source = from + (row + (size_t)r) * ld;
+        bj_real *strips = packed;
+        for (int n = 0; n < columns; n += strip) {
+            const int width = columns - n < strip ? columns - n : strip;
+            const int padded = (width + unit - 1) / unit * unit;
+            bj_real *to = strips + (size_t)(at + r) * padded;
+            for (int i = 0; i < rows; i++, to += padded) {
+                const bj_real *line = source + (size_t)i * ld + n;
+                if (n / LINE != (n + strip) / LINE) __builtin_prefetch(line + SIDE * ld + LINE);
+                if (width == strip) memcpy(to, line, (size_t)strip * sizeof *to);
+                else
+                    for (int j = 0; j < padded; j++) to[j] = j < width ? line[j] : 0;
             }
+            strips += (size_t)padded * total;
         }
-        packed += (size_t)padded * total;
     }
 }
 
@@ -574,36 +588,23 @@ static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t ld
 
 /* ------------------------------------------------------------------------------ 16-bit storage */
 
+/* Two numbers of a pair lie side by side, so that one shift and one mask widen a vector of pairs. */
 #ifdef BJ_DOUBLE
-INLINE bj_real widen_one(uint16_t half) {
-    const uint32_t bits = (uint32_t)half << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-INLINE vec widen(const uint16_t *p) {
-    vec v = {0};
-    UNROLL for (int i = 0; i < LANES; i++) v[i] = widen_one(p[i]);
-    return v;
-}
-/* The even and the odd ones of 2 * LANES numbers. */
-INLINE void widen_pair(vec pair[2], const uint16_t *p) {
-    UNROLL for (int i = 0; i < LANES; i++) {
-        pair[0][i] = widen_one(p[2 * i]);
-        pair[1][i] = widen_one(p[2 * i + 1]);
+INLINE void widen_pairs(vec *first, vec *second, const uint16_t *p) {
+    UNROLL for (int i = 0; i < 2 * LANES; i++) {
+        const uint32_t bits = (uint32_t)p[i] << 16;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        if (i % 2) (*second)[i / 2] = value;
+        else (*first)[i / 2] = value;
     }
 }
 #else
-typedef uint16_t half_u __attribute__((vector_size(BJ_BODY_BYTES / 2), aligned(2), may_alias));
-typedef uint32_t word __attribute__((vector_size(BJ_BODY_BYTES)));
 typedef uint32_t word_u __attribute__((vector_size(BJ_BODY_BYTES), aligned(2), may_alias));
-INLINE vec widen(const uint16_t *p) {
-    return (vec)(__builtin_convertvector(*(const half_u *)p, word) << 16);
-}
-INLINE void widen_pair(vec pair[2], const uint16_t *p) {
-    const word both = *(const word_u *)p;
-    pair[0] = (vec)(both << 16);
-    pair[1] = (vec)(both & 0xffff0000u);
+INLINE void widen_pairs(vec *first, vec *second, const uint16_t *p) {
+    const word_u both = *(const word_u *)p;
+    *first = (vec)(both << 16);
+    *second = (vec)(both & 0xffff0000u);
 }
 #endif
 
@@ -613,7 +614,7 @@ static void narrow(uint16_t *half, bj_real *full, size_t n) {
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
         bits += 0x7fff + (bits >> 16 & 1); /* finite weights: no NaN to keep */
-        half[i] = (uint16_t)(bits >> 16);
+        if (half) half[i] = (uint16_t)(bits >> 16);
         bits &= 0xffff0000u;
         float rounded;
         memcpy(&rounded, &bits, sizeof rounded);
@@ -621,8 +622,25 @@ static void narrow(uint16_t *half, bj_real *full, size_t n) {
     }
 }
 
-/* One row times `panels` whole panels at once. */
-INLINE void row_of_half_panels(const product *p, const uint16_t *panel, int K, int panels) {
+/* Panels as in full precision, but with rows k and k + 1 of a panel paired; an odd K is padded. */
+static size_t half_size(int N, int K) { return (size_t)round_up(N) * (size_t)((K + 1) / 2 * 2); }
+
+static void narrow_panels(uint16_t *half, bj_real *packed, int N, int K) {
+    uint16_t rounded[PANEL];
+    for (int n = 0; n < N; n += PANEL) {
+        const int width = round_up(N - n < PANEL ? N - n : PANEL);
+        for (int k = 0; k < K; k++, packed += width) {
+            narrow(rounded, packed, (size_t)width);
+            for (int j = 0; j < width; j++) half[(k / 2 * width + j) * 2 + k % 2] = rounded[j];
+        }
+        for (int j = 0; j < width && K % 2; j++) half[(K / 2 * width + j) * 2 + 1] = 0;
+        half += (size_t)width * (size_t)((K + 1) / 2 * 2);
+    }
+}
+
+/* One row times `panels` whole panels at once; step is the distance of panels. */
+INLINE void row_of_half_panels(const product *p, const uint16_t *panel, size_t step, int K,
+                               int panels) {
     vec acc[2][WIDTH];
     UNROLL for (int i = 0; i < panels; i++) {
         UNROLL for (int j = 0; j < WIDTH; j++) {
@@ -632,11 +650,14 @@ INLINE void row_of_half_panels(const product *p, const uint16_t *panel, int K, i
                                                  : (vec){0};
         }
     }
-    for (int k = 0; k < K; k++, panel += PANEL) {
-        const vec x = splat(p->a[k]);
+    for (int k = 0; k < K; k += 2, panel += 2 * PANEL) {
+        const vec x = splat(p->a[k]), y = k + 1 < K ? splat(p->a[k + 1]) : (vec){0};
         UNROLL for (int i = 0; i < panels; i++) {
             UNROLL for (int j = 0; j < WIDTH; j++) {
-                acc[i][j] += x * widen(panel + (size_t)i * (size_t)K * PANEL + j * LANES);
+                vec first, second;
+                widen_pairs(&first, &second, panel + (size_t)i * step + 2 * j * LANES);
+                acc[i][j] += x * first;
+                acc[i][j] += y * second;
             }
         }
     }
@@ -651,25 +672,33 @@ INLINE void row_of_half_panels(const product *p, const uint16_t *panel, int K, i
 
 static void gemm_half(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const uint16_t *half,
                       const bj_real *bias, int M, int N, int K, int flags, int n0, int n1) {
+    const size_t even = (size_t)((K + 1) / 2 * 2);
     for (int n = n0; n < n1;) {
         const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
-        const uint16_t *panel = half + (size_t)n * K;
+        const uint16_t *panel = half + (size_t)n * even;
         product p = {c + n, ldc, a, lda, bias ? bias + n : NULL, NULL, 0, 1, 1, flags};
         if (M == 1 && n1 - n >= 2 * PANEL) {
-            row_of_half_panels(&p, panel, K, 2);
+            row_of_half_panels(&p, panel, even * PANEL, K, 2);
             n += 2 * PANEL;
             continue;
         }
         if (M == 1 && width == PANEL) {
-            row_of_half_panels(&p, panel, K, 1);
+            row_of_half_panels(&p, panel, 0, K, 1);
             n += PANEL;
             continue;
         }
-        bj_real wide[BLOCK_K * PANEL];
+        bj_real wide[(BLOCK_K + 1) * PANEL];
         for (int k = 0; k < K; k += BLOCK_K) {
             const int depth = K - k < BLOCK_K ? K - k : BLOCK_K;
             const uint16_t *from = panel + (size_t)k * padded;
-            for (int i = 0; i < depth * padded; i += LANES) store(wide + i, widen(from + i));
+            for (int i = 0; i < (depth + 1) / 2; i++) {
+                for (int j = 0; j < padded; j += LANES, from += 2 * LANES) {
+                    vec first, second;
+                    widen_pairs(&first, &second, from);
+                    store(wide + (2 * i) * padded + j, first);
+                    store(wide + (2 * i + 1) * padded + j, second);
+                }
+            }
             p.a = a + k;
             p.first = k == 0;
             p.last = k + depth == K;
@@ -712,8 +741,16 @@ static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_
 /* Full precision takes the units as they lie; 16-bit splits them into even and odd. */
 INLINE void unit_pair(vec pair[2], const bj_real *packed, const uint16_t *half, size_t at,
                       int is_half) {
-    if (is_half) widen_pair(pair, half + at);
+    if (is_half) widen_pairs(&pair[0], &pair[1], half + at);
     else pair[0] = load(packed + at), pair[1] = load(packed + at + LANES);
+}
+
+INLINE void add_unit_pair(vec sum[2], vec x, const bj_real *packed, const uint16_t *half, size_t at,
+                          int is_half) {
+    vec w[2];
+    unit_pair(w, packed, half, at, is_half);
+    sum[0] += x * w[0];
+    sum[1] += x * w[1];
 }
 
 INLINE void unit_store(bj_real *to, const vec pair[2], int n, int is_half) {
@@ -743,28 +780,16 @@ INLINE void gru_units(bj_real *h_out, const bj_real *row, const bj_real *packed,
         unit_pair(hn, packed, half, at, is_half);
         at += UNITS;
         for (int k = 0; k < lead; k++, at += 3 * UNITS) {
-            vec w[3][2];
             const vec x = splat(row[k]);
-            UNROLL for (int g = 0; g < 3; g++) {
-                unit_pair(w[g], packed, half, at + (size_t)g * UNITS, is_half);
-            }
-            UNROLL for (int j = 0; j < 2; j++) {
-                r[j] += x * w[0][j];
-                z[j] += x * w[1][j];
-                in[j] += x * w[2][j];
-            }
+            add_unit_pair(r, x, packed, half, at, is_half);
+            add_unit_pair(z, x, packed, half, at + UNITS, is_half);
+            add_unit_pair(in, x, packed, half, at + 2 * UNITS, is_half);
         }
         for (int k = lead; k < lead + E; k++, at += 3 * UNITS) {
-            vec w[3][2];
             const vec x = splat(row[k]);
-            UNROLL for (int g = 0; g < 3; g++) {
-                unit_pair(w[g], packed, half, at + (size_t)g * UNITS, is_half);
-            }
-            UNROLL for (int j = 0; j < 2; j++) {
-                r[j] += x * w[0][j];
-                z[j] += x * w[1][j];
-                hn[j] += x * w[2][j];
-            }
+            add_unit_pair(r, x, packed, half, at, is_half);
+            add_unit_pair(z, x, packed, half, at + UNITS, is_half);
+            add_unit_pair(hn, x, packed, half, at + 2 * UNITS, is_half);
         }
         unit_load(h, row + lead + u, E - u, is_half);
         UNROLL for (int j = 0; j < 2; j++) {
@@ -959,6 +984,8 @@ const bj_kernels BJ_BODY_TABLE = {
     .gru_row_pack = gru_row_pack,
     .gru_row = gru_row,
     .narrow = narrow,
+    .half_size = half_size,
+    .narrow_panels = narrow_panels,
     .gemm_half = gemm_half,
     .scores = scores,
     .pool = pool,

@@ -165,9 +165,14 @@ static void narrow(uint16_t *half, bj_real *full, size_t n) {
         const float value = (float)full[i];
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
-        half[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-        full[i] = widen(half[i]);
+        const uint16_t rounded = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        if (half) half[i] = rounded;
+        full[i] = widen(rounded);
     }
+}
+
+static void narrow_panels(uint16_t *half, bj_real *packed, int N, int K) {
+    narrow(half, packed, packed_size(N, K));
 }
 
 static void gemm_half(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const uint16_t *half,
@@ -257,6 +262,8 @@ const bj_kernels bj_kernels_c = {
     .gru_row_pack = gru_row_pack,
     .gru_row = gru_row,
     .narrow = narrow,
+    .half_size = packed_size,
+    .narrow_panels = narrow_panels,
     .gemm_half = gemm_half,
     .scores = scores,
     .pool = pool,

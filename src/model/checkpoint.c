@@ -20,7 +20,7 @@
 enum { FORMAT_VERSION = 1 };
 static const char model_format[] = "branchjepa-model", digest_key[] = "sha256";
 
-/* -------------------------------------------------------------------------------- architecture */
+/* --------------------------------------------------------------------------------- architecture */
 
 static const struct {
     const char *name;
@@ -110,7 +110,8 @@ bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error
         BJ_TRY(bj_checkpoint_metadata(&value, st, sizes[i].name, err));
         const size_t digits = strspn(value, "0123456789");
         if (!digits || digits > 9 || value[digits])
-            return bj_checkpoint_refuse(err, BJ_EFORMAT, st, sizes[i].name, value, "a whole number");
+            return bj_checkpoint_refuse(err, BJ_EFORMAT, st, sizes[i].name, value,
+                                        "a whole number");
         const int number = atoi(value);
         memcpy((char *)out + sizes[i].offset, &number, sizeof number);
     }
@@ -123,7 +124,7 @@ bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error
     return BJ_OK;
 }
 
-/* -------------------------------------------------------------------------------------- digest */
+/* --------------------------------------------------------------------------------------- digest */
 
 static int compare_names(const void *a, const void *b) {
     const bj_tensor_view *x = a, *y = b;
@@ -231,7 +232,8 @@ bj_status bj_checkpoint_digest(char hex[BJ_SHA256_HEX], const bj_tensor *tensors
 bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *format, bj_error *err) {
     const char *value;
     BJ_TRY(bj_checkpoint_metadata(&value, st, "format", err));
-    if (strcmp(value, format)) return bj_checkpoint_refuse(err, BJ_EFORMAT, st, "format", value, format);
+    if (strcmp(value, format))
+        return bj_checkpoint_refuse(err, BJ_EFORMAT, st, "format", value, format);
     BJ_TRY(bj_checkpoint_metadata(&value, st, "format_version", err));
     char version[16], text[SHOWN_SIZE];
     snprintf(version, sizeof version, "%d", FORMAT_VERSION);

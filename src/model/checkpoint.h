@@ -17,7 +17,7 @@
 #include "core/safetensors.h"
 #include "core/sha256.h"
 
-/* -------------------------------------------------------------------------------- architecture */
+/* --------------------------------------------------------------------------------- architecture */
 
 enum { BJ_ARCH_FACTS = 18, BJ_ARCH_FACT_SIZE = 40 };
 
@@ -31,7 +31,7 @@ BJ_CHECK bj_status bj_arch_to_facts(bj_arch_facts *out, const bj_arch *arch, bj_
 /* Every field must be there and pass bj_arch_check. */
 BJ_CHECK bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error *err);
 
-/* ------------------------------------------------------------------------------------- writing */
+/* -------------------------------------------------------------------------------------- writing */
 
 /* Refuses tensors with values that are not finite; `path` is where they were to go. */
 BJ_CHECK bj_status bj_checkpoint_check_finite(const char *path, const bj_tensor *tensors, int count,
@@ -44,7 +44,7 @@ BJ_CHECK bj_status bj_checkpoint_write(const char *path, const char *format,
 BJ_CHECK bj_status bj_checkpoint_digest(char hex[BJ_SHA256_HEX], const bj_tensor *tensors,
                                         int count, bj_error *err);
 
-/* ------------------------------------------------------------------------------------- reading */
+/* -------------------------------------------------------------------------------------- reading */
 
 /* Refuses a file of another format or a newer version. */
 BJ_CHECK bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *format,

@@ -80,7 +80,7 @@ static void join_tokens(const bj_encoder *e) {
     e->k->pack_kn(e->joined_kn, e->joined, e->ldt, W, E);
     if (e->joined_nk) e->k->pack_nk(e->joined_nk, e->joined, e->ldt, E, W);
     const bj_real *b1 = e->linear[BJ_ENC_NEIGHBOR].b;
-    for (int j = 0; j < TH; j++) e->dummy[j] = b1[j] > 0 ? b1[j] : 0;
+    for (int j = 0; j < TH; j++) e->dummy[j] = b1[j] <= 0 ? 0 : b1[j]; /* NaN stays */
 }
 
 static void fold_head(const bj_encoder *e, int head, int values) {

@@ -8,47 +8,86 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "model/predictor.h"
 #include "nn/attention.h"
 #include "nn/normalize.h"
 
 /* ---------------------------------------------------------------------------------- preparation */
 
-static const uint16_t *half_of(const bj_predictor *p, const bj_real *packed) {
-    return p->half ? p->half + (packed - p->packed) : NULL;
+/* Hands out the 16-bit copies; base is NULL while they are measured. */
+typedef struct half_arena {
+    uint16_t *base;
+    size_t used;
+} half_arena;
+
+static const uint16_t *take_half(half_arena *h, size_t size) {
+    const uint16_t *piece = h->base ? h->base + h->used : NULL;
+    h->used += (size + 31) / 32 * 32;
+    return piece;
 }
 
-static bj_row_weights row_weights(const bj_predictor *p, const bj_real *packed,
+static bj_row_weights row_weights(const bj_predictor *p, half_arena *h, bj_real *packed,
                                   const bj_real *bias, int in, int out) {
-    return (bj_row_weights){packed, bias, half_of(p, packed), in, out};
+    bj_row_weights w = {packed, bias, NULL, in, out};
+    if (out == 0) return (bj_row_weights){0};
+    if (h) w.half = take_half(h, p->k->half_size(out, in));
+    if (w.half) p->k->narrow_panels(h->base + (w.half - h->base), packed, out, in);
+    return w;
 }
 
-static bj_row_weights row_linear(const bj_predictor *p, const bj_linear *l) {
-    return l->out ? row_weights(p, l->forward, l->b, l->in, l->out) : (bj_row_weights){0};
+static bj_row_weights row_linear(const bj_predictor *p, half_arena *h, const bj_linear *l) {
+    return row_weights(p, h, l->forward, l->b, l->in, l->out);
 }
 
-void bj_row_path_init(bj_predictor *p) {
+static void wire(bj_predictor *p, half_arena *h) {
     const bj_encoder *e = &p->encoder;
     const bj_network *n = &p->network;
     const int E = p->arch.embed, G = p->arch.heads, d = E / G, W = 2 * p->arch.token_hidden + 2;
+    const size_t gru = p->k->gru_row_size(e->gru.lead, E);
     bj_row_path *r = &p->row;
-    for (int i = 0; i < BJ_ENC_LINEARS; i++) r->linear[i] = row_linear(p, &e->linear[i]);
+    r->gru = p->gru_row;
+    if (h) r->gru_half = take_half(h, gru);
+    if (r->gru_half) p->k->narrow(h->base + (r->gru_half - h->base), p->gru_row, gru);
+    for (int i = 0; i < BJ_ENC_LINEARS; i++) r->linear[i] = row_linear(p, h, &e->linear[i]);
     for (int g = 0; g < G; g++) {
-        r->m[g] = row_weights(p, e->m_kn + (size_t)g * e->head_size, NULL, d, W);
-        r->n[g] = row_weights(p, e->n_nk + (size_t)g * e->head_size, e->kv_b + E + g * d, W, d);
+        const size_t at = (size_t)g * e->head_size;
+        r->m[g] = row_weights(p, h, e->m_kn + at, NULL, d, W);
+        r->n[g] = row_weights(p, h, e->n_nk + at, e->kv_b + E + g * d, W, d);
     }
     for (int i = 0; i < n->L; i++) {
-        r->atom_in[i] = row_linear(p, &n->atom_in[i]);
-        r->atom_out[i] = row_linear(p, &n->atom_out[i]);
+        r->atom_in[i] = row_linear(p, h, &n->atom_in[i]);
+        r->atom_out[i] = row_linear(p, h, &n->atom_out[i]);
     }
     for (int i = 0; n->step_scale && i < p->arch.atoms; i++)
-        r->residual[i] = row_linear(p, &n->residual[i]);
-    r->router_in = row_linear(p, &n->router_in);
-    r->router_out = row_linear(p, &n->router_out);
-    r->decoder_in = row_linear(p, &n->decoder_in);
-    r->decoder_out = row_linear(p, &n->decoder_out);
-    r->gru = p->gru_row;
-    r->gru_half = half_of(p, p->gru_row);
+        r->residual[i] = row_linear(p, h, &n->residual[i]);
+    r->router_in = row_linear(p, h, &n->router_in);
+    r->router_out = row_linear(p, h, &n->router_out);
+    r->decoder_in = row_linear(p, h, &n->decoder_in);
+    r->decoder_out = row_linear(p, h, &n->decoder_out);
+}
+
+/* The block path's GRU products hold the same weights in another order. */
+static void round_gru(const bj_predictor *p) {
+    const bj_gru *g = &p->encoder.gru;
+    const int E = g->E;
+    p->k->narrow(NULL, g->rz, p->k->packed_size(2 * E, g->lead + E));
+    p->k->narrow(NULL, g->hn, p->k->packed_size(E, g->lead - g->I + E));
+    p->k->narrow(NULL, g->in, p->k->packed_size(E, g->I + 1));
+}
+
+bj_status bj_row_path_init(bj_predictor *p, bj_precision precision, bj_error *err) {
+    if (precision == BJ_PRECISION_FULL) {
+        wire(p, NULL);
+        return BJ_OK;
+    }
+    half_arena h = {NULL, 0};
+    wire(p, &h);
+    BJ_TRY(BJ_ALLOC(p->half, h.used, err));
+    h = (half_arena){p->half, 0};
+    wire(p, &h);
+    round_gru(p);
+    return BJ_OK;
 }
 
 void bj_row_path_take(bj_predictor *p, bj_arena *arena) {

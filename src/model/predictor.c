@@ -190,23 +190,18 @@ static bj_status build(bj_predictor *p, const bj_model *model, bj_precision prec
                        bj_error *err) {
     bj_arena arena = {NULL, 0};
     take_packed(p, &arena, model);
-    const size_t packed = arena.used;
-    BJ_TRY(BJ_ALLOC(p->packed, packed, err));
+    BJ_TRY(BJ_ALLOC(p->packed, arena.used, err));
     arena = (bj_arena){p->packed, 0};
     take_packed(p, &arena, model);
     pack_all(p);
     BJ_TRY(BJ_ALLOC(p->vectors, keep_vectors(p, model), err));
     keep_vectors(p, model);
-    if (precision == BJ_PRECISION_BF16) {
-        BJ_TRY(BJ_ALLOC(p->half, packed, err));
-        p->k->narrow(p->half, p->packed, packed);
-    }
+    BJ_TRY(bj_row_path_init(p, precision, err));
     arena = (bj_arena){NULL, 0};
     take_activations(p, &arena);
     BJ_TRY(BJ_ALLOC(p->memory, arena.used, err));
     arena = (bj_arena){p->memory, 0};
     take_activations(p, &arena);
-    bj_row_path_init(p);
     return BJ_OK;
 }
 

@@ -53,8 +53,8 @@ struct bj_predictor {
     int max_batch;
     bj_encoder encoder;
     bj_network network;
-    bj_real *packed;  /* every packed array; NULL when only 16-bit copies are needed */
-    uint16_t *half;   /* the same, narrowed, element by element; NULL in full precision */
+    bj_real *packed;  /* every packed array */
+    uint16_t *half;   /* 16-bit copies for the row path; NULL in full precision */
     bj_real *vectors; /* biases and residual scales */
     bj_real *memory;  /* activations */
     bj_real *gru_row;
@@ -69,7 +69,7 @@ struct bj_predictor {
 
 /* Weights and trajectories of one scene, by every member of the team. */
 void bj_predict_row(void *predictor, int member, int members);
-void bj_row_path_init(bj_predictor *p);
+BJ_CHECK bj_status bj_row_path_init(bj_predictor *p, bj_precision precision, bj_error *err);
 void bj_row_path_take(bj_predictor *p, bj_arena *arena);
 
 void bj_softmax_row(bj_real *pi, const bj_real *logits, int K);

@@ -8,11 +8,11 @@
  * docs/FORMAT.md has the details.
  *
  * Invariants
- *   1. Saving and loading restores every bit a later step depends on; batch size, threads and
- *      instruction set are not among them.
+ *   1. Saving and loading restores everything a later step depends on, bit for bit. Threads, batch
+ *      capacity and instruction set belong to the trainer; only the last shows in later bits.
  *   2. state.safetensors names the digest of its model: files of two checkpoints do not mix.
  *   3. Loading changes the trainer only after everything was found to be in order.
- * Test: tests/train/test_state.c
+ * Tests: tests/train/test_state.c, test_state_files.c; tests/train/peer_state.py
  */
 #include <limits.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static const char objective_key[] = "objective", step_key[] = "step", rng_key[] 
 static const char digest_key[] = "sha256", model_digest_key[] = "model_sha256";
 static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
 
-/* -------------------------------------------------------------------------------------- settings */
+/* ------------------------------------------------------------------------------------- settings */
 
 /* clang-format off */
 #define EACH_SETTING(X)                                                                            \
@@ -135,7 +135,7 @@ static bj_status read_rng(bj_rng *out, const bj_safetensors *st, bj_error *err) 
                                 "four words of 16 hexadecimal digits, not all zero");
 }
 
-/* --------------------------------------------------------------------------------------- tensors */
+/* -------------------------------------------------------------------------------------- tensors */
 
 enum { NAME_SIZE = BJ_PARAM_NAME + 16 };
 
@@ -190,7 +190,7 @@ static bj_status check_variances(const char *path, const state_tensors *s, bj_er
     return BJ_OK;
 }
 
-/* ---------------------------------------------------------------------------------------- saving */
+/* --------------------------------------------------------------------------------------- saving */
 
 static bj_status join(char out[BJ_FOLDER_PATH], const char *folder, const char *file,
                       bj_error *err) {
@@ -231,9 +231,14 @@ bj_status bj_trainer_save(const bj_trainer *t, const char *dir, const bj_rng *rn
     bj_status status;
     if (rng && !is_seeded(rng))
         return BJ_FAIL(err, BJ_EARG, "%s: not saved: the generator was never seeded", dir);
+    /* Before anything is written, so that messages have the final path. */
+    BJ_TRY(join(path, dir, BJ_CHECKPOINT_MODEL, err));
+    for (int i = 0; i < t->model->layout.count; i++) {
+        const bj_tensor weights = bj_model_tensor(t->model, i);
+        BJ_TRY(bj_checkpoint_check_finite(path, &weights, 1, err));
+    }
     BJ_TRY(join(path, dir, BJ_CHECKPOINT_STATE, err));
     BJ_GOTO(status, done, tensors_init(&tensors, &t->model->layout, blocks, err));
-    /* before anything is written, so that the message has the final path */
     BJ_GOTO(status, done, bj_checkpoint_check_finite(path, tensors.list, tensors.count, err));
     BJ_GOTO(status, done, check_variances(path, &tensors, err));
     BJ_GOTO(status, done, bj_folder_writer_open(&writer, dir, files, err));
@@ -246,7 +251,7 @@ done:
     return status;
 }
 
-/* --------------------------------------------------------------------------------------- loading */
+/* -------------------------------------------------------------------------------------- loading */
 
 /* Both architectures agree, `except` for the entries of a NULL-terminated list. */
 static bj_status check_arch(const char *path, const bj_arch *found, const bj_arch *expected,
@@ -338,7 +343,7 @@ static bj_status read_state(pending *p, const bj_trainer *t, int want_rng, bj_er
     return bj_checkpoint_check_digest(st, err);
 }
 
-static void accept(bj_trainer *t, const pending *p) {
+static void adopt(bj_trainer *t, const pending *p) {
     const bj_layout *layout = &t->model->layout;
     const size_t all = layout->size * sizeof(bj_real);
     memcpy(t->model->weights, p->model->weights, all);
@@ -354,7 +359,7 @@ bj_status bj_trainer_load(bj_trainer *t, const char *dir, bj_rng *rng, bj_error 
     BJ_GOTO(status, done, open_pair(&p, dir, err));
     BJ_GOTO(status, done, read_model(&p, t, err));
     BJ_GOTO(status, done, read_state(&p, t, rng != NULL, err));
-    accept(t, &p);
+    adopt(t, &p);
     if (rng) *rng = p.rng;
 done:
     pending_reset(&p);
@@ -363,7 +368,7 @@ done:
 
 long bj_trainer_updates(const bj_trainer *t) { return t->step; }
 
-/* ---------------------------------------------------------------------------------------- anchor */
+/* --------------------------------------------------------------------------------------- anchor */
 
 bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error *err) {
     /* sizes of what the anchor is not: one anchor serves predictors of any width */
@@ -372,12 +377,14 @@ bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error
     const bj_layout *layout = &t->model->layout;
     bj_model *anchor;
     if (t->objective.kind != BJ_ANCHOR_B)
-        return BJ_FAIL(err, BJ_EARG, "%s: the objective is %s, expected anchor_b: no other one has "
-                                     "a frozen anchor",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: the trainer's objective is %s, expected anchor_b: no other one has a "
+                       "frozen anchor",
                        model_path, bj_objective_name(t->objective.kind));
     if (t->step)
-        return BJ_FAIL(err, BJ_EARG, "%s: the trainer has done %ld updates, expected none: an "
-                                     "anchor stays for a whole run",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: the trainer has done %ld updates, expected none: an anchor stays for a "
+                       "whole run",
                        model_path, t->step);
     BJ_TRY(bj_model_load(&anchor, model_path, err));
     const bj_status status =

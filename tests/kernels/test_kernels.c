@@ -190,10 +190,10 @@ static void test_half(const bj_kernels *k, int M, int N, int K) {
     bj_real *d = random_array((size_t)M * N);
     const size_t size = k->packed_size(N, K);
     bj_real *packed = bj_alloc(size, sizeof *packed);
-    uint16_t *half = bj_alloc(size, sizeof *half);
+    uint16_t *half = bj_alloc(k->half_size(N, K), sizeof *half);
     k->pack_nk(packed, w, (size_t)K, N, K);
     const bj_real before = packed[0];
-    k->narrow(half, packed, size);
+    k->narrow_panels(half, packed, N, K);
     CHECK_NEAR(packed[0], before, fabs((double)before) / 256);
     CHECK(packed[0] != before || K * N < 4);
     const int cut = N / 2 / k->panel * k->panel;

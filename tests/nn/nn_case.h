@@ -13,9 +13,7 @@
 #define MARKER ((bj_real)-12345)
 
 /* Of values of size one after sums of a few hundred terms. */
-static inline double nn_tolerance(void) {
-    return sizeof(bj_real) == sizeof(double) ? 1e-12 : 2e-5;
-}
+static inline double nn_tolerance(void) { return sizeof(bj_real) == sizeof(double) ? 1e-12 : 2e-5; }
 
 static inline bj_real *nn_array(size_t n, bj_real value) {
     bj_real *x = bj_alloc(n, sizeof *x);

@@ -14,7 +14,8 @@ static void check_row(const bj_real *row, double x, double y, double vx, double 
 
 static void test_by_hand(void) {
     /* a step along x, a step of 3-4-5, standing still; the last difference is used twice */
-    const bj_real future[] = {1, 2, (bj_real)1.5, 2, (bj_real)1.8, (bj_real)2.4, (bj_real)1.8, (bj_real)2.4};
+    const bj_real future[] = {
+        1, 2, (bj_real)1.5, 2, (bj_real)1.8, (bj_real)2.4, (bj_real)1.8, (bj_real)2.4};
     bj_real out[4 * I + 1];
     out[4 * I] = MARKER;
     bj_future_view(out, future, 1, 4, 0.1);

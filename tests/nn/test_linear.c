@@ -10,10 +10,10 @@ typedef struct network {
     const bj_kernels *k;
     int M, I, H, O;
     size_t ldx, ldh, ldy;
-    bj_real *x, *w1, *b1, *w2, *b2, *r;      /* inputs */
-    bj_real *hidden, *y;                     /* (M,H) (M,O) */
-    bj_real *dx, *dhidden;                   /* by bj_linear_backward */
-    bj_real *dw1, *db1, *dw2, *db2;          /* by the kernels the trainer uses */
+    bj_real *x, *w1, *b1, *w2, *b2, *r; /* inputs */
+    bj_real *hidden, *y;                /* (M,H) (M,O) */
+    bj_real *dx, *dhidden;              /* by bj_linear_backward */
+    bj_real *dw1, *db1, *dw2, *db2;     /* by the kernels the trainer uses */
     bj_linear in, out;
     bj_real *scratch;
 } network;
@@ -115,8 +115,7 @@ static void test_network(const bj_kernels *k, int M, int I, int H, int O) {
     for (int m = 0; m < M; m++)
         for (int o = 0; o < O; o++) {
             y[m * O + o] = n.b2[o];
-            for (int h = 0; h < H; h++)
-                y[m * O + o] += hidden[m * H + h] * (double)n.w2[o * H + h];
+            for (int h = 0; h < H; h++) y[m * O + o] += hidden[m * H + h] * (double)n.w2[o * H + h];
         }
     CHECK(nn_distance(n.hidden, n.ldh, hidden, (size_t)H, M, H) <= nn_tolerance());
     CHECK(nn_distance(n.y, n.ldy, y, (size_t)O, M, O) <= nn_tolerance());
@@ -159,10 +158,10 @@ static void test_network(const bj_kernels *k, int M, int I, int H, int O) {
             CHECK_NEAR(added[(size_t)m * n.ldy + (size_t)o], 2 + y[m * O + o] - (double)n.b2[o],
                        10 * nn_tolerance());
     }
-    bj_real *const all[] = {n.x,  n.w1,  n.b1,  n.w2,  n.b2,      n.r,          n.hidden,
-                            n.y,  n.dx,  n.dhidden, n.dw1, n.db1, n.dw2,        n.db2,
-                            sum,  added, n.scratch, n.in.forward, n.in.backward, n.out.forward,
-                            n.out.backward};
+    bj_real *const all[] = {
+        n.x, n.w1,  n.b1,      n.w2,         n.b2,          n.r,           n.hidden,
+        n.y, n.dx,  n.dhidden, n.dw1,        n.db1,         n.dw2,         n.db2,
+        sum, added, n.scratch, n.in.forward, n.in.backward, n.out.forward, n.out.backward};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) bj_free(all[i]);
     bj_free(hidden);
     bj_free(y);

@@ -54,12 +54,8 @@ static void gradient(void *context) {
 }
 
 static void check_gradient(rows *x, const char *name, double step) {
-    const gradcheck_array array = {.name = "a",
-                                   .x = x->a,
-                                   .dx = x->du,
-                                   .rows = x->M,
-                                   .cols = x->D,
-                                   .stride = x->ld};
+    const gradcheck_array array = {
+        .name = "a", .x = x->a, .dx = x->du, .rows = x->M, .cols = x->D, .stride = x->ld};
     const gradcheck_case c = {.name = name,
                               .loss = loss,
                               .gradient = gradient,

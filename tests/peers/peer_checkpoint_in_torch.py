@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """A checkpoint of the C library must open in Python and predict the same there.
 
-    checkpoint_in_torch.py CHECKPOINT OUTPUTS
+    TEST_PREDICTOR=path/of/test_predictor peer_checkpoint_in_torch.py
+    peer_checkpoint_in_torch.py CHECKPOINT OUTPUTS
+
+Without arguments, test_predictor writes both files for each kind of model, and one more comparison,
+with a bias changed, has to fail.
 
 CHECKPOINT is read with the safetensors package and loaded into torch.nn modules with strict names
 and shapes; sizes come from its metadata. OUTPUTS is a safetensors file with the inputs x.* (focal,
@@ -13,13 +17,17 @@ Exit 0 the same, 1 not, 3 a file is not usable, 77 PyTorch or safetensors is not
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 try:
     import torch
     from safetensors import safe_open
+    from safetensors.torch import save_file
 except ImportError as error:
     print(f"skipped: {error}; this test needs the Python packages torch and safetensors")
     sys.exit(77)
@@ -29,6 +37,7 @@ from reference.network import parameter_shapes     # noqa: E402
 from reference.sizes import Sizes                  # noqa: E402
 
 TOLERANCE = 1e-4    # of the largest entry of a tensor
+KINDS = ("branch", "point", "outputonly")
 REQUIRED = ("y", "weights")
 
 
@@ -71,21 +80,14 @@ def recompute(net: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> dict[st
     return dict(c=context, u=atoms, logits=logits, y=decoded, weights=logits.softmax(-1))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("checkpoint", type=Path, help="written by the C library")
-    parser.add_argument("outputs", type=Path, help="x.* inputs and o.* predictions")
-    args = parser.parse_args()
-    try:
-        net = load_network(args.checkpoint)
-        tensors, _ = read(args.outputs)
-        needed = [f"x.{key}" for key in modules.INPUTS] + [f"o.{key}" for key in REQUIRED]
-        missing = [name for name in needed if name not in tensors]
-        if missing:
-            raise Unusable(f"{args.outputs}: lacks {', '.join(missing)}")
-    except Unusable as error:
-        print(error, file=sys.stderr)
-        return 3
+def compare(checkpoint: Path, outputs: Path) -> int:
+    """How many tensors of the outputs differ from what PyTorch computes."""
+    net = load_network(checkpoint)
+    tensors, _ = read(outputs)
+    needed = [f"x.{key}" for key in modules.INPUTS] + [f"o.{key}" for key in REQUIRED]
+    missing = [name for name in needed if name not in tensors]
+    if missing:
+        raise Unusable(f"{outputs}: lacks {', '.join(missing)}")
     failed = 0
     for key, expected in recompute(net, tensors).items():
         if f"o.{key}" not in tensors:
@@ -99,7 +101,47 @@ def main() -> int:
         error = float((found - expected).abs().max()) / scale
         print(f"o.{key}: relative error {error:.1e}, at most {TOLERANCE:g} allowed")
         failed += not error <= TOLERANCE
-    return 1 if failed else 0
+    return failed
+
+
+def change_bias(path: Path) -> None:
+    """Double the largest bias of the decoder's last layer, which reaches every trajectory."""
+    tensors, metadata = read(path)
+    bias = tensors["decoder.2.bias" if "decoder.2.bias" in tensors else "base.bias"]
+    bias[bias.abs().argmax()] *= 2
+    save_file(tensors, path, metadata)
+
+
+def compare_all(tool: str) -> int:
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint, outputs = Path(folder) / "model.safetensors", Path(folder) / "out.safetensors"
+        for kind in KINDS:
+            print(f"{kind}:")
+            subprocess.run([tool, "export", checkpoint, outputs, kind], check=True)
+            failed += compare(checkpoint, outputs)
+            change_bias(checkpoint)
+            print(f"{kind}, one bias changed: now o.y must differ:")
+            failed += compare(checkpoint, outputs) == 0
+    print(f"{failed} failed")
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("files", type=Path, nargs="*", metavar="CHECKPOINT OUTPUTS",
+                        help="written by the C library: a model, and x.* inputs with o.* outputs")
+    args = parser.parse_args()
+    tool = os.environ.get("TEST_PREDICTOR")
+    if len(args.files) not in (0, 2):
+        parser.error(f"found {len(args.files)} files, expected CHECKPOINT and OUTPUTS, or none")
+    if not args.files and not tool:
+        parser.error("without files, the environment variable TEST_PREDICTOR must name the program")
+    try:
+        return 1 if (compare(*args.files) if args.files else compare_all(tool)) else 0
+    except Unusable as error:
+        print(error, file=sys.stderr)
+        return 3
 
 
 if __name__ == "__main__":

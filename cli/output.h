@@ -1,0 +1,34 @@
+/* output.h - folders and files a command writes.
+ *
+ * A file is written under a hidden name beside the final one, synced and renamed: whoever looks
+ * sees the old file, or none, or all of the new one.
+ */
+#ifndef BJEPA_OUTPUT_H
+#define BJEPA_OUTPUT_H
+
+#include "cli.h"
+
+#include <stdio.h>
+
+enum { CLI_PATH_SIZE = 4096 };
+
+/* "folder/name"; a result that does not fit is an error. */
+BJ_CHECK bj_status cli_path(char path[CLI_PATH_SIZE], const char *folder, const char *name,
+                            bj_error *err);
+
+/* Makes sure that the folder exists and may be written to. *created: it was not there before. */
+BJ_CHECK bj_status cli_folder(int *created, const char *folder, bj_error *err);
+
+/* Refuses a path that names something other than a regular file. */
+BJ_CHECK bj_status cli_file_replaceable(const char *path, bj_error *err);
+
+typedef struct cli_file {
+    FILE *stream;
+    char path[CLI_PATH_SIZE], temporary[CLI_PATH_SIZE + 32];
+} cli_file;
+
+BJ_CHECK bj_status cli_file_open(cli_file *file, const char *path, bj_error *err);
+/* Publishes what was written to the stream, or removes it and says why not. */
+BJ_CHECK bj_status cli_file_commit(cli_file *file, bj_error *err);
+
+#endif

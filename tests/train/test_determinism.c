@@ -1,0 +1,128 @@
+/* test_determinism.c - the same bits for any number of threads and any run, on one instruction set.
+ *
+ * A fingerprint covers weights, target, both moments, losses and gradient norms of every step.
+ */
+#include "train_case.h"
+
+static uint64_t hash_report(uint64_t hash, const bj_step_report *r) {
+    hash = hash_bytes(hash, &r->loss, sizeof r->loss); /* doubles only: no padding */
+    return hash_bytes(hash, &r->grad_norm, sizeof r->grad_norm);
+}
+
+/* Steps in a row on two batches in turn, from the same start. */
+static uint64_t run(const bj_arch *arch, bj_objective objective, const bj_batch *a,
+                    const bj_batch *b, int steps, int threads, const char *isa) {
+    const int most = a->B > b->B ? a->B : b->B;
+    const bj_trainer_options options = options_for(objective, most, threads, isa);
+    train_case c = open_case_with(arch, &options, 7);
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int i = 0; i < steps; i++) {
+        bj_step_report r;
+        bj_error err;
+        const bj_status status = bj_trainer_step(c.trainer, i % 2 ? b : a, 1e-3, &r, &err);
+        CHECK_MSG(status == BJ_OK, "%s", err.message);
+        if (status == BJ_OK) hash = hash_report(hash, &r);
+    }
+    const uint64_t state = hash_state(&c);
+    close_case(&c);
+    return hash_bytes(hash, &state, sizeof state);
+}
+
+static void check_threads(const char *name, const bj_arch *arch, bj_objective objective, int B,
+                          int steps, const char *isa) {
+    made_batch a = make_batch(arch, B, -1, -1, 1), b = make_batch(arch, (B + 1) / 2, -1, -1, 2);
+    const uint64_t one = run(arch, objective, &a.batch, &b.batch, steps, 1, isa);
+    static const int threads[] = {1, 2, 3, 8};
+    for (int i = 0; i < 4; i++)
+        for (int again = 0; again < (steps == 1 ? 2 : 1); again++) {
+            const uint64_t found = run(arch, objective, &a.batch, &b.batch, steps, threads[i], isa);
+            CHECK_MSG(found == one, "%s, %s, %d scenes, %d steps: %d threads give other bits", name,
+                      isa, B, steps, threads[i]);
+        }
+    a.future[0] += (bj_real)1e-3; /* the fingerprint sees a small change of one input */
+    CHECK(run(arch, objective, &a.batch, &b.batch, steps, 1, isa) != one);
+    free_batch(&a);
+    free_batch(&b);
+}
+
+static void test_isa(const char *isa, int fastest) {
+    static const bj_objective_kind kinds[] = {BJ_FULLSET, BJ_SINKHORN, BJ_ANCHOR_A};
+    static const int sizes[] = {1, 5, 37, 48}; /* 48: three scenes in every shard */
+    bj_arch arch = small_arch();
+    for (int k = 0; k < 3; k++)
+        for (int s = 0; s < 4; s++) {
+            const bj_objective o = bj_objective_default(kinds[k]);
+            check_threads(bj_objective_name(kinds[k]), &arch, o, sizes[s], 1, isa);
+            /* a hundred steps: every objective on the fastest table, one on the others */
+            if (sizes[s] == 37 && (k == 0 || fastest))
+                check_threads(bj_objective_name(kinds[k]), &arch, o, sizes[s], 100, isa);
+        }
+    bj_objective usage = bj_objective_default(BJ_MDN);
+    usage.usage_kl = 0.01;
+    arch.scales = BJ_SCALES_COMPONENT;
+    check_threads("mdn", &arch, usage, 37, 1, isa);
+    arch = small_arch_for(BJ_OUTPUTONLY);
+    check_threads("outputonly", &arch, bj_objective_default(BJ_OUTPUTONLY), 37, 1, isa);
+}
+
+/* A scene's forward pass does not depend on the scenes around it, hence nor does the loss of a
+ * batch of copies: B equal scenes give the loss of one. */
+static void test_company(const char *isa) {
+    const bj_arch arch = small_arch();
+    made_batch all = make_batch(&arch, 21, -1, -1, 9);
+    const bj_trainer_options options = options_for(bj_objective_default(BJ_FULLSET), 21, 2, isa);
+    train_case c = open_case_with(&arch, &options, 7);
+    bj_error err;
+    CHECK_OK(bj_trainer_gradients(c.trainer, &all.batch, NULL, &err), err);
+    bj_outputs o = bj_trainer_outputs(c.trainer);
+    const size_t line = o.decoded_stride * (size_t)o.K;
+    bj_real *decoded = case_alloc(21 * line, sizeof *decoded);
+    memcpy(decoded, o.decoded, 21 * line * sizeof *decoded);
+    for (int b = 0; b < 21; b++) {
+        const int n = all.neighbor_start[b], p = all.polyline_start[b];
+        const int neighbor_start[2] = {0, all.neighbor_start[b + 1] - n};
+        const int polyline_start[2] = {0, all.polyline_start[b + 1] - p};
+        const bj_batch one = {.B = 1,
+                              .focal = all.focal + b * arch.obs * 7,
+                              .neighbors = all.neighbors + n * arch.obs * 7,
+                              .neighbor_start = neighbor_start,
+                              .polylines = all.polylines + p * arch.points * 6,
+                              .polyline_start = polyline_start,
+                              .future = all.future + b * arch.fut * 2};
+        CHECK_OK(bj_trainer_gradients(c.trainer, &one, NULL, &err), err);
+        o = bj_trainer_outputs(c.trainer);
+        int same = 1;
+        for (int k = 0; k < o.K; k++)
+            same &= memcmp(o.decoded + (size_t)k * o.decoded_stride,
+                           decoded + (size_t)b * line + (size_t)k * o.decoded_stride,
+                           2 * (size_t)o.F * sizeof *decoded) == 0;
+        CHECK_MSG(same, "%s: scene %d alone gives other trajectories", isa, b);
+    }
+    free(decoded);
+    free_batch(&all);
+    close_case(&c);
+}
+
+/* One step at the paper's sizes: large products are cut into many tiles. */
+static void test_paper_sizes(void) {
+    const bj_arch arch = bj_arch_paper();
+    bj_scenes *scenes;
+    bj_error err;
+    if (bj_scenes_synthetic(&scenes, &arch, 32, 5, &err) != BJ_OK) {
+        CHECK_MSG(0, "%s", err.message);
+        return;
+    }
+    const bj_batch *batch = bj_scenes_batch(scenes);
+    const bj_objective o = bj_objective_default(BJ_FULLSET);
+    CHECK(run(&arch, o, batch, batch, 1, 1, NULL) == run(&arch, o, batch, batch, 1, 3, NULL));
+    bj_scenes_free(scenes);
+}
+
+int main(void) {
+    for (int i = 0; bj_kernels_at(i); i++) {
+        test_isa(bj_kernels_at(i)->isa, bj_kernels_at(i + 1) == NULL);
+        test_company(bj_kernels_at(i)->isa);
+    }
+    test_paper_sizes();
+    return test_report("determinism");
+}
