@@ -12,11 +12,12 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 
 #include "core/alloc.h"
 
-enum { MAX_THREADS = 1024, SPINS = 4000 };
+enum { MAX_THREADS = 1024, SPINS = 40000 /* some 50 microseconds */ };
 
 typedef struct worker {
     bj_pool *pool;
@@ -32,16 +33,21 @@ struct bj_pool {
     bj_task task;
     void *context;
     int items, team;
-    /* barrier of a team */
-    atomic_uint phase;
-    atomic_int arrived, sleepers;
     int threads, started;
     worker *workers; /* (threads); 0 is the caller */
+    /* barrier of a team, on cache lines of its own: members look at it all the time */
+    alignas(64) atomic_int arrived;
+    alignas(64) atomic_uint phase;
+    alignas(64) atomic_int sleepers;
 };
 
-static void relax(void) {
+/* Called between two looks at a flag. A pause now and then is kind to a sibling thread; one at
+ * every look would add its own length to each meeting. */
+static void relax(int spins) {
 #if defined(__x86_64__)
-    __builtin_ia32_pause();
+    if (spins % 16 == 15) __builtin_ia32_pause();
+#else
+    (void)spins;
 #endif
 }
 
@@ -69,7 +75,7 @@ static void *worker_main(void *argument) {
     unsigned seen = 0;
     for (;;) {
         int spins = 0;
-        while (atomic_load(&pool->generation) == seen && spins++ < SPINS) relax();
+        while (atomic_load(&pool->generation) == seen && spins++ < SPINS) relax(spins);
         if (atomic_load(&pool->generation) == seen) {
             pthread_mutex_lock(&pool->mutex);
             while (atomic_load(&pool->generation) == seen)
@@ -104,7 +110,7 @@ static void start(bj_pool *pool, bj_task task, void *context, int items, int tea
     if (pool->threads > 1) announce(pool);
     work_on(pool, 0);
     int spins = 0;
-    while (atomic_load(&pool->running) > 0 && spins++ < SPINS) relax();
+    while (atomic_load(&pool->running) > 0 && spins++ < SPINS) relax(spins);
     if (atomic_load(&pool->running) > 0) {
         pthread_mutex_lock(&pool->mutex);
         while (atomic_load(&pool->running) > 0) pthread_cond_wait(&pool->done, &pool->mutex);
@@ -138,7 +144,7 @@ void bj_team_wait(bj_pool *pool) {
         return;
     }
     int spins = 0;
-    while (atomic_load(&pool->phase) == phase && spins++ < SPINS) relax();
+    while (atomic_load(&pool->phase) == phase && spins++ < SPINS) relax(spins);
     if (atomic_load(&pool->phase) == phase) {
         atomic_fetch_add(&pool->sleepers, 1);
         pthread_mutex_lock(&pool->mutex);

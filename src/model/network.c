@@ -99,30 +99,39 @@ static void add_residuals(const bj_network *n, const bj_network_block *b) {
     }
 }
 
-void bj_network_predict(const bj_network *n, const bj_network_block *b) {
-    const bj_kernels *k = n->k;
-    const int L = n->L, M = b->M;
-    for (int i = 0; i < L; i++) {
-        bj_real *hidden = b->atom_hidden + (size_t)i * b->lda;
-        bj_linear_forward(k, hidden, (size_t)L * b->lda, b->context, b->ldc, &n->atom_in[i], M,
-                          BJ_GEMM_RELU);
-        bj_linear_forward(k, b->u + (size_t)i * b->ldu, (size_t)L * b->ldu, hidden,
-                          (size_t)L * b->lda, &n->atom_out[i], M, 0);
-    }
-    bj_normalize_forward(b->u, b->ldu, b->inverse, M * L, n->arch->latent);
+void bj_network_atom(const bj_network *n, const bj_network_block *b, int i, bj_real *hidden,
+                     size_t lda, bj_real *u, size_t ldu) {
+    bj_linear_forward(n->k, hidden, lda, b->context, b->ldc, &n->atom_in[i], b->M, BJ_GEMM_RELU);
+    bj_linear_forward(n->k, u, ldu, hidden, lda, &n->atom_out[i], b->M, 0);
+}
+
+void bj_network_route(const bj_network *n, const bj_network_block *b) {
     if (n->router_in.out) {
-        bj_linear_forward(k, b->router_hidden, b->ldr, b->context, b->ldc, &n->router_in, M,
+        bj_linear_forward(n->k, b->router_hidden, b->ldr, b->context, b->ldc, &n->router_in, b->M,
                           BJ_GEMM_RELU);
-        bj_linear_forward(k, b->logits, (size_t)n->arch->atoms, b->router_hidden, b->ldr,
-                          &n->router_out, M, 0);
+        bj_linear_forward(n->k, b->logits, (size_t)n->arch->atoms, b->router_hidden, b->ldr,
+                          &n->router_out, b->M, 0);
     } else {
-        memset(b->logits, 0, (size_t)M * sizeof *b->logits); /* K = 1 */
+        memset(b->logits, 0, (size_t)b->M * sizeof *b->logits); /* K = 1 */
     }
-    bj_linear_forward(k, b->decoder_hidden, b->ldd, b->u, b->ldu, &n->decoder_in, M * L,
+}
+
+void bj_network_decode(const bj_network *n, const bj_network_block *b, int rows) {
+    bj_linear_forward(n->k, b->decoder_hidden, b->ldd, b->u, b->ldu, &n->decoder_in, b->M * rows,
                       BJ_GEMM_RELU);
-    bj_linear_forward(k, n->step_scale ? b->base : b->y, b->ldy, b->decoder_hidden, b->ldd,
-                      &n->decoder_out, M * L, 0);
+    bj_linear_forward(n->k, n->step_scale ? b->base : b->y, b->ldy, b->decoder_hidden, b->ldd,
+                      &n->decoder_out, b->M * rows, 0);
     if (n->step_scale) add_residuals(n, b);
+}
+
+void bj_network_predict(const bj_network *n, const bj_network_block *b) {
+    const size_t L = (size_t)n->L;
+    for (size_t i = 0; i < L; i++)
+        bj_network_atom(n, b, (int)i, b->atom_hidden + i * b->lda, L * b->lda, b->u + i * b->ldu,
+                        L * b->ldu);
+    bj_normalize_forward(b->u, b->ldu, b->inverse, b->M * n->L, n->arch->latent);
+    bj_network_route(n, b);
+    bj_network_decode(n, b, n->L);
 }
 
 void bj_network_reconstruct(const bj_network *n, const bj_network_block *b) {

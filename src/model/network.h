@@ -55,6 +55,13 @@ typedef struct bj_network_block {
 void bj_network_predict(const bj_network *n, const bj_network_block *b);     /* u, logits, y */
 void bj_network_reconstruct(const bj_network *n, const bj_network_block *b); /* rec from z */
 
+/* Parts of it: logits; u_i from the context for rows `lda` and `ldu` apart. */
+void bj_network_route(const bj_network *n, const bj_network_block *b);
+void bj_network_atom(const bj_network *n, const bj_network_block *b, int i, bj_real *hidden,
+                     size_t lda, bj_real *u, size_t ldu);
+/* y from u (M,rows,D): `rows` latents a scene, all of them or one. */
+void bj_network_decode(const bj_network *n, const bj_network_block *b, int rows);
+
 /* y (2F) = base + scale_k * residual, output-only. */
 void bj_network_add_residual(const bj_network *n, bj_real *y, const bj_real *base,
                              const bj_real *residual, int k);

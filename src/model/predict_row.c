@@ -236,19 +236,29 @@ static void stage_attention(const team *t) {
     }
 }
 
+/* Atoms are walked back and forth from call to call: the weights that were read last are the ones
+ * a shared cache still holds. */
+static int atom_at(const bj_predictor *p, int i) {
+    return p->calls % 2 ? p->network.L - 1 - i : i;
+}
+
 static void stage_atoms_in(const team *t) {
     const bj_row_path *r = &t->p->row;
-    for (int i = 0; i < t->p->network.L; i++)
+    for (int j = 0; j < t->p->network.L; j++) {
+        const int i = atom_at(t->p, j);
         product(t, r->atom_hidden + (size_t)i * (size_t)r->atom_in[i].out, r->context,
                 &r->atom_in[i], 1, BJ_GEMM_RELU);
+    }
     if (r->router_in.out) product(t, r->router_hidden, r->context, &r->router_in, 1, BJ_GEMM_RELU);
 }
 
 static void stage_atoms_out(const team *t) {
     const bj_row_path *r = &t->p->row;
-    for (int i = 0; i < t->p->network.L; i++)
+    for (int j = 0; j < t->p->network.L; j++) {
+        const int i = atom_at(t->p, j);
         product(t, r->u + (size_t)i * (size_t)r->atom_out[i].out,
                 r->atom_hidden + (size_t)i * (size_t)r->atom_out[i].in, &r->atom_out[i], 1, 0);
+    }
     if (r->router_out.out) product(t, r->logits, r->router_hidden, &r->router_out, 1, 0);
     else if (t->member == 0) r->logits[0] = 0; /* K = 1 */
 }

@@ -8,6 +8,7 @@
 #include "core/check_batch.h"
 #include "core/status.h"
 #include "model/model.h"
+#include "nn/normalize.h"
 
 void bj_softmax_row(bj_real *pi, const bj_real *logits, int K) {
     double most = (double)logits[0], sum = 0, e[BJ_MAX_ATOMS];
@@ -18,32 +19,51 @@ void bj_softmax_row(bj_real *pi, const bj_real *logits, int K) {
 
 /* -------------------------------------------------------------------------------------- blocks */
 
-static void predict_block(void *context, int item, int worker) {
+/* First round: the contexts of a block of scenes. */
+static void encode_block(void *context, int item, int worker) {
     const bj_predictor *p = context;
     const bj_arch *a = &p->arch;
-    const int b0 = p->block_begin[item], M = p->block_begin[item + 1] - b0, K = a->atoms;
-    const size_t at = (size_t)b0, line = 2 * (size_t)a->fut, D = (size_t)a->latent;
+    const int b0 = p->block_begin[item];
     bj_encoder_block e = p->scratch[worker].encoder;
-    bj_network_block h = p->scratch[worker].head;
-    e.M = h.M = M;
-    e.focal = p->batch->focal + at * (size_t)a->obs * BJ_FOCAL_FEATURES;
+    e.M = p->block_begin[item + 1] - b0;
+    e.focal = p->batch->focal + (size_t)b0 * (size_t)a->obs * BJ_FOCAL_FEATURES;
     e.neighbors = p->batch->neighbors;
     e.neighbor_start = p->batch->neighbor_start + b0;
     e.polylines = p->batch->polylines;
     e.polyline_start = p->batch->polyline_start + b0;
+    e.context = p->contexts + (size_t)b0 * e.ldc;
     bj_encoder_forward(&p->encoder, &e);
-    bj_network_predict(&p->network, &h);
-    for (int m = 0; m < M; m++) {
-        const size_t scene = at + (size_t)m, first = (size_t)m * (size_t)K;
-        bj_softmax_row(p->weights + scene * (size_t)K, h.logits + first, K);
-        for (int k = 0; k < K; k++)
-            memcpy(p->trajectories + (scene * (size_t)K + (size_t)k) * line,
-                   h.y + (first + (size_t)k) * h.ldy, line * sizeof *h.y);
-        for (int l = 0; p->atoms && l < p->network.L; l++) {
-            const size_t L = (size_t)p->network.L;
-            memcpy(p->atoms + (scene * L + (size_t)l) * D,
-                   h.u + ((size_t)m * L + (size_t)l) * h.ldu, D * sizeof *h.u);
-        }
+}
+
+/* Second round: one latent, or the router, of many scenes, so that weights are read but a few
+ * times. Item i of a chunk of scenes: latent i, the router after the last one. */
+static void decode_item(void *context, int item, int worker) {
+    const bj_predictor *p = context;
+    const bj_network *n = &p->network;
+    const int L = n->L, K = p->arch.atoms, chunk = item / (L + 1), i = item % (L + 1);
+    const size_t b0 = (size_t)chunk * BJ_PREDICT_ROWS, D = (size_t)p->arch.latent;
+    const size_t line = 2 * (size_t)p->arch.fut;
+    const int left = p->batch->B - (int)b0;
+    bj_network_block h = p->scratch[worker].head;
+    h.M = left < BJ_PREDICT_ROWS ? left : BJ_PREDICT_ROWS;
+    h.context = p->contexts + b0 * h.ldc;
+    if (i == L) {
+        bj_network_route(n, &h);
+        for (size_t m = 0; m < (size_t)h.M; m++)
+            bj_softmax_row(p->weights + (b0 + m) * (size_t)K, h.logits + m * (size_t)K, K);
+        return;
+    }
+    bj_network_atom(n, &h, i, h.atom_hidden, h.lda, h.u, h.ldu);
+    bj_normalize_forward(h.u, h.ldu, h.inverse, h.M, p->arch.latent);
+    bj_network_decode(n, &h, 1);
+    const int outputs = n->step_scale ? K : 1; /* of this latent */
+    for (size_t m = 0; m < (size_t)h.M; m++) {
+        for (int k = 0; k < outputs; k++)
+            memcpy(p->trajectories + ((b0 + m) * (size_t)K + (size_t)(i + k)) * line,
+                   h.y + (m * (size_t)outputs + (size_t)k) * h.ldy, line * sizeof *h.y);
+        if (p->atoms)
+            memcpy(p->atoms + ((b0 + m) * (size_t)L + (size_t)i) * D, h.u + m * h.ldu,
+                   D * sizeof *h.u);
     }
 }
 
@@ -63,10 +83,12 @@ bj_status bj_predict(bj_predictor *p, const bj_batch *batch, bj_real *weights,
     p->trajectories = trajectories;
     p->atoms = atoms;
     if (batch->B <= BJ_ROW_SCENES) {
-        for (p->scene = 0; p->scene < batch->B; p->scene++)
+        for (p->scene = 0; p->scene < batch->B; p->scene++, p->calls++)
             bj_pool_team(p->pool, bj_predict_row, p);
     } else {
-        bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, batch->B));
+        const int chunks = (batch->B + BJ_PREDICT_ROWS - 1) / BJ_PREDICT_ROWS;
+        bj_pool_run(p->pool, encode_block, p, bj_blocks_cut(p->block_begin, batch->B));
+        bj_pool_run(p->pool, decode_item, p, chunks * (p->network.L + 1));
     }
     return BJ_OK;
 }
@@ -78,8 +100,7 @@ const char *bj_predictor_isa(const bj_predictor *p) { return p->k->isa; }
 static void take_block(bj_predict_scratch *s, bj_arena *arena, const bj_predictor *p,
                        int measuring) {
     const bj_arch *a = &p->arch;
-    const size_t M = BJ_BLOCK, G = (size_t)a->heads, L = (size_t)p->network.L;
-    const size_t K = (size_t)a->atoms, ldt = p->encoder.ldt;
+    const size_t M = BJ_BLOCK, G = (size_t)a->heads, K = (size_t)a->atoms, ldt = p->encoder.ldt;
     const size_t rows[2] = {M * (size_t)a->neighbors, M * (size_t)a->polylines};
     bj_encoder_block e = {.T = a->obs,
                           .lds = bj_stride(p->encoder.gru.lead + a->embed),
@@ -102,24 +123,25 @@ static void take_block(bj_predict_scratch *s, bj_arena *arena, const bj_predicto
     e.pooled = bj_arena_take(arena, M * e.lde);
     e.joint = bj_arena_take(arena, M * e.ldj);
     e.hidden = bj_arena_take(arena, M * e.ldp);
-    e.context = bj_arena_take(arena, M * e.ldc);
-    bj_network_block h = {.context = e.context,
-                          .ldc = e.ldc,
+    const size_t R = BJ_PREDICT_ROWS;
+    bj_network_block h = {.ldc = e.ldc,
                           .lda = bj_stride(a->atom_hidden),
                           .ldu = bj_stride(a->latent),
                           .ldr = bj_stride(a->router_hidden),
                           .ldd = bj_stride(p->network.decoder_in.out),
                           .ldy = bj_stride(2 * a->fut)};
-    h.atom_hidden = bj_arena_take(arena, M * L * h.lda);
-    h.u = bj_arena_take(arena, M * L * h.ldu);
-    h.inverse = bj_arena_take(arena, M * L);
-    h.router_hidden = bj_arena_take(arena, M * h.ldr);
-    h.logits = bj_arena_take(arena, M * K);
-    h.decoder_hidden = bj_arena_take(arena, M * L * h.ldd);
-    h.y = bj_arena_take(arena, M * K * h.ldy);
+    h.atom_hidden = bj_arena_take(arena, R * h.lda);
+    h.u = bj_arena_take(arena, R * h.ldu);
+    h.inverse = bj_arena_take(arena, R);
+    h.router_hidden = bj_arena_take(arena, R * h.ldr);
+    h.logits = bj_arena_take(arena, R * K);
+    h.decoder_hidden = bj_arena_take(arena, R * h.ldd);
     if (p->network.step_scale) {
-        h.base = bj_arena_take(arena, M * h.ldy);
-        h.residual = bj_arena_take(arena, M * K * h.ldy);
+        h.y = bj_arena_take(arena, R * K * h.ldy);
+        h.base = bj_arena_take(arena, R * h.ldy);
+        h.residual = bj_arena_take(arena, R * K * h.ldy);
+    } else {
+        h.y = bj_arena_take(arena, R * h.ldy);
     }
     if (!measuring) *s = (bj_predict_scratch){e, h};
 }
@@ -129,6 +151,8 @@ static void take_activations(bj_predictor *p, bj_arena *arena) {
     bj_row_path_take(p, arena);
     p->block_begin = bj_arena_take_bytes(arena, ((size_t)p->max_batch + 1) * sizeof(int));
     p->scratch = bj_arena_take_bytes(arena, (size_t)threads * sizeof *p->scratch);
+    if (p->max_batch > BJ_ROW_SCENES)
+        p->contexts = bj_arena_take(arena, (size_t)p->max_batch * bj_stride(p->arch.latent));
     for (int i = 0; i < threads && p->max_batch > BJ_ROW_SCENES; i++)
         take_block(p->scratch + i, arena, p, measuring);
 }

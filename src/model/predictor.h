@@ -14,7 +14,10 @@
 #include "model/encoder.h"
 #include "model/network.h"
 
-enum { BJ_ROW_SCENES = 2 /* up to so many scenes go one by one */ };
+enum {
+    BJ_ROW_SCENES = 2,   /* up to so many scenes go one by one */
+    BJ_PREDICT_ROWS = 64 /* scenes of an item behind the encoder */
+};
 
 /* A right-hand side of the row path: 16-bit where half is set. */
 typedef struct bj_row_weights {
@@ -60,11 +63,13 @@ struct bj_predictor {
     bj_real *gru_row;
     bj_row_path row;
     bj_predict_scratch *scratch; /* (threads) */
+    bj_real *contexts; /* (max_batch,D) */
     int *block_begin;
     /* the current call */
     const bj_batch *batch;
     bj_real *weights, *trajectories, *atoms;
-    int scene; /* of the row path */
+    int scene;      /* of the row path */
+    unsigned calls; /* of the row path so far */
 };
 
 /* Weights and trajectories of one scene, by every member of the team. */

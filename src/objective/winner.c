@@ -16,6 +16,8 @@
  *         its latent and decoded terms are filled too
  * Test    tests/objective/test_winner.c            Derivation  docs/layers/winner.md
  */
+#include <math.h>
+
 #include "objective/parts.h"
 
 static int winner_of(const double *dist, int K) {
@@ -73,6 +75,8 @@ void bj_winner_forward(const bj_objective *objective, bj_objective_io *io, int b
             const bj_points latent = bj_points_latent(io, b);
             term[BJ_TERM_LATENT] = plan_distance(label, &latent);
             term[BJ_TERM_DECODED] = dot(label, dist, K);
+        } else { /* until the batch is coupled it shows whether the distances are finite */
+            for (int k = 0; k < K; k++) term[BJ_TERM_DECODED] += dist[k];
         }
     }
 }
@@ -81,6 +85,9 @@ void bj_winner_couple(const bj_objective *objective, bj_objective_io *io) {
     const int K = io->K;
     const double rho = objective->rho;
     if (objective->kind != BJ_SINKHORN) return;
+    /* a scene that is not finite would spoil the plan of all, and none could be named */
+    for (int b = 0; b < io->B; b++)
+        if (!isfinite(io->terms[(size_t)b * BJ_TERMS + BJ_TERM_DECODED])) return;
     bj_sinkhorn_plan(io->dist, io->B, K, objective->eps, objective->sinkhorn_iters);
     for (int b = 0; b < io->B; b++) {
         double *term = io->terms + (size_t)b * BJ_TERMS, *plan = io->dist + (size_t)b * K;

@@ -30,6 +30,8 @@ static layer make(const bj_kernels *k, int M, int T, int I, int E) {
     l.x = nn_normal(&rng, M, T * I, l.ldx, 1);
     l.r = nn_normal(&rng, M, E, l.lddh, 1);
     l.state = nn_array((size_t)((T + 1) * M) * l.lds, MARKER);
+    for (int row = 0; row < (T + 1) * M; row++) /* stale numbers must not get into a product */
+        for (int i = 0; i < lead + E; i++) l.state[(size_t)row * l.lds + (size_t)i] = (bj_real)NAN;
     l.gates = nn_array((size_t)(T * M) * l.ldg, MARKER);
     l.dh = nn_array((size_t)M * l.lddh, MARKER);
     l.dw_ih = nn_array((size_t)(3 * E * I), 0), l.dw_hh = nn_array((size_t)(3 * E * E), 0);

@@ -281,6 +281,7 @@ static void test_huge_weights(bj_objective_kind kind) {
         } else {
             refused++;
             CHECK_MSG(hash_state(&p.c) == before, "%s: refused, and yet changed", w.name);
+            if (is_fatal) CHECK_CONTAINS(err.message, "scene 0 of the batch: the loss is");
             CHECK_MSG(strstr(err.message, "loss") || strstr(err.message, "gradient"), "'%s'",
                       err.message);
         }
@@ -293,6 +294,39 @@ static void test_huge_weights(bj_objective_kind kind) {
         free(target);
     }
     CHECK_MSG(refused > 0 && must > 0, "%d steps were refused", refused);
+    free(kept);
+    close_pair(&p);
+}
+
+/* A finite scene whose loss is not: it is named, the others are not to blame. */
+static void test_overflowing_scene(bj_objective_kind kind) {
+    pair p = open_pair(kind, 37, 3, NULL);
+    bj_real *future = p.good.future + 23 * 2 * p.arch.fut, kept = future[5];
+    future[5] = (bj_real)(sizeof(bj_real) == sizeof(double) ? 1e300 : 1e30);
+    expect_refusal(&p, "scene 23 ", "the loss is ");
+    future[5] = kept;
+    close_pair(&p);
+}
+
+/* A loss that is finite, with a gradient that is not: nothing moves, so the state of the recurrent
+ * layer is zero whatever its weights, but backward multiplies with them at every step. */
+static void test_overflowing_gradient(void) {
+    const bj_real large = (bj_real)(sizeof(bj_real) == sizeof(double) ? 1e150 : 1e20);
+    pair p = open_pair(BJ_FULLSET, 5, 2, NULL);
+    const size_t size = p.c.model->layout.size, focal = 5 * (size_t)p.arch.obs * 7;
+    bj_real *weights = case_alloc(size, sizeof *weights), *kept = case_alloc(focal, sizeof *kept);
+    memcpy(weights, p.c.model->weights, size * sizeof *weights);
+    memcpy(kept, p.good.focal, focal * sizeof *kept);
+    memset(p.good.focal, 0, focal * sizeof *kept);
+    for (int i = 0; i < p.c.tensors; i++) {
+        const bj_tensor w = bj_model_tensor(p.c.model, i);
+        if (!starts_with(w.name, "encoder.gru.")) continue;
+        for (size_t j = 0; j < w.size; j++) w.data[j] = strstr(w.name, "weight_hh") ? large : 0;
+    }
+    expect_refusal(&p, "the gradient norm is ", "n");
+    memcpy(p.c.model->weights, weights, size * sizeof *weights);
+    memcpy(p.good.focal, kept, focal * sizeof *kept);
+    free(weights);
     free(kept);
     close_pair(&p);
 }
@@ -524,6 +558,9 @@ int main(void) {
     test_huge_weights(BJ_SINKHORN);
     test_huge_weights(BJ_OUTPUTONLY);
     test_huge_weights(BJ_ANCHOR_A);
+    test_overflowing_scene(BJ_FULLSET);
+    test_overflowing_scene(BJ_SINKHORN);
+    test_overflowing_gradient();
     for (int i = 0; bj_kernels_at(i); i++) test_bad_weights(bj_kernels_at(i)->isa);
     test_bad_batches();
     test_bad_architectures();
