@@ -542,23 +542,32 @@ INLINE vec tanh_vec(vec x) {
 
 /* ------------------------------------------------------------------------------------ GRU cell */
 
-INLINE void gru_cell_part(bj_real *at, bj_real *h_out, const bj_real *h, int E, int n) {
+INLINE void gru_gates_part(bj_real *at, int E, int n) {
     vec r, z;
     sigmoid_two(&r, &z, load_n(at, n), load_n(at + E, n));
+    store_n(at, r, n);
+    store_n(at + E, z, n);
+}
+
+INLINE void gru_state_part(bj_real *at, bj_real *h_out, const bj_real *h, int E, int n) {
+    const vec r = load_n(at, n), z = load_n(at + E, n);
     const vec c = tanh_vec(load_n(at + 3 * E, n) + r * load_n(at + 2 * E, n));
     /* c + z (h - c) contracts in one way only: gru_row has the same bits */
     store_n(h_out, c + z * (load_n(h, n) - c), n);
-    store_n(at, r, n);
-    store_n(at + E, z, n);
     store_n(at + 3 * E, c, n);
 }
 
+/* Two passes over a row: half the chain of dependent operations in each, so that more of them
+ * overlap. */
 static void gru_cell(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *h,
                      size_t ldh, int M, int E) {
     for (int m = 0; m < M; m++, gates += ldg, h_out += ldo, h += ldh) {
         int e = 0;
-        for (; e + LANES <= E; e += LANES) gru_cell_part(gates + e, h_out + e, h + e, E, LANES);
-        if (e < E) gru_cell_part(gates + e, h_out + e, h + e, E, E - e);
+        for (; e + LANES <= E; e += LANES) gru_gates_part(gates + e, E, LANES);
+        if (e < E) gru_gates_part(gates + e, E, E - e);
+        for (e = 0; e + LANES <= E; e += LANES)
+            gru_state_part(gates + e, h_out + e, h + e, E, LANES);
+        if (e < E) gru_state_part(gates + e, h_out + e, h + e, E, E - e);
     }
 }
 
