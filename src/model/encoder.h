@@ -83,6 +83,11 @@ typedef struct bj_encoder_block {
     bj_real *dscore[2];             /* (rows of one scene,G) scratch */
 } bj_encoder_block;
 
+/* A block with its strides set and nothing else. */
+bj_encoder_block bj_encoder_block_strides(const bj_arch *arch);
+/* Takes the rows of M scenes that every forward pass writes, token rows and context apart. */
+void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encoder *e, size_t M);
+
 void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b);
 /* dcontext (M,D), rows ldc apart. */
 void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const bj_real *dcontext);

@@ -1,4 +1,5 @@
-/* encoder_weights.c - wires an encoder to its weights and prepares them for the kernels. */
+/* encoder_weights.c - wires an encoder to its weights and prepares them for the kernels; lays out
+ * the activations of its blocks. */
 #include <string.h>
 
 #include "model/encoder.h"
@@ -60,6 +61,27 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
         e->n_kn = bj_arena_take(arena, heads);
     }
     e->dummy = bj_arena_take(arena, (size_t)TH);
+}
+
+bj_encoder_block bj_encoder_block_strides(const bj_arch *a) {
+    return (bj_encoder_block){.lds = bj_stride(bj_gru_lead(BJ_FOCAL_FEATURES) + a->embed),
+                              .ldg = bj_stride(4 * a->embed),
+                              .ldr = bj_stride(a->token_hidden),
+                              .lde = bj_stride(a->embed),
+                              .ldj = bj_stride(2 * a->embed),
+                              .ldp = bj_stride(a->proj_hidden),
+                              .ldc = bj_stride(a->latent)};
+}
+
+void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encoder *e, size_t M) {
+    const size_t G = (size_t)e->arch->heads;
+    b->dummy_alpha = bj_arena_take(arena, M * G);
+    b->q = bj_arena_take(arena, M * b->lde);
+    b->a = bj_arena_take(arena, M * G * e->ldt);
+    b->h = bj_arena_take(arena, M * G * e->ldt);
+    b->pooled = bj_arena_take(arena, M * b->lde);
+    b->joint = bj_arena_take(arena, M * b->ldj);
+    b->hidden = bj_arena_take(arena, M * b->ldp);
 }
 
 /* Round 0: the GRU, every linear layer in both directions, U and the zero neighbor.

@@ -100,29 +100,17 @@ const char *bj_predictor_isa(const bj_predictor *p) { return p->k->isa; }
 static void take_block(bj_predict_scratch *s, bj_arena *arena, const bj_predictor *p,
                        int measuring) {
     const bj_arch *a = &p->arch;
-    const size_t M = BJ_BLOCK, G = (size_t)a->heads, K = (size_t)a->atoms, ldt = p->encoder.ldt;
+    const size_t M = BJ_BLOCK, G = (size_t)a->heads, K = (size_t)a->atoms;
     const size_t rows[2] = {M * (size_t)a->neighbors, M * (size_t)a->polylines};
-    bj_encoder_block e = {.T = a->obs,
-                          .lds = bj_stride(p->encoder.gru.lead + a->embed),
-                          .ldg = bj_stride(4 * a->embed),
-                          .ldr = bj_stride(a->token_hidden),
-                          .lde = bj_stride(a->embed),
-                          .ldj = bj_stride(2 * a->embed),
-                          .ldp = bj_stride(a->proj_hidden),
-                          .ldc = bj_stride(a->latent)};
+    bj_encoder_block e = bj_encoder_block_strides(a);
+    e.T = a->obs;
     e.state = bj_arena_take(arena, M * e.lds);
     e.gates = bj_arena_take(arena, M * e.ldg);
     for (int i = 0; i < 2; i++) {
         e.r[i] = bj_arena_take(arena, rows[i] * e.ldr);
         e.alpha[i] = bj_arena_take(arena, rows[i] * G);
     }
-    e.dummy_alpha = bj_arena_take(arena, M * G);
-    e.q = bj_arena_take(arena, M * e.lde);
-    e.a = bj_arena_take(arena, M * G * ldt);
-    e.h = bj_arena_take(arena, M * G * ldt);
-    e.pooled = bj_arena_take(arena, M * e.lde);
-    e.joint = bj_arena_take(arena, M * e.ldj);
-    e.hidden = bj_arena_take(arena, M * e.ldp);
+    bj_encoder_block_take(&e, arena, &p->encoder, M);
     const size_t R = BJ_PREDICT_ROWS;
     bj_network_block h = {.ldc = e.ldc,
                           .lda = bj_stride(a->atom_hidden),

@@ -4,41 +4,16 @@
 #include "core/status.h"
 #include "train/trainer.h"
 
-/* Strides are shared by the whole-batch arrays and the workers' scratch. */
-static bj_encoder_block encoder_strides(const bj_arch *a) {
-    const int lead = bj_gru_lead(BJ_FOCAL_FEATURES);
-    return (bj_encoder_block){.lds = bj_stride(lead + a->embed),
-                              .ldg = bj_stride(4 * a->embed),
-                              .ldr = bj_stride(a->token_hidden),
-                              .lde = bj_stride(a->embed),
-                              .ldj = bj_stride(2 * a->embed),
-                              .ldp = bj_stride(a->proj_hidden),
-                              .ldc = bj_stride(a->latent)};
-}
-
-/* The part both kinds of passes need: scene rows of attention and projection. */
-static void take_scene_rows(bj_encoder_block *b, bj_arena *arena, const bj_arch *a, size_t M,
-                            size_t ldt) {
-    const size_t G = (size_t)a->heads;
-    b->dummy_alpha = bj_arena_take(arena, M * G);
-    b->q = bj_arena_take(arena, M * b->lde);
-    b->a = bj_arena_take(arena, M * G * ldt);
-    b->h = bj_arena_take(arena, M * G * ldt);
-    b->pooled = bj_arena_take(arena, M * b->lde);
-    b->joint = bj_arena_take(arena, M * b->ldj);
-    b->hidden = bj_arena_take(arena, M * b->ldp);
-}
-
 static void take_encoder(bj_trainer *t, bj_arena *arena) {
     const bj_arch *a = &t->model->arch;
     const size_t B = (size_t)t->max_batch, T = (size_t)t->steps, G = (size_t)a->heads;
     const size_t rows[2] = {t->objective.kind == BJ_ANCHOR_A ? 0 : B * (size_t)a->neighbors,
                             B * (size_t)a->polylines};
     bj_encoder_block *b = &t->encoder;
-    *b = encoder_strides(a);
+    *b = bj_encoder_block_strides(a);
     b->state = bj_arena_take(arena, (T + 1) * B * b->lds);
     b->gates = bj_arena_take(arena, T * B * b->ldg);
-    take_scene_rows(b, arena, a, B, t->online.ldt);
+    bj_encoder_block_take(b, arena, &t->online, B);
     for (int s = 0; s < 2; s++) {
         const size_t extra = s == 0 ? B : 0; /* zero neighbors follow the neighbors */
         b->r[s] = bj_arena_take(arena, rows[s] * b->ldr);
@@ -129,14 +104,14 @@ static void take_scratch(bj_worker_scratch *s, bj_trainer *t, bj_arena *arena, i
     const bj_arch *a = &t->model->arch;
     const size_t M = BJ_BLOCK, G = (size_t)a->heads;
     const size_t lines = M * (size_t)a->polylines;
-    bj_worker_scratch w = {.target = encoder_strides(a)};
+    bj_worker_scratch w = {.target = bj_encoder_block_strides(a)};
     w.features = bj_arena_take(arena, M * (size_t)a->fut * BJ_FOCAL_FEATURES);
     w.target.T = a->fut;
     w.target.state = bj_arena_take(arena, M * w.target.lds);
     w.target.gates = bj_arena_take(arena, M * w.target.ldg);
     w.target.r[1] = bj_arena_take(arena, lines * w.target.ldr);
     w.target.alpha[1] = bj_arena_take(arena, lines * G);
-    take_scene_rows(&w.target, arena, a, M, t->online.ldt);
+    bj_encoder_block_take(&w.target, arena, &t->online, M);
     w.inverse = bj_arena_take(arena, M);
     w.dh = bj_arena_take(arena, M * G * t->online.ldt);
     w.dscore[0] = bj_arena_take(arena, (size_t)a->neighbors * G);

@@ -1,0 +1,232 @@
+/* body_gemm.h - matrix products on packed right-hand sides.
+ *
+ * A register tile is BJ_BODY_ROWS x 3 vectors: 4 x 3 accumulators, 3 loads and a broadcast fill the
+ * 16 registers of AVX2; 8 x 3 leave room among the 32 of AVX-512.
+ *
+ * Packed right-hand side: panels of 3 vectors of columns, the last one 1 to 3 vectors wide and
+ * padded with zeros; inside a panel k is the slow index. K is walked in blocks of BLOCK_K so that a
+ * panel's block stays in the first-level cache while all row tiles pass over it.
+ */
+#ifndef BJ_KERNELS_BODY_GEMM_H
+#define BJ_KERNELS_BODY_GEMM_H
+
+#include "kernels/body_vec.h"
+
+static int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
+
+static size_t packed_size(int N, int K) { return (size_t)round_up(N) * (size_t)K; }
+
+static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
+    for (int n = 0; n < N; n += PANEL) {
+        const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
+        for (int k = 0; k < K; k++, packed += padded) {
+            memcpy(packed, b + (size_t)k * ldb + n, (size_t)width * sizeof *b);
+            for (int j = width; j < padded; j++) packed[j] = 0;
+        }
+    }
+}
+
+static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
+    enum { STRIP = 16 }; /* k at a time: one cache line of every source row */
+    for (int n = 0; n < N; n += PANEL) {
+        const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
+        for (int k0 = 0; k0 < K; k0 += STRIP) {
+            const int k1 = K - k0 < STRIP ? K : k0 + STRIP;
+            for (int j = 0; j < padded; j++) {
+                const bj_real *row = b + (size_t)(n + j) * ldb;
+                for (int k = k0; k < k1; k++)
+                    packed[(size_t)k * padded + j] = j < width ? row[k] : 0;
+            }
+        }
+        packed += (size_t)K * padded;
+    }
+}
+
+typedef struct product {
+    bj_real *c;
+    size_t ldc;
+    const bj_real *a;
+    size_t lda;
+    const bj_real *bias, *mask;
+    size_t ldm;
+    int first, last, flags; /* first and last block of k */
+} product;
+
+/* Rows [0,mr) x nv vectors of columns, k in [0,K) of one block; tail is the number of valid
+ * columns in the last vector. */
+INLINE void tile(const product *p, const bj_real *restrict panel, int stride, int K, int mr, int nv,
+                 int tail) {
+    vec acc[TALL][WIDTH];
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            const int whole = j + 1 < nv || tail == LANES;
+            if (!p->first || (p->flags & BJ_GEMM_ADD)) {
+                const bj_real *c = p->c + (size_t)i * p->ldc + j * LANES;
+                acc[i][j] = whole ? load(c) : load_part(c, tail);
+            } else if (p->bias) {
+                const bj_real *b = p->bias + j * LANES;
+                acc[i][j] = whole ? load(b) : load_part(b, tail);
+            } else {
+                acc[i][j] = (vec){0};
+            }
+        }
+    }
+    const bj_real *row[TALL];
+    UNROLL for (int i = 0; i < mr; i++) row[i] = p->a + (size_t)i * p->lda;
+    for (int k = 0; k < K; k++, panel += stride) {
+        vec b[WIDTH];
+        UNROLL for (int j = 0; j < nv; j++) b[j] = load(panel + j * LANES);
+        UNROLL for (int i = 0; i < mr; i++) {
+            const vec x = splat(row[i][k]);
+            UNROLL for (int j = 0; j < nv; j++) acc[i][j] += x * b[j];
+        }
+    }
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            const int whole = j + 1 < nv || tail == LANES;
+            vec v = acc[i][j];
+            if (p->last && (p->flags & BJ_GEMM_RELU)) v = where_positive(v, v);
+            if (p->last && p->mask) {
+                const bj_real *m = p->mask + (size_t)i * p->ldm + j * LANES;
+                v = where_positive(whole ? load(m) : load_part(m, tail), v);
+            }
+            bj_real *c = p->c + (size_t)i * p->ldc + j * LANES;
+            if (whole) store(c, v);
+            else store_part(c, v, tail);
+        }
+    }
+}
+
+#define TILE_FUNCTION(mr)                                                                          \
+    static void tile_##mr##x3(const product *p, const bj_real *panel, int K) {                     \
+        tile(p, panel, PANEL, K, mr, 3, LANES);                                                    \
+    }                                                                                              \
+    static void tile_##mr##_tail(const product *p, const bj_real *panel, int K, int width) {       \
+        const int nv = (width + LANES - 1) / LANES, tail = width - (nv - 1) * LANES;               \
+        if (nv == 3) tile(p, panel, 3 * LANES, K, mr, 3, tail);                                    \
+        else if (nv == 2) tile(p, panel, 2 * LANES, K, mr, 2, tail);                               \
+        else tile(p, panel, LANES, K, mr, 1, tail);                                                \
+    }
+
+TILE_FUNCTION(1)
+TILE_FUNCTION(2)
+TILE_FUNCTION(3)
+TILE_FUNCTION(4)
+#if BJ_BODY_ROWS == 8
+TILE_FUNCTION(8)
+#else
+static void tile_8x1(const product *p, const bj_real *panel, int K, int width) {
+    tile(p, panel, LANES, K, TALL, 1, width);
+}
+#endif
+
+static void rows_of_panel(product p, const bj_real *panel, int width, int M, int K) {
+    for (int m = 0, mr; m < M; m += mr) {
+        const int left = M - m;
+#define CALL(n)                                                                                    \
+    do {                                                                                           \
+        mr = n;                                                                                    \
+        if (width == PANEL) tile_##n##x3(&p, panel, K);                                            \
+        else tile_##n##_tail(&p, panel, K, width);                                                 \
+    } while (0)
+#if BJ_BODY_ROWS == 8
+        if (left >= 8) CALL(8);
+        else
+#else
+        if (left >= TALL && width <= LANES) tile_8x1(&p, panel, K, width), mr = TALL;
+        else
+#endif
+            if (left >= 4)
+            CALL(4);
+        else if (left == 3) CALL(3);
+        else if (left == 2) CALL(2);
+        else CALL(1);
+#undef CALL
+        p.c += (size_t)mr * p.ldc;
+        p.a += (size_t)mr * p.lda;
+        if (p.mask) p.mask += (size_t)mr * p.ldm;
+    }
+}
+
+/* One row times two whole panels at once: six chains hide the latency of the multiply-add. */
+static void row_of_two_panels(const product *p, const bj_real *panel, int K) {
+    const bj_real *second = panel + (size_t)K * PANEL;
+    vec acc[2 * WIDTH];
+    UNROLL for (int j = 0; j < 2 * WIDTH; j++) {
+        acc[j] = (p->flags & BJ_GEMM_ADD) ? load(p->c + j * LANES)
+                 : p->bias                ? load(p->bias + j * LANES)
+                                          : (vec){0};
+    }
+    for (int k = 0; k < K; k++, panel += PANEL, second += PANEL) {
+        const vec x = splat(p->a[k]);
+        UNROLL for (int j = 0; j < WIDTH; j++) {
+            acc[j] += x * load(panel + j * LANES);
+            acc[WIDTH + j] += x * load(second + j * LANES);
+        }
+    }
+    UNROLL for (int j = 0; j < 2 * WIDTH; j++) {
+        vec v = acc[j];
+        if (p->flags & BJ_GEMM_RELU) v = where_positive(v, v);
+        if (p->mask) v = where_positive(load(p->mask + j * LANES), v);
+        store(p->c + j * LANES, v);
+    }
+}
+
+INLINE void product_columns(product whole, const bj_real *packed, int M, int N, int K, int n0,
+                            int n1) {
+    if (M == 1) { /* no reuse of a panel: stream it once, all of K */
+        whole.first = whole.last = 1;
+        int n = n0;
+        while (n < n1) {
+            product p = whole;
+            p.c += n;
+            if (p.bias) p.bias += n;
+            if (p.mask) p.mask += n;
+            const bj_real *panel = packed + (size_t)n * K;
+            if (n1 - n >= 2 * PANEL) {
+                row_of_two_panels(&p, panel, K);
+                n += 2 * PANEL;
+            } else {
+                const int width = N - n < PANEL ? N - n : PANEL;
+                rows_of_panel(p, panel, width, 1, K);
+                n += PANEL;
+            }
+        }
+        return;
+    }
+    for (int m = 0; m < M; m += BLOCK_M) {
+        const int rows = M - m < BLOCK_M ? M - m : BLOCK_M;
+        for (int k = 0; k < K; k += BLOCK_K) {
+            const int depth = K - k < BLOCK_K + BLOCK_K / 4 ? K - k : BLOCK_K;
+            for (int n = n0; n < n1; n += PANEL) {
+                const int width = N - n < PANEL ? N - n : PANEL;
+                product p = whole;
+                p.c += (size_t)m * p.ldc + n;
+                p.a += (size_t)m * p.lda + k;
+                if (p.bias) p.bias += n;
+                if (p.mask) p.mask += (size_t)m * p.ldm + n;
+                p.first = k == 0;
+                p.last = k + depth == K;
+                rows_of_panel(p, packed + (size_t)n * K + (size_t)k * round_up(width), width, rows,
+                              depth);
+            }
+            if (k + depth == K) break;
+        }
+    }
+}
+
+static void gemm(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
+                 const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
+                 int flags) {
+    const product p = {c, ldc, a, lda, bias, mask, ldm, 0, 0, flags};
+    product_columns(p, packed, M, N, K, 0, N);
+}
+
+static void gemm_columns(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
+                         const bj_real *packed, const bj_real *bias, int M, int N, int K,
+                         int flags, int n0, int n1) {
+    const product p = {c, ldc, a, lda, bias, NULL, 0, 0, 0, flags};
+    product_columns(p, packed, M, N, K, n0, n1);
+}
+
+#endif
