@@ -12,8 +12,23 @@
 
 static const char suffix[] = ".safetensors";
 
+/* A JSON string; names of cases and files may hold anything. */
+static void print_text(const char *text) {
+    putchar('"');
+    for (; *text; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c < 0x20) printf("\\u%04x", c);
+        else if (c == '"' || c == '\\') printf("\\%c", c);
+        else putchar(c);
+    }
+    putchar('"');
+}
+
 static void print_json(const bj_parity_report *r, const char *path) {
-    printf("{\"schema\":1,\"type\":\"parity\",\"case\":\"%s\",\"file\":\"%s\"", r->name, path);
+    printf("{\"schema\":1,\"type\":\"parity\",\"case\":");
+    print_text(r->name);
+    printf(",\"file\":");
+    print_text(path);
     for (int g = 0; g < BJ_PARITY_GROUPS; g++)
         if (!isnan(r->worst[g])) printf(",\"%s\":%.3e", bj_parity_group_name(g), r->worst[g]);
     printf(",\"compared\":%d,\"passed\":%s}\n", r->compared, r->failed ? "false" : "true");

@@ -39,6 +39,7 @@ struct bj_pool {
     alignas(64) atomic_int arrived;
     alignas(64) atomic_uint phase;
     alignas(64) atomic_int sleepers;
+    atomic_long sleeps;
 };
 
 /* Called between two looks at a flag. A pause now and then is kind to a sibling thread; one at
@@ -146,6 +147,7 @@ void bj_team_wait(bj_pool *pool) {
     int spins = 0;
     while (atomic_load(&pool->phase) == phase && spins++ < SPINS) relax(spins);
     if (atomic_load(&pool->phase) == phase) {
+        atomic_fetch_add(&pool->sleeps, 1);
         atomic_fetch_add(&pool->sleepers, 1);
         pthread_mutex_lock(&pool->mutex);
         while (atomic_load(&pool->phase) == phase) pthread_cond_wait(&pool->meet, &pool->mutex);
@@ -153,6 +155,8 @@ void bj_team_wait(bj_pool *pool) {
         atomic_fetch_sub(&pool->sleepers, 1);
     }
 }
+
+long bj_team_sleeps(const bj_pool *pool) { return atomic_load(&pool->sleeps); }
 
 int bj_pool_threads(const bj_pool *pool) { return pool->threads; }
 

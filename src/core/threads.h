@@ -26,5 +26,7 @@ void bj_pool_run(bj_pool *pool, bj_task task, void *context, int items);
 void bj_pool_team(bj_pool *pool, bj_task task, void *context);
 /* All members arrive before any leaves. Only inside bj_pool_team. */
 void bj_team_wait(bj_pool *pool);
+/* How often a member had to be put to sleep at bj_team_wait so far: a sign of a busy machine. */
+long bj_team_sleeps(const bj_pool *pool);
 
 #endif

@@ -151,7 +151,9 @@ static void product(const team *t, bj_real *c, const bj_real *a, const bj_row_we
     columns(t->p, c, (size_t)w->out, a, (size_t)w->in, w, M, flags, n0, n1);
 }
 
-static void meet(const team *t) { bj_team_wait(t->p->pool); }
+static void meet(const team *t) {
+    if (t->members > 1) bj_team_wait(t->p->pool);
+}
 
 static int scene_rows(const bj_predictor *p, int s) {
     const int *start = s == 0 ? p->batch->neighbor_start : p->batch->polyline_start;

@@ -67,6 +67,25 @@ static void decode_item(void *context, int item, int worker) {
     }
 }
 
+/* A team is as slow as its slowest member. On a busy machine, where members had to wait for a core,
+ * one worker goes on alone for a while; the result is the same to the bit. */
+static void predict_scene(bj_predictor *p) {
+    enum { DISTURBED = 3, LEAST = 8, MOST = 256 };
+    if (p->alone > 0) {
+        p->alone--;
+        bj_predict_row(p, 0, 1);
+        return;
+    }
+    const long before = bj_team_sleeps(p->pool);
+    bj_pool_team(p->pool, bj_predict_row, p);
+    if (bj_team_sleeps(p->pool) - before >= DISTURBED) {
+        p->patience = p->patience < LEAST ? LEAST : p->patience < MOST ? 2 * p->patience : MOST;
+        p->alone = p->patience;
+    } else if (p->patience > LEAST) {
+        p->patience /= 2;
+    }
+}
+
 bj_status bj_predict(bj_predictor *p, const bj_batch *batch, bj_real *weights,
                      bj_real *trajectories, bj_real *atoms, bj_error *err) {
     BJ_TRY(bj_batch_check(batch, &p->arch, p->max_batch, 0, err));
@@ -83,8 +102,7 @@ bj_status bj_predict(bj_predictor *p, const bj_batch *batch, bj_real *weights,
     p->trajectories = trajectories;
     p->atoms = atoms;
     if (batch->B <= BJ_ROW_SCENES) {
-        for (p->scene = 0; p->scene < batch->B; p->scene++, p->calls++)
-            bj_pool_team(p->pool, bj_predict_row, p);
+        for (p->scene = 0; p->scene < batch->B; p->scene++, p->calls++) predict_scene(p);
     } else {
         const int chunks = (batch->B + BJ_PREDICT_ROWS - 1) / BJ_PREDICT_ROWS;
         bj_pool_run(p->pool, encode_block, p, bj_blocks_cut(p->block_begin, batch->B));

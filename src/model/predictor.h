@@ -70,6 +70,8 @@ struct bj_predictor {
     bj_real *weights, *trajectories, *atoms;
     int scene;      /* of the row path */
     unsigned calls; /* of the row path so far */
+    int alone;      /* calls left that one worker makes by itself */
+    int patience;   /* how many of them follow the next disturbed call */
 };
 
 /* Weights and trajectories of one scene, by every member of the team. */

@@ -34,6 +34,9 @@ check test "$(wc -l <out)" -eq 2
 out_has '"type":"parity","case":"fullset"'
 out_has '"passed":true'
 out_lacks '"passed":false'
+cp "$golden/k1.safetensors" 'a "b\c.safetensors'
+run 0 parity --json 'a "b\c.safetensors'
+out_has '"file":"a \"b\\c.safetensors"'
 
 # A number that was changed: what, found and expected, and exit code 4.
 cp "$golden/fullset.safetensors" changed.safetensors

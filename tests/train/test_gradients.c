@@ -265,7 +265,8 @@ static int zero_everywhere(const bj_real *x, size_t n) {
     return 1;
 }
 
-/* `zeros`: how many tensors are reached by a term and yet get a gradient of zero. */
+/* `zeros`: how many tensors are reached by a term and yet get a gradient of zero; negative: that
+ * is up to rounding. */
 static void check_probe(probe *p, int zeros) {
     int reached = 0, silent = 0;
     take_gradients(p);
@@ -282,8 +283,8 @@ static void check_probe(probe *p, int zeros) {
         const double e = tensor_error(p, i, 2);
         CHECK_MSG(e <= p->tolerance, "%s: gradient of %s is off by %g", p->name, w.name, e);
     }
-    CHECK_MSG(reached > 0 && silent == zeros, "%s: %d of %d gradients are zero, expected %d",
-              p->name, silent, reached, zeros);
+    CHECK_MSG(reached > 0 && (silent == zeros || zeros < 0),
+              "%s: %d of %d gradients are zero, expected %d", p->name, silent, reached, zeros);
     close_probe(p);
 }
 
@@ -463,7 +464,7 @@ static void test_equal_atoms(bj_objective_kind kind) {
         for (size_t j = 0; g.data && j < g.size && starts_with(g.name, "router"); j++)
             CHECK_NEAR(g.data[j], 0, sizeof(bj_real) == sizeof(double) ? 1e-14 : 1e-6);
     }
-    check_probe(&p, 0);
+    check_probe(&p, -1);
 }
 
 int main(void) {
