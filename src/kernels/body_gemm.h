@@ -30,15 +30,18 @@ static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K)
     enum { STRIP = 16 }; /* k at a time: one cache line of every source row */
     for (int n = 0; n < N; n += PANEL) {
         const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
+        const bj_real *rows = b + (size_t)n * ldb;
         for (int k0 = 0; k0 < K; k0 += STRIP) {
             const int k1 = K - k0 < STRIP ? K : k0 + STRIP;
-            for (int j = 0; j < padded; j++) {
-                const bj_real *row = b + (size_t)(n + j) * ldb;
-                for (int k = k0; k < k1; k++)
-                    packed[(size_t)k * padded + j] = j < width ? row[k] : 0;
+            for (int k = k0; k < k1; k++, packed += padded) {
+                if (width == PANEL) {
+                    UNROLL for (int j = 0; j < PANEL; j++) packed[j] = rows[(size_t)j * ldb + k];
+                } else {
+                    for (int j = 0; j < padded; j++)
+                        packed[j] = j < width ? rows[(size_t)j * ldb + k] : 0;
+                }
             }
         }
-        packed += (size_t)K * padded;
     }
 }
 
