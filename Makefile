@@ -55,7 +55,7 @@ demo: build-release
 	$(BJEPA) demo
 
 bench: build-release
-	$(BJEPA) bench --threads $(THREADS)
+	$(BJEPA) bench --threads $(THREADS) --busy
 	@$(SAY_SKIPPED)
 	[ ! -x $(PEERS) ] || $(PEERS) bench/compare_torch.py --bjepa $(BJEPA) --threads $(THREADS)
 

@@ -3,19 +3,24 @@
  * Numbers of one machine mean little alone: bench/compare_torch.py runs this and the peers in
  * turns and prints ratios.
  */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#define _GNU_SOURCE /* clock_gettime, sched_setaffinity */
 #include <math.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli.h"
 
 enum { TRAIN_BATCH = 256, INFER_BATCH = 64, SCENES = 64, MOST = 10000 };
 
 typedef struct numbers {
-    double train_ms, infer1_ms, infer64_ms, infer1_bf16_ms, infer64_bf16_ms;
+    double train_ms, busy_ms; /* busy: with another process on one core; 0: not measured */
+    double infer1_ms, infer64_ms, infer1_bf16_ms, infer64_bf16_ms;
     double bf16_error, bf16_weight_error; /* largest difference over largest value; absolute */
     bj_profile profile;                   /* seconds of one step */
     const char *isa;
@@ -37,29 +42,65 @@ static double median(double *values, int n) {
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-static bj_status bench_train(numbers *out, bj_model *model, const bj_trainer_options *options,
-                             int rounds, bj_error *err) {
+/* A process that keeps the last of our cores busy until it is killed; -1 if there is none. */
+static pid_t start_neighbor(void) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    cpu_set_t all, last;
+    CPU_ZERO(&last);
+    if (sched_getaffinity(0, sizeof all, &all) == 0) {
+        int core = CPU_SETSIZE - 1;
+        while (core > 0 && !CPU_ISSET(core, &all)) core--;
+        CPU_SET(core, &last);
+        (void)sched_setaffinity(0, sizeof last, &last);
+    }
+    alarm(600); /* never outlives a killed parent for long */
+    for (volatile unsigned long spin = 0;; spin++) {}
+}
+
+static bj_status time_steps(double *result, bj_trainer *trainer, const bj_scenes *scenes,
+                            int rounds, bj_error *err) {
     static double ms[MOST];
+    for (int i = 0; i < rounds; i++) {
+        const double start = seconds();
+        const bj_status status =
+            bj_trainer_step(trainer, bj_scenes_batch(scenes), 3e-4, NULL, err);
+        if (status != BJ_OK) return status;
+        ms[i] = 1e3 * (seconds() - start);
+    }
+    *result = median(ms, rounds);
+    return BJ_OK;
+}
+
+static bj_status bench_train(numbers *out, bj_model *model, const bj_trainer_options *options,
+                             int rounds, int busy, bj_error *err) {
     bj_scenes *scenes;
     bj_trainer *trainer = NULL;
     bj_status status = bj_scenes_synthetic(&scenes, bj_model_arch(model), TRAIN_BATCH, 0, err);
     if (status == BJ_OK) status = bj_trainer_create(&trainer, model, options, err);
     bj_profile before = {0};
-    for (int i = -2; status == BJ_OK && i < rounds; i++) {
-        if (i == 0) before = bj_trainer_profile(trainer);
-        const double start = seconds();
-        status = bj_trainer_step(trainer, bj_scenes_batch(scenes), 3e-4, NULL, err);
-        if (i >= 0) ms[i] = 1e3 * (seconds() - start);
+    double warm_up;
+    if (status == BJ_OK) status = time_steps(&warm_up, trainer, scenes, 2, err);
+    if (status == BJ_OK) {
+        before = bj_trainer_profile(trainer);
+        status = time_steps(&out->train_ms, trainer, scenes, rounds, err);
     }
     if (status == BJ_OK) {
         const bj_profile p = bj_trainer_profile(trainer);
-        out->train_ms = median(ms, rounds);
         out->profile = (bj_profile){(p.prepare - before.prepare) / rounds,
                                     (p.scenes - before.scenes) / rounds,
                                     (p.gradients - before.gradients) / rounds,
                                     (p.unfold - before.unfold) / rounds,
                                     (p.update - before.update) / rounds};
         out->isa = bj_trainer_isa(trainer);
+    }
+    if (status == BJ_OK && busy) {
+        const pid_t neighbor = start_neighbor();
+        status = time_steps(&out->busy_ms, trainer, scenes, rounds, err);
+        if (neighbor > 0) {
+            kill(neighbor, SIGKILL);
+            waitpid(neighbor, NULL, 0);
+        }
     }
     bj_trainer_free(trainer);
     bj_scenes_free(scenes);
@@ -143,6 +184,9 @@ static void print_json(const numbers *x, int train, int infer, int threads) {
                "\"gradients_ms\": %.3f, \"unfold_ms\": %.3f, \"update_ms\": %.3f",
                x->train_ms, 1e3 * x->profile.prepare, 1e3 * x->profile.scenes,
                1e3 * x->profile.gradients, 1e3 * x->profile.unfold, 1e3 * x->profile.update);
+    if (x->busy_ms > 0)
+        printf(", \"train256_busy_ms\": %.3f, \"busy_share\": %.3f", x->busy_ms,
+               x->train_ms / x->busy_ms);
     if (infer)
         printf(", \"infer1_ms\": %.4f, \"infer64_ms\": %.3f, \"infer1_bf16_ms\": %.4f, "
                "\"infer64_bf16_ms\": %.3f, \"bf16_max_rel_err\": %.2e, \"bf16_weight_err\": %.2e",
@@ -166,6 +210,9 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
                100 * x->profile.gradients / total, 100 * x->profile.unfold / total,
                100 * x->profile.update / total);
     }
+    if (x->busy_ms > 0)
+        printf("  with one core busy     %9.2f ms  %8.0f %% of the quiet throughput\n", x->busy_ms,
+               100 * x->train_ms / x->busy_ms);
     if (infer) {
         printf("prediction, batch %d     %9.2f ms  %8.0f scenes/s\n", INFER_BATCH, x->infer64_ms,
                1e3 * INFER_BATCH / x->infer64_ms);
@@ -177,7 +224,7 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
 }
 
 int cmd_bench(int argc, char **argv) {
-    int json = 0, threads = 0, only = 0, rounds = 8;
+    int json = 0, threads = 0, only = 0, rounds = 8, busy = 0;
     uint64_t seed = 0;
     const char *isa = NULL;
     const cli_option options[] = {
@@ -186,6 +233,8 @@ int cmd_bench(int argc, char **argv) {
         CLI_OPTION_SEED(&seed),
         {"only", 0, CLI_CHOICE, "all|train|infer", &only, 0, 0, "what to time"},
         {"rounds", 0, CLI_INT, "N", &rounds, 1, 150, "repetitions behind a median"},
+        {"busy", 0, CLI_FLAG, NULL, &busy, 0, 0,
+         "also train while another process keeps one core busy"},
         {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512"},
         CLI_OPTION_END};
     const cli_usage usage = {"bench",
@@ -221,7 +270,7 @@ int cmd_bench(int argc, char **argv) {
     if (status == BJ_OK && train) {
         const bj_trainer_options how = {bj_objective_default(BJ_FULLSET), bj_optim_default(),
                                         TRAIN_BATCH, threads, isa};
-        status = bench_train(&x, model, &how, rounds, &err);
+        status = bench_train(&x, model, &how, rounds, busy, &err);
     }
     for (int i = 0; i < 2; i++) {
         free(r[i].weights);

@@ -28,7 +28,8 @@ if command -v taskset >/dev/null; then
     check test "$(number threads)" -eq 1
 fi
 
-run 0 bench --only train --rounds 1
+run 0 bench --only train --rounds 1 --busy
+out_has "with one core busy"
 out_has "training step, batch 256"
 out_has "peak memory"
 out_lacks "prediction"
