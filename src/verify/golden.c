@@ -53,6 +53,14 @@ static bj_status read_word(int *out, const bj_safetensors *st, const char *key,
                    bj_safetensors_path(st), key, text);
 }
 
+/* A setting that makes no sense is the file's fault: its name before the message. */
+static bj_status blame_file(const bj_golden *g, bj_status status, bj_error *err) {
+    if (status == BJ_OK) return BJ_OK;
+    char why[sizeof err->message] = "";
+    if (err) memcpy(why, err->message, sizeof why);
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: %.400s", bj_safetensors_path(g->file), why);
+}
+
 static bj_status read_arch(bj_golden *g, bj_error *err) {
     static const char *const models[] = {"branch", "point", "outputonly", "anchor", NULL};
     static const char *const scales[] = {"fixed", "global", "component", NULL};
@@ -84,10 +92,7 @@ static bj_status read_arch(bj_golden *g, bj_error *err) {
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
         BJ_TRY(read_count(size[i].value, g->file, size[i].key, 1, err));
     BJ_TRY(read_number(&a->dt, g->file, "dt", 0, err));
-    if (bj_arch_check(a, err) == BJ_OK) return BJ_OK;
-    char why[sizeof err->message] = "";
-    if (err) memcpy(why, err->message, sizeof why);
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: %.400s", bj_safetensors_path(g->file), why);
+    return blame_file(g, bj_arch_check(a, err), err);
 }
 
 static bj_status read_settings(bj_golden *g, bj_error *err) {
@@ -130,7 +135,8 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         BJ_TRY(read_number(number[i].value, g->file, number[i].key, 0, err));
     BJ_TRY(read_count(&o->sinkhorn_iters, g->file, "sinkhorn_iters", 0, err));
-    return read_count(&g->steps, g->file, "steps", 0, err);
+    BJ_TRY(read_count(&g->steps, g->file, "steps", 0, err));
+    return blame_file(g, bj_objective_check(o, &g->arch, err), err);
 }
 
 /* ------------------------------------------------------------------------------------- tensors */
