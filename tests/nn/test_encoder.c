@@ -70,15 +70,9 @@ static scenes make_scenes(fixture *f, int T, int M, const int *neighbors, const 
     s.neighbors = nn_normal(&f->rng, N, a->obs * 7, (size_t)(a->obs * 7), 1);
     s.polylines = nn_normal(&f->rng, P, a->points * 6, (size_t)(a->points * 6), 1);
     bj_encoder_block *b = &s.b;
-    *b = (bj_encoder_block){.M = M,
-                            .T = T,
-                            .lds = bj_stride(f->encoder.gru.lead + a->embed),
-                            .ldg = bj_stride(4 * a->embed),
-                            .ldr = bj_stride(a->token_hidden),
-                            .lde = bj_stride(a->embed),
-                            .ldj = bj_stride(2 * a->embed),
-                            .ldp = bj_stride(a->proj_hidden),
-                            .ldc = bj_stride(a->latent)};
+    *b = bj_encoder_block_strides(a);
+    b->M = M;
+    b->T = T;
     b->state = take(&s, m * b->lds);
     b->gates = take(&s, m * b->ldg);
     b->r[0] = take(&s, (size_t)N * b->ldr), b->r[1] = take(&s, (size_t)P * b->ldr);
