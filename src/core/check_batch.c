@@ -56,3 +56,9 @@ const char *bj_scene_nonfinite(const bj_batch *batch, const bj_arch *arch, int b
     if (batch->future && !finite_array(batch->future + (size_t)b * future, future)) return "future";
     return NULL;
 }
+
+bj_status bj_scene_check(const bj_batch *batch, const bj_arch *arch, int b, bj_error *err) {
+    const char *what = bj_scene_nonfinite(batch, arch, b);
+    if (!what) return BJ_OK;
+    return BJ_FAIL(err, BJ_ENONFINITE, "scene %d of the batch: %s holds a NaN or infinity", b, what);
+}

@@ -21,19 +21,18 @@ typedef struct half_arena {
     size_t used;
 } half_arena;
 
-static const uint16_t *take_half(half_arena *h, size_t size) {
-    const uint16_t *piece = h->base ? h->base + h->used : NULL;
+static uint16_t *take_half(half_arena *h, size_t size) {
+    uint16_t *piece = h->base ? h->base + h->used : NULL;
     h->used += (size + 31) / 32 * 32;
     return piece;
 }
 
 static bj_row_weights row_weights(const bj_predictor *p, half_arena *h, bj_real *packed,
                                   const bj_real *bias, int in, int out) {
-    bj_row_weights w = {packed, bias, NULL, in, out};
     if (out == 0) return (bj_row_weights){0};
-    if (h) w.half = take_half(h, p->k->half_size(out, in));
-    if (w.half) p->k->narrow_panels(h->base + (w.half - h->base), packed, out, in);
-    return w;
+    uint16_t *half = h ? take_half(h, p->k->half_size(out, in)) : NULL;
+    if (half) p->k->narrow_panels(half, packed, out, in);
+    return (bj_row_weights){packed, bias, half, in, out};
 }
 
 static bj_row_weights row_linear(const bj_predictor *p, half_arena *h, const bj_linear *l) {
@@ -46,9 +45,10 @@ static void wire(bj_predictor *p, half_arena *h) {
     const int E = p->arch.embed, G = p->arch.heads, d = E / G, W = 2 * p->arch.token_hidden + 2;
     const size_t gru = p->k->gru_row_size(e->gru.lead, E);
     bj_row_path *r = &p->row;
+    uint16_t *gru_half = h ? take_half(h, gru) : NULL;
+    if (gru_half) p->k->narrow(gru_half, p->gru_row, gru);
     r->gru = p->gru_row;
-    if (h) r->gru_half = take_half(h, gru);
-    if (r->gru_half) p->k->narrow(h->base + (r->gru_half - h->base), p->gru_row, gru);
+    r->gru_half = gru_half;
     for (int i = 0; i < BJ_ENC_LINEARS; i++) r->linear[i] = row_linear(p, h, &e->linear[i]);
     for (int g = 0; g < G; g++) {
         const size_t at = (size_t)g * e->head_size;

@@ -91,12 +91,7 @@ bj_status bj_predict(bj_predictor *p, const bj_batch *batch, bj_real *weights,
     BJ_TRY(bj_batch_check(batch, &p->arch, p->max_batch, 0, err));
     if (!weights || !trajectories)
         return BJ_FAIL(err, BJ_EARG, "%s is NULL", weights ? "trajectories" : "weights");
-    for (int b = 0; b < batch->B; b++) {
-        const char *what = bj_scene_nonfinite(batch, &p->arch, b);
-        if (what)
-            return BJ_FAIL(err, BJ_ENONFINITE, "scene %d of the batch: %s holds a NaN or infinity",
-                           b, what);
-    }
+    for (int b = 0; b < batch->B; b++) BJ_TRY(bj_scene_check(batch, &p->arch, b, err));
     p->batch = batch;
     p->weights = weights;
     p->trajectories = trajectories;

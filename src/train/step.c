@@ -169,9 +169,7 @@ static void run_scenes(bj_trainer *t) {
 
 static bj_status check_finite(const bj_trainer *t, const bj_loss *loss, bj_error *err) {
     const int bad = atomic_load(&t->bad_scene);
-    if (bad != INT_MAX)
-        return BJ_FAIL(err, BJ_ENONFINITE, "scene %d of the batch: %s holds a NaN or infinity", bad,
-                       bj_scene_nonfinite(&t->batch, &t->model->arch, bad));
+    if (bad != INT_MAX) return bj_scene_check(&t->batch, &t->model->arch, bad, err);
     for (int b = 0; b < t->batch.B; b++)
         for (int i = 0; i < BJ_TERMS; i++)
             if (!isfinite(t->io.terms[b * BJ_TERMS + i]))
