@@ -8,6 +8,7 @@
 #   make bench        timings of this machine, beside the Python peers where they are installed
 #   make install      PREFIX=/usr/local DESTDIR=
 #   make coverage     line coverage of the test suite
+#   make fuzz         TARGET=parquet SECONDS=600: one parser with libFuzzer (tests/fuzz/fuzz_*.c)
 #   make format       clang-format over the C files
 #   make clean        remove build/
 #
@@ -18,6 +19,8 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 THREADS ?= 2
 PREFIX ?= /usr/local
+TARGET ?= parquet
+SECONDS ?= 600
 
 PRESETS := release debug asan tsan double coverage
 BJEPA := build/release/bjepa
@@ -26,7 +29,7 @@ PEERS := .venv/bin/python
 SAY_SKIPPED := [ -x $(PEERS) ] || echo "Skipped: comparisons with Python peers (peer_*);" \
     "scripts/install_peers.sh installs them."
 
-.PHONY: all deps test test-quick demo bench install coverage format clean
+.PHONY: all deps test test-quick demo bench install coverage fuzz format clean
 .PHONY: $(PRESETS:%=build-%) $(PRESETS:%=test-%)
 .NOTPARALLEL:
 
@@ -58,6 +61,8 @@ bench: build-release
 	$(BJEPA) bench --threads $(THREADS) --busy
 	@$(SAY_SKIPPED)
 	[ ! -x $(PEERS) ] || $(PEERS) bench/compare_torch.py --bjepa $(BJEPA) --threads $(THREADS)
+	[ ! -x $(PEERS) ] || [ -z "$$BJ_AV2_DATA" ] || \
+	    $(PEERS) bench/compare_av2.py --av2 "$$BJ_AV2_DATA"
 
 install: build-release
 	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
@@ -66,6 +71,9 @@ coverage:
 	@scripts/install_deps.sh build coverage
 	@$(MAKE) --no-print-directory test-coverage
 	gcovr --root . --filter src/ --filter cli/ --object-directory build/coverage --print-summary
+
+fuzz:
+	tests/fuzz/run.sh $(TARGET) $(SECONDS)
 
 format:
 	@scripts/install_deps.sh format

@@ -57,7 +57,7 @@ int cli_threads(int asked) {
 
 /* ---------------------------------------------------------------------------------------- words */
 
-enum { LONGEST_WORD = 32 }; /* longer ones are not compared: no verb or option is */
+enum { LONGEST_WORD = 64 }; /* longer ones are not compared: no verb, option or id is */
 
 static int least(int a, int b) { return a < b ? a : b; }
 

@@ -21,10 +21,19 @@
 /* argv[0] is the verb; the result is the exit code of the process. */
 int cmd_help(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
+int cmd_data(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_parity(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
+int cmd_score(int argc, char **argv);
+int cmd_simulate(int argc, char **argv);
+int cmd_submit(int argc, char **argv);
+int cmd_table(int argc, char **argv);
+int cmd_truth(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+int cmd_world(int argc, char **argv);
 
 /* ---------------------------------------------------------------------------------- exit codes */
 
@@ -57,8 +66,15 @@ typedef enum cli_type {
     CLI_SEED,  /* uint64_t */
     CLI_REAL,  /* double within [min, max] */
     CLI_TEXT,  /* const char *, points into argv or the environment */
+    CLI_LIST,  /* cli_list: the texts of all that are given, in order */
     CLI_CHOICE /* int: index into `arg`, which lists the words as "one|two|three" */
 } cli_type;
+
+enum { CLI_LIST_SIZE = 64 };
+typedef struct cli_list {
+    const char *items[CLI_LIST_SIZE];
+    int count;
+} cli_list;
 
 typedef struct cli_option {
     const char *name; /* long name without dashes */

@@ -48,18 +48,13 @@ typedef struct demo {
 
 #define DEMO_LEARNING_RATE 3e-3
 
-/* A held-out scene by its number. */
-typedef struct demo_scene {
-    const bj_batch *batch;
-    int row; /* of the scene in the batch */
-} demo_scene;
-
 BJ_CHECK bj_status demo_create(demo *out, uint64_t seed, int steps, int threads, bj_error *err);
 void demo_free(demo *d);
 /* Both models on the same fresh scenes, step by step, until done or *stop is set; measures before
  * and after. d->done < d->steps: it was stopped, and there is no result. */
 BJ_CHECK bj_status demo_train(demo *d, const volatile sig_atomic_t *stop, bj_error *err);
-demo_scene demo_scene_at(const demo *d, int index);
+/* A held-out scene by its number. */
+const bj_scene *demo_scene_at(const demo *d, int index);
 double demo_speed(const demo *d, int index); /* m/s at the last observed step */
 
 /* The rows of the metric table. */

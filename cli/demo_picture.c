@@ -84,20 +84,20 @@ static void draw_user(FILE *to, const window *w, const bj_real *state, const cha
                 degrees, class, -length / 2, -width / 2, length, width, width / 4);
 }
 
-static void draw_map(FILE *to, const demo *d, const window *w, demo_scene s) {
+static void draw_map(FILE *to, const demo *d, const window *w, const bj_scene *s) {
     const int Q = d->run[0].arch.points;
-    for (int p = s.batch->polyline_start[s.row]; p < s.batch->polyline_start[s.row + 1]; p++) {
-        const bj_real *line = s.batch->polylines + (size_t)p * (size_t)Q * BJ_POLYLINE_FEATURES;
+    for (int p = 0; p < s->polyline_count; p++) {
+        const bj_real *line = s->polylines + (size_t)p * (size_t)Q * BJ_POLYLINE_FEATURES;
         if (is_visible(w, line, Q, BJ_POLYLINE_FEATURES))
             draw_path(to, w, line, Q, BJ_POLYLINE_FEATURES,
                       line[5] > 0 ? "class=\"map crosswalk\"" : "class=\"map\"");
     }
 }
 
-static void draw_neighbors(FILE *to, const demo *d, const window *w, demo_scene s) {
+static void draw_neighbors(FILE *to, const demo *d, const window *w, const bj_scene *s) {
     const int T = d->run[0].arch.obs;
-    for (int n = s.batch->neighbor_start[s.row]; n < s.batch->neighbor_start[s.row + 1]; n++) {
-        const bj_real *track = s.batch->neighbors + (size_t)n * (size_t)T * BJ_FOCAL_FEATURES;
+    for (int n = 0; n < s->neighbor_count; n++) {
+        const bj_real *track = s->neighbors + (size_t)n * (size_t)T * BJ_FOCAL_FEATURES;
         int first = 0; /* steps before it was seen are zero, heading included */
         while (first < T - 1 && track[first * BJ_FOCAL_FEATURES + 4] == 0 &&
                track[first * BJ_FOCAL_FEATURES + 5] == 0)
@@ -185,11 +185,10 @@ void demo_draw_scene(FILE *to, const demo *d, int index) {
     const demo_run *set = &d->run[DEMO_FULLSET], *point = &d->run[DEMO_POINT];
     const int K = set->arch.atoms, F = set->arch.fut, T = set->arch.obs;
     const size_t line = 2 * (size_t)F;
-    const demo_scene s = demo_scene_at(d, index);
+    const bj_scene *s = demo_scene_at(d, index);
     const bj_real *paths = set->paths + (size_t)index * (size_t)K * line;
     const bj_real *single = point->paths + (size_t)index * line;
-    const bj_real *future = s.batch->future + (size_t)s.row * line;
-    const bj_real *past = s.batch->focal + (size_t)s.row * (size_t)T * BJ_FOCAL_FEATURES;
+    const bj_real *future = s->future, *past = s->focal;
     branch list[BJ_MAX_ATOMS];
     bounds b = {0, 0, 0, 0};
     include_path(&b, paths, K * F);

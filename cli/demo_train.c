@@ -85,14 +85,13 @@ void demo_free(demo *d) {
 
 /* --------------------------------------------------------------------------------------- scenes */
 
-demo_scene demo_scene_at(const demo *d, int index) {
-    return (demo_scene){bj_scenes_batch(d->held_out[index / DEMO_BATCH]), index % DEMO_BATCH};
+const bj_scene *demo_scene_at(const demo *d, int index) {
+    return bj_scenes_batch(d->held_out[index / DEMO_BATCH])->scenes + index % DEMO_BATCH;
 }
 
 double demo_speed(const demo *d, int index) {
-    const demo_scene s = demo_scene_at(d, index);
-    const size_t last = (size_t)(s.row + 1) * (size_t)d->run[0].arch.obs - 1;
-    const bj_real *state = s.batch->focal + last * BJ_FOCAL_FEATURES;
+    const bj_real *state = demo_scene_at(d, index)->focal +
+                           (size_t)(d->run[0].arch.obs - 1) * BJ_FOCAL_FEATURES; /* the last */
     return hypot((double)state[2], (double)state[3]);
 }
 
@@ -123,11 +122,11 @@ static bj_status measure(bj_metric_values *out, const demo *d, const demo_run *r
     bj_metrics *metrics;
     bj_status status = bj_metrics_create(&metrics, a->atoms, a->atoms, a->latent, a->fut, err);
     for (int i = 0; i < DEMO_SETS && status == BJ_OK; i++) {
-        const bj_batch *batch = bj_scenes_batch(d->held_out[i]);
-        status = bj_trainer_gradients(r->trainer, batch, NULL, err); /* weights stay */
+        /* weights stay */
+        status = bj_trainer_gradients(r->trainer, bj_scenes_batch(d->held_out[i]), NULL, err);
         if (status != BJ_OK) break;
         const bj_outputs outputs = bj_trainer_outputs(r->trainer);
-        status = bj_metrics_add(metrics, &outputs, batch->future, err);
+        status = bj_metrics_add(metrics, &outputs, outputs.future, err);
     }
     if (status == BJ_OK) *out = bj_metrics_values(metrics);
     bj_metrics_free(metrics);

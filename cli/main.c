@@ -1,44 +1,47 @@
 /* main.c - the table of verbs, and the choice among them. */
 #include "cli.h"
+#include "verbs.h"
 
 #include <stdio.h>
 #include <string.h>
 
-typedef struct command {
-    const char *verb, *summary;
-    int (*run)(int argc, char **argv);
-} command;
-
-static const command commands[] = {
+static const cli_verb verbs[] = {
     {"bench", "time a training step and prediction", cmd_bench},
+    {"compare", "two arms of a campaign, paired by seed, with intervals", cmd_compare},
+    {"data", "prepare scenarios for training, and look at what came out", cmd_data},
     {"demo", "train on synthetic scenes and draw what came out", cmd_demo},
     {"info", "print the architectures and their parameter counts", cmd_info},
     {"parity", "recompute golden files and compare everything they state", cmd_parity},
+    {"predict", "all weighted futures of scenes, from raw files or a cache", cmd_predict},
+    {"score", "check a challenge submission and score it against what happened", cmd_score},
+    {"simulate", "traffic with a known law of futures, as a cache or official files", cmd_simulate},
+    {"submit", "predict a cache and write a challenge submission", cmd_submit},
+    {"table", "mean and SD over seeds of every arm, or every seed", cmd_table},
+    {"truth", "hold checkpoints against the law their futures were drawn from", cmd_truth},
     {"version", "print the version and the precision it computes in", cmd_version},
+    {"world", "look at simulated scenes and the law of their futures", cmd_world},
     {"help", "print this list, or the help of a verb", cmd_help},
+    CLI_VERB_END,
 };
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_overview(FILE *to) {
     fputs("bjepa - Branch-JEPA: K weighted latent futures of a scene\n\n"
           "Usage: bjepa VERB [OPTION...]\n\n"
           "Verbs:\n",
           to);
-    for (int i = 0; i < COMMANDS; i++)
-        fprintf(to, "  %-8s  %s\n", commands[i].verb, commands[i].summary);
+    cli_verbs_print(to, verbs);
     fputs("\n'bjepa VERB --help' prints examples and options.\n"
           "Exit codes: 0 done, 1 failed, 2 misuse, 3 bad input data, 4 a check said no, "
           "5 input/output or memory,\n130 interrupted.\n",
           to);
 }
 
-static const command *find_command(const char *verb) {
-    for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(commands[i].verb, verb)) return &commands[i];
-    cli_nearest nearest = CLI_NEAREST(verb);
-    for (int i = 0; i < COMMANDS; i++) cli_nearest_offer(&nearest, commands[i].verb);
-    fprintf(stderr, "bjepa: unknown verb '%s'", verb);
-    if (nearest.best) fprintf(stderr, "; did you mean '%s'?", nearest.best);
+static const cli_verb *find_verb(const char *name) {
+    const char *nearest;
+    const cli_verb *verb = cli_verbs_find(verbs, name, &nearest);
+    if (verb) return verb;
+    fprintf(stderr, "bjepa: unknown verb '%s'", name);
+    if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);
     fputs("\nhint: 'bjepa help' lists the verbs\n", stderr);
     return NULL;
 }
@@ -61,7 +64,7 @@ int cmd_help(int argc, char **argv) {
         print_overview(stdout);
         return CLI_OK;
     }
-    const command *found = find_command(argv[1]);
+    const cli_verb *found = find_verb(argv[1]);
     if (!found) return CLI_USAGE;
     char help[] = "--help";
     char *arguments[] = {argv[1], help, NULL};
@@ -97,7 +100,7 @@ int main(int argc, char **argv) {
     char help[] = "help", version[] = "version";
     if (!strcmp(verb, "--help") || !strcmp(verb, "-h")) verb = argv[1] = help;
     if (!strcmp(verb, "--version")) verb = argv[1] = version;
-    const command *found = find_command(verb);
+    const cli_verb *found = find_verb(verb);
     if (!found) return CLI_USAGE;
     int code = found->run(argc - 1, argv + 1);
     /* A result that did not reach the disk is no result. */

@@ -1,7 +1,8 @@
 /* options.c - one table-driven parser for all verbs, and the help made from the same table.
  *
  * Accepted: --name VALUE, --name=VALUE, -x VALUE, -xVALUE; "--" ends the options. Long names are
- * never abbreviated; the last of several wins. A message says what was found and expected.
+ * never abbreviated; the last of several wins, but a list takes all. A message says what was found
+ * and expected.
  */
 #include "cli.h"
 
@@ -84,6 +85,13 @@ static int set_value(const cli_usage *usage, const cli_option *option, const cha
     switch (option->type) {
     case CLI_FLAG: break; /* never has a value */
     case CLI_TEXT: *(const char **)option->value = value; return CLI_CONTINUE;
+    case CLI_LIST: {
+        cli_list *list = option->value;
+        if (list->count == CLI_LIST_SIZE)
+            return cli_misuse(usage->verb, "%s is given more than %d times", source, CLI_LIST_SIZE);
+        list->items[list->count++] = value;
+        return CLI_CONTINUE;
+    }
     case CLI_INT: {
         const long number = strtol(value, &end, 10);
         if (end == value || *end || errno || number < option->min || number > option->max)

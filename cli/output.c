@@ -85,3 +85,8 @@ bj_status cli_file_commit(cli_file *file, bj_error *err) {
     else unlink(file->temporary);
     return status;
 }
+
+void cli_file_abort(cli_file *file) {
+    fclose(file->stream);
+    unlink(file->temporary);
+}

@@ -30,5 +30,7 @@ typedef struct cli_file {
 BJ_CHECK bj_status cli_file_open(cli_file *file, const char *path, bj_error *err);
 /* Publishes what was written to the stream, or removes it and says why not. */
 BJ_CHECK bj_status cli_file_commit(cli_file *file, bj_error *err);
+/* Removes it; what had the name before stays. */
+void cli_file_abort(cli_file *file);
 
 #endif

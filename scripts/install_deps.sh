@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # install_deps.sh [GROUP...] - install the Debian packages that are missing.
 #
-#   build     compilers, CMake, OpenSSL headers: all that building and testing needs (the default)
+#   build     compilers, CMake, headers of OpenSSL, snappy, zstd and zlib: all that building and
+#             testing needs (the default)
 #   peers     Python with venv, for scripts/install_peers.sh
 #   coverage  gcovr
 #   format    clang-format
+#   fuzz      clang, whose libFuzzer drives tests/fuzz
 #
 # Presence is judged by the command or header itself, so a tool from elsewhere counts, and nothing
 # is run or asked for when everything is there.
@@ -34,6 +36,9 @@ for group in "${@:-build}"; do
         need_command pkg-config pkg-config
         need_header stdio.h libc6-dev
         need_header openssl/evp.h libssl-dev
+        need_header snappy-c.h libsnappy-dev
+        need_header zstd.h libzstd-dev
+        need_header zlib.h zlib1g-dev
         ;;
     peers)
         need_command python3 python3
@@ -41,8 +46,10 @@ for group in "${@:-build}"; do
         ;;
     coverage) need_command gcovr gcovr ;;
     format) need_command clang-format clang-format ;;
+    fuzz) need_command clang clang ;;
     *)
-        echo "install_deps.sh: unknown group '$group', expected build, peers, coverage or format" >&2
+        echo "install_deps.sh: unknown group '$group', expected build, peers, coverage, format or" \
+            "fuzz" >&2
         exit 2
         ;;
     esac

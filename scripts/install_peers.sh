@@ -15,10 +15,16 @@ torch=2.13.0
 packages=(
     numpy==2.4.6
     safetensors==0.8.0
+    scipy==1.17.1
     onnx==1.23.2
     onnxscript==0.7.2 # torch.onnx.export writes through it
     onnxruntime==1.31.1
     openvino==2026.4.1
+    pyarrow==26.0.1 # Parquet, with the next two as other writers
+    polars==2.1.0
+    duckdb==2.0.0
+    pandas==3.1.1
+    av2==0.3.6 # the official reader and metrics
 )
 
 wanted=$(printf '%s\n' "torch==$torch" "${packages[@]}")

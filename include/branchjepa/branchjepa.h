@@ -118,19 +118,24 @@ BJ_API BJ_CHECK bj_status bj_arch_check(const bj_arch *arch, bj_error *err);
 
 /* -------------------------------------------------------------------------------------- scenes */
 
-/* B scenes without empty slots: neighbors and polylines are listed scene after scene, and
- * *_start[b] .. *_start[b + 1] are the rows of scene b. A scene may have none of either. */
+/* One scene, without empty slots. Its arrays may lie anywhere, a mapped file included: they are read
+ * during a call and not kept. */
+typedef struct bj_scene {
+    const bj_real *focal;     /* (T,7) x, y, vx, vy, cos h, sin h, type */
+    const bj_real *neighbors; /* (neighbor_count,T,7); may be NULL where there is none */
+    const bj_real *polylines; /* (polyline_count,Q,6) x, y, cos d, sin d, intersection, crosswalk;
+                                 may be NULL where there is none */
+    const bj_real *future;    /* (F,2), or NULL where it is unknown; prediction does not read it */
+    int neighbor_count, polyline_count;
+} bj_scene;
+
+/* Scenes of a batch in any order, from any number of places. */
 typedef struct bj_batch {
     int B;
-    const bj_real *focal;       /* (B,T,7) x, y, vx, vy, cos h, sin h, type */
-    const bj_real *neighbors;   /* (rows,T,7) */
-    const int *neighbor_start;  /* (B+1) */
-    const bj_real *polylines;   /* (rows,Q,6) x, y, cos d, sin d, intersection, crosswalk */
-    const int *polyline_start;  /* (B+1) */
-    const bj_real *future;      /* (B,F,2), or NULL where it is unknown */
+    const bj_scene *scenes; /* (B) */
 } bj_batch;
 
-/* Owns the arrays of a batch. */
+/* Owns the arrays of a batch, each contiguous over its scenes. */
 typedef struct bj_scenes bj_scenes;
 
 /* Drops the absent slots of padded arrays. neighbors (B,N,T,7) with nmask (B,N), polylines
@@ -145,6 +150,216 @@ BJ_API BJ_CHECK bj_status bj_scenes_synthetic(bj_scenes **out, const bj_arch *ar
                                               uint64_t seed, bj_error *err);
 BJ_API const bj_batch *bj_scenes_batch(const bj_scenes *scenes);
 BJ_API void bj_scenes_free(bj_scenes *scenes);
+
+/* --------------------------------------------------------------------------------------- cache */
+
+/* Scenes on disk: one file that is mapped, never read as a whole (docs/DATA.md has the format).
+ * Scenes are sorted by scenario id. A handle may be shared between threads. */
+typedef struct bj_cache bj_cache;
+
+typedef struct bj_scene_info {
+    const char *scenario_id, *city, *focal_id, *focal_type; /* live as long as the cache */
+    double origin[2], heading; /* frame of the scene in city coordinates */
+    int neighbors, polylines;  /* used; the nearest of so many available: */
+    int neighbors_available, polylines_available;
+    int has_future;
+    uint64_t focal_valid;  /* bit t: observed at step t */
+    uint64_t future_valid; /* bit k: observed at future step k */
+    int64_t map;           /* number of its drivable areas, for bj_cache_rings */
+    const uint8_t *map_sha256; /* (32) of the raw map file */
+} bj_scene_info;
+
+/* Opens a cache and checks its index. `blind` hides the futures: no call reaches them then. */
+BJ_API BJ_CHECK bj_status bj_cache_open(bj_cache **out, const char *path, int blind, bj_error *err);
+BJ_API void bj_cache_free(bj_cache *cache);
+BJ_API int64_t bj_cache_count(const bj_cache *cache);
+/* Sizes of its scenes: obs, fut, neighbors, polylines, points and dt of an architecture must be
+ * these; the rest of `arch` is the paper's. */
+BJ_API bj_arch bj_cache_arch(const bj_cache *cache);
+BJ_API bj_scene_info bj_cache_info(const bj_cache *cache, int64_t index);
+/* Number of the scene of that id, or -1. */
+BJ_API int64_t bj_cache_find(const bj_cache *cache, const char *scenario_id);
+/* SHA-256 over index and scene digests, 64 digits: names the content of the whole file. */
+BJ_API const char *bj_cache_digest(const bj_cache *cache);
+/* A fact of the file ("split", "features", ...), or NULL. */
+BJ_API const char *bj_cache_fact(const bj_cache *cache, const char *key);
+/* Recomputes the digest of one scene, or of one map's areas; the message names what is damaged. */
+BJ_API BJ_CHECK bj_status bj_cache_verify(const bj_cache *cache, int64_t index, bj_error *err);
+/* Where the arrays of a scene lie in the mapped file, as floats. future is NULL when unknown or
+ * hidden. Nothing is copied. */
+typedef struct bj_scene_floats {
+    const float *focal, *neighbors, *polylines, *future;
+} bj_scene_floats;
+BJ_API bj_scene_floats bj_cache_floats(const bj_cache *cache, int64_t index);
+/* Drivable areas of a map: rings of points in city coordinates, the first point not repeated.
+ * bj_cache_ring fills points (bj_cache_ring_size,2). */
+BJ_API int bj_cache_rings(const bj_cache *cache, int64_t map);
+BJ_API int bj_cache_ring_size(const bj_cache *cache, int64_t map, int ring);
+BJ_API void bj_cache_ring(double *points, const bj_cache *cache, int64_t map, int ring);
+/* Writes one scene as a safetensors file of padded arrays, as docs/DATA.md lists them. */
+BJ_API BJ_CHECK bj_status bj_cache_export(const bj_cache *cache, int64_t index, const char *path,
+                                          bj_error *err);
+
+/* -------------------------------------------------------------------------------------- loader */
+
+/* Fit and development scenes: a scene is for development when the first 8 bytes of
+ * SHA-256(scenario_id), as a fraction of 2^64, are below 9944/199908. */
+typedef enum bj_part { BJ_PART_ALL, BJ_PART_FIT, BJ_PART_DEV } bj_part;
+BJ_API int bj_is_dev(const char *scenario_id); /* 1, 0, or -1: libcrypto has no memory left */
+
+/* Batches of a cache in an order that depends on seed and epoch alone, hence is the same for every
+ * arm of a seed; the last batch of an epoch may be smaller. Scenes without a future are left out
+ * when `needs_future`. Scenes are handed out where they lie in the file. */
+typedef struct bj_loader bj_loader;
+
+typedef struct bj_loader_options {
+    bj_part part;
+    int batch;         /* scenes of a batch */
+    int shuffle;       /* 0: in the order of the cache */
+    uint64_t seed;
+    int needs_future;
+} bj_loader_options;
+
+BJ_API BJ_CHECK bj_status bj_loader_create(bj_loader **out, const bj_cache *cache,
+                                           const bj_loader_options *options, bj_error *err);
+BJ_API void bj_loader_free(bj_loader *loader);
+BJ_API int64_t bj_loader_scenes(const bj_loader *loader); /* of an epoch */
+BJ_API int64_t bj_loader_steps(const bj_loader *loader);  /* batches of an epoch */
+/* Batch `step` of epoch `epoch`, both from 0; valid until the next call. numbers (B), when not
+ * NULL, receives the scenes' numbers in the cache. */
+BJ_API BJ_CHECK bj_status bj_loader_batch(const bj_batch **out, const int64_t **numbers,
+                                          bj_loader *loader, int64_t epoch, int64_t step,
+                                          bj_error *err);
+
+/* --------------------------------------------------------------------------------- preparation */
+
+typedef struct bj_prep_options {
+    const char *const *roots; /* folders to walk */
+    int root_count;
+    const char *split; /* "train", "val", "test", or NULL: whatever lies below the roots */
+    int jobs;          /* 0: one per available core */
+    int strict;        /* stop at the first scene that is refused */
+    int restart;       /* forget an interrupted run instead of continuing it */
+    int force;         /* replace a cache that is there already */
+    int dry_run;       /* only find out what there is: fills found and bytes, writes nothing */
+    int64_t limit;     /* only so many scenarios, the first by id; 0: all */
+    /* Called from the calling thread before the first scene and after each one; the run stops,
+     * resumable, when it returns not 0. May be NULL. */
+    int (*progress)(void *context, int64_t done, int64_t total, int64_t rejected);
+    void *context;
+} bj_prep_options;
+
+typedef struct bj_prep_report {
+    int64_t found, resumed, accepted, rejected; /* scenes */
+    int64_t without_future, maps;
+    int64_t bytes;    /* of the cache; of a dry run, what it cannot exceed apart from its polygons */
+    int interrupted;  /* progress asked to stop: there is no cache yet */
+    char digest[65];
+} bj_prep_report;
+
+/* Bytes of a cache of that many scenes with every slot taken, without its polygons. */
+BJ_API int64_t bj_cache_most_bytes(int64_t scenes);
+
+/* Walks the official layout and writes a cache; scenes that cannot be used are listed with their
+ * reasons in PATH.rejects.jsonl. An interrupted run leaves PATH.partial behind, and the next one
+ * continues it: the bytes of the result depend neither on jobs nor on interruptions. */
+BJ_API BJ_CHECK bj_status bj_prep(bj_prep_report *report, const char *path,
+                                  const bj_prep_options *options, bj_error *err);
+
+/* One scenario ready for bj_predict. `folder` holds one scenario_ID.parquet and its map file; that
+ * parquet file may be named instead. */
+typedef struct bj_scenario_scene bj_scenario_scene;
+BJ_API BJ_CHECK bj_status bj_scenario_open(bj_scenario_scene **out, const char *folder,
+                                           bj_error *err);
+BJ_API void bj_scenario_free(bj_scenario_scene *scene);
+BJ_API bj_scene_info bj_scenario_info(const bj_scenario_scene *scene); /* map is -1 */
+BJ_API bj_scene_floats bj_scenario_floats(const bj_scenario_scene *scene);
+BJ_API const bj_batch *bj_scenario_batch(const bj_scenario_scene *scene); /* that one scene */
+
+/* Every scenario below a folder, as bj_prep finds them, in the order of their ids. */
+typedef struct bj_scenario_list bj_scenario_list;
+BJ_API BJ_CHECK bj_status bj_scenario_list_create(bj_scenario_list **out, const char *root,
+                                                  bj_error *err);
+BJ_API void bj_scenario_list_free(bj_scenario_list *list);
+BJ_API int64_t bj_scenario_list_count(const bj_scenario_list *list);
+BJ_API const char *bj_scenario_list_id(const bj_scenario_list *list, int64_t index);
+/* Keeps its buffers from call to call; the scene outlives the list. */
+BJ_API BJ_CHECK bj_status bj_scenario_list_open(bj_scenario_scene **out, bj_scenario_list *list,
+                                                int64_t index, bj_error *err);
+
+/* Points of a scene's frame (count,2) in city coordinates, and back. */
+BJ_API void bj_to_city(double *out, const double *points, int count, const double origin[2],
+                       double heading);
+BJ_API void bj_from_city(double *out, const double *points, int count, const double origin[2],
+                         double heading);
+
+/* ------------------------------------------------------------------------------ simulated world */
+
+/* Made-up traffic in the official format whose distribution of futures is known exactly
+ * (docs/WORLD.md). Scene i of (seed, split) is the same whatever else is made, on every machine. */
+typedef struct bj_world_options {
+    uint64_t seed;
+    const char *split; /* NULL: "train"; letters, digits, '-' and '_', at most 31 */
+    int64_t scenes;    /* 0 .. scenes - 1; at most 2^32 */
+    int jobs;          /* 0: one per available core */
+    int restart;       /* forget an interrupted run; caches only */
+    int force;         /* replace what is there already */
+    /* As in bj_prep_options. */
+    int (*progress)(void *context, int64_t done, int64_t total);
+    void *context;
+} bj_world_options;
+
+typedef struct bj_world_report {
+    int64_t scenes, resumed, towns;
+    int64_t modes;            /* of the laws of all scenes */
+    int64_t bytes, law_bytes; /* of the cache, 0 for folders; of the law */
+    int interrupted;          /* progress asked to stop: neither cache nor law are there yet */
+    char digest[65];          /* of the cache */
+} bj_world_report;
+
+/* A cache, with the same bytes as from the folders below, and CACHE.law.safetensors beside it.
+ * Continues an interrupted run. */
+BJ_API BJ_CHECK bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
+                                            const bj_world_options *options, bj_error *err);
+/* Folders <id>/scenario_<id>.parquet and <id>/log_map_archive_<id>.json in `folder`, which is
+ * created, and law.safetensors. Scenario files that are there already are replaced. */
+BJ_API BJ_CHECK bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
+                                              const bj_world_options *options, bj_error *err);
+/* Further futures of the prefix of one scene: futures (draws,60,2) in its frame, modes (draws),
+ * which may be NULL. Draw 0 is what the data shows. */
+BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, uint64_t seed,
+                                          const char *split, int64_t index, int64_t first,
+                                          int64_t draws, bj_error *err);
+
+/* The laws of scenes, from a file that nothing that trains opens. */
+typedef struct bj_law bj_law;
+enum { BJ_LAW_FACTORS_MAX = 16 };
+
+/* future = means[m] + sum_r z_r factor[m][r] + jitter e, m drawn by weight, z and e independent with
+ * mean 0 and variance 1, z normal. Everything in the frame of the scene. */
+typedef struct bj_law_scene {
+    const char *scenario_id;
+    double origin[2], heading; /* of the frame, in city coordinates */
+    int modes, factors;
+    int realized;              /* mode of the future that the data shows */
+    double jitter;             /* m */
+    const double *weights;     /* (modes) most likely first */
+    const uint8_t *intents;    /* (modes) names: bj_law_intent */
+    const float *means;        /* (modes,60,2) */
+    const float *factor;       /* (modes,factors,60,2) */
+} bj_law_scene;
+
+BJ_API BJ_CHECK bj_status bj_law_open(bj_law **out, const char *path, bj_error *err);
+BJ_API void bj_law_free(bj_law *law);
+BJ_API int64_t bj_law_count(const bj_law *law);
+BJ_API const char *bj_law_fact(const bj_law *law, const char *key); /* "seed", "split", or NULL */
+BJ_API int64_t bj_law_find(const bj_law *law, const char *scenario_id); /* or -1 */
+BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* lives as long as the law */
+BJ_API const char *bj_law_intent(const bj_law *law, int intent); /* "left", ..., or NULL */
+/* Recomputes the digest of one scene. */
+BJ_API BJ_CHECK bj_status bj_law_verify(const bj_law *law, int64_t index, bj_error *err);
+/* One draw: future (60,2). Returns its mode. */
+BJ_API int bj_law_sample(double *future, const bj_law_scene *scene, bj_rng *rng);
 
 /* -------------------------------------------------------------------------------------- model */
 
@@ -283,6 +498,7 @@ typedef struct bj_outputs {
     const bj_real *decoded;   /* (B,K,F,2) rows decoded_stride apart */
     const bj_real *target;    /* (B,D) normalized target latent, rows atom_stride apart */
     const bj_real *recon;     /* (B,F,2) decoded target, rows decoded_stride apart */
+    const bj_real *future;    /* (B,F,2) the true futures of the batch, as bj_metrics_add takes them */
     size_t context_stride, atom_stride, decoded_stride;
 } bj_outputs;
 
@@ -327,6 +543,8 @@ typedef struct bj_metric_values {
     double exp_entropy, active_heads, neff_collision, dedup_support;
 } bj_metric_values;
 
+/* latents is K, 1, or 0 for forecasts without latents: those may have up to K modes each, other
+ * numbers in other calls, and need neither atoms nor targets; latent metrics are NaN. */
 BJ_API BJ_CHECK bj_status bj_metrics_create(bj_metrics **out, int K, int latents, int D, int F,
                                             bj_error *err);
 BJ_API void bj_metrics_free(bj_metrics *metrics);
@@ -335,6 +553,341 @@ BJ_API void bj_metrics_reset(bj_metrics *metrics);
 BJ_API BJ_CHECK bj_status bj_metrics_add(bj_metrics *metrics, const bj_outputs *outputs,
                                          const bj_real *future, bj_error *err);
 BJ_API bj_metric_values bj_metrics_values(const bj_metrics *metrics);
+
+/* --------------------------------------------------------------------------------- submissions */
+
+/* Forecasts of anybody's model in the official challenge format: a Parquet file with one row for
+ * each scenario, track and mode; 60 points in city coordinates each (docs/SCORE.md). */
+enum { BJ_SUBMISSION_STEPS = 60, BJ_SUBMISSION_MODES = 6 };
+
+typedef struct bj_submission_writer bj_submission_writer;
+
+BJ_API BJ_CHECK bj_status bj_submission_writer_create(bj_submission_writer **out, const char *path,
+                                                      bj_error *err);
+/* Appends a track: probabilities (modes), trajectories (modes,60,2) in city coordinates. Refused is
+ * what the check of a score would find in it: numbers that are not finite, probabilities outside
+ * [0,1] or with another sum than 1, an empty id. */
+BJ_API BJ_CHECK bj_status bj_submission_writer_add(bj_submission_writer *writer,
+                                                   const char *scenario_id, const char *track_id,
+                                                   int modes, const double *probabilities,
+                                                   const double *trajectories, bj_error *err);
+/* Publishes the file, or removes it on failure. Frees the writer and sets it to NULL either way. */
+BJ_API BJ_CHECK bj_status bj_submission_writer_commit(bj_submission_writer **writer, bj_error *err);
+BJ_API void bj_submission_writer_abort(bj_submission_writer **writer); /* accepts NULL */
+
+/* A submission that was read: decoded as a whole, not checked. */
+typedef struct bj_submission bj_submission;
+
+typedef struct bj_submission_row {
+    const char *scenario_id, *track_id; /* NULL where the file has none */
+    double probability;                 /* NaN where the file has none */
+    const double *x, *y;                /* (x_count), (y_count) */
+    int64_t x_count, y_count;
+} bj_submission_row;
+
+BJ_API BJ_CHECK bj_status bj_submission_open(bj_submission **out, const char *path, bj_error *err);
+BJ_API void bj_submission_free(bj_submission *submission);
+BJ_API int64_t bj_submission_rows(const bj_submission *submission);
+BJ_API bj_submission_row bj_submission_at(const bj_submission *submission, int64_t row);
+/* Scenarios are numbered in the order of their first rows. */
+BJ_API int64_t bj_submission_scenarios(const bj_submission *submission);
+BJ_API const char *bj_submission_scenario(const bj_submission *submission, int64_t scenario);
+/* Number of the scenario of that id, or -1. */
+BJ_API int64_t bj_submission_find(const bj_submission *submission, const char *scenario_id);
+/* Its rows: tracks one after the other, in the order of the file within a track. (*count) */
+BJ_API const int64_t *bj_submission_rows_of(int64_t *count, const bj_submission *submission,
+                                            int64_t scenario);
+
+typedef struct bj_submit_options {
+    int threads; /* as in bj_predictor_options */
+    bj_precision precision;
+    const char *isa;
+    /* Called now and then; stops without a file, BJ_OK, when it returns not 0. May be NULL. */
+    int (*progress)(void *context, int64_t done, int64_t total);
+    void *context;
+} bj_submit_options;
+
+/* Predicts every scene of a cache and writes the submission. The router's weights, single precision
+ * numbers that sum to one up to rounding, are divided by their sum in double; nothing else happens
+ * to them. Returns the scenes written through `scenes`, 0 when progress stopped the run. */
+BJ_API BJ_CHECK bj_status bj_submit(int64_t *scenes, const char *path, const bj_model *model,
+                                    const bj_cache *cache, const bj_submit_options *options,
+                                    bj_error *err);
+
+/* --------------------------------------------------------------------------------------- score */
+
+/* What really happened, to hold forecasts against: a cache, or scenario files below a folder (their
+ * maps are not needed). */
+typedef struct bj_truth bj_truth;
+
+typedef struct bj_truth_options {
+    int threads; /* 0: one per available core; for folders */
+    /* As in bj_submit_options; stopping is BJ_ELOCKED. */
+    int (*progress)(void *context, int64_t done, int64_t total);
+    void *context;
+} bj_truth_options;
+
+BJ_API BJ_CHECK bj_status bj_truth_open(bj_truth **out, const char *path,
+                                        const bj_truth_options *options, bj_error *err);
+BJ_API void bj_truth_free(bj_truth *truth);
+BJ_API int64_t bj_truth_count(const bj_truth *truth);
+/* Scenarios that could not be read; the reason names the file. */
+BJ_API int64_t bj_truth_failures(const bj_truth *truth);
+BJ_API const char *bj_truth_failure(const bj_truth *truth, int64_t index);
+
+typedef enum bj_violation_kind {
+    BJ_VIOLATION_ID,            /* a row without scenario or track id */
+    BJ_VIOLATION_POINTS,        /* not 60 points */
+    BJ_VIOLATION_NONFINITE,     /* a coordinate that is NaN or infinite */
+    BJ_VIOLATION_PROBABILITY,   /* missing, not finite, negative or above one */
+    BJ_VIOLATION_SUM,           /* probabilities of a track do not sum to one */
+    BJ_VIOLATION_MODES,         /* more modes than allowed */
+    BJ_VIOLATION_DUPLICATE,     /* a row that repeats another one */
+    BJ_VIOLATION_INCONSISTENT,  /* tracks of a scenario differ in number or weights of modes */
+    BJ_VIOLATION_TRACK,         /* not the focal track */
+    BJ_VIOLATION_UNKNOWN,       /* a scenario the truth does not have */
+    BJ_VIOLATION_MISSING,       /* a scenario of the truth that is not in the file, or without rows
+                                   of its focal track */
+    BJ_VIOLATION_KINDS
+} bj_violation_kind;
+
+BJ_API const char *bj_violation_name(bj_violation_kind kind); /* "points", ... */
+
+typedef struct bj_violation {
+    bj_violation_kind kind;
+    int64_t row;             /* of the file, from 0; -1 for missing scenarios */
+    const char *scenario_id; /* may be NULL */
+    char message[200];
+} bj_violation;
+
+typedef struct bj_score_options {
+    int max_modes; /* 0: BJ_SUBMISSION_MODES */
+    int listed;    /* violations kept with their messages; all are counted */
+} bj_score_options;
+
+typedef struct bj_score_counts {
+    int64_t rows, scenarios; /* of the file */
+    int64_t truths;          /* scenarios of the truth, the sum of the next five; -1: no truth */
+    int64_t scored;
+    int64_t unreadable;      /* bj_truth_failures */
+    int64_t missing;         /* as the violations */
+    int64_t malformed;       /* in the file, but not to be scored */
+    int64_t no_future;       /* in the file, but nothing to hold it against */
+    int64_t unknown;         /* as the violations */
+    int64_t gaps;            /* scored scenes with interpolated future steps */
+    int64_t violations[BJ_VIOLATION_KINDS];
+    int64_t violations_total;
+} bj_score_counts;
+
+/* Means over scenes. K = 1 is the most probable mode, K = 6 the six most probable ones. */
+typedef struct bj_score_values {
+    double scenes, modes;
+    double min_ade_1, min_fde_1, mr_1, brier_min_ade_1, brier_min_fde_1;
+    double min_ade_6, min_ade_at_min_fde_6, min_fde_6, mr_6, brier_min_ade_6, brier_min_fde_6;
+    bj_metric_values distribution; /* of all modes; latent metrics are NaN */
+} bj_score_values;
+
+/* Scenes that have something in common. Group 0 is everything: by "all". */
+typedef struct bj_score_group {
+    const char *by, *key; /* "maneuver" "left", "type" "vehicle", "city" ..., "speed" "2-5" */
+    bj_score_values values;
+} bj_score_group;
+
+typedef struct bj_score_scene {
+    const char *scenario_id, *track_id, *maneuver, *type, *city, *speed;
+    int gaps; /* interpolated future steps */
+    bj_score_values values;
+} bj_score_scene;
+
+typedef struct bj_score bj_score;
+
+/* Checks a submission and, with a truth, scores what can be scored. A submission that breaks the
+ * rules is not an error of this call. Submission and truth are borrowed as long as the score
+ * lives. */
+BJ_API BJ_CHECK bj_status bj_score_create(bj_score **out, const bj_submission *submission,
+                                          const bj_truth *truth, const bj_score_options *options,
+                                          bj_error *err);
+BJ_API void bj_score_free(bj_score *score);
+BJ_API bj_score_counts bj_score_count(const bj_score *score);
+BJ_API int bj_score_listed(const bj_score *score); /* violations kept */
+BJ_API const bj_violation *bj_score_violation(const bj_score *score, int index);
+BJ_API int bj_score_groups(const bj_score *score); /* 0 without a scored scene */
+BJ_API bj_score_group bj_score_group_at(const bj_score *score, int index);
+/* The scored scenes in the order of the truth. */
+BJ_API int64_t bj_score_scenes(const bj_score *score);
+BJ_API const bj_score_scene *bj_score_scene_at(const bj_score *score, int64_t index);
+
+/* --------------------------------------------------------------------------------------- truth */
+
+/* Forecasts held against the law of the futures and not only against the one that happened. Every
+ * number is defined in docs/TRUTH.md. An exam is a set of scenes with their laws; forecasters take it
+ * one after the other and meet the same draws. */
+typedef struct bj_exam bj_exam;
+
+typedef struct bj_exam_options {
+    int samples;     /* draws of every mode: a multiple of 4, 16 to 4096; 0: 64 */
+    uint64_t seed;   /* of the draws */
+    int64_t limit;   /* only so many scenes, the first of the cache; 0: all */
+    int best_scenes; /* scenes, evenly spaced, for which the best K atoms are searched; 0: none */
+    int threads;     /* 0: one per available core; no number depends on it */
+    /* As in bj_submit_options; stopping is BJ_ELOCKED. */
+    int (*progress)(void *context, int64_t done, int64_t total);
+    void *context;
+} bj_exam_options;
+
+/* Cache and law are borrowed as long as the exam lives. Every scene of the cache must have its law,
+ * with the same frame; the law may have more scenes. */
+BJ_API BJ_CHECK bj_status bj_exam_create(bj_exam **out, const bj_cache *cache, const bj_law *law,
+                                         const bj_exam_options *options, bj_error *err);
+BJ_API void bj_exam_free(bj_exam *exam);
+BJ_API int64_t bj_exam_scenes(const bj_exam *exam);
+BJ_API int bj_exam_samples(const bj_exam *exam);
+
+/* A mean over scenes and its standard error. */
+typedef struct bj_estimate {
+    double mean, error;
+} bj_estimate;
+
+enum { BJ_EXAM_BINS = 10 };
+
+typedef struct bj_exam_bin {
+    int64_t count;            /* pairs of a scene and a maneuver */
+    double predicted, actual; /* mean probabilities; NaN where there is none */
+} bj_exam_bin;
+
+typedef struct bj_exam_report {
+    int64_t scenes;
+    int atoms;
+    /* Monte-Carlo errors. d is the RMS distance over steps, in meters. */
+    bj_estimate discrepancy;     /* D^2 = 2 E d(X,Y) - E d(X,X') - E d(Y,Y') */
+    double discrepancy_spread;   /* standard error of its mean due to the choice of scenes */
+    bj_estimate floor;           /* 1/2 E d(Y,Y') */
+    bj_estimate expected_es;     /* Energy Score expected under the law, from draws of its own */
+    bj_estimate difference;      /* expected_es - (discrepancy / 2 + floor): 0, if all is right */
+    double tolerated;            /* errors that it may be off: 5, more for very few scenes */
+    int identity;                /* 1: it is within that */
+    int64_t realized;            /* scenes whose future is known */
+    bj_estimate realized_es;     /* of the cache's own futures; error: due to the choice of scenes */
+    double surprise;             /* realized less expected score, in errors of drawing one future a
+                                    scene; large: the futures are not from this law */
+    /* The best K atoms, on a sample of scenes. */
+    int64_t best_scenes;         /* the rest is NaN when 0 */
+    bj_estimate best;            /* their discrepancy */
+    bj_estimate best_own;        /* the forecaster's, on these scenes */
+    double capacity, learning;   /* shares of best_own: best / best_own, and what is left */
+    /* True modes, at 2 m RMS of their means. */
+    int64_t modes;
+    double recall, recall_mass;  /* share of modes found, mean true mass of them */
+    double mass_error, unexplained;
+    /* Probabilities of maneuvers: stop, straight, left, right. */
+    double maneuver_error;       /* total variation, mean over scenes */
+    double brier_excess;         /* sum of squares of predicted less true probability */
+    double brier_floor;          /* Brier score of the true probabilities */
+    double calibration_error;    /* mean |predicted - true| over the bins, weighted by count */
+    bj_exam_bin bins[BJ_EXAM_BINS]; /* by predicted probability */
+} bj_exam_report;
+
+/* Fills weights (count,K) and trajectories (count,K,60,2), in the frames of the scenes, for scenes
+ * first .. first + count - 1 of the cache. Called in order. */
+typedef bj_status (*bj_forecaster)(void *context, double *weights, double *trajectories,
+                                   int64_t first, int count, bj_error *err);
+
+BJ_API BJ_CHECK bj_status bj_exam_run(bj_exam_report *report, bj_exam *exam, int K,
+                                      bj_forecaster forecaster, void *context, bj_error *err);
+BJ_API BJ_CHECK bj_status bj_exam_model(bj_exam_report *report, bj_exam *exam,
+                                        const bj_model *model, bj_error *err);
+
+typedef enum bj_baseline {
+    BJ_BASELINE_VELOCITY, /* the last observed velocity goes on; one atom */
+    BJ_BASELINE_MODES,    /* means of the K heaviest modes of the law, weights renormalized */
+    BJ_BASELINES
+} bj_baseline;
+
+BJ_API const char *bj_baseline_name(bj_baseline baseline); /* "constant-velocity", ... */
+BJ_API BJ_CHECK bj_status bj_exam_baseline(bj_exam_report *report, bj_exam *exam,
+                                           bj_baseline baseline, int K, bj_error *err);
+
+/* ---------------------------------------------------------------------------------- statistics */
+
+/* What is known about a metric. Formulas of this section: docs/STATISTICS.md. */
+typedef struct bj_metric_info {
+    const char *name;  /* as in bj_metric_values and in files */
+    const char *title; /* as in tables */
+    int better;        /* -1: lower is better; 1: higher is; 0: neither, or not known */
+    int digits;        /* decimals it is printed with */
+} bj_metric_info;
+
+BJ_API int bj_metric_count(void);
+BJ_API bj_metric_info bj_metric_at(int index);
+BJ_API int bj_metric_find(const char *name); /* its index, or -1 */
+/* The field of that name, or NaN for a metric that is measured elsewhere. */
+BJ_API double bj_metric_value(const bj_metric_values *values, int index);
+
+/* The p-quantile of Student's t with that many degrees of freedom, any number >= 1, to a relative
+ * precision of 1e-10 or better. NaN outside its domain. */
+BJ_API double bj_student_quantile(double p, double degrees);
+
+typedef struct bj_summary {
+    int n;
+    double mean, sd; /* SD with n - 1; NaN below two values */
+    double lowest, highest;
+} bj_summary;
+
+/* Two arms of the same seeds. a - b is what is looked at. */
+typedef struct bj_comparison {
+    bj_summary a, b, difference;
+    double low, high;          /* paired-t interval of the mean difference; NaN below two seeds */
+    double improvement;        /* of a's mean over b's, a fraction, positive where a is better; NaN
+                                  where nothing is better or b's mean is 0 */
+    int lower, equal, higher;  /* seeds in which a is lower than b, ... */
+    int better;                /* of the metric, as in bj_metric_info */
+} bj_comparison;
+
+BJ_API bj_summary bj_summarize(const double *values, int n); /* all NaN for n = 0 */
+/* a and b (n), of the same seeds in the same order; level in (0,1), .95 as a rule. */
+BJ_API BJ_CHECK bj_status bj_compare_paired(bj_comparison *out, const double *a, const double *b,
+                                            int n, int better, double level, bj_error *err);
+
+/* The values of arms, by metric and seed. */
+typedef struct bj_seeds bj_seeds;
+
+/* Reads a CSV file with the columns arm, seed, metric and value in any order, or such a file of a
+ * campaign folder. Arms keep the order of the file, seeds are sorted, metrics follow the list above,
+ * unknown ones last. */
+BJ_API BJ_CHECK bj_status bj_seeds_read(bj_seeds **out, const char *path, bj_error *err);
+BJ_API void bj_seeds_free(bj_seeds *seeds);
+BJ_API int bj_seeds_arm_count(const bj_seeds *seeds);
+BJ_API const char *bj_seeds_arm(const bj_seeds *seeds, int arm);
+BJ_API int bj_seeds_find_arm(const bj_seeds *seeds, const char *name); /* or -1 */
+BJ_API int bj_seeds_metric_count(const bj_seeds *seeds);
+BJ_API bj_metric_info bj_seeds_metric(const bj_seeds *seeds, int metric);
+BJ_API int bj_seeds_find_metric(const bj_seeds *seeds, const char *name); /* or -1 */
+BJ_API int bj_seeds_count(const bj_seeds *seeds);
+BJ_API int64_t bj_seeds_seed(const bj_seeds *seeds, int seed);
+/* NaN where the file has none. */
+BJ_API double bj_seeds_value(const bj_seeds *seeds, int arm, int metric, int seed);
+/* Refuses a metric whose seeds differ between these arms and names the (arm, seed) pairs that are
+ * missing. An arm without any value of the metric is not missing: it was not measured. */
+BJ_API BJ_CHECK bj_status bj_seeds_check(const bj_seeds *seeds, const int *arms, int arm_count,
+                                         int metric, bj_error *err);
+/* Over the seeds that are there. */
+BJ_API bj_summary bj_seeds_summary(const bj_seeds *seeds, int arm, int metric);
+/* Over the seeds both arms have. A seed that only one of them has is refused, unless `partial`. */
+BJ_API BJ_CHECK bj_status bj_seeds_compare(bj_comparison *out, const bj_seeds *seeds, int a, int b,
+                                           int metric, double level, int partial, bj_error *err);
+
+/* Mean difference over scenes and its percentile bootstrap interval. */
+typedef struct bj_bootstrap {
+    double mean, low, high;
+    double se; /* SD of the resampled means */
+} bj_bootstrap;
+
+/* Resamples scenes with replacement, a and b (n) together, conditional on the models that gave them:
+ * 10,000 resamples as a rule. The same for the same seed, whatever the number of threads (0: one per
+ * available core). */
+BJ_API BJ_CHECK bj_status bj_bootstrap_paired(bj_bootstrap *out, const double *a, const double *b,
+                                              int64_t n, int resamples, uint64_t seed, double level,
+                                              int threads, bj_error *err);
 
 /* --------------------------------------------------------------------------------- checkpoints */
 

@@ -60,11 +60,22 @@ static bj_status fail_limit(bj_error *err, const char *path, size_t limit) {
     return BJ_FAIL(err, BJ_EFORMAT, "%s: file has more than %zu bytes", path, limit);
 }
 
-bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit, bj_error *err) {
-    char *text = NULL;
-    size_t used = 0, room = 0; /* room excludes the final zero */
+/* Room for `wanted` bytes and the final zero; the first `used` bytes are kept. */
+static bj_status make_room(char **memory, size_t *room, size_t used, size_t wanted, bj_error *err) {
+    char *larger;
+    if (wanted < *room) return BJ_OK;
+    BJ_TRY(BJ_ALLOC(larger, wanted + 1, err));
+    if (used) memcpy(larger, *memory, used);
+    bj_free(*memory);
+    *memory = larger;
+    *room = wanted + 1;
+    return BJ_OK;
+}
+
+bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const char *path,
+                             size_t limit, bj_error *err) {
+    size_t used = 0;
     bj_status status = BJ_OK;
-    *out = NULL;
     *size = 0;
     const int fd = bj_file_open(path, O_RDONLY);
     if (fd < 0) return bj_file_fail(err, errno, path, "open");
@@ -80,19 +91,14 @@ bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
     }
     /* The size is a hint: pipes and /proc have none, and a file may grow while it is read. One byte
      * more than the hint finds the end without another allocation. */
-    room = S_ISREG(info.st_mode) && info.st_size > 0 ? (size_t)info.st_size + 1 : BUFFER_SIZE;
-    BJ_GOTO(status, done, BJ_ALLOC(text, room + 1, err));
+    const int has_size = S_ISREG(info.st_mode) && info.st_size > 0;
+    BJ_GOTO(status, done,
+            make_room(memory, room, 0, has_size ? (size_t)info.st_size + 1 : BUFFER_SIZE, err));
     for (;;) {
-        if (used == room) {
-            char *larger;
-            BJ_GOTO(status, done, BJ_ALLOC(larger, 2 * room + 1, err));
-            memcpy(larger, text, used);
-            bj_free(text);
-            text = larger;
-            room *= 2;
-        }
-        const size_t want = room - used < MAX_IO ? room - used : MAX_IO;
-        const ssize_t got = read(fd, text + used, want);
+        if (used + 1 == *room)
+            BJ_GOTO(status, done, make_room(memory, room, used, 2 * used, err));
+        const size_t want = *room - 1 - used < MAX_IO ? *room - 1 - used : MAX_IO;
+        const ssize_t got = read(fd, *memory + used, want);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             status = bj_file_fail(err, errno, path, "read");
@@ -105,13 +111,20 @@ bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
             goto done;
         }
     }
-    text[used] = '\0';
-    *out = text;
+    (*memory)[used] = '\0';
     *size = used;
-    text = NULL;
 done:
-    bj_free(text);
     close(fd);
+    return status;
+}
+
+bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit, bj_error *err) {
+    size_t room = 0;
+    *out = NULL;
+    const bj_status status = bj_file_read_again(out, &room, size, path, limit, err);
+    if (status == BJ_OK) return BJ_OK;
+    bj_free(*out);
+    *out = NULL;
     return status;
 }
 

@@ -32,6 +32,11 @@
 BJ_CHECK bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
                                 bj_error *err);
 
+/* The same into memory that is kept: *memory (NULL at first) has *room bytes, is replaced when that
+ * is not enough, and stays the caller's on failure too. */
+BJ_CHECK bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const char *path,
+                                      size_t limit, bj_error *err);
+
 /* A regular file in the address space, read-only. Whoever shortens it meanwhile kills the reader
  * with SIGBUS; files that are replaced by renaming, as here, are safe. */
 typedef struct bj_file_map {

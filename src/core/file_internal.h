@@ -1,4 +1,5 @@
-/* file_internal.h - what file.c and folder.c share; nobody else includes it. */
+/* file_internal.h - what those that open files themselves share: file.c, folder.c, and in data/
+ * walk.c and the writer of caches. */
 #ifndef BJ_CORE_FILE_INTERNAL_H
 #define BJ_CORE_FILE_INTERNAL_H
 

@@ -18,7 +18,7 @@
  * exotic dtypes, control characters and unknown fields. docs/FORMAT.md says it in full.
  *
  * Data may be unaligned in files of other writers: read it with memcpy or bj_safetensors_read_real.
- * Tests: tests/core/test_safetensors.c, test_safetensors_mutations.c; tests/fuzz/fuzz_safetensors.c
+ * Tests: tests/core/test_safetensors.c, tests/fuzz/fuzz_safetensors.c
  */
 #ifndef BJ_CORE_SAFETENSORS_H
 #define BJ_CORE_SAFETENSORS_H

@@ -1,4 +1,5 @@
-/* safetensors_internal.h - what reader and writer share; nobody else includes it. */
+/* safetensors_internal.h - what reader and writers share: safetensors.c,
+ * safetensors_write.c, and data/cache_finish.c, which lays out its own file. */
 #ifndef BJ_CORE_SAFETENSORS_INTERNAL_H
 #define BJ_CORE_SAFETENSORS_INTERNAL_H
 
@@ -18,6 +19,13 @@ bj_status bj_safetensors_refuse(bj_error *err, bj_status code, const char *path,
 
 /* Sets count and bytes from shape and dtype. Returns 0 when they do not fit size_t. */
 int bj_tensor_view_measure(bj_tensor_view *view);
+
+/* The header of tensors that lie where their entries say, and of metadata: JSON padded to a multiple
+ * of 8, in memory for bj_free. */
+BJ_CHECK bj_status bj_safetensors_format_header(char **out, size_t *out_size, const char *path,
+                                                const bj_safetensors_entry *order, int count,
+                                                const bj_fact *facts, int facts_count,
+                                                bj_error *err);
 
 /* What the reader would say of a file with this header and data_size bytes of data. */
 BJ_CHECK bj_status bj_safetensors_check_header(const char *path, const char *text, size_t size,

@@ -51,9 +51,9 @@ static bj_status place_tensors(entry *order, size_t *data_size, const char *path
     return BJ_OK;
 }
 
-/* The header as JSON, padded to a multiple of 8, in memory for bj_free. */
-static bj_status format_header(char **out, size_t *out_size, const char *path, const entry *order,
-                               int count, const bj_fact *facts, int facts_count, bj_error *err) {
+bj_status bj_safetensors_format_header(char **out, size_t *out_size, const char *path,
+                                       const entry *order, int count, const bj_fact *facts,
+                                       int facts_count, bj_error *err) {
     for (int i = 0; i < facts_count; i++)
         if (!facts[i].key || !facts[i].value)
             return BJ_FAIL(err, BJ_EARG, "%s: metadata %d has no key or no value",
@@ -130,9 +130,9 @@ bj_status bj_safetensors_write(const char *path, const bj_tensor_view *tensors, 
     bj_status status;
     BJ_TRY(BJ_ALLOC(order, (size_t)count, err));
     BJ_GOTO(status, done, place_tensors(order, &data_size, path, tensors, count, err));
-    BJ_GOTO(
-        status, done,
-        format_header(&header, &header_size, path, order, count, metadata, metadata_count, err));
+    BJ_GOTO(status, done,
+            bj_safetensors_format_header(&header, &header_size, path, order, count, metadata,
+                                         metadata_count, err));
     /* Whatever the reader would refuse is not written: duplicate names, for example. */
     BJ_GOTO(status, done, bj_safetensors_check_header(path, header, header_size, data_size, err));
     status = stream(path, header, header_size, order, count, err);

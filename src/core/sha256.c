@@ -19,17 +19,27 @@ bj_status bj_sha256_update(bj_sha256 *hash, const void *data, size_t size, bj_er
     return BJ_OK;
 }
 
-bj_status bj_sha256_final(bj_sha256 *hash, char hex[BJ_SHA256_HEX], bj_error *err) {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char digest[EVP_MAX_MD_SIZE];
+bj_status bj_sha256_final_bytes(bj_sha256 *hash, unsigned char digest[BJ_SHA256_BYTES],
+                                bj_error *err) {
     unsigned size = 0;
-    if (EVP_DigestFinal_ex(hash->context, digest, &size) != 1 || 2 * size + 1 != BJ_SHA256_HEX)
+    if (EVP_DigestFinal_ex(hash->context, digest, &size) != 1 || size != BJ_SHA256_BYTES)
         return BJ_FAIL(err, BJ_EARG, "SHA-256 could not be finished in libcrypto");
-    for (unsigned i = 0; i < size; i++) {
+    return BJ_OK;
+}
+
+void bj_sha256_hex(char hex[BJ_SHA256_HEX], const unsigned char digest[BJ_SHA256_BYTES]) {
+    static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < BJ_SHA256_BYTES; i++) {
         hex[2 * i] = digits[digest[i] >> 4];
         hex[2 * i + 1] = digits[digest[i] & 15];
     }
-    hex[2 * size] = '\0';
+    hex[2 * BJ_SHA256_BYTES] = '\0';
+}
+
+bj_status bj_sha256_final(bj_sha256 *hash, char hex[BJ_SHA256_HEX], bj_error *err) {
+    unsigned char digest[BJ_SHA256_BYTES];
+    BJ_TRY(bj_sha256_final_bytes(hash, digest, err));
+    bj_sha256_hex(hex, digest);
     return BJ_OK;
 }
 

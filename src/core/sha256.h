@@ -24,6 +24,11 @@ BJ_CHECK bj_status bj_sha256_init(bj_sha256 *hash, bj_error *err);
 BJ_CHECK bj_status bj_sha256_update(bj_sha256 *hash, const void *data, size_t size, bj_error *err);
 /* The digest; another message needs bj_sha256_init. */
 BJ_CHECK bj_status bj_sha256_final(bj_sha256 *hash, char hex[BJ_SHA256_HEX], bj_error *err);
+/* The same as bytes, and those as text. */
+enum { BJ_SHA256_BYTES = 32 };
+BJ_CHECK bj_status bj_sha256_final_bytes(bj_sha256 *hash, unsigned char digest[BJ_SHA256_BYTES],
+                                         bj_error *err);
+void bj_sha256_hex(char hex[BJ_SHA256_HEX], const unsigned char digest[BJ_SHA256_BYTES]);
 void bj_sha256_reset(bj_sha256 *hash);
 
 BJ_CHECK bj_status bj_sha256_memory(char hex[BJ_SHA256_HEX], const void *data, size_t size,

@@ -11,8 +11,8 @@
 
 struct bj_scenes {
     bj_batch batch;
+    bj_scene *table; /* (B) into the arrays below */
     bj_real *focal, *neighbors, *polylines, *future;
-    int *neighbor_start, *polyline_start;
 };
 
 const bj_batch *bj_scenes_batch(const bj_scenes *scenes) { return &scenes->batch; }
@@ -23,15 +23,15 @@ void bj_scenes_free(bj_scenes *s) {
     bj_free(s->neighbors);
     bj_free(s->polylines);
     bj_free(s->future);
-    bj_free(s->neighbor_start);
-    bj_free(s->polyline_start);
+    bj_free(s->table);
     bj_free(s);
 }
 
-/* Arrays for B scenes with the given numbers of rows; the starts are still zero. */
+/* Arrays for B scenes with the given numbers of rows; no scene has a row yet. */
 static bj_status create(bj_scenes **out, const bj_arch *a, int B, size_t neighbors,
                         size_t polylines, int has_future, bj_error *err) {
     const size_t b = (size_t)B, track = (size_t)a->obs * BJ_FOCAL_FEATURES;
+    const size_t line = 2 * (size_t)a->fut;
     *out = NULL;
     bj_scenes *s;
     BJ_TRY(BJ_ALLOC(s, 1, err));
@@ -40,16 +40,12 @@ static bj_status create(bj_scenes **out, const bj_arch *a, int B, size_t neighbo
     BJ_GOTO(status, fail, BJ_ALLOC(s->neighbors, neighbors * track, err));
     BJ_GOTO(status, fail,
             BJ_ALLOC(s->polylines, polylines * (size_t)a->points * BJ_POLYLINE_FEATURES, err));
-    if (has_future) BJ_GOTO(status, fail, BJ_ALLOC(s->future, b * 2 * (size_t)a->fut, err));
-    BJ_GOTO(status, fail, BJ_ALLOC(s->neighbor_start, b + 1, err));
-    BJ_GOTO(status, fail, BJ_ALLOC(s->polyline_start, b + 1, err));
-    s->batch = (bj_batch){B,
-                          s->focal,
-                          s->neighbors,
-                          s->neighbor_start,
-                          s->polylines,
-                          s->polyline_start,
-                          s->future};
+    if (has_future) BJ_GOTO(status, fail, BJ_ALLOC(s->future, b * line, err));
+    BJ_GOTO(status, fail, BJ_ALLOC(s->table, b, err));
+    for (size_t i = 0; i < b; i++)
+        s->table[i] = (bj_scene){.focal = s->focal + i * track,
+                                 .future = has_future ? s->future + i * line : NULL};
+    s->batch = (bj_batch){B, s->table};
     *out = s;
     return BJ_OK;
 fail:
@@ -57,19 +53,14 @@ fail:
     return status;
 }
 
-/* Copies the present slots of (B,slots,width) and fills start. */
-static void compact(bj_real *rows, int *start, const bj_real *padded, const uint8_t *mask, int B,
-                    int slots, size_t width) {
+/* Copies the present slots of a scene, (slots,width), and returns their number. */
+static int compact(bj_real *rows, const bj_real *padded, const uint8_t *mask, int slots,
+                   size_t width) {
     int n = 0;
-    for (int b = 0; b < B; b++) {
-        start[b] = n;
-        for (int i = 0; i < slots; i++) {
-            const size_t slot = (size_t)b * (size_t)slots + (size_t)i;
-            if (mask[slot])
-                memcpy(rows + (size_t)n++ * width, padded + slot * width, width * sizeof *rows);
-        }
-    }
-    start[B] = n;
+    for (size_t i = 0; i < (size_t)slots; i++)
+        if (mask[i])
+            memcpy(rows + (size_t)n++ * width, padded + i * width, width * sizeof *rows);
+    return n;
 }
 
 static size_t count_present(const uint8_t *mask, size_t n) {
@@ -92,8 +83,19 @@ bj_status bj_scenes_from_padded(bj_scenes **out, const bj_arch *a, int B, const 
     bj_scenes *s = *out;
     memcpy(s->focal, focal, b * track * sizeof *focal);
     if (future) memcpy(s->future, future, b * 2 * (size_t)a->fut * sizeof *future);
-    compact(s->neighbors, s->neighbor_start, neighbors, nmask, B, a->neighbors, track);
-    compact(s->polylines, s->polyline_start, polylines, pmask, B, a->polylines, line);
+    bj_real *next_track = s->neighbors, *next_line = s->polylines;
+    const size_t N = (size_t)a->neighbors, P = (size_t)a->polylines;
+    for (size_t i = 0; i < b; i++) {
+        bj_scene *scene = &s->table[i];
+        scene->neighbors = next_track;
+        scene->polylines = next_line;
+        scene->neighbor_count =
+            compact(next_track, neighbors + i * N * track, nmask + i * N, a->neighbors, track);
+        scene->polyline_count =
+            compact(next_line, polylines + i * P * line, pmask + i * P, a->polylines, line);
+        next_track += (size_t)scene->neighbor_count * track;
+        next_line += (size_t)scene->polyline_count * line;
+    }
     return BJ_OK;
 }
 
@@ -171,18 +173,18 @@ bj_status bj_scenes_synthetic(bj_scenes **out, const bj_arch *a, int B, uint64_t
     bj_scenes *s = *out;
     bj_rng rng = bj_rng_seed(seed);
     const int least = a->polylines / 6;
+    bj_real *track = s->neighbors, *line = s->polylines;
     for (int i = 0; i < B; i++) {
-        const int neighbors = (int)((a->neighbors + 1) * bj_rng_uniform(&rng));
-        const int lines = least + (int)((a->polylines - least + 1) * bj_rng_uniform(&rng));
-        const int n0 = s->neighbor_start[i], p0 = s->polyline_start[i];
+        bj_scene *scene = &s->table[i];
+        scene->neighbor_count = (int)((a->neighbors + 1) * bj_rng_uniform(&rng));
+        scene->polyline_count = least + (int)((a->polylines - least + 1) * bj_rng_uniform(&rng));
+        scene->neighbors = track;
+        scene->polylines = line;
         make_focal(s, a, &rng, i);
-        for (int n = 0; n < neighbors; n++)
-            make_neighbor(s->neighbors + (size_t)(n0 + n) * (size_t)a->obs * STATE, a, &rng);
-        for (int p = 0; p < lines; p++)
-            make_polyline(s->polylines + (size_t)(p0 + p) * (size_t)a->points *
-                                             BJ_POLYLINE_FEATURES, a, &rng);
-        s->neighbor_start[i + 1] = n0 + neighbors;
-        s->polyline_start[i + 1] = p0 + lines;
+        for (int n = 0; n < scene->neighbor_count; n++, track += (size_t)a->obs * STATE)
+            make_neighbor(track, a, &rng);
+        for (int p = 0; p < scene->polyline_count; p++)
+            make_polyline(line, a, &rng), line += (size_t)a->points * BJ_POLYLINE_FEATURES;
     }
     return BJ_OK;
 }

@@ -4,16 +4,26 @@
 
 #include "kernels/body_gemm.h"
 
-/* dy and x are packed a chunk of rows at a time: several whole shards where they are small, else a
- * part of one. Shard sums climb a binary tree: a sum is added to the waiting sums of as many levels
- * as its index has trailing ones. Inside a chunk the tree stays in the first-level cache. */
+/* Rows are taken a chunk at a time, so that dy and x stay in the second-level cache while all tiles
+ * of c pass over them: several whole shards where they are small, else a part of one. dy is copied
+ * into strips as wide as a tile; x is read where it lies, and copied only where vectors would reach
+ * beyond its width. Meanwhile the rows of the next chunk are fetched. Shard sums climb a
+ * binary tree: a sum is added to the waiting sums of as many levels as its index has trailing ones.
+ * Inside a chunk the tree stays in the first-level cache. */
 typedef struct gradient_chunk {
-    int shard_rows[BJ_SHARDS]; /* packed rows of every shard in the chunk */
-    int shards;                /* a power of two */
-    int index, height;         /* of the chunk among those of its size; log2(shards) */
-    int rows;                  /* packed */
-    int resume, finish;        /* not the first / the last chunk of its only shard */
+    int run_at[CHUNK], run_rows[CHUNK]; /* runs of consecutive rows, in order */
+    int shard_runs[BJ_SHARDS];          /* how many of the runs belong to every shard */
+    int shards;                         /* of the chunk, a power of two */
+    int index, height;                  /* of the chunk among those of its size; log2(shards) */
+    int runs, rows;
+    int resume, finish;                 /* not the first / the last chunk of its only shard */
 } gradient_chunk;
+
+/* The two sides of a product. */
+typedef struct gradient_sides {
+    const bj_real *dy, *x;
+    size_t lddy, ldx;
+} gradient_sides;
 
 enum {
     TILE = ROWS * PANEL,
@@ -21,26 +31,30 @@ enum {
     PLANE = TILES * TILE /* one sum of every tile */
 };
 
-/* One register tile over the chunk: dy (rows,ROWS), x (rows,nv vectors), both packed. `sums` are
- * the tile's unfinished sum and its waiting ones, PLANE apart; c is written at the root, mr rows
- * and `width` columns of it. */
-INLINE void gradient_tile(const gradient_chunk *g, const bj_real *restrict dy,
-                          const bj_real *restrict x, bj_real *sums, bj_real *c, size_t ldc, int mr,
-                          int width, int nv) {
+/* One register tile over the chunk: a strip of dy, nv vectors of every row of x. `sums` are the
+ * tile's unfinished sum and its waiting ones, PLANE apart; c is written at the root, mr rows and
+ * `width` columns of it. */
+INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, bj_real *sums,
+                          bj_real *c, size_t ldc, int mr, int width, int nv) {
     vec waiting[BJ_SHARD_LEVELS][ROWS][WIDTH];
     vec acc[ROWS][WIDTH] = {{{0}}};
-    for (int s = 0; s < g->shards; s++) {
+    const bj_real *dy = from->dy;
+    const size_t ldx = from->ldx;
+    for (int s = 0, run = 0; s < g->shards; s++) {
         UNROLL for (int i = 0; i < ROWS; i++) {
             UNROLL for (int j = 0; j < nv; j++) {
                 acc[i][j] = g->resume ? load(sums + i * PANEL + j * LANES) : (vec){0};
             }
         }
-        for (int row = g->shard_rows[s]; row > 0; row--, dy += ROWS, x += nv * LANES) {
-            vec b[WIDTH];
-            UNROLL for (int j = 0; j < nv; j++) b[j] = load(x + j * LANES);
-            UNROLL for (int i = 0; i < ROWS; i++) {
-                const vec y = splat(dy[i]);
-                UNROLL for (int j = 0; j < nv; j++) acc[i][j] += y * b[j];
+        for (const int end = run + g->shard_runs[s]; run < end; run++) {
+            const bj_real *x = from->x + (size_t)g->run_at[run] * ldx;
+            for (int row = g->run_rows[run]; row > 0; row--, dy += ROWS, x += ldx) {
+                vec b[WIDTH];
+                UNROLL for (int j = 0; j < nv; j++) b[j] = load(x + j * LANES);
+                UNROLL for (int i = 0; i < ROWS; i++) {
+                    const vec y = splat(dy[i]);
+                    UNROLL for (int j = 0; j < nv; j++) acc[i][j] += y * b[j];
+                }
             }
         }
         int l = 0;
@@ -80,20 +94,42 @@ INLINE void gradient_tile(const gradient_chunk *g, const bj_real *restrict dy,
     }
 }
 
-/* All tiles of c for one chunk. */
-static void gradient_of_chunk(const gradient_chunk *g, const bj_real *dy, const bj_real *x,
-                              bj_real *sums, bj_real *c, size_t ldc, int M, int N) {
+/* The rows of a chunk that is still to come, fetched into the second-level cache bit by bit. */
+typedef struct gradient_fetch {
+    const gradient_chunk *chunk;
+    gradient_sides from;
+    int M, N, run, row;
+} gradient_fetch;
+
+INLINE void fetch_row(gradient_fetch *f) {
+    while (f->run < f->chunk->runs && f->row == f->chunk->run_rows[f->run]) f->run++, f->row = 0;
+    if (f->run == f->chunk->runs) return;
+    const size_t at = (size_t)(f->chunk->run_at[f->run] + f->row++);
+    const bj_real *dy = f->from.dy + at * f->from.lddy, *x = f->from.x + at * f->from.ldx;
+    for (int n = 0; n < f->N; n += LINE) __builtin_prefetch(x + n, 0, 2);
+    for (int m = 0; m < f->M; m += LINE) __builtin_prefetch(dy + m, 0, 2);
+}
+
+/* All tiles of c for one chunk, dy packed, x packed or not. */
+static void gradient_of_chunk(const gradient_chunk *g, gradient_sides from, int packed,
+                              gradient_fetch *next, bj_real *sums, bj_real *c, size_t ldc, int M,
+                              int N) {
+    const size_t step = packed ? (size_t)g->rows : 1;
+    const int tiles = (M + ROWS - 1) / ROWS * ((N + PANEL - 1) / PANEL);
+    int due = 0; /* rows to fetch, in units of 1 / tiles */
     for (int n = 0; n < N; n += PANEL) {
         const int width = N - n < PANEL ? N - n : PANEL;
+        gradient_sides at = {from.dy, from.x + (size_t)n * step, ROWS, from.ldx};
+        if (packed) at.ldx = (size_t)round_up(width);
         for (int m = 0; m < M; m += ROWS, sums += TILE) {
-            const bj_real *dy_m = dy + (size_t)m * g->rows;
             bj_real *c_mn = c + (size_t)m * ldc + n;
             const int mr = M - m < ROWS ? M - m : ROWS;
-            if (width > 2 * LANES) gradient_tile(g, dy_m, x, sums, c_mn, ldc, mr, width, 3);
-            else if (width > LANES) gradient_tile(g, dy_m, x, sums, c_mn, ldc, mr, width, 2);
-            else gradient_tile(g, dy_m, x, sums, c_mn, ldc, mr, width, 1);
+            at.dy = from.dy + (size_t)m * (size_t)g->rows;
+            for (due += next->chunk->rows; due >= tiles; due -= tiles) fetch_row(next);
+            if (width > 2 * LANES) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 3);
+            else if (width > LANES) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 2);
+            else gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 1);
         }
-        x += (size_t)round_up(width) * g->rows;
     }
 }
 
@@ -102,7 +138,7 @@ static void gradient_of_chunk(const gradient_chunk *g, const bj_real *dy, const 
  * rows are read side by side, each as a stream, with the next ones on their way. */
 INLINE void pack_strips(bj_real *packed, const bj_real *from, size_t ld, size_t row, int count,
                         int at, int total, int columns, int strip, int unit) {
-    enum { SIDE = 4, LINE = 64 / sizeof(bj_real) };
+    enum { SIDE = 4 };
     for (int r = 0; r < count; r += SIDE) {
         const int rows = count - r < SIDE ? count - r : SIDE;
         const bj_real *source = from + (row + (size_t)r) * ld;
@@ -141,41 +177,92 @@ static int shards_of_chunk(const bj_rows *rows) {
     return shards;
 }
 
+/* Where in the batch the next chunk begins. */
+typedef struct gradient_cursor {
+    int shard, segment, done; /* done: rows of the segment already taken */
+} gradient_cursor;
+
+/* Fills g, whose `shards` and `height` are set, with the rows at the cursor and moves that on. */
+static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *rows) {
+    int left = -at->done; /* rows of the shards of this chunk that are still to come */
+    for (int i = at->shard * rows->segments + at->segment;
+         i < (at->shard + g->shards) * rows->segments; i++)
+        left += rows->count[i];
+    g->index = at->shard / g->shards;
+    g->finish = left <= CHUNK;
+    g->rows = g->runs = 0;
+    for (int s = 0; s < g->shards; s++) {
+        const int before = g->runs;
+        while (at->segment < rows->segments && (g->rows < CHUNK || g->finish)) {
+            const int i = at->shard * rows->segments + at->segment;
+            const int rest = rows->count[i] - at->done;
+            const int take = rest < CHUNK - g->rows ? rest : CHUNK - g->rows;
+            if (take > 0) {
+                g->run_at[g->runs] = rows->begin[i] + at->done;
+                g->run_rows[g->runs++] = take;
+            }
+            g->rows += take;
+            at->done += take;
+            if (take < rest) break;
+            at->segment++;
+            at->done = 0;
+        }
+        g->shard_runs[s] = g->runs - before;
+        if (at->segment == rows->segments && g->finish) at->shard++, at->segment = 0;
+    }
+}
+
+/* Copies the rows of dy side by side, and those of x where asked for: the runs of the chunk are
+ * then those of the copy, one for a shard. */
+static gradient_sides pack_chunk(gradient_chunk *g, gradient_sides from, int packed,
+                                 bj_real *packed_dy, bj_real *packed_x, int M, int N) {
+    int at = 0;
+    for (int s = 0, run = 0, runs = 0; s < g->shards; s++) {
+        const int before = at;
+        for (const int end = run + g->shard_runs[s]; run < end; run++) {
+            const size_t row = (size_t)g->run_at[run];
+            const int count = g->run_rows[run];
+            if (packed)
+                pack_strips(packed_x, from.x, from.ldx, row, count, at, g->rows, N, PANEL, LANES);
+            pack_strips(packed_dy, from.dy, from.lddy, row, count, at, g->rows, M, ROWS, ROWS);
+            at += count;
+        }
+        /* a run is read before its place is written: there are at least as many runs as shards
+         * that have rows */
+        if (!packed) continue;
+        g->shard_runs[s] = at > before;
+        if (at > before) g->run_at[runs] = before, g->run_rows[runs++] = at - before;
+        g->runs = runs;
+    }
+    return (gradient_sides){packed_dy, packed ? packed_x : from.x, ROWS, packed ? PANEL : from.ldx};
+}
+
 static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
                      size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
     bj_real *packed_x = scratch + (size_t)(BJ_SHARD_LEVELS + 1) * PLANE;
     bj_real *packed_dy = packed_x + CHUNK * BJ_GRADIENT_COLUMNS;
-    gradient_chunk g = {.shards = shards_of_chunk(rows)};
-    while (1 << g.height < g.shards) g.height++;
-    int shard = 0, segment = 0, done = 0; /* done: rows of the segment already taken */
-    while (shard < BJ_SHARDS) {
-        int left = -done; /* rows of the shards of this chunk that are still to come */
-        for (int i = shard * rows->segments + segment; i < (shard + g.shards) * rows->segments; i++)
-            left += rows->count[i];
-        g.index = shard / g.shards;
-        g.rows = left < CHUNK ? left : CHUNK;
-        g.finish = left <= CHUNK;
-        int at = 0;
-        for (int s = 0; s < g.shards; s++) {
-            const int before = at;
-            while (segment < rows->segments && (at < g.rows || g.finish)) {
-                const int i = shard * rows->segments + segment;
-                const int rest = rows->count[i] - done;
-                const int take = rest < g.rows - at ? rest : g.rows - at;
-                const size_t row = (size_t)(rows->begin[i] + done);
-                pack_strips(packed_x, x, ldx, row, take, at, g.rows, N, PANEL, LANES);
-                pack_strips(packed_dy, dy, lddy, row, take, at, g.rows, M, ROWS, ROWS);
-                at += take;
-                done += take;
-                if (take < rest) break;
-                segment++;
-                done = 0;
-            }
-            g.shard_rows[s] = at - before;
-            if (segment == rows->segments && g.finish) shard++, segment = 0;
-        }
-        gradient_of_chunk(&g, packed_dy, packed_x, scratch, c, ldc, M, N);
-        g.resume = !g.finish;
+    const gradient_sides from = {dy, x, lddy, ldx};
+    /* whole tiles are read where they lie; others are padded on the way */
+    const int packed = N % LANES != 0;
+    gradient_chunk chunk[2];
+    gradient_cursor at = {0, 0, 0};
+    chunk[0].shards = shards_of_chunk(rows);
+    chunk[0].height = 0;
+    while (1 << chunk[0].height < chunk[0].shards) chunk[0].height++;
+    chunk[1].shards = chunk[0].shards;
+    chunk[1].height = chunk[0].height;
+    next_chunk(&chunk[0], &at, rows);
+    chunk[0].resume = 0;
+    for (int i = 0, more = 1; more; i ^= 1) {
+        gradient_chunk *now = &chunk[i], *then = &chunk[i ^ 1];
+        more = at.shard < BJ_SHARDS;
+        if (more) next_chunk(then, &at, rows);
+        else then->rows = then->runs = 0;
+        then->resume = !now->finish;
+        gradient_fetch next = {then, from, M, N, 0, 0};
+        const gradient_sides sides =
+            pack_chunk(now, from, packed, packed_dy, packed_x, M, N);
+        gradient_of_chunk(now, sides, packed, &next, scratch, c, ldc, M, N);
     }
 }
 

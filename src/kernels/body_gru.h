@@ -180,35 +180,55 @@ INLINE void unit_load(vec pair[2], const bj_real *from, int n, int is_half) {
     }
 }
 
-INLINE void gru_units(bj_real *h_out, const bj_real *row, const bj_real *packed,
-                      const uint16_t *half, int lead, int E, int u0, int u1, int is_half) {
+/* `groups` groups from unit u on, side by side: six chains of sums are too few to hide the latency
+ * of a multiply-add. */
+INLINE void gru_groups(bj_real *h_out, const bj_real *row, const bj_real *packed,
+                       const uint16_t *half, int lead, int E, int u, int groups, int is_half) {
     const size_t group = (size_t)UNITS * (size_t)(1 + 3 * (lead + E));
-    for (int u = u0; u < u1; u += UNITS) {
-        size_t at = (size_t)(u / UNITS) * group;
-        vec r[2] = {{0}}, z[2] = {{0}}, in[2] = {{0}}, hn[2], h[2];
-        unit_pair(hn, packed, half, at, is_half);
-        at += UNITS;
-        for (int k = 0; k < lead; k++, at += 3 * UNITS) {
-            const vec x = splat(row[k]);
-            add_unit_pair(r, x, packed, half, at, is_half);
-            add_unit_pair(z, x, packed, half, at + UNITS, is_half);
-            add_unit_pair(in, x, packed, half, at + 2 * UNITS, is_half);
+    size_t at = (size_t)(u / UNITS) * group;
+    vec r[2][2] = {{{0}}}, z[2][2] = {{{0}}}, in[2][2] = {{{0}}}, hn[2][2];
+    UNROLL for (int g = 0; g < groups; g++) {
+        unit_pair(hn[g], packed, half, at + (size_t)g * group, is_half);
+    }
+    at += UNITS;
+    for (int k = 0; k < lead; k++, at += 3 * UNITS) {
+        const vec x = splat(row[k]);
+        UNROLL for (int g = 0; g < groups; g++) {
+            const size_t from = at + (size_t)g * group;
+            add_unit_pair(r[g], x, packed, half, from, is_half);
+            add_unit_pair(z[g], x, packed, half, from + UNITS, is_half);
+            add_unit_pair(in[g], x, packed, half, from + 2 * UNITS, is_half);
         }
-        for (int k = lead; k < lead + E; k++, at += 3 * UNITS) {
-            const vec x = splat(row[k]);
-            add_unit_pair(r, x, packed, half, at, is_half);
-            add_unit_pair(z, x, packed, half, at + UNITS, is_half);
-            add_unit_pair(hn, x, packed, half, at + 2 * UNITS, is_half);
+    }
+    for (int k = lead; k < lead + E; k++, at += 3 * UNITS) {
+        const vec x = splat(row[k]);
+        UNROLL for (int g = 0; g < groups; g++) {
+            const size_t from = at + (size_t)g * group;
+            add_unit_pair(r[g], x, packed, half, from, is_half);
+            add_unit_pair(z[g], x, packed, half, from + UNITS, is_half);
+            add_unit_pair(hn[g], x, packed, half, from + 2 * UNITS, is_half);
         }
-        unit_load(h, row + lead + u, E - u, is_half);
+    }
+    UNROLL for (int g = 0; g < groups; g++) {
+        const int unit = u + g * UNITS;
+        vec h[2];
+        unit_load(h, row + lead + unit, E - unit, is_half);
         UNROLL for (int j = 0; j < 2; j++) {
             vec reset, keep;
-            sigmoid_two(&reset, &keep, r[j], z[j]);
-            const vec c = tanh_vec(in[j] + reset * hn[j]);
+            sigmoid_two(&reset, &keep, r[g][j], z[g][j]);
+            const vec c = tanh_vec(in[g][j] + reset * hn[g][j]);
             h[j] = c + keep * (h[j] - c);
         }
-        unit_store(h_out + u, h, E - u, is_half);
+        unit_store(h_out + unit, h, E - unit, is_half);
     }
+}
+
+INLINE void gru_units(bj_real *h_out, const bj_real *row, const bj_real *packed,
+                      const uint16_t *half, int lead, int E, int u0, int u1, int is_half) {
+    int u = u0;
+    for (; u1 - u > UNITS; u += 2 * UNITS)
+        gru_groups(h_out, row, packed, half, lead, E, u, 2, is_half);
+    if (u < u1) gru_groups(h_out, row, packed, half, lead, E, u, 1, is_half);
 }
 
 static void gru_row(bj_real *h_out, const bj_real *row, const bj_real *packed,

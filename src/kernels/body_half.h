@@ -57,7 +57,7 @@ static void narrow_panels(uint16_t *half, bj_real *packed, int N, int K) {
 /* One row times `panels` whole panels at once; step is the distance of panels. */
 INLINE void row_of_half_panels(const product *p, const uint16_t *panel, size_t step, int K,
                                int panels) {
-    vec acc[2][WIDTH];
+    vec acc[3][WIDTH];
     UNROLL for (int i = 0; i < panels; i++) {
         UNROLL for (int j = 0; j < WIDTH; j++) {
             const int at = i * PANEL + j * LANES;
@@ -92,7 +92,13 @@ static void gemm_half(bj_real *c, size_t ldc, const bj_real *a, size_t lda, cons
     for (int n = n0; n < n1;) {
         const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
         const uint16_t *panel = half + (size_t)n * even;
-        product p = {c + n, ldc, a, lda, bias ? bias + n : NULL, NULL, 0, 1, 1, flags};
+        product p = {.c = c + n, .ldc = ldc, .a = a, .lda = lda, .bias = bias ? bias + n : NULL,
+                     .first = 1, .last = 1, .flags = flags};
+        if (M == 1 && n1 - n >= 3 * PANEL) { /* enough chains to hide the latency of their links */
+            row_of_half_panels(&p, panel, even * PANEL, K, 3);
+            n += 3 * PANEL;
+            continue;
+        }
         if (M == 1 && n1 - n >= 2 * PANEL) {
             row_of_half_panels(&p, panel, even * PANEL, K, 2);
             n += 2 * PANEL;
@@ -103,9 +109,10 @@ static void gemm_half(bj_real *c, size_t ldc, const bj_real *a, size_t lda, cons
             n += PANEL;
             continue;
         }
-        bj_real wide[(BLOCK_K + 1) * PANEL];
-        for (int k = 0; k < K; k += BLOCK_K) {
-            const int depth = K - k < BLOCK_K ? K - k : BLOCK_K;
+        enum { DEPTH = 256 }; /* widened at a time */
+        bj_real wide[(DEPTH + 1) * PANEL];
+        for (int k = 0; k < K; k += DEPTH) {
+            const int depth = K - k < DEPTH ? K - k : DEPTH;
             const uint16_t *from = panel + (size_t)k * padded;
             for (int i = 0; i < (depth + 1) / 2; i++) {
                 for (int j = 0; j < padded; j += LANES, from += 2 * LANES) {

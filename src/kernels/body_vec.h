@@ -22,7 +22,7 @@ enum {
     PANEL = WIDTH * LANES,
     ROWS = BJ_BODY_ROWS,
     TALL = 8, /* rows of a tile that is one vector wide: fewer would wait for their own sums */
-    BLOCK_K = 256,
+    BLOCK_K = 1024,
     BLOCK_M = 64,
     CHUNK = 128 /* rows of a gradient chunk */
 };

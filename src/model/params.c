@@ -16,7 +16,7 @@ typedef struct row {
     const char *name;
     int repeat, rows, cols, init;
     double fan;
-    bj_part part;
+    bj_param_part part;
     int present;
 } row;
 

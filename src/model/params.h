@@ -18,7 +18,7 @@ typedef enum bj_param_id {
 } bj_param_id;
 
 /* The part of the network a tensor belongs to. */
-typedef enum bj_part {
+typedef enum bj_param_part {
     BJ_PART_ENCODER,
     BJ_PART_ATOMS,
     BJ_PART_ROUTER,
@@ -27,7 +27,7 @@ typedef enum bj_part {
     BJ_PART_SCALE_Z,
     BJ_PART_SCALE_Y,
     BJ_PARTS
-} bj_part;
+} bj_param_part;
 
 enum { BJ_PARAM_NAME = 48 };
 
@@ -35,7 +35,7 @@ typedef struct bj_param {
     char name[BJ_PARAM_NAME];
     int rank, shape[2];
     size_t size, offset;
-    bj_part part;
+    bj_param_part part;
     int init;       /* private to params.c */
     double fan;
 } bj_param;

@@ -155,29 +155,23 @@ static void meet(const team *t) {
     if (t->members > 1) bj_team_wait(t->p->pool);
 }
 
-static int scene_rows(const bj_predictor *p, int s) {
-    const int *start = s == 0 ? p->batch->neighbor_start : p->batch->polyline_start;
-    return start[p->scene + 1] - start[p->scene];
-}
+static const bj_scene *scene_of(const bj_predictor *p) { return &p->batch->scenes[p->scene]; }
 
 static void stage_tokens(const team *t) {
     const bj_predictor *p = t->p;
-    const bj_real *features[2] = {p->batch->neighbors, p->batch->polylines};
-    const int start[2] = {p->batch->neighbor_start[p->scene], p->batch->polyline_start[p->scene]};
+    const bj_scene *scene = scene_of(p);
+    const bj_real *features[2] = {scene->neighbors, scene->polylines};
+    const int rows[2] = {scene->neighbor_count, scene->polyline_count};
     for (int s = 0; s < 2; s++) {
         const bj_row_weights *w = &p->row.linear[s == 0 ? BJ_ENC_NEIGHBOR : BJ_ENC_POLYLINE];
-        const int rows = scene_rows(p, s);
-        if (rows > 0)
-            product(t, p->row.r[s], features[s] + (size_t)start[s] * (size_t)w->in, w, rows,
-                    BJ_GEMM_RELU);
+        if (rows[s] > 0) product(t, p->row.r[s], features[s], w, rows[s], BJ_GEMM_RELU);
     }
 }
 
 /* Writes [x | 1 | pad] of a step; h stays. */
 static void set_input(const bj_predictor *p, bj_real *row, int step) {
     const bj_gru *g = &p->encoder.gru;
-    const bj_real *x = p->batch->focal + ((size_t)p->scene * (size_t)p->arch.obs + (size_t)step) *
-                                             (size_t)g->I;
+    const bj_real *x = scene_of(p)->focal + (size_t)step * (size_t)g->I;
     memcpy(row, x, (size_t)g->I * sizeof *row);
     row[g->I] = 1;
     for (int i = g->I + 1; i < g->lead; i++) row[i] = 0;
@@ -222,7 +216,7 @@ static void stage_attention(const team *t) {
     const bj_encoder *e = &p->encoder;
     const bj_row_path *r = &p->row;
     const int G = p->arch.heads, TH = p->arch.token_hidden, d = p->arch.embed / G, W = 2 * TH + 2;
-    const int rows[2] = {scene_rows(p, 0), scene_rows(p, 1)};
+    const int rows[2] = {scene_of(p)->neighbor_count, scene_of(p)->polyline_count};
     for (int g = t->member; g < G; g += t->members) {
         bj_real *a = r->a + (size_t)g * e->ldt, *h = r->h + (size_t)g * e->ldt;
         const bj_tokens tokens[2] = {

@@ -1,6 +1,7 @@
 /* predictor.c - creation of predictors and prediction in blocks, see predictor.h. */
 #include "model/predictor.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,16 +22,23 @@ void bj_softmax_row(bj_real *pi, const bj_real *logits, int K) {
 
 /* First round: the contexts of a block of scenes. */
 static void encode_block(void *context, int item, int worker) {
-    const bj_predictor *p = context;
-    const bj_arch *a = &p->arch;
+    bj_predictor *p = context;
     const int b0 = p->block_begin[item];
+    const bj_scene *scenes = p->batch->scenes + b0;
+    bj_gathered *g = &p->scratch[worker].scenes;
     bj_encoder_block e = p->scratch[worker].encoder;
     e.M = p->block_begin[item + 1] - b0;
-    e.focal = p->batch->focal + (size_t)b0 * (size_t)a->obs * BJ_FOCAL_FEATURES;
-    e.neighbors = p->batch->neighbors;
-    e.neighbor_start = p->batch->neighbor_start + b0;
-    e.polylines = p->batch->polylines;
-    e.polyline_start = p->batch->polyline_start + b0;
+    bj_gathered_lay_out(g, scenes, e.M);
+    const int bad = bj_gathered_copy(g, scenes, &p->arch, 0, e.M);
+    if (bad >= 0) {
+        bj_note_first(&p->bad_scene, b0 + bad);
+        return;
+    }
+    e.focal = g->focal;
+    e.neighbors = g->neighbors;
+    e.neighbor_start = g->neighbor_start;
+    e.polylines = g->polylines;
+    e.polyline_start = g->polyline_start;
     e.context = p->contexts + (size_t)b0 * e.ldc;
     bj_encoder_forward(&p->encoder, &e);
 }
@@ -91,16 +99,19 @@ bj_status bj_predict(bj_predictor *p, const bj_batch *batch, bj_real *weights,
     BJ_TRY(bj_batch_check(batch, &p->arch, p->max_batch, 0, err));
     if (!weights || !trajectories)
         return BJ_FAIL(err, BJ_EARG, "%s is NULL", weights ? "trajectories" : "weights");
-    for (int b = 0; b < batch->B; b++) BJ_TRY(bj_scene_check(batch, &p->arch, b, err));
     p->batch = batch;
     p->weights = weights;
     p->trajectories = trajectories;
     p->atoms = atoms;
     if (batch->B <= BJ_ROW_SCENES) {
+        for (int b = 0; b < batch->B; b++) BJ_TRY(bj_scene_check(batch, &p->arch, b, 0, err));
         for (p->scene = 0; p->scene < batch->B; p->scene++, p->calls++) predict_scene(p);
     } else {
         const int chunks = (batch->B + BJ_PREDICT_ROWS - 1) / BJ_PREDICT_ROWS;
+        atomic_store(&p->bad_scene, INT_MAX);
         bj_pool_run(p->pool, encode_block, p, bj_blocks_cut(p->block_begin, batch->B));
+        const int bad = atomic_load(&p->bad_scene);
+        if (bad != INT_MAX) return bj_scene_check(batch, &p->arch, bad, 0, err);
         bj_pool_run(p->pool, decode_item, p, chunks * (p->network.L + 1));
     }
     return BJ_OK;
@@ -115,6 +126,8 @@ static void take_block(bj_predict_scratch *s, bj_arena *arena, const bj_predicto
     const bj_arch *a = &p->arch;
     const size_t M = BJ_BLOCK, G = (size_t)a->heads, K = (size_t)a->atoms;
     const size_t rows[2] = {M * (size_t)a->neighbors, M * (size_t)a->polylines};
+    bj_gathered scenes;
+    bj_gathered_take(&scenes, arena, a, M, 0);
     bj_encoder_block e = bj_encoder_block_strides(a);
     e.T = a->obs;
     e.state = bj_arena_take(arena, M * e.lds);
@@ -144,7 +157,7 @@ static void take_block(bj_predict_scratch *s, bj_arena *arena, const bj_predicto
     } else {
         h.y = bj_arena_take(arena, R * h.ldy);
     }
-    if (!measuring) *s = (bj_predict_scratch){e, h};
+    if (!measuring) *s = (bj_predict_scratch){scenes, e, h};
 }
 
 static void take_activations(bj_predictor *p, bj_arena *arena) {

@@ -7,9 +7,8 @@
 #ifndef BJ_MODEL_PREDICTOR_H
 #define BJ_MODEL_PREDICTOR_H
 
-#include <stdatomic.h>
-
 #include "core/blocks.h"
+#include "core/gather.h"
 #include "core/threads.h"
 #include "model/encoder.h"
 #include "model/network.h"
@@ -45,6 +44,7 @@ typedef struct bj_row_path {
 
 /* Activations of a block, one set per worker. */
 typedef struct bj_predict_scratch {
+    bj_gathered scenes;
     bj_encoder_block encoder;
     bj_network_block head;
 } bj_predict_scratch;
@@ -67,6 +67,7 @@ struct bj_predictor {
     int *block_begin;
     /* the current call */
     const bj_batch *batch;
+    atomic_int bad_scene; /* first scene with a non-finite input, INT_MAX if none */
     bj_real *weights, *trajectories, *atoms;
     int scene;      /* of the row path */
     unsigned calls; /* of the row path so far */

@@ -30,7 +30,7 @@ static bj_rows new_plan(planner *p, int segments, int **begin, int **count) {
 }
 
 void bj_plans_build(bj_trainer *t) {
-    const bj_batch *batch = &t->batch;
+    const bj_gathered *batch = &t->batch;
     const int B = batch->B, L = t->network.L, T = t->steps;
     const int anchor = t->objective.kind == BJ_ANCHOR_A;
     const int decoded = (t->reach & BJ_REACH_DECODER) && !anchor && t->objective.lambda_y != 0;
@@ -101,9 +101,6 @@ static void add_encoder(bj_trainer *t) {
     const int E = a->embed, G = a->heads, d = E / G, W = 2 * a->token_hidden + 2;
     const int lead = t->online.gru.lead, anchor = t->objective.kind == BJ_ANCHOR_A;
     const size_t ldt = t->online.ldt, ldg = (size_t)G * ldt;
-    /* a batch without any token of a kind may come without its array: no row is read then */
-    const bj_real *neighbors = t->batch.neighbors ? t->batch.neighbors : b->dr[0];
-    const bj_real *polylines = t->batch.polylines ? t->batch.polylines : b->dr[1];
     const bj_real *dcontext = anchor ? t->head.du + (size_t)t->batch.B * t->io.L * t->head.ldu
                                      : t->head.dcontext;
 #define OF(id) (t->gradients + bj_layout_offset(layout, BJ_P_##id, 0))
@@ -115,14 +112,14 @@ static void add_encoder(bj_trainer *t) {
     if (!anchor) {
         const int in = a->obs * BJ_FOCAL_FEATURES;
         add_job(t, OF(NEIGHBOR_W1), (size_t)in, b->dr[0], b->ldr, a->token_hidden,
-                neighbors, (size_t)in, in, &rows->neighbors);
+                t->batch.neighbors, (size_t)in, in, &rows->neighbors);
     } else {
         memset(OF(NEIGHBOR_W1), 0,
                layout->params[layout->first[BJ_P_NEIGHBOR_W1]].size * sizeof(bj_real));
     }
     add_job(t, OF(NEIGHBOR_B1), 0, b->dr[0], b->ldr, 0, NULL, 0, a->token_hidden,
             &rows->neighbor_bias);
-    add_linear(t, BJ_P_POLYLINE_W1, BJ_P_POLYLINE_B1, 0, b->dr[1], b->ldr, polylines,
+    add_linear(t, BJ_P_POLYLINE_W1, BJ_P_POLYLINE_B1, 0, b->dr[1], b->ldr, t->batch.polylines,
                (size_t)a->points * BJ_POLYLINE_FEATURES, &rows->polylines);
     /* the query is the first third of the input projection */
     add_job(t, OF(ATTN_W_IN), (size_t)E, b->dq, b->lde, E, b->joint, b->ldj, E, &rows->scenes);

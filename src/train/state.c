@@ -408,7 +408,7 @@ bj_status bj_trainer_anchor_digest(const bj_trainer *t, char hex[65], bj_error *
     int count = 0;
     BJ_TRY(BJ_ALLOC(tensors, (size_t)layout->count, err));
     for (int i = 0; i < layout->count; i++) {
-        const bj_part part = layout->params[i].part;
+        const bj_param_part part = layout->params[i].part;
         if (part == BJ_PART_ENCODER) tensors[count++] = bj_trainer_target(t, i);
         if (part == BJ_PART_DECODER) tensors[count++] = bj_model_tensor(t->model, i);
     }

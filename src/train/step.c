@@ -49,11 +49,6 @@ static void prepare(bj_trainer *t) {
 
 /* -------------------------------------------------------------------------------------- scenes */
 
-static void note_bad_scene(bj_trainer *t, int scene) {
-    int seen = atomic_load(&t->bad_scene);
-    while (scene < seen && !atomic_compare_exchange_weak(&t->bad_scene, &seen, scene)) {}
-}
-
 /* z = normalize(target encoder(future view)), without keeping anything for backward. */
 static void target_forward(bj_trainer *t, const bj_network_block *head, int b0, int b1,
                            int worker) {
@@ -74,11 +69,8 @@ static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
     const bj_arch *a = &t->model->arch;
     const bj_network_block head = bj_trainer_network_block(t, b0, b1);
     bj_encoder_block encoder = bj_trainer_encoder_block(t, b0, b1, worker);
-    for (int b = b0; b < b1; b++)
-        if (bj_scene_nonfinite(&t->batch, a, b)) {
-            note_bad_scene(t, b);
-            break;
-        }
+    const int bad = bj_gathered_copy(&t->batch, t->scenes, a, b0, b1);
+    if (bad >= 0) bj_note_first(&t->bad_scene, bad);
     bj_future_view(t->scratch[worker].features, t->batch.future + 2 * (size_t)a->fut * (size_t)b0,
                    b1 - b0, a->fut, a->dt);
     if (t->objective.kind == BJ_ANCHOR_A) { /* the trained encoder sees the future */
@@ -167,9 +159,10 @@ static void run_scenes(bj_trainer *t) {
 
 /* ---------------------------------------------------------------------------------------- step */
 
-static bj_status check_finite(const bj_trainer *t, const bj_loss *loss, bj_error *err) {
+static bj_status check_finite(const bj_trainer *t, const bj_batch *batch, const bj_loss *loss,
+                              bj_error *err) {
     const int bad = atomic_load(&t->bad_scene);
-    if (bad != INT_MAX) return bj_scene_check(&t->batch, &t->model->arch, bad, err);
+    if (bad != INT_MAX) return bj_scene_check(batch, &t->model->arch, bad, 1, err);
     for (int b = 0; b < t->batch.B; b++)
         for (int i = 0; i < BJ_TERMS; i++)
             if (!isfinite(t->io.terms[b * BJ_TERMS + i]))
@@ -183,14 +176,15 @@ static bj_status check_finite(const bj_trainer *t, const bj_loss *loss, bj_error
 bj_status bj_trainer_gradients(bj_trainer *t, const bj_batch *batch, bj_step_report *report,
                                bj_error *err) {
     BJ_TRY(bj_batch_check(batch, &t->model->arch, t->max_batch, 1, err));
-    t->batch = *batch;
+    t->scenes = batch->scenes;
+    bj_gathered_lay_out(&t->batch, batch->scenes, batch->B);
     atomic_store(&t->bad_scene, INT_MAX);
     point_objective_at_batch(t);
     bj_plans_build(t);
     prepare(t);
     run_scenes(t);
     bj_step_report r = {.loss = bj_objective_finish(&t->objective, &t->io), .step = t->step};
-    BJ_TRY(check_finite(t, &r.loss, err));
+    BJ_TRY(check_finite(t, batch, &r.loss, err));
     bj_gradients_run(t);
     r.grad_norm = bj_gradient_norm(t);
     if (report) *report = r;
@@ -303,6 +297,7 @@ bj_outputs bj_trainer_outputs(const bj_trainer *t) {
                         .decoded = anchor ? NULL : head.y,
                         .target = head.z,
                         .recon = head.rec,
+                        .future = t->batch.future,
                         .context_stride = head.ldc,
                         .atom_stride = head.ldu,
                         .decoded_stride = head.ldy};

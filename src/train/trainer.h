@@ -11,10 +11,9 @@
 #ifndef BJ_TRAIN_TRAINER_H
 #define BJ_TRAIN_TRAINER_H
 
-#include <stdatomic.h>
-
 #include "core/arena.h"
 #include "core/blocks.h"
+#include "core/gather.h"
 #include "core/threads.h"
 #include "model/encoder.h"
 #include "model/model.h"
@@ -96,7 +95,8 @@ struct bj_trainer {
     int chunk_count;
     bj_adamw_coefficients adamw;
 
-    bj_batch batch;            /* of the current step */
+    bj_gathered batch;         /* of the current step */
+    const bj_scene *scenes;    /* where it comes from, while a call lasts */
     int *block_begin;          /* (blocks + 1) */
     int block_count;
     atomic_int bad_scene;      /* first scene with a non-finite input, INT_MAX if none */

@@ -9,8 +9,8 @@
 
 #include "train/trainer.h"
 
-/* The reach bit of a part: bj_part and BJ_REACH_* list the same parts in the same order. */
-static int reached(const bj_trainer *t, bj_part part) { return (int)(t->reach >> part & 1); }
+/* The reach bit of a part: bj_param_part and BJ_REACH_* list the same parts in the same order. */
+static int reached(const bj_trainer *t, bj_param_part part) { return (int)(t->reach >> part & 1); }
 
 static int walk_chunks(const bj_trainer *t, bj_chunk *out) {
     int n = 0;

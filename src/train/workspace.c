@@ -131,6 +131,7 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights, 1);
     bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, 0);
     bj_network_init(&t->network, arena, t->k, a, layout, t->model->weights, 1);
+    bj_gathered_take(&t->batch, arena, a, (size_t)t->max_batch, 1);
     take_encoder(t, arena);
     take_network(t, arena);
     take_objective(t, arena);
@@ -152,7 +153,7 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
 bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, int worker) {
     const bj_arch *a = &t->model->arch;
     const bj_worker_scratch *w = &t->scratch[worker];
-    const bj_batch *batch = &t->batch;
+    const bj_gathered *batch = &t->batch;
     const size_t G = (size_t)a->heads, at = (size_t)b0, B = (size_t)batch->B;
     const int anchor = t->objective.kind == BJ_ANCHOR_A; /* sees the future, no neighbors */
     const size_t n0 = anchor ? 0 : (size_t)batch->neighbor_start[b0];

@@ -155,7 +155,7 @@ static bj_status load_weights(bj_golden *g, bj_error *err) {
     BJ_TRY(bj_model_create(&g->model, &g->arch, 0, err));
     for (int i = 0; i < bj_model_tensor_count(g->model); i++) {
         /* the anchor has no atoms and no router to state */
-        const bj_part part = g->model->layout.params[i].part;
+        const bj_param_part part = g->model->layout.params[i].part;
         const int unused = g->objective.kind == BJ_ANCHOR_A &&
                            (part == BJ_PART_ATOMS || part == BJ_PART_ROUTER);
         BJ_TRY(load_tensor(bj_model_tensor(g->model, i), g->file, "w.", unused, err));

@@ -148,7 +148,7 @@ static bj_status compare_metrics(check *c, const bj_trainer *trainer) {
     }
     bj_metrics *metrics;
     BJ_TRY(bj_metrics_create(&metrics, o.K, o.latents, o.D, o.F, c->err));
-    bj_status status = bj_metrics_add(metrics, &o, bj_scenes_batch(c->golden->scenes)->future, c->err);
+    bj_status status = bj_metrics_add(metrics, &o, o.future, c->err);
     const bj_metric_values v = bj_metrics_values(metrics);
     bj_metrics_free(metrics);
     if (status != BJ_OK) return status;

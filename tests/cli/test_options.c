@@ -12,6 +12,7 @@ typedef struct values {
     uint64_t seed;
     double rate;
     const char *out;
+    cli_list list;
 } values;
 
 enum { MAX_ARGUMENTS = 16 };
@@ -33,6 +34,7 @@ static int parse(values *v, const char *line, int max_operands) {
         {"choice", 0, CLI_CHOICE, "one|two|three", &v->choice, 0, 0, "a choice"},
         {"learning-rate", 'r', CLI_REAL, "X", &v->rate, 0, 1, "a number"},
         {"out", 'o', CLI_TEXT, "FILE", &v->out, 0, 0, "a text"},
+        {"list", 'l', CLI_LIST, "NAME", &v->list, 0, 0, "several texts"},
         CLI_OPTION_THREADS(&v->threads),
         CLI_OPTION_SEED(&v->seed),
         CLI_OPTION_END,
@@ -73,6 +75,24 @@ static void test_values(void) {
     CHECK(parse(&v, "verb -j5 -r 0.5 -ofile --threads=9", 0) == CLI_CONTINUE);
     CHECK(v.threads == 9 && v.rate == 0.5 && !strcmp(v.out, "file"));
     CHECK(message[0] == '\0');
+}
+
+static void test_lists(void) {
+    values v = {0};
+    CHECK(parse(&v, "verb --list a -lb,c --out x --list=a", 0) == CLI_CONTINUE);
+    CHECK(v.list.count == 3 && !strcmp(v.list.items[0], "a") && !strcmp(v.list.items[1], "b,c"));
+    CHECK(!strcmp(v.list.items[2], "a") && !strcmp(v.out, "x"));
+    setenv("BJEPA_LIST", "d", 1);
+    v = (values){0};
+    CHECK(parse(&v, "verb", 0) == CLI_CONTINUE);
+    CHECK(v.list.count == 1 && !strcmp(v.list.items[0], "d"));
+    v = (values){0};
+    CHECK(parse(&v, "verb -l e", 0) == CLI_CONTINUE);
+    CHECK(v.list.count == 1 && !strcmp(v.list.items[0], "e"));
+    unsetenv("BJEPA_LIST");
+    v.list.count = CLI_LIST_SIZE;
+    CHECK(parse(&v, "verb -l f", 0) == CLI_USAGE);
+    CHECK_CONTAINS(message, "-l is given more than 64 times");
 }
 
 static void test_operands(void) {
@@ -165,6 +185,7 @@ static void test_exit_codes(void) {
 
 int main(void) {
     test_values();
+    test_lists();
     test_operands();
     test_mistakes();
     test_environment();

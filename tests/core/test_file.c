@@ -79,6 +79,31 @@ static void test_read(void) {
     bj_free(text);
 }
 
+/* Memory that is kept: replaced only by a larger file, and still the caller's after a failure. */
+static void test_read_again(void) {
+    bj_error err = {0};
+    char *memory = NULL;
+    size_t room = 0, size;
+    const long live = bj_alloc_live();
+    CHECK_OK(bj_file_write(in_folder("text"), "hello", 5, &err), err);
+    CHECK_OK(bj_file_write(in_folder("more"), "hello again", 11, &err), err);
+    CHECK_OK(bj_file_read_again(&memory, &room, &size, in_folder("more"), 11, &err), err);
+    CHECK(size == 11 && room > 11 && !strcmp(memory, "hello again"));
+    const char *const before = memory;
+    const long count = bj_alloc_count();
+    CHECK_OK(bj_file_read_again(&memory, &room, &size, in_folder("text"), 11, &err), err);
+    CHECK(size == 5 && memory == before && !strcmp(memory, "hello"));
+    CHECK_OK(bj_file_read_again(&memory, &room, &size, in_folder("more"), 11, &err), err);
+    CHECK(size == 11 && memory == before && !strcmp(memory, "hello again"));
+    CHECK(bj_alloc_count() == count);
+    CHECK(bj_file_read_again(&memory, &room, &size, in_folder("more"), 10, &err) == BJ_EFORMAT);
+    CHECK(memory == before && size == 0);
+    CHECK(bj_file_read_again(&memory, &room, &size, "/dev/zero", 200000, &err) == BJ_EFORMAT);
+    CHECK(bj_alloc_live() == live + 1);
+    bj_free(memory);
+    CHECK(unlink(in_folder("more")) == 0);
+}
+
 /* A pipe has no size and comes in pieces: more than the first guess of the reader. */
 static void test_read_pipe(size_t limit) {
     enum { SIZE = 300000 };
@@ -411,6 +436,7 @@ int main(void) {
     const int fd = free_descriptor();
     bj_error err = {0};
     test_read();
+    test_read_again();
     test_read_pipe(300000);
     test_read_pipe(299999);
     test_map();

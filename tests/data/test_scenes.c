@@ -38,18 +38,20 @@ static void test_padded(void) {
                                    future, &err),
              err);
     const bj_batch *b = bj_scenes_batch(scenes);
-    static const int n_start[] = {0, 3, 3, 4, 6}, p_start[] = {0, 0, 2, 3, 4};
+    static const int n_count[] = {3, 0, 1, 2}, p_count[] = {0, 2, 1, 1};
     static const int n_row[] = {0, 10, 20, 210, 300, 320}, p_row[] = {100, 110, 210, 300};
     CHECK(b->B == B);
-    CHECK(memcmp(b->neighbor_start, n_start, sizeof n_start) == 0);
-    CHECK(memcmp(b->polyline_start, p_start, sizeof p_start) == 0);
-    CHECK(memcmp(b->focal, focal, sizeof focal) == 0);
-    CHECK(memcmp(b->future, future, sizeof future) == 0);
-    CHECK(b->focal != focal && b->future != future); /* copies */
-    for (int i = 0; i < 6; i++)
-        for (int j = 0; j < track; j++) CHECK(b->neighbors[i * track + j] == n_row[i] + j);
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < line; j++) CHECK(b->polylines[i * line + j] == p_row[i] + j);
+    for (int i = 0, n = 0, p = 0; i < B; i++) {
+        const bj_scene *x = &b->scenes[i];
+        CHECK(x->neighbor_count == n_count[i] && x->polyline_count == p_count[i]);
+        CHECK(memcmp(x->focal, focal + i * track, (size_t)track * sizeof *focal) == 0);
+        CHECK(memcmp(x->future, future + i * 6, 6 * sizeof *future) == 0);
+        CHECK(x->focal != focal + i * track && x->future != future + i * 6); /* copies */
+        for (int row = 0; row < x->neighbor_count; row++, n++)
+            for (int j = 0; j < track; j++) CHECK(x->neighbors[row * track + j] == n_row[n] + j);
+        for (int row = 0; row < x->polyline_count; row++, p++)
+            for (int j = 0; j < line; j++) CHECK(x->polylines[row * line + j] == p_row[p] + j);
+    }
     CHECK_OK(bj_batch_check(b, &a, B, 1, &err), err);
     bj_scenes_free(scenes);
 
@@ -59,7 +61,8 @@ static void test_padded(void) {
         bj_scenes_from_padded(&scenes, &a, B, focal, neighbors, none, polylines, none, NULL, &err),
         err);
     b = bj_scenes_batch(scenes);
-    CHECK(b->future == NULL && b->neighbor_start[B] == 0 && b->polyline_start[B] == 0);
+    for (int i = 0; i < B; i++)
+        CHECK(!b->scenes[i].future && !b->scenes[i].neighbor_count && !b->scenes[i].polyline_count);
     CHECK_OK(bj_batch_check(b, &a, B, 0, &err), err);
     CHECK(bj_batch_check(b, &a, B, 1, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "future");
@@ -92,34 +95,45 @@ static void check_track(const bj_real *row, int T, double dt, int complete) {
     CHECK(complete); /* present at the last observed step */
 }
 
+static void check_line(const bj_real *p, int points) {
+    double length = 0;
+    for (int q = 0; q < points; q++, p += 6) {
+        CHECK_NEAR(hypot(p[2], p[3]), 1, 1e-5);
+        CHECK((p[4] == 0 || p[4] == 1) && (p[5] == 0 || p[5] == 1));
+        if (q + 1 < points) length += hypot((double)(p[6] - p[0]), (double)(p[7] - p[1]));
+    }
+    CHECK(length > 4.9 && length < 30.1);
+}
+
 static void test_magnitudes(const bj_arch *a, const bj_batch *b) {
     for (int i = 0; i < b->B; i++) {
-        const bj_real *focal = b->focal + (size_t)(i * a->obs) * 7,
-                      *last = focal + (a->obs - 1) * 7;
+        const bj_scene *s = &b->scenes[i];
+        const bj_real *focal = s->focal, *future = s->future, *last = focal + (a->obs - 1) * 7;
         check_track(focal, a->obs, a->dt, 1);
         for (int t = 0; t < a->obs; t++) CHECK(focal[t * 7 + 6] == 0); /* focal type 0 */
         /* the origin is where the focal track ends, looking along x */
         CHECK(last[0] == 0 && last[1] == 0 && last[4] == 1 && last[5] == 0);
-        const bj_real *future = b->future + (size_t)(i * a->fut) * 2;
         for (int t = 0; t < a->fut; t++) {
             const double x = t ? (double)future[2 * t - 2] : 0,
                          y = t ? (double)future[2 * t - 1] : 0;
             CHECK(hypot((double)future[2 * t] - x, (double)future[2 * t + 1] - y) <
                   15 * a->dt + 1.5);
         }
+        for (int n = 0; n < s->neighbor_count; n++)
+            check_track(s->neighbors + (size_t)(n * a->obs) * 7, a->obs, a->dt, 0);
+        for (int p = 0; p < s->polyline_count; p++)
+            check_line(s->polylines + (size_t)(p * a->points) * 6, a->points);
     }
-    for (int i = 0; i < b->neighbor_start[b->B]; i += 7)
-        check_track(b->neighbors + (size_t)(i * a->obs) * 7, a->obs, a->dt, 0);
-    for (int i = 0; i < b->polyline_start[b->B]; i += 13) {
-        const bj_real *p = b->polylines + (size_t)(i * a->points) * 6;
-        double length = 0;
-        for (int q = 0; q < a->points; q++, p += 6) {
-            CHECK_NEAR(hypot(p[2], p[3]), 1, 1e-5);
-            CHECK((p[4] == 0 || p[4] == 1) && (p[5] == 0 || p[5] == 1));
-            if (q + 1 < a->points) length += hypot((double)(p[6] - p[0]), (double)(p[7] - p[1]));
-        }
-        CHECK(length > 4.9 && length < 30.1);
-    }
+}
+
+static int equal_scenes(const bj_scene *x, const bj_scene *y, const bj_arch *a) {
+    const size_t track = (size_t)a->obs * 7 * sizeof(bj_real);
+    const size_t line = (size_t)a->points * 6 * sizeof(bj_real);
+    return x->neighbor_count == y->neighbor_count && x->polyline_count == y->polyline_count &&
+           !memcmp(x->focal, y->focal, track) &&
+           !memcmp(x->future, y->future, (size_t)a->fut * 2 * sizeof(bj_real)) &&
+           !memcmp(x->neighbors, y->neighbors, (size_t)x->neighbor_count * track) &&
+           !memcmp(x->polylines, y->polylines, (size_t)x->polyline_count * line);
 }
 
 static void test_synthetic(void) {
@@ -132,30 +146,30 @@ static void test_synthetic(void) {
     CHECK_OK(bj_scenes_synthetic(&other, &a, B, 5, &err), err);
     const bj_batch *b = bj_scenes_batch(scenes), *c = bj_scenes_batch(again);
     CHECK_OK(bj_batch_check(b, &a, B, 1, &err), err);
-    for (int i = 0; i < B; i++) CHECK(bj_scene_nonfinite(b, &a, i) == NULL);
+    for (int i = 0; i < B; i++) CHECK(bj_scene_nonfinite(&b->scenes[i], &a, 1) == NULL);
 
     /* the same seed, the same scenes */
-    const size_t n = (size_t)b->neighbor_start[B] * 350, p = (size_t)b->polyline_start[B] * 60;
-    CHECK(memcmp(b->neighbor_start, c->neighbor_start, (B + 1) * sizeof(int)) == 0);
-    CHECK(memcmp(b->polyline_start, c->polyline_start, (B + 1) * sizeof(int)) == 0);
-    CHECK(memcmp(b->focal, c->focal, B * 350 * sizeof(bj_real)) == 0);
-    CHECK(memcmp(b->future, c->future, B * 120 * sizeof(bj_real)) == 0);
-    CHECK(memcmp(b->neighbors, c->neighbors, n * sizeof(bj_real)) == 0);
-    CHECK(memcmp(b->polylines, c->polylines, p * sizeof(bj_real)) == 0);
-    CHECK(memcmp(b->focal, bj_scenes_batch(other)->focal, B * 350 * sizeof(bj_real)) != 0);
+    int same = 1, same_as_other = 1;
+    for (int i = 0; i < B; i++) {
+        same &= equal_scenes(&b->scenes[i], &c->scenes[i], &a);
+        same_as_other &= equal_scenes(&b->scenes[i], &bj_scenes_batch(other)->scenes[i], &a);
+    }
+    CHECK(same && !same_as_other);
 
     /* neighbors uniform on 0..16, polylines on 8..48: means within five standard errors */
     int least[2] = {99, 99}, most[2] = {0, 0};
+    double all[2] = {0, 0};
     for (int i = 0; i < B; i++)
         for (int kind = 0; kind < 2; kind++) {
-            const int *start = kind ? b->polyline_start : b->neighbor_start;
-            const int rows = start[i + 1] - start[i];
+            const bj_scene *x = &b->scenes[i];
+            const int rows = kind ? x->polyline_count : x->neighbor_count;
+            all[kind] += rows;
             if (rows < least[kind]) least[kind] = rows;
             if (rows > most[kind]) most[kind] = rows;
         }
     CHECK(least[0] == 0 && most[0] == 16 && least[1] == 8 && most[1] == 48);
-    CHECK_NEAR((double)b->neighbor_start[B] / B, 8, 5 * sqrt((17.0 * 17 - 1) / 12 / B));
-    CHECK_NEAR((double)b->polyline_start[B] / B, 28, 5 * sqrt((41.0 * 41 - 1) / 12 / B));
+    CHECK_NEAR(all[0] / B, 8, 5 * sqrt((17.0 * 17 - 1) / 12 / B));
+    CHECK_NEAR(all[1] / B, 28, 5 * sqrt((41.0 * 41 - 1) / 12 / B));
     test_magnitudes(&a, b);
     bj_scenes_free(scenes), bj_scenes_free(again), bj_scenes_free(other);
 
@@ -165,12 +179,12 @@ static void test_synthetic(void) {
     bj_arch bare = a; /* an architecture without a map */
     bare.polylines = 0;
     CHECK_OK(bj_scenes_synthetic(&scenes, &bare, 3, 1, &err), err);
-    CHECK(bj_scenes_batch(scenes)->polyline_start[3] == 0);
+    for (int i = 0; i < 3; i++) CHECK(bj_scenes_batch(scenes)->scenes[i].polyline_count == 0);
     bj_scenes_free(scenes);
     bare = a, bare.points = 1;
     CHECK_OK(bj_scenes_synthetic(&scenes, &bare, 3, 1, &err), err);
     for (int i = 0; i < 3; i++)
-        CHECK(bj_scene_nonfinite(bj_scenes_batch(scenes), &bare, i) == NULL);
+        CHECK(bj_scene_nonfinite(&bj_scenes_batch(scenes)->scenes[i], &bare, 1) == NULL);
     bj_scenes_free(scenes);
 }
 
@@ -183,7 +197,14 @@ static void test_nonfinite(void) {
     bj_real focal[B * 14] = {0}, neighbors[4 * 14] = {0}, polylines[3 * 12] = {0},
                       future[B * 6] = {0};
     const int n_start[] = {0, 2, 2, 4}, p_start[] = {0, 0, 3, 3};
-    const bj_batch b = {B, focal, neighbors, n_start, polylines, p_start, future};
+    bj_scene b[B];
+    for (int s = 0; s < B; s++)
+        b[s] = (bj_scene){focal + s * 14,
+                          neighbors + n_start[s] * 14,
+                          polylines + p_start[s] * 12,
+                          future + s * 6,
+                          n_start[s + 1] - n_start[s],
+                          p_start[s + 1] - p_start[s]};
     const struct {
         bj_real *x;
         int size, rows;
@@ -202,13 +223,14 @@ static void test_nonfinite(void) {
                 for (scene = 0; arrays[i].start[scene + 1] <= row;) scene++;
             arrays[i].x[j] = bad[j % 3];
             for (int s = 0; s < B; s++) {
-                const char *found = bj_scene_nonfinite(&b, &a, s);
+                const char *found = bj_scene_nonfinite(&b[s], &a, 1);
                 CHECK_MSG(s == scene ? found && strcmp(found, arrays[i].name) == 0 : !found,
                           "%s[%d]: scene %d says %s", arrays[i].name, j, s, found ? found : "none");
+                if (i == 3) CHECK(bj_scene_nonfinite(&b[s], &a, 0) == NULL); /* not asked for */
             }
             arrays[i].x[j] = (bj_real)1e30; /* large is fine */
         }
-    for (int s = 0; s < B; s++) CHECK(bj_scene_nonfinite(&b, &a, s) == NULL);
+    for (int s = 0; s < B; s++) CHECK(bj_scene_nonfinite(&b[s], &a, 1) == NULL);
 }
 
 int main(void) {

@@ -259,8 +259,8 @@ static void test_by_hand(void) {
  * which its links are seen must not matter. */
 static void test_clusters(void) {
     const double ends[][5] = {
-        {0, 0.9, 1.8, 2.7, 50}, {1.8, 0, 50, 2.7, 0.9}, {2.7, 0, 1.8, 0.9, 50}};
-    for (int i = 0; i < 3; i++) {
+        {0, 0.9, 1.8, 2.7, 50}, {1.8, 0, 50, 2.7, 0.9}, {2.7, 0, 1.8, 0.9, 50}, {0, 1, 2, 3, 50}};
+    for (int i = 0; i < 4; i++) { /* the last: exactly 1 m apart is near */
         batch *x = random_batch(1, 5, 5, 2);
         bj_metrics *m = create(x);
         for (int k = 0; k < 5; k++) {
@@ -397,6 +397,45 @@ static void test_collisions(void) {
     free(x);
 }
 
+/* Forecasts without latents, of different numbers of modes, in one accumulator: the means are those
+ * of each number by itself, weighted by scenes. */
+static void test_without_latents(void) {
+    static const int modes[3] = {2, 5, 1}, scenes[3] = {7, 20, 4};
+    bj_error err = {0};
+    bj_metrics *m = NULL;
+    double es = 0, fde = 0, brier = 0, support = 0;
+    CHECK_OK(bj_metrics_create(&m, 5, 0, 0, F, &err), err);
+    if (!m) return;
+    for (int i = 0; i < 3; i++) {
+        batch *x = random_batch(scenes[i], modes[i], modes[i], 70 + (uint64_t)i);
+        const bj_metric_values expected = plain(x);
+        bj_outputs o = outputs_of(x, 0, x->B);
+        o.latents = o.D = 0;
+        o.atom_stride = 0;
+        o.atoms = o.target = NULL;
+        CHECK_OK(bj_metrics_add(m, &o, x->future, &err), err);
+        es += scenes[i] * expected.traj_es;
+        fde += scenes[i] * expected.min_fde;
+        brier += scenes[i] * expected.brier;
+        support += scenes[i] * expected.dedup_support;
+        free(x);
+    }
+    const bj_metric_values v = bj_metrics_values(m);
+    CHECK(v.scenes == 31 && isnan(v.latent_es) && isnan(v.neff_collision));
+    CHECK_NEAR(v.traj_es, es / 31, 1e-12);
+    CHECK_NEAR(v.min_fde, fde / 31, 1e-12);
+    CHECK_NEAR(v.brier, brier / 31, 1e-12);
+    CHECK_NEAR(v.dedup_support, support / 31, 1e-12);
+    batch *x = random_batch(1, 6, 6, 80); /* more modes than announced */
+    bj_outputs o = outputs_of(x, 0, 1);
+    o.latents = 0;
+    CHECK(bj_metrics_add(m, &o, x->future, &err) == BJ_EARG);
+    CHECK_CONTAINS(err.message, "K is 6, expected 1 to 5");
+    CHECK(bj_metrics_values(m).scenes == 31);
+    free(x);
+    bj_metrics_free(m);
+}
+
 static void refused(bj_metrics *m, const bj_outputs *o, const bj_real *future, bj_status code,
                     const char *field, const char *found) {
     bj_error err = {0};
@@ -470,9 +509,11 @@ static void test_create(void) {
     CHECK(bj_metrics_create(&m, 6, 6, 4, 0, NULL) == BJ_EARG);
     CHECK(bj_metrics_create(NULL, 6, 6, 4, 4, NULL) == BJ_EARG);
     const long live = bj_alloc_live();
-    bj_alloc_fail_after(0);
-    CHECK(bj_metrics_create(&m, 6, 6, 4, 4, &err) == BJ_ENOMEM && m == NULL);
-    bj_alloc_fail_after(-1);
+    for (int n = 0; n < 2; n++) {
+        bj_alloc_fail_after(n);
+        CHECK(bj_metrics_create(&m, 6, 6, 4, 4, &err) == BJ_ENOMEM && m == NULL);
+        bj_alloc_fail_after(-1);
+    }
     CHECK_OK(bj_metrics_create(&m, 6, 6, 4, 4, &err), err);
     bj_metrics_free(m);
     bj_metrics_free(NULL);
@@ -487,6 +528,7 @@ int main(void) {
     test_calibration();
     test_active_heads();
     test_collisions();
+    test_without_latents();
     test_refusals();
     test_create();
     return test_report("metrics");

@@ -1,23 +1,14 @@
 /* fuzz_safetensors.c - fuzz target of the safetensors reader.
  *
- *   clang -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_safetensors.c src/core/...
- *
  * Whatever the bytes are, the reader must refuse them with a message or hand out views that lie
  * inside the file, follow each other without a gap and can be found by name. Violations abort.
- * tests/core/test_safetensors_mutations.c runs the same function on mutations of a good file.
+ * Corpus: tests/fuzz/corpus/safetensors
  */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/safetensors.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(int condition) {
-    if (!condition) abort();
-}
+#include "fuzz.h"
 
 static void examine(const bj_safetensors *st, const uint8_t *file, size_t size) {
     bj_error err;
@@ -56,9 +47,6 @@ static void examine(const bj_safetensors *st, const uint8_t *file, size_t size) 
     sink = sum;
     (void)sink;
 }
-
-/* For the mutation test; libFuzzer has its own meaning for every result but 0. */
-static int fuzz_accepted;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const long live = bj_alloc_live();

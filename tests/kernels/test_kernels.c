@@ -248,7 +248,8 @@ static void test_optimizer(const bj_kernels *k, size_t n) {
 static void test_table(const bj_kernels *k) {
     static const int sizes[][3] = {{1, 1, 1},     {1, 24, 8},    {1, 96, 33},   {3, 7, 5},
                                    {4, 24, 16},   {5, 25, 300},  {16, 96, 264}, {17, 121, 600},
-                                   {70, 50, 40},  {8, 48, 64},   {9, 97, 1030}, {2, 47, 321}};
+                                   {70, 50, 40},  {8, 48, 64},   {9, 97, 1030}, {2, 47, 321},
+                                   {5, 50, 2700} /* k in three blocks */};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         test_gemm(k, sizes[i][0], sizes[i][1], sizes[i][2]);
     for (int N = 1; N <= BJ_GRADIENT_COLUMNS; N += N < 4 ? 1 : N < 60 ? 5 : 57) {

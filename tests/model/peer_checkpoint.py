@@ -7,10 +7,8 @@
 3. A weight changed by Python does not.
 Exit code 0 done, 1 failed, 77 skipped because a package is not installed.
 """
-import hashlib
 import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -23,9 +21,11 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+from checkpoint_digest import digest  # noqa: E402
+
 TOOL = os.environ.get("TEST_CHECKPOINT") or os.path.join(
     os.environ["BJ_BUILD"], "tests", "test_model_checkpoint")
-DTYPES = {np.dtype("<f4"): b"F32", np.dtype("<f8"): b"F64"}
 
 
 def check(condition, what):
@@ -37,19 +37,6 @@ def check(condition, what):
 def tool(verb, path):
     done = subprocess.run([TOOL, verb, path], stdout=subprocess.PIPE, text=True)
     return done.returncode, done.stdout.strip()
-
-
-def digest(tensors, metadata):
-    h = hashlib.sha256()
-    for key in sorted(metadata, key=str.encode):
-        if key != "sha256":
-            h.update(key.encode() + b"\0" + metadata[key].encode() + b"\0")
-    for name in sorted(tensors, key=str.encode):
-        t = tensors[name]
-        h.update(name.encode() + b"\0" + DTYPES[t.dtype] + b"\0")
-        h.update(struct.pack(f"<{1 + t.ndim}Q", t.ndim, *t.shape))
-        h.update(np.ascontiguousarray(t).tobytes())
-    return h.hexdigest()
 
 
 def main():

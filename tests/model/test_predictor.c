@@ -129,26 +129,18 @@ static int same_bits(const result *a, int first, const result *b, int count) {
            !memcmp(a->atoms + f * a->atom_row, b->atoms, n * a->atom_row * size);
 }
 
-/* Scenes [first,first+count) of a batch as a batch of their own. */
+/* Scenes [first,first+count) of a batch as a batch of their own, whose futures are unknown. */
 typedef struct slice {
     bj_batch batch;
-    int neighbor_start[SCENES + 1], polyline_start[SCENES + 1];
+    bj_scene scenes[SCENES];
 } slice;
 
-static const bj_batch *cut(slice *s, const bj_batch *b, const bj_arch *a, int first, int count) {
-    const size_t track = (size_t)a->obs * BJ_FOCAL_FEATURES;
-    const size_t line = (size_t)a->points * BJ_POLYLINE_FEATURES;
-    const int n0 = b->neighbor_start[first], p0 = b->polyline_start[first];
-    for (int i = 0; i <= count; i++) {
-        s->neighbor_start[i] = b->neighbor_start[first + i] - n0;
-        s->polyline_start[i] = b->polyline_start[first + i] - p0;
+static const bj_batch *cut(slice *s, const bj_batch *b, int first, int count) {
+    for (int i = 0; i < count; i++) {
+        s->scenes[i] = b->scenes[first + i];
+        s->scenes[i].future = NULL;
     }
-    s->batch = (bj_batch){.B = count,
-                          .focal = b->focal + (size_t)first * track,
-                          .neighbors = b->neighbors + (size_t)n0 * track,
-                          .neighbor_start = s->neighbor_start,
-                          .polylines = b->polylines + (size_t)p0 * line,
-                          .polyline_start = s->polyline_start};
+    s->batch = (bj_batch){count, s->scenes};
     return &s->batch;
 }
 
@@ -209,21 +201,15 @@ static void compare(const char *name, const bj_model *model, const bj_batch *bat
               threads, isa);
     for (int size = 1; size <= 3; size++) /* 3 is a block again, of another shape */
         for (int b = 0; b + size <= batch->B; b++) {
-            const int alone = batch->neighbor_start[b] == batch->neighbor_start[b + 1];
+            const int alone = batch->scenes[b].neighbor_count == 0;
             if (b % 7 != size && !(alone && size == 1)) continue;
             memset(found.paths, 0, found.path_row * sizeof *found.paths);
-            predict(&found, predictor, cut(&s, batch, a, b, size));
+            predict(&found, predictor, cut(&s, batch, b, size));
             CHECK_MSG(same_bits(want, b, &found, size), "%s: %d of scene %d, %d threads, %s", name,
                       size, b, threads, isa);
         }
     free_result(&found);
     bj_predictor_free(predictor);
-}
-
-static int scenes_without(const int *start, int B) {
-    int none = 0;
-    for (int b = 0; b < B; b++) none += start[b] == start[b + 1];
-    return none;
 }
 
 static void test_same_bits(const char *name, const bj_arch *arch) {
@@ -232,7 +218,9 @@ static void test_same_bits(const char *name, const bj_arch *arch) {
     bj_model *model = make_model(arch);
     require(bj_scenes_synthetic(&scenes, arch, SCENES, SEED, &err), &err);
     const bj_batch *batch = bj_scenes_batch(scenes);
-    CHECK(scenes_without(batch->neighbor_start, SCENES) > 0);
+    int alone = 0;
+    for (int b = 0; b < SCENES; b++) alone += batch->scenes[b].neighbor_count == 0;
+    CHECK(alone > 0);
     for (int i = 0; bj_kernels_at(i); i++) {
         const char *isa = bj_kernels_at(i)->isa;
         result want = train_forward(model, batch, isa);
@@ -250,14 +238,17 @@ static void test_empty_scenes(const bj_arch *arch) {
     bj_scenes *scenes;
     bj_model *model = make_model(arch);
     require(bj_scenes_synthetic(&scenes, arch, 6, SEED, &err), &err);
-    const int none[7] = {0};
-    bj_batch batch = *bj_scenes_batch(scenes);
-    batch.neighbors = batch.polylines = NULL;
-    batch.neighbor_start = batch.polyline_start = none;
+    slice s;
+    bj_batch batch = *cut(&s, bj_scenes_batch(scenes), 0, 6);
+    for (int b = 0; b < 6; b++) {
+        s.scenes[b].neighbors = s.scenes[b].polylines = NULL;
+        s.scenes[b].neighbor_count = s.scenes[b].polyline_count = 0;
+    }
     for (int i = 0; bj_kernels_at(i); i++) {
         const char *isa = bj_kernels_at(i)->isa;
+        for (int b = 0; b < 6; b++) s.scenes[b].future = bj_scenes_batch(scenes)->scenes[b].future;
         result want = train_forward(model, &batch, isa);
-        batch.future = NULL; /* prediction does not know it */
+        for (int b = 0; b < 6; b++) s.scenes[b].future = NULL; /* prediction does not know it */
         bj_predictor *predictor = make_predictor(model, 6, 2, BJ_PRECISION_FULL, isa);
         result found = make_result(arch, 6);
         predict(&found, predictor, &batch);
@@ -267,7 +258,6 @@ static void test_empty_scenes(const bj_arch *arch) {
         predict(&found, predictor, &batch);
         CHECK(same_bits(&want, 0, &found, 2));
         batch.B = 6;
-        batch.future = bj_scenes_batch(scenes)->future;
         bj_predictor_free(predictor);
         free_result(&found);
         free_result(&want);
@@ -344,7 +334,7 @@ static void test_outlives_model(const bj_arch *arch, bj_precision precision) {
     bj_model_free(model);
     predict(&found, predictor, batch);
     CHECK(same_bits(&want, 0, &found, 5));
-    predict(&found, predictor, cut(&one, batch, arch, 3, 1));
+    predict(&found, predictor, cut(&one, batch, 3, 1));
     CHECK(same_bits(&want, 3, &found, 1));
     bj_predictor_free(predictor);
     bj_scenes_free(scenes);
@@ -362,7 +352,7 @@ static void test_allocates_nothing(const bj_arch *arch) {
     slice s;
     const long count = bj_alloc_count(), live = bj_alloc_live();
     for (int size = 1; size <= SCENES; size += size < 4 ? 1 : 11)
-        predict(&r, predictor, cut(&s, bj_scenes_batch(scenes), arch, 0, size));
+        predict(&r, predictor, cut(&s, bj_scenes_batch(scenes), 0, size));
     CHECK(bj_alloc_count() == count && bj_alloc_live() == live);
     bj_predictor_free(predictor);
     CHECK(bj_alloc_live() < live);
@@ -415,7 +405,7 @@ static void test_refusals(const bj_arch *arch) {
     slice s;
     const size_t track = (size_t)arch->obs * BJ_FOCAL_FEATURES;
 
-    const bj_batch *all = bj_scenes_batch(scenes), *four = cut(&s, all, arch, 0, 4);
+    const bj_batch *all = bj_scenes_batch(scenes), *four = cut(&s, all, 0, 4);
     CHECK(bj_predict(predictor, all, r.weights, r.paths, r.atoms, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "5 scenes, expected 1 to 4");
     s.batch.B = 0;
@@ -425,28 +415,34 @@ static void test_refusals(const bj_arch *arch) {
     CHECK_CONTAINS(err.message, "weights");
     CHECK(bj_predict(predictor, four, r.weights, NULL, NULL, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "trajectories");
-    s.neighbor_start[4] = s.neighbor_start[3] + arch->neighbors + 1;
+    s.scenes[3].neighbor_count = arch->neighbors + 1;
     CHECK(bj_predict(predictor, four, r.weights, r.paths, NULL, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "scene 3");
 
     /* not finite: the scene and the array are named, in blocks and in rows */
-    bj_real *focal = allocate(5 * track, sizeof *focal);
-    memcpy(focal, all->focal, 5 * track * sizeof *focal);
-    focal[2 * track + 4] = (bj_real)NAN;
-    four = cut(&s, all, arch, 0, 4);
-    s.batch.focal = focal;
+    bj_real *focal = allocate(track, sizeof *focal), *future = allocate(2 * (size_t)arch->fut,
+                                                                          sizeof *future);
+    memcpy(focal, all->scenes[2].focal, track * sizeof *focal);
+    focal[4] = (bj_real)NAN;
+    four = cut(&s, all, 0, 4);
+    s.scenes[2].focal = focal;
     CHECK(bj_predict(predictor, four, r.weights, r.paths, r.atoms, &err) == BJ_ENONFINITE);
     CHECK_CONTAINS(err.message, "scene 2");
     CHECK_CONTAINS(err.message, "focal");
-    const bj_batch *two = cut(&s, all, arch, 1, 2);
-    s.batch.focal = focal + track;
+    const bj_batch *two = cut(&s, all, 1, 2);
+    s.scenes[1].focal = focal;
     CHECK(bj_predict(predictor, two, r.weights, r.paths, r.atoms, &err) == BJ_ENONFINITE);
     CHECK_CONTAINS(err.message, "scene 1");
-    focal[2 * track + 4] = (bj_real)INFINITY;
+    focal[4] = (bj_real)INFINITY;
     CHECK(bj_predict(predictor, two, r.weights, r.paths, r.atoms, NULL) == BJ_ENONFINITE);
     CHECK(untouched(&r, 5));
-    CHECK_OK(bj_predict(predictor, cut(&s, all, arch, 0, 4), r.weights, r.paths, NULL, &err), err);
-    CHECK(!untouched(&r, 4));
+    future[3] = (bj_real)NAN; /* the future is none of its business */
+    for (int count = 4; count > 0; count -= 3) {
+        cut(&s, all, 0, count);
+        s.scenes[0].future = future;
+        CHECK_OK(bj_predict(predictor, &s.batch, r.weights, r.paths, NULL, &err), err);
+        CHECK(!untouched(&r, count));
+    }
 
     const bj_predictor_options bad[] = {{0, 1, BJ_PRECISION_FULL, NULL},
                                         {4, 1, (bj_precision)7, NULL},
@@ -459,6 +455,7 @@ static void test_refusals(const bj_arch *arch) {
         CHECK(none == NULL);
     }
     free(focal);
+    free(future);
     free_result(&r);
     bj_predictor_free(predictor);
     bj_scenes_free(scenes);
@@ -469,15 +466,10 @@ static void test_refusals(const bj_arch *arch) {
 
 enum { EXPORTED = 9 };
 
-/* Rows of scene after scene to (B,slots,width) with a mask. */
-static void pad(bj_real *padded, uint8_t *mask, const bj_real *rows, const int *start, int slots,
-                size_t width) {
-    for (int b = 0; b < EXPORTED; b++)
-        for (int row = start[b]; row < start[b + 1]; row++) {
-            const size_t slot = (size_t)b * (size_t)slots + (size_t)(row - start[b]);
-            memcpy(padded + slot * width, rows + (size_t)row * width, width * sizeof *rows);
-            mask[slot] = 1;
-        }
+/* The rows of a scene to (slots,width) with a mask. */
+static void pad(bj_real *padded, uint8_t *mask, const bj_real *rows, int count, size_t width) {
+    memcpy(padded, rows, (size_t)count * width * sizeof *rows);
+    memset(mask, 1, (size_t)count);
 }
 
 static bj_status export(const char *checkpoint, const char *outputs, const char *kind) {
@@ -500,10 +492,15 @@ static bj_status export(const char *checkpoint, const char *outputs, const char 
     bj_real *neighbors = allocate(EXPORTED * N * track, sizeof *neighbors);
     bj_real *polylines = allocate(EXPORTED * P * line, sizeof *polylines);
     uint8_t *nmask = allocate(EXPORTED * N, 1), *pmask = allocate(EXPORTED * P, 1);
-    pad(neighbors, nmask, batch->neighbors, batch->neighbor_start, arch.neighbors, track);
-    pad(polylines, pmask, batch->polylines, batch->polyline_start, arch.polylines, line);
+    bj_real *focal = allocate(EXPORTED * track, sizeof *focal);
+    for (size_t b = 0; b < EXPORTED; b++) {
+        const bj_scene *x = &batch->scenes[b];
+        memcpy(focal + b * track, x->focal, track * sizeof *focal);
+        pad(neighbors + b * N * track, nmask + b * N, x->neighbors, x->neighbor_count, track);
+        pad(polylines + b * P * line, pmask + b * P, x->polylines, x->polyline_count, line);
+    }
     const bj_tensor_view tensors[] = {
-        {"x.focal", BJ_DTYPE_REAL, 3, {B, T, BJ_FOCAL_FEATURES}, 0, 0, batch->focal},
+        {"x.focal", BJ_DTYPE_REAL, 3, {B, T, BJ_FOCAL_FEATURES}, 0, 0, focal},
         {"x.neighbors",
          BJ_DTYPE_REAL,
          4,
@@ -528,6 +525,7 @@ static bj_status export(const char *checkpoint, const char *outputs, const char 
         status =
             bj_safetensors_write(outputs, tensors, sizeof tensors / sizeof *tensors, NULL, 0, &err);
     if (status != BJ_OK) fprintf(stderr, "%s\n", err.message);
+    free(focal);
     free(neighbors);
     free(polylines);
     free(nmask);

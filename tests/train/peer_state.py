@@ -13,10 +13,8 @@ Exit code 0 done, 1 failed, 77 skipped because a package is not installed.
 """
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -24,7 +22,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 ROOT = Path(os.environ.get("BJ_ROOT") or Path(__file__).resolve().parents[2])
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "support")]
 try:
     import torch
     from safetensors import safe_open
@@ -33,6 +31,7 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
+from checkpoint_digest import digest                                     # noqa: E402
 from reference import modules                                           # noqa: E402
 from reference.objectives import Goal                                   # noqa: E402
 from reference.sizes import Sizes                                       # noqa: E402
@@ -40,7 +39,6 @@ from reference.training import Optim, State, gradients, update          # noqa: 
 
 TOOL = os.environ.get("TEST_STATE") or os.path.join(os.environ["BJ_BUILD"], "tests",
                                                     "test_train_state")
-CODES = {torch.float32: b"F32", torch.float64: b"F64"}
 # Of the largest entry of a moment, and of the learning rate for weights: AdamW divides by the root
 # of a variance, so that the rounding of a small gradient shows in them.
 TOLERANCES = {torch.float32: (1e-4, 1e-2), torch.float64: (1e-9, 1e-9)}
@@ -62,16 +60,8 @@ def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()
 
 
-def digest(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> str:
-    h = hashlib.sha256()
-    for key in sorted(metadata, key=str.encode):
-        if key != "sha256":
-            h.update(key.encode() + b"\0" + metadata[key].encode() + b"\0")
-    for name in sorted(tensors, key=str.encode):
-        t = tensors[name]
-        h.update(name.encode() + b"\0" + CODES[t.dtype] + b"\0")
-        h.update(struct.pack(f"<{1 + t.ndim}Q", t.ndim, *t.shape) + t.numpy().tobytes())
-    return h.hexdigest()
+def arrays(tensors: dict[str, torch.Tensor]) -> dict:
+    return {name: t.numpy() for name, t in tensors.items()}
 
 
 def group(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
@@ -92,8 +82,8 @@ def settings(kind: type, metadata: dict[str, str], prefix: str, names: dict[str,
 def load(folder: Path) -> tuple[State, Sizes, Goal, Optim, dict[str, str]]:
     model, facts = read(folder / "model.safetensors")
     state, metadata = read(folder / "state.safetensors")
-    check(digest(model, facts) == facts["sha256"], "digest of the model")
-    check(digest(state, metadata) == metadata["sha256"], "digest of the state")
+    check(digest(arrays(model), facts) == facts["sha256"], "digest of the model")
+    check(digest(arrays(state), metadata) == metadata["sha256"], "digest of the state")
     check(metadata["model_sha256"] == facts["sha256"], "the state names another model")
     check(metadata["format"] == "branchjepa-state" and metadata["format_version"] == "1", metadata)
     check([len(word) for word in metadata["rng"].split(" ")] == [16] * 4, metadata["rng"])

@@ -79,16 +79,7 @@ static void test_company(const char *isa) {
     bj_real *decoded = case_alloc(21 * line, sizeof *decoded);
     memcpy(decoded, o.decoded, 21 * line * sizeof *decoded);
     for (int b = 0; b < 21; b++) {
-        const int n = all.neighbor_start[b], p = all.polyline_start[b];
-        const int neighbor_start[2] = {0, all.neighbor_start[b + 1] - n};
-        const int polyline_start[2] = {0, all.polyline_start[b + 1] - p};
-        const bj_batch one = {.B = 1,
-                              .focal = all.focal + b * arch.obs * 7,
-                              .neighbors = all.neighbors + n * arch.obs * 7,
-                              .neighbor_start = neighbor_start,
-                              .polylines = all.polylines + p * arch.points * 6,
-                              .polyline_start = polyline_start,
-                              .future = all.future + b * arch.fut * 2};
+        const bj_batch one = {1, all.scenes + b};
         CHECK_OK(bj_trainer_gradients(c.trainer, &one, NULL, &err), err);
         o = bj_trainer_outputs(c.trainer);
         int same = 1;

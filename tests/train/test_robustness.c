@@ -376,32 +376,26 @@ static void test_bad_batches(void) {
     expect_bad_batch(&c, b, "-3 scenes", "expected 1 to 4");
     b.B = 5;
     expect_bad_batch(&c, b, "5 scenes", "expected 1 to 4");
-    b = m.batch, b.focal = NULL;
-    expect_bad_batch(&c, b, "focal", "NULL");
-    b = m.batch, b.future = NULL;
-    expect_bad_batch(&c, b, "future", "NULL");
-    b = m.batch, b.neighbors = NULL;
-    expect_bad_batch(&c, b, "neighbors is NULL", "expected 8 rows");
-    b = m.batch, b.polylines = NULL;
-    expect_bad_batch(&c, b, "polylines is NULL", "expected 8 rows");
-    b = m.batch, b.neighbor_start = NULL;
-    expect_bad_batch(&c, b, "neighbor_start", "NULL");
-    b = m.batch, b.polyline_start = NULL;
-    expect_bad_batch(&c, b, "polyline_start", "NULL");
-    b = m.batch, b.neighbor_start = (const int[]){1, 2, 4, 6, 8};
-    expect_bad_batch(&c, b, "neighbor_start[0] is 1", "expected 0");
-    b.neighbor_start = (const int[]){0, 2, 1, 6, 8};
-    expect_bad_batch(&c, b, "scene 1 has -1 neighbors", "expected 0 to 3");
-    b.neighbor_start = (const int[]){0, 4, 4, 6, 8};
-    expect_bad_batch(&c, b, "scene 0 has 4 neighbors", "expected 0 to 3");
-    b.neighbor_start = (const int[]){0, 2, INT_MIN, 6, 8};
-    expect_bad_batch(&c, b, "scene 1", "neighbors, expected 0 to 3");
-    b.neighbor_start = (const int[]){0, 2, INT_MAX, INT_MIN, 8};
-    expect_bad_batch(&c, b, "scene 1", "neighbors, expected 0 to 3");
-    b = m.batch, b.polyline_start = (const int[]){0, 2, 4, 6, 12};
-    expect_bad_batch(&c, b, "scene 3 has 6 polylines", "expected 0 to 5");
-    b.polyline_start = (const int[]){0, 2, 4, 6, 5};
-    expect_bad_batch(&c, b, "scene 3 has -1 polylines", "expected 0 to 5");
+    b = m.batch, b.scenes = NULL;
+    expect_bad_batch(&c, b, "scenes is NULL", "expected 4 scenes");
+#define BAD(scene, field, value, what, found)                                                      \
+    do {                                                                                           \
+        const bj_scene kept = m.scenes[scene];                                                     \
+        m.scenes[scene].field = value;                                                             \
+        expect_bad_batch(&c, m.batch, what, found);                                                \
+        m.scenes[scene] = kept;                                                                    \
+    } while (0)
+    BAD(2, focal, NULL, "scene 2", "focal is NULL");
+    BAD(3, future, NULL, "scene 3: future is NULL", "expected 10 steps");
+    BAD(0, neighbors, NULL, "scene 0: neighbors is NULL", "expected 2 of them");
+    BAD(3, polylines, NULL, "scene 3: polylines is NULL", "expected 2 of them");
+    BAD(1, neighbor_count, -1, "scene 1 has -1 neighbors", "expected 0 to 3");
+    BAD(0, neighbor_count, 4, "scene 0 has 4 neighbors", "expected 0 to 3");
+    BAD(1, neighbor_count, INT_MIN, "scene 1 has -2147483648 neighbors", "expected 0 to 3");
+    BAD(2, neighbor_count, INT_MAX, "scene 2 has 2147483647 neighbors", "expected 0 to 3");
+    BAD(3, polyline_count, 6, "scene 3 has 6 polylines", "expected 0 to 5");
+    BAD(3, polyline_count, -1, "scene 3 has -1 polylines", "expected 0 to 5");
+#undef BAD
 
     bj_error err;
     const double rates[] = {-1e-9, NAN, INFINITY};

@@ -41,6 +41,7 @@ static inline bj_arch small_arch_for(bj_objective_kind kind) {
 
 typedef struct made_batch {
     bj_batch batch; /* points at the rest */
+    bj_scene *scenes;
     bj_real *focal, *neighbors, *polylines, *future;
     int *neighbor_start, *polyline_start;
 } made_batch;
@@ -58,7 +59,7 @@ static inline bj_real *case_normals(bj_rng *rng, size_t n) {
 }
 
 /* B scenes of normal numbers. Each has the given number of tokens, or any number that the
- * architecture allows where that is negative; an array without a row is NULL. */
+ * architecture allows where that is negative; a scene's array without a row is NULL. */
 static inline made_batch make_batch(const bj_arch *a, int B, int neighbors, int polylines,
                                     uint64_t seed) {
     bj_rng rng = bj_rng_seed(seed);
@@ -76,14 +77,25 @@ static inline made_batch make_batch(const bj_arch *a, int B, int neighbors, int 
     m.future = case_normals(&rng, b * (size_t)a->fut * 2);
     if (n) m.neighbors = case_normals(&rng, n * (size_t)a->obs * BJ_FOCAL_FEATURES);
     if (p) m.polylines = case_normals(&rng, p * (size_t)a->points * BJ_POLYLINE_FEATURES);
-    m.batch = (bj_batch){B,           m.focal,          m.neighbors, m.neighbor_start,
-                         m.polylines, m.polyline_start, m.future};
+    m.scenes = case_alloc(b, sizeof *m.scenes);
+    for (int i = 0; i < B; i++) {
+        bj_scene *s = &m.scenes[i];
+        const size_t track = (size_t)a->obs * BJ_FOCAL_FEATURES;
+        const size_t line = (size_t)a->points * BJ_POLYLINE_FEATURES;
+        s->focal = m.focal + (size_t)i * track;
+        s->future = m.future + (size_t)i * (size_t)a->fut * 2;
+        s->neighbor_count = m.neighbor_start[i + 1] - m.neighbor_start[i];
+        s->polyline_count = m.polyline_start[i + 1] - m.polyline_start[i];
+        if (s->neighbor_count) s->neighbors = m.neighbors + (size_t)m.neighbor_start[i] * track;
+        if (s->polyline_count) s->polylines = m.polylines + (size_t)m.polyline_start[i] * line;
+    }
+    m.batch = (bj_batch){B, m.scenes};
     return m;
 }
 
 static inline void free_batch(made_batch *m) {
     free(m->focal), free(m->neighbors), free(m->polylines), free(m->future);
-    free(m->neighbor_start), free(m->polyline_start);
+    free(m->neighbor_start), free(m->polyline_start), free(m->scenes);
 }
 
 /* ------------------------------------------------------------------------------------- trainers */

@@ -1,0 +1,104 @@
+/* cmd_data_split.c - bjepa data split: how many scenes are for fitting, how many for development.
+ *
+ * The part of a scene follows from its id alone, so there is nothing to store: the counts and lists
+ * printed here are what training uses.
+ */
+#include "cli.h"
+#include "data.h"
+#include "json_out.h"
+
+#include <stdio.h>
+
+enum { PART_FIT, PART_DEV, PARTS };
+static const char *const part_names[PARTS] = {"fit", "dev"};
+
+typedef struct split_options {
+    int list, part, json;
+} split_options;
+
+static int parse(split_options *o, int argc, char **argv) {
+    const cli_option options[] = {
+        {"list", 0, CLI_FLAG, NULL, &o->list, 0, 0, "print scenario ids, one a line"},
+        {"part", 0, CLI_CHOICE, "fit|dev", &o->part, 0, 0, "the part to list"},
+        CLI_OPTION_JSON(&o->json),
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = "data split",
+        .summary = "count or list the scenes for fitting and for development",
+        .operands = "CACHE",
+        .min_operands = 1,
+        .max_operands = 1,
+        .examples = "bjepa data split train.bjc\n"
+                    "bjepa data split train.bjc --list --part dev\n",
+        .options = options,
+    };
+    int operands;
+    return cli_parse(&usage, argc, argv, &operands);
+}
+
+static bj_status part_of(int *part, const bj_cache *cache, int64_t index, bj_error *err) {
+    const int dev = bj_is_dev(bj_cache_info(cache, index).scenario_id);
+    if (dev < 0) return cli_error(err, BJ_ENOMEM, "no memory for SHA-256");
+    *part = dev ? PART_DEV : PART_FIT;
+    return BJ_OK;
+}
+
+static bj_status print_counts(const bj_cache *cache, int json, bj_error *err) {
+    int64_t counts[PARTS] = {0};
+    const int64_t total = bj_cache_count(cache);
+    for (int64_t i = 0; i < total; i++) {
+        int part = PART_FIT;
+        const bj_status status = part_of(&part, cache, i, err);
+        if (status != BJ_OK) return status;
+        counts[part]++;
+    }
+    if (json) {
+        printf("{\"schema\": 1, \"type\": \"data_split\", \"scenes\": %lld, \"fit\": %lld, "
+               "\"dev\": %lld, \"rule\": \"sha256(scenario_id)[0:8] / 2^64 < 9944/199908\", "
+               "\"digest\": \"%s\"}\n",
+               (long long)total, (long long)counts[PART_FIT], (long long)counts[PART_DEV],
+               bj_cache_digest(cache));
+        return BJ_OK;
+    }
+    char text[CLI_COUNT_SIZE];
+    for (int p = 0; p < PARTS; p++)
+        printf("%-8s%10s  %6.2f %%\n", part_names[p], cli_count(text, (size_t)counts[p]),
+               100.0 * (double)counts[p] / (double)total);
+    printf("%-8s%10s\n\n", "scenes", cli_count(text, (size_t)total));
+    puts("A scene is for development when the first 8 bytes of SHA-256(scenario id), as a\n"
+         "fraction of 2^64, are below 9944/199908 (4.97 %).");
+    return BJ_OK;
+}
+
+/* All scenes with their part, or the ids of one part. */
+static bj_status print_list(const bj_cache *cache, int wanted, int json, bj_error *err) {
+    for (int64_t i = 0; i < bj_cache_count(cache); i++) {
+        int part = PART_FIT;
+        const bj_status status = part_of(&part, cache, i, err);
+        if (status != BJ_OK) return status;
+        if (wanted >= 0 && part != wanted) continue;
+        const char *id = bj_cache_info(cache, i).scenario_id;
+        if (json) {
+            printf("{\"schema\": 1, \"type\": \"data_split_scene\", \"scenario_id\": ");
+            cli_json_text(stdout, id);
+            printf(", \"part\": \"%s\"}\n", part_names[part]);
+        } else if (wanted >= 0) puts(id);
+        else printf("%s %s\n", id, part_names[part]);
+    }
+    return BJ_OK;
+}
+
+int cmd_data_split(int argc, char **argv) {
+    split_options o = {.part = -1};
+    const int result = parse(&o, argc, argv);
+    if (result != CLI_CONTINUE) return result;
+    if (o.part >= 0 && !o.list) return cli_misuse("data split", "--part is for --list");
+    bj_cache *cache;
+    bj_error err;
+    if (bj_cache_open(&cache, argv[1], 1, &err) != BJ_OK) return cli_fail("data split", &err);
+    const bj_status status =
+        o.list ? print_list(cache, o.part, o.json, &err) : print_counts(cache, o.json, &err);
+    bj_cache_free(cache);
+    return status == BJ_OK ? CLI_OK : cli_fail("data split", &err);
+}

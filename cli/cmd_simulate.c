@@ -1,0 +1,136 @@
+/* cmd_simulate.c - bjepa simulate: traffic with a known law, as official folders or as a cache. */
+#define _XOPEN_SOURCE 700 /* sigaction */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "json_out.h"
+#include "progress.h"
+
+static const char verb[] = "simulate";
+
+typedef struct simulate_options {
+    const char *out, *cache, *split;
+    uint64_t seed;
+    int scenes, jobs, restart, force, quiet, json;
+} simulate_options;
+
+static int parse(simulate_options *o, int argc, char **argv) {
+    const cli_option options[] = {
+        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "write official scenario folders there"},
+        {"cache", 0, CLI_TEXT, "FILE", &o->cache, 0, 0, "write a cache instead"},
+        {"scenes", 'n', CLI_INT, "N", &o->scenes, 1, 2147483647, "how many; 1000 by default"},
+        CLI_OPTION_SEED(&o->seed),
+        {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0,
+         "train, val, test or any other name: each has cities of its own"},
+        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "workers; 0: one per available core"},
+        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "forget an interrupted run"},
+        {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace what is there already"},
+        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_JSON(&o->json),
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = verb,
+        .summary = "simulate traffic whose distribution of futures is known",
+        .examples = "bjepa simulate --cache train.bjc --scenes 20000 --seed 1\n"
+                    "bjepa simulate --cache val.bjc --scenes 2000 --seed 1 --split val\n"
+                    "bjepa simulate --out world/train --scenes 100 --seed 1\n",
+        .options = options,
+    };
+    const int result = cli_parse(&usage, argc, argv, NULL);
+    if (result != CLI_CONTINUE) return result;
+    if (!o->out == !o->cache)
+        return cli_misuse(verb, "found %s, expected one of --out DIR and --cache FILE",
+                          o->out ? "both --out and --cache" : "no output");
+    return CLI_CONTINUE;
+}
+
+static volatile sig_atomic_t stop; /* the signal that came */
+
+static void on_signal(int number) { stop = number; }
+
+static void catch_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM};
+    for (int i = 0; i < 2; i++) {
+        struct sigaction action = {.sa_handler = on_signal}, old;
+        sigemptyset(&action.sa_mask);
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large fails as a write does */
+}
+
+typedef struct watch {
+    int quiet, started;
+    cli_progress progress;
+} watch;
+
+static int on_progress(void *context, int64_t done, int64_t total) {
+    watch *w = context;
+    if (!w->started) {
+        w->started = 1;
+        w->progress = cli_progress_begin("scenes", (long)total);
+    } else if (!w->quiet) {
+        cli_progress_show(&w->progress, (long)done, "");
+    }
+    return stop;
+}
+
+static void print_report(const simulate_options *o, const bj_world_report *r) {
+    char a[CLI_COUNT_SIZE], b[CLI_COUNT_SIZE], c[CLI_COUNT_SIZE], d[CLI_COUNT_SIZE];
+    const char *where = o->cache ? o->cache : o->out;
+    const char *law = o->cache ? ".law.safetensors" : "/law.safetensors";
+    if (!o->json) {
+        printf("%s: %s scenes of %s towns, %s modes\n", where, cli_count(a, (size_t)r->scenes),
+               cli_count(b, (size_t)r->towns), cli_count(c, (size_t)r->modes));
+        if (o->cache)
+            printf("cache         %s bytes, digest %s\n", cli_count(d, (size_t)r->bytes), r->digest);
+        printf("law           %s%s, %s bytes\n", where, law, cli_count(d, (size_t)r->law_bytes));
+        return;
+    }
+    printf("{\"schema\":1,\"type\":\"simulate\",\"%s\":", o->cache ? "cache" : "folder");
+    cli_json_text(stdout, where);
+    printf(",\"seed\":%llu,\"split\":", (unsigned long long)o->seed);
+    cli_json_text(stdout, o->split ? o->split : "train");
+    printf(",\"complete\":%s,\"scenes\":%lld,\"resumed\":%lld,\"towns\":%lld,\"modes\":%lld,"
+           "\"bytes\":%lld,\"law_bytes\":%lld,\"digest\":",
+           r->interrupted ? "false" : "true", (long long)r->scenes, (long long)r->resumed,
+           (long long)r->towns, (long long)r->modes, (long long)r->bytes, (long long)r->law_bytes);
+    cli_json_text(stdout, r->digest[0] ? r->digest : NULL);
+    printf("}\n");
+}
+
+int cmd_simulate(int argc, char **argv) {
+    simulate_options o = {.scenes = 1000};
+    const int result = parse(&o, argc, argv);
+    if (result != CLI_CONTINUE) return result;
+    watch w = {.quiet = o.quiet};
+    const bj_world_options options = {.seed = o.seed,
+                                      .split = o.split,
+                                      .scenes = o.scenes,
+                                      .jobs = o.jobs,
+                                      .restart = o.restart,
+                                      .force = o.force,
+                                      .progress = on_progress,
+                                      .context = &w};
+    bj_world_report report;
+    bj_error err;
+    catch_signals();
+    const bj_status status = o.cache ? bj_world_to_cache(&report, o.cache, &options, &err)
+                                     : bj_world_to_folders(&report, o.out, &options, &err);
+    if (w.started && !o.quiet) cli_progress_end(&w.progress, (long)report.scenes, "");
+    if (status != BJ_OK) return cli_fail(verb, &err);
+    if (!report.interrupted) {
+        print_report(&o, &report);
+        return CLI_OK;
+    }
+    fprintf(stderr, "bjepa %s: interrupted after %lld of %d scenes\n", verb,
+            (long long)report.scenes, o.scenes);
+    fputs(o.cache ? "hint: the same command goes on from there\n"
+                  : "hint: the same command writes the folders again; there is no law file yet\n",
+          stderr);
+    if (o.json) print_report(&o, &report);
+    return CLI_SIGNALED + stop;
+}

@@ -1,0 +1,247 @@
+/* cmd_table.c - bjepa table: mean and SD over seeds of every arm, or the value of every seed. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_out.h"
+#include "seed_view.h"
+
+typedef struct table_options {
+    seed_view view;
+    int per_seed;
+    const char *path;
+} table_options;
+
+static int parse(table_options *o, int argc, char **argv) {
+    const cli_option options[] = {
+        {"arms", 'a', CLI_LIST, "NAME", &o->view.arm_names, 0, 0,
+         "an arm to show, or several with commas; may be repeated"},
+        {"per-seed", 0, CLI_FLAG, NULL, &o->per_seed, 0, 0, "every seed, not only mean and SD"},
+        SEED_VIEW_OPTIONS(&o->view),
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = "table",
+        .summary = "mean and sample SD over the seeds of every arm, or the value of every seed",
+        .operands = "FILE.csv|FOLDER",
+        .min_operands = 1,
+        .max_operands = 1,
+        .examples = "bjepa table data/paper/av2_seeds.csv\n"
+                    "bjepa table seeds.csv --arms fullset,mdn -m traj_es -m brier --per-seed\n"
+                    "bjepa table seeds.csv --format latex >table.tex\n",
+        .options = options,
+    };
+    const int result = cli_parse(&usage, argc, argv, NULL);
+    o->path = argv[1];
+    return result;
+}
+
+/* Whether the arm has the best mean of those shown; with one arm nothing is best. */
+static int is_best(const seed_view *view, const bj_metric_info *info, int metric, double mean) {
+    int others = 0;
+    if (!info->better || isnan(mean)) return 0;
+    for (int i = 0; i < view->arm_count; i++) {
+        const bj_summary s = bj_seeds_summary(view->seeds, view->arms[i], metric);
+        if (info->better * s.mean > info->better * mean) return 0;
+        others += s.n > 0;
+    }
+    return others > 1;
+}
+
+/* --------------------------------------------------------------------------------- text and TeX */
+
+static void add_heading(cli_grid *grid, const seed_view *view) {
+    for (int m = 0; m < view->metric_count; m++) {
+        char title[CLI_CELL_SIZE];
+        const bj_metric_info info = bj_seeds_metric(view->seeds, view->metrics[m]);
+        seed_view_title(title, &info);
+        cli_grid_text(grid, title);
+    }
+}
+
+/* "5", or "3-5" where metrics differ. */
+static void add_counts(cli_grid *grid, const seed_view *view, int arm) {
+    int fewest = 0, most = 0;
+    for (int m = 0; m < view->metric_count; m++) {
+        const int n = bj_seeds_summary(view->seeds, arm, view->metrics[m]).n;
+        if (n && (!fewest || n < fewest)) fewest = n;
+        if (n > most) most = n;
+    }
+    if (fewest == most) cli_grid_number(grid, 0, "%d", most);
+    else cli_grid_number(grid, 0, "%d-%d", fewest, most);
+}
+
+static int print_means(const seed_view *view) {
+    cli_grid grid = {.columns = view->metric_count + 2, .left = 1};
+    int starred = 0;
+    cli_grid_text(&grid, "arm");
+    cli_grid_text(&grid, "n");
+    add_heading(&grid, view);
+    for (int i = 0; i < view->arm_count; i++) {
+        cli_grid_text(&grid, bj_seeds_arm(view->seeds, view->arms[i]));
+        add_counts(&grid, view, view->arms[i]);
+        for (int m = 0; m < view->metric_count; m++) {
+            const bj_metric_info info = bj_seeds_metric(view->seeds, view->metrics[m]);
+            const bj_summary s = bj_seeds_summary(view->seeds, view->arms[i], view->metrics[m]);
+            const int best = is_best(view, &info, view->metrics[m], s.mean);
+            starred |= best;
+            seed_view_mean(&grid, &s, seed_view_digits(view, &info), best);
+        }
+    }
+    const int text = view->format == CLI_FORMAT_TEXT;
+    if (text) printf("%s: mean " CLI_PLUS_MINUS " sample SD over n seeds\n\n", view->path);
+    const int code = cli_grid_print(&grid, "table", (cli_format)view->format, 0);
+    if (text && starred && code == CLI_OK) puts("\n* best mean of the arms shown");
+    return code;
+}
+
+static int print_seeds(const seed_view *view) {
+    cli_grid grid = {.columns = view->metric_count + 2, .left = 2};
+    char text[CLI_FIXED_SIZE];
+    cli_grid_text(&grid, "arm");
+    cli_grid_text(&grid, "seed");
+    add_heading(&grid, view);
+    for (int i = 0; i < view->arm_count; i++) {
+        const int arm = view->arms[i];
+        const int seeds = bj_seeds_count(view->seeds);
+        for (int row = 0; row < seeds + 2; row++) { /* the seeds, then mean and SD */
+            int there = row >= seeds;
+            for (int m = 0; m < view->metric_count && !there; m++)
+                there = !isnan(bj_seeds_value(view->seeds, arm, view->metrics[m], row));
+            if (!there) continue;
+            snprintf(text, sizeof text, "%lld",
+                     row < seeds ? (long long)bj_seeds_seed(view->seeds, row) : 0LL);
+            cli_grid_text(&grid, bj_seeds_arm(view->seeds, arm));
+            cli_grid_text(&grid, row < seeds ? text : row == seeds ? "mean" : "SD");
+            for (int m = 0; m < view->metric_count; m++) {
+                const int metric = view->metrics[m];
+                const bj_metric_info info = bj_seeds_metric(view->seeds, metric);
+                const bj_summary s = bj_seeds_summary(view->seeds, arm, metric);
+                const double value = row < seeds    ? bj_seeds_value(view->seeds, arm, metric, row)
+                                     : row == seeds ? s.mean
+                                                    : s.sd;
+                cli_grid_number(&grid, 0, "%s",
+                                cli_fixed(text, value, seed_view_digits(view, &info)));
+            }
+        }
+    }
+    if (view->format == CLI_FORMAT_TEXT) printf("%s\n\n", view->path);
+    return cli_grid_print(&grid, "table", (cli_format)view->format, 1);
+}
+
+/* --------------------------------------------------------------------------------- CSV and JSON */
+
+/* One value of one seed; CSV as bj_seeds_read takes it. */
+static void write_value(const seed_view *view, int arm, int metric, int seed, int json, int first) {
+    const char *name = bj_seeds_metric(view->seeds, metric).name;
+    const char *arm_name = bj_seeds_arm(view->seeds, arm);
+    const long long number = (long long)bj_seeds_seed(view->seeds, seed);
+    const double value = bj_seeds_value(view->seeds, arm, metric, seed);
+    if (json) {
+        fputs(first ? "    {\"arm\": " : ",\n    {\"arm\": ", stdout);
+        cli_json_text(stdout, arm_name);
+        printf(", \"seed\": %lld, \"metric\": ", number);
+        cli_json_text(stdout, name);
+        fputs(", \"value\": ", stdout);
+        cli_json_double(stdout, value);
+        putchar('}');
+        return;
+    }
+    cli_csv_text(arm_name);
+    printf(",%lld,", number);
+    cli_csv_text(name);
+    putchar(',');
+    cli_csv_number(value);
+    putchar('\n');
+}
+
+static void write_summary(const seed_view *view, int arm, int metric, const bj_summary *s, int json,
+                          int first) {
+    static const char *const keys[] = {"mean", "sd", "lowest", "highest"};
+    const double numbers[] = {s->mean, s->sd, s->lowest, s->highest};
+    const char *name = bj_seeds_metric(view->seeds, metric).name;
+    if (json) {
+        fputs(first ? "    {\"arm\": " : ",\n    {\"arm\": ", stdout);
+        cli_json_text(stdout, bj_seeds_arm(view->seeds, arm));
+        fputs(", \"metric\": ", stdout);
+        cli_json_text(stdout, name);
+        printf(", \"n\": %d", s->n);
+    } else {
+        cli_csv_text(bj_seeds_arm(view->seeds, arm));
+        putchar(',');
+        cli_csv_text(name);
+        printf(",%d", s->n);
+    }
+    for (int i = 0; i < 4; i++) {
+        if (json) printf(", \"%s\": ", keys[i]);
+        else putchar(',');
+        if (json) cli_json_double(stdout, numbers[i]);
+        else cli_csv_number(numbers[i]);
+    }
+    putchar(json ? '}' : '\n');
+}
+
+static void write_rows(const table_options *o, int json) {
+    const seed_view *view = &o->view;
+    int first = 1;
+    for (int i = 0; i < view->arm_count; i++)
+        for (int m = 0; m < view->metric_count; m++) {
+            const int arm = view->arms[i], metric = view->metrics[m];
+            const bj_summary s = bj_seeds_summary(view->seeds, arm, metric);
+            if (!s.n) continue;
+            if (!o->per_seed) write_summary(view, arm, metric, &s, json, first);
+            for (int k = 0; o->per_seed && k < bj_seeds_count(view->seeds); k++) {
+                if (isnan(bj_seeds_value(view->seeds, arm, metric, k))) continue;
+                write_value(view, arm, metric, k, json, first);
+                first = 0;
+            }
+            first = 0;
+        }
+}
+
+static int write_json(const table_options *o) {
+    const seed_view *view = &o->view;
+    printf("{\"schema\": 1, \"type\": \"%s\", \"file\": ", o->per_seed ? "seeds" : "table");
+    cli_json_text(stdout, o->path);
+    fputs(",\n  \"metrics\": [\n", stdout);
+    for (int m = 0; m < view->metric_count; m++) {
+        const bj_metric_info info = bj_seeds_metric(view->seeds, view->metrics[m]);
+        fputs("    {\"name\": ", stdout);
+        cli_json_text(stdout, info.name);
+        fputs(", \"title\": ", stdout);
+        cli_json_text(stdout, info.title);
+        fputs(", \"better\": ", stdout);
+        cli_json_text(stdout, seed_view_better(info.better));
+        printf(", \"digits\": %d}%s\n", info.digits, m < view->metric_count - 1 ? "," : "");
+    }
+    fputs("  ],\n  \"rows\": [\n", stdout);
+    write_rows(o, 1);
+    puts("\n  ]}");
+    return CLI_OK;
+}
+
+static int print_all(const table_options *o) {
+    const seed_view *view = &o->view;
+    for (int m = 0; m < view->metric_count && !view->partial; m++) {
+        bj_error err;
+        if (bj_seeds_check(view->seeds, view->arms, view->arm_count, view->metrics[m], &err))
+            return seed_view_fail(view, &err, 1);
+    }
+    if (view->format == CLI_FORMAT_JSON) return write_json(o);
+    if (view->format != CLI_FORMAT_CSV) return o->per_seed ? print_seeds(view) : print_means(view);
+    puts(o->per_seed ? "arm,seed,metric,value" : "arm,metric,n,mean,sd,lowest,highest");
+    write_rows(o, 0);
+    return CLI_OK;
+}
+
+int cmd_table(int argc, char **argv) {
+    table_options o = {.view = SEED_VIEW("table")};
+    int code = parse(&o, argc, argv);
+    if (code != CLI_CONTINUE) return code;
+    code = seed_view_open(&o.view, o.path);
+    if (code != CLI_CONTINUE) return code;
+    code = print_all(&o);
+    seed_view_close(&o.view);
+    return code;
+}

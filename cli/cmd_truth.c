@@ -1,0 +1,201 @@
+/* cmd_truth.c - bjepa truth: checkpoints and baselines held against the law of a simulated world.
+ */
+#define _POSIX_C_SOURCE 200809L /* sigaction */
+#include "checkpoint.h"
+#include "progress.h"
+#include "truth.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+
+static const char verb[] = "truth";
+
+typedef struct truth_options {
+    int baseline, atoms, limit, samples, best, threads, quiet, json;
+    uint64_t seed;
+    const char *const *checkpoints;
+    int checkpoint_count;
+    const char *cache, *law;
+} truth_options;
+
+static int parse(truth_options *o, int argc, char **argv) {
+    const cli_option options[] = {
+        {"baseline", 0, CLI_FLAG, NULL, &o->baseline, 0, 0,
+         "also constant velocity and the true modes; CHECKPOINT may be left out"},
+        {"atoms", 'k', CLI_INT, "K", &o->atoms, 1, BJ_MAX_ATOMS, "true modes of the baseline; 6"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "only the first N scenes; 0: all"},
+        {"samples", 0, CLI_INT, "M", &o->samples, 16, 4096,
+         "draws of every mode, a multiple of 4; 64"},
+        {"best-scenes", 0, CLI_INT, "N", &o->best, 0, 1000000,
+         "scenes to search the best K atoms of; 64"},
+        CLI_OPTION_SEED(&o->seed),
+        CLI_OPTION_JSON(&o->json),
+        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_THREADS(&o->threads),
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = verb,
+        .summary = "hold checkpoints against the law their futures were drawn from",
+        .operands = "CHECKPOINT... CACHE LAW",
+        .min_operands = 2,
+        .max_operands = TRUTH_ARMS - BJ_BASELINES + 2,
+        .examples = "bjepa truth run/ckpt/best val.bjc val.bjc.law.safetensors\n"
+                    "bjepa truth --baseline fullset point val.bjc val.bjc.law.safetensors --json\n"
+                    "bjepa truth --baseline val.bjc val.bjc.law.safetensors --limit 500\n",
+        .options = options,
+    };
+    int operands;
+    const int code = cli_parse(&usage, argc, argv, &operands);
+    if (code != CLI_CONTINUE) return code;
+    if (o->samples % 4)
+        return cli_misuse(verb, "--samples %d, expected a multiple of 4", o->samples);
+    if (operands == 2 && !o->baseline)
+        return cli_misuse(verb, "found two operands, expected CHECKPOINT... CACHE LAW; only "
+                                "--baseline needs no checkpoint");
+    o->checkpoints = (const char *const *)argv + 1;
+    o->checkpoint_count = operands - 2;
+    o->cache = argv[operands - 1];
+    o->law = argv[operands];
+    return CLI_CONTINUE;
+}
+
+/* ------------------------------------------------------------------------------------- running */
+
+static volatile sig_atomic_t stop; /* the signal that came */
+
+static void on_signal(int number) { stop = number; }
+
+/* A signal that was ignored when we started stays ignored. */
+static void catch_signals(void) {
+    const int numbers[] = {SIGINT, SIGTERM};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction action = {.sa_handler = on_signal}, old;
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+typedef struct watch {
+    cli_progress progress;
+    const char *name;
+    int quiet;
+} watch;
+
+static int show(void *context, int64_t done, int64_t total) {
+    watch *w = context;
+    w->progress.total = (long)total;
+    if (!w->quiet) cli_progress_show(&w->progress, (long)done, w->name);
+    return stop != 0;
+}
+
+static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const char *checkpoint,
+                                 bj_error *err) {
+    char path[CLI_PATH_SIZE];
+    bj_model *model = NULL;
+    arm->name = checkpoint;
+    bj_status status = cli_checkpoint_path(path, checkpoint, err);
+    if (status == BJ_OK) status = bj_model_load(&model, path, err);
+    if (status == BJ_OK) status = bj_exam_model(&arm->report, exam, model, err);
+    bj_model_free(model);
+    return status;
+}
+
+static bj_status take_all(truth_result *t, watch *w, bj_exam *exam, const truth_options *o,
+                          bj_error *err) {
+    for (int i = 0; i < o->checkpoint_count + (o->baseline ? BJ_BASELINES : 0); i++) {
+        const int number = i - o->checkpoint_count; /* of the baseline */
+        truth_arm *arm = &t->arm[i];
+        bj_status status;
+        w->progress = cli_progress_begin("scenes", 0);
+        if (number < 0) {
+            w->name = o->checkpoints[i];
+            status = take_checkpoint(arm, exam, o->checkpoints[i], err);
+        } else {
+            w->name = arm->name = bj_baseline_name((bj_baseline)number);
+            status = bj_exam_baseline(&arm->report, exam, (bj_baseline)number, o->atoms, err);
+        }
+        if (!o->quiet && w->progress.last > w->progress.start)
+            cli_progress_end(&w->progress, status == BJ_OK ? w->progress.total : 0, w->name);
+        if (status != BJ_OK) return status;
+        t->arms++;
+    }
+    return BJ_OK;
+}
+
+static bj_status run(truth_result *t, const truth_options *o, bj_error *err) {
+    bj_cache *cache = NULL;
+    bj_law *law = NULL;
+    bj_exam *exam = NULL;
+    watch w = {.quiet = o->quiet};
+    const bj_exam_options options = {.samples = o->samples,
+                                     .seed = o->seed,
+                                     .limit = o->limit,
+                                     .best_scenes = o->best,
+                                     .threads = o->threads,
+                                     .progress = show,
+                                     .context = &w};
+    bj_status status = bj_cache_open(&cache, o->cache, 0, err);
+    if (status == BJ_OK) status = bj_law_open(&law, o->law, err);
+    if (status == BJ_OK) status = bj_exam_create(&exam, cache, law, &options, err);
+    if (status == BJ_OK) {
+        *t = (truth_result){.cache = o->cache,
+                            .law = o->law,
+                            .scenes = bj_exam_scenes(exam),
+                            .law_scenes = bj_law_count(law),
+                            .samples = bj_exam_samples(exam),
+                            .seed = o->seed};
+        status = take_all(t, &w, exam, o, err);
+    }
+    bj_exam_free(exam);
+    bj_law_free(law);
+    bj_cache_free(cache);
+    return status;
+}
+
+/* What the numbers themselves say about this program or its input; the exit code. */
+static int judge(const truth_result *t) {
+    int code = CLI_OK;
+    for (int i = 0; i < t->arms; i++) {
+        const bj_exam_report *r = &t->arm[i].report;
+        if (!r->identity) {
+            fprintf(stderr,
+                    "bjepa %s: %s: expected Energy Score and half the discrepancy plus floor "
+                    "differ by %.6f, %.1f standard errors; at most %.1f are chance\n",
+                    verb, t->arm[i].name, r->difference.mean,
+                    fabs(r->difference.mean) / r->difference.error, r->tolerated);
+            code = CLI_REFUSED;
+        }
+        if (fabs(r->surprise) > 5)
+            fprintf(stderr,
+                    "bjepa %s: %s: the realized score is %.1f standard errors from the expected "
+                    "one\nhint: the futures of this cache do not look like draws from this law\n",
+                    verb, t->arm[i].name, r->surprise);
+    }
+    return code;
+}
+
+int cmd_truth(int argc, char **argv) {
+    truth_options o = {.atoms = 6, .samples = 64, .best = 64};
+    bj_error err = {0};
+    const int result = parse(&o, argc, argv);
+    if (result != CLI_CONTINUE) return result;
+    truth_result *t = calloc(1, sizeof *t);
+    if (!t) {
+        cli_error(&err, BJ_ENOMEM, "no memory for the results");
+        return cli_fail(verb, &err);
+    }
+    int code;
+    catch_signals();
+    if (run(t, &o, &err) != BJ_OK) {
+        code = cli_fail(verb, &err);
+        if (stop) code = CLI_SIGNALED + (int)stop;
+    } else {
+        if (o.json) truth_print_json(t);
+        else truth_print_text(t);
+        code = judge(t);
+    }
+    free(t);
+    return code;
+}

@@ -1,0 +1,54 @@
+/* grid.h - a table of short texts, printed aligned, as Markdown or as LaTeX.
+ *
+ * Cells are UTF-8; the signs +- (U+00B1) and the arrows up and down become commands in LaTeX.
+ * Test: tests/cli/table.sh
+ */
+#ifndef BJEPA_GRID_H
+#define BJEPA_GRID_H
+
+#include "cli.h"
+
+typedef enum cli_format {
+    CLI_FORMAT_TEXT,
+    CLI_FORMAT_CSV,
+    CLI_FORMAT_JSON,
+    CLI_FORMAT_LATEX,
+    CLI_FORMAT_MARKDOWN
+} cli_format;
+#define CLI_FORMAT_WORDS "text|csv|json|latex|markdown"
+
+enum { CLI_CELL_SIZE = 96 };
+
+typedef struct cli_cell {
+    char text[CLI_CELL_SIZE];
+    int number; /* math in LaTeX */
+    int best;   /* bold; a star in plain text */
+} cli_cell;
+
+typedef struct cli_grid {
+    int columns, left; /* the first `left` columns are aligned left, the others right */
+    int cells, room;   /* cells so far, row by row; the first row is the heading */
+    cli_cell *cell;
+    int failed; /* memory ran out */
+} cli_grid;
+
+#define CLI_PLUS_MINUS "\xc2\xb1"
+#define CLI_ARROW_DOWN "\xe2\x86\x93"
+#define CLI_ARROW_UP "\xe2\x86\x91"
+
+/* Appends a cell; what does not fit is cut. */
+void cli_grid_text(cli_grid *grid, const char *text);
+void cli_grid_number(cli_grid *grid, int best, const char *fmt, ...) CLI_PRINTF(3, 4);
+/* Prints the grid to stdout in text, latex or markdown. A line separates two rows whose first cells
+ * differ when `groups`. Frees it. Returns CLI_OK or, after a message, CLI_SYSTEM. */
+int cli_grid_print(cli_grid *grid, const char *verb, cli_format format, int groups);
+
+/* A number with that many decimals; never "-0". "-" when it is not finite. */
+enum { CLI_FIXED_SIZE = 40 };
+const char *cli_fixed(char buffer[CLI_FIXED_SIZE], double value, int digits);
+
+/* A field of a CSV file, quoted where it must be; a number that reads back the same, or nothing. */
+void cli_csv_text(const char *text);
+void cli_csv_number(double value);
+
+#endif

@@ -1,0 +1,66 @@
+/* predict.h - what the parts of bjepa predict share.
+ *
+ *   cmd_predict.c     options, the model, the loop
+ *   predict_source.c  scenes from caches, scenario folders and trees of them
+ *   predict_print.c   predictions as text, JSON lines, rows of a submission, or a picture
+ */
+#ifndef BJEPA_PREDICT_H
+#define BJEPA_PREDICT_H
+
+#include "cli.h"
+
+#include <stdio.h>
+
+enum { PREDICT_BATCH = 64 };
+
+/* A scene on its way through the network. */
+typedef struct predict_scene {
+    bj_scene_info info;
+    bj_scene_floats at;
+    bj_scenario_scene *owned; /* NULL: it lies in a cache */
+} predict_scene;
+
+/* Where scenes come from: one operand of the command. */
+typedef struct predict_source {
+    const char *path;
+    bj_cache *cache;
+    bj_loader *loader;
+    bj_scenario_list *list;
+    bj_scenario_scene *single; /* a parquet file, until it is handed out */
+    bj_arch sizes;             /* of its scenes */
+    int64_t next, end;         /* scenes, or batches of the loader */
+    int refused, worst_code;   /* scenarios that could not be read, and the exit code for them */
+    /* the scenes handed out last */
+    int count;
+    predict_scene scenes[PREDICT_BATCH];
+    bj_scene table[PREDICT_BATCH];
+} predict_source;
+
+/* `scene` names the only one wanted, or is NULL. A cache is opened blind unless `sees`: a
+ * prediction needs no future. */
+BJ_CHECK bj_status predict_source_open(predict_source *s, const char *path, const char *scene,
+                                       int sees, bj_error *err);
+/* The next scenes, at most `most`, valid until the next call; *batch is NULL after the last. What
+ * cannot be read is reported on stderr and passed over. */
+BJ_CHECK bj_status predict_source_next(const bj_batch **batch, bj_batch *room, predict_source *s,
+                                       int most, bj_error *err);
+void predict_source_close(predict_source *s);
+
+/* One prediction. */
+typedef struct predict_result {
+    const predict_scene *scene;
+    const bj_arch *arch;         /* of the model */
+    const bj_real *weights;      /* (K) */
+    const bj_real *trajectories; /* (K,F,2) */
+    const bj_real *latents;      /* (latents,D), or NULL */
+    int latent_count;
+} predict_result;
+
+void predict_print_text(FILE *to, const predict_result *r);
+void predict_print_json(FILE *to, const predict_result *r); /* one line */
+/* As bjepa submit writes it: the weights divided by their sum in double, city coordinates. */
+BJ_CHECK bj_status predict_submit(bj_submission_writer *to, const predict_result *r, bj_error *err);
+BJ_CHECK bj_status predict_draw(FILE *to, const predict_result *r, const bj_cache *cache,
+                                bj_error *err);
+
+#endif

@@ -1,0 +1,29 @@
+/* scene_svg.h - a scene as a picture: map, road users, the past, the future, predicted futures.
+ *
+ * One self-contained SVG file with a light background, a legend and a scale bar. The focal road
+ * user is at the origin of the scene's frame and heads to the right.
+ */
+#ifndef BJEPA_SCENE_SVG_H
+#define BJEPA_SCENE_SVG_H
+
+#include "cli.h"
+
+#include <stdio.h>
+
+typedef struct scene_picture {
+    bj_arch sizes; /* obs, fut, points */
+    bj_scene_info info;
+    bj_scene_floats at;
+    const bj_cache *cache; /* where the drivable areas of info.map are; NULL: they are not drawn */
+    /* Futures with weights, predicted or stated by a law; none when modes is 0. At most
+     * BJ_MAX_ATOMS of them are labeled. */
+    int modes;
+    const double *weights;   /* (modes) */
+    const double *paths;     /* (modes,F,2) in the frame of the scene */
+    const char *modes_title; /* in the legend */
+} scene_picture;
+
+/* Fails only without memory. */
+BJ_CHECK bj_status scene_svg_write(FILE *to, const scene_picture *picture, bj_error *err);
+
+#endif

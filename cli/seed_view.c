@@ -1,0 +1,119 @@
+/* seed_view.c - see seed_view.h. */
+#include "seed_view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_SIZE = 64 };
+
+int seed_view_arm(const seed_view *view, const char *name) {
+    const int arm = bj_seeds_find_arm(view->seeds, name);
+    if (arm >= 0) return arm;
+    cli_nearest nearest = CLI_NEAREST(name);
+    for (int i = 0; i < bj_seeds_arm_count(view->seeds); i++)
+        cli_nearest_offer(&nearest, bj_seeds_arm(view->seeds, i));
+    fprintf(stderr, "bjepa %s: %s: no arm '%s'", view->verb, view->path, name);
+    if (nearest.best) fprintf(stderr, "; did you mean '%s'?", nearest.best);
+    fputs("\nhint: its arms are", stderr);
+    for (int i = 0; i < bj_seeds_arm_count(view->seeds); i++)
+        fprintf(stderr, "%s %s", i ? "," : "", bj_seeds_arm(view->seeds, i));
+    fputc('\n', stderr);
+    return -1;
+}
+
+static int find_metric(const seed_view *view, const char *name) {
+    const int metric = bj_seeds_find_metric(view->seeds, name);
+    if (metric >= 0) return metric;
+    cli_nearest nearest = CLI_NEAREST(name);
+    for (int i = 0; i < bj_seeds_metric_count(view->seeds); i++)
+        cli_nearest_offer(&nearest, bj_seeds_metric(view->seeds, i).name);
+    fprintf(stderr, "bjepa %s: %s: no metric '%s'", view->verb, view->path, name);
+    if (nearest.best) fprintf(stderr, "; did you mean '%s'?", nearest.best);
+    fputs("\nhint: its metrics are", stderr);
+    for (int i = 0; i < bj_seeds_metric_count(view->seeds); i++)
+        fprintf(stderr, "%s %s", i ? "," : "", bj_seeds_metric(view->seeds, i).name);
+    fputc('\n', stderr);
+    return -1;
+}
+
+/* Resolves a list of names, each once, in the order given; an empty list means all of them. */
+static int choose(int **out, int *count, const seed_view *view, const cli_list *list, int all,
+                  int (*find)(const seed_view *, const char *)) {
+    int *chosen = calloc((size_t)all, sizeof *chosen), n = 0;
+    *out = chosen;
+    if (!chosen) {
+        fprintf(stderr, "bjepa %s: out of memory\n", view->verb);
+        return CLI_SYSTEM;
+    }
+    for (int i = 0; i < list->count; i++)
+        for (const char *item = list->items[i];; item++) {
+            char name[NAME_SIZE];
+            const size_t length = strcspn(item, ",");
+            snprintf(name, sizeof name, "%.*s", (int)length, item);
+            const int index = find(view, name);
+            if (index < 0) return CLI_USAGE;
+            int known = 0;
+            for (int k = 0; k < n; k++) known |= chosen[k] == index;
+            if (!known) chosen[n++] = index;
+            item += length;
+            if (!*item) break;
+        }
+    if (!list->count)
+        for (; n < all; n++) chosen[n] = n;
+    *count = n;
+    return CLI_CONTINUE;
+}
+
+int seed_view_open(seed_view *view, const char *path) {
+    bj_error err;
+    view->path = path;
+    if (view->json) view->format = CLI_FORMAT_JSON;
+    if (bj_seeds_read(&view->seeds, path, &err) != BJ_OK) return cli_fail(view->verb, &err);
+    int code = choose(&view->metrics, &view->metric_count, view, &view->metric_names,
+                      bj_seeds_metric_count(view->seeds), find_metric);
+    if (code == CLI_CONTINUE)
+        code = choose(&view->arms, &view->arm_count, view, &view->arm_names,
+                      bj_seeds_arm_count(view->seeds), seed_view_arm);
+    if (code != CLI_CONTINUE) seed_view_close(view);
+    return code;
+}
+
+void seed_view_close(seed_view *view) {
+    bj_seeds_free(view->seeds);
+    free(view->metrics);
+    free(view->arms);
+    view->seeds = NULL;
+    view->metrics = view->arms = NULL;
+}
+
+int seed_view_fail(const seed_view *view, const bj_error *err, int incomplete) {
+    const int code = cli_fail(view->verb, err);
+    if (incomplete) fputs("hint: --partial goes on with the seeds that are there\n", stderr);
+    return code;
+}
+
+int seed_view_digits(const seed_view *view, const bj_metric_info *metric) {
+    return view->digits < 0 ? metric->digits : view->digits;
+}
+
+void seed_view_title(char title[CLI_CELL_SIZE], const bj_metric_info *metric) {
+    const char *arrow = metric->better < 0   ? " " CLI_ARROW_DOWN
+                        : metric->better > 0 ? " " CLI_ARROW_UP
+                                             : "";
+    snprintf(title, CLI_CELL_SIZE, "%s%s", metric->title, arrow);
+}
+
+const char *seed_view_better(int better) {
+    return better < 0 ? "lower" : better > 0 ? "higher" : NULL;
+}
+
+void seed_view_mean(cli_grid *grid, const bj_summary *summary, int digits, int best) {
+    char mean[CLI_FIXED_SIZE], sd[CLI_FIXED_SIZE];
+    cli_fixed(mean, summary->mean, digits);
+    if (isnan(summary->sd)) cli_grid_number(grid, best, "%s", mean);
+    else
+        cli_grid_number(grid, best, "%s " CLI_PLUS_MINUS " %s", mean,
+                        cli_fixed(sd, summary->sd, digits));
+}

@@ -1,0 +1,49 @@
+/* seed_view.h - what `compare` and `table` share: the file, the arms and metrics asked for. */
+#ifndef BJEPA_SEED_VIEW_H
+#define BJEPA_SEED_VIEW_H
+
+#include "cli.h"
+#include "grid.h"
+
+typedef struct seed_view {
+    const char *verb, *path;
+    int format, json, digits, partial; /* digits < 0: the metric's own */
+    cli_list metric_names, arm_names;  /* items may be several names with commas between them */
+    bj_seeds *seeds;
+    int *metrics, metric_count; /* chosen ones; all when none was asked for */
+    int *arms, arm_count;
+} seed_view;
+
+/* The rows of an option table that both verbs have. */
+/* clang-format off */
+#define SEED_VIEW_OPTIONS(view)                                                                    \
+    {"metric", 'm', CLI_LIST, "NAME", &(view)->metric_names, 0, 0,                                 \
+     "a metric to show, or several with commas; may be repeated"},                                 \
+    {"format", 'f', CLI_CHOICE, CLI_FORMAT_WORDS, &(view)->format, 0, 0, "how to print"},          \
+    CLI_OPTION_JSON(&(view)->json),                                                                \
+    {"digits", 0, CLI_INT, "N", &(view)->digits, 0, 12,                                            \
+     "decimals; otherwise each metric has its own"},                                               \
+    {"partial", 0, CLI_FLAG, NULL, &(view)->partial, 0, 0,                                         \
+     "accept arms that lack seeds others have"}
+#define SEED_VIEW(name) {.verb = (name), .digits = -1}
+/* clang-format on */
+
+/* Reads the file and resolves names. Returns CLI_CONTINUE, or an exit code after a message. */
+int seed_view_open(seed_view *view, const char *path);
+void seed_view_close(seed_view *view);
+
+/* Number of the arm, or -1 after a message that offers the nearest one. */
+int seed_view_arm(const seed_view *view, const char *name);
+/* Prints the error, and how to go on without the missing seeds; returns the exit code. */
+int seed_view_fail(const seed_view *view, const bj_error *err, int incomplete);
+
+/* Decimals of a metric. */
+int seed_view_digits(const seed_view *view, const bj_metric_info *metric);
+/* Title with an arrow to where it gets better, to be printed as heading. */
+void seed_view_title(char title[CLI_CELL_SIZE], const bj_metric_info *metric);
+/* "lower", "higher", or NULL. */
+const char *seed_view_better(int better);
+/* "2.0766 +- 0.0057", or the mean alone where there is no SD. */
+void seed_view_mean(cli_grid *grid, const bj_summary *summary, int digits, int best);
+
+#endif

@@ -1,0 +1,26 @@
+/* truth.h - what `bjepa truth` found out, and how it is printed. */
+#ifndef BJEPA_TRUTH_H
+#define BJEPA_TRUTH_H
+
+#include "cli.h"
+
+enum { TRUTH_ARMS = 64 };
+
+typedef struct truth_arm {
+    const char *name; /* checkpoint or baseline */
+    bj_exam_report report;
+} truth_arm;
+
+typedef struct truth_result {
+    const char *cache, *law;
+    int64_t scenes, law_scenes;
+    int samples;
+    uint64_t seed;
+    int arms;
+    truth_arm arm[TRUTH_ARMS];
+} truth_result;
+
+void truth_print_text(const truth_result *result);
+void truth_print_json(const truth_result *result);
+
+#endif

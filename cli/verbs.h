@@ -1,0 +1,29 @@
+/* verbs.h - a table of verbs, and the choice among them; the second level of `bjepa data prep`. */
+#ifndef BJEPA_VERBS_H
+#define BJEPA_VERBS_H
+
+#include <stdio.h>
+
+typedef struct cli_verb {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit code */
+} cli_verb;
+
+#define CLI_VERB_END                                                                               \
+    { 0, 0, 0 }
+
+/* "  name  summary", one a line. */
+void cli_verbs_print(FILE *stream, const cli_verb *verbs);
+/* The verb of that name, or NULL; then *nearest is the one it may have meant, or NULL. */
+const cli_verb *cli_verbs_find(const cli_verb *verbs, const char *name, const char **nearest);
+
+typedef struct cli_group {
+    const char *name, *summary;
+    const char *examples;  /* one a line, each ending in a newline */
+    const cli_verb *verbs; /* up to CLI_VERB_END */
+} cli_group;
+
+/* argv[0] is the name of the group, argv[1] its verb, or --help. */
+int cli_group_run(const cli_group *group, int argc, char **argv);
+
+#endif

@@ -1,0 +1,156 @@
+/* cache_encode.c - the bytes of one scene: its record, its row of the journal, its drivable areas.
+ *
+ *   record   focal (50,7), neighbors (n,50,7), polylines (p,10,6), zeros up to a multiple of 16
+ *   rings    centimeters where cm / 100.0 gives back every coordinate bit for bit, else double
+ *
+ * Knows nothing of the place the scene will have: any thread may encode.
+ * Test: tests/data/test_cache.c
+ */
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/utf8.h"
+#include "data/cache_partial.h"
+
+bj_status bj_cache_bytes_create(bj_cache_bytes **out, bj_error *err) {
+    return BJ_ALLOC(*out, 1, err);
+}
+
+void bj_cache_bytes_free(bj_cache_bytes *bytes) {
+    if (!bytes) return;
+    bj_free(bytes->rings);
+    bj_free(bytes->doubles);
+    bj_free(bytes->centimeters);
+    bj_sha256_reset(&bytes->hash);
+    bj_free(bytes);
+}
+
+/* Names end up in messages, in JSON and in C strings. */
+static bj_status copy_name(char out[BJ_CACHE_NAME], bj_text text, const char *what, bj_error *err) {
+    if (text.size == 0 || text.size >= BJ_CACHE_NAME)
+        return BJ_FAIL(err, BJ_EFORMAT, "%s has %zu bytes, expected 1 to %d", what, text.size,
+                       BJ_CACHE_NAME - 1);
+    for (size_t i = 0, n; i < text.size; i += n) {
+        const unsigned char c = (unsigned char)text.data[i];
+        n = bj_utf8_sequence(text.data + i, text.size - i);
+        if (n == 0 || c < 0x20 || c == 0x7f)
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: byte %zu is 0x%02x, not printable UTF-8", what, i,
+                           c);
+    }
+    memset(out, 0, BJ_CACHE_NAME);
+    memcpy(out, text.data, text.size);
+    return BJ_OK;
+}
+
+static void fill_record(bj_cache_bytes *out, const bj_features *f) {
+    const size_t tracks = (size_t)f->neighbors * BJ_AV2_TRACK;
+    const size_t lines = (size_t)f->polylines * BJ_AV2_LINE;
+    float *at = out->record;
+    memcpy(at, f->focal, sizeof f->focal);
+    at += BJ_AV2_TRACK;
+    memcpy(at, f->neighbor, tracks * sizeof *at);
+    at += tracks;
+    memcpy(at, f->polyline, lines * sizeof *at);
+    at += lines;
+    out->floats = bj_cache_record_floats(BJ_AV2_OBS, BJ_AV2_POINTS, f->neighbors, f->polylines);
+    memset(at, 0, (size_t)(out->record + out->floats - at) * sizeof *at);
+}
+
+/* ----------------------------------------------------------------------------------------- rings
+ */
+
+/* 1 when x is exactly a number of centimeters: dividing is what the reader does. */
+static int centimeters_of(int32_t *out, double x) {
+    const double scaled = x * 100.0;
+    if (!(fabs(scaled) < 2e9)) return 0;
+    *out = (int32_t)lrint(scaled);
+    const double back = *out / 100.0;
+    return memcmp(&back, &x, sizeof x) == 0; /* -0.0 is not 0 */
+}
+
+static int ring_is_exact(int32_t *out, bj_points ring) {
+    for (int i = 0; i < ring.count; i++)
+        if (!centimeters_of(&out[2 * i], ring.at[i].x) ||
+            !centimeters_of(&out[2 * i + 1], ring.at[i].y))
+            return 0;
+    return 1;
+}
+
+static bj_status make_room(bj_cache_bytes *out, const bj_map *map, bj_error *err) {
+    int64_t points = 0;
+    for (int i = 0; i < map->area_count; i++) {
+        if (map->areas[i].ring.count < 1)
+            return BJ_FAIL(err, BJ_EFORMAT, "drivable area %lld has no points",
+                           (long long)map->areas[i].id);
+        points += map->areas[i].ring.count;
+    }
+    if (points > INT_MAX / 2)
+        return BJ_FAIL(err, BJ_EFORMAT, "drivable areas of %lld points", (long long)points);
+    if (map->area_count > out->ring_room) {
+        bj_free(out->rings);
+        out->ring_room = 0;
+        BJ_TRY(BJ_ALLOC(out->rings, (size_t)map->area_count, err));
+        out->ring_room = map->area_count;
+    }
+    if (points > out->point_room) {
+        bj_free(out->doubles);
+        bj_free(out->centimeters);
+        out->doubles = NULL, out->centimeters = NULL, out->point_room = 0;
+        BJ_TRY(BJ_ALLOC(out->doubles, 2 * (size_t)points, err));
+        BJ_TRY(BJ_ALLOC(out->centimeters, 2 * (size_t)points, err));
+        out->point_room = (int)points;
+    }
+    return BJ_OK;
+}
+
+static bj_status fill_rings(bj_cache_bytes *out, const bj_map *map, bj_error *err) {
+    BJ_TRY(make_room(out, map, err));
+    BJ_TRY(bj_sha256_init(&out->hash, err));
+    out->ring_count = map->area_count;
+    out->double_count = out->centimeter_count = 0;
+    for (int i = 0; i < map->area_count; i++) {
+        const bj_points ring = map->areas[i].ring;
+        bj_cache_ring_row *row = &out->rings[i];
+        int32_t *cm = out->centimeters + 2 * (size_t)out->centimeter_count;
+        double *full = out->doubles + 2 * (size_t)out->double_count;
+        const int exact = ring_is_exact(cm, ring);
+        *row = (bj_cache_ring_row){exact ? out->centimeter_count : out->double_count, ring.count,
+                                   exact};
+        for (int k = 0; k < ring.count && !exact; k++) {
+            full[2 * k] = ring.at[k].x;
+            full[2 * k + 1] = ring.at[k].y;
+        }
+        *(exact ? &out->centimeter_count : &out->double_count) += ring.count;
+        BJ_TRY(bj_cache_add_ring(&out->hash, ring.count, exact,
+                                 exact ? (const void *)cm : (const void *)full, err));
+    }
+    return bj_sha256_final_bytes(&out->hash, out->map_digest, err);
+}
+
+bj_status bj_cache_encode(bj_cache_bytes *out, const bj_scenario *scenario, const bj_map *map,
+                          const bj_features *f, const uint8_t *map_sha256, bj_error *err) {
+    bj_cache_row *row = &out->row;
+    memset(row, 0, sizeof *row);
+    row->kind = BJ_ROW_SCENE;
+    BJ_TRY(copy_name(row->scenario_id, scenario->id, "scenario id", err));
+    BJ_TRY(copy_name(row->city, scenario->city, "city", err));
+    BJ_TRY(copy_name(row->focal_id, scenario->track_id[scenario->focal], "focal track id", err));
+    BJ_TRY(copy_name(row->focal_type, scenario->type[scenario->focal], "type of the focal track",
+                     err));
+    row->neighbors = f->neighbors;
+    row->polylines = f->polylines;
+    row->neighbors_available = f->neighbors_available;
+    row->polylines_available = f->polylines_available;
+    memcpy(row->origin, f->origin, sizeof row->origin);
+    row->heading = f->heading;
+    row->focal_valid = f->focal_valid;
+    row->future_valid = f->future_valid;
+    memcpy(row->map_sha256, map_sha256, BJ_CACHE_HASH);
+    memcpy(row->future, f->future, sizeof row->future);
+    fill_record(out, f);
+    BJ_TRY(bj_cache_scene_digest(row->content_sha256, &out->hash, out->record, out->floats,
+                                 row->future, BJ_AV2_FUTURE, err));
+    return fill_rings(out, map, err);
+}

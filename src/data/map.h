@@ -1,0 +1,59 @@
+/* map.h - the static map of a scenario: lane segments, pedestrian crossings, drivable areas.
+ *
+ * Only x and y of a point are kept, in city coordinates. Points of all parts lie in one array;
+ * a bj_points is a stretch of it. Objects keep the order of the file.
+ * Tests: tests/data/test_map.c; fuzz target: tests/fuzz/fuzz_map.c
+ */
+#ifndef BJ_DATA_MAP_H
+#define BJ_DATA_MAP_H
+
+#include <stdint.h>
+
+#include "core/status.h"
+
+typedef struct bj_point {
+    double x, y;
+} bj_point;
+
+typedef struct bj_points {
+    const bj_point *at; /* (count) */
+    int count;
+} bj_points;
+
+typedef struct bj_lane {
+    int64_t id;
+    int is_intersection;
+    bj_points left, right; /* boundaries, at least one point each */
+} bj_lane;
+
+typedef struct bj_crossing {
+    int64_t id;
+    bj_points edge; /* edge1 */
+} bj_crossing;
+
+typedef struct bj_area {
+    int64_t id;
+    bj_points ring; /* the first point is not repeated at the end */
+} bj_area;
+
+typedef struct bj_map {
+    const bj_lane *lanes;
+    const bj_crossing *crossings;
+    const bj_area *areas;
+    int lane_count, crossing_count, area_count;
+} bj_map;
+
+/* Reads maps one after the other and keeps its buffers. */
+typedef struct bj_map_reader bj_map_reader;
+
+BJ_CHECK bj_status bj_map_reader_create(bj_map_reader **out, bj_error *err);
+void bj_map_reader_free(bj_map_reader *reader); /* accepts NULL */
+/* What it hands out lives until the next read. Keys may come in any order; unknown ones are
+ * ignored; lane_segments and drivable_areas must be there, pedestrian_crossings may be missing. A
+ * missing, repeated or odd field is refused with file, object and field, and so are keys or ids
+ * given twice and rings of fewer than three points; numbers must be finite (docs/DATA.md). */
+BJ_CHECK bj_status bj_map_read(bj_map *out, bj_map_reader *reader, const char *path, bj_error *err);
+BJ_CHECK bj_status bj_map_read_memory(bj_map *out, bj_map_reader *reader, const void *data,
+                                      size_t size, const char *label, bj_error *err);
+
+#endif

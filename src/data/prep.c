@@ -1,0 +1,345 @@
+/* prep.c - from folders of scenarios to a cache: walk, read, make features, write in order.
+ *
+ *   folder -> scenario, map -> features -> bytes of a scene      on workers, in any order
+ *                                          -> cache or rejects   on the calling thread, in order
+ *
+ * Every scenario found becomes one item of the writer, a scene or a line about why not, in the
+ * order of the ids. What fails for lack of memory or disk stops the run instead: it would succeed
+ * elsewhere.
+ *
+ * Test: tests/cli/data_prep.sh, tests/data/test_prep.c
+ */
+#define _POSIX_C_SOURCE 200809L /* stat */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/alloc.h"
+#include "core/file.h"
+#include "core/pipeline.h"
+#include "core/sha256.h"
+#include "data/cache_format.h"
+#include "data/cache_writer.h"
+#include "data/walk.h"
+
+enum { FILE_LIMIT = 64 << 20, SLOTS_PER_JOB = 8 };
+
+/* What a worker keeps between scenes. */
+typedef struct worker {
+    bj_scenario_reader *scenarios;
+    bj_map_reader *maps;
+    bj_features_maker *maker;
+    bj_features features;
+    bj_sha256 hash;
+    char *text; /* of a file */
+    size_t room;
+    char *map_text;
+    size_t map_room;
+} worker;
+
+/* What a worker hands over. */
+typedef struct result {
+    bj_cache_bytes *bytes;
+    const char *code; /* NULL: a scene */
+    bj_error why;
+} result;
+
+typedef struct prep {
+    const bj_prep_options *options;
+    bj_prep_report *report;
+    const char *path;
+    bj_walk *walk;
+    bj_cache_writer *writer;
+    worker *workers;
+    result *results;
+    int worker_count, slots;
+    int64_t total; /* items, --limit applied */
+} prep;
+
+int64_t bj_cache_most_bytes(int64_t scenes) {
+    const int64_t record =
+        bj_cache_record_floats(BJ_AV2_OBS, BJ_AV2_POINTS, BJ_AV2_NEIGHBORS, BJ_AV2_POLYLINES);
+    bj_cache_sizes one = {.scenes = 1, .floats = record, .maps = 1};
+    int64_t bytes = 0;
+    for (int i = 0; i < BJ_COLUMNS; i++) {
+        int64_t shape[3], size = (int64_t)bj_dtype_size(bj_cache_columns[i].dtype);
+        const int rank = bj_cache_shape(shape, (bj_cache_column)i, &one, BJ_AV2_FUT);
+        for (int d = 0; d < rank; d++) size *= shape[d];
+        bytes += size;
+    }
+    return BJ_CACHE_HEADER + scenes * bytes;
+}
+
+/* ------------------------------------------------------------------------------------- producing
+ */
+
+/* A refusal of the scene, or the end of the run. */
+static void refuse(result *r, const char *code, bj_status status) {
+    r->code = status == BJ_ENOMEM ? "memory" : status == BJ_ENONFINITE ? "nonfinite" : code;
+}
+
+static int is_fatal(const result *r) { return r->why.code == BJ_ENOMEM; }
+
+/* Reads one of the two files. 0: it was not possible, and r says why. */
+static int read_input(char **text, size_t *room, size_t *size, const char *path,
+                      const char *missing, result *r) {
+    struct stat info;
+    const bj_status status = bj_file_read_again(text, room, size, path, FILE_LIMIT, &r->why);
+    if (status == BJ_OK) return 1;
+    refuse(r, stat(path, &info) && errno == ENOENT ? missing : "unreadable", status);
+    return 0;
+}
+
+static int join(char path[PATH_MAX], const char *folder, const char *head, const char *id,
+                const char *tail) {
+    return snprintf(path, PATH_MAX, "%s/%s%s%s", folder, head, id, tail) < PATH_MAX;
+}
+
+static int has_last_step(const bj_scenario *s) {
+    for (int64_t row = 0; row < s->rows; row++)
+        if (s->track[row] == s->focal && s->step[row] == BJ_SCENARIO_OBSERVED - 1) return 1;
+    return 0;
+}
+
+static void make_scene(const prep *p, worker *w, result *r, int64_t item, const char *folder) {
+    const char *id = bj_walk_id(p->walk, item);
+    char parquet[PATH_MAX], json[PATH_MAX];
+    size_t size = 0, map_size = 0;
+    bj_scenario scenario;
+    bj_map map;
+    uint8_t digest[BJ_CACHE_HASH];
+    bj_status status;
+    if (!join(parquet, folder, "scenario_", id, ".parquet") ||
+        !join(json, folder, "log_map_archive_", id, ".json")) {
+        refuse(r, "unreadable", BJ_FAIL(&r->why, BJ_EIO, "%.200s...: path too long", folder));
+        return;
+    }
+    if (!read_input(&w->text, &w->room, &size, parquet, "missing_scenario", r)) return;
+    status = bj_scenario_read_memory(&scenario, w->scenarios, w->text, size, parquet, &r->why);
+    if (status != BJ_OK) {
+        refuse(r, bj_scenario_stage(w->scenarios), status);
+        return;
+    }
+    if (scenario.id.size != strlen(id) || memcmp(scenario.id.data, id, scenario.id.size)) {
+        refuse(r, "id_mismatch",
+               BJ_FAIL(&r->why, BJ_EFORMAT, "%s: scenario_id is '%.*s', expected '%s'", parquet,
+                       (int)scenario.id.size, scenario.id.data, id));
+        return;
+    }
+    if (!read_input(&w->map_text, &w->map_room, &map_size, json, "missing_map", r)) return;
+    status = bj_map_read_memory(&map, w->maps, w->map_text, map_size, json, &r->why);
+    if (status != BJ_OK) {
+        refuse(r, "map", status);
+        return;
+    }
+    status = bj_features_make(&w->features, w->maker, &scenario, &map, parquet, &r->why);
+    if (status != BJ_OK) {
+        refuse(r, has_last_step(&scenario) ? "features" : "focal_missing_at_49", status);
+        return;
+    }
+    status = bj_sha256_init(&w->hash, &r->why);
+    if (status == BJ_OK) status = bj_sha256_update(&w->hash, w->map_text, map_size, &r->why);
+    if (status == BJ_OK) status = bj_sha256_final_bytes(&w->hash, digest, &r->why);
+    if (status == BJ_OK)
+        status = bj_cache_encode(r->bytes, &scenario, &map, &w->features, digest, &r->why);
+    if (status != BJ_OK) refuse(r, "names", status);
+}
+
+/* The item before this one that has the same id and is the one to be used, or -1. */
+static int64_t earlier(const bj_walk *walk, int64_t item) {
+    int64_t first = item;
+    while (first > 0 && !strcmp(bj_walk_id(walk, first - 1), bj_walk_id(walk, item))) first--;
+    return first < item ? first : -1;
+}
+
+static void produce(void *context, int64_t item, int slot, int number) {
+    prep *p = context;
+    result *r = &p->results[slot];
+    char folder[BJ_WALK_PATH], other[BJ_WALK_PATH];
+    r->code = NULL;
+    r->why = (bj_error){0};
+    const int64_t first = earlier(p->walk, item);
+    if (bj_walk_folder(folder, p->walk, item, &r->why) != BJ_OK ||
+        (first >= 0 && bj_walk_folder(other, p->walk, first, &r->why) != BJ_OK)) {
+        r->code = "unreadable";
+    } else if (first >= 0) {
+        r->code = "duplicate";
+        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: the same id as in %s, which is used", folder,
+                      other);
+    } else {
+        make_scene(p, &p->workers[number], r, item, folder);
+    }
+}
+
+/* ------------------------------------------------------------------------------------- consuming
+ */
+
+static bj_status ask_to_go_on(prep *p, bj_error *err) {
+    const bj_prep_options *o = p->options;
+    const int64_t done = bj_cache_writer_items(p->writer);
+    p->report->accepted = bj_cache_writer_scenes(p->writer);
+    p->report->rejected = done - p->report->accepted;
+    if (!o->progress || !o->progress(o->context, done, p->total, p->report->rejected)) return BJ_OK;
+    p->report->interrupted = 1;
+    return BJ_FAIL(err, BJ_ELOCKED, "interrupted"); /* seen by bj_prep alone */
+}
+
+static bj_status consume(void *context, int64_t item, int slot, bj_error *err) {
+    prep *p = context;
+    result *r = &p->results[slot];
+    char folder[BJ_WALK_PATH] = "";
+    if (!r->code) {
+        const bj_status status = bj_cache_writer_add(p->writer, r->bytes, &r->why);
+        if (status == BJ_OK) return ask_to_go_on(p, err);
+        if (status != BJ_EFORMAT) return BJ_FAIL(err, status, "%s", r->why.message);
+        r->code = "names";
+    }
+    if (is_fatal(r)) return BJ_FAIL(err, r->why.code, "%s", r->why.message);
+    if (p->options->strict) return BJ_FAIL(err, BJ_EFORMAT, "%s", r->why.message);
+    if (bj_walk_folder(folder, p->walk, item, NULL) != BJ_OK) folder[0] = '\0';
+    BJ_TRY(bj_cache_writer_reject(p->writer, bj_walk_id(p->walk, item), folder, r->code,
+                                  r->why.message, err));
+    return ask_to_go_on(p, err);
+}
+
+/* --------------------------------------------------------------------------------------- running
+ */
+
+static bj_status create_workers(prep *p, int jobs, bj_error *err) {
+    p->slots = jobs == 1 ? 1 : jobs * SLOTS_PER_JOB;
+    BJ_TRY(BJ_ALLOC(p->workers, (size_t)jobs, err));
+    p->worker_count = jobs;
+    for (int i = 0; i < jobs; i++) {
+        BJ_TRY(bj_scenario_reader_create(&p->workers[i].scenarios, err));
+        BJ_TRY(bj_map_reader_create(&p->workers[i].maps, err));
+        BJ_TRY(bj_features_maker_create(&p->workers[i].maker, err));
+    }
+    BJ_TRY(BJ_ALLOC(p->results, (size_t)p->slots, err));
+    for (int i = 0; i < p->slots; i++) BJ_TRY(bj_cache_bytes_create(&p->results[i].bytes, err));
+    return BJ_OK;
+}
+
+static void release(prep *p) {
+    for (int i = 0; p->workers && i < p->worker_count; i++) {
+        bj_scenario_reader_free(p->workers[i].scenarios);
+        bj_map_reader_free(p->workers[i].maps);
+        bj_features_maker_free(p->workers[i].maker);
+        bj_sha256_reset(&p->workers[i].hash);
+        bj_free(p->workers[i].text);
+        bj_free(p->workers[i].map_text);
+    }
+    for (int i = 0; p->results && i < p->slots; i++) bj_cache_bytes_free(p->results[i].bytes);
+    bj_free(p->workers);
+    bj_free(p->results);
+    bj_cache_writer_close(&p->writer);
+    bj_walk_free(p->walk);
+}
+
+static bj_status find(prep *p, bj_error *err) {
+    const bj_prep_options *o = p->options;
+    BJ_TRY(bj_walk_create(&p->walk, o->roots, o->root_count, o->split, err));
+    p->total = bj_walk_count(p->walk);
+    if (p->total == 0)
+        return BJ_FAIL(err, BJ_EFORMAT, "%s%s: no scenario%s%s in it", o->roots[0],
+                       o->root_count > 1 ? " and the other folders" : "",
+                       o->split ? " of the split " : "", o->split ? o->split : "");
+    if (o->limit > 0 && p->total > o->limit) p->total = o->limit;
+    p->report->found = p->total;
+    p->report->bytes = bj_cache_most_bytes(p->total);
+    return BJ_OK;
+}
+
+/* What an interrupted run has done must be how this one would begin. */
+static bj_status check_resumed(prep *p, bj_error *err) {
+    const int64_t items = p->report->resumed = bj_cache_writer_items(p->writer);
+    for (int64_t i = 0; i < items; i++) {
+        const char *name;
+        BJ_TRY(bj_cache_writer_item(&name, p->writer, i, err));
+        if (i >= p->total)
+            return BJ_FAIL(err, BJ_EARG,
+                           "%s.partial: has %lld scenarios, there are only %lld to read now; "
+                           "--restart forgets them",
+                           p->path, (long long)items, (long long)p->total);
+        if (strncmp(name, bj_walk_id(p->walk, i), BJ_CACHE_NAME - 1))
+            return BJ_FAIL(
+                err, BJ_EARG,
+                "%s.partial: scenario %lld was '%s', now it is '%.64s': the folders have "
+                "changed; --restart forgets what was done",
+                p->path, (long long)i, name, bj_walk_id(p->walk, i));
+    }
+    const int64_t rejected = items - bj_cache_writer_scenes(p->writer);
+    if (p->options->strict && rejected)
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s.partial: %lld scenarios were refused before the interruption; "
+                       "--restart tries them again",
+                       p->path, (long long)rejected);
+    return BJ_OK;
+}
+
+static bj_status run(prep *p, bj_error *err) {
+    const bj_fact facts[] = {{"split", p->options->split ? p->options->split : "all"}};
+    BJ_TRY(bj_cache_writer_open(&p->writer, p->path, facts, 1, p->options->restart, err));
+    BJ_TRY(check_resumed(p, err));
+    bj_pipeline pipeline = {.first = bj_cache_writer_items(p->writer),
+                            .end = p->total,
+                            .jobs = p->options->jobs,
+                            .context = p,
+                            .produce = produce,
+                            .consume = consume};
+    const int jobs = bj_pipeline_workers(&pipeline);
+    BJ_TRY(create_workers(p, jobs, err));
+    pipeline.jobs = jobs;
+    pipeline.slots = p->slots;
+    BJ_TRY(ask_to_go_on(p, err));
+    BJ_TRY(bj_pipeline_run(&pipeline, err));
+    return bj_cache_writer_finish(&p->writer, p->report, err);
+}
+
+/* ------------------------------------------------------------------------------------- interface
+ */
+
+/* The cache was published, but its writer was killed before it had tidied up: all is done. */
+static bj_status report_published(prep *p, int64_t items, bj_error *err) {
+    bj_prep_report *r = p->report;
+    struct stat info;
+    bj_cache *cache = NULL;
+    BJ_TRY(bj_cache_open(&cache, p->path, 1, err));
+    r->accepted = bj_cache_count(cache);
+    r->found = r->resumed = items > r->accepted ? items : r->accepted;
+    r->rejected = r->found - r->accepted;
+    for (int64_t i = 0; i < r->accepted; i++)
+        r->without_future += !bj_cache_info(cache, i).has_future;
+    for (int64_t i = 0; i < r->accepted; i++) {
+        const int64_t map = bj_cache_info(cache, i).map + 1;
+        if (map > r->maps) r->maps = map;
+    }
+    r->bytes = stat(p->path, &info) ? 0 : (int64_t)info.st_size;
+    memcpy(r->digest, bj_cache_digest(cache), sizeof r->digest);
+    bj_cache_free(cache);
+    return BJ_OK;
+}
+
+bj_status bj_prep(bj_prep_report *report, const char *path, const bj_prep_options *options,
+                  bj_error *err) {
+    prep p = {.options = options, .report = report, .path = path};
+    struct stat info;
+    bj_status status;
+    *report = (bj_prep_report){0};
+    if (options->root_count < 1) return BJ_FAIL(err, BJ_EARG, "no folders to read");
+    if (!options->dry_run && !options->force && stat(path, &info) == 0) {
+        int64_t items = -1;
+        if (S_ISREG(info.st_mode) && !options->restart)
+            BJ_TRY(bj_cache_writer_tidy(&items, path, err));
+        if (items >= 0) return report_published(&p, items, err);
+        return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", path);
+    }
+    status = find(&p, err);
+    if (status == BJ_OK && !options->dry_run) {
+        status = run(&p, err);
+        if (status == BJ_ELOCKED && report->interrupted) status = BJ_OK;
+    }
+    release(&p);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* metric_directory.c - name, title, better direction and decimals of every metric.
+ *
+ * Titles follow the paper's tables. Dispersion has no better direction: it is a credit inside the
+ * Energy Score, and more of it is good only where observations ask for it.
+ * Test: tests/stats/test_paired.c
+ */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <branchjepa/branchjepa.h>
+
+enum { LOWER = -1, NEITHER, HIGHER };
+enum { ELSEWHERE = -1 }; /* not a field of bj_metric_values */
+
+typedef struct entry {
+    bj_metric_info info;
+    long offset;
+} entry;
+
+#define FIELD(name, title, better, digits)                                                         \
+    { {#name, title, better, digits}, (long)offsetof(bj_metric_values, name) }
+#define OTHER(name, title, better, digits)                                                         \
+    { {#name, title, better, digits}, ELSEWHERE }
+
+static const entry directory[] = {
+    FIELD(traj_es, "traj. ES", LOWER, 4),
+    FIELD(traj_obs, "traj. obs.", LOWER, 4),
+    FIELD(traj_disp, "traj. disp.", NEITHER, 4),
+    FIELD(end_es, "end. ES", LOWER, 4),
+    FIELD(latent_es, "latent ES", LOWER, 5),
+    FIELD(exp_ade, "exp. ADE", LOWER, 4),
+    FIELD(exp_fde, "exp. FDE", LOWER, 4),
+    FIELD(top1_ade, "top-1 ADE", LOWER, 4),
+    FIELD(top1_fde, "top-1 FDE", LOWER, 4),
+    FIELD(top1_mr, "top-1 MR", LOWER, 4),
+    FIELD(min_ade, "min ADE", LOWER, 4),
+    FIELD(min_fde, "min FDE", LOWER, 4),
+    FIELD(min_mr, "min MR", LOWER, 4),
+    FIELD(brier, "Brier", LOWER, 5),
+    FIELD(ece, "ECE", LOWER, 5),
+    FIELD(exp_entropy, "exp H", HIGHER, 3),
+    FIELD(active_heads, "active", HIGHER, 1),
+    FIELD(neff_collision, "N_eff .10", HIGHER, 3),
+    FIELD(dedup_support, "dedup. N_eff", HIGHER, 3),
+    /* gates of the frozen anchor */
+    OTHER(decoder_ade, "decoder ADE", LOWER, 4),
+    OTHER(decoder_fde, "decoder FDE", LOWER, 4),
+    OTHER(mean_std, "mean std", HIGHER, 5),
+    OTHER(low_std_fraction, "low-std frac.", LOWER, 3),
+    OTHER(entropy_rank, "eff. rank", HIGHER, 3),
+};
+enum { METRICS = sizeof directory / sizeof *directory };
+
+int bj_metric_count(void) { return METRICS; }
+
+bj_metric_info bj_metric_at(int index) { return directory[index].info; }
+
+int bj_metric_find(const char *name) {
+    for (int i = 0; i < METRICS; i++)
+        if (!strcmp(directory[i].info.name, name)) return i;
+    return -1;
+}
+
+double bj_metric_value(const bj_metric_values *values, int index) {
+    double value = NAN;
+    if (directory[index].offset != ELSEWHERE)
+        memcpy(&value, (const char *)values + directory[index].offset, sizeof value);
+    return value;
+}

@@ -1,0 +1,260 @@
+/* exam_best.c - the K weighted atoms closest to a law, by direct optimization.
+ *
+ * Minimizes f = sum_k p_k a_k - 1/2 sum_kl p_k p_l d(y_k,y_l) with a_k = sum_j q_j d(y_k,Y_j) over
+ * draws Y_j of the law, of weights q_j = w_m / draws of m. Two steps alternate, neither of which
+ * can raise f:
+ *
+ *   atoms    d(y,Y) lies below a parabola that touches it, -d(y_k,y_l) below its tangent; the sum
+ * of both has its minimum at y_k <- (sum_j q_j/d_kj Y_j + sum_l p_l (y_k - y_l)/d_kl) / sum_j
+ * q_j/d_kj (the fixed points of this are the stationary points of f) weights  f is a convex
+ * quadratic of p on the simplex; mass moves between pairs of atoms, each time to the minimum along
+ * that direction
+ *
+ * Starts: the true modes, the heaviest ones when there are too many, with several atoms for heavy
+ * ones when there are too few; and two k-means clusterings of the draws. The start that ends lowest
+ * on other draws wins. It is a local search: the result bounds the best from above.
+ * Test  tests/truth/test_exam_best.c
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/rng.h"
+#include "truth/exam.h"
+
+enum { ROW = BJ_EXAM_ROW, STARTS = 3, LLOYD = 5, ROUNDS = 150, SWEEPS = 4 };
+#define NEAR 1e-3   /* m: closer counts as this far, so that no atom sticks to a draw */
+#define ENOUGH 1e-6 /* of f: less progress in a round ends the search */
+
+typedef struct search {
+    const bj_law_scene *law;
+    int K, J, n;           /* J = modes n */
+    double *draws, *other; /* (J,ROW) to fit, to choose among starts */
+    double *q;             /* (J) */
+    double *p, *y, *next;  /* (K), (K,ROW) */
+    double *best_p, *best_y;
+    double *distance; /* (K,J) */
+    double *a, *pair; /* (K), (K,K) */
+} search;
+
+/* Draws of each mode, an even number: few modes get more. */
+static int draws_of(int modes) {
+    const int n = BJ_EXAM_SEARCH / modes / 2 * 2;
+    return n < 32 ? 32 : n;
+}
+
+size_t bj_exam_best_work(int modes, int K) {
+    const size_t most = (size_t)(modes * 32 > BJ_EXAM_SEARCH ? modes * 32 : BJ_EXAM_SEARCH);
+    const size_t J = most, k = (size_t)K; /* for any smaller number of modes, too */
+    return 2 * J * ROW + J + 3 * k * ROW + 2 * k + k * J + k + k * k;
+}
+
+static void lay_out(search *s, double *work) {
+    const size_t J = (size_t)s->J, K = (size_t)s->K;
+    s->draws = work;
+    s->other = s->draws + J * ROW;
+    s->q = s->other + J * ROW;
+    s->y = s->q + J;
+    s->next = s->y + K * ROW;
+    s->best_y = s->next + K * ROW;
+    s->p = s->best_y + K * ROW;
+    s->best_p = s->p + K;
+    s->distance = s->best_p + K;
+    s->a = s->distance + K * J;
+    s->pair = s->a + K;
+}
+
+/* ----------------------------------------------------------------------------------- objective */
+
+/* Fills distance, a and pair; returns f. */
+static double objective(search *s, const double *draws) {
+    double f = 0;
+    for (int k = 0; k < s->K; k++) {
+        const double *y_k = s->y + (size_t)k * ROW;
+        s->a[k] = 0;
+        for (int j = 0; j < s->J; j++) {
+            const double d = bj_exam_distance(y_k, draws + (size_t)j * ROW);
+            s->distance[(size_t)k * (size_t)s->J + (size_t)j] = d;
+            s->a[k] += s->q[j] * d;
+        }
+        f += s->p[k] * s->a[k];
+        s->pair[k * s->K + k] = 0;
+        for (int l = 0; l < k; l++) {
+            const double d = bj_exam_distance(y_k, s->y + (size_t)l * ROW);
+            s->pair[k * s->K + l] = s->pair[l * s->K + k] = d;
+            f -= s->p[k] * s->p[l] * d;
+        }
+    }
+    return f;
+}
+
+static double slope(const search *s, int k) {
+    double g = s->a[k];
+    for (int l = 0; l < s->K; l++) g -= s->pair[k * s->K + l] * s->p[l];
+    return g;
+}
+
+static void move_weights(search *s) {
+    for (int sweep = 0; sweep < SWEEPS; sweep++)
+        for (int k = 0; k < s->K; k++)
+            for (int l = 0; l < k; l++) {
+                /* f(p + t (e_k - e_l)) = f + t (g_k - g_l) + t^2 d_kl */
+                const double d = s->pair[k * s->K + l], g = slope(s, k) - slope(s, l);
+                double t = d > 0 ? -g / (2 * d) : 0;
+                if (t < -s->p[k]) t = -s->p[k];
+                if (t > s->p[l]) t = s->p[l];
+                s->p[k] += t;
+                s->p[l] -= t;
+            }
+}
+
+static double far(double d) { return d > NEAR ? d : NEAR; }
+
+static void move_atoms(search *s) {
+    for (int k = 0; k < s->K; k++) {
+        const double *y_k = s->y + (size_t)k * ROW;
+        double *const to = s->next + (size_t)k * ROW, total = 0;
+        memset(to, 0, ROW * sizeof *to);
+        for (int j = 0; j < s->J; j++) {
+            const double c = s->q[j] / far(s->distance[(size_t)k * (size_t)s->J + (size_t)j]);
+            const double *draw = s->draws + (size_t)j * ROW;
+            for (int i = 0; i < ROW; i++) to[i] += c * draw[i];
+            total += c;
+        }
+        for (int l = 0; l < s->K; l++) {
+            if (l == k || !(s->p[l] > 0)) continue;
+            const double c = s->p[l] / far(s->pair[k * s->K + l]);
+            const double *y_l = s->y + (size_t)l * ROW;
+            for (int i = 0; i < ROW; i++) to[i] += c * (y_k[i] - y_l[i]);
+        }
+        for (int i = 0; i < ROW; i++) to[i] /= total;
+    }
+    double *const old = s->y;
+    s->y = s->next;
+    s->next = old;
+}
+
+static void descend(search *s) {
+    double f = objective(s, s->draws);
+    move_weights(s);
+    for (int round = 0; round < ROUNDS; round++) {
+        move_atoms(s);
+        const double now = objective(s, s->draws);
+        move_weights(s);
+        if (!(f - now > ENOUGH * f)) break;
+        f = now;
+    }
+}
+
+/* -------------------------------------------------------------------------------------- starts */
+
+static void start_at_modes(search *s) {
+    int share[BJ_EXAM_MODES] = {0};
+    const bj_law_scene *law = s->law;
+    if (s->K < law->modes) {
+        bj_exam_truncate(s->p, s->y, s->K, law);
+        return;
+    }
+    for (int k = 0; k < s->K; k++) { /* one each, the rest by weight */
+        int m = 0;
+        for (int n = 0; n < law->modes; n++)
+            if (k < law->modes ? n == k : law->weights[n] / share[n] > law->weights[m] / share[m])
+                m = n;
+        share[m]++;
+    }
+    for (int m = 0, k = 0; m < law->modes; m++)
+        for (int i = 0; i < share[m]; i++, k++) {
+            double *y = s->y + (size_t)k * ROW;
+            s->p[k] = law->weights[m] / share[m];
+            if (i == 0)
+                for (int c = 0; c < ROW; c++)
+                    y[c] = (double)law->means[(size_t)m * ROW + (size_t)c];
+            else
+                memcpy(y, s->draws + ((size_t)m * (size_t)s->n + (size_t)(i % s->n)) * ROW,
+                       ROW * sizeof *y);
+        }
+}
+
+static int pick(const double *weights, int n, double total, bj_rng *rng) {
+    double u = bj_rng_uniform(rng) * total;
+    int j = 0;
+    while (j + 1 < n && (u -= weights[j]) >= 0) j++;
+    return j;
+}
+
+/* Centers spread by the squares of their distances, then Lloyd's rounds. `distance` is scratch. */
+static void start_at_clusters(search *s, bj_rng *rng) {
+    double *const nearest = s->distance; /* (J) q_j times the squared distance to a center */
+    for (int j = 0; j < s->J; j++) nearest[j] = s->q[j];
+    for (int k = 0; k < s->K; k++) {
+        double total = 0;
+        for (int j = 0; j < s->J; j++) total += nearest[j];
+        double *y = s->y + (size_t)k * ROW;
+        memcpy(y, s->draws + (size_t)pick(nearest, s->J, total, rng) * ROW, ROW * sizeof *y);
+        for (int j = 0; j < s->J; j++) {
+            const double d = bj_exam_distance(y, s->draws + (size_t)j * ROW);
+            const double cost = s->q[j] * d * d;
+            if (k == 0 || cost < nearest[j]) nearest[j] = cost;
+        }
+    }
+    for (int round = 0; round < LLOYD; round++) {
+        memset(s->next, 0, (size_t)s->K * ROW * sizeof *s->next);
+        for (int k = 0; k < s->K; k++) s->p[k] = 0;
+        for (int j = 0; j < s->J; j++) {
+            const double *draw = s->draws + (size_t)j * ROW;
+            double least = INFINITY;
+            int to = 0;
+            for (int k = 0; k < s->K; k++) {
+                const double d = bj_exam_distance(s->y + (size_t)k * ROW, draw);
+                if (d < least) least = d, to = k;
+            }
+            s->p[to] += s->q[j];
+            double *sum = s->next + (size_t)to * ROW;
+            for (int i = 0; i < ROW; i++) sum[i] += s->q[j] * draw[i];
+        }
+        for (int k = 0; k < s->K; k++)
+            if (s->p[k] > 0)
+                for (int i = 0; i < ROW; i++)
+                    s->y[(size_t)k * ROW + (size_t)i] =
+                        s->next[(size_t)k * ROW + (size_t)i] / s->p[k];
+    }
+}
+
+/* -------------------------------------------------------------------------------------- search */
+
+/* The second half of a mode's draws becomes the first one seen from the other side of the mean: the
+ * noise is symmetric, and now the sample is. Fewer draws are needed for the same atoms. */
+static void mirror(search *s) {
+    for (int m = 0; m < s->law->modes; m++) {
+        const float *mean = s->law->means + (size_t)m * ROW;
+        double *first = s->draws + (size_t)m * (size_t)s->n * ROW;
+        double *second = first + (size_t)s->n / 2 * ROW;
+        for (int i = 0; i < s->n / 2 * ROW; i++) second[i] = 2 * (double)mean[i % ROW] - first[i];
+    }
+}
+
+void bj_exam_best(double *p, double *y, int K, const bj_law_scene *law, uint64_t seed,
+                  double *work) {
+    const int n = draws_of(law->modes);
+    search s = {.law = law, .K = K, .J = law->modes * n, .n = n};
+    bj_rng rng = bj_rng_named(seed, law->scenario_id);
+    double lowest = INFINITY;
+    lay_out(&s, work);
+    bj_exam_draw(s.draws, law, n, seed, "search");
+    mirror(&s);
+    bj_exam_draw(s.other, law, n, seed, "choice");
+    for (int j = 0; j < s.J; j++) s.q[j] = law->weights[j / n] / n;
+    for (int start = 0; start < STARTS; start++) {
+        if (start == 0) start_at_modes(&s);
+        else start_at_clusters(&s, &rng);
+        descend(&s);
+        const double f = objective(&s, s.other);
+        if (!(f < lowest)) continue;
+        lowest = f;
+        memcpy(s.best_p, s.p, (size_t)K * sizeof *p);
+        memcpy(s.best_y, s.y, (size_t)K * ROW * sizeof *y);
+    }
+    double sum = 0;
+    for (int k = 0; k < K; k++) sum += s.best_p[k];
+    for (int k = 0; k < K; k++) p[k] = s.best_p[k] / sum;
+    memcpy(y, s.best_y, (size_t)K * ROW * sizeof *y);
+}

@@ -1,0 +1,46 @@
+/* exam_sum.h - numbers of scenes added up to a report, and what exam.c lends to forecasters.
+ *
+ * Errors of the Monte-Carlo: scenes are independent, so variances add and are divided by the square
+ * of the number of scenes. The identity may be off by 5 errors; with few scenes the error itself is
+ * uncertain, and Student's t of the same probability takes the place of 5, with the degrees of
+ * freedom of Welch and Satterthwaite.
+ */
+#ifndef BJ_TRUTH_EXAM_SUM_H
+#define BJ_TRUTH_EXAM_SUM_H
+
+#include "truth/exam.h"
+
+enum { BJ_EXAM_BLOCK = 64 /* scenes a forecaster is asked for at a time */ };
+
+const bj_cache *bj_exam_cache(const bj_exam *exam);
+int bj_exam_threads(const bj_exam *exam); /* as in its options */
+bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene);
+
+typedef struct bj_exam_result {
+    bj_exam_scene scene;
+    int has_future;
+    double score; /* Energy Score of the realized future */
+} bj_exam_result;
+
+typedef struct bj_moment_sum {
+    double mean, square; /* sums over scenes of the mean and its square */
+    double variance, variance_square;
+} bj_moment_sum;
+
+typedef struct bj_exam_sum {
+    int K, groups;
+    int64_t scenes, realized, modes, found, best_own_count;
+    bj_moment_sum discrepancy, floor, expected, difference, best, best_own;
+    double score, score_square, surprise, surprise_variance;
+    double found_mass, mass_error, unexplained;
+    double maneuver_error, brier_excess, brier_floor;
+    bj_exam_bin bins[BJ_EXAM_BINS]; /* sums, not means */
+} bj_exam_sum;
+
+void bj_exam_sum_start(bj_exam_sum *sum, int K, int groups);
+void bj_exam_sum_add(bj_exam_sum *sum, const bj_exam_result *result);
+/* A scene of the sample: the forecaster's numbers, and the discrepancy of the best atoms. */
+void bj_exam_sum_add_best(bj_exam_sum *sum, const bj_exam_scene *own, const bj_moment *best);
+void bj_exam_sum_report(bj_exam_report *report, const bj_exam_sum *sum);
+
+#endif

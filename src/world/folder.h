@@ -1,0 +1,19 @@
+/* folder.h - one scene as an official scenario folder: a Parquet file and a map.
+ *
+ * Sixteen columns, rows grouped by track, tracks sorted by id as text, steps ascending.
+ * Tests: tests/world/test_simulate.c, tests/world/peer_av2.py
+ */
+#ifndef BJ_WORLD_FOLDER_H
+#define BJ_WORLD_FOLDER_H
+
+#include "world/scene.h"
+
+typedef struct bj_world_folder bj_world_folder; /* keeps its buffers between scenes */
+
+BJ_CHECK bj_status bj_world_folder_create(bj_world_folder **out, const char *root, bj_error *err);
+void bj_world_folder_free(bj_world_folder *folder); /* accepts NULL */
+/* Writes ROOT/<id>/ with both files. */
+BJ_CHECK bj_status bj_world_folder_add(bj_world_folder *folder, const bj_world_scene *scene,
+                                       const bj_town_text *map, bj_error *err);
+
+#endif

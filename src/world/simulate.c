@@ -1,0 +1,316 @@
+/* simulate.c - the simulated world as a cache, or as folders of official files.
+ *
+ *   town -> its map as JSON -> the map every scene of the town gets       once a town
+ *   scene -> features -> bytes of a cache     or     Parquet and JSON     on workers, in any order
+ *                     -> cache, law                   in order, on the calling thread
+ *
+ * An item of the pipeline is a town with all its scenes. The cache sees the map through the same
+ * JSON text that the folders hold, and the very numbers that the Parquet files hold, so both ways
+ * give the same bytes. A run that continues an interrupted one makes the scenes that are already in
+ * the cache again, for their laws only.
+ * Tests: tests/world/test_simulate.c, tests/cli/simulate.sh
+ */
+#define _POSIX_C_SOURCE 200809L /* stat, mkdir */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/alloc.h"
+#include "core/file.h"
+#include "core/pipeline.h"
+#include "core/sha256.h"
+#include "data/cache_writer.h"
+#include "world/folder.h"
+#include "world/law_file.h"
+
+enum { SLOTS_PER_JOB = 2, PATH_SIZE = 4096, SPLIT_SIZE = 32 };
+
+/* What a worker keeps. */
+typedef struct worker {
+    bj_town *town;
+    bj_world_scene *scene;
+    bj_town_text text;
+    bj_map_reader *maps;
+    bj_features_maker *maker;
+    bj_features *features;
+    bj_sha256 hash;
+    bj_world_folder *folder; /* NULL: to a cache */
+} worker;
+
+/* A town's scenes, ready to be taken. */
+typedef struct block {
+    bj_cache_bytes *bytes[BJ_WORLD_TOWN_SCENES]; /* NULL for folders */
+    bj_law_record *laws;                         /* (BJ_WORLD_TOWN_SCENES) */
+    bj_error why;                                /* code BJ_OK: all went well */
+} block;
+
+typedef struct run {
+    const bj_world_options *options;
+    bj_world_report *report;
+    const char *path, *split;
+    char law_path[PATH_SIZE];
+    bj_cache_writer *writer; /* NULL: to folders */
+    bj_law_writer *law;
+    worker *workers;
+    block *blocks;
+    int worker_count, slots;
+    int64_t done_before; /* scenes the cache already has */
+} run;
+
+/* ---------------------------------------------------------------------------------- producing */
+
+static int64_t town_end(const run *r, int64_t town) {
+    const int64_t end = (town + 1) * BJ_WORLD_TOWN_SCENES;
+    return end < r->options->scenes ? end : r->options->scenes;
+}
+
+static bj_status make_town(const run *r, worker *w, bj_map *map, uint8_t digest[32], int64_t number,
+                           bj_error *err) {
+    BJ_TRY(bj_town_make(w->town, r->options->seed, r->split, number, err));
+    BJ_TRY(bj_town_write(&w->text, w->town, err));
+    BJ_TRY(bj_map_read_memory(map, w->maps, w->text.text, w->text.size, "simulated map", err));
+    BJ_TRY(bj_sha256_init(&w->hash, err));
+    BJ_TRY(bj_sha256_update(&w->hash, w->text.text, w->text.size, err));
+    return bj_sha256_final_bytes(&w->hash, digest, err);
+}
+
+static bj_status make_block(run *r, worker *w, block *b, int64_t number, bj_error *err) {
+    bj_map map;
+    uint8_t digest[32];
+    BJ_TRY(make_town(r, w, &map, digest, number, err));
+    const int64_t first = number * BJ_WORLD_TOWN_SCENES, end = town_end(r, number);
+    for (int64_t i = first; i < end; i++) {
+        bj_world_scene_make(w->scene, w->town, r->options->seed, r->split, i, 0);
+        bj_law_record_fill(&b->laws[i - first], w->scene);
+        if (w->folder) {
+            BJ_TRY(bj_world_folder_add(w->folder, w->scene, &w->text, err));
+        } else if (i >= r->done_before) {
+            BJ_TRY(bj_features_make(w->features, w->maker, &w->scene->scenario, &map, w->scene->id,
+                                    err));
+            BJ_TRY(bj_cache_encode(b->bytes[i - first], &w->scene->scenario, &map, w->features,
+                                   digest, err));
+        }
+    }
+    return BJ_OK;
+}
+
+static void produce(void *context, int64_t item, int slot, int number) {
+    run *r = context;
+    block *b = &r->blocks[slot];
+    b->why = (bj_error){0};
+    const bj_status status = make_block(r, &r->workers[number], b, item, &b->why);
+    b->why.code = status;
+}
+
+/* ---------------------------------------------------------------------------------- consuming */
+
+static bj_status ask_to_go_on(run *r, bj_error *err) {
+    const bj_world_options *o = r->options;
+    if (!o->progress || !o->progress(o->context, r->report->scenes, o->scenes)) return BJ_OK;
+    r->report->interrupted = 1;
+    return BJ_FAIL(err, BJ_ELOCKED, "interrupted"); /* seen by finish alone */
+}
+
+static bj_status consume(void *context, int64_t item, int slot, bj_error *err) {
+    run *r = context;
+    block *b = &r->blocks[slot];
+    if (b->why.code != BJ_OK) return BJ_FAIL(err, b->why.code, "%s", b->why.message);
+    const int64_t first = item * BJ_WORLD_TOWN_SCENES, end = town_end(r, item);
+    for (int64_t i = first; i < end; i++) {
+        if (r->writer && i >= r->done_before)
+            BJ_TRY(bj_cache_writer_add(r->writer, b->bytes[i - first], err));
+        BJ_TRY(bj_law_writer_add(r->law, &b->laws[i - first], err));
+        r->report->modes += b->laws[i - first].count;
+        r->report->scenes++;
+    }
+    r->report->towns++;
+    return ask_to_go_on(r, err);
+}
+
+/* ------------------------------------------------------------------------------------ running */
+
+static bj_status create_worker(const run *r, worker *w, bj_error *err) {
+    BJ_TRY(BJ_ALLOC(w->town, 1, err));
+    BJ_TRY(BJ_ALLOC(w->scene, 1, err));
+    BJ_TRY(BJ_ALLOC(w->features, 1, err));
+    BJ_TRY(bj_map_reader_create(&w->maps, err));
+    BJ_TRY(bj_features_maker_create(&w->maker, err));
+    return r->writer ? BJ_OK : bj_world_folder_create(&w->folder, r->path, err);
+}
+
+static bj_status create_workers(run *r, int jobs, bj_error *err) {
+    r->slots = jobs == 1 ? 1 : jobs * SLOTS_PER_JOB;
+    BJ_TRY(BJ_ALLOC(r->workers, (size_t)jobs, err));
+    r->worker_count = jobs;
+    for (int i = 0; i < jobs; i++) BJ_TRY(create_worker(r, &r->workers[i], err));
+    BJ_TRY(BJ_ALLOC(r->blocks, (size_t)r->slots, err));
+    for (int i = 0; i < r->slots; i++) {
+        BJ_TRY(BJ_ALLOC(r->blocks[i].laws, BJ_WORLD_TOWN_SCENES, err));
+        for (int k = 0; r->writer && k < BJ_WORLD_TOWN_SCENES; k++)
+            BJ_TRY(bj_cache_bytes_create(&r->blocks[i].bytes[k], err));
+    }
+    return BJ_OK;
+}
+
+static void release(run *r) {
+    for (int i = 0; r->workers && i < r->worker_count; i++) {
+        worker *w = &r->workers[i];
+        bj_free(w->town);
+        bj_free(w->scene);
+        bj_free(w->features);
+        bj_town_text_free(&w->text);
+        bj_map_reader_free(w->maps);
+        bj_features_maker_free(w->maker);
+        bj_sha256_reset(&w->hash);
+        bj_world_folder_free(w->folder);
+    }
+    for (int i = 0; r->blocks && i < r->slots; i++) {
+        for (int k = 0; k < BJ_WORLD_TOWN_SCENES; k++) bj_cache_bytes_free(r->blocks[i].bytes[k]);
+        bj_free(r->blocks[i].laws);
+    }
+    bj_free(r->workers);
+    bj_free(r->blocks);
+    bj_law_writer_abort(&r->law);
+    bj_cache_writer_close(&r->writer);
+}
+
+static bj_status run_pipeline(run *r, bj_error *err) {
+    const int64_t towns = (r->options->scenes + BJ_WORLD_TOWN_SCENES - 1) / BJ_WORLD_TOWN_SCENES;
+    bj_pipeline pipeline = {.first = 0, .end = towns, .jobs = r->options->jobs, .context = r,
+                            .produce = produce, .consume = consume};
+    pipeline.jobs = bj_pipeline_workers(&pipeline);
+    BJ_TRY(create_workers(r, pipeline.jobs, err));
+    pipeline.slots = r->slots;
+    BJ_TRY(bj_law_writer_open(&r->law, r->law_path, err));
+    BJ_TRY(ask_to_go_on(r, err));
+    return bj_pipeline_run(&pipeline, err);
+}
+
+/* ---------------------------------------------------------------------------------- interface */
+
+static bj_status check_split(const char *split, bj_error *err) {
+    size_t n = 0;
+    while (n < SPLIT_SIZE && (isalnum((unsigned char)split[n]) || (n && strchr("-_", split[n]) && split[n])))
+        n++;
+    if (split[n] || n == 0 || n >= SPLIT_SIZE)
+        return BJ_FAIL(err, BJ_EARG,
+                       "split: found '%.40s', expected up to 31 letters, digits, '-' or '_'", split);
+    return BJ_OK;
+}
+
+static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
+    const bj_world_options *o = r->options;
+    struct stat info;
+    *r->report = (bj_world_report){0};
+    r->split = o->split ? o->split : "train";
+    BJ_TRY(check_split(r->split, err));
+    if (o->scenes < 1 || o->scenes > (int64_t)1 << 32)
+        return BJ_FAIL(err, BJ_EARG, "scenes: found %lld, expected 1 to 4294967296",
+                       (long long)o->scenes);
+    if (snprintf(r->law_path, PATH_SIZE, "%s%s", r->path, law_tail) >= PATH_SIZE)
+        return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", r->path);
+    if (!o->force && stat(r->law_path, &info) == 0)
+        return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", r->law_path);
+    return BJ_OK;
+}
+
+/* What an interrupted run has done must be how this one begins. */
+static bj_status check_resumed(run *r, bj_error *err) {
+    char id[BJ_SCENARIO_NAME];
+    r->done_before = r->report->resumed = bj_cache_writer_items(r->writer);
+    if (r->done_before > r->options->scenes)
+        return BJ_FAIL(err, BJ_EARG, "%s.partial: has %lld scenes, only %lld are wanted now; "
+                       "--restart forgets them", r->path, (long long)r->done_before,
+                       (long long)r->options->scenes);
+    if (!r->done_before) return BJ_OK;
+    const char *name;
+    BJ_TRY(bj_cache_writer_item(&name, r->writer, r->done_before - 1, err));
+    bj_world_scene_id(id, r->options->seed, r->split, r->done_before - 1);
+    if (strcmp(name, id))
+        return BJ_FAIL(err, BJ_EARG, "%s.partial: scene %lld is '%s', expected '%s': it has another "
+                       "seed or source; --restart forgets it", r->path,
+                       (long long)(r->done_before - 1), name, id);
+    return BJ_OK;
+}
+
+bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
+                            const bj_world_options *options, bj_error *err) {
+    run r = {.options = options, .report = report, .path = cache};
+    struct stat info;
+    BJ_TRY(prepare(&r, ".law.safetensors", err));
+    if (!options->force && stat(cache, &info) == 0)
+        return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", cache);
+    const bj_fact facts[] = {{"split", r.split}};
+    bj_status status = bj_cache_writer_open(&r.writer, cache, facts, 1, options->restart, err);
+    if (status == BJ_OK) status = check_resumed(&r, err);
+    if (status == BJ_OK) status = run_pipeline(&r, err);
+    /* The law first: a cache that is there has its law. */
+    if (status == BJ_OK)
+        status = bj_law_writer_finish(&r.law, options->seed, r.split, &report->law_bytes, err);
+    if (status == BJ_OK) {
+        bj_prep_report prepared = {0};
+        status = bj_cache_writer_finish(&r.writer, &prepared, err);
+        report->bytes = prepared.bytes;
+        memcpy(report->digest, prepared.digest, sizeof report->digest);
+    }
+    if (status == BJ_ELOCKED && report->interrupted) status = BJ_OK;
+    release(&r);
+    return status;
+}
+
+/* The folder, and those above it that are missing. */
+static bj_status create_folder(const char *folder, bj_error *err) {
+    char part[PATH_SIZE]; /* prepare() saw that it fits */
+    for (size_t n = 1; folder[n - 1]; n++) {
+        if (folder[n] && folder[n] != '/') continue;
+        memcpy(part, folder, n);
+        part[n] = '\0';
+        if (mkdir(part, 0777) && errno != EEXIST)
+            return BJ_FAIL(err, BJ_EIO, "%s: cannot create the folder: %s", part, strerror(errno));
+    }
+    return BJ_OK;
+}
+
+bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
+                              const bj_world_options *options, bj_error *err) {
+    run r = {.options = options, .report = report, .path = folder};
+    BJ_TRY(prepare(&r, "/law.safetensors", err));
+    BJ_TRY(create_folder(folder, err));
+    bj_status status = run_pipeline(&r, err);
+    if (status == BJ_OK)
+        status = bj_law_writer_finish(&r.law, options->seed, r.split, &report->law_bytes, err);
+    if (status == BJ_ELOCKED && report->interrupted) status = BJ_OK;
+    release(&r);
+    return status;
+}
+
+bj_status bj_world_redraw(double *futures, int *modes, uint64_t seed, const char *split,
+                          int64_t index, int64_t first, int64_t draws, bj_error *err) {
+    bj_town *town = NULL;
+    bj_world_scene *scene = NULL;
+    if (index < 0 || index >= (int64_t)1 << 32 || first < 0 || draws < 0)
+        return BJ_FAIL(err, BJ_EARG, "scene %lld, draws %lld from %lld: out of range",
+                       (long long)index, (long long)draws, (long long)first);
+    BJ_TRY(check_split(split, err));
+    bj_status status = BJ_ALLOC(town, 1, err);
+    if (status == BJ_OK) status = BJ_ALLOC(scene, 1, err);
+    if (status == BJ_OK)
+        status = bj_town_make(town, seed, split, index / BJ_WORLD_TOWN_SCENES, err);
+    if (status == BJ_OK) {
+        bj_world_scene_observe(scene, town, seed, split, index);
+        for (int64_t d = 0; d < draws; d++) {
+            double future[BJ_LAW_STEPS][2];
+            const int mode =
+                bj_world_scene_future(future, scene, seed, split, (uint64_t)(first + d));
+            for (int t = 0; t < BJ_LAW_STEPS; t++)
+                bj_world_scene_local(&future[t][0], &future[t][1], scene);
+            memcpy(futures + d * BJ_LAW_STEPS * 2, future, sizeof future);
+            if (modes) modes[d] = mode;
+        }
+    }
+    bj_free(scene);
+    bj_free(town);
+    return status;
+}

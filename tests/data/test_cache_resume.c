@@ -1,0 +1,288 @@
+/* test_cache_resume.c - wherever a run was cut off, continuing it gives the bytes of one that was
+ * not.
+ *
+ * A killed process leaves the files of PATH.partial at any length; a power cut may besides leave
+ * wrong bytes behind what was synced. Both are imitated on copies of one interrupted run.
+ */
+#define _XOPEN_SOURCE 700
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "cache_case.h"
+#include "data/cache_partial.h"
+
+enum { ITEMS = 13, DONE = 9 };
+
+static char folder[64];
+static char whole[80], whole_rejects[100], path[80], path_rejects[100], kept[80];
+
+/* A file of path.partial, or of the copy that is kept. */
+static const char *inside(const char *of, const char *name) {
+    static char text[2][200];
+    static int turn;
+    turn = !turn;
+    snprintf(text[turn], sizeof text[turn], "%s/%s", of, name);
+    return text[turn];
+}
+
+static char partial[100];
+
+static const char *const names[] = {"records",   "journal", "maps",   "rings",
+                                    "points_cm", "points",  "rejects"};
+enum { NAMES = sizeof names / sizeof names[0] };
+
+static off_t size_of(const char *file) {
+    struct stat info;
+    return stat(file, &info) ? -1 : info.st_size;
+}
+
+static void copy_file(const char *from, const char *to) {
+    char *text = NULL;
+    size_t size = 0;
+    bj_error err = {0};
+    CHECK_OK(bj_file_read(&text, &size, from, 1 << 28, &err), err);
+    FILE *f = fopen(to, "wb");
+    CHECK(f && fwrite(text, 1, size, f) == size);
+    if (f) fclose(f);
+    bj_free(text);
+}
+
+/* path.partial as the interrupted run left it; no cache. */
+static void set_up(void) {
+    for (int i = 0; i < NAMES; i++) unlink(inside(partial, names[i]));
+    unlink(inside(partial, "facts"));
+    rmdir(partial);
+    unlink(path);
+    unlink(path_rejects);
+    CHECK(mkdir(partial, 0777) == 0);
+    for (int i = 0; i < NAMES; i++) copy_file(inside(kept, names[i]), inside(partial, names[i]));
+    copy_file(inside(kept, "facts"), inside(partial, "facts"));
+}
+
+static void go_on(const char *how, long detail) {
+    bj_prep_report report = {0};
+    bj_error err = {0};
+    const bj_status status = case_write(path, ITEMS, 1, &report, &err);
+    CHECK_MSG(status == BJ_OK, "%s %ld: %s", how, detail, err.message);
+    CHECK_MSG(case_same(path, whole), "%s %ld: another cache", how, detail);
+    CHECK_MSG(case_same(path_rejects, whole_rejects), "%s %ld: another list", how, detail);
+    CHECK_MSG(size_of(partial) < 0, "%s %ld: %s is still there", how, detail, partial);
+}
+
+/* How many items a writer finds. */
+static int64_t items_found(void) {
+    bj_cache_writer *w = NULL;
+    bj_error err = {0};
+    CHECK_OK(bj_cache_writer_open(&w, path, case_facts, 2, 0, &err), err);
+    const int64_t items = w ? bj_cache_writer_items(w) : -1;
+    for (int64_t i = 0; i < items; i++) {
+        char id[64];
+        const char *name = NULL;
+        snprintf(id, sizeof id, "scene-%05d", (int)i);
+        CHECK_OK(bj_cache_writer_item(&name, w, i, &err), err);
+        CHECK(name && !strcmp(name, id));
+    }
+    bj_cache_writer_close(&w);
+    return items;
+}
+
+static void test_stops(void) {
+    bj_prep_report report = {0};
+    bj_error err = {0};
+    for (int first = 0; first <= ITEMS; first++) {
+        case_remove(partial);
+        CHECK_OK(case_write(path, first, 0, &report, &err), err);
+        CHECK(items_found() == first);
+        go_on("stopped after", first);
+        CHECK(unlink(path) == 0);
+    }
+    for (int i = 1; i <= ITEMS; i++) CHECK_OK(case_write(path, i, 0, &report, &err), err);
+    go_on("stopped after every item", ITEMS);
+}
+
+static void test_truncated(void) {
+    for (int f = 0; f < NAMES; f++) {
+        const off_t size = size_of(inside(kept, names[f]));
+        CHECK(size > 0);
+        const off_t step = size / 13 + 1;
+        for (off_t at = 0; at < size; at += step) {
+            set_up();
+            CHECK(truncate(inside(partial, names[f]), at) == 0);
+            CHECK(items_found() < DONE);
+            go_on(names[f], at);
+        }
+        set_up();
+        CHECK(truncate(inside(partial, names[f]), size - 1) == 0);
+        go_on(names[f], size - 1);
+        set_up();
+        CHECK(truncate(inside(partial, names[f]), size + 1000) == 0); /* torn tail of zeros */
+        CHECK(items_found() == DONE);
+        go_on(names[f], size + 1000);
+        set_up();
+        CHECK(f == 0 || unlink(inside(partial, names[f])) == 0);
+        go_on(names[f], -1);
+    }
+    /* all of them at once, each at some place */
+    bj_rng rng = bj_rng_seed(1);
+    for (int round = 0; round < 30; round++) {
+        set_up();
+        for (int f = 0; f < NAMES; f++) {
+            const off_t size = size_of(inside(partial, names[f]));
+            if (bj_rng_uniform(&rng) < 0.5)
+                CHECK(truncate(inside(partial, names[f]),
+                               (off_t)((double)size * sqrt(bj_rng_uniform(&rng)))) == 0);
+        }
+        go_on("round", round);
+    }
+}
+
+/* Bytes that never reached the disk: nothing was synced within the seconds this test takes. */
+static void test_torn(void) {
+    bj_rng rng = bj_rng_seed(2);
+    for (int f = 0; f < NAMES; f++)
+        for (int round = 0; round < 8; round++) {
+            set_up();
+            const char *file = inside(partial, names[f]);
+            const off_t size = size_of(file), first = f == 0 ? BJ_CACHE_HEADER : 0;
+            const off_t at = first + (off_t)((double)(size - first) * bj_rng_uniform(&rng));
+            const int fd = open(file, O_RDWR);
+            char byte = 0;
+            CHECK(fd >= 0 && pread(fd, &byte, 1, at) == 1);
+            byte ^= 1 << round % 8;
+            CHECK(pwrite(fd, &byte, 1, at) == 1);
+            close(fd);
+            CHECK(items_found() < DONE);
+            go_on(names[f], at);
+        }
+}
+
+/* Killed while finishing: the header and a part of the index are there. */
+static void test_half_finished(void) {
+    bj_prep_report report = {0};
+    bj_error err = {0};
+    char garbage[5000];
+    memset(garbage, 'g', sizeof garbage);
+    case_remove(partial);
+    unlink(path);
+    CHECK_OK(case_write(path, ITEMS, 0, &report, &err), err);
+    FILE *f = fopen(inside(partial, "records"), "r+b");
+    CHECK(f != NULL);
+    if (!f) return;
+    CHECK(fwrite(garbage, 1, sizeof garbage, f) == sizeof garbage);
+    fseek(f, 0, SEEK_END);
+    CHECK(fwrite(garbage, 1, sizeof garbage, f) == sizeof garbage);
+    fclose(f);
+    CHECK(items_found() == ITEMS);
+    go_on("half finished", 0);
+}
+
+/* Killed after the rename: only the folder is left over. */
+static void test_published(void) {
+    int64_t items = 0;
+    bj_error err = {0};
+    bj_prep_report report = {0};
+    CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
+    CHECK(items == -1);
+    set_up();
+    CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
+    CHECK(items == -1 && items_found() == DONE); /* an interrupted run is left alone */
+    CHECK(unlink(inside(partial, "records")) == 0);
+    copy_file(whole, path);
+    CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
+    CHECK(items == DONE && size_of(partial) < 0);
+    /* half removed already */
+    set_up();
+    CHECK(unlink(inside(partial, "records")) == 0 && unlink(inside(partial, "journal")) == 0);
+    CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
+    CHECK(items == 0 && size_of(partial) < 0);
+    /* whoever writes anew does not take such a folder for its own beginning */
+    set_up();
+    CHECK(unlink(inside(partial, "records")) == 0);
+    CHECK(items_found() == 0);
+    CHECK_OK(case_write(path, ITEMS, 1, &report, &err), err);
+    CHECK(case_same(path, whole));
+}
+
+static void test_refusals(void) {
+    const bj_fact others[] = {{"split", "val"}, {"note", "made up"}};
+    bj_cache_writer *w = NULL, *second = NULL;
+    bj_error err = {0};
+    set_up();
+    CHECK(bj_cache_writer_open(&w, path, others, 2, 0, &err) == BJ_EARG);
+    CHECK_CONTAINS(err.message, "there 'split=train', here 'split=val'");
+    CHECK(bj_cache_writer_open(&w, path, case_facts, 1, 0, &err) == BJ_EARG);
+    CHECK_CONTAINS(err.message, "settings");
+    CHECK(items_found() == DONE); /* nothing was touched */
+
+    CHECK_OK(bj_cache_writer_open(&w, path, case_facts, 2, 0, &err), err);
+    CHECK(bj_cache_writer_open(&second, path, case_facts, 2, 0, &err) == BJ_ELOCKED && !second);
+    CHECK_CONTAINS(err.message, "another process is writing it");
+    int64_t items;
+    CHECK(bj_cache_writer_tidy(&items, path, &err) == BJ_ELOCKED);
+    bj_cache_writer_close(&w);
+    CHECK(items_found() == DONE);
+
+    CHECK_OK(bj_cache_writer_open(&w, path, others, 2, 1, &err), err); /* restart */
+    CHECK(w && bj_cache_writer_items(w) == 0);
+    bj_cache_writer_close(&w);
+    CHECK(bj_cache_writer_open(&w, "/nonexistent/x", others, 2, 0, &err) == BJ_EIO);
+    CHECK(bj_cache_writer_open(&w, folder, others, 2, 0, &err) == BJ_EIO);
+    CHECK_CONTAINS(err.message, "not a regular file");
+}
+
+/* Files of others in the folder stay, and so does the folder then. */
+static void test_strangers(void) {
+    bj_prep_report report = {0};
+    bj_error err = {0};
+    set_up();
+    copy_file(whole, inside(partial, "mine.txt"));
+    CHECK_OK(case_write(path, ITEMS, 1, &report, &err), err);
+    CHECK(case_same(path, whole) && case_same(inside(partial, "mine.txt"), whole));
+    CHECK(size_of(inside(partial, "journal")) < 0);
+    case_remove(partial);
+}
+
+/* A cache that is replaced keeps its name until the new one is complete; links are followed. */
+static void test_replacing(void) {
+    bj_prep_report report = {0};
+    bj_error err = {0};
+    char link[80];
+    struct stat info;
+    snprintf(link, sizeof link, "%s/link", folder);
+    CHECK(symlink("run.bjc", link) == 0);
+    copy_file(whole_rejects, path); /* anything that was there before */
+    CHECK_OK(case_write(link, 4, 0, &report, &err), err);
+    CHECK(case_same(path, whole_rejects));
+    CHECK_OK(case_write(link, ITEMS, 1, &report, &err), err);
+    CHECK(case_same(path, whole));
+    CHECK(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
+}
+
+int main(void) {
+    const long live = bj_alloc_live();
+    bj_prep_report report = {0};
+    bj_error err = {0};
+    char command[256];
+    if (!case_folder(folder, "test_cache_resume")) return 1;
+    snprintf(whole, sizeof whole, "%s/whole.bjc", folder);
+    snprintf(whole_rejects, sizeof whole_rejects, "%s.rejects.jsonl", whole);
+    snprintf(path, sizeof path, "%s/run.bjc", folder);
+    snprintf(path_rejects, sizeof path_rejects, "%s.rejects.jsonl", path);
+    snprintf(partial, sizeof partial, "%s.partial", path);
+    snprintf(kept, sizeof kept, "%s/kept", folder);
+    CHECK_OK(case_write(whole, ITEMS, 1, &report, &err), err);
+    CHECK_OK(case_write(path, DONE, 0, &report, &err), err);
+    snprintf(command, sizeof command, "mv '%s' '%s'", partial, kept);
+    CHECK(system(command) == 0);
+    test_stops();
+    test_truncated();
+    test_torn();
+    test_half_finished();
+    test_published();
+    test_refusals();
+    test_strangers();
+    test_replacing();
+    CHECK(bj_alloc_live() == live);
+    case_remove(folder);
+    return test_report("cache_resume");
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# run.sh TARGET SECONDS - run tests/fuzz/fuzz_TARGET.c with libFuzzer for so long.
+#
+# Everything is built with clang, AddressSanitizer and UndefinedBehaviorSanitizer in build/fuzz. The
+# committed corpus is only read; inputs that reach new code gather in build/fuzz/found_TARGET, and a
+# crash leaves its input in build/fuzz. Exit code 0: nothing was found.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+targets=$(cd tests/fuzz && ls fuzz_*.c | sed 's/^fuzz_//; s/\.c$//' | tr '\n' ' ')
+if [ $# -ne 2 ] || [ ! -f "tests/fuzz/fuzz_$1.c" ]; then
+    echo "usage: tests/fuzz/run.sh TARGET SECONDS, with TARGET one of: $targets" >&2
+    exit 2
+fi
+target=$1 seconds=$2 out=build/fuzz
+scripts/install_deps.sh build fuzz
+
+# gcc's name for the address sanitizer: the allocator looks for it.
+flags=(-std=c11 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -D__SANITIZE_ADDRESS__=1
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+    -Iinclude -Isrc -isystem third_party/yyjson)
+compile() { # compile SOURCE FLAG...
+    clang "${flags[@]}" "${@:2}" -c "$1" -o "$out/objects/$(basename "$1" .c).o"
+}
+
+# The parsers and what they stand on, in an archive, from which the linker takes what it needs.
+mkdir -p "$out/objects" "$out/found_$target"
+archive=$out/libparsers.a
+if [ -z "$(find "$archive" 2>/dev/null)" ] ||
+    [ -n "$(find src include third_party tests/fuzz/run.sh -newer "$archive" -print -quit)" ]; then
+    echo "building $archive"
+    rm -f "$archive" "$out"/objects/*
+    for source in src/core/*.c src/parquet/*.c src/data/*.c src/model/arch.c; do
+        compile "$source"
+    done
+    compile third_party/yyjson/yyjson.c -w -fno-sanitize=undefined # minutes otherwise
+    ar rcs "$archive" "$out"/objects/*.o
+fi
+clang "${flags[@]}" -fsanitize=fuzzer "tests/fuzz/fuzz_$target.c" "$archive" -o "$out/fuzz_$target" \
+    $(pkg-config --libs libcrypto snappy libzstd zlib) -lm -pthread
+
+exec "$out/fuzz_$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
+    -max_len=16384 -print_final_stats=1 -verbosity="${VERBOSITY:-1}" \
+    -artifact_prefix="$out/${target}_" "$out/found_$target" "tests/fuzz/corpus/$target"

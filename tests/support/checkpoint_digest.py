@@ -1,0 +1,22 @@
+"""The digest a checkpoint file carries in its metadata, computed as docs/FORMAT.md states it."""
+import hashlib
+import struct
+
+import numpy as np
+
+CODES = {np.dtype("<f4"): b"F32", np.dtype("<f8"): b"F64", np.dtype("<i8"): b"I64",
+         np.dtype("<u8"): b"U64"}
+
+
+def digest(tensors, metadata):
+    """tensors: {name: NumPy array}; metadata: {key: text}, whose own "sha256" is left out."""
+    h = hashlib.sha256()
+    for key in sorted(metadata, key=str.encode):
+        if key != "sha256":
+            h.update(key.encode() + b"\0" + metadata[key].encode() + b"\0")
+    for name in sorted(tensors, key=str.encode):
+        t = tensors[name]
+        h.update(name.encode() + b"\0" + CODES[t.dtype] + b"\0")
+        h.update(struct.pack(f"<{1 + t.ndim}Q", t.ndim, *t.shape))
+        h.update(np.ascontiguousarray(t).tobytes())
+    return h.hexdigest()

@@ -1,0 +1,200 @@
+/* test_town.c - properties of many towns: lanes fit together, areas contain them, maps are read. */
+#include <stdlib.h>
+
+#include "support/test.h"
+#include "world/town.h"
+
+enum { TOWNS = 60 };
+
+static bj_town *town;
+static bj_town_text text;
+static bj_map_reader *reader;
+
+static double gap(const double a[2], const double b[2]) {
+    return fabs(a[0] - b[0]) + fabs(a[1] - b[1]);
+}
+
+/* Lanes that follow each other meet with the same ends, tangents and headings. */
+static void check_lanes(int number) {
+    for (int i = 0; i < town->lane_count; i++) {
+        const bj_road_lane *l = &town->lanes[i];
+        CHECK_MSG(l->length > 3 && l->length < 60, "town %d lane %d: %g m", number, i, l->length);
+        CHECK_MSG(l->speed >= 2.5 && l->speed <= 17, "town %d lane %d: %g m/s", number, i, l->speed);
+        CHECK_MSG(l->next_count > 0 || l->node < 0, "town %d: turn %d leads nowhere", number, i);
+        for (int k = 0; k < l->next_count; k++) {
+            const bj_road_lane *n = &town->lanes[l->next[k]];
+            CHECK_MSG(gap(l->left[3], n->left[0]) < 1e-9 && gap(l->right[3], n->right[0]) < 1e-9,
+                      "town %d: lanes %d and %d do not meet", number, i, l->next[k]);
+            const bj_sample *end = &town->samples[l->first + l->steps];
+            const bj_sample *start = &town->samples[n->first];
+            CHECK_MSG(end->tx * start->tx + end->ty * start->ty > 0.9999,
+                      "town %d: a kink between lanes %d and %d", number, i, l->next[k]);
+            int back = 0;
+            for (int q = 0; q < n->prev_count; q++) back |= n->prev[q] == i;
+            CHECK(back);
+        }
+        if (l->change_left >= 0) {
+            const bj_road_lane *o = &town->lanes[l->change_left];
+            CHECK(gap(l->left[0], o->right[0]) < 1e-9 && gap(l->left[3], o->right[3]) < 1e-9);
+            CHECK(o->change_right == i);
+        }
+        if (l->left_lane >= 0 && l->change_left < 0 && l->node < 0 && !l->bike) {
+            const bj_road_lane *o = &town->lanes[l->left_lane]; /* runs the other way, or a pocket */
+            CHECK(gap(l->left[0], o->left[3]) < 1e-9 || gap(l->left[0], o->right[0]) < 1e-9);
+        }
+        for (int c = 0; c < l->crossing_count; c++)
+            CHECK(l->crossing_at[c] > -6 && l->crossing_at[c] <= l->length);
+    }
+}
+
+/* Poses invert projections, on the line and beside it. */
+static void check_poses(void) {
+    for (int i = 0; i < town->lane_count; i += 3) {
+        const bj_road_lane *l = &town->lanes[i];
+        for (int k = 1; k < 5; k++) {
+            const double s = l->length * k / 5, side = 0.4 * (k - 2);
+            const bj_pose p = bj_lane_pose(town, i, s, side);
+            double at, offset;
+            bj_lane_project(town, i, p.x, p.y, &at, &offset);
+            CHECK_NEAR(at, s, 0.02);
+            CHECK_NEAR(offset, side, 0.01);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------------------------------- areas */
+
+static double side_of(bj_point a, bj_point b, bj_point p) {
+    return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x);
+}
+
+static double edge_distance(bj_point a, bj_point b, bj_point p) {
+    const double dx = b.x - a.x, dy = b.y - a.y, n = dx * dx + dy * dy;
+    double t = n > 0 ? ((p.x - a.x) * dx + (p.y - a.y) * dy) / n : 0;
+    t = t < 0 ? 0 : t > 1 ? 1 : t;
+    return hypot(a.x + t * dx - p.x, a.y + t * dy - p.y);
+}
+
+/* Inside an area, or within the tolerance of the audits. */
+static int drivable(const bj_map *map, bj_point p) {
+    for (int i = 0; i < map->area_count; i++) {
+        const bj_points ring = map->areas[i].ring;
+        int inside = 0;
+        for (int k = 0; k < ring.count; k++) {
+            const bj_point a = ring.at[k], b = ring.at[(k + 1) % ring.count];
+            if (edge_distance(a, b, p) <= 0.1) return 1;
+            if ((a.y > p.y) != (b.y > p.y) &&
+                p.x < (b.x - a.x) * (p.y - a.y) / (b.y - a.y) + a.x)
+                inside = !inside;
+        }
+        if (inside) return 1;
+    }
+    return 0;
+}
+
+static int rings_are_simple(const bj_map *map) {
+    for (int i = 0; i < map->area_count; i++) {
+        const bj_points r = map->areas[i].ring;
+        if (r.count < 12) return 0;
+        for (int a = 0; a < r.count; a++)
+            for (int b = a + 2; b < r.count; b++) {
+                if (a == 0 && b == r.count - 1) continue;
+                const bj_point p = r.at[a], q = r.at[a + 1], s = r.at[b], t = r.at[(b + 1) % r.count];
+                if (side_of(p, q, s) * side_of(p, q, t) < 0 && side_of(s, t, p) * side_of(s, t, q) < 0)
+                    return 0;
+            }
+    }
+    return 1;
+}
+
+static void check_map(int number) {
+    bj_map map;
+    bj_error err = {0};
+    CHECK_OK(bj_town_write(&text, town, &err), err);
+    CHECK_OK(bj_map_read_memory(&map, reader, text.text, text.size, "town", &err), err);
+    CHECK(map.lane_count == town->lane_count && map.area_count == town->node_count);
+    CHECK(map.crossing_count == town->crossing_count);
+    CHECK_MSG(rings_are_simple(&map), "town %d: an area crosses itself", number);
+    int outside = 0;
+    for (int i = 0; i < map.lane_count; i++) {
+        CHECK(map.lanes[i].id == town->lanes[i].id);
+        CHECK(map.lanes[i].is_intersection == (town->lanes[i].node >= 0));
+        CHECK(map.lanes[i].left.count >= 2 && map.lanes[i].right.count >= 2);
+        for (int k = 0; k < map.lanes[i].left.count; k++)
+            outside += !drivable(&map, map.lanes[i].left.at[k]);
+        for (int k = 0; k < map.lanes[i].right.count; k++)
+            outside += !drivable(&map, map.lanes[i].right.at[k]);
+    }
+    CHECK_MSG(outside == 0, "town %d: %d lane points outside the drivable areas", number, outside);
+    for (int i = 0; i < town->bay_count; i++)
+        CHECK(drivable(&map, (bj_point){town->bays[i].x, town->bays[i].y}));
+}
+
+/* --------------------------------------------------------------------------------- what occurs */
+
+typedef struct tally {
+    int controls[4], moves[4], three_way, pockets, one_way, bikes, bays, crossings, lanes[4];
+} tally;
+
+static void count(tally *t) {
+    for (int i = 0; i < town->node_count; i++) {
+        const bj_node *n = &town->nodes[i];
+        int arms = 0;
+        t->controls[n->control]++;
+        for (int a = 0; a < BJ_TOWN_ARMS; a++) {
+            arms += n->arms[a].present;
+            t->pockets += n->arms[a].pocket;
+        }
+        CHECK(arms >= 3);
+        t->three_way += arms == 3;
+        for (int k = 0; k < n->turn_count; k++) t->moves[town->lanes[n->turns[k]].move]++;
+    }
+    for (int i = 0; i < town->street_count; i++) {
+        t->one_way += !town->streets[i].back;
+        t->bikes += town->streets[i].bike;
+        t->lanes[town->streets[i].forward]++;
+    }
+    t->bays += town->bay_count;
+    t->crossings += town->crossing_count;
+}
+
+static void test_same_and_different(void) {
+    bj_error err = {0};
+    bj_town_text first = {0};
+    CHECK_OK(bj_town_make(town, 5, "train", 3, &err), err);
+    CHECK_OK(bj_town_write(&first, town, &err), err);
+    CHECK_OK(bj_town_make(town, 5, "val", 3, &err), err);
+    CHECK(!strcmp(town->city, "eastwick") || !strcmp(town->city, "farholm"));
+    CHECK_OK(bj_town_write(&text, town, &err), err);
+    CHECK(text.size != first.size || memcmp(text.text, first.text, text.size));
+    CHECK_OK(bj_town_make(town, 5, "train", 3, &err), err);
+    CHECK_OK(bj_town_write(&text, town, &err), err);
+    CHECK(text.size == first.size && !memcmp(text.text, first.text, text.size));
+    bj_town_text_free(&first);
+}
+
+int main(void) {
+    bj_error err = {0};
+    tally t = {0};
+    town = calloc(1, sizeof *town);
+    if (!town || bj_map_reader_create(&reader, &err) != BJ_OK) return 1;
+    for (int i = 0; i < TOWNS; i++) {
+        CHECK_OK(bj_town_make(town, 3, "train", i, &err), err);
+        check_lanes(i);
+        check_poses();
+        check_map(i);
+        count(&t);
+    }
+    for (int k = 0; k < 4; k++) {
+        CHECK_MSG(t.controls[k] > 0, "no junction with control %d", k);
+        CHECK_MSG(t.moves[k] > 0, "no lane with move %d", k);
+        CHECK_MSG(k == 0 || t.lanes[k] > 0, "no street with %d lanes", k);
+    }
+    CHECK(t.three_way > 0 && t.pockets > 0 && t.one_way > 0 && t.bikes > 0);
+    CHECK(t.bays > TOWNS && t.crossings > TOWNS);
+    test_same_and_different();
+    bj_map_reader_free(reader);
+    bj_town_text_free(&text);
+    free(town);
+    return test_report("world.town");
+}
