@@ -6,7 +6,7 @@
  * is cut off again and written anew.
  * Tests: tests/data/test_cache.c, tests/data/test_cache_resume.c
  */
-#define _XOPEN_SOURCE 700 /* ftruncate, renameat */
+#define _XOPEN_SOURCE 700 /* renameat */
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
@@ -356,15 +356,12 @@ static bj_status publish(finish *f, bj_error *err) {
 }
 
 static bj_status write_file(finish *f, bj_error *err) {
-    bj_cache_writer *w = f->w;
     BJ_TRY(BJ_ALLOC(f->piece, PIECE, err));
     BJ_TRY(lay_out(f, err));
     BJ_TRY(put_scene_columns(f, err));
     BJ_TRY(put_map_columns(f, err));
     BJ_TRY(copy_points(f, BJ_COLUMN_POINTS, BJ_FILE_POINTS, err));
     BJ_TRY(copy_points(f, BJ_COLUMN_POINTS_CM, BJ_FILE_POINTS_CM, err));
-    if (ftruncate(w->fd[BJ_FILE_RECORDS], (off_t)(BJ_CACHE_HEADER + f->data_size)))
-        return bj_cache_file_failed(w, BJ_FILE_RECORDS, errno, "cut", err);
     BJ_TRY(collect_facts(f, err));
     BJ_TRY(compute_digest(f, err));
     return put_header(f, err);

@@ -15,11 +15,12 @@
 
 #include "core/status.h"
 
-typedef enum bj_codec { /* numbers of the format */
-                        BJ_CODEC_NONE = 0,
-                        BJ_CODEC_SNAPPY = 1,
-                        BJ_CODEC_GZIP = 2,
-                        BJ_CODEC_ZSTD = 6
+/* Numbers of the format. */
+typedef enum bj_codec {
+    BJ_CODEC_NONE = 0,
+    BJ_CODEC_SNAPPY = 1,
+    BJ_CODEC_GZIP = 2,
+    BJ_CODEC_ZSTD = 6
 } bj_codec;
 
 typedef struct bj_codecs {

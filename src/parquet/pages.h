@@ -29,16 +29,17 @@ struct bj_parquet {
     bj_file_map map; /* of a file opened by path, or closed */
 };
 
-typedef enum bj_encoding { /* numbers of the format */
-                           BJ_ENCODING_PLAIN = 0,
-                           BJ_ENCODING_PLAIN_DICTIONARY = 2,
-                           BJ_ENCODING_RLE = 3,
-                           BJ_ENCODING_BIT_PACKED = 4,
-                           BJ_ENCODING_DELTA_BINARY_PACKED = 5,
-                           BJ_ENCODING_DELTA_LENGTH_BYTE_ARRAY = 6,
-                           BJ_ENCODING_DELTA_BYTE_ARRAY = 7,
-                           BJ_ENCODING_RLE_DICTIONARY = 8,
-                           BJ_ENCODING_BYTE_STREAM_SPLIT = 9
+/* Numbers of the format. */
+typedef enum bj_encoding {
+    BJ_ENCODING_PLAIN = 0,
+    BJ_ENCODING_PLAIN_DICTIONARY = 2,
+    BJ_ENCODING_RLE = 3,
+    BJ_ENCODING_BIT_PACKED = 4,
+    BJ_ENCODING_DELTA_BINARY_PACKED = 5,
+    BJ_ENCODING_DELTA_LENGTH_BYTE_ARRAY = 6,
+    BJ_ENCODING_DELTA_BYTE_ARRAY = 7,
+    BJ_ENCODING_RLE_DICTIONARY = 8,
+    BJ_ENCODING_BYTE_STREAM_SPLIT = 9
 } bj_encoding;
 
 const char *bj_encoding_name(int encoding); /* for messages */

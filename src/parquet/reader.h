@@ -23,10 +23,10 @@
  * A reader may be used for one file after the other and keeps its memory: once it has read the
  * largest of them, one more file puts it in order, and then it allocates nothing.
  *
- *   bj_parquet.. reader.c   columns by name, arrays      column.c    levels, nulls, lists, codes
- *   footer.c                schema, row groups           numbers.c, texts.c   values of a page
- *   pages.c, codecs.c       pages, unpacked              hybrid.c, delta.c    packed integers
- *   thrift.c                headers                      store.c      memory
+ *   reader.c            columns by name, arrays   column.c             levels, nulls, lists, codes
+ *   footer.c            schema, row groups        numbers.c, texts.c   values of a page
+ *   pages.c, codecs.c   pages, unpacked           hybrid.c, delta.c    packed integers
+ *   thrift.c            headers                   store.c              memory
  *
  * Tests: tests/parquet/; fuzz target: tests/fuzz/fuzz_parquet.c
  */
@@ -38,15 +38,16 @@
 
 #include "core/status.h"
 
-typedef enum bj_parquet_type { /* numbers of the format */
-                               BJ_PARQUET_BOOLEAN = 0,
-                               BJ_PARQUET_INT32 = 1,
-                               BJ_PARQUET_INT64 = 2,
-                               BJ_PARQUET_INT96 = 3,
-                               BJ_PARQUET_FLOAT = 4,
-                               BJ_PARQUET_DOUBLE = 5,
-                               BJ_PARQUET_BYTE_ARRAY = 6,
-                               BJ_PARQUET_FIXED = 7
+/* Numbers of the format. */
+typedef enum bj_parquet_type {
+    BJ_PARQUET_BOOLEAN = 0,
+    BJ_PARQUET_INT32 = 1,
+    BJ_PARQUET_INT64 = 2,
+    BJ_PARQUET_INT96 = 3,
+    BJ_PARQUET_FLOAT = 4,
+    BJ_PARQUET_DOUBLE = 5,
+    BJ_PARQUET_BYTE_ARRAY = 6,
+    BJ_PARQUET_FIXED = 7
 } bj_parquet_type;
 
 typedef struct bj_parquet_column {

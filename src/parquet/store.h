@@ -32,8 +32,7 @@ typedef struct bj_store_mark {
     size_t at, used;
 } bj_store_mark;
 
-/* count * size bytes, not NULL even for none; or NULL, with the reason in err and store->failure.
- */
+/* count * size bytes, not NULL even for none; or NULL, with the reason in err and failure. */
 void *bj_store_take(bj_store *store, size_t count, size_t size, bj_error *err);
 bj_store_mark bj_store_here(const bj_store *store);
 void bj_store_release(bj_store *store, bj_store_mark mark);

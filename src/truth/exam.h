@@ -30,8 +30,7 @@ enum {
     BJ_EXAM_MODES = 64, /* more modes of a scene are refused */
     BJ_EXAM_GROUP = 4,
     BJ_EXAM_SAMPLES_MIN = 16,
-    BJ_EXAM_SAMPLES_MAX = 4096,
-    BJ_EXAM_SEARCH = 512 /* draws that the search for the best atoms looks at */
+    BJ_EXAM_SAMPLES_MAX = 4096
 };
 
 /* A forecast whose weights sum to one. */

@@ -12,7 +12,8 @@
  *
  * Starts: the true modes, the heaviest ones when there are too many, with several atoms for heavy
  * ones when there are too few; and two k-means clusterings of the draws. The start that ends lowest
- * on other draws wins. It is a local search: the result bounds the best from above.
+ * on other, more draws goes on with those. It is a local search: the result bounds the best from
+ * above.
  * Test  tests/truth/test_exam_best.c
  */
 #include <math.h>
@@ -21,58 +22,71 @@
 #include "core/rng.h"
 #include "truth/exam.h"
 
-enum { ROW = BJ_EXAM_ROW, STARTS = 3, LLOYD = 5, ROUNDS = 150, SWEEPS = 4 };
+enum { ROW = BJ_EXAM_ROW, STARTS = 3, LLOYD = 5, SWEEPS = 4 };
+enum { FEW = 256, MANY = 2048 }; /* draws of a first and a second search, over all modes */
+enum { FEW_ROUNDS = 150, MANY_ROUNDS = 40 }; /* at most */
 #define NEAR 1e-3   /* m: closer counts as this far, so that no atom sticks to a draw */
 #define ENOUGH 1e-6 /* of f: less progress in a round ends the search */
 
 typedef struct search {
     const bj_law_scene *law;
-    int K, J, n;           /* J = modes n */
-    double *draws, *other; /* (J,ROW) to fit, to choose among starts */
-    double *q;             /* (J) */
-    double *p, *y, *next;  /* (K), (K,ROW) */
-    double *best_p, *best_y;
-    double *distance; /* (K,J) */
-    double *a, *pair; /* (K), (K,K) */
+    int K, J, n;          /* J draws, n of each mode */
+    double *draws, *q;    /* (J,ROW), (J) */
+    double *p, *y, *next; /* (K), (K,ROW) */
+    double *distance;     /* (K,J) */
+    double *a, *pair;     /* (K), (K,K) */
+    double *ends;         /* (STARTS,K + K ROW) where the starts led to */
 } search;
 
-/* Draws of each mode, an even number: few modes get more. */
-static int draws_of(int modes) {
-    const int n = BJ_EXAM_SEARCH / modes / 2 * 2;
-    return n < 32 ? 32 : n;
+/* Draws of each mode, an even number; many modes get at least a sixteenth each. */
+static int draws_of(int modes, int all) {
+    const int n = all / modes / 2 * 2;
+    return n < all / 16 ? all / 16 : n;
 }
 
 size_t bj_exam_best_work(int modes, int K) {
-    const size_t most = (size_t)(modes * 32 > BJ_EXAM_SEARCH ? modes * 32 : BJ_EXAM_SEARCH);
-    const size_t J = most, k = (size_t)K; /* for any smaller number of modes, too */
-    return 2 * J * ROW + J + 3 * k * ROW + 2 * k + k * J + k + k * k;
+    const size_t k = (size_t)K, J = modes > 16 ? (size_t)modes * (MANY / 16) : MANY;
+    return J * ROW + J + k + 2 * k * ROW + k * J + k + k * k + STARTS * k * (ROW + 1);
 }
 
 static void lay_out(search *s, double *work) {
-    const size_t J = (size_t)s->J, K = (size_t)s->K;
+    const size_t K = (size_t)s->K, J = (size_t)(s->law->modes * draws_of(s->law->modes, MANY));
     s->draws = work;
-    s->other = s->draws + J * ROW;
-    s->q = s->other + J * ROW;
-    s->y = s->q + J;
+    s->q = s->draws + J * ROW;
+    s->p = s->q + J;
+    s->y = s->p + K;
     s->next = s->y + K * ROW;
-    s->best_y = s->next + K * ROW;
-    s->p = s->best_y + K * ROW;
-    s->best_p = s->p + K;
-    s->distance = s->best_p + K;
+    s->distance = s->next + K * ROW;
     s->a = s->distance + K * J;
     s->pair = s->a + K;
+    s->ends = s->pair + K * K;
+}
+
+/* Draws to fit to. The second half of a mode's draws is the first one seen from the other side of
+ * the mean: the noise is symmetric, and so is the sample. Fewer are needed for the same atoms. */
+static void take_draws(search *s, int all, uint64_t seed, const char *purpose) {
+    s->n = draws_of(s->law->modes, all);
+    s->J = s->law->modes * s->n;
+    bj_exam_draw(s->draws, s->law, s->n, seed, purpose);
+    for (int j = 0; j < s->J; j++) s->q[j] = s->law->weights[j / s->n] / s->n;
+    for (int m = 0; m < s->law->modes; m++) {
+        const float *mean = s->law->means + (size_t)m * ROW;
+        double *first = s->draws + (size_t)m * (size_t)s->n * ROW;
+        double *second = first + (size_t)(s->n / 2) * ROW;
+        for (int i = 0; i < s->n / 2 * ROW; i++) second[i] = 2 * (double)mean[i % ROW] - first[i];
+    }
 }
 
 /* ----------------------------------------------------------------------------------- objective */
 
 /* Fills distance, a and pair; returns f. */
-static double objective(search *s, const double *draws) {
+static double objective(search *s) {
     double f = 0;
     for (int k = 0; k < s->K; k++) {
         const double *y_k = s->y + (size_t)k * ROW;
         s->a[k] = 0;
         for (int j = 0; j < s->J; j++) {
-            const double d = bj_exam_distance(y_k, draws + (size_t)j * ROW);
+            const double d = bj_exam_distance(y_k, s->draws + (size_t)j * ROW);
             s->distance[(size_t)k * (size_t)s->J + (size_t)j] = d;
             s->a[k] += s->q[j] * d;
         }
@@ -133,12 +147,12 @@ static void move_atoms(search *s) {
     s->next = old;
 }
 
-static void descend(search *s) {
-    double f = objective(s, s->draws);
+static void descend(search *s, int rounds) {
+    double f = objective(s);
     move_weights(s);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         move_atoms(s);
-        const double now = objective(s, s->draws);
+        const double now = objective(s);
         move_weights(s);
         if (!(f - now > ENOUGH * f)) break;
         f = now;
@@ -221,40 +235,40 @@ static void start_at_clusters(search *s, bj_rng *rng) {
 
 /* -------------------------------------------------------------------------------------- search */
 
-/* The second half of a mode's draws becomes the first one seen from the other side of the mean: the
- * noise is symmetric, and now the sample is. Fewer draws are needed for the same atoms. */
-static void mirror(search *s) {
-    for (int m = 0; m < s->law->modes; m++) {
-        const float *mean = s->law->means + (size_t)m * ROW;
-        double *first = s->draws + (size_t)m * (size_t)s->n * ROW;
-        double *second = first + (size_t)s->n / 2 * ROW;
-        for (int i = 0; i < s->n / 2 * ROW; i++) second[i] = 2 * (double)mean[i % ROW] - first[i];
-    }
+static void store(double *end, const search *s) {
+    memcpy(end, s->p, (size_t)s->K * sizeof *end);
+    memcpy(end + s->K, s->y, (size_t)s->K * ROW * sizeof *end);
+}
+
+static void restore(search *s, const double *end) {
+    memcpy(s->p, end, (size_t)s->K * sizeof *end);
+    memcpy(s->y, end + s->K, (size_t)s->K * ROW * sizeof *end);
 }
 
 void bj_exam_best(double *p, double *y, int K, const bj_law_scene *law, uint64_t seed,
                   double *work) {
-    const int n = draws_of(law->modes);
-    search s = {.law = law, .K = K, .J = law->modes * n, .n = n};
+    search s = {.law = law, .K = K};
     bj_rng rng = bj_rng_named(seed, law->scenario_id);
-    double lowest = INFINITY;
+    const size_t size = (size_t)K * (ROW + 1); /* of an end */
+    double lowest = INFINITY, sum = 0;
+    int best = 0;
     lay_out(&s, work);
-    bj_exam_draw(s.draws, law, n, seed, "search");
-    mirror(&s);
-    bj_exam_draw(s.other, law, n, seed, "choice");
-    for (int j = 0; j < s.J; j++) s.q[j] = law->weights[j / n] / n;
+    take_draws(&s, FEW, seed, "search");
     for (int start = 0; start < STARTS; start++) {
         if (start == 0) start_at_modes(&s);
         else start_at_clusters(&s, &rng);
-        descend(&s);
-        const double f = objective(&s, s.other);
-        if (!(f < lowest)) continue;
-        lowest = f;
-        memcpy(s.best_p, s.p, (size_t)K * sizeof *p);
-        memcpy(s.best_y, s.y, (size_t)K * ROW * sizeof *y);
+        descend(&s, FEW_ROUNDS);
+        store(s.ends + (size_t)start * size, &s);
     }
-    double sum = 0;
-    for (int k = 0; k < K; k++) sum += s.best_p[k];
-    for (int k = 0; k < K; k++) p[k] = s.best_p[k] / sum;
-    memcpy(y, s.best_y, (size_t)K * ROW * sizeof *y);
+    take_draws(&s, MANY, seed, "refinement");
+    for (int start = 0; start < STARTS; start++) {
+        restore(&s, s.ends + (size_t)start * size);
+        const double f = objective(&s);
+        if (f < lowest) lowest = f, best = start;
+    }
+    restore(&s, s.ends + (size_t)best * size);
+    descend(&s, MANY_ROUNDS);
+    for (int k = 0; k < K; k++) sum += s.p[k];
+    for (int k = 0; k < K; k++) p[k] = s.p[k] / sum;
+    memcpy(y, s.y, (size_t)K * ROW * sizeof *y);
 }

@@ -114,8 +114,10 @@ static void find_paths(paths *p, const bj_town *town, const bj_observed *o, cons
         path first = {.count = 1, .share = odds[i] / sum, .forked = n > 1};
         first.lanes[0] = starts[i];
         first.length = town->lanes[starts[i]].length - o->s;
+        if (i == 0) p->list[0] = first; /* stays if everything else is too unlikely */
         walk(p, first);
     }
+    if (!p->count) p->count = 1;
 }
 
 /* What a route does, from how much it turns. */
@@ -152,7 +154,7 @@ static double stop_logit(const bj_town *town, const bj_observed *o) {
         const bj_node *node = &town->nodes[o->node];
         const bj_road_lane *lane = &town->lanes[o->lane];
         const int minor = lane->approach == o->node && lane->arm % 2 != node->major;
-        z = node->control == BJ_CONTROL_SIGNAL     ? -1.0
+        z = node->control == BJ_CONTROL_SIGNAL     ? -1.3
             : node->control == BJ_CONTROL_STOP     ? 1.6
             : node->control == BJ_CONTROL_PRIORITY ? (minor ? 0.2 : -3.0)
                                                    : -1.2;
@@ -192,33 +194,54 @@ static bj_mode *add_mode(bj_law_state *law, const path *way, bj_intent intent, d
 
 /* ------------------------------------------------------------------------------------ open road */
 
+/* Odds of moving to the next lane on the left (side 1) or right (side -1), against staying. */
+static double change_odds(const bj_law_state *law, const bj_town *town, int side) {
+    const bj_observed *o = &law->observed;
+    const bj_road_lane *lane = &town->lanes[o->lane];
+    const int there = side > 0 ? lane->change_left : lane->change_right;
+    if (there < 0 || lane->node >= 0 || o->v < 3 || o->line < 2 * o->v + 10) return 0;
+    const double blocked = o->lead_gap < 30 && o->lead_v < o->v - 0.5 ? 1.5 : 0;
+    return bj_world_exp(
+        bj_world_clamp(-3.6 + side * (7 * o->drift + o->offset) + blocked, -9, 4));
+}
+
+static void add_changes(bj_law_state *law, const path *way, double left, double right) {
+    const double width = 3.3; /* from one lane to the next */
+    bj_mode *m = add_mode(law, way, BJ_INTENT_CHANGE_LEFT, left);
+    if (m) m->shift = width, m->wanted = law->observed.v + 0.5;
+    m = add_mode(law, way, BJ_INTENT_CHANGE_RIGHT, right);
+    if (m) m->shift = -width, m->wanted = law->observed.v + 0.5;
+}
+
 static void open_road(bj_law_state *law, const bj_town *town, const path *way) {
     const bj_observed *o = &law->observed;
     const double slow = bj_world_exp(bj_world_clamp(-3.7 - 2.6 * o->a, -6, 4));
     const double fast = bj_world_exp(
         bj_world_clamp(-3.9 + 2.6 * o->a + 2.5 * (0.8 - o->v / (o->limit + 0.1)), -6, 4));
-    const bj_road_lane *lane = &town->lanes[o->lane];
-    const double blocked = o->lead_gap < 30 && o->lead_v < o->v - 0.5 ? 1.5 : 0;
-    const int free = lane->node < 0 && o->line > 3.5 * o->v && o->v > 3;
-    const double left = free && lane->change_left >= 0
-                            ? bj_world_exp(bj_world_clamp(-3.6 + 7 * o->drift + o->offset + blocked, -9, 4))
-                            : 0;
-    const double right = free && lane->change_right >= 0
-                             ? bj_world_exp(bj_world_clamp(-3.6 - 7 * o->drift - o->offset + blocked, -9, 4))
-                             : 0;
-    const double sum = 1 + slow + fast + left + right;
+    const double left = change_odds(law, town, 1), right = change_odds(law, town, -1);
+    const double part = way->share / (1 + slow + fast + left + right);
     const bj_intent base = way->forked ? path_intent(town, way) : BJ_INTENT_KEEP;
-    bj_mode *m = add_mode(law, way, base, way->share / sum);
+    bj_mode *m = add_mode(law, way, base, part);
     if (m) m->wanted = o->v < 1.5 ? 0.6 * o->limit : o->v;
-    m = add_mode(law, way, BJ_INTENT_SLOW, way->share * slow / sum);
+    m = add_mode(law, way, BJ_INTENT_SLOW, part * slow);
     if (m) m->wanted = 0.5 * o->v + 0.3;
-    m = add_mode(law, way, BJ_INTENT_ACCELERATE, way->share * fast / sum);
+    m = add_mode(law, way, BJ_INTENT_ACCELERATE, part * fast);
     if (m) m->wanted = 1.1 * (o->limit > o->v ? o->limit : o->v);
-    const double width = town->lanes[o->lane].bike ? 0 : 3.3;
-    m = add_mode(law, way, BJ_INTENT_CHANGE_LEFT, way->share * left / sum);
-    if (m) m->shift = width, m->wanted = o->v + 0.5;
-    m = add_mode(law, way, BJ_INTENT_CHANGE_RIGHT, way->share * right / sum);
-    if (m) m->shift = -width, m->wanted = o->v + 0.5;
+    add_changes(law, way, part * left, part * right);
+}
+
+/* Before a junction: who changes lanes goes straight on; returns the share of those who stay. */
+static double change_before_junction(bj_law_state *law, const paths *p, double goes) {
+    const double left = change_odds(law, p->town, 1), right = change_odds(law, p->town, -1);
+    const path *ahead = NULL;
+    for (int i = 0; i < p->count; i++)
+        if (path_intent(p->town, &p->list[i]) == BJ_INTENT_STRAIGHT &&
+            (!ahead || p->list[i].share > ahead->share))
+            ahead = &p->list[i];
+    if (!ahead) return 1;
+    const double part = goes / (1 + left + right);
+    add_changes(law, ahead, part * left, part * right);
+    return 1 / (1 + left + right);
 }
 
 /* ----------------------------------------------------------------------------------------- main */
@@ -249,6 +272,7 @@ void bj_law_weigh(bj_law_state *law, const bj_traffic *tr) {
         bj_mode *m = add_mode(law, &p.list[top], BJ_INTENT_STOP, stops * (1 - yields));
         if (m) m->stop = way, m->green = junction ? 0 : -1;
     }
+    const double stays = junction ? change_before_junction(law, &p, 1 - stops) : 1;
     for (int i = 0; i < p.count; i++) {
         path *r = &p.list[i];
         if (stops > 0) {
@@ -259,7 +283,7 @@ void bj_law_weigh(bj_law_state *law, const bj_traffic *tr) {
                 m->green = junction ? 1 : -1;
             }
         }
-        r->share *= 1 - stops;
+        r->share *= (1 - stops) * stays;
         if (!junction || r->share <= 0) {
             if (r->share > 0) open_road(law, town, r);
             continue;
@@ -267,7 +291,7 @@ void bj_law_weigh(bj_law_state *law, const bj_traffic *tr) {
         bj_mode *m = add_mode(law, r, path_intent(town, r), r->share);
         if (m) m->green = 1;
     }
-    /* Shares of at most 24 routes sum to one, so one of them is always likely enough. */
+    if (!law->count) add_mode(law, &p.list[top], BJ_INTENT_KEEP, 1); /* many, none likely */
     double sum = 0;
     for (int i = 0; i < law->count; i++) sum += law->modes[i].weight;
     for (int i = 0; i < law->count; i++) law->modes[i].weight /= sum;

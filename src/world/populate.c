@@ -88,9 +88,9 @@ static void place_focal(maker *m) {
     a->wanted = wanted_speed(m, a->kind, limit);
     const double style = bj_rng_uniform(m->rng);
     const double travel = a->wanted * 0.9 * 6.5; /* until the end of the observation */
-    const double start = style < 0.42   ? travel + bj_world_uniform(m->rng, -4, 40)
-                         : style < 0.7 ? travel - bj_world_uniform(m->rng, 0, 45)
-                         : style < 0.86 ? travel + bj_world_uniform(m->rng, 40, 110)
+    const double start = style < 0.38   ? travel + bj_world_uniform(m->rng, -4, 40)
+                         : style < 0.66 ? travel - bj_world_uniform(m->rng, 0, 45)
+                         : style < 0.82 ? travel + bj_world_uniform(m->rng, 40, 110)
                                         : bj_world_uniform(m->rng, 4, 25);
     chain[n++] = lane;
     while (length < start && n < 12) {
@@ -105,7 +105,7 @@ static void place_focal(maker *m) {
     a->s = bj_world_clamp(length - start, -12, 1e9); /* below 0: it comes from beyond the map */
     while (a->s > m->town->lanes[a->route[a->at]].length && a->at + 1 < a->route_count)
         a->s -= m->town->lanes[a->route[a->at++]].length;
-    a->v = a->wanted * (style >= 0.86    ? bj_world_uniform(m->rng, 0, 0.4)
+    a->v = a->wanted * (style >= 0.82    ? bj_world_uniform(m->rng, 0, 0.4)
                         : start < travel ? 0.9
                                          : bj_world_uniform(m->rng, 0.75, 1));
     const bj_pose p = bj_route_pose(m->town, a->route, a->route_count, a->at, a->s + travel * 0.8, 0);

@@ -31,7 +31,7 @@ void bj_world_scene_id(char id[BJ_SCENARIO_NAME], uint64_t seed, const char *spl
 static void drive_past(bj_world_scene *scene, bj_rng *rng) {
     bj_traffic *tr = &scene->traffic;
     bj_agent *focal = &tr->agents[0];
-    const int sways = bj_world_chance(rng, 0.22), from = bj_world_integer(rng, 30, 46);
+    const int sways = bj_world_chance(rng, 0.3), from = bj_world_integer(rng, 30, 46);
     const double rate = bj_world_uniform(rng, 0.15, 0.6);
     const int left = bj_world_chance(rng, 0.5);
     for (int t = -WARM_UP; t < BJ_WORLD_OBSERVED; t++) {

@@ -296,6 +296,11 @@ static void test_lies(void) {
     expect_lie("ring_count", 0, &huge, 4, "ring 0: its points");
     expect_lie("ring_count", 4, &few, 4, "ring 1: its points");
     expect_lie("ring_exact", 0, &two, 1, "ring 0: its points");
+    const size_t last = place("points_cm", 0) - place("ring_count", 0) - sizeof(int32_t);
+    int32_t fewer;
+    memcpy(&fewer, content + place("ring_count", last), sizeof fewer);
+    fewer--;
+    expect_lie("ring_count", last, &fewer, 4, "points that belong to no ring");
 }
 
 /* The same for the text of the header; `lie` has the length of `text`. */

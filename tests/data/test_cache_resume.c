@@ -117,6 +117,7 @@ static void test_truncated(void) {
         set_up();
         CHECK(truncate(inside(partial, names[f]), size + 1000) == 0); /* torn tail of zeros */
         CHECK(items_found() == DONE);
+        CHECK(size_of(inside(partial, names[f])) == size);
         go_on(names[f], size + 1000);
         set_up();
         CHECK(f == 0 || unlink(inside(partial, names[f])) == 0);
@@ -198,6 +199,12 @@ static void test_published(void) {
     /* whoever writes anew does not take such a folder for its own beginning */
     set_up();
     CHECK(unlink(inside(partial, "records")) == 0);
+    bj_cache_writer *w = NULL;
+    CHECK_OK(bj_cache_writer_open(&w, path, NULL, 0, 0, &err), err); /* with other settings */
+    CHECK(w && bj_cache_writer_items(w) == 0);
+    bj_cache_writer_close(&w);
+    set_up();
+    CHECK(unlink(inside(partial, "records")) == 0);
     CHECK(items_found() == 0);
     CHECK_OK(case_write(path, ITEMS, 1, &report, &err), err);
     CHECK(case_same(path, whole));
@@ -228,6 +235,24 @@ static void test_refusals(void) {
     CHECK(bj_cache_writer_open(&w, "/nonexistent/x", others, 2, 0, &err) == BJ_EIO);
     CHECK(bj_cache_writer_open(&w, folder, others, 2, 0, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "not a regular file");
+}
+
+/* Ids ascend over an interruption too. */
+static void test_order(void) {
+    bj_cache_writer *w = NULL;
+    bj_cache_bytes *bytes = NULL;
+    case_scene *s = NULL;
+    bj_error err = {0};
+    set_up();
+    CHECK_OK(bj_cache_writer_open(&w, path, case_facts, 2, 0, &err), err);
+    CHECK_OK(bj_cache_bytes_create(&bytes, &err), err);
+    CHECK_OK(BJ_ALLOC(s, 1, &err), err);
+    if (w && bytes && s) CHECK(case_add(w, bytes, s, 2, &err) == BJ_EARG);
+    CHECK_CONTAINS(err.message, "'scene-00002' comes after 'scene-00007'");
+    bj_cache_writer_close(&w);
+    bj_cache_bytes_free(bytes);
+    bj_free(s);
+    go_on("a scene out of order", 2);
 }
 
 /* Files of others in the folder stay, and so does the folder then. */
@@ -280,6 +305,7 @@ int main(void) {
     test_half_finished();
     test_published();
     test_refusals();
+    test_order();
     test_strangers();
     test_replacing();
     CHECK(bj_alloc_live() == live);

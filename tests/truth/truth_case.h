@@ -51,7 +51,7 @@ static inline void case_random(law_case *c, const char *id, uint64_t seed) {
             c->means[m * ROW + i] = (float)(t * (i % 2 ? y : x));
             for (int f = 0; f < CASE_FACTORS; f++)
                 c->factor[(m * CASE_FACTORS + f) * ROW + i] =
-                    (float)(pow(t, 1 + f % 2) * (i % 2 == f / 2) * (1 + f));
+                    (float)(pow(t, 1 + f % 2) * (i % 2 == f / 2) * (1 + (f + m) % 5));
         }
     }
     for (int m = 0; m < c->law.modes; m++) c->weights[m] /= sum;

@@ -47,6 +47,36 @@ static void check_lanes(int number) {
     }
 }
 
+/* Lanes end at the border of the map only, or where a bicycle lane does; and wherever a street leads
+ * away, somebody may turn into it. */
+static void check_network(int number) {
+    for (int i = 0; i < town->lane_count; i++) {
+        const bj_road_lane *l = &town->lanes[i];
+        const double *end = l->left[3], *start = l->left[0], border = town->half_size - 1e-9;
+        CHECK_MSG(l->next_count || l->bike || fabs(end[0]) > border || fabs(end[1]) > border,
+                  "town %d: lane %d ends in the middle", number, i);
+        CHECK_MSG(l->prev_count || l->bike || fabs(start[0]) > border || fabs(start[1]) > border ||
+                      l->node < 0,
+                  "town %d: turn %d comes from nowhere", number, i);
+    }
+    for (int n = 0; n < town->node_count; n++) {
+        const bj_node *node = &town->nodes[n];
+        for (int a = 0; a < BJ_TOWN_ARMS && node->control != BJ_CONTROL_ROUNDABOUT; a++) {
+            int seen[4] = {0};
+            for (int k = 0; k < node->turn_count; k++) {
+                const bj_road_lane *turn = &town->lanes[node->turns[k]];
+                if (turn->arm == a && !turn->bike) seen[turn->move] = 1;
+            }
+            for (int move = BJ_MOVE_RIGHT; move <= BJ_MOVE_LEFT; move++) {
+                const bj_arm *to = &node->arms[(a + move) % 4];
+                const int wanted = node->arms[a].in_count && to->out_count;
+                CHECK_MSG(seen[move] == wanted, "town %d junction %d: move %d from arm %d", number,
+                          n, move, a);
+            }
+        }
+    }
+}
+
 /* Poses invert projections, on the line and beside it. */
 static void check_poses(void) {
     for (int i = 0; i < town->lane_count; i += 3) {
@@ -181,6 +211,7 @@ int main(void) {
     for (int i = 0; i < TOWNS; i++) {
         CHECK_OK(bj_town_make(town, 3, "train", i, &err), err);
         check_lanes(i);
+        check_network(i);
         check_poses();
         check_map(i);
         count(&t);

@@ -1,0 +1,85 @@
+# bjepa truth: checkpoints and baselines against the law of a simulated world; formats, errors.
+. "$BJ_ROOT/tests/support/cli.sh"
+
+check "$TEST_SCENE_EXPORT" model model.safetensors 50
+check "$BJEPA" simulate --cache val.bjc --scenes 130 --seed 2 --split val -q >/dev/null
+check "$BJEPA" simulate --cache train.bjc --scenes 5 --seed 2 -q >/dev/null
+law=val.bjc.law.safetensors
+
+# ----------------------------------------------------------------------------------------- text
+
+run 0 truth --baseline val.bjc $law --samples 16 --best-scenes 4 --quiet
+err_empty
+out_has "val.bjc: 130 scenes, 16 draws of every mode, seed 0"
+out_has "$law: laws of 130 scenes"
+out_has "best K atoms, discrepancy on 4 scenes"
+check test "$(grep -c '^constant-velocity ' out)" -eq 4
+check test "$(grep -c '^true-modes .*holds within' out)" -eq 1
+check test "$(grep -cE '^  0\.[0-9] - [01]\.[0-9] ' out)" -eq 20
+cp out text
+run 0 truth --baseline val.bjc $law --samples 16 --best-scenes 4 --quiet --threads 1
+check cmp out text
+run 0 truth --baseline val.bjc $law --samples 16 --best-scenes 0 --limit 20 -q
+out_has "val.bjc: 20 scenes"
+out_lacks "best K atoms"
+
+# ------------------------------------------------------------------------------------ checkpoints
+
+mkdir -p run/ckpt/best
+cp model.safetensors run/ckpt/best/
+run 0 truth model.safetensors run val.bjc $law --baseline --samples 16 --best-scenes 2 --json -q -k 3
+err_empty
+cp out all.json
+run 0 truth model.safetensors val.bjc $law --samples 16 --best-scenes 2 --json -q --threads 3
+cp out one.json
+if command -v python3 >/dev/null; then
+    check python3 - <<'END_PYTHON'
+import json
+t = json.load(open("all.json"))
+assert (t["schema"], t["type"], t["scenes"], t["samples"]) == (1, "truth", 130, 16)
+assert [a["name"] for a in t["arms"]] == ["model.safetensors", "run", "constant-velocity", "true-modes"]
+assert [a["atoms"] for a in t["arms"]] == [6, 6, 1, 3]
+a, b, velocity, modes = t["arms"]
+a["name"] = b["name"] = ""
+assert a == b
+for arm in t["arms"]:
+    half = arm["discrepancy"]["mean"] / 2 + arm["floor"]["mean"]
+    assert abs(arm["expected_es"]["mean"] - half - arm["difference"]["mean"]) < 1e-9
+    assert arm["identity"] and abs(arm["difference"]["mean"]) < 7 * arm["difference"]["error"]
+    assert arm["realized"] == 130 and abs(arm["surprise"]) < 5 and arm["best_scenes"] == 2
+    assert sum(x["count"] for x in arm["bins"]) == 4 * 130
+    assert abs(arm["capacity"] + arm["learning"] - 1) < 1e-12
+    assert 0 <= arm["recall"] <= 1 and 0 <= arm["mass_error"] <= 1 and 0 <= arm["unexplained"] <= 1
+assert modes["discrepancy"]["mean"] < velocity["discrepancy"]["mean"] < a["discrepancy"]["mean"]
+alone = json.load(open("one.json"))["arms"]
+alone[0]["name"] = ""
+assert alone == [a]
+END_PYTHON
+fi
+
+# ----------------------------------------------------------------------------------------- errors
+
+run 2 truth val.bjc $law
+err_has "only --baseline needs no checkpoint"
+run 2 truth --baseline val.bjc
+run 2 truth --baseline val.bjc $law --samples 18
+err_has "expected a multiple of 4"
+run 2 truth --baseline val.bjc $law --samples 8
+run 3 truth --baseline train.bjc $law
+err_has "of the cache has no law"
+err_has "split val"
+out_empty
+run 3 truth --baseline val.bjc train.bjc.law.safetensors
+run 3 truth --baseline val.bjc val.bjc
+run 3 truth --baseline $law $law
+run 5 truth --baseline val.bjc none.safetensors
+run 5 truth --baseline none.bjc $law
+run 5 truth none.safetensors val.bjc $law -q --best-scenes 0
+out_empty
+"$TEST_SCENE_EXPORT" model short.safetensors 20
+run 3 truth short.safetensors val.bjc $law -q --best-scenes 0
+err_has "the model has 20 observed steps, the cache has 50"
+run 0 truth --help
+out_has "bjepa truth run/ckpt/best val.bjc"
+
+finish
