@@ -48,20 +48,9 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
 
 static bj_status check_sizes(const bj_arch *model, const bj_arch *scenes, const char *model_path,
                              const char *scenes_path, bj_error *err) {
-    const struct {
-        const char *name;
-        double model, scenes;
-    } sizes[] = {{"observed steps", model->obs, scenes->obs},
-                 {"future steps", model->fut, scenes->fut},
-                 {"neighbors", model->neighbors, scenes->neighbors},
-                 {"polylines", model->polylines, scenes->polylines},
-                 {"points of a polyline", model->points, scenes->points},
-                 {"seconds between steps", model->dt, scenes->dt}};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].model != sizes[i].scenes)
-            return cli_error(err, BJ_EFORMAT, "%s: %g %s, but %s has %g", model_path,
-                             sizes[i].model, sizes[i].name, scenes_path, sizes[i].scenes);
-    return BJ_OK;
+    bj_error why;
+    if (bj_arch_fits(model, scenes, &why) == BJ_OK) return BJ_OK;
+    return cli_error(err, why.code, "%s, %s: %s", model_path, scenes_path, why.message);
 }
 
 /* --------------------------------------------------------------------------------------- runner */

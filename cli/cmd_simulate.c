@@ -86,7 +86,8 @@ static void print_report(const simulate_options *o, const bj_world_report *r) {
         printf("%s: %s scenes of %s towns, %s modes\n", where, cli_count(a, (size_t)r->scenes),
                cli_count(b, (size_t)r->towns), cli_count(c, (size_t)r->modes));
         if (o->cache)
-            printf("cache         %s bytes, digest %s\n", cli_count(d, (size_t)r->bytes), r->digest);
+            printf("cache         %s bytes, digest %s\n", cli_count(d, (size_t)r->bytes),
+                   r->digest);
         printf("law           %s%s, %s bytes\n", where, law, cli_count(d, (size_t)r->law_bytes));
         return;
     }

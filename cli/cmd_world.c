@@ -100,8 +100,8 @@ static bj_status source_open(source *s, const char *path, const char *name, cons
     struct stat info;
     char beside[CLI_PATH_SIZE];
     const int folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    const bj_status status = folder ? open_folder(s, path, name, err)
-                                    : open_cache(s, path, name, err);
+    const bj_status status =
+        folder ? open_folder(s, path, name, err) : open_cache(s, path, name, err);
     if (status != BJ_OK) return status;
     if (!law) {
         if (snprintf(beside, sizeof beside, "%s%s", path,

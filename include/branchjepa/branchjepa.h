@@ -115,6 +115,8 @@ BJ_API bj_arch bj_arch_paper(void);       /* K = 6 */
 BJ_API bj_arch bj_arch_point(void);       /* K = 1, atom 3204 wide, no router */
 BJ_API bj_arch bj_arch_output_only(void); /* one latent, six outputs */
 BJ_API BJ_CHECK bj_status bj_arch_check(const bj_arch *arch, bj_error *err);
+/* Refuses a model (`arch`) made for scenes of other sizes than those of `scenes`. */
+BJ_API BJ_CHECK bj_status bj_arch_fits(const bj_arch *arch, const bj_arch *scenes, bj_error *err);
 
 /* -------------------------------------------------------------------------------------- scenes */
 

@@ -34,19 +34,8 @@ static void job_free(job *j) {
 }
 
 static bj_status check_sizes(const bj_arch *m, const bj_cache *cache, bj_error *err) {
-    const bj_arch s = bj_cache_arch(cache);
-    const struct {
-        const char *name;
-        int model, scenes;
-    } sizes[] = {{"observed steps", m->obs, s.obs},
-                 {"future steps", m->fut, s.fut},
-                 {"neighbors", m->neighbors, s.neighbors},
-                 {"polylines", m->polylines, s.polylines},
-                 {"points of a polyline", m->points, s.points}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i].model != sizes[i].scenes)
-            return BJ_FAIL(err, BJ_EFORMAT, "the model has %d %s, the cache has %d", sizes[i].model,
-                           sizes[i].name, sizes[i].scenes);
+    const bj_arch scenes = bj_cache_arch(cache);
+    BJ_TRY(bj_arch_fits(m, &scenes, err));
     if (m->fut != F)
         return BJ_FAIL(err, BJ_EFORMAT, "the model has %d future steps, a submission has %d",
                        m->fut, F);

@@ -84,3 +84,22 @@ bj_status bj_arch_check(const bj_arch *arch, bj_error *err) {
     }
     return BJ_OK;
 }
+
+bj_status bj_arch_fits(const bj_arch *arch, const bj_arch *scenes, bj_error *err) {
+    const struct {
+        const char *name;
+        double model, scenes;
+    } sizes[] = {
+        {"observed steps", arch->obs, scenes->obs},
+        {"future steps", arch->fut, scenes->fut},
+        {"neighbors", arch->neighbors, scenes->neighbors},
+        {"polylines", arch->polylines, scenes->polylines},
+        {"points of a polyline", arch->points, scenes->points},
+        {"seconds between steps", arch->dt, scenes->dt},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].model != sizes[i].scenes)
+            return BJ_FAIL(err, BJ_EFORMAT, "the model has %g %s, the scenes have %g",
+                           sizes[i].model, sizes[i].name, sizes[i].scenes);
+    return BJ_OK;
+}

@@ -14,30 +14,14 @@ typedef struct model_arm {
     int K;
 } model_arm;
 
-static bj_status check_sizes(const bj_arch *m, const bj_cache *cache, bj_error *err) {
-    const bj_arch s = bj_cache_arch(cache);
-    const struct {
-        const char *name;
-        int model, scenes;
-    } sizes[] = {{"observed steps", m->obs, s.obs},
-                 {"future steps", m->fut, s.fut},
-                 {"neighbors", m->neighbors, s.neighbors},
-                 {"polylines", m->polylines, s.polylines},
-                 {"points of a polyline", m->points, s.points}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i].model != sizes[i].scenes)
-            return BJ_FAIL(err, BJ_EFORMAT, "the model has %d %s, the cache has %d", sizes[i].model,
-                           sizes[i].name, sizes[i].scenes);
-    return BJ_OK;
-}
-
 static bj_status model_start(model_arm *arm, const bj_exam *exam, const bj_model *model,
                              bj_error *err) {
     const bj_loader_options order = {.part = BJ_PART_ALL, .batch = BLOCK};
     const bj_predictor_options how = {.max_batch = BLOCK, .threads = bj_exam_threads(exam)};
     arm->K = bj_model_arch(model)->atoms;
     const size_t K = (size_t)arm->K;
-    BJ_TRY(check_sizes(bj_model_arch(model), bj_exam_cache(exam), err));
+    const bj_arch scenes = bj_cache_arch(bj_exam_cache(exam));
+    BJ_TRY(bj_arch_fits(bj_model_arch(model), &scenes, err));
     BJ_TRY(bj_loader_create(&arm->loader, bj_exam_cache(exam), &order, err));
     BJ_TRY(bj_predictor_create(&arm->predictor, model, &how, err));
     BJ_TRY(BJ_ALLOC(arm->weights, BLOCK * K, err));

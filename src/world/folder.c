@@ -81,11 +81,11 @@ static bj_status write_rows(bj_world_folder *f, const bj_world_scene *scene, bj_
         f->city[r] = s->city;
     }
     const bj_parquet_data data[COLUMNS] = {
-        {.booleans = f->observed}, {.texts = f->track},       {.texts = f->type},
-        {.integers = f->category}, {.integers = s->step},     {.doubles = s->x},
-        {.doubles = s->y},         {.doubles = s->heading},   {.doubles = s->vx},
-        {.doubles = s->vy},        {.texts = f->id},          {.doubles = f->start},
-        {.doubles = f->end},       {.integers = f->steps},    {.texts = f->focal},
+        {.booleans = f->observed}, {.texts = f->track},     {.texts = f->type},
+        {.integers = f->category}, {.integers = s->step},   {.doubles = s->x},
+        {.doubles = s->y},         {.doubles = s->heading}, {.doubles = s->vx},
+        {.doubles = s->vy},        {.texts = f->id},        {.doubles = f->start},
+        {.doubles = f->end},       {.integers = f->steps},  {.texts = f->focal},
         {.texts = f->city}};
     return bj_parquet_writer_rows(f->writer, s->rows, data, NULL, err);
 }

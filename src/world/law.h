@@ -48,13 +48,13 @@ typedef struct bj_row {
 /* What the law looks at. Everything is computed from stored rows up to step 49 and the map. */
 typedef struct bj_observed {
     int lane;
-    double s, offset;  /* place on the lane, left of its center line */
-    double v, a;       /* along the track: least squares over the last second */
-    double drift;      /* speed to the left, against the lane */
-    double limit;      /* speed the lane allows */
-    double line;       /* way to the next stop line; 1e9 when none is near */
-    int node;          /* its junction, or -1 */
-    double walked;     /* way to the next crossing with a pedestrian on it; 1e9 without */
+    double s, offset;        /* place on the lane, left of its center line */
+    double v, a;             /* along the track: least squares over the last second */
+    double drift;            /* speed to the left, against the lane */
+    double limit;            /* speed the lane allows */
+    double line;             /* way to the next stop line; 1e9 when none is near */
+    int node;                /* its junction, or -1 */
+    double walked;           /* way to the next crossing with a pedestrian on it; 1e9 without */
     double lead_gap, lead_v; /* vehicle ahead on the lane; gap 1e9 without */
 } bj_observed;
 
@@ -62,11 +62,11 @@ typedef struct bj_mode {
     bj_intent intent;
     double weight;
     int route[BJ_WORLD_ROUTE], route_count; /* from the observed lane on */
-    double stop;    /* way to where it stops; 1e9: does not */
-    int hold;       /* steps it waits there before it goes on; 1000: for good */
-    double wanted;  /* speed */
-    double shift;   /* lateral target, to the left */
-    int green;      /* 1, 0: the light of the junction ahead is green or red; -1: plays no role */
+    double stop;                            /* way to where it stops; 1e9: does not */
+    int hold;      /* steps it waits there before it goes on; 1000: for good */
+    double wanted; /* speed */
+    double shift;  /* lateral target, to the left */
+    int green;     /* 1, 0: the light of the junction ahead is green or red; -1: plays no role */
     /* filled by bj_law_roll; city coordinates */
     double mean[BJ_LAW_STEPS][2], heading[BJ_LAW_STEPS], speed[BJ_LAW_STEPS];
     double factor[BJ_LAW_FACTORS][BJ_LAW_STEPS][2];

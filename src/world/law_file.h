@@ -11,9 +11,9 @@
  * factors of the scene, in this order and as stored. Metadata: format "branchjepa-law", version,
  * seed, split, jitter (sigma in meters), intents (a JSON list of names).
  *
- * While it is written every tensor is a file of its own that has no name, so memory stays flat and a
- * crash leaves nothing; at the end they are joined and published at once.
- * Tests: tests/world/test_law_file.c
+ * While it is written every tensor is a file of its own that has no name, so memory stays flat and
+ * a crash leaves nothing; at the end they are joined and published at once. Tests:
+ * tests/world/test_law_file.c
  */
 #ifndef BJ_WORLD_LAW_FILE_H
 #define BJ_WORLD_LAW_FILE_H

@@ -53,11 +53,10 @@ void bj_law_observe(bj_observed *o, const bj_traffic *tr, const bj_rows *rows) {
     bj_lane_project(town, o->lane, now->x, now->y, &o->s, &o->offset);
     bj_law_motion(&o->v, &o->a, rows[0]);
     o->limit = town->lanes[o->lane].speed;
-    const bj_pose middle = bj_route_pose(town, focal->route, focal->route_count, focal->at,
-                                         o->s - 0.15 * o->v, 0);
-    o->drift = o->v < 1 ? 0
-                        : ((now->y - before->y) * middle.tx - (now->x - before->x) * middle.ty) /
-                              0.3;
+    const bj_pose middle =
+        bj_route_pose(town, focal->route, focal->route_count, focal->at, o->s - 0.15 * o->v, 0);
+    o->drift =
+        o->v < 1 ? 0 : ((now->y - before->y) * middle.tx - (now->x - before->x) * middle.ty) / 0.3;
     o->line = o->walked = o->lead_gap = 1e9;
     o->lead_v = 0;
     o->node = -1;

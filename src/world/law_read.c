@@ -1,9 +1,9 @@
 /* law_read.c - reads the files of law_file.h: the public calls bj_law_*.
  *
- * bj_law_open checks everything but the digests, so that the other calls need no checks: tensors and
- * their shapes, starts that ascend by 1 to 8, ids that ascend and end, weights that are positive and
- * sum to one, intents and realized modes within range, finite frames. bj_law_verify recomputes the
- * digest of a scene.
+ * bj_law_open checks everything but the digests, so that the other calls need no checks: tensors
+ * and their shapes, starts that ascend by 1 to 8, ids that ascend and end, weights that are
+ * positive and sum to one, intents and realized modes within range, finite frames. bj_law_verify
+ * recomputes the digest of a scene.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -98,8 +98,10 @@ static bj_status read_tensors(bj_law *law, bj_error *err) {
     const bj_tensor_view *weight = bj_safetensors_find(law->file, "weight");
     const bj_tensor_view *factor = bj_safetensors_find(law->file, "factor");
     if (!ids || !weight || !factor || ids->rank != 2 || weight->rank != 1 || factor->rank != 4)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: no tensors scenario_id, weight and factor of ranks 2, "
-                       "1 and 4", bj_safetensors_path(law->file));
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: no tensors scenario_id, weight and factor of ranks 2, "
+                       "1 and 4",
+                       bj_safetensors_path(law->file));
     const int64_t s = law->scenes = ids->shape[0], m = law->modes = weight->shape[0];
     if (factor->shape[1] > BJ_LAW_FACTORS_MAX)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: %lld factors, expected at most %d",
@@ -124,7 +126,8 @@ static bj_status check_scenes(const bj_law *law, bj_error *err) {
     for (int64_t i = 0; i < law->scenes; i++) {
         const char *id = law->ids + i * NAME;
         const int64_t first = law->start[i], end = law->start[i + 1];
-        if (!id[0] || !memchr(id, '\0', NAME)) return refuse(law, "an id is empty or too long", i, err);
+        if (!id[0] || !memchr(id, '\0', NAME))
+            return refuse(law, "an id is empty or too long", i, err);
         if (i && strcmp(id - NAME, id) >= 0) return refuse(law, "ids do not ascend", i, err);
         if (end <= first || end > law->modes || end - first > BJ_LAW_MODES)
             return refuse(law, "mode_start does not ascend by 1 to 8", i, err);
@@ -212,7 +215,8 @@ static bj_status digest_scene(uint8_t digest[HASH], bj_sha256 *hash, const bj_la
     BJ_TRY(bj_sha256_update(hash, law->realized + i, sizeof *law->realized, err));
     BJ_TRY(bj_sha256_update(hash, law->weight + m, n * sizeof *law->weight, err));
     BJ_TRY(bj_sha256_update(hash, law->intent + m, n, err));
-    BJ_TRY(bj_sha256_update(hash, law->mean + m * MODE_FLOATS, n * MODE_FLOATS * sizeof(float), err));
+    BJ_TRY(
+        bj_sha256_update(hash, law->mean + m * MODE_FLOATS, n * MODE_FLOATS * sizeof(float), err));
     BJ_TRY(bj_sha256_update(hash, law->factor + m * row, n * row * sizeof(float), err));
     return bj_sha256_final_bytes(hash, digest, err);
 }

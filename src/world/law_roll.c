@@ -62,8 +62,13 @@ static int find_leaders(car *cars, const road *r, double focal_way, const bj_tra
             if (rough <= focal_way || rough > focal_way + 90) break;
             double s, offset;
             bj_lane_project(tr->town, r->lanes[k], rows[i][last].x, rows[i][last].y, &s, &offset);
-            car c = {.agent = i, .way = r->start[k] + s, .length = a->length, .acceleration = 1.6,
-                     .braking = 2, .headway = 1.2, .offset = offset};
+            car c = {.agent = i,
+                     .way = r->start[k] + s,
+                     .length = a->length,
+                     .acceleration = 1.6,
+                     .braking = 2,
+                     .headway = 1.2,
+                     .offset = offset};
             bj_law_motion(&c.v, &c.a, rows[i]);
             c.wanted = c.v + 2 > 6 ? c.v + 2 : 6;
             int at = n < BJ_LAW_LEADERS ? n++ : BJ_LAW_LEADERS;
@@ -82,8 +87,8 @@ static void advance(car *c, const road *r, double gap, double ahead_v, double st
     const double line = stop - c->way - c->length / 2;
     if (line < 1e8 && line > -1 && line + 1 < gap) gap = line + 1, ahead_v = 0;
     const double want = speed_limit(r, c->way, c->wanted);
-    const double a = bj_idm(c->v, want, gap, c->v - ahead_v, c->acceleration, c->braking,
-                            c->headway);
+    const double a =
+        bj_idm(c->v, want, gap, c->v - ahead_v, c->acceleration, c->braking, c->headway);
     c->a += 0.35 * (a - c->a);
     if (a < -3) c->a = a;
     double v = c->v + c->a * dt;
@@ -114,11 +119,10 @@ static void fill_factors(bj_mode *m, const double *way, double tangent[BJ_LAW_ST
         s1 = s1 * c0 + c1 * s0;
         c1 = turned;
         const double s2 = 2 * s1 * c1;
-        const double shape[BJ_LAW_FACTORS] = {
-            0.055 * k * way[t] * bj_world_smooth(time / 2.5),
-            0.035 * k * way[t] * bj_world_smooth(time / 2) * c1,
-            0.28 * bj_world_smooth(way[t] / 25),
-            0.12 * bj_world_smooth(way[t] / 15) * s2};
+        const double shape[BJ_LAW_FACTORS] = {0.055 * k * way[t] * bj_world_smooth(time / 2.5),
+                                              0.035 * k * way[t] * bj_world_smooth(time / 2) * c1,
+                                              0.28 * bj_world_smooth(way[t] / 25),
+                                              0.12 * bj_world_smooth(way[t] / 15) * s2};
         for (int f = 0; f < BJ_LAW_FACTORS; f++) {
             m->factor[f][t][0] = shape[f] * (f < 2 ? tx : -ty);
             m->factor[f][t][1] = shape[f] * (f < 2 ? ty : tx);
@@ -134,9 +138,14 @@ void bj_law_roll(bj_mode *m, const bj_observed *o, const bj_traffic *tr, const b
         r.start[i + 1] = r.start[i] + tr->town->lanes[r.lanes[i]].length;
     double begin, offset;
     bj_lane_project(tr->town, m->route[0], now->x, now->y, &begin, &offset);
-    car cars[1 + BJ_LAW_LEADERS] = {{.agent = 0, .way = begin, .v = o->v,
-                                     .a = bj_world_clamp(o->a, -3, 2), .length = focal->length,
-                                     .wanted = m->wanted, .acceleration = 1.7, .braking = 2,
+    car cars[1 + BJ_LAW_LEADERS] = {{.agent = 0,
+                                     .way = begin,
+                                     .v = o->v,
+                                     .a = bj_world_clamp(o->a, -3, 2),
+                                     .length = focal->length,
+                                     .wanted = m->wanted,
+                                     .acceleration = 1.7,
+                                     .braking = 2,
                                      .headway = 1.2}};
     const int n = 1 + find_leaders(cars + 1, &r, begin, tr, rows);
     const double line = begin + m->stop + focal->length / 2;
@@ -174,8 +183,8 @@ void bj_law_roll(bj_mode *m, const bj_observed *o, const bj_traffic *tr, const b
         way[t] = cars[0].way - begin;
         for (int i = 0; i < n; i++) note(&m->scripts[i], &r, &cars[i], BJ_WORLD_OBSERVED + t);
         for (int i = 1; i < n; i++) {
-            const bj_pose q = bj_route_pose(tr->town, r.lanes, r.count, 0, cars[i].way,
-                                            cars[i].offset);
+            const bj_pose q =
+                bj_route_pose(tr->town, r.lanes, r.count, 0, cars[i].way, cars[i].offset);
             m->leader_path[i - 1][t] =
                 (bj_motion){q.x, q.y, q.heading, cars[i].v * q.tx, cars[i].v * q.ty};
         }

@@ -13,9 +13,9 @@
 static const double least = 0.015;
 
 const char *bj_intent_name(bj_intent intent) {
-    static const char *const names[BJ_INTENTS] = {
-        "keep",  "slow", "accelerate", "stop",        "yield",       "straight",
-        "left",  "right", "back",      "change_left", "change_right"};
+    static const char *const names[BJ_INTENTS] = {"keep",  "slow",        "accelerate",  "stop",
+                                                  "yield", "straight",    "left",        "right",
+                                                  "back",  "change_left", "change_right"};
     return names[intent];
 }
 
@@ -98,7 +98,8 @@ static void find_paths(paths *p, const bj_town *town, const bj_observed *o, cons
             if (from->next[i] == o->lane) continue;
             double s, offset;
             bj_lane_project(town, from->next[i], now->x, now->y, &s, &offset);
-            if (fabs(offset - o->offset) < 0.35 && fabs(s - o->s) < 0.5) starts[n++] = from->next[i];
+            if (fabs(offset - o->offset) < 0.35 && fabs(s - o->s) < 0.5)
+                starts[n++] = from->next[i];
         }
     }
     double odds[BJ_TOWN_SUCC], sum = 0;
@@ -106,9 +107,8 @@ static void find_paths(paths *p, const bj_town *town, const bj_observed *o, cons
         double s, offset;
         bj_lane_project(town, starts[i], now->x, now->y, &s, &offset);
         /* The lane one follows is the one whose middle one keeps to. */
-        sum += odds[i] = bj_world_exp(n > 1 ? fork_logit(p, &town->lanes[starts[i]], 0) -
-                                                  8 * offset * offset
-                                            : 0);
+        sum += odds[i] = bj_world_exp(
+            n > 1 ? fork_logit(p, &town->lanes[starts[i]], 0) - 8 * offset * offset : 0);
     }
     for (int i = 0; i < n; i++) {
         path first = {.count = 1, .share = odds[i] / sum, .forked = n > 1};
@@ -201,8 +201,7 @@ static double change_odds(const bj_law_state *law, const bj_town *town, int side
     const int there = side > 0 ? lane->change_left : lane->change_right;
     if (there < 0 || lane->node >= 0 || o->v < 3 || o->line < 2 * o->v + 10) return 0;
     const double blocked = o->lead_gap < 30 && o->lead_v < o->v - 0.5 ? 1.5 : 0;
-    return bj_world_exp(
-        bj_world_clamp(-3.6 + side * (7 * o->drift + o->offset) + blocked, -9, 4));
+    return bj_world_exp(bj_world_clamp(-3.6 + side * (7 * o->drift + o->offset) + blocked, -9, 4));
 }
 
 static void add_changes(bj_law_state *law, const path *way, double left, double right) {
@@ -260,10 +259,10 @@ void bj_law_weigh(bj_law_state *law, const bj_traffic *tr) {
     const int junction = o->line < 6 * o->v + 12;
     /* Who waits may go on within the horizon, where nothing but others holds it back. */
     const bj_node *node = o->node >= 0 ? &town->nodes[o->node] : NULL;
-    const double yields = !node || !junction                         ? 0.25
-                          : node->control == BJ_CONTROL_SIGNAL       ? 0.2
-                          : node->control == BJ_CONTROL_STOP         ? 0.6
-                                                                     : 0.4;
+    const double yields = !node || !junction                   ? 0.25
+                          : node->control == BJ_CONTROL_SIGNAL ? 0.2
+                          : node->control == BJ_CONTROL_STOP   ? 0.6
+                                                               : 0.4;
     double most = 0;
     int top = 0;
     for (int i = 0; i < p.count; i++)

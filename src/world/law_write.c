@@ -181,13 +181,13 @@ static size_t header_text(char text[HEADER], const bj_law_writer *w, uint64_t se
                           const char *split) {
     static const struct {
         const char *name, *dtype, *rest; /* dimensions behind the first */
-    } tensors[COLUMNS] = {
-        {"mode_start", "I64", ""},   {"weight", "F64", ""},      {"origin", "F64", ",2"},
-        {"heading", "F64", ""},      {"mean", "F32", ",60,2"},   {"factor", "F32", ",4,60,2"},
-        {"realized", "I32", ""},     {"scenario_id", "U8", ",64"}, {"intent", "U8", ""},
-        {"sha256", "U8", ",32"}};
-    const int64_t first[COLUMNS] = {w->scenes + 1, w->modes, w->scenes, w->scenes, w->modes,
-                                    w->modes,      w->scenes, w->scenes, w->modes, w->scenes};
+    } tensors[COLUMNS] = {{"mode_start", "I64", ""}, {"weight", "F64", ""},
+                          {"origin", "F64", ",2"},   {"heading", "F64", ""},
+                          {"mean", "F32", ",60,2"},  {"factor", "F32", ",4,60,2"},
+                          {"realized", "I32", ""},   {"scenario_id", "U8", ",64"},
+                          {"intent", "U8", ""},      {"sha256", "U8", ",32"}};
+    const int64_t first[COLUMNS] = {w->scenes + 1, w->modes,  w->scenes, w->scenes, w->modes,
+                                    w->modes,      w->scenes, w->scenes, w->modes,  w->scenes};
     int n = snprintf(text, HEADER,
                      "{\"__metadata__\":{\"format\":\"branchjepa-law\",\"version\":\"1\","
                      "\"seed\":\"%llu\",\"split\":\"%s\",\"jitter\":\"%.17g\",\"intents\":\"[",

@@ -44,8 +44,8 @@ double bj_world_atan2(double y, double x) {
     const double ax = fabs(x), ay = fabs(y);
     if (!(ax > 0 || ay > 0)) return 0;
     const double t = ax > ay ? ay / ax : ax / ay; /* 0 .. 1 */
-    double angle = t > 0.41421356237309503 ? BJ_PI / 4 + atan_small((t - 1) / (t + 1))
-                                           : atan_small(t);
+    double angle =
+        t > 0.41421356237309503 ? BJ_PI / 4 + atan_small((t - 1) / (t + 1)) : atan_small(t);
     if (ay >= ax) angle = BJ_PI / 2 - angle;
     if (x < 0) angle = BJ_PI - angle;
     return y < 0 ? -angle : angle;
@@ -131,8 +131,8 @@ double bj_world_normal(bj_rng *rng) {
 
 /* Sum of four bytes, each uniform with variance (2^16 - 1) / 12, as a number of variance 1. */
 static double four_bytes(uint32_t bits) {
-    const int sum = (int)(bits & 0xff) + (int)(bits >> 8 & 0xff) + (int)(bits >> 16 & 0xff) +
-                    (int)(bits >> 24);
+    const int sum =
+        (int)(bits & 0xff) + (int)(bits >> 8 & 0xff) + (int)(bits >> 16 & 0xff) + (int)(bits >> 24);
     return (sum - 510) * (1 / 147.80054127099805);
 }
 

@@ -62,7 +62,8 @@ static double wanted_speed(const maker *m, bj_kind kind, double limit) {
     return limit * (kind == BJ_KIND_BUS ? 0.8 : 1) * bj_world_uniform(m->rng, 0.72, 1.12);
 }
 
-/* ----------------------------------------------------------------------------------------- focal */
+/* ----------------------------------------------------------------------------------------- focal
+ */
 
 static void place_focal(maker *m) {
     bj_traffic *tr = m->tr;
@@ -72,8 +73,7 @@ static void place_focal(maker *m) {
     /* A lane that leads into a junction, and the lanes before it. */
     int lane = -1;
     for (int tries = 0; tries < 60 && lane < 0; tries++) {
-        const bj_node *node =
-            &m->town->nodes[bj_world_integer(m->rng, 0, m->town->node_count - 1)];
+        const bj_node *node = &m->town->nodes[bj_world_integer(m->rng, 0, m->town->node_count - 1)];
         const bj_arm *arm = &node->arms[bj_world_integer(m->rng, 0, 3)];
         if (!arm->present || !arm->in_count) continue;
         lane = arm->in[bj_world_integer(m->rng, 0, arm->in_count - 1)];
@@ -108,7 +108,8 @@ static void place_focal(maker *m) {
     a->v = a->wanted * (style >= 0.82    ? bj_world_uniform(m->rng, 0, 0.4)
                         : start < travel ? 0.9
                                          : bj_world_uniform(m->rng, 0.75, 1));
-    const bj_pose p = bj_route_pose(m->town, a->route, a->route_count, a->at, a->s + travel * 0.8, 0);
+    const bj_pose p =
+        bj_route_pose(m->town, a->route, a->route_count, a->at, a->s + travel * 0.8, 0);
     m->x = p.x, m->y = p.y;
 }
 
@@ -122,8 +123,8 @@ static int has_room(const maker *m, const bj_agent *a) {
         const bj_pose q = bj_route_pose(m->town, b->route, b->route_count, b->at, b->s, b->offset);
         const double dx = p.x - q.x, dy = p.y - q.y;
         const int same = b->route[b->at] == a->route[a->at];
-        const double space = same ? (a->length + b->length) / 2 + 6 + 0.6 * a->v
-                                  : (a->length + b->length) / 2 - 1;
+        const double space =
+            same ? (a->length + b->length) / 2 + 6 + 0.6 * a->v : (a->length + b->length) / 2 - 1;
         if (dx * dx + dy * dy < space * space) return 0;
     }
     return 1;
@@ -208,7 +209,8 @@ static void place_parked(maker *m, int wanted, double radius) {
         bj_pose at = *bay;
         double s, c;
         bj_world_sincos(&s, &c, at.heading);
-        const double along = bj_world_uniform(m->rng, -0.5, 0.5), side = 0.12 * bj_world_jitter(m->rng);
+        const double along = bj_world_uniform(m->rng, -0.5, 0.5),
+                     side = 0.12 * bj_world_jitter(m->rng);
         at.x += along * c - side * s;
         at.y += along * s + side * c;
         at.heading += 0.02 * bj_world_jitter(m->rng);
@@ -264,8 +266,8 @@ static void place_crosser(maker *m, int crossing) {
     const double dx = to[0] - from[0], dy = to[1] - from[1], way = sqrt(dx * dx + dy * dy);
     const double speed = bj_world_clamp(1.4 + 0.2 * bj_world_normal(m->rng), 0.9, 2.4);
     const double side = 0.6 * bj_world_jitter(m->rng);
-    const bj_pose at = {from[0] - side * dy / way, from[1] + side * dx / way,
-                        bj_world_atan2(dy, dx), 0, 0, 0};
+    const bj_pose at = {
+        from[0] - side * dy / way, from[1] + side * dx / way, bj_world_atan2(dy, dx), 0, 0, 0};
     stander(a, BJ_KIND_PEDESTRIAN, at);
     a->mover = BJ_MOVER_WALKS;
     a->crossing = crossing;
@@ -324,13 +326,15 @@ void bj_world_populate(bj_traffic *tr, const bj_town *town, bj_rng *rng) {
     }
     const int drivers = (int)(others * bj_world_uniform(rng, 0.3, 0.6));
     if (drivers > 0 && bj_world_chance(rng, 0.5)) place_company(&m, bj_world_uniform(rng, 12, 40));
-    if (drivers > 1 && bj_world_chance(rng, 0.35)) place_company(&m, -bj_world_uniform(rng, 12, 40));
+    if (drivers > 1 && bj_world_chance(rng, 0.35))
+        place_company(&m, -bj_world_uniform(rng, 12, 40));
     for (int i = 0; i < 2 * drivers && tr->count < 2 + drivers; i++) {
         const double draw = bj_rng_uniform(rng);
-        place_driver(&m, draw < 0.88   ? BJ_KIND_VEHICLE
-                         : draw < 0.92 ? BJ_KIND_BUS
-                         : draw < 0.95 ? BJ_KIND_MOTORCYCLIST
-                                       : BJ_KIND_CYCLIST,
+        place_driver(&m,
+                     draw < 0.88   ? BJ_KIND_VEHICLE
+                     : draw < 0.92 ? BJ_KIND_BUS
+                     : draw < 0.95 ? BJ_KIND_MOTORCYCLIST
+                                   : BJ_KIND_CYCLIST,
                      85);
     }
     const int rest = others - (tr->count - 2);

@@ -77,8 +77,8 @@ static void see(bj_world_scene *scene, bj_rng *rng) {
         if (needed && until < BJ_WORLD_OBSERVED) until = BJ_WORLD_OBSERVED;
         for (int t = 0; t < BJ_WORLD_STEPS; t++) {
             const int hole = holes && t >= gap && t < gap + missing;
-            scene->seen[i][t] = t >= from && t < until &&
-                                (!hole || (needed && t >= 38 && t < BJ_WORLD_OBSERVED));
+            scene->seen[i][t] =
+                t >= from && t < until && (!hole || (needed && t >= 38 && t < BJ_WORLD_OBSERVED));
         }
         if (a->mover == BJ_MOVER_WALKS && a->crossing >= 0)
             for (int t = 0; t < BJ_WORLD_STEPS; t++) /* comes out of a door, leaves through one */
@@ -162,8 +162,8 @@ static int draw_future(double smooth[BJ_LAW_STEPS][2], double stored[BJ_LAW_STEP
     return mode;
 }
 
-int bj_world_scene_future(double future[BJ_LAW_STEPS][2], const bj_world_scene *scene, uint64_t seed,
-                          const char *split, uint64_t draw) {
+int bj_world_scene_future(double future[BJ_LAW_STEPS][2], const bj_world_scene *scene,
+                          uint64_t seed, const char *split, uint64_t draw) {
     double smooth[BJ_LAW_STEPS][2];
     return draw_future(smooth, future, scene, seed, split, draw);
 }
@@ -179,8 +179,7 @@ static void drive_future(bj_world_scene *scene, double smooth[BJ_LAW_STEPS][2]) 
             if (tr->town->lanes[m->route[i]].approach == o->node)
                 lane = &tr->town->lanes[m->route[i]];
         if (lane)
-            tr->lights[o->node] =
-                (bj_light){m->green ? lane->arm % 2 : 1 - lane->arm % 2, 100000};
+            tr->lights[o->node] = (bj_light){m->green ? lane->arm % 2 : 1 - lane->arm % 2, 100000};
     }
     for (int k = 0; k <= BJ_LAW_LEADERS; k++) {
         const int agent = m->scripts[k].agent;
@@ -205,9 +204,9 @@ static void drive_future(bj_world_scene *scene, double smooth[BJ_LAW_STEPS][2]) 
         const bj_motion *start = &tr->agents[0].path[LAST];
         const double first[2] = {start->x, start->y}, *before = t ? smooth[t - 1] : first;
         const double span = t + 1 < BJ_LAW_STEPS ? 0.2 : 0.1;
-        tr->agents[0].path[step] = (bj_motion){here[0], here[1], m->heading[t],
-                                               (next[0] - before[0]) / span,
-                                               (next[1] - before[1]) / span};
+        tr->agents[0].path[step] =
+            (bj_motion){here[0], here[1], m->heading[t], (next[0] - before[0]) / span,
+                        (next[1] - before[1]) / span};
     }
 }
 
@@ -222,8 +221,9 @@ static void name_tracks(bj_world_scene *scene, uint64_t key) {
         uint64_t number = bj_world_hash(key, (uint64_t)i, 0, 0);
         for (int fresh = 0; !fresh; number++) {
             if (i == 1) snprintf(scene->names[i], sizeof scene->names[i], "AV");
-            else snprintf(scene->names[i], sizeof scene->names[i], "%u",
-                          (unsigned)(1000 + number % 250000));
+            else
+                snprintf(scene->names[i], sizeof scene->names[i], "%u",
+                         (unsigned)(1000 + number % 250000));
             fresh = 1;
             for (int k = 0; k < i; k++) fresh &= strcmp(scene->names[i], scene->names[k]) != 0;
         }

@@ -49,8 +49,8 @@ void bj_world_scene_id(char id[BJ_SCENARIO_NAME], uint64_t seed, const char *spl
 /* Steps 1-3 of the above, and one future (steps 4): positions with jitter, in city coordinates. */
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                             const char *split, int64_t index);
-int bj_world_scene_future(double future[BJ_LAW_STEPS][2], const bj_world_scene *scene, uint64_t seed,
-                          const char *split, uint64_t draw);
+int bj_world_scene_future(double future[BJ_LAW_STEPS][2], const bj_world_scene *scene,
+                          uint64_t seed, const char *split, uint64_t draw);
 
 /* City coordinates -> frame of the scene: origin and heading of the focal row of step 49. */
 void bj_world_scene_local(double *x, double *y, const bj_world_scene *scene);

@@ -178,8 +178,12 @@ static void release(run *r) {
 
 static bj_status run_pipeline(run *r, bj_error *err) {
     const int64_t towns = (r->options->scenes + BJ_WORLD_TOWN_SCENES - 1) / BJ_WORLD_TOWN_SCENES;
-    bj_pipeline pipeline = {.first = 0, .end = towns, .jobs = r->options->jobs, .context = r,
-                            .produce = produce, .consume = consume};
+    bj_pipeline pipeline = {.first = 0,
+                            .end = towns,
+                            .jobs = r->options->jobs,
+                            .context = r,
+                            .produce = produce,
+                            .consume = consume};
     pipeline.jobs = bj_pipeline_workers(&pipeline);
     BJ_TRY(create_workers(r, pipeline.jobs, err));
     pipeline.slots = r->slots;
@@ -192,11 +196,13 @@ static bj_status run_pipeline(run *r, bj_error *err) {
 
 static bj_status check_split(const char *split, bj_error *err) {
     size_t n = 0;
-    while (n < SPLIT_SIZE && (isalnum((unsigned char)split[n]) || (n && strchr("-_", split[n]) && split[n])))
+    while (n < SPLIT_SIZE &&
+           (isalnum((unsigned char)split[n]) || (n && strchr("-_", split[n]) && split[n])))
         n++;
     if (split[n] || n == 0 || n >= SPLIT_SIZE)
         return BJ_FAIL(err, BJ_EARG,
-                       "split: found '%.40s', expected up to 31 letters, digits, '-' or '_'", split);
+                       "split: found '%.40s', expected up to 31 letters, digits, '-' or '_'",
+                       split);
     return BJ_OK;
 }
 
@@ -221,17 +227,19 @@ static bj_status check_resumed(run *r, bj_error *err) {
     char id[BJ_SCENARIO_NAME];
     r->done_before = r->report->resumed = bj_cache_writer_items(r->writer);
     if (r->done_before > r->options->scenes)
-        return BJ_FAIL(err, BJ_EARG, "%s.partial: has %lld scenes, only %lld are wanted now; "
-                       "--restart forgets them", r->path, (long long)r->done_before,
-                       (long long)r->options->scenes);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s.partial: has %lld scenes, only %lld are wanted now; "
+                       "--restart forgets them",
+                       r->path, (long long)r->done_before, (long long)r->options->scenes);
     if (!r->done_before) return BJ_OK;
     const char *name;
     BJ_TRY(bj_cache_writer_item(&name, r->writer, r->done_before - 1, err));
     bj_world_scene_id(id, r->options->seed, r->split, r->done_before - 1);
     if (strcmp(name, id))
-        return BJ_FAIL(err, BJ_EARG, "%s.partial: scene %lld is '%s', expected '%s': it has another "
-                       "seed or source; --restart forgets it", r->path,
-                       (long long)(r->done_before - 1), name, id);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s.partial: scene %lld is '%s', expected '%s': it has another "
+                       "seed or source; --restart forgets it",
+                       r->path, (long long)(r->done_before - 1), name, id);
     return BJ_OK;
 }
 

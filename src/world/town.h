@@ -1,9 +1,9 @@
 /* town.h - a piece of a made-up city: streets, junctions, lanes, crossings, parking bays.
  *
  * A town is laid out in a plane of its own, in which streets run along x or y, and is then bent,
- * turned and moved into city coordinates by a smooth one-to-one map (bj_town_place). Lanes are pairs
- * of cubic curves in that plane, so neighbors share boundaries, and lanes that follow each other
- * share end points and tangents, whatever the bending.
+ * turned and moved into city coordinates by a smooth one-to-one map (bj_town_place). Lanes are
+ * pairs of cubic curves in that plane, so neighbors share boundaries, and lanes that follow each
+ * other share end points and tangents, whatever the bending.
  *
  * A town depends on (seed, split, number) alone. It is about 240 m across: the local map of its
  * scenes. Traffic keeps to the right.
@@ -32,11 +32,13 @@ enum {
     BJ_TOWN_TURNS = 64     /* lanes inside one junction: bits of a word */
 };
 
+#define BJ_TOWN_BIKE 1.6 /* width of a bicycle lane, m */
+
 typedef enum bj_control {
     BJ_CONTROL_SIGNAL,
-    BJ_CONTROL_STOP,       /* everybody stops */
-    BJ_CONTROL_PRIORITY,   /* one of the streets yields */
-    BJ_CONTROL_ROUNDABOUT  /* who enters yields */
+    BJ_CONTROL_STOP,      /* everybody stops */
+    BJ_CONTROL_PRIORITY,  /* one of the streets yields */
+    BJ_CONTROL_ROUNDABOUT /* who enters yields */
 } bj_control;
 
 /* Relation of the arm a lane leads to, counted counterclockwise from where it comes from. */
@@ -60,10 +62,10 @@ typedef struct bj_sample {
 typedef struct bj_road_lane {
     int64_t id;
     int bike;
-    int node;      /* junction it lies in, or -1 */
-    int approach;  /* junction it leads into as its last lane, or -1 */
-    int arm;       /* arm of that junction it comes from; for lanes in a junction too */
-    bj_move move;  /* of a lane in a junction */
+    int node;     /* junction it lies in, or -1 */
+    int approach; /* junction it leads into as its last lane, or -1 */
+    int arm;      /* arm of that junction it comes from; for lanes in a junction too */
+    bj_move move; /* of a lane in a junction */
     bj_mark left_mark, right_mark;
     double left[4][2], right[4][2]; /* control points of the boundaries, in the layout plane */
     int left_lane, right_lane;      /* neighbors, or -1; the left one may run the other way */
@@ -72,9 +74,9 @@ typedef struct bj_road_lane {
     int prev[BJ_TOWN_SUCC], prev_count;
     int first, steps; /* samples first .. first + steps */
     double length, spacing;
-    double speed;     /* limit from law and curvature, m/s */
-    int turn;         /* bit of a lane in a junction */
-    uint64_t conflicts; /* lanes of the junction that cross or join it */
+    double speed;                    /* limit from law and curvature, m/s */
+    int turn;                        /* bit of a lane in a junction */
+    uint64_t conflicts;              /* lanes of the junction that cross or join it */
     int crossing[2], crossing_count; /* crossings on it ... */
     double crossing_at[2];           /* ... and where one stops before them */
 } bj_road_lane;
@@ -93,20 +95,20 @@ typedef struct bj_street {
 
 typedef struct bj_arm {
     int present, street;
-    int outward;    /* 1: leads away in the street's forward direction, else -1 */
-    double inner;   /* stop line, from the center of the junction */
-    double outer;   /* middle of the street to the next junction, or end of the map */
+    int outward;  /* 1: leads away in the street's forward direction, else -1 */
+    double inner; /* stop line, from the center of the junction */
+    double outer; /* middle of the street to the next junction, or end of the map */
     int in[BJ_TOWN_ARM_LANES], in_count; /* car lanes, left to right */
     int out[BJ_TOWN_ARM_LANES], out_count;
-    int bike_in, bike_out, pocket;       /* -1, -1, 0 without */
-    int crossing;                        /* or -1 */
+    int bike_in, bike_out, pocket; /* -1, -1, 0 without */
+    int crossing;                  /* or -1 */
 } bj_arm;
 
 typedef struct bj_node {
-    double x, y; /* layout plane */
+    double x, y;              /* layout plane */
     int vertical, horizontal; /* streets */
     bj_control control;
-    int major; /* 1: the vertical street has priority */
+    int major;                 /* 1: the vertical street has priority */
     bj_arm arms[BJ_TOWN_ARMS]; /* east, north, west, south */
     int turns[BJ_TOWN_TURNS], turn_count;
 } bj_node;
@@ -133,7 +135,7 @@ typedef struct bj_pose {
 typedef struct bj_town {
     uint64_t key;
     const char *city;
-    bj_rng rng; /* of the layout while it is made */
+    bj_rng rng;                     /* of the layout while it is made */
     double offset[2], cosine, sine; /* place in the city */
     double bend[2], wave[2], phase[2], slope[2];
     double half_size;
@@ -178,7 +180,11 @@ void bj_lane_project(const bj_town *town, int lane, double x, double y, double *
 
 int bj_town_add_lane(bj_town *town, const bj_road_lane *lane); /* index, or -1: full */
 void bj_town_connect(bj_town *town, int from, int to);
+void bj_town_build_link(bj_town *town, int link);
 void bj_town_build_junction(bj_town *town, int node);
+/* A crossing over the street between u0 and u1; index, or -1: full. */
+int bj_town_add_crossing(bj_town *town, const bj_street *street, double u0, double u1, int node);
+void bj_town_note_crossing(bj_town *town, int lane, int crossing, double at);
 void bj_town_sample(bj_town *town); /* center lines, lengths, speeds */
 void bj_town_find_conflicts(bj_town *town);
 

@@ -1,7 +1,7 @@
 /* town_junction.c - the lanes inside junctions and roundabouts, and which of them cross.
  *
- * Which lane may go where: the leftmost turns left, the rightmost turns right, every lane that has a
- * counterpart goes straight; a single lane does everything. A left-turn lane of its own takes the
+ * Which lane may go where: the leftmost turns left, the rightmost turns right, every lane that has
+ * a counterpart goes straight; a single lane does everything. A left-turn lane of its own takes the
  * left turns, and the turn back where the street is wide enough.
  */
 #include "world/town.h"
@@ -137,15 +137,19 @@ static void arc_curve(double c[4][2], const bj_node *node, double radius, double
 
 static int add_arc(bj_town *town, int index, double from, double to, int arm) {
     bj_node *node = &town->nodes[index];
-    bj_road_lane lane = {.arm = arm, .move = BJ_MOVE_STRAIGHT, .speed = 8,
-                         .right_mark = BJ_MARK_NONE, .left_mark = BJ_MARK_SOLID_YELLOW};
+    bj_road_lane lane = {.arm = arm,
+                         .move = BJ_MOVE_STRAIGHT,
+                         .speed = 8,
+                         .right_mark = BJ_MARK_NONE,
+                         .left_mark = BJ_MARK_SOLID_YELLOW};
     arc_curve(lane.left, node, ring_radius - ring_half, from, to);
     arc_curve(lane.right, node, ring_radius + ring_half, from, to);
     return add_turn(town, index, &lane);
 }
 
 /* Between an arm's lane and the ring, at the ring's angle. */
-static void slip(bj_town *town, int index, int lane_index, int arc, int arm, double angle, int enter) {
+static void slip(bj_town *town, int index, int lane_index, int arc, int arm, double angle,
+                 int enter) {
     const bj_road_lane *road = &town->lanes[lane_index];
     bj_road_lane lane = {.arm = arm, .move = BJ_MOVE_RIGHT, .speed = 8};
     double unit[2], s, c;
@@ -184,8 +188,7 @@ static void build_roundabout(bj_town *town, int index) {
         bj_town_connect(town, outside[last], inside[i]);
         const bj_arm *arm = &node->arms[arms[i]];
         const double here = arms[i] * BJ_PI / 2;
-        if (arm->in_count)
-            slip(town, index, arm->in[0], outside[i], arms[i], here + ring_gap, 1);
+        if (arm->in_count) slip(town, index, arm->in[0], outside[i], arms[i], here + ring_gap, 1);
         if (arm->out_count)
             slip(town, index, arm->out[0], outside[last], arms[i], here - ring_gap, 0);
     }

@@ -63,8 +63,8 @@ static void put_cents(bj_town_text *out, double value) {
 enum { POINT_ROOM = 96 };
 
 static void put_point(bj_town_text *out, const bj_town *town, double x, double y) {
-    const double z = 20 + town->slope[0] * (x - town->offset[0]) +
-                     town->slope[1] * (y - town->offset[1]);
+    const double z =
+        20 + town->slope[0] * (x - town->offset[0]) + town->slope[1] * (y - town->offset[1]);
     put(out, "{\"x\": ");
     put_cents(out, x);
     put(out, ", \"y\": ");
@@ -112,7 +112,8 @@ static bj_status add_side(line *l, const bj_street *s, double u0, double u1, dou
 }
 
 /* The end of an area, from curb to curb. */
-static bj_status add_end(line *l, const bj_street *s, double u, double w0, double w1, bj_error *err) {
+static bj_status add_end(line *l, const bj_street *s, double u, double w0, double w1,
+                         bj_error *err) {
     const int n = (int)(fabs(w1 - w0) / 4) + 1;
     for (int i = 1; i < n; i++) {
         double p[2];
@@ -141,7 +142,8 @@ static bj_status add_corner(line *l, const bj_node *node, int arm, int next, con
     const double meet[2] = {arm % 2 ? from[0] : to[0], arm % 2 ? to[1] : from[1]};
     for (int k = 0; k < 2; k++) {
         curve[0][k] = from[k];
-        curve[1][k] = adjacent ? from[k] + 0.6 * (meet[k] - from[k]) : from[k] + (to[k] - from[k]) / 3;
+        curve[1][k] =
+            adjacent ? from[k] + 0.6 * (meet[k] - from[k]) : from[k] + (to[k] - from[k]) / 3;
         curve[2][k] = adjacent ? to[k] + 0.6 * (meet[k] - to[k]) : to[k] + (from[k] - to[k]) / 3;
         curve[3][k] = to[k];
     }

@@ -75,8 +75,8 @@ static void sample_lane(bj_town *town, bj_road_lane *lane) {
             continue;
         }
         const bj_sample *q = p - 1;
-        const double turn = bj_world_atan2(q->tx * p->ty - q->ty * p->tx,
-                                           q->tx * p->tx + q->ty * p->ty);
+        const double turn =
+            bj_world_atan2(q->tx * p->ty - q->ty * p->tx, q->tx * p->tx + q->ty * p->ty);
         p->heading = q->heading + turn;
         const double bend = fabs(turn) / lane->spacing;
         if (bend > sharpest) sharpest = bend;

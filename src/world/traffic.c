@@ -11,9 +11,9 @@
 static const double dt = 0.1;
 
 const char *bj_kind_name(bj_kind kind) {
-    static const char *const names[BJ_KINDS] = {"vehicle",    "bus",    "motorcyclist",
-                                                "cyclist",    "pedestrian", "static",
-                                                "construction", "riderless_bicycle"};
+    static const char *const names[BJ_KINDS] = {
+        "vehicle",    "bus",    "motorcyclist", "cyclist",
+        "pedestrian", "static", "construction", "riderless_bicycle"};
     return names[kind];
 }
 
@@ -105,7 +105,8 @@ static int may_enter(const bj_traffic *tr, int agent, const bj_road_lane *approa
     if (node->control == BJ_CONTROL_ROUNDABOUT) return 1;
     for (int i = 0; i < tr->count; i++) {
         const bj_agent *you = &tr->agents[i];
-        if (i == agent || you->mover != BJ_MOVER_DRIVES || you->at + 1 >= you->route_count) continue;
+        if (i == agent || you->mover != BJ_MOVER_DRIVES || you->at + 1 >= you->route_count)
+            continue;
         const bj_road_lane *from = &tr->town->lanes[you->route[you->at]];
         if (from->approach != mine->node) continue;
         const bj_road_lane *theirs = &tr->town->lanes[you->route[you->at + 1]];
@@ -247,11 +248,12 @@ void bj_traffic_walkers(bj_traffic *tr) {
         if (a->mover == BJ_MOVER_DRIVES) continue;
         for (int t = 0; t < BJ_WORLD_STEPS; t++) {
             const int walked = a->mover == BJ_MOVER_STANDS || t <= a->from ? 0
-                               : t < a->until                            ? t - a->from
-                                                                         : a->until - a->from;
+                               : t < a->until                              ? t - a->from
+                                                                           : a->until - a->from;
             const int going = a->mover == BJ_MOVER_WALKS && t >= a->from && t < a->until;
-            a->path[t] = (bj_motion){a->start.x + a->vx * dt * walked, a->start.y + a->vy * dt * walked,
-                                     a->start.heading, going ? a->vx : 0, going ? a->vy : 0};
+            a->path[t] =
+                (bj_motion){a->start.x + a->vx * dt * walked, a->start.y + a->vy * dt * walked,
+                            a->start.heading, going ? a->vx : 0, going ? a->vy : 0};
         }
     }
 }

@@ -44,15 +44,15 @@ typedef struct bj_agent {
     double length;
     /* drives */
     int route[BJ_WORLD_ROUTE], route_count, at; /* current lane: route[at] */
-    double s, v, a;        /* arc length in it, speed, acceleration */
-    double offset, drift;  /* left of the center line, and its change per second */
+    double s, v, a;                             /* arc length in it, speed, acceleration */
+    double offset, drift; /* left of the center line, and its change per second */
     double wanted, headway, acceleration, braking;
-    int halted;            /* has stopped before the line of an all-way stop */
+    int halted; /* has stopped before the line of an all-way stop */
     /* walks: from start at step 0 with (vx, vy); stands: start */
     bj_pose start;
     double vx, vy;
-    int from, until;       /* steps between which it walks */
-    int crossing;          /* or -1 */
+    int from, until; /* steps between which it walks */
+    int crossing;    /* or -1 */
     /* what happened */
     bj_motion path[BJ_WORLD_STEPS];
 } bj_agent;
@@ -79,8 +79,8 @@ typedef struct bj_traffic {
     /* of the current step */
     int step;
     int head[BJ_TOWN_LANES], behind[BJ_WORLD_AGENTS]; /* who is on a lane, as a list; -1 ends it */
-    uint64_t taken[BJ_TOWN_NODES];                    /* lanes of a junction with somebody on them */
-    uint32_t walked;                                  /* crossings with somebody on them */
+    uint64_t taken[BJ_TOWN_NODES]; /* lanes of a junction with somebody on them */
+    uint32_t walked;               /* crossings with somebody on them */
 } bj_traffic;
 
 void bj_traffic_reset(bj_traffic *traffic, const bj_town *town); /* nobody there */

@@ -78,7 +78,7 @@ run 5 truth none.safetensors val.bjc $law -q --best-scenes 0
 out_empty
 "$TEST_SCENE_EXPORT" model short.safetensors 20
 run 3 truth short.safetensors val.bjc $law -q --best-scenes 0
-err_has "the model has 20 observed steps, the cache has 50"
+err_has "the model has 20 observed steps, the scenes have 50"
 run 0 truth --help
 out_has "bjepa truth run/ckpt/best val.bjc"
 

@@ -223,7 +223,7 @@ static void test_model(void) {
     arch.obs = 20;
     CHECK_OK(bj_model_create(&model, &arch, 1, &err), err);
     CHECK(bj_exam_model(&report, exam, model, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "the model has 20 observed steps, the cache has 50");
+    CHECK_CONTAINS(err.message, "the model has 20 observed steps, the scenes have 50");
     bj_model_free(model);
     bj_exam_free(exam);
 }
@@ -244,6 +244,32 @@ static void test_threads(void) {
     CHECK(reports[0].discrepancy.mean != reports[1].discrepancy.mean); /* another seed */
     CHECK_NEAR(reports[0].discrepancy.mean, reports[1].discrepancy.mean,
                5 * hypot(reports[0].discrepancy.error, reports[1].discrepancy.error));
+    bj_exam_free(exam);
+}
+
+/* The best atoms are searched for scenes 0 and 35 of 70, and measured like any forecast. */
+static void test_best_scenes(void) {
+    const bj_exam_options o = {.limit = 70, .samples = 16, .seed = 3, .best_scenes = 2};
+    bj_exam *exam = open_exam(o);
+    bj_exam_report report;
+    bj_exam_scene measured;
+    double p[3], y[3 * ROW], own = 0, best = 0;
+    const bj_exam_forecast forecast = {3, p, y};
+    double *work = calloc(bj_exam_best_work(8, 3), sizeof *work); /* more than 16 draws take */
+    CHECK_OK(bj_exam_baseline(&report, exam, BJ_BASELINE_MODES, 3, &err), err);
+    for (int i = 0; i < 70 && work; i += 35) {
+        const bj_law_scene s = bj_law_at(law, i);
+        bj_exam_truncate(p, y, 3, &s);
+        bj_exam_measure(&measured, &s, &forecast, 16, 3, work);
+        own += measured.discrepancy.mean / 2;
+        bj_exam_best(p, y, 3, &s, 3, work);
+        bj_exam_measure(&measured, &s, &forecast, 16, 3, work);
+        best += measured.discrepancy.mean / 2;
+    }
+    free(work);
+    CHECK(report.best_scenes == 2);
+    CHECK_NEAR(report.best_own.mean, own, 1e-9);
+    CHECK_NEAR(report.best.mean, best, 1e-9);
     bj_exam_free(exam);
 }
 
@@ -412,6 +438,7 @@ int main(void) {
         test_baselines();
         test_model();
         test_threads();
+        test_best_scenes();
         test_refusals();
         test_damage();
         test_memory();

@@ -2,10 +2,10 @@
 
   TEST_SIMULATE=path/of/test_simulate python3 tests/world/peer_av2.py
 
-1. Every scenario file loads, with 110 time stamps, the ego vehicle, a complete focal track, states in
-   order, and the categories and types the package knows.
-2. Every map loads; center lines, polygons, neighbors and drivable areas are those of the file; lanes
-   that follow each other meet; the focal vehicle starts inside the drivable area.
+1. Every scenario file loads, with 110 time stamps, the ego vehicle, a complete focal track, states
+   in order, and the categories and types the package knows.
+2. Every map loads; center lines, polygons, neighbors and drivable areas are usable; lanes that
+   follow each other meet; the focal vehicle starts inside the drivable area.
 Exit code 0 done, 1 failed, 77 skipped because the package is not installed.
 """
 import os
@@ -52,7 +52,8 @@ def check_scenario(path, name):
     for track in scenario.tracks:
         steps = [s.timestep for s in track.object_states]
         check(steps == sorted(set(steps)), f"{name}: steps of track {track.track_id}")
-        check(all(s.observed == (s.timestep < 50) for s in track.object_states), f"{name}: observed")
+        seen = all(s.observed == (s.timestep < 50) for s in track.object_states)
+        check(seen, f"{name}: column observed")
     return focal.object_states[49].position
 
 

@@ -1,7 +1,7 @@
 /* test_law.c - futures that are drawn against the law that is stated, and the law itself.
  *
- * Draws of a few scenes with several modes: frequencies by chi-square, means and covariances of each
- * mode by their standard errors. The seeds are fixed, so the test does not fail by chance.
+ * Draws of a few scenes with several modes: frequencies by chi-square, means and covariances of
+ * each mode by their standard errors. The seeds are fixed, so the test does not fail by chance.
  */
 #include "world_case.h"
 
@@ -34,7 +34,8 @@ static void check_mode(const double *futures, const int *modes, int mode) {
     if (n < 400) return;
     for (int a = 0; a < 5; a++)
         for (int k = 0; k < 2; k++) {
-            double sum = 0, mean[2], row[BJ_LAW_FACTORS][2], variance = BJ_LAW_JITTER * BJ_LAW_JITTER;
+            double sum = 0, mean[2], row[BJ_LAW_FACTORS][2],
+                   variance = BJ_LAW_JITTER * BJ_LAW_JITTER;
             turned(mean, m->mean[steps[a]], 1);
             for (int f = 0; f < BJ_LAW_FACTORS; f++) {
                 turned(row[f], m->factor[f][steps[a]], 0);

@@ -128,7 +128,8 @@ static void test_damage(void) {
     bj_law_free(law);
     /* Another safetensors file is not a law. */
     const float x = 1;
-    const bj_tensor_view view = {.name = "x", .dtype = BJ_DTYPE_F32, .rank = 1, .shape = {1}, .data = &x};
+    const bj_tensor_view view = {
+        .name = "x", .dtype = BJ_DTYPE_F32, .rank = 1, .shape = {1}, .data = &x};
     CHECK_OK(bj_safetensors_write(path, &view, 1, NULL, 0, &err), err);
     refused("expected 'branchjepa-law'");
 }

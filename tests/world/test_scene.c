@@ -35,8 +35,10 @@ static void test_digests(void) {
         uint64_t seed;
         int64_t index;
         const char *hex; /* the first 16 digits */
-    } known[] = {
-        {1, 0, "cb236ba4e8a7a054"}, {1, 77, "ee336ad9e7f0c350"}, {99, 12345, "a8410bc98a75bd85"}, {7, 4000000000, "03e02632be8adf70"}};
+    } known[] = {{1, 0, "cb236ba4e8a7a054"},
+                 {1, 77, "ee336ad9e7f0c350"},
+                 {99, 12345, "a8410bc98a75bd85"},
+                 {7, 4000000000, "03e02632be8adf70"}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char hex[BJ_SHA256_HEX];
         make(scene, known[i].seed, known[i].index, 0);
@@ -44,6 +46,22 @@ static void test_digests(void) {
         CHECK_MSG(!strncmp(hex, known[i].hex, 16), "scene %lld of seed %llu has digest %.16s",
                   (long long)known[i].index, (unsigned long long)known[i].seed, hex);
     }
+}
+
+/* Three towns with all their scenes, in one digest. */
+static void test_digest_of_many(void) {
+    static const char known[] = "74ae75db2d4fee89";
+    enum { SCENES = 3 * BJ_WORLD_TOWN_SCENES };
+    static char all[SCENES][BJ_SHA256_HEX];
+    char hex[BJ_SHA256_HEX];
+    bj_error err = {0};
+    for (int i = 0; i < SCENES; i++) {
+        if (i % BJ_WORLD_TOWN_SCENES == 0) make(scene, 2, i, 0);
+        else bj_world_scene_make(scene, town, 2, "train", i, 0);
+        digest(all[i], scene);
+    }
+    CHECK_OK(bj_sha256_memory(hex, all, sizeof all, &err), err);
+    CHECK_MSG(!strncmp(hex, known, 16), "the scenes have digest %.16s", hex);
 }
 
 /* A scene does not depend on what was made before it in the same memory. */
@@ -152,6 +170,7 @@ static void test_content(void) {
 int main(void) {
     case_open();
     test_digests();
+    test_digest_of_many();
     test_independence();
     test_prefix();
     test_content();

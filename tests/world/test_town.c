@@ -19,7 +19,8 @@ static void check_lanes(int number) {
     for (int i = 0; i < town->lane_count; i++) {
         const bj_road_lane *l = &town->lanes[i];
         CHECK_MSG(l->length > 3 && l->length < 60, "town %d lane %d: %g m", number, i, l->length);
-        CHECK_MSG(l->speed >= 2.5 && l->speed <= 17, "town %d lane %d: %g m/s", number, i, l->speed);
+        CHECK_MSG(l->speed >= 2.5 && l->speed <= 17, "town %d lane %d: %g m/s", number, i,
+                  l->speed);
         CHECK_MSG(l->next_count > 0 || l->node < 0, "town %d: turn %d leads nowhere", number, i);
         for (int k = 0; k < l->next_count; k++) {
             const bj_road_lane *n = &town->lanes[l->next[k]];
@@ -39,7 +40,8 @@ static void check_lanes(int number) {
             CHECK(o->change_right == i);
         }
         if (l->left_lane >= 0 && l->change_left < 0 && l->node < 0 && !l->bike) {
-            const bj_road_lane *o = &town->lanes[l->left_lane]; /* runs the other way, or a pocket */
+            const bj_road_lane *o =
+                &town->lanes[l->left_lane]; /* runs the other way, or a pocket */
             CHECK(gap(l->left[0], o->left[3]) < 1e-9 || gap(l->left[0], o->right[0]) < 1e-9);
         }
         for (int c = 0; c < l->crossing_count; c++)
@@ -47,8 +49,8 @@ static void check_lanes(int number) {
     }
 }
 
-/* Lanes end at the border of the map only, or where a bicycle lane does; and wherever a street leads
- * away, somebody may turn into it. */
+/* Lanes end at the border of the map only, or where a bicycle lane does; and wherever a street
+ * leads away, somebody may turn into it. */
 static void check_network(int number) {
     for (int i = 0; i < town->lane_count; i++) {
         const bj_road_lane *l = &town->lanes[i];
@@ -113,8 +115,7 @@ static int drivable(const bj_map *map, bj_point p) {
         for (int k = 0; k < ring.count; k++) {
             const bj_point a = ring.at[k], b = ring.at[(k + 1) % ring.count];
             if (edge_distance(a, b, p) <= 0.1) return 1;
-            if ((a.y > p.y) != (b.y > p.y) &&
-                p.x < (b.x - a.x) * (p.y - a.y) / (b.y - a.y) + a.x)
+            if ((a.y > p.y) != (b.y > p.y) && p.x < (b.x - a.x) * (p.y - a.y) / (b.y - a.y) + a.x)
                 inside = !inside;
         }
         if (inside) return 1;
@@ -129,8 +130,10 @@ static int rings_are_simple(const bj_map *map) {
         for (int a = 0; a < r.count; a++)
             for (int b = a + 2; b < r.count; b++) {
                 if (a == 0 && b == r.count - 1) continue;
-                const bj_point p = r.at[a], q = r.at[a + 1], s = r.at[b], t = r.at[(b + 1) % r.count];
-                if (side_of(p, q, s) * side_of(p, q, t) < 0 && side_of(s, t, p) * side_of(s, t, q) < 0)
+                const bj_point p = r.at[a], q = r.at[a + 1], s = r.at[b],
+                               t = r.at[(b + 1) % r.count];
+                if (side_of(p, q, s) * side_of(p, q, t) < 0 &&
+                    side_of(s, t, p) * side_of(s, t, q) < 0)
                     return 0;
             }
     }

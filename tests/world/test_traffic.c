@@ -57,9 +57,11 @@ static void test_scenes(void) {
             for (int k = 0; k < tr->count; k++) {
                 const bj_agent *a = &tr->agents[k];
                 if (a->mover != BJ_MOVER_DRIVES || was[k] == a->route[a->at]) continue;
-                const bj_road_lane *from = &town->lanes[was[k]], *to = &town->lanes[a->route[a->at]];
+                const bj_road_lane *from = &town->lanes[was[k]],
+                                   *to = &town->lanes[a->route[a->at]];
                 int linked = 0; /* short lanes may be skipped in one step, never at a stop line */
-                for (int q = 0; q < from->next_count; q++) linked |= from->next[q] == a->route[a->at];
+                for (int q = 0; q < from->next_count; q++)
+                    linked |= from->next[q] == a->route[a->at];
                 CHECK(linked);
                 if (from->approach >= 0 && to->node >= 0 &&
                     town->nodes[to->node].control == BJ_CONTROL_SIGNAL && t > 20)
