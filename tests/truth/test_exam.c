@@ -357,7 +357,7 @@ static void test_damage(void) {
 }
 
 static void test_memory(void) {
-    const bj_exam_options o = {.samples = 16, .limit = 6, .best_scenes = 2, .threads = 1};
+    const bj_exam_options o = {.samples = 16, .limit = 6, .best_scenes = 1, .threads = 1};
     const long live = bj_alloc_live();
     int failures = 0;
     for (long n = 0; n < 1000; n++) {
@@ -365,7 +365,7 @@ static void test_memory(void) {
         bj_exam_report report;
         bj_alloc_fail_after(n);
         bj_status status = bj_exam_create(&exam, cache, law, &o, &err);
-        if (status == BJ_OK) status = bj_exam_baseline(&report, exam, BJ_BASELINE_MODES, 2, &err);
+        if (status == BJ_OK) status = bj_exam_baseline(&report, exam, BJ_BASELINE_MODES, 1, &err);
         bj_alloc_fail_after(-1);
         bj_exam_free(exam);
         CHECK(bj_alloc_live() == live);
