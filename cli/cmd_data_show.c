@@ -4,6 +4,7 @@
 #include "data_scene.h"
 #include "json_out.h"
 #include "output.h"
+#include "picture.h"
 #include "scene_svg.h"
 
 #include <math.h>
@@ -140,17 +141,12 @@ static void write_json(FILE *to, const shown *s) {
 
 /* --------------------------------------------------------------------------------------- output */
 
-static int ends_in(const char *text, const char *suffix) {
-    const size_t n = strlen(text), m = strlen(suffix);
-    return n > m && !strcmp(text + n - m, suffix);
-}
-
 static bj_status write_file(const shown *s, const char *path, bj_error *err) {
     cli_file file;
     bj_status status = cli_file_replaceable(path, err);
     if (status == BJ_OK) status = cli_file_open(&file, path, err);
     if (status != BJ_OK) return status;
-    if (ends_in(path, ".json")) {
+    if (cli_ends_in(path, ".json")) {
         write_json(file.stream, s);
     } else {
         const scene_picture picture = {
@@ -160,6 +156,7 @@ static bj_status write_file(const shown *s, const char *path, bj_error *err) {
             cli_file_abort(&file);
             return status;
         }
+        return cli_picture_commit(&file, err);
     }
     return cli_file_commit(&file, err);
 }
@@ -178,7 +175,8 @@ static bj_status show(const char *path, const char *name, const char *out, int j
         s.sizes = bj_cache_arch(cache);
         s.info = bj_cache_info(cache, s.index);
         s.at = bj_cache_floats(cache, s.index);
-        if (out && ends_in(out, ".safetensors")) status = bj_cache_export(cache, s.index, out, err);
+        if (out && cli_ends_in(out, ".safetensors"))
+            status = bj_cache_export(cache, s.index, out, err);
         else if (out) status = write_file(&s, out, err);
         else if (json) write_json(stdout, &s);
         else print_summary(&s);
@@ -192,7 +190,7 @@ int cmd_data_show(int argc, char **argv) {
     int json = 0, operands;
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0,
-         "write scene.safetensors, scene.json or scene.svg instead"},
+         "write scene.safetensors, .json, .svg, .png or .pdf instead"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,
     };
@@ -209,10 +207,11 @@ int cmd_data_show(int argc, char **argv) {
     };
     const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
-    if (out && !ends_in(out, ".safetensors") && !ends_in(out, ".json") && !ends_in(out, ".svg"))
+    if (out && !cli_ends_in(out, ".safetensors") && !cli_ends_in(out, ".json") &&
+        !cli_picture_name(out))
         return cli_misuse("data show",
                           "--out: found '%s', expected a name that ends in "
-                          ".safetensors, .json or .svg",
+                          ".safetensors, .json, " CLI_PICTURE_NAMES,
                           out);
     bj_error err;
     if (show(argv[1], argv[2], out, json, &err) != BJ_OK) return cli_fail("data show", &err);

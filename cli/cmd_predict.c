@@ -6,6 +6,7 @@
 #include "predict.h"
 
 #include "checkpoint.h"
+#include "picture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         CLI_OPTION_JSON(&o->json),
         {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0,
-         "write there; a name in .svg draws the scene, one in .jsonl is JSON"},
+         "write there; a name in .svg, .png or .pdf draws the scene, one in .jsonl is JSON"},
         {"parquet", 0, CLI_TEXT, "FILE", &o->parquet, 0, 0, "write a challenge submission"},
         {"latents", 0, CLI_FLAG, NULL, &o->latents, 0, 0, "add the latent of each branch to JSON"},
         {"scene", 0, CLI_TEXT, "ID", &o->scene, 0, 0, "this scene only"},
@@ -154,11 +155,6 @@ static bj_status predict_all(runner *r, predict_source *s, bj_error *err) {
     return status;
 }
 
-static int ends_in(const char *text, const char *suffix) {
-    const size_t n = strlen(text), m = strlen(suffix);
-    return n > m && !strcmp(text + n - m, suffix);
-}
-
 /* Every operand is looked at, also when an earlier one could not be used. */
 static int predict_operands(runner *r, char **paths, int count) {
     int code = CLI_OK;
@@ -210,7 +206,9 @@ static int close_files(runner *r, cli_file *file, int code) {
     if (o->out && (r->done == 0 || (r->draws && code != CLI_OK))) {
         cli_file_abort(file);
     } else if (o->out) {
-        const int failed = written(o->out, cli_file_commit(file, &err), r, &err);
+        const bj_status status =
+            r->draws ? cli_picture_commit(file, &err) : cli_file_commit(file, &err);
+        const int failed = written(o->out, status, r, &err);
         if (failed > worst) worst = failed;
     }
     if (r->rows && (r->done == 0 || code != CLI_OK)) {
@@ -230,8 +228,8 @@ int cmd_predict(int argc, char **argv) {
     const int result = parse(&o, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
     runner r = {.options = &o};
-    r.draws = o.out && ends_in(o.out, ".svg");
-    r.json = o.json || (o.out && (ends_in(o.out, ".jsonl") || ends_in(o.out, ".json")));
+    r.draws = o.out && cli_picture_name(o.out);
+    r.json = o.json || (o.out && (cli_ends_in(o.out, ".jsonl") || cli_ends_in(o.out, ".json")));
     if (o.latents && !r.json) return cli_misuse("predict", "--latents needs --json");
     if (r.draws && o.json) return cli_misuse("predict", "--json and a picture exclude each other");
     if (o.json || !o.parquet) r.to = stdout;

@@ -3,6 +3,7 @@
 #include "data_scene.h"
 #include "json_out.h"
 #include "output.h"
+#include "picture.h"
 #include "scene_svg.h"
 #include "verbs.h"
 
@@ -169,7 +170,7 @@ static bj_status draw(const source *s, const char *path, bj_error *err) {
     if (status == BJ_OK) status = cli_file_open(&file, path, err);
     if (status == BJ_OK) {
         status = scene_svg_write(file.stream, &picture, err);
-        if (status == BJ_OK) status = cli_file_commit(&file, err);
+        if (status == BJ_OK) status = cli_picture_commit(&file, err);
         else cli_file_abort(&file);
     }
     free(paths);
@@ -182,7 +183,7 @@ static int show(int argc, char **argv) {
     const cli_option options[] = {
         {"scene", 0, CLI_TEXT, "ID", &scene, 0, 0, "which scene: its id, or a number as '#12'"},
         {"law", 0, CLI_TEXT, "FILE", &law, 0, 0, "the law, if it is not beside the data"},
-        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "draw scene.svg instead"},
+        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "draw scene.svg, .png or .pdf instead"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,
     };
@@ -198,9 +199,9 @@ static int show(int argc, char **argv) {
     };
     const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
-    const size_t n = out ? strlen(out) : 0;
-    if (out && (n < 5 || strcmp(out + n - 4, ".svg")))
-        return cli_misuse(verb, "--out: found '%s', expected a name that ends in .svg", out);
+    if (out && !cli_picture_name(out))
+        return cli_misuse(
+            verb, "--out: found '%s', expected a name that ends in " CLI_PICTURE_NAMES, out);
     source s = {0};
     bj_error err;
     bj_status status = source_open(&s, argv[1], scene, law, &err);

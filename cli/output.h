@@ -16,6 +16,9 @@ enum { CLI_PATH_SIZE = 4096 };
 BJ_CHECK bj_status cli_path(char path[CLI_PATH_SIZE], const char *folder, const char *name,
                             bj_error *err);
 
+/* 1 when the name ends in the suffix and has something before it. */
+int cli_ends_in(const char *name, const char *suffix);
+
 /* Makes sure that the folder exists and may be written to. *created: it was not there before. */
 BJ_CHECK bj_status cli_folder(int *created, const char *folder, bj_error *err);
 

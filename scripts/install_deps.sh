@@ -7,6 +7,7 @@
 #   coverage  gcovr
 #   format    clang-format
 #   fuzz      clang, whose libFuzzer drives tests/fuzz
+#   pictures  librsvg and a font, with which bjepa writes PNG and PDF beside SVG
 #
 # Presence is judged by the command or header itself, so a tool from elsewhere counts, and nothing
 # is run or asked for when everything is there.
@@ -47,9 +48,16 @@ for group in "${@:-build}"; do
     coverage) need_command gcovr gcovr ;;
     format) need_command clang-format clang-format ;;
     fuzz) need_command clang clang ;;
+    pictures)
+        # Not piped into grep -q, which would break the pipe.
+        case $(/sbin/ldconfig -p) in
+        *librsvg-2.so.2*) ;;
+        *) missing+=(librsvg2-2 fonts-dejavu-core) ;;
+        esac
+        ;;
     *)
-        echo "install_deps.sh: unknown group '$group', expected build, peers, coverage, format or" \
-            "fuzz" >&2
+        echo "install_deps.sh: unknown group '$group', expected build, peers, coverage," \
+            "format, fuzz or pictures" >&2
         exit 2
         ;;
     esac

@@ -109,9 +109,9 @@ err_has "found scene '#40', expected '#0' to '#39'"
 run 2 data show cache '#x'
 run 2 data show cache ''
 run 2 data show cache
-run 2 data show cache "$id" --out scene.png
-err_has "expected a name that ends in .safetensors, .json or .svg"
-check test ! -e scene.png
+run 2 data show cache "$id" --out scene.gif
+err_has "expected a name that ends in .safetensors, .json, .svg, .png or .pdf"
+check test ! -e scene.gif
 run 5 data show none "$id"
 err_has "none"
 run 3 data show "$BJ_ROOT/README.md" "$id"

@@ -75,7 +75,7 @@ run 0 world show a.bjc --law world/train/law.safetensors
 run 3 world show a.bjc --law d.bjc.law.safetensors
 err_has "no law of scene"
 run 2 world show a.bjc --scene '#40'
-run 2 world show a.bjc --out s.png
+run 2 world show a.bjc --out s.gif
 err_has ".svg"
 run 5 world show c.bjc
 err_has "c.bjc.law.safetensors"
