@@ -64,6 +64,7 @@ static void list_numbers(double out[NUMBERS], const bj_exam_report *r) {
                                 r->calibration_error};
     memset(out, 0, NUMBERS * sizeof *out);
     memcpy(out, numbers, sizeof numbers);
+    for (int i = 18; i < 21 && !r->best_scenes; i++) out[i] = 0; /* NaN */
     for (int b = 0; b < BJ_EXAM_BINS; b++) {
         out[30 + 3 * b] = (double)r->bins[b].count;
         if (!r->bins[b].count) continue; /* NaN */
