@@ -14,7 +14,7 @@
 
 #include "data/cache_writer.h"
 
-enum { LOADER_CASE_ID = 40 };
+enum { LOADER_CASE_ID = 64 };
 
 static inline void loader_case_id(char id[LOADER_CASE_ID], int64_t scene) {
     snprintf(id, LOADER_CASE_ID, "%08llx-1111-4222-8333-%012llx", (unsigned long long)scene,
