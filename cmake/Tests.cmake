@@ -21,6 +21,7 @@ set(test_environment
     CC=${CMAKE_C_COMPILER}
     # A refused allocation must come back as NULL: that is what the tests check.
     ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0
     UBSAN_OPTIONS=print_stacktrace=1
     TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1:second_deadlock_stack=1)
 
