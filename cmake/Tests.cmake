@@ -18,6 +18,7 @@ set(test_environment
     BJEPA=$<TARGET_FILE:bjepa>
     BJ_ROOT=${PROJECT_SOURCE_DIR}
     BJ_BUILD=${PROJECT_BINARY_DIR}
+    BJ_SANITIZE=${BJ_SANITIZE}
     CC=${CMAKE_C_COMPILER}
     # A refused allocation must come back as NULL: that is what the tests check.
     ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1
