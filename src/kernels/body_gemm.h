@@ -4,9 +4,8 @@
  * 16 registers of AVX2; 8 x 3 leave room among the 32 of AVX-512.
  *
  * Packed right-hand side: panels of 3 vectors of columns, the last one 1 to 3 vectors wide and
- * padded with zeros; inside a panel k is the slow index. All row tiles
- * pass over a panel while the next one is on its way to the second-level cache; K is walked in
- * blocks of BLOCK_K so that both fit.
+ * padded with zeros; inside a panel k is the slow index. K is walked in blocks of BLOCK_K so that a
+ * panel's block stays in the first-level cache while all row tiles pass over it.
  */
 #ifndef BJ_KERNELS_BODY_GEMM_H
 #define BJ_KERNELS_BODY_GEMM_H
@@ -27,57 +26,21 @@ static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K)
     }
 }
 
-#ifndef BJ_DOUBLE
-/* Floats are turned in registers, TURN x TURN at a time. */
-enum { TURN = 8 };
-typedef float square __attribute__((vector_size(32)));
-typedef float square_u __attribute__((vector_size(32), aligned(4), may_alias));
-
-/* to[k * ldt + j] = from[j * ldf + k] for j, k < TURN. */
-INLINE void turn(float *to, size_t ldt, const float *from, size_t ldf) {
-    square a[TURN], b[TURN];
-    UNROLL for (int i = 0; i < TURN; i++) a[i] = *(const square_u *)(from + (size_t)i * ldf);
-    UNROLL for (int i = 0; i < TURN; i += 2) {
-        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-    }
-    UNROLL for (int i = 0; i < TURN; i += 4) {
-        a[i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-        a[i + 1] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-        a[i + 2] = __builtin_shufflevector(b[i + 1], b[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
-        a[i + 3] = __builtin_shufflevector(b[i + 1], b[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-    UNROLL for (int i = 0; i < 4; i++) {
-        *(square_u *)(to + (size_t)i * ldt) =
-            __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        *(square_u *)(to + (size_t)(i + 4) * ldt) =
-            __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    }
-}
-#endif
-
 static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
-    enum { STRIP = 16 /* k at a time: a cache line of every source row */, FAR = 4 * STRIP };
+    enum { STRIP = 16 }; /* k at a time: one cache line of every source row */
     for (int n = 0; n < N; n += PANEL) {
         const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
         const bj_real *rows = b + (size_t)n * ldb;
-        for (int k0 = 0; k0 < K; k0 += STRIP, packed += STRIP * padded) {
-            const int depth = K - k0 < STRIP ? K - k0 : STRIP;
-            if (K - k0 > FAR) /* more rows than the hardware follows */
-                for (int i = 0; i < width; i++)
-                    __builtin_prefetch(rows + (size_t)i * ldb + k0 + FAR);
-            int j = 0;
-#ifndef BJ_DOUBLE
-            for (; j + TURN <= width && depth == STRIP; j += TURN)
-                UNROLL for (int k = 0; k < STRIP; k += TURN) {
-                    turn(packed + k * padded + j, (size_t)padded, rows + (size_t)j * ldb + k0 + k,
-                         ldb);
+        for (int k0 = 0; k0 < K; k0 += STRIP) {
+            const int k1 = K - k0 < STRIP ? K : k0 + STRIP;
+            for (int k = k0; k < k1; k++, packed += padded) {
+                if (width == PANEL) {
+                    UNROLL for (int j = 0; j < PANEL; j++) packed[j] = rows[(size_t)j * ldb + k];
+                } else {
+                    for (int j = 0; j < padded; j++)
+                        packed[j] = j < width ? rows[(size_t)j * ldb + k] : 0;
                 }
-#endif
-            for (int k = 0; k < depth && j < padded; k++)
-                for (int i = j; i < padded; i++)
-                    packed[k * padded + i] = i < width ? rows[(size_t)i * ldb + k0 + k] : 0;
-            if (depth < STRIP) packed -= (STRIP - depth) * padded;
+            }
         }
     }
 }
@@ -90,56 +53,51 @@ typedef struct product {
     const bj_real *bias, *mask;
     size_t ldm;
     int first, last, flags; /* first and last block of k */
-    /* the panel to be read next: it is fetched while the row tiles pass over this one */
-    const bj_real *ahead;
-    int ahead_lines; /* cache lines for every SPAN_K of k */
-    const bj_real *ahead_end;
 } product;
-
-enum { LINE = 64 / sizeof(bj_real), SPAN_K = 32 };
-
-/* Into how many spans a tile cuts K: the last one takes what is too short for its own. */
-static int spans_of(int K) { return (K - SPAN_K / 2) / SPAN_K + 1; }
 
 /* Rows [0,mr) x nv vectors of columns, k in [0,K) of one block; tail is the number of valid
  * columns in the last vector. */
 INLINE void tile(const product *p, const bj_real *restrict panel, int stride, int K, int mr, int nv,
                  int tail) {
     vec acc[TALL][WIDTH];
-    /* copies: what is stored might change *p for all the compiler knows */
-    bj_real *c = p->c;
-    const size_t ldc = p->ldc, ldm = p->ldm;
-    const bj_real *mask = p->last ? p->mask : NULL;
-    const int relu = p->last && (p->flags & BJ_GEMM_RELU);
-#define EACH UNROLL for (int i = 0; i < mr; i++) UNROLL for (int j = 0; j < nv; j++)
-#define VALID (j + 1 < nv ? LANES : tail)
-    if (!p->first || (p->flags & BJ_GEMM_ADD))
-        EACH acc[i][j] = load_n(c + (size_t)i * ldc + j * LANES, VALID);
-    else if (p->bias) EACH acc[i][j] = load_n(p->bias + j * LANES, VALID);
-    else EACH acc[i][j] = (vec){0};
-    const bj_real *row[TALL];
-    UNROLL for (int i = 0; i < mr; i++) row[i] = p->a + (size_t)i * p->lda;
-    const bj_real *ahead = p->ahead;
-    for (int k = 0; k < K;) {
-        const int end = K - k < SPAN_K + SPAN_K / 2 ? K : k + SPAN_K;
-        for (int i = p->ahead_lines; i > 0 && ahead < p->ahead_end; i--, ahead += LINE)
-            __builtin_prefetch(ahead, 0, 2);
-        for (; k < end; k++, panel += stride) {
-            vec b[WIDTH];
-            UNROLL for (int j = 0; j < nv; j++) b[j] = load(panel + j * LANES);
-            UNROLL for (int i = 0; i < mr; i++) {
-                const vec x = splat(row[i][k]);
-                UNROLL for (int j = 0; j < nv; j++) acc[i][j] += x * b[j];
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            const int whole = j + 1 < nv || tail == LANES;
+            if (!p->first || (p->flags & BJ_GEMM_ADD)) {
+                const bj_real *c = p->c + (size_t)i * p->ldc + j * LANES;
+                acc[i][j] = whole ? load(c) : load_part(c, tail);
+            } else if (p->bias) {
+                const bj_real *b = p->bias + j * LANES;
+                acc[i][j] = whole ? load(b) : load_part(b, tail);
+            } else {
+                acc[i][j] = (vec){0};
             }
         }
     }
-    if (relu) EACH acc[i][j] = where_positive(acc[i][j], acc[i][j]);
-    if (mask)
-        EACH acc[i][j] =
-            where_positive(load_n(mask + (size_t)i * ldm + j * LANES, VALID), acc[i][j]);
-    EACH store_n(c + (size_t)i * ldc + j * LANES, acc[i][j], VALID);
-#undef EACH
-#undef VALID
+    const bj_real *row[TALL];
+    UNROLL for (int i = 0; i < mr; i++) row[i] = p->a + (size_t)i * p->lda;
+    for (int k = 0; k < K; k++, panel += stride) {
+        vec b[WIDTH];
+        UNROLL for (int j = 0; j < nv; j++) b[j] = load(panel + j * LANES);
+        UNROLL for (int i = 0; i < mr; i++) {
+            const vec x = splat(row[i][k]);
+            UNROLL for (int j = 0; j < nv; j++) acc[i][j] += x * b[j];
+        }
+    }
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            const int whole = j + 1 < nv || tail == LANES;
+            vec v = acc[i][j];
+            if (p->last && (p->flags & BJ_GEMM_RELU)) v = where_positive(v, v);
+            if (p->last && p->mask) {
+                const bj_real *m = p->mask + (size_t)i * p->ldm + j * LANES;
+                v = where_positive(whole ? load(m) : load_part(m, tail), v);
+            }
+            bj_real *c = p->c + (size_t)i * p->ldc + j * LANES;
+            if (whole) store(c, v);
+            else store_part(c, v, tail);
+        }
+    }
 }
 
 #define TILE_FUNCTION(mr)                                                                          \
@@ -187,8 +145,6 @@ static void rows_of_panel(product p, const bj_real *panel, int width, int M, int
         else if (left == 2) CALL(2);
         else CALL(1);
 #undef CALL
-        const size_t fetched = (size_t)(spans_of(K) * p.ahead_lines) * LINE;
-        p.ahead = (size_t)(p.ahead_end - p.ahead) > fetched ? p.ahead + fetched : p.ahead_end;
         p.c += (size_t)mr * p.ldc;
         p.a += (size_t)mr * p.lda;
         if (p.mask) p.mask += (size_t)mr * p.ldm;
@@ -217,14 +173,6 @@ static void row_of_two_panels(const product *p, const bj_real *panel, int K) {
         if (p->mask) v = where_positive(load(p->mask + j * LANES), v);
         store(p->c + j * LANES, v);
     }
-}
-
-/* Spreads the cache lines of the next panel evenly over the row tiles of this one. */
-INLINE void fetch_ahead(product *p, const bj_real *next, size_t size, int rows, int depth) {
-    const int spans = (rows + ROWS - 1) / ROWS * spans_of(depth);
-    p->ahead = next;
-    p->ahead_end = next + size;
-    p->ahead_lines = ((int)(size / LINE) + spans - 1) / spans;
 }
 
 INLINE void product_columns(product whole, const bj_real *packed, int M, int N, int K, int n0,
@@ -262,15 +210,6 @@ INLINE void product_columns(product whole, const bj_real *packed, int M, int N, 
                 if (p.mask) p.mask += (size_t)m * p.ldm + n;
                 p.first = k == 0;
                 p.last = k + depth == K;
-                if (n + PANEL < n1) {
-                    const int next = round_up(N - n - PANEL < PANEL ? N - n - PANEL : PANEL);
-                    fetch_ahead(&p, packed + (size_t)(n + PANEL) * K + (size_t)k * next,
-                                (size_t)depth * next, rows, depth);
-                } else if (k + depth < K) {
-                    const int next = round_up(N - n0 < PANEL ? N - n0 : PANEL);
-                    fetch_ahead(&p, packed + (size_t)n0 * K + (size_t)(k + depth) * next,
-                                (size_t)(K - k - depth) * next, rows, depth);
-                }
                 rows_of_panel(p, packed + (size_t)n * K + (size_t)k * round_up(width), width, rows,
                               depth);
             }
@@ -282,14 +221,14 @@ INLINE void product_columns(product whole, const bj_real *packed, int M, int N, 
 static void gemm(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
                  const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
                  int flags) {
-    const product p = {c, ldc, a, lda, bias, mask, ldm, 0, 0, flags, NULL, 0, NULL};
+    const product p = {c, ldc, a, lda, bias, mask, ldm, 0, 0, flags};
     product_columns(p, packed, M, N, K, 0, N);
 }
 
 static void gemm_columns(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
                          const bj_real *packed, const bj_real *bias, int M, int N, int K,
                          int flags, int n0, int n1) {
-    const product p = {c, ldc, a, lda, bias, NULL, 0, 0, 0, flags, NULL, 0, NULL};
+    const product p = {c, ldc, a, lda, bias, NULL, 0, 0, 0, flags};
     product_columns(p, packed, M, N, K, n0, n1);
 }
 

@@ -34,6 +34,8 @@ enum {
 /* One register tile over the chunk: a strip of dy, nv vectors of every row of x. `sums` are the
  * tile's unfinished sum and its waiting ones, PLANE apart; c is written at the root, mr rows and
  * `width` columns of it. */
+enum { LINE = 64 / sizeof(bj_real) }; /* numbers of a cache line */
+
 INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, bj_real *sums,
                           bj_real *c, size_t ldc, int mr, int width, int nv) {
     vec waiting[BJ_SHARD_LEVELS][ROWS][WIDTH];
