@@ -1,6 +1,5 @@
 /* cmd_data_prep.c - bjepa data prep: Argoverse 2 folders to one cache of training-ready scenes. */
-#define _XOPEN_SOURCE 700 /* sigaction */
-#include <signal.h>
+#define _XOPEN_SOURCE 700 /* SIGXFSZ */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "data.h"
 #include "json_out.h"
 #include "progress.h"
+#include "signals.h"
 
 static const char verb[] = "data prep";
 
@@ -85,23 +85,6 @@ static int parse(prep_options *o, int argc, char **argv) {
 /* -------------------------------------------------------------------------------------- progress
  */
 
-static volatile sig_atomic_t stop; /* the signal that came */
-
-static void on_signal(int number) { stop = number; }
-
-/* A signal that was ignored when we started stays ignored. Files that grow too large must fail as
- * writes do, not kill us. */
-static void catch_signals(void) {
-    static const int numbers[] = {SIGINT, SIGTERM};
-    for (int i = 0; i < 2; i++) {
-        struct sigaction action = {.sa_handler = on_signal}, old;
-        sigemptyset(&action.sa_mask);
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
-    signal(SIGXFSZ, SIG_IGN);
-}
-
 /* 3.5 MB, 7.1 GB; the result lives in `text`. */
 static const char *size_text(char text[32], int64_t bytes) {
     if (bytes < 1000000000) snprintf(text, 32, "%.1f MB", 1e-6 * (double)bytes);
@@ -137,7 +120,7 @@ static int on_progress(void *context, int64_t done, int64_t total, int64_t rejec
     } else if (!w->quiet) {
         cli_progress_show(&w->progress, (long)(done - w->resumed), note(text, rejected));
     }
-    return stop;
+    return cli_stop;
 }
 
 /* --------------------------------------------------------------------------------------- results
@@ -174,7 +157,7 @@ static int interrupted(const prep_options *o, const bj_prep_report *r) {
             verb, cli_count(done, (size_t)(r->accepted + r->rejected)),
             cli_count(found, (size_t)r->found), o->out);
     if (o->json) print_report(o, r);
-    return CLI_SIGNALED + stop;
+    return CLI_SIGNALED + cli_stop;
 }
 
 static int run(const prep_options *o) {
@@ -195,7 +178,8 @@ static int run(const prep_options *o) {
     bj_prep_report report;
     bj_error err;
     char text[64], rejected[CLI_COUNT_SIZE];
-    catch_signals();
+    cli_catch_signals();
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large fails as a write does */
     const bj_status status = bj_prep(&report, o->out ? o->out : "", &options, &err);
     if (w.started && !o->quiet)
         cli_progress_end(&w.progress, (long)(report.accepted + report.rejected - w.resumed),

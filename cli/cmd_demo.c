@@ -4,9 +4,9 @@
  * metrics before and after, and writes a checkpoint and a page with pictures. An interrupt during
  * training ends the command cleanly; nothing is written before training is over.
  */
-#define _XOPEN_SOURCE 700 /* sigaction */
 #include "demo.h"
 #include "output.h"
+#include "signals.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -42,23 +42,6 @@ static int parse(demo_options *o, int argc, char **argv) {
     if (result == CLI_CONTINUE && !*o->out)
         return cli_misuse("demo", "--out: found '', expected a folder");
     return result;
-}
-
-/* ------------------------------------------------------------------------------------ interrupt */
-
-static volatile sig_atomic_t stop; /* the signal that came */
-
-static void on_signal(int number) { stop = number; }
-
-/* A signal that was ignored when we started stays ignored. */
-static void catch_signals(void) {
-    const int numbers[] = {SIGINT, SIGTERM};
-    for (int i = 0; i < 2; i++) {
-        struct sigaction action = {.sa_handler = on_signal}, old;
-        sigemptyset(&action.sa_mask);
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
 }
 
 /* --------------------------------------------------------------------------------------- result */
@@ -157,11 +140,11 @@ static int run(demo *d, const demo_options *o, const demo_files *f, bj_error *er
             "%d thread%s, %s\n",
             d->run[DEMO_FULLSET].arch.atoms, d->steps, DEMO_BATCH, threads, threads == 1 ? "" : "s",
             d->isa);
-    if (demo_train(d, &stop, err) != BJ_OK) return cli_fail("demo", err);
+    if (demo_train(d, &cli_stop, err) != BJ_OK) return cli_fail("demo", err);
     if (d->done < d->steps) {
         fprintf(stderr, "bjepa demo: interrupted after %d of %d steps; no file was written\n",
                 d->done, d->steps);
-        return CLI_SIGNALED + (int)stop;
+        return CLI_SIGNALED + (int)cli_stop;
     }
     if (write_files(f, d, err) != BJ_OK) return cli_fail("demo", err);
     if (o->json) print_json(d);
@@ -178,7 +161,7 @@ int cmd_demo(int argc, char **argv) {
     demo_files files = {.created = 0};
     demo d;
     if (prepare_files(&files, o.out, &err) != BJ_OK) return cli_fail("demo", &err);
-    catch_signals();
+    cli_catch_signals();
     int code;
     if (demo_create(&d, o.seed, o.steps, o.threads, &err) != BJ_OK) {
         code = cli_fail("demo", &err);

@@ -1,12 +1,12 @@
 /* cmd_simulate.c - bjepa simulate: traffic with a known law, as official folders or as a cache. */
-#define _XOPEN_SOURCE 700 /* sigaction */
-#include <signal.h>
+#define _XOPEN_SOURCE 700 /* SIGXFSZ */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 #include "json_out.h"
 #include "progress.h"
+#include "signals.h"
 
 static const char verb[] = "simulate";
 
@@ -47,21 +47,6 @@ static int parse(simulate_options *o, int argc, char **argv) {
     return CLI_CONTINUE;
 }
 
-static volatile sig_atomic_t stop; /* the signal that came */
-
-static void on_signal(int number) { stop = number; }
-
-static void catch_signals(void) {
-    static const int numbers[] = {SIGINT, SIGTERM};
-    for (int i = 0; i < 2; i++) {
-        struct sigaction action = {.sa_handler = on_signal}, old;
-        sigemptyset(&action.sa_mask);
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large fails as a write does */
-}
-
 typedef struct watch {
     int quiet, started;
     cli_progress progress;
@@ -75,7 +60,7 @@ static int on_progress(void *context, int64_t done, int64_t total) {
     } else if (!w->quiet) {
         cli_progress_show(&w->progress, (long)done, "");
     }
-    return stop;
+    return cli_stop;
 }
 
 static void print_report(const simulate_options *o, const bj_world_report *r) {
@@ -118,7 +103,8 @@ int cmd_simulate(int argc, char **argv) {
                                       .context = &w};
     bj_world_report report;
     bj_error err;
-    catch_signals();
+    cli_catch_signals();
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large fails as a write does */
     const bj_status status = o.cache ? bj_world_to_cache(&report, o.cache, &options, &err)
                                      : bj_world_to_folders(&report, o.out, &options, &err);
     if (w.started && !o.quiet) cli_progress_end(&w.progress, (long)report.scenes, "");
@@ -133,5 +119,5 @@ int cmd_simulate(int argc, char **argv) {
                   : "hint: the same command writes the folders again; there is no law file yet\n",
           stderr);
     if (o.json) print_report(&o, &report);
-    return CLI_SIGNALED + stop;
+    return CLI_SIGNALED + cli_stop;
 }

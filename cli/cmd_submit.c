@@ -1,10 +1,9 @@
 /* cmd_submit.c - bjepa submit: predict a cache and write the official challenge format. */
-#define _POSIX_C_SOURCE 200809L /* sigaction */
 #include "checkpoint.h"
 #include "progress.h"
+#include "signals.h"
 #include "score.h"
 
-#include <signal.h>
 #include <string.h>
 
 typedef struct submit_options {
@@ -36,29 +35,13 @@ static int parse(submit_options *o, int argc, char **argv, int *operands) {
     return cli_parse(&usage, argc, argv, operands);
 }
 
-/* ------------------------------------------------------------------------------------- stopping */
-
-static volatile sig_atomic_t stop; /* the signal that came */
-
-static void on_signal(int number) { stop = number; }
-
-/* A signal that was ignored when we started stays ignored. */
-static void catch_signals(void) {
-    const int numbers[] = {SIGINT, SIGTERM};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction action = {.sa_handler = on_signal}, old;
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
-}
-
 /* -------------------------------------------------------------------------------------- running */
 
 static int show(void *context, int64_t done, int64_t total) {
     cli_progress *progress = context;
     progress->total = (long)total;
     cli_progress_show(progress, (long)done, "");
-    return stop != 0;
+    return cli_stop != 0;
 }
 
 static bj_status predict(int64_t *scenes, const submit_options *o, const char *checkpoint,
@@ -98,11 +81,11 @@ int cmd_submit(int argc, char **argv) {
     }
     if (operands != 2) return cli_misuse("submit", "expected CHECKPOINT and CACHE");
     if (!o.out) return cli_misuse("submit", "--out FILE.parquet is missing");
-    catch_signals();
+    cli_catch_signals();
     if (predict(&scenes, &o, argv[1], argv[2], &err) != BJ_OK) return cli_fail("submit", &err);
-    if (!scenes && stop) {
+    if (!scenes && cli_stop) {
         fprintf(stderr, "bjepa submit: stopped; %s was not written\n", o.out);
-        return CLI_SIGNALED + (int)stop;
+        return CLI_SIGNALED + (int)cli_stop;
     }
     if (o.json) printf("{\"schema\":1,\"type\":\"submit\",\"scenes\":%lld}\n", (long long)scenes);
     else printf("%s: %lld scenes\n", o.out, (long long)scenes);

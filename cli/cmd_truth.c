@@ -1,12 +1,11 @@
 /* cmd_truth.c - bjepa truth: checkpoints and baselines held against the law of a simulated world.
  */
-#define _POSIX_C_SOURCE 200809L /* sigaction */
 #include "checkpoint.h"
 #include "progress.h"
+#include "signals.h"
 #include "truth.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 
 static const char verb[] = "truth";
@@ -63,20 +62,6 @@ static int parse(truth_options *o, int argc, char **argv) {
 
 /* ------------------------------------------------------------------------------------- running */
 
-static volatile sig_atomic_t stop; /* the signal that came */
-
-static void on_signal(int number) { stop = number; }
-
-/* A signal that was ignored when we started stays ignored. */
-static void catch_signals(void) {
-    const int numbers[] = {SIGINT, SIGTERM};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction action = {.sa_handler = on_signal}, old;
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
-}
-
 typedef struct watch {
     cli_progress progress;
     const char *name;
@@ -87,7 +72,7 @@ static int show(void *context, int64_t done, int64_t total) {
     watch *w = context;
     w->progress.total = (long)total;
     if (!w->quiet) cli_progress_show(&w->progress, (long)done, w->name);
-    return stop != 0;
+    return cli_stop != 0;
 }
 
 static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const char *checkpoint,
@@ -187,10 +172,10 @@ int cmd_truth(int argc, char **argv) {
         return cli_fail(verb, &err);
     }
     int code;
-    catch_signals();
+    cli_catch_signals();
     if (run(t, &o, &err) != BJ_OK) {
         code = cli_fail(verb, &err);
-        if (stop) code = CLI_SIGNALED + (int)stop;
+        if (cli_stop) code = CLI_SIGNALED + (int)cli_stop;
     } else {
         if (o.json) truth_print_json(t);
         else truth_print_text(t);

@@ -5,6 +5,7 @@
  * strokes are classes of the page's style sheet.
  */
 #include "demo.h"
+#include "svg.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,32 +14,12 @@ enum { PANEL_WIDTH = 380, PANEL_HEIGHT = 280, CHART_WIDTH = 560, CHART_HEIGHT = 
 
 /* --------------------------------------------------------------------------------------- window */
 
-typedef struct bounds {
-    double x0, x1, y0, y1; /* m */
-} bounds;
-
-/* World to picture: scale is in pixels per meter. */
-typedef struct window {
-    bounds b;
-    double scale;
-} window;
-
-static double picture_x(const window *w, double x) { return (x - w->b.x0) * w->scale; }
-static double picture_y(const window *w, double y) { return (w->b.y1 - y) * w->scale; }
-
-static void include_point(bounds *b, double x, double y) {
-    b->x0 = fmin(b->x0, x);
-    b->x1 = fmax(b->x1, x);
-    b->y0 = fmin(b->y0, y);
-    b->y1 = fmax(b->y1, y);
-}
-
-static void include_path(bounds *b, const bj_real *path, int n) {
-    for (int i = 0; i < n; i++) include_point(b, (double)path[2 * i], (double)path[2 * i + 1]);
+static void include_path(svg_bounds *b, const bj_real *path, int n) {
+    for (int i = 0; i < n; i++) svg_include(b, (double)path[2 * i], (double)path[2 * i + 1]);
 }
 
 /* Room around the futures, then more of whatever the picture's proportions leave over. */
-static window fit_window(bounds b) {
+static svg_window fit_window(svg_bounds b) {
     enum { LEFT = 40, RIGHT = 46, VERTICAL = 30 }; /* pixels; labels stand on the right */
     const double smallest = 22;                    /* m: vehicles keep a sensible size */
     const double room = PANEL_WIDTH - LEFT - RIGHT;
@@ -46,22 +27,22 @@ static window fit_window(bounds b) {
     scale = fmin(scale, PANEL_WIDTH / smallest);
     const double x = (b.x0 + b.x1) / 2 + (RIGHT - LEFT) / (2 * scale), y = (b.y0 + b.y1) / 2;
     const double width = PANEL_WIDTH / scale, height = PANEL_HEIGHT / scale;
-    return (window){{x - width / 2, x + width / 2, y - height / 2, y + height / 2}, scale};
+    return (svg_window){{x - width / 2, x + width / 2, y - height / 2, y + height / 2}, scale};
 }
 
 /* --------------------------------------------------------------------------------------- shapes */
 
 /* A line through n points, `stride` numbers apart. */
-static void draw_path(FILE *to, const window *w, const bj_real *points, int n, int stride,
+static void draw_path(FILE *to, const svg_window *w, const bj_real *points, int n, int stride,
                       const char *attributes) {
     fprintf(to, "<path %s d=\"", attributes);
     for (int i = 0; i < n; i++)
-        fprintf(to, "%c%.1f %.1f", i ? 'L' : 'M', picture_x(w, (double)points[i * stride]),
-                picture_y(w, (double)points[i * stride + 1]));
+        fprintf(to, "%c%.1f %.1f", i ? 'L' : 'M', svg_x(w, (double)points[i * stride]),
+                svg_y(w, (double)points[i * stride + 1]));
     fputs("\"/>\n", to);
 }
 
-static int is_visible(const window *w, const bj_real *points, int n, int stride) {
+static int is_visible(const svg_window *w, const bj_real *points, int n, int stride) {
     for (int i = 0; i < n; i++) {
         const double x = (double)points[i * stride], y = (double)points[i * stride + 1];
         if (x > w->b.x0 && x < w->b.x1 && y > w->b.y0 && y < w->b.y1) return 1;
@@ -70,11 +51,11 @@ static int is_visible(const window *w, const bj_real *points, int n, int stride)
 }
 
 /* Road users at their true size: a car, or a disk for the others. */
-static void draw_user(FILE *to, const window *w, const bj_real *state, const char *class) {
+static void draw_user(FILE *to, const svg_window *w, const bj_real *state, const char *class) {
     const double length = 4.6 * w->scale, width = 1.9 * w->scale, radius = 0.6 * w->scale;
     const double degrees = -atan2((double)state[5], (double)state[4]) * 57.29577951308232;
-    fprintf(to, "<g transform=\"translate(%.1f %.1f)", picture_x(w, (double)state[0]),
-            picture_y(w, (double)state[1]));
+    fprintf(to, "<g transform=\"translate(%.1f %.1f)", svg_x(w, (double)state[0]),
+            svg_y(w, (double)state[1]));
     if (state[6] > 0)
         fprintf(to, "\"><circle class=\"%s\" r=\"%.1f\"/></g>\n", class, fmax(radius, 2.5));
     else
@@ -84,7 +65,7 @@ static void draw_user(FILE *to, const window *w, const bj_real *state, const cha
                 degrees, class, -length / 2, -width / 2, length, width, width / 4);
 }
 
-static void draw_map(FILE *to, const demo *d, const window *w, const bj_scene *s) {
+static void draw_map(FILE *to, const demo *d, const svg_window *w, const bj_scene *s) {
     const int Q = d->run[0].arch.points;
     for (int p = 0; p < s->polyline_count; p++) {
         const bj_real *line = s->polylines + (size_t)p * (size_t)Q * BJ_POLYLINE_FEATURES;
@@ -94,7 +75,7 @@ static void draw_map(FILE *to, const demo *d, const window *w, const bj_scene *s
     }
 }
 
-static void draw_neighbors(FILE *to, const demo *d, const window *w, const bj_scene *s) {
+static void draw_neighbors(FILE *to, const demo *d, const svg_window *w, const bj_scene *s) {
     const int T = d->run[0].arch.obs;
     for (int n = 0; n < s->neighbor_count; n++) {
         const bj_real *track = s->neighbors + (size_t)n * (size_t)T * BJ_FOCAL_FEATURES;
@@ -107,22 +88,6 @@ static void draw_neighbors(FILE *to, const demo *d, const window *w, const bj_sc
         draw_path(to, w, seen, T - first, BJ_FOCAL_FEATURES, "class=\"track\"");
         draw_user(to, w, track + (T - 1) * BJ_FOCAL_FEATURES, "neighbor");
     }
-}
-
-/* 1, 2 or 5 times a power of ten, at most `most`. */
-static double round_length(double most) {
-    const double power = pow(10, floor(log10(most)));
-    const double digit = most / power;
-    return power * (digit >= 5 ? 5 : digit >= 2 ? 2 : 1);
-}
-
-static void draw_scale_bar(FILE *to, const window *w) {
-    const double meters = round_length(PANEL_WIDTH / w->scale / 4), length = meters * w->scale;
-    const int x = 14, y = PANEL_HEIGHT - 14;
-    fprintf(to,
-            "<path class=\"bar\" d=\"M%d %dv-5m0 5h%.1fm0 0v-5\"/>\n"
-            "<text class=\"small\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g m</text>\n",
-            x, y, length, x + length / 2, y - 8, meters);
 }
 
 /* ------------------------------------------------------------------------------------- branches */
@@ -145,7 +110,7 @@ static int by_label(const void *a, const void *b) {
 }
 
 /* Lightest first, so that the heavier ones lie on top. */
-static void draw_branches(FILE *to, const window *w, branch *list, int K, int F) {
+static void draw_branches(FILE *to, const svg_window *w, branch *list, int K, int F) {
     qsort(list, (size_t)K, sizeof *list, by_weight);
     const double most = list[K - 1].weight;
     for (int i = 0; i < K; i++) {
@@ -157,16 +122,15 @@ static void draw_branches(FILE *to, const window *w, branch *list, int K, int F)
         fprintf(to, "<g><title>branch %d, weight %.3f</title>\n", b->k + 1, b->weight);
         draw_path(to, w, b->path, F, 2, attributes);
         fprintf(to, "<circle class=\"end\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/></g>\n",
-                picture_x(w, (double)b->path[2 * F - 2]), picture_y(w, (double)b->path[2 * F - 1]),
+                svg_x(w, (double)b->path[2 * F - 2]), svg_y(w, (double)b->path[2 * F - 1]),
                 1.8 + 6 * b->weight);
     }
 }
 
 /* The weights beside the ends, moved apart where ends lie close together. */
-static void draw_labels(FILE *to, const window *w, branch *list, int K, int F) {
+static void draw_labels(FILE *to, const svg_window *w, branch *list, int K, int F) {
     const double apart = 12;
-    for (int i = 0; i < K; i++)
-        list[i].label_y = picture_y(w, (double)list[i].path[2 * F - 1]) + 3.5;
+    for (int i = 0; i < K; i++) list[i].label_y = svg_y(w, (double)list[i].path[2 * F - 1]) + 3.5;
     qsort(list, (size_t)K, sizeof *list, by_label);
     for (int round = 0; round < 100; round++)
         for (int i = 0; i + 1 < K; i++) {
@@ -177,7 +141,7 @@ static void draw_labels(FILE *to, const window *w, branch *list, int K, int F) {
         }
     for (int i = 0; i < K; i++)
         fprintf(to, "<text class=\"weight\" x=\"%.1f\" y=\"%.1f\">%.0f %%</text>\n",
-                picture_x(w, (double)list[i].path[2 * F - 2]) + 7, list[i].label_y,
+                svg_x(w, (double)list[i].path[2 * F - 2]) + 7, list[i].label_y,
                 100 * list[i].weight);
 }
 
@@ -190,11 +154,11 @@ void demo_draw_scene(FILE *to, const demo *d, int index) {
     const bj_real *single = point->paths + (size_t)index * line;
     const bj_real *future = s->future, *past = s->focal;
     branch list[BJ_MAX_ATOMS];
-    bounds b = {0, 0, 0, 0};
+    svg_bounds b = {0, 0, 0, 0};
     include_path(&b, paths, K * F);
     include_path(&b, single, F);
     include_path(&b, future, F);
-    const window w = fit_window(b);
+    const svg_window w = fit_window(b);
     for (int k = 0; k < K; k++)
         list[k] = (branch){paths + (size_t)k * line,
                            (double)set->weights[(size_t)index * (size_t)K + (size_t)k], 0, k};
@@ -213,7 +177,8 @@ void demo_draw_scene(FILE *to, const demo *d, int index) {
     draw_path(to, &w, future, F, 2, "class=\"future\"");
     draw_user(to, &w, past + (T - 1) * BJ_FOCAL_FEATURES, "focal");
     draw_labels(to, &w, list, K, F);
-    draw_scale_bar(to, &w);
+    svg_scale_bar(to, &w, 14, PANEL_HEIGHT - 14, PANEL_WIDTH / 4, "class=\"bar\"",
+                  "class=\"small\"");
     fprintf(to, "</g>\n</svg>\n<figcaption>held-out scene %d, %.1f m/s</figcaption>\n</figure>\n",
             index, demo_speed(d, index));
 }
@@ -266,7 +231,7 @@ static void draw_axes(FILE *to, const axes *a) {
                     "y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
                     LEFT_MARGIN, y, CHART_WIDTH - RIGHT_MARGIN, LEFT_MARGIN - 7, y + 4, value);
         }
-    const double tick = round_length(fmax(a->steps / 3, 1));
+    const double tick = svg_round_length(fmax(a->steps / 3, 1));
     for (double step = 0; step <= a->steps; step += tick)
         fprintf(to, "<text class=\"small\" x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%g</text>\n",
                 chart_x(a, step), CHART_HEIGHT - BOTTOM_MARGIN + 18,

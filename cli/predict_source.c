@@ -3,6 +3,7 @@
 #include "predict.h"
 
 #include "data_scene.h"
+#include "output.h"
 
 #include <errno.h>
 #include <string.h>
@@ -49,19 +50,13 @@ static bj_status open_folder(predict_source *s, const char *scene, bj_error *err
     return scene ? find_in_list(s, scene, err) : BJ_OK;
 }
 
-static int is_parquet(const char *path) {
-    static const char suffix[] = ".parquet";
-    const size_t n = strlen(path), m = sizeof suffix - 1;
-    return n > m && !strcmp(path + n - m, suffix);
-}
-
 bj_status predict_source_open(predict_source *s, const char *path, const char *scene, int sees,
                               bj_error *err) {
     struct stat info;
     *s = (predict_source){.path = path, .sizes = bj_arch_paper()};
     if (stat(path, &info)) return cli_error(err, BJ_EIO, "%s: %s", path, strerror(errno));
     if (S_ISDIR(info.st_mode)) return open_folder(s, scene, err);
-    if (!is_parquet(path)) return open_cache(s, scene, sees, err);
+    if (!cli_ends_in(path, ".parquet")) return open_cache(s, scene, sees, err);
     s->end = 1;
     const bj_status status = bj_scenario_open(&s->single, path, err);
     if (status != BJ_OK || !scene) return status;

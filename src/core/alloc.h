@@ -21,6 +21,18 @@ void bj_free(void *memory);
          : bj_alloc_failed((count), sizeof *(pointer), (err)))
 bj_status bj_alloc_failed(size_t count, size_t size, bj_error *err);
 
+/* Makes memory hold `wanted` elements, of which it now has room for `room`; content is not kept.
+ * Returns from the calling function when that fails. */
+#define BJ_RESERVE(memory, room, wanted, err)                                                      \
+    do {                                                                                           \
+        if ((room) < (wanted)) {                                                                   \
+            bj_free(memory);                                                                       \
+            (room) = 0;                                                                            \
+            BJ_TRY(BJ_ALLOC((memory), (wanted), (err)));                                           \
+            (room) = (wanted);                                                                     \
+        }                                                                                          \
+    } while (0)
+
 char *bj_strdup(const char *text);
 
 /* Test hooks: successful allocations and frees so far; the allocation after `successes` more ones

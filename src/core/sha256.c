@@ -48,6 +48,13 @@ void bj_sha256_reset(bj_sha256 *hash) {
     hash->context = NULL;
 }
 
+bj_status bj_sha256_block(bj_sha256 *hash, unsigned char digest[BJ_SHA256_BYTES], const void *data,
+                          size_t size, bj_error *err) {
+    BJ_TRY(bj_sha256_init(hash, err));
+    BJ_TRY(bj_sha256_update(hash, data, size, err));
+    return bj_sha256_final_bytes(hash, digest, err);
+}
+
 bj_status bj_sha256_memory(char hex[BJ_SHA256_HEX], const void *data, size_t size, bj_error *err) {
     bj_sha256 hash = {0};
     bj_status status;

@@ -28,6 +28,9 @@ BJ_CHECK bj_status bj_sha256_final(bj_sha256 *hash, char hex[BJ_SHA256_HEX], bj_
 enum { BJ_SHA256_BYTES = 32 };
 BJ_CHECK bj_status bj_sha256_final_bytes(bj_sha256 *hash, unsigned char digest[BJ_SHA256_BYTES],
                                          bj_error *err);
+/* Init, update and final of one block, with a context that is kept for the next. */
+BJ_CHECK bj_status bj_sha256_block(bj_sha256 *hash, unsigned char digest[BJ_SHA256_BYTES],
+                                   const void *data, size_t size, bj_error *err);
 void bj_sha256_hex(char hex[BJ_SHA256_HEX], const unsigned char digest[BJ_SHA256_BYTES]);
 void bj_sha256_reset(bj_sha256 *hash);
 

@@ -88,12 +88,7 @@ static bj_status make_room(bj_cache_bytes *out, const bj_map *map, bj_error *err
     }
     if (points > INT_MAX / 2)
         return BJ_FAIL(err, BJ_EFORMAT, "drivable areas of %lld points", (long long)points);
-    if (map->area_count > out->ring_room) {
-        bj_free(out->rings);
-        out->ring_room = 0;
-        BJ_TRY(BJ_ALLOC(out->rings, (size_t)map->area_count, err));
-        out->ring_room = map->area_count;
-    }
+    BJ_RESERVE(out->rings, out->ring_room, map->area_count, err);
     if (points > out->point_room) {
         bj_free(out->doubles);
         bj_free(out->centimeters);

@@ -19,9 +19,7 @@
 
 bj_status bj_cache_row_check(uint8_t check[BJ_CACHE_HASH], bj_sha256 *hash, const bj_cache_row *row,
                              bj_error *err) {
-    BJ_TRY(bj_sha256_init(hash, err));
-    BJ_TRY(bj_sha256_update(hash, row, BJ_ROW_SIZE - BJ_CACHE_HASH, err));
-    return bj_sha256_final_bytes(hash, check, err);
+    return bj_sha256_block(hash, check, row, BJ_ROW_SIZE - BJ_CACHE_HASH, err);
 }
 
 bj_status bj_cache_row_at(const bj_cache_row **out, bj_cache_writer *w, int64_t item,

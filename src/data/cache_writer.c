@@ -269,9 +269,7 @@ bj_status bj_cache_writer_reject(bj_cache_writer *w, const char *item, const cha
     bj_cache_row row = {.kind = BJ_ROW_REJECT};
     bj_cache_extent after = w->at;
     snprintf(row.scenario_id, sizeof row.scenario_id, "%s", item);
-    BJ_TRY(bj_sha256_init(&w->hash, err));
-    BJ_TRY(bj_sha256_update(&w->hash, line, size, err));
-    BJ_TRY(bj_sha256_final_bytes(&w->hash, row.content_sha256, err));
+    BJ_TRY(bj_sha256_block(&w->hash, row.content_sha256, line, size, err));
     BJ_TRY(append(w, BJ_FILE_REJECTS, line, size, 0, err));
     after.items++;
     after.rejects += (int64_t)size;

@@ -24,7 +24,7 @@ typedef struct candidate { /* in the order of the rules: rank, kind, id; then as
 struct bj_features_maker {
     int64_t *last_row; /* (tracks) row at step 49, or -1 */
     int *slot;         /* (tracks) 0 focal, 1 .. neighbors, -1 not used */
-    size_t tracks_room;
+    size_t last_row_room, slot_room;
     double *length; /* along the longest boundary so far */
     size_t length_room;
     bj_point (*line)[POINTS]; /* (lanes + crossings) resampled, in city coordinates */
@@ -293,28 +293,11 @@ static bj_status fill_polylines(bj_features *out, bj_features_maker *maker, cons
 
 /* ---------------------------------------------------------------------------------------- scene */
 
-/* Makes memory hold `wanted` elements; content is not kept. */
-#define RESERVE(memory, room, wanted, err)                                                         \
-    do {                                                                                           \
-        if ((room) < (wanted)) {                                                                   \
-            bj_free(memory);                                                                       \
-            (room) = 0;                                                                            \
-            BJ_TRY(BJ_ALLOC((memory), (wanted), (err)));                                           \
-            (room) = (wanted);                                                                     \
-        }                                                                                          \
-    } while (0)
-
 static bj_status reserve(bj_features_maker *maker, const bj_scenario *scenario, const bj_map *map,
                          bj_error *err) {
     const size_t tracks = (size_t)scenario->tracks;
-    if (maker->tracks_room < tracks) {
-        size_t room = 0; /* two arrays share tracks_room: it counts once both are there */
-        maker->tracks_room = 0;
-        RESERVE(maker->last_row, room, tracks, err);
-        room = 0;
-        RESERVE(maker->slot, room, tracks, err);
-        maker->tracks_room = tracks;
-    }
+    BJ_RESERVE(maker->last_row, maker->last_row_room, tracks, err);
+    BJ_RESERVE(maker->slot, maker->slot_room, tracks, err);
     int longest = 1;
     for (int i = 0; i < map->lane_count; i++) {
         if (map->lanes[i].left.count > longest) longest = map->lanes[i].left.count;
@@ -322,9 +305,9 @@ static bj_status reserve(bj_features_maker *maker, const bj_scenario *scenario, 
     }
     for (int i = 0; i < map->crossing_count; i++)
         if (map->crossings[i].edge.count > longest) longest = map->crossings[i].edge.count;
-    RESERVE(maker->length, maker->length_room, (size_t)longest, err);
-    RESERVE(maker->line, maker->lines_room, (size_t)map->lane_count + (size_t)map->crossing_count,
-            err);
+    BJ_RESERVE(maker->length, maker->length_room, (size_t)longest, err);
+    BJ_RESERVE(maker->line, maker->lines_room,
+               (size_t)map->lane_count + (size_t)map->crossing_count, err);
     return BJ_OK;
 }
 

@@ -301,23 +301,12 @@ static uint64_t hash_text(bj_json_text text) { /* FNV-1a */
     return mix(hash);
 }
 
-/* Makes *memory hold `wanted` elements; content is not kept. */
-#define RESERVE(memory, room, wanted, err)                                                         \
-    do {                                                                                           \
-        if ((room) < (wanted)) {                                                                   \
-            bj_free(memory);                                                                       \
-            (room) = 0;                                                                            \
-            BJ_TRY(BJ_ALLOC((memory), (wanted), (err)));                                           \
-            (room) = (wanted);                                                                     \
-        }                                                                                          \
-    } while (0)
-
 /* Keys and ids must differ: the objects are found by both, and ids decide between equal distances.
  * A table of open addressing, first for the keys, then for the ids. */
 static bj_status check_distinct(bj_map_reader *reader, size_t count, bj_error *err) {
     size_t slots = 16;
     while (slots < 2 * count) slots *= 2;
-    RESERVE(reader->table, reader->table_room, slots, err);
+    BJ_RESERVE(reader->table, reader->table_room, slots, err);
     for (int by_id = 0; by_id < 2; by_id++) {
         memset(reader->table, 0, slots * sizeof *reader->table);
         for (size_t i = 0; i < count; i++) {
@@ -361,11 +350,11 @@ static bj_status read_section(bj_map *map, bj_map_reader *reader, bj_error *err)
 /* ------------------------------------------------------------------------------------- the file */
 
 static bj_status reserve(bj_map_reader *reader, size_t size, bj_error *err) {
-    RESERVE(reader->points, reader->points_room, size / POINT_BYTES + 1, err);
-    RESERVE(reader->lanes, reader->lanes_room, size / LANE_BYTES + 1, err);
-    RESERVE(reader->crossings, reader->crossings_room, size / CROSSING_BYTES + 1, err);
-    RESERVE(reader->areas, reader->areas_room, size / AREA_BYTES + 1, err);
-    RESERVE(reader->keys, reader->keys_room, size / CROSSING_BYTES + 1, err);
+    BJ_RESERVE(reader->points, reader->points_room, size / POINT_BYTES + 1, err);
+    BJ_RESERVE(reader->lanes, reader->lanes_room, size / LANE_BYTES + 1, err);
+    BJ_RESERVE(reader->crossings, reader->crossings_room, size / CROSSING_BYTES + 1, err);
+    BJ_RESERVE(reader->areas, reader->areas_room, size / AREA_BYTES + 1, err);
+    BJ_RESERVE(reader->keys, reader->keys_room, size / CROSSING_BYTES + 1, err);
     return BJ_OK;
 }
 
@@ -428,7 +417,7 @@ bj_status bj_map_read_memory(bj_map *out, bj_map_reader *reader, const void *dat
     *out = (bj_map){0};
     if (size > MAX_BYTES)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: more than %d bytes", label, MAX_BYTES);
-    RESERVE(reader->text, reader->text_room, size + 1, err);
+    BJ_RESERVE(reader->text, reader->text_room, size + 1, err);
     if (size) memcpy(reader->text, data, size);
     reader->text[size] = '\0';
     return read_labeled(out, reader, size, label, err);

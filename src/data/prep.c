@@ -139,9 +139,7 @@ static void make_scene(const prep *p, worker *w, result *r, int64_t item, const 
         refuse(r, has_last_step(&scenario) ? "features" : "focal_missing_at_49", status);
         return;
     }
-    status = bj_sha256_init(&w->hash, &r->why);
-    if (status == BJ_OK) status = bj_sha256_update(&w->hash, w->map_text, map_size, &r->why);
-    if (status == BJ_OK) status = bj_sha256_final_bytes(&w->hash, digest, &r->why);
+    status = bj_sha256_block(&w->hash, digest, w->map_text, map_size, &r->why);
     if (status == BJ_OK)
         status = bj_cache_encode(r->bytes, &scenario, &map, &w->features, digest, &r->why);
     if (status != BJ_OK) refuse(r, "names", status);
@@ -309,11 +307,10 @@ static bj_status report_published(prep *p, int64_t items, bj_error *err) {
     r->accepted = bj_cache_count(cache);
     r->found = r->resumed = items > r->accepted ? items : r->accepted;
     r->rejected = r->found - r->accepted;
-    for (int64_t i = 0; i < r->accepted; i++)
-        r->without_future += !bj_cache_info(cache, i).has_future;
     for (int64_t i = 0; i < r->accepted; i++) {
-        const int64_t map = bj_cache_info(cache, i).map + 1;
-        if (map > r->maps) r->maps = map;
+        const bj_scene_info scene = bj_cache_info(cache, i);
+        r->without_future += !scene.has_future;
+        if (scene.map >= r->maps) r->maps = scene.map + 1;
     }
     r->bytes = stat(p->path, &info) ? 0 : (int64_t)info.st_size;
     memcpy(r->digest, bj_cache_digest(cache), sizeof r->digest);

@@ -190,3 +190,9 @@ bj_status bj_scenario_read_memory(bj_scenario *out, bj_scenario_reader *reader, 
 }
 
 const char *bj_scenario_stage(const bj_scenario_reader *reader) { return reader->stage; }
+
+void bj_scenario_name(char out[BJ_SCENARIO_NAME], bj_text text) {
+    const size_t size = text.size < BJ_SCENARIO_NAME ? text.size : BJ_SCENARIO_NAME - 1;
+    if (size) memcpy(out, text.data, size);
+    out[size] = '\0';
+}

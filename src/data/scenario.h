@@ -49,4 +49,7 @@ BJ_CHECK bj_status bj_scenario_read_memory(bj_scenario *out, bj_scenario_reader 
  * "parquet" (anything else). */
 const char *bj_scenario_stage(const bj_scenario_reader *reader);
 
+/* A name as a terminated string; the reader refuses those that would not fit. */
+void bj_scenario_name(char out[BJ_SCENARIO_NAME], bj_text text);
+
 #endif

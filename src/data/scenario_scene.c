@@ -122,12 +122,6 @@ static void release(readers *r) {
     bj_sha256_reset(&r->hash);
 }
 
-static void keep_text(char out[BJ_SCENARIO_NAME], bj_text text) {
-    const size_t n = text.size < BJ_SCENARIO_NAME ? text.size : BJ_SCENARIO_NAME - 1;
-    memcpy(out, text.data, n);
-    out[n] = '\0';
-}
-
 static bj_status create_readers(readers *r, bj_error *err) {
     BJ_TRY(bj_scenario_reader_create(&r->scenario, err));
     BJ_TRY(bj_map_reader_create(&r->map, err));
@@ -139,17 +133,15 @@ static bj_status read_files(bj_scenario_scene *s, readers *r, const files *f, bj
     bj_map map;
     size_t size;
     BJ_TRY(bj_scenario_read(&scenario, r->scenario, f->scenario, err));
-    keep_text(s->id, scenario.id);
-    keep_text(s->city, scenario.city);
-    keep_text(s->focal_id, scenario.track_id[scenario.focal]);
-    keep_text(s->focal_type, scenario.type[scenario.focal]);
+    bj_scenario_name(s->id, scenario.id);
+    bj_scenario_name(s->city, scenario.city);
+    bj_scenario_name(s->focal_id, scenario.track_id[scenario.focal]);
+    bj_scenario_name(s->focal_type, scenario.type[scenario.focal]);
     if (strcmp(s->id, f->id))
         return BJ_FAIL(err, BJ_EFORMAT, "%s: the scenario inside is '%s', expected '%s'",
                        f->scenario, s->id, f->id);
     BJ_TRY(bj_file_read_again(&r->map_text, &r->map_room, &size, f->map, MAP_LIMIT, err));
-    BJ_TRY(bj_sha256_init(&r->hash, err));
-    BJ_TRY(bj_sha256_update(&r->hash, r->map_text, size, err));
-    BJ_TRY(bj_sha256_final_bytes(&r->hash, s->map_sha256, err));
+    BJ_TRY(bj_sha256_block(&r->hash, s->map_sha256, r->map_text, size, err));
     BJ_TRY(bj_map_read_memory(&map, r->map, r->map_text, size, f->map, err));
     return bj_features_make(&s->features, r->features, &scenario, &map, f->scenario, err);
 }

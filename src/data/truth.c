@@ -67,12 +67,6 @@ static void fill_future(scene *out, const focal_rows *f, const bj_scenario *s) {
     }
 }
 
-static void copy_name(char out[BJ_SCENARIO_NAME], bj_text text) {
-    const size_t size = text.size < BJ_SCENARIO_NAME ? text.size : BJ_SCENARIO_NAME - 1;
-    if (size) memcpy(out, text.data, size);
-    out[size] = '\0';
-}
-
 static bj_status read_scene(scene *out, bj_scenario_reader *reader, const bj_walk *walk,
                             int64_t index, bj_error *err) {
     char folder[BJ_WALK_PATH], path[2 * BJ_WALK_PATH];
@@ -90,9 +84,9 @@ static bj_status read_scene(scene *out, bj_scenario_reader *reader, const bj_wal
     const int64_t last = f.row[LAST];
     if (last < 0)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: the focal track has no row at step %d", path, LAST);
-    copy_name(out->city, s.city);
-    copy_name(out->focal, s.track_id[s.focal]);
-    copy_name(out->type, s.type[s.focal]);
+    bj_scenario_name(out->city, s.city);
+    bj_scenario_name(out->focal, s.track_id[s.focal]);
+    bj_scenario_name(out->type, s.type[s.focal]);
     out->origin[0] = s.x[last];
     out->origin[1] = s.y[last];
     out->heading = s.heading[last];

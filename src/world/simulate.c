@@ -71,9 +71,7 @@ static bj_status make_town(const run *r, worker *w, bj_map *map, uint8_t digest[
     BJ_TRY(bj_town_make(w->town, r->options->seed, r->split, number, err));
     BJ_TRY(bj_town_write(&w->text, w->town, err));
     BJ_TRY(bj_map_read_memory(map, w->maps, w->text.text, w->text.size, "simulated map", err));
-    BJ_TRY(bj_sha256_init(&w->hash, err));
-    BJ_TRY(bj_sha256_update(&w->hash, w->text.text, w->text.size, err));
-    return bj_sha256_final_bytes(&w->hash, digest, err);
+    return bj_sha256_block(&w->hash, digest, w->text.text, w->text.size, err);
 }
 
 static bj_status make_block(run *r, worker *w, block *b, int64_t number, bj_error *err) {
