@@ -55,40 +55,7 @@ int cli_threads(int asked) {
     return cores < 1 ? 1 : cores;
 }
 
-/* ---------------------------------------------------------------------------------------- words */
-
-enum { LONGEST_WORD = 64 }; /* longer ones are not compared: no verb, option or id is */
-
-static int least(int a, int b) { return a < b ? a : b; }
-
-int cli_edit_distance(const char *a, const char *b) {
-    const int n = (int)strlen(a), m = (int)strlen(b);
-    if (n > LONGEST_WORD || m > LONGEST_WORD) return n > m ? n : m;
-    int cost[LONGEST_WORD + 1][LONGEST_WORD + 1]; /* [i][j]: first i of a to first j of b */
-    for (int i = 0; i <= n; i++) cost[i][0] = i;
-    for (int j = 0; j <= m; j++) cost[0][j] = j;
-    for (int i = 1; i <= n; i++)
-        for (int j = 1; j <= m; j++) {
-            int best = cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            best = least(best, cost[i - 1][j] + 1);
-            best = least(best, cost[i][j - 1] + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                best = least(best, cost[i - 2][j - 2] + 1);
-            cost[i][j] = best;
-        }
-    return cost[n][m];
-}
-
-void cli_nearest_offer(cli_nearest *nearest, const char *candidate) {
-    const int distance = cli_edit_distance(nearest->word, candidate);
-    const int length = (int)strlen(candidate);
-    /* A third of the letters may be wrong, at least one and never all of them. */
-    const int allowed = length < 6 ? 1 + (length > 3) : length / 3;
-    if (distance > allowed || distance >= length) return;
-    if (nearest->best && distance >= nearest->distance) return;
-    nearest->best = candidate;
-    nearest->distance = distance;
-}
+/* --------------------------------------------------------------------------------------- counts */
 
 const char *cli_count(char buffer[CLI_COUNT_SIZE], size_t count) {
     char digits[CLI_COUNT_SIZE];

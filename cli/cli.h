@@ -20,19 +20,30 @@
 
 /* argv[0] is the verb; the result is the exit code of the process. */
 int cmd_help(int argc, char **argv);
+int cmd_audit(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_campaign(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
+int cmd_config(int argc, char **argv);
 int cmd_data(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
+int cmd_evaluate(int argc, char **argv);
+int cmd_figures(int argc, char **argv);
+int cmd_gallery(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+int cmd_lock(int argc, char **argv);
 int cmd_parity(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_score(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 int cmd_submit(int argc, char **argv);
 int cmd_table(int argc, char **argv);
+int cmd_train(int argc, char **argv);
 int cmd_truth(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+int cmd_view(int argc, char **argv);
 int cmd_world(int argc, char **argv);
 
 /* ---------------------------------------------------------------------------------- exit codes */
@@ -113,25 +124,13 @@ enum { CLI_CONTINUE = -1 };
  * message. operands may be NULL when the verb takes none. */
 int cli_parse(const cli_usage *usage, int argc, char **argv, int *operands);
 
+/* This program, whatever became of its name since it was started. */
+#define CLI_SELF "/proc/self/exe"
+
 /* How many workers --threads N means: N, or one for each core this process may use. */
 int cli_threads(int asked);
 
-/* -------------------------------------------------------------------------------------- words */
-
-/* The closest of the words offered so far, for "did you mean"; start from CLI_NEAREST(word). */
-typedef struct cli_nearest {
-    const char *word, *best;
-    int distance;
-} cli_nearest;
-
-#define CLI_NEAREST(word)                                                                          \
-    { (word), NULL, 0 }
-
-/* Remembers the candidate if it is close enough to be a slip of the fingers and nearest so far. */
-void cli_nearest_offer(cli_nearest *nearest, const char *candidate);
-
-/* Insertions, deletions, substitutions and swaps of neighbors that turn a into b. */
-int cli_edit_distance(const char *a, const char *b);
+/* --------------------------------------------------------------------------------------- counts */
 
 /* 5074558 as "5,074,558"; the result lives in `buffer`. */
 enum { CLI_COUNT_SIZE = 32 };

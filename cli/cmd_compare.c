@@ -25,10 +25,11 @@ static int parse(compare_options *o, int argc, char **argv) {
     const cli_usage usage = {
         .verb = "compare",
         .summary = "two arms of a campaign, paired by seed: a - b with paired-t intervals",
-        .operands = "FILE.csv|FOLDER",
+        .operands = "FILE.csv|CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
         .examples = "bjepa compare data/paper/av2_seeds.csv --a fullset --b specialization\n"
+                    "bjepa compare runs/demo-world --a fullset --b point\n"
                     "bjepa compare seeds.csv -a fullset -b mdn -m traj_es,brier --format latex\n",
         .options = options,
     };
@@ -126,6 +127,7 @@ static int print_grid(const compare_options *o, const result *results, int count
 }
 
 static int print_all(const compare_options *o, const result *results, int count) {
+    seed_view_label(&o->view);
     if (o->view.format == CLI_FORMAT_CSV) {
         puts("metric,n,mean_a,sd_a,mean_b,sd_b,difference,difference_sd,low,high,improvement,lower,"
              "equal,higher");
@@ -135,6 +137,7 @@ static int print_all(const compare_options *o, const result *results, int count)
     if (o->view.format != CLI_FORMAT_JSON) return print_grid(o, results, count);
     fputs("{\"schema\": 1, \"type\": \"compare\", \"file\": ", stdout);
     cli_json_text(stdout, o->path);
+    if (o->view.dev) fputs(", \"split\": \"" SEED_VIEW_DEV "\"", stdout);
     fputs(", \"a\": ", stdout);
     cli_json_text(stdout, o->a);
     fputs(", \"b\": ", stdout);

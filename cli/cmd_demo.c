@@ -1,174 +1,185 @@
-/* cmd_demo.c - bjepa demo: train on synthetic scenes, measure, and draw the result.
+/* cmd_demo.c - bjepa demo: the whole way, from simulated traffic to a report.
  *
- * Trains a small K = 6 full-set model and its K = 1 point control on the same scenes, prints the
- * metrics before and after, and writes a checkpoint and a page with pictures. An interrupt during
- * training ends the command cleanly; nothing is written before training is over.
+ * Every step is a command that could have been typed, and is printed before it runs. A step whose
+ * result is there is left out, and training resumes: an interrupted demo goes on when it is started
+ * again with the same folder. The same bytes come out with any number of threads on one instruction
+ * set, but for times and paths.
+ * Test: tests/cli/demo.sh
  */
-#include "demo.h"
+#define _POSIX_C_SOURCE 200809L /* stat */
+#include "cli.h"
+#include "embedded.h"
 #include "output.h"
 #include "signals.h"
+#include "step.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
-typedef struct demo_options {
+static const char verb[] = "demo";
+
+enum { ARMS = 3, FILES = 14 };
+static const char *const arms[ARMS] = {"fullset", "specialization", "point"};
+
+/* Files of the demo, below its folder. */
+enum file { TRAIN, VAL, LAW, PLAN, CAMPAIGN, MADE, LOCK, LOCKED, AUDIT, TRUTH, GALLERY, DRAWN, REPORT };
+static const char *const names[FILES] = {
+    [TRAIN] = "train.bjc",
+    [VAL] = "val.bjc",
+    [LAW] = "val.bjc.law.safetensors",
+    [PLAN] = "demo.yaml",
+    [CAMPAIGN] = "campaign",
+    [MADE] = "campaign/campaign.json",
+    [LOCK] = "campaign/" BJ_LOCK_FILE,
+    [LOCKED] = "campaign/" BJ_LOCKED_DIR,
+    [AUDIT] = "campaign/audit.json",
+    [TRUTH] = "campaign/truth.json",
+    [GALLERY] = "gallery",
+    [DRAWN] = "gallery/atlas_hindsight.svg",
+    [REPORT] = "report.html",
+};
+
+typedef struct demo {
     const char *out;
-    int steps, threads, json;
-    uint64_t seed;
-} demo_options;
+    int scenes, held_out, epochs, threads;
+    char path[FILES][CLI_PATH_SIZE];
+    int code; /* of the step that did not succeed */
+} demo;
 
-enum { STEPS = 2500, MOST_STEPS = 1000000 };
-
-static int parse(demo_options *o, int argc, char **argv) {
-    const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "DIR", (void *)&o->out, 0, 0,
-         "folder for model.safetensors and demo.html; made if missing (default: demo)"},
-        {"steps", 0, CLI_INT, "N", &o->steps, 1, MOST_STEPS,
-         "training steps of each model (default: 2500)"},
-        CLI_OPTION_SEED(&o->seed),
-        CLI_OPTION_THREADS(&o->threads),
-        CLI_OPTION_JSON(&o->json),
-        CLI_OPTION_END,
-    };
-    const cli_usage usage = {
-        .verb = "demo",
-        .summary = "train on synthetic scenes and draw what came out",
-        .examples = "bjepa demo\n"
-                    "bjepa demo --out /tmp/demo --seed 7\n"
-                    "bjepa demo --steps 200 --json\n",
-        .options = options,
-    };
-    const int result = cli_parse(&usage, argc, argv, NULL);
-    if (result == CLI_CONTINUE && !*o->out)
-        return cli_misuse("demo", "--out: found '', expected a folder");
-    return result;
+static int there(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0;
 }
 
-/* --------------------------------------------------------------------------------------- result */
+/* One command, unless `result` is there already. Returns 1 to go on. */
+static int step(demo *d, const char *result, const char *output, const char *const *args) {
+    bj_error err;
+    if (d->code || (result && there(result))) return !d->code;
+    const bj_status status = cli_step(&d->code, args, output, &err);
+    if (status != BJ_OK) d->code = cli_fail(verb, &err);
+    return !d->code;
+}
 
-static void print_table(const demo *d) {
-    printf("%-26s", "held-out scenes");
-    for (int i = 0; i < DEMO_RUNS; i++) {
-        char title[32];
-        snprintf(title, sizeof title, "%s (K = %d)", d->run[i].title, d->run[i].arch.atoms);
-        printf("%22s", title);
+#define STEP(d, result, output, ...) step((d), (result), (output), (const char *[]){__VA_ARGS__, NULL})
+
+/* --------------------------------------------------------------------------------------- steps */
+
+static void simulate(demo *d) {
+    char train[16], val[16];
+    snprintf(train, sizeof train, "%d", d->scenes);
+    snprintf(val, sizeof val, "%d", d->held_out);
+    STEP(d, d->path[TRAIN], NULL, "simulate", "--cache", d->path[TRAIN], "--scenes", train, "--seed",
+         "7");
+    STEP(d, d->path[VAL], NULL, "simulate", "--cache", d->path[VAL], "--scenes", val, "--seed", "7",
+         "--split", "val");
+}
+
+/* The plan is a file that a reader may copy and change. */
+static void write_plan(demo *d) {
+    const cli_embedded *plan = cli_embedded_find(names[PLAN]);
+    cli_file file;
+    bj_error err;
+    if (d->code || there(d->path[PLAN])) return;
+    bj_status status = cli_file_open(&file, d->path[PLAN], &err);
+    if (status == BJ_OK) {
+        fwrite(plan->bytes, 1, plan->size, file.stream);
+        status = cli_file_commit(&file, &err);
     }
-    printf("\n%-26d", DEMO_HELD_OUT);
-    for (int i = 0; i < DEMO_RUNS; i++) printf("%11s%11s", "before", "after");
-    putchar('\n');
-    for (int m = 0; m < demo_metric_count; m++) {
-        const demo_metric *metric = &demo_metrics[m];
-        char title[64];
-        const int in_meters = !strcmp(metric->unit, "m"); /* other units are in the title */
-        snprintf(title, sizeof title, "%s%s", metric->title, in_meters ? ", m" : "");
-        printf("%-26s", title);
-        for (int i = 0; i < DEMO_RUNS; i++)
-            printf("%11.4f%11.4f", metric->of(&d->run[i].before), metric->of(&d->run[i].after));
-        putchar('\n');
-    }
+    if (status != BJ_OK) d->code = cli_fail(verb, &err);
 }
 
-static void print_json_values(const char *name, const bj_metric_values *values) {
-    printf("\"%s\": {", name);
-    for (int m = 0; m < demo_metric_count; m++)
-        printf("%s\"%s\": %.9g", m ? ", " : "", demo_metrics[m].key, demo_metrics[m].of(values));
-    putchar('}');
+static void train(demo *d) {
+    char set[32], threads[16];
+    snprintf(set, sizeof set, "train.epochs=%d", d->epochs);
+    snprintf(threads, sizeof threads, "%d", d->threads);
+    write_plan(d);
+    if (d->code || there(d->path[LOCK])) return;
+    if (there(d->path[MADE]))
+        STEP(d, NULL, NULL, "campaign", "--out", d->path[CAMPAIGN], "--resume", "--jobs", threads);
+    else
+        STEP(d, NULL, NULL, "campaign", d->path[PLAN], "--data", d->path[TRAIN], "--out",
+             d->path[CAMPAIGN], "--set", set, "--jobs", threads);
 }
 
-static void print_json(const demo *d) {
-    printf("{\"schema\": 1, \"type\": \"demo\", \"version\": \"%s\", \"isa\": \"%s\", "
-           "\"seed\": %llu, \"steps\": %d, \"batch\": %d, \"held_out\": %d,\n  \"models\": [\n",
-           bj_version(), d->isa, (unsigned long long)d->seed, d->steps, DEMO_BATCH, DEMO_HELD_OUT);
-    for (int i = 0; i < DEMO_RUNS; i++) {
-        const demo_run *r = &d->run[i];
-        printf("    {\"name\": \"%s\", \"atoms\": %d, \"parameters\": %zu,\n     ", r->title,
-               r->arch.atoms, bj_arch_counts(&r->arch).total);
-        print_json_values("before", &r->before);
-        printf(",\n     ");
-        print_json_values("after", &r->after);
-        printf("}%s\n", i + 1 < DEMO_RUNS ? "," : "");
-    }
-    puts("  ]}");
+static void judge(demo *d) {
+    char run[ARMS][CLI_PATH_SIZE + 64];
+    for (int i = 0; i < ARMS; i++)
+        snprintf(run[i], sizeof run[i], "%s/runs/%s/seed-0", d->path[CAMPAIGN], arms[i]);
+    STEP(d, d->path[LOCK], NULL, "lock", d->path[CAMPAIGN], "--data", d->path[VAL]);
+    STEP(d, d->path[LOCKED], NULL, "evaluate", d->path[CAMPAIGN]);
+    STEP(d, d->path[AUDIT], d->path[AUDIT], "audit", d->path[CAMPAIGN], "--data", d->path[VAL], "--a",
+         "fullset", "--b", "specialization", "--json");
+    STEP(d, d->path[TRUTH], d->path[TRUTH], "truth", "--baseline", run[0], run[1], run[2],
+         d->path[VAL], d->path[LAW], "--json");
 }
 
-/* ---------------------------------------------------------------------------------------- files */
-
-typedef struct demo_files {
-    char model[CLI_PATH_SIZE], page[CLI_PATH_SIZE];
-    int created; /* the folder is new */
-} demo_files;
-
-/* Whatever can be wrong with the folder is said before training, not after it. */
-static bj_status prepare_files(demo_files *f, const char *folder, bj_error *err) {
-    bj_status status = cli_path(f->model, folder, "model.safetensors", err);
-    if (status == BJ_OK) status = cli_path(f->page, folder, "demo.html", err);
-    if (status == BJ_OK) status = cli_folder(&f->created, folder, err);
-    if (status == BJ_OK) status = cli_file_replaceable(f->model, err);
-    if (status == BJ_OK) status = cli_file_replaceable(f->page, err);
-    return status;
+static void show(demo *d) {
+    STEP(d, d->path[GALLERY], NULL, "gallery", "lock", d->path[CAMPAIGN], "--data", d->path[VAL],
+         "--out", d->path[GALLERY]);
+    STEP(d, d->path[DRAWN], NULL, "gallery", "draw", d->path[GALLERY], "--data", d->path[VAL]);
+    STEP(d, d->path[REPORT], NULL, "report", d->path[CAMPAIGN], "--out", d->path[REPORT]);
 }
 
-static bj_status write_files(const demo_files *f, const demo *d, bj_error *err) {
-    char seed[32], steps[32], batch[32], rate[32];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)d->seed);
-    snprintf(steps, sizeof steps, "%d", d->steps);
-    snprintf(batch, sizeof batch, "%d", DEMO_BATCH);
-    snprintf(rate, sizeof rate, "%g", DEMO_LEARNING_RATE);
-    const bj_fact facts[] = {{"made_by", "bjepa demo " BJ_VERSION},
-                             {"data", "synthetic"},
-                             {"objective", bj_objective_name(BJ_FULLSET)},
-                             {"seed", seed},
-                             {"steps", steps},
-                             {"batch", batch},
-                             {"learning_rate", rate},
-                             {"isa", d->isa}};
-    bj_status status = bj_model_save(d->run[DEMO_FULLSET].model, f->model, facts,
-                                     sizeof facts / sizeof *facts, err);
-    cli_file page;
-    if (status == BJ_OK) status = cli_file_open(&page, f->page, err);
-    if (status != BJ_OK) return status;
-    demo_page_write(page.stream, d);
-    return cli_file_commit(&page, err);
+/* ------------------------------------------------------------------------------------- summary */
+
+static double mean_of(const bj_seeds *seeds, const char *arm, const char *metric) {
+    const int a = bj_seeds_find_arm(seeds, arm), m = bj_seeds_find_metric(seeds, metric);
+    return a < 0 || m < 0 ? NAN : bj_seeds_summary(seeds, a, m).mean;
 }
 
-/* ------------------------------------------------------------------------------------------ run */
-
-static int run(demo *d, const demo_options *o, const demo_files *f, bj_error *err) {
-    const int threads = cli_threads(o->threads);
-    fprintf(stderr,
-            "training full-set (K = %d) and point (K = 1): %d steps of %d fresh scenes each, "
-            "%d thread%s, %s\n",
-            d->run[DEMO_FULLSET].arch.atoms, d->steps, DEMO_BATCH, threads, threads == 1 ? "" : "s",
-            d->isa);
-    if (demo_train(d, &cli_stop, err) != BJ_OK) return cli_fail("demo", err);
-    if (d->done < d->steps) {
-        fprintf(stderr, "bjepa demo: interrupted after %d of %d steps; no file was written\n",
-                d->done, d->steps);
-        return CLI_SIGNALED + (int)cli_stop;
-    }
-    if (write_files(f, d, err) != BJ_OK) return cli_fail("demo", err);
-    if (o->json) print_json(d);
-    else print_table(d);
-    fprintf(stderr, "wrote %s\nwrote %s: open it in a browser\n", f->model, f->page);
+static int summarize(const demo *d) {
+    bj_seeds *seeds;
+    bj_error err;
+    if (bj_campaign_seeds(&seeds, d->path[CAMPAIGN], BJ_SEEDS_LOCKED, &err) != BJ_OK)
+        return cli_fail(verb, &err);
+    const double full = mean_of(seeds, "fullset", "traj_es");
+    const double winner = mean_of(seeds, "specialization", "traj_es");
+    const double point = mean_of(seeds, "point", "traj_es");
+    printf("\n%d simulated scenes no model has seen, evaluated once, behind a lock:\n", d->held_out);
+    printf("  trajectory Energy Score (lower is better): full-set %.2f, specialization %.2f, one "
+           "point %.2f m\n",
+           full, winner, point);
+    printf("  expected distance of all futures: full-set %.2f, specialization %.2f m\n",
+           mean_of(seeds, "fullset", "exp_ade"), mean_of(seeds, "specialization", "exp_ade"));
+    printf("%s: the numbers with their intervals, learning curves, calibration, and scenes\n"
+           "  to browse: six weighted futures on the map, what happened, and the true law\n",
+           d->path[REPORT]);
+    printf("%s: cases chosen before any future was read\n", d->path[GALLERY]);
+    bj_seeds_free(seeds);
     return CLI_OK;
 }
 
 int cmd_demo(int argc, char **argv) {
-    demo_options o = {.out = "demo", .steps = STEPS};
-    const int result = parse(&o, argc, argv);
-    if (result != CLI_CONTINUE) return result;
+    static demo d = {.out = "demo", .scenes = 2400, .held_out = 600, .epochs = 12};
+    const cli_option options[] = {
+        {"out", 'o', CLI_TEXT, "DIR", &d.out, 0, 0, "folder for everything; demo"},
+        {"scenes", 'n', CLI_INT, "N", &d.scenes, 60, 1000000, "simulated scenes to train with; 2400"},
+        {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "and to evaluate on; 600"},
+        {"epochs", 0, CLI_INT, "N", &d.epochs, 1, 1000, "of training; 12"},
+        CLI_OPTION_THREADS(&d.threads),
+        CLI_OPTION_END};
+    const cli_usage usage = {verb, "the whole way on simulated traffic: train, evaluate, report", NULL,
+                             0, 0,
+                             "bjepa demo\n"
+                             "bjepa demo --out try --scenes 300 --epochs 2\n",
+                             options};
+    const int parsed = cli_parse(&usage, argc, argv, NULL);
+    if (parsed != CLI_CONTINUE) return parsed;
+    d.threads = cli_threads(d.threads);
     bj_error err;
-    demo_files files = {.created = 0};
-    demo d;
-    if (prepare_files(&files, o.out, &err) != BJ_OK) return cli_fail("demo", &err);
+    int created;
+    bj_status status = cli_folder(&created, d.out, &err);
+    for (int i = 0; i < FILES && status == BJ_OK; i++)
+        if (names[i]) status = cli_path(d.path[i], d.out, names[i], &err);
+    if (status != BJ_OK) return cli_fail(verb, &err);
     cli_catch_signals();
-    int code;
-    if (demo_create(&d, o.seed, o.steps, o.threads, &err) != BJ_OK) {
-        code = cli_fail("demo", &err);
-    } else {
-        code = run(&d, &o, &files, &err);
-        demo_free(&d);
-    }
-    if (code != CLI_OK && files.created) rmdir(o.out); /* only if it is empty */
-    return code;
+    simulate(&d);
+    train(&d);
+    judge(&d);
+    show(&d);
+    if (d.code > CLI_SIGNALED)
+        fprintf(stderr, "bjepa demo: interrupted; the same command goes on from here\n");
+    return d.code ? d.code : summarize(&d);
 }

@@ -24,10 +24,12 @@ static int parse(table_options *o, int argc, char **argv) {
     const cli_usage usage = {
         .verb = "table",
         .summary = "mean and sample SD over the seeds of every arm, or the value of every seed",
-        .operands = "FILE.csv|FOLDER",
+        .operands = "FILE.csv|CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
         .examples = "bjepa table data/paper/av2_seeds.csv\n"
+                    "bjepa table runs/demo-world\n"
+                    "bjepa table runs/demo-world --dev --partial\n"
                     "bjepa table seeds.csv --arms fullset,mdn -m traj_es -m brier --per-seed\n"
                     "bjepa table seeds.csv --format latex >table.tex\n",
         .options = options,
@@ -204,6 +206,7 @@ static int write_json(const table_options *o) {
     const seed_view *view = &o->view;
     printf("{\"schema\": 1, \"type\": \"%s\", \"file\": ", o->per_seed ? "seeds" : "table");
     cli_json_text(stdout, o->path);
+    if (view->dev) fputs(", \"split\": \"" SEED_VIEW_DEV "\"", stdout);
     fputs(",\n  \"metrics\": [\n", stdout);
     for (int m = 0; m < view->metric_count; m++) {
         const bj_metric_info info = bj_seeds_metric(view->seeds, view->metrics[m]);
@@ -228,6 +231,7 @@ static int print_all(const table_options *o) {
         if (bj_seeds_check(view->seeds, view->arms, view->arm_count, view->metrics[m], &err))
             return seed_view_fail(view, &err, 1);
     }
+    seed_view_label(view);
     if (view->format == CLI_FORMAT_JSON) return write_json(o);
     if (view->format != CLI_FORMAT_CSV) return o->per_seed ? print_seeds(view) : print_means(view);
     puts(o->per_seed ? "arm,seed,metric,value" : "arm,metric,n,mean,sd,lowest,highest");

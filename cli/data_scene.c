@@ -46,9 +46,9 @@ bj_status data_find_scene(int64_t *index, const bj_cache *cache, const char *pat
                          name, bj_cache_info(cache, *index).scenario_id,
                          bj_cache_info(cache, *index + 1).scenario_id);
     }
-    cli_nearest nearest = CLI_NEAREST(name);
+    bj_nearest nearest = BJ_NEAREST(name);
     for (int64_t i = 0; i < bj_cache_count(cache); i++)
-        cli_nearest_offer(&nearest, bj_cache_info(cache, i).scenario_id);
+        bj_nearest_offer(&nearest, bj_cache_info(cache, i).scenario_id);
     return cli_error(err, BJ_EARG, "%s: no scene '%s' among %lld%s%s%s", path, name,
                      (long long)bj_cache_count(cache), nearest.best ? "; did you mean '" : "",
                      nearest.best ? nearest.best : "", nearest.best ? "'?" : "");

@@ -65,9 +65,9 @@ static int choice_word(char word[NAME_SIZE], const char *words, int index) {
 static int bad_choice(const cli_usage *usage, const cli_option *option, const char *source,
                       const char *value) {
     char word[NAME_SIZE], best[NAME_SIZE];
-    cli_nearest nearest = CLI_NEAREST(value);
+    bj_nearest nearest = BJ_NEAREST(value);
     for (int i = 0; choice_word(word, option->arg, i); i++) {
-        cli_nearest_offer(&nearest, word);
+        bj_nearest_offer(&nearest, word);
         if (nearest.best == word) nearest.best = strcpy(best, word); /* `word` is reused */
     }
     if (nearest.best)
@@ -147,9 +147,9 @@ static const cli_option *find_letter(const cli_usage *usage, char letter) {
 static int unknown_option(const cli_usage *usage, const char *text, size_t length) {
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "%.*s", (int)length, text);
-    cli_nearest nearest = CLI_NEAREST(name + strspn(name, "-"));
-    for (const cli_option *o = usage->options; o->name; o++) cli_nearest_offer(&nearest, o->name);
-    cli_nearest_offer(&nearest, "help");
+    bj_nearest nearest = BJ_NEAREST(name + strspn(name, "-"));
+    for (const cli_option *o = usage->options; o->name; o++) bj_nearest_offer(&nearest, o->name);
+    bj_nearest_offer(&nearest, "help");
     if (nearest.best)
         return cli_misuse(usage->verb, "unknown option '%s'; did you mean '--%s'?", name,
                           nearest.best);

@@ -25,7 +25,7 @@ static bj_status open_cache(predict_source *s, const char *scene, int sees, bj_e
 }
 
 static bj_status find_in_list(predict_source *s, const char *scene, bj_error *err) {
-    cli_nearest nearest = CLI_NEAREST(scene);
+    bj_nearest nearest = BJ_NEAREST(scene);
     for (int64_t i = 0; i < s->end; i++) {
         const char *id = bj_scenario_list_id(s->list, i);
         if (!strcmp(id, scene)) {
@@ -33,7 +33,7 @@ static bj_status find_in_list(predict_source *s, const char *scene, bj_error *er
             s->end = i + 1;
             return BJ_OK;
         }
-        cli_nearest_offer(&nearest, id);
+        bj_nearest_offer(&nearest, id);
     }
     return cli_error(err, BJ_EARG, "%s: no scenario '%s' among %lld%s%s%s", s->path, scene,
                      (long long)s->end, nearest.best ? "; did you mean '" : "",

@@ -1,7 +1,7 @@
 /* progress.h - how far a long command is, on stderr.
  *
  * On a terminal one line is redrawn; anywhere else a plain line appears about every five seconds.
- * Never more than 79 columns.
+ * That line fits the terminal, or 80 columns where its width is not known.
  */
 #ifndef BJEPA_PROGRESS_H
 #define BJEPA_PROGRESS_H
@@ -11,11 +11,19 @@ typedef struct cli_progress {
     long total;
     int terminal;
     double start, last; /* seconds of the monotonic clock */
+    long before;        /* done by an earlier process */
 } cli_progress;
 
 cli_progress cli_progress_begin(const char *unit, long total);
+/* One of which `before` are done already: they say nothing about the rate. */
+cli_progress cli_progress_begin_at(const char *unit, long total, long before);
+/* Makes room for a line of another kind. */
+void cli_progress_clear(const cli_progress *progress);
 /* Shows the state when it is time to; note is appended. */
 void cli_progress_show(cli_progress *progress, long done, const char *note);
+/* The same where rate, of another unit, and seconds left are known. */
+void cli_progress_show_rate(cli_progress *progress, long done, double rate, const char *unit,
+                            double left, const char *note);
 /* The line about the whole, or about where it stopped. */
 void cli_progress_end(cli_progress *progress, long done, const char *note);
 

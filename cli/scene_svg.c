@@ -83,6 +83,13 @@ static svg_window choose_window(const scene_picture *p) {
 
 /* ------------------------------------------------------------------------------------------ map */
 
+/* 1 when nothing of the ring can be seen. */
+static int is_away(const svg_window *w, const double *points, int size) {
+    svg_bounds b = {points[0], points[0], points[1], points[1]};
+    for (int i = 1; i < size; i++) svg_include(&b, points[2 * i], points[2 * i + 1]);
+    return b.x0 > w->b.x1 || b.x1 < w->b.x0 || b.y0 > w->b.y1 || b.y1 < w->b.y0;
+}
+
 /* Edges first and fills over them: where areas touch no line is left between them. */
 static bj_status draw_areas(FILE *to, const svg_window *w, const scene_picture *p, bj_error *err) {
     const int rings = p->cache && p->info.map >= 0 ? bj_cache_rings(p->cache, p->info.map) : 0;
@@ -93,7 +100,8 @@ static bj_status draw_areas(FILE *to, const svg_window *w, const scene_picture *
             if (!points) return cli_error(err, BJ_ENOMEM, "out of memory for %d points", size);
             bj_cache_ring(points, p->cache, p->info.map, r);
             bj_from_city(points, points, size, p->info.origin, p->info.heading);
-            svg_path(to, w, points, size, 2, 1, pass ? "class=\"area\"" : "class=\"edge\"");
+            if (size > 0 && !is_away(w, points, size))
+                svg_path(to, w, points, size, 2, 1, pass ? "class=\"area\"" : "class=\"edge\"");
             free(points);
         }
     return BJ_OK;
@@ -292,9 +300,25 @@ static void draw_legend(FILE *to, const scene_picture *p) {
     fputs("</g>\n", to);
 }
 
+bj_status scene_svg_ground(FILE *to, const svg_window *w, const scene_picture *p, bj_error *err) {
+    bj_status status = draw_areas(to, w, p, err);
+    if (status == BJ_OK) status = draw_lines(to, w, p, err);
+    draw_neighbors(to, w, p);
+    return status;
+}
+
+void scene_svg_past(FILE *to, const svg_window *w, const scene_picture *p) {
+    draw_track(to, w, p->at.focal, p->sizes.obs, "past");
+}
+
+void scene_svg_focal(FILE *to, const svg_window *w, const scene_picture *p) {
+    const float *now = p->at.focal + (size_t)(p->sizes.obs - 1) * STATE;
+    svg_user(to, w, 0, 0, atan2((double)now[5], (double)now[4]), focal_is_small(p),
+             "class=\"focal\"");
+}
+
 bj_status scene_svg_write(FILE *to, const scene_picture *p, bj_error *err) {
     const svg_window w = choose_window(p);
-    const float *now = p->at.focal + (size_t)(p->sizes.obs - 1) * STATE;
     fprintf(to,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\">\n<title>",
@@ -307,14 +331,11 @@ bj_status scene_svg_write(FILE *to, const scene_picture *p, bj_error *err) {
             "<g transform=\"translate(0 %d)\"><g clip-path=\"url(#clip)\">\n"
             "<rect width=\"%d\" height=\"%d\" fill=\"" GROUND "\"/>\n",
             WIDTH, HEIGHT, HEADER, WIDTH, HEIGHT);
-    bj_status status = draw_areas(to, &w, p, err);
-    if (status == BJ_OK) status = draw_lines(to, &w, p, err);
-    draw_neighbors(to, &w, p);
+    const bj_status status = scene_svg_ground(to, &w, p, err);
     draw_modes(to, &w, p);
-    draw_track(to, &w, p->at.focal, p->sizes.obs, "past");
+    scene_svg_past(to, &w, p);
     draw_future(to, &w, p);
-    svg_user(to, &w, 0, 0, atan2((double)now[5], (double)now[4]), focal_is_small(p),
-             "class=\"focal\"");
+    scene_svg_focal(to, &w, p);
     draw_weights(to, &w, p);
     fputs("</g>\n", to);
     draw_legend(to, p);

@@ -1,19 +1,23 @@
 /* seed_view.c - see seed_view.h. */
+#define _POSIX_C_SOURCE 200809L /* stat */
 #include "seed_view.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "output.h"
 
 enum { NAME_SIZE = 64 };
 
 int seed_view_arm(const seed_view *view, const char *name) {
     const int arm = bj_seeds_find_arm(view->seeds, name);
     if (arm >= 0) return arm;
-    cli_nearest nearest = CLI_NEAREST(name);
+    bj_nearest nearest = BJ_NEAREST(name);
     for (int i = 0; i < bj_seeds_arm_count(view->seeds); i++)
-        cli_nearest_offer(&nearest, bj_seeds_arm(view->seeds, i));
+        bj_nearest_offer(&nearest, bj_seeds_arm(view->seeds, i));
     fprintf(stderr, "bjepa %s: %s: no arm '%s'", view->verb, view->path, name);
     if (nearest.best) fprintf(stderr, "; did you mean '%s'?", nearest.best);
     fputs("\nhint: its arms are", stderr);
@@ -26,9 +30,9 @@ int seed_view_arm(const seed_view *view, const char *name) {
 static int find_metric(const seed_view *view, const char *name) {
     const int metric = bj_seeds_find_metric(view->seeds, name);
     if (metric >= 0) return metric;
-    cli_nearest nearest = CLI_NEAREST(name);
+    bj_nearest nearest = BJ_NEAREST(name);
     for (int i = 0; i < bj_seeds_metric_count(view->seeds); i++)
-        cli_nearest_offer(&nearest, bj_seeds_metric(view->seeds, i).name);
+        bj_nearest_offer(&nearest, bj_seeds_metric(view->seeds, i).name);
     fprintf(stderr, "bjepa %s: %s: no metric '%s'", view->verb, view->path, name);
     if (nearest.best) fprintf(stderr, "; did you mean '%s'?", nearest.best);
     fputs("\nhint: its metrics are", stderr);
@@ -66,11 +70,32 @@ static int choose(int **out, int *count, const seed_view *view, const cli_list *
     return CLI_CONTINUE;
 }
 
+/* A campaign folder has its own values; anything else is a file. */
+static int read_values(seed_view *view, const char *path) {
+    char file[CLI_PATH_SIZE];
+    struct stat info;
+    bj_error err = {0};
+    if (cli_path(file, path, "campaign.json", &err) != BJ_OK) return cli_fail(view->verb, &err);
+    const int campaign = stat(file, &info) == 0;
+    if (!campaign && view->dev)
+        return cli_misuse(view->verb, "--dev: %s is not the folder of a campaign", path);
+    const bj_status status =
+        campaign ? bj_campaign_seeds(&view->seeds, path,
+                                     view->dev ? BJ_SEEDS_DEVELOPMENT : BJ_SEEDS_LOCKED, &err)
+                 : bj_seeds_read(&view->seeds, path, &err);
+    if (status == BJ_OK) return CLI_CONTINUE;
+    const int code = cli_fail(view->verb, &err);
+    if (campaign && !view->dev && status == BJ_ELOCKED)
+        fprintf(stderr, "hint: 'bjepa lock' and 'bjepa evaluate' come first; --dev shows the %s\n",
+                SEED_VIEW_DEV);
+    return code;
+}
+
 int seed_view_open(seed_view *view, const char *path) {
-    bj_error err;
     view->path = path;
     if (view->json) view->format = CLI_FORMAT_JSON;
-    if (bj_seeds_read(&view->seeds, path, &err) != BJ_OK) return cli_fail(view->verb, &err);
+    const int result = read_values(view, path);
+    if (result != CLI_CONTINUE) return result;
     int code = choose(&view->metrics, &view->metric_count, view, &view->metric_names,
                       bj_seeds_metric_count(view->seeds), find_metric);
     if (code == CLI_CONTINUE)
@@ -78,6 +103,18 @@ int seed_view_open(seed_view *view, const char *path) {
                       bj_seeds_arm_count(view->seeds), seed_view_arm);
     if (code != CLI_CONTINUE) seed_view_close(view);
     return code;
+}
+
+void seed_view_label(const seed_view *view) {
+    if (!view->dev) return;
+    switch ((cli_format)view->format) {
+    case CLI_FORMAT_TEXT: puts(SEED_VIEW_DEV); break;
+    case CLI_FORMAT_LATEX: puts("% " SEED_VIEW_DEV); break;
+    case CLI_FORMAT_MARKDOWN: puts("*" SEED_VIEW_DEV "*\n"); break;
+    case CLI_FORMAT_CSV:         /* a line of its own would be a record */
+    case CLI_FORMAT_JSON: break; /* has a member */
+    }
+    fprintf(stderr, "bjepa %s: %s: %s\n", view->verb, view->path, SEED_VIEW_DEV);
 }
 
 void seed_view_close(seed_view *view) {

@@ -8,6 +8,7 @@
 typedef struct seed_view {
     const char *verb, *path;
     int format, json, digits, partial; /* digits < 0: the metric's own */
+    int dev;                           /* development scenes of a campaign, not its evaluation */
     cli_list metric_names, arm_names;  /* items may be several names with commas between them */
     bj_seeds *seeds;
     int *metrics, metric_count; /* chosen ones; all when none was asked for */
@@ -24,13 +25,20 @@ typedef struct seed_view {
     {"digits", 0, CLI_INT, "N", &(view)->digits, 0, 12,                                            \
      "decimals; otherwise each metric has its own"},                                               \
     {"partial", 0, CLI_FLAG, NULL, &(view)->partial, 0, 0,                                         \
-     "accept arms that lack seeds others have"}
+     "accept arms that lack seeds others have"},                                                   \
+    {"dev", 0, CLI_FLAG, NULL, &(view)->dev, 0, 0,                                                 \
+     "of a campaign: development scenes, not the locked evaluation"}
 #define SEED_VIEW(name) {.verb = (name), .digits = -1}
 /* clang-format on */
 
-/* Reads the file and resolves names. Returns CLI_CONTINUE, or an exit code after a message. */
+/* What --dev shows, in words. */
+#define SEED_VIEW_DEV "development split, not the locked evaluation"
+
+/* Reads the file, or a campaign's values, and resolves names. Returns CLI_CONTINUE, or an exit code after a message. */
 int seed_view_open(seed_view *view, const char *path);
 void seed_view_close(seed_view *view);
+/* The line that tells what --dev shows, as a comment of the format; nothing without --dev. */
+void seed_view_label(const seed_view *view);
 
 /* Number of the arm, or -1 after a message that offers the nearest one. */
 int seed_view_arm(const seed_view *view, const char *name);

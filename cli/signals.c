@@ -4,16 +4,26 @@
 
 #include <stddef.h>
 
-volatile sig_atomic_t cli_stop;
+volatile sig_atomic_t cli_stop, cli_save;
 
-static void on_signal(int number) { cli_stop = number; }
+static void on_stop(int number) { cli_stop = number; }
+
+static void on_save(int number) {
+    (void)number;
+    cli_save = 1;
+}
+
+static void catch_one(int number, void (*handler)(int)) {
+    struct sigaction action = {.sa_handler = handler}, old;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
 
 void cli_catch_signals(void) {
-    static const int numbers[] = {SIGINT, SIGTERM};
-    for (int i = 0; i < 2; i++) {
-        struct sigaction action = {.sa_handler = on_signal}, old;
-        sigemptyset(&action.sa_mask);
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
+    catch_one(SIGINT, on_stop);
+    catch_one(SIGTERM, on_stop);
+    signal(SIGXFSZ, SIG_IGN); /* writing says so itself */
 }
+
+void cli_catch_save(void) { catch_one(SIGUSR1, on_save); }

@@ -10,10 +10,10 @@ void cli_verbs_print(FILE *stream, const cli_verb *verbs) {
 }
 
 const cli_verb *cli_verbs_find(const cli_verb *verbs, const char *name, const char **nearest) {
-    cli_nearest close = CLI_NEAREST(name);
+    bj_nearest close = BJ_NEAREST(name);
     for (const cli_verb *verb = verbs; verb->name; verb++) {
         if (!strcmp(verb->name, name)) return verb;
-        cli_nearest_offer(&close, verb->name);
+        bj_nearest_offer(&close, verb->name);
     }
     *nearest = close.best;
     return NULL;

@@ -6,6 +6,8 @@ include(CMakePackageConfigHelpers)
 install(TARGETS branchjepa branchjepa_static EXPORT BranchJEPATargets)
 install(TARGETS bjepa)
 install(DIRECTORY include/branchjepa TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY campaigns DESTINATION ${CMAKE_INSTALL_DATADIR}/branchjepa
+    FILES_MATCHING PATTERN "*.yaml" PATTERN "*.sh")
 install(FILES LICENSE NOTICE README.md CHANGELOG.md TYPE DOC)
 install(FILES third_party/yyjson/LICENSE TYPE DOC RENAME LICENSE.yyjson)
 

@@ -62,6 +62,9 @@ if(support_sources)
     target_link_libraries(test_support PUBLIC branchjepa_static m)
 endif()
 
+add_library(cli_parts STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:cli_objects>)
+set_target_properties(cli_parts PROPERTIES LINKER_LANGUAGE C)
+
 file(GLOB test_programs CONFIGURE_DEPENDS tests/*/test_*.c)
 foreach(source ${test_programs})
     cmake_path(GET source PARENT_PATH folder)
@@ -76,8 +79,8 @@ foreach(source ${test_programs})
     target_compile_options(${target} PRIVATE ${BJ_WARNINGS} ${test_options})
     target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:test_support>
         branchjepa_static OpenSSL::Crypto Threads::Threads m)
-    if(area STREQUAL "cli") # the shared parts of the CLI, without its main
-        target_sources(${target} PRIVATE cli/cli.c cli/options.c)
+    if(area STREQUAL "cli") # the parts of the CLI that the program asks for, hence not its main
+        target_link_libraries(${target} PRIVATE cli_parts branchjepa_static)
         target_include_directories(${target} PRIVATE cli)
     endif()
     add_test(NAME ${area}.${name} COMMAND ${launcher} $<TARGET_FILE:${target}>
@@ -112,8 +115,8 @@ if(NOT BJ_SANITIZE AND NOT BJ_COVERAGE)
 
     bj_add_script(install install ${PROJECT_SOURCE_DIR}/tests/install/run.sh)
 
-    # The CLI once more, with nothing but the exported symbols to link to.
-    add_executable(bjepa_shared $<TARGET_OBJECTS:cli_objects>)
+    # The CLI once more, with nothing but the exported symbols to link to, and its own yyjson.
+    add_executable(bjepa_shared $<TARGET_OBJECTS:cli_objects> ${vendored_sources})
     set_target_properties(bjepa_shared PROPERTIES
         LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY tests)
     target_link_libraries(bjepa_shared PRIVATE branchjepa m)

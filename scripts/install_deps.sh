@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # install_deps.sh [GROUP...] - install the Debian packages that are missing.
 #
-#   build     compilers, CMake, headers of OpenSSL, snappy, zstd and zlib: all that building and
-#             testing needs (the default)
+#   build     compilers, CMake, headers of OpenSSL, snappy, zstd, zlib, libyaml and SQLite: all that
+#             building and testing needs (the default)
 #   peers     Python with venv, for scripts/install_peers.sh
 #   coverage  gcovr
 #   format    clang-format
 #   fuzz      clang, whose libFuzzer drives tests/fuzz
 #   pictures  librsvg and a font, with which bjepa writes PNG and PDF beside SVG
+#   browser   Chromium and Node.js, for scripts/install_browser.sh
 #
 # Presence is judged by the command or header itself, so a tool from elsewhere counts, and nothing
 # is run or asked for when everything is there.
@@ -40,6 +41,8 @@ for group in "${@:-build}"; do
         need_header snappy-c.h libsnappy-dev
         need_header zstd.h libzstd-dev
         need_header zlib.h zlib1g-dev
+        need_header yaml.h libyaml-dev
+        need_header sqlite3.h libsqlite3-dev
         ;;
     peers)
         need_command python3 python3
@@ -55,9 +58,14 @@ for group in "${@:-build}"; do
         *) missing+=(librsvg2-2 fonts-dejavu-core) ;;
         esac
         ;;
+    browser)
+        command -v chromium >/dev/null 2>&1 || missing+=(chromium fonts-dejavu-core)
+        need_command node nodejs
+        need_command npm npm
+        ;;
     *)
         echo "install_deps.sh: unknown group '$group', expected build, peers, coverage," \
-            "format, fuzz or pictures" >&2
+            "format, fuzz, pictures or browser" >&2
         exit 2
         ;;
     esac

@@ -25,6 +25,8 @@ packages=(
     duckdb==2.0.0
     pandas==3.1.1
     av2==0.3.6 # the official reader and metrics
+    tensorboard==2.21.0 # reads the event files of runs
+    shapely==2.2.0 # GEOS, for the map audit
 )
 
 wanted=$(printf '%s\n' "torch==$torch" "${packages[@]}")

@@ -73,6 +73,22 @@ BJ_API uint64_t bj_rng_next(bj_rng *rng);
 BJ_API double bj_rng_uniform(bj_rng *rng); /* [0,1) */
 BJ_API double bj_rng_normal(bj_rng *rng);
 
+/* --------------------------------------------------------------------------------------- words */
+
+/* The closest of the words offered so far, for "did you mean"; start from BJ_NEAREST(word). */
+typedef struct bj_nearest {
+    const char *word, *best; /* best is NULL when none was close */
+    int distance;
+} bj_nearest;
+
+#define BJ_NEAREST(word)                                                                           \
+    { (word), NULL, 0 }
+
+/* Remembers the candidate if it is close enough to be a slip of the fingers and nearest so far. */
+BJ_API void bj_nearest_offer(bj_nearest *nearest, const char *candidate);
+/* Insertions, deletions, substitutions and swaps of neighbors that turn a into b. */
+BJ_API int bj_edit_distance(const char *a, const char *b);
+
 /* ------------------------------------------------------------------------------- architecture */
 
 typedef enum bj_model_kind {
@@ -87,10 +103,17 @@ typedef enum bj_scales {
     BJ_SCALES_COMPONENT /* one for each branch and dimension */
 } bj_scales;
 
+/* Where the weights of the branches come from. */
+typedef enum bj_weighting {
+    BJ_WEIGHTS_ROUTER,
+    BJ_WEIGHTS_UNIFORM /* 1/K; the router is there, without a role */
+} bj_weighting;
+
 /* Every size of the network. bj_arch_paper() has the paper's values. */
 typedef struct bj_arch {
     bj_model_kind kind;
     bj_scales scales;
+    bj_weighting weighting;
     int obs;            /* T: observed steps of the focal track and the neighbors */
     int fut;            /* F: future steps */
     int neighbors;      /* N: most neighbors of a scene */
@@ -277,6 +300,10 @@ BJ_API void bj_scenario_free(bj_scenario_scene *scene);
 BJ_API bj_scene_info bj_scenario_info(const bj_scenario_scene *scene); /* map is -1 */
 BJ_API bj_scene_floats bj_scenario_floats(const bj_scenario_scene *scene);
 BJ_API const bj_batch *bj_scenario_batch(const bj_scenario_scene *scene); /* that one scene */
+/* Drivable areas of its map, as bj_cache_rings and its companions have them. */
+BJ_API int bj_scenario_rings(const bj_scenario_scene *scene);
+BJ_API int bj_scenario_ring_size(const bj_scenario_scene *scene, int ring);
+BJ_API void bj_scenario_ring(double *points, const bj_scenario_scene *scene, int ring);
 
 /* Every scenario below a folder, as bj_prep finds them, in the order of their ids. */
 typedef struct bj_scenario_list bj_scenario_list;
@@ -853,10 +880,18 @@ BJ_API BJ_CHECK bj_status bj_compare_paired(bj_comparison *out, const double *a,
 /* The values of arms, by metric and seed. */
 typedef struct bj_seeds bj_seeds;
 
-/* Reads a CSV file with the columns arm, seed, metric and value in any order, or such a file of a
- * campaign folder. Arms keep the order of the file, seeds are sorted, metrics follow the list above,
+/* Reads a CSV file with the columns arm, seed, metric and value in any order, or seeds.csv of a
+ * folder. Arms keep the order of the file, seeds are sorted, metrics follow the list above,
  * unknown ones last. */
 BJ_API BJ_CHECK bj_status bj_seeds_read(bj_seeds **out, const char *path, bj_error *err);
+/* The same from a list; source opens the messages. Names are copied. A campaign's: campaign.h. */
+typedef struct bj_seed_value {
+    const char *arm, *metric;
+    int64_t seed;
+    double value;
+} bj_seed_value;
+BJ_API BJ_CHECK bj_status bj_seeds_create(bj_seeds **out, const char *source,
+                                          const bj_seed_value *values, int count, bj_error *err);
 BJ_API void bj_seeds_free(bj_seeds *seeds);
 BJ_API int bj_seeds_arm_count(const bj_seeds *seeds);
 BJ_API const char *bj_seeds_arm(const bj_seeds *seeds, int arm);
@@ -938,6 +973,7 @@ typedef struct bj_latent_health {
     double mean_std;         /* mean over dimensions of the population standard deviation */
     double low_std_fraction; /* share of dimensions whose standard deviation is below 1e-3 */
     double entropy_rank;     /* exp of the entropy of the covariance spectrum */
+    double participation;    /* (sum of eigenvalues)^2 / sum of their squares */
 } bj_latent_health;
 
 /* z (B,D), rows `stride` apart. */
@@ -969,6 +1005,13 @@ typedef struct bj_parity_options {
 BJ_API BJ_CHECK bj_status bj_parity_file(bj_parity_report *report, const char *path,
                                          const bj_parity_options *options, bj_error *err);
 BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", "st" */
+
+/* Built on all of the above. */
+#include <branchjepa/evaluate.h>
+#include <branchjepa/run.h>
+#include <branchjepa/campaign.h>
+#include <branchjepa/audit.h>
+#include <branchjepa/gallery.h>
 
 #ifdef __cplusplus
 }

@@ -48,8 +48,9 @@ int bj_gathered_copy(const bj_gathered *g, const bj_scene *scenes, const bj_arch
     for (int b = b0; b < b1; b++) {
         const bj_scene *s = &scenes[b];
         const size_t n = (size_t)g->neighbor_start[b], p = (size_t)g->polyline_start[b];
-        bj_real sum = copy(g->focal + (size_t)b * track, s->focal, track);
-        if (s->neighbor_count)
+        bj_real sum = 0;
+        if (g->focal) sum += copy(g->focal + (size_t)b * track, s->focal, track);
+        if (g->neighbors && s->neighbor_count)
             sum += copy(g->neighbors + n * track, s->neighbors, (size_t)s->neighbor_count * track);
         if (s->polyline_count)
             sum +=

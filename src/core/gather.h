@@ -15,10 +15,10 @@
 
 typedef struct bj_gathered {
     int B;
-    bj_real *focal;                       /* (B,T,7) */
-    bj_real *neighbors;                   /* (rows,T,7) */
+    bj_real *focal;                       /* (B,T,7), NULL as below */
+    bj_real *neighbors;                   /* (rows,T,7), NULL as below */
     bj_real *polylines;                   /* (rows,Q,6) */
-    bj_real *future;                      /* (B,F,2), or NULL: futures are not looked at */
+    bj_real *future;                      /* (B,F,2); NULL: not looked at */
     int *neighbor_start, *polyline_start; /* (B+1) */
 } bj_gathered;
 

@@ -12,6 +12,7 @@
 #define _POSIX_C_SOURCE 200809L /* stat, opendir */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +38,9 @@ struct bj_scenario_scene {
     bj_batch batch;
     bj_scene scene;
     bj_real *room; /* double builds only */
+    int rings;
+    int *ring_end; /* (rings) points of all rings up to its last */
+    bj_point *rim; /* (ring_end[rings - 1]) city coordinates */
 };
 
 /* ---------------------------------------------------------------------------------------- files */
@@ -128,6 +132,24 @@ static bj_status create_readers(readers *r, bj_error *err) {
     return bj_features_maker_create(&r->features, err);
 }
 
+static bj_status copy_rings(bj_scenario_scene *s, const bj_map *map, bj_error *err) {
+    size_t points = 0;
+    for (int a = 0; a < map->area_count; a++) points += (size_t)map->areas[a].ring.count;
+    if (!points) return BJ_OK;
+    if (points > INT_MAX)
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %zu points of drivable areas, expected at most %d",
+                       s->id, points, INT_MAX);
+    BJ_TRY(BJ_ALLOC(s->ring_end, (size_t)map->area_count, err));
+    BJ_TRY(BJ_ALLOC(s->rim, points, err));
+    for (int a = 0, at = 0; a < map->area_count; a++) {
+        const bj_points *ring = &map->areas[a].ring;
+        memcpy(s->rim + at, ring->at, (size_t)ring->count * sizeof *ring->at);
+        s->ring_end[a] = at += ring->count;
+    }
+    s->rings = map->area_count;
+    return BJ_OK;
+}
+
 static bj_status read_files(bj_scenario_scene *s, readers *r, const files *f, bj_error *err) {
     bj_scenario scenario;
     bj_map map;
@@ -143,6 +165,7 @@ static bj_status read_files(bj_scenario_scene *s, readers *r, const files *f, bj
     BJ_TRY(bj_file_read_again(&r->map_text, &r->map_room, &size, f->map, MAP_LIMIT, err));
     BJ_TRY(bj_sha256_block(&r->hash, s->map_sha256, r->map_text, size, err));
     BJ_TRY(bj_map_read_memory(&map, r->map, r->map_text, size, f->map, err));
+    BJ_TRY(copy_rings(s, &map, err));
     return bj_features_make(&s->features, r->features, &scenario, &map, f->scenario, err);
 }
 
@@ -169,6 +192,8 @@ fail:
 void bj_scenario_free(bj_scenario_scene *s) {
     if (!s) return;
     bj_free(s->room);
+    bj_free(s->ring_end);
+    bj_free(s->rim);
     bj_free(s);
 }
 
@@ -212,6 +237,24 @@ bj_scene_floats bj_scenario_floats(const bj_scenario_scene *s) {
                              .neighbors = f->neighbor[0],
                              .polylines = f->polyline[0],
                              .future = f->future_valid ? f->future : NULL};
+}
+
+int bj_scenario_rings(const bj_scenario_scene *s) { return s->rings; }
+
+static int ring_start(const bj_scenario_scene *s, int ring) {
+    return ring ? s->ring_end[ring - 1] : 0;
+}
+
+int bj_scenario_ring_size(const bj_scenario_scene *s, int ring) {
+    return s->ring_end[ring] - ring_start(s, ring);
+}
+
+void bj_scenario_ring(double *points, const bj_scenario_scene *s, int ring) {
+    const bj_point *at = s->rim + ring_start(s, ring);
+    for (int i = 0; i < bj_scenario_ring_size(s, ring); i++) {
+        points[2 * i] = at[i].x;
+        points[2 * i + 1] = at[i].y;
+    }
 }
 
 /* ----------------------------------------------------------------------------------------- list */

@@ -2,6 +2,7 @@
  *
  * Eigenvalues of the (D,D) covariance in double: Householder reduction to tridiagonal form, then
  * implicit QL with Wilkinson's shift, values only (Golub and Van Loan, sections 8.3.1 and 8.3.3).
+ * The participation rank needs no spectrum: (tr C)^2 / sum_ij C_ij^2, and 0 for equal latents.
  * Test: tests/eval/test_latent_health.c
  */
 #include <math.h>
@@ -98,6 +99,14 @@ static void covariance(double *cov, double *mean, const bj_real *z, size_t strid
         for (int j = i + 1; j < D; j++) cov[(size_t)i * D + j] = cov[(size_t)j * D + i];
 }
 
+/* Trace and sum of squared entries are sums over the eigenvalues and over their squares. */
+static double participation(const double *cov, size_t n) {
+    double trace = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) trace += cov[i * n + i];
+    for (size_t i = 0; i < n * n; i++) squares += cov[i] * cov[i];
+    return squares > 0 ? trace * trace / squares : 0;
+}
+
 bj_status bj_latent_health_measure(bj_latent_health *out, const bj_real *z, size_t stride, int B,
                                    int D, bj_error *err) {
     if (B < 1 || D < 1)
@@ -117,6 +126,7 @@ bj_status bj_latent_health_measure(bj_latent_health *out, const bj_real *z, size
         h.mean_std += std / D;
         h.low_std_fraction += (std < 1e-3) / (double)D;
     }
+    h.participation = participation(cov, n);
     tridiagonalize(cov, D, diagonal, off);
     bj_status status = BJ_OK;
     if (!tridiagonal_values(diagonal, off, D))

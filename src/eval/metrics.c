@@ -27,14 +27,14 @@
 #include "core/status.h"
 #include "eval/distance.h"
 
-enum { BINS = 10 };
+enum { BINS = BJ_CALIBRATION_BINS };
 
 struct bj_metrics {
     int K, latents, D, F;
     double *p, *y, *t;         /* (K), (K,F,2), (F,2): the current scene in double */
     bj_metric_values sum;      /* sums over scenes of the fields that are means */
     double mass[BJ_MAX_ATOMS]; /* (K) sum of weights */
-    double bin_conf[BINS], bin_hit[BINS];
+    double bin_count[BINS], bin_conf[BINS], bin_hit[BINS];
 };
 
 /* One scene, in the layout of the outputs. */
@@ -80,6 +80,7 @@ void bj_metrics_free(bj_metrics *metrics) {
 void bj_metrics_reset(bj_metrics *metrics) {
     memset(&metrics->sum, 0, sizeof metrics->sum);
     memset(metrics->mass, 0, sizeof metrics->mass);
+    memset(metrics->bin_count, 0, sizeof metrics->bin_count);
     memset(metrics->bin_conf, 0, sizeof metrics->bin_conf);
     memset(metrics->bin_hit, 0, sizeof metrics->bin_hit);
 }
@@ -101,7 +102,22 @@ static bj_status check_finite(const bj_real *x, int n, int scene_index, const ch
     return BJ_OK;
 }
 
-static bj_status check_scene(const bj_metrics *m, const scene *s, int index, bj_error *err) {
+static scene scene_at(const bj_metrics *m, const bj_outputs *o, const bj_real *future, int b) {
+    scene s = {.K = o->K,
+               .p = o->weights + (size_t)b * (size_t)o->K,
+               .y = o->decoded + (size_t)b * (size_t)o->K * o->decoded_stride,
+               .t = future,
+               .u_stride = o->atom_stride,
+               .y_stride = o->decoded_stride};
+    if (!m->latents) return s; /* the pointers may be missing */
+    s.u = o->atoms + (size_t)b * (size_t)m->latents * o->atom_stride;
+    s.z = o->target + (size_t)b * o->atom_stride;
+    return s;
+}
+
+bj_status bj_metrics_check_scene(const bj_metrics *m, const bj_outputs *o, const bj_real *future,
+                                 int index, bj_error *err) {
+    const scene at = scene_at(m, o, future, index), *const s = &at;
     BJ_TRY(check_finite(s->t, 2 * m->F, index, "true future", err));
     if (m->latents) BJ_TRY(check_finite(s->z, m->D, index, "target latent", err));
     for (int k = 0; k < m->latents; k++)
@@ -116,21 +132,8 @@ static bj_status check_scene(const bj_metrics *m, const scene *s, int index, bj_
     return BJ_OK;
 }
 
-static scene scene_at(const bj_metrics *m, const bj_outputs *o, const bj_real *future, int b) {
-    scene s = {.K = o->K,
-               .p = o->weights + (size_t)b * (size_t)o->K,
-               .y = o->decoded + (size_t)b * (size_t)o->K * o->decoded_stride,
-               .t = future + (size_t)b * 2 * (size_t)m->F,
-               .u_stride = o->atom_stride,
-               .y_stride = o->decoded_stride};
-    if (!m->latents) return s; /* the pointers may be missing */
-    s.u = o->atoms + (size_t)b * (size_t)m->latents * o->atom_stride;
-    s.z = o->target + (size_t)b * o->atom_stride;
-    return s;
-}
-
-static bj_status check_outputs(const bj_metrics *m, const bj_outputs *o, const bj_real *future,
-                               bj_error *err) {
+bj_status check_outputs(const bj_metrics *m, const bj_outputs *o, const bj_real *future,
+                                   bj_error *err) {
     if (!m || !o) return BJ_FAIL(err, BJ_EARG, "metrics: accumulator or outputs are missing");
     if (m->latents) BJ_TRY(check_size("K", o->K, m->K, err));
     if (o->K < 1 || o->K > m->K)
@@ -161,11 +164,12 @@ static bj_status check_outputs(const bj_metrics *m, const bj_outputs *o, const b
 /* ------------------------------------------------------------------------------ parts of a scene
  */
 
-static void add_latents(bj_metric_values *sum, const bj_metrics *m, const scene *s) {
+static void measure_latents(bj_scene_values *out, const bj_metrics *m, const scene *s) {
     double es = 0, colliding = 0;
+    out->latent_es = out->neff_collision = 0;
     if (!m->latents) return;
     if (m->latents != m->K) {
-        sum->latent_es += bj_distance(bj_sum_squares_real(s->u, s->z, m->D));
+        out->latent_es = bj_distance(bj_sum_squares_real(s->u, s->z, m->D));
         return;
     }
     for (int k = 0; k < m->K; k++) {
@@ -179,8 +183,8 @@ static void add_latents(bj_metric_values *sum, const bj_metrics *m, const scene 
             if (d <= 0.10) colliding += 2 * p_k * s->p[l];
         }
     }
-    sum->latent_es += es;
-    sum->neff_collision += 1 / colliding;
+    out->latent_es = es;
+    out->neff_collision = 1 / colliding;
 }
 
 void bj_metrics_count(bj_metrics *m, const bj_forecast_values *v, const double *p, int K) {
@@ -202,6 +206,7 @@ void bj_metrics_count(bj_metrics *m, const bj_forecast_values *v, const double *
     sum->dedup_support += v->dedup_support;
     int bin = (int)(v->confidence * BINS); /* [0,.1) ... [.9,1] */
     if (bin >= BINS) bin = BINS - 1;
+    m->bin_count[bin]++;
     m->bin_conf[bin] += v->confidence;
     m->bin_hit[bin] += v->likeliest == v->truth;
     for (int k = 0; k < K; k++) m->mass[k] += p[k];
@@ -219,24 +224,44 @@ static bj_forecast widen(const bj_metrics *m, const scene *s) {
     return (bj_forecast){s->K, m->F, m->p, m->y, m->t};
 }
 
+void bj_metrics_measure(bj_scene_values *out, bj_metrics *m, const bj_outputs *outputs,
+                        const bj_real *future, int b) {
+    const scene s = scene_at(m, outputs, future, b);
+    const bj_forecast forecast = widen(m, &s);
+    bj_forecast_measure(&out->forecast, &forecast);
+    measure_latents(out, m, &s);
+}
+
+void bj_metrics_count_latents(bj_metrics *m, const bj_scene_values *v) {
+    m->sum.latent_es += v->latent_es;
+    m->sum.neff_collision += v->neff_collision;
+}
+
 /* ------------------------------------------------------------------------------------ interface */
 
 bj_status bj_metrics_add(bj_metrics *metrics, const bj_outputs *outputs, const bj_real *future,
                          bj_error *err) {
     BJ_TRY(check_outputs(metrics, outputs, future, err));
+    const size_t line = 2 * (size_t)metrics->F;
+    for (int b = 0; b < outputs->B; b++)
+        BJ_TRY(bj_metrics_check_scene(metrics, outputs, future + (size_t)b * line, b, err));
     for (int b = 0; b < outputs->B; b++) {
-        const scene s = scene_at(metrics, outputs, future, b);
-        BJ_TRY(check_scene(metrics, &s, b, err));
-    }
-    for (int b = 0; b < outputs->B; b++) {
-        const scene s = scene_at(metrics, outputs, future, b);
-        const bj_forecast forecast = widen(metrics, &s);
-        bj_forecast_values values;
-        bj_forecast_measure(&values, &forecast);
-        add_latents(&metrics->sum, metrics, &s);
-        bj_metrics_count(metrics, &values, forecast.p, s.K);
+        bj_scene_values values;
+        bj_metrics_measure(&values, metrics, outputs, future + (size_t)b * line, b);
+        bj_metrics_count_latents(metrics, &values);
+        bj_metrics_count(metrics, &values.forecast, metrics->p, outputs->K);
     }
     return BJ_OK;
+}
+
+const double *bj_metrics_mass(const bj_metrics *metrics) { return metrics->mass; }
+
+void bj_metrics_calibration(bj_calibration_bin bins[BINS], const bj_metrics *m) {
+    for (int i = 0; i < BINS; i++) {
+        const double n = m->bin_count[i];
+        bins[i] = (bj_calibration_bin){n, n > 0 ? m->bin_conf[i] / n : NAN,
+                                       n > 0 ? m->bin_hit[i] / n : NAN};
+    }
 }
 
 bj_metric_values bj_metrics_values(const bj_metrics *metrics) {

@@ -14,17 +14,10 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "eval/groups.h"
 #include "eval/metrics.h"
 
 enum { NUMBERS = 13 }; /* of bj_score_values before `distribution` */
-
-typedef struct group {
-    int kind;  /* order of kinds */
-    int place; /* order within a kind where it is not that of the keys */
-    const char *key;
-    double sum[NUMBERS];
-    bj_metrics *metrics;
-} group;
 
 struct bj_score {
     const bj_submission *submission;
@@ -32,16 +25,12 @@ struct bj_score {
     bj_violations violations;
     bj_score_counts counts;
     uint8_t *good; /* (tracks) modes that can be scored */
-    group *groups; /* (group_count) */
-    int group_count, group_room;
+    bj_groups groups;
     bj_score_scene *scenes; /* (scene_count) */
     int64_t scene_count;
     bj_metrics *single; /* for the values of one scene */
     bj_score_modes *modes;
 };
-
-enum { BY_ALL, BY_MANEUVER, BY_TYPE, BY_CITY, BY_SPEED };
-static const char *const kind_names[] = {"all", "maneuver", "type", "city", "speed"};
 
 /* The numbers of a bj_score_values in order, for sums. */
 static double *number(bj_score_values *v, int i) {
@@ -53,59 +42,20 @@ static double *number(bj_score_values *v, int i) {
     return all[i];
 }
 
-/* --------------------------------------------------------------------------------------- groups */
-
-static bj_status find_group(group **out, bj_score *s, int kind, int place, const char *key,
-                            bj_error *err) {
-    for (int i = 0; i < s->group_count; i++)
-        if (s->groups[i].kind == kind && !strcmp(s->groups[i].key, key)) {
-            *out = &s->groups[i];
-            return BJ_OK;
-        }
-    if (s->group_count == s->group_room) {
-        group *larger;
-        const int room = s->group_room ? 2 * s->group_room : 32;
-        BJ_TRY(BJ_ALLOC(larger, (size_t)room, err));
-        if (s->groups) memcpy(larger, s->groups, (size_t)s->group_count * sizeof *larger);
-        bj_free(s->groups);
-        s->groups = larger;
-        s->group_room = room;
-    }
-    group *g = &s->groups[s->group_count];
-    *g = (group){.kind = kind, .place = place, .key = key};
-    /* One step: forecasts are measured before they are counted. */
-    BJ_TRY(bj_metrics_create(&g->metrics, BJ_MAX_ATOMS, 0, 0, 1, err));
-    s->group_count++;
-    *out = g;
-    return BJ_OK;
-}
-
-static bj_status count_in(bj_score *s, int kind, int place, const char *key, bj_score_values *v,
-                          const bj_forecast_values *forecast, bj_error *err) {
-    group *g = NULL;
-    BJ_TRY(find_group(&g, s, kind, place, key, err));
-    for (int i = 0; i < NUMBERS; i++) g->sum[i] += *number(v, i);
-    bj_metrics_count(g->metrics, forecast, s->modes->p, s->modes->K);
-    return BJ_OK;
-}
-
-static int comes_before(const group *a, const group *b) {
-    if (a->kind != b->kind) return a->kind < b->kind;
-    if (a->place != b->place) return a->place < b->place;
-    return strcmp(a->key, b->key) < 0;
-}
-
-static void sort_groups(bj_score *s) {
-    for (int i = 1; i < s->group_count; i++) {
-        const group moved = s->groups[i];
-        int at = i;
-        for (; at > 0 && comes_before(&moved, &s->groups[at - 1]); at--)
-            s->groups[at] = s->groups[at - 1];
-        s->groups[at] = moved;
-    }
-}
-
 /* --------------------------------------------------------------------------------------- scenes */
+
+static bj_status count_scene(bj_score *s, bj_score_values *v, const bj_forecast_values *f,
+                             const bj_truth_scene *truth, bj_error *err) {
+    const bj_scene_class scene = {f->truth, truth->focal_type, truth->city, truth->speed};
+    bj_group *groups[BJ_GROUP_KINDS];
+    BJ_TRY(bj_groups_admit(&s->groups, &scene, err));
+    bj_groups_find(groups, &s->groups, &scene);
+    for (int i = 0; i < BJ_GROUP_KINDS; i++) {
+        for (int j = 0; j < NUMBERS; j++) groups[i]->sums[j] += *number(v, j);
+        bj_metrics_count(groups[i]->metrics, f, s->modes->p, s->modes->K);
+    }
+    return BJ_OK;
+}
 
 static bj_status score_scene(bj_score *s, const bj_submission_track *track,
                              const bj_truth_scene *truth, bj_error *err) {
@@ -122,11 +72,7 @@ static bj_status score_scene(bj_score *s, const bj_submission_track *track,
 
     const char *const maneuver = bj_maneuver_name(f.truth);
     const int bin = bj_speed_bin(truth->speed);
-    BJ_TRY(count_in(s, BY_ALL, 0, "all", &v, &f, err));
-    BJ_TRY(count_in(s, BY_MANEUVER, (int)f.truth, maneuver, &v, &f, err));
-    BJ_TRY(count_in(s, BY_TYPE, 0, truth->focal_type, &v, &f, err));
-    BJ_TRY(count_in(s, BY_CITY, 0, truth->city, &v, &f, err));
-    BJ_TRY(count_in(s, BY_SPEED, bin, bj_speed_bin_name(bin), &v, &f, err));
+    BJ_TRY(count_scene(s, &v, &f, truth, err));
     s->scenes[s->scene_count++] = (bj_score_scene){.scenario_id = truth->scenario_id,
                                                    .track_id = truth->focal_id,
                                                    .maneuver = maneuver,
@@ -240,7 +186,6 @@ static bj_status run(bj_score *s, const bj_score_options *options, bj_error *err
     if (s->truth) {
         BJ_TRY(BJ_ALLOC(s->scenes, (size_t)bj_truth_count(s->truth), err));
         for (int64_t i = 0; i < bj_truth_count(s->truth); i++) BJ_TRY(score_truth(s, i, err));
-        sort_groups(s);
     }
     s->counts.violations_total = s->violations.total;
     memcpy(s->counts.violations, s->violations.count, sizeof s->violations.count);
@@ -255,6 +200,7 @@ bj_status bj_score_create(bj_score **out, const bj_submission *submission, const
     BJ_TRY(BJ_ALLOC(score, 1, err));
     score->submission = submission;
     score->truth = truth;
+    score->groups = (bj_groups){.K = BJ_MAX_ATOMS, .sums = NUMBERS};
     const bj_status status = run(score, options, err);
     if (status != BJ_OK) {
         bj_score_free(score);
@@ -266,9 +212,8 @@ bj_status bj_score_create(bj_score **out, const bj_submission *submission, const
 
 void bj_score_free(bj_score *score) {
     if (!score) return;
-    for (int i = 0; i < score->group_count; i++) bj_metrics_free(score->groups[i].metrics);
+    bj_groups_reset(&score->groups);
     bj_metrics_free(score->single);
-    bj_free(score->groups);
     bj_free(score->scenes);
     bj_free(score->modes);
     bj_free(score->good);
@@ -283,13 +228,13 @@ const bj_violation *bj_score_violation(const bj_score *score, int index) {
     return &score->violations.list[index];
 }
 
-int bj_score_groups(const bj_score *score) { return score->group_count; }
+int bj_score_groups(const bj_score *score) { return score->groups.count; }
 
 bj_score_group bj_score_group_at(const bj_score *score, int index) {
-    const group *g = &score->groups[index];
-    bj_score_group out = {.by = kind_names[g->kind], .key = g->key};
+    const bj_group *g = &score->groups.list[index];
+    bj_score_group out = {.by = bj_group_by(g), .key = g->key};
     for (int i = 0; i < NUMBERS; i++)
-        *number(&out.values, i) = i ? g->sum[i] / g->sum[0] : g->sum[0];
+        *number(&out.values, i) = i ? g->sums[i] / g->sums[0] : g->sums[0];
     out.values.distribution = bj_metrics_values(g->metrics);
     return out;
 }

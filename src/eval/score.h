@@ -49,9 +49,4 @@ void bj_score_take(bj_score_modes *out, const bj_submission *submission,
 void bj_score_official(bj_score_values *out, const bj_score_modes *modes,
                        const bj_truth_scene *truth);
 
-/* Bins of a speed in m/s: "0-2", "2-5", ... */
-int bj_speed_bin(double speed);
-enum { BJ_SPEED_BINS = 5 };
-const char *bj_speed_bin_name(int bin);
-
 #endif

@@ -76,14 +76,3 @@ void bj_score_official(bj_score_values *out, const bj_score_modes *m, const bj_t
                              .brier_min_ade_6 = ade[least_ade] + miss_ade * miss_ade,
                              .brier_min_fde_6 = fde[least_fde] + miss_fde * miss_fde};
 }
-
-/* --------------------------------------------------------------------------------------- speeds */
-
-int bj_speed_bin(double speed) {
-    return speed < 2 ? 0 : speed < 5 ? 1 : speed < 10 ? 2 : speed < 15 ? 3 : 4;
-}
-
-const char *bj_speed_bin_name(int bin) {
-    static const char *const names[BJ_SPEED_BINS] = {"0-2", "2-5", "5-10", "10-15", "15+"};
-    return names[bin];
-}

@@ -6,6 +6,7 @@
 bj_arch bj_arch_paper(void) {
     return (bj_arch){.kind = BJ_MODEL_BRANCH,
                      .scales = BJ_SCALES_FIXED,
+                     .weighting = BJ_WEIGHTS_ROUTER,
                      .obs = 50,
                      .fut = 60,
                      .neighbors = 16,
@@ -64,6 +65,9 @@ bj_status bj_arch_check(const bj_arch *arch, bj_error *err) {
     if (arch->scales < BJ_SCALES_FIXED || arch->scales > BJ_SCALES_COMPONENT)
         return BJ_FAIL(err, BJ_EARG, "architecture: scales is %d, expected 0, 1 or 2",
                        (int)arch->scales);
+    if (arch->weighting != BJ_WEIGHTS_ROUTER && arch->weighting != BJ_WEIGHTS_UNIFORM)
+        return BJ_FAIL(err, BJ_EARG, "architecture: weighting is %d, expected router (0) or "
+                       "uniform (1)", (int)arch->weighting);
     for (size_t i = 0; i < sizeof range / sizeof *range; i++)
         if (range[i].value < range[i].least || range[i].value > range[i].most)
             return BJ_FAIL(err, BJ_EARG, "architecture: %s is %d, expected %d to %d", range[i].name,

@@ -18,7 +18,7 @@
 #include "model/model.h"
 
 enum { FORMAT_VERSION = 1 };
-static const char model_format[] = "branchjepa-model", digest_key[] = "sha256";
+static const char digest_key[] = BJ_CHECKPOINT_DIGEST;
 
 /* --------------------------------------------------------------------------------- architecture */
 
@@ -34,8 +34,8 @@ static const struct {
 #undef SIZE
 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
-_Static_assert(BJ_ARCH_FACTS == SIZES + 3, "kind, scales, sizes and dt");
-_Static_assert(offsetof(bj_arch, trunk) == (SIZES + 1) * sizeof(int),
+_Static_assert(BJ_ARCH_FACTS == SIZES + 4, "kind, scales, weighting, sizes and dt");
+_Static_assert(offsetof(bj_arch, trunk) == (SIZES + 2) * sizeof(int),
                "a size of bj_arch is not in the list");
 _Static_assert((int)BJ_ARCH_FACT_SIZE >= (int)BJ_JSON_NUMBER, "dt must fit");
 
@@ -46,11 +46,15 @@ static const char *const scales[] = {[BJ_SCALES_FIXED] = "fixed",
                                      [BJ_SCALES_COMPONENT] = "component",
                                      NULL};
 
+static const char *const weightings[] = {
+    [BJ_WEIGHTS_ROUTER] = "router", [BJ_WEIGHTS_UNIFORM] = "uniform", NULL};
+
 bj_status bj_arch_to_facts(bj_arch_facts *out, const bj_arch *arch, bj_error *err) {
     BJ_TRY(bj_arch_check(arch, err));
     bj_fact *fact = out->fact;
     *fact++ = (bj_fact){"model", kinds[arch->kind]};
     *fact++ = (bj_fact){"scales", scales[arch->scales]};
+    *fact++ = (bj_fact){"weighting", weightings[arch->weighting]};
     for (int i = 0; i < SIZES; i++) {
         int value;
         memcpy(&value, (const char *)arch + sizes[i].offset, sizeof value);
@@ -100,11 +104,14 @@ static bj_status find_word(int *out, const bj_safetensors *st, const char *key,
 
 bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error *err) {
     const char *value;
-    int kind, scale;
+    int kind, scale, weighting = BJ_WEIGHTS_ROUTER;
     memset(out, 0, sizeof *out);
     BJ_TRY(find_word(&kind, st, "model", kinds, "branch or outputonly", err));
     BJ_TRY(find_word(&scale, st, "scales", scales, "fixed, global or component", err));
+    if (bj_safetensors_metadata(st, "weighting")) /* files of before do not say */
+        BJ_TRY(find_word(&weighting, st, "weighting", weightings, "router or uniform", err));
     out->kind = (bj_model_kind)kind;
+    out->weighting = (bj_weighting)weighting;
     out->scales = (bj_scales)scale;
     for (int i = 0; i < SIZES; i++) {
         BJ_TRY(bj_checkpoint_metadata(&value, st, sizes[i].name, err));
@@ -342,7 +349,7 @@ bj_status bj_model_save(const bj_model *model, const char *path, const bj_fact *
     memcpy(all, arch->fact, sizeof arch->fact);
     for (int i = 0; i < count; i++) all[BJ_ARCH_FACTS + i] = facts[i];
     for (int i = 0; i < tensor_count; i++) tensors[i] = bj_model_tensor(model, i);
-    status = bj_checkpoint_write(path, model_format, tensors, tensor_count, all,
+    status = bj_checkpoint_write(path, BJ_MODEL_FORMAT, tensors, tensor_count, all,
                                  BJ_ARCH_FACTS + count, err);
 done:
     bj_free(arch);
@@ -358,7 +365,7 @@ bj_status bj_model_read(bj_model **out, const bj_safetensors *st, bj_error *err)
     bj_model *model = NULL;
     bj_status status;
     *out = NULL;
-    BJ_TRY(bj_checkpoint_check_format(st, model_format, err));
+    BJ_TRY(bj_checkpoint_check_format(st, BJ_MODEL_FORMAT, err));
     BJ_TRY(bj_arch_from_metadata(&arch, st, err));
     BJ_TRY(bj_layout_init(&layout, &arch, err));
     BJ_GOTO(status, done, BJ_ALLOC(tensors, (size_t)layout.count, err));

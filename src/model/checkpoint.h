@@ -17,9 +17,12 @@
 #include "core/safetensors.h"
 #include "core/sha256.h"
 
+#define BJ_MODEL_FORMAT "branchjepa-model"
+#define BJ_CHECKPOINT_DIGEST "sha256" /* key of the digest */
+
 /* --------------------------------------------------------------------------------- architecture */
 
-enum { BJ_ARCH_FACTS = 18, BJ_ARCH_FACT_SIZE = 40 };
+enum { BJ_ARCH_FACTS = 19, BJ_ARCH_FACT_SIZE = 40 };
 
 /* An architecture as metadata. The facts point into the same struct: do not copy it. */
 typedef struct bj_arch_facts {

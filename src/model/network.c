@@ -18,6 +18,22 @@ static bj_linear take_linear(bj_arena *arena, const bj_kernels *k, const bj_layo
     return l;
 }
 
+static void take_decoder(bj_network *n, bj_arena *arena, const bj_layout *layout,
+                         const bj_real *weights, int training) {
+    const int branch = n->arch->kind == BJ_MODEL_BRANCH;
+#define TAKE(w, b) take_linear(arena, n->k, layout, weights, BJ_P_##w, BJ_P_##b, 0, training)
+    n->decoder_in = branch ? TAKE(DECODER_W1, DECODER_B1) : TAKE(TRUNK_W, TRUNK_B);
+    n->decoder_out = branch ? TAKE(DECODER_W2, DECODER_B2) : TAKE(BASE_W, BASE_B);
+#undef TAKE
+}
+
+void bj_network_init_decoder(bj_network *n, bj_arena *arena, const bj_kernels *k,
+                             const bj_arch *arch, const bj_layout *layout,
+                             const bj_real *weights) {
+    *n = (bj_network){.arch = arch, .k = k};
+    take_decoder(n, arena, layout, weights, 0);
+}
+
 void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                      const bj_layout *layout, const bj_real *weights, int training) {
     const int branch = arch->kind == BJ_MODEL_BRANCH;
@@ -31,8 +47,7 @@ void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const 
         n->router_in = TAKE(ROUTER_W1, ROUTER_B1, 0);
         n->router_out = TAKE(ROUTER_W2, ROUTER_B2, 0);
     }
-    n->decoder_in = branch ? TAKE(DECODER_W1, DECODER_B1, 0) : TAKE(TRUNK_W, TRUNK_B, 0);
-    n->decoder_out = branch ? TAKE(DECODER_W2, DECODER_B2, 0) : TAKE(BASE_W, BASE_B, 0);
+    take_decoder(n, arena, layout, weights, training);
     if (!branch) {
         for (int i = 0; i < arch->atoms; i++) n->residual[i] = TAKE(RESIDUAL_W, RESIDUAL_B, i);
         n->step_scale = weights + bj_layout_offset(layout, BJ_P_STEP_SCALE, 0);

@@ -26,6 +26,9 @@ typedef struct bj_network {
 
 void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                      const bj_layout *layout, const bj_real *weights, int training);
+/* What bj_network_reconstruct needs, and no more: L is 0. */
+void bj_network_init_decoder(bj_network *n, bj_arena *arena, const bj_kernels *k,
+                             const bj_arch *arch, const bj_layout *layout, const bj_real *weights);
 int bj_network_prepare_items(const bj_network *n);
 void bj_network_prepare(const bj_network *n, int item);
 

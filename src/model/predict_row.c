@@ -268,7 +268,7 @@ static void stage_normalize(const team *t) {
         if (p->atoms) memcpy(p->atoms + (scene * L + i) * D, r->u + i * D, D * sizeof *r->u);
     }
     if (t->member == 0)
-        bj_softmax_row(p->weights + scene * (size_t)p->arch.atoms, r->logits, p->arch.atoms);
+        bj_weigh_row(p->weights + scene * (size_t)p->arch.atoms, r->logits, &p->arch);
 }
 
 static void stage_decode(const team *t) {

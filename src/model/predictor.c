@@ -11,7 +11,12 @@
 #include "model/model.h"
 #include "nn/normalize.h"
 
-void bj_softmax_row(bj_real *pi, const bj_real *logits, int K) {
+void bj_weigh_row(bj_real *pi, const bj_real *logits, const bj_arch *arch) {
+    const int K = arch->atoms;
+    if (arch->weighting == BJ_WEIGHTS_UNIFORM) {
+        for (int k = 0; k < K; k++) pi[k] = (bj_real)(1.0 / K);
+        return;
+    }
     double most = (double)logits[0], sum = 0, e[BJ_MAX_ATOMS];
     for (int k = 1; k < K; k++) most = (double)logits[k] > most ? (double)logits[k] : most;
     for (int k = 0; k < K; k++) sum += e[k] = exp((double)logits[k] - most);
@@ -58,7 +63,7 @@ static void decode_item(void *context, int item, int worker) {
     if (i == L) {
         bj_network_route(n, &h);
         for (size_t m = 0; m < (size_t)h.M; m++)
-            bj_softmax_row(p->weights + (b0 + m) * (size_t)K, h.logits + m * (size_t)K, K);
+            bj_weigh_row(p->weights + (b0 + m) * (size_t)K, h.logits + m * (size_t)K, &p->arch);
         return;
     }
     bj_network_atom(n, &h, i, h.atom_hidden, h.lda, h.u, h.ldu);

@@ -80,6 +80,7 @@ void bj_predict_row(void *predictor, int member, int members);
 BJ_CHECK bj_status bj_row_path_init(bj_predictor *p, bj_precision precision, bj_error *err);
 void bj_row_path_take(bj_predictor *p, bj_arena *arena);
 
-void bj_softmax_row(bj_real *pi, const bj_real *logits, int K);
+/* pi (K) from the logits, as the architecture says. */
+void bj_weigh_row(bj_real *pi, const bj_real *logits, const bj_arch *arch);
 
 #endif

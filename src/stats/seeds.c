@@ -1,11 +1,11 @@
-/* seeds.c - values of arms by metric and seed, read from a CSV file.
+/* seeds.c - values of arms by metric and seed, read from a CSV file or handed over as a list.
  *
  *   arm,seed,metric,value        columns in any order; others are passed over
  *
  * Invariants
  *   1. A value is finite, a seed an integer >= 0, a name not empty and without control characters.
  *   2. An (arm, seed, metric) has one value; a second one is refused, even if it is the same.
- *   3. Messages name the line, what was found and what was expected.
+ *   3. Messages name the line, or the entry of the list, what was found and what was expected.
  *   4. Sizes are limited before they are allocated: the grid of all triples is held in full.
  *
  * Shape   values (arms,metrics,seeds), NaN where there is none
@@ -52,9 +52,10 @@ struct bj_seeds {
     int seeds;
 };
 
-/* What is known while the file is read. */
+/* What is known while the values come in. Of a list, csv has only `path` and `line`. */
 typedef struct reading {
     bj_csv csv;
+    const char *place; /* what a message calls `line`: "line", or "entry" of a list */
     bj_seeds *s;
     record *records; /* (count), room for `room` */
     int count, room;
@@ -72,24 +73,26 @@ static int find_name(const names *list, const char *name) {
     return -1;
 }
 
-static bj_status take_name(int *out, names *list, const reading *r, int column, bj_error *err) {
-    const char *name = r->csv.fields[r->column[column]], *what = column_names[column];
+static bj_status take_name(int *out, names *list, const reading *r, int column, const char *name,
+                           bj_error *err) {
+    const char *path = r->csv.path, *place = r->place, *what = column_names[column];
+    const long line = r->csv.line;
     const size_t length = strlen(name);
     if (!length)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: line %ld: %s is empty, expected a name", r->csv.path,
-                       r->csv.line, what);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s is empty, expected a name", path, place,
+                       line, what);
     if (length >= NAME_SIZE)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: line %ld: %s '%.20s...' has %zu bytes, at most %d fit",
-                       r->csv.path, r->csv.line, what, name, length, NAME_SIZE - 1);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s '%.20s...' has %zu bytes, at most %d fit",
+                       path, place, line, what, name, length, NAME_SIZE - 1);
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: line %ld: %s has the control character 0x%02x",
-                           r->csv.path, r->csv.line, what, (unsigned)*c);
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s has the control character 0x%02x", path,
+                           place, line, what, (unsigned)*c);
     *out = find_name(list, name);
     if (*out >= 0) return BJ_OK;
     if (list->count == MAX_NAMES)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: line %ld: '%s' is the %dth %s, at most %d fit",
-                       r->csv.path, r->csv.line, name, MAX_NAMES + 1, what, MAX_NAMES);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: '%s' is the %dth %s, at most %d fit", path,
+                       place, line, name, MAX_NAMES + 1, what, MAX_NAMES);
     memcpy(list->text[list->count], name, length + 1);
     *out = list->count++;
     return BJ_OK;
@@ -172,9 +175,10 @@ static bj_status read_records(reading *r, bj_error *err) {
         BJ_TRY(more_room(r, err));
         record *next = &r->records[r->count];
         next->line = r->csv.line;
-        BJ_TRY(take_name(&next->arm, &r->s->arms, r, ARM, err));
+        char *const *fields = r->csv.fields;
+        BJ_TRY(take_name(&next->arm, &r->s->arms, r, ARM, fields[r->column[ARM]], err));
         BJ_TRY(take_seed(&next->seed, r, err));
-        BJ_TRY(take_name(&next->metric, &r->s->metrics, r, METRIC, err));
+        BJ_TRY(take_name(&next->metric, &r->s->metrics, r, METRIC, fields[r->column[METRIC]], err));
         BJ_TRY(take_value(&next->value, r, err));
         r->count++;
     }
@@ -243,12 +247,11 @@ static bj_status fill_grid(const reading *r, bj_error *err) {
             bsearch(&q->seed, s->seed, (size_t)s->seeds, sizeof *s->seed, by_value);
         const size_t at = cell(s, q->arm, q->metric, (int)(seed - s->seed));
         if (first[at]) {
-            status =
-                BJ_FAIL(err, BJ_EFORMAT,
-                        "%s: line %ld: a second value of arm '%s', seed %lld, metric '%s'; the "
-                        "first is in line %ld",
-                        s->path, q->line, s->arms.text[q->arm], (long long)q->seed,
-                        s->metrics.text[q->metric], r->records[first[at] - 1].line);
+            status = BJ_FAIL(err, BJ_EFORMAT,
+                             "%s: %s %ld: a second value of arm '%s', seed %lld, metric '%s'; the "
+                             "first is in %s %ld",
+                             s->path, r->place, q->line, s->arms.text[q->arm], (long long)q->seed,
+                             s->metrics.text[q->metric], r->place, r->records[first[at] - 1].line);
             goto done;
         }
         first[at] = i + 1;
@@ -257,6 +260,12 @@ static bj_status fill_grid(const reading *r, bj_error *err) {
 done:
     bj_free(first);
     return status;
+}
+
+static bj_status build(const reading *r, bj_error *err) {
+    BJ_TRY(collect_seeds(r, err));
+    BJ_TRY(sort_metrics(r, err));
+    return fill_grid(r, err);
 }
 
 /* Which file holds the values: a folder stands for its seeds.csv. */
@@ -275,7 +284,7 @@ bj_status bj_seeds_read(bj_seeds **out, const char *path, bj_error *err) {
     bj_status status;
     char *text = NULL;
     size_t size;
-    reading r = {0};
+    reading r = {.place = "line"};
     *out = NULL;
     BJ_TRY(BJ_ALLOC(r.s, 1, err));
     BJ_GOTO(status, done, source_of(&r.s->path, path, err));
@@ -283,11 +292,50 @@ bj_status bj_seeds_read(bj_seeds **out, const char *path, bj_error *err) {
     bj_csv_begin(&r.csv, text, size, r.s->path);
     BJ_GOTO(status, done, read_header(&r, err));
     BJ_GOTO(status, done, read_records(&r, err));
-    BJ_GOTO(status, done, collect_seeds(&r, err));
-    BJ_GOTO(status, done, sort_metrics(&r, err));
-    status = fill_grid(&r, err);
+    status = build(&r, err);
 done:
     bj_free(text);
+    bj_free(r.records);
+    if (status == BJ_OK) *out = r.s;
+    else bj_seeds_free(r.s);
+    return status;
+}
+
+static bj_status take_values(reading *r, const bj_seed_value *values, int count, bj_error *err) {
+    if (count < 1) return BJ_FAIL(err, BJ_EFORMAT, "%s: no value in it", r->csv.path);
+    for (r->csv.line = 0; r->csv.line < count; r->csv.line++) {
+        const bj_seed_value *value = &values[r->csv.line];
+        BJ_TRY(more_room(r, err));
+        record *next = &r->records[r->count];
+        *next = (record){.seed = value->seed, .value = value->value, .line = r->csv.line};
+        BJ_TRY(take_name(&next->arm, &r->s->arms, r, ARM, value->arm, err));
+        BJ_TRY(take_name(&next->metric, &r->s->metrics, r, METRIC, value->metric, err));
+        if (value->seed < 0 || !isfinite(value->value))
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: %s %ld: seed is %lld and value %g, expected a seed >= 0 and a "
+                           "finite number",
+                           r->csv.path, r->place, r->csv.line, (long long)value->seed,
+                           value->value);
+        r->count++;
+    }
+    return BJ_OK;
+}
+
+bj_status bj_seeds_create(bj_seeds **out, const char *source, const bj_seed_value *values,
+                          int count, bj_error *err) {
+    bj_status status;
+    reading r = {.place = "entry"};
+    *out = NULL;
+    BJ_TRY(BJ_ALLOC(r.s, 1, err));
+    r.s->path = bj_strdup(source);
+    r.csv.path = r.s->path;
+    if (!r.s->path) {
+        status = bj_alloc_failed(strlen(source) + 1, 1, err);
+        goto done;
+    }
+    BJ_GOTO(status, done, take_values(&r, values, count, err));
+    status = build(&r, err);
+done:
     bj_free(r.records);
     if (status == BJ_OK) *out = r.s;
     else bj_seeds_free(r.s);

@@ -22,12 +22,10 @@
 #include "core/alloc.h"
 #include "core/folder.h"
 #include "core/json.h"
-#include "model/checkpoint.h"
+#include "train/state_file.h"
 #include "train/trainer.h"
 
-static const char state_format[] = "branchjepa-state";
 static const char objective_key[] = "objective", step_key[] = "step", rng_key[] = "rng";
-static const char digest_key[] = "sha256", model_digest_key[] = "model_sha256";
 static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
 
 /* ------------------------------------------------------------------------------------- settings */
@@ -67,7 +65,7 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
                           const char *model_digest, bj_error *err) {
     const double value[] = {EACH_SETTING(VALUE)};
     bj_fact *fact = out->fact;
-    *fact++ = (bj_fact){model_digest_key, model_digest};
+    *fact++ = (bj_fact){BJ_STATE_MODEL_DIGEST, model_digest};
     snprintf(out->step, sizeof out->step, "%ld", t->step);
     *fact++ = (bj_fact){step_key, out->step};
     if (rng) {
@@ -137,50 +135,7 @@ static bj_status read_rng(bj_rng *out, const bj_safetensors *st, bj_error *err) 
 
 /* -------------------------------------------------------------------------------------- tensors */
 
-enum { NAME_SIZE = BJ_PARAM_NAME + 16 };
-
-/* Blocks in the layout of the model. */
-typedef struct state_blocks {
-    bj_real *mean, *variance; /* (layout.size) */
-    bj_real *target;          /* (layout.encoder_size) */
-} state_blocks;
-
-typedef struct state_tensors {
-    bj_tensor *list;
-    char (*names)[NAME_SIZE];
-    int count;
-    int variances; /* index of the first one; there are as many as parameters */
-} state_tensors;
-
-static void add_tensor(state_tensors *s, const char *prefix, const char *name, const bj_param *p,
-                       bj_real *block) {
-    char *full = s->names[s->count];
-    snprintf(full, NAME_SIZE, "%s%s", prefix, name);
-    s->list[s->count++] =
-        (bj_tensor){full, p->rank, {p->shape[0], p->shape[1]}, p->size, block + p->offset};
-}
-
-static void tensors_reset(state_tensors *s) {
-    bj_free(s->list);
-    bj_free(s->names);
-}
-
-static bj_status tensors_init(state_tensors *s, const bj_layout *layout, state_blocks blocks,
-                              bj_error *err) {
-    const size_t most = 3 * (size_t)layout->count, skipped = strlen("encoder.");
-    *s = (state_tensors){NULL, NULL, 0, layout->count};
-    BJ_TRY(BJ_ALLOC(s->list, most, err));
-    BJ_TRY(BJ_ALLOC(s->names, most, err));
-    const bj_param *p = layout->params, *end = p + layout->count;
-    for (p = layout->params; p < end; p++) add_tensor(s, "mean.", p->name, p, blocks.mean);
-    for (p = layout->params; p < end; p++) add_tensor(s, "variance.", p->name, p, blocks.variance);
-    for (p = layout->params; p < end; p++)
-        if (p->part == BJ_PART_ENCODER)
-            add_tensor(s, "target.", p->name + skipped, p, blocks.target);
-    return BJ_OK;
-}
-
-static bj_status check_variances(const char *path, const state_tensors *s, bj_error *err) {
+static bj_status check_variances(const char *path, const bj_state_tensors *s, bj_error *err) {
     for (int i = s->variances; i < 2 * s->variances; i++)
         for (size_t j = 0; j < s->list[i].size; j++)
             if (s->list[i].data[j] < 0)
@@ -202,14 +157,14 @@ static bj_status read_digest(char out[BJ_SHA256_HEX], const char *model_path, bj
     bj_safetensors *st;
     const char *text;
     BJ_TRY(bj_safetensors_open(&st, model_path, err));
-    const bj_status status = bj_checkpoint_metadata(&text, st, digest_key, err);
+    const bj_status status = bj_checkpoint_metadata(&text, st, BJ_CHECKPOINT_DIGEST, err);
     if (status == BJ_OK) snprintf(out, BJ_SHA256_HEX, "%s", text);
     bj_safetensors_close(st);
     return status;
 }
 
 static bj_status write_files(const char *folder, const bj_trainer *t, const bj_rng *rng,
-                             const state_tensors *tensors, const bj_fact *facts, int fact_count,
+                             const bj_state_tensors *tensors, const bj_fact *facts, int fact_count,
                              bj_error *err) {
     char path[BJ_FOLDER_PATH], model_digest[BJ_SHA256_HEX];
     state_facts state;
@@ -218,14 +173,14 @@ static bj_status write_files(const char *folder, const bj_trainer *t, const bj_r
     BJ_TRY(read_digest(model_digest, path, err));
     BJ_TRY(describe(&state, t, rng, model_digest, err));
     BJ_TRY(join(path, folder, BJ_CHECKPOINT_STATE, err));
-    return bj_checkpoint_write(path, state_format, tensors->list, tensors->count, state.fact,
+    return bj_checkpoint_write(path, BJ_STATE_FORMAT, tensors->list, tensors->count, state.fact,
                                state.count, err);
 }
 
 bj_status bj_trainer_save(const bj_trainer *t, const char *dir, const bj_rng *rng,
                           const bj_fact *facts, int fact_count, bj_error *err) {
-    const state_blocks blocks = {t->mean, t->variance, t->target_weights};
-    state_tensors tensors = {NULL, NULL, 0, 0};
+    const bj_state_blocks blocks = {t->mean, t->variance, t->target_weights};
+    bj_state_tensors tensors = {0};
     bj_folder_writer *writer = NULL;
     char path[BJ_FOLDER_PATH];
     bj_status status;
@@ -238,7 +193,7 @@ bj_status bj_trainer_save(const bj_trainer *t, const char *dir, const bj_rng *rn
         BJ_TRY(bj_checkpoint_check_finite(path, &weights, 1, err));
     }
     BJ_TRY(join(path, dir, BJ_CHECKPOINT_STATE, err));
-    BJ_GOTO(status, done, tensors_init(&tensors, &t->model->layout, blocks, err));
+    BJ_GOTO(status, done, bj_state_tensors_init(&tensors, &t->model->layout, blocks, err));
     BJ_GOTO(status, done, bj_checkpoint_check_finite(path, tensors.list, tensors.count, err));
     BJ_GOTO(status, done, check_variances(path, &tensors, err));
     BJ_GOTO(status, done, bj_folder_writer_open(&writer, dir, files, err));
@@ -247,7 +202,7 @@ bj_status bj_trainer_save(const bj_trainer *t, const char *dir, const bj_rng *rn
     status = bj_folder_writer_commit(&writer, err);
 done:
     bj_folder_writer_abort(&writer);
-    tensors_reset(&tensors);
+    bj_state_tensors_reset(&tensors);
     return status;
 }
 
@@ -270,7 +225,7 @@ static bj_status check_arch(const char *path, const bj_arch *found, const bj_arc
     return BJ_OK;
 }
 
-static bj_status check_state_tensors(const bj_safetensors *st, const state_tensors *s,
+static bj_status check_state_tensors(const bj_safetensors *st, const bj_state_tensors *s,
                                      bj_error *err) {
     BJ_TRY(bj_checkpoint_check_tensors(st, s->list, s->count, err));
     for (int i = 0; i < s->count; i++) {
@@ -287,56 +242,40 @@ static bj_status check_state_tensors(const bj_safetensors *st, const state_tenso
 
 /* What a checkpoint holds, until it is known to be in order. */
 typedef struct pending {
-    bj_safetensors *model_file, *state_file;
+    bj_state_pair files;
     bj_model *model;
     bj_real *memory; /* of the blocks */
-    state_blocks blocks;
-    state_tensors tensors;
+    bj_state_blocks blocks;
+    bj_state_tensors tensors;
     long step;
     bj_rng rng;
 } pending;
 
 static void pending_reset(pending *p) {
-    tensors_reset(&p->tensors);
+    bj_state_tensors_reset(&p->tensors);
     bj_free(p->memory);
     bj_model_free(p->model);
-    bj_safetensors_close(p->state_file);
-    bj_safetensors_close(p->model_file);
-}
-
-static bj_status open_pair(pending *p, const char *dir, bj_error *err) {
-    char path[BJ_FOLDER_PATH];
-    BJ_TRY(bj_folder_find(path, dir, BJ_CHECKPOINT_MODEL, err));
-    BJ_TRY(bj_safetensors_open(&p->model_file, path, err));
-    BJ_TRY(bj_folder_find(path, dir, BJ_CHECKPOINT_STATE, err));
-    return bj_safetensors_open(&p->state_file, path, err);
+    bj_state_pair_close(&p->files);
 }
 
 static bj_status read_model(pending *p, const bj_trainer *t, bj_error *err) {
     static const char *const none[] = {NULL};
-    const char *digest, *bound;
-    BJ_TRY(bj_model_read(&p->model, p->model_file, err));
-    BJ_TRY(check_arch(bj_safetensors_path(p->model_file), &p->model->arch, &t->model->arch, none,
-                      err));
-    BJ_TRY(bj_checkpoint_check_format(p->state_file, state_format, err));
-    BJ_TRY(bj_checkpoint_metadata(&digest, p->model_file, digest_key, err));
-    BJ_TRY(bj_checkpoint_metadata(&bound, p->state_file, model_digest_key, err));
-    if (strcmp(digest, bound))
-        return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: belongs to another %s: its checksum is %s, expected %.64s",
-                       bj_safetensors_path(p->state_file), BJ_CHECKPOINT_MODEL, digest, bound);
-    return BJ_OK;
+    BJ_TRY(bj_model_read(&p->model, p->files.model_file, err));
+    BJ_TRY(check_arch(bj_safetensors_path(p->files.model_file), &p->model->arch, &t->model->arch,
+                      none, err));
+    return bj_state_pair_check(&p->files, err);
 }
 
 static bj_status read_state(pending *p, const bj_trainer *t, int want_rng, bj_error *err) {
     const bj_layout *layout = &t->model->layout;
-    const bj_safetensors *st = p->state_file;
+    const bj_safetensors *st = p->files.state_file;
     BJ_TRY(check_settings(st, t, err));
     BJ_TRY(read_step(&p->step, st, err));
     if (want_rng || bj_safetensors_metadata(st, rng_key)) BJ_TRY(read_rng(&p->rng, st, err));
     BJ_TRY(BJ_ALLOC(p->memory, 2 * layout->size + layout->encoder_size, err));
-    p->blocks = (state_blocks){p->memory, p->memory + layout->size, p->memory + 2 * layout->size};
-    BJ_TRY(tensors_init(&p->tensors, layout, p->blocks, err));
+    p->blocks =
+        (bj_state_blocks){p->memory, p->memory + layout->size, p->memory + 2 * layout->size};
+    BJ_TRY(bj_state_tensors_init(&p->tensors, layout, p->blocks, err));
     BJ_TRY(check_state_tensors(st, &p->tensors, err));
     BJ_TRY(bj_checkpoint_read_tensors(st, p->tensors.list, p->tensors.count, err));
     BJ_TRY(check_variances(bj_safetensors_path(st), &p->tensors, err));
@@ -356,7 +295,7 @@ static void adopt(bj_trainer *t, const pending *p) {
 bj_status bj_trainer_load(bj_trainer *t, const char *dir, bj_rng *rng, bj_error *err) {
     pending p = {0};
     bj_status status;
-    BJ_GOTO(status, done, open_pair(&p, dir, err));
+    BJ_GOTO(status, done, bj_state_pair_open(&p.files, dir, err));
     BJ_GOTO(status, done, read_model(&p, t, err));
     BJ_GOTO(status, done, read_state(&p, t, rng != NULL, err));
     adopt(t, &p);
@@ -372,8 +311,8 @@ long bj_trainer_updates(const bj_trainer *t) { return t->step; }
 
 bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error *err) {
     /* sizes of what the anchor is not: one anchor serves predictors of any width */
-    static const char *const free_sizes[] = {"atoms", "atom_hidden", "router_hidden", "trunk",
-                                             NULL};
+    static const char *const free_sizes[] = {"atoms", "atom_hidden", "router_hidden",
+                                             "trunk", "weighting",   NULL};
     const bj_layout *layout = &t->model->layout;
     bj_model *anchor;
     if (t->objective.kind != BJ_ANCHOR_B)

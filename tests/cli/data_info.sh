@@ -17,7 +17,7 @@ err_empty
 row scenes 10
 row "with a future" 8
 row maps 10
-row "drivable areas" 10
+row "drivable areas" 20
 row "complete pasts" 10
 row nowhere 10
 row vehicle 10

@@ -93,8 +93,12 @@ static void write_points(FILE *to, int i, const char *key, double x0, double x1,
             a[0], a[1], b[0], b[1]);
 }
 
+/* Drivable areas, one after the other. */
+enum { RINGS = 2 };
+static const int ring_sizes[RINGS] = {4, 3};
+static const double corner[][2] = {{-40, -2}, {60, -2}, {60, 9}, {-40, 9}, {60, 0}, {70, 3}, {60, 5}};
+
 static void write_map(const char *path, int i) {
-    static const double corner[4][2] = {{-40, -2}, {60, -2}, {60, 9}, {-40, 9}};
     FILE *to = fopen(path, "w");
     if (!to) return;
     fprintf(to, "{\"pedestrian_crossings\":{\"9\":{\"id\":9,");
@@ -110,13 +114,17 @@ static void write_map(const char *path, int i) {
         write_points(to, i, "right_lane_boundary", -40, 60, 3.5 * lane - 1.75);
         fputc('}', to);
     }
-    fprintf(to, "},\"drivable_areas\":{\"5\":{\"id\":5,\"area_boundary\":[");
-    for (int c = 0; c < 4; c++) {
-        double at[2];
-        place(at, i, corner[c][0], corner[c][1]);
-        fprintf(to, "%s{\"x\":%.2f,\"y\":%.2f,\"z\":0}", c ? "," : "", at[0], at[1]);
+    fprintf(to, "},\"drivable_areas\":{");
+    for (int ring = 0, c = 0; ring < RINGS; ring++) {
+        fprintf(to, "%s\"%d\":{\"id\":%d,\"area_boundary\":[", ring ? "," : "", 5 + ring, 5 + ring);
+        for (int k = 0; k < ring_sizes[ring]; k++, c++) {
+            double at[2];
+            place(at, i, corner[c][0], corner[c][1]);
+            fprintf(to, "%s{\"x\":%.2f,\"y\":%.2f,\"z\":0}", k ? "," : "", at[0], at[1]);
+        }
+        fputs("]}", to);
     }
-    fputs("]}}}\n", to);
+    fputs("}}\n", to);
     fclose(to);
 }
 
@@ -181,6 +189,20 @@ static void check_batch(const bj_batch *batch, const bj_scene_info *info, bj_sce
     for (int k = 0; k < 120 && scene->future; k++) CHECK(scene->future[k] == (bj_real)at.future[k]);
 }
 
+static void check_rings(const bj_scenario_scene *scene, int i) {
+    CHECK(bj_scenario_rings(scene) == RINGS);
+    for (int ring = 0, c = 0; ring < bj_scenario_rings(scene); ring++) {
+        double points[8], at[2];
+        CHECK(bj_scenario_ring_size(scene, ring) == ring_sizes[ring]);
+        bj_scenario_ring(points, scene, ring);
+        for (int k = 0; k < ring_sizes[ring]; k++, c++) {
+            place(at, i, corner[c][0], corner[c][1]);
+            CHECK_NEAR(points[2 * k], at[0], 0.006); /* the file has two decimals */
+            CHECK_NEAR(points[2 * k + 1], at[1], 0.006);
+        }
+    }
+}
+
 static void check_scene(const bj_scenario_scene *scene, int i) {
     char id[40];
     const bj_scene_info info = bj_scenario_info(scene);
@@ -197,6 +219,7 @@ static void check_scene(const bj_scenario_scene *scene, int i) {
     CHECK(info.focal_valid == (UINT64_C(1) << 50) - 1);
     check_numbers(&info, at, i);
     check_batch(bj_scenario_batch(scene), &info, at);
+    check_rings(scene, i);
 }
 
 static void test_folders(void) {

@@ -9,7 +9,7 @@
 #include "test.h"
 
 static bj_latent_health measure(const bj_real *z, size_t stride, int B, int D) {
-    bj_latent_health h = {NAN, NAN, NAN};
+    bj_latent_health h = {NAN, NAN, NAN, NAN};
     bj_error err;
     CHECK_OK(bj_latent_health_measure(&h, z, stride, B, D, &err), err);
     return h;
@@ -57,8 +57,9 @@ static void jacobi(double *a, int n) {
 }
 
 static bj_latent_health plain(const bj_real *z, size_t stride, int B, int D) {
-    double *mean = doubles((size_t)D), *cov = doubles((size_t)D * (size_t)D), sum = 0, entropy = 0;
-    bj_latent_health h = {0, 0, 0};
+    double *mean = doubles((size_t)D), *cov = doubles((size_t)D * (size_t)D);
+    double sum = 0, squares = 0, entropy = 0;
+    bj_latent_health h = {0};
     for (int b = 0; b < B; b++)
         for (int i = 0; i < D; i++) mean[i] += (double)z[(size_t)b * stride + (size_t)i] / B;
     for (int b = 0; b < B; b++)
@@ -75,8 +76,10 @@ static bj_latent_health plain(const bj_real *z, size_t stride, int B, int D) {
     for (int i = 0; i < D; i++) {
         const double q = fmax(cov[i * D + i], 0) / sum;
         if (q > 0) entropy -= q * log(q);
+        squares += q * q;
     }
     h.entropy_rank = exp(entropy);
+    h.participation = 1 / squares;
     free(mean);
     free(cov);
     return h;
@@ -100,7 +103,9 @@ static void check_random(int B, int D, int rank, uint64_t seed) {
     CHECK_NEAR(h.mean_std, p.mean_std, 1e-12 * p.mean_std);
     CHECK(h.low_std_fraction == p.low_std_fraction);
     CHECK_NEAR(h.entropy_rank, p.entropy_rank, 1e-9 * p.entropy_rank);
+    CHECK_NEAR(h.participation, p.participation, 1e-9 * p.participation);
     if (rank) CHECK(h.entropy_rank <= rank * (1 + 1e-6));
+    CHECK(h.participation >= 1 - 1e-12 && h.participation <= h.entropy_rank * (1 + 1e-9));
     CHECK(h.entropy_rank >= 1 && h.entropy_rank <= D * (1 + 1e-12));
     free(z);
     free(mix);
@@ -116,12 +121,14 @@ static void test_by_hand(void) {
     bj_latent_health h = measure(&cross[0][0], 4, 8, 4);
     CHECK_NEAR(h.mean_std, 0.5, 1e-15);
     CHECK_NEAR(h.entropy_rank, 4, 1e-12);
+    CHECK_NEAR(h.participation, 4, 1e-12);
     CHECK(h.low_std_fraction == 0);
 
     /* variances 3:1 on two axes, nothing on the third: exp(-(3/4)log(3/4) - (1/4)log(1/4)) */
     const bj_real uneven[4][3] = {{3, 1, 7}, {-3, 1, 7}, {3, -1, 7}, {-3, -1, 7}};
     h = measure(&uneven[0][0], 3, 4, 3);
     CHECK_NEAR(h.entropy_rank, exp(-0.9 * log(0.9) - 0.1 * log(0.1)), 1e-12); /* 9 : 1 */
+    CHECK_NEAR(h.participation, 100.0 / 82, 1e-12); /* (9 + 1)^2 / (9^2 + 1^2) */
     CHECK_NEAR(h.mean_std, 4.0 / 3, 1e-14);
     CHECK_NEAR(h.low_std_fraction, 1.0 / 3, 1e-15);
 
@@ -133,6 +140,7 @@ static void test_by_hand(void) {
     }
     h = measure(&turned[0][0], 2, 4, 2);
     CHECK_NEAR(h.entropy_rank, exp(-0.9 * log(0.9) - 0.1 * log(0.1)), 1e-6);
+    CHECK_NEAR(h.participation, 100.0 / 82, 1e-6);
     CHECK_NEAR(h.mean_std, sqrt(5), 1e-6);
 
     const bj_real line[3][2] = {{1, 2}, {2, 4}, {3, 6}}; /* one direction */
@@ -140,6 +148,7 @@ static void test_by_hand(void) {
     const bj_real same[3][2] = {{1, 2}, {1, 2}, {1, 2}}; /* collapsed */
     h = measure(&same[0][0], 2, 3, 2);
     CHECK(h.mean_std == 0 && h.low_std_fraction == 1 && h.entropy_rank == 1);
+    CHECK(h.participation == 0); /* as in the loss of the anchor: nothing is spread at all */
     h = measure(&same[0][0], 2, 1, 2); /* one latent */
     CHECK(h.mean_std == 0 && h.low_std_fraction == 1 && h.entropy_rank == 1);
     const bj_real column[4] = {1, 2, 3, 4}; /* one dimension */
@@ -165,7 +174,7 @@ static void test_random(void) {
 
 static void test_refusals(void) {
     bj_real z[6] = {1, 2, 3, 4, 5, 6};
-    bj_latent_health h = {-1, -1, -1};
+    bj_latent_health h = {-1, -1, -1, -1};
     bj_error err;
     CHECK(bj_latent_health_measure(&h, z, 3, 0, 3, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "0 rows of 3");
@@ -180,7 +189,7 @@ static void test_refusals(void) {
         z[i] = 1;
     }
     CHECK(bj_latent_health_measure(&h, z, 3, 2, 0, NULL) == BJ_EARG);
-    CHECK(h.mean_std == -1 && h.entropy_rank == -1); /* untouched by refusals */
+    CHECK(h.mean_std == -1 && h.entropy_rank == -1 && h.participation == -1); /* untouched */
 }
 
 int main(void) {

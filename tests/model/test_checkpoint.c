@@ -61,10 +61,11 @@ static bj_status save_small(const char *path, bj_error *err) {
 }
 
 static int same_arch(const bj_arch *a, const bj_arch *b) {
-    return a->kind == b->kind && a->scales == b->scales && a->obs == b->obs && a->fut == b->fut &&
-           a->neighbors == b->neighbors && a->polylines == b->polylines && a->points == b->points &&
-           a->embed == b->embed && a->heads == b->heads && a->token_hidden == b->token_hidden &&
-           a->latent == b->latent && a->proj_hidden == b->proj_hidden && a->atoms == b->atoms &&
+    return a->kind == b->kind && a->scales == b->scales && a->weighting == b->weighting &&
+           a->obs == b->obs && a->fut == b->fut && a->neighbors == b->neighbors &&
+           a->polylines == b->polylines && a->points == b->points && a->embed == b->embed &&
+           a->heads == b->heads && a->token_hidden == b->token_hidden && a->latent == b->latent &&
+           a->proj_hidden == b->proj_hidden && a->atoms == b->atoms &&
            a->atom_hidden == b->atom_hidden && a->router_hidden == b->router_hidden &&
            a->decoder_hidden == b->decoder_hidden && a->trunk == b->trunk && a->dt == b->dt;
 }
@@ -223,6 +224,34 @@ static void test_round_trips(void) {
     arch = small_arch();
     arch.kind = BJ_MODEL_OUTPUT_ONLY;
     round_trip(arch);
+    arch.weighting = BJ_WEIGHTS_UNIFORM;
+    round_trip(arch);
+    arch = small_arch();
+    arch.weighting = BJ_WEIGHTS_UNIFORM;
+    round_trip(arch);
+}
+
+/* A file that does not say where weights come from is of a time when they came from the router. */
+static void test_weighting(void) {
+    static const struct {
+        const char *value; /* NULL: left out */
+        bj_weighting expected;
+    } cases[] = {
+        {NULL, BJ_WEIGHTS_ROUTER}, {"router", BJ_WEIGHTS_ROUTER}, {"uniform", BJ_WEIGHTS_UNIFORM}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bj_error err = {0};
+        bj_model *model = NULL;
+        contents c;
+        read_contents(&c, good);
+        bj_fact *const weighting = fact_of(&c, "weighting");
+        weighting->value = cases[i].value;
+        if (!cases[i].value) *weighting = c.facts[--c.facts_count];
+        sign(&c);
+        write_contents(&c);
+        CHECK_OK(bj_model_load(&model, bad, &err), err);
+        CHECK(model && bj_model_arch(model)->weighting == cases[i].expected);
+        bj_model_free(model);
+    }
 }
 
 /* Keys and values other programs rely on. */
@@ -231,6 +260,7 @@ static void test_metadata(void) {
                                        {"format_version", "1"},
                                        {"model", "branch"},
                                        {"scales", "fixed"},
+                                       {"weighting", "router"},
                                        {"obs", "3"},
                                        {"fut", "10"},
                                        {"neighbors", "9"},
@@ -408,6 +438,9 @@ static void test_wrong_metadata(void) {
         {"model", "point", BJ_EFORMAT,
          "metadata 'model' is 'point', expected branch or outputonly"},
         {"scales", "\x1b[2J", BJ_EFORMAT, "metadata 'scales' is '?[2J', expected fixed, global or"},
+        {"weighting", "even", BJ_EFORMAT,
+         "metadata 'weighting' is 'even', expected router or uniform"},
+        {"weighting", "", BJ_EFORMAT, "metadata 'weighting' is '', expected router or uniform"},
         {"heads", NULL, BJ_EFORMAT, "metadata 'heads' is missing"},
         {"heads", "", BJ_EFORMAT, "metadata 'heads' is '', expected a whole number"},
         {"heads", "2.0", BJ_EFORMAT, "metadata 'heads' is '2.0', expected a whole number"},
@@ -437,7 +470,8 @@ static void test_wrong_metadata(void) {
     }
     /* What no shape depends on is guarded by the digest, run facts included. */
     static const bj_fact silent[] = {{"neighbors", "8"}, {"heads", "4"}, {"dt", "0.2"},
-                                     {"trunk", "15"},    {"seed", "8"},  {"sha256", "0"}};
+                                     {"trunk", "15"},    {"seed", "8"},  {"weighting", "uniform"},
+                                     {"sha256", "0"}};
     for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
         read_contents(&c, good);
         fact_of(&c, silent[i].key)->value = silent[i].value;
@@ -623,6 +657,7 @@ int main(int argc, char **argv) {
     const long live = bj_alloc_live();
     test_round_trips();
     test_metadata();
+    test_weighting();
     test_numbers();
     test_other_precision();
     test_wrong_tensors();

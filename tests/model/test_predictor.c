@@ -2,7 +2,8 @@
  *
  * Reference: bj_trainer_outputs of one thread. Compared with it, for all three kinds of models,
  * each instruction set and 1, 2, 3 threads: batches (blocks of scenes) and one or two scenes (all
- * workers on one row). Besides: 16-bit weights, what is refused, and that nothing is allocated.
+ * workers on one row). Besides: uniform weights, 16-bit weights, what is refused, and that nothing
+ * is allocated.
  *
  * Without arguments: the tests. With arguments:
  *   export CHECKPOINT OUTPUTS [branch|point|outputonly]
@@ -164,7 +165,9 @@ static result train_forward(bj_model *model, const bj_batch *batch, const char *
     const bj_arch *a = bj_model_arch(model);
     const int output_only = a->kind == BJ_MODEL_OUTPUT_ONLY;
     const bj_trainer_options options = {
-        .objective = bj_objective_default(output_only ? BJ_OUTPUTONLY : BJ_FULLSET),
+        .objective = bj_objective_default(output_only                           ? BJ_OUTPUTONLY
+                                          : a->weighting == BJ_WEIGHTS_UNIFORM ? BJ_UNIFORM
+                                                                               : BJ_FULLSET),
         .optim = bj_optim_default(),
         .max_batch = batch->B,
         .threads = 1,
@@ -264,6 +267,48 @@ static void test_empty_scenes(const bj_arch *arch) {
     }
     bj_scenes_free(scenes);
     bj_model_free(model);
+}
+
+/* Weights 1/K, whatever the router says, in blocks and on the row path; the rest is untouched. */
+static void test_uniform(bj_arch arch) {
+    bj_error err;
+    bj_scenes *scenes;
+    arch.weighting = BJ_WEIGHTS_ROUTER;
+    bj_model *routed = make_model(&arch);
+    arch.weighting = BJ_WEIGHTS_UNIFORM;
+    bj_model *uniform = make_model(&arch);
+    require(bj_scenes_synthetic(&scenes, &arch, SCENES, SEED, &err), &err);
+    const char *isa = bj_kernels_at(0)->isa;
+    result want = make_result(&arch, SCENES), found = make_result(&arch, SCENES);
+    slice s;
+    for (int precision = BJ_PRECISION_FULL; precision <= BJ_PRECISION_BF16; precision++) {
+        bj_predictor *a = make_predictor(routed, SCENES, 2, (bj_precision)precision, isa);
+        bj_predictor *b = make_predictor(uniform, SCENES, 2, (bj_precision)precision, isa);
+        static const int sizes[] = {SCENES, 2, 1};
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            const int count = sizes[i];
+            const size_t n = (size_t)count;
+            predict(&want, a, cut(&s, bj_scenes_batch(scenes), 0, count));
+            predict(&found, b, cut(&s, bj_scenes_batch(scenes), 0, count));
+            int even = 0, routed_even = 0;
+            for (size_t j = 0; j < n * want.weight_row; j++) {
+                even += found.weights[j] == (bj_real)(1.0 / arch.atoms);
+                routed_even += want.weights[j] == (bj_real)(1.0 / arch.atoms);
+            }
+            CHECK_MSG(even == count * arch.atoms, "%d of %d weights are 1/K", even,
+                      count * arch.atoms);
+            CHECK(routed_even < count * arch.atoms); /* the router has another opinion */
+            CHECK(!memcmp(want.paths, found.paths, n * want.path_row * sizeof *want.paths));
+            CHECK(!memcmp(want.atoms, found.atoms, n * want.atom_row * sizeof *want.atoms));
+        }
+        bj_predictor_free(a);
+        bj_predictor_free(b);
+    }
+    free_result(&want);
+    free_result(&found);
+    bj_scenes_free(scenes);
+    bj_model_free(routed);
+    bj_model_free(uniform);
 }
 
 /* ------------------------------------------------------------------------------ 16-bit weights */
@@ -550,6 +595,11 @@ int main(int argc, char **argv) {
     test_same_bits("round branch", &even);
     test_same_bits("round point", &even_point);
     test_same_bits("round output-only", &even_output);
+    bj_arch odd_uniform = odd;
+    odd_uniform.weighting = BJ_WEIGHTS_UNIFORM;
+    test_same_bits("odd uniform", &odd_uniform);
+    test_uniform(odd);
+    test_uniform(even_output);
     test_empty_scenes(&odd);
     test_empty_scenes(&odd_point);
     test_empty_scenes(&odd_output);

@@ -1,12 +1,14 @@
 # Whatever trains or predicts cannot open the law of the futures: outside the simulated world, the
-# exams of `bjepa truth` and the commands that show laws, no source mentions it.
+# exams of `bjepa truth` and the commands that show laws, reports and figures among them, no source
+# mentions it.
 set -eu
 
 # mentions ROOT: one line for each place that names the law's calls or files without being allowed to
 mentions() (
     cd "$1"
     find src cli -name '*.[ch]' ! -path 'src/world/*' ! -path 'src/truth/*' ! -path 'cli/*truth*' \
-        ! -path cli/cmd_world.c ! -path cli/cmd_simulate.c -exec grep -nE \
+        ! -path cli/cmd_world.c ! -path cli/cmd_simulate.c ! -path 'cli/report_*' ! -path cli/cmd_report.c \
+        ! -path cli/cmd_view.c ! -path cli/cmd_demo.c ! -path cli/plot_results.c -exec grep -nE \
         '(^|[^[:alnum:]_])bj_(law_|exam_|world_redraw)|law\.safetensors|"(world|truth)/' /dev/null {} + || true
 )
 

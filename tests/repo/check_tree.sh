@@ -7,7 +7,7 @@ list() { # everything git would commit; without git, everything but build produc
     if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
         git ls-files --cached --others --exclude-standard
     else
-        find . \( -name .git -o -path ./build -o -path ./.venv \) -prune -o -type f -print |
+        find . \( -name .git -o -path ./build -o -path ./.venv -o -path ./.browser \) -prune -o -type f -print |
             sed 's|^\./||'
     fi
 }

@@ -272,6 +272,55 @@ static void test_mutations(void) {
     CHECK_MSG(accepted > 10 && accepted < 190, "%d accepted", accepted);
 }
 
+/* ----------------------------------------------------------------------------------------- list */
+
+static void test_list(void) {
+    bj_seed_value list[] = {{"b", "mystery", 10, 1.5},
+                            {"a", "brier", 2, -0.002},
+                            {"a", "traj_es", 10, 0.25},
+                            {"b", "traj_es", 2, 4}};
+    enum { LISTED = sizeof list / sizeof *list };
+    bj_seeds *s = NULL;
+    CHECK_OK(bj_seeds_create(&s, "somewhere", list, LISTED, &err), err);
+    if (!s) return;
+    CHECK(bj_seeds_arm_count(s) == 2 && bj_seeds_metric_count(s) == 3 && bj_seeds_count(s) == 2);
+    CHECK(!strcmp(bj_seeds_arm(s, 0), "b") && bj_seeds_seed(s, 0) == 2);
+    CHECK(!strcmp(bj_seeds_metric(s, 0).name, "traj_es"));
+    CHECK(!strcmp(bj_seeds_metric(s, 2).name, "mystery"));
+    CHECK(bj_seeds_value(s, 0, 2, 1) == 1.5 && bj_seeds_value(s, 1, 1, 0) == -0.002);
+    CHECK(bj_seeds_value(s, 1, 0, 1) == 0.25 && bj_seeds_value(s, 0, 0, 0) == 4);
+    CHECK(isnan(bj_seeds_value(s, 0, 0, 1)));
+    bj_seeds_free(s);
+
+    const bj_seed_value good = list[3];
+    const struct {
+        bj_seed_value value;
+        const char *named;
+    } flaws[] = {{{"", "ece", 0, 1}, "entry 3: arm is empty"},
+                 {{"b", "e\ne", 0, 1}, "entry 3: metric has the control character 0x0a"},
+                 {{"b", "ece", -1, 1}, "entry 3: seed is -1"},
+                 {{"b", "ece", 0, INFINITY}, "entry 3: seed is 0 and value inf"},
+                 {{"a", "brier", 2, 1},
+                  "entry 3: a second value of arm 'a', seed 2, metric "
+                  "'brier'; the first is in entry 1"}};
+    for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
+        list[3] = flaws[i].value;
+        CHECK(bj_seeds_create(&s, "somewhere", list, LISTED, &err) == BJ_EFORMAT && !s);
+        CHECK_CONTAINS(err.message, flaws[i].named);
+        CHECK_CONTAINS(err.message, "somewhere: ");
+    }
+    list[3] = good;
+    CHECK(bj_seeds_create(&s, "somewhere", list, 0, &err) == BJ_EFORMAT && !s);
+    bj_status status = BJ_ENOMEM;
+    for (long n = 0; status != BJ_OK; n++) {
+        bj_alloc_fail_after(n);
+        status = bj_seeds_create(&s, "somewhere", list, LISTED, &err);
+        bj_alloc_fail_after(-1);
+        CHECK(status == (s ? BJ_OK : BJ_ENOMEM));
+    }
+    bj_seeds_free(s);
+}
+
 int main(void) {
     if (!mkdtemp(folder)) return 1;
     snprintf(path, sizeof path, "%s/in.csv", folder);
@@ -282,6 +331,7 @@ int main(void) {
     test_missing();
     test_allocations();
     test_mutations();
+    test_list();
     CHECK(bj_alloc_live() == 0);
     unlink(path);
     rmdir(folder);

@@ -1,0 +1,53 @@
+/* campaign_table.h - how far a campaign is: arms in rows, seeds in columns.
+ *
+ * A cell is the development value of the chosen checkpoint when the run is done, a percentage while
+ * it runs or where it stopped, a dot while it waits, or a word. On a terminal the table is redrawn
+ * in place; anywhere else one line appears about every ten seconds.
+ */
+#ifndef BJEPA_CAMPAIGN_TABLE_H
+#define BJEPA_CAMPAIGN_TABLE_H
+
+#include <stdio.h>
+
+#include "cli.h"
+
+typedef struct campaign_totals {
+    int states[BJ_STATES];
+    double scenes_per_s; /* of all that run */
+    double eta_s;        /* until the last run is done, by what is known; NaN */
+} campaign_totals;
+
+/* slots: how many runs there are at a time; 0: as many as run now. */
+campaign_totals campaign_count(const bj_run_record *records, int runs, int slots);
+
+/* "24 runs: 3 done, 2 running, 19 waiting; 812 scenes/s; 1:23:45 left" */
+enum { CAMPAIGN_LINE = 256 };
+void campaign_line(char line[CAMPAIGN_LINE], const bj_run_record *records, int runs, int slots);
+
+/* The name, that line, the table and what failed. Returns the number of lines. Lines are cut at
+ * `width` columns unless it is 0. */
+int campaign_table_print(FILE *to, const bj_campaign *campaign, const bj_run_record *records,
+                         int slots, int width);
+
+typedef struct campaign_display {
+    int terminal, quiet;
+    int lines;   /* of the table on the screen */
+    double last; /* seconds of the monotonic clock */
+} campaign_display;
+
+campaign_display campaign_display_begin(int quiet);
+/* Shows the state when it is time to. */
+void campaign_display_show(campaign_display *display, const bj_campaign *campaign,
+                           const bj_run_record *records, int slots);
+/* A line about something that happened, on stderr; above the table where there is one. */
+void campaign_display_note(campaign_display *display, const char *fmt, ...) CLI_PRINTF(2, 3);
+/* Removes the table from the screen. */
+void campaign_display_end(campaign_display *display);
+
+/* One object with everything. */
+void campaign_json(FILE *to, const bj_campaign *campaign, const bj_run_record *records);
+
+/* Seconds of a clock that never goes back. */
+double campaign_clock(void);
+
+#endif

@@ -1,0 +1,279 @@
+/* cmd_campaign.c - bjepa campaign: every arm of a file with every seed; and how far that is. */
+#define _POSIX_C_SOURCE 200809L /* nanosleep, opendir */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "campaign_queue.h"
+#include "output.h"
+#include "signals.h"
+
+static const char verb[] = "campaign", status_verb[] = "campaign status";
+
+typedef struct campaign_options {
+    const char *file; /* NULL: what the folder holds */
+    const char *out, *data, *dev, *shard;
+    cli_list set;
+    int resume, dry_run;
+    campaign_queue_options queue;
+} campaign_options;
+
+/* -------------------------------------------------------------------------------------- parsing */
+
+static int parse_shard(campaign_options *o) {
+    o->queue.shard = 0, o->queue.shards = 1;
+    if (!o->shard) return CLI_CONTINUE;
+    char *end;
+    const long shard = strtol(o->shard, &end, 10);
+    const char *slash = end;
+    const long shards = *slash == '/' ? strtol(slash + 1, &end, 10) : 0;
+    if (slash == o->shard || *slash != '/' || end == slash + 1 || *end || shards < 1 ||
+        shards > 1000000 || shard < 0 || shard >= shards)
+        return cli_misuse(verb, "--shard: found '%s', expected I/N with 0 <= I < N", o->shard);
+    o->queue.shard = (int)shard, o->queue.shards = (int)shards;
+    return CLI_CONTINUE;
+}
+
+static int parse(campaign_options *o, int argc, char **argv) {
+    const cli_option options[] = {
+        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "folder of the campaign"},
+        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "scenes; before 'data' of the file"},
+        {"dev", 0, CLI_TEXT, "CACHE", &o->dev, 0, 0,
+         "other scenes for development; before 'dev' of the file"},
+        {"jobs", 0, CLI_INT, "N", &o->queue.jobs, 0, 1024,
+         "runs at a time; 0: one per available core"},
+        {"threads", 'j', CLI_INT, "N", &o->queue.threads, 0, 1024,
+         "worker threads of a run; 0: share the available cores"},
+        {"resume", 0, CLI_FLAG, NULL, &o->resume, 0, 0,
+         "go on with the campaign in that folder; without FILE as it was laid down"},
+        {"retry-failed", 0, CLI_FLAG, NULL, &o->queue.retry_failed, 0, 0,
+         "try runs again that failed"},
+        {"shard", 0, CLI_TEXT, "I/N", &o->shard, 0, 0,
+         "only every Nth run, from the Ith: 0/2 and 1/2 are the whole"},
+        {"set", 0, CLI_LIST, "KEY=VALUE", &o->set, 0, 0,
+         "a setting of every run, train.epochs=10; may be repeated"},
+        {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0, "list the runs and write nothing"},
+        {"quiet", 'q', CLI_FLAG, NULL, &o->queue.quiet, 0, 0, "no progress"},
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = verb,
+        .summary = "train every arm of a file with every seed of it",
+        .operands = "FILE.yaml",
+        .max_operands = 1,
+        .examples =
+            "bjepa campaign campaigns/demo-world.yaml --data train.bjc --out demo\n"
+            "bjepa campaign campaigns/paper-av2.yaml --data train.bjc --out paper --dry-run\n"
+            "bjepa campaign --out demo --resume\n"
+            "bjepa campaign --out demo --resume --retry-failed\n"
+            "bjepa campaign paper.yaml --out paper --resume --shard 3/8\n"
+            "bjepa campaign status demo --watch\n",
+        .options = options,
+    };
+    int operands;
+    const int result = cli_parse(&usage, argc, argv, &operands);
+    if (result != CLI_CONTINUE) return result;
+    o->file = operands ? argv[1] : NULL;
+    if (!o->out) return cli_misuse(verb, "--out DIR is missing");
+    if (!o->file && !o->resume)
+        return cli_misuse(verb, "found no campaign, expected FILE.yaml, or --resume");
+    if (!o->file && (o->data || o->dev || o->set.count))
+        return cli_misuse(verb, "--data, --dev and --set need FILE.yaml");
+    return parse_shard(o);
+}
+
+/* -------------------------------------------------------------------------------------- opening */
+
+static int is_empty(const char *dir) {
+    DIR *folder = opendir(dir);
+    int empty = 1;
+    if (!folder) {
+        struct stat info;
+        return stat(dir, &info) != 0;
+    }
+    for (const struct dirent *e; empty && (e = readdir(folder));)
+        empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+    closedir(folder);
+    return empty;
+}
+
+/* "key=value" in memory of its own. */
+static bj_status split_set(bj_assignment *out, const char *text, bj_error *err) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text)
+        return cli_error(err, BJ_EARG, "--set: found '%.60s', expected key=value", text);
+    char *copy = malloc(strlen(text) + 1);
+    if (!copy) return cli_error(err, BJ_ENOMEM, "no memory left");
+    strcpy(copy, text);
+    copy[equals - text] = '\0';
+    *out = (bj_assignment){copy, copy + (equals - text) + 1, "--set"};
+    return BJ_OK;
+}
+
+static bj_status open_campaign(bj_campaign **out, const campaign_options *o, bj_error *err) {
+    bj_assignment set[CLI_LIST_SIZE] = {{0}};
+    bj_status status = BJ_OK;
+    if (!o->file) return bj_campaign_open(out, o->out, err);
+    if (!o->resume && !o->dry_run && !is_empty(o->out))
+        return cli_error(err, BJ_EARG,
+                         "%s: exists and is not empty; --resume goes on with a campaign that is "
+                         "there",
+                         o->out);
+    for (int i = 0; status == BJ_OK && i < o->set.count; i++)
+        status = split_set(&set[i], o->set.items[i], err);
+    const bj_campaign_options options = {o->data, o->dev, set, o->set.count, o->dry_run};
+    if (status == BJ_OK) status = bj_campaign_create(out, o->file, o->out, &options, err);
+    for (int i = 0; i < o->set.count; i++) free((char *)(uintptr_t)set[i].key);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------- dry run */
+
+static void print_grid(const bj_campaign *c, const campaign_options *o) {
+    const int runs = bj_campaign_runs(c);
+    printf("%s: %d runs\ndata          %s\ndigest        %s\n", bj_campaign_name(c), runs,
+           bj_campaign_data(c), bj_campaign_data_digest(c));
+    if (bj_campaign_dev(c)) printf("development   %s\n", bj_campaign_dev(c));
+    printf("\n%5s  %-16s %6s  %-8s %7s %6s %9s  %s\n", "run", "arm", "seed", "recipe", "epochs",
+           "batch", "lr", "folder");
+    for (int i = 0; i < runs; i++) {
+        if (i % o->queue.shards != o->queue.shard) continue;
+        const bj_campaign_run run = bj_campaign_run_at(c, i);
+        const bj_settings *s = run.settings;
+        printf("%5d  %-16s %6llu  %-8s %7d %6d %9g  %s", i, s->arm, (unsigned long long)s->seed,
+               s->recipe, s->epochs, s->batch, s->lr, run.dir);
+        if (run.needs >= 0) printf("  after run %d", run.needs);
+        putchar('\n');
+    }
+}
+
+/* -------------------------------------------------------------------------------------- running */
+
+/* Of the runs this shard is responsible for. */
+static int verdict(const campaign_options *o, const bj_run_record *records, int runs) {
+    int failed = 0, no_pass = 0, left = 0;
+    for (int i = o->queue.shard; i < runs; i += o->queue.shards) {
+        failed += records[i].state == BJ_STATE_FAILED;
+        no_pass += records[i].state == BJ_STATE_NO_PASS;
+        left += records[i].state == BJ_STATE_WAITING || records[i].state == BJ_STATE_STOPPED;
+    }
+    if (failed)
+        fprintf(stderr,
+                "bjepa %s: %d of %d runs failed\n"
+                "hint: log.txt of a run has all it said; --resume --retry-failed tries again\n",
+                verb, failed, runs);
+    if (left)
+        fprintf(stderr, "bjepa %s: %d runs are left\nhint: bjepa campaign --out %s --resume\n",
+                verb, left, o->out);
+    if (cli_stop) return CLI_SIGNALED + (int)cli_stop;
+    return failed || left ? CLI_FAILED : no_pass ? CLI_REFUSED : CLI_OK;
+}
+
+static int run(const campaign_options *o) {
+    bj_error err = {0};
+    bj_campaign *campaign = NULL;
+    bj_run_record *records = NULL;
+    int code = CLI_OK;
+    bj_status status = open_campaign(&campaign, o, &err);
+    if (status == BJ_OK && o->dry_run) {
+        print_grid(campaign, o);
+        bj_campaign_free(campaign);
+        return CLI_OK;
+    }
+    if (status == BJ_OK) {
+        records = calloc((size_t)bj_campaign_runs(campaign), sizeof *records);
+        if (!records) status = cli_error(&err, BJ_ENOMEM, "no memory left");
+    }
+    cli_catch_signals();
+    if (status == BJ_OK) status = campaign_queue_run(records, campaign, &o->queue, &err);
+    if (status == BJ_OK) {
+        campaign_table_print(stdout, campaign, records, 0, 0);
+        fflush(stdout);
+        code = verdict(o, records, bj_campaign_runs(campaign));
+    } else {
+        code = cli_fail(verb, &err);
+    }
+    free(records);
+    bj_campaign_free(campaign);
+    return code;
+}
+
+/* --------------------------------------------------------------------------------------- status */
+
+static int is_over(const bj_run_record *records, int runs) {
+    const campaign_totals t = campaign_count(records, runs, 0);
+    return t.states[BJ_STATE_RUNNING] + t.states[BJ_STATE_WAITING] + t.states[BJ_STATE_STOPPED] ==
+           0;
+}
+
+/* Prints once, or again and again until the last run has ended. */
+static bj_status watch(const bj_campaign *c, bj_run_record *records, int json, int again,
+                       bj_error *err) {
+    campaign_display display = campaign_display_begin(!again);
+    display.last = 0;
+    for (;;) {
+        const bj_status status = bj_campaign_status(records, c, err);
+        if (status != BJ_OK) return status;
+        if (!again || cli_stop || is_over(records, bj_campaign_runs(c))) break;
+        campaign_display_show(&display, c, records, 0);
+        const struct timespec pause = {1, 0};
+        nanosleep(&pause, NULL);
+    }
+    campaign_display_end(&display);
+    if (json) campaign_json(stdout, c, records);
+    else campaign_table_print(stdout, c, records, 0, 0);
+    return BJ_OK;
+}
+
+static int cmd_campaign_status(int argc, char **argv) {
+    int json = 0, again = 0;
+    const cli_option options[] = {
+        {"watch", 'w', CLI_FLAG, NULL, &again, 0, 0, "until the last run has ended"},
+        CLI_OPTION_JSON(&json),
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = status_verb,
+        .summary = "how far a campaign is; from any terminal, while it runs or not",
+        .operands = "DIR",
+        .min_operands = 1,
+        .max_operands = 1,
+        .examples = "bjepa campaign status demo\n"
+                    "bjepa campaign status demo --watch\n"
+                    "bjepa campaign status demo --json\n",
+        .options = options,
+    };
+    const int result = cli_parse(&usage, argc, argv, NULL);
+    if (result != CLI_CONTINUE) return result;
+    bj_error err = {0};
+    bj_campaign *campaign = NULL;
+    bj_run_record *records = NULL;
+    bj_status status = bj_campaign_open(&campaign, argv[1], &err);
+    if (status == BJ_OK) {
+        records = calloc((size_t)bj_campaign_runs(campaign), sizeof *records);
+        if (!records) status = cli_error(&err, BJ_ENOMEM, "no memory left");
+    }
+    if (again) cli_catch_signals();
+    if (status == BJ_OK) status = watch(campaign, records, json, again, &err);
+    free(records);
+    bj_campaign_free(campaign);
+    if (status != BJ_OK) return cli_fail(status_verb, &err);
+    return cli_stop ? CLI_SIGNALED + (int)cli_stop : CLI_OK;
+}
+
+/* `status` is the one word that is no file: one that is nearly that, and no file, is a slip. */
+int cmd_campaign(int argc, char **argv) {
+    struct stat info;
+    if (argc > 1 && !strcmp(argv[1], "status")) return cmd_campaign_status(argc - 1, argv + 1);
+    if (argc > 1 && argv[1][0] != '-' && stat(argv[1], &info)) {
+        bj_nearest nearest = BJ_NEAREST(argv[1]);
+        bj_nearest_offer(&nearest, "status");
+        if (nearest.best) return cli_misuse(verb, "no file '%s'; did you mean 'status'?", argv[1]);
+    }
+    campaign_options o = {0};
+    const int result = parse(&o, argc, argv);
+    return result == CLI_CONTINUE ? run(&o) : result;
+}

@@ -1,0 +1,151 @@
+/* cmd_evaluate.c - bjepa evaluate: the one evaluation of a locked campaign, or a check of it.
+ *
+ * Nothing of a single scene is printed or written, whatever the options.
+ */
+#include <string.h>
+
+#include "grid.h"
+#include "json_out.h"
+#include "output.h"
+#include "progress.h"
+#include "seed_view.h"
+#include "signals.h"
+
+static const char verb[] = "evaluate";
+
+typedef struct evaluate_options {
+    const char *dir;
+    int verify, threads, json, quiet;
+} evaluate_options;
+
+static int parse(evaluate_options *o, int argc, char **argv) {
+    const cli_option options[] = {
+        {"verify", 0, CLI_FLAG, NULL, &o->verify, 0, 0,
+         "check every hash of the lock and of the results; evaluate nothing"},
+        CLI_OPTION_THREADS(&o->threads),
+        CLI_OPTION_JSON(&o->json),
+        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = verb,
+        .summary = "evaluate a locked campaign, once: one pass over the held-out scenes",
+        .operands = "CAMPAIGN_DIR",
+        .min_operands = 1,
+        .max_operands = 1,
+        .examples = "bjepa evaluate runs/demo-world\n"
+                    "bjepa evaluate runs/demo-world --verify\n",
+        .options = options,
+    };
+    const int result = cli_parse(&usage, argc, argv, NULL);
+    o->dir = argv[1];
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------- progress */
+
+typedef struct watch {
+    cli_progress progress;
+    const char *phase; /* of the library; NULL before the first */
+    int quiet;
+} watch;
+
+static void end_phase(watch *w, int complete) {
+    if (!w->phase || w->quiet || w->progress.last <= w->progress.start) return;
+    cli_progress_end(&w->progress, complete ? w->progress.total : 0, w->phase);
+}
+
+static int show(void *context, const char *phase, int64_t done, int64_t total) {
+    watch *w = context;
+    const int bytes = !strcmp(phase, "verify");
+    if (!w->phase || strcmp(w->phase, phase)) {
+        end_phase(w, 1);
+        w->progress = cli_progress_begin(bytes ? "MiB" : "scenes", 0);
+        w->phase = phase;
+    }
+    w->progress.total = bytes ? (long)(total >> 20) + 1 : (long)total;
+    if (!w->quiet) cli_progress_show(&w->progress, (long)(bytes ? done >> 20 : done), phase);
+    return cli_stop != 0;
+}
+
+/* -------------------------------------------------------------------------------------- results */
+
+/* Mean and SD over seeds of what the paper's main table has. */
+static int print_table(const char *dir) {
+    static const char *const names[] = {"traj_es",  "traj_obs", "exp_ade",
+                                        "top1_ade", "brier",    "dedup_support"};
+    enum { NAMES = sizeof names / sizeof *names };
+    const seed_view view = {.verb = verb, .digits = -1};
+    cli_grid grid = {.columns = NAMES + 2, .left = 1};
+    bj_seeds *seeds;
+    bj_error err = {0};
+    if (bj_campaign_seeds(&seeds, dir, BJ_SEEDS_LOCKED, &err) != BJ_OK) return cli_fail(verb, &err);
+    cli_grid_text(&grid, "arm");
+    cli_grid_text(&grid, "n");
+    for (int m = 0; m < NAMES; m++) {
+        char title[CLI_CELL_SIZE];
+        const bj_metric_info info = bj_metric_at(bj_metric_find(names[m]));
+        seed_view_title(title, &info);
+        cli_grid_text(&grid, title);
+    }
+    for (int arm = 0; arm < bj_seeds_arm_count(seeds); arm++) {
+        cli_grid_text(&grid, bj_seeds_arm(seeds, arm));
+        for (int m = 0; m < NAMES; m++) {
+            const int metric = bj_seeds_find_metric(seeds, names[m]);
+            const bj_metric_info info = bj_metric_at(bj_metric_find(names[m]));
+            const bj_summary s =
+                metric < 0 ? bj_summarize(NULL, 0) : bj_seeds_summary(seeds, arm, metric);
+            if (!m) cli_grid_number(&grid, 0, "%d", s.n);
+            seed_view_mean(&grid, &s, seed_view_digits(&view, &info), 0);
+        }
+    }
+    bj_seeds_free(seeds);
+    const int code = cli_grid_print(&grid, verb, CLI_FORMAT_TEXT, 0);
+    puts("\nmean " CLI_PLUS_MINUS " sample SD over n seeds");
+    return code;
+}
+
+static int print_report(const evaluate_options *o, const bj_locked_report *report) {
+    char scenes[CLI_COUNT_SIZE];
+    if (o->json) {
+        printf("{\"schema\": 1, \"type\": \"%s\", \"checkpoints\": %d, \"scenes\": %lld, "
+               "\"evaluated\": %s, \"digest\": ",
+               o->verify ? "verify" : verb, report->checkpoints, (long long)report->scenes,
+               *report->digest ? "true" : "false");
+        cli_json_text(stdout, *report->digest ? report->digest : NULL);
+        puts("}");
+        return CLI_OK;
+    }
+    cli_count(scenes, (size_t)report->scenes);
+    if (o->verify) {
+        printf("%s: every byte is as it was locked: %d checkpoints, %s held-out scenes\n", o->dir,
+               report->checkpoints, scenes);
+        if (*report->digest)
+            printf("%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
+        else puts("not evaluated yet");
+        return CLI_OK;
+    }
+    printf("%s: %d checkpoints, one pass over %s held-out scenes\n\n", o->dir, report->checkpoints,
+           scenes);
+    const int code = print_table(o->dir);
+    printf("\n%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
+    return code;
+}
+
+int cmd_evaluate(int argc, char **argv) {
+    evaluate_options o = {0};
+    bj_error err = {0};
+    const int result = parse(&o, argc, argv);
+    if (result != CLI_CONTINUE) return result;
+    watch w = {.quiet = o.quiet};
+    const bj_locked_options options = {
+        .evaluator = CLI_SELF, .threads = cli_threads(o.threads), .progress = show, .context = &w};
+    bj_locked_report report;
+    cli_catch_signals();
+    const bj_status status = o.verify ? bj_campaign_verify(&report, o.dir, &options, &err)
+                                      : bj_campaign_evaluate(&report, o.dir, &options, &err);
+    end_phase(&w, status == BJ_OK);
+    if (status == BJ_OK) return print_report(&o, &report);
+    const int code = cli_fail(verb, &err);
+    return cli_stop ? CLI_SIGNALED + (int)cli_stop : code;
+}

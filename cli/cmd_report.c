@@ -1,0 +1,125 @@
+/* cmd_report.c - bjepa report: a campaign as one page that opens from disk and asks no network. */
+#include "cli.h"
+#include "output.h"
+#include "report_page.h"
+#include "report_sections.h"
+
+#include <string.h>
+
+static const char verb[] = "report";
+
+/* 15 MB less room for plots, tables, style and script. */
+enum { SCENE_BYTES = 12000000, SCENES = 1000 };
+
+typedef struct report_options {
+    const char *dir, *out, *scenes, *law;
+    int count, threads;
+} report_options;
+
+static int parse(report_options *o, int argc, char **argv) {
+    const cli_option options[] = {
+        {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "the page; report.html"},
+        {"scenes", 0, CLI_TEXT, "CACHE", &o->scenes, 0, 0,
+         "scenes to show; the held-out ones after the evaluation, else those for development"},
+        {"law", 0, CLI_TEXT, "FILE", &o->law, 0, 0,
+         "law of simulated scenes, if it is not beside the cache"},
+        {"count", 0, CLI_INT, "N", &o->count, 0, SCENES,
+         "most scenes, chosen by a hash of their ids; 24"},
+        CLI_OPTION_THREADS(&o->threads),
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = verb,
+        .summary = "show a campaign in a page of one file",
+        .operands = "CAMPAIGN_DIR|SEEDS.csv",
+        .min_operands = 1,
+        .max_operands = 1,
+        .examples = "bjepa report demo-world --out report.html\n"
+                    "bjepa report demo-world --scenes val.bjc --count 40\n"
+                    "bjepa report data/paper/av2_seeds.csv --out paper.html\n",
+        .options = options,
+    };
+    int operands;
+    const int code = cli_parse(&usage, argc, argv, &operands);
+    if (code == CLI_CONTINUE) o->dir = argv[1];
+    return code;
+}
+
+/* ----------------------------------------------------------------------------------------- page */
+
+typedef struct page {
+    const report_data *data;
+    const report_forecasts *forecasts;
+} page;
+
+static bj_status fill_browser(FILE *to, const char *name, void *context, bj_error *err) {
+    const page *p = context;
+    (void)err;
+    if (!strcmp(name, "about")) report_about_scenes(to, p->forecasts);
+    return BJ_OK;
+}
+
+static bj_status fill_sections(FILE *to, page *p, bj_error *err) {
+    report_about(to, p->data);
+    const bj_status status = report_template(to, "browser.html", fill_browser, p, err);
+    if (status != BJ_OK) return status;
+    report_results(to, p->data);
+    report_figures(to, p->data);
+    report_parameters(to, p->data);
+    return report_provenance(to, p->data, err);
+}
+
+static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) {
+    page *p = context;
+    if (!strcmp(name, "title")) report_textf(to, "%s: Branch-JEPA report", p->data->name);
+    else if (!strcmp(name, "navigation")) report_navigation(to, p->data);
+    else if (!strcmp(name, "sections")) return fill_sections(to, p, err);
+    else if (!strcmp(name, "footer"))
+        fprintf(to,
+                "<p>Written by bjepa %s. Everything is in this one file; it asks nothing of any "
+                "network.</p>",
+                bj_version());
+    else if (!strcmp(name, "scenes") && p->forecasts->scenes)
+        return report_scenes_write(to, p->forecasts->scenes, err);
+    else if (!strcmp(name, "scenes")) fputs("{\"scenes\":[]}", to);
+    return BJ_OK;
+}
+
+static bj_status write_page(page *p, const char *out, bj_error *err) {
+    cli_file file;
+    bj_status status = cli_file_open(&file, out, err);
+    if (status != BJ_OK) return status;
+    status = report_page_write(file.stream, fill, p, err);
+    if (status == BJ_OK) return cli_file_commit(&file, err);
+    cli_file_abort(&file);
+    return status;
+}
+
+int cmd_report(int argc, char **argv) {
+    report_options o = {.out = "report.html", .count = 24};
+    const int code = parse(&o, argc, argv);
+    if (code != CLI_CONTINUE) return code;
+    const report_forecast_options how = {o.scenes, o.law, o.count, o.threads, SCENE_BYTES};
+    report_data *data = NULL;
+    report_forecasts forecasts = {.scenes = NULL};
+    bj_error err;
+    bj_status status = cli_file_replaceable(o.out, &err);
+    if (status == BJ_OK) status = report_data_open(&data, o.dir, &err);
+    if (status == BJ_OK) status = report_forecasts_make(&forecasts, data, &how, &err);
+    if (status == BJ_OK) {
+        page p = {data, &forecasts};
+        status = write_page(&p, o.out, &err);
+    }
+    const int scenes = forecasts.scenes ? report_scenes_count(forecasts.scenes) : 0;
+    if (status == BJ_OK && !scenes)
+        fprintf(stderr, "bjepa %s: no scenes: %s\n", verb, forecasts.reason);
+    if (status == BJ_OK && forecasts.dropped)
+        fprintf(stderr, "bjepa %s: left out %d scenes: the page would be larger than 15 MB\n", verb,
+                forecasts.dropped);
+    report_forecasts_free(&forecasts);
+    report_data_free(data);
+    if (status != BJ_OK) return cli_fail(verb, &err);
+    fprintf(stderr, "bjepa %s: wrote %s, %d scene%s: open it in a browser\n", verb, o.out, scenes,
+            scenes == 1 ? "" : "s");
+    return CLI_OK;
+}

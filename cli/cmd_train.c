@@ -1,0 +1,221 @@
+/* cmd_train.c - bjepa train: one training run of an arm and a seed. */
+#include "cli.h"
+#include "json_out.h"
+#include "progress.h"
+#include "settings.h"
+#include "signals.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Below these a latent says nothing about its future any more. */
+static const double collapsed_std = 1e-3, collapsed_rank = 1.5;
+
+typedef struct view {
+    cli_progress bar;
+    int quiet, begun, epoch;
+    int stage_a;
+} view;
+
+/* What the run is judged by. */
+static double criterion(const view *v, const bj_epoch *row) {
+    return v->stage_a ? row->decoder_ade : row->dev.traj_es;
+}
+
+enum { NOTE = 120 };
+
+static void note_of(char note[NOTE], const view *v, const bj_run_progress *p) {
+    const bj_loss *l = &p->loss;
+    int at = snprintf(note, NOTE, "%d/%d loss %.2f", p->epoch, p->epochs, l->total);
+    if (v->stage_a)
+        at += snprintf(note + at, NOTE - (size_t)at, " (rec %.2f rank %.1f)", l->rec,
+                       l->participation);
+    else
+        at += snprintf(note + at, NOTE - (size_t)at, " (z %.2f y %.2f rec %.2f)", l->latent,
+                       l->decoded, l->rec);
+    if (at < NOTE && p->last && p->last->epoch > 0)
+        snprintf(note + at, NOTE - (size_t)at, " dev %.3f", criterion(v, p->last));
+}
+
+static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best) {
+    const int chosen = best && best->epoch == row->epoch;
+    if (v->stage_a)
+        fprintf(stderr,
+                "epoch %d: decoder ADE %.4f FDE %.4f, latent std %.4f rank %.1f: gates %s%s\n",
+                row->epoch, row->decoder_ade, row->decoder_fde, row->health.mean_std,
+                row->health.entropy_rank, row->eligible ? "passed" : "not passed",
+                chosen ? ", best so far" : "");
+    else
+        fprintf(stderr,
+                "epoch %d: dev ES %.4f, top-1 ADE %.4f, Brier %.4f, support %.2f, latent std %.4f "
+                "rank %.1f%s\n",
+                row->epoch, row->dev.traj_es, row->dev.top1_ade, row->dev.brier,
+                row->dev.dedup_support, row->health.mean_std, row->health.entropy_rank,
+                chosen ? ", best so far" : "");
+}
+
+static void warn(const bj_epoch *row) {
+    if (row->epoch > 0 &&
+        (row->health.mean_std < collapsed_std || row->health.entropy_rank < collapsed_rank))
+        fprintf(stderr,
+                "warning: epoch %d: the target latents have collapsed: standard deviation %.2g, "
+                "rank %.2f\n",
+                row->epoch, row->health.mean_std, row->health.entropy_rank);
+}
+
+static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
+    view *v = context;
+    char note[NOTE];
+    if (!v->begun) {
+        v->bar = cli_progress_begin_at("steps", (long)p->steps, (long)p->step);
+        v->epoch = p->last ? p->last->epoch : -1; /* of an earlier process, which told it */
+        v->begun = 1;
+    }
+    if (p->last && p->last->epoch > v->epoch) {
+        if (!v->quiet) {
+            cli_progress_clear(&v->bar);
+            print_epoch(v, p->last, p->best);
+        }
+        warn(p->last);
+        v->epoch = p->last->epoch;
+    }
+    if (!v->quiet) {
+        note_of(note, v, p);
+        cli_progress_show_rate(&v->bar, (long)p->step, p->scenes_per_s, "scenes", p->eta_s, note);
+    }
+    if (cli_stop) return BJ_RUN_STOP;
+    if (cli_save) {
+        cli_save = 0;
+        return BJ_RUN_SAVE;
+    }
+    return BJ_RUN_GO_ON;
+}
+
+/* --------------------------------------------------------------------------------------- report */
+
+static void print_json(const bj_run_report *r, const char *dir, const bj_settings *s) {
+    static const char *const outcomes[] = {"done", "stopped", "no_pass"};
+    printf("{\"schema\":\"branchjepa.train/1\",\"outcome\":\"%s\",\"run\":", outcomes[r->outcome]);
+    cli_json_text(stdout, dir);
+    printf(",\"arm\":\"%s\",\"seed\":%llu,\"epochs\":%d,\"step\":%lld,\"best_epoch\":", s->arm,
+           (unsigned long long)s->seed, r->epochs, (long long)r->step);
+    if (r->outcome == BJ_RUN_DONE) {
+        printf("%d,\"dev_traj_es\":", r->best.epoch);
+        cli_json_double(stdout, r->best.dev.traj_es);
+        printf(",\"decoder_ade\":");
+        cli_json_double(stdout, r->best.decoder_ade);
+    } else {
+        printf("null");
+    }
+    printf("}\n");
+}
+
+/* What came nearest to a gate in any epoch. */
+static void print_gate(const bj_run *run, const char *name, size_t offset, const char *relation,
+                       double limit) {
+    const int at_least = relation[0] == '>';
+    double nearest = NAN;
+    int epoch = 0;
+    for (int i = 0; i < bj_run_epochs(run); i++) {
+        const bj_epoch row = bj_run_epoch(run, i);
+        double value;
+        memcpy(&value, (const char *)&row + offset, sizeof value);
+        if (row.epoch > 0 && (isnan(nearest) || (at_least ? value > nearest : value < nearest))) {
+            nearest = value;
+            epoch = row.epoch;
+        }
+    }
+    fprintf(stderr, "  %-30s must be %s %-6g  best %.4g in epoch %d\n", name, relation, limit,
+            nearest, epoch);
+}
+
+static int no_pass(const bj_run_report *r, const char *dir, const bj_settings *s) {
+    bj_run *run;
+    bj_error err;
+    fprintf(stderr,
+            "bjepa train: no epoch of %d passed every gate: there is no anchor to use; "
+            "%s/metrics.csv has all values\n",
+            r->epochs, dir);
+    if (bj_run_open(&run, dir, &err) != BJ_OK) return CLI_REFUSED;
+    print_gate(run, "decoder ADE (m)", offsetof(bj_epoch, decoder_ade), "<=", s->gate_ade);
+    print_gate(run, "decoder FDE (m)", offsetof(bj_epoch, decoder_fde), "<=", s->gate_fde);
+    print_gate(run, "mean std of latents", offsetof(bj_epoch, health.mean_std), ">=", s->gate_std);
+    print_gate(run, "share of flat dimensions", offsetof(bj_epoch, health.low_std_fraction), "<=",
+               s->gate_low_std);
+    print_gate(run, "entropy rank of latents", offsetof(bj_epoch, health.entropy_rank), ">=",
+               s->gate_rank);
+    bj_run_free(run);
+    return CLI_REFUSED;
+}
+
+static int finish(const bj_run_report *r, const char *dir, const bj_settings *s, int json) {
+    const int stage_a = s->objective.kind == BJ_ANCHOR_A;
+    if (json) print_json(r, dir, s);
+    if (r->outcome == BJ_RUN_STOPPED) {
+        fprintf(stderr,
+                "stopped in epoch %d after %lld updates; everything is saved. The same command with "
+                "--resume goes on.\n",
+                r->epochs + 1, (long long)r->step);
+        return CLI_SIGNALED + (int)cli_stop;
+    }
+    if (r->outcome == BJ_RUN_NO_PASS) return no_pass(r, dir, s);
+    if (json) return CLI_OK;
+    printf("%s, seed %llu: %d epochs, %lld updates over %lld scenes\n", s->arm,
+           (unsigned long long)s->seed, r->epochs, (long long)r->step, (long long)r->fit);
+    printf("best epoch %d: development %s %.4f, of %lld scenes\n", r->best.epoch,
+           stage_a ? "decoder ADE" : "trajectory ES",
+           stage_a ? r->best.decoder_ade : r->best.dev.traj_es, (long long)r->dev);
+    printf("checkpoint  %s/ckpt/best\n", dir);
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------------------- command */
+
+int cmd_train(int argc, char **argv) {
+    cli_settings_options q = {0};
+    bj_run_options o = {0};
+    view v = {0};
+    int json = 0;
+    const cli_option options[] = {
+        {"data", 0, CLI_TEXT, "CACHE", &o.data, 0, 0, "scenes to fit, and to develop on"},
+        {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
+         "other scenes for development; all of --data is fitted then"},
+        CLI_SETTINGS_OPTIONS(&q),
+        {"out", 'o', CLI_TEXT, "DIR", &o.dir, 0, 0, "folder of the run"},
+        {"resume", 0, CLI_FLAG, NULL, &o.resume, 0, 0,
+         "go on where the run in that folder stopped"},
+        CLI_OPTION_THREADS(&o.threads),
+        {"quiet", 'q', CLI_FLAG, NULL, &v.quiet, 0, 0, "no progress"},
+        CLI_OPTION_JSON(&json),
+        CLI_OPTION_END};
+    const cli_usage usage = {
+        "train", "train an arm with a seed", NULL, 0, 0,
+        "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0\n"
+        "bjepa train --data train.bjc --arm fullset --out runs/try --recipe small --set "
+        "train.epochs=5\n"
+        "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0 --resume\n",
+        options};
+    const int parsed = cli_parse(&usage, argc, argv, NULL);
+    if (parsed != CLI_CONTINUE) return parsed;
+    if (!o.data) return cli_misuse(usage.verb, "--data CACHE is missing");
+    if (!o.dir) return cli_misuse(usage.verb, "--out DIR is missing");
+    cli_settings settings;
+    bj_run_report report;
+    bj_error err;
+    if (cli_settings_open(&settings, &q, NULL, &err) != BJ_OK) return cli_fail(usage.verb, &err);
+    v.stage_a = settings.value.objective.kind == BJ_ANCHOR_A;
+    o.config = q.config;
+    o.threads = cli_threads(o.threads);
+    o.progress = on_progress;
+    o.context = &v;
+    cli_catch_signals();
+    cli_catch_save();
+    const bj_status status = bj_run_train(&report, &settings.value, &o, &err);
+    if (v.begun && !v.quiet) cli_progress_clear(&v.bar);
+    const int code = status == BJ_OK ? finish(&report, o.dir, &settings.value, json)
+                                     : cli_fail(usage.verb, &err);
+    cli_settings_close(&settings);
+    return code;
+}

@@ -1,0 +1,209 @@
+/* gallery_draw.c - bjepa gallery draw: what was locked, verified, with what happened added.
+ *
+ * Invariants
+ *   1. No future is within reach before everything the manifest binds was compared: both model files,
+ *      what was observed in all scenes, the maps of the cases, the bytes of every picture.
+ *   2. The pictures with hindsight are the locked bytes with one line put in.
+ *   3. atlas_hindsight.svg is the last file that appears.
+ * Tests: tests/cli/gallery.sh
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint.h"
+#include "gallery.h"
+#include "gallery_manifest.h"
+#include "picture.h"
+
+static const char verb[] = "gallery draw";
+
+typedef struct draw_options {
+    const char *folder, *data;
+    const char *model[GALLERY_MODELS]; /* where they are now; NULL: where they were */
+    int png, pdf, quiet;
+} draw_options;
+
+static int parse(draw_options *o, int argc, char **argv) {
+    const cli_option options[] = {
+        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "the scenes, now with their futures"},
+        {"branch", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_BRANCH], 0, 0,
+         "where the model with branches is now, if it moved"},
+        {"point", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_POINT], 0, 0,
+         "where the point model is now, if it moved"},
+        {"png", 0, CLI_FLAG, NULL, &o->png, 0, 0, "write both views as PNG too"},
+        {"pdf", 0, CLI_FLAG, NULL, &o->pdf, 0, 0, "write both views as PDF too"},
+        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "do not list the files"},
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = verb,
+        .summary = "verify what was locked, then add what happened",
+        .operands = "GALLERY",
+        .min_operands = 1,
+        .max_operands = 1,
+        .examples = "bjepa gallery draw gallery --data val.bjc\n"
+                    "bjepa gallery draw gallery --data val.bjc --png --pdf\n",
+        .options = options,
+    };
+    const int code = cli_parse(&usage, argc, argv, NULL);
+    if (code != CLI_CONTINUE) return code;
+    if (!o->data) return cli_misuse(verb, "--data CACHE is missing");
+    o->folder = argv[1];
+    return CLI_CONTINUE;
+}
+
+/* ------------------------------------------------------------------------------------- verifying */
+
+static bj_status compare(const char *what, const char *name, const char *found, const char *locked,
+                         bj_error *err) {
+    if (!strcmp(found, locked)) return BJ_OK;
+    return cli_error(err, BJ_EMISMATCH, "%s: %s changed since the gallery was locked: SHA-256 %s, "
+                     "expected %s", name, what, found, locked);
+}
+
+static bj_status verify_models(const gallery_manifest *m, const draw_options *o, bj_error *err) {
+    for (int i = 0; i < GALLERY_MODELS; i++) {
+        char path[CLI_PATH_SIZE], found[GALLERY_DIGEST], what[32];
+        snprintf(what, sizeof what, "the %s model", gallery_model_name(i));
+        bj_status status =
+            cli_checkpoint_path(path, o->model[i] ? o->model[i] : m->model[i].path, err);
+        if (status == BJ_OK) status = bj_file_digest(found, path, err);
+        if (status == BJ_OK) status = compare(what, path, found, m->model[i].sha256, err);
+        if (status != BJ_OK) return status;
+    }
+    return BJ_OK;
+}
+
+static bj_status verify_case(const gallery_case *c, const bj_cache *blind, const char *data,
+                             bj_error *err) {
+    char found[GALLERY_DIGEST], name[CLI_PATH_SIZE + 128];
+    snprintf(name, sizeof name, "%s: scenario '%s'", data, c->scenario_id);
+    const int64_t scene = bj_cache_find(blind, c->scenario_id);
+    if (scene < 0) return cli_error(err, BJ_EMISMATCH, "%.300s is missing", name);
+    const bj_scene_info info = bj_cache_info(blind, scene);
+    for (int i = 0; i < 32; i++) snprintf(found + 2 * i, 3, "%02x", info.map_sha256[i]);
+    bj_status status = compare("its raw map", name, found, c->map_sha256, err);
+    if (status == BJ_OK) status = bj_gallery_areas(found, blind, info.map, err);
+    if (status == BJ_OK) status = compare("its drivable area", name, found, c->areas_sha256, err);
+    if (status == BJ_OK) status = bj_gallery_observed(found, blind, scene, err);
+    if (status == BJ_OK)
+        status = compare("what was observed", name, found, c->observed_sha256, err);
+    return status;
+}
+
+static bj_status verify_data(const gallery_manifest *m, const char *data, bj_error *err) {
+    char found[GALLERY_DIGEST];
+    bj_cache *blind = NULL;
+    bj_status status = bj_cache_open(&blind, data, 1, err);
+    if (status == BJ_OK && bj_cache_count(blind) < m->scenes)
+        status = cli_error(err, BJ_EMISMATCH, "%s: has %lld scenes, the gallery was locked with %lld",
+                           data, (long long)bj_cache_count(blind), (long long)m->scenes);
+    for (int i = 0; i < m->case_count && status == BJ_OK; i++)
+        status = verify_case(&m->cases[i], blind, data, err);
+    if (status == BJ_OK) status = bj_gallery_digest_of(found, blind, m->scenes, err);
+    if (status == BJ_OK)
+        status = compare("what was observed in its scenes", data, found, m->data_sha256, err);
+    bj_cache_free(blind);
+    return status;
+}
+
+/* A locked picture, and where hindsight goes. */
+typedef struct locked {
+    char *bytes;
+    size_t size, at;
+} locked;
+
+static bj_status open_locked(locked *l, const gallery_image *image, const char *folder,
+                             bj_error *err) {
+    char path[CLI_PATH_SIZE], name[GALLERY_NAME + 8], found[GALLERY_DIGEST];
+    snprintf(name, sizeof name, "%s.svg", image->name);
+    bj_status status = cli_path(path, folder, name, err);
+    if (status == BJ_OK) status = gallery_read_file(&l->bytes, &l->size, path, err);
+    if (status == BJ_OK) status = bj_memory_digest(found, l->bytes, l->size, err);
+    if (status == BJ_OK) status = compare("the picture", path, found, image->sha256, err);
+    if (status != BJ_OK) return status;
+    const char *labels = strstr(l->bytes, GALLERY_LABELS);
+    if (!labels) return cli_error(err, BJ_EFORMAT, "%s: has no place for hindsight", path);
+    l->at = (size_t)(labels - l->bytes);
+    return BJ_OK;
+}
+
+/* -------------------------------------------------------------------------------------- drawing */
+
+typedef struct drawing {
+    const draw_options *o;
+    const gallery_manifest *m;
+    locked pictures[GALLERY_IMAGES];
+    const float *futures[BJ_GALLERY_CASES]; /* NULL: unknown */
+    int F;
+} drawing;
+
+/* hindsight: 0 the locked view, 1 with what happened. */
+static bj_status write_view(const drawing *d, int index, int hindsight, const char *format,
+                            bj_error *err) {
+    const gallery_image *image = &d->m->images[index];
+    const locked *l = &d->pictures[index];
+    char path[CLI_PATH_SIZE], name[GALLERY_NAME + 24];
+    cli_file file;
+    snprintf(name, sizeof name, "%s%s.%s", image->name, hindsight ? "_hindsight" : "", format);
+    bj_status status = cli_path(path, d->o->folder, name, err);
+    if (status == BJ_OK) status = cli_file_replaceable(path, err);
+    if (status == BJ_OK) status = cli_file_open(&file, path, err);
+    if (status != BJ_OK) return status;
+    fwrite(l->bytes, 1, l->at, file.stream);
+    if (hindsight)
+        gallery_svg_hindsight(file.stream, image->panels, image->panel_count, &image->legend,
+                              d->futures, d->F);
+    fwrite(l->bytes + l->at, 1, l->size - l->at, file.stream);
+    status = cli_picture_commit(&file, err);
+    if (status == BJ_OK && !d->o->quiet) puts(path);
+    return status;
+}
+
+static bj_status write_image(const drawing *d, int index, bj_error *err) {
+    const struct {
+        const char *format;
+        int wanted;
+    } formats[] = {{"png", d->o->png}, {"pdf", d->o->pdf}};
+    bj_status status = BJ_OK;
+    for (int i = 0; i < 4 && status == BJ_OK; i++)
+        if (formats[i / 2].wanted) status = write_view(d, index, i % 2, formats[i / 2].format, err);
+    return status == BJ_OK ? write_view(d, index, 1, "svg", err) : status;
+}
+
+static bj_status draw(drawing *d, bj_error *err) {
+    bj_cache *seeing = NULL;
+    int unknown = 0;
+    bj_status status = bj_cache_open(&seeing, d->o->data, 0, err);
+    if (status != BJ_OK) return status;
+    d->F = bj_cache_arch(seeing).fut;
+    for (int i = 0; i < d->m->case_count; i++) {
+        const int64_t scene = bj_cache_find(seeing, d->m->cases[i].scenario_id);
+        if (scene >= 0) d->futures[i] = bj_cache_floats(seeing, scene).future;
+        unknown += !d->futures[i];
+    }
+    if (unknown)
+        fprintf(stderr, "bjepa %s: note: the futures of %d of %d cases are not known\n", verb,
+                unknown, d->m->case_count);
+    for (int i = 0; i < d->m->image_count && status == BJ_OK; i++) status = write_image(d, i, err);
+    bj_cache_free(seeing);
+    return status;
+}
+
+int cmd_gallery_draw(int argc, char **argv) {
+    static gallery_manifest manifest;
+    static draw_options o;
+    static drawing d = {.o = &o, .m = &manifest};
+    bj_error err = {0};
+    const int code = parse(&o, argc, argv);
+    if (code != CLI_CONTINUE) return code;
+    bj_status status = gallery_manifest_read(&manifest, o.folder, &err);
+    if (status == BJ_OK) status = verify_models(&manifest, &o, &err);
+    if (status == BJ_OK) status = verify_data(&manifest, o.data, &err);
+    for (int i = 0; i < manifest.image_count && status == BJ_OK; i++)
+        status = open_locked(&d.pictures[i], &manifest.images[i], o.folder, &err);
+    if (status == BJ_OK) status = draw(&d, &err);
+    for (int i = 0; i < manifest.image_count; i++) free(d.pictures[i].bytes);
+    gallery_manifest_free(&manifest);
+    return status == BJ_OK ? CLI_OK : cli_fail(verb, &err);
+}

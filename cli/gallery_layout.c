@@ -1,0 +1,119 @@
+/* gallery_layout.c - where panels lie on a sheet and what they show; the line of hindsight.
+ *
+ * A window is chosen from forecasts and the last of the past alone: it is the same whatever
+ * happened, and what happened may leave it.
+ */
+#include "gallery_svg.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "gallery_page.h"
+
+/* -------------------------------------------------------------------------------------- windows */
+
+static svg_window window_of(const gallery_scene *scene, const gallery_look *look, int width,
+                            int height) {
+    const double behind = 10, margin = 6, smallest = 44; /* m */
+    const int F = scene->ground.sizes.fut;
+    svg_bounds b = {-behind, behind, -behind / 2, behind / 2};
+    for (int m = 0; m < GALLERY_MODELS; m++)
+        for (int i = 0; i < look->K[m] * F; i++)
+            svg_include(&b, scene->chosen->trajectories[m][2 * i],
+                        scene->chosen->trajectories[m][2 * i + 1]);
+    return svg_fit(b, margin, smallest, height, width);
+}
+
+/* --------------------------------------------------------------------------------------- layout */
+
+gallery_page gallery_page_of(const gallery_sheet *s) {
+    const double u = s->unit;
+    gallery_page p = {.margin = 16, .gap = 5, .between = 24};
+    const int columns = s->count < s->columns ? (s->count > 0 ? s->count : 1) : s->columns;
+    const int rows = s->count > 0 ? (s->count + s->columns - 1) / s->columns : 0;
+    p.head = 56;
+    p.caption = 32 * u;
+    p.strip = 22 * u;
+    p.row = p.caption + s->height + p.strip + 10;
+    p.pair = 2 * s->width + p.gap;
+    p.width = 2 * p.margin + columns * p.pair + (columns - 1) * p.between;
+    if (p.width < 880) p.width = 880;
+    p.legend = p.head + rows * p.row + 12;
+    p.unit = fmin(fmin(u, 1.1), (p.width - 2 * p.margin) / 890);
+    p.height = p.legend + 46 * p.unit;
+    return p;
+}
+
+void gallery_layout(gallery_panel *panels, const gallery_sheet *s, const gallery_look *look) {
+    const gallery_page page = gallery_page_of(s);
+    for (int i = 0; i < s->count; i++) {
+        const gallery_scene *scene = &look->scenes[s->first + i];
+        const svg_window window = window_of(scene, look, s->width, s->height);
+        const double x = page.margin + (i % s->columns) * (page.pair + page.between);
+        const double y = page.head + (int)(i / s->columns) * page.row + page.caption;
+        for (int half = 0; half < 2; half++)
+            panels[2 * i + half] = (gallery_panel){
+                .place = s->first + i,
+                .model = half ? BJ_GALLERY_BRANCH : BJ_GALLERY_POINT,
+                .x = x + half * (s->width + page.gap),
+                .y = y,
+                .width = s->width,
+                .height = s->height,
+                .window = window,
+            };
+    }
+}
+
+gallery_legend gallery_legend_of(const gallery_sheet *s) {
+    const gallery_page page = gallery_page_of(s);
+    return (gallery_legend){page.margin, page.legend + 30 * page.unit, page.unit};
+}
+
+/* ------------------------------------------------------------------------------------ hindsight */
+
+/* One line of text: whoever takes it out has the picture as it was locked. */
+void gallery_svg_hindsight(FILE *to, const gallery_panel *panels, int count,
+                           const gallery_legend *legend, const float *const *futures, int F) {
+    const double u = legend->unit;
+    fprintf(to,
+            "<g id=\"hindsight\" fill=\"none\" stroke=\"#000\" stroke-width=\"%.1f\" "
+            "stroke-linejoin=\"round\" stroke-dasharray=\"%.1f %.1f\">",
+            1.6 * u, 4.5 * u, 3 * u);
+    for (int i = 0; i < count; i++) {
+        const gallery_panel *p = &panels[i];
+        if (!futures[p->place]) continue;
+        fprintf(to, "<g transform=\"translate(%.1f %.1f)\" clip-path=\"url(#panel)\"><path d=\"M",
+                p->x, p->y);
+        for (int t = -1; t < F; t++) {
+            const float *at = futures[p->place] + 2 * (t < 0 ? 0 : t);
+            const double x = t < 0 ? 0 : (double)at[0], y = t < 0 ? 0 : (double)at[1];
+            fprintf(to, "%s%.1f %.1f", t < 0 ? "" : "L", svg_y(&p->window, y),
+                    p->height - svg_x(&p->window, x));
+        }
+        fputs("\"/></g>", to);
+    }
+    fprintf(to,
+            "<path d=\"M%.1f %.1fh%.1f\"/><text class=\"key\" stroke=\"none\" x=\"%.1f\" "
+            "y=\"%.1f\">realized future: hindsight, added after cases and pictures were "
+            "locked</text></g>\n",
+            legend->x, legend->y, 28 * u, legend->x + 35 * u, legend->y + 3.6 * u);
+}
+
+/* ---------------------------------------------------------------------------------------- words */
+
+const char *gallery_letter(char text[8], int place) {
+    if (place < 26) snprintf(text, 8, "%c", 'A' + place);
+    else snprintf(text, 8, "%d", (place + 1) % 1000);
+    return text;
+}
+
+const char *gallery_maneuvers(char text[48], unsigned maneuvers) {
+    static const char *const names[] = {"stop", "straight", "left", "right"};
+    *text = '\0';
+    for (int i = 0; i < 4; i++)
+        if (maneuvers >> i & 1) {
+            if (*text) strcat(text, ", ");
+            strcat(text, names[i]);
+        }
+    return text;
+}

@@ -1,0 +1,64 @@
+/* gallery_manifest.h - GALLERY/manifest.json: what was chosen and drawn before any future was read.
+ *
+ * Written last into a folder that appears as a whole; read by `bjepa gallery draw`, which trusts
+ * nothing in it before the hashes were compared. docs/GALLERY.md lists the fields.
+ */
+#ifndef BJEPA_GALLERY_MANIFEST_H
+#define BJEPA_GALLERY_MANIFEST_H
+
+#include "gallery_svg.h"
+#include "output.h"
+
+#define GALLERY_MANIFEST "manifest.json"
+#define GALLERY_SCHEMA "branchjepa-gallery-1"
+
+enum { GALLERY_DIGEST = 65, GALLERY_NAME = 32, GALLERY_IMAGES = BJ_GALLERY_CASES + 2 };
+
+typedef struct gallery_model {
+    char path[CLI_PATH_SIZE]; /* of the model file, as it was found */
+    char sha256[GALLERY_DIGEST];
+    char arm[BJ_NAME_SIZE];   /* empty: the file does not say */
+    char seed[24];
+    char caption[64];
+    int K;
+} gallery_model;
+
+typedef struct gallery_case {
+    char scenario_id[80];
+    char map_sha256[GALLERY_DIGEST]; /* of the raw map file */
+    char areas_sha256[GALLERY_DIGEST], observed_sha256[GALLERY_DIGEST];
+} gallery_case;
+
+typedef struct gallery_image {
+    char name[GALLERY_NAME]; /* of the file, without ".svg" */
+    char sha256[GALLERY_DIGEST];
+    gallery_legend legend;
+    int panel_count;
+    gallery_panel *panels;
+} gallery_image;
+
+typedef struct gallery_manifest {
+    gallery_model model[GALLERY_MODELS];
+    int64_t scenes; /* looked at */
+    char data_sha256[GALLERY_DIGEST];
+    int case_count, image_count;
+    gallery_case cases[BJ_GALLERY_CASES];
+    gallery_image images[GALLERY_IMAGES];
+    char sha256[GALLERY_DIGEST]; /* of the file itself */
+} gallery_manifest;
+
+/* "branch", "point" */
+const char *gallery_model_name(int model);
+
+/* Writes FOLDER/manifest.json; manifest has models and images, gallery the rest. */
+BJ_CHECK bj_status gallery_manifest_write(const char *folder, gallery_manifest *manifest,
+                                          const bj_gallery *gallery,
+                                          const bj_gallery_options *options, bj_error *err);
+BJ_CHECK bj_status gallery_manifest_read(gallery_manifest *manifest, const char *folder,
+                                         bj_error *err);
+void gallery_manifest_free(gallery_manifest *manifest);
+
+/* The bytes of a file of at most 64 MiB; the caller frees them. */
+BJ_CHECK bj_status gallery_read_file(char **bytes, size_t *size, const char *path, bj_error *err);
+
+#endif

@@ -1,0 +1,165 @@
+/* plot_curves.c - what happened epoch by epoch: a thin line for each run, a mark at the epoch whose
+ * checkpoint was chosen.
+ *
+ * The axis fits what comes after the first tenth of the epochs; the steep beginning may leave it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grid.h"
+#include "plot_panels.h"
+
+typedef struct curve {
+    const char *title;
+    int digits;
+    double (*value)(const bj_epoch *epoch);
+} curve;
+
+static double dev_es(const bj_epoch *e) { return e->dev.traj_es; }
+static double dev_support(const bj_epoch *e) { return e->dev.exp_entropy; }
+static double rank_of(const bj_epoch *e) { return e->health.entropy_rank; }
+static double decoder_ade(const bj_epoch *e) { return e->decoder_ade; }
+static double train_loss(const bj_epoch *e) { return e->epoch > 0 ? e->train.total : NAN; }
+static double train_rec(const bj_epoch *e) {
+    return e->epoch > 0 && e->train.rec > 0 ? e->train.rec : NAN;
+}
+
+static const curve learning[] = {
+    {"Development trajectory Energy Score, m " CLI_ARROW_DOWN, 4, dev_es},
+    {"Reconstruction loss while training " CLI_ARROW_DOWN, 4, train_rec},
+    {"Branches by probability, exp H", 3, dev_support},
+    {"Effective rank of target latents", 2, rank_of},
+    {"Decoder ADE of stage A, m " CLI_ARROW_DOWN, 4, decoder_ade},
+};
+enum { LEARNING = sizeof learning / sizeof *learning };
+
+/* Values of a run, epoch 0 included; the caller frees x, whose second half is y. */
+static int run_curve(double **x, double **y, const report_run *run, const curve *c) {
+    const int count = run->run ? run->epochs : 0;
+    *x = count ? malloc(2 * (size_t)count * sizeof **x) : NULL;
+    if (!*x) return 0;
+    *y = *x + count;
+    for (int i = 0; i < count; i++) {
+        const bj_epoch epoch = bj_run_epoch(run->run, i);
+        (*x)[i] = epoch.epoch;
+        (*y)[i] = c->value(&epoch);
+    }
+    return count;
+}
+
+typedef struct extent {
+    double low, high, last; /* values after the beginning; last epoch */
+} extent;
+
+/* arm -1: all of them. */
+static extent measure(const report_data *data, const curve *c, int arm) {
+    extent e = {INFINITY, -INFINITY, 0};
+    for (int r = 0; r < data->runs; r++) {
+        double *x, *y;
+        if (arm >= 0 && data->run[r].arm != arm) continue;
+        const int count = run_curve(&x, &y, &data->run[r], c);
+        for (int i = 0; i < count; i++) {
+            if (!isfinite(y[i])) continue;
+            e.last = fmax(e.last, x[i]);
+            if (x[i] < 1 || x[i] < 0.1 * x[count - 1]) continue;
+            e.low = fmin(e.low, y[i]);
+            e.high = fmax(e.high, y[i]);
+        }
+        free(x);
+    }
+    return e;
+}
+
+static int has_curve(const report_data *data, const curve *c, int arm) {
+    const extent e = measure(data, c, arm);
+    return e.high >= e.low && e.last > 0;
+}
+
+static void draw_run(plot *p, const report_data *data, const report_run *run, const curve *c) {
+    const report_arm *arm = &data->arm[run->arm];
+    double *x, *y;
+    char tip[PLOT_TIP_SIZE], number[PLOT_NUMBER_SIZE];
+    const int count = run_curve(&x, &y, run, c);
+    snprintf(tip, sizeof tip, "%s, seed %lld", arm->title, (long long)data->seed[run->seed]);
+    plot_curve(p, arm->style, 1.2, 0.8, x, y, count, tip);
+    if (count && run->best >= 0 && y[run->best] >= p->y0 && y[run->best] <= p->y1) {
+        snprintf(tip, sizeof tip, "%s, seed %lld: %s at epoch %d, chosen", arm->title,
+                 (long long)data->seed[run->seed], plot_number(number, y[run->best], c->digits),
+                 (int)x[run->best]);
+        plot_mark(p, arm->style, plot_x(p, x[run->best]), plot_y(p, y[run->best]), 3.2, tip);
+    }
+    free(x);
+}
+
+static void draw_axes(plot *p, const extent *e) {
+    const double margin = 0.05 * (e->high - e->low);
+    plot_range_x(p, 0, e->last);
+    plot_range_y(p, e->low - margin, e->high + margin, 0);
+    plot_axis_y(p, 5);
+    plot_axis_x(p, e->last < 6 ? (int)e->last : 6); /* whole epochs */
+    plot_axis_names(p, "epoch", NULL);
+}
+
+/* ------------------------------------------------------------------------------------ learning */
+
+static const curve *learning_at(const report_data *data, int panel) {
+    for (int i = 0; i < LEARNING; i++)
+        if (has_curve(data, &learning[i], -1) && !panel--) return &learning[i];
+    return NULL;
+}
+
+int plot_learning_panels(const report_data *data) {
+    int panels = 0;
+    while (panels < LEARNING && learning_at(data, panels)) panels++;
+    return panels;
+}
+
+void plot_learning_draw(plot *p, const report_data *data, int panel) {
+    const curve *c = learning_at(data, panel);
+    int *styles = calloc((size_t)data->arms + 1, sizeof *styles), count = 0;
+    const char **names = calloc((size_t)data->arms + 1, sizeof *names);
+    if (c && styles && names) {
+        const extent e = measure(data, c, -1);
+        for (int a = 0; a < data->arms; a++) {
+            if (!has_curve(data, c, a)) continue;
+            styles[count] = data->arm[a].style;
+            names[count++] = data->arm[a].label;
+        }
+        plot measure_only = *p;
+        measure_only.to = NULL;
+        const double legend = plot_legend(&measure_only, 0, styles, names, count);
+        plot_frame(p, c->title, 52, 10, 34, 46 + legend);
+        draw_axes(p, &e);
+        for (int r = 0; r < data->runs; r++) draw_run(p, data, &data->run[r], c);
+        plot_legend(p, p->height - legend - 4, styles, names, count);
+    }
+    free(styles);
+    free(names);
+}
+
+/* -------------------------------------------------------------------------------------- losses */
+
+static const curve loss = {"", 4, train_loss};
+
+static int loss_arm(const report_data *data, int panel) {
+    for (int a = 0; a < data->arms; a++)
+        if (has_curve(data, &loss, a) && !panel--) return a;
+    return -1;
+}
+
+int plot_losses_panels(const report_data *data) {
+    int panels = 0;
+    while (panels < data->arms && loss_arm(data, panels) >= 0) panels++;
+    return panels;
+}
+
+void plot_losses_draw(plot *p, const report_data *data, int panel) {
+    const int arm = loss_arm(data, panel);
+    if (arm < 0) return;
+    const extent e = measure(data, &loss, arm);
+    plot_frame(p, data->arm[arm].title, 52, 10, 34, 44);
+    draw_axes(p, &e);
+    for (int r = 0; r < data->runs; r++)
+        if (data->run[r].arm == arm) draw_run(p, data, &data->run[r], &loss);
+}

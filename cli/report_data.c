@@ -1,0 +1,275 @@
+/* report_data.c - arms, seeds, runs and their numbers; what JSON files add is in report_locked.c,
+ * report_audit.c and report_truth.c.
+ */
+#define _POSIX_C_SOURCE 200809L /* lstat */
+#include "report_data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "plot.h"
+#include "report_json.h"
+
+enum { MOST_SEEDS = 4096 };
+
+static bj_status no_memory(bj_error *err) { return cli_error(err, BJ_ENOMEM, "out of memory"); }
+
+/* -------------------------------------------------------------------------------- arms and seeds
+ */
+
+int report_find_arm(const report_data *data, const char *name) {
+    for (int i = 0; i < data->arms; i++)
+        if (!strcmp(data->arm[i].name, name)) return i;
+    return -1;
+}
+
+static int find_seed(const report_data *data, int64_t seed) {
+    for (int i = 0; i < data->seeds; i++)
+        if (data->seed[i] == seed) return i;
+    return -1;
+}
+
+/* Appends an arm; there is room. */
+static report_arm *add_arm(report_data *data, const char *name) {
+    const int known = bj_arm_find(name);
+    report_arm *arm = &data->arm[data->arms];
+    snprintf(arm->name, sizeof arm->name, "%s", name);
+    snprintf(arm->title, sizeof arm->title, "%s", known >= 0 ? bj_arm_at(known).title : name);
+    arm->label = plot_label(arm->name);
+    arm->style = plot_style(name, data->arms);
+    arm->forecasts = 1;
+    data->arms++;
+    return arm;
+}
+
+static int by_value(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int all_there(const report_data *data) {
+    return data->arm && data->seed && (data->run || !data->runs);
+}
+
+/* Copies the table's values of arms and seeds that data has. */
+static bj_status take_values(report_data *data, const bj_seeds *seeds, bj_error *err) {
+    const int metrics = bj_metric_count();
+    const size_t count = (size_t)data->arms * (size_t)metrics * (size_t)data->seeds;
+    data->value = malloc((count ? count : 1) * sizeof *data->value);
+    if (!data->value) return no_memory(err);
+    for (size_t i = 0; i < count; i++) data->value[i] = NAN;
+    if (!seeds) return BJ_OK;
+    for (int a = 0; a < bj_seeds_arm_count(seeds); a++)
+        for (int m = 0; m < bj_seeds_metric_count(seeds); m++)
+            for (int s = 0; s < bj_seeds_count(seeds); s++) {
+                const int arm = report_find_arm(data, bj_seeds_arm(seeds, a));
+                const int metric = bj_metric_find(bj_seeds_metric(seeds, m).name);
+                const int seed = find_seed(data, bj_seeds_seed(seeds, s));
+                if (arm >= 0 && metric >= 0 && seed >= 0)
+                    data->value[((size_t)arm * (size_t)metrics + (size_t)metric) *
+                                    (size_t)data->seeds +
+                                (size_t)seed] = bj_seeds_value(seeds, a, m, s);
+            }
+    return BJ_OK;
+}
+
+/* ------------------------------------------------------------------------------------ seed table
+ */
+
+static bj_status open_table(report_data *data, const char *path, bj_error *err) {
+    bj_seeds *seeds = NULL;
+    bj_status status = bj_seeds_read(&seeds, path, err);
+    if (status != BJ_OK) return status;
+    const int arms = bj_seeds_arm_count(seeds), count = bj_seeds_count(seeds);
+    const char *slash = strrchr(path, '/');
+    snprintf(data->name, sizeof data->name, "%s", slash ? slash + 1 : path);
+    data->arm = calloc((size_t)arms + 1, sizeof *data->arm);
+    data->seed = calloc((size_t)count + 1, sizeof *data->seed);
+    if (!all_there(data)) status = no_memory(err);
+    for (int a = 0; a < arms && status == BJ_OK; a++) {
+        const char *name = bj_seeds_arm(seeds, a);
+        report_arm *arm = add_arm(data, name);
+        if (!strcmp(name, "point") || !strcmp(name, "anchor-b-point")) arm->atoms = 1;
+    }
+    for (int s = 0; s < count && status == BJ_OK; s++)
+        data->seed[data->seeds++] = bj_seeds_seed(seeds, s);
+    if (status == BJ_OK) status = take_values(data, seeds, err);
+    bj_seeds_free(seeds);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------- campaign
+ */
+
+static int is_there(const char *folder, const char *name) {
+    char path[CLI_PATH_SIZE];
+    struct stat info;
+    bj_error ignored;
+    return cli_path(path, folder, name, &ignored) == BJ_OK && lstat(path, &info) == 0;
+}
+
+static int64_t seed_of(const bj_settings *settings) {
+    return (int64_t)(settings->seed & INT64_MAX);
+}
+
+/* The grid: arms in the order of their first runs, seeds sorted, runs as the campaign has them. */
+static bj_status take_grid(report_data *data, bj_error *err) {
+    const int runs = bj_campaign_runs(data->campaign);
+    data->arm = calloc((size_t)runs + 1, sizeof *data->arm);
+    data->seed = calloc((size_t)runs + 1, sizeof *data->seed);
+    data->run = calloc((size_t)runs + 1, sizeof *data->run);
+    data->runs = runs;
+    if (!all_there(data)) return no_memory(err);
+    for (int i = 0; i < runs; i++) {
+        const bj_settings *settings = bj_campaign_run_at(data->campaign, i).settings;
+        if (report_find_arm(data, settings->arm) < 0) {
+            report_arm *arm = add_arm(data, settings->arm);
+            arm->atoms = settings->arch.atoms;
+            arm->forecasts = settings->objective.kind != BJ_ANCHOR_A;
+            arm->counts = bj_arch_counts(&settings->arch);
+        }
+        if (find_seed(data, seed_of(settings)) < 0) data->seed[data->seeds++] = seed_of(settings);
+    }
+    if (data->seeds > MOST_SEEDS)
+        return cli_error(err, BJ_EARG, "%s: has %d seeds, expected at most %d", data->source,
+                         data->seeds, MOST_SEEDS);
+    qsort(data->seed, (size_t)data->seeds, sizeof *data->seed, by_value);
+    return BJ_OK;
+}
+
+static bj_status take_runs(report_data *data, bj_error *err) {
+    for (int i = 0; i < data->runs; i++) {
+        const bj_campaign_run at = bj_campaign_run_at(data->campaign, i);
+        report_run *run = &data->run[i];
+        *run = (report_run){report_find_arm(data, at.settings->arm),
+                            find_seed(data, seed_of(at.settings)),
+                            at.dir,
+                            NULL,
+                            0,
+                            0,
+                            -1};
+        if (!is_there(at.dir, "manifest.json") || !is_there(at.dir, "metrics.jsonl")) continue;
+        const bj_status status = bj_run_open(&run->run, at.dir, err);
+        if (status != BJ_OK) return status;
+        run->finished = bj_run_finished(run->run);
+        run->epochs = bj_run_epochs(run->run);
+        run->best = bj_run_best(run->run);
+    }
+    return BJ_OK;
+}
+
+static bj_status take_numbers(report_data *data, const char *dir, bj_error *err) {
+    bj_seeds *seeds = NULL;
+    data->locked = is_there(dir, BJ_LOCKED_DIR);
+    bj_status status =
+        bj_campaign_seeds(&seeds, dir, data->locked ? BJ_SEEDS_LOCKED : BJ_SEEDS_DEVELOPMENT, err);
+    if (status == BJ_ELOCKED && !data->locked) status = BJ_OK; /* no run is done yet */
+    if (status == BJ_OK) status = take_values(data, seeds, err);
+    bj_seeds_free(seeds);
+    for (int i = 0; i < data->runs && !data->locked; i++) {
+        const report_run *run = &data->run[i];
+        if (!run->run || run->best < 0 || !data->arm[run->arm].forecasts) continue;
+        data->scenes = (int64_t)bj_run_epoch(run->run, run->best).dev.scenes;
+        break;
+    }
+    return status;
+}
+
+static bj_status open_campaign(report_data *data, const char *dir, bj_error *err) {
+    bj_status status = bj_campaign_open(&data->campaign, dir, err);
+    if (status != BJ_OK) return status;
+    snprintf(data->name, sizeof data->name, "%s", bj_campaign_name(data->campaign));
+    status = take_grid(data, err);
+    if (status == BJ_OK) status = take_runs(data, err);
+    if (status == BJ_OK) status = take_numbers(data, dir, err);
+    if (status == BJ_OK) status = report_read_locked(data, dir, err);
+    if (status == BJ_OK) status = report_read_audit(data, dir, err);
+    if (status == BJ_OK) status = report_read_truth(data, dir, err);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- interface
+ */
+
+bj_status report_data_open(report_data **out, const char *path, bj_error *err) {
+    struct stat info;
+    report_data *data = *out = calloc(1, sizeof *data);
+    if (!data) return no_memory(err);
+    snprintf(data->source, sizeof data->source, "%s", path);
+    const int folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    const bj_status status = folder ? open_campaign(data, path, err) : open_table(data, path, err);
+    if (status != BJ_OK) {
+        report_data_free(data);
+        *out = NULL;
+        return status;
+    }
+    data->specialization = report_find_arm(data, "specialization");
+    data->fullset = report_find_arm(data, "fullset");
+    return BJ_OK;
+}
+
+void report_data_free(report_data *data) {
+    if (!data) return;
+    for (int i = 0; i < data->runs && data->run; i++) bj_run_free(data->run[i].run);
+    for (int i = 0; i < data->arms; i++) free(data->arm[i].usage);
+    bj_campaign_free(data->campaign);
+    report_audit_free(data->audit);
+    report_truth_free(data->truth);
+    free(data->arm);
+    free(data->seed);
+    free(data->run);
+    free(data->value);
+    free(data);
+}
+
+const char *report_numbers(char text[REPORT_SOURCE_SIZE], const report_data *data) {
+    char count[CLI_COUNT_SIZE], scenes[CLI_COUNT_SIZE + 40] = "";
+    if (data->scenes > 0)
+        snprintf(scenes, sizeof scenes, ", %s %s", cli_count(count, (size_t)data->scenes),
+                 data->locked ? "held-out scenes" : "scenes");
+    if (!data->campaign) snprintf(text, REPORT_SOURCE_SIZE, "seed table %.120s", data->name);
+    else if (data->locked) snprintf(text, REPORT_SOURCE_SIZE, "locked evaluation%s", scenes);
+    else
+        snprintf(text, REPORT_SOURCE_SIZE, "development split%s, not the locked evaluation",
+                 scenes);
+    return text;
+}
+
+double report_value(const report_data *data, int arm, int metric, int seed) {
+    return data
+        ->value[((size_t)arm * (size_t)bj_metric_count() + (size_t)metric) * (size_t)data->seeds +
+                (size_t)seed];
+}
+
+bj_summary report_summary(const report_data *data, int arm, int metric) {
+    double values[MOST_SEEDS];
+    int n = 0;
+    for (int s = 0; s < data->seeds; s++) {
+        const double value = report_value(data, arm, metric, s);
+        if (isfinite(value)) values[n++] = value;
+    }
+    return bj_summarize(values, n);
+}
+
+int report_compare(bj_comparison *out, const report_data *data, int a, int b, int metric) {
+    double left[MOST_SEEDS], right[MOST_SEEDS];
+    int n = 0;
+    for (int s = 0; s < data->seeds; s++) {
+        const double x = report_value(data, a, metric, s), y = report_value(data, b, metric, s);
+        if (!isfinite(x) || !isfinite(y)) continue;
+        left[n] = x;
+        right[n++] = y;
+    }
+    return n >= 2 &&
+           bj_compare_paired(out, left, right, n, bj_metric_at(metric).better, .95, NULL) == BJ_OK;
+}
+
+int report_reference(const report_data *data) {
+    if (data->specialization >= 0) return data->specialization;
+    if (data->fullset >= 0) return data->fullset;
+    for (int a = 0; a < data->arms; a++)
+        if (data->arm[a].forecasts && data->arm[a].atoms == 1) return a;
+    return -1;
+}

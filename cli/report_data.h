@@ -1,0 +1,134 @@
+/* report_data.h - what report and figures show of a campaign, collected once.
+ *
+ * A campaign folder gives everything: arms and seeds of its grid, the numbers of its locked
+ * evaluation or, before there is one, those of the development split, the history of every run, and
+ * the results of `bjepa audit --json` and `bjepa truth --json` where they lie in the folder as
+ * audit.json and truth.json. A seed table (CSV) gives numbers alone.
+ *
+ * Invariants
+ *   1. Numbers of the locked evaluation and of the development split are never mixed: `locked` says
+ *      which ones all of `value` are, and report_numbers says so in words.
+ *   2. Whatever is not known is NaN, NULL, -1 or 0 items, never a guess.
+ *   3. Arms keep the order of the campaign, seeds are sorted, metrics have the numbers of
+ *      bj_metric_at.
+ * Test: tests/cli/figures.sh, tests/cli/test_plot.c
+ */
+#ifndef BJEPA_REPORT_DATA_H
+#define BJEPA_REPORT_DATA_H
+
+#include "output.h"
+
+#define REPORT_AUDIT_FILE "audit.json"
+#define REPORT_TRUTH_FILE "truth.json"
+
+enum { REPORT_TITLE_SIZE = 80, REPORT_SOURCE_SIZE = 256 };
+
+typedef struct report_arm {
+    char name[BJ_NAME_SIZE], title[REPORT_TITLE_SIZE];
+    const char *label; /* short, for columns and legends */
+    int style;         /* of its marks in every plot, see plot.h */
+    int atoms;         /* branches; 0: not known */
+    int forecasts;     /* 0: stage A of the frozen anchor, which has no forecasts */
+    bj_counts counts;  /* parameters; zeros: not known */
+    int has_bins;      /* calibration over all seeds, of the locked evaluation */
+    bj_calibration_bin bins[BJ_CALIBRATION_BINS];
+    double *usage; /* (seeds,atoms) shares of weight, NaN where not known; NULL: none */
+} report_arm;
+
+typedef struct report_run {
+    int arm, seed; /* numbers of both */
+    const char *dir;
+    bj_run *run;                /* history, settings and facts; NULL: it has not begun */
+    int finished, epochs, best; /* as bj_run_finished, bj_run_epochs, bj_run_best */
+} report_run;
+
+/* The map audit. Metrics are those of bj_audit_metric_at. */
+typedef struct report_audit_arm {
+    char name[BJ_NAME_SIZE], title[REPORT_TITLE_SIZE];
+    int style, seeds;
+    double mean[BJ_AUDIT_METRICS], sd[BJ_AUDIT_METRICS]; /* population SD over seeds */
+    double *value;                                       /* (seeds,BJ_AUDIT_METRICS) */
+    int64_t *seed;                                       /* (seeds) */
+} report_audit_arm;
+
+typedef struct report_audit {
+    int64_t total, scenes, origins;
+    int arms;
+    report_audit_arm *arm;
+    int a, b; /* numbers of two arms that were compared, a - b; -1 */
+    int resamples;
+    bj_bootstrap difference[BJ_AUDIT_METRICS];
+} report_audit;
+
+/* The exam against the law of simulated scenes. */
+typedef struct report_truth_entry {
+    char name[REPORT_TITLE_SIZE]; /* as in the file, or the arm's title */
+    int arm;                      /* of the campaign, or -1: a baseline, some checkpoint */
+    int64_t seed;                 /* -1: not of the campaign */
+    int style;
+    bj_exam_report report;
+} report_truth_entry;
+
+typedef struct report_truth {
+    int64_t scenes;
+    int samples, entries;
+    report_truth_entry *entry;
+} report_truth;
+
+/* What lock.json and completion.json say; empty texts: they do not. SHA-256 in 64 digits. */
+typedef struct report_protocol {
+    char lock_sha256[65], summary_sha256[65], seeds_sha256[65];
+    char evaluator_sha256[65], evaluator_version[32];
+    char data[CLI_PATH_SIZE], data_sha256[65], data_digest[65]; /* held out; digest of bj_cache */
+    char isa[32], started[40], finished[40];
+} report_protocol;
+
+typedef struct report_data {
+    char name[BJ_NAME_SIZE], source[CLI_PATH_SIZE]; /* of the campaign; folder or file */
+    int locked;
+    int64_t scenes; /* behind the numbers; 0: not known */
+    int arms, seeds, runs;
+    report_arm *arm;
+    int64_t *seed;
+    report_run *run;             /* by seed, then in the order of the arms */
+    double *value;               /* (arms,bj_metric_count(),seeds) */
+    int specialization, fullset; /* arms to compare with; -1: not there */
+    bj_campaign *campaign;       /* NULL: a seed table */
+    report_protocol protocol;
+    report_audit *audit; /* NULL: none */
+    report_truth *truth;
+} report_data;
+
+/* Opens a campaign folder or a seed table. */
+BJ_CHECK bj_status report_data_open(report_data **out, const char *path, bj_error *err);
+void report_data_free(report_data *data);
+
+/* What the numbers are: "locked evaluation, 4,000 held-out scenes", or "development split, not the
+ * locked evaluation". */
+const char *report_numbers(char text[REPORT_SOURCE_SIZE], const report_data *data);
+
+/* metric as in bj_metric_at; NaN where there is none. */
+double report_value(const report_data *data, int arm, int metric, int seed);
+bj_summary report_summary(const report_data *data, int arm, int metric);
+/* a - b over the seeds both have, paired-t interval of 95 %. 0: fewer than two of them. */
+int report_compare(bj_comparison *out, const report_data *data, int a, int b, int metric);
+/* The arm that others are held against: specialization, else full-set, else one with a single
+ * branch, else -1. */
+int report_reference(const report_data *data);
+int report_find_arm(const report_data *data, const char *name); /* or -1 */
+
+/* ----------------------------------------------------------------------------------- the paper */
+
+/* A number of the paper over its seeds, as printed or, where only every seed is printed, computed.
+ */
+typedef struct report_paper {
+    double mean, sd; /* SD is NaN where it has none */
+    int digits;      /* decimals */
+    int dev;         /* 1: of its development split; 0: official validation, or the map audit */
+} report_paper;
+
+/* 0: the paper has none for this arm and metric. Also knows the metrics of the map audit. Where it
+ * has both, `dev` chooses. */
+int report_paper_find(report_paper *out, const char *arm, const char *metric, int dev);
+
+#endif

@@ -1,0 +1,236 @@
+/* report_provenance.c - how large the models are, and where the numbers come from; see
+ * report_sections.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grid.h"
+#include "report_page.h"
+#include "report_sections.h"
+
+/* ---------------------------------------------------------------------------------- parameters */
+
+static void put_count(FILE *to, size_t count) {
+    char text[CLI_COUNT_SIZE];
+    fprintf(to, "<td class=\"n\">%s</td>", count ? cli_count(text, count) : "\xe2\x80\x93");
+}
+
+void report_parameters(FILE *to, const report_data *d) {
+    int known = 0;
+    for (int a = 0; a < d->arms; a++) known += d->arm[a].counts.total > 0;
+    fprintf(to,
+            "<section id=\"parameters\">\n<h2>%s</h2>\n<p class=\"note\">A comparison of ways "
+            "to train is fair when the models are equally large. ",
+            report_same_size(d) ? "Same size, other question" : "How large the models are");
+    if (report_same_size(d))
+        fputs("The one wide branch of the point control and the six residual heads of the "
+              "output-only control were sized to match six branches and their router. ",
+              to);
+    else if (known)
+        fputs("<strong>These are not:</strong> their sizes differ by more than 1 %, so differences "
+              "between arms of other sizes are not due to training alone. ",
+              to);
+    fputs("The copy of the encoder that makes training targets is not counted.</p>\n", to);
+    if (!known) {
+        fputs("<p>Nothing is known about the models behind these numbers.</p>\n</section>\n", to);
+        return;
+    }
+    fputs("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">arm</th>"
+          "<th scope=\"col\" class=\"n\">branches</th><th scope=\"col\" class=\"n\">encoder</th>"
+          "<th scope=\"col\" class=\"n\">atoms</th><th scope=\"col\" class=\"n\">router</th>"
+          "<th scope=\"col\" class=\"n\">decoder</th><th scope=\"col\" class=\"n\">behind the "
+          "encoder</th><th scope=\"col\" class=\"n\">in all</th></tr></thead>\n<tbody>\n",
+          to);
+    for (int a = 0; a < d->arms; a++) {
+        const report_arm *arm = &d->arm[a];
+        if (!arm->counts.total) continue;
+        fputs("<tr><th scope=\"row\">", to);
+        report_text(to, arm->title);
+        fprintf(to, "</th><td class=\"n\">%d</td>", arm->atoms);
+        put_count(to, arm->counts.encoder);
+        put_count(to, arm->counts.atoms);
+        put_count(to, arm->counts.router);
+        put_count(to, arm->counts.decoder);
+        put_count(to, arm->counts.downstream);
+        put_count(to, arm->counts.total);
+        fputs("</tr>\n", to);
+    }
+    fputs("</tbody></table></div>\n</section>\n", to);
+}
+
+/* ----------------------------------------------------------------------------------- the facts */
+
+static void put_fact(FILE *to, const char *name, const char *value, int hash) {
+    if (!value || !*value) return;
+    fprintf(to, "<tr><th scope=\"row\">%s</th><td%s>", name, hash ? " class=\"hash\"" : "");
+    report_text(to, value);
+    fputs("</td></tr>\n", to);
+}
+
+static const char *fact_of(const report_run *run, const char *key) {
+    return run->run ? bj_run_fact(run->run, key) : NULL;
+}
+
+/* The value all runs agree on, or NULL. */
+static const char *common_fact(const report_data *d, const char *key) {
+    const char *value = NULL;
+    for (int r = 0; r < d->runs; r++) {
+        const char *here = fact_of(&d->run[r], key);
+        if (!here) continue;
+        if (value && strcmp(value, here)) return NULL;
+        value = here;
+    }
+    return value;
+}
+
+static void put_facts(FILE *to, const report_data *d) {
+    const report_protocol *p = &d->protocol;
+    char numbers[REPORT_SOURCE_SIZE], scenes[96] = "";
+    const char *fit = common_fact(d, "split.fit"), *dev = common_fact(d, "split.dev");
+    if (fit && dev) snprintf(scenes, sizeof scenes, "%s to fit, %s for development", fit, dev);
+    fputs("<div class=\"scroll\"><table class=\"facts\"><tbody>\n", to);
+    put_fact(to, "numbers", report_numbers(numbers, d), 0);
+    put_fact(to, "recipe", common_fact(d, "recipe"), 0);
+    put_fact(to, "training scenes", scenes, 0);
+    if (d->campaign) put_fact(to, "training data", bj_campaign_data_digest(d->campaign), 1);
+    put_fact(to, "held-out data", p->data_digest, 1);
+    put_fact(to, "held-out file, SHA-256", p->data_sha256, 1);
+    put_fact(to, "lock, SHA-256", p->lock_sha256, 1);
+    put_fact(to, "run summary, SHA-256", p->summary_sha256, 1);
+    put_fact(to, "seed table, SHA-256", p->seeds_sha256, 1);
+    put_fact(to, "evaluator, SHA-256", p->evaluator_sha256, 1);
+    put_fact(to, "evaluator", p->evaluator_version, 0);
+    put_fact(to, "evaluated", p->finished, 0);
+    put_fact(to, "trained with", common_fact(d, "version"), 0);
+    put_fact(to, "instruction set", common_fact(d, "isa"), 0);
+    put_fact(to, "precision", common_fact(d, "real"), 0);
+    fprintf(to, "<tr><th scope=\"row\">this page</th><td>bjepa %s</td></tr>\n", bj_version());
+    fputs("</tbody></table></div>\n", to);
+}
+
+/* ---------------------------------------------------------------------------------------- runs */
+
+/* The beginning of a hash; all of it as a tooltip. */
+static void put_short_hash(FILE *to, const char *hash) {
+    fputs("<td class=\"hash\" title=\"", to);
+    report_text(to, hash);
+    fprintf(to, "\">%.10s</td>", hash && *hash ? hash : "\xe2\x80\x93");
+}
+
+static bj_status put_run(FILE *to, const report_data *d, const report_run *run, bj_error *err) {
+    char path[CLI_PATH_SIZE], number[CLI_FIXED_SIZE];
+    bj_config *result = NULL;
+    if (run->finished) {
+        bj_status status = cli_path(path, run->dir, "result.json", err);
+        if (status == BJ_OK) status = bj_config_read(&result, path, err);
+        if (status != BJ_OK) return status;
+    }
+    const bj_epoch best =
+        run->best >= 0 ? bj_run_epoch(run->run, run->best) : (bj_epoch){.epoch = 0};
+    fputs("<tr><th scope=\"row\">", to);
+    report_text(to, d->arm[run->arm].title);
+    fprintf(to, "</th><td class=\"n\">%lld</td><td>%s</td><td class=\"n\">%d</td>",
+            (long long)d->seed[run->seed],
+            run->finished ? "finished"
+            : run->run    ? "begun"
+                          : "waiting",
+            run->epochs > 0 ? run->epochs - 1 : 0);
+    if (run->best >= 0)
+        fprintf(
+            to, "<td class=\"n\">%d</td><td class=\"n\">%s</td>", best.epoch,
+            cli_fixed(number, isfinite(best.dev.traj_es) ? best.dev.traj_es : best.decoder_ade, 4));
+    else fputs("<td class=\"n\">\xe2\x80\x93</td><td class=\"n\">\xe2\x80\x93</td>", to);
+    put_short_hash(to, result ? bj_config_get(result, "checkpoint." BJ_CHECKPOINT_MODEL) : NULL);
+    put_short_hash(to, fact_of(run, "settings.sha256"));
+    put_short_hash(to, fact_of(run, "initial.sha256"));
+    put_short_hash(to, fact_of(run, "order.sha256"));
+    fputs("</tr>\n", to);
+    bj_config_free(result);
+    return BJ_OK;
+}
+
+static bj_status put_runs(FILE *to, const report_data *d, bj_error *err) {
+    bj_status status = BJ_OK;
+    fprintf(to,
+            "<details><summary>The %d runs</summary><div class=\"scroll\"><table>\n<thead><tr>"
+            "<th scope=\"col\">arm</th><th scope=\"col\" class=\"n\">seed</th>"
+            "<th scope=\"col\">state</th><th scope=\"col\" class=\"n\">epochs</th>"
+            "<th scope=\"col\" class=\"n\">chosen</th><th scope=\"col\" class=\"n\">dev. ES</th>"
+            "<th scope=\"col\">checkpoint</th><th scope=\"col\">settings</th>"
+            "<th scope=\"col\">first weights</th><th scope=\"col\">data order</th></tr></thead>\n"
+            "<tbody>\n",
+            d->runs);
+    for (int r = 0; r < d->runs && status == BJ_OK; r++) status = put_run(to, d, &d->run[r], err);
+    fputs("</tbody></table></div><p class=\"note\">Beginnings of SHA-256 digests; the whole one is "
+          "the tooltip. Arms of one seed share first weights, where their models have the same "
+          "shape, and the order of data.</p></details>\n",
+          to);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------ settings */
+
+/* Of the first run of an arm that has settings, or NULL. */
+static const bj_settings *settings_of(const report_data *d, int arm) {
+    for (int r = 0; r < d->runs; r++)
+        if (d->run[r].arm == arm && d->run[r].run) return bj_run_settings(d->run[r].run);
+    return NULL;
+}
+
+/* One value, or each with the arms that have it. */
+static void put_setting(FILE *to, const report_data *d, int index) {
+    char(*texts)[BJ_SETTING_TEXT_SIZE] = calloc((size_t)d->arms + 1, sizeof *texts);
+    int differ = 0, first = -1;
+    if (!texts) return; /* a row less; the page says so by lacking it */
+    for (int a = 0; a < d->arms; a++) {
+        const bj_settings *s = settings_of(d, a);
+        if (!s) continue;
+        bj_setting_text(texts[a], s, index);
+        if (first < 0) first = a;
+        else differ |= strcmp(texts[a], texts[first]) != 0;
+    }
+    if (first >= 0) {
+        fprintf(to, "<tr><th scope=\"row\"><code>%s</code></th><td>", bj_setting_at(index).key);
+        for (int a = first, written = 0; a < d->arms; a++) {
+            int seen = !settings_of(d, a) || (!differ && a > first);
+            for (int b = first; b < a && !seen; b++)
+                seen = settings_of(d, b) && !strcmp(texts[b], texts[a]);
+            if (seen) continue;
+            if (written++) fputs("; ", to);
+            fputs("<strong>", to);
+            report_text(to, texts[a]);
+            fputs("</strong>", to);
+            for (int b = a, named = 0; b < d->arms && differ; b++)
+                if (settings_of(d, b) && !strcmp(texts[b], texts[a])) {
+                    fputs(named++ ? ", " : " ", to);
+                    report_text(to, d->arm[b].label);
+                }
+        }
+        fputs("</td></tr>\n", to);
+    }
+    free(texts);
+}
+
+static void put_settings(FILE *to, const report_data *d) {
+    fputs("<details><summary>All settings</summary><div class=\"scroll\"><table class=\"facts\">"
+          "<tbody>\n",
+          to);
+    for (int i = 0; i < bj_setting_count(); i++) {
+        const char *key = bj_setting_at(i).key;
+        if (strcmp(key, "arm") && strcmp(key, "seed") && strcmp(key, "anchor"))
+            put_setting(to, d, i);
+    }
+    fputs("</tbody></table></div></details>\n", to);
+}
+
+bj_status report_provenance(FILE *to, const report_data *d, bj_error *err) {
+    fputs("<section id=\"provenance\">\n<h2>Where this comes from</h2>\n", to);
+    put_facts(to, d);
+    bj_status status = BJ_OK;
+    if (d->runs) {
+        status = put_runs(to, d, err);
+        put_settings(to, d);
+    }
+    fputs("</section>\n", to);
+    return status;
+}

@@ -1,0 +1,429 @@
+/* report_sections.c - see report_sections.h. */
+#include "report_sections.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "grid.h"
+#include "plot_list.h"
+#include "report_page.h"
+
+/* What the tables explain; the first MAIN of them make the main table. */
+typedef struct meaning {
+    const char *metric, *title, *text;
+} meaning;
+
+enum { MAIN = 6 };
+
+static const meaning meanings[] = {
+    {"traj_es", "Energy Score, m",
+     "of whole trajectories: how far the branches are from what happened, by weight, less half of "
+     "how far they are from each other. A model that spreads its weight as the futures spread gets "
+     "the lowest score it can expect."},
+    {"traj_obs", "observation, m",
+     "the first part of it: the distance to what happened, without credit for spread"},
+    {"exp_ade", "expected ADE, m", "average displacement error of a branch drawn by its weight"},
+    {"top1_ade", "top-1 ADE, m", "average displacement error of the heaviest branch"},
+    {"brier", "Brier",
+     "squared error of the probabilities of four maneuvers: stop, straight, left, right"},
+    {"dedup_support", "distinct ends",
+     "effective number of branches after those that end within 1 m of each other are merged"},
+    {"end_es", "endpoint ES, m", "the Energy Score of the last points alone"},
+    {"ece", "ECE",
+     "calibration error of the likeliest maneuver: how far its probability is from how often it is "
+     "right"},
+    {"traj_disp", "dispersion, m", "the second part of the Energy Score: credit for spread"},
+    {"latent_es", "latent ES", "the Energy Score in the latent space"},
+    {"exp_fde", "expected FDE, m", "final displacement error of a branch drawn by its weight"},
+    {"top1_fde", "top-1 FDE, m", "final displacement error of the heaviest branch"},
+    {"top1_mr", "top-1 miss rate", "share of scenes whose heaviest branch ends more than 2 m off"},
+    {"min_ade", "best-of-K ADE, m",
+     "error of the branch that hindsight would pick: a diagnostic, not a forecast"},
+    {"min_fde", "best-of-K FDE, m", "the same for last points"},
+    {"min_mr", "best-of-K miss rate", "share of scenes in which no branch ends within 2 m"},
+    {"exp_entropy", "exp H", "effective number of branches by the entropy of their weights"},
+    {"active_heads", "active branches", "branches with at least 1 % of all weight"},
+    {"neff_collision", "distinct latents",
+     "effective number of branches after merging latents that collide"},
+};
+enum { MEANINGS = sizeof meanings / sizeof *meanings };
+
+/* ------------------------------------------------------------------------------------ numbers */
+
+static void put_number(FILE *to, double value, int digits, int sign) {
+    char text[CLI_FIXED_SIZE];
+    cli_fixed(text, value, digits);
+    if (text[0] == '-' && text[1]) fprintf(to, "\xe2\x88\x92%s", text + 1);
+    else fprintf(to, "%s%s", sign && value > 0 ? "+" : "", text);
+}
+
+static int most_atoms(const report_data *d) {
+    int most = 0;
+    for (int a = 0; a < d->arms; a++)
+        if (d->arm[a].atoms > most) most = d->arm[a].atoms;
+    return most;
+}
+
+/* The arm with the best mean, or -1. Only sets of the same number of branches compete: what a
+ * single trajectory is worth by its distance alone says nothing about a distribution. */
+static int best_arm(const report_data *d, int metric) {
+    const int better = bj_metric_at(metric).better, atoms = most_atoms(d);
+    int best = -1;
+    double mean = 0;
+    for (int a = 0; a < d->arms && better; a++) {
+        const bj_summary s = report_summary(d, a, metric);
+        if (!s.n || !isfinite(s.mean) || d->arm[a].atoms != atoms) continue;
+        if (best < 0 || better * s.mean > better * mean) {
+            best = a;
+            mean = s.mean;
+        }
+    }
+    return best;
+}
+
+static int measured(const report_data *d, int metric) {
+    for (int a = 0; a < d->arms; a++)
+        if (report_summary(d, a, metric).n) return 1;
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------- navigation */
+
+static const char *short_title(const char *plot) {
+    static const char *const names[][2] = {
+        {"summary", "Seeds"},     {"support", "Support"},
+        {"usage", "Branches"},    {"calibration", "Calibration"},
+        {"learning", "Learning"}, {"losses", "Losses"},
+        {"audit", "Maps"},        {"truth", "Truth"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i][0], plot)) return names[i][1];
+    return plot;
+}
+
+void report_navigation(FILE *to, const report_data *d) {
+    fputs("<a href=\"#scenes\">Scenes</a><a href=\"#results\">Results</a>", to);
+    for (const report_plot *plot = report_plots; plot->name; plot++)
+        if (plot->panels(d) && strcmp(plot->name, "losses") && strcmp(plot->name, "usage"))
+            fprintf(to, "<a href=\"#%s\">%s</a>", plot->name, short_title(plot->name));
+    fputs("<a href=\"#parameters\">Size</a><a href=\"#provenance\">Provenance</a>", to);
+}
+
+/* --------------------------------------------------------------------------------------- about */
+
+static void put_card(FILE *to, const char *what) {
+    fprintf(to, "<div><div class=\"what\">%s</div><div class=\"big\">", what);
+}
+
+static void put_best_card(FILE *to, const report_data *d) {
+    const int metric = bj_metric_find("traj_es"), best = best_arm(d, metric);
+    if (best < 0) return;
+    const bj_summary s = report_summary(d, best, metric);
+    put_card(to, "Lowest trajectory Energy Score");
+    put_number(to, s.mean, 3, 0);
+    fputs(" m</div><div class=\"what\">", to);
+    report_text(to, d->arm[best].title);
+    if (isfinite(s.sd)) {
+        fputs(", \xc2\xb1 ", to);
+        put_number(to, s.sd, 3, 0);
+        fprintf(to, " over %d seeds", s.n);
+    }
+    fputs("</div></div>\n", to);
+}
+
+static void put_difference_card(FILE *to, const report_data *d, int a, int b) {
+    bj_comparison c;
+    const int metric = bj_metric_find("traj_es");
+    if (a < 0 || b < 0 || a == b || !report_compare(&c, d, a, b, metric)) return;
+    fputs("<div><div class=\"what\">", to);
+    report_textf(to, "%s less %s", d->arm[a].title, d->arm[b].title);
+    fputs("</div><div class=\"big\">", to);
+    put_number(to, c.difference.mean, 3, 1);
+    fputs(" m</div><div class=\"what\">95 % interval [", to);
+    put_number(to, c.low, 3, 1);
+    fputs(", ", to);
+    put_number(to, c.high, 3, 1);
+    fprintf(to, "], lower in %d of %d seeds</div></div>\n", c.lower, c.difference.n);
+}
+
+static void put_cards(FILE *to, const report_data *d) {
+    int finished = 0;
+    char count[CLI_COUNT_SIZE];
+    for (int r = 0; r < d->runs; r++) finished += d->run[r].finished;
+    fputs("<div class=\"cards\">\n", to);
+    put_best_card(to, d);
+    put_difference_card(to, d, d->fullset, d->specialization);
+    put_difference_card(to, d, d->fullset, report_find_arm(d, "point"));
+    put_card(to, "Arms and seeds");
+    fprintf(to, "%d \xc3\x97 %d</div><div class=\"what\">", d->arms, d->seeds);
+    if (d->runs) fprintf(to, "%d of %d runs finished", finished, d->runs);
+    else fputs("from a table of numbers", to);
+    fputs("</div></div>\n", to);
+    if (d->scenes) {
+        put_card(to, "Judged on");
+        fprintf(to, "%s</div><div class=\"what\">%s scenes</div></div>\n",
+                cli_count(count, (size_t)d->scenes), d->locked ? "held-out" : "development");
+    }
+    fputs("</div>\n", to);
+}
+
+static void put_arms(FILE *to, const report_data *d) {
+    fputs("<details><summary>The arms</summary><div class=\"scroll\"><table><tbody>\n", to);
+    for (int a = 0; a < d->arms; a++) {
+        const int known = bj_arm_find(d->arm[a].name);
+        fputs("<tr><th scope=\"row\">", to);
+        report_text(to, d->arm[a].title);
+        fputs("</th><td>", to);
+        report_text(to, known >= 0 ? bj_arm_at(known).summary : "");
+        fputs("</td></tr>\n", to);
+    }
+    fputs("</tbody></table></div></details>\n", to);
+}
+
+/* 1: the fact is known of all runs and the same for all of a seed that have so many branches
+ * (0: any number). */
+static int shared_within_seed(const report_data *d, const char *fact, int atoms) {
+    int known = 0;
+    for (int seed = 0; seed < d->seeds; seed++) {
+        const char *value = NULL;
+        for (int r = 0; r < d->runs; r++) {
+            const report_run *run = &d->run[r];
+            if (run->seed != seed || (atoms && d->arm[run->arm].atoms != atoms)) continue;
+            const char *here = run->run ? bj_run_fact(run->run, fact) : NULL;
+            if (!here || (value && strcmp(value, here))) return 0;
+            value = here;
+            known = 1;
+        }
+    }
+    return known;
+}
+
+int report_same_size(const report_data *d) {
+    size_t least = 0, most = 0;
+    for (int a = 0; a < d->arms; a++) {
+        const size_t total = d->arm[a].counts.total;
+        if (!total) return 0;
+        if (!least || total < least) least = total;
+        if (total > most) most = total;
+    }
+    return most > 0 && most - least <= most / 100;
+}
+
+/* Only what was checked is claimed. */
+static void put_matching(FILE *to, const report_data *d) {
+    const char *parts[3];
+    int count = 0;
+    if (shared_within_seed(d, "order.sha256", 0))
+        parts[count++] = "see the same scenes in the same order";
+    if (shared_within_seed(d, "initial.sha256", 0)) parts[count++] = "start from the same weights";
+    if (report_same_size(d)) parts[count++] = "have the same size within 1 %";
+    fputs("<p>An <em>arm</em> is a way to train such a model", to);
+    for (int i = 0; i < count; i++)
+        fprintf(to, "%s%s",
+                !i              ? "; within a seed, all arms here "
+                : i + 1 < count ? ", "
+                                : " and ",
+                parts[i]);
+    fputs(". What differs is the question that training asks. ", to);
+}
+
+static void put_digest(FILE *to, const report_data *d) {
+    const char *hash = d->protocol.lock_sha256;
+    if (*hash)
+        fprintf(to, " <span class=\"soft\">lock <span class=\"hash\">%.16s</span></span>", hash);
+    if (d->campaign)
+        fprintf(to, " <span class=\"soft\">training data <span class=\"hash\">%.16s</span></span>",
+                bj_campaign_data_digest(d->campaign));
+}
+
+void report_about(FILE *to, const report_data *d) {
+    char numbers[REPORT_SOURCE_SIZE];
+    fputs("<section id=\"about\">\n<h1>", to);
+    report_text(to, d->name);
+    fprintf(to, "</h1>\n<p class=\"tags\"><span class=\"tag %s\">", d->locked ? "locked" : "dev");
+    report_text(to, report_numbers(numbers, d));
+    fputs("</span>", to);
+    put_digest(to, d);
+    fputs("</p>\n<p class=\"lead\">Where will this car be in six seconds? Often nobody can "
+          "know: it may turn or go on. These models answer with a few possible futures and a "
+          "probability for each, instead of one guess that lies between them.</p>\n",
+          to);
+    put_matching(to, d);
+    if (d->locked)
+        fputs("The numbers come from the one locked evaluation: every checkpoint was chosen on "
+              "development scenes and bound by its hash before the held-out scenes were opened, "
+              "once, for all of them together.</p>\n",
+              to);
+    else if (d->campaign)
+        fputs("The numbers are those of the development scenes by which checkpoints were chosen: "
+              "they are optimistic, and only a locked evaluation gives numbers to quote.</p>\n",
+              to);
+    else fputs("The numbers come from a table; nothing else is known about them.</p>\n", to);
+    put_cards(to, d);
+    put_arms(to, d);
+    fputs("</section>\n", to);
+}
+
+void report_about_scenes(FILE *to, const report_forecasts *f) {
+    static const char *const origins[] = {"scenes of the file that was named",
+                                          "held-out scenes, opened after their evaluation",
+                                          "development scenes, which were not trained on"};
+    char count[CLI_COUNT_SIZE];
+    if (!f->scenes) {
+        fputs("<p class=\"notice shown\">There are no scenes on this page. ", to);
+        report_text(to, f->reason);
+        fputs("</p>\n", to);
+        return;
+    }
+    fprintf(
+        to,
+        "<p>Five seconds of traffic and a map are all the models see. Compare two of them: the "
+        "numbered lines are their possible futures, wide and strong where they are likely. Point "
+        "at one for its probability and maneuver, press play, and reveal what happened only "
+        "after you made up your own mind%s.</p>\n",
+        f->laws ? "; these scenes are simulated, so the true distribution can be shown as well"
+                : "");
+    fprintf(
+        to,
+        "<p class=\"note\">%d of the %s %s; chosen by a hash of their ids before any future was "
+        "read. Those whose predicted futures end far apart come first.",
+        report_scenes_count(f->scenes), cli_count(count, (size_t)f->available), origins[f->origin]);
+    if (f->dropped)
+        fprintf(to, " %d more were left out to keep this page below 15 MB.", f->dropped);
+    fputs("</p>\n", to);
+}
+
+/* ------------------------------------------------------------------------------------- results */
+
+static void put_paper(FILE *to, const report_data *d, int arm, const char *metric) {
+    report_paper p;
+    if (!report_paper_find(&p, d->arm[arm].name, metric, !d->locked)) return;
+    fputs("<span class=\"paper\">paper ", to);
+    put_number(to, p.mean, p.digits, 0);
+    fputs(p.dev ? ", dev</span>" : "</span>", to);
+}
+
+static void put_cell(FILE *to, const report_data *d, int arm, int metric, int full) {
+    const bj_metric_info info = bj_metric_at(metric);
+    const int digits = info.digits > 3 ? info.digits - 1 : info.digits;
+    const bj_summary s = report_summary(d, arm, metric);
+    const int reference = report_reference(d);
+    bj_comparison c;
+    fprintf(to, "<td class=\"n%s\">", best_arm(d, metric) == arm ? " best" : "");
+    if (!s.n || !isfinite(s.mean)) fputs("\xe2\x80\x93", to);
+    else {
+        put_number(to, s.mean, digits, 0);
+        if (isfinite(s.sd)) {
+            fputs(" <span class=\"soft\">\xc2\xb1 ", to);
+            put_number(to, s.sd, digits, 0);
+            fputs("</span>", to);
+        }
+    }
+    if (full && reference >= 0 && arm != reference &&
+        report_compare(&c, d, arm, reference, metric)) {
+        fputs("<span class=\"ci\">", to);
+        put_number(to, c.difference.mean, digits, 1);
+        fputs(" [", to);
+        put_number(to, c.low, digits, 1);
+        fputs(", ", to);
+        put_number(to, c.high, digits, 1);
+        fputs("]</span>", to);
+    }
+    if (full) put_paper(to, d, arm, info.name);
+    fputs("</td>", to);
+}
+
+static const char *arrow(int metric) {
+    const int better = bj_metric_at(metric).better;
+    return better < 0 ? " " CLI_ARROW_DOWN : better > 0 ? " " CLI_ARROW_UP : "";
+}
+
+static void put_main_table(FILE *to, const report_data *d) {
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Main metrics\">"
+          "<table>\n<thead><tr><th scope=\"col\">arm</th>",
+          to);
+    for (int m = 0; m < MAIN; m++) {
+        const int metric = bj_metric_find(meanings[m].metric);
+        if (!measured(d, metric)) continue;
+        fputs("<th scope=\"col\" class=\"n\" title=\"", to);
+        report_text(to, meanings[m].text);
+        fprintf(to, "\">%s%s</th>", meanings[m].title, arrow(metric));
+    }
+    fputs("</tr></thead>\n<tbody>\n", to);
+    for (int a = 0; a < d->arms; a++) {
+        if (!d->arm[a].forecasts) continue;
+        fputs("<tr><th scope=\"row\">", to);
+        report_text(to, d->arm[a].title);
+        if (a == report_reference(d)) fputs("<br><span class=\"soft\">reference</span>", to);
+        fputs("</th>", to);
+        for (int m = 0; m < MAIN; m++) {
+            const int metric = bj_metric_find(meanings[m].metric);
+            if (measured(d, metric)) put_cell(to, d, a, metric, 1);
+        }
+        fputs("</tr>\n", to);
+    }
+    fputs("</tbody></table></div>\n", to);
+}
+
+/* Metrics are rows here: there are more of them than arms. */
+static void put_all_metrics(FILE *to, const report_data *d) {
+    fputs("<details><summary>All metrics, and what they mean</summary><div class=\"scroll\">"
+          "<table>\n<thead><tr><th scope=\"col\">metric</th>",
+          to);
+    for (int a = 0; a < d->arms; a++) {
+        fputs("<th scope=\"col\" class=\"n\">", to);
+        report_text(to, d->arm[a].label);
+        fputs("</th>", to);
+    }
+    fputs("<th scope=\"col\">what it is</th></tr></thead>\n<tbody>\n", to);
+    for (int m = 0; m < MEANINGS; m++) {
+        const int metric = bj_metric_find(meanings[m].metric);
+        if (!measured(d, metric)) continue;
+        fprintf(to, "<tr><th scope=\"row\">%s%s</th>", meanings[m].title, arrow(metric));
+        for (int a = 0; a < d->arms; a++) put_cell(to, d, a, metric, 0);
+        fprintf(to, "<td class=\"note\">%s</td></tr>\n", meanings[m].text);
+    }
+    fputs("</tbody></table></div></details>\n", to);
+}
+
+void report_results(FILE *to, const report_data *d) {
+    const int reference = report_reference(d);
+    fputs("<section id=\"results\">\n<h2>Results</h2>\n<p class=\"note\">Mean \xc2\xb1 sample SD "
+          "over seeds; the best mean of a column is shaded",
+          to);
+    if (most_atoms(d) > 1) fprintf(to, ", among sets of %d branches", most_atoms(d));
+    fputs(".", to);
+    if (reference >= 0) {
+        fputs(" Second line: difference to ", to);
+        report_text(to, d->arm[reference].title);
+        fputs(" in the same seeds, with its paired-t 95 % interval.", to);
+    }
+    fputs(
+        " Last line: what the paper reports for five seeds of the full-size model on Argoverse 2. "
+        "Other data and other recipes give other numbers; what can be compared with them is the "
+        "order of the arms.</p>\n",
+        to);
+    put_main_table(to, d);
+    put_all_metrics(to, d);
+    fputs("</section>\n", to);
+}
+
+/* ------------------------------------------------------------------------------------- figures */
+
+void report_figures(FILE *to, const report_data *d) {
+    for (const report_plot *plot = report_plots; plot->name; plot++) {
+        const int panels = plot->panels(d);
+        if (!panels) continue;
+        fprintf(to, "<section id=\"%s\">\n<h2>", plot->name);
+        report_text(to, plot->title);
+        fprintf(to, "</h2>\n<figure><figcaption>");
+        report_text(to, plot->caption);
+        fprintf(to, "</figcaption>\n<div class=\"plots\" style=\"--panel:%dpx\">\n", plot->width);
+        for (int i = 0; i < panels; i++) {
+            fputs("<div>", to);
+            report_plot_panel(to, plot, d, i);
+            fputs("</div>\n", to);
+        }
+        fputs("</div></figure>\n</section>\n", to);
+    }
+}

@@ -1,0 +1,28 @@
+/* report_sections.h - the sections of a report: text and tables of a campaign, plots in between.
+ *
+ * HTML without scripts. Names and texts from files are escaped. Nothing depends on the clock or on
+ * where files lie: the same campaign gives the same bytes.
+ * Test: tests/cli/report.sh
+ */
+#ifndef BJEPA_REPORT_SECTIONS_H
+#define BJEPA_REPORT_SECTIONS_H
+
+#include "report_data.h"
+#include "report_forecast.h"
+
+void report_navigation(FILE *to, const report_data *data);
+/* What this is, and what came out. */
+void report_about(FILE *to, const report_data *data);
+/* What is said above the scene browser. */
+void report_about_scenes(FILE *to, const report_forecasts *forecasts);
+/* Main metrics with intervals beside the paper's; all metrics and their meanings, folded. */
+void report_results(FILE *to, const report_data *data);
+/* Every plot that has something to draw. */
+void report_figures(FILE *to, const report_data *data);
+/* 1: the models of all arms are known and their sizes differ by at most 1 %. */
+int report_same_size(const report_data *data);
+/* Parameter counts, then hashes, versions and settings (report_provenance.c). */
+void report_parameters(FILE *to, const report_data *data);
+BJ_CHECK bj_status report_provenance(FILE *to, const report_data *data, bj_error *err);
+
+#endif

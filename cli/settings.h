@@ -1,0 +1,46 @@
+/* settings.h - the options that decide a run, as every verb that takes them has them.
+ *
+ * Later ones win: the file of --config, then BJEPA_RECIPE, BJEPA_ARM and BJEPA_SEED, then --set in
+ * its order, then --recipe, --arm and --seed.
+ */
+#ifndef BJEPA_SETTINGS_H
+#define BJEPA_SETTINGS_H
+
+#include "cli.h"
+
+typedef struct cli_settings_options {
+    const char *arm, *recipe, *seed, *config; /* NULL: not given */
+    cli_list set;
+} cli_settings_options;
+
+/* clang-format off */
+#define CLI_SETTINGS_OPTIONS(o)                                                                    \
+    {"arm", 'a', CLI_TEXT, "NAME", &(o)->arm, 0, 0,                                                \
+     "what to train; 'bjepa config arms' lists them"},                                             \
+    {"seed", 0, CLI_TEXT, "N", &(o)->seed, 0, 0, "seed of weights and data order; 0 by default"},  \
+    {"recipe", 0, CLI_TEXT, "NAME", &(o)->recipe, 0, 0,                                            \
+     "settings of the optimization: paper, or small for few scenes"},                              \
+    {"config", 'c', CLI_TEXT, "FILE", &(o)->config, 0, 0, "settings from a YAML or JSON file"},    \
+    {"set", 0, CLI_LIST, "KEY=VALUE", &(o)->set, 0, 0,                                             \
+     "one setting, train.epochs=10; may be repeated"}
+/* clang-format on */
+
+/* "key=value" of a --set, in memory that the caller gives to free(). */
+BJ_CHECK bj_status cli_split_set(bj_assignment *out, char **memory, const char *text,
+                                 bj_error *err);
+
+/* Resolved settings, and what their origins point to. */
+typedef struct cli_settings {
+    bj_settings value;
+    const char **origins; /* (bj_setting_count) */
+    int in_file;          /* assignments of the file */
+    bj_config *config;
+    char *memory[CLI_LIST_SIZE];
+} cli_settings;
+
+/* arm_default, when not NULL, is the arm where nobody names one. */
+BJ_CHECK bj_status cli_settings_open(cli_settings *out, const cli_settings_options *options,
+                                     const char *arm_default, bj_error *err);
+void cli_settings_close(cli_settings *settings); /* accepts a zeroed one, and one that failed */
+
+#endif

@@ -1,0 +1,177 @@
+/* run.h - one training run: its arm, its settings, its folder.
+ *
+ * Part of the public interface; include <branchjepa/branchjepa.h>. docs/TRAINING.md explains arms,
+ * settings and the files of a run.
+ */
+#include <branchjepa/branchjepa.h> /* outside the guard: it includes this file in turn */
+
+#ifndef BRANCHJEPA_RUN_H
+#define BRANCHJEPA_RUN_H
+
+/* ------------------------------------------------------------------------------------ settings */
+
+enum { BJ_NAME_SIZE = 48, BJ_RUN_PATH_SIZE = 1024 };
+
+/* What decides a run, besides its data. Everything has a key (bj_setting_at). */
+typedef struct bj_settings {
+    char arm[BJ_NAME_SIZE];
+    char recipe[BJ_NAME_SIZE]; /* "paper", "small" */
+    uint64_t seed;             /* of weights and data order */
+    bj_arch arch;
+    bj_objective objective;
+    bj_optim optim;
+    double lr;
+    int batch, epochs, warmup; /* warm-up in epochs */
+    int patience;              /* epochs without a better checkpoint before the end; 0: all epochs */
+    double save_minutes;       /* between checkpoints within an epoch */
+    /* Stage A: an epoch is eligible when every gate is passed. */
+    double gate_ade, gate_fde, gate_std, gate_low_std, gate_rank;
+    char anchor[BJ_RUN_PATH_SIZE]; /* stage B: checkpoint folder of a stage A run */
+} bj_settings;
+
+/* An arm: an objective with its model. */
+typedef struct bj_arm_info {
+    const char *name, *title, *summary;
+    const char *family; /* "main", "mdn", "ablation", "anchor" */
+} bj_arm_info;
+
+BJ_API int bj_arm_count(void);
+BJ_API bj_arm_info bj_arm_at(int index);
+BJ_API int bj_arm_find(const char *name); /* its index, or -1 */
+
+typedef struct bj_recipe_info {
+    const char *name, *summary;
+} bj_recipe_info;
+
+BJ_API int bj_recipe_count(void);
+BJ_API bj_recipe_info bj_recipe_at(int index);
+
+typedef enum bj_setting_type { BJ_SETTING_INT, BJ_SETTING_SEED, BJ_SETTING_REAL, BJ_SETTING_TEXT }
+    bj_setting_type;
+
+typedef struct bj_setting_info {
+    const char *key; /* "optim.lr" */
+    bj_setting_type type;
+    double least, most; /* of numbers */
+    int above;          /* `least` itself is refused */
+    const char *help;
+} bj_setting_info;
+
+BJ_API int bj_setting_count(void);
+BJ_API bj_setting_info bj_setting_at(int index);
+BJ_API int bj_setting_find(const char *key); /* its index, or -1 */
+
+/* key = value, both as written; origin says where, "--set", "run.yaml:12". */
+typedef struct bj_assignment {
+    const char *key, *value, *origin;
+} bj_assignment;
+
+/* Defaults of arm and recipe, then the assignments; later ones win. "arm" must be among them,
+ * "recipe" is "paper" and "seed" 0 unless they are. An unknown key, with the nearest known one, a
+ * value of the wrong type and settings that do not fit together are refused by origin. origins
+ * (bj_setting_count), when not NULL, receives where each value comes from: "paper", "default" where
+ * the paper is silent, "arm mdn", "recipe small", or an origin of the list. */
+BJ_API BJ_CHECK bj_status bj_settings_resolve(bj_settings *out, const char **origins,
+                                              const bj_assignment *list, int count, bj_error *err);
+/* The value of a setting as text that resolves to the same value. */
+enum { BJ_SETTING_TEXT_SIZE = BJ_RUN_PATH_SIZE };
+BJ_API void bj_setting_text(char text[BJ_SETTING_TEXT_SIZE], const bj_settings *settings, int index);
+/* SHA-256 over all keys and values, 64 digits. The anchor counts by its path. */
+BJ_API BJ_CHECK bj_status bj_settings_digest(char hex[65], const bj_settings *settings,
+                                             bj_error *err);
+/* All keys and values as one JSON object, nested at the dots, and back. */
+BJ_API BJ_CHECK bj_status bj_settings_write(const bj_settings *settings, const char *path,
+                                            bj_error *err);
+
+/* A YAML or JSON file flattened to assignments: "optim: {lr: 3e-4}" is optim.lr = 3e-4, items of a
+ * sequence are key.0, key.1 and so on. Values are kept as written. */
+typedef struct bj_config bj_config;
+BJ_API BJ_CHECK bj_status bj_config_read(bj_config **out, const char *path, bj_error *err);
+BJ_API void bj_config_free(bj_config *config);
+BJ_API int bj_config_count(const bj_config *config);
+BJ_API bj_assignment bj_config_at(const bj_config *config, int index);
+BJ_API const char *bj_config_get(const bj_config *config, const char *key); /* or NULL */
+
+/* ------------------------------------------------------------------------------------- history */
+
+/* One line of metrics.jsonl: what is known after an epoch; epoch 0 is before the first step. */
+typedef struct bj_epoch {
+    int epoch;
+    int64_t step;            /* updates done */
+    double lr;               /* of the last update */
+    double grad_norm;        /* mean over the epoch's updates, before clipping */
+    bj_loss train;           /* means over the epoch's updates */
+    bj_metric_values dev;    /* NaN for stage A */
+    bj_latent_health health; /* of the target latents of development scenes */
+    double usage_least, usage_most;  /* shares of weight of branches, development scenes */
+    double decoder_ade, decoder_fde; /* stage A, development scenes; else NaN */
+    int eligible;            /* stage A: passed every gate; else 1 */
+    int best;                /* 1: the checkpoint chosen so far is of this epoch */
+    double wall_s;           /* since the run began, pauses not counted */
+    double scenes_per_s;     /* of training in this epoch */
+} bj_epoch;
+
+/* ----------------------------------------------------------------------------------------- run */
+
+typedef struct bj_run_progress {
+    const char *phase; /* "train", "evaluate", "save" */
+    int epoch, epochs;
+    int64_t step, steps;   /* of the run */
+    double scenes_per_s, eta_s;
+    bj_loss loss;          /* mean of the last steps */
+    const bj_epoch *last, *best; /* NULL when there is none */
+} bj_run_progress;
+
+typedef enum bj_run_answer {
+    BJ_RUN_GO_ON,
+    BJ_RUN_STOP, /* save and leave, resumable */
+    BJ_RUN_SAVE  /* save and go on */
+} bj_run_answer;
+
+typedef struct bj_run_options {
+    const char *data;   /* cache with scenes to fit and to develop on */
+    const char *dev;    /* another cache for development, and all of `data` is fitted; or NULL */
+    const char *dir;    /* created; must not hold a run unless `resume` */
+    const char *config; /* file that is kept in the run as it is; or NULL */
+    int resume;         /* go on where a run stopped; begin when there is none */
+    int threads;
+    const char *isa;
+    /* Asked after every step and now and then during an evaluation. May be NULL. */
+    bj_run_answer (*progress)(void *context, const bj_run_progress *progress);
+    void *context;
+} bj_run_options;
+
+typedef enum bj_run_outcome {
+    BJ_RUN_DONE,    /* all epochs, or patience is at its end */
+    BJ_RUN_STOPPED, /* asked to */
+    BJ_RUN_NO_PASS  /* stage A: all epochs, and none passed every gate: there is no checkpoint */
+} bj_run_outcome;
+
+typedef struct bj_run_report {
+    bj_run_outcome outcome;
+    int epochs;      /* done */
+    int64_t step;
+    int resumed_at;  /* epoch a resumed run went on in; -1: a fresh one */
+    bj_epoch best;   /* of outcome BJ_RUN_DONE */
+    int64_t fit, dev; /* scenes */
+} bj_run_report;
+
+/* Trains. A loss or gradient that is not finite is BJ_ENONFINITE: the state before that step is in
+ * ckpt/last, and resuming would meet the same step again. */
+BJ_API BJ_CHECK bj_status bj_run_train(bj_run_report *report, const bj_settings *settings,
+                                       const bj_run_options *options, bj_error *err);
+
+/* A run on disk, finished or not. */
+typedef struct bj_run bj_run;
+
+BJ_API BJ_CHECK bj_status bj_run_open(bj_run **out, const char *dir, bj_error *err);
+BJ_API void bj_run_free(bj_run *run);
+BJ_API const bj_settings *bj_run_settings(const bj_run *run);
+/* A fact of manifest.json as text ("data.digest", "initial.sha256", "order.sha256", ...), or NULL. */
+BJ_API const char *bj_run_fact(const bj_run *run, const char *key);
+BJ_API int bj_run_epochs(const bj_run *run); /* rows of metrics.jsonl */
+BJ_API bj_epoch bj_run_epoch(const bj_run *run, int index);
+BJ_API int bj_run_finished(const bj_run *run); /* result.json is there */
+BJ_API int bj_run_best(const bj_run *run); /* index of the chosen epoch's row, or -1 */
+
+#endif

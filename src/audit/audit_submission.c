@@ -1,0 +1,316 @@
+/* audit_submission.c - anybody's forecasts against the raw map files of their scenarios.
+ *
+ * Every scenario below the folder is read once, several at a time: its scenario file for the focal
+ * track, its type and its position at the last observed step, its map file for the drivable areas.
+ * The rows of the focal track in the submission are in city coordinates already.
+ *
+ * Invariants
+ *   1. Of a scenario file no row after the last observed step is looked at.
+ *   2. Each scenario has one outcome: unreadable, of another type, missing, malformed, audited; the
+ *      first that fits. Nothing is dropped in silence.
+ *   3. Scenarios are in the order of their ids, and means are summed in it.
+ * Tests: tests/audit/test_audit_submission.c, test_audit_golden.c, tests/cli/audit.sh
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/drivable.h"
+#include "core/alloc.h"
+#include "core/threads.h"
+#include "data/scenario.h"
+#include "data/submission.h"
+#include "data/walk.h"
+
+enum { F = BJ_SUBMISSION_STEPS, LAST = BJ_SCENARIO_OBSERVED - 1, CHUNK = 256 };
+
+typedef struct scene {
+    char id[BJ_SCENARIO_NAME], focal[BJ_SCENARIO_NAME], type[BJ_SCENARIO_NAME];
+    bj_audit_outcome outcome;
+    char message[256];
+    int origin_inside;
+    bj_audit_scene audit;
+} scene;
+
+/* What a worker needs. */
+typedef struct desk {
+    bj_scenario_reader *scenarios;
+    bj_map_reader *maps;
+    bj_drivable *areas;
+    double *trajectories; /* (BJ_MAX_ATOMS,F,2) */
+} desk;
+
+struct bj_submission_audit {
+    const bj_submission *submission;
+    scene *scenes; /* (total) */
+    bj_submission_counts counts;
+    double mean[BJ_AUDIT_METRICS];
+};
+
+const char *bj_audit_outcome_name(bj_audit_outcome outcome) {
+    static const char *const names[BJ_AUDIT_OUTCOMES] = {
+        [BJ_AUDITED] = "audited",
+        [BJ_AUDIT_OTHER_TYPE] = "other type",
+        [BJ_AUDIT_MISSING] = "missing",
+        [BJ_AUDIT_MALFORMED] = "malformed",
+        [BJ_AUDIT_UNREADABLE] = "unreadable",
+    };
+    return names[outcome];
+}
+
+/* ----------------------------------------------------------------------------------- submission */
+
+/* The rows of that track of a scenario; count is 0 when there are none. */
+static bj_submission_track find_track(const bj_submission *s, const char *scenario_id,
+                                      const char *track) {
+    const int64_t scenario = bj_submission_find(s, scenario_id);
+    if (scenario >= 0) {
+        const int64_t end = bj_submission_first_track(s, scenario + 1);
+        for (int64_t i = bj_submission_first_track(s, scenario); i < end; i++) {
+            const bj_submission_track t = bj_submission_track_at(s, i);
+            if (t.track && !strcmp(t.track, track)) return t;
+        }
+    }
+    return (bj_submission_track){.scenario = scenario};
+}
+
+/* Fills weights and trajectories; the message says what breaks the format. */
+static bj_status take_track(double weights[BJ_MAX_ATOMS], double *trajectories,
+                            const bj_submission *s, const bj_submission_track *t, bj_error *err) {
+    double sum = 0;
+    if (t->count > BJ_MAX_ATOMS)
+        return BJ_FAIL(err, BJ_EFORMAT, "%lld modes, expected at most %d", (long long)t->count,
+                       BJ_MAX_ATOMS);
+    for (int64_t k = 0; k < t->count; k++) {
+        const bj_submission_row row = bj_submission_at(s, t->rows[k]);
+        double *y = trajectories + k * 2 * F;
+        if (row.x_count != F || row.y_count != F)
+            return BJ_FAIL(err, BJ_EFORMAT, "row %lld: %lld x and %lld y values, expected %d",
+                           (long long)t->rows[k], (long long)row.x_count, (long long)row.y_count,
+                           F);
+        if (!(row.probability >= 0 && row.probability <= 1))
+            return BJ_FAIL(err, BJ_EFORMAT, "row %lld: probability is %g, expected 0 to 1",
+                           (long long)t->rows[k], row.probability);
+        for (int i = 0; i < F; i++, y += 2) {
+            if (!isfinite(row.x[i]) || !isfinite(row.y[i]))
+                return BJ_FAIL(err, BJ_EFORMAT,
+                               "row %lld: point %d is (%g, %g), expected finite "
+                               "numbers",
+                               (long long)t->rows[k], i, row.x[i], row.y[i]);
+            y[0] = row.x[i];
+            y[1] = row.y[i];
+        }
+        sum += weights[k] = row.probability;
+    }
+    if (!bj_sums_to_one(sum))
+        return BJ_FAIL(err, BJ_EFORMAT, "probabilities of the %lld modes sum to %.9g, expected 1",
+                       (long long)t->count, sum);
+    return BJ_OK;
+}
+
+/* ------------------------------------------------------------------------------------ scenarios */
+
+/* Position of the focal track at the last observed step; a later row of that step wins. */
+static int find_origin(double origin[2], const bj_scenario *s) {
+    int found = 0;
+    for (int64_t r = 0; r < s->rows; r++)
+        if (s->track[r] == s->focal && s->step[r] == LAST) {
+            origin[0] = s->x[r];
+            origin[1] = s->y[r];
+            found = 1;
+        }
+    return found;
+}
+
+static bj_status read_scenario(scene *out, double origin[2], desk *d, const char *folder,
+                               bj_error *err) {
+    char path[2 * BJ_WALK_PATH];
+    bj_scenario s;
+    snprintf(path, sizeof path, "%s/scenario_%s.parquet", folder, out->id);
+    BJ_TRY(bj_scenario_read(&s, d->scenarios, path, err));
+    if (s.id.size != strlen(out->id) || memcmp(s.id.data, out->id, s.id.size))
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: scenario_id is '%.*s', expected '%s'", path,
+                       (int)s.id.size, s.id.data, out->id);
+    if (!find_origin(origin, &s))
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the focal track has no row at step %d", path, LAST);
+    bj_scenario_name(out->focal, s.track_id[s.focal]);
+    bj_scenario_name(out->type, s.type[s.focal]);
+    return BJ_OK;
+}
+
+static bj_status read_areas(desk *d, const char *folder, const char *id, bj_error *err) {
+    char path[2 * BJ_WALK_PATH];
+    bj_map map;
+    snprintf(path, sizeof path, "%s/log_map_archive_%s.json", folder, id);
+    BJ_TRY(bj_map_read(&map, d->maps, path, err));
+    return bj_drivable_set_map(d->areas, &map, BJ_AUDIT_TOLERANCE, err);
+}
+
+static bj_status audit_scene(scene *out, desk *d, const bj_submission *s, const bj_walk *walk,
+                             int64_t index, bj_error *err) {
+    char folder[BJ_WALK_PATH];
+    double origin[2] = {0}, weights[BJ_MAX_ATOMS];
+    snprintf(out->id, sizeof out->id, "%s", bj_walk_id(walk, index));
+    out->outcome = BJ_AUDIT_UNREADABLE;
+    BJ_TRY(bj_walk_folder(folder, walk, index, err));
+    BJ_TRY(read_scenario(out, origin, d, folder, err));
+    if (!bj_audit_takes(out->type)) {
+        out->outcome = BJ_AUDIT_OTHER_TYPE;
+        return BJ_OK;
+    }
+    BJ_TRY(read_areas(d, folder, out->id, err));
+    const bj_submission_track track = find_track(s, out->id, out->focal);
+    if (!track.count) {
+        out->outcome = BJ_AUDIT_MISSING;
+        return BJ_OK;
+    }
+    out->outcome = BJ_AUDIT_MALFORMED;
+    BJ_TRY(take_track(weights, d->trajectories, s, &track, err));
+    out->outcome = BJ_AUDITED;
+    out->origin_inside = bj_drivable_inside(d->areas, origin[0], origin[1]);
+    bj_audit_measure(&out->audit, d->areas, (int)track.count, F, weights, d->trajectories);
+    return BJ_OK;
+}
+
+/* ---------------------------------------------------------------------------------------- whole */
+
+typedef struct job {
+    bj_submission_audit *audit;
+    const bj_walk *walk;
+    bj_pool *pool;
+    desk *desks; /* (workers) */
+    int64_t first;
+} job;
+
+static void audit_item(void *context, int item, int worker) {
+    const job *j = context;
+    scene *out = &j->audit->scenes[j->first + item];
+    bj_error err = {0};
+    if (audit_scene(out, &j->desks[worker], j->audit->submission, j->walk, j->first + item, &err) !=
+        BJ_OK)
+        snprintf(out->message, sizeof out->message, "%.255s", err.message);
+}
+
+static bj_status open_desks(job *j, bj_error *err) {
+    const int workers = bj_pool_threads(j->pool);
+    BJ_TRY(BJ_ALLOC(j->desks, (size_t)workers, err));
+    for (int i = 0; i < workers; i++) {
+        desk *d = &j->desks[i];
+        BJ_TRY(bj_scenario_reader_create(&d->scenarios, err));
+        BJ_TRY(bj_map_reader_create(&d->maps, err));
+        BJ_TRY(bj_drivable_create(&d->areas, err));
+        BJ_TRY(BJ_ALLOC(d->trajectories, (size_t)BJ_MAX_ATOMS * 2 * F, err));
+    }
+    return BJ_OK;
+}
+
+static void job_free(job *j) {
+    for (int i = 0; j->desks && i < bj_pool_threads(j->pool); i++) {
+        bj_scenario_reader_free(j->desks[i].scenarios);
+        bj_map_reader_free(j->desks[i].maps);
+        bj_drivable_free(j->desks[i].areas);
+        bj_free(j->desks[i].trajectories);
+    }
+    bj_free(j->desks);
+    bj_pool_free(j->pool);
+}
+
+static bj_status run(job *j, const bj_audit_options *options, bj_error *err) {
+    const int64_t total = j->audit->counts.total;
+    BJ_TRY(bj_pool_create(&j->pool, options ? options->threads : 0, err));
+    BJ_TRY(open_desks(j, err));
+    for (; j->first < total; j->first += CHUNK) {
+        const int count = total - j->first < CHUNK ? (int)(total - j->first) : CHUNK;
+        bj_pool_run(j->pool, audit_item, j, count);
+        if (options && options->progress &&
+            options->progress(options->context, j->first + count, total))
+            return BJ_FAIL(err, BJ_ELOCKED, "stopped before all scenarios were audited");
+    }
+    return BJ_OK;
+}
+
+static bj_status summarize(bj_submission_audit *a, const bj_walk *walk, const char *root,
+                           bj_error *err) {
+    bj_submission_counts *c = &a->counts;
+    int64_t known = 0;
+    for (int64_t i = 0; i < c->total; i++) {
+        const scene *s = &a->scenes[i];
+        if (i && !strcmp(s->id, bj_walk_id(walk, i - 1)))
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: scenario %s is there twice", root, s->id);
+        known += bj_submission_find(a->submission, s->id) >= 0;
+        c->outcomes[s->outcome]++;
+        c->origins += s->origin_inside;
+        if (s->outcome != BJ_AUDITED) continue;
+        c->empty += s->audit.value[BJ_AUDIT_ENTROPY_SUPPORT] == 0;
+        for (int m = 0; m < BJ_AUDIT_METRICS; m++) a->mean[m] += s->audit.value[m];
+    }
+    c->unknown = bj_submission_scenarios(a->submission) - known;
+    for (int m = 0; m < BJ_AUDIT_METRICS; m++)
+        a->mean[m] = c->outcomes[BJ_AUDITED] ? a->mean[m] / (double)c->outcomes[BJ_AUDITED] : NAN;
+    return BJ_OK;
+}
+
+static bj_status audit_folder(bj_submission_audit *a, const char *root,
+                              const bj_audit_options *options, bj_error *err) {
+    bj_walk *walk = NULL;
+    job j = {.audit = a};
+    bj_status status;
+    BJ_TRY(bj_walk_create(&walk, &root, 1, NULL, err));
+    j.walk = walk;
+    a->counts.total = bj_walk_count(walk);
+    if (!a->counts.total) {
+        status =
+            BJ_FAIL(err, BJ_EFORMAT, "%s: found no scenario_ID.parquet below this folder", root);
+        goto done;
+    }
+    BJ_GOTO(status, done, BJ_ALLOC(a->scenes, (size_t)a->counts.total, err));
+    BJ_GOTO(status, done, run(&j, options, err));
+    status = summarize(a, walk, root, err);
+done:
+    job_free(&j);
+    bj_walk_free(walk);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- handle */
+
+bj_status bj_submission_audit_create(bj_submission_audit **out, const bj_submission *submission,
+                                     const char *root, const bj_audit_options *options,
+                                     bj_error *err) {
+    bj_submission_audit *a;
+    if (!out || !submission || !root)
+        return BJ_FAIL(err, BJ_EARG, "audit: output, submission or folder is missing");
+    *out = NULL;
+    BJ_TRY(BJ_ALLOC(a, 1, err));
+    a->submission = submission;
+    const bj_status status = audit_folder(a, root, options, err);
+    if (status != BJ_OK) {
+        bj_submission_audit_free(a);
+        return status;
+    }
+    *out = a;
+    return BJ_OK;
+}
+
+void bj_submission_audit_free(bj_submission_audit *a) {
+    if (!a) return;
+    bj_free(a->scenes);
+    bj_free(a);
+}
+
+bj_submission_counts bj_submission_audit_count(const bj_submission_audit *a) { return a->counts; }
+
+double bj_submission_audit_mean(const bj_submission_audit *a, int metric) {
+    return a->mean[metric];
+}
+
+bj_submission_scene bj_submission_audit_at(const bj_submission_audit *a, int64_t index) {
+    const scene *s = &a->scenes[index];
+    return (bj_submission_scene){.scenario_id = s->id,
+                                 .focal_id = s->focal,
+                                 .focal_type = s->type,
+                                 .outcome = s->outcome,
+                                 .message = s->message[0] ? s->message : NULL,
+                                 .origin_inside = s->origin_inside,
+                                 .audit = s->outcome == BJ_AUDITED ? &s->audit : NULL};
+}

@@ -1,0 +1,11 @@
+/* drivable.h - drivable areas from a map that was read; the rest is in branchjepa/audit.h. */
+#ifndef BJ_AUDIT_DRIVABLE_H
+#define BJ_AUDIT_DRIVABLE_H
+
+#include "core/status.h"
+#include "data/map.h"
+
+BJ_CHECK bj_status bj_drivable_set_map(bj_drivable *areas, const bj_map *map, double tolerance,
+                                       bj_error *err);
+
+#endif

@@ -1,0 +1,270 @@
+/* campaign.c - laying a campaign down in its folder, and opening one.
+ *
+ *   1. campaign.json vouches for the rest: it appears last, by rename, and never changes.
+ *   2. Whoever creates holds the folder's lock, so shards may begin at the same time.
+ *   3. A campaign that is created again must be the same: name, content of the data, every setting
+ *      of every run. Its data may lie elsewhere by now.
+ * Test: tests/campaign/test_campaign.c
+ */
+#define _XOPEN_SOURCE 700 /* realpath, mkdir */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "campaign/campaign_internal.h"
+#include "core/alloc.h"
+#include "core/file.h"
+#include "core/file_internal.h"
+#include "core/sha256.h"
+
+static const char json_name[] = "campaign.json", yaml_name[] = "campaign.yaml";
+
+/* ---------------------------------------------------------------------------------------- paths */
+
+bj_status bj_campaign_path(char path[BJ_CAMPAIGN_PATH], const char *folder, const char *name,
+                           bj_error *err) {
+    if (snprintf(path, BJ_CAMPAIGN_PATH, "%s/%s", folder, name) >= BJ_CAMPAIGN_PATH)
+        return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", folder);
+    return BJ_OK;
+}
+
+bj_status bj_campaign_make_folders(const char *path, bj_error *err) {
+    char part[BJ_CAMPAIGN_PATH];
+    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
+        return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", path);
+    for (char *c = part;; c++) {
+        if ((*c && *c != '/') || c == part) continue;
+        const char kept = *c;
+        *c = '\0';
+        struct stat info;
+        if (mkdir(part, 0777) && (stat(part, &info) || !S_ISDIR(info.st_mode)))
+            return bj_file_fail(err, errno, part, "create the folder");
+        *c = kept;
+        if (!kept) return BJ_OK;
+    }
+}
+
+bj_status bj_campaign_text(char **out, const char *text, bj_error *err) {
+    char *copy;
+    const size_t size = strlen(text) + 1;
+    BJ_TRY(BJ_ALLOC(copy, size, err));
+    memcpy(copy, text, size);
+    bj_free(*out);
+    *out = copy;
+    return BJ_OK;
+}
+
+bj_status bj_campaign_name_run(bj_campaign *c, int index, bj_error *err) {
+    char path[BJ_CAMPAIGN_PATH];
+    bj_grid_run *run = &c->runs[index];
+    if (snprintf(path, sizeof path, "%s/runs/%s/seed-%llu", c->dir, run->settings.arm,
+                 (unsigned long long)run->settings.seed) >= (int)sizeof path)
+        return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", c->dir);
+    return bj_campaign_text(&run->dir, path, err);
+}
+
+/* Absolute, links resolved as far as the path exists: the last part may not. */
+static bj_status find_root(bj_campaign *c, bj_error *err) {
+    char path[BJ_CAMPAIGN_PATH], full[PATH_MAX], joined[PATH_MAX + 256];
+    if (realpath(c->dir, full)) return bj_campaign_text(&c->root, full, err);
+    if (snprintf(path, sizeof path, "%s", c->dir) >= (int)sizeof path)
+        return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", c->dir);
+    char *slash = strrchr(path, '/');
+    const char *last = slash ? slash + 1 : c->dir;
+    if (slash) *slash = '\0';
+    const char *parent = !slash ? "." : *path ? path : "/";
+    if (!realpath(parent, full)) return bj_campaign_text(&c->root, c->dir, err); /* only a look */
+    if (snprintf(joined, sizeof joined, "%s/%s", full, last) >= (int)sizeof joined)
+        return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", c->dir);
+    return bj_campaign_text(&c->root, joined, err);
+}
+
+static bj_status begin(bj_campaign **out, const char *dir, bj_error *err) {
+    size_t length = dir ? strlen(dir) : 0;
+    if (!length) return BJ_FAIL(err, BJ_EARG, "the folder of the campaign has no name");
+    BJ_TRY(BJ_ALLOC(*out, 1, err));
+    BJ_TRY(bj_campaign_text(&(*out)->dir, dir, err));
+    while (length > 1 && dir[length - 1] == '/') (*out)->dir[--length] = '\0';
+    return BJ_OK;
+}
+
+/* ----------------------------------------------------------------------------------------- data */
+
+static bj_status digest_of(char digest[65], const char *path, bj_error *err) {
+    bj_cache *cache = NULL;
+    BJ_TRY(bj_cache_open(&cache, path, 1, err));
+    memcpy(digest, bj_cache_digest(cache), 65);
+    bj_cache_free(cache);
+    return BJ_OK;
+}
+
+static bj_status look_at(char **path, char digest[65], bj_error *err) {
+    char full[PATH_MAX];
+    if (!realpath(*path, full)) return bj_file_fail(err, errno, *path, "open");
+    BJ_TRY(digest_of(digest, full, err));
+    return bj_campaign_text(path, full, err);
+}
+
+bj_status bj_campaign_check_data(const bj_campaign *c, bj_error *err) {
+    const char *const paths[] = {c->data, c->dev}, *const expected[] = {c->data_digest,
+                                                                        c->dev_digest};
+    for (int i = 0; i < 2 && paths[i]; i++) {
+        char digest[65];
+        BJ_TRY(digest_of(digest, paths[i], err));
+        if (strcmp(digest, expected[i]))
+            return BJ_FAIL(err, BJ_EMISMATCH,
+                           "%s: has the digest %.12s..., the campaign in %s was laid down with "
+                           "%.12s...",
+                           paths[i], digest, c->dir, expected[i]);
+    }
+    return BJ_OK;
+}
+
+/* Data that is not given is that of the campaign as it was laid down. */
+static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *file,
+                           bj_error *err) {
+    if (!c->data && was) BJ_TRY(bj_campaign_text(&c->data, was->data, err));
+    if (!c->dev && was && was->dev) BJ_TRY(bj_campaign_text(&c->dev, was->dev, err));
+    if (!c->data)
+        return BJ_FAIL(err, BJ_EARG, "%s: no 'data', and none is given: expected a cache", file);
+    BJ_TRY(look_at(&c->data, c->data_digest, err));
+    return c->dev ? look_at(&c->dev, c->dev_digest, err) : BJ_OK;
+}
+
+/* --------------------------------------------------------------------------------------- folder */
+
+/* The campaign of a folder, or NULL when it holds none. */
+static bj_status open_existing(bj_campaign **out, const char *dir, bj_error *err) {
+    char path[BJ_CAMPAIGN_PATH];
+    struct stat info;
+    *out = NULL;
+    BJ_TRY(bj_campaign_path(path, dir, json_name, err));
+    if (stat(path, &info) && (errno == ENOENT || errno == ENOTDIR)) return BJ_OK;
+    return bj_campaign_open(out, dir, err);
+}
+
+/* A file of that name that is not ours is not written over. */
+static bj_status check_free(const char *path, const char *text, size_t size, bj_error *err) {
+    char *old = NULL;
+    size_t old_size;
+    struct stat info;
+    if (stat(path, &info)) return BJ_OK;
+    BJ_TRY(bj_file_read(&old, &old_size, path, BJ_CAMPAIGN_FILE, err));
+    const int same = old_size == size && !memcmp(old, text, size);
+    bj_free(old);
+    if (same) return BJ_OK;
+    return BJ_FAIL(err, BJ_EARG, "%s: exists, without a %s beside it; expected a new folder", path,
+                   json_name);
+}
+
+static bj_status lay_down(bj_campaign *c, const char *file, bj_error *err) {
+    bj_status status;
+    char yaml_path[BJ_CAMPAIGN_PATH], json_path[BJ_CAMPAIGN_PATH];
+    char *yaml = NULL, *json = NULL;
+    size_t yaml_size, json_size;
+    bj_file_writer *writers[2] = {NULL, NULL};
+    BJ_TRY(bj_campaign_path(yaml_path, c->dir, yaml_name, err));
+    BJ_TRY(bj_campaign_path(json_path, c->dir, json_name, err));
+    BJ_GOTO(status, done, bj_file_read(&yaml, &yaml_size, file, BJ_CAMPAIGN_FILE, err));
+    BJ_GOTO(status, done, check_free(yaml_path, yaml, yaml_size, err));
+    BJ_GOTO(status, done, bj_campaign_json_write(c, &json, &json_size, err));
+    BJ_GOTO(status, done, bj_sha256_memory(c->digest, json, json_size, err));
+    BJ_GOTO(status, done, bj_file_writer_open(&writers[0], yaml_path, err));
+    BJ_GOTO(status, done, bj_file_writer_open(&writers[1], json_path, err));
+    BJ_GOTO(status, done, bj_file_writer_write(writers[0], yaml, yaml_size, err));
+    BJ_GOTO(status, done, bj_file_writer_write(writers[1], json, json_size, err));
+    status = bj_file_writer_commit_all(writers, 2, err);
+done:
+    bj_file_writer_abort(&writers[0]);
+    bj_file_writer_abort(&writers[1]);
+    bj_free(yaml);
+    bj_free(json);
+    return status;
+}
+
+static bj_status create(bj_campaign *c, const char *file, const bj_campaign_options *options,
+                        bj_error *err) {
+    bj_status status;
+    bj_campaign *was = NULL;
+    BJ_TRY(find_root(c, err));
+    BJ_TRY(bj_campaign_file_read(c, file, options, err));
+    BJ_TRY(open_existing(&was, c->dir, err));
+    BJ_GOTO(status, done, find_data(c, was, file, err));
+    if (was) {
+        memcpy(c->digest, was->digest, sizeof c->digest);
+        status = bj_campaign_same(was, c, file, err);
+    } else if (!options->look) {
+        status = lay_down(c, file, err);
+    }
+done:
+    bj_campaign_free(was);
+    return status;
+}
+
+bj_status bj_campaign_create(bj_campaign **out, const char *file, const char *dir,
+                             const bj_campaign_options *options, bj_error *err) {
+    static const bj_campaign_options none;
+    bj_status status;
+    bj_campaign *c = NULL;
+    int lock = -1, fresh = 0;
+    *out = NULL;
+    if (!options) options = &none;
+    BJ_GOTO(status, done, begin(&c, dir, err));
+    if (!options->look) {
+        fresh = access(c->dir, F_OK) != 0;
+        BJ_GOTO(status, done, bj_campaign_make_folders(c->dir, err));
+        BJ_GOTO(status, done, bj_campaign_turn(&lock, c->dir, err));
+    }
+    status = create(c, file, options, err);
+done:
+    if (status != BJ_OK && fresh) rmdir(c->dir); /* of no effect on one that holds something */
+    bj_campaign_turn_end(lock);
+    if (status == BJ_OK) *out = c;
+    else bj_campaign_free(c);
+    return status;
+}
+
+bj_status bj_campaign_open(bj_campaign **out, const char *dir, bj_error *err) {
+    bj_status status;
+    char path[BJ_CAMPAIGN_PATH];
+    bj_campaign *c = NULL;
+    *out = NULL;
+    BJ_GOTO(status, done, begin(&c, dir, err));
+    BJ_GOTO(status, done, bj_campaign_path(path, c->dir, json_name, err));
+    BJ_GOTO(status, done, find_root(c, err));
+    status = bj_campaign_json_read(c, path, err);
+done:
+    if (status == BJ_OK) *out = c;
+    else bj_campaign_free(c);
+    return status;
+}
+
+void bj_campaign_free(bj_campaign *c) {
+    if (!c) return;
+    for (int i = 0; i < c->count; i++) bj_free(c->runs[i].dir);
+    bj_free(c->runs);
+    bj_free(c->dir);
+    bj_free(c->root);
+    bj_free(c->name);
+    bj_free(c->data);
+    bj_free(c->dev);
+    bj_free(c);
+}
+
+/* -------------------------------------------------------------------------------------- queries */
+
+const char *bj_campaign_name(const bj_campaign *c) { return c->name; }
+const char *bj_campaign_dir(const bj_campaign *c) { return c->dir; }
+const char *bj_campaign_data(const bj_campaign *c) { return c->data; }
+const char *bj_campaign_data_digest(const bj_campaign *c) { return c->data_digest; }
+const char *bj_campaign_dev(const bj_campaign *c) { return c->dev; }
+int bj_campaign_runs(const bj_campaign *c) { return c->count; }
+
+bj_campaign_run bj_campaign_run_at(const bj_campaign *c, int index) {
+    const bj_grid_run *run = &c->runs[index];
+    return (bj_campaign_run){&run->settings, run->dir, run->needs};
+}

@@ -1,0 +1,262 @@
+/* campaign_file.c - from FILE.yaml to the grid of runs.
+ *
+ *   name: demo              letters, digits, '-', '_', '.'
+ *   data: train.bjc         optional; from the folder of the file
+ *   dev: dev.bjc            optional; likewise
+ *   recipe: small           optional
+ *   arms: [fullset, mdn]
+ *   seeds: [0, 1, 2]        or a number: 3 means the same
+ *   set: {train.epochs: 4}  optional; any settings but arm, seed and anchor
+ *
+ * A run's settings are resolved from: arm, seed, recipe, anchor, `set` of the file, `set` of the
+ * caller; later ones win. Runs are ordered by seed, then by arm as listed.
+ * Stage B runs need the stage A run of their seed, and start from its chosen checkpoint.
+ * Test: tests/campaign/test_campaign.c
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "campaign/campaign_internal.h"
+#include "core/alloc.h"
+#include "run/settings.h"
+
+enum { MOST_ARMS = 64 };
+
+static const char stage_a[] = "anchor-a";
+
+/* The file sorted by what its lines are for; texts belong to the configuration. */
+typedef struct plan {
+    const char *file;
+    const bj_config *config;
+    bj_assignment name, data, dev, recipe; /* value NULL: not given */
+    bj_assignment arms[MOST_ARMS];
+    int arm_count;
+    bj_assignment seeds[BJ_CAMPAIGN_SEEDS];
+    int seed_count;
+    char numbers[BJ_CAMPAIGN_SEEDS][12]; /* of `seeds: 3` */
+    bj_assignment *list;                 /* of one run */
+    int fixed, count;                    /* of the list: those every run replaces, all; */
+} plan;
+
+int bj_campaign_is_stage_b(const char *arm) {
+    const int index = bj_arm_find(arm);
+    return index >= 0 && bj_arm_row(index)->needs_anchor;
+}
+
+/* ---------------------------------------------------------------------------------------- lines */
+
+static bj_status take_seed_count(plan *p, const bj_assignment *a, bj_error *err) {
+    int count = 0;
+    const char *c = a->value;
+    for (; *c >= '0' && *c <= '9' && count <= BJ_CAMPAIGN_SEEDS; c++) count = 10 * count + *c - '0';
+    if (c == a->value || *c || count < 1 || count > BJ_CAMPAIGN_SEEDS)
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: seeds is '%s', expected a list of seeds, or how many: 1 to %d",
+                       a->origin, a->value, BJ_CAMPAIGN_SEEDS);
+    for (int i = 0; i < count; i++) {
+        snprintf(p->numbers[i], sizeof p->numbers[i], "%d", i);
+        p->seeds[i] = (bj_assignment){"seed", p->numbers[i], a->origin};
+    }
+    p->seed_count = count;
+    return BJ_OK;
+}
+
+static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *err) {
+    static const char *const known[] = {"name", "data", "dev", "recipe", "arms", "seeds", "set"};
+    enum { KNOWN = sizeof known / sizeof *known };
+    char key[BJ_NAME_SIZE];
+    snprintf(key, sizeof key, "%.*s", (int)length, a->key);
+    for (int i = 0; i < KNOWN; i++) {
+        if (strcmp(known[i], key)) continue;
+        const char *shape = i < 4 ? "one text" : i == 6 ? "settings, 'key: value'" : "a list";
+        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is not what '%s' should be: %s", a->origin, a->key,
+                       key, shape);
+    }
+    bj_nearest nearest = BJ_NEAREST(key);
+    for (int i = 0; i < KNOWN; i++) bj_nearest_offer(&nearest, known[i]);
+    /* A setting at the top level belongs under `set`. */
+    if (!nearest.best && bj_setting_find(a->key) >= 0)
+        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting: it belongs under 'set'", a->origin,
+                       a->key);
+    if (nearest.best)
+        return BJ_FAIL(err, BJ_EARG, "%s: unknown key '%s'; did you mean '%s'?", a->origin, key,
+                       nearest.best);
+    return BJ_FAIL(err, BJ_EARG,
+                   "%s: unknown key '%s', expected name, data, dev, recipe, arms, seeds or set",
+                   a->origin, key);
+}
+
+static bj_status take_set(plan *p, const bj_assignment *a, bj_error *err) {
+    static const char *const taken[][2] = {
+        {"arm", "arms are listed under 'arms'"},
+        {"seed", "seeds are listed under 'seeds'"},
+        {"anchor", "stage B starts from the anchor-a run of its seed"},
+    };
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (!strcmp(a->key, taken[i][0]))
+            return BJ_FAIL(err, BJ_EARG, "%s: '%s' cannot be set for all runs: %s", a->origin,
+                           a->key, taken[i][1]);
+    p->list[p->count++] = *a;
+    return BJ_OK;
+}
+
+static bj_status take_arm(plan *p, const bj_assignment *a, bj_error *err) {
+    for (int i = 0; i < p->arm_count; i++)
+        if (!strcmp(p->arms[i].value, a->value))
+            return BJ_FAIL(err, BJ_EARG, "%s: arm '%s' is listed twice", a->origin, a->value);
+    if (p->arm_count == MOST_ARMS)
+        return BJ_FAIL(err, BJ_EARG, "%s: more than %d arms", a->origin, MOST_ARMS);
+    p->arms[p->arm_count++] = (bj_assignment){"arm", a->value, a->origin};
+    return BJ_OK;
+}
+
+static bj_status take_line(plan *p, const bj_assignment *a, bj_error *err) {
+    const size_t head = strcspn(a->key, ".");
+    const struct {
+        const char *key;
+        bj_assignment *place;
+    } texts[] = {{"name", &p->name}, {"data", &p->data}, {"dev", &p->dev}, {"recipe", &p->recipe}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!strcmp(a->key, texts[i].key)) {
+            *texts[i].place = *a;
+            return BJ_OK;
+        }
+    if (!strcmp(a->key, "seeds")) return take_seed_count(p, a, err);
+    const char *below = a->key + head + (a->key[head] == '.');
+    const int item = *below && below[strspn(below, "0123456789")] == '\0';
+    if (head == 3 && !strncmp(a->key, "set", 3) && *below) {
+        const bj_assignment setting = {below, a->value, a->origin};
+        return take_set(p, &setting, err);
+    }
+    if (head == 4 && !strncmp(a->key, "arms", 4) && item) return take_arm(p, a, err);
+    if (head == 5 && !strncmp(a->key, "seeds", 5) && item) {
+        if (p->seed_count == BJ_CAMPAIGN_SEEDS)
+            return BJ_FAIL(err, BJ_EARG, "%s: more than %d seeds", a->origin, BJ_CAMPAIGN_SEEDS);
+        p->seeds[p->seed_count++] = (bj_assignment){"seed", a->value, a->origin};
+        return BJ_OK;
+    }
+    return unknown_key(a, head, err);
+}
+
+static bj_status check_name(const plan *p, bj_error *err) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    const char *name = p->name.value;
+    if (!name) return BJ_FAIL(err, BJ_EARG, "%s: no 'name'", p->file);
+    const size_t length = strlen(name);
+    if (!length || length >= BJ_NAME_SIZE || name[strspn(name, letters)])
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: name is '%.60s', expected 1 to %d letters, digits, '-', '_' and '.'",
+                       p->name.origin, name, BJ_NAME_SIZE - 1);
+    return BJ_OK;
+}
+
+static bj_status read_plan(plan *p, const bj_campaign_options *options, bj_error *err) {
+    const int lines = bj_config_count(p->config);
+    BJ_TRY(BJ_ALLOC(p->list, (size_t)(p->fixed + lines + options->set_count), err));
+    p->count = p->fixed;
+    for (int i = 0; i < lines; i++) {
+        const bj_assignment line = bj_config_at(p->config, i);
+        BJ_TRY(take_line(p, &line, err));
+    }
+    for (int i = 0; i < options->set_count; i++) BJ_TRY(take_set(p, &options->set[i], err));
+    BJ_TRY(check_name(p, err));
+    if (!p->arm_count) return BJ_FAIL(err, BJ_EARG, "%s: no 'arms'", p->file);
+    if (!p->seed_count) return BJ_FAIL(err, BJ_EARG, "%s: no 'seeds'", p->file);
+    return BJ_OK;
+}
+
+/* ----------------------------------------------------------------------------------------- grid */
+
+static int find_arm(const plan *p, const char *name) {
+    for (int i = 0; i < p->arm_count; i++)
+        if (!strcmp(p->arms[i].value, name)) return i;
+    return -1;
+}
+
+static bj_status anchor_of(char path[BJ_CAMPAIGN_PATH], const bj_campaign *c,
+                           const bj_grid_run *needed, bj_error *err) {
+    if (snprintf(path, BJ_CAMPAIGN_PATH, "%s/runs/%s/seed-%llu/ckpt/best", c->root,
+                 needed->settings.arm,
+                 (unsigned long long)needed->settings.seed) >= BJ_RUN_PATH_SIZE)
+        return BJ_FAIL(err, BJ_EARG, "%.100s...: path too long for the anchor of stage B", c->root);
+    return BJ_OK;
+}
+
+/* The first four of the list are the run's own; one that it has no use for repeats the arm. */
+static bj_status resolve_run(bj_campaign *c, const plan *p, int seed, int arm, bj_error *err) {
+    char anchor[BJ_CAMPAIGN_PATH];
+    const int index = seed * p->arm_count + arm;
+    bj_grid_run *run = &c->runs[index];
+    p->list[0] = p->arms[arm];
+    p->list[1] = p->seeds[seed];
+    p->list[2] = p->recipe.value ? p->recipe : p->arms[arm];
+    p->list[3] = p->arms[arm];
+    if (run->needs >= 0) {
+        BJ_TRY(anchor_of(anchor, c, &c->runs[run->needs], err));
+        p->list[3] = (bj_assignment){"anchor", anchor, p->arms[arm].origin};
+    }
+    BJ_TRY(bj_settings_resolve(&run->settings, NULL, p->list, p->count, err));
+    BJ_TRY(bj_settings_digest(run->digest, &run->settings, err));
+    return bj_campaign_name_run(c, index, err);
+}
+
+static bj_status resolve_runs(bj_campaign *c, const plan *p, bj_error *err) {
+    const int anchor = find_arm(p, stage_a);
+    BJ_TRY(BJ_ALLOC(c->runs, (size_t)(p->seed_count * p->arm_count), err));
+    c->count = p->seed_count * p->arm_count;
+    for (int s = 0; s < p->seed_count; s++) {
+        for (int pass = 0; pass < 2; pass++) /* stage A before what needs it */
+            for (int a = 0; a < p->arm_count; a++) {
+                const int stage_b = bj_campaign_is_stage_b(p->arms[a].value);
+                if (stage_b != pass) continue;
+                if (stage_b && anchor < 0)
+                    return BJ_FAIL(err, BJ_EARG, "%s: arm '%s' needs '%s' among the arms",
+                                   p->arms[a].origin, p->arms[a].value, stage_a);
+                c->runs[s * p->arm_count + a].needs = stage_b ? s * p->arm_count + anchor : -1;
+                BJ_TRY(resolve_run(c, p, s, a, err));
+            }
+        for (int t = 0; t < s; t++)
+            if (c->runs[t * p->arm_count].settings.seed == c->runs[s * p->arm_count].settings.seed)
+                return BJ_FAIL(err, BJ_EARG, "%s: seed %s is listed twice", p->seeds[s].origin,
+                               p->seeds[s].value);
+    }
+    return BJ_OK;
+}
+
+/* A path of the file, seen from the folder of the file; one of the caller as it is. */
+static bj_status take_path(char **out, const bj_assignment *line, const char *given,
+                           const char *file, bj_error *err) {
+    char path[BJ_CAMPAIGN_PATH];
+    const char *slash = strrchr(file, '/');
+    if (given) return bj_campaign_text(out, given, err);
+    if (!line->value) return BJ_OK;
+    if (!*line->value) return BJ_FAIL(err, BJ_EARG, "%s: '%s' is empty", line->origin, line->key);
+    if (*line->value == '/' || !slash) return bj_campaign_text(out, line->value, err);
+    if (snprintf(path, sizeof path, "%.*s/%s", (int)(slash - file), file, line->value) >=
+        (int)sizeof path)
+        return BJ_FAIL(err, BJ_EARG, "%s: path too long", line->origin);
+    return bj_campaign_text(out, path, err);
+}
+
+bj_status bj_campaign_file_read(bj_campaign *c, const char *file,
+                                const bj_campaign_options *options, bj_error *err) {
+    bj_status status;
+    bj_config *config = NULL;
+    plan *p = NULL;
+    BJ_TRY(bj_config_read(&config, file, err));
+    BJ_GOTO(status, done, BJ_ALLOC(p, 1, err));
+    p->file = file;
+    p->config = config;
+    p->fixed = 4;
+    BJ_GOTO(status, done, read_plan(p, options, err));
+    BJ_GOTO(status, done, bj_campaign_text(&c->name, p->name.value, err));
+    BJ_GOTO(status, done, take_path(&c->data, &p->data, options->data, file, err));
+    BJ_GOTO(status, done, take_path(&c->dev, &p->dev, options->dev, file, err));
+    status = resolve_runs(c, p, err);
+done:
+    if (p) bj_free(p->list);
+    bj_free(p);
+    bj_config_free(config);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* campaign_internal.h - what the files of this folder share: the grid, its file, its locks. */
+#ifndef BJ_CAMPAIGN_INTERNAL_H
+#define BJ_CAMPAIGN_INTERNAL_H
+
+#include "core/status.h"
+
+enum { BJ_CAMPAIGN_PATH = 4096, BJ_CAMPAIGN_SEEDS = 1000, BJ_CAMPAIGN_FILE = 64 << 20 };
+
+typedef struct bj_grid_run {
+    bj_settings settings;
+    char digest[65]; /* of the settings */
+    char *dir;       /* the campaign's, "/runs/ARM/seed-S" */
+    int needs;       /* or -1 */
+} bj_grid_run;
+
+struct bj_campaign {
+    char *dir;               /* as given */
+    char *root;              /* absolute: what stage B knows its anchor by */
+    char *name, *data, *dev; /* dev may be NULL */
+    char data_digest[65], dev_digest[65];
+    char digest[65]; /* of campaign.json; empty: not laid down */
+    int count;
+    bj_grid_run *runs;
+};
+
+/* "folder/name"; a result that does not fit is an error. */
+BJ_CHECK bj_status bj_campaign_path(char path[BJ_CAMPAIGN_PATH], const char *folder,
+                                    const char *name, bj_error *err);
+/* The folder and those above it. */
+BJ_CHECK bj_status bj_campaign_make_folders(const char *path, bj_error *err);
+/* A copy of a text. */
+BJ_CHECK bj_status bj_campaign_text(char **out, const char *text, bj_error *err);
+/* Sets runs[index].dir. */
+BJ_CHECK bj_status bj_campaign_name_run(bj_campaign *campaign, int index, bj_error *err);
+/* Refuses data that is not what the campaign was laid down with. */
+BJ_CHECK bj_status bj_campaign_check_data(const bj_campaign *campaign, bj_error *err);
+/* 1 for arms that start from a stage A run. */
+int bj_campaign_is_stage_b(const char *arm);
+
+/* ------------------------------------------------------------------------------ campaign_file.c */
+
+/* Reads FILE.yaml: name, data and dev (as paths from here; NULL when not given) and all runs. */
+BJ_CHECK bj_status bj_campaign_file_read(bj_campaign *campaign, const char *file,
+                                         const bj_campaign_options *options, bj_error *err);
+
+/* ------------------------------------------------------------------------------ campaign_json.c */
+
+BJ_CHECK bj_status bj_campaign_json_write(const bj_campaign *campaign, char **text, size_t *size,
+                                          bj_error *err);
+/* Fills everything but dir and root. */
+BJ_CHECK bj_status bj_campaign_json_read(bj_campaign *campaign, const char *path, bj_error *err);
+/* Names the first difference (BJ_EMISMATCH); where data lies does not matter, what it holds does.
+ */
+BJ_CHECK bj_status bj_campaign_same(const bj_campaign *was, const bj_campaign *is, const char *file,
+                                    bj_error *err);
+
+/* -------------------------------------------------------------------------------------- owner.c */
+
+/* Takes turns on a folder; for short steps. -1 where the file system has no locks. */
+BJ_CHECK bj_status bj_campaign_turn(int *lock, const char *dir, bj_error *err);
+void bj_campaign_turn_end(int lock);
+
+/* Becomes the owner of a shard until bj_campaign_disown, or until the process is gone. */
+BJ_CHECK bj_status bj_campaign_own(int *lock, const char *dir, int shard, int shards,
+                                   bj_error *err);
+void bj_campaign_disown(int lock);
+/* 1 when somebody owns it. */
+int bj_campaign_owned(const char *dir, int shard, int shards);
+
+#endif

@@ -1,0 +1,158 @@
+/* lock.c - binds a finished campaign before its one evaluation.
+ *
+ * Invariants
+ *   1. Nothing is written unless every check of locked_check.h is passed; cheap ones come first.
+ *   2. A campaign is locked once. One that has results without a lock was tampered with: refused.
+ *   3. lock.json appears by rename, complete, while this process holds the folder's lock.
+ * Test: tests/campaign/test_lock.c, tests/cli/lock.sh
+ */
+#define _POSIX_C_SOURCE 200809L /* stat */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "campaign/campaign_internal.h"
+#include "campaign/locked_check.h"
+#include "core/alloc.h"
+
+static int exists(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0;
+}
+
+static bj_status check_unlocked(const char *dir, bj_error *err) {
+    char path[BJ_FOLDER_PATH];
+    BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
+    if (exists(path)) return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is locked already", path);
+    BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
+    if (exists(path))
+        return BJ_FAIL(err, BJ_ELOCKED,
+                       "%s: the campaign was evaluated already; a lock belongs to one evaluation",
+                       path);
+    return BJ_OK;
+}
+
+/* Runs without a result, all of them at once: whoever waits for a campaign wants to know. */
+static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
+    const int count = bj_campaign_runs(campaign);
+    char named[256] = "";
+    int missing = 0, used = 0;
+    for (int i = 0; i < count; i++) {
+        const bj_campaign_run run = bj_campaign_run_at(campaign, i);
+        char path[BJ_FOLDER_PATH];
+        BJ_TRY(bj_lock_path(path, run.dir, "result.json", err));
+        if (exists(path)) continue;
+        if (missing++ < 4)
+            used += snprintf(named + used, sizeof named - (size_t)used, "%s%.40s seed %llu",
+                             used ? ", " : "", run.settings->arm,
+                             (unsigned long long)run.settings->seed);
+    }
+    if (!missing) return BJ_OK;
+    return BJ_FAIL(err, BJ_ELOCKED, "not locked: %d of %d runs are not done: %s%s", missing, count,
+                   named, missing > 4 ? ", ..." : "");
+}
+
+/* The part of the path behind the campaign's. */
+static bj_status relative(char out[BJ_RUN_PATH_SIZE], const bj_campaign *campaign, const char *dir,
+                          bj_error *err) {
+    const char *root = bj_campaign_dir(campaign);
+    const size_t length = strlen(root);
+    if (strncmp(dir, root, length) || dir[length] != '/' ||
+        strlen(dir + length + 1) >= BJ_RUN_PATH_SIZE)
+        return BJ_FAIL(err, BJ_EARG, "%.200s: is not below %.200s", dir, root);
+    memcpy(out, dir + length + 1, strlen(dir + length + 1) + 1);
+    return BJ_OK;
+}
+
+static bj_status check_runs(bj_lock *lock, bj_lock_facts *facts, const bj_campaign *campaign,
+                            bj_error *err) {
+    const char *dev = bj_campaign_dev(campaign) ? campaign->dev_digest : NULL;
+    for (int i = 0; i < lock->count; i++) {
+        const bj_campaign_run run = bj_campaign_run_at(campaign, i);
+        BJ_TRY(bj_lock_check_run(&lock->runs[i], &facts[i], run.dir, run.settings,
+                                 bj_campaign_data_digest(campaign), dev, err));
+        BJ_TRY(relative(lock->runs[i].dir, campaign, run.dir, err));
+    }
+    return bj_lock_check_grid(lock->runs, facts, lock->count, err);
+}
+
+static void count_grid(bj_lock_report *report, const bj_lock *lock) {
+    report->runs = lock->count;
+    for (int i = 0; i < lock->count; i++) {
+        int new_arm = 1, new_seed = 1;
+        for (int j = 0; j < i; j++) {
+            new_arm &= strcmp(lock->runs[j].arm, lock->runs[i].arm) != 0;
+            new_seed &= lock->runs[j].seed != lock->runs[i].seed;
+        }
+        report->arms += new_arm;
+        report->seeds += new_seed;
+    }
+    report->scenes = lock->scenes;
+}
+
+static bj_status publish(bj_lock_report *report, const bj_lock *lock, const char *dir,
+                         bj_error *err) {
+    char path[BJ_FOLDER_PATH];
+    int turn;
+    BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
+    BJ_TRY(bj_campaign_turn(&turn, dir, err));
+    bj_status status = check_unlocked(dir, err);
+    if (status == BJ_OK) status = bj_lock_write(lock, path, report->digest, err);
+    bj_campaign_turn_end(turn);
+    return status;
+}
+
+static int tell(void *context, const char *phase, int64_t done, int64_t total) {
+    const bj_lock_options *options = context;
+    (void)phase;
+    return options->progress(options->context, done, total);
+}
+
+static bj_status fill(bj_lock *lock, bj_lock_facts *facts, const bj_campaign *campaign,
+                      bj_lock_options *options, bj_error *err) {
+    const char *dir = bj_campaign_dir(campaign);
+    const bj_locked_watch watch = {options->progress ? tell : NULL, options};
+    bj_arch scenes;
+    snprintf(lock->campaign, sizeof lock->campaign, "%s", bj_campaign_name(campaign));
+    snprintf(lock->version, sizeof lock->version, "%s", bj_version());
+    BJ_TRY(check_runs(lock, facts, campaign, err));
+    BJ_TRY(bj_lock_check_data(lock, &scenes, options->data, bj_campaign_data(campaign),
+                              bj_campaign_data_digest(campaign), bj_campaign_dev(campaign), err));
+    BJ_TRY(bj_lock_hash(lock, NULL, dir, options->evaluator, 1, &watch, err));
+    for (int i = 0; i < lock->count; i++)
+        BJ_TRY(bj_lock_check_checkpoint(&lock->runs[i], &facts[i],
+                                        bj_campaign_run_at(campaign, i).dir, &scenes, err));
+    return BJ_OK;
+}
+
+bj_status bj_campaign_lock(bj_lock_report *report, const char *dir, const bj_lock_options *given,
+                           bj_error *err) {
+    bj_lock lock = {0};
+    bj_lock_facts *facts = NULL;
+    bj_campaign *campaign = NULL;
+    bj_status status;
+    *report = (bj_lock_report){0};
+    if (!given || !given->data || !given->evaluator)
+        return BJ_FAIL(err, BJ_EARG, "lock: held-out data or evaluator is not given");
+    bj_lock_options options = *given;
+    BJ_TRY(bj_campaign_open(&campaign, dir, err));
+    BJ_GOTO(status, done, check_unlocked(bj_campaign_dir(campaign), err));
+    BJ_GOTO(status, done, check_finished(campaign, err));
+    const int count = bj_campaign_runs(campaign);
+    if (count < 1 || count > BJ_LOCK_RUNS_MAX) {
+        status = BJ_FAIL(err, BJ_EARG, "%s: has %d runs, expected 1 to %d", dir, count,
+                         BJ_LOCK_RUNS_MAX);
+        goto done;
+    }
+    BJ_GOTO(status, done, BJ_ALLOC(lock.runs, (size_t)count, err));
+    BJ_GOTO(status, done, BJ_ALLOC(facts, (size_t)count, err));
+    lock.count = count;
+    BJ_GOTO(status, done, fill(&lock, facts, campaign, &options, err));
+    BJ_GOTO(status, done, publish(report, &lock, bj_campaign_dir(campaign), err));
+    count_grid(report, &lock);
+done:
+    bj_free(facts);
+    bj_lock_reset(&lock);
+    bj_campaign_free(campaign);
+    return status;
+}

@@ -1,0 +1,276 @@
+/* locked_check.c - runs and grid; see locked_check.h. The data: locked_data.c. */
+#include "campaign/locked_check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "campaign/locked_json.h"
+#include "core/alloc.h"
+
+static const char result_schema[] = "branchjepa.result/1";
+
+/* Largest seed that a table of seeds holds. */
+static const uint64_t most_seed = UINT64_C(999999999999999999);
+
+static bj_status refuse(bj_error *err, const bj_lock_run *run, const char *fmt, ...)
+    BJ_PRINTF(3, 4);
+
+/* Fills the message and yields the code. */
+static bj_status refuse(bj_error *err, const bj_lock_run *run, const char *fmt, ...) {
+    char reason[sizeof err->message];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(reason, sizeof reason, fmt, args);
+    va_end(args);
+    return BJ_FAIL(err, BJ_ELOCKED, "not locked: %s, seed %lld: %.400s", run->arm,
+                   (long long)run->seed, reason);
+}
+
+/* ----------------------------------------------------------------------------- development rule */
+
+static double criterion(bj_objective_kind kind, const bj_epoch *row) {
+    return kind == BJ_ANCHOR_A ? row->decoder_ade : row->dev.traj_es;
+}
+
+int bj_lock_choose(bj_objective_kind kind, const bj_epoch *rows, int count) {
+    int best = -1;
+    for (int i = 0; i < count; i++) {
+        const double value = criterion(kind, &rows[i]);
+        if (rows[i].epoch < 1 || isnan(value)) continue;
+        if (kind == BJ_ANCHOR_A && !rows[i].eligible) continue;
+        if (best < 0 || value < criterion(kind, &rows[best])) best = i;
+    }
+    return best;
+}
+
+/* ------------------------------------------------------------------------------------ one run */
+
+/* A fact of the manifest that must be there. */
+static bj_status take_fact(char out[BJ_SHA256_HEX], const bj_lock_run *run, const bj_run *from,
+                           const char *key, bj_error *err) {
+    const char *found = bj_run_fact(from, key);
+    if (!found || strlen(found) != BJ_SHA256_HEX - 1)
+        return refuse(err, run, "manifest.json: %s is '%.70s', expected 64 digits", key,
+                      found ? found : "missing");
+    memcpy(out, found, BJ_SHA256_HEX);
+    return BJ_OK;
+}
+
+static bj_status check_settings(const bj_lock_run *run, const bj_run *from,
+                                const bj_settings *settings, bj_error *err) {
+    char found[BJ_SHA256_HEX], expected[BJ_SHA256_HEX];
+    BJ_TRY(bj_settings_digest(found, bj_run_settings(from), err));
+    BJ_TRY(bj_settings_digest(expected, settings, err));
+    if (!strcmp(found, expected)) return BJ_OK;
+    for (int i = 0; i < bj_setting_count(); i++) { /* which one? */
+        char a[BJ_SETTING_TEXT_SIZE], b[BJ_SETTING_TEXT_SIZE];
+        bj_setting_text(a, bj_run_settings(from), i);
+        bj_setting_text(b, settings, i);
+        if (strcmp(a, b))
+            return refuse(err, run, "config.resolved.json: %s is %.100s, campaign.json has %.100s",
+                          bj_setting_at(i).key, a, b);
+    }
+    return refuse(err, run, "the digest of config.resolved.json is not that of campaign.json");
+}
+
+static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const bj_run *from,
+                            const char *data_digest, const char *dev_digest, bj_error *err) {
+    const char *dev = bj_run_fact(from, "dev_data.digest");
+    BJ_TRY(take_fact(facts->data, run, from, "data.digest", err));
+    BJ_TRY(take_fact(facts->order, run, from, "order.sha256", err));
+    BJ_TRY(take_fact(facts->split, run, from, "split.dev_sha256", err));
+    BJ_TRY(take_fact(facts->initial, run, from, "initial.sha256", err));
+    if (facts->stage_b) BJ_TRY(take_fact(facts->anchor, run, from, "anchor.sha256", err));
+    if (strcmp(facts->data, data_digest))
+        return refuse(err, run,
+                      "trained on data with the digest %.16s..., the campaign has %.16s...",
+                      facts->data, data_digest);
+    if (!dev != !dev_digest || (dev && strcmp(dev, dev_digest)))
+        return refuse(err, run, "developed on data with the digest %.16s, the campaign has %.16s",
+                      dev ? dev : "of training", dev_digest ? dev_digest : "that of training");
+    return BJ_OK;
+}
+
+/* All epochs were done, or patience was at its end. */
+static bj_status check_history(bj_lock_run *run, const bj_run *from, bj_error *err) {
+    const bj_settings *settings = bj_run_settings(from);
+    const bj_objective_kind kind = settings->objective.kind;
+    const int count = bj_run_epochs(from);
+    bj_epoch *rows;
+    if (!count) return refuse(err, run, "metrics.jsonl has no epochs");
+    BJ_TRY(BJ_ALLOC(rows, (size_t)count, err));
+    for (int i = 0; i < count; i++) rows[i] = bj_run_epoch(from, i);
+    const int best = bj_lock_choose(kind, rows, count), last = rows[count - 1].epoch;
+    bj_status status = BJ_OK;
+    if (best < 0)
+        status =
+            refuse(err, run, "metrics.jsonl has no epoch that a checkpoint could be chosen of");
+    else if (last < settings->epochs &&
+             !(settings->patience > 0 && last - rows[best].epoch >= settings->patience))
+        status = refuse(err, run, "metrics.jsonl ends with epoch %d of %d", last, settings->epochs);
+    if (status == BJ_OK) {
+        run->best_epoch = rows[best].epoch;
+        run->dev = criterion(kind, &rows[best]);
+    }
+    bj_free(rows);
+    return status;
+}
+
+static bj_status check_result(const bj_lock_run *run, bj_lock_facts *facts, yyjson_val *root,
+                              const char *path, bj_error *err) {
+    static const char *const files[2] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE};
+    yyjson_val *checkpoint;
+    int64_t epoch;
+    BJ_TRY(bj_locked_get_integer(&epoch, root, "best_epoch", path, err));
+    if (epoch != run->best_epoch)
+        return refuse(
+            err, run,
+            "its checkpoint is of epoch %lld, the development rule chooses epoch %d (%.6g)",
+            (long long)epoch, run->best_epoch, run->dev);
+    BJ_TRY(bj_locked_get_object(&checkpoint, root, "checkpoint", path, err));
+    for (int i = 0; i < 2; i++)
+        BJ_TRY(bj_locked_get_sha256(facts->checkpoint[i], checkpoint, files[i], path, err));
+    yyjson_val *anchor = yyjson_obj_get(root, "anchor");
+    if (!facts->stage_b) return BJ_OK;
+    const char *before = yyjson_get_str(yyjson_obj_get(anchor, "sha256_before"));
+    const char *after = yyjson_get_str(yyjson_obj_get(anchor, "sha256_after"));
+    if (!before || !after || strcmp(before, after) || strcmp(before, facts->anchor))
+        return refuse(err, run, "result.json does not say that its anchor stayed what it was");
+    return BJ_OK;
+}
+
+bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *dir,
+                            const bj_settings *settings, const char *data_digest,
+                            const char *dev_digest, bj_error *err) {
+    char path[BJ_FOLDER_PATH];
+    bj_run *from = NULL;
+    yyjson_doc *result = NULL;
+    bj_error detail = {0};
+    bj_status status;
+    snprintf(run->arm, sizeof run->arm, "%s", settings->arm);
+    run->seed = (int64_t)(settings->seed & INT64_MAX);
+    if (settings->seed > most_seed)
+        return refuse(err, run, "seed %llu is too large for a table",
+                      (unsigned long long)settings->seed);
+    status = bj_run_open(&from, dir, &detail);
+    if (status == BJ_ENOMEM) return BJ_FAIL(err, status, "%s", detail.message);
+    if (status != BJ_OK) return refuse(err, run, "%s", detail.message);
+    if (!bj_run_finished(from)) {
+        status = refuse(err, run, "is not done: %s has no result.json", dir);
+        goto done;
+    }
+    facts->arch = settings->arch;
+    facts->stage_b = settings->objective.kind == BJ_ANCHOR_B;
+    run->evaluated = settings->objective.kind != BJ_ANCHOR_A;
+    BJ_GOTO(status, done, check_settings(run, from, settings, err));
+    BJ_GOTO(status, done, check_data(run, facts, from, data_digest, dev_digest, err));
+    BJ_GOTO(status, done, bj_lock_path(path, dir, "result.json", err));
+    BJ_GOTO(status, done, bj_locked_open(&result, NULL, path, result_schema, err));
+    /* A run that ended without a checkpoint has no choice to be checked. */
+    const char *outcome = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(result), "outcome"));
+    if (!outcome || strcmp(outcome, "done")) {
+        status = refuse(err, run, "is not done: its outcome is '%.40s'", outcome ? outcome : "");
+        goto done;
+    }
+    BJ_GOTO(status, done, check_history(run, from, err));
+    status = check_result(run, facts, yyjson_doc_get_root(result), path, err);
+done:
+    if (result) yyjson_doc_free(result);
+    bj_run_free(from);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------- grid */
+
+/* Models that begin with the same weights when their seeds agree: every size counts, where the
+ * weights of branches come from does not. */
+static int same_weights(const bj_lock_facts *a, const bj_lock_facts *b) {
+    const bj_arch x = a->arch, y = b->arch;
+    return a->stage_b == b->stage_b && x.kind == y.kind && x.scales == y.scales && x.obs == y.obs &&
+           x.fut == y.fut && x.neighbors == y.neighbors && x.polylines == y.polylines &&
+           x.points == y.points && x.embed == y.embed && x.heads == y.heads &&
+           x.token_hidden == y.token_hidden && x.latent == y.latent &&
+           x.proj_hidden == y.proj_hidden && x.atoms == y.atoms && x.atom_hidden == y.atom_hidden &&
+           x.router_hidden == y.router_hidden && x.decoder_hidden == y.decoder_hidden &&
+           x.trunk == y.trunk;
+}
+
+static bj_status check_pair(const bj_lock_run *a, const bj_lock_facts *f, const bj_lock_run *b,
+                            const bj_lock_facts *g, bj_error *err) {
+    const struct {
+        const char *what, *x, *y;
+        int compared;
+    } facts[] = {
+        {"data", f->data, g->data, 1},
+        {"development scenes", f->split, g->split, 1},
+        {"order of scenes", f->order, g->order, 1},
+        {"initial weights", f->initial, g->initial, same_weights(f, g)},
+        {"frozen anchor", f->anchor, g->anchor, f->stage_b && g->stage_b},
+    };
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (facts[i].compared && strcmp(facts[i].x, facts[i].y))
+            return refuse(err, b,
+                          "its %s (%.16s...) are not those of %s (%.16s...), though the "
+                          "seed is the same",
+                          facts[i].what, facts[i].y, a->arm, facts[i].x);
+    return BJ_OK;
+}
+
+bj_status bj_lock_check_grid(const bj_lock_run *runs, const bj_lock_facts *facts, int count,
+                             bj_error *err) {
+    int evaluated = 0;
+    for (int i = 0; i < count; i++) {
+        evaluated += runs[i].evaluated;
+        for (int j = 0; j < i; j++)
+            if (runs[j].seed == runs[i].seed)
+                BJ_TRY(check_pair(&runs[j], &facts[j], &runs[i], &facts[i], err));
+    }
+    return evaluated ? BJ_OK
+                     : BJ_FAIL(err, BJ_ELOCKED, "not locked: no run of the campaign forecasts");
+}
+
+/* ---------------------------------------------------------------------------------- checkpoint */
+
+static bj_status check_epoch(const bj_lock_run *run, const char *model_path, bj_error *err) {
+    char expected[32];
+    bj_facts *facts;
+    BJ_TRY(bj_facts_read(&facts, model_path, err));
+    const char *found = bj_facts_get(facts, "run.evaluated");
+    snprintf(expected, sizeof expected, "%d", run->best_epoch);
+    const bj_status status =
+        found && !strcmp(found, expected)
+            ? BJ_OK
+            : refuse(err, run,
+                     "%s: is of epoch '%.20s', the development rule chooses epoch %d (%.6g)",
+                     bj_lock_run_files[BJ_LOCK_MODEL], found ? found : "unknown", run->best_epoch,
+                     run->dev);
+    bj_facts_free(facts);
+    return status;
+}
+
+bj_status bj_lock_check_checkpoint(const bj_lock_run *run, const bj_lock_facts *facts,
+                                   const char *dir, const bj_arch *scenes, bj_error *err) {
+    char path[BJ_FOLDER_PATH], folder[BJ_FOLDER_PATH];
+    bj_model *model = NULL;
+    bj_target *target = NULL;
+    bj_status status;
+    for (int i = 0; i < 2; i++)
+        if (strcmp(run->sha256[i], facts->checkpoint[i]))
+            return refuse(err, run, "%s: its SHA-256 is %.16s..., result.json has %.16s...",
+                          bj_lock_run_files[i], run->sha256[i], facts->checkpoint[i]);
+    BJ_TRY(bj_lock_path(path, dir, bj_lock_run_files[BJ_LOCK_MODEL], err));
+    BJ_TRY(bj_lock_path(folder, dir, "ckpt/best", err));
+    BJ_TRY(check_epoch(run, path, err));
+    if (!run->evaluated) return BJ_OK;
+    BJ_GOTO(status, done, bj_model_load(&model, path, err));
+    BJ_GOTO(status, done, bj_target_load(&target, folder, err));
+    bj_error detail = {0};
+    if (bj_arch_fits(bj_model_arch(model), scenes, &detail) != BJ_OK)
+        status = refuse(err, run, "does not fit the held-out scenes: %s", detail.message);
+done:
+    bj_target_free(target);
+    bj_model_free(model);
+    return status;
+}

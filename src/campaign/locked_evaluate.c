@@ -1,0 +1,159 @@
+/* locked_evaluate.c - the one evaluation of a locked campaign, and checking it afterwards.
+ *
+ * Invariants
+ *   1. Every byte that the lock binds is hashed before the first scene is read; whatever differs is
+ *      named, and nothing is evaluated. Files that are touched meanwhile are noticed at the end.
+ *   2. DIR/locked appears in one step, with its three files. Until then there is nothing: an
+ *      evaluation that is killed leaves the lock unused, but for a hidden folder that the next one
+ *      removes.
+ *   3. Where DIR/locked is, nothing is evaluated again. Two at the same time: the second is
+ * refused.
+ *   4. Scenes come in through the cache and leave as sums; no argument changes that.
+ * Test: tests/campaign/test_lock.c, tests/cli/evaluate.sh
+ */
+#define _DEFAULT_SOURCE /* flock; includes POSIX.1-2008 */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "campaign/locked_write.h"
+#include "core/alloc.h"
+#include "core/file_internal.h"
+
+static const char *const files[] = {BJ_LOCKED_SUMMARY, BJ_LOCKED_SEEDS, BJ_LOCKED_COMPLETION, NULL};
+
+/* What both verbs begin with. */
+typedef struct opened {
+    bj_lock lock;
+    char sha256[BJ_SHA256_HEX];  /* of lock.json */
+    char folder[BJ_FOLDER_PATH]; /* DIR/locked */
+    int evaluated;
+    int fd; /* of lock.json, -1 when closed */
+} opened;
+
+static void opened_reset(opened *o) {
+    if (o->fd >= 0) close(o->fd); /* and with it the flock */
+    bj_lock_reset(&o->lock);
+}
+
+static bj_status open_lock(opened *o, const char *dir, int alone, bj_error *err) {
+    char path[BJ_FOLDER_PATH];
+    struct stat info;
+    *o = (opened){.fd = -1};
+    BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
+    BJ_TRY(bj_lock_path(o->folder, dir, BJ_LOCKED_DIR, err));
+    o->fd = bj_file_open(path, O_RDONLY);
+    if (o->fd < 0 && errno == ENOENT)
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: there is no lock: the campaign must be locked first",
+                       path);
+    if (o->fd < 0) return bj_file_fail(err, errno, path, "open");
+    if (alone && flock(o->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: another process is evaluating it", path);
+    o->evaluated = lstat(o->folder, &info) == 0;
+    return bj_lock_read(&o->lock, path, o->sha256, err);
+}
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ------------------------------------------------------------------------------------- evaluate */
+
+static bj_status evaluate(bj_locked_report *report, opened *o, const char *dir,
+                          const bj_locked_options *options, bj_error *err) {
+    const bj_locked_watch watch = {options->progress, options->context};
+    bj_locked_facts facts = {.threads = options->threads, .started = now()};
+    bj_locked_results results = {0};
+    bj_folder_writer *writer = NULL;
+    bj_lock_stamp *stamps = NULL;
+    bj_status status;
+    memcpy(facts.lock_sha256, o->sha256, sizeof facts.lock_sha256);
+    BJ_TRY(BJ_ALLOC(stamps, (size_t)bj_lock_bound_count(&o->lock), err));
+    BJ_GOTO(status, done, bj_lock_hash(&o->lock, stamps, dir, options->evaluator, 0, &watch, err));
+    /* Opened before the long part: a folder that cannot be written to shows at once. */
+    BJ_GOTO(status, done, bj_folder_writer_open(&writer, o->folder, files, err));
+    BJ_GOTO(status, done,
+            bj_locked_pass(&results, &o->lock, dir, options->threads, options->isa, &watch, err));
+    BJ_GOTO(status, done, bj_lock_untouched(&o->lock, stamps, dir, options->evaluator, err));
+    facts.finished = now();
+    BJ_GOTO(status, done,
+            bj_locked_write(report->digest, &results, &o->lock, &facts,
+                            bj_folder_writer_path(writer), err));
+    BJ_GOTO(status, done, bj_folder_writer_commit(&writer, err));
+    report->checkpoints = results.count;
+    report->scenes = results.scenes;
+done:
+    bj_folder_writer_abort(&writer);
+    bj_locked_results_reset(&results);
+    bj_free(stamps);
+    return status;
+}
+
+bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
+                               const bj_locked_options *options, bj_error *err) {
+    opened o;
+    *report = (bj_locked_report){0};
+    if (!options || !options->evaluator)
+        return BJ_FAIL(err, BJ_EARG, "evaluate: the evaluator is not given");
+    bj_status status = open_lock(&o, dir, 1, err);
+    if (status == BJ_OK && o.evaluated)
+        status = BJ_FAIL(err, BJ_ELOCKED,
+                         "%s: the campaign was evaluated already; a lock allows one evaluation",
+                         o.folder);
+    if (status == BJ_OK) status = evaluate(report, &o, dir, options, err);
+    opened_reset(&o);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- verify */
+
+/* The three files, and nothing else. */
+static bj_status check_content(const char *folder, bj_error *err) {
+    DIR *list = opendir(folder);
+    int found[3] = {0};
+    bj_status status = BJ_OK;
+    if (!list)
+        return errno == ENOTDIR ? BJ_FAIL(err, BJ_EMISMATCH, "%s: is not a folder", folder)
+                                : bj_file_fail(err, errno, folder, "list");
+    for (const struct dirent *entry; status == BJ_OK && (entry = readdir(list));) {
+        int known = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+        for (int i = 0; i < 3; i++)
+            if (!strcmp(entry->d_name, files[i])) known = found[i] = 1;
+        if (!known)
+            status = BJ_FAIL(err, BJ_EMISMATCH, "%s: holds '%.100s', which no evaluation wrote",
+                             folder, entry->d_name);
+    }
+    closedir(list);
+    for (int i = 0; i < 3 && status == BJ_OK; i++)
+        if (!found[i]) status = BJ_FAIL(err, BJ_EMISMATCH, "%s/%s: is missing", folder, files[i]);
+    return status;
+}
+
+bj_status bj_campaign_verify(bj_locked_report *report, const char *dir,
+                             const bj_locked_options *options, bj_error *err) {
+    opened o;
+    bj_status status;
+    *report = (bj_locked_report){0};
+    if (!options || !options->evaluator)
+        return BJ_FAIL(err, BJ_EARG, "verify: the evaluator is not given");
+    const bj_locked_watch watch = {options->progress, options->context};
+    BJ_GOTO(status, done, open_lock(&o, dir, 0, err));
+    if (o.evaluated) {
+        BJ_GOTO(status, done, check_content(o.folder, err));
+        BJ_GOTO(status, done, bj_locked_check(report->digest, &o.lock, o.sha256, o.folder, err));
+    }
+    BJ_GOTO(status, done, bj_lock_hash(&o.lock, NULL, dir, options->evaluator, 0, &watch, err));
+    for (int i = 0; i < o.lock.count; i++) report->checkpoints += o.lock.runs[i].evaluated;
+    report->scenes = o.lock.scenes;
+done:
+    opened_reset(&o);
+    return status;
+}

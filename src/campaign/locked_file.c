@@ -1,0 +1,189 @@
+/* locked_file.c - see locked_file.h. */
+#include "campaign/locked_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "campaign/locked_json.h"
+#include "core/alloc.h"
+
+static const char schema[] = "branchjepa.lock/1";
+static const char rule_forecast[] = "traj_es", rule_anchor[] = "decoder_ade";
+
+const char *const bj_lock_run_files[BJ_LOCK_RUN_FILES] = {
+    [BJ_LOCK_MODEL] = "ckpt/best/" BJ_CHECKPOINT_MODEL,
+    [BJ_LOCK_STATE] = "ckpt/best/" BJ_CHECKPOINT_STATE,
+    "config.resolved.json",
+    "manifest.json",
+    "metrics.jsonl",
+    "result.json",
+};
+
+static const char *real_name(void) {
+    return sizeof(bj_real) == sizeof(double) ? "double" : "float";
+}
+
+bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, const char *name,
+                       bj_error *err) {
+    const int length = snprintf(path, BJ_FOLDER_PATH, "%s/%s", dir, name);
+    return length >= 0 && length < BJ_FOLDER_PATH
+               ? BJ_OK
+               : BJ_FAIL(err, BJ_EARG, "%.100s.../%s: the path is too long", dir, name);
+}
+
+/* Names of what an evaluation measures, in order; NULL behind the last. */
+static const char *metric_name(int index) {
+    static const bj_metric_values zero;
+    for (int m = 0; m < bj_metric_count(); m++)
+        if (!isnan(bj_metric_value(&zero, m)) && !index--) return bj_metric_at(m).name;
+    return NULL;
+}
+
+void bj_lock_reset(bj_lock *lock) {
+    bj_free(lock->runs);
+    *lock = (bj_lock){0};
+}
+
+/* ------------------------------------------------------------------------------------- writing */
+
+static void write_run(bj_locked_out *out, yyjson_mut_val *list, const bj_lock_run *run) {
+    yyjson_mut_val *object = bj_locked_item(out, list);
+    bj_locked_text(out, object, "arm", run->arm);
+    bj_locked_integer(out, object, "seed", run->seed);
+    bj_locked_text(out, object, "dir", run->dir);
+    bj_locked_bool(out, object, "evaluated", run->evaluated);
+    bj_locked_text(out, object, "rule", run->evaluated ? rule_forecast : rule_anchor);
+    bj_locked_integer(out, object, "best_epoch", run->best_epoch);
+    bj_locked_real(out, object, "dev", run->dev);
+    yyjson_mut_val *files = bj_locked_object(out, object, "sha256");
+    for (int i = 0; i < BJ_LOCK_RUN_FILES; i++)
+        bj_locked_text(out, files, bj_lock_run_files[i], run->sha256[i]);
+}
+
+bj_status bj_lock_write(const bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX],
+                        bj_error *err) {
+    bj_locked_out out;
+    yyjson_mut_val *root = bj_locked_begin(&out, schema);
+
+    yyjson_mut_val *object = bj_locked_object(&out, root, "campaign");
+    bj_locked_text(&out, object, "name", lock->campaign);
+    bj_locked_text(&out, object, "sha256", lock->campaign_sha256);
+
+    object = bj_locked_object(&out, root, "evaluator");
+    bj_locked_text(&out, object, "version", lock->version);
+    bj_locked_text(&out, object, "sha256", lock->evaluator_sha256);
+
+    object = bj_locked_object(&out, root, "data");
+    bj_locked_text(&out, object, "path", lock->data);
+    bj_locked_integer(&out, object, "bytes", lock->data_bytes);
+    bj_locked_text(&out, object, "sha256", lock->data_sha256);
+    bj_locked_text(&out, object, "digest", lock->data_digest);
+    bj_locked_integer(&out, object, "scenes", lock->scenes);
+
+    object = bj_locked_object(&out, root, "protocol");
+    yyjson_mut_val *metrics = bj_locked_list(&out, object, "metrics");
+    for (int m = 0; metric_name(m); m++) bj_locked_item_text(&out, metrics, metric_name(m));
+    bj_locked_text(&out, object, "precision", "full");
+    bj_locked_text(&out, object, "real", real_name());
+    bj_locked_integer(&out, object, "batch", BJ_LOCK_BATCH);
+    bj_locked_integer(&out, object, "least_scenes", BJ_LOCK_LEAST);
+
+    yyjson_mut_val *runs = bj_locked_list(&out, root, "runs");
+    for (int i = 0; i < lock->count; i++) write_run(&out, runs, &lock->runs[i]);
+    return bj_locked_commit(&out, path, hex, err);
+}
+
+/* ------------------------------------------------------------------------------------- reading */
+
+static bj_status read_run(bj_lock_run *run, yyjson_val *object, const char *path, int index,
+                          bj_error *err) {
+    char where[BJ_FOLDER_PATH + 32];
+    yyjson_val *files;
+    int64_t epoch;
+    snprintf(where, sizeof where, "%s: run %d", path, index);
+    BJ_TRY(bj_locked_get_text(run->arm, sizeof run->arm, object, "arm", where, err));
+    BJ_TRY(bj_locked_get_integer(&run->seed, object, "seed", where, err));
+    BJ_TRY(bj_locked_get_text(run->dir, sizeof run->dir, object, "dir", where, err));
+    if (run->dir[0] == '/' || strstr(run->dir, ".."))
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'dir' is '%.100s', expected a folder of the campaign",
+                       where, run->dir);
+    yyjson_val *evaluated = yyjson_obj_get(object, "evaluated");
+    if (!yyjson_is_bool(evaluated))
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'evaluated' is not true or false", where);
+    run->evaluated = yyjson_get_bool(evaluated);
+    BJ_TRY(bj_locked_get_integer(&epoch, object, "best_epoch", where, err));
+    run->best_epoch = epoch > 1 << 30 ? 1 << 30 : (int)epoch;
+    run->dev = yyjson_get_num(yyjson_obj_get(object, "dev"));
+    BJ_TRY(bj_locked_get_object(&files, object, "sha256", where, err));
+    for (int i = 0; i < BJ_LOCK_RUN_FILES; i++)
+        BJ_TRY(bj_locked_get_sha256(run->sha256[i], files, bj_lock_run_files[i], where, err));
+    return BJ_OK;
+}
+
+/* What the file says about metrics, numbers and batches is what this library would do. */
+static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *err) {
+    yyjson_val *object, *metrics;
+    char text[BJ_NAME_SIZE];
+    int64_t batch, least;
+    BJ_TRY(bj_locked_get_object(&object, root, "protocol", path, err));
+    BJ_TRY(bj_locked_get_list(&metrics, object, "metrics", path, err));
+    size_t m = 0;
+    while (metric_name((int)m) &&
+           yyjson_equals_str(yyjson_arr_get(metrics, m), metric_name((int)m)))
+        m++;
+    if (metric_name((int)m) || yyjson_arr_size(metrics) != m)
+        return BJ_FAIL(err, BJ_EVERSION, "%s: its list of metrics is not this version's (%s)", path,
+                       bj_version());
+    BJ_TRY(bj_locked_get_text(text, sizeof text, object, "real", path, err));
+    if (strcmp(text, real_name()))
+        return BJ_FAIL(err, BJ_EVERSION, "%s: locked for numbers of type %s, this program has %s",
+                       path, text, real_name());
+    BJ_TRY(bj_locked_get_integer(&batch, object, "batch", path, err));
+    BJ_TRY(bj_locked_get_integer(&least, object, "least_scenes", path, err));
+    if (batch != BJ_LOCK_BATCH || least != BJ_LOCK_LEAST)
+        return BJ_FAIL(err, BJ_EVERSION,
+                       "%s: batch %lld and least_scenes %lld, this version has %d and %d", path,
+                       (long long)batch, (long long)least, BJ_LOCK_BATCH, BJ_LOCK_LEAST);
+    return BJ_OK;
+}
+
+static bj_status read_all(bj_lock *lock, yyjson_val *root, const char *path, bj_error *err) {
+    yyjson_val *object, *runs;
+    BJ_TRY(bj_locked_get_object(&object, root, "campaign", path, err));
+    BJ_TRY(bj_locked_get_text(lock->campaign, sizeof lock->campaign, object, "name", path, err));
+    BJ_TRY(bj_locked_get_sha256(lock->campaign_sha256, object, "sha256", path, err));
+    BJ_TRY(bj_locked_get_object(&object, root, "evaluator", path, err));
+    BJ_TRY(bj_locked_get_text(lock->version, sizeof lock->version, object, "version", path, err));
+    BJ_TRY(bj_locked_get_sha256(lock->evaluator_sha256, object, "sha256", path, err));
+    BJ_TRY(bj_locked_get_object(&object, root, "data", path, err));
+    BJ_TRY(bj_locked_get_text(lock->data, sizeof lock->data, object, "path", path, err));
+    BJ_TRY(bj_locked_get_integer(&lock->data_bytes, object, "bytes", path, err));
+    BJ_TRY(bj_locked_get_sha256(lock->data_sha256, object, "sha256", path, err));
+    BJ_TRY(bj_locked_get_sha256(lock->data_digest, object, "digest", path, err));
+    BJ_TRY(bj_locked_get_integer(&lock->scenes, object, "scenes", path, err));
+    BJ_TRY(check_protocol(root, path, err));
+    BJ_TRY(bj_locked_get_list(&runs, root, "runs", path, err));
+    const size_t count = yyjson_arr_size(runs);
+    if (count < 1 || count > BJ_LOCK_RUNS_MAX)
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %zu runs, expected 1 to %d", path, count,
+                       BJ_LOCK_RUNS_MAX);
+    BJ_TRY(BJ_ALLOC(lock->runs, count, err));
+    yyjson_val *run;
+    yyjson_arr_iter iter = yyjson_arr_iter_with(runs);
+    while ((run = yyjson_arr_iter_next(&iter))) {
+        BJ_TRY(read_run(&lock->runs[lock->count], run, path, lock->count, err));
+        lock->count++;
+    }
+    return BJ_OK;
+}
+
+bj_status bj_lock_read(bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX], bj_error *err) {
+    yyjson_doc *doc;
+    *lock = (bj_lock){0};
+    BJ_TRY(bj_locked_open(&doc, hex, path, schema, err));
+    const bj_status status = read_all(lock, yyjson_doc_get_root(doc), path, err);
+    yyjson_doc_free(doc);
+    if (status != BJ_OK) bj_lock_reset(lock);
+    return status;
+}

@@ -1,0 +1,40 @@
+/* locked_pass.h - one pass over the held-out scenes for all checkpoints together.
+ *
+ * Every batch of scenes is read once and given to each evaluator. What comes out are sums over all
+ * scenes: there is no call, here or above, through which a scene's own numbers could leave.
+ * Test: tests/campaign/test_lock.c
+ */
+#ifndef BJ_CAMPAIGN_LOCKED_PASS_H
+#define BJ_CAMPAIGN_LOCKED_PASS_H
+
+#include "campaign/locked_file.h"
+
+/* Of one checkpoint. */
+typedef struct bj_locked_result {
+    const char *arm; /* in the lock */
+    int64_t seed;
+    int atoms;
+    bj_metric_values values;
+    double usage[BJ_MAX_ATOMS]; /* (atoms) */
+    bj_calibration_bin bins[BJ_CALIBRATION_BINS];
+    bj_evaluation_group *groups; /* (group_count), the same ones for every checkpoint */
+    int group_count;
+} bj_locked_result;
+
+typedef struct bj_locked_results {
+    bj_locked_result *of; /* (count) in the order of the lock */
+    int count;
+    int64_t scenes;
+    char isa[32];
+    /* what the groups' names belong to */
+    bj_cache *cache;
+    bj_evaluator **evaluators; /* (count) */
+} bj_locked_results;
+
+/* Zeroes `results` first. The files must have been hashed already. */
+BJ_CHECK bj_status bj_locked_pass(bj_locked_results *results, const bj_lock *lock, const char *dir,
+                                  int threads, const char *isa, const bj_locked_watch *watch,
+                                  bj_error *err);
+void bj_locked_results_reset(bj_locked_results *results); /* accepts zeroed ones */
+
+#endif

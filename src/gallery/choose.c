@@ -1,0 +1,119 @@
+/* choose.c - which strict cases a gallery shows.
+ *
+ * Places are filled one after the other. Of the cases that are left, the one comes next that is
+ * first by
+ *
+ *   1. what the place asks for: the first place one maneuver other than standing, the others several;
+ *      cases in which everything stands come last anywhere
+ *   2. how often its set of maneuvers was chosen already
+ *   3. how often its map was
+ *   4. SHA-256("SEED:SCENARIO_ID")
+ *
+ * Nothing that enters here was known only afterwards: maneuvers are those of the forecasts.
+ * Test: tests/gallery/test_choose.c
+ */
+#include "gallery/choose.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *bj_gallery_rule(void) {
+    return "Cases are strict: the focal actor is a vehicle or bus, and no point of any candidate of "
+           "either model is more than 3 m from the cached polylines or outside the drivable areas "
+           "(0.1 m). A maneuver of a case is an ending (stop: within 2 m; left, right: 30 degrees or "
+           "more; else straight) that carries at least .05 of the branch model's weight. Place 1 "
+           "takes a case with one maneuver other than stop, the other places cases with several; "
+           "other cases only when those are used up, stop alone last. Among equals, first the case "
+           "whose set of maneuvers was chosen least often so far, then whose map was, then the "
+           "smallest SHA-256 of SEED:SCENARIO_ID. No future is read, no candidate is moved, "
+           "reweighted or left out.";
+}
+
+bj_status bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], bj_sha256 *hash, uint64_t seed,
+                           const char *scenario_id, bj_error *err) {
+    char text[24];
+    int length = 0;
+    for (uint64_t rest = seed; rest >= 10; rest /= 10) length++;
+    text[length + 1] = ':';
+    for (int i = length; i >= 0; i--, seed /= 10) text[i] = (char)('0' + seed % 10);
+    BJ_TRY(bj_sha256_init(hash, err));
+    BJ_TRY(bj_sha256_update(hash, text, (size_t)length + 2, err));
+    BJ_TRY(bj_sha256_update(hash, scenario_id, strlen(scenario_id), err));
+    return bj_sha256_final_bytes(hash, order, err);
+}
+
+/* ------------------------------------------------------------------------------------ maneuvers */
+
+static int ending(double x, double y) {
+    const double degrees = atan2(y, x) * 57.29577951308232;
+    if (sqrt(x * x + y * y) < 2) return 0;
+    return degrees >= 30 ? 2 : degrees <= -30 ? 3 : 1;
+}
+
+unsigned bj_gallery_maneuvers(int K, int F, const double *weights, const double *trajectories) {
+    double mass[4] = {0, 0, 0, 0};
+    unsigned bits = 0;
+    for (int k = 0; k < K; k++) {
+        const double *end = trajectories + 2 * ((size_t)(k + 1) * (size_t)F - 1);
+        mass[ending(end[0], end[1])] += weights[k];
+    }
+    for (int i = 0; i < 4; i++)
+        if (mass[i] >= BJ_GALLERY_MASS) bits |= 1u << i;
+    return bits;
+}
+
+static int is_several(unsigned bits) { return (bits & (bits - 1)) != 0; }
+
+/* ----------------------------------------------------------------------------------------- rule */
+
+static int by_order(const void *a, const void *b) {
+    const bj_strict_case *x = a, *y = b;
+    const int order = memcmp(x->order, y->order, sizeof x->order);
+    return order ? order : (x->scene > y->scene) - (x->scene < y->scene);
+}
+
+/* 0: what the place asks for. */
+static int rank_for(const bj_strict_case *c, int place) {
+    if (c->maneuvers == BJ_GALLERY_STOP) return 2;
+    return is_several(c->maneuvers) != (place > 0);
+}
+
+typedef struct standing {
+    int rank, kind, map;
+} standing;
+
+static standing look_at(const bj_strict_case *cases, int64_t index, const int64_t *chosen,
+                        int place) {
+    standing s = {rank_for(&cases[index], place), 0, 0};
+    for (int i = 0; i < place; i++) {
+        s.kind += cases[chosen[i]].maneuvers == cases[index].maneuvers;
+        s.map += cases[chosen[i]].map == cases[index].map;
+    }
+    return s;
+}
+
+static int is_before(const standing *a, const standing *b) {
+    if (a->rank != b->rank) return a->rank < b->rank;
+    return a->kind != b->kind ? a->kind < b->kind : a->map < b->map;
+}
+
+int bj_gallery_choose(int64_t *chosen, int wanted, bj_strict_case *cases, int64_t count) {
+    int place = 0;
+    if (count > 0) qsort(cases, (size_t)count, sizeof *cases, by_order);
+    for (int64_t i = 0; i < count; i++) cases[i].taken = 0;
+    for (; place < wanted && place < count; place++) {
+        int64_t best = -1;
+        standing leads = {0, 0, 0};
+        for (int64_t i = 0; i < count; i++) {
+            if (cases[i].taken) continue;
+            const standing s = look_at(cases, i, chosen, place);
+            if (best >= 0 && !is_before(&s, &leads)) continue;
+            best = i;
+            leads = s;
+        }
+        chosen[place] = best;
+        cases[best].taken = 1;
+    }
+    return place;
+}

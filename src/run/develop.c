@@ -1,0 +1,164 @@
+/* develop.c - what a model does on development scenes, and which epoch's checkpoint is kept.
+ *
+ * Forecasting arms: every metric of docs/EVALUATE.md; the checkpoint with the least trajectory Energy
+ * Score is chosen. Stage A of the frozen anchor forecasts nothing: its encoder sees the futures, its
+ * decoder gives them back, and the least mean distance (decoder ADE) wins among the epochs that pass
+ * every gate. Ties go to the earlier epoch.
+ * Test  tests/run/test_develop.c, tests/run/test_train.c, tests/run/test_arms.c
+ */
+#include <math.h>
+
+#include "core/alloc.h"
+#include "run/run.h"
+
+static const bj_metric_values unknown = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN,
+                                         NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+_Static_assert(sizeof unknown == 20 * sizeof(double), "a metric is not in the list");
+
+/* Hands all development scenes to `consume`, batch after batch. */
+static bj_status each_batch(bj_train_run *r, int *stopped,
+                            bj_status (*consume)(void *context, const bj_batch *batch,
+                                                 bj_error *err),
+                            void *context, bj_error *err) {
+    for (int64_t step = 0; step < bj_loader_steps(r->dev) && !*stopped; step++) {
+        const bj_batch *batch;
+        const int64_t *numbers;
+        bj_error found = {0};
+        BJ_TRY(bj_loader_batch(&batch, &numbers, r->dev, 0, step, err));
+        if (consume(context, batch, &found) != BJ_OK)
+            return bj_run_explain(r, "development scenes", r->dev_cache ? r->dev_cache : r->cache,
+                                  numbers, batch->B, &found, err);
+        *stopped = bj_run_tell(r, "evaluate") == BJ_RUN_STOP;
+    }
+    return BJ_OK;
+}
+
+static bj_status count(void *context, const bj_batch *batch, bj_error *err) {
+    return bj_evaluator_add(context, batch, NULL, err);
+}
+
+static bj_status forecast(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err) {
+    const bj_evaluator_options options = {
+        .max_batch = BJ_DEVELOP_BATCH, .threads = r->options->threads, .isa = r->options->isa};
+    bj_target *target = NULL;
+    bj_evaluator *evaluator = NULL;
+    bj_status status;
+    BJ_GOTO(status, done, bj_target_from_trainer(&target, r->trainer, err));
+    BJ_GOTO(status, done, bj_evaluator_create(&evaluator, r->model, target, &options, err));
+    BJ_GOTO(status, done, each_batch(r, stopped, count, evaluator, err));
+    if (*stopped) goto done;
+    double usage[BJ_MAX_ATOMS];
+    row->dev = bj_evaluator_values(evaluator);
+    BJ_GOTO(status, done, bj_evaluator_health(&row->health, evaluator, err));
+    bj_evaluator_usage(usage, evaluator);
+    row->usage_least = row->usage_most = usage[0];
+    for (int k = 1; k < r->settings.arch.atoms; k++) {
+        row->usage_least = fmin(row->usage_least, usage[k]);
+        row->usage_most = fmax(row->usage_most, usage[k]);
+    }
+    row->decoder_ade = row->decoder_fde = NAN;
+    row->eligible = 1;
+done:
+    bj_evaluator_free(evaluator);
+    bj_target_free(target);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- stage A */
+
+typedef struct stage_a {
+    bj_future_encoder *encoder;
+    bj_real *latents, *recon; /* (scenes,D), (BJ_DEVELOP_BATCH,F,2) */
+    size_t D, F;
+    double ade, fde; /* sums over scenes */
+    int64_t scenes;
+} stage_a;
+
+/* Adds the mean and the last distance of decoded futures to the true ones. */
+static bj_status measure(void *context, const bj_batch *batch, bj_error *err) {
+    stage_a *a = context;
+    BJ_TRY(bj_future_encode(a->encoder, batch, a->latents + (size_t)a->scenes * a->D, a->recon,
+                            err));
+    for (int b = 0; b < batch->B; b++) {
+        const bj_real *found = a->recon + 2 * (size_t)b * a->F, *actual = batch->scenes[b].future;
+        double sum = 0, last = 0;
+        for (size_t f = 0; f < a->F; f++, found += 2, actual += 2) {
+            last = hypot((double)found[0] - (double)actual[0], (double)found[1] - (double)actual[1]);
+            sum += last;
+        }
+        if (!isfinite(sum))
+            return BJ_FAIL(err, BJ_ENONFINITE, "scene %d of the batch: the decoder is %g m away", b,
+                           sum);
+        a->ade += sum / (double)a->F;
+        a->fde += last;
+    }
+    a->scenes += batch->B;
+    return BJ_OK;
+}
+
+int bj_run_passes(const bj_settings *s, const bj_epoch *row) {
+    return row->decoder_ade <= s->gate_ade && row->decoder_fde <= s->gate_fde &&
+           row->health.mean_std >= s->gate_std &&
+           row->health.low_std_fraction <= s->gate_low_std &&
+           row->health.entropy_rank >= s->gate_rank;
+}
+
+static bj_status reconstruct(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err) {
+    const bj_predictor_options options = {
+        .max_batch = BJ_DEVELOP_BATCH, .threads = r->options->threads, .isa = r->options->isa};
+    stage_a a = {.D = (size_t)r->settings.arch.latent, .F = (size_t)r->settings.arch.fut};
+    bj_target *target = NULL;
+    bj_status status;
+    BJ_GOTO(status, done, bj_target_from_model(&target, r->model, err));
+    BJ_GOTO(status, done, bj_future_encoder_create(&a.encoder, r->model, target, &options, err));
+    BJ_GOTO(status, done, BJ_ALLOC(a.latents, (size_t)bj_loader_scenes(r->dev) * a.D, err));
+    BJ_GOTO(status, done, BJ_ALLOC(a.recon, BJ_DEVELOP_BATCH * a.F * 2, err));
+    BJ_GOTO(status, done, each_batch(r, stopped, measure, &a, err));
+    if (*stopped) goto done;
+    const int used = (int)(a.scenes < BJ_HEALTH_SCENES ? a.scenes : BJ_HEALTH_SCENES);
+    BJ_GOTO(status, done,
+            bj_latent_health_measure(&row->health, a.latents, a.D, used, (int)a.D, err));
+    row->dev = unknown;
+    row->dev.scenes = (double)a.scenes;
+    row->usage_least = row->usage_most = NAN;
+    row->decoder_ade = a.ade / (double)a.scenes;
+    row->decoder_fde = a.fde / (double)a.scenes;
+    row->eligible = bj_run_passes(&r->settings, row);
+done:
+    bj_free(a.recon);
+    bj_free(a.latents);
+    bj_future_encoder_free(a.encoder);
+    bj_target_free(target);
+    return status;
+}
+
+bj_status bj_run_develop(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err) {
+    *stopped = 0;
+    return r->settings.objective.kind == BJ_ANCHOR_A ? reconstruct(row, stopped, r, err)
+                                                     : forecast(row, stopped, r, err);
+}
+
+/* ------------------------------------------------------------------------------------ selection */
+
+double bj_run_criterion(const bj_settings *settings, const bj_epoch *row) {
+    return settings->objective.kind == BJ_ANCHOR_A ? row->decoder_ade : row->dev.traj_es;
+}
+
+int bj_run_choose(const bj_settings *settings, const bj_epoch *rows, int count) {
+    int best = -1;
+    double least = INFINITY;
+    for (int i = 0; i < count; i++) {
+        const double value = bj_run_criterion(settings, &rows[i]);
+        if (rows[i].epoch < 1 || !rows[i].eligible || !(value < least)) continue;
+        best = i;
+        least = value;
+    }
+    return best;
+}
+
+int bj_run_over(const bj_settings *settings, const bj_epoch *rows, int count) {
+    const int last = count ? rows[count - 1].epoch : -1;
+    if (last >= settings->epochs) return 1;
+    const int best = bj_run_choose(settings, rows, count);
+    return settings->patience > 0 && best >= 0 && last - rows[best].epoch >= settings->patience;
+}

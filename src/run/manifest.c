@@ -1,0 +1,214 @@
+/* manifest.c - what a run is: manifest.json and the settings beside it (docs/RUNS.md).
+ *
+ * Invariants
+ *   1. manifest.json is written last of the files that tell what a run is, before the first step,
+ *      and never changed: a folder that has it is a run.
+ *   2. Resuming compares with it whatever decides later bits: settings, data, anchor, precision,
+ *      instruction set.
+ * Test  tests/run/test_train.c, tests/cli/train.sh
+ */
+#define _DEFAULT_SOURCE /* gethostname */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/file.h"
+#include "model/checkpoint.h"
+#include "model/model.h"
+#include "run/run.h"
+#include "run/run_doc.h"
+
+/* -------------------------------------------------------------------------------------- digests */
+
+/* Over the scenario ids, in the order in which they are handed out. */
+static bj_status loader_digest(char hex[BJ_SHA256_HEX], bj_loader *loader, const bj_cache *cache,
+                               bj_error *err) {
+    bj_sha256 hash = {0};
+    bj_status status;
+    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    for (int64_t step = 0; step < bj_loader_steps(loader); step++) {
+        const bj_batch *batch;
+        const int64_t *numbers;
+        BJ_GOTO(status, done, bj_loader_batch(&batch, &numbers, loader, 0, step, err));
+        for (int b = 0; b < batch->B; b++) {
+            const char *id = bj_cache_info(cache, numbers[b]).scenario_id;
+            BJ_GOTO(status, done, bj_sha256_update(&hash, id, strlen(id) + 1, err));
+        }
+    }
+    status = bj_sha256_final(&hash, hex, err);
+done:
+    bj_sha256_reset(&hash);
+    return status;
+}
+
+/* Over the tensors of one part of a model, or of all of it with BJ_PARTS; "" where there are none. */
+static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_param_part part,
+                             bj_error *err) {
+    const bj_layout *layout = &model->layout;
+    bj_tensor *tensors;
+    int count = 0;
+    hex[0] = '\0';
+    BJ_TRY(BJ_ALLOC(tensors, (size_t)layout->count, err));
+    for (int i = 0; i < layout->count; i++)
+        if (part == BJ_PARTS || layout->params[i].part == part)
+            tensors[count++] = bj_model_tensor(model, i);
+    const bj_status status = count ? bj_checkpoint_digest(hex, tensors, count, err) : BJ_OK;
+    bj_free(tensors);
+    return status;
+}
+
+/* Weights before the first step, as a whole and by the parts that arms may share. */
+typedef struct initial {
+    char all[BJ_SHA256_HEX], part[BJ_PARTS][BJ_SHA256_HEX];
+} initial;
+static const char *const part_names[BJ_PARTS] = {
+    [BJ_PART_ENCODER] = "encoder", [BJ_PART_ATOMS] = "branches",    [BJ_PART_ROUTER] = "router",
+    [BJ_PART_DECODER] = "decoder", [BJ_PART_RESIDUAL] = "residual", [BJ_PART_SCALE_Z] = "scale_z",
+    [BJ_PART_SCALE_Y] = "scale_y"};
+
+static bj_status initial_digests(initial *out, const bj_model *model, bj_error *err) {
+    BJ_TRY(part_digest(out->all, model, BJ_PARTS, err));
+    for (int i = 0; i < BJ_PARTS; i++)
+        BJ_TRY(part_digest(out->part[i], model, (bj_param_part)i, err));
+    return BJ_OK;
+}
+
+/* ------------------------------------------------------------------------------------- writing */
+
+static void add_data(bj_doc *j, yyjson_mut_val *root, const char *key, const char *path,
+                     const bj_cache *cache) {
+    yyjson_mut_val *data = bj_doc_child(j, root, key);
+    bj_doc_add_text(j, data, "path", path);
+    bj_doc_add_text(j, data, "digest", bj_cache_digest(cache));
+    bj_doc_add_integer(j, data, "scenes", bj_cache_count(cache));
+}
+
+static void add_initial(bj_doc *j, yyjson_mut_val *root, const initial *digests) {
+    yyjson_mut_val *weights = bj_doc_child(j, root, "initial");
+    bj_doc_add_text(j, weights, "sha256", digests->all);
+    for (int i = 0; i < BJ_PARTS; i++)
+        if (*digests->part[i]) bj_doc_add_text(j, weights, part_names[i], digests->part[i]);
+}
+
+static const char *precision(void) {
+    return sizeof(bj_real) == sizeof(float) ? "float" : "double";
+}
+
+static void add_machine(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) {
+    char host[128] = "", created[40] = "";
+    const time_t now = time(NULL);
+    struct tm utc;
+    if (gethostname(host, sizeof host - 1)) host[0] = '\0';
+    if (gmtime_r(&now, &utc)) strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    bj_doc_add_text(j, root, "created", created);
+    bj_doc_add_text(j, root, "host", host);
+    bj_doc_add_text(j, root, "isa", bj_trainer_isa(r->trainer));
+    bj_doc_add_integer(j, root, "threads", r->options->threads);
+    bj_doc_add_text(j, root, "real", precision());
+}
+
+static bj_status keep_config(const bj_train_run *r, bj_error *err) {
+    char path[BJ_RUN_FILE], *content;
+    size_t size;
+    if (!r->options->config) return BJ_OK;
+    BJ_TRY(bj_run_path(path, r->options->dir, "config.yaml", err));
+    BJ_TRY(bj_file_read(&content, &size, r->options->config, 1 << 20, err));
+    const bj_status status = bj_file_write(path, content, size, err);
+    bj_free(content);
+    return status;
+}
+
+bj_status bj_run_write_manifest(const bj_train_run *r, bj_error *err) {
+    const bj_settings *s = &r->settings;
+    const bj_counts counts = bj_arch_counts(&s->arch);
+    char settings[BJ_SHA256_HEX], order[BJ_SHA256_HEX], dev[BJ_SHA256_HEX], path[BJ_RUN_FILE];
+    initial weights;
+    bj_doc j;
+    BJ_TRY(bj_settings_digest(settings, s, err));
+    BJ_TRY(initial_digests(&weights, r->model, err));
+    BJ_TRY(loader_digest(order, r->fit, r->cache, err));
+    BJ_TRY(loader_digest(dev, r->dev, r->dev_cache ? r->dev_cache : r->cache, err));
+    BJ_TRY(bj_run_path(path, r->options->dir, "config.resolved.json", err));
+    BJ_TRY(bj_settings_write(s, path, err));
+    BJ_TRY(keep_config(r, err));
+    BJ_TRY(bj_doc_begin(&j, "branchjepa.run/1", err));
+    yyjson_mut_val *const root = j.root;
+    bj_doc_add_text(&j, root, "version", bj_version());
+    bj_doc_add_text(&j, root, "arm", s->arm);
+    bj_doc_add_text(&j, root, "recipe", s->recipe);
+    bj_doc_add_unsigned(&j, root, "seed", s->seed);
+    bj_doc_add_text(&j, bj_doc_child(&j, root, "settings"), "sha256", settings);
+    add_data(&j, root, "data", r->options->data, r->cache);
+    if (r->dev_cache) add_data(&j, root, "dev_data", r->options->dev, r->dev_cache);
+    yyjson_mut_val *split = bj_doc_child(&j, root, "split");
+    bj_doc_add_integer(&j, split, "fit", bj_loader_scenes(r->fit));
+    bj_doc_add_integer(&j, split, "dev", bj_loader_scenes(r->dev));
+    bj_doc_add_text(&j, split, "dev_sha256", dev);
+    bj_doc_add_text(&j, bj_doc_child(&j, root, "order"), "sha256", order);
+    add_initial(&j, root, &weights);
+    if (*r->anchor_digest)
+        bj_doc_add_text(&j, bj_doc_child(&j, root, "anchor"), "sha256", r->anchor_digest);
+    yyjson_mut_val *parameters = bj_doc_child(&j, root, "parameters");
+    bj_doc_add_integer(&j, parameters, "encoder", (int64_t)counts.encoder);
+    bj_doc_add_integer(&j, parameters, "downstream", (int64_t)counts.downstream);
+    bj_doc_add_integer(&j, parameters, "total", (int64_t)counts.total);
+    bj_doc_add_integer(&j, root, "steps_per_epoch", r->steps);
+    add_machine(&j, root, r);
+    return bj_doc_write(&j, r->options->dir, "manifest.json", err);
+}
+
+/* ---------------------------------------------------------------------------------------- check */
+
+/* The first setting that is not what it was, by its key. */
+static bj_status check_settings(const bj_train_run *r, bj_error *err) {
+    char path[BJ_RUN_FILE];
+    bj_config *began;
+    bj_status status = BJ_OK;
+    BJ_TRY(bj_run_path(path, r->options->dir, "config.resolved.json", err));
+    BJ_TRY(bj_config_read(&began, path, err));
+    for (int i = 0; i < bj_setting_count() && status == BJ_OK; i++) {
+        const char *key = bj_setting_at(i).key, *found = bj_config_get(began, key);
+        char now[BJ_SETTING_TEXT_SIZE];
+        bj_setting_text(now, &r->settings, i);
+        if (!found || strcmp(found, now))
+            status = BJ_FAIL(err, BJ_EMISMATCH,
+                             "%s: this run began with other settings: %s is '%.120s', now it is "
+                             "'%.120s'",
+                             path, key, found ? found : "missing", now);
+    }
+    bj_config_free(began);
+    return status;
+}
+
+bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
+    char path[BJ_RUN_FILE], settings[BJ_SHA256_HEX];
+    bj_config *manifest;
+    BJ_TRY(check_settings(r, err));
+    BJ_TRY(bj_settings_digest(settings, &r->settings, err));
+    BJ_TRY(bj_run_path(path, r->options->dir, "manifest.json", err));
+    BJ_TRY(bj_config_read(&manifest, path, err));
+    const struct {
+        const char *key, *expected, *what;
+    } facts[] = {
+        {"settings.sha256", settings, "settings"},
+        {"data.digest", bj_cache_digest(r->cache), "data"},
+        {"dev_data.digest", r->dev_cache ? bj_cache_digest(r->dev_cache) : NULL,
+         "development data"},
+        {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL, "weights of the anchor"},
+        {"real", precision(), "precision"},
+        {"isa", bj_trainer_isa(r->trainer), "instruction set, which shows in the last bits"},
+    };
+    bj_status status = BJ_OK;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts && status == BJ_OK; i++) {
+        const char *found = bj_config_get(manifest, facts[i].key);
+        if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
+            status = BJ_FAIL(err, BJ_EMISMATCH,
+                             "%s: this run began with other %s: %s is %.70s, now it is %.70s", path,
+                             facts[i].what, facts[i].key, found ? found : "missing",
+                             facts[i].expected ? facts[i].expected : "missing");
+    }
+    bj_config_free(manifest);
+    return status;
+}

@@ -1,0 +1,97 @@
+/* run.h - a training run while it lasts.
+ *
+ * The loop (train.c) owns one of these. Order of writing after an epoch:
+ *   ckpt/best (if it is the best so far), metrics.jsonl and metrics.csv, ckpt/last
+ * ckpt/last says how many epochs were evaluated. What a crash left ahead of it is dropped when the
+ * run resumes, and comes out again with the same bits.
+ */
+#ifndef BJ_RUN_RUN_H
+#define BJ_RUN_RUN_H
+
+#include "core/sha256.h"
+#include "core/status.h"
+#include "run/events.h"
+
+/* Sums over the updates of the epoch that is under way. */
+typedef struct bj_epoch_sums {
+    double updates, grad_norm, lr; /* lr: of the last update */
+    bj_loss loss;
+} bj_epoch_sums;
+
+typedef struct bj_train_run {
+    bj_settings settings;
+    const bj_run_options *options;
+    bj_cache *cache, *dev_cache; /* dev_cache is NULL where both are one */
+    bj_loader *fit, *dev;
+    bj_model *model;
+    bj_trainer *trainer;
+    bj_events *events;
+    int lock;                    /* descriptor, or -1 */
+    int64_t steps;               /* of an epoch */
+    bj_epoch *rows;              /* (settings.epochs + 1) epoch e in row e */
+    int evaluated;               /* epochs with a row, epoch 0 not counted; -1: not even that */
+    int best;                    /* row of the chosen checkpoint, or -1 */
+    bj_epoch_sums sums;
+    double wall, started;        /* seconds of earlier processes; clock when this one began */
+    double saved, told;          /* clock of the last checkpoint, of the last status.json */
+    double epoch_seconds;        /* of training in this epoch, by this process */
+    int64_t epoch_scenes;
+    int64_t first_step;          /* of this process */
+    bj_loss recent;              /* of the last updates, for the progress line */
+    char anchor_digest[BJ_SHA256_HEX]; /* stage B, when the run began; else "" */
+    int stop;
+} bj_train_run;
+
+/* ----------------------------------------------------------------------------------- manifest.c */
+
+BJ_CHECK bj_status bj_run_write_manifest(const bj_train_run *r, bj_error *err);
+/* Refuses to go on with a run that began with anything else that shows in its bits. */
+BJ_CHECK bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err);
+
+/* --------------------------------------------------------------------------------- run_folder.c */
+
+enum { BJ_RUN_FILE = 4096 };
+BJ_CHECK bj_status bj_run_path(char path[BJ_RUN_FILE], const char *dir, const char *name,
+                               bj_error *err);
+int bj_run_exists(const char *path);
+/* Creates the folder with its parents, and takes the lock that a second process is refused by. */
+BJ_CHECK bj_status bj_run_enter(int *lock, const char *dir, bj_error *err);
+BJ_CHECK bj_status bj_run_write_result(const bj_train_run *r, bj_run_outcome outcome,
+                                       bj_error *err);
+/* For onlookers; not synced, and a failure is nobody's business. */
+void bj_run_write_status(const bj_train_run *r, const bj_run_progress *p);
+/* Seconds of earlier processes as status.json has them, or NaN. */
+double bj_run_status_wall(const char *dir);
+BJ_CHECK bj_status bj_run_note_failure(const bj_train_run *r, const char *message, bj_error *err);
+
+/* -------------------------------------------------------------------------------------- state.c */
+
+BJ_CHECK bj_status bj_run_save(const bj_train_run *r, const char *name, bj_error *err);
+/* Goes on where ckpt/last stopped: weights, step, sums, rows. */
+BJ_CHECK bj_status bj_run_restore(bj_train_run *r, bj_error *err);
+
+/* ------------------------------------------------------------------------------------ develop.c */
+
+enum { BJ_DEVELOP_BATCH = 256 }; /* scenes, at most, of a batch of bj_train_run.dev */
+/* Fills the development part of a row: metrics, health, usage, gates. *stopped: asked to. */
+BJ_CHECK bj_status bj_run_develop(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err);
+/* Every gate of stage A: a value at its limit passes, NaN does not. */
+int bj_run_passes(const bj_settings *settings, const bj_epoch *row);
+/* What the checkpoint is chosen by: the lower the better. */
+double bj_run_criterion(const bj_settings *settings, const bj_epoch *row);
+/* The first row, of epoch 1 on, with the least criterion among the eligible ones, or -1. */
+int bj_run_choose(const bj_settings *settings, const bj_epoch *rows, int count);
+/* 1 when training is over after these rows. */
+int bj_run_over(const bj_settings *settings, const bj_epoch *rows, int count);
+
+/* -------------------------------------------------------------------------------------- train.c */
+
+double bj_run_clock(void);
+/* Tells whoever listens where the run is, and remembers when it is asked to stop. */
+bj_run_answer bj_run_tell(bj_train_run *r, const char *phase);
+/* What the engine found, with epoch, place, and the scenario where only its number in the batch was
+ * known; numbers (B) are those of the batch in the cache. Returns the code of `found`. */
+bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cache *cache,
+                         const int64_t *numbers, int B, const bj_error *found, bj_error *err);
+
+#endif

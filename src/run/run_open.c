@@ -1,0 +1,71 @@
+/* run_open.c - what a run folder says about its run.
+ *
+ * Settings come from config.resolved.json, facts from manifest.json, epochs from metrics.jsonl; a
+ * run is finished when result.json is there.
+ * Test  tests/run/test_train.c
+ */
+#include <string.h>
+
+#include "core/alloc.h"
+#include "run/history.h"
+#include "run/run.h"
+
+struct bj_run {
+    bj_settings settings;
+    bj_config *manifest;
+    bj_epoch *rows;
+    int count, finished, best;
+};
+
+static bj_status read_settings(bj_settings *out, const char *dir, bj_error *err) {
+    char path[BJ_RUN_FILE];
+    bj_config *config;
+    bj_assignment *list = NULL;
+    BJ_TRY(bj_run_path(path, dir, "config.resolved.json", err));
+    BJ_TRY(bj_config_read(&config, path, err));
+    const int count = bj_config_count(config);
+    bj_status status = BJ_ALLOC(list, (size_t)count + 1, err);
+    for (int i = 0; status == BJ_OK && i < count; i++) list[i] = bj_config_at(config, i);
+    if (status == BJ_OK) status = bj_settings_resolve(out, NULL, list, count, err);
+    bj_free(list);
+    bj_config_free(config);
+    return status;
+}
+
+bj_status bj_run_open(bj_run **out, const char *dir, bj_error *err) {
+    char path[BJ_RUN_FILE], result[BJ_RUN_FILE];
+    bj_run *run;
+    *out = NULL;
+    BJ_TRY(bj_run_path(path, dir, "manifest.json", err));
+    BJ_TRY(bj_run_path(result, dir, "result.json", err));
+    if (!bj_run_exists(path))
+        return BJ_FAIL(err, BJ_EIO, "%s: there is no manifest.json in it: not a run", dir);
+    BJ_TRY(BJ_ALLOC(run, 1, err));
+    bj_status status;
+    BJ_GOTO(status, fail, bj_config_read(&run->manifest, path, err));
+    BJ_GOTO(status, fail, read_settings(&run->settings, dir, err));
+    BJ_GOTO(status, fail, bj_history_read(&run->rows, &run->count, dir, err));
+    run->finished = bj_run_exists(result);
+    run->best = bj_run_choose(&run->settings, run->rows, run->count);
+    *out = run;
+    return BJ_OK;
+fail:
+    bj_run_free(run);
+    return status;
+}
+
+void bj_run_free(bj_run *run) {
+    if (!run) return;
+    bj_config_free(run->manifest);
+    bj_free(run->rows);
+    bj_free(run);
+}
+
+const bj_settings *bj_run_settings(const bj_run *run) { return &run->settings; }
+const char *bj_run_fact(const bj_run *run, const char *key) {
+    return bj_config_get(run->manifest, key);
+}
+int bj_run_epochs(const bj_run *run) { return run->count; }
+bj_epoch bj_run_epoch(const bj_run *run, int index) { return run->rows[index]; }
+int bj_run_finished(const bj_run *run) { return run->finished; }
+int bj_run_best(const bj_run *run) { return run->best; }

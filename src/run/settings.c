@@ -1,0 +1,334 @@
+/* settings.c - settings of a run: one typed table, and how layers of values become a bj_settings.
+ *
+ * Layers, later ones win: defaults, the arm, the recipe, then the assignments in their order.
+ * A value is text until it is stored: an integer is digits with or without a minus, a number is
+ * what JSON calls one, where the zero before a point may be missing; nothing may surround it.
+ *
+ *   digest = SHA-256 of "KEY=VALUE\n" for every setting in the order of settings.def
+ *
+ * Invariants
+ *   1. bj_setting_text of a resolved setting resolves to the same bits; -0 is stored as 0.
+ *   2. A text holds valid UTF-8 without control characters and line separators, so that a line,
+ * JSON and YAML can hold it. Test: tests/run/test_settings.c
+ */
+#include "run/settings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/json.h"
+#include "core/sha256.h"
+#include "core/utf8.h"
+
+typedef struct setting {
+    bj_setting_info info;
+    size_t offset, size; /* of its field */
+    const char *source;  /* of its default */
+} setting;
+
+#define PAPER "paper"
+#define OURS "default"
+#define SETTING(key, type, field, least, most, above, source, help)                                \
+    {{(key), BJ_SETTING_##type, (least), (most), (above), (help)},                                 \
+     offsetof(bj_settings, field),                                                                 \
+     sizeof((bj_settings *)NULL)->field,                                                           \
+     (source)},
+static const setting table[] = {
+#include "run/settings.def"
+};
+#undef SETTING
+enum { SETTINGS = sizeof table / sizeof *table };
+_Static_assert((int)SETTINGS <= (int)BJ_SETTINGS_MAX, "BJ_SETTINGS_MAX is too small");
+
+/* ---------------------------------------------------------------------------------------- table */
+
+int bj_setting_count(void) { return SETTINGS; }
+
+bj_setting_info bj_setting_at(int index) {
+    return index >= 0 && index < SETTINGS ? table[index].info : (bj_setting_info){0};
+}
+
+int bj_setting_find(const char *key) {
+    for (int i = 0; key && i < SETTINGS; i++)
+        if (!strcmp(table[i].info.key, key)) return i;
+    return -1;
+}
+
+static const char *last_part(const char *key) {
+    const char *dot = strrchr(key, '.');
+    return dot ? dot + 1 : key;
+}
+
+/* The key that was probably meant, or NULL. Somebody who leaves out the group, or takes another
+ * one, is understood too when that leaves no doubt. */
+static const char *nearest_key(const char *key) {
+    bj_nearest near = BJ_NEAREST(key);
+    const char *same = NULL;
+    int count = 0;
+    for (int i = 0; i < SETTINGS; i++) {
+        bj_nearest_offer(&near, table[i].info.key);
+        if (!strcmp(last_part(key), last_part(table[i].info.key))) {
+            same = table[i].info.key;
+            count++;
+        }
+    }
+    return count == 1 ? same : near.best;
+}
+
+/* --------------------------------------------------------------------------------------- values */
+
+static void *field_of(bj_settings *s, const setting *row) { return (char *)s + row->offset; }
+
+static const void *value_of(const bj_settings *s, const setting *row) {
+    return (const char *)s + row->offset;
+}
+
+void bj_setting_text(char text[BJ_SETTING_TEXT_SIZE], const bj_settings *settings, int index) {
+    text[0] = '\0';
+    if (!settings || index < 0 || index >= SETTINGS) return;
+    const setting *row = &table[index];
+    const void *value = value_of(settings, row);
+    switch (row->info.type) {
+    case BJ_SETTING_INT: snprintf(text, BJ_SETTING_TEXT_SIZE, "%d", *(const int *)value); break;
+    case BJ_SETTING_SEED:
+        snprintf(text, BJ_SETTING_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)value);
+        break;
+    case BJ_SETTING_REAL: {
+        char number[BJ_JSON_NUMBER] = "nan"; /* never resolved, but a caller may fill the struct */
+        (void)!bj_json_number_write(number, *(const double *)value);
+        const size_t size = strlen(number);
+        if (size > 2 && !strcmp(number + size - 2, ".0")) number[size - 2] = '\0';
+        memcpy(text, number, sizeof number);
+        break;
+    }
+    case BJ_SETTING_TEXT:
+        snprintf(text, BJ_SETTING_TEXT_SIZE, "%.*s", (int)row->size - 1, (const char *)value);
+        break;
+    }
+}
+
+/* Digits with or without a minus and nothing else; no leading zero, which elsewhere means octal. */
+static int is_integer(const char *text) {
+    text += *text == '-';
+    const size_t digits = strspn(text, "0123456789");
+    return digits > 0 && !text[digits] && (digits == 1 || *text != '0');
+}
+
+static int read_real(double *out, const char *text) {
+    char number[64];
+    const int minus = *text == '-', point = text[minus] == '.';
+    if (!point) return bj_json_number_read(out, text);
+    const int size = snprintf(number, sizeof number, "%s0%s", minus ? "-" : "", text + minus);
+    return size < (int)sizeof number && bj_json_number_read(out, number);
+}
+
+/* What may be stored as text: see invariant 2. */
+static int is_clean(const char *text) {
+    for (size_t left = strlen(text), n; left > 0; left -= n, text += n) {
+        n = bj_utf8_sequence(text, left);
+        if (!n || (unsigned char)*text < 0x20 || *text == 0x7f) return 0;
+        if (n == 2 && !strncmp(text, "\xc2", 1) && (unsigned char)text[1] < 0xa0) return 0;
+        if (n == 3 && (!strncmp(text, "\xe2\x80\xa8", 3) || !strncmp(text, "\xe2\x80\xa9", 3)))
+            return 0;
+    }
+    return 1;
+}
+
+static bj_status bad_value(const setting *row, const bj_assignment *a, bj_error *err) {
+    const bj_setting_info *info = &row->info;
+    const char *what = info->type == BJ_SETTING_REAL ? "a number" : "an integer";
+    if (info->type == BJ_SETTING_SEED)
+        return BJ_FAIL(err, BJ_EARG, "%s: %s is '%s', expected an integer in [0, %" PRIu64 "]",
+                       a->origin, a->key, a->value, UINT64_MAX);
+    return BJ_FAIL(err, BJ_EARG, "%s: %s is '%s', expected %s in %s%.10g, %.10g]", a->origin,
+                   a->key, a->value, what, info->above ? "(" : "[", info->least, info->most);
+}
+
+/* Stores the value of a known key, or says what is wrong with it. */
+static bj_status store(bj_settings *s, const setting *row, const bj_assignment *a, bj_error *err) {
+    const bj_setting_info *info = &row->info;
+    double number;
+    errno = 0;
+    switch (info->type) {
+    case BJ_SETTING_INT: {
+        const long value = is_integer(a->value) ? strtol(a->value, NULL, 10) : LONG_MIN;
+        if (value == LONG_MIN || errno || (double)value < info->least || (double)value > info->most)
+            return bad_value(row, a, err);
+        *(int *)field_of(s, row) = (int)value;
+        return BJ_OK;
+    }
+    case BJ_SETTING_SEED: {
+        const uint64_t value = strtoumax(a->value, NULL, 10);
+        if (!is_integer(a->value) || *a->value == '-' || errno) return bad_value(row, a, err);
+        *(uint64_t *)field_of(s, row) = value;
+        return BJ_OK;
+    }
+    case BJ_SETTING_REAL:
+        if (!read_real(&number, a->value) || !isfinite(number) || number < info->least ||
+            number > info->most || (info->above && number <= info->least))
+            return bad_value(row, a, err);
+        *(double *)field_of(s, row) = number + 0.0; /* turns -0 into 0 */
+        return BJ_OK;
+    case BJ_SETTING_TEXT:
+        if (!is_clean(a->value))
+            return BJ_FAIL(err, BJ_EARG, "%s: %s has control characters or is not UTF-8", a->origin,
+                           a->key);
+        if (strlen(a->value) >= row->size)
+            return BJ_FAIL(err, BJ_EARG, "%s: %s has %zu bytes, expected at most %zu", a->origin,
+                           a->key, strlen(a->value), row->size - 1);
+        memset(field_of(s, row), 0, row->size);
+        memcpy(field_of(s, row), a->value, strlen(a->value));
+        return BJ_OK;
+    }
+    return BJ_FAIL(err, BJ_EARG, "%s: %s has no type", a->origin, a->key);
+}
+
+/* -------------------------------------------------------------------------------------- resolve */
+
+static bj_settings defaults(void) {
+    return (bj_settings){
+        .recipe = "paper",
+        .arch = bj_arch_paper(),
+        .objective = bj_objective_default(BJ_FULLSET),
+        .optim = bj_optim_default(),
+        .lr = 3e-4,
+        .batch = 256,
+        .epochs = 30,
+        .warmup = 2,
+        .patience = 0,
+        .save_minutes = 10,
+        .gate_ade = 2,
+        .gate_fde = 4,
+        .gate_std = 0.005,
+        .gate_low_std = 0.9,
+        .gate_rank = 8,
+    };
+}
+
+static bj_status apply(bj_settings *s, const char **origins, const bj_assignment *a,
+                       bj_error *err) {
+    const int index = bj_setting_find(a->key);
+    if (index < 0) {
+        const char *nearest = nearest_key(a->key);
+        if (nearest)
+            return BJ_FAIL(err, BJ_EARG, "%s: no setting '%s'; did you mean '%s'?", a->origin,
+                           a->key, nearest);
+        return BJ_FAIL(err, BJ_EARG, "%s: no setting '%s'", a->origin, a->key);
+    }
+    BJ_TRY(store(s, &table[index], a, err));
+    origins[index] = a->origin;
+    return BJ_OK;
+}
+
+static bj_status apply_layer(bj_settings *s, const char **origins, const bj_assignment *layer,
+                             bj_error *err) {
+    for (int i = 0; i < BJ_LAYER_SIZE && layer[i].key; i++)
+        BJ_TRY(apply(s, origins, &layer[i], err));
+    return BJ_OK;
+}
+
+static const char *origin_of(const char *const *origins, const char *key) {
+    return origins[bj_setting_find(key)];
+}
+
+/* Values that are fine alone and not together. */
+static bj_status check_together(const bj_settings *s, const char *const *origins, const bj_arm *arm,
+                                bj_error *err) {
+    const bj_arch *arch = &s->arch;
+    const bj_objective *o = &s->objective;
+    if (arch->embed % arch->heads)
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: model.heads is %d, which does not divide model.embed, %d (%s)",
+                       origin_of(origins, "model.heads"), arch->heads, arch->embed,
+                       origin_of(origins, "model.embed"));
+    if (s->warmup > s->epochs)
+        return BJ_FAIL(err, BJ_EARG, "%s: train.warmup is %d, more than train.epochs, %d (%s)",
+                       origin_of(origins, "train.warmup"), s->warmup, s->epochs,
+                       origin_of(origins, "train.epochs"));
+    if (arm->one_atom && arch->atoms != 1)
+        return BJ_FAIL(err, BJ_EARG, "%s: model.atoms is %d, but arm %s has one",
+                       origin_of(origins, "model.atoms"), arch->atoms, s->arm);
+    for (int i = 0; arm->scales != BJ_SCALES_FIXED && i < 2; i++) {
+        const char *key = i ? "loss.sigma_y" : "loss.sigma_z";
+        const double value = i ? o->sigma_y : o->sigma_z, first = i ? 2 : 0.25;
+        if (value != first)
+            return BJ_FAIL(err, BJ_EARG, "%s: %s is %g, but arm %s learns it, from %g on",
+                           origin_of(origins, key), key, value, s->arm, first);
+    }
+    if (arm->needs_anchor && !s->anchor[0])
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: arm %s needs 'anchor', the checkpoint folder of an anchor-a run",
+                       origin_of(origins, "arm"), s->arm);
+    if (!arm->needs_anchor && s->anchor[0])
+        return BJ_FAIL(err, BJ_EARG, "%s: anchor is '%s', but arm %s has no use for one",
+                       origin_of(origins, "anchor"), s->anchor, s->arm);
+    BJ_TRY(bj_arch_check(arch, err));
+    return bj_objective_check(o, arch, err);
+}
+
+/* s and origins hold the defaults. */
+static bj_status resolve(bj_settings *s, const char **origins, const bj_assignment *list, int count,
+                         bj_error *err) {
+    const bj_arm *arm;
+    int recipe;
+    /* All of them, to learn arm and recipe. */
+    for (int i = 0; i < count; i++) BJ_TRY(apply(s, origins, &list[i], err));
+    if (!s->arm[0]) return BJ_FAIL(err, BJ_EARG, "settings: 'arm' is missing");
+    BJ_TRY(bj_arm_named(&arm, s->arm, origin_of(origins, "arm"), err));
+    BJ_TRY(bj_recipe_named(&recipe, s->recipe, origin_of(origins, "recipe"), err));
+
+    /* Once more on top of those; whatever was set before is set again. */
+    s->arch.kind = arm->model;
+    s->arch.scales = arm->scales;
+    s->arch.weighting = arm->weighting;
+    s->objective.kind = arm->objective;
+    BJ_TRY(apply_layer(s, origins, arm->set, err));
+    BJ_TRY(apply_layer(s, origins, bj_recipe_set(recipe), err));
+    for (int i = 0; i < count; i++) BJ_TRY(apply(s, origins, &list[i], err));
+    return check_together(s, origins, arm, err);
+}
+
+bj_status bj_settings_resolve(bj_settings *out, const char **origins, const bj_assignment *list,
+                              int count, bj_error *err) {
+    const char *where[SETTINGS];
+    bj_settings s = defaults();
+    if (!out || count < 0 || (count > 0 && !list))
+        return BJ_FAIL(err, BJ_EARG, "settings: output or assignments are missing");
+    for (int i = 0; i < count; i++)
+        if (!list[i].key || !list[i].value || !list[i].origin)
+            return BJ_FAIL(err, BJ_EARG, "settings: assignment %d lacks key, value or origin", i);
+    for (int i = 0; i < SETTINGS; i++) where[i] = table[i].source;
+    BJ_TRY(resolve(&s, where, list, count, err));
+    *out = s;
+    if (origins) memcpy(origins, where, sizeof where);
+    return BJ_OK;
+}
+
+/* --------------------------------------------------------------------------------------- digest */
+
+bj_status bj_settings_digest(char hex[65], const bj_settings *settings, bj_error *err) {
+    bj_sha256 hash = {0};
+    bj_status status;
+    if (!hex || !settings) return BJ_FAIL(err, BJ_EARG, "settings: output or settings are missing");
+    hex[0] = '\0';
+    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    for (int i = 0; i < SETTINGS; i++) {
+        char text[BJ_SETTING_TEXT_SIZE];
+        const char *key = table[i].info.key;
+        bj_setting_text(text, settings, i);
+        BJ_GOTO(status, done, bj_sha256_update(&hash, key, strlen(key), err));
+        BJ_GOTO(status, done, bj_sha256_update(&hash, "=", 1, err));
+        BJ_GOTO(status, done, bj_sha256_update(&hash, text, strlen(text), err));
+        BJ_GOTO(status, done, bj_sha256_update(&hash, "\n", 1, err));
+    }
+    status = bj_sha256_final(&hash, hex, err);
+done:
+    bj_sha256_reset(&hash);
+    return status;
+}

@@ -1,0 +1,105 @@
+/* state.c - checkpoints of a run, and going on from them.
+ *
+ * The trainer's checkpoint carries as facts what the loop needs besides: epochs evaluated and sums
+ * of the epoch under way, in hexadecimal, hence exact. Nothing in it depends on time or place: the
+ * same run gives the same bytes again.
+ * Test  tests/run/test_train.c, tests/cli/train.sh
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/folder.h"
+#include "run/history.h"
+#include "run/run.h"
+
+enum { SUMS = sizeof(bj_epoch_sums) / sizeof(double), NUMBER = 32 };
+_Static_assert(sizeof(bj_epoch_sums) % sizeof(double) == 0, "sums are doubles and nothing else");
+
+bj_status bj_run_save(const bj_train_run *r, const char *name, bj_error *err) {
+    char path[BJ_RUN_FILE], folder[64], digest[BJ_SHA256_HEX];
+    char seed[NUMBER], evaluated[NUMBER], sums[SUMS * NUMBER] = "";
+    double values[SUMS];
+    memcpy(values, &r->sums, sizeof values);
+    size_t at = 0;
+    for (int i = 0; i < SUMS; i++)
+        at += (size_t)snprintf(sums + at, sizeof sums - at, "%s%a", i ? " " : "", values[i]);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->settings.seed);
+    snprintf(evaluated, sizeof evaluated, "%d", r->evaluated);
+    snprintf(folder, sizeof folder, "ckpt/%s", name);
+    BJ_TRY(bj_settings_digest(digest, &r->settings, err));
+    const bj_fact facts[] = {{"run.arm", r->settings.arm},
+                             {"run.recipe", r->settings.recipe},
+                             {"run.seed", seed},
+                             {"run.settings_sha256", digest},
+                             {"run.data_digest", bj_cache_digest(r->cache)},
+                             {"run.evaluated", evaluated},
+                             {"run.sums", sums}};
+    BJ_TRY(bj_run_path(path, r->options->dir, folder, err));
+    return bj_trainer_save(r->trainer, path, NULL, facts, sizeof facts / sizeof *facts, err);
+}
+
+static bj_status bad_fact(const char *path, const char *key, const char *value, bj_error *err) {
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is '%.80s', expected what a run writes there",
+                   path, key, value ? value : "missing");
+}
+
+static bj_status read_sums(bj_train_run *r, const char *path, const char *text, bj_error *err) {
+    double values[SUMS];
+    const char *at = text ? text : "";
+    for (int i = 0; i < SUMS; i++) {
+        char *end;
+        values[i] = strtod(at, &end);
+        if (end == at) return bad_fact(path, "run.sums", text, err);
+        at = end;
+    }
+    if (*at) return bad_fact(path, "run.sums", text, err);
+    memcpy(&r->sums, values, sizeof values);
+    return BJ_OK;
+}
+
+static bj_status read_facts(bj_train_run *r, const char *path, bj_error *err) {
+    bj_facts *facts;
+    BJ_TRY(bj_facts_read(&facts, path, err));
+    const char *evaluated = bj_facts_get(facts, "run.evaluated");
+    bj_status status = read_sums(r, path, bj_facts_get(facts, "run.sums"), err);
+    char *end = NULL;
+    const long epochs = evaluated ? strtol(evaluated, &end, 10) : -2;
+    if (status == BJ_OK && (epochs < -1 || epochs > r->settings.epochs || !end || *end))
+        status = bad_fact(path, "run.evaluated", evaluated, err);
+    r->evaluated = (int)epochs;
+    bj_facts_free(facts);
+    return status;
+}
+
+bj_status bj_run_restore(bj_train_run *r, bj_error *err) {
+    char dir[BJ_RUN_FILE], model[BJ_FOLDER_PATH];
+    bj_epoch *rows;
+    int count;
+    BJ_TRY(bj_run_path(dir, r->options->dir, "ckpt/last", err));
+    BJ_TRY(bj_folder_find(model, dir, BJ_CHECKPOINT_MODEL, err));
+    BJ_TRY(bj_trainer_load(r->trainer, dir, NULL, err));
+    BJ_TRY(read_facts(r, model, err));
+    const int64_t step = bj_trainer_updates(r->trainer);
+    if (step < (int64_t)r->evaluated * r->steps || step > (int64_t)(r->evaluated + 1) * r->steps)
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: %lld updates do not fit %d evaluated epochs of %lld updates", model,
+                       (long long)step, r->evaluated, (long long)r->steps);
+    BJ_TRY(bj_history_read(&rows, &count, r->options->dir, err));
+    bj_status status = BJ_OK;
+    if (count < r->evaluated + 1)
+        status = BJ_FAIL(err, BJ_EFORMAT,
+                         "%s: metrics.jsonl has %d epochs, expected %d: ckpt/last was written after "
+                         "them",
+                         r->options->dir, count, r->evaluated + 1);
+    for (int i = 0; status == BJ_OK && i <= r->evaluated; i++) r->rows[i] = rows[i];
+    bj_free(rows);
+    if (status != BJ_OK) return status;
+    /* What a process did after its last epoch counts too; checkpoints know nothing of time. */
+    r->wall = fmax(r->evaluated >= 0 ? r->rows[r->evaluated].wall_s : 0,
+                   bj_run_status_wall(r->options->dir));
+    r->best = bj_run_choose(&r->settings, r->rows, r->evaluated + 1);
+    return BJ_OK;
+}

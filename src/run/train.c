@@ -1,0 +1,372 @@
+/* train.c - the training loop.
+ *
+ *   epoch 0      nothing but an evaluation: where the run starts from
+ *   epoch e      all fit scenes in the order of (seed, e - 1), then the development scenes
+ *
+ * The learning rate depends on the number of the update alone. Everything that decides later bits is
+ * in ckpt/last: a run may be killed at any moment, and resumed it ends with the same weights.
+ * Test  tests/run/test_train.c, tests/cli/train.sh, tests/cli/train_kill.sh
+ */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime, close */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/folder.h"
+#include "run/history.h"
+#include "run/run.h"
+
+enum { STATUS_SECONDS = 1, RECENT = 50 /* updates */ };
+
+double bj_run_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ------------------------------------------------------------------------------------- progress */
+
+static bj_run_progress where(const bj_train_run *r, const char *phase) {
+    const int64_t step = bj_trainer_updates(r->trainer), total = r->steps * r->settings.epochs;
+    const double spent = bj_run_clock() - r->started;
+    const int64_t done = step - r->first_step;
+    const int epoch = r->evaluated + 1;
+    return (bj_run_progress){
+        .phase = phase,
+        .epoch = epoch < 0 ? 0 : epoch > r->settings.epochs ? r->settings.epochs : epoch,
+        .epochs = r->settings.epochs,
+        .step = step,
+        .steps = total,
+        .scenes_per_s = r->epoch_seconds > 0 ? (double)r->epoch_scenes / r->epoch_seconds
+                        : r->evaluated > 0   ? r->rows[r->evaluated].scenes_per_s
+                                             : NAN,
+        .eta_s = done > 0 ? spent / (double)done * (double)(total - step) : NAN,
+        .loss = r->recent,
+        .last = r->evaluated >= 0 ? &r->rows[r->evaluated] : NULL,
+        .best = r->best >= 0 ? &r->rows[r->best] : NULL};
+}
+
+bj_run_answer bj_run_tell(bj_train_run *r, const char *phase) {
+    const double now = bj_run_clock();
+    const bj_run_progress p = where(r, phase);
+    if (now - r->told >= STATUS_SECONDS) {
+        bj_run_write_status(r, &p);
+        r->told = now;
+    }
+    const bj_run_answer answer =
+        r->options->progress ? r->options->progress(r->options->context, &p) : BJ_RUN_GO_ON;
+    if (answer == BJ_RUN_STOP) r->stop = 1;
+    return answer;
+}
+
+/* ----------------------------------------------------------------------------------------- step */
+
+/* sum += by * loss; bj_loss holds doubles and nothing else. */
+static void add_loss(bj_loss *sum, const bj_loss *loss, double keep, double by) {
+    double a[sizeof(bj_loss) / sizeof(double)], b[sizeof(bj_loss) / sizeof(double)];
+    memcpy(a, sum, sizeof a);
+    memcpy(b, loss, sizeof b);
+    for (size_t i = 0; i < sizeof a / sizeof *a; i++) a[i] = keep * a[i] + by * b[i];
+    memcpy(sum, a, sizeof a);
+}
+_Static_assert(sizeof(bj_loss) % sizeof(double) == 0, "a loss is doubles and nothing else");
+
+bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cache *cache,
+                         const int64_t *numbers, int B, const bj_error *found, bj_error *err) {
+    int b;
+    const char *at = strstr(found->message, "scene ");
+    const char *id = "";
+    if (at && sscanf(at, "scene %d", &b) == 1 && b >= 0 && b < B)
+        id = bj_cache_info(cache, numbers[b]).scenario_id;
+    return BJ_FAIL(err, found->code, "epoch %d, %s%s%.64s%s: %.300s", r->evaluated + 1, where,
+                   *id ? " (scenario " : "", id, *id ? ")" : "", found->message);
+}
+
+static bj_status step(bj_train_run *r, bj_error *err) {
+    const bj_settings *s = &r->settings;
+    const int64_t done = bj_trainer_updates(r->trainer);
+    const bj_batch *batch;
+    const int64_t *numbers;
+    bj_step_report report;
+    bj_error detail = {0};
+    const double start = bj_run_clock();
+    const double lr = bj_lr_at((long)done, (long)r->steps, s->epochs, s->warmup, s->lr);
+    BJ_TRY(bj_loader_batch(&batch, &numbers, r->fit, done / r->steps, done % r->steps, err));
+    const bj_status status = bj_trainer_step(r->trainer, batch, lr, &report, &detail);
+    if (status != BJ_OK) {
+        char where[40];
+        snprintf(where, sizeof where, "update %lld", (long long)done + 1);
+        return bj_run_explain(r, where, r->cache, numbers, batch->B, &detail, err);
+    }
+    add_loss(&r->sums.loss, &report.loss, 1, 1);
+    r->sums.grad_norm += report.grad_norm;
+    r->sums.updates++;
+    r->sums.lr = lr;
+    const double keep = 1 - 1.0 / fmin(RECENT, (double)(done - r->first_step + 1));
+    add_loss(&r->recent, &report.loss, keep, 1 - keep);
+    r->epoch_seconds += bj_run_clock() - start;
+    r->epoch_scenes += batch->B;
+    return BJ_OK;
+}
+
+/* A number that is not finite: the state before it stays on disk. */
+static bj_status diverged(const bj_train_run *r, bj_error *err) {
+    const bj_error found = *err;
+    bj_error trouble;
+    const bj_status status = bj_run_save(r, "last", &trouble);
+    if (status == BJ_OK)
+        return BJ_FAIL(err, found.code, "%.400s; the state before it is in ckpt/last",
+                       found.message);
+    if (status == BJ_ENONFINITE) /* an update overflowed, and the next one met it */
+        return BJ_FAIL(err, found.code,
+                       "%.400s; ckpt/last has the last finite state that was saved",
+                       found.message);
+    return BJ_FAIL(err, found.code, "%.300s; saving the state before it failed too: %.150s",
+                   found.message, trouble.message);
+}
+
+/* ---------------------------------------------------------------------------------------- epoch */
+
+static bj_status save(bj_train_run *r, const char *name, bj_error *err) {
+    bj_error detail;
+    const bj_status status = bj_run_save(r, name, &detail);
+    r->saved = bj_run_clock();
+    if (status == BJ_ENONFINITE) /* an update overflowed */
+        return BJ_FAIL(err, status, "after update %ld: %.400s; ckpt/last has the last finite state "
+                       "that was saved", bj_trainer_updates(r->trainer), detail.message);
+    if (status != BJ_OK && err) *err = detail;
+    return status;
+}
+
+/* Steps of the current epoch, or as many as there is time for. */
+static bj_status train_epoch(bj_train_run *r, bj_error *err) {
+    const int64_t end = (int64_t)(r->evaluated + 1) * r->steps;
+    while (bj_trainer_updates(r->trainer) < end && !r->stop) {
+        const bj_status status = step(r, err);
+        if (status == BJ_ENONFINITE) return diverged(r, err);
+        BJ_TRY(status);
+        const int due = bj_run_clock() - r->saved >= 60 * r->settings.save_minutes;
+        if (bj_run_tell(r, "train") == BJ_RUN_SAVE || due) BJ_TRY(save(r, "last", err));
+    }
+    return BJ_OK;
+}
+
+/* Stage B may not move what it is measured against. */
+static bj_status check_drift(const bj_train_run *r, bj_error *err) {
+    char now[BJ_SHA256_HEX];
+    if (!*r->anchor_digest) return BJ_OK;
+    BJ_TRY(bj_trainer_anchor_digest(r->trainer, now, err));
+    if (strcmp(now, r->anchor_digest))
+        return BJ_FAIL(err, BJ_EMISMATCH, "the frozen anchor changed: SHA-256 was %s, now it is %s",
+                       r->anchor_digest, now);
+    return BJ_OK;
+}
+
+static bj_epoch summarize(const bj_train_run *r) {
+    bj_epoch row = {.epoch = r->evaluated + 1, .step = bj_trainer_updates(r->trainer)};
+    const double n = r->sums.updates;
+    row.lr = n > 0 ? r->sums.lr : NAN;
+    row.grad_norm = n > 0 ? r->sums.grad_norm / n : NAN;
+    add_loss(&row.train, &r->sums.loss, 0, n > 0 ? 1 / n : NAN);
+    row.scenes_per_s =
+        r->epoch_seconds > 0 ? (double)r->epoch_scenes / r->epoch_seconds : NAN;
+    return row;
+}
+
+/* Evaluates, keeps what is worth keeping and starts the next epoch. */
+static bj_status close_epoch(bj_train_run *r, bj_error *err) {
+    bj_epoch row = summarize(r);
+    int stopped;
+    BJ_TRY(check_drift(r, err));
+    const bj_status status = bj_run_develop(&row, &stopped, r, err);
+    if (status == BJ_ENONFINITE) return diverged(r, err);
+    BJ_TRY(status);
+    if (stopped) return BJ_OK;
+    row.wall_s = r->wall + bj_run_clock() - r->started;
+    r->rows[++r->evaluated] = row;
+    const int before = r->best, count = r->evaluated + 1;
+    r->best = bj_run_choose(&r->settings, r->rows, count);
+    for (int i = 0; i < count; i++) r->rows[i].best = i == r->best;
+    r->sums = (bj_epoch_sums){0};
+    r->epoch_seconds = 0;
+    r->epoch_scenes = 0;
+    bj_run_tell(r, "save");
+    if (r->best != before) BJ_TRY(save(r, "best", err));
+    BJ_TRY(bj_history_write(r->options->dir, r->rows, count, err));
+    BJ_TRY(bj_events_epoch(r->events, &row, err));
+    BJ_TRY(bj_events_flush(r->events, err));
+    return save(r, "last", err);
+}
+
+static bj_status loop(bj_train_run *r, bj_error *err) {
+    while (!r->stop && !bj_run_over(&r->settings, r->rows, r->evaluated + 1)) {
+        BJ_TRY(train_epoch(r, err));
+        if (!r->stop) BJ_TRY(close_epoch(r, err));
+    }
+    return r->stop ? save(r, "last", err) : BJ_OK;
+}
+
+/* --------------------------------------------------------------------------------------- set up */
+
+static bj_status open_data(bj_train_run *r, bj_error *err) {
+    const bj_run_options *o = r->options;
+    BJ_TRY(bj_cache_open(&r->cache, o->data, 0, err));
+    if (o->dev) BJ_TRY(bj_cache_open(&r->dev_cache, o->dev, 0, err));
+    const bj_loader_options fit = {.part = o->dev ? BJ_PART_ALL : BJ_PART_FIT,
+                                   .batch = r->settings.batch,
+                                   .shuffle = 1,
+                                   .seed = r->settings.seed,
+                                   .needs_future = 1};
+    const bj_loader_options dev = {.part = o->dev ? BJ_PART_ALL : BJ_PART_DEV,
+                                   .batch = BJ_DEVELOP_BATCH,
+                                   .needs_future = 1};
+    bj_error detail;
+    bj_status status = bj_loader_create(&r->fit, r->cache, &fit, &detail);
+    if (status != BJ_OK)
+        return BJ_FAIL(err, status, "%s: nothing to train on: %.300s", o->data, detail.message);
+    status = bj_loader_create(&r->dev, o->dev ? r->dev_cache : r->cache, &dev, &detail);
+    if (status != BJ_OK)
+        return BJ_FAIL(err, status,
+                       "%s: nothing to choose a checkpoint by: %.250s; name a cache for development",
+                       o->dev ? o->dev : o->data, detail.message);
+    r->steps = bj_loader_steps(r->fit);
+    return BJ_OK;
+}
+
+/* Sizes of scenes are the data's; those of the model the settings'. */
+static bj_status fit_arch(bj_train_run *r, bj_error *err) {
+    const bj_arch scenes = bj_cache_arch(r->cache);
+    bj_arch *arch = &r->settings.arch;
+    arch->obs = scenes.obs;
+    arch->fut = scenes.fut;
+    arch->neighbors = scenes.neighbors;
+    arch->polylines = scenes.polylines;
+    arch->points = scenes.points;
+    arch->dt = scenes.dt;
+    if (r->dev_cache) {
+        const bj_arch dev = bj_cache_arch(r->dev_cache);
+        BJ_TRY(bj_arch_fits(arch, &dev, err));
+    }
+    return bj_arch_check(arch, err);
+}
+
+static bj_status build(bj_train_run *r, bj_error *err) {
+    const bj_settings *s = &r->settings;
+    const bj_trainer_options options = {.objective = s->objective,
+                                        .optim = s->optim,
+                                        .max_batch = s->batch,
+                                        .threads = r->options->threads,
+                                        .isa = r->options->isa};
+    BJ_TRY(BJ_ALLOC(r->rows, (size_t)s->epochs + 1, err));
+    BJ_TRY(bj_model_create(&r->model, &s->arch, s->seed, err));
+    BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
+    if (s->objective.kind != BJ_ANCHOR_B) return BJ_OK;
+    char path[BJ_RUN_FILE];
+    BJ_TRY(bj_run_path(path, s->anchor, BJ_CHECKPOINT_MODEL, err));
+    BJ_TRY(bj_trainer_load_anchor(r->trainer, path, err));
+    return bj_trainer_anchor_digest(r->trainer, r->anchor_digest, err);
+}
+
+/* Whether there is a checkpoint of that name, or what a crash left of it. */
+static bj_status find_checkpoint(int *found, const char *dir, const char *name, bj_error *err) {
+    char folder[BJ_RUN_FILE], file[BJ_FOLDER_PATH];
+    BJ_TRY(bj_run_path(folder, dir, name, err));
+    BJ_TRY(bj_folder_find(file, folder, BJ_CHECKPOINT_MODEL, err));
+    *found = bj_run_exists(file);
+    return BJ_OK;
+}
+
+/* A fresh run, or one that goes on; *finished: there is nothing left to do. */
+static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj_error *err) {
+    char manifest[BJ_RUN_FILE], result[BJ_RUN_FILE];
+    const char *dir = r->options->dir;
+    int last, best;
+    BJ_TRY(bj_run_path(manifest, dir, "manifest.json", err));
+    BJ_TRY(bj_run_path(result, dir, "result.json", err));
+    BJ_TRY(bj_run_enter(&r->lock, dir, err)); /* before looking: another process may be writing */
+    BJ_TRY(find_checkpoint(&last, dir, "ckpt/last", err));
+    BJ_TRY(find_checkpoint(&best, dir, "ckpt/best", err));
+    const int exists = bj_run_exists(manifest);
+    if (exists && !r->options->resume)
+        return BJ_FAIL(err, BJ_EARG, "%s: holds a run already; resume it, or choose another folder",
+                       dir);
+    if (!exists && (last || best)) /* they would pass for those of the new run */
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: holds checkpoints, but no manifest.json that says of which run; choose "
+                       "another folder",
+                       dir);
+    if (exists) BJ_TRY(bj_run_check_manifest(r, err));
+    else BJ_TRY(bj_run_write_manifest(r, err));
+    if (last) {
+        BJ_TRY(bj_run_restore(r, err));
+        report->resumed_at = r->evaluated + 1;
+    }
+    r->first_step = bj_trainer_updates(r->trainer);
+    *finished = bj_run_exists(result) && bj_run_over(&r->settings, r->rows, r->evaluated + 1);
+    if (*finished) return BJ_OK;
+    /* The first step that is told again: one after the last epoch that is kept. */
+    const int64_t first = r->evaluated >= 0 ? r->rows[r->evaluated].step + 1 : 0;
+    return bj_events_create(&r->events, dir, first, err);
+}
+
+static void leave(bj_train_run *r) {
+    bj_events_free(r->events);
+    bj_trainer_free(r->trainer);
+    bj_model_free(r->model);
+    bj_loader_free(r->dev);
+    bj_loader_free(r->fit);
+    bj_cache_free(r->dev_cache);
+    bj_cache_free(r->cache);
+    bj_free(r->rows);
+    if (r->lock >= 0) close(r->lock);
+}
+
+static bj_status work(bj_train_run *r, bj_run_report *report, bj_error *err) {
+    r->started = r->saved = bj_run_clock();
+    if (r->evaluated < 0) BJ_TRY(close_epoch(r, err));
+    BJ_TRY(loop(r, err));
+    report->outcome = r->stop ? BJ_RUN_STOPPED : r->best < 0 ? BJ_RUN_NO_PASS : BJ_RUN_DONE;
+    return r->stop ? BJ_OK : bj_run_write_result(r, report->outcome, err);
+}
+
+static bj_status conduct(bj_train_run *r, bj_run_report *report, bj_error *err) {
+    int finished;
+    BJ_TRY(open_data(r, err));
+    BJ_TRY(fit_arch(r, err));
+    BJ_TRY(build(r, err));
+    BJ_TRY(enter(r, &finished, report, err));
+    report->fit = bj_loader_scenes(r->fit);
+    report->dev = bj_loader_scenes(r->dev);
+    report->outcome = r->best < 0 ? BJ_RUN_NO_PASS : BJ_RUN_DONE;
+    const bj_status status = finished ? BJ_OK : work(r, report, err);
+    report->epochs = r->evaluated;
+    report->step = bj_trainer_updates(r->trainer);
+    if (r->best >= 0) report->best = r->rows[r->best];
+    if (finished) return status;
+    const bj_run_progress end =
+        where(r, status != BJ_OK ? "failed" : report->outcome == BJ_RUN_STOPPED ? "stopped" : "done");
+    bj_run_write_status(r, &end);
+    if (status != BJ_OK) (void)!bj_run_note_failure(r, err->message, NULL);
+    return status;
+}
+
+bj_status bj_run_train(bj_run_report *report, const bj_settings *settings,
+                       const bj_run_options *options, bj_error *err) {
+    bj_error detail = {0};
+    bj_train_run *r;
+    *report = (bj_run_report){.resumed_at = -1};
+    BJ_TRY(BJ_ALLOC(r, 1, err));
+    r->settings = *settings;
+    r->options = options;
+    r->lock = -1;
+    r->evaluated = r->best = -1;
+    r->started = bj_run_clock();
+    const bj_status status = conduct(r, report, &detail);
+    leave(r);
+    bj_free(r);
+    if (status != BJ_OK && err) *err = detail;
+    return status;
+}

@@ -1,0 +1,55 @@
+/* target.c - the target encoder of a training run, as it is or as a checkpoint has it.
+ *
+ * A checkpoint folder is checked as a whole before its target counts: the model with its checksum,
+ * that the state was written beside it, every tensor of the state, its checksum. Optimizer moments
+ * are not read beyond that, and files of another precision are rounded: nothing is trained here.
+ * Test: tests/train/test_target.c
+ */
+#include <string.h>
+
+#include "model/future_encoder.h"
+#include "train/state_file.h"
+#include "train/trainer.h"
+
+bj_status bj_target_from_trainer(bj_target **out, const bj_trainer *t, bj_error *err) {
+    BJ_TRY(bj_target_create_empty(out, &t->model->arch, &t->model->layout, err));
+    memcpy((*out)->weights, t->target_weights, (*out)->size * sizeof(bj_real));
+    return BJ_OK;
+}
+
+/* What is open while a folder is read. */
+typedef struct loading {
+    bj_state_pair files;
+    bj_model *model;
+    bj_state_tensors tensors;
+    bj_target *target;
+} loading;
+
+static bj_status load(loading *l, const char *dir, bj_error *err) {
+    BJ_TRY(bj_state_pair_open(&l->files, dir, err));
+    BJ_TRY(bj_model_read(&l->model, l->files.model_file, err));
+    BJ_TRY(bj_state_pair_check(&l->files, err));
+    const bj_safetensors *st = l->files.state_file;
+    const bj_layout *layout = &l->model->layout;
+    BJ_TRY(bj_target_create_empty(&l->target, &l->model->arch, layout, err));
+    const bj_state_blocks blocks = {.target = l->target->weights};
+    BJ_TRY(bj_state_tensors_init(&l->tensors, layout, blocks, err));
+    BJ_TRY(bj_checkpoint_check_tensors(st, l->tensors.list, l->tensors.count, err));
+    BJ_TRY(bj_checkpoint_read_tensors(st, l->tensors.list + l->tensors.targets,
+                                      l->tensors.count - l->tensors.targets, err));
+    return bj_checkpoint_check_digest(st, err);
+}
+
+bj_status bj_target_load(bj_target **out, const char *checkpoint_dir, bj_error *err) {
+    loading l = {0};
+    if (!out || !checkpoint_dir)
+        return BJ_FAIL(err, BJ_EARG, "target: output or folder is missing");
+    *out = NULL;
+    const bj_status status = load(&l, checkpoint_dir, err);
+    if (status == BJ_OK) *out = l.target;
+    else bj_target_free(l.target);
+    bj_state_tensors_reset(&l.tensors);
+    bj_model_free(l.model);
+    bj_state_pair_close(&l.files);
+    return status;
+}

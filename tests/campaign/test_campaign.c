@@ -1,0 +1,349 @@
+/* test_campaign.c - campaign files, the grid they give, campaign.json and what it refuses. */
+#define _XOPEN_SOURCE 700
+#include "campaign_case.h"
+
+#include <limits.h>
+
+#include "core/alloc.h"
+
+static const char plain[] = "name: tiny\n"
+                            "data: a.bjc\n"
+                            "recipe: small\n"
+                            "arms: [fullset, point]\n"
+                            "seeds: [3, 1]\n"
+                            "set:\n"
+                            "  train.epochs: 4\n"
+                            "  optim: {lr: 2e-3}\n";
+
+static bj_error err;
+
+/* Creates the campaign of a text in a folder; both names are below the scratch folder. */
+static bj_status create(bj_campaign **out, const char *text, const char *dir,
+                        const bj_campaign_options *options) {
+    char file[CASE_PATH], path[CASE_PATH];
+    case_write("c.yaml", text);
+    return bj_campaign_create(out, case_path(file, "c.yaml"), case_path(path, dir), options, &err);
+}
+
+static int exists(const char *name) {
+    char path[CASE_PATH];
+    struct stat info;
+    return stat(case_path(path, name), &info) == 0;
+}
+
+/* ----------------------------------------------------------------------------------------- grid */
+
+static void test_grid(void) {
+    bj_campaign *c = NULL;
+    char path[CASE_PATH], full[PATH_MAX];
+    CHECK_OK(create(&c, plain, "grid", NULL), err);
+    if (!c) return;
+    CHECK(!strcmp(bj_campaign_name(c), "tiny"));
+    CHECK(!strcmp(bj_campaign_dir(c), case_path(path, "grid")));
+    CHECK(!strcmp(bj_campaign_data(c), realpath(case_path(path, "a.bjc"), full)));
+    CHECK(strlen(bj_campaign_data_digest(c)) == 64);
+    CHECK(bj_campaign_dev(c) == NULL);
+    CHECK(bj_campaign_runs(c) == 4);
+    static const char *const arms[] = {"fullset", "point", "fullset", "point"};
+    static const int seeds[] = {3, 3, 1, 1};
+    for (int i = 0; i < 4; i++) {
+        const bj_campaign_run run = bj_campaign_run_at(c, i);
+        char name[64];
+        snprintf(name, sizeof name, "grid/runs/%s/seed-%d", arms[i], seeds[i]);
+        CHECK(!strcmp(run.settings->arm, arms[i]));
+        CHECK(run.settings->seed == (uint64_t)seeds[i]);
+        CHECK(!strcmp(run.settings->recipe, "small"));
+        CHECK(run.settings->epochs == 4 && run.settings->lr == 2e-3);
+        CHECK(!strcmp(run.dir, case_path(path, name)));
+        CHECK(run.needs == -1);
+    }
+    char *yaml = case_read("grid/campaign.yaml"), *json = case_read("grid/campaign.json");
+    CHECK(!strcmp(yaml, plain));
+    CHECK_CONTAINS(json, "\"schema\": \"branchjepa.campaign/1\"");
+    CHECK_CONTAINS(json, bj_campaign_data_digest(c));
+    CHECK_CONTAINS(json, "\"optim.lr\": 0.002");
+    free(yaml);
+    free(json);
+    bj_campaign_free(c);
+}
+
+/* Options win over the file, and a count of seeds begins at 0. */
+static void test_options(void) {
+    bj_campaign *c = NULL;
+    char a[CASE_PATH], b[CASE_PATH];
+    const bj_assignment set[] = {{"train.epochs", "9", "--set"}, {"recipe", "paper", "--set"}};
+    const bj_campaign_options options = {
+        .data = case_path(b, "b.bjc"), .dev = case_path(a, "a.bjc"), .set = set, .set_count = 2};
+    CHECK_OK(create(&c,
+                    "name: x\ndata: missing.bjc\nrecipe: small\narms: [uniform]\nseeds: 2\n"
+                    "set: {train: {epochs: 4}}\n",
+                    "options", &options),
+             err);
+    if (!c) return;
+    CHECK_CONTAINS(bj_campaign_data(c), "/b.bjc");
+    CHECK_CONTAINS(bj_campaign_dev(c), "/a.bjc");
+    CHECK(bj_campaign_runs(c) == 2);
+    CHECK(bj_campaign_run_at(c, 1).settings->seed == 1);
+    CHECK(bj_campaign_run_at(c, 1).settings->epochs == 9);
+    CHECK(!strcmp(bj_campaign_run_at(c, 1).settings->recipe, "paper"));
+    bj_campaign_free(c);
+    c = NULL;
+    CHECK_OK(bj_campaign_open(&c, case_path(a, "options"), &err), err);
+    if (c) CHECK_CONTAINS(bj_campaign_dev(c), "/a.bjc");
+    bj_campaign_free(c);
+}
+
+/* Stage B waits for stage A of its seed, wherever that stands in the list. */
+static void test_stages(void) {
+    bj_campaign *c = NULL;
+    char path[CASE_PATH], full[PATH_MAX], anchor[PATH_MAX + 64];
+    CHECK_OK(create(&c,
+                    "name: anchors\ndata: a.bjc\narms: [anchor-b, fullset, anchor-a, "
+                    "anchor-b-point]\nseeds: [0, 5]\n",
+                    "stages", NULL),
+             err);
+    if (!c) return;
+    static const int needs[] = {2, -1, -1, 2, 6, -1, -1, 6};
+    for (int i = 0; i < 8; i++) CHECK(bj_campaign_run_at(c, i).needs == needs[i]);
+    snprintf(anchor, sizeof anchor, "%s/runs/anchor-a/seed-5/ckpt/best",
+             realpath(case_path(path, "stages"), full));
+    CHECK(!strcmp(bj_campaign_run_at(c, 4).settings->anchor, anchor));
+    CHECK(!strcmp(bj_campaign_run_at(c, 7).settings->anchor, anchor));
+    CHECK(!*bj_campaign_run_at(c, 5).settings->anchor);
+    bj_campaign_free(c);
+    c = NULL;
+    CHECK_OK(bj_campaign_open(&c, case_path(path, "stages"), &err), err);
+    for (int i = 0; c && i < 8; i++) CHECK(bj_campaign_run_at(c, i).needs == needs[i]);
+    bj_campaign_free(c);
+    /* The anchor of another seed. */
+    char *json = case_read("stages/campaign.json"), *at = strstr(json, "\"needs\": 6");
+    if (!at) exit(1);
+    at[9] = '2';
+    case_write("stages/campaign.json", json);
+    free(json);
+    CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "stages"), &err), BJ_EFORMAT,
+                  "stage A run of the same seed");
+}
+
+/* ---------------------------------------------------------------------------------------- files */
+
+static void test_refused_files(void) {
+    static const struct {
+        const char *text, *said;
+    } cases[] = {
+        {"data: a.bjc\narms: [fullset]\nseeds: 1\n", "no 'name'"},
+        {"name: a/b\narms: [fullset]\nseeds: 1\n", "name is 'a/b'"},
+        {"name: x\nseeds: 1\n", "no 'arms'"},
+        {"name: x\narms: [fullset]\n", "no 'seeds'"},
+        {"name: x\narms: fullset\nseeds: 1\n", "'arms' should be: a list"},
+        {"name: x\narms: [fullset]\nseeds: 0\n", "seeds is '0'"},
+        {"name: x\narms: [fullset]\nseeds: 2x\n", "seeds is '2x'"},
+        {"name: x\narms: [fullset]\nseeds: 1001\n", "1 to 1000"},
+        {"name: x\narms: [fullset, fullset]\nseeds: 1\n", "arm 'fullset' is listed twice"},
+        {"name: x\narms: [fullset]\nseeds: [1, 2, 1]\n", "seed 1 is listed twice"},
+        {"name: x\narms: [fulset]\nseeds: 1\n", "fullset"},
+        {"name: x\narm: [fullset]\nseeds: 1\n", "c.yaml:2: unknown key 'arm'; did you mean 'arms'"},
+        {"name: x\nbanana: 1\narms: [fullset]\nseeds: 1\n", "unknown key 'banana', expected name"},
+        {"name: x\narms: [fullset]\nseeds: 1\ntrain.epochs: 2\n", "it belongs under 'set'"},
+        {"name: x\narms: [fullset]\nseeds: 1\nset: {seed: 2}\n", "'seed' cannot be set"},
+        {"name: x\narms: [fullset]\nseeds: 1\nset: {arm: mdn}\n", "'arm' cannot be set"},
+        {"name: x\narms: [fullset]\nseeds: 1\nset: {anchor: /x}\n", "'anchor' cannot be set"},
+        {"name: x\narms: [fullset]\nseeds: 1\nset: {train.epoch: 2}\n", "train.epochs"},
+        {"name: x\narms: [fullset]\nseeds: 1\nrecipe: smal\n", "smal"},
+        {"name: x\narms: [anchor-b]\nseeds: 1\n", "needs 'anchor-a' among the arms"},
+        {"name: x\narms: [fullset]\nseeds: 1\n", "no 'data'"},
+        {"name: x\ndata: ''\narms: [fullset]\nseeds: 1\n", "'data' is empty"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bj_campaign *c = NULL;
+        CHECK_REFUSED(create(&c, cases[i].text, "refused", NULL), BJ_EARG, cases[i].said);
+        CHECK(c == NULL);
+    }
+    bj_campaign *c = NULL;
+    CHECK_REFUSED(create(&c, "name: x\ndata: no.bjc\narms: [fullset]\nseeds: 1\n", "refused", NULL),
+                  BJ_EIO, "no.bjc");
+    CHECK(!exists("refused"));
+    char path[CASE_PATH];
+    CHECK(mkdir(case_path(path, "refused"), 0777) == 0);
+    case_write("refused/campaign.yaml", "mine\n");
+    CHECK_REFUSED(create(&c, plain, "refused", NULL), BJ_EARG, "exists, without a campaign.json");
+    char *kept = case_read("refused/campaign.yaml");
+    CHECK(!strcmp(kept, "mine\n"));
+    free(kept);
+}
+
+static void test_look(void) {
+    const bj_campaign_options look = {.look = 1};
+    bj_campaign *c = NULL;
+    bj_registry *r = NULL;
+    CHECK_OK(create(&c, plain, "look/deep", &look), err);
+    CHECK(!exists("look"));
+    if (!c) return;
+    CHECK(bj_campaign_runs(c) == 4);
+    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EARG, "not laid down");
+    bj_campaign_free(c);
+}
+
+/* ---------------------------------------------------------------------------------------- again */
+
+/* The same campaign is left as it is; another one is refused by what differs. */
+static void test_again(void) {
+    bj_campaign *c = NULL;
+    char path[CASE_PATH];
+    CHECK_OK(create(&c, plain, "again", NULL), err);
+    bj_campaign_free(c);
+    char *before = case_read("again/campaign.json");
+    CHECK_OK(create(&c, plain, "again", NULL), err);
+    bj_campaign_free(c);
+    /* Without data it is the one from before; the same content elsewhere will do. */
+    CHECK_OK(create(&c,
+                    "name: tiny\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
+                    "  train.epochs: 4\n  optim.lr: 0.002\n",
+                    "again", NULL),
+             err);
+    if (c) CHECK_CONTAINS(bj_campaign_data(c), "/a.bjc");
+    bj_campaign_free(c);
+    char copy[CASE_PATH];
+    CHECK(link(case_path(path, "a.bjc"), case_path(copy, "moved.bjc")) == 0);
+    const bj_campaign_options moved = {.data = copy};
+    CHECK_OK(create(&c, plain, "again", &moved), err);
+    if (c) CHECK_CONTAINS(bj_campaign_data(c), "/moved.bjc");
+    bj_campaign_free(c);
+
+    static const struct {
+        const char *text, *said;
+    } others[] = {
+        {"name: other\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\n",
+         "holds the campaign 'tiny'"},
+        {"name: tiny\ndata: b.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
+         "  train.epochs: 4\n  optim.lr: 0.002\n",
+         "data of digest"},
+        {"name: tiny\ndata: a.bjc\ndev: b.bjc\nrecipe: small\narms: [fullset, point]\n"
+         "seeds: [3, 1]\nset:\n  train.epochs: 4\n  optim.lr: 0.002\n",
+         "development data (none)"},
+        {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
+         "  train.epochs: 5\n  optim.lr: 0.002\n",
+         "run 0 ('fullset' seed 3) was laid down with train.epochs = 4"},
+        {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, mdn]\nseeds: [3, 1]\nset:\n"
+         "  train.epochs: 4\n  optim.lr: 0.002\n",
+         "run 1 ('point' seed 3) was laid down with arm = point"},
+        {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1, 2]\nset:\n"
+         "  train.epochs: 4\n  optim.lr: 0.002\n",
+         "was laid down with 4 runs"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        CHECK_REFUSED(create(&c, others[i].text, "again", NULL), BJ_EMISMATCH, others[i].said);
+    char *after = case_read("again/campaign.json");
+    CHECK(!strcmp(before, after));
+    free(before);
+    free(after);
+}
+
+/* One thing changed in campaign.json: from, to. */
+static void test_changed_json(void) {
+    bj_campaign *c = NULL;
+    char path[CASE_PATH];
+    CHECK_OK(create(&c, plain, "json", NULL), err);
+    bj_campaign_free(c);
+    char *good = case_read("json/campaign.json");
+    static const struct {
+        const char *from, *to, *said;
+        bj_status code;
+    } cases[] = {
+        {"\"train.epochs\": 4", "\"train.epochs\": 5", "settings have the digest", BJ_EMISMATCH},
+        {"\"train.epochs\": 4", "\"train.epochs\": true", "train.epochs", BJ_EFORMAT},
+        {"\"train.epochs\": 4", "\"train.epoch\": 4", "train.epoch", BJ_EARG},
+        {"campaign/1", "campaign/2", "schema is", BJ_EVERSION},
+        {"\"schema\"", "\"scheme\"", "schema is 'missing'", BJ_EFORMAT},
+        {"\"name\": \"tiny\"", "\"name\": 3", "name is missing or wrong", BJ_EFORMAT},
+        {"\"path\"", "\"pfad\"", "path is missing", BJ_EFORMAT},
+        {"\"digest\": \"", "\"digest\": \"x", "64 hexadecimal digits", BJ_EFORMAT},
+        {"\"needs\": null", "\"needs\": 1", "stage A run of the same seed", BJ_EFORMAT},
+        {"\"needs\": null", "\"needs\": 99", "the number of a run", BJ_EFORMAT},
+        {"\"runs\"", "\"rums\"", "runs is missing", BJ_EFORMAT},
+        {"\"settings\"", "\"setting\"", "settings is missing", BJ_EFORMAT},
+        {"{\n", "{{\n", "not JSON", BJ_EFORMAT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *at = strstr(good, cases[i].from);
+        char *changed = calloc(1, strlen(good) + 64);
+        if (!at || !changed) exit(1);
+        sprintf(changed, "%.*s%s%s", (int)(at - good), good, cases[i].to,
+                at + strlen(cases[i].from));
+        case_write("json/campaign.json", changed);
+        free(changed);
+        CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "json"), &err), cases[i].code,
+                      cases[i].said);
+        CHECK(c == NULL);
+    }
+    case_write("json/campaign.json", good);
+    CHECK_OK(bj_campaign_open(&c, case_path(path, "json"), &err), err);
+    bj_campaign_free(c);
+    free(good);
+    CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "nowhere"), &err), BJ_EIO, "campaign.json");
+}
+
+/* ----------------------------------------------------------------------------- ready-made files */
+
+static void test_ready_made(void) {
+    static const struct {
+        const char *name;
+        int runs, needy;
+    } files[] = {{"paper-av2", 40, 0},
+                 {"mdn-matrix", 60, 0},
+                 {"ablations", 35, 0},
+                 {"frozen-anchor", 9, 6},
+                 {"demo-world", 24, 0}};
+    char data[CASE_PATH], dir[CASE_PATH];
+    const bj_campaign_options look = {.data = case_path(data, "a.bjc"), .look = 1};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char file[64];
+        bj_campaign *c = NULL;
+        snprintf(file, sizeof file, "campaigns/%s.yaml", files[i].name);
+        CHECK_OK(bj_campaign_create(&c, file, case_path(dir, "ready"), &look, &err), err);
+        if (!c) continue;
+        int needy = 0;
+        for (int r = 0; r < bj_campaign_runs(c); r++) needy += bj_campaign_run_at(c, r).needs >= 0;
+        CHECK(!strcmp(bj_campaign_name(c), files[i].name));
+        CHECK_MSG(bj_campaign_runs(c) == files[i].runs, "%s: %d", file, bj_campaign_runs(c));
+        CHECK(needy == files[i].needy);
+        bj_campaign_free(c);
+    }
+}
+
+/* Every allocation fails once: a message, nothing leaks, nothing is left half done. */
+static void test_memory(void) {
+    char path[CASE_PATH], file[CASE_PATH];
+    const long live = bj_alloc_live();
+    long n = 0;
+    case_write("c.yaml", plain);
+    case_path(file, "c.yaml");
+    for (bj_status status = BJ_ENOMEM; status != BJ_OK && n < 5000; n++) {
+        bj_campaign *c = NULL;
+        char name[32];
+        snprintf(name, sizeof name, "memory%ld", n % 2);
+        bj_alloc_fail_after(n);
+        status = bj_campaign_create(&c, file, case_path(path, name), NULL, &err);
+        bj_alloc_fail_after(-1);
+        CHECK_MSG(status == BJ_OK || status == BJ_ENOMEM, "%ld: %s", n, err.message);
+        CHECK((c != NULL) == (status == BJ_OK));
+        bj_campaign_free(c);
+        CHECK_MSG(bj_alloc_live() == live, "allocation %ld leaks", n);
+    }
+    CHECK(n > 50 && n < 5000);
+}
+
+int main(void) {
+    case_begin();
+    test_grid();
+    test_options();
+    test_stages();
+    test_refused_files();
+    test_look();
+    test_again();
+    test_changed_json();
+    test_ready_made();
+    test_memory();
+    case_end();
+    return test_report("campaign");
+}

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""bjepa eval against the PyTorch reference in float64.
+
+    BJEPA=bjepa TEST_EVALUATOR=test_eval_evaluator python3 tests/eval/peer_eval.py
+
+test_evaluator trains small models of every kind for a few steps on simulated scenes. Cache, model
+and training state are read here without our code; prediction, target latents and metrics come from
+scripts/reference. Everything `bjepa eval --json` prints about all scenes, about each maneuver and
+about usage, calibration and health must agree. With the online encoder in place of the target, the
+latent Energy Score must not.
+Exit 0 the same, 1 not, 77 PyTorch or safetensors is not installed.
+"""
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+try:
+    import torch
+    from safetensors import safe_open
+except ImportError as error:
+    print(f"skipped: {error}; this test needs the Python packages torch and safetensors")
+    sys.exit(77)
+
+from reference import metrics as measure                           # noqa: E402
+from reference.network import part, predict, target_latent         # noqa: E402
+from reference.sizes import Sizes                                  # noqa: E402
+
+SCENES = 150
+TOLERANCE = 1e-5      # relative; single precision on one side
+FLOOR = 1e-2          # below that, of this: a sum of single-precision weights is 1 up to 1e-7
+KINDS = ("branch", "point", "outputonly", "uniform")
+NAMES = ("stop", "straight", "left", "right")
+
+
+def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    with safe_open(path, "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
+
+
+def read_cache(path: Path, count: int) -> dict[str, torch.Tensor]:
+    """The first scenes as padded float64 arrays, as docs/DATA.md lays them out."""
+    t, _ = read(path)
+    batch = dict(focal=torch.zeros(count, 50, 7), neighbors=torch.zeros(count, 16, 50, 7),
+                 nmask=torch.zeros(count, 16, dtype=torch.bool),
+                 polylines=torch.zeros(count, 48, 10, 6),
+                 pmask=torch.zeros(count, 48, dtype=torch.bool),
+                 future=t["future"][:count].reshape(count, 60, 2))
+    for s in range(count):
+        n, p = int(t["neighbors"][s]), int(t["polylines"][s])
+        start = int(t["record_start"][s])
+        record = t["records"].flatten()[start:start + 350 * (1 + n) + 60 * p]
+        batch["focal"][s] = record[:350].reshape(50, 7)
+        batch["neighbors"][s, :n] = record[350:350 * (1 + n)].reshape(n, 50, 7)
+        batch["polylines"][s, :p] = record[350 * (1 + n):].reshape(p, 10, 6)
+        batch["nmask"][s, :n] = True
+        batch["pmask"][s, :p] = True
+    return {key: value.double() if value.is_floating_point() else value
+            for key, value in batch.items()}
+
+
+class Reference:
+    """What a checkpoint makes of the scenes."""
+
+    def __init__(self, folder: Path, batch: dict[str, torch.Tensor]) -> None:
+        params, facts = read(folder / "model.safetensors")
+        state, _ = read(folder / "state.safetensors")
+        self.sizes = Sizes.from_metadata(facts)
+        params = {name: value.double() for name, value in params.items()}
+        prediction = predict(params, batch, self.sizes)
+        self.weight = prediction.logits.softmax(-1)
+        if facts["weighting"] == "uniform":
+            self.weight = torch.full_like(self.weight, 1 / self.weight.shape[1])
+        self.atoms, self.decoded = prediction.atoms, prediction.decoded
+        self.future = batch["future"]
+        target = {name: value.double() for name, value in part(state, "target").items()}
+        self.target = target_latent(target, batch, self.sizes)
+        self.online = target_latent(part(params, "encoder"), batch, self.sizes)
+
+    def metrics(self, pick: torch.Tensor, target: torch.Tensor | None = None) -> dict[str, float]:
+        target = self.target if target is None else target
+        return measure.metrics(self.atoms[pick], self.weight[pick], self.decoded[pick],
+                               target[pick], self.future[pick])
+
+    def clearance(self) -> float:
+        return measure.clearance(self.atoms, self.weight, self.decoded, self.future)
+
+    def bins(self) -> list[tuple[float, float, float]]:
+        mass = measure.maneuver_mass(self.weight, self.decoded[:, :, -1])
+        confidence, guess = mass.max(-1)
+        hit = (guess == measure.maneuver(self.future[:, -1])).double()
+        index = (confidence * 10).long().clamp(max=9)
+        return [(int((index == i).sum()), float(confidence[index == i].mean()),
+                 float(hit[index == i].mean())) for i in range(10)]
+
+
+class Comparison:
+    def __init__(self) -> None:
+        self.compared = self.failed = 0
+        self.worst = 0.0
+
+    def same(self, name: str, found: float | None, expected: float | None) -> None:
+        self.compared += 1
+        if expected is None or math.isnan(expected):
+            good, off = found is None, 0.0
+        elif found is None:
+            good, off = False, math.inf
+        else:
+            off = abs(found - expected) / max(abs(expected), FLOOR)
+            good = off <= TOLERANCE
+        self.worst = max(self.worst, off)
+        if not good:
+            self.failed += 1
+            print(f"  {name}: {found}, expected {expected}")
+
+
+def compare(kind: str, report: dict, ref: Reference) -> int:
+    c = Comparison()
+    everything = torch.ones(SCENES, dtype=torch.bool)
+    truth = measure.maneuver(ref.future[:, -1])
+    assert report["schema"] == "branchjepa.eval/1" and report["scenes"] == SCENES
+    expected = ref.metrics(everything)
+    for name, value in report["metrics"].items():
+        c.same(name, value, expected.get(name))
+    assert set(expected) <= set(report["metrics"])
+    groups = {g["key"]: g for g in report["groups"] if g["by"] == "maneuver"}
+    for i, key in enumerate(NAMES):
+        pick = truth == i
+        if not pick.any():
+            assert key not in groups
+            continue
+        assert groups[key]["scenes"] == int(pick.sum())
+        expected_group = ref.metrics(pick)
+        for name, value in groups[key]["metrics"].items():
+            c.same(f"{key}: {name}", value, expected_group.get(name))
+    for k, share in enumerate(ref.weight.mean(0).tolist()):
+        c.same(f"usage {k}", report["usage"][k], share)
+    for i, (count, confidence, hits) in enumerate(ref.bins()):
+        found = report["calibration"][i]
+        c.same(f"bin {i}: scenes", found["scenes"], count)
+        c.same(f"bin {i}: confidence", found["confidence"], confidence)
+        c.same(f"bin {i}: hits", found["hits"], hits)
+    spread = measure.anchor_metrics(ref.target)
+    spectrum = torch.linalg.eigvalsh(torch.cov(ref.target.T, correction=0))
+    spread["participation"] = float(spectrum.sum() ** 2 / spectrum.square().sum())
+    for name, value in report["health"].items():
+        c.same(f"health: {name}", value, spread[name])
+    # the test itself: another target is another number
+    other = ref.metrics(everything, ref.online)["latent_es"]
+    if abs(other - expected["latent_es"]) <= 10 * TOLERANCE * expected["latent_es"]:
+        print("  the target cannot be told from the online encoder")
+        c.failed += 1
+    print(f"{kind}: {c.compared} numbers, {c.failed} off, worst {c.worst:.1e}; "
+          f"clearance {ref.clearance():.1e}")
+    return c.failed
+
+
+def main() -> int:
+    bjepa, tool = os.environ.get("BJEPA"), os.environ.get("TEST_EVALUATOR")
+    if not bjepa or not tool:
+        print("the environment variables BJEPA and TEST_EVALUATOR must name the programs",
+              file=sys.stderr)
+        return 2
+    torch.set_num_threads(1)
+    cache = Path("world.bjc")
+    subprocess.run([bjepa, "simulate", "--cache", cache, "--scenes", str(SCENES + 10), "--seed",
+                    "11"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    batch = read_cache(cache, SCENES)
+    failed = 0
+    for kind in KINDS:
+        folder = Path(f"run_{kind}")
+        subprocess.run([tool, "make", cache, folder, kind], check=True)
+        report = subprocess.run([bjepa, "eval", folder, "--data", cache, "--limit", str(SCENES),
+                                 "-j", "2", "--json"], check=True, capture_output=True).stdout
+        failed += compare(kind, json.loads(report), Reference(folder, batch))
+    print(f"{failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

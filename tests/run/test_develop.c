@@ -1,0 +1,105 @@
+/* test_develop.c - which epoch's checkpoint is kept, and when a run is over.
+ *
+ * The rules alone, on rows that no model made: src/run/develop.c.
+ */
+#include <math.h>
+
+#include "run/run.h"
+#include "support/test.h"
+
+enum { ROWS = 8 };
+
+/* Rows of epochs 0, 1, ... with these criteria; the other one points elsewhere. */
+static void fill(bj_epoch *rows, const bj_settings *s, const double *values, int count) {
+    for (int i = 0; i < count; i++) {
+        rows[i] = (bj_epoch){.epoch = i, .eligible = 1};
+        rows[i].dev.traj_es = rows[i].decoder_ade = -values[i];
+        if (s->objective.kind == BJ_ANCHOR_A) rows[i].decoder_ade = values[i];
+        else rows[i].dev.traj_es = values[i];
+    }
+}
+
+static void test_choose(bj_objective_kind kind) {
+    const bj_settings s = {.objective.kind = kind, .epochs = 30};
+    bj_epoch rows[ROWS];
+    fill(rows, &s, (double[]){1, 5, 3, 4, 3, 2, 2.5, 2}, ROWS);
+    CHECK(bj_run_criterion(&s, &rows[2]) == 3);
+    /* Epoch 0 is where it began, whatever its value. */
+    CHECK(bj_run_choose(&s, rows, 0) == -1);
+    CHECK(bj_run_choose(&s, rows, 1) == -1);
+    CHECK(bj_run_choose(&s, rows, 2) == 1);
+    CHECK(bj_run_choose(&s, rows, 3) == 2);
+    /* Ties go to the earlier one. */
+    CHECK(bj_run_choose(&s, rows, 5) == 2);
+    CHECK(bj_run_choose(&s, rows, ROWS) == 5);
+    /* What is not eligible has no say, how good it may be. */
+    rows[5].eligible = 0;
+    CHECK(bj_run_choose(&s, rows, ROWS) == 7);
+    rows[7].eligible = rows[6].eligible = rows[2].eligible = 0;
+    CHECK(bj_run_choose(&s, rows, ROWS) == 4);
+    for (int i = 0; i < ROWS; i++) rows[i].eligible = 0;
+    CHECK(bj_run_choose(&s, rows, ROWS) == -1);
+    rows[0].eligible = 1;
+    CHECK(bj_run_choose(&s, rows, ROWS) == -1);
+    /* A number that is none is not the least one. */
+    fill(rows, &s, (double[]){1, NAN, 3, 4, NAN, 2}, 6);
+    CHECK(bj_run_choose(&s, rows, 2) == -1);
+    CHECK(bj_run_choose(&s, rows, 5) == 2);
+    CHECK(bj_run_choose(&s, rows, 6) == 5);
+}
+
+static void test_over(void) {
+    bj_settings s = {.objective.kind = BJ_FULLSET, .epochs = 7};
+    bj_epoch rows[ROWS];
+    fill(rows, &s, (double[]){1, 5, 3, 4, 3, 3.5, 2, 9}, ROWS);
+    CHECK(!bj_run_over(&s, rows, 0));
+    for (int i = 1; i < ROWS; i++) CHECK(!bj_run_over(&s, rows, i)); /* all epochs: no patience */
+    CHECK(bj_run_over(&s, rows, ROWS));
+    s.patience = 2; /* best 2, 3 and 4 are not better: the tie does not count */
+    CHECK(!bj_run_over(&s, rows, 4));
+    CHECK(bj_run_over(&s, rows, 5));
+    s.patience = 3;
+    CHECK(!bj_run_over(&s, rows, 5));
+    CHECK(bj_run_over(&s, rows, 6));
+    s.patience = 4;
+    CHECK(!bj_run_over(&s, rows, 7)); /* epoch 6 is better than epoch 2, just in time */
+    s.patience = 1;
+    CHECK(!bj_run_over(&s, rows, 1) && !bj_run_over(&s, rows, 2) && !bj_run_over(&s, rows, 3));
+    CHECK(bj_run_over(&s, rows, 4));
+    /* Nothing to be patient about. */
+    for (int i = 0; i < ROWS; i++) rows[i].eligible = 0;
+    CHECK(!bj_run_over(&s, rows, ROWS - 1));
+    CHECK(bj_run_over(&s, rows, ROWS));
+}
+
+/* Each gate alone, at its limit, beyond it, and unknown. */
+static void test_gates(void) {
+    const bj_settings s = {.gate_ade = 2, .gate_fde = 4, .gate_std = .005, .gate_low_std = .9,
+                           .gate_rank = 8};
+    const bj_epoch good = {.decoder_ade = 2,
+                           .decoder_fde = 4,
+                           .health = {.mean_std = .005, .low_std_fraction = .9, .entropy_rank = 8}};
+    CHECK(bj_run_passes(&s, &good));
+    for (int gate = 0; gate < 5; gate++) {
+        bj_epoch row = good;
+        double *value[] = {&row.decoder_ade, &row.decoder_fde, &row.health.mean_std,
+                           &row.health.low_std_fraction, &row.health.entropy_rank};
+        const int least = gate == 2 || gate == 4;
+        const double limit = *value[gate];
+        *value[gate] = least ? 2 * limit : limit / 2;
+        CHECK_MSG(bj_run_passes(&s, &row), "gate %d", gate);
+        *value[gate] = nextafter(limit, least ? 0 : 100);
+        CHECK_MSG(!bj_run_passes(&s, &row), "gate %d", gate);
+        *value[gate] = NAN;
+        CHECK_MSG(!bj_run_passes(&s, &row), "gate %d", gate);
+    }
+}
+
+int main(void) {
+    test_choose(BJ_FULLSET);
+    test_choose(BJ_ANCHOR_B);
+    test_choose(BJ_ANCHOR_A);
+    test_over();
+    test_gates();
+    return test_report("develop");
+}
