@@ -1,5 +1,4 @@
 /* cmd_data_prep.c - bjepa data prep: Argoverse 2 folders to one cache of training-ready scenes. */
-#define _XOPEN_SOURCE 700 /* SIGXFSZ */
 #include <stdio.h>
 #include <string.h>
 
@@ -179,7 +178,6 @@ static int run(const prep_options *o) {
     bj_error err;
     char text[64], rejected[CLI_COUNT_SIZE];
     cli_catch_signals();
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large fails as a write does */
     const bj_status status = bj_prep(&report, o->out ? o->out : "", &options, &err);
     if (w.started && !o->quiet)
         cli_progress_end(&w.progress, (long)(report.accepted + report.rejected - w.resumed),

@@ -1,5 +1,4 @@
 /* cmd_simulate.c - bjepa simulate: traffic with a known law, as official folders or as a cache. */
-#define _XOPEN_SOURCE 700 /* SIGXFSZ */
 #include <stdio.h>
 #include <string.h>
 
@@ -104,7 +103,6 @@ int cmd_simulate(int argc, char **argv) {
     bj_world_report report;
     bj_error err;
     cli_catch_signals();
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large fails as a write does */
     const bj_status status = o.cache ? bj_world_to_cache(&report, o.cache, &options, &err)
                                      : bj_world_to_folders(&report, o.out, &options, &err);
     if (w.started && !o.quiet) cli_progress_end(&w.progress, (long)report.scenes, "");

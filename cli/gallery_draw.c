@@ -1,14 +1,17 @@
 /* gallery_draw.c - bjepa gallery draw: what was locked, verified, with what happened added.
  *
  * Invariants
- *   1. No future is within reach before everything the manifest binds was compared: both model files,
- *      what was observed in all scenes, the maps of the cases, the bytes of every picture.
+ *   1. No future is within reach before everything the manifest binds was compared: both model
+ * files, what was observed in all scenes, the maps of the cases, the bytes of every picture.
  *   2. The pictures with hindsight are the locked bytes with one line put in.
  *   3. atlas_hindsight.svg is the last file that appears.
  * Tests: tests/cli/gallery.sh
  */
+#define _POSIX_C_SOURCE 200809L /* stat */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "checkpoint.h"
 #include "gallery.h"
@@ -52,21 +55,32 @@ static int parse(draw_options *o, int argc, char **argv) {
     return CLI_CONTINUE;
 }
 
-/* ------------------------------------------------------------------------------------- verifying */
+/* ------------------------------------------------------------------------------------- verifying
+ */
 
 static bj_status compare(const char *what, const char *name, const char *found, const char *locked,
                          bj_error *err) {
     if (!strcmp(found, locked)) return BJ_OK;
-    return cli_error(err, BJ_EMISMATCH, "%s: %s changed since the gallery was locked: SHA-256 %s, "
-                     "expected %s", name, what, found, locked);
+    return cli_error(err, BJ_EMISMATCH,
+                     "%s: %s changed since the gallery was locked: SHA-256 %s, "
+                     "expected %s",
+                     name, what, found, locked);
+}
+
+static bj_status check_there(const char *path, const char *what, const char *hint, bj_error *err) {
+    struct stat info;
+    if (stat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR)) return BJ_OK;
+    return cli_error(err, BJ_EMISMATCH, "%s: %s is missing%s", path, what, hint);
 }
 
 static bj_status verify_models(const gallery_manifest *m, const draw_options *o, bj_error *err) {
     for (int i = 0; i < GALLERY_MODELS; i++) {
-        char path[CLI_PATH_SIZE], found[GALLERY_DIGEST], what[32];
+        char path[CLI_PATH_SIZE], found[GALLERY_DIGEST], what[32], hint[64];
         snprintf(what, sizeof what, "the %s model", gallery_model_name(i));
-        bj_status status =
-            cli_checkpoint_path(path, o->model[i] ? o->model[i] : m->model[i].path, err);
+        const char *given = o->model[i] ? o->model[i] : m->model[i].path;
+        snprintf(hint, sizeof hint, "; --%s says where it is now", gallery_model_name(i));
+        bj_status status = check_there(given, what, hint, err);
+        if (status == BJ_OK) status = cli_checkpoint_path(path, given, err);
         if (status == BJ_OK) status = bj_file_digest(found, path, err);
         if (status == BJ_OK) status = compare(what, path, found, m->model[i].sha256, err);
         if (status != BJ_OK) return status;
@@ -96,8 +110,9 @@ static bj_status verify_data(const gallery_manifest *m, const char *data, bj_err
     bj_cache *blind = NULL;
     bj_status status = bj_cache_open(&blind, data, 1, err);
     if (status == BJ_OK && bj_cache_count(blind) < m->scenes)
-        status = cli_error(err, BJ_EMISMATCH, "%s: has %lld scenes, the gallery was locked with %lld",
-                           data, (long long)bj_cache_count(blind), (long long)m->scenes);
+        status =
+            cli_error(err, BJ_EMISMATCH, "%s: has %lld scenes, the gallery was locked with %lld",
+                      data, (long long)bj_cache_count(blind), (long long)m->scenes);
     for (int i = 0; i < m->case_count && status == BJ_OK; i++)
         status = verify_case(&m->cases[i], blind, data, err);
     if (status == BJ_OK) status = bj_gallery_digest_of(found, blind, m->scenes, err);
@@ -118,6 +133,7 @@ static bj_status open_locked(locked *l, const gallery_image *image, const char *
     char path[CLI_PATH_SIZE], name[GALLERY_NAME + 8], found[GALLERY_DIGEST];
     snprintf(name, sizeof name, "%s.svg", image->name);
     bj_status status = cli_path(path, folder, name, err);
+    if (status == BJ_OK) status = check_there(path, "the picture", "", err);
     if (status == BJ_OK) status = gallery_read_file(&l->bytes, &l->size, path, err);
     if (status == BJ_OK) status = bj_memory_digest(found, l->bytes, l->size, err);
     if (status == BJ_OK) status = compare("the picture", path, found, image->sha256, err);

@@ -71,26 +71,37 @@ gallery_legend gallery_legend_of(const gallery_sheet *s) {
 
 /* ------------------------------------------------------------------------------------ hindsight */
 
-/* One line of text: whoever takes it out has the picture as it was locked. */
+/* From the focal road user to the end. */
+static void put_future(FILE *to, const gallery_panel *p, const float *future, int F,
+                       const char *attributes) {
+    fprintf(to, "<path %sd=\"M%.1f %.1f", attributes, svg_y(&p->window, 0),
+            p->height - svg_x(&p->window, 0));
+    for (int t = 0; t < F; t++)
+        fprintf(to, "L%.1f %.1f", svg_y(&p->window, (double)future[2 * t + 1]),
+                p->height - svg_x(&p->window, (double)future[2 * t]));
+    fputs("\"/>", to);
+}
+
+/* One line of text: whoever takes it out has the picture as it was locked. A pale line below the
+ * dashes keeps them apart from the branches. */
 void gallery_svg_hindsight(FILE *to, const gallery_panel *panels, int count,
                            const gallery_legend *legend, const float *const *futures, int F) {
     const double u = legend->unit;
+    char pale[96];
+    snprintf(pale, sizeof pale,
+             "stroke=\"#fff\" stroke-width=\"%.1f\" stroke-dasharray=\"none\" opacity=\".75\" ",
+             3.6 * u);
     fprintf(to,
             "<g id=\"hindsight\" fill=\"none\" stroke=\"#000\" stroke-width=\"%.1f\" "
             "stroke-linejoin=\"round\" stroke-dasharray=\"%.1f %.1f\">",
-            1.6 * u, 4.5 * u, 3 * u);
+            1.8 * u, 4.5 * u, 2.5 * u);
     for (int i = 0; i < count; i++) {
         const gallery_panel *p = &panels[i];
         if (!futures[p->place]) continue;
-        fprintf(to, "<g transform=\"translate(%.1f %.1f)\" clip-path=\"url(#panel)\"><path d=\"M",
-                p->x, p->y);
-        for (int t = -1; t < F; t++) {
-            const float *at = futures[p->place] + 2 * (t < 0 ? 0 : t);
-            const double x = t < 0 ? 0 : (double)at[0], y = t < 0 ? 0 : (double)at[1];
-            fprintf(to, "%s%.1f %.1f", t < 0 ? "" : "L", svg_y(&p->window, y),
-                    p->height - svg_x(&p->window, x));
-        }
-        fputs("\"/></g>", to);
+        fprintf(to, "<g transform=\"translate(%.1f %.1f)\" clip-path=\"url(#panel)\">", p->x, p->y);
+        put_future(to, p, futures[p->place], F, pale);
+        put_future(to, p, futures[p->place], F, "");
+        fputs("</g>", to);
     }
     fprintf(to,
             "<path d=\"M%.1f %.1fh%.1f\"/><text class=\"key\" stroke=\"none\" x=\"%.1f\" "

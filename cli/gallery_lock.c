@@ -2,9 +2,8 @@
  *
  * Invariants
  *   1. The cache is opened blind, here and in the library: nothing in this file can reach a future.
- *   2. The folder is filled under a hidden name, the manifest last, and appears as a whole. One that
- *      is there already is never replaced.
- * Tests: tests/cli/gallery.sh
+ *   2. The folder is filled under a hidden name, the manifest last, and appears as a whole. One
+ * that is there already is never replaced. Tests: tests/cli/gallery.sh
  */
 #define _POSIX_C_SOURCE 200809L /* mkdir, fsync */
 #include <errno.h>
@@ -90,7 +89,8 @@ static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign,
             status = cli_error(err, BJ_ELOCKED, "%s: this run is not finished", run.dir);
         return status == BJ_OK ? cli_path(path, run.dir, "ckpt/best", err) : status;
     }
-    if (seed < 0) return cli_error(err, BJ_EARG, "%s: has no arm '%s'", bj_campaign_dir(campaign), arm);
+    if (seed < 0)
+        return cli_error(err, BJ_EARG, "%s: has no arm '%s'", bj_campaign_dir(campaign), arm);
     return cli_error(err, BJ_EARG, "%s: has no arm '%s' with seed %d", bj_campaign_dir(campaign),
                      arm, seed);
 }
@@ -146,8 +146,8 @@ static bj_status open_model(bj_model **out, gallery_model *model, const char *ch
 
 enum { MECHANISM = 6 };
 
-static int list_sheets(gallery_sheet *sheets, char names[][GALLERY_NAME],
-                       char titles[][128], int cases, const gallery_scene *scenes) {
+static int list_sheets(gallery_sheet *sheets, char names[][GALLERY_NAME], char titles[][128],
+                       int cases, const gallery_scene *scenes) {
     int n = 0;
     for (; n < cases; n++) {
         char letter[8];
@@ -157,8 +157,9 @@ static int list_sheets(gallery_sheet *sheets, char names[][GALLERY_NAME],
         sheets[n] = (gallery_sheet){names[n], titles[n], 1, 440, 540, 1.5, n, 1};
     }
     if (cases)
-        sheets[n++] = (gallery_sheet){"mechanism", "One future or a weighted set of them", 3, 204,
-                                      264, 1, 0, cases < MECHANISM ? cases : MECHANISM};
+        sheets[n++] =
+            (gallery_sheet){"mechanism", "One future or a weighted set of them", 3, 204, 264, 1,
+                            0,           cases < MECHANISM ? cases : MECHANISM};
     sheets[n++] = (gallery_sheet){"atlas", "Atlas of locked cases", 4, 182, 236, 0.95, 0, cases};
     return n;
 }
@@ -184,10 +185,12 @@ static bj_status write_sheet(gallery_image *image, const char *folder, const gal
 }
 
 static void put_note(char note[256], const bj_gallery_counts *c) {
-    const double rate = c->scenes ? 100.0 * (double)c->passes[BJ_GALLERY_BRANCH] / (double)c->scenes : 0;
+    const double rate =
+        c->scenes ? 100.0 * (double)c->passes[BJ_GALLERY_BRANCH] / (double)c->scenes : 0;
     char scenes[CLI_COUNT_SIZE], strict[CLI_COUNT_SIZE];
     snprintf(note, 256,
-             "%s scenes screened without their futures: %.1f %% pass the map screen, %s are strict; every candidate "
+             "%s scenes screened without their futures: %.1f %% pass the map screen, %s are "
+             "strict; every candidate "
              "as the model gave it.%s",
              cli_count(scenes, (size_t)c->scenes), rate, cli_count(strict, (size_t)c->strict),
              c->cases ? "" : " No case to show.");
@@ -291,7 +294,8 @@ static double percent(int64_t part, int64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void print_text(const lock_options *o, const gallery_manifest *m, const bj_gallery *gallery) {
+static void print_text(const lock_options *o, const gallery_manifest *m,
+                       const bj_gallery *gallery) {
     const bj_gallery_counts c = bj_gallery_count(gallery);
     char letter[8], maneuvers[48];
     printf("%lld scenes, futures hidden\n", (long long)c.scenes);
@@ -300,8 +304,9 @@ static void print_text(const lock_options *o, const gallery_manifest *m, const b
                "beyond %g m\n",
                gallery_model_name(i), m->model[i].K, (long long)c.passes[i],
                percent(c.passes[i], c.scenes), (long long)c.near[i], BJ_PROXY_RADIUS);
-    printf("%lld of %lld vehicles and buses are strict cases, %lld of them with several maneuvers\n",
-           (long long)c.strict, (long long)c.audited, (long long)c.several);
+    printf(
+        "%lld of %lld vehicles and buses are strict cases, %lld of them with several maneuvers\n",
+        (long long)c.strict, (long long)c.audited, (long long)c.several);
     for (int i = 0; i < c.cases; i++) {
         const bj_gallery_case *chosen = bj_gallery_at(gallery, i);
         printf("  %s  %s  %s\n", gallery_letter(letter, i),

@@ -6,9 +6,7 @@
 
 #include "json_out.h"
 
-const char *gallery_model_name(int model) {
-    return model == BJ_GALLERY_POINT ? "point" : "branch";
-}
+const char *gallery_model_name(int model) { return model == BJ_GALLERY_POINT ? "point" : "branch"; }
 
 void gallery_manifest_free(gallery_manifest *m) {
     for (int i = 0; i < m->image_count; i++) free(m->images[i].panels);
@@ -45,8 +43,7 @@ static void put_counts(FILE *to, const bj_gallery_counts *c, int wanted) {
     for (int m = 0; m < GALLERY_MODELS; m++) {
         fprintf(to, ",\n    \"%s\": {", gallery_model_name(m));
         put_count(to, "", "passes", c->passes[m]);
-        put_number(to, ", ", "pass_rate",
-                   c->scenes ? (double)c->passes[m] / (double)c->scenes : 0);
+        put_number(to, ", ", "pass_rate", c->scenes ? (double)c->passes[m] / (double)c->scenes : 0);
         put_count(to, ", ", "no_point_outside", c->near[m]);
         fputc('}', to);
     }

@@ -17,7 +17,7 @@ enum { GALLERY_DIGEST = 65, GALLERY_NAME = 32, GALLERY_IMAGES = BJ_GALLERY_CASES
 typedef struct gallery_model {
     char path[CLI_PATH_SIZE]; /* of the model file, as it was found */
     char sha256[GALLERY_DIGEST];
-    char arm[BJ_NAME_SIZE];   /* empty: the file does not say */
+    char arm[BJ_NAME_SIZE]; /* empty: the file does not say */
     char seed[24];
     char caption[64];
     int K;

@@ -51,8 +51,8 @@ typedef struct reader {
 
 static void refuse(reader *r, const char *key, const char *expected) {
     if (r->status == BJ_OK)
-        r->status = cli_error(r->err, BJ_EFORMAT, "%s: '%s' is missing or not %s", r->path, key,
-                              expected);
+        r->status =
+            cli_error(r->err, BJ_EFORMAT, "%s: '%s' is missing or not %s", r->path, key, expected);
 }
 
 static void get_text(char *out, size_t room, reader *r, yyjson_val *object, const char *key) {
@@ -69,7 +69,8 @@ static void get_digest(char out[GALLERY_DIGEST], reader *r, yyjson_val *object, 
     if (strspn(out, "0123456789abcdef") != 64) refuse(r, key, "64 digits of a SHA-256");
 }
 
-static double get_number(reader *r, yyjson_val *object, const char *key, double least, double most) {
+static double get_number(reader *r, yyjson_val *object, const char *key, double least,
+                         double most) {
     yyjson_val *value = yyjson_obj_get(object, key);
     const double number = yyjson_get_num(value);
     if (yyjson_is_num(value) && number >= least && number <= most) return number;

@@ -1,8 +1,8 @@
 /* gallery_svg.c - see gallery_svg.h.
  *
- * From back to front: the ground of a case once, as a definition that both panels use; in each panel
- * ground, forecasts, observed past, focal road user; then hindsight, if any; then badges with the
- * numbers of the branches, their weights, captions, scale bars, legend.
+ * From back to front: the ground of a case once, as a definition that both panels use; in each
+ * panel ground, forecasts, observed past, focal road user; then hindsight, if any; then badges with
+ * the numbers of the branches, their weights, captions, scale bars, legend.
  */
 #include "gallery_svg.h"
 
@@ -20,8 +20,8 @@
 #define SMALL "#b08d57"
 #define INK "#26252b"
 
-/* At least 18 units of CIE Lab from each other, from the road and from the point model's orange, for
- * normal eyes and for each of the three kinds of color blindness; numbered besides. */
+/* At least 18 units of CIE Lab from each other, from the road and from the point model's orange,
+ * for normal eyes and for each of the three kinds of color blindness; numbered besides. */
 static const struct {
     const char *fill, *ink;
 } branch_colors[] = {{"#332288", "#fff"}, {"#117733", "#fff"}, {"#aa3377", "#fff"},
@@ -47,11 +47,12 @@ static const char style[] =
     ".halo{paint-order:stroke;stroke:" GROUND ";stroke-width:3;stroke-linejoin:round}\n";
 
 static void put_style(FILE *to, double u, double legend_unit) {
-    fprintf(to,
-            "<style>\n%s.title{font-size:16px;font-weight:600}.note{font-size:11.5px;fill:#55534d}\n"
-            ".letter{font-size:%.1fpx;font-weight:700}.small{font-size:%.1fpx}"
-            ".key{font-size:%.1fpx}.badge{font-weight:700;text-anchor:middle}\n</style>\n",
-            style, 13 * u, 9.6 * u, 9.6 * legend_unit);
+    fprintf(
+        to,
+        "<style>\n%s.title{font-size:16px;font-weight:600}.note{font-size:11.5px;fill:#55534d}\n"
+        ".letter{font-size:%.1fpx;font-weight:700}.small{font-size:%.1fpx}"
+        ".key{font-size:%.1fpx}.badge{font-weight:700;text-anchor:middle}\n</style>\n",
+        style, 13 * u, 9.6 * u, 9.6 * legend_unit);
 }
 
 static const char *color_of(int model, int k) {
@@ -60,9 +61,7 @@ static const char *color_of(int model, int k) {
 
 /* From the frame of the scene to the pixels of a panel: forward is up. */
 static double panel_x(const gallery_panel *p, double y) { return svg_y(&p->window, y); }
-static double panel_y(const gallery_panel *p, double x) {
-    return p->height - svg_x(&p->window, x);
-}
+static double panel_y(const gallery_panel *p, double x) { return p->height - svg_x(&p->window, x); }
 
 /* ------------------------------------------------------------------------------------ forecasts */
 
@@ -105,7 +104,8 @@ static void draw_paths(FILE *to, const gallery_panel *p, const gallery_scene *s,
             if (!drawn[j] && (k < 0 || is_below(weights, all, F, j, k, most))) k = j;
         const double *path = all + (size_t)k * 2 * (size_t)F;
         drawn[k] = 1;
-        snprintf(attributes, sizeof attributes, "stroke=\"" AREA "\" stroke-width=\"%.1f\"", 3.8 * u);
+        snprintf(attributes, sizeof attributes, "stroke=\"" AREA "\" stroke-width=\"%.1f\"",
+                 3.8 * u);
         draw_path(to, p, path, F, attributes);
         snprintf(attributes, sizeof attributes,
                  "stroke=\"%s\" stroke-width=\"%.1f\" opacity=\"%.2f\"", color_of(p->model, k),
@@ -141,8 +141,8 @@ static bj_status define_ground(FILE *to, const gallery_panel *p, const gallery_s
 /* --------------------------------------------------------------------------------------- badges */
 
 typedef struct badge {
-    double x, y;         /* where it is drawn */
-    double at_x, at_y;   /* the end of its path */
+    double x, y;       /* where it is drawn */
+    double at_x, at_y; /* the end of its path */
 } badge;
 
 /* Moves badges apart that would lie on each other, and keeps them in the panel. */
@@ -164,12 +164,13 @@ static void spread(badge *list, int n, double r, const gallery_panel *p) {
 }
 
 static void draw_badge(FILE *to, double x, double y, double r, int k) {
-    fprintf(to,
-            "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\" stroke=\"#fff\" "
-            "stroke-width=\"1\"/><text class=\"badge\" style=\"fill:%s;font-size:%.1fpx\" x=\"%.1f\" "
-            "y=\"%.1f\">%d</text>\n",
-            x, y, r, branch_colors[k % COLORS].fill, branch_colors[k % COLORS].ink, 1.4 * r, x,
-            y + 0.5 * r, k + 1);
+    fprintf(
+        to,
+        "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\" stroke=\"#fff\" "
+        "stroke-width=\"1\"/><text class=\"badge\" style=\"fill:%s;font-size:%.1fpx\" x=\"%.1f\" "
+        "y=\"%.1f\">%d</text>\n",
+        x, y, r, branch_colors[k % COLORS].fill, branch_colors[k % COLORS].ink, 1.4 * r, x,
+        y + 0.5 * r, k + 1);
 }
 
 static void draw_badges(FILE *to, const gallery_panel *p, const gallery_scene *s, int K, double u) {
@@ -177,7 +178,8 @@ static void draw_badges(FILE *to, const gallery_panel *p, const gallery_scene *s
     const double r = 5.6 * u;
     badge list[BJ_MAX_ATOMS];
     for (int k = 0; k < K; k++) {
-        const double *end = s->chosen->trajectories[p->model] + 2 * ((size_t)(k + 1) * (size_t)F - 1);
+        const double *end =
+            s->chosen->trajectories[p->model] + 2 * ((size_t)(k + 1) * (size_t)F - 1);
         const double x = panel_x(p, end[1]), y = panel_y(p, end[0]);
         list[k] = (badge){x, y, x, y};
     }
@@ -189,14 +191,12 @@ static void draw_badges(FILE *to, const gallery_panel *p, const gallery_scene *s
                     "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2\" fill=\"%s\"/>\n",
                     color_of(p->model, k), list[k].at_x, list[k].at_y, list[k].x, list[k].y,
                     list[k].at_x, list[k].at_y, color_of(p->model, k));
-    for (int k = 0; k < K; k++)
-        draw_badge(to, list[k].x, list[k].y, r, k);
+    for (int k = 0; k < K; k++) draw_badge(to, list[k].x, list[k].y, r, k);
 }
 
 static void draw_end(FILE *to, const gallery_panel *p, const gallery_scene *s, double u) {
     const double *end = s->chosen->trajectories[p->model] + 2 * (size_t)s->ground.sizes.fut - 2;
-    fprintf(to,
-            "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"" POINT "\" stroke=\"#fff\"/>\n",
+    fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"" POINT "\" stroke=\"#fff\"/>\n",
             panel_x(p, end[1]), panel_y(p, end[0]), 3.6 * u);
 }
 
@@ -216,8 +216,8 @@ static void draw_weights(FILE *to, const gallery_panel *p, const double *weights
         draw_badge(to, x, y, r, next);
         char text[16];
         snprintf(text, sizeof text, "%.2f", weights[next]);
-        fprintf(to, "<text class=\"small\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-                x + r + 1.5 * u, y + 3.4 * u, text[0] == '0' ? text + 1 : text);
+        fprintf(to, "<text class=\"small\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x + r + 1.5 * u,
+                y + 3.4 * u, text[0] == '0' ? text + 1 : text);
     }
 }
 
@@ -246,8 +246,7 @@ static void caption_pair(FILE *to, const gallery_panel *p, const gallery_scene *
                          double u) {
     char letter[8], maneuvers[48];
     const bj_scene_info *info = &s->ground.info;
-    const float *now =
-        s->ground.at.focal + (size_t)(s->ground.sizes.obs - 1) * BJ_FOCAL_FEATURES;
+    const float *now = s->ground.at.focal + (size_t)(s->ground.sizes.obs - 1) * BJ_FOCAL_FEATURES;
     const double y = p->y - 19 * u;
     fprintf(to, "<text class=\"letter\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", p->x, y,
             gallery_letter(letter, p->place));
@@ -294,8 +293,8 @@ static void draw_legend(FILE *to, const gallery_page *page, const gallery_look *
     const double u = page->unit;
     legend l = {to, page->margin, page->legend + 10 * u, u};
     char attributes[64];
-    snprintf(attributes, sizeof attributes, "class=\"path\" stroke=\"" POINT "\" stroke-width=\"%.1f\"",
-             2.3 * u);
+    snprintf(attributes, sizeof attributes,
+             "class=\"path\" stroke=\"" POINT "\" stroke-width=\"%.1f\"", 2.3 * u);
     legend_line(&l, "class=\"past\"", "observed past");
     legend_line(&l, attributes, "one path");
     for (int k = 0; k < (look->K[BJ_GALLERY_BRANCH] < COLORS ? look->K[BJ_GALLERY_BRANCH] : COLORS);

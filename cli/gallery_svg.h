@@ -22,8 +22,8 @@ typedef struct gallery_scene {
     const bj_gallery_case *chosen;
 } gallery_scene;
 
-/* One panel: where it lies on the sheet, in pixels, and what it shows: the window has the scene's own
- * frame, so its width is the height of the panel. */
+/* One panel: where it lies on the sheet, in pixels, and what it shows: the window has the scene's
+ * own frame, so its width is the height of the panel. */
 typedef struct gallery_panel {
     int place, model;
     double x, y;
@@ -32,7 +32,7 @@ typedef struct gallery_panel {
 } gallery_panel;
 
 typedef struct gallery_sheet {
-    const char *name;  /* of its file, without ending */
+    const char *name; /* of its file, without ending */
     const char *title;
     int columns;       /* pairs of panels in a row */
     int width, height; /* of a panel */
@@ -41,8 +41,8 @@ typedef struct gallery_sheet {
 } gallery_sheet;
 
 typedef struct gallery_look {
-    const gallery_scene *scenes;         /* (all places) */
-    const char *model[GALLERY_MODELS];   /* captions */
+    const gallery_scene *scenes;       /* (all places) */
+    const char *model[GALLERY_MODELS]; /* captions */
     int K[GALLERY_MODELS];
     const char *note; /* a line below the title */
 } gallery_look;

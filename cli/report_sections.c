@@ -388,6 +388,14 @@ static void put_all_metrics(FILE *to, const report_data *d) {
 
 void report_results(FILE *to, const report_data *d) {
     const int reference = report_reference(d);
+    int metrics = 0;
+    for (int m = 0; m < MEANINGS; m++) metrics += measured(d, bj_metric_find(meanings[m].metric));
+    if (!metrics) {
+        fputs("<section id=\"results\">\n<h2>Results</h2>\n<p>There are no numbers yet: no run has "
+              "chosen a checkpoint.</p>\n</section>\n",
+              to);
+        return;
+    }
     fputs("<section id=\"results\">\n<h2>Results</h2>\n<p class=\"note\">Mean \xc2\xb1 sample SD "
           "over seeds; the best mean of a column is shaded",
           to);

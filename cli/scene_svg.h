@@ -27,8 +27,9 @@ typedef struct scene_picture {
 /* Fails only without memory. */
 BJ_CHECK bj_status scene_svg_write(FILE *to, const scene_picture *picture, bj_error *err);
 
-/* Layers for other pictures; what they look like is up to the classes edge, area, lane, inner, arrow,
- * crosswalk, track, small-track, vehicle, other; past; focal. Ground is the map with the neighbors. */
+/* Layers for other pictures; what they look like is up to the classes edge, area, lane, inner,
+ * arrow, crosswalk, track, small-track, vehicle, other; past; focal. Ground is the map with the
+ * neighbors. */
 BJ_CHECK bj_status scene_svg_ground(FILE *to, const svg_window *w, const scene_picture *picture,
                                     bj_error *err);
 void scene_svg_past(FILE *to, const svg_window *w, const scene_picture *picture);

@@ -1,5 +1,5 @@
 /* signals.c - see signals.h. */
-#define _POSIX_C_SOURCE 200809L /* sigaction */
+#define _XOPEN_SOURCE 700 /* sigaction, SIGXFSZ */
 #include "signals.h"
 
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void catch_one(int number, void (*handler)(int)) {
 void cli_catch_signals(void) {
     catch_one(SIGINT, on_stop);
     catch_one(SIGTERM, on_stop);
-    signal(SIGXFSZ, SIG_IGN); /* writing says so itself */
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large fails as a write does */
 }
 
 void cli_catch_save(void) { catch_one(SIGUSR1, on_save); }

@@ -1,7 +1,7 @@
 /* gallery.h - cases to show, chosen before anybody looks at what happened.
  *
- * Part of the public interface; include <branchjepa/branchjepa.h>. docs/GALLERY.md states screen and
- * rule.
+ * Part of the public interface; include <branchjepa/branchjepa.h>. docs/GALLERY.md states screen
+ * and rule.
  */
 #include <branchjepa/branchjepa.h> /* outside the guard: it includes this file in turn */
 
@@ -12,16 +12,17 @@
 enum { BJ_GALLERY_BRANCH, BJ_GALLERY_POINT, BJ_GALLERY_MODELS };
 enum { BJ_GALLERY_CASES = 64 }; /* most */
 
-/* Every scene of a cache against the cached-map screen of audit.h, and cases chosen among the strict
- * ones. The cache is opened blind: ids, observed tracks, maps and forecasts are all there is. */
+/* Every scene of a cache against the cached-map screen of audit.h, and cases chosen among the
+ * strict ones. The cache is opened blind: ids, observed tracks, maps and forecasts are all there
+ * is. */
 typedef struct bj_gallery bj_gallery;
 
 typedef struct bj_gallery_options {
-    int cases;       /* to choose, fewer when there are not as many; 1 to BJ_GALLERY_CASES */
-    uint64_t seed;   /* of the order among equals */
-    int threads;     /* as in bj_predictor_options; no number depends on it */
+    int cases;     /* to choose, fewer when there are not as many; 1 to BJ_GALLERY_CASES */
+    uint64_t seed; /* of the order among equals */
+    int threads;   /* as in bj_predictor_options; no number depends on it */
     const char *isa;
-    int64_t limit;   /* only so many scenes, the first of the cache; 0: all */
+    int64_t limit; /* only so many scenes, the first of the cache; 0: all */
     /* As in bj_submit_options; stopping is BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
@@ -32,9 +33,9 @@ typedef struct bj_gallery_counts {
     int64_t passes[BJ_GALLERY_MODELS]; /* of these past the screen: bj_proxy.passes */
     int64_t near[BJ_GALLERY_MODELS];   /* without any point beyond 3 m: bj_proxy.strict */
     int64_t audited;                   /* vehicle or bus */
-    int64_t strict;   /* audited; of both models no point is beyond 3 m or off the drivable areas */
-    int64_t several;  /* of these with more than one maneuver */
-    int cases;        /* chosen */
+    int64_t strict;  /* audited; of both models no point is beyond 3 m or off the drivable areas */
+    int64_t several; /* of these with more than one maneuver */
+    int cases;       /* chosen */
 } bj_gallery_counts;
 
 /* How a forecast ends, by its last point: within 2 m, or less than 30 degrees to a side. */
@@ -43,11 +44,11 @@ enum { BJ_GALLERY_STOP = 1, BJ_GALLERY_STRAIGHT = 2, BJ_GALLERY_LEFT = 4, BJ_GAL
 #define BJ_GALLERY_MASS 0.05 /* least weight of a maneuver that counts */
 
 typedef struct bj_gallery_case {
-    int64_t scene;       /* number in the cache */
-    unsigned maneuvers;  /* of the branches, those with enough weight: bits as above */
-    char order[65];      /* SHA-256 of "SEED:SCENARIO_ID", 64 digits */
-    char observed[65];   /* bj_gallery_observed */
-    char areas[65];      /* bj_gallery_areas of its map */
+    int64_t scene;      /* number in the cache */
+    unsigned maneuvers; /* of the branches, those with enough weight: bits as above */
+    char order[65];     /* SHA-256 of "SEED:SCENARIO_ID", 64 digits */
+    char observed[65];  /* bj_gallery_observed */
+    char areas[65];     /* bj_gallery_areas of its map */
     /* Of each model; forecasts as they came, in the frame of the scene. */
     const double *weights[BJ_GALLERY_MODELS];      /* (K) */
     const double *trajectories[BJ_GALLERY_MODELS]; /* (K,F,2) */

@@ -3,8 +3,8 @@
  * Places are filled one after the other. Of the cases that are left, the one comes next that is
  * first by
  *
- *   1. what the place asks for: the first place one maneuver other than standing, the others several;
- *      cases in which everything stands come last anywhere
+ *   1. what the place asks for: the first place one maneuver other than standing, the others
+ * several; cases in which everything stands come last anywhere
  *   2. how often its set of maneuvers was chosen already
  *   3. how often its map was
  *   4. SHA-256("SEED:SCENARIO_ID")
@@ -19,9 +19,11 @@
 #include <string.h>
 
 const char *bj_gallery_rule(void) {
-    return "Cases are strict: the focal actor is a vehicle or bus, and no point of any candidate of "
+    return "Cases are strict: the focal actor is a vehicle or bus, and no point of any candidate "
+           "of "
            "either model is more than 3 m from the cached polylines or outside the drivable areas "
-           "(0.1 m). A maneuver of a case is an ending (stop: within 2 m; left, right: 30 degrees or "
+           "(0.1 m). A maneuver of a case is an ending (stop: within 2 m; left, right: 30 degrees "
+           "or "
            "more; else straight) that carries at least .05 of the branch model's weight. Place 1 "
            "takes a case with one maneuver other than stop, the other places cases with several; "
            "other cases only when those are used up, stop alone last. Among equals, first the case "

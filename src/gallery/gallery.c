@@ -111,8 +111,7 @@ static bj_status keep_strict(bj_gallery *g, int64_t scene, unsigned maneuvers, b
         const int64_t room = g->strict_room ? 2 * g->strict_room : 64;
         bj_strict_case *more;
         BJ_TRY(BJ_ALLOC(more, (size_t)room, err));
-        if (g->strict_count)
-            memcpy(more, g->strict, (size_t)g->strict_count * sizeof *more);
+        if (g->strict_count) memcpy(more, g->strict, (size_t)g->strict_count * sizeof *more);
         bj_free(g->strict);
         g->strict = more;
         g->strict_room = room;

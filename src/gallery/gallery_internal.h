@@ -28,11 +28,11 @@ struct bj_gallery {
     int K[BJ_GALLERY_MODELS];
     bj_real *weights[BJ_GALLERY_MODELS];      /* (BATCH,K) */
     bj_real *trajectories[BJ_GALLERY_MODELS]; /* (BATCH,K,F,2) */
-    double *local, *city;  /* (workers,most K,F,2) */
-    bj_drivable **areas;   /* (workers) */
-    int64_t *maps;         /* (workers) whose areas those are, or -1 */
-    bj_gallery_look *look; /* (BATCH) */
-    bj_strict_case *strict; /* (strict_count) */
+    double *local, *city;                     /* (workers,most K,F,2) */
+    bj_drivable **areas;                      /* (workers) */
+    int64_t *maps;                            /* (workers) whose areas those are, or -1 */
+    bj_gallery_look *look;                    /* (BATCH) */
+    bj_strict_case *strict;                   /* (strict_count) */
     int64_t strict_count, strict_room;
     bj_gallery_case *cases; /* (counts.cases) */
     double *forecasts;      /* (cases) weights and trajectories of both models */

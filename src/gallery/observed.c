@@ -1,9 +1,9 @@
 /* observed.c - digests of what may be known of a scene before its future is.
  *
- * SHA-256 over, in this order: scenario id, city, focal id and focal type, each with its '\0'; origin
- * and heading (3 doubles); numbers of neighbors and polylines used and available (4 int32_t); raw map
- * hash (32 bytes); focal track (T,7), neighbors (n,T,7) and polylines (p,Q,6) as floats. Little-endian.
- * Test: tests/gallery/test_gallery.c
+ * SHA-256 over, in this order: scenario id, city, focal id and focal type, each with its '\0';
+ * origin and heading (3 doubles); numbers of neighbors and polylines used and available (4
+ * int32_t); raw map hash (32 bytes); focal track (T,7), neighbors (n,T,7) and polylines (p,Q,6) as
+ * floats. Little-endian. Test: tests/gallery/test_gallery.c
  */
 #include <string.h>
 

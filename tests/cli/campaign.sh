@@ -174,6 +174,7 @@ has_states other "done 2 failed 2 "
 said=$(sed -n 's/^fullset, seed 0: //p' out)
 check test -n "$said" -a "bjepa train: $said" = "$(tail -1 other/runs/fullset/seed-0/log.txt)"
 out_has "fullset, seed 1: other/runs/fullset/seed-1: holds a run of other settings"
+check test "$(attempts other fullset 1)" = 0 # it was not even begun
 
 "$BJEPA" campaign two.yaml --out owned --jobs 1 --set train.epochs=400 >/dev/null 2>&1 &
 parent=$!

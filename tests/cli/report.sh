@@ -28,7 +28,7 @@ check test "$(stat -c %s dev.html)" -lt 15000000
 count_is dev.html '^{"id":' 5
 count_is dev.html '"law":{"w":' 5
 check test "$(payload dev.html | grep -o '"arm":' | wc -l)" -eq 6
-check sh -c "sed -n '/id=\"scene-data\"/,\$p' dev.html | grep '^{\"id\"' | grep -vq '\"forecast\":\[null'"
+count_is dev.html '"forecast":\[{"w":.*{"w":.*{"w":.*{"w":.*{"w":.*{"w":' 5
 run 0 data split train.bjc --list --part dev
 for id in $(payload dev.html | sed -n 's/^{"id":"\([^"]*\)".*/\1/p'); do out_has "$id"; done
 # The sections, the paper's numbers, only what was checked about matching.
@@ -40,9 +40,10 @@ has dev.html "These are not:</strong> their sizes differ by more than 1 %"
 lacks dev.html "have the same size"
 lacks dev.html "Same size, other question"
 has dev.html "finished</td>"
-has dev.html "<code>train.epochs</code></th><td><strong>2</strong></td>"
-has dev.html "<code>model.atoms</code></th><td><strong>6</strong> full-set, specialization; <strong>1</strong>"
-check sh -c "grep -q \"$(sed -n 's/.*"model.safetensors": "\(..........\).*/\1/p' camp/runs/point/seed-1/result.json)\" dev.html"
+has dev.html "<code>train.epochs</code></th><td><strong>12</strong></td>"
+has dev.html "model.atoms</code></th><td><strong>6</strong> full-set, specialization; <strong>1</strong>"
+weights=camp/runs/point/seed-1/ckpt/best/model.safetensors
+has dev.html "$(sha256sum $weights | cut -c1-10)</td>"
 
 # The same bytes again, also from elsewhere and with other threads: no clock, no path.
 run 0 report camp --out again.html --count 5 --threads 2
@@ -52,7 +53,8 @@ lacks dev.html "$PWD"
 # What a scene shows is what bjepa predict says, to the centimeter; weights to four digits.
 id=$(payload dev.html | sed -n 's/^{"id":"\([^"]*\)".*/\1/p' | head -1)
 run 0 predict camp/runs/fullset/seed-0/ckpt/best train.bjc --scene "$id" --json --threads 1
-first=$(sed 's/.*"trajectories":\[\[\[\([^]]*\)\].*/\1/' out | awk -F, '{printf "%.0f,%.0f", 100 * $1, 100 * $2}')
+first=$(sed 's/.*"trajectories":\[\[\[\([^]]*\)\].*/\1/' out |
+    awk -F, '{printf "%.0f,%.0f", 100 * $1, 100 * $2}')
 weight=$(sed 's/.*"weights":\[\([^,]*\),.*/\1/' out | awk '{printf "%.4f", $1}')
 check sh -c "grep '^{\"id\":\"$id' dev.html | grep -qF '\"forecast\":[{\"w\":[$weight,'"
 check sh -c "grep '^{\"id\":\"$id' dev.html | grep -qF '\"p\":[[$first,'"
@@ -76,6 +78,9 @@ err_has "wrote full.html, 20 scenes"
 has full.html 'class="tag locked">locked evaluation, 20 held-out scenes'
 has full.html "20 of the 20 held-out scenes, opened after their evaluation"
 has full.html "lock <span class=\"hash\">$(sha256sum camp/lock.json | cut -c1-16)"
+# One trajectory does not compete with sets of six.
+check test "$(grep -c '^<tr><th scope="row">full-set</th>.*n best' full.html)" -ge 1
+check sh -c "! grep '^<tr><th scope=\"row\">point, K = 1</th>' full.html | grep -q 'n best'"
 for id in calibration usage audit truth; do has full.html "<section id=\"$id\""; done
 has full.html "paper 2.0766"
 count_is full.html '"future":{"p":' 20
@@ -95,7 +100,8 @@ check sh -c '! cmp -s seen.html zero.html'
 check cmp seen.html.hidden zero.html.hidden
 
 # Scenes that were named, a law that was named, none at all, too many for the page.
-run 0 report camp --scenes train.bjc --law train.bjc.law.safetensors --count 3 --out named.html --threads 1
+run 0 report camp --scenes train.bjc --law train.bjc.law.safetensors --count 3 --out named.html \
+    --threads 1
 has named.html "3 of the 200 scenes of the file that was named"
 run 3 report camp --scenes val.bjc --law train.bjc.law.safetensors --count 3 --out x.html --threads 1
 err_has "it has no law of the scenes of val.bjc"
@@ -112,10 +118,24 @@ mv moved.bjc val.bjc
 
 # A damaged checkpoint is named, and no page is left.
 cp -r camp hurt
-printf 'x' | dd of=hurt/runs/point/seed-0/ckpt/best/model.safetensors bs=1 seek=3000 conv=notrunc 2>dd.err
+weights=hurt/runs/point/seed-0/ckpt/best/model.safetensors
+printf 'x' | dd of=$weights bs=1 seek=3000 conv=notrunc 2>dd.err
 run 3 report hurt --out x.html --threads 1
 err_has "runs/point/seed-0/ckpt/best/model.safetensors"
 check test ! -e x.html
+
+# Half a campaign, and one that has hardly begun.
+run 0 campaign little.yaml --out half --jobs 1 --threads 1 --quiet --shard 1/2
+run 0 report half --out half.html --count 2 --threads 1
+has half.html "3 of 6 runs finished"
+has half.html "waiting</td>"
+lacks half.html "in the same order" # nothing is claimed about runs that are not there
+check test "$(payload half.html | grep -o '"arm":' | wc -l)" -eq 3
+rm -r half/runs/*
+run 0 report half --out begun.html --threads 1
+err_has "no scenes: No run is finished yet"
+has begun.html "There are no numbers yet"
+check sh -c '! sed "/id=\"scene-data\"/,\$d" begun.html | grep -qiw nan'
 
 # A table alone: the paper's own numbers.
 run 0 report "$BJ_ROOT/data/paper/av2_seeds.csv" --out paper.html

@@ -42,6 +42,17 @@ check grep -q '"law":{"w":\[' from_cache
 check grep -q '"area":\[\[' from_cache
 check test "$(grep -c '"law":null' from_cache)" -eq 0
 
+# Chosen by a hash: not the first ones, and fewer are a part of more.
+ids() { payload "$1" | sed -n 's/^{"id":"\([^"]*\)".*/\1/p' | sort; }
+run 0 view 'a<b>.parquet' --av2 val.bjc --out all.html --count 30
+run 0 view 'a<b>.parquet' --av2 val.bjc --out few.html --count 4
+ids all.html >all
+ids cache.html >some
+ids few.html >few
+check test "$(wc -l <all)" -eq 30
+check sh -c 'head -8 all | cmp -s - some; test $? -eq 1'
+check test "$(comm -12 few some | wc -l)" -eq 4
+
 # Named scenes; two submissions side by side; the same bytes again.
 id=$(payload cache.html | sed -n 's/^{"id":"\([^"]*\)".*/\1/p' | head -1)
 cp 'a<b>.parquet' other.parquet
@@ -75,6 +86,15 @@ run 3 view points.parquet --av2 made --out points.html
 err_has "expected 60 points"
 check grep -qF '"forecast":[null]' points.html
 check grep -qF '"future":null' points.html
+# Rows of other tracks are not those of the road user in question.
+check "$TEST_SCORE" submission good.parquet good
+check "$TEST_SCORE" submission track.parquet track
+for name in good track; do
+    run 0 view $name.parquet --av2 made --out $name.html
+    payload $name.html | grep '^{"id":' >$name.scenes
+done
+check test "$(wc -l <good.scenes)" -eq 4
+check cmp good.scenes track.scenes
 
 # Misuse.
 run 2 view 'a<b>.parquet'

@@ -2,6 +2,7 @@
 set -eu
 cd "$BJ_ROOT"
 limit=2000000
+scratch=$OLDPWD
 
 list() { # everything git would commit; without git, everything but build products
     if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
@@ -15,30 +16,29 @@ list() { # everything git would commit; without git, everything but build produc
 # Spelled in two halves, so that this file does not find itself.
 marks='(^|[^[:alnum:]_])(TO''DO|FIX''ME|XX''X)([^[:alnum:]_]|$)'
 
-inspect() { # inspect FILE: prints what is wrong with it
-    case $1 in third_party/*) return ;; esac
-    size=$(wc -c <"$1")
-    [ "$size" -le "$limit" ] || echo "$1: $size bytes, at most $limit are wanted"
-    case $1 in
-    *.c | *.h | *.py | *.sh | *.md | *.cmake | *.txt | *.cpp | Makefile | .ci/run)
-        grep -nE "$marks" "$1" | sed "s|^|$1: unfinished: |" || true
-        grep -nE '[[:blank:]]+$' "$1" | sed "s|^|$1: trailing blank: |" || true
-        ;;
-    esac
+inspect() { # file names on stdin, prints what is wrong with them; few processes, whatever their number
+    grep -v '^third_party/' >"$scratch/listed" || true
+    tr '\n' '\0' <"$scratch/listed" | xargs -0r stat -c '%s %n' >"$scratch/found" 2>/dev/null || true
+    awk -v limit=$limit '$1 > limit { size = $1; sub(/^[0-9]+ /, "")
+        print $0 ": " size " bytes, at most " limit " are wanted" }' "$scratch/found"
+    sed 's/^[0-9]* //' "$scratch/found" |
+        grep -E '\.(c|h|py|sh|md|cmake|txt|cpp|js|mjs|css|yaml)$|(^|/)Makefile$|^\.ci/run$' |
+        tr '\n' '\0' >"$scratch/texts" || true
+    xargs -0r grep -nHE "$marks" <"$scratch/texts" | sed 's/^[^:]*:/& unfinished: /' || true
+    xargs -0r grep -nHE '[[:blank:]]+$' <"$scratch/texts" | sed 's/^[^:]*:/& trailing blank: /' || true
 }
 
 # The check must see what it is for.
-scratch=$OLDPWD
 printf 'int x; /* TO''DO */\nint y; \n' >"$scratch/planted.c"
 head -c $((limit + 1)) /dev/zero >"$scratch/planted.bin"
-planted=$(inspect "$scratch/planted.c"; inspect "$scratch/planted.bin")
+planted=$(printf '%s\n' "$scratch/planted.c" "$scratch/planted.bin" | inspect)
 rm "$scratch/planted.bin"
 if [ "$(printf '%s\n' "$planted" | wc -l)" -ne 3 ]; then
     echo "the check itself is wrong, it found: $planted" >&2
     exit 1
 fi
 
-found=$(list | while IFS= read -r file; do if [ -f "$file" ]; then inspect "$file"; fi; done)
+found=$(list | inspect)
 if [ -n "$found" ]; then
     printf '%s\n' "$found" >&2
     exit 1

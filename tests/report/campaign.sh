@@ -12,8 +12,9 @@ arms: [fullset, specialization, point]
 seeds: 2
 set:
   model: {embed: 8, heads: 2, token_hidden: 8, latent: 8, proj_hidden: 8, atom_hidden: 8,
-    router_hidden: 8, decoder_hidden: 8, trunk: 8}
-  train: {epochs: 2, batch: 32, warmup: 0}
+    router_hidden: 8, decoder_hidden: 16, trunk: 8}
+  train: {epochs: 12, batch: 8, warmup: 0}
+  optim: {lr: 1e-2}
 END
     run 0 campaign little.yaml --out "$1" --jobs 1 --threads 1 --quiet
 }
