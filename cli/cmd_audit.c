@@ -65,32 +65,19 @@ static int parse(audit_options *o, int argc, char **argv) {
 
 /* ------------------------------------------------------------------------------------- progress */
 
-typedef struct watch {
-    cli_progress progress;
-    const char *what;
-    int quiet;
-} watch;
-
-static int show(void *context, int64_t done, int64_t total) {
-    watch *w = context;
-    w->progress.total = (long)total;
-    if (!w->quiet) cli_progress_show(&w->progress, (long)done, w->what);
-    return cli_stop != 0;
-}
-
-static void begin(watch *w, const char *unit, const char *what) {
-    w->what = what;
+static void begin(cli_watch *w, const char *unit, const char *what) {
+    w->note = what;
     w->progress = cli_progress_begin(unit, 0);
 }
 
-static void end(watch *w, bj_status status) {
+static void end(cli_watch *w, bj_status status) {
     if (!w->quiet && w->progress.last > w->progress.start) /* something was shown */
-        cli_progress_end(&w->progress, status == BJ_OK ? w->progress.total : 0, w->what);
+        cli_progress_end(&w->progress, status == BJ_OK ? w->progress.total : 0, w->note);
 }
 
 /* --------------------------------------------------------------------------------------- models */
 
-static bj_status add_model(bj_audit *audit, watch *w, const char *arm, int64_t seed,
+static bj_status add_model(bj_audit *audit, cli_watch *w, const char *arm, int64_t seed,
                            const char *checkpoint, bj_error *err) {
     char path[CLI_PATH_SIZE];
     bj_model *model = NULL;
@@ -112,7 +99,7 @@ static int exists(const char *folder, const char *name) {
 }
 
 /* The chosen checkpoint of every finished run. Stage A of the frozen anchor predicts nothing. */
-static bj_status add_campaign(bj_audit *audit, watch *w, const char *dir, bj_error *err) {
+static bj_status add_campaign(bj_audit *audit, cli_watch *w, const char *dir, bj_error *err) {
     bj_campaign *campaign = NULL;
     bj_status status = bj_campaign_open(&campaign, dir, err);
     int added = 0;
@@ -135,7 +122,7 @@ static bj_status add_campaign(bj_audit *audit, watch *w, const char *dir, bj_err
     return status;
 }
 
-static bj_status add_all(bj_audit *audit, watch *w, const audit_options *o, bj_error *err) {
+static bj_status add_all(bj_audit *audit, cli_watch *w, const audit_options *o, bj_error *err) {
     for (int i = 0; i < o->operand_count; i++) {
         const char *operand = o->operands[i];
         const bj_status status = exists(operand, "campaign.json")
@@ -186,11 +173,11 @@ static bj_status write_model_rows(const bj_audit *audit, const char *path, bj_er
 static int run_models(const audit_options *o) {
     bj_error err = {0};
     bj_audit *audit = NULL;
-    watch w = {.quiet = o->quiet};
+    cli_watch w = {.quiet = o->quiet};
     audit_comparison comparison;
     const audit_comparison *compared = o->a ? &comparison : NULL;
     const bj_audit_options options = {
-        .threads = o->threads, .limit = o->limit, .progress = show, .context = &w};
+        .threads = o->threads, .limit = o->limit, .progress = cli_watch_show, .context = &w};
     bj_status status = bj_audit_open(&audit, o->data, &options, &err);
     if (status == BJ_OK) status = add_all(audit, &w, o, &err);
     if (status == BJ_OK && o->a) status = compare(&comparison, audit, o, &err);
@@ -250,8 +237,8 @@ static int run_submission(const audit_options *o) {
     bj_error err = {0};
     bj_submission *submission = NULL;
     bj_submission_audit *audit = NULL;
-    watch w = {.quiet = o->quiet};
-    const bj_audit_options options = {.threads = o->threads, .progress = show, .context = &w};
+    cli_watch w = {.quiet = o->quiet};
+    const bj_audit_options options = {.threads = o->threads, .progress = cli_watch_show, .context = &w};
     bj_status status = bj_submission_open(&submission, o->submission, &err);
     if (status == BJ_OK) {
         begin(&w, "scenarios", "maps and forecasts");

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "campaign_queue.h"
+#include "settings.h"
 #include "output.h"
 #include "signals.h"
 
@@ -100,21 +101,9 @@ static int is_empty(const char *dir) {
     return empty;
 }
 
-/* "key=value" in memory of its own. */
-static bj_status split_set(bj_assignment *out, const char *text, bj_error *err) {
-    const char *equals = strchr(text, '=');
-    if (!equals || equals == text)
-        return cli_error(err, BJ_EARG, "--set: found '%.60s', expected key=value", text);
-    char *copy = malloc(strlen(text) + 1);
-    if (!copy) return cli_error(err, BJ_ENOMEM, "no memory left");
-    strcpy(copy, text);
-    copy[equals - text] = '\0';
-    *out = (bj_assignment){copy, copy + (equals - text) + 1, "--set"};
-    return BJ_OK;
-}
-
 static bj_status open_campaign(bj_campaign **out, const campaign_options *o, bj_error *err) {
     bj_assignment set[CLI_LIST_SIZE] = {{0}};
+    char *memory[CLI_LIST_SIZE] = {0};
     bj_status status = BJ_OK;
     if (!o->file) return bj_campaign_open(out, o->out, err);
     if (!o->resume && !o->dry_run && !is_empty(o->out))
@@ -123,10 +112,10 @@ static bj_status open_campaign(bj_campaign **out, const campaign_options *o, bj_
                          "there",
                          o->out);
     for (int i = 0; status == BJ_OK && i < o->set.count; i++)
-        status = split_set(&set[i], o->set.items[i], err);
+        status = cli_split_set(&set[i], &memory[i], o->set.items[i], err);
     const bj_campaign_options options = {o->data, o->dev, set, o->set.count, o->dry_run};
     if (status == BJ_OK) status = bj_campaign_create(out, o->file, o->out, &options, err);
-    for (int i = 0; i < o->set.count; i++) free((char *)(uintptr_t)set[i].key);
+    for (int i = 0; i < o->set.count; i++) free(memory[i]);
     return status;
 }
 

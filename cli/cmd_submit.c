@@ -37,30 +37,23 @@ static int parse(submit_options *o, int argc, char **argv, int *operands) {
 
 /* -------------------------------------------------------------------------------------- running */
 
-static int show(void *context, int64_t done, int64_t total) {
-    cli_progress *progress = context;
-    progress->total = (long)total;
-    cli_progress_show(progress, (long)done, "");
-    return cli_stop != 0;
-}
-
 static bj_status predict(int64_t *scenes, const submit_options *o, const char *checkpoint,
                          const char *cache_path, bj_error *err) {
     char path[CLI_PATH_SIZE];
     bj_model *model = NULL;
     bj_cache *cache = NULL;
-    cli_progress progress = cli_progress_begin("scenes", 0);
-    const double start = progress.last;
+    cli_watch w = {cli_progress_begin("scenes", 0), "", 0};
+    const double start = w.progress.last;
     const bj_submit_options how = {.threads = o->threads,
                                    .precision =
                                        o->precision ? BJ_PRECISION_BF16 : BJ_PRECISION_FULL,
-                                   .progress = show,
-                                   .context = &progress};
+                                   .progress = cli_watch_show,
+                                   .context = &w};
     bj_status status = cli_checkpoint_path(path, checkpoint, err);
     if (status == BJ_OK) status = bj_model_load(&model, path, err);
     if (status == BJ_OK) status = bj_cache_open(&cache, cache_path, 1, err);
     if (status == BJ_OK) status = bj_submit(scenes, o->out, model, cache, &how, err);
-    if (progress.last > start) cli_progress_end(&progress, (long)*scenes, "");
+    if (w.progress.last > start) cli_progress_end(&w.progress, (long)*scenes, "");
     bj_cache_free(cache);
     bj_model_free(model);
     return status;

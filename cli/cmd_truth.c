@@ -62,19 +62,6 @@ static int parse(truth_options *o, int argc, char **argv) {
 
 /* ------------------------------------------------------------------------------------- running */
 
-typedef struct watch {
-    cli_progress progress;
-    const char *name;
-    int quiet;
-} watch;
-
-static int show(void *context, int64_t done, int64_t total) {
-    watch *w = context;
-    w->progress.total = (long)total;
-    if (!w->quiet) cli_progress_show(&w->progress, (long)done, w->name);
-    return cli_stop != 0;
-}
-
 static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const char *checkpoint,
                                  bj_error *err) {
     char path[CLI_PATH_SIZE];
@@ -87,7 +74,7 @@ static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const char *chec
     return status;
 }
 
-static bj_status take_all(truth_result *t, watch *w, bj_exam *exam, const truth_options *o,
+static bj_status take_all(truth_result *t, cli_watch *w, bj_exam *exam, const truth_options *o,
                           bj_error *err) {
     for (int i = 0; i < o->checkpoint_count + (o->baseline ? BJ_BASELINES : 0); i++) {
         const int number = i - o->checkpoint_count; /* of the baseline */
@@ -95,14 +82,14 @@ static bj_status take_all(truth_result *t, watch *w, bj_exam *exam, const truth_
         bj_status status;
         w->progress = cli_progress_begin("scenes", 0);
         if (number < 0) {
-            w->name = o->checkpoints[i];
+            w->note = o->checkpoints[i];
             status = take_checkpoint(arm, exam, o->checkpoints[i], err);
         } else {
-            w->name = arm->name = bj_baseline_name((bj_baseline)number);
+            w->note = arm->name = bj_baseline_name((bj_baseline)number);
             status = bj_exam_baseline(&arm->report, exam, (bj_baseline)number, o->atoms, err);
         }
         if (!o->quiet && w->progress.last > w->progress.start)
-            cli_progress_end(&w->progress, status == BJ_OK ? w->progress.total : 0, w->name);
+            cli_progress_end(&w->progress, status == BJ_OK ? w->progress.total : 0, w->note);
         if (status != BJ_OK) return status;
         t->arms++;
     }
@@ -113,13 +100,13 @@ static bj_status run(truth_result *t, const truth_options *o, bj_error *err) {
     bj_cache *cache = NULL;
     bj_law *law = NULL;
     bj_exam *exam = NULL;
-    watch w = {.quiet = o->quiet};
+    cli_watch w = {.quiet = o->quiet};
     const bj_exam_options options = {.samples = o->samples,
                                      .seed = o->seed,
                                      .limit = o->limit,
                                      .best_scenes = o->best,
                                      .threads = o->threads,
-                                     .progress = show,
+                                     .progress = cli_watch_show,
                                      .context = &w};
     bj_status status = bj_cache_open(&cache, o->cache, 0, err);
     if (status == BJ_OK) status = bj_law_open(&law, o->law, err);

@@ -278,18 +278,6 @@ static bj_status publish(gallery_manifest *m, const lock_options *o, const bj_ga
 
 /* -------------------------------------------------------------------------------------- command */
 
-typedef struct watch {
-    cli_progress progress;
-    int quiet;
-} watch;
-
-static int show(void *context, int64_t done, int64_t total) {
-    watch *w = context;
-    w->progress.total = (long)total;
-    if (!w->quiet) cli_progress_show(&w->progress, (long)done, "screening, futures hidden");
-    return cli_stop != 0;
-}
-
 static double percent(int64_t part, int64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
@@ -331,13 +319,13 @@ static void print_json(const gallery_manifest *m, const bj_gallery *gallery) {
 
 static bj_status lock(const lock_options *o, gallery_manifest *m, bj_error *err) {
     static char checkpoint[GALLERY_MODELS][CLI_PATH_SIZE];
-    watch w = {cli_progress_begin("scenes", 0), o->quiet};
+    cli_watch w = {cli_progress_begin("scenes", 0), "screening, futures hidden", o->quiet};
     const double start = w.progress.last;
     const bj_gallery_options options = {.cases = o->cases,
                                         .seed = o->seed,
                                         .threads = o->threads,
                                         .limit = o->limit,
-                                        .progress = show,
+                                        .progress = cli_watch_show,
                                         .context = &w};
     bj_model *model[GALLERY_MODELS] = {NULL, NULL};
     bj_gallery *gallery = NULL;

@@ -1,6 +1,7 @@
 /* progress.c - see progress.h. */
 #define _DEFAULT_SOURCE /* clock_gettime, isatty, winsize */
 #include "progress.h"
+#include "signals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,13 @@ void cli_progress_clear(const cli_progress *p) {
     if (!p->terminal) return;
     redraw("");
     fputc('\r', stderr);
+}
+
+int cli_watch_show(void *watch, int64_t done, int64_t total) {
+    cli_watch *w = watch;
+    w->progress.total = (long)total;
+    if (!w->quiet) cli_progress_show(&w->progress, (long)done, w->note);
+    return cli_stop != 0;
 }
 
 void cli_progress_end(cli_progress *p, long done, const char *note) {

@@ -6,6 +6,8 @@
 #ifndef BJEPA_PROGRESS_H
 #define BJEPA_PROGRESS_H
 
+#include <stdint.h>
+
 typedef struct cli_progress {
     const char *unit; /* what is counted, "steps" */
     long total;
@@ -24,6 +26,13 @@ void cli_progress_show(cli_progress *progress, long done, const char *note);
 /* The same where rate, of another unit, and seconds left are known. */
 void cli_progress_show_rate(cli_progress *progress, long done, double rate, const char *unit,
                             double left, const char *note);
+/* As the library's callbacks want it: shows `note`, unless quiet, and answers whether a signal came. */
+typedef struct cli_watch {
+    cli_progress progress;
+    const char *note;
+    int quiet;
+} cli_watch;
+int cli_watch_show(void *watch, int64_t done, int64_t total);
 /* The line about the whole, or about where it stopped. */
 void cli_progress_end(cli_progress *progress, long done, const char *note);
 
