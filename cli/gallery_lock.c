@@ -134,9 +134,11 @@ static bj_status open_model(bj_model **out, gallery_model *model, const char *ch
         keep_fact(model->arm, sizeof model->arm, facts, "run.arm");
         keep_fact(model->seed, sizeof model->seed, facts, "run.seed");
         model->K = bj_model_arch(*out)->atoms;
-        const char *what = *model->arm ? model->arm : gallery_model_name(m);
-        const char *seed = *model->seed ? ", seed " : "";
-        snprintf(model->caption, sizeof model->caption, "%.40s%s%s", what, seed, model->seed);
+        char what[41], number[sizeof model->seed]; /* copies: the compiler cannot see them apart */
+        snprintf(what, sizeof what, "%.40s", *model->arm ? model->arm : gallery_model_name(m));
+        memcpy(number, model->seed, sizeof number);
+        snprintf(model->caption, sizeof model->caption, "%s%s%s", what, *number ? ", seed " : "",
+                 number);
     }
     bj_facts_free(facts);
     return status;

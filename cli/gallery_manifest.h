@@ -19,7 +19,7 @@ typedef struct gallery_model {
     char sha256[GALLERY_DIGEST];
     char arm[BJ_NAME_SIZE]; /* empty: the file does not say */
     char seed[24];
-    char caption[64];
+    char caption[80];
     int K;
 } gallery_model;
 

@@ -5,7 +5,7 @@
  *      and never changed: a folder that has it is a run.
  *   2. Resuming compares with it whatever decides later bits: settings, data, anchor, precision,
  *      instruction set.
- * Test  tests/run/test_train.c, tests/cli/train.sh
+ * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* gethostname */
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *   status.json      where it is, rewritten about every second
  *   result.json      how it ended; a run without it is not finished
  *   failures.jsonl   why it stopped when it should not have
- * Test  tests/run/test_train.c, tests/cli/train.sh
+ * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* flock */
 #include <errno.h>

@@ -58,7 +58,7 @@ err_has "--shard: found '1of2'"
 run 2 campaign two.yaml --out d --set train.epoch=3
 err_has "train.epochs"
 run 2 campaign two.yaml --out d --set novalue
-err_has "expected key=value"
+err_has "--set: found 'novalue', expected"
 run 2 campaign statsu d
 err_has "did you mean 'status'?"
 run 5 campaign status nowhere

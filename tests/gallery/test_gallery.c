@@ -63,7 +63,7 @@ static bj_status change_tensor(const char *from, const char *to, const char *nam
 }
 
 static char folder[] = "/tmp/test_gallery.XXXXXX", cache_path[64], other_path[64];
-static bj_model *six, *one;
+static bj_model *six, *one, *still, *wide;
 
 static bj_gallery *open_gallery(const char *path, int cases, uint64_t seed, int threads,
                                 int64_t limit) {
@@ -123,20 +123,24 @@ static void check_case(const bj_gallery_case *c, const found *f) {
     }
 }
 
-static void test_scene_by_scene(void) {
+/* limits: strict cases of the first 100 scenes are more and fewer than so many. */
+static void test_scene_by_scene(const bj_model *branch, const bj_model *point, int least,
+                                int most) {
     const bj_loader_options each = {.part = BJ_PART_ALL, .batch = 1};
     const bj_predictor_options how = {.max_batch = 1, .threads = 1, .isa = "c"};
     const int limit = 100;
-    bj_gallery *gallery = open_gallery(cache_path, 64, 0, 1, limit);
+    const bj_gallery_options options = {.cases = 64, .threads = 1, .isa = "c", .limit = limit};
+    bj_gallery *gallery = NULL;
     bj_predictor *predictor[2] = {NULL, NULL};
     bj_loader *loader = NULL;
     bj_cache *cache = NULL;
     bj_error err = {0};
+    CHECK_OK(bj_gallery_create(&gallery, cache_path, branch, point, &options, &err), err);
     if (!gallery) return;
     CHECK_OK(bj_cache_open(&cache, cache_path, 1, &err), err);
     CHECK_OK(bj_loader_create(&loader, cache, &each, &err), err);
-    CHECK_OK(bj_predictor_create(&predictor[BJ_GALLERY_BRANCH], six, &how, &err), err);
-    CHECK_OK(bj_predictor_create(&predictor[BJ_GALLERY_POINT], one, &how, &err), err);
+    CHECK_OK(bj_predictor_create(&predictor[BJ_GALLERY_BRANCH], branch, &how, &err), err);
+    CHECK_OK(bj_predictor_create(&predictor[BJ_GALLERY_POINT], point, &how, &err), err);
     const bj_gallery_counts counts = bj_gallery_count(gallery);
     int64_t passes[2] = {0, 0}, near[2] = {0, 0}, strict = 0, shown = 0;
     for (int i = 0; i < limit; i++) {
@@ -157,8 +161,8 @@ static void test_scene_by_scene(void) {
     }
     CHECK(counts.scenes == limit && counts.audited < limit && counts.audited > limit / 2);
     for (int m = 0; m < 2; m++) CHECK(counts.passes[m] == passes[m] && counts.near[m] == near[m]);
-    CHECK(counts.strict == strict && strict > 2 && strict < limit / 2);
-    CHECK(counts.several > 0 && counts.several <= strict);
+    CHECK(counts.strict == strict && strict > least && strict < most);
+    CHECK(counts.several <= strict && (counts.several > 0) == (branch == six));
     CHECK(shown == counts.cases && counts.cases == (strict < 64 ? strict : 64));
     for (int m = 0; m < 2; m++) bj_predictor_free(predictor[m]);
     bj_loader_free(loader);
@@ -330,8 +334,11 @@ static int run_tests(void) {
     CHECK_OK(bj_world_to_cache(&report, cache_path, &world, &err), err);
     CHECK_OK(make_model(&six, 0, 6, 12, &err), err);
     CHECK_OK(make_model(&one, 100, 1, 3, &err), err);
+    CHECK_OK(make_model(&still, 0, 6, 0.01, &err), err);
+    CHECK_OK(make_model(&wide, 100, 1, 8, &err), err);
     if (!test_failed) {
-        test_scene_by_scene();
+        test_scene_by_scene(six, one, 2, 50);
+        test_scene_by_scene(still, wide, 2, 90); /* the point model alone decides */
         test_blind_threads_and_seed();
         test_digests();
         test_bytes();
@@ -340,6 +347,8 @@ static int run_tests(void) {
     }
     bj_model_free(six);
     bj_model_free(one);
+    bj_model_free(still);
+    bj_model_free(wide);
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     CHECK(system(command) == 0);

@@ -10,6 +10,7 @@
 
 #include "core/alloc.h"
 #include "core/file.h"
+#include "run/epoch_fields.h"
 #include "run/run.h"
 #include "support/test.h"
 
@@ -160,6 +161,31 @@ static inline int case_same(const char *a, const char *b) {
     for (int i = 0; i < 4; i++)
         if (!case_same_file(a, b, files[i])) return 0;
     return 1;
+}
+
+/* The same history but for what the clock says. */
+static inline int case_same_rows(const char *a, const char *b) {
+    bj_run *ra = case_open(a), *rb = case_open(b);
+    int same = bj_run_epochs(ra) == bj_run_epochs(rb);
+    for (int i = 0; same && i < bj_run_epochs(ra); i++) {
+        const bj_epoch x = bj_run_epoch(ra, i), y = bj_run_epoch(rb, i);
+        for (int f = 0; same && f < bj_epoch_field_count; f++) {
+            const bj_epoch_field *field = &bj_epoch_fields[f];
+            if (!strcmp(field->path, "wall_s") || !strcmp(field->path, "scenes_per_s")) continue;
+            const size_t size = field->type == BJ_EPOCH_STEP   ? sizeof(int64_t)
+                                : field->type == BJ_EPOCH_REAL ? sizeof(double)
+                                                               : sizeof(int);
+            same = !memcmp((const char *)&x + field->offset, (const char *)&y + field->offset, size);
+            if (!same) fprintf(stderr, "epoch %d: %s differs\n", x.epoch, field->path);
+        }
+    }
+    bj_run_free(ra);
+    bj_run_free(rb);
+    return same;
+}
+
+static inline int case_same_run(const char *a, const char *b) {
+    return case_same(a, b) && case_same_rows(a, b) && case_same_file(a, b, "config.resolved.json");
 }
 
 #endif

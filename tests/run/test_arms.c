@@ -339,6 +339,56 @@ static void test_gates(void) {
     case_remove("gated");
 }
 
+/* Distances of stage A, from the checkpoint alone. */
+static void test_decoder(void) {
+    const bj_loader_options dev = {.part = BJ_PART_DEV, .batch = CASE_SCENES, .needs_future = 1};
+    const bj_predictor_options how = {.max_batch = CASE_SCENES, .threads = 1};
+    char path[CASE_PATH];
+    bj_cache *cache = NULL;
+    bj_loader *loader = NULL;
+    bj_model *model = NULL;
+    bj_target *target = NULL;
+    bj_future_encoder *encoder = NULL;
+    const bj_batch *batch;
+    bj_error err = {0};
+    CHECK_OK(bj_cache_open(&cache, case_path(path, "data.bjc"), 0, &err), err);
+    CHECK_OK(bj_loader_create(&loader, cache, &dev, &err), err);
+    CHECK_OK(bj_model_load(&model, case_path(path, "anchor-a/ckpt/last/model.safetensors"), &err),
+             err);
+    CHECK_OK(bj_target_from_model(&target, model, &err), err);
+    CHECK_OK(bj_future_encoder_create(&encoder, model, target, &how, &err), err);
+    CHECK_OK(bj_loader_batch(&batch, NULL, loader, 0, 0, &err), err);
+    if (test_failed) exit(test_report("test_decoder"));
+    const int F = bj_model_arch(model)->fut, D = bj_model_arch(model)->latent, B = batch->B;
+    bj_real *latents = calloc((size_t)(B * D), sizeof *latents);
+    bj_real *found = calloc((size_t)(B * F * 2), sizeof *found);
+    if (!latents || !found) exit(1);
+    CHECK_OK(bj_future_encode(encoder, batch, latents, found, &err), err);
+    double ade = 0, fde = 0;
+    for (int b = 0; b < B; b++)
+        for (int f = 0; f < F; f++) {
+            const bj_real *at = &found[2 * (b * F + f)], *future = &batch->scenes[b].future[2 * f];
+            const double d = hypot((double)(at[0] - future[0]), (double)(at[1] - future[1]));
+            ade += d / (F * B);
+            if (f == F - 1) fde += d / B;
+        }
+    bj_run *run = case_open("anchor-a");
+    const bj_epoch row = bj_run_epoch(run, bj_run_epochs(run) - 1);
+    CHECK_NEAR(row.decoder_ade, ade, 1e-5);
+    CHECK_NEAR(row.decoder_fde, fde, 1e-5);
+    bj_latent_health health;
+    CHECK_OK(bj_latent_health_measure(&health, latents, (size_t)D, B, D, &err), err);
+    CHECK(!memcmp(&health, &row.health, sizeof health));
+    bj_run_free(run);
+    free(latents);
+    free(found);
+    bj_future_encoder_free(encoder);
+    bj_target_free(target);
+    bj_model_free(model);
+    bj_loader_free(loader);
+    bj_cache_free(cache);
+}
+
 static void test_patience(void) {
     const bj_settings s = arm_settings(
         "anchor-b", "train.epochs=40 train.patience=3 optim.lr=0.05 train.warmup=0");
@@ -360,6 +410,7 @@ int main(void) {
     test_stage_b("anchor-b-point");
     test_drift();
     test_gates();
+    test_decoder();
     test_patience();
     case_end();
     return test_report("arms");

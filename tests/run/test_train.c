@@ -1,14 +1,12 @@
-/* test_train.c - training runs: what they leave, their bits, stopping, going on, failing.
+/* test_train.c - training runs: their bits, stopping, going on, what a crash leaves.
  *
  * Runs of a tiny model on 120 simulated scenes: four updates an epoch, one batch of development
- * scenes. Reference for everything that is interrupted: the files of a run that was not.
- * tests/cli/train_kill.sh does the same with kill -9.
+ * scenes. Reference: the loop without anything around it; and for everything that is interrupted the
+ * files of a run that was not. tests/cli/train_kill.sh does the same with kill -9.
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
 
-#include "core/json.h"
-#include "run/epoch_fields.h"
 #include "run_case.h"
 
 /* ----------------------------------------------------------------------------------------- bits */
@@ -19,7 +17,8 @@ static void test_bits(void) {
     bj_error err = {0};
     report = case_run(&s, "ref");
     CHECK(report.outcome == BJ_RUN_DONE && report.epochs == 3 && report.step == 12);
-    CHECK(report.resumed_at == -1 && report.fit == CASE_FIT && report.fit + report.dev == CASE_SCENES);
+    CHECK(report.resumed_at == -1);
+    CHECK(report.fit == CASE_FIT && report.fit + report.dev == CASE_SCENES);
     CHECK(report.best.best == 1 && report.best.epoch > 0);
     CHECK_OK(case_train(&report, &s, "again", 0, 1, NULL, &err), err);
     CHECK(case_same("ref", "again"));
@@ -31,6 +30,110 @@ static void test_bits(void) {
     case_run(&other, "other");
     CHECK(!case_same_file("ref", "other", "ckpt/last/model.safetensors"));
     case_remove("other");
+}
+
+/* ------------------------------------------------------------------------------------ reference */
+
+/* The loop once more, without anything around it: updates in their order, means of an epoch. */
+static void train_alone(bj_model *model, bj_epoch *means, const bj_settings *s, bj_cache *cache) {
+    const bj_trainer_options how = {
+        .objective = s->objective, .optim = s->optim, .max_batch = s->batch, .threads = 1};
+    const bj_loader_options order = {.part = BJ_PART_FIT,
+                                     .batch = s->batch,
+                                     .shuffle = 1,
+                                     .seed = s->seed,
+                                     .needs_future = 1};
+    bj_trainer *trainer = NULL;
+    bj_loader *loader = NULL;
+    bj_error err = {0};
+    CHECK_OK(bj_trainer_create(&trainer, model, &how, &err), err);
+    CHECK_OK(bj_loader_create(&loader, cache, &order, &err), err);
+    if (test_failed) exit(test_report("train_alone"));
+    const int64_t steps = bj_loader_steps(loader);
+    for (int64_t i = 0; i < steps * s->epochs; i++) {
+        const bj_batch *batch;
+        bj_step_report report;
+        bj_epoch *mean = &means[i / steps + 1];
+        mean->lr = bj_lr_at((long)i, (long)steps, s->epochs, s->warmup, s->lr);
+        CHECK_OK(bj_loader_batch(&batch, NULL, loader, i / steps, i % steps, &err), err);
+        CHECK_OK(bj_trainer_step(trainer, batch, mean->lr, &report, &err), err);
+        mean->train.total += report.loss.total / (double)steps;
+        mean->train.latent += report.loss.latent / (double)steps;
+        mean->train.rec += report.loss.rec / (double)steps;
+        mean->grad_norm += report.grad_norm / (double)steps;
+    }
+    bj_loader_free(loader);
+    bj_trainer_free(trainer);
+}
+
+/* What an evaluation of ckpt/last gives is what the last epoch was told to be. */
+static void check_evaluation(const bj_run *run, const bj_model *model, const bj_cache *cache) {
+    const bj_epoch row = bj_run_epoch(run, bj_run_epochs(run) - 1);
+    const bj_loader_options dev = {.part = BJ_PART_DEV, .batch = 3, .needs_future = 1};
+    const bj_evaluator_options how = {.max_batch = 3, .threads = 1};
+    char dir[CASE_PATH];
+    bj_target *target = NULL;
+    bj_evaluator *evaluator = NULL;
+    bj_loader *loader = NULL;
+    bj_latent_health health;
+    bj_error err = {0};
+    CHECK_OK(bj_target_load(&target, case_path(dir, "ref/ckpt/last"), &err), err);
+    CHECK_OK(bj_evaluator_create(&evaluator, model, target, &how, &err), err);
+    CHECK_OK(bj_loader_create(&loader, cache, &dev, &err), err);
+    if (test_failed) exit(test_report("check_evaluation"));
+    for (int64_t i = 0; i < bj_loader_steps(loader); i++) {
+        const bj_batch *batch;
+        CHECK_OK(bj_loader_batch(&batch, NULL, loader, 0, i, &err), err);
+        CHECK_OK(bj_evaluator_add(evaluator, batch, NULL, &err), err);
+    }
+    const bj_metric_values values = bj_evaluator_values(evaluator);
+    CHECK(!memcmp(&values, &row.dev, sizeof values));
+    CHECK_OK(bj_evaluator_health(&health, evaluator, &err), err);
+    CHECK(!memcmp(&health, &row.health, sizeof health));
+    double usage[BJ_MAX_ATOMS], least = 1, most = 0;
+    bj_evaluator_usage(usage, evaluator);
+    for (int k = 0; k < 6; k++) {
+        least = fmin(least, usage[k]);
+        most = fmax(most, usage[k]);
+    }
+    CHECK(row.usage_least == least && row.usage_most == most && least < most);
+    bj_loader_free(loader);
+    bj_evaluator_free(evaluator);
+    bj_target_free(target);
+}
+
+static void test_reference(void) {
+    const bj_settings s = case_settings("fullset", "train.epochs=3");
+    char path[CASE_PATH];
+    bj_cache *cache = NULL;
+    bj_model *model = NULL, *saved = NULL;
+    bj_epoch means[4] = {{0}};
+    bj_error err = {0};
+    CHECK_OK(bj_cache_open(&cache, case_path(path, "data.bjc"), 0, &err), err);
+    CHECK_OK(bj_model_load(&saved, case_path(path, "ref/ckpt/last/model.safetensors"), &err), err);
+    if (test_failed) exit(test_report("test_reference"));
+    CHECK_OK(bj_model_create(&model, bj_model_arch(saved), s.seed, &err), err);
+    train_alone(model, means, &s, cache);
+    for (int i = 0; i < bj_model_tensor_count(model); i++) {
+        const bj_tensor a = bj_model_tensor(model, i), b = bj_model_tensor(saved, i);
+        CHECK_MSG(a.size == b.size && !memcmp(a.data, b.data, a.size * sizeof *a.data), "%s",
+                  a.name);
+    }
+    bj_run *run = case_open("ref");
+    for (int e = 1; e <= 3; e++) {
+        const bj_epoch row = bj_run_epoch(run, e);
+        CHECK(row.epoch == e && row.step == 4 * e && row.lr == means[e].lr);
+        CHECK_NEAR(row.train.total, means[e].train.total, 1e-9);
+        CHECK_NEAR(row.train.latent, means[e].train.latent, 1e-9);
+        CHECK_NEAR(row.train.rec, means[e].train.rec, 1e-9);
+        CHECK_NEAR(row.grad_norm, means[e].grad_norm, 1e-9);
+        CHECK(row.scenes_per_s > 0);
+    }
+    check_evaluation(run, saved, cache);
+    bj_run_free(run);
+    bj_model_free(model);
+    bj_model_free(saved);
+    bj_cache_free(cache);
 }
 
 /* --------------------------------------------------------------------------------------- events */
@@ -112,32 +215,6 @@ static int events_complete(const char *run, int epochs) {
 
 /* ------------------------------------------------------------------------------------- stopping */
 
-/* The same history but for what the clock says. */
-static int same_rows(const char *a, const char *b) {
-    bj_run *ra = case_open(a), *rb = case_open(b);
-    int same = bj_run_epochs(ra) == bj_run_epochs(rb);
-    for (int i = 0; same && i < bj_run_epochs(ra); i++) {
-        const bj_epoch x = bj_run_epoch(ra, i), y = bj_run_epoch(rb, i);
-        for (int f = 0; same && f < bj_epoch_field_count; f++) {
-            const bj_epoch_field *field = &bj_epoch_fields[f];
-            if (!strcmp(field->path, "wall_s") || !strcmp(field->path, "scenes_per_s")) continue;
-            const size_t size = field->type == BJ_EPOCH_STEP   ? sizeof(int64_t)
-                                : field->type == BJ_EPOCH_REAL ? sizeof(double)
-                                                               : sizeof(int);
-            same = !memcmp((const char *)&x + field->offset, (const char *)&y + field->offset, size);
-            if (!same) fprintf(stderr, "epoch %d: %s differs\n", x.epoch, field->path);
-        }
-    }
-    bj_run_free(ra);
-    bj_run_free(rb);
-    return same;
-}
-
-static int same_run(const char *a, const char *b) {
-    return case_same(a, b) && same_rows(a, b) &&
-           case_same_file(a, b, "config.resolved.json");
-}
-
 /* Once at every call of the progress function, whatever the run is doing then. */
 static void test_stops(void) {
     const bj_settings s = case_settings("fullset", "train.epochs=3");
@@ -158,7 +235,7 @@ static void test_stops(void) {
             CHECK(report.resumed_at >= 0);
         }
         CHECK(report.outcome == BJ_RUN_DONE);
-        CHECK_MSG(same_run("ref", "stop"), "stopped at call %d, %s", at, stop.phase);
+        CHECK_MSG(case_same_run("ref", "stop"), "stopped at call %d, %s", at, stop.phase);
         CHECK_MSG(events_complete("stop", 3), "stopped at call %d, %s", at, stop.phase);
         case_remove("stop");
         if (test_failed > 20) return;
@@ -175,7 +252,7 @@ static void test_stops(void) {
         CHECK_OK(case_train(&report, &s, "stop", 1, 1, &stop, &err), err);
     }
     CHECK_MSG(processes >= 8 && processes < 100, "%d processes", processes);
-    CHECK(same_run("ref", "stop") && events_complete("stop", 3));
+    CHECK(case_same_run("ref", "stop") && events_complete("stop", 3));
 
     /* A finished run is left as it is. */
     CHECK_OK(case_train(&report, &s, "stop", 1, 1, NULL, &err), err);
@@ -224,13 +301,13 @@ static void test_save(void) {
     bj_error err = {0};
     CHECK_OK(bj_run_train(&report, &s, &options, &err), err);
     CHECK(w.saved);
-    CHECK(same_run("ref", "save"));
+    CHECK(case_same_run("ref", "save"));
     case_remove("save");
 
     /* A checkpoint after every update changes nothing but the setting that asks for it. */
     const bj_settings often = case_settings("fullset", "train.epochs=3 train.save_minutes=0");
     case_run(&often, "save");
-    CHECK(same_rows("ref", "save"));
+    CHECK(case_same_rows("ref", "save"));
     case_remove("save");
 }
 
@@ -263,7 +340,7 @@ static void test_crashes(void) {
     move("crash", "kept", "ckpt/last");
     CHECK_OK(case_train(&report, &s, "crash", 1, 1, NULL, &err), err);
     CHECK(report.resumed_at == 2);
-    CHECK(same_run("ref", "crash") && events_complete("crash", 3));
+    CHECK(case_same_run("ref", "crash") && events_complete("crash", 3));
 
     /* Killed between two renames, where a system cannot exchange folders (core/folder.h). */
     case_remove("crash");
@@ -271,7 +348,7 @@ static void test_crashes(void) {
     CHECK_OK(case_train(&report, &s, "crash", 0, 1, &stop, &err), err);
     move("crash", "ckpt/last", "ckpt/.last.old");
     CHECK_OK(case_train(&report, &s, "crash", 1, 1, NULL, &err), err);
-    CHECK(report.resumed_at == 2 && same_run("ref", "crash"));
+    CHECK(report.resumed_at == 2 && case_same_run("ref", "crash"));
 
     /* Rows that ckpt/last was written after are gone. */
     case_remove("crash");
@@ -301,200 +378,6 @@ static void test_wall(void) {
     case_remove("wall");
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
-
-static bj_settings nested_settings;
-static bj_status nested_status;
-static bj_error nested_error;
-
-static bj_run_answer train_within(void *context, const bj_run_progress *p) {
-    bj_run_report report;
-    int *calls = context;
-    (void)p;
-    if (++*calls == 3)
-        nested_status = case_train(&report, &nested_settings, "busy", 1, 1, NULL, &nested_error);
-    return BJ_RUN_GO_ON;
-}
-
-/* expect CODE PART of the message, when the run "held" is resumed in another way */
-static void expect(const bj_settings *s, const bj_run_options *o, bj_status code, const char *part) {
-    bj_run_report report;
-    bj_error err = {0};
-    const bj_status status = bj_run_train(&report, s, o, &err);
-    CHECK_MSG(status == code, "%d, expected %d: %s", (int)status, (int)code, err.message);
-    CHECK_CONTAINS(err.message, part);
-}
-
-static void test_refusals(void) {
-    const bj_settings s = case_settings("fullset", "");
-    char data[CASE_PATH], other[CASE_PATH], dir[CASE_PATH], path[CASE_PATH];
-    bj_run_options o = {.data = case_path(data, "data.bjc"),
-                        .dir = case_path(dir, "held"),
-                        .threads = 1};
-    bj_run_report report;
-    bj_error err = {0};
-    case_cache("other.bjc", 4, CASE_SCENES);
-    CHECK_OK(case_train(&report, &s, "held", 0, 1, &(case_stop){.at = 5}, &err), err);
-    expect(&s, &o, BJ_EARG, "holds a run already");
-    o.resume = 1;
-    bj_settings t = case_settings("mdn", "");
-    expect(&t, &o, BJ_EMISMATCH, "arm is 'fullset', now it is 'mdn'");
-    t = case_settings("fullset", "seed=5");
-    expect(&t, &o, BJ_EMISMATCH, "seed is '0', now it is '5'");
-    t = case_settings("fullset", "optim.lr=1e-3");
-    expect(&t, &o, BJ_EMISMATCH, "optim.lr is '0.0003', now it is '0.001'");
-    o.data = case_path(other, "other.bjc");
-    expect(&s, &o, BJ_EMISMATCH, "other data: data.digest is");
-    o.data = data;
-    o.dev = other;
-    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest is missing");
-    o.dev = NULL;
-    o.isa = "c";
-    bj_run *held = case_open("held");
-    const int is_c = !strcmp(bj_run_fact(held, "isa"), "c");
-    bj_run_free(held);
-    if (!is_c) expect(&s, &o, BJ_EMISMATCH, "isa is");
-    o.isa = NULL;
-    /* None of it did any harm. */
-    expect(&s, &(bj_run_options){.data = data, .dir = dir, .threads = 1}, BJ_EARG, "held: holds");
-    CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
-    CHECK(report.outcome == BJ_RUN_DONE);
-
-    /* Checkpoints of nobody knows what. */
-    case_remove("held/manifest.json");
-    expect(&s, &o, BJ_EARG, "holds checkpoints, but no manifest.json");
-    case_remove("held");
-
-    /* Two at a time. */
-    int calls = 0;
-    nested_settings = s;
-    o = (bj_run_options){.data = data,
-                         .dir = case_path(path, "busy"),
-                         .threads = 1,
-                         .progress = train_within,
-                         .context = &calls};
-    CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
-    CHECK(report.outcome == BJ_RUN_DONE && nested_status == BJ_ELOCKED);
-    CHECK_CONTAINS(nested_error.message, "another process is training in this folder");
-    case_remove("busy");
-
-    /* Folders that cannot be, data that is not there. */
-    o = (bj_run_options){.data = data, .dir = case_path(path, "data.bjc/run"), .threads = 1};
-    expect(&s, &o, BJ_EIO, "data.bjc/run: cannot create the folder");
-    o = (bj_run_options){.data = case_path(other, "none.bjc"),
-                         .dir = case_path(path, "none"),
-                         .threads = 1};
-    expect(&s, &o, BJ_EIO, "none.bjc");
-    CHECK(!case_exists("none", "."));
-    case_cache("few.bjc", 3, 2); /* none of them is for development */
-    o.data = case_path(other, "few.bjc");
-    expect(&s, &o, BJ_EARG, "few.bjc: nothing to choose a checkpoint by");
-    CHECK(!case_exists("none", "."));
-    o.dev = data; /* with development scenes of their own */
-    CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
-    CHECK(report.outcome == BJ_RUN_DONE && report.fit == 2 && report.dev == CASE_SCENES);
-    CHECK(bj_run_open(&held, case_path(path, "nowhere"), &err) == BJ_EIO && !held);
-    CHECK_CONTAINS(err.message, "not a run");
-    case_remove("none");
-}
-
-/* ----------------------------------------------------------------------------------- divergence */
-
-/* What is in ckpt/last can be loaded, which no number that is not finite survives. */
-static void check_finite_checkpoint(const char *run) {
-    char dir[CASE_PATH], path[BJ_RUN_FILE];
-    bj_model *model = NULL;
-    bj_target *target = NULL;
-    bj_error err = {0};
-    snprintf(path, sizeof path, "%s/ckpt/last", case_path(dir, run));
-    CHECK_OK(bj_target_load(&target, path, &err), err);
-    snprintf(path, sizeof path, "%s/ckpt/last/model.safetensors", dir);
-    CHECK_OK(bj_model_load(&model, path, &err), err);
-    for (int i = 0; model && i < bj_model_tensor_count(model); i++) {
-        const bj_tensor t = bj_model_tensor(model, i);
-        for (size_t j = 0; j < t.size; j++)
-            if (!isfinite(t.data[j])) exit(test_report("check_finite_checkpoint"));
-    }
-    bj_target_free(target);
-    bj_model_free(model);
-}
-
-static int count_lines(const char *run, const char *file) {
-    size_t size;
-    int lines = 0;
-    char *text = case_read(&size, run, file);
-    for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
-    bj_free(text);
-    return lines;
-}
-
-/* Weights that grow a hundredfold with every update: how = settings that say how many there are. */
-static void diverge(const char *arm, const char *how, const char *part, int step) {
-    char more[256], facts[64];
-    snprintf(more, sizeof more, "optim.lr=1 optim.weight_decay=100 train.warmup=0 train.epochs=90 %s",
-             how);
-    const bj_settings s = case_settings(arm, more);
-    for (int resume = 0; resume < 2; resume++) {
-        bj_run_report report;
-        bj_error err = {0};
-        const bj_status status = case_train(&report, &s, "far", resume, 1, NULL, &err);
-        CHECK_MSG(status == BJ_ENONFINITE, "%d: %s", (int)status, err.message);
-        CHECK_CONTAINS(err.message, part);
-        CHECK_CONTAINS(err.message, "ckpt/last");
-        check_finite_checkpoint("far");
-        CHECK(count_lines("far", "failures.jsonl") == resume + 1);
-        size_t size;
-        char *text = case_read(&size, "far", "failures.jsonl");
-        CHECK_CONTAINS(text, "{\"schema\":\"branchjepa.failure/1\",\"type\":\"failure\",\"step\":");
-        CHECK_CONTAINS(text, part);
-        snprintf(facts, sizeof facts, "\"step\":%d,", step);
-        if (step >= 0) CHECK_CONTAINS(text, facts);
-        bj_free(text);
-        CHECK(!case_exists("far", "result.json"));
-    }
-    case_remove("far");
-}
-
-static void test_divergence(void) {
-    /* In an update: four of them in an epoch. */
-    diverge("fullset", "", "epoch 1, update ", -1);
-    diverge("fullset", "", " (scenario 0", -1);
-    /* In an evaluation: one update in an epoch, and each makes a step that the next meets first. */
-    diverge("fullset", "train.batch=256", "development scenes (scenario 0", -1);
-    diverge("anchor-a", "train.batch=256", "development scenes (scenario 0", -1);
-}
-
-/* ---------------------------------------------------------------------------------- allocations */
-
-static void test_allocations(void) {
-    const bj_settings s = case_settings("fullset", "train.epochs=1");
-    bj_run_report report;
-    bj_error err = {0};
-    case_run(&s, "whole");
-    const long before = bj_alloc_count();
-    case_run(&s, "count");
-    const long needed = bj_alloc_count() - before, live = bj_alloc_live();
-    CHECK(needed > 100);
-    case_remove("count");
-    int failures = 0, resumed = 0;
-    for (long n = 0; n < needed; n += 1 + needed / 40) {
-        bj_alloc_fail_after(n);
-        const bj_status status = case_train(&report, &s, "poor", 0, 1, NULL, &err);
-        bj_alloc_fail_after(-1);
-        failures += status == BJ_ENOMEM;
-        CHECK_MSG(status == BJ_ENOMEM || status == BJ_OK, "allocation %ld: %d: %s", n, (int)status,
-                  err.message);
-        CHECK_MSG(bj_alloc_live() == live, "allocation %ld: %ld blocks more", n,
-                  bj_alloc_live() - live);
-        CHECK_OK(case_train(&report, &s, "poor", 1, 1, NULL, &err), err);
-        resumed += report.resumed_at >= 0;
-        CHECK_MSG(same_run("whole", "poor"), "allocation %ld", n);
-        case_remove("poor");
-    }
-    CHECK_MSG(failures >= 30 && resumed >= 5, "%d failures, %d resumed", failures, resumed);
-    case_remove("whole");
-}
-
 /* ----------------------------------------------------------------------------------------- open */
 
 static void test_open(void) {
@@ -520,14 +403,12 @@ static void test_open(void) {
 int main(void) {
     case_begin();
     test_bits();
+    test_reference();
     test_open();
     test_stops();
     test_save();
     test_crashes();
     test_wall();
-    test_refusals();
-    test_divergence();
-    test_allocations();
     case_end();
     return test_report("train");
 }

@@ -1,0 +1,228 @@
+/* test_train_fails.c - runs that cannot begin, cannot go on, or have to stop.
+ *
+ * Whatever happens, the message says what, a checkpoint that was there can be loaded, and the run goes
+ * on when the cause is gone. tests/cli/train.sh has full disks and signals.
+ */
+#define _XOPEN_SOURCE 700
+#include "core/safetensors.h"
+#include "run_case.h"
+
+/* ------------------------------------------------------------------------------------- refusals */
+
+static bj_settings nested_settings;
+static bj_status nested_status;
+static bj_error nested_error;
+
+static bj_run_answer train_within(void *context, const bj_run_progress *p) {
+    bj_run_report report;
+    int *calls = context;
+    (void)p;
+    if (++*calls == 3)
+        nested_status = case_train(&report, &nested_settings, "busy", 1, 1, NULL, &nested_error);
+    return BJ_RUN_GO_ON;
+}
+
+/* expect CODE PART of the message, when the run "held" is resumed in another way */
+static void expect(const bj_settings *s, const bj_run_options *o, bj_status code, const char *part) {
+    bj_run_report report;
+    bj_error err = {0};
+    const bj_status status = bj_run_train(&report, s, o, &err);
+    CHECK_MSG(status == code, "%d, expected %d: %s", (int)status, (int)code, err.message);
+    CHECK_CONTAINS(err.message, part);
+}
+
+static void test_refusals(void) {
+    const bj_settings s = case_settings("fullset", "");
+    char data[CASE_PATH], other[CASE_PATH], dir[CASE_PATH], path[CASE_PATH];
+    bj_run_options o = {.data = case_path(data, "data.bjc"),
+                        .dir = case_path(dir, "held"),
+                        .threads = 1};
+    bj_run_report report;
+    bj_error err = {0};
+    case_cache("other.bjc", 4, CASE_SCENES);
+    CHECK_OK(case_train(&report, &s, "held", 0, 1, &(case_stop){.at = 5}, &err), err);
+    expect(&s, &o, BJ_EARG, "holds a run already");
+    o.resume = 1;
+    bj_settings t = case_settings("mdn", "");
+    expect(&t, &o, BJ_EMISMATCH, "arm is 'fullset', now it is 'mdn'");
+    t = case_settings("fullset", "seed=5");
+    expect(&t, &o, BJ_EMISMATCH, "seed is '0', now it is '5'");
+    t = case_settings("fullset", "optim.lr=1e-3");
+    expect(&t, &o, BJ_EMISMATCH, "optim.lr is '0.0003', now it is '0.001'");
+    o.data = case_path(other, "other.bjc");
+    expect(&s, &o, BJ_EMISMATCH, "other data: data.digest is");
+    o.data = data;
+    o.dev = other;
+    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest is missing");
+    o.dev = NULL;
+    o.isa = "c";
+    bj_run *held = case_open("held");
+    const int is_c = !strcmp(bj_run_fact(held, "isa"), "c");
+    bj_run_free(held);
+    if (!is_c) expect(&s, &o, BJ_EMISMATCH, "isa is");
+    o.isa = NULL;
+    /* None of it did any harm. */
+    expect(&s, &(bj_run_options){.data = data, .dir = dir, .threads = 1}, BJ_EARG, "held: holds");
+    CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
+    CHECK(report.outcome == BJ_RUN_DONE);
+
+    /* Checkpoints of nobody knows what. */
+    case_remove("held/manifest.json");
+    expect(&s, &o, BJ_EARG, "holds checkpoints, but no manifest.json");
+    case_remove("held");
+
+    /* Two at a time. */
+    int calls = 0;
+    nested_settings = s;
+    o = (bj_run_options){.data = data,
+                         .dir = case_path(path, "busy"),
+                         .threads = 1,
+                         .progress = train_within,
+                         .context = &calls};
+    CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
+    CHECK(report.outcome == BJ_RUN_DONE && nested_status == BJ_ELOCKED);
+    CHECK_CONTAINS(nested_error.message, "another process is training in this folder");
+    case_remove("busy");
+
+    /* Folders that cannot be, data that is not there. */
+    o = (bj_run_options){.data = data, .dir = case_path(path, "data.bjc/run"), .threads = 1};
+    expect(&s, &o, BJ_EIO, "data.bjc/run: cannot create the folder");
+    o = (bj_run_options){.data = case_path(other, "none.bjc"),
+                         .dir = case_path(path, "none"),
+                         .threads = 1};
+    expect(&s, &o, BJ_EIO, "none.bjc");
+    CHECK(!case_exists("none", "."));
+    case_cache("few.bjc", 3, 2); /* none of them is for development */
+    o.data = case_path(other, "few.bjc");
+    expect(&s, &o, BJ_EARG, "few.bjc: nothing to choose a checkpoint by");
+    CHECK(!case_exists("none", "."));
+    o.dev = data; /* with development scenes of their own */
+    CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
+    CHECK(report.outcome == BJ_RUN_DONE && report.fit == 2 && report.dev == CASE_SCENES);
+    CHECK(bj_run_open(&held, case_path(path, "nowhere"), &err) == BJ_EIO && !held);
+    CHECK_CONTAINS(err.message, "not a run");
+    case_remove("none");
+}
+
+/* ----------------------------------------------------------------------------------- divergence */
+
+/* What is in ckpt/last can be loaded, which no number that is not finite survives. */
+static void check_finite_checkpoint(const char *run) {
+    char dir[CASE_PATH], path[BJ_RUN_FILE];
+    bj_model *model = NULL;
+    bj_target *target = NULL;
+    bj_error err = {0};
+    snprintf(path, sizeof path, "%s/ckpt/last", case_path(dir, run));
+    CHECK_OK(bj_target_load(&target, path, &err), err);
+    snprintf(path, sizeof path, "%s/ckpt/last/model.safetensors", dir);
+    CHECK_OK(bj_model_load(&model, path, &err), err);
+    for (int i = 0; model && i < bj_model_tensor_count(model); i++) {
+        const bj_tensor t = bj_model_tensor(model, i);
+        for (size_t j = 0; j < t.size; j++)
+            if (!isfinite(t.data[j])) exit(test_report("check_finite_checkpoint"));
+    }
+    bj_target_free(target);
+    bj_model_free(model);
+}
+
+/* Updates that ckpt/last has behind it. */
+static long saved_step(const char *run) {
+    char dir[CASE_PATH], path[BJ_RUN_FILE];
+    bj_safetensors *st = NULL;
+    bj_error err = {0};
+    snprintf(path, sizeof path, "%s/ckpt/last/state.safetensors", case_path(dir, run));
+    CHECK_OK(bj_safetensors_open(&st, path, &err), err);
+    const char *text = st ? bj_safetensors_metadata(st, "step") : NULL;
+    const long step = text ? atol(text) : -1;
+    bj_safetensors_close(st);
+    return step;
+}
+
+static int count_lines(const char *run, const char *file) {
+    size_t size;
+    int lines = 0;
+    char *text = case_read(&size, run, file);
+    for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
+    bj_free(text);
+    return lines;
+}
+
+/* Weights that grow a hundredfold with every update: how = settings that say how many there are. */
+static void diverge(const char *arm, const char *how, const char *part) {
+    char more[256], step[64];
+    snprintf(more, sizeof more, "optim.lr=1 optim.weight_decay=100 train.warmup=0 train.epochs=90 %s",
+             how);
+    const bj_settings s = case_settings(arm, more);
+    for (int resume = 0; resume < 2; resume++) {
+        bj_run_report report;
+        bj_error err = {0};
+        const bj_status status = case_train(&report, &s, "far", resume, 1, NULL, &err);
+        CHECK_MSG(status == BJ_ENONFINITE, "%d: %s", (int)status, err.message);
+        CHECK_CONTAINS(err.message, part);
+        CHECK_CONTAINS(err.message, "ckpt/last");
+        check_finite_checkpoint("far");
+        CHECK(count_lines("far", "failures.jsonl") == resume + 1);
+        size_t size;
+        char *text = case_read(&size, "far", "failures.jsonl");
+        CHECK_CONTAINS(text, "{\"schema\":\"branchjepa.failure/1\",\"type\":\"failure\",\"step\":");
+        CHECK_CONTAINS(text, part);
+        /* the state of the update before, and not that of the last epoch */
+        snprintf(step, sizeof step, "\"step\":%ld,", saved_step("far"));
+        CHECK_CONTAINS(text, step);
+        const char *update = strstr(err.message, "update ");
+        if (update) CHECK(atol(update + 7) == saved_step("far") + 1);
+        CHECK(saved_step("far") >= 1);
+        bj_free(text);
+        CHECK(!case_exists("far", "result.json"));
+    }
+    case_remove("far");
+}
+
+static void test_divergence(void) {
+    /* In an update: four of them in an epoch. */
+    diverge("fullset", "", "epoch 1, update ");
+    diverge("fullset", "", " (scenario 0");
+    /* In an evaluation: one update in an epoch, and each makes a step that the next meets first. */
+    diverge("fullset", "train.batch=256", "development scenes (scenario 0");
+    diverge("anchor-a", "train.batch=256", "development scenes (scenario 0");
+}
+
+/* ---------------------------------------------------------------------------------- allocations */
+
+static void test_allocations(void) {
+    const bj_settings s = case_settings("fullset", "train.epochs=1");
+    bj_run_report report;
+    bj_error err = {0};
+    case_run(&s, "whole");
+    const long before = bj_alloc_count();
+    case_run(&s, "count");
+    const long needed = bj_alloc_count() - before, live = bj_alloc_live();
+    CHECK(needed > 100);
+    case_remove("count");
+    int failures = 0, resumed = 0;
+    for (long n = 0; n < needed; n += 1 + needed / 40) {
+        bj_alloc_fail_after(n);
+        const bj_status status = case_train(&report, &s, "poor", 0, 1, NULL, &err);
+        bj_alloc_fail_after(-1);
+        failures += status == BJ_ENOMEM;
+        CHECK_MSG(status == BJ_ENOMEM || status == BJ_OK, "allocation %ld: %d: %s", n, (int)status,
+                  err.message);
+        CHECK_MSG(bj_alloc_live() == live, "allocation %ld: %ld blocks more", n,
+                  bj_alloc_live() - live);
+        CHECK_OK(case_train(&report, &s, "poor", 1, 1, NULL, &err), err);
+        resumed += report.resumed_at >= 0;
+        CHECK_MSG(case_same_run("whole", "poor"), "allocation %ld", n);
+        case_remove("poor");
+    }
+    CHECK_MSG(failures >= 30 && resumed >= 5, "%d failures, %d resumed", failures, resumed);
+    case_remove("whole");
+}
+
+int main(void) {
+    case_begin();
+    test_refusals();
+    test_divergence();
+    test_allocations();
+    case_end();
+    return test_report("train_fails");
+}
