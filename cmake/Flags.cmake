@@ -25,7 +25,8 @@ set(BJ_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wvla -Werror)
 if(BJ_SANITIZE OR BJ_COVERAGE)
     # These follow the optimizer: at -O1 and with instrumentation they see dead code as live. The
     # release build judges them.
-    list(APPEND BJ_WARNINGS -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow)
+    list(APPEND BJ_WARNINGS -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow
+        -Wno-format-truncation -Wno-format-overflow -Wno-restrict)
 endif()
 
 # Nothing here reads errno after a math function; without it square roots vectorize.
