@@ -33,6 +33,7 @@ int cmd_figures(int argc, char **argv);
 int cmd_gallery(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_lock(int argc, char **argv);
+int cmd_maze(int argc, char **argv);
 int cmd_parity(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_report(int argc, char **argv);

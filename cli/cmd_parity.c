@@ -10,7 +10,7 @@
 
 #include "cli.h"
 
-static const char suffix[] = ".safetensors";
+static const char *const suffixes[] = {".safetensors", ".npz"};
 
 /* A JSON string; names of cases and files may hold anything. */
 static void print_text(const char *text) {
@@ -64,8 +64,12 @@ static void check_file(const char *path, const bj_parity_options *options, int j
 }
 
 static int is_golden(const struct dirent *entry) {
-    const size_t n = strlen(entry->d_name), m = sizeof suffix - 1;
-    return n > m && strcmp(entry->d_name + n - m, suffix) == 0;
+    const size_t n = strlen(entry->d_name);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        const size_t m = strlen(suffixes[i]);
+        if (n > m && strcmp(entry->d_name + n - m, suffixes[i]) == 0) return 1;
+    }
+    return 0;
 }
 
 static int check_folder(const char *path, const bj_parity_options *options, int json, tally *t) {
@@ -75,7 +79,8 @@ static int check_folder(const char *path, const bj_parity_options *options, int 
         fprintf(stderr, "bjepa parity: %s: %s\n", path, strerror(errno));
         return CLI_SYSTEM;
     }
-    if (n == 0) fprintf(stderr, "bjepa parity: %s: no *%s file in it\n", path, suffix);
+    if (n == 0) fprintf(stderr, "bjepa parity: %s: no *%s or *%s file in it\n", path,
+                        suffixes[0], suffixes[1]);
     for (int i = 0; i < n; i++) {
         char file[4096];
         snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
@@ -95,11 +100,13 @@ int cmd_parity(int argc, char **argv) {
         CLI_OPTION_END};
     const cli_usage usage = {
         "parity",
-        "recompute golden files and compare outputs, loss, gradients, metrics and updates",
+        "recompute golden files and compare outputs, loss, gradients, metrics and updates; of "
+        "the mazes (.npz) graphs and metrics",
         "FILE_OR_DIR...",
         1,
         4096,
         "bjepa parity tests/golden/tiny\n"
+        "bjepa parity tests/golden/maze/small_k3.npz\n"
         "BJ_ISA=c bjepa parity fullset.safetensors\n",
         options};
     const int code = cli_parse(&usage, argc, argv, &operands);

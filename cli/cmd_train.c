@@ -142,10 +142,10 @@ static int no_pass(const bj_run_report *r, const char *dir, const bj_settings *s
     print_gate(run, "decoder ADE (m)", offsetof(bj_epoch, decoder_ade), "<=", s->gate_ade);
     print_gate(run, "decoder FDE (m)", offsetof(bj_epoch, decoder_fde), "<=", s->gate_fde);
     print_gate(run, "mean std of latents", offsetof(bj_epoch, health.mean_std), ">=", s->gate_std);
-    print_gate(run, "share of flat dimensions", offsetof(bj_epoch, health.low_std_fraction), "<=",
-               s->gate_low_std);
-    print_gate(run, "entropy rank of latents", offsetof(bj_epoch, health.entropy_rank), ">=",
-               s->gate_rank);
+    print_gate(run, "share of flat dimensions", offsetof(bj_epoch, health.low_std_fraction),
+               "<=", s->gate_low_std);
+    print_gate(run, "entropy rank of latents", offsetof(bj_epoch, health.entropy_rank),
+               ">=", s->gate_rank);
     bj_run_free(run);
     return CLI_REFUSED;
 }
@@ -154,10 +154,11 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
     const int stage_a = s->objective.kind == BJ_ANCHOR_A;
     if (json) print_json(r, dir, s);
     if (r->outcome == BJ_RUN_STOPPED) {
-        fprintf(stderr,
-                "stopped in epoch %d after %lld updates; everything is saved. The same command with "
-                "--resume goes on.\n",
-                r->epochs + 1, (long long)r->step);
+        fprintf(
+            stderr,
+            "stopped in epoch %d after %lld updates; everything is saved. The same command with "
+            "--resume goes on.\n",
+            r->epochs + 1, (long long)r->step);
         return CLI_SIGNALED + (int)cli_stop;
     }
     if (r->outcome == BJ_RUN_NO_PASS) return no_pass(r, dir, s);
@@ -191,7 +192,11 @@ int cmd_train(int argc, char **argv) {
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
-        "train", "train an arm with a seed", NULL, 0, 0,
+        "train",
+        "train an arm with a seed",
+        NULL,
+        0,
+        0,
         "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0\n"
         "bjepa train --data train.bjc --arm fullset --out runs/try --recipe small --set "
         "train.epochs=5\n"

@@ -19,6 +19,7 @@ static const cli_verb verbs[] = {
     {"gallery", "cases chosen and drawn before any future is read, then with hindsight", cmd_gallery},
     {"info", "print the architectures and their parameter counts", cmd_info},
     {"lock", "bind a finished campaign by hash before its one evaluation", cmd_lock},
+    {"maze", "the mazes of OGBench and what recorded walks show of them", cmd_maze},
     {"parity", "recompute golden files and compare everything they state", cmd_parity},
     {"predict", "all weighted futures of scenes, from raw files or a cache", cmd_predict},
     {"report", "show a campaign in a page of one file", cmd_report},

@@ -26,7 +26,8 @@ void cli_progress_show(cli_progress *progress, long done, const char *note);
 /* The same where rate, of another unit, and seconds left are known. */
 void cli_progress_show_rate(cli_progress *progress, long done, double rate, const char *unit,
                             double left, const char *note);
-/* As the library's callbacks want it: shows `note`, unless quiet, and answers whether a signal came. */
+/* As the library's callbacks want it: shows `note`, unless quiet, and answers whether a signal
+ * came. */
 typedef struct cli_watch {
     cli_progress progress;
     const char *note;

@@ -10,7 +10,8 @@ extern volatile sig_atomic_t cli_stop;
 extern volatile sig_atomic_t cli_save;
 
 /* From now on both are noted there instead of ending the process. A signal that was ignored when we
- * started stays ignored. A file that grows beyond a limit (ulimit -f) is an error like a full disk. */
+ * started stays ignored. A file that grows beyond a limit (ulimit -f) is an error like a full disk.
+ */
 void cli_catch_signals(void);
 /* SIGUSR1 too: "save now and go on". */
 void cli_catch_save(void);

@@ -1012,6 +1012,7 @@ BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", 
 #include <branchjepa/campaign.h>
 #include <branchjepa/audit.h>
 #include <branchjepa/gallery.h>
+#include <branchjepa/maze.h>
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
 /* develop.c - what a model does on development scenes, and which epoch's checkpoint is kept.
  *
- * Forecasting arms: every metric of docs/EVALUATE.md; the checkpoint with the least trajectory Energy
- * Score is chosen. Stage A of the frozen anchor forecasts nothing: its encoder sees the futures, its
- * decoder gives them back, and the least mean distance (decoder ADE) wins among the epochs that pass
- * every gate. Ties go to the earlier epoch.
- * Test  tests/run/test_develop.c, tests/run/test_train.c, tests/run/test_arms.c
+ * Forecasting arms: every metric of docs/EVALUATE.md; the checkpoint with the least trajectory
+ * Energy Score is chosen. Stage A of the frozen anchor forecasts nothing: its encoder sees the
+ * futures, its decoder gives them back, and the least mean distance (decoder ADE) wins among the
+ * epochs that pass every gate. Ties go to the earlier epoch. Test  tests/run/test_develop.c,
+ * tests/run/test_train.c, tests/run/test_arms.c
  */
 #include <math.h>
 
@@ -77,13 +77,14 @@ typedef struct stage_a {
 /* Adds the mean and the last distance of decoded futures to the true ones. */
 static bj_status measure(void *context, const bj_batch *batch, bj_error *err) {
     stage_a *a = context;
-    BJ_TRY(bj_future_encode(a->encoder, batch, a->latents + (size_t)a->scenes * a->D, a->recon,
-                            err));
+    BJ_TRY(
+        bj_future_encode(a->encoder, batch, a->latents + (size_t)a->scenes * a->D, a->recon, err));
     for (int b = 0; b < batch->B; b++) {
         const bj_real *found = a->recon + 2 * (size_t)b * a->F, *actual = batch->scenes[b].future;
         double sum = 0, last = 0;
         for (size_t f = 0; f < a->F; f++, found += 2, actual += 2) {
-            last = hypot((double)found[0] - (double)actual[0], (double)found[1] - (double)actual[1]);
+            last =
+                hypot((double)found[0] - (double)actual[0], (double)found[1] - (double)actual[1]);
             sum += last;
         }
         if (!isfinite(sum))
@@ -98,8 +99,7 @@ static bj_status measure(void *context, const bj_batch *batch, bj_error *err) {
 
 int bj_run_passes(const bj_settings *s, const bj_epoch *row) {
     return row->decoder_ade <= s->gate_ade && row->decoder_fde <= s->gate_fde &&
-           row->health.mean_std >= s->gate_std &&
-           row->health.low_std_fraction <= s->gate_low_std &&
+           row->health.mean_std >= s->gate_std && row->health.low_std_fraction <= s->gate_low_std &&
            row->health.entropy_rank >= s->gate_rank;
 }
 

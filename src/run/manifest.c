@@ -43,7 +43,8 @@ done:
     return status;
 }
 
-/* Over the tensors of one part of a model, or of all of it with BJ_PARTS; "" where there are none. */
+/* Over the tensors of one part of a model, or of all of it with BJ_PARTS; "" where there are none.
+ */
 static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_param_part part,
                              bj_error *err) {
     const bj_layout *layout = &model->layout;
@@ -92,9 +93,7 @@ static void add_initial(bj_doc *j, yyjson_mut_val *root, const initial *digests)
         if (*digests->part[i]) bj_doc_add_text(j, weights, part_names[i], digests->part[i]);
 }
 
-static const char *precision(void) {
-    return sizeof(bj_real) == sizeof(float) ? "float" : "double";
-}
+static const char *precision(void) { return sizeof(bj_real) == sizeof(float) ? "float" : "double"; }
 
 static void add_machine(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) {
     char host[128] = "", created[40] = "";

@@ -26,18 +26,18 @@ typedef struct bj_train_run {
     bj_model *model;
     bj_trainer *trainer;
     bj_events *events;
-    int lock;                    /* descriptor, or -1 */
-    int64_t steps;               /* of an epoch */
-    bj_epoch *rows;              /* (settings.epochs + 1) epoch e in row e */
-    int evaluated;               /* epochs with a row, epoch 0 not counted; -1: not even that */
-    int best;                    /* row of the chosen checkpoint, or -1 */
+    int lock;       /* descriptor, or -1 */
+    int64_t steps;  /* of an epoch */
+    bj_epoch *rows; /* (settings.epochs + 1) epoch e in row e */
+    int evaluated;  /* epochs with a row, epoch 0 not counted; -1: not even that */
+    int best;       /* row of the chosen checkpoint, or -1 */
     bj_epoch_sums sums;
-    double wall, started;        /* seconds of earlier processes; clock when this one began */
-    double saved, told;          /* clock of the last checkpoint, of the last status.json */
-    double epoch_seconds;        /* of training in this epoch, by this process */
+    double wall, started; /* seconds of earlier processes; clock when this one began */
+    double saved, told;   /* clock of the last checkpoint, of the last status.json */
+    double epoch_seconds; /* of training in this epoch, by this process */
     int64_t epoch_scenes;
-    int64_t first_step;          /* of this process */
-    bj_loss recent;              /* of the last updates, for the progress line */
+    int64_t first_step;                /* of this process */
+    bj_loss recent;                    /* of the last updates, for the progress line */
     char anchor_digest[BJ_SHA256_HEX]; /* stage B, when the run began; else "" */
     int stop;
 } bj_train_run;

@@ -36,9 +36,8 @@ void bj_doc_add_unsigned(bj_doc *doc, yyjson_mut_val *parent, const char *key, u
 }
 
 void bj_doc_add_number(bj_doc *doc, yyjson_mut_val *parent, const char *key, double value) {
-    doc->ok = doc->ok && (isfinite(value)
-                              ? yyjson_mut_obj_add_real(doc->json, parent, key, value)
-                              : yyjson_mut_obj_add_null(doc->json, parent, key));
+    doc->ok = doc->ok && (isfinite(value) ? yyjson_mut_obj_add_real(doc->json, parent, key, value)
+                                          : yyjson_mut_obj_add_null(doc->json, parent, key));
 }
 
 bj_status bj_doc_text(char **out, size_t *size, bj_doc *doc, int pretty, bj_error *err) {

@@ -55,8 +55,7 @@ bj_status bj_run_enter(int *lock, const char *dir, bj_error *err) {
     BJ_TRY(make_folders(path, err));
     BJ_TRY(bj_run_path(path, dir, ".lock", err));
     *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (*lock < 0)
-        return BJ_FAIL(err, BJ_EIO, "%s: cannot write there: %s", path, strerror(errno));
+    if (*lock < 0) return BJ_FAIL(err, BJ_EIO, "%s: cannot write there: %s", path, strerror(errno));
     if (flock(*lock, LOCK_EX | LOCK_NB)) {
         const int reason = errno;
         close(*lock);

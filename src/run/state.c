@@ -42,8 +42,9 @@ bj_status bj_run_save(const bj_train_run *r, const char *name, bj_error *err) {
 }
 
 static bj_status bad_fact(const char *path, const char *key, const char *value, bj_error *err) {
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is '%.80s', expected what a run writes there",
-                   path, key, value ? value : "missing");
+    return BJ_FAIL(err, BJ_EFORMAT,
+                   "%s: metadata '%s' is '%.80s', expected what a run writes there", path, key,
+                   value ? value : "missing");
 }
 
 static bj_status read_sums(bj_train_run *r, const char *path, const char *text, bj_error *err) {
@@ -90,10 +91,11 @@ bj_status bj_run_restore(bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_history_read(&rows, &count, r->options->dir, err));
     bj_status status = BJ_OK;
     if (count < r->evaluated + 1)
-        status = BJ_FAIL(err, BJ_EFORMAT,
-                         "%s: metrics.jsonl has %d epochs, expected %d: ckpt/last was written after "
-                         "them",
-                         r->options->dir, count, r->evaluated + 1);
+        status =
+            BJ_FAIL(err, BJ_EFORMAT,
+                    "%s: metrics.jsonl has %d epochs, expected %d: ckpt/last was written after "
+                    "them",
+                    r->options->dir, count, r->evaluated + 1);
     for (int i = 0; status == BJ_OK && i <= r->evaluated; i++) r->rows[i] = rows[i];
     bj_free(rows);
     if (status != BJ_OK) return status;

@@ -3,8 +3,8 @@
  *   epoch 0      nothing but an evaluation: where the run starts from
  *   epoch e      all fit scenes in the order of (seed, e - 1), then the development scenes
  *
- * The learning rate depends on the number of the update alone. Everything that decides later bits is
- * in ckpt/last: a run may be killed at any moment, and resumed it ends with the same weights.
+ * The learning rate depends on the number of the update alone. Everything that decides later bits
+ * is in ckpt/last: a run may be killed at any moment, and resumed it ends with the same weights.
  * Test  tests/run/test_train.c, tests/cli/train.sh, tests/cli/train_kill.sh
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, close */
@@ -36,7 +36,9 @@ static bj_run_progress where(const bj_train_run *r, const char *phase) {
     const int epoch = r->evaluated + 1;
     return (bj_run_progress){
         .phase = phase,
-        .epoch = epoch < 0 ? 0 : epoch > r->settings.epochs ? r->settings.epochs : epoch,
+        .epoch = epoch < 0                    ? 0
+                 : epoch > r->settings.epochs ? r->settings.epochs
+                                              : epoch,
         .epochs = r->settings.epochs,
         .step = step,
         .steps = total,
@@ -122,8 +124,7 @@ static bj_status diverged(const bj_train_run *r, bj_error *err) {
                        found.message);
     if (status == BJ_ENONFINITE) /* an update overflowed, and the next one met it */
         return BJ_FAIL(err, found.code,
-                       "%.400s; ckpt/last has the last finite state that was saved",
-                       found.message);
+                       "%.400s; ckpt/last has the last finite state that was saved", found.message);
     return BJ_FAIL(err, found.code, "%.300s; saving the state before it failed too: %.150s",
                    found.message, trouble.message);
 }
@@ -135,8 +136,10 @@ static bj_status save(bj_train_run *r, const char *name, bj_error *err) {
     const bj_status status = bj_run_save(r, name, &detail);
     r->saved = bj_run_clock();
     if (status == BJ_ENONFINITE) /* an update overflowed */
-        return BJ_FAIL(err, status, "after update %ld: %.400s; ckpt/last has the last finite state "
-                       "that was saved", bj_trainer_updates(r->trainer), detail.message);
+        return BJ_FAIL(err, status,
+                       "after update %ld: %.400s; ckpt/last has the last finite state "
+                       "that was saved",
+                       bj_trainer_updates(r->trainer), detail.message);
     if (status != BJ_OK && err) *err = detail;
     return status;
 }
@@ -171,8 +174,7 @@ static bj_epoch summarize(const bj_train_run *r) {
     row.lr = n > 0 ? r->sums.lr : NAN;
     row.grad_norm = n > 0 ? r->sums.grad_norm / n : NAN;
     add_loss(&row.train, &r->sums.loss, 0, n > 0 ? 1 / n : NAN);
-    row.scenes_per_s =
-        r->epoch_seconds > 0 ? (double)r->epoch_scenes / r->epoch_seconds : NAN;
+    row.scenes_per_s = r->epoch_seconds > 0 ? (double)r->epoch_scenes / r->epoch_seconds : NAN;
     return row;
 }
 
@@ -220,18 +222,18 @@ static bj_status open_data(bj_train_run *r, bj_error *err) {
                                    .shuffle = 1,
                                    .seed = r->settings.seed,
                                    .needs_future = 1};
-    const bj_loader_options dev = {.part = o->dev ? BJ_PART_ALL : BJ_PART_DEV,
-                                   .batch = BJ_DEVELOP_BATCH,
-                                   .needs_future = 1};
+    const bj_loader_options dev = {
+        .part = o->dev ? BJ_PART_ALL : BJ_PART_DEV, .batch = BJ_DEVELOP_BATCH, .needs_future = 1};
     bj_error detail;
     bj_status status = bj_loader_create(&r->fit, r->cache, &fit, &detail);
     if (status != BJ_OK)
         return BJ_FAIL(err, status, "%s: nothing to train on: %.300s", o->data, detail.message);
     status = bj_loader_create(&r->dev, o->dev ? r->dev_cache : r->cache, &dev, &detail);
     if (status != BJ_OK)
-        return BJ_FAIL(err, status,
-                       "%s: nothing to choose a checkpoint by: %.250s; name a cache for development",
-                       o->dev ? o->dev : o->data, detail.message);
+        return BJ_FAIL(
+            err, status,
+            "%s: nothing to choose a checkpoint by: %.250s; name a cache for development",
+            o->dev ? o->dev : o->data, detail.message);
     r->steps = bj_loader_steps(r->fit);
     return BJ_OK;
 }
@@ -346,8 +348,9 @@ static bj_status conduct(bj_train_run *r, bj_run_report *report, bj_error *err) 
     report->step = bj_trainer_updates(r->trainer);
     if (r->best >= 0) report->best = r->rows[r->best];
     if (finished) return status;
-    const bj_run_progress end =
-        where(r, status != BJ_OK ? "failed" : report->outcome == BJ_RUN_STOPPED ? "stopped" : "done");
+    const bj_run_progress end = where(r, status != BJ_OK                     ? "failed"
+                                         : report->outcome == BJ_RUN_STOPPED ? "stopped"
+                                                                             : "done");
     bj_run_write_status(r, &end);
     if (status != BJ_OK) (void)!bj_run_note_failure(r, err->message, NULL);
     return status;

@@ -15,6 +15,7 @@
 
 #include "core/alloc.h"
 #include "verify/golden.h"
+#include "verify/maze_parity.h"
 
 static const char *const group_name[BJ_PARITY_GROUPS] = {"o", "l", "g", "m", "s", "st"};
 
@@ -236,6 +237,8 @@ bj_status bj_parity_file(bj_parity_report *report, const char *path,
                          const bj_parity_options *options, bj_error *err) {
     *report = (bj_parity_report){0};
     for (int i = 0; i < BJ_PARITY_GROUPS; i++) report->worst[i] = NAN;
+    const size_t length = strlen(path);
+    if (length > 4 && !strcmp(path + length - 4, ".npz")) return bj_maze_parity(report, path, err);
     bj_golden golden;
     BJ_TRY(bj_golden_open(&golden, path, err));
     snprintf(report->name, sizeof report->name, "%s", golden.name);

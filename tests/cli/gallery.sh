@@ -176,7 +176,7 @@ mv one.safetensors gone
 refused "one.safetensors: the point model is missing; --point says where it is now" changed --data val.bjc
 mv gone one.safetensors
 
-for edit in 's/gallery-1"/gallery-9"/:schema is' 's/"place": 1, "model"/"place": 99, "model"/:place' \
+for edit in 's/gallery-1"/gallery-9"/:schema is' 's/"place": 1, "model"/"place": 9, "model"/:place' \
     's|"file": "|"file": "../|:file' 's/"images"/"pictures"/:images' '$d:byte'; do
     sed -i "${edit%:*}" changed/manifest.json
     run 3 gallery draw changed --data val.bjc

@@ -244,7 +244,8 @@ fi
 
 # --------------------------------------------------------------------------------------- divergence
 
-far="$train --arm fullset --out far --set optim.lr=1 --set optim.weight_decay=100 --set train.warmup=0"
+far="$train --arm fullset --out far --set optim.lr=1 --set optim.weight_decay=100
+    --set train.warmup=0 --set train.batch=4"
 run 3 $far
 err_has "bjepa train: epoch 1, update "
 err_has " (scenario "

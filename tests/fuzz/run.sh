@@ -30,8 +30,8 @@ if [ -z "$(find "$archive" 2>/dev/null)" ] ||
     [ -n "$(find src include third_party tests/fuzz/run.sh -newer "$archive" -print -quit)" ]; then
     echo "building $archive"
     rm -f "$archive" "$out"/objects/*
-    for source in src/core/*.c src/parquet/*.c src/data/*.c src/model/arch.c src/objective/*.c \
-        src/nn/normalize.c src/train/schedule.c src/run/{config,settings,arms}.c; do
+    for source in src/core/*.c src/npz/*.c src/parquet/*.c src/data/*.c src/model/arch.c \
+        src/objective/*.c src/nn/normalize.c src/train/schedule.c src/run/{config,settings,arms}.c; do
         compile "$source"
     done
     compile third_party/yyjson/yyjson.c -w -fno-sanitize=undefined # minutes otherwise

@@ -41,16 +41,16 @@ static inline void case_cache(const char *name, uint64_t seed, int64_t scenes) {
     CHECK_OK(bj_world_to_cache(&report, case_path(path, name), &options, &err), err);
 }
 
-/* The folder, in memory where the system offers that, with data.bjc: CASE_FIT scenes to fit,
- * the rest for development. */
+static inline void case_end(void) { case_remove(""); }
+
+/* The folder, which goes when the test ends, in memory where the system offers that, with data.bjc:
+ * CASE_FIT scenes to fit, the rest for development. */
 static inline void case_begin(void) {
     snprintf(case_folder, sizeof case_folder, "%s/test_train.XXXXXX",
              access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm");
-    if (!mkdtemp(case_folder)) exit(1);
+    if (!mkdtemp(case_folder) || atexit(case_end)) exit(1);
     case_cache("data.bjc", 3, CASE_SCENES);
 }
-
-static inline void case_end(void) { case_remove(""); }
 
 /* ------------------------------------------------------------------------------------- settings */
 
@@ -155,9 +155,9 @@ static inline int case_same_file(const char *a, const char *b, const char *file)
 
 /* Both checkpoints of two runs have the same bytes. */
 static inline int case_same(const char *a, const char *b) {
-    static const char *const files[] = {"ckpt/last/model.safetensors", "ckpt/last/state.safetensors",
-                                        "ckpt/best/model.safetensors",
-                                        "ckpt/best/state.safetensors"};
+    static const char *const files[] = {
+        "ckpt/last/model.safetensors", "ckpt/last/state.safetensors", "ckpt/best/model.safetensors",
+        "ckpt/best/state.safetensors"};
     for (int i = 0; i < 4; i++)
         if (!case_same_file(a, b, files[i])) return 0;
     return 1;
@@ -175,7 +175,8 @@ static inline int case_same_rows(const char *a, const char *b) {
             const size_t size = field->type == BJ_EPOCH_STEP   ? sizeof(int64_t)
                                 : field->type == BJ_EPOCH_REAL ? sizeof(double)
                                                                : sizeof(int);
-            same = !memcmp((const char *)&x + field->offset, (const char *)&y + field->offset, size);
+            same =
+                !memcmp((const char *)&x + field->offset, (const char *)&y + field->offset, size);
             if (!same) fprintf(stderr, "epoch %d: %s differs\n", x.epoch, field->path);
         }
     }

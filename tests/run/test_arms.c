@@ -1,5 +1,5 @@
-/* test_arms.c - every arm trains: what its folder holds, what arms of a seed share, the two stages of
- * the frozen anchor.
+/* test_arms.c - every arm trains: what its folder holds, what arms of a seed share, the two stages
+ * of the frozen anchor.
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -34,10 +34,10 @@ static void check_schema(const char *run, const char *file, const char *schema) 
 
 /* Nothing but what docs/RUNS.md lists; *files of them. */
 static void check_names(int *files, const char *run, const char *below) {
-    static const char *const names[] = {".lock",         "manifest.json", "config.resolved.json",
-                                        "metrics.jsonl", "metrics.csv",   "status.json",
-                                        "result.json",   "ckpt",          "last",
-                                        "best",          BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE};
+    static const char *const names[] = {
+        ".lock",       "manifest.json", "config.resolved.json", "metrics.jsonl",
+        "metrics.csv", "status.json",   "result.json",          "ckpt",
+        "last",        "best",          BJ_CHECKPOINT_MODEL,    BJ_CHECKPOINT_STATE};
     char dir[CASE_PATH], path[BJ_RUN_FILE];
     snprintf(path, sizeof path, "%s/%s", case_path(dir, run), below);
     DIR *list = opendir(path);
@@ -97,8 +97,8 @@ static int same_fact(const bj_run *a, const bj_run *b, const char *key) {
 
 /* Within a seed: data, split and order for all, weights for all that have six branches. */
 static void check_shared(const bj_run *first, const bj_run *run, const bj_settings *s) {
-    static const char *const all[] = {"data.digest", "split.fit", "split.dev", "split.dev_sha256",
-                                      "order.sha256", "initial.encoder"};
+    static const char *const all[] = {"data.digest",      "split.fit",    "split.dev",
+                                      "split.dev_sha256", "order.sha256", "initial.encoder"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         CHECK_MSG(same_fact(first, run, all[i]), "%s: %s", s->arm, all[i]);
     if (s->arch.kind != BJ_MODEL_BRANCH || s->arch.atoms != 6) return;
@@ -125,7 +125,8 @@ static void test_arms(void) {
         const char *arm = bj_arm_at(i).name;
         const bj_settings s = arm_settings(arm, "");
         const bj_run_report report = case_run(&s, arm);
-        CHECK_MSG(report.outcome == BJ_RUN_DONE && report.epochs == 2 && report.step == 8, "%s", arm);
+        CHECK_MSG(report.outcome == BJ_RUN_DONE && report.epochs == 2 && report.step == 8, "%s",
+                  arm);
         if (report.outcome != BJ_RUN_DONE) continue;
         check_folder(arm, 2, 1);
         bj_run *run = case_open(arm);
@@ -136,16 +137,17 @@ static void test_arms(void) {
         if (run != first) bj_run_free(run);
         if (strncmp(arm, "anchor", 6)) case_remove(arm);
     }
-    CHECK_MSG(bj_arm_count() == 29 && six == 26, "%d arms, %d of six branches", bj_arm_count(), six);
+    CHECK_MSG(bj_arm_count() == 29 && six == 26, "%d arms, %d of six branches", bj_arm_count(),
+              six);
 
     /* Another seed: another order, other weights, the same split. */
     const bj_settings s = arm_settings("fullset", "seed=1");
     case_run(&s, "seed");
     bj_run *other = case_open("seed");
     CHECK(same_fact(first, other, "split.dev_sha256") && same_fact(first, other, "data.digest"));
-    static const char *const differs[] = {"order.sha256",     "initial.sha256",  "initial.encoder",
-                                          "initial.branches", "initial.router",  "initial.decoder",
-                                          "settings.sha256",  "seed"};
+    static const char *const differs[] = {
+        "order.sha256",   "initial.sha256",  "initial.encoder", "initial.branches",
+        "initial.router", "initial.decoder", "settings.sha256", "seed"};
     for (size_t i = 0; i < sizeof differs / sizeof *differs; i++)
         CHECK_MSG(!same_fact(first, other, differs[i]), "%s", differs[i]);
     bj_run_free(other);
@@ -165,9 +167,20 @@ static void test_manifest_first(void) {
     bj_run *run = case_open("early");
     CHECK(!bj_run_finished(run) && bj_run_epochs(run) == 0 && bj_run_best(run) == -1);
     CHECK(!strcmp(bj_run_settings(run)->arm, "softwta"));
-    static const char *const keys[] = {"version", "arm", "recipe", "seed", "settings.sha256",
-                                       "data.path", "data.digest", "order.sha256", "host", "isa",
-                                       "threads", "real", "created", "steps_per_epoch",
+    static const char *const keys[] = {"version",
+                                       "arm",
+                                       "recipe",
+                                       "seed",
+                                       "settings.sha256",
+                                       "data.path",
+                                       "data.digest",
+                                       "order.sha256",
+                                       "host",
+                                       "isa",
+                                       "threads",
+                                       "real",
+                                       "created",
+                                       "steps_per_epoch",
                                        "parameters.total"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         CHECK_MSG(bj_run_fact(run, keys[i]) != NULL, "%s", keys[i]);
@@ -389,14 +402,39 @@ static void test_decoder(void) {
     bj_cache_free(cache);
 }
 
+/* The epoch after which a checkpoint was written. */
+static int saved_epoch(const char *run, const char *name) {
+    char dir[CASE_PATH], path[BJ_RUN_FILE];
+    bj_facts *facts = NULL;
+    bj_error err = {0};
+    snprintf(path, sizeof path, "%s/ckpt/%s/%s", case_path(dir, run), name, BJ_CHECKPOINT_MODEL);
+    CHECK_OK(bj_facts_read(&facts, path, &err), err);
+    const char *text = facts ? bj_facts_get(facts, "run.evaluated") : NULL;
+    const int epoch = text ? atoi(text) : -2;
+    bj_facts_free(facts);
+    return epoch;
+}
+
 static void test_patience(void) {
-    const bj_settings s = arm_settings(
-        "anchor-b", "train.epochs=40 train.patience=3 optim.lr=0.05 train.warmup=0");
+    const bj_settings s =
+        arm_settings("anchor-b", "train.epochs=40 train.patience=3 optim.lr=0.05 train.warmup=0");
     const bj_run_report report = case_run(&s, "patience");
     CHECK_MSG(report.outcome == BJ_RUN_DONE && report.epochs == report.best.epoch + 3 &&
                   report.epochs < 40,
               "%d epochs, best %d", report.epochs, report.best.epoch);
     check_folder("patience", report.epochs, 1);
+    /* ckpt/best is of that epoch, ckpt/last of the last one. */
+    CHECK(saved_epoch("patience", "best") == report.best.epoch);
+    CHECK(saved_epoch("patience", "last") == report.epochs);
+    /* The same when a process ends with the best epoch, and the next one finds no better. */
+    case_stop stop = {.at = 2 + 6 * report.best.epoch};
+    bj_run_report again;
+    bj_error err = {0};
+    CHECK_OK(case_train(&again, &s, "twice", 0, 1, &stop, &err), err);
+    CHECK(!strcmp(stop.phase, "save") && again.epochs == report.best.epoch);
+    CHECK_OK(case_train(&again, &s, "twice", 1, 1, NULL, &err), err);
+    CHECK(case_same_run("patience", "twice") && again.best.epoch == report.best.epoch);
+    case_remove("twice");
     case_remove("patience");
 }
 
@@ -412,6 +450,5 @@ int main(void) {
     test_gates();
     test_decoder();
     test_patience();
-    case_end();
     return test_report("arms");
 }

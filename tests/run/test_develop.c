@@ -74,8 +74,8 @@ static void test_over(void) {
 
 /* Each gate alone, at its limit, beyond it, and unknown. */
 static void test_gates(void) {
-    const bj_settings s = {.gate_ade = 2, .gate_fde = 4, .gate_std = .005, .gate_low_std = .9,
-                           .gate_rank = 8};
+    const bj_settings s = {
+        .gate_ade = 2, .gate_fde = 4, .gate_std = .005, .gate_low_std = .9, .gate_rank = 8};
     const bj_epoch good = {.decoder_ade = 2,
                            .decoder_fde = 4,
                            .health = {.mean_std = .005, .low_std_fraction = .9, .entropy_rank = 8}};

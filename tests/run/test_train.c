@@ -1,8 +1,8 @@
 /* test_train.c - training runs: their bits, stopping, going on, what a crash leaves.
  *
  * Runs of a tiny model on 120 simulated scenes: four updates an epoch, one batch of development
- * scenes. Reference: the loop without anything around it; and for everything that is interrupted the
- * files of a run that was not. tests/cli/train_kill.sh does the same with kill -9.
+ * scenes. Reference: the loop without anything around it; and for everything that is interrupted
+ * the files of a run that was not. tests/cli/train_kill.sh does the same with kill -9.
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -38,11 +38,8 @@ static void test_bits(void) {
 static void train_alone(bj_model *model, bj_epoch *means, const bj_settings *s, bj_cache *cache) {
     const bj_trainer_options how = {
         .objective = s->objective, .optim = s->optim, .max_batch = s->batch, .threads = 1};
-    const bj_loader_options order = {.part = BJ_PART_FIT,
-                                     .batch = s->batch,
-                                     .shuffle = 1,
-                                     .seed = s->seed,
-                                     .needs_future = 1};
+    const bj_loader_options order = {
+        .part = BJ_PART_FIT, .batch = s->batch, .shuffle = 1, .seed = s->seed, .needs_future = 1};
     bj_trainer *trainer = NULL;
     bj_loader *loader = NULL;
     bj_error err = {0};
@@ -409,6 +406,5 @@ int main(void) {
     test_save();
     test_crashes();
     test_wall();
-    case_end();
     return test_report("train");
 }

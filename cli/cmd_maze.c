@@ -1,0 +1,19 @@
+/* cmd_maze.c - bjepa maze: the table of its verbs. */
+#include "cli.h"
+#include "maze.h"
+#include "verbs.h"
+
+int cmd_maze(int argc, char **argv) {
+    static const cli_verb verbs[] = {
+        {"data", "episodes, cells and edges of a recorded dataset, held against the true graph",
+         cmd_maze_data},
+        CLI_VERB_END,
+    };
+    static const cli_group group = {
+        .name = "maze",
+        .summary = "the mazes of OGBench and what recorded walks show of them",
+        .examples = "bjepa maze data pointmaze-large-navigate-v0.npz\n",
+        .verbs = verbs,
+    };
+    return cli_group_run(&group, argc, argv);
+}

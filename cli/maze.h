@@ -1,0 +1,7 @@
+/* maze.h - the verbs below `bjepa maze`. */
+#ifndef BJEPA_MAZE_H
+#define BJEPA_MAZE_H
+
+int cmd_maze_data(int argc, char **argv);
+
+#endif

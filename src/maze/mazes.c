@@ -1,0 +1,284 @@
+/* mazes.c - the maps of OGBench and what follows from them; see branchjepa/maze.h.
+ *
+ * Maps, teleporters and tasks are those of OGBench 1.2.2 (Park et al., MIT license; docs/MAZES.md);
+ * cells, centers and graphs are computed from them.
+ *
+ *   square (i,j)  center (4j - 4, 4i - 4)   a position is in i = floor((y + 6) / 4), j = floor((x + 6) / 4)
+ *   edges         between free squares that share a side, both ways; a teleporter-in cell has one
+ *                 to each out cell instead, because whoever walks in is moved
+ * Test: tests/maze/test_mazes.c
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "maze/maze.h"
+
+enum { MAX_SIDE = 1024, MAX_PORTS = 3, TASKS = 5 };
+
+typedef struct source {
+    const char *name, *map; /* rows separated by '/', 1: wall */
+    int in_count, out_count;
+    int ins[MAX_PORTS][2], outs[MAX_PORTS][2]; /* squares */
+    int tasks[TASKS][4];                       /* squares of start and goal */
+} source;
+
+/* clang-format off */
+static const source sources[] = {
+    {"medium",
+     "11111111/"
+     "10011001/"
+     "10010001/"
+     "11000111/"
+     "10010001/"
+     "10100101/"
+     "10001001/"
+     "11111111",
+     0, 0, {{0}}, {{0}},
+     {{1, 1, 6, 6}, {6, 1, 1, 6}, {5, 3, 4, 2}, {6, 5, 6, 1}, {2, 6, 1, 1}}},
+    {"large",
+     "111111111111/"
+     "100001000001/"
+     "101101010101/"
+     "100000010001/"
+     "101111011101/"
+     "100101000001/"
+     "110101010111/"
+     "100100010001/"
+     "111111111111",
+     0, 0, {{0}}, {{0}},
+     {{1, 1, 7, 10}, {5, 4, 7, 1}, {7, 4, 1, 10}, {3, 8, 5, 4}, {1, 1, 5, 4}}},
+    {"giant",
+     "1111111111111111/"
+     "1010000001100001/"
+     "1010110101001101/"
+     "1000100100010001/"
+     "1011101111110101/"
+     "1000100010000101/"
+     "1110101001010111/"
+     "1000100100010001/"
+     "1010101111110101/"
+     "1011100010001101/"
+     "1000001000100001/"
+     "1111111111111111",
+     0, 0, {{0}}, {{0}},
+     {{1, 1, 10, 14}, {1, 14, 10, 1}, {8, 14, 1, 1}, {8, 3, 5, 12}, {5, 9, 3, 8}}},
+    {"teleport",
+     "111111111111/"
+     "100000101001/"
+     "110100010011/"
+     "110111000001/"
+     "100001010101/"
+     "101101010101/"
+     "101101010101/"
+     "100001000101/"
+     "111111111111",
+     2, 3, {{4, 6}, {5, 1}}, {{1, 7}, {6, 1}, {6, 10}},
+     {{1, 10, 7, 1}, {1, 1, 7, 10}, {5, 6, 7, 10}, {7, 1, 7, 10}, {5, 6, 7, 1}}},
+};
+/* clang-format on */
+enum { MAZES = sizeof sources / sizeof *sources };
+
+const char *bj_maze_name(int index) {
+    return index >= 0 && index < MAZES ? sources[index].name : NULL;
+}
+
+const char *bj_maze_guess(const char *path) {
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    for (const char *word = base; *word;) {
+        const size_t length = strcspn(word, "-_.");
+        for (int i = 0; i < MAZES; i++)
+            if (strlen(sources[i].name) == length && !memcmp(word, sources[i].name, length))
+                return sources[i].name;
+        word += length + (word[length] != '\0');
+    }
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------------- filling */
+
+/* A maze while it is filled: the same pointers, writable. */
+typedef struct draft {
+    bj_maze maze; /* first: what is handed out */
+    char *name;
+    int32_t *cell_at, *square, *ports;
+    double *center;
+    uint8_t *graph;
+    bj_edge *edges, *teleports, *retreats, *tasks;
+} draft;
+
+static int cell_at(const bj_maze *m, int i, int j) {
+    if (i < 0 || j < 0 || i >= m->rows || j >= m->cols) return -1;
+    return m->cell_at[i * m->cols + j];
+}
+
+static bj_status number_cells(draft *d, const uint8_t *walls, bj_error *err) {
+    bj_maze *m = &d->maze;
+    const int squares = m->rows * m->cols;
+    BJ_TRY(BJ_ALLOC(d->cell_at, (size_t)squares, err));
+    for (int s = 0; s < squares; s++) d->cell_at[s] = walls[s] ? -1 : m->cells++;
+    m->cell_at = d->cell_at;
+    if (!m->cells || m->cells > BJ_MAZE_MAX_CELLS)
+        return BJ_FAIL(err, BJ_EARG, "maze '%s': %d free squares, expected 1 to %d", m->name,
+                       m->cells, (int)BJ_MAZE_MAX_CELLS);
+    BJ_TRY(BJ_ALLOC(d->square, 2 * (size_t)m->cells, err));
+    BJ_TRY(BJ_ALLOC(d->center, 2 * (size_t)m->cells, err));
+    for (int s = 0; s < squares; s++) {
+        const int c = d->cell_at[s];
+        if (c < 0) continue;
+        d->square[2 * c] = s / m->cols;
+        d->square[2 * c + 1] = s % m->cols;
+        d->center[2 * c] = BJ_MAZE_UNIT * (s % m->cols) - BJ_MAZE_UNIT;
+        d->center[2 * c + 1] = BJ_MAZE_UNIT * (s / m->cols) - BJ_MAZE_UNIT;
+    }
+    m->square = d->square;
+    m->center = d->center;
+    return BJ_OK;
+}
+
+static int is_in(const bj_maze *m, int cell) {
+    for (int k = 0; k < m->in_count; k++)
+        if (m->ins[k] == cell) return 1;
+    return 0;
+}
+
+static void add_edge(draft *d, int from, int to) {
+    uint8_t *entry = &d->graph[(size_t)from * (size_t)d->maze.cells + (size_t)to];
+    if (*entry) return; /* an out cell may be a neighbor */
+    *entry = 1;
+    d->edges[d->maze.edge_count++] = (bj_edge){from, to};
+}
+
+static bj_status connect(draft *d, bj_error *err) {
+    static const int side[4][2] = {{-1, 0}, {0, -1}, {0, 1}, {1, 0}};
+    bj_maze *m = &d->maze;
+    const size_t C = (size_t)m->cells;
+    BJ_TRY(BJ_ALLOC(d->graph, C * C, err));
+    BJ_TRY(BJ_ALLOC(d->edges, 4 * C + MAX_PORTS * MAX_PORTS, err));
+    BJ_TRY(BJ_ALLOC(d->teleports, MAX_PORTS * MAX_PORTS, err));
+    BJ_TRY(BJ_ALLOC(d->retreats, 4 * MAX_PORTS, err));
+    for (int c = 0; c < m->cells; c++)
+        for (int k = 0; k < 4; k++) {
+            const int to = cell_at(m, m->square[2 * c] + side[k][0], m->square[2 * c + 1] + side[k][1]);
+            if (to < 0) continue;
+            if (is_in(m, c)) d->retreats[m->retreat_count++] = (bj_edge){c, to};
+            else add_edge(d, c, to);
+        }
+    for (int i = 0; i < m->in_count; i++)
+        for (int o = 0; o < m->out_count; o++) {
+            d->teleports[m->teleport_count++] = (bj_edge){m->ins[i], m->outs[o]};
+            add_edge(d, m->ins[i], m->outs[o]);
+        }
+    qsort(d->edges, (size_t)m->edge_count, sizeof *d->edges, bj_edge_compare);
+    qsort(d->teleports, (size_t)m->teleport_count, sizeof *d->teleports, bj_edge_compare);
+    qsort(d->retreats, (size_t)m->retreat_count, sizeof *d->retreats, bj_edge_compare);
+    m->graph = d->graph;
+    m->edges = d->edges;
+    m->teleports = d->teleports;
+    m->retreats = d->retreats;
+    return BJ_OK;
+}
+
+static bj_status place_ports_and_tasks(draft *d, const source *from, bj_error *err) {
+    bj_maze *m = &d->maze;
+    BJ_TRY(BJ_ALLOC(d->ports, 2 * MAX_PORTS, err));
+    BJ_TRY(BJ_ALLOC(d->tasks, TASKS, err));
+    m->ins = d->ports;
+    m->outs = d->ports + MAX_PORTS;
+    m->tasks = d->tasks;
+    if (!from) return BJ_OK;
+    for (int k = 0; k < from->in_count; k++)
+        d->ports[m->in_count++] = cell_at(m, from->ins[k][0], from->ins[k][1]);
+    for (int k = 0; k < from->out_count; k++)
+        d->ports[MAX_PORTS + m->out_count++] = cell_at(m, from->outs[k][0], from->outs[k][1]);
+    for (int k = 0; k < TASKS; k++) {
+        const int *t = from->tasks[k];
+        d->tasks[m->task_count++] = (bj_edge){cell_at(m, t[0], t[1]), cell_at(m, t[2], t[3])};
+    }
+    return BJ_OK;
+}
+
+static bj_status create(bj_maze **out, const char *name, const uint8_t *walls, int rows, int cols,
+                        const source *from, bj_error *err) {
+    draft *d;
+    bj_status status = BJ_OK;
+    *out = NULL;
+    if (rows < 1 || cols < 1 || rows > MAX_SIDE || cols > MAX_SIDE)
+        return BJ_FAIL(err, BJ_EARG, "maze '%s': %d by %d squares, expected 1 to %d", name, rows,
+                       cols, (int)MAX_SIDE);
+    BJ_TRY(BJ_ALLOC(d, 1, err));
+    d->maze.rows = rows;
+    d->maze.cols = cols;
+    if (!(d->name = bj_strdup(name))) status = bj_alloc_failed(strlen(name) + 1, 1, err);
+    d->maze.name = d->name;
+    if (status == BJ_OK) status = number_cells(d, walls, err);
+    if (status == BJ_OK) status = place_ports_and_tasks(d, from, err);
+    if (status == BJ_OK) status = connect(d, err);
+    if (status == BJ_OK) *out = &d->maze;
+    else bj_maze_free(&d->maze);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- interface */
+
+bj_status bj_maze_from_walls(bj_maze **out, const char *name, const uint8_t *walls, int rows,
+                             int cols, bj_error *err) {
+    return create(out, name, walls, rows, cols, NULL, err);
+}
+
+bj_status bj_maze_create(bj_maze **out, const char *name, bj_error *err) {
+    uint8_t walls[256];
+    bj_nearest nearest = BJ_NEAREST(name);
+    *out = NULL;
+    for (int i = 0; i < MAZES; i++) {
+        bj_nearest_offer(&nearest, sources[i].name);
+        if (strcmp(sources[i].name, name)) continue;
+        const int cols = (int)strcspn(sources[i].map, "/");
+        int squares = 0;
+        for (const char *p = sources[i].map; *p; p++)
+            if (*p != '/') walls[squares++] = *p == '1';
+        return create(out, name, walls, squares / cols, cols, &sources[i], err);
+    }
+    return BJ_FAIL(err, BJ_EARG,
+                   "unknown maze '%.80s'%s%s%s, expected medium, large, giant or teleport", name,
+                   nearest.best ? "; did you mean '" : "", nearest.best ? nearest.best : "",
+                   nearest.best ? "'?" : "");
+}
+
+void bj_maze_free(bj_maze *maze) {
+    draft *d = (draft *)maze;
+    if (!d) return;
+    bj_free(d->name);
+    bj_free(d->cell_at);
+    bj_free(d->square);
+    bj_free(d->ports);
+    bj_free(d->center);
+    bj_free(d->graph);
+    bj_free(d->edges);
+    bj_free(d->teleports);
+    bj_free(d->retreats);
+    bj_free(d->tasks);
+    bj_free(d);
+}
+
+int bj_maze_cell(const bj_maze *m, double x, double y) {
+    const double i = floor((y + 1.5 * BJ_MAZE_UNIT) / BJ_MAZE_UNIT);
+    const double j = floor((x + 1.5 * BJ_MAZE_UNIT) / BJ_MAZE_UNIT);
+    if (!(i >= 0 && i < m->rows && j >= 0 && j < m->cols)) return -1; /* NaN too */
+    return m->cell_at[(int)i * m->cols + (int)j];
+}
+
+bj_edge_kind bj_maze_edge_kind(const bj_maze *m, bj_edge e) {
+    if (m->graph[(size_t)e.from * (size_t)m->cells + (size_t)e.to]) return BJ_EDGE_REAL;
+    for (int k = 0; k < m->retreat_count; k++)
+        if (m->retreats[k].from == e.from && m->retreats[k].to == e.to) return BJ_EDGE_RETREAT;
+    const int di = abs(m->square[2 * e.from] - m->square[2 * e.to]);
+    const int dj = abs(m->square[2 * e.from + 1] - m->square[2 * e.to + 1]);
+    return di == 1 && dj == 1 ? BJ_EDGE_DIAGONAL : BJ_EDGE_OTHER;
+}
+
+const char *bj_edge_kind_name(bj_edge_kind kind) {
+    static const char *const names[] = {"real", "retreat", "diagonal", "other"};
+    return names[kind];
+}
