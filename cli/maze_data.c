@@ -1,4 +1,5 @@
-/* maze_data.c - bjepa maze data: what is in a dataset of OGBench, beside the true graph of its maze.
+/* maze_data.c - bjepa maze data: what is in a dataset of OGBench, beside the true graph of its
+ * maze.
  *
  * The numbers of the text and the JSON form come from the same summary.
  */
@@ -19,12 +20,12 @@ typedef struct summary {
     bj_maze_data_info info;
     const bj_edge *edges;
     const int64_t *counts;
-    int of_kind[KINDS];           /* observed edges */
+    int of_kind[KINDS]; /* observed edges */
     int64_t crossings_of[KINDS];
-    int missing;                  /* true edges never crossed */
-    int64_t rarest;               /* crossings of the rarest real edge, 0: there is none */
+    int missing;                    /* true edges never crossed */
+    int64_t rarest;                 /* crossings of the rarest real edge, 0: there is none */
     int observed[BINS], real[BINS]; /* cells with so many successors; the last bin: or more */
-    double branch;                /* mean successors of a source */
+    double branch;                  /* mean successors of a source */
     int withheld;
     char digest[65];
 } summary;
@@ -55,8 +56,8 @@ static bj_status count_withheld(summary *s, uint64_t seed, bj_error *err) {
     if (!order || !held) status = cli_error(err, BJ_ENOMEM, "no memory for %zu edges", n);
     if (status == BJ_OK) {
         bj_withhold_order(order, s->info.edges, seed);
-        status = bj_withhold(held, &s->withheld, s->edges, s->info.edges, order, BJ_MAZE_WITHHELD,
-                             err);
+        status =
+            bj_withhold(held, &s->withheld, s->edges, s->info.edges, order, BJ_MAZE_WITHHELD, err);
     }
     free(order);
     free(held);
@@ -277,7 +278,8 @@ int cmd_maze_data(int argc, char **argv) {
     const cli_option options[] = {
         {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0,
          "medium, large, giant or teleport; otherwise from the name of the file"},
-        CLI_OPTION_JSON(&json), CLI_OPTION_END};
+        CLI_OPTION_JSON(&json),
+        CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze data",
         .summary = "episodes, cells and edges of a recorded dataset, held against the true graph",

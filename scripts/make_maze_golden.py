@@ -47,8 +47,9 @@ def draw_graph(rng, walls, K: int, D: int, some: bool, plan: int, verified: int)
     edges = map_edges(walls)
     cells = int((walls == 0).sum())
     latents = unit(rng.normal(size=(cells, D)))
-    sources = np.sort(rng.choice(cells, 2 * cells // 3, replace=False)) if some else np.arange(cells)
+    sources = np.arange(cells)
     if some:
+        sources = np.sort(rng.choice(cells, 2 * cells // 3, replace=False))
         sources = np.append(sources, sources[:2])        # two sources in one cell
     candidates = np.zeros((len(sources), K, D))
     for s, u in enumerate(sources):
@@ -103,7 +104,8 @@ def walk_case(rng) -> dict:
     for _ in range(12):
         at = rng.choice(np.argwhere(walls == 0))[::-1] * 4.0 - 4
         for _ in range(30):
-            at = at + rng.choice([[0, 2.1], [0, -2.1], [2.1, 0], [-2.1, 0]]) + rng.normal(size=2) * .1
+            move = rng.choice([[0, 2.1], [0, -2.1], [2.1, 0], [-2.1, 0]])
+            at = at + move + rng.normal(size=2) * 0.1
             steps.append(at.copy())
     terminals = np.arange(1, 361) % 30 == 0
     terminals[-1] = False

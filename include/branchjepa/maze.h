@@ -10,8 +10,8 @@
 
 /* --------------------------------------------------------------------------------------- mazes */
 
-#define BJ_MAZE_UNIT 4.0      /* side of a cell; the center of row i, column j is (4j - 4, 4i - 4) */
-#define BJ_MAZE_TRIGGER 1.5   /* a teleporter fires this near to the center of its cell */
+#define BJ_MAZE_UNIT 4.0    /* side of a cell; the center of row i, column j is (4j - 4, 4i - 4) */
+#define BJ_MAZE_TRIGGER 1.5 /* a teleporter fires this near to the center of its cell */
 #define BJ_MAZE_THRESHOLD 0.5 /* a cosine must exceed it to count */
 #define BJ_MAZE_WITHHELD 0.2  /* share of the unique edges kept out of fitting */
 enum { BJ_MAZE_MAX_CELLS = 4096, BJ_MAZE_QUERIES = 300 };
@@ -33,8 +33,8 @@ typedef struct bj_maze {
     const bj_edge *edges;     /* the true graph, sorted; teleports are among them */
     const uint8_t *graph;     /* (C,C) the same: [u,v] is 1 when there is an edge from u to v */
     const bj_edge *teleports; /* from every in cell to every out cell, one third each */
-    const bj_edge *retreats;  /* out of an in cell to its neighbors, from its rim: rare, not in edges
-                                 unless the neighbor is an out cell too */
+    const bj_edge *retreats; /* out of an in cell to its neighbors, from its rim: rare, not in edges
+                                unless the neighbor is an out cell too */
     const int32_t *ins, *outs; /* teleporters */
     const bj_edge *tasks;      /* the five official ones, start and goal */
 } bj_maze;
@@ -64,7 +64,8 @@ BJ_API const char *bj_edge_kind_name(bj_edge_kind kind); /* "real", "retreat", .
 
 /* A graph is a matrix (C,C) of 0 and 1, [u,v] for u to v. */
 
-/* distance (C): steps from start by breadth-first search, -1 where there is no path. scratch (C). */
+/* distance (C): steps from start by breadth-first search, -1 where there is no path. scratch (C).
+ */
 BJ_API void bj_graph_distances(int32_t *distance, int32_t *scratch, const uint8_t *graph, int cells,
                                int start);
 /* All pairs of different cells with a path, sorted; the caller gives *out to bj_edges_free. */
@@ -112,8 +113,9 @@ typedef struct bj_maze_data_info {
     int shape[3];             /* (width), or (height,width,channels) */
 } bj_maze_data_info;
 
-/* x and y are the first two numbers of `observations`, or for images of `qpos` or `states`; episodes
- * end where `terminals` is not 0, or where `episode` changes. The maze must outlive the data. */
+/* x and y are the first two numbers of `observations`, or for images of `qpos` or `states`;
+ * episodes end where `terminals` is not 0, or where `episode` changes. The maze must outlive the
+ * data. */
 BJ_API BJ_CHECK bj_status bj_maze_data_open(bj_maze_data **out, const char *path,
                                             const bj_maze *maze, bj_error *err);
 BJ_API void bj_maze_data_free(bj_maze_data *data);
@@ -154,7 +156,8 @@ typedef struct bj_transition {
 } bj_transition;
 
 BJ_API BJ_CHECK bj_status bj_transitions_create(bj_transitions **out, const bj_maze_data *data,
-                                                const bj_transition_options *options, bj_error *err);
+                                                const bj_transition_options *options,
+                                                bj_error *err);
 BJ_API void bj_transitions_free(bj_transitions *transitions);
 BJ_API int64_t bj_transitions_count(const bj_transitions *transitions);
 BJ_API int64_t bj_transitions_dropped(const bj_transitions *transitions); /* for a withheld edge */
@@ -165,17 +168,17 @@ BJ_API bj_transition bj_transitions_at(const bj_transitions *transitions, int64_
 /* What a predictor says, and what it is held against. */
 typedef struct bj_graph_case {
     int cells, sources, K, D;
-    const bj_real *latents;       /* (C,D) of the cells */
-    const bj_real *candidates;    /* (S,K,D) all heads, whatever their weight */
-    const int32_t *source_cells;  /* (S) several sources may share a cell */
-    const uint8_t *graph;         /* (C,C) the true one */
-    const uint8_t *successors;    /* (C,C) what COV-R looks for; NULL: graph */
+    const bj_real *latents;                /* (C,D) of the cells */
+    const bj_real *candidates;             /* (S,K,D) all heads, whatever their weight */
+    const int32_t *source_cells;           /* (S) several sources may share a cell */
+    const uint8_t *graph;                  /* (C,C) the true one */
+    const uint8_t *successors;             /* (C,C) what COV-R looks for; NULL: graph */
     const bj_edge *held, *plan, *verified; /* withheld edges and the two query sets */
     int held_count, plan_count, verified_count;
 } bj_graph_case;
 
 typedef struct bj_graph_scores {
-    int predicted_edges;         /* between different cells */
+    int predicted_edges; /* between different cells */
     int sources_with_edges;
     double plan_all;             /* queries with a path in the predicted graph */
     double verified_route;       /* ... on predicted edges that are real */
@@ -187,10 +190,10 @@ typedef struct bj_graph_scores {
 
 /* Details for whoever wants them; each may be NULL. */
 typedef struct bj_graph_details {
-    uint8_t *predicted;             /* (C,C) the diagonal: a candidate is its own cell */
+    uint8_t *predicted; /* (C,C) the diagonal: a candidate is its own cell */
     uint8_t *plan_hit, *verified_hit;
     double *precision, *precision_self; /* (C) NaN: nothing proposed */
-    double *cov_r;                  /* (S) NaN: no successor */
+    double *cov_r;                      /* (S) NaN: no successor */
 } bj_graph_details;
 
 BJ_API BJ_CHECK bj_status bj_graph_score(bj_graph_scores *out, const bj_graph_details *details,
@@ -210,8 +213,8 @@ BJ_API BJ_CHECK bj_status bj_frame_coverage_target(bj_frame_coverage *coverage, 
 BJ_API BJ_CHECK bj_status bj_frame_coverage_predict(bj_frame_coverage *coverage, int cell,
                                                     const bj_real *candidates, int K,
                                                     bj_error *err);
-/* Mean over cells of the mean over their frames; per_cell (C), which may be NULL: NaN where there is
- * no frame. */
+/* Mean over cells of the mean over their frames; per_cell (C), which may be NULL: NaN where there
+ * is no frame. */
 BJ_API double bj_frame_coverage_result(double *per_cell, const bj_frame_coverage *coverage);
 
 #endif

@@ -23,7 +23,8 @@ def hits(candidates: np.ndarray, latents: np.ndarray) -> np.ndarray:
 
 def margin(candidates: np.ndarray, latents: np.ndarray) -> float:
     """How far the nearest cosine stays from the threshold; exactly 0.5 does not count."""
-    u, z = candidates.reshape(-1, candidates.shape[-1]).astype(np.float64), latents.astype(np.float64)
+    u = candidates.reshape(-1, candidates.shape[-1]).astype(np.float64)
+    z = latents.astype(np.float64)
     scale = np.linalg.norm(u, axis=1)[:, None] * np.linalg.norm(z, axis=1)[None]
     cosine = np.divide(u @ z.T, scale, out=np.zeros_like(scale), where=scale > 0)
     off = np.abs(cosine - THRESHOLD)

@@ -90,8 +90,8 @@ static void freeze(bj_frame_coverage *c) {
     c->frozen = 1;
 }
 
-bj_status bj_frame_coverage_predict(bj_frame_coverage *c, int cell, const bj_real *candidates, int K,
-                                    bj_error *err) {
+bj_status bj_frame_coverage_predict(bj_frame_coverage *c, int cell, const bj_real *candidates,
+                                    int K, bj_error *err) {
     BJ_TRY(check_cell(c, cell, 0, err));
     if (K < 1) return BJ_FAIL(err, BJ_EARG, "frame coverage: %d candidates", K);
     if (!c->frozen) freeze(c);

@@ -38,7 +38,8 @@ struct bj_maze_data {
     size_t room;
 };
 
-/* ---------------------------------------------------------------------------------------- blocks */
+/* ---------------------------------------------------------------------------------------- blocks
+ */
 
 /* Rows of a block of about BLOCK bytes. */
 static int64_t block_rows(const bj_npy *npy) {
@@ -151,7 +152,8 @@ static bj_status find_ends(const char **name, const bj_maze_data *d, bj_error *e
                    d->info.observations);
 }
 
-/* ---------------------------------------------------------------------------------------- reading */
+/* ---------------------------------------------------------------------------------------- reading
+ */
 
 static bj_status take_terminals(bj_maze_data *d, const double *values, int64_t first, int64_t count,
                                 int64_t width, bj_error *err) {
@@ -176,9 +178,10 @@ static bj_status take_positions(bj_maze_data *d, const double *values, int64_t f
     for (int64_t i = 0; i < count; i++) {
         const double x = values[i * width], y = values[i * width + 1];
         if (!isfinite(x) || !isfinite(y))
-            return BJ_FAIL(err, BJ_ENONFINITE, "%s: array '%s' row %lld: position (%g, %g), "
-                           "expected finite numbers", bj_npz_path(d->npz), d->info.positions,
-                           (long long)(first + i), x, y);
+            return BJ_FAIL(err, BJ_ENONFINITE,
+                           "%s: array '%s' row %lld: position (%g, %g), "
+                           "expected finite numbers",
+                           bj_npz_path(d->npz), d->info.positions, (long long)(first + i), x, y);
         d->cells[first + i] = (int16_t)bj_maze_cell(d->maze, x, y);
     }
     return BJ_OK;
@@ -198,7 +201,8 @@ static bj_status read_stride(bj_maze_data *d, bj_error *err) {
     bj_npz_rows_close(rows);
     BJ_TRY(status);
     bj_npy_doubles(step, raw, a->npy.type, 2);
-    if (step[1] - step[0] >= 1 && step[1] - step[0] < 1e6) d->info.stride = (int)(step[1] - step[0]);
+    if (step[1] - step[0] >= 1 && step[1] - step[0] < 1e6)
+        d->info.stride = (int)(step[1] - step[0]);
     return BJ_OK;
 }
 
@@ -252,7 +256,8 @@ static bj_status read_all(bj_maze_data *d, bj_error *err) {
     return BJ_OK;
 }
 
-/* ---------------------------------------------------------------------------------------- handle */
+/* ---------------------------------------------------------------------------------------- handle
+ */
 
 bj_status bj_maze_data_open(bj_maze_data **out, const char *path, const bj_maze *maze,
                             bj_error *err) {
@@ -287,7 +292,8 @@ const int64_t *bj_maze_data_episodes(const bj_maze_data *d) { return d->episodes
 const bj_edge *bj_maze_data_edges(const bj_maze_data *d) { return d->edges; }
 const int64_t *bj_maze_data_counts(const bj_maze_data *d) { return d->counts; }
 
-/* ---------------------------------------------------------------------------------- observations */
+/* ---------------------------------------------------------------------------------- observations
+ */
 
 /* Brings the cursor to `begin`, from the start when that lies behind. */
 static bj_status seek(bj_maze_data *d, int64_t begin, int64_t end, bj_error *err) {

@@ -22,7 +22,8 @@ uint64_t bj_maze_below(bj_rng *rng, uint64_t n) {
     return r % n;
 }
 
-/* --------------------------------------------------------------------------------------- searches */
+/* --------------------------------------------------------------------------------------- searches
+ */
 
 void bj_graph_distances(int32_t *distance, int32_t *scratch, const uint8_t *graph, int cells,
                         int start) {
@@ -86,8 +87,8 @@ bj_status bj_graph_queries(bj_edge **out, int *count, const uint8_t *graph, int 
     BJ_TRY(bj_graph_pairs(out, count, graph, cells, err));
     if (*count <= limit) return BJ_OK;
     bj_edge *pairs = *out;
-    bj_rng rng = bj_rng_named(seed, set == BJ_QUERIES_PLAN ? "maze plan queries"
-                                                           : "maze verified queries");
+    bj_rng rng =
+        bj_rng_named(seed, set == BJ_QUERIES_PLAN ? "maze plan queries" : "maze verified queries");
     for (int k = 0; k < limit; k++) {
         const int other = k + (int)bj_maze_below(&rng, (uint64_t)(*count - k));
         const bj_edge moved = pairs[k];
@@ -117,7 +118,8 @@ bj_status bj_graph_routes(double *rate, uint8_t *hit, const uint8_t *graph, int 
     return BJ_OK;
 }
 
-/* --------------------------------------------------------------------------------- withheld edges */
+/* --------------------------------------------------------------------------------- withheld edges
+ */
 
 void bj_withhold_order(int32_t *order, int count, uint64_t seed) {
     bj_rng rng = bj_rng_named(seed, "maze withheld edges");
@@ -143,13 +145,15 @@ bj_status bj_withhold(uint8_t *held, int *chosen, const bj_edge *edges, int coun
             return BJ_FAIL(err, BJ_EARG, "withheld edges: edge %d starts in cell %d", k,
                            (int)edges[k].from);
         if (order[k] < 0 || order[k] >= count)
-            return BJ_FAIL(err, BJ_EARG, "withheld edges: place %d of the order is %d, expected 0 "
-                           "to %d", k, (int)order[k], count - 1);
+            return BJ_FAIL(err, BJ_EARG,
+                           "withheld edges: place %d of the order is %d, expected 0 "
+                           "to %d",
+                           k, (int)order[k], count - 1);
         if (edges[k].from > most) most = edges[k].from;
     }
     BJ_TRY(BJ_ALLOC(left, (size_t)most + 1, err)); /* training edges of each source */
     for (int k = 0; k < count; k++) left[edges[k].from]++;
-    const int want = (int)floor(fraction * count + 1e-9); /* 0.2 * 35 is below 7 in binary */
+    const int want = (int)floor(fraction * count + 1e-9); /* 0.29 * 100 is below 29 */
     for (int k = 0; k < count && *chosen < want; k++) {
         const int e = order[k];
         if (held[e] || left[edges[e].from] < 2) continue;
@@ -161,7 +165,8 @@ bj_status bj_withhold(uint8_t *held, int *chosen, const bj_edge *edges, int coun
     return BJ_OK;
 }
 
-/* -------------------------------------------------------------------------------------- crossings */
+/* -------------------------------------------------------------------------------------- crossings
+ */
 
 bj_status bj_crossings_init(bj_crossings *c, int cells, bj_error *err) {
     *c = (bj_crossings){.cells = cells, .last = -1};

@@ -2,8 +2,8 @@
  *
  *   hit[s,v]        1 when some candidate of source s has cosine > 0.5 with the latent of cell v
  *   predicted[u,v]  1 when a source in cell u hits v
- *   precision[u]    |{v != u: predicted and real}| / |{v != u: predicted}|; _self counts v = u below
- *   cov_r[s]        |{v: hit and successor of s}| / |{v: successor of s}|
+ *   precision[u]    |{v != u: predicted and real}| / |{v != u: predicted}|; _self counts v = u
+ * below cov_r[s]        |{v: hit and successor of s}| / |{v: successor of s}|
  *
  * Cosines are computed in double, from vectors that are normalized first; a vector of zeros has
  * cosine 0 with everything, a number that is not finite is an error.
@@ -41,8 +41,8 @@ static bj_status check_pairs(const bj_edge *pairs, int count, int cells, const c
     for (int k = 0; k < count; k++)
         if (pairs[k].from < 0 || pairs[k].from >= cells || pairs[k].to < 0 || pairs[k].to >= cells)
             return BJ_FAIL(err, BJ_EARG,
-                           "graph metrics: %s: pair %d is (%d, %d), expected cells 0 to %d", what, k,
-                           (int)pairs[k].from, (int)pairs[k].to, cells - 1);
+                           "graph metrics: %s: pair %d is (%d, %d), expected cells 0 to %d", what,
+                           k, (int)pairs[k].from, (int)pairs[k].to, cells - 1);
     return BJ_OK;
 }
 
@@ -72,13 +72,14 @@ static bj_status decode(uint8_t *hit, const bj_graph_case *c, bj_error *err) {
     BJ_GOTO(status, done, BJ_ALLOC(latents, C * D, err));
     BJ_GOTO(status, done, BJ_ALLOC(candidate, D, err));
     for (size_t v = 0; v < C; v++)
-        BJ_GOTO(status, done, bj_maze_unit(latents + v * D, c->latents + v * D, c->D,
-                                           "graph metrics: the latent of cell", (int)v, err));
+        BJ_GOTO(status, done,
+                bj_maze_unit(latents + v * D, c->latents + v * D, c->D,
+                             "graph metrics: the latent of cell", (int)v, err));
     for (size_t i = 0; i < (size_t)c->sources * K; i++) {
         uint8_t *row = hit + i / K * C;
-        BJ_GOTO(status, done, bj_maze_unit(candidate, c->candidates + i * D, c->D,
-                                           "graph metrics: a candidate of source", (int)(i / K),
-                                           err));
+        BJ_GOTO(status, done,
+                bj_maze_unit(candidate, c->candidates + i * D, c->D,
+                             "graph metrics: a candidate of source", (int)(i / K), err));
         for (size_t v = 0; v < C; v++)
             row[v] |= bj_maze_dot(candidate, latents + v * D, c->D) > BJ_MAZE_THRESHOLD;
     }
@@ -91,8 +92,8 @@ done:
 /* -------------------------------------------------------------------------------------- metrics */
 
 /* Mean over cells that propose something; `per` (C) may be NULL. */
-static double macro_precision(double *per, const uint8_t *predicted, const uint8_t *graph, int cells,
-                              int self) {
+static double macro_precision(double *per, const uint8_t *predicted, const uint8_t *graph,
+                              int cells, int self) {
     double sum = 0;
     int proposing = 0;
     for (int u = 0; u < cells; u++) {
@@ -152,7 +153,8 @@ static bj_status measure(bj_graph_scores *out, const bj_graph_details *d, const 
     BJ_TRY(bj_graph_routes(&out->verified_route, d->verified_hit, verified, c->cells, c->verified,
                            c->verified_count, err));
     out->macro_precision = macro_precision(d->precision, predicted, c->graph, c->cells, 0);
-    out->macro_precision_self = macro_precision(d->precision_self, predicted, c->graph, c->cells, 1);
+    out->macro_precision_self =
+        macro_precision(d->precision_self, predicted, c->graph, c->cells, 1);
     int recalled = 0;
     for (int k = 0; k < c->held_count; k++)
         recalled += predicted[(size_t)c->held[k].from * C + (size_t)c->held[k].to];

@@ -3,10 +3,9 @@
  * Maps, teleporters and tasks are those of OGBench 1.2.2 (Park et al., MIT license; docs/MAZES.md);
  * cells, centers and graphs are computed from them.
  *
- *   square (i,j)  center (4j - 4, 4i - 4)   a position is in i = floor((y + 6) / 4), j = floor((x + 6) / 4)
- *   edges         between free squares that share a side, both ways; a teleporter-in cell has one
- *                 to each out cell instead, because whoever walks in is moved
- * Test: tests/maze/test_mazes.c
+ *   square (i,j)  center (4j - 4, 4i - 4)   a position is in i = floor((y + 6) / 4), j = floor((x +
+ * 6) / 4) edges         between free squares that share a side, both ways; a teleporter-in cell has
+ * one to each out cell instead, because whoever walks in is moved Test: tests/maze/test_mazes.c
  */
 #include <math.h>
 #include <stdlib.h>
@@ -96,7 +95,8 @@ const char *bj_maze_guess(const char *path) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------- filling */
+/* --------------------------------------------------------------------------------------- filling
+ */
 
 /* A maze while it is filled: the same pointers, writable. */
 typedef struct draft {
@@ -160,7 +160,8 @@ static bj_status connect(draft *d, bj_error *err) {
     BJ_TRY(BJ_ALLOC(d->retreats, 4 * MAX_PORTS, err));
     for (int c = 0; c < m->cells; c++)
         for (int k = 0; k < 4; k++) {
-            const int to = cell_at(m, m->square[2 * c] + side[k][0], m->square[2 * c + 1] + side[k][1]);
+            const int to =
+                cell_at(m, m->square[2 * c] + side[k][0], m->square[2 * c + 1] + side[k][1]);
             if (to < 0) continue;
             if (is_in(m, c)) d->retreats[m->retreat_count++] = (bj_edge){c, to};
             else add_edge(d, c, to);
@@ -220,7 +221,8 @@ static bj_status create(bj_maze **out, const char *name, const uint8_t *walls, i
     return status;
 }
 
-/* --------------------------------------------------------------------------------------- interface */
+/* --------------------------------------------------------------------------------------- interface
+ */
 
 bj_status bj_maze_from_walls(bj_maze **out, const char *name, const uint8_t *walls, int rows,
                              int cols, bj_error *err) {

@@ -45,8 +45,7 @@ static void walk_steps(const walk *w, int64_t begin, int64_t end) {
             last = cell;
         }
         const int64_t from = t - w->horizon;
-        if (from >= begin && cell >= 0 && w->cells[from] >= 0)
-            add(w->to, from, t, crossed > from);
+        if (from >= begin && cell >= 0 && w->cells[from] >= 0) add(w->to, from, t, crossed > from);
     }
 }
 

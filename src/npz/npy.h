@@ -28,18 +28,18 @@ enum { BJ_NPY_RANK = 8, BJ_NPY_PREFIX = 12, BJ_NPY_MAX_HEADER = 64 * 1024 };
 
 typedef struct bj_npy {
     bj_npy_type type;
-    int rank;                   /* 0: a single number */
+    int rank; /* 0: a single number */
     int64_t shape[BJ_NPY_RANK];
-    int64_t rows;               /* shape[0], or 1 */
-    int64_t width;              /* numbers of a row */
+    int64_t rows;  /* shape[0], or 1 */
+    int64_t width; /* numbers of a row */
     size_t row_bytes;
 } bj_npy;
 
-size_t bj_npy_size(bj_npy_type type);       /* bytes of a number */
-const char *bj_npy_name(bj_npy_type type);  /* "float32", ... */
+size_t bj_npy_size(bj_npy_type type);      /* bytes of a number */
+const char *bj_npy_name(bj_npy_type type); /* "float32", ... */
 
-/* Length of everything before the numbers; prefix has the first BJ_NPY_PREFIX bytes, the text begins
- * at *text. `what` opens the messages: file and member. */
+/* Length of everything before the numbers; prefix has the first BJ_NPY_PREFIX bytes, the text
+ * begins at *text. `what` opens the messages: file and member. */
 BJ_CHECK bj_status bj_npy_prefix(size_t *length, size_t *text, const uint8_t *prefix,
                                  const char *what, bj_error *err);
 /* The text of the header, size bytes of it. */

@@ -76,8 +76,8 @@ static bj_status add_array(bj_npz *npz, int member, char **names, bj_error *err)
     memcpy(*names, full, length - 4);
     *names += length - 3;
     if (bj_npz_find(npz, a->name))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: two members are named '%.200s'",
-                       bj_zip_path(npz->zip), full);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: two members are named '%.200s'", bj_zip_path(npz->zip),
+                       full);
     npz->count++;
     bj_error problem = {0};
     const bj_status status = read_header(a, npz, &problem);
@@ -205,7 +205,8 @@ bj_status bj_npz_rows_rewind(bj_npz_rows *rows, bj_error *err) {
 
 /* The next rows, or over them when out is NULL. */
 static bj_status advance(bj_npz_rows *rows, void *out, int64_t count, bj_error *err) {
-    BJ_TRY(bj_zip_stream_read(rows->stream, out, (uint64_t)count * rows->array->npy.row_bytes, err));
+    BJ_TRY(
+        bj_zip_stream_read(rows->stream, out, (uint64_t)count * rows->array->npy.row_bytes, err));
     rows->next += count;
     return BJ_OK;
 }

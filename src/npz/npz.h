@@ -18,15 +18,16 @@
 typedef struct bj_npz bj_npz;
 
 typedef struct bj_npz_array {
-    const char *name;    /* without .npy */
-    const char *problem; /* why it cannot be read, a whole message; NULL: it can. npy is zero then */
+    const char *name; /* without .npy */
+    const char
+        *problem; /* why it cannot be read, a whole message; NULL: it can. npy is zero then */
     bj_npy npy;
     int member;    /* in the ZIP */
     size_t header; /* bytes before the numbers */
 } bj_npz_array;
 
-/* An array that cannot be read does not spoil the others: it is refused when it is asked for. Members
- * that are no .npy files are passed over. */
+/* An array that cannot be read does not spoil the others: it is refused when it is asked for.
+ * Members that are no .npy files are passed over. */
 BJ_CHECK bj_status bj_npz_open(bj_npz **out, const char *path, bj_error *err);
 BJ_CHECK bj_status bj_npz_open_memory(bj_npz **out, const void *data, size_t size, const char *name,
                                       bj_error *err);
@@ -36,7 +37,8 @@ int bj_npz_count(const bj_npz *npz);
 const bj_npz_array *bj_npz_at(const bj_npz *npz, int index);
 /* NULL when there is none of that name. */
 const bj_npz_array *bj_npz_find(const bj_npz *npz, const char *name);
-/* The array, or a message: what is wrong with it, or which arrays there are instead. rank < 0: any. */
+/* The array, or a message: what is wrong with it, or which arrays there are instead. rank < 0: any.
+ */
 BJ_CHECK bj_status bj_npz_need(const bj_npz_array **out, const bj_npz *npz, const char *name,
                                int rank, bj_error *err);
 

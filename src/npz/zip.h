@@ -20,11 +20,11 @@ typedef struct bj_zip bj_zip;
 enum { BJ_ZIP_STORED = 0, BJ_ZIP_DEFLATED = 8, BJ_ZIP_MEMBERS = 4096 };
 
 typedef struct bj_zip_member {
-    const char *name;   /* lives as long as the archive */
-    uint64_t header;    /* place of its local header */
-    uint64_t packed;    /* bytes in the file */
-    uint64_t size;      /* bytes when unpacked */
-    uint32_t crc;       /* CRC-32 of these */
+    const char *name; /* lives as long as the archive */
+    uint64_t header;  /* place of its local header */
+    uint64_t packed;  /* bytes in the file */
+    uint64_t size;    /* bytes when unpacked */
+    uint32_t crc;     /* CRC-32 of these */
     int method, flags;
 } bj_zip_member;
 

@@ -52,10 +52,9 @@ static bj_status check_method(const bj_zip_stream *s, bj_error *err) {
     if (m->method == BJ_ZIP_DEFLATED) return BJ_OK;
     if (m->method == BJ_ZIP_STORED) {
         if (m->packed == m->size) return BJ_OK;
-        return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: member '%.200s': stored in %llu bytes, expected its size of %llu",
-                       s->zip->path, m->name, (unsigned long long)m->packed,
-                       (unsigned long long)m->size);
+        return BJ_FAIL(
+            err, BJ_EFORMAT, "%s: member '%.200s': stored in %llu bytes, expected its size of %llu",
+            s->zip->path, m->name, (unsigned long long)m->packed, (unsigned long long)m->size);
     }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].method == m->method) name = known[i].name;
@@ -172,7 +171,8 @@ static bj_status fill_deflated(bj_zip_stream *s, uint8_t *out, size_t n, bj_erro
         size_t got = 0;
         if (!s->ended) BJ_TRY(inflate_some(s, out + done, n - done, &got, err));
         done += got;
-        if (done < n && !got && (s->ended || (!s->inflater.avail_in && s->taken == s->member->packed)))
+        if (done < n && !got &&
+            (s->ended || (!s->inflater.avail_in && s->taken == s->member->packed)))
             return BJ_FAIL(err, BJ_EFORMAT,
                            "%s: member '%.200s': its compressed data ends after %llu bytes, "
                            "expected %llu",

@@ -47,7 +47,8 @@ static void *keep(check *c, size_t count, size_t size, bj_status *status) {
     } while (0)
 
 /* An array of that rank as doubles. */
-static bj_status load(check *c, const double **out, const bj_npy **npy, const char *name, int rank) {
+static bj_status load(check *c, const double **out, const bj_npy **npy, const char *name,
+                      int rank) {
     const bj_npz_array *a = NULL;
     double *values = NULL;
     BJ_TRY(bj_npz_need(&a, c->npz, name, rank, c->err));
@@ -113,7 +114,8 @@ static bj_status load_pairs(check *c, bj_edge **out, int *count, const char *nam
     return BJ_OK;
 }
 
-/* ------------------------------------------------------------------------------------- comparing */
+/* ------------------------------------------------------------------------------------- comparing
+ */
 
 /* found (count) against the array of that name, where the file has it. */
 static bj_status compare(check *c, const char *name, const double *found, size_t count) {
@@ -129,7 +131,9 @@ static bj_status compare(check *c, const char *name, const double *found, size_t
         note_failure(c, "%s has %zu numbers, expected %zu as recomputed", name, have, count);
         return BJ_OK;
     }
-    const double tolerance = a->npy.type == BJ_NPY_F64 ? 1e-12 : a->npy.type == BJ_NPY_F32 ? 1e-6 : 0;
+    const double tolerance = a->npy.type == BJ_NPY_F64   ? 1e-12
+                             : a->npy.type == BJ_NPY_F32 ? 1e-6
+                                                         : 0;
     double worst = 0;
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
@@ -188,7 +192,8 @@ static bj_status compare_withheld(check *c, const bj_edge *edges, int count, con
     return compare_edges(c, held, edges, count, marks, 1);
 }
 
-/* ---------------------------------------------------------------------------------------- graphs */
+/* ---------------------------------------------------------------------------------------- graphs
+ */
 
 static bj_status read_case(check *c, bj_graph_case *in, bj_edge **edges, int *edge_count) {
     const bj_npy *npy = NULL;
@@ -199,8 +204,10 @@ static bj_status read_case(check *c, bj_graph_case *in, bj_edge **edges, int *ed
     uint8_t *graph;
     BJ_TRY(load_reals(c, &latents, &npy, "cells", 2));
     if (npy->rows < 1 || npy->rows > BJ_MAZE_MAX_CELLS || npy->width < 1 || npy->width > 1 << 20)
-        return BJ_FAIL(c->err, BJ_EFORMAT, "%s: array 'cells' has %lld rows of %lld, expected 1 to "
-                       "%d", bj_npz_path(c->npz), (long long)npy->rows, (long long)npy->width,
+        return BJ_FAIL(c->err, BJ_EFORMAT,
+                       "%s: array 'cells' has %lld rows of %lld, expected 1 to "
+                       "%d",
+                       bj_npz_path(c->npz), (long long)npy->rows, (long long)npy->width,
                        (int)BJ_MAZE_MAX_CELLS);
     in->cells = (int)npy->rows;
     in->D = (int)npy->width;
@@ -269,7 +276,8 @@ static bj_status check_graph(check *c) {
     return compare_withheld(c, edges, edge_count, "kept_edges", "held_edges");
 }
 
-/* ----------------------------------------------------------------------------------- trajectories */
+/* ----------------------------------------------------------------------------------- trajectories
+ */
 
 static bj_status read_map(check *c, bj_maze **maze) {
     const double *map = NULL;
@@ -340,7 +348,8 @@ done:
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------- frames */
+/* ----------------------------------------------------------------------------------------- frames
+ */
 
 static bj_status cover(check *c, bj_frame_coverage *coverage, const int32_t *cell,
                        const int32_t *next, const bj_real *targets, const bj_real *candidates,
@@ -392,7 +401,8 @@ static bj_status check_frames(check *c) {
     return compare(c, "expected_cov_r_per_cell", per, (size_t)cells);
 }
 
-/* ------------------------------------------------------------------------------------------ file */
+/* ------------------------------------------------------------------------------------------ file
+ */
 
 static bj_status run(check *c) {
     if (bj_npz_find(c->npz, "candidates")) BJ_TRY(check_graph(c));

@@ -1,9 +1,9 @@
 /* fuzz_npz.c - fuzz target of the reader of NumPy archives.
  *
  * Whatever the bytes are, the reader must refuse them with a message, or list arrays whose rows can
- * be read to the end, or refused on the way, in pieces of any size; a second reading finds the same.
- * Nothing may need more memory than the file accounts for. Violations abort.
- * Corpus: tests/fuzz/corpus/npz
+ * be read to the end, or refused on the way, in pieces of any size; a second reading finds the
+ * same. Nothing may need more memory than the file accounts for. Violations abort. Corpus:
+ * tests/fuzz/corpus/npz
  */
 #include <string.h>
 
@@ -11,8 +11,11 @@
 #include "fuzz.h"
 #include "npz/npz.h"
 
-enum { PIECE = 1 << 16, MOST = 1 << 24 }; /* bytes at a time; bytes of an array, since it may unpack
-                                             to a thousand times its size */
+enum {
+    PIECE = 1 << 16,
+    MOST = 1 << 24
+}; /* bytes at a time; bytes of an array, since it may unpack
+      to a thousand times its size */
 
 static unsigned char piece[PIECE];
 
@@ -47,8 +50,7 @@ static void examine_array(const bj_npz *npz, const bj_npz_array *a) {
         demand(status == BJ_EFORMAT && !rows && !strncmp(err.message, "fuzz: ", 6));
         return;
     }
-    if (npy->row_bytes && npy->row_bytes <= PIECE &&
-        (uint64_t)npy->rows <= MOST / npy->row_bytes) {
+    if (npy->row_bytes && npy->row_bytes <= PIECE && (uint64_t)npy->rows <= MOST / npy->row_bytes) {
         const int64_t most = (int64_t)(PIECE / npy->row_bytes);
         unsigned first = 0, second = 0;
         status = read_rows(rows, most, &first, &err);

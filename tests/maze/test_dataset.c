@@ -1,7 +1,7 @@
 /* test_dataset.c - datasets: cells, episodes, edges, observations and transitions.
  *
- * With the folder of the published-size datasets in BJ_MAZE_DATA their known counts are checked too.
- *   test_dataset write FILE    a small dataset of the medium maze, for tests/cli/maze.sh
+ * With the folder of the published-size datasets in BJ_MAZE_DATA their known counts are checked
+ * too. test_dataset write FILE    a small dataset of the medium maze, for tests/cli/maze.sh
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -147,7 +147,8 @@ static void refuse(const bj_maze *maze, npz_maker *m, bj_status code, const char
     bj_error err = {0};
     npz_write(m, path);
     const bj_status status = bj_maze_data_open(&d, path, maze, &err);
-    CHECK_MSG(status == code && !d, "%s, expected %s", bj_status_name(status), bj_status_name(code));
+    CHECK_MSG(status == code && !d, "%s, expected %s", bj_status_name(status),
+              bj_status_name(code));
     CHECK_CONTAINS(err.message, path);
     CHECK_CONTAINS(err.message, message);
     bj_maze_data_free(d);
@@ -180,12 +181,14 @@ static void test_bad(const bj_maze *maze) {
     npz_add(&m, "frames", "|u1", "(14, 2, 2, 2)", xy, 112, NPZ_DEFLATED), ENDS("(14,)", 14);
     npz_add(&m, "qpos", "<f4", "(7, 4)", xy, 112, NPZ_DEFLATED);
     refuse(maze, &m, BJ_EFORMAT, "'qpos' has 7 rows, expected 14");
-    npz_add_header(&m, "observations", "{'descr': '<f4', 'fortran_order': True, 'shape': (14, 2), }",
-                   1, xy, sizeof xy, NPZ_DEFLATED, NULL);
+    npz_add_header(&m, "observations",
+                   "{'descr': '<f4', 'fortran_order': True, 'shape': (14, 2), }", 1, xy, sizeof xy,
+                   NPZ_DEFLATED, NULL);
     ENDS("(14,)", 14);
     refuse(maze, &m, BJ_EFORMAT, "Fortran order");
-    npz_add_header(&m, "observations", "{'descr': '<f4', 'fortran_order': False, 'shape': (14, 2), }",
-                   1, xy, sizeof xy, NPZ_DEFLATED, &(npz_lie){.crc = 1});
+    npz_add_header(&m, "observations",
+                   "{'descr': '<f4', 'fortran_order': False, 'shape': (14, 2), }", 1, xy, sizeof xy,
+                   NPZ_DEFLATED, &(npz_lie){.crc = 1});
     ENDS("(14,)", 14);
     refuse(maze, &m, BJ_EFORMAT, "CRC-32");
     xy[9][1] = NAN;
@@ -207,8 +210,8 @@ static void test_bad(const bj_maze *maze) {
 
 /* ---------------------------------------------------------------------------------- transitions */
 
-static void check_pairs(const bj_maze_data *d, const bj_transition_options *o,
-                        const int (*want)[2], int count, int dropped) {
+static void check_pairs(const bj_maze_data *d, const bj_transition_options *o, const int (*want)[2],
+                        int count, int dropped) {
     bj_transitions *t = NULL;
     bj_error err = {0};
     CHECK_OK(bj_transitions_create(&t, d, o, &err), err);
@@ -231,14 +234,14 @@ static void test_transitions(const bj_maze *maze) {
     bj_error err = {0};
     if (!d) return;
     bj_transition_options o = {.kind = BJ_TRANSITION_STEP};
-    static const int steps[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {5, 6}, {8, 9},
-                                   {10, 11}, {11, 12}, {12, 13}};
+    static const int steps[][2] = {{0, 1}, {1, 2},   {2, 3},   {3, 4},  {5, 6},
+                                   {8, 9}, {10, 11}, {11, 12}, {12, 13}};
     check_pairs(d, &o, steps, 9, 0); /* 6-7 and 7-8 have an end in a wall */
     static const int far[][2] = {{0, 3}, {1, 4}, {5, 8}, {6, 9}, {10, 13}};
     o.horizon = 3;
     check_pairs(d, &o, far, 5, 0);
-    static const int crossings[][2] = {{0, 2}, {1, 2}, {2, 3}, {5, 6}, {6, 9}, {8, 9},
-                                       {10, 13}, {11, 13}, {12, 13}};
+    static const int crossings[][2] = {{0, 2}, {1, 2},   {2, 3},   {5, 6},  {6, 9},
+                                       {8, 9}, {10, 13}, {11, 13}, {12, 13}};
     o = (bj_transition_options){.kind = BJ_TRANSITION_CROSSING};
     check_pairs(d, &o, crossings, 9, 0);
 
@@ -247,8 +250,8 @@ static void test_transitions(const bj_maze *maze) {
     o.held = held;
     check_pairs(d, &o, crossings + 2, 7, 2);
     o.kind = BJ_TRANSITION_STEP;
-    static const int without[][2] = {{0, 1}, {2, 3}, {3, 4}, {5, 6}, {8, 9}, {10, 11}, {11, 12},
-                                     {12, 13}};
+    static const int without[][2] = {{0, 1}, {2, 3},   {3, 4},   {5, 6},
+                                     {8, 9}, {10, 11}, {11, 12}, {12, 13}};
     check_pairs(d, &o, without, 8, 1);
     o.horizon = 3; /* passes over it on the way: 0-3 and 1-4 */
     check_pairs(d, &o, far + 2, 3, 2);
@@ -263,7 +266,8 @@ static void test_transitions(const bj_maze *maze) {
     bj_maze_data_free(d);
 }
 
-/* ------------------------------------------------------------------------------- published sizes */
+/* ------------------------------------------------------------------------------- published sizes
+ */
 
 static void test_published(const char *folder) {
     static const struct {

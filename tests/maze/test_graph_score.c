@@ -16,18 +16,29 @@ static const int32_t four[4] = {0, 1, 2, 3};
 
 static void test_by_hand(void) {
     const bj_real candidates[4 * 2 * 4] = {
-        0, 5, 0, 0, 1, 1, 1, 1, /* 0 -> 1; the other is at 0.5 of all, which is not enough */
-        0, 0, 1, 1, 0, 1, 0, 0, /* 1 -> 2, 3 and itself */
+        0, 5, 0, 0, 1,  1, 1, 1, /* 0 -> 1; the other is at 0.5 of all, which is not enough */
+        0, 0, 1, 1, 0,  1, 0, 0, /* 1 -> 2, 3 and itself */
         0, 0, 0, 0, -1, 0, 0, 0, /* 2: nothing */
-        0, 0, 9, 0, 0, 0, 9, 0 /* 3 -> 2, false */};
-    const bj_edge plan[4] = {{0, 2}, {0, 3}, {3, 2}, {2, 3}}, verified[3] = {{0, 2}, {0, 3}, {3, 0}};
+        0, 0, 9, 0, 0,  0, 9, 0 /* 3 -> 2, false */};
+    const bj_edge plan[4] = {{0, 2}, {0, 3}, {3, 2}, {2, 3}},
+                  verified[3] = {{0, 2}, {0, 3}, {3, 0}};
     const bj_edge held[2] = {{0, 1}, {2, 3}};
     uint8_t predicted[16], plan_hit[4], verified_hit[3];
     double precision[4], precision_self[4], cov[4];
-    bj_graph_case in = {.cells = 4, .sources = 4, .K = 2, .D = 4, .latents = axes,
-                        .candidates = candidates, .source_cells = four, .graph = ring,
-                        .held = held, .plan = plan, .verified = verified,
-                        .held_count = 2, .plan_count = 4, .verified_count = 3};
+    bj_graph_case in = {.cells = 4,
+                        .sources = 4,
+                        .K = 2,
+                        .D = 4,
+                        .latents = axes,
+                        .candidates = candidates,
+                        .source_cells = four,
+                        .graph = ring,
+                        .held = held,
+                        .plan = plan,
+                        .verified = verified,
+                        .held_count = 2,
+                        .plan_count = 4,
+                        .verified_count = 3};
     const bj_graph_details d = {predicted, plan_hit, verified_hit, precision, precision_self, cov};
     bj_graph_scores s;
     bj_error err = {0};
@@ -53,9 +64,18 @@ static void test_by_hand(void) {
     CHECK_NEAR(s.cov_r, (0.5 + 1 + 1) / 3, 1e-15);
     CHECK(s.macro_precision == 0.5);
 
+    /* a true graph that has u to u: still no real edge */
+    uint8_t loops[16];
+    memcpy(loops, ring, sizeof loops);
+    loops[5] = 1;
+    in.successors = NULL;
+    in.graph = loops;
+    CHECK_OK(bj_graph_score(&s, &d, &in, &err), err);
+    CHECK_NEAR(precision_self[1], 1.0 / 3, 1e-15);
+    in.graph = ring;
+
     /* two sources in one cell: the graph is shared, the coverage is not */
     const int32_t shared[4] = {0, 0, 2, 3};
-    in.successors = NULL;
     in.source_cells = shared;
     CHECK_OK(bj_graph_score(&s, &d, &in, &err), err);
     CHECK(predicted[1] && predicted[2] && predicted[3] && s.predicted_edges == 4);
@@ -74,8 +94,14 @@ static void test_by_hand(void) {
 static void test_bound(void) {
     const uint8_t graph[16] = {0, 1, 1, 1};
     const bj_real one[4] = {0, 1, 1, 1}, three[12] = {0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
-    bj_graph_case in = {.cells = 4, .sources = 1, .K = 1, .D = 4, .latents = axes, .candidates = one,
-                        .source_cells = four, .graph = graph};
+    bj_graph_case in = {.cells = 4,
+                        .sources = 1,
+                        .K = 1,
+                        .D = 4,
+                        .latents = axes,
+                        .candidates = one,
+                        .source_cells = four,
+                        .graph = graph};
     bj_graph_scores s;
     bj_error err = {0};
     CHECK_OK(bj_graph_score(&s, NULL, &in, &err), err);
@@ -97,8 +123,14 @@ static void test_bad_cases(void) {
     const bj_edge outside[1] = {{0, 4}};
     const int32_t nowhere[1] = {4};
     memcpy(latents, axes, sizeof latents);
-    const bj_graph_case good = {.cells = 4, .sources = 1, .K = 1, .D = 4, .latents = latents,
-                                .candidates = candidates, .source_cells = four, .graph = ring};
+    const bj_graph_case good = {.cells = 4,
+                                .sources = 1,
+                                .K = 1,
+                                .D = 4,
+                                .latents = latents,
+                                .candidates = candidates,
+                                .source_cells = four,
+                                .graph = ring};
     bj_graph_case in = good;
     bj_graph_scores s;
     bj_error err = {0};
@@ -139,7 +171,8 @@ static void test_frames(void) {
     bj_error err = {0};
     double per[4];
     const bj_real *x = axes, *y = axes + 4, *z = axes + 8;
-    const bj_real tilted[4] = {0, 2, 1, 0}, back[4] = {0, 2, -1, 0}, both[8] = {1, 0, 0, 0, 0, 1, 0, 0};
+    const bj_real tilted[4] = {0, 2, 1, 0}, back[4] = {0, 2, -1, 0},
+                  both[8] = {1, 0, 0, 0, 0, 1, 0, 0};
     CHECK_OK(bj_frame_coverage_create(&c, 4, 4, &err), err);
     if (!c) return;
     /* 0 is followed by 1, 0 and 1; 1 by 0; the latent of 1 is the mean of the two tilted ones */

@@ -103,7 +103,8 @@ static void test_names(void) {
     CHECK(!strcmp(bj_maze_guess("visual-antmaze-teleport-stride25.npz"), "teleport"));
     CHECK(!strcmp(bj_maze_guess("giant"), "giant"));
     CHECK(!strcmp(bj_maze_guess("trajectory_teleport.npz"), "teleport"));
-    CHECK(!bj_maze_guess("pointmaze-larger-v0.npz") && !bj_maze_guess("") && !bj_maze_guess("/large/"));
+    CHECK(!bj_maze_guess("pointmaze-larger-v0.npz") && !bj_maze_guess("") &&
+          !bj_maze_guess("/large/"));
 }
 
 static void test_teleport(void) {

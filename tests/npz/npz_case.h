@@ -19,13 +19,13 @@
 enum { NPZ_STORED = 0, NPZ_DEFLATED = 8, NPZ_MOST = 64 };
 
 typedef struct npz_lie {
-    int method;          /* as claimed, plus one; 0: the truth */
+    int method; /* as claimed, plus one; 0: the truth */
     int flags;
-    long size, packed;   /* added to what is claimed */
-    int crc;             /* flips a bit of it */
-    int local;           /* the local header is damaged */
-    int zip64;           /* sizes in the extra field */
-    long cut;            /* compressed bytes left out */
+    long size, packed; /* added to what is claimed */
+    int crc;           /* flips a bit of it */
+    int local;         /* the local header is damaged */
+    int zip64;         /* sizes in the extra field */
+    long cut;          /* compressed bytes left out */
 } npz_lie;
 
 typedef struct npz_maker {
@@ -74,8 +74,8 @@ static inline size_t npz_pack(uint8_t **out, const void *data, size_t n) {
 }
 
 /* A member of any content; its full name is given. */
-static inline void npz_add_raw(npz_maker *m, const char *name, const void *data, size_t n, int method,
-                               const npz_lie *lie) {
+static inline void npz_add_raw(npz_maker *m, const char *name, const void *data, size_t n,
+                               int method, const npz_lie *lie) {
     static const npz_lie honest = {0};
     uint8_t *packed = NULL;
     size_t length = n;

@@ -2,9 +2,9 @@
 
   TEST_NPZ=path/of/test_npz python3 tests/npz/peer_numpy.py [FILE...]
 
-Every array must have the type, shape and bytes NumPy finds, or be refused for the reason given here.
-Files given as arguments, and those in the folder of the environment variable BJ_MAZE_DATA, are
-compared too. Exit code 0 done, 1 failed, 77 skipped because NumPy is not installed.
+Every array must have the type, shape and bytes NumPy finds, or be refused for the reason given
+here. Files given as arguments, and those in the folder of the environment variable BJ_MAZE_DATA,
+are compared too. Exit code 0 done, 1 failed, 77 skipped because NumPy is not installed.
 """
 import glob
 import io
@@ -32,7 +32,8 @@ def fail(what):
 
 def c_view(paths):
     """{path: {name: (type, shape, crc) or message}}"""
-    text = subprocess.run([TOOL, "dump", *paths], stdout=subprocess.PIPE, check=True).stdout.decode()
+    text = subprocess.run([TOOL, "dump", *paths], stdout=subprocess.PIPE,
+                          check=True).stdout.decode()
     result = {}
     for line in text.splitlines():
         word, _, rest = line.partition(" ")
@@ -76,7 +77,8 @@ def compare(files):
                 if not isinstance(found[name], str) or why not in found[name]:
                     fail(f"{path}: {name} should be refused ({why}): {found[name]}")
             else:
-                want = (array.dtype.name, array.shape, zlib.crc32(np.ascontiguousarray(array).tobytes()))
+                crc = zlib.crc32(np.ascontiguousarray(array).tobytes())
+                want = (array.dtype.name, array.shape, crc)
                 if found[name] != want:
                     fail(f"{path}: {name} is {found[name]}, expected {want}")
             count += 1
@@ -86,7 +88,8 @@ def compare(files):
 def some_arrays(rng):
     arrays = {}
     for kind in ("f4", "f8", "i4", "i8", "u1", "?"):
-        for shape in ((), (0,), (1,), (7,), (3, 0), (0, 4), (5, 2), (1000, 29), (9, 8, 8, 3), (40000,)):
+        for shape in ((), (0,), (1,), (7,), (3, 0), (0, 4), (5, 2), (1000, 29), (9, 8, 8, 3),
+                      (40000,)):
             name = f"{kind.replace('?', 'b')}_{'x'.join(map(str, shape))}"
             arrays[name] = np.asarray(rng.normal(size=shape) * 50).astype(kind)
     return arrays
@@ -95,8 +98,8 @@ def some_arrays(rng):
 def refused_arrays(rng):
     x = rng.normal(size=(4, 3))
     return dict(fortran=np.asfortranarray(x), line=np.asfortranarray(x[:, 0]), big=x.astype(">f8"),
-                big_int=np.arange(3, dtype=">i4"), half=x.astype("f2"), short=np.arange(4, dtype="i2"),
-                unsigned=np.arange(4, dtype="u4"), complex=x + 1j, text=np.array(["a", "bc"]),
+                big_int=np.arange(3, dtype=">i4"), half=x.astype("f2"),
+                short=np.arange(4, dtype="i2"), unsigned=np.arange(4, dtype="u4"), complex=x + 1j, text=np.array(["a", "bc"]),
                 raw=np.array([b"a", b"bc"]), when=np.array(["2020-01-01"], "M8[D]"),
                 records=np.zeros(3, [("a", "f4"), ("b", "i4")]), fine=x.astype("f4"),
                 objects=np.array([{}, None], object))

@@ -44,7 +44,8 @@ static void dump_array(const bj_npz *npz, const bj_npz_array *a) {
         return;
     }
     printf("array %s %s (", a->name, bj_npy_name(a->npy.type));
-    for (int d = 0; d < a->npy.rank; d++) printf("%s%lld", d ? "," : "", (long long)a->npy.shape[d]);
+    for (int d = 0; d < a->npy.rank; d++)
+        printf("%s%lld", d ? "," : "", (long long)a->npy.shape[d]);
     printf(") %08lx\n", crc);
 }
 
@@ -100,7 +101,8 @@ static int measure(const char *path, const char *name) {
     return status != BJ_OK;
 }
 
-/* --------------------------------------------------------------------------------- good archives */
+/* --------------------------------------------------------------------------------- good archives
+ */
 
 static const float numbers[6] = {1, -2.5f, 3, 4, 5, 1e-30f};
 
@@ -153,7 +155,8 @@ static void test_good(void) {
         for (int zip64 = 0; zip64 < 2; zip64++)
             for (int h = 0; h < 3; h++)
                 for (int version = 1; version <= 3; version++) {
-                    npz_maker m = {.zip64 = zip64, .comment = h ? "a PK\5\6 remark of no use" : NULL};
+                    npz_maker m = {.zip64 = zip64,
+                                   .comment = h ? "a PK\5\6 remark of no use" : NULL};
                     const npz_lie lie = {.zip64 = zip64};
                     npz_add_raw(&m, "note.txt", "hello", 5, 0, NULL);
                     npz_add_header(&m, "x", headers[h], version, numbers, 24, method, &lie);
@@ -185,8 +188,11 @@ static void test_types(void) {
         const char *name;
         bj_npy_type type;
         double value;
-    } want[] = {{"f8", BJ_NPY_F64, f8}, {"i4", BJ_NPY_I32, i4}, {"i8", BJ_NPY_I64, (double)i8},
-                {"u1", BJ_NPY_U8, u1},  {"b1", BJ_NPY_BOOL, 1}};
+    } want[] = {{"f8", BJ_NPY_F64, f8},
+                {"i4", BJ_NPY_I32, i4},
+                {"i8", BJ_NPY_I64, (double)i8},
+                {"u1", BJ_NPY_U8, u1},
+                {"b1", BJ_NPY_BOOL, 1}};
     for (size_t k = 0; npz && k < sizeof want / sizeof *want; k++) {
         bj_real real = 0;
         CHECK_OK(bj_npz_doubles(&value, npz, want[k].name, 1, &err), err);
@@ -245,7 +251,8 @@ static void test_large(void) {
     free(found);
 }
 
-/* ---------------------------------------------------------------------------------- bad archives */
+/* ---------------------------------------------------------------------------------- bad archives
+ */
 
 /* The array x must be refused with this in the message: when listed, or while it is read. */
 static void refuse_array(npz_maker *m, const char *message) {
@@ -283,8 +290,8 @@ static void refuse_header(const char *header, const char *message) {
 
 static void refuse_lie(npz_lie lie, int method, const char *message) {
     npz_maker m = {0};
-    npz_add_header(&m, "x", "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", 1, numbers,
-                   24, method, &lie);
+    npz_add_header(&m, "x", "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", 1,
+                   numbers, 24, method, &lie);
     refuse_array(&m, message);
 }
 
@@ -314,8 +321,9 @@ static void test_headers(void) {
     refuse_header("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, "
                   "4294967296), }",
                   "more than 2^63");
-    refuse_header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296), }",
-                  "more than 2^63");
+    refuse_header(
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296), }",
+        "more than 2^63");
     refuse_header("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }",
                   "below 2^63");
     refuse_header("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,6), }",

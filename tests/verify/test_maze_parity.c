@@ -13,11 +13,13 @@
 #include "npz/npz_case.h"
 #include "test.h"
 
-static const char *const cases[] = {"threshold", "small_k3", "some_k1", "wide_k8", "walk", "frames"};
+static const char *const cases[] = {"threshold", "small_k3", "some_k1",
+                                    "wide_k8",   "walk",     "frames"};
 enum { CASES = sizeof cases / sizeof *cases, ARRAYS = 32 };
 static char folder[64] = "/tmp/test_maze_parity.XXXXXX", changed[96];
 
-/* ------------------------------------------------------------------------------------ taken apart */
+/* ------------------------------------------------------------------------------------ taken apart
+ */
 
 typedef struct part {
     char name[64], shape[64];
@@ -106,7 +108,8 @@ static void change(part *p, size_t k) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------ tests */
+/* ------------------------------------------------------------------------------------------ tests
+ */
 
 static void test_agreement(void) {
     const bj_parity_options options = {1, NULL};
@@ -177,8 +180,9 @@ static void test_names(void) {
     CHECK_CONTAINS(report.first_failure, "expected_cov_x: nothing here computes it");
     put_away(&c);
     take_apart(&c, "small_k3"); /* each input is needed */
-    static const char *const inputs[] = {"cells", "sources", "true_edges", "held_edges",
-                                         "plan_queries", "verified_queries", "candidates"};
+    static const char *const inputs[] = {"cells",      "sources",      "true_edges",
+                                         "held_edges", "plan_queries", "verified_queries",
+                                         "candidates"};
     for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++) {
         find(&c, inputs[k])->absent = 1;
         CHECK(verdict(&c, &report, &err) == BJ_EFORMAT);
@@ -186,8 +190,8 @@ static void test_names(void) {
         find(&c, inputs[k])->absent = 0;
     }
     for (int i = 0; i < c.count; i++) /* nothing stated */
-        c.parts[i].absent = !strncmp(c.parts[i].name, "expected_", 9) ||
-                            !strcmp(c.parts[i].name, "edge_order");
+        c.parts[i].absent =
+            !strncmp(c.parts[i].name, "expected_", 9) || !strcmp(c.parts[i].name, "edge_order");
     CHECK(verdict(&c, &report, &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "states no expected_ array");
     put_away(&c);
