@@ -107,7 +107,7 @@ check test "$(drawn gal2 | wc -w)" -eq 10
 run 0 figures "$BJ_ROOT/data/paper/av2_seeds.csv" --out gal3 --gallery camp/gallery -f svg \
     --only gallery
 check diff -r gal gal3
-run 3 figures camp --out gal4 --gallery paper/nothing
+run 3 figures camp --out gal4 --gallery paper/nothing --format svg
 err_has "paper/nothing: has no pictures"
 rm -r camp/gallery
 
