@@ -171,7 +171,7 @@ static void test_frames(void) {
     bj_error err = {0};
     double per[4];
     const bj_real *x = axes, *y = axes + 4, *z = axes + 8;
-    const bj_real tilted[4] = {0, 2, 1, 0}, back[4] = {0, 2, -1, 0},
+    const bj_real tilted[4] = {0, 1, 2, 0}, back[4] = {0, 1, -2, 0},
                   both[8] = {1, 0, 0, 0, 0, 1, 0, 0};
     CHECK_OK(bj_frame_coverage_create(&c, 4, 4, &err), err);
     if (!c) return;
