@@ -414,6 +414,17 @@ static void test_archives(void) {
     free(m.bytes);
     memset(&m, 0, sizeof m);
 
+    m.zip64 = 1; /* a directory that reaches into the record behind it */
+    npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
+    npz_finish(&m);
+    m.bytes[m.size - 22 - 20 - 56 + 40]++;
+    refuse_archive(m.bytes, m.size, "directory of 52 bytes at");
+    m.bytes[m.size - 22 - 20 - 56 + 40]--;
+    m.bytes[m.size - 22 - 20 + 8]++;
+    refuse_archive(m.bytes, m.size, "ZIP64 end record");
+    free(m.bytes);
+    memset(&m, 0, sizeof m);
+
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_finish(&m);
