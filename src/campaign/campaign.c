@@ -18,6 +18,7 @@
 #include "campaign/campaign_internal.h"
 #include "core/alloc.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/file_internal.h"
 #include "core/sha256.h"
 
@@ -30,22 +31,6 @@ bj_status bj_campaign_path(char path[BJ_CAMPAIGN_PATH], const char *folder, cons
     if (snprintf(path, BJ_CAMPAIGN_PATH, "%s/%s", folder, name) >= BJ_CAMPAIGN_PATH)
         return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", folder);
     return BJ_OK;
-}
-
-bj_status bj_campaign_make_folders(const char *path, bj_error *err) {
-    char part[BJ_CAMPAIGN_PATH];
-    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
-        return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", path);
-    for (char *c = part;; c++) {
-        if ((*c && *c != '/') || c == part) continue;
-        const char kept = *c;
-        *c = '\0';
-        struct stat info;
-        if (mkdir(part, 0777) && (stat(part, &info) || !S_ISDIR(info.st_mode)))
-            return bj_file_fail(err, errno, part, "create the folder");
-        *c = kept;
-        if (!kept) return BJ_OK;
-    }
 }
 
 bj_status bj_campaign_text(char **out, const char *text, bj_error *err) {
@@ -216,7 +201,7 @@ bj_status bj_campaign_create(bj_campaign **out, const char *file, const char *di
     BJ_GOTO(status, done, begin(&c, dir, err));
     if (!options->look) {
         fresh = access(c->dir, F_OK) != 0;
-        BJ_GOTO(status, done, bj_campaign_make_folders(c->dir, err));
+        BJ_GOTO(status, done, bj_folders_make(c->dir, err));
         BJ_GOTO(status, done, bj_campaign_turn(&lock, c->dir, err));
     }
     status = create(c, file, options, err);

@@ -26,8 +26,6 @@ struct bj_campaign {
 /* "folder/name"; a result that does not fit is an error. */
 BJ_CHECK bj_status bj_campaign_path(char path[BJ_CAMPAIGN_PATH], const char *folder,
                                     const char *name, bj_error *err);
-/* The folder and those above it. */
-BJ_CHECK bj_status bj_campaign_make_folders(const char *path, bj_error *err);
 /* A copy of a text. */
 BJ_CHECK bj_status bj_campaign_text(char **out, const char *text, bj_error *err);
 /* Sets runs[index].dir. */

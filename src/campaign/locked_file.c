@@ -47,49 +47,50 @@ void bj_lock_reset(bj_lock *lock) {
 
 /* ------------------------------------------------------------------------------------- writing */
 
-static void write_run(bj_locked_out *out, yyjson_mut_val *list, const bj_lock_run *run) {
-    yyjson_mut_val *object = bj_locked_item(out, list);
-    bj_locked_text(out, object, "arm", run->arm);
-    bj_locked_integer(out, object, "seed", run->seed);
-    bj_locked_text(out, object, "dir", run->dir);
-    bj_locked_bool(out, object, "evaluated", run->evaluated);
-    bj_locked_text(out, object, "rule", run->evaluated ? rule_forecast : rule_anchor);
-    bj_locked_integer(out, object, "best_epoch", run->best_epoch);
-    bj_locked_real(out, object, "dev", run->dev);
-    yyjson_mut_val *files = bj_locked_object(out, object, "sha256");
+static void write_run(bj_doc *out, yyjson_mut_val *list, const bj_lock_run *run) {
+    yyjson_mut_val *object = bj_doc_item(out, list);
+    bj_doc_add_text(out, object, "arm", run->arm);
+    bj_doc_add_integer(out, object, "seed", run->seed);
+    bj_doc_add_text(out, object, "dir", run->dir);
+    bj_doc_add_bool(out, object, "evaluated", run->evaluated);
+    bj_doc_add_text(out, object, "rule", run->evaluated ? rule_forecast : rule_anchor);
+    bj_doc_add_integer(out, object, "best_epoch", run->best_epoch);
+    bj_doc_add_number(out, object, "dev", run->dev);
+    yyjson_mut_val *files = bj_doc_child(out, object, "sha256");
     for (int i = 0; i < BJ_LOCK_RUN_FILES; i++)
-        bj_locked_text(out, files, bj_lock_run_files[i], run->sha256[i]);
+        bj_doc_add_text(out, files, bj_lock_run_files[i], run->sha256[i]);
 }
 
 bj_status bj_lock_write(const bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX],
                         bj_error *err) {
-    bj_locked_out out;
-    yyjson_mut_val *root = bj_locked_begin(&out, schema);
+    bj_doc out;
+    BJ_TRY(bj_doc_begin(&out, schema, err));
+    yyjson_mut_val *const root = out.root;
 
-    yyjson_mut_val *object = bj_locked_object(&out, root, "campaign");
-    bj_locked_text(&out, object, "name", lock->campaign);
-    bj_locked_text(&out, object, "sha256", lock->campaign_sha256);
+    yyjson_mut_val *object = bj_doc_child(&out, root, "campaign");
+    bj_doc_add_text(&out, object, "name", lock->campaign);
+    bj_doc_add_text(&out, object, "sha256", lock->campaign_sha256);
 
-    object = bj_locked_object(&out, root, "evaluator");
-    bj_locked_text(&out, object, "version", lock->version);
-    bj_locked_text(&out, object, "sha256", lock->evaluator_sha256);
+    object = bj_doc_child(&out, root, "evaluator");
+    bj_doc_add_text(&out, object, "version", lock->version);
+    bj_doc_add_text(&out, object, "sha256", lock->evaluator_sha256);
 
-    object = bj_locked_object(&out, root, "data");
-    bj_locked_text(&out, object, "path", lock->data);
-    bj_locked_integer(&out, object, "bytes", lock->data_bytes);
-    bj_locked_text(&out, object, "sha256", lock->data_sha256);
-    bj_locked_text(&out, object, "digest", lock->data_digest);
-    bj_locked_integer(&out, object, "scenes", lock->scenes);
+    object = bj_doc_child(&out, root, "data");
+    bj_doc_add_text(&out, object, "path", lock->data);
+    bj_doc_add_integer(&out, object, "bytes", lock->data_bytes);
+    bj_doc_add_text(&out, object, "sha256", lock->data_sha256);
+    bj_doc_add_text(&out, object, "digest", lock->data_digest);
+    bj_doc_add_integer(&out, object, "scenes", lock->scenes);
 
-    object = bj_locked_object(&out, root, "protocol");
-    yyjson_mut_val *metrics = bj_locked_list(&out, object, "metrics");
-    for (int m = 0; metric_name(m); m++) bj_locked_item_text(&out, metrics, metric_name(m));
-    bj_locked_text(&out, object, "precision", "full");
-    bj_locked_text(&out, object, "real", real_name());
-    bj_locked_integer(&out, object, "batch", BJ_LOCK_BATCH);
-    bj_locked_integer(&out, object, "least_scenes", BJ_LOCK_LEAST);
+    object = bj_doc_child(&out, root, "protocol");
+    yyjson_mut_val *metrics = bj_doc_list(&out, object, "metrics");
+    for (int m = 0; metric_name(m); m++) bj_doc_item_text(&out, metrics, metric_name(m));
+    bj_doc_add_text(&out, object, "precision", "full");
+    bj_doc_add_text(&out, object, "real", real_name());
+    bj_doc_add_integer(&out, object, "batch", BJ_LOCK_BATCH);
+    bj_doc_add_integer(&out, object, "least_scenes", BJ_LOCK_LEAST);
 
-    yyjson_mut_val *runs = bj_locked_list(&out, root, "runs");
+    yyjson_mut_val *runs = bj_doc_list(&out, root, "runs");
     for (int i = 0; i < lock->count; i++) write_run(&out, runs, &lock->runs[i]);
     return bj_locked_commit(&out, path, hex, err);
 }

@@ -1,7 +1,6 @@
 /* locked_json.c - see locked_json.h. */
 #include "campaign/locked_json.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -11,98 +10,14 @@ enum { MAX_FILE = 64 << 20 };
 
 /* ------------------------------------------------------------------------------------- writing */
 
-yyjson_mut_val *bj_locked_begin(bj_locked_out *out, const char *schema) {
-    *out = (bj_locked_out){.doc = yyjson_mut_doc_new(&bj_json_alc)};
-    yyjson_mut_val *root = out->doc ? yyjson_mut_obj(out->doc) : NULL;
-    if (root) yyjson_mut_doc_set_root(out->doc, root);
-    else out->failed = 1;
-    bj_locked_text(out, root, "schema", schema);
-    return root;
-}
-
-/* Texts are copied, keys are not: those are literals, or names that outlive the document. */
-static void add(bj_locked_out *out, yyjson_mut_val *object, const char *key, yyjson_mut_val *val) {
-    yyjson_mut_val *name = out->doc ? yyjson_mut_str(out->doc, key) : NULL;
-    if (!object || !name || !val || !yyjson_mut_obj_add(object, name, val)) out->failed = 1;
-}
-
-static void append(bj_locked_out *out, yyjson_mut_val *list, yyjson_mut_val *val) {
-    if (!list || !val || !yyjson_mut_arr_append(list, val)) out->failed = 1;
-}
-
-static yyjson_mut_val *number(bj_locked_out *out, double value) {
-    return isfinite(value) ? yyjson_mut_real(out->doc, value) : yyjson_mut_null(out->doc);
-}
-
-void bj_locked_text(bj_locked_out *out, yyjson_mut_val *object, const char *key, const char *text) {
-    add(out, object, key, yyjson_mut_strcpy(out->doc, text));
-}
-
-void bj_locked_integer(bj_locked_out *out, yyjson_mut_val *object, const char *key, int64_t value) {
-    add(out, object, key, yyjson_mut_sint(out->doc, value));
-}
-
-void bj_locked_real(bj_locked_out *out, yyjson_mut_val *object, const char *key, double value) {
-    add(out, object, key, number(out, value));
-}
-
-void bj_locked_bool(bj_locked_out *out, yyjson_mut_val *object, const char *key, int value) {
-    add(out, object, key, yyjson_mut_bool(out->doc, value != 0));
-}
-
-void bj_locked_null(bj_locked_out *out, yyjson_mut_val *object, const char *key) {
-    add(out, object, key, yyjson_mut_null(out->doc));
-}
-
-yyjson_mut_val *bj_locked_object(bj_locked_out *out, yyjson_mut_val *object, const char *key) {
-    yyjson_mut_val *inner = yyjson_mut_obj(out->doc);
-    add(out, object, key, inner);
-    return inner;
-}
-
-yyjson_mut_val *bj_locked_list(bj_locked_out *out, yyjson_mut_val *object, const char *key) {
-    yyjson_mut_val *inner = yyjson_mut_arr(out->doc);
-    add(out, object, key, inner);
-    return inner;
-}
-
-yyjson_mut_val *bj_locked_item(bj_locked_out *out, yyjson_mut_val *list) {
-    yyjson_mut_val *inner = yyjson_mut_obj(out->doc);
-    append(out, list, inner);
-    return inner;
-}
-
-void bj_locked_item_text(bj_locked_out *out, yyjson_mut_val *list, const char *text) {
-    append(out, list, yyjson_mut_strcpy(out->doc, text));
-}
-
-void bj_locked_item_integer(bj_locked_out *out, yyjson_mut_val *list, int64_t value) {
-    append(out, list, yyjson_mut_sint(out->doc, value));
-}
-
-void bj_locked_item_real(bj_locked_out *out, yyjson_mut_val *list, double value) {
-    append(out, list, number(out, value));
-}
-
-void bj_locked_drop(bj_locked_out *out) {
-    if (out->doc) yyjson_mut_doc_free(out->doc);
-    out->doc = NULL;
-}
-
-bj_status bj_locked_commit(bj_locked_out *out, const char *path, char hex[BJ_SHA256_HEX],
-                           bj_error *err) {
-    size_t size = 0;
-    yyjson_write_err problem = {0};
-    char *text = out->failed
-                     ? NULL
-                     : yyjson_mut_write_opts(
-                           out->doc, YYJSON_WRITE_PRETTY_TWO_SPACES | YYJSON_WRITE_NEWLINE_AT_END,
-                           &bj_json_alc, &size, &problem);
-    bj_locked_drop(out);
-    if (!text && problem.code == YYJSON_WRITE_ERROR_INVALID_STRING)
+bj_status bj_locked_commit(bj_doc *doc, const char *path, char hex[BJ_SHA256_HEX], bj_error *err) {
+    char *text;
+    size_t size;
+    bj_status status = bj_doc_text(&text, &size, doc, 1, NULL);
+    if (status == BJ_EARG)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: not written: a name in it is not UTF-8", path);
-    if (!text) return BJ_FAIL(err, BJ_ENOMEM, "%s: not written: out of memory", path);
-    bj_status status = bj_sha256_memory(hex, text, size, err);
+    if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", path);
+    status = bj_sha256_memory(hex, text, size, err);
     if (status == BJ_OK) status = bj_file_write(path, text, size, err);
     bj_free(text);
     return status;

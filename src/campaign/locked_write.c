@@ -43,7 +43,7 @@ static const bj_locked_result *member(const arm *a, int i) {
     return &a->results->of[a->members[i]];
 }
 
-static void write_metrics(bj_locked_out *out, yyjson_mut_val *object, const arm *a, int group) {
+static void write_metrics(bj_doc *out, yyjson_mut_val *object, const arm *a, int group) {
     for (int m = 0; m < bj_metric_count(); m++) {
         int n = 0;
         for (int i = 0; i < a->count; i++) {
@@ -52,31 +52,31 @@ static void write_metrics(bj_locked_out *out, yyjson_mut_val *object, const arm 
         }
         if (!n) continue; /* not measured */
         const bj_summary s = bj_summarize(a->values, n);
-        yyjson_mut_val *metric = bj_locked_object(out, object, bj_metric_at(m).name);
-        bj_locked_real(out, metric, "mean", s.mean);
-        bj_locked_real(out, metric, "sd", s.sd);
-        bj_locked_integer(out, metric, "n", s.n);
+        yyjson_mut_val *metric = bj_doc_child(out, object, bj_metric_at(m).name);
+        bj_doc_add_number(out, metric, "mean", s.mean);
+        bj_doc_add_number(out, metric, "sd", s.sd);
+        bj_doc_add_integer(out, metric, "n", s.n);
     }
 }
 
 /* Groups first .. end - 1 are of one kind and divide all scenes. */
-static void write_kind(bj_locked_out *out, yyjson_mut_val *list, const arm *a, int first, int end) {
+static void write_kind(bj_doc *out, yyjson_mut_val *list, const arm *a, int first, int end) {
     const bj_evaluation_group *groups = member(a, 0)->groups;
     for (int g = first; g < end; g++) a->counts[g] = groups[g].values.scenes;
     bj_locked_shown(a->shown + first, a->counts + first, end - first);
     for (int g = first; g < end; g++) {
-        yyjson_mut_val *group = bj_locked_item(out, list);
-        bj_locked_text(out, group, "by", groups[g].by);
-        bj_locked_text(out, group, "key", groups[g].key);
-        bj_locked_integer(out, group, "scenes", (int64_t)a->counts[g]);
-        if (a->shown[g]) write_metrics(out, bj_locked_object(out, group, "metrics"), a, g);
-        else bj_locked_null(out, group, "metrics");
+        yyjson_mut_val *group = bj_doc_item(out, list);
+        bj_doc_add_text(out, group, "by", groups[g].by);
+        bj_doc_add_text(out, group, "key", groups[g].key);
+        bj_doc_add_integer(out, group, "scenes", (int64_t)a->counts[g]);
+        if (a->shown[g]) write_metrics(out, bj_doc_child(out, group, "metrics"), a, g);
+        else bj_doc_add_null(out, group, "metrics");
     }
 }
 
-static void write_groups(bj_locked_out *out, yyjson_mut_val *object, const arm *a) {
+static void write_groups(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     const bj_locked_result *of = member(a, 0);
-    yyjson_mut_val *list = bj_locked_list(out, object, "groups");
+    yyjson_mut_val *list = bj_doc_list(out, object, "groups");
     for (int first = 1, end; first < of->group_count; first = end) {
         for (end = first + 1;
              end < of->group_count && !strcmp(of->groups[end].by, of->groups[first].by);)
@@ -86,7 +86,7 @@ static void write_groups(bj_locked_out *out, yyjson_mut_val *object, const arm *
 }
 
 /* Pairs of a scene and a seed, by the probability of the likeliest maneuver. */
-static void write_calibration(bj_locked_out *out, yyjson_mut_val *object, const arm *a) {
+static void write_calibration(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     double counts[BJ_CALIBRATION_BINS] = {0}, confidence[BJ_CALIBRATION_BINS] = {0};
     double hits[BJ_CALIBRATION_BINS] = {0};
     uint8_t shown[BJ_CALIBRATION_BINS];
@@ -99,38 +99,38 @@ static void write_calibration(bj_locked_out *out, yyjson_mut_val *object, const 
             hits[b] += bin->count * bin->hits;
         }
     bj_locked_shown(shown, counts, BJ_CALIBRATION_BINS);
-    yyjson_mut_val *list = bj_locked_list(out, object, "calibration");
+    yyjson_mut_val *list = bj_doc_list(out, object, "calibration");
     for (int b = 0; b < BJ_CALIBRATION_BINS; b++) {
         const int there = shown[b] && counts[b] > 0;
-        yyjson_mut_val *bin = bj_locked_item(out, list);
-        bj_locked_real(out, bin, "from", b / (double)BJ_CALIBRATION_BINS);
-        bj_locked_real(out, bin, "to", (b + 1) / (double)BJ_CALIBRATION_BINS);
-        bj_locked_integer(out, bin, "count", (int64_t)counts[b]);
-        bj_locked_real(out, bin, "confidence", there ? confidence[b] / counts[b] : NAN);
-        bj_locked_real(out, bin, "hits", there ? hits[b] / counts[b] : NAN);
+        yyjson_mut_val *bin = bj_doc_item(out, list);
+        bj_doc_add_number(out, bin, "from", b / (double)BJ_CALIBRATION_BINS);
+        bj_doc_add_number(out, bin, "to", (b + 1) / (double)BJ_CALIBRATION_BINS);
+        bj_doc_add_integer(out, bin, "count", (int64_t)counts[b]);
+        bj_doc_add_number(out, bin, "confidence", there ? confidence[b] / counts[b] : NAN);
+        bj_doc_add_number(out, bin, "hits", there ? hits[b] / counts[b] : NAN);
     }
 }
 
-static void write_arm(bj_locked_out *out, yyjson_mut_val *list, const arm *a) {
-    yyjson_mut_val *object = bj_locked_item(out, list);
+static void write_arm(bj_doc *out, yyjson_mut_val *list, const arm *a) {
+    yyjson_mut_val *object = bj_doc_item(out, list);
     const int atoms = member(a, 0)->atoms;
-    bj_locked_text(out, object, "arm", member(a, 0)->arm);
-    bj_locked_integer(out, object, "branches", atoms);
-    yyjson_mut_val *seeds = bj_locked_list(out, object, "seeds");
-    for (int i = 0; i < a->count; i++) bj_locked_item_integer(out, seeds, member(a, i)->seed);
-    write_metrics(out, bj_locked_object(out, object, "metrics"), a, 0);
-    yyjson_mut_val *usage = bj_locked_list(out, object, "usage"); /* mean over seeds */
+    bj_doc_add_text(out, object, "arm", member(a, 0)->arm);
+    bj_doc_add_integer(out, object, "branches", atoms);
+    yyjson_mut_val *seeds = bj_doc_list(out, object, "seeds");
+    for (int i = 0; i < a->count; i++) bj_doc_item_integer(out, seeds, member(a, i)->seed);
+    write_metrics(out, bj_doc_child(out, object, "metrics"), a, 0);
+    yyjson_mut_val *usage = bj_doc_list(out, object, "usage"); /* mean over seeds */
     for (int k = 0; k < atoms; k++) {
         double sum = 0;
         for (int i = 0; i < a->count; i++) sum += member(a, i)->usage[k];
-        bj_locked_item_real(out, usage, sum / a->count);
+        bj_doc_item_number(out, usage, sum / a->count);
     }
     write_calibration(out, object, a);
     write_groups(out, object, a);
 }
 
 /* a has the scratch; members (count of results). */
-static void write_arms(bj_locked_out *out, yyjson_mut_val *list, arm *a, int *members) {
+static void write_arms(bj_doc *out, yyjson_mut_val *list, arm *a, int *members) {
     const bj_locked_results *r = a->results;
     for (int i = 0; i < r->count; i++) {
         int known = 0, n = 0;
@@ -150,19 +150,20 @@ static bj_status write_summary(char hex[BJ_SHA256_HEX], const bj_locked_results 
     int *members = NULL;
     arm a = {.results = r};
     bj_status status;
-    bj_locked_out out;
+    bj_doc out;
     BJ_GOTO(status, done, BJ_ALLOC(members, (size_t)r->count, err));
     BJ_GOTO(status, done, BJ_ALLOC(a.values, (size_t)r->count, err));
     BJ_GOTO(status, done, BJ_ALLOC(a.counts, groups, err));
     BJ_GOTO(status, done, BJ_ALLOC(a.shown, groups, err));
     a.members = members;
-    yyjson_mut_val *root = bj_locked_begin(&out, "branchjepa.run_summary/1");
-    bj_locked_text(&out, root, "campaign", lock->campaign);
-    bj_locked_text(&out, root, "lock_sha256", facts->lock_sha256);
-    bj_locked_integer(&out, root, "scenes", r->scenes);
-    bj_locked_integer(&out, root, "checkpoints", r->count);
-    bj_locked_integer(&out, root, "least_scenes", BJ_LOCK_LEAST);
-    write_arms(&out, bj_locked_list(&out, root, "arms"), &a, members);
+    BJ_GOTO(status, done, bj_doc_begin(&out, "branchjepa.run_summary/1", err));
+    yyjson_mut_val *const root = out.root;
+    bj_doc_add_text(&out, root, "campaign", lock->campaign);
+    bj_doc_add_text(&out, root, "lock_sha256", facts->lock_sha256);
+    bj_doc_add_integer(&out, root, "scenes", r->scenes);
+    bj_doc_add_integer(&out, root, "checkpoints", r->count);
+    bj_doc_add_integer(&out, root, "least_scenes", BJ_LOCK_LEAST);
+    write_arms(&out, bj_doc_list(&out, root, "arms"), &a, members);
     status = bj_locked_commit(&out, path, hex, err);
 done:
     bj_free(a.shown);
@@ -177,43 +178,43 @@ done:
 static bj_status write_seeds(char hex[BJ_SHA256_HEX], const bj_locked_results *r,
                              const bj_lock *lock, const bj_locked_facts *facts, const char *path,
                              bj_error *err) {
-    bj_locked_out out;
-    yyjson_mut_val *root = bj_locked_begin(&out, BJ_LOCKED_SEEDS_SCHEMA);
-    bj_locked_text(&out, root, "campaign", lock->campaign);
-    bj_locked_text(&out, root, "lock_sha256", facts->lock_sha256);
-    bj_locked_integer(&out, root, "scenes", r->scenes);
-    yyjson_mut_val *rows = bj_locked_list(&out, root, "rows");
+    bj_doc out;
+    BJ_TRY(bj_doc_begin(&out, BJ_LOCKED_SEEDS_SCHEMA, err));
+    yyjson_mut_val *const root = out.root;
+    bj_doc_add_text(&out, root, "campaign", lock->campaign);
+    bj_doc_add_text(&out, root, "lock_sha256", facts->lock_sha256);
+    bj_doc_add_integer(&out, root, "scenes", r->scenes);
+    yyjson_mut_val *rows = bj_doc_list(&out, root, "rows");
     for (int i = 0; i < r->count; i++)
         for (int m = 0; m < bj_metric_count(); m++) {
             const double value = bj_metric_value(&r->of[i].values, m);
             if (isnan(value)) continue;
-            yyjson_mut_val *row = bj_locked_item(&out, rows);
-            bj_locked_text(&out, row, "arm", r->of[i].arm);
-            bj_locked_integer(&out, row, "seed", r->of[i].seed);
-            bj_locked_text(&out, row, "metric", bj_metric_at(m).name);
-            bj_locked_real(&out, row, "value", value);
+            yyjson_mut_val *row = bj_doc_item(&out, rows);
+            bj_doc_add_text(&out, row, "arm", r->of[i].arm);
+            bj_doc_add_integer(&out, row, "seed", r->of[i].seed);
+            bj_doc_add_text(&out, row, "metric", bj_metric_at(m).name);
+            bj_doc_add_number(&out, row, "value", value);
         }
-    yyjson_mut_val *usages = bj_locked_list(&out, root, "usage");
+    yyjson_mut_val *usages = bj_doc_list(&out, root, "usage");
     for (int i = 0; i < r->count; i++) {
-        yyjson_mut_val *row = bj_locked_item(&out, usages);
-        bj_locked_text(&out, row, "arm", r->of[i].arm);
-        bj_locked_integer(&out, row, "seed", r->of[i].seed);
-        yyjson_mut_val *shares = bj_locked_list(&out, row, "shares");
+        yyjson_mut_val *row = bj_doc_item(&out, usages);
+        bj_doc_add_text(&out, row, "arm", r->of[i].arm);
+        bj_doc_add_integer(&out, row, "seed", r->of[i].seed);
+        yyjson_mut_val *shares = bj_doc_list(&out, row, "shares");
         for (int k = 0; k < r->of[i].atoms; k++)
-            bj_locked_item_real(&out, shares, r->of[i].usage[k]);
+            bj_doc_item_number(&out, shares, r->of[i].usage[k]);
     }
     return bj_locked_commit(&out, path, hex, err);
 }
 
 /* ----------------------------------------------------------------------------------- completion */
 
-static void write_time(bj_locked_out *out, yyjson_mut_val *object, const char *key,
-                       double seconds) {
+static void write_time(bj_doc *out, yyjson_mut_val *object, const char *key, double seconds) {
     const time_t whole = (time_t)seconds;
     struct tm utc;
     char text[40] = "";
     if (gmtime_r(&whole, &utc)) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    bj_locked_text(out, object, key, text);
+    bj_doc_add_text(out, object, key, text);
 }
 
 bj_status bj_locked_write(char digest[BJ_SHA256_HEX], const bj_locked_results *r,
@@ -225,21 +226,22 @@ bj_status bj_locked_write(char digest[BJ_SHA256_HEX], const bj_locked_results *r
     BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SEEDS, err));
     BJ_TRY(write_seeds(seeds, r, lock, facts, path, err));
 
-    bj_locked_out out;
-    yyjson_mut_val *root = bj_locked_begin(&out, BJ_LOCKED_COMPLETION_SCHEMA);
-    bj_locked_text(&out, root, "campaign", lock->campaign);
-    yyjson_mut_val *files = bj_locked_object(&out, root, "sha256");
-    bj_locked_text(&out, files, BJ_LOCKED_SUMMARY, summary);
-    bj_locked_text(&out, files, BJ_LOCKED_SEEDS, seeds);
-    bj_locked_text(&out, files, BJ_LOCK_FILE, facts->lock_sha256);
-    bj_locked_text(&out, files, "evaluator", lock->evaluator_sha256);
-    bj_locked_text(&out, files, "data", lock->data_sha256);
-    bj_locked_text(&out, root, "version", bj_version());
-    bj_locked_integer(&out, root, "scenes", r->scenes);
-    bj_locked_integer(&out, root, "checkpoints", r->count);
-    bj_locked_text(&out, root, "isa", r->isa);
-    bj_locked_text(&out, root, "real", sizeof(bj_real) == sizeof(double) ? "double" : "float");
-    bj_locked_integer(&out, root, "threads", facts->threads);
+    bj_doc out;
+    BJ_TRY(bj_doc_begin(&out, BJ_LOCKED_COMPLETION_SCHEMA, err));
+    yyjson_mut_val *const root = out.root;
+    bj_doc_add_text(&out, root, "campaign", lock->campaign);
+    yyjson_mut_val *files = bj_doc_child(&out, root, "sha256");
+    bj_doc_add_text(&out, files, BJ_LOCKED_SUMMARY, summary);
+    bj_doc_add_text(&out, files, BJ_LOCKED_SEEDS, seeds);
+    bj_doc_add_text(&out, files, BJ_LOCK_FILE, facts->lock_sha256);
+    bj_doc_add_text(&out, files, "evaluator", lock->evaluator_sha256);
+    bj_doc_add_text(&out, files, "data", lock->data_sha256);
+    bj_doc_add_text(&out, root, "version", bj_version());
+    bj_doc_add_integer(&out, root, "scenes", r->scenes);
+    bj_doc_add_integer(&out, root, "checkpoints", r->count);
+    bj_doc_add_text(&out, root, "isa", r->isa);
+    bj_doc_add_text(&out, root, "real", sizeof(bj_real) == sizeof(double) ? "double" : "float");
+    bj_doc_add_integer(&out, root, "threads", facts->threads);
     write_time(&out, root, "started", facts->started);
     write_time(&out, root, "finished", facts->finished);
     BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_COMPLETION, err));

@@ -278,3 +278,24 @@ bj_status bj_folder_find(char out[BJ_FOLDER_PATH], const char *path, const char 
         return bj_file_fail(err, ENAMETOOLONG, path, "open");
     return BJ_OK;
 }
+
+/* ------------------------------------------------------------------------------------- creating */
+
+bj_status bj_folders_make(const char *path, bj_error *err) {
+    char part[BJ_FOLDER_PATH];
+    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
+        return BJ_FAIL(err, BJ_EARG, "%.200s...: the path is too long", path);
+    for (char *c = part;; c++) {
+        if ((*c && *c != '/') || c == part) continue;
+        const char kept = *c;
+        *c = '\0';
+        if (mkdir(part, 0777) && errno != EEXIST)
+            return bj_file_fail(err, errno, part, "create the folder");
+        *c = kept;
+        if (!kept) break;
+    }
+    struct stat info;
+    if (stat(part, &info)) return bj_file_fail(err, errno, part, "create the folder");
+    if (!S_ISDIR(info.st_mode)) return bj_file_fail(err, ENOTDIR, part, "create the folder");
+    return BJ_OK;
+}

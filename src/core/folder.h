@@ -42,6 +42,9 @@ void bj_folder_writer_abort(bj_folder_writer **writer); /* accepts NULL */
 
 enum { BJ_FOLDER_PATH = 4096 };
 
+/* The folder and those above it, where they are missing. */
+BJ_CHECK bj_status bj_folders_make(const char *path, bj_error *err);
+
 /* Path of `file` in the folder at `path`, or in what a crash left of it (invariant 3). */
 BJ_CHECK bj_status bj_folder_find(char out[BJ_FOLDER_PATH], const char *path, const char *file,
                                   bj_error *err);

@@ -10,21 +10,15 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "core/file.h"
 #include "data/cache_partial.h"
 
 static const char facts_name[] = "facts", facts_temporary[] = "facts.new";
 static const char partial_suffix[] = ".partial";
-
-double bj_cache_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* -------------------------------------------------------------------------------------- removing
  */
@@ -227,7 +221,7 @@ static bj_status start(bj_cache_writer *w, int restart, bj_error *err) {
     BJ_GOTO(status, done, open_files(w, fresh, err));
     BJ_GOTO(status, done, bj_cache_resume(w, err));
     if (fresh) status = write_facts(w, text, err);
-    w->synced = bj_cache_seconds();
+    w->synced = bj_seconds();
 done:
     bj_free(text);
     return status;

@@ -158,6 +158,5 @@ BJ_CHECK bj_status bj_cache_keep_map(bj_cache_writer *w, int64_t number,
 /* Removes the files, and the folder if nothing else is in it. */
 void bj_cache_remove_partial(int parent, const char *below, int folder);
 void bj_cache_writer_free(bj_cache_writer *w);
-double bj_cache_seconds(void); /* of a clock that only goes forward */
 
 #endif

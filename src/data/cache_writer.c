@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "core/utf8.h"
 #include "data/cache_partial.h"
 
@@ -166,7 +167,7 @@ static bj_status sync_files(bj_cache_writer *w, bj_error *err) {
         if (fdatasync(w->fd[f]))
             return bj_cache_file_failed(w, (bj_cache_file)f, errno, "sync", err);
     w->durable = w->at.items;
-    w->synced = bj_cache_seconds();
+    w->synced = bj_seconds();
     return BJ_OK;
 }
 
@@ -179,7 +180,7 @@ static bj_status write_row(bj_cache_writer *w, bj_cache_row *row, const bj_cache
     BJ_TRY(append(w, BJ_FILE_JOURNAL, row, BJ_ROW_SIZE, 0, err));
     w->at = *after;
     w->row_count = 0;
-    return bj_cache_seconds() - w->synced > SYNC_SECONDS ? sync_files(w, err) : BJ_OK;
+    return bj_seconds() - w->synced > SYNC_SECONDS ? sync_files(w, err) : BJ_OK;
 }
 
 static bj_status append_map(bj_cache_writer *w, bj_cache_extent *after, const bj_cache_bytes *bytes,

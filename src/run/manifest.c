@@ -18,7 +18,6 @@
 #include "model/checkpoint.h"
 #include "model/model.h"
 #include "run/run.h"
-#include "run/run_doc.h"
 
 /* -------------------------------------------------------------------------------------- digests */
 
@@ -155,7 +154,7 @@ bj_status bj_run_write_manifest(const bj_train_run *r, bj_error *err) {
     bj_doc_add_integer(&j, parameters, "total", (int64_t)counts.total);
     bj_doc_add_integer(&j, root, "steps_per_epoch", r->steps);
     add_machine(&j, root, r);
-    return bj_doc_write(&j, r->options->dir, "manifest.json", err);
+    return bj_run_write_doc(&j, r->options->dir, "manifest.json", err);
 }
 
 /* ---------------------------------------------------------------------------------------- check */

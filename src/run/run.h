@@ -8,6 +8,7 @@
 #ifndef BJ_RUN_RUN_H
 #define BJ_RUN_RUN_H
 
+#include "core/json_doc.h"
 #include "core/sha256.h"
 #include "core/status.h"
 #include "run/events.h"
@@ -54,6 +55,8 @@ enum { BJ_RUN_FILE = 4096 };
 BJ_CHECK bj_status bj_run_path(char path[BJ_RUN_FILE], const char *dir, const char *name,
                                bj_error *err);
 int bj_run_exists(const char *path);
+/* The document as the file dir/name; frees it. */
+BJ_CHECK bj_status bj_run_write_doc(bj_doc *doc, const char *dir, const char *name, bj_error *err);
 /* Creates the folder with its parents, and takes the lock that a second process is refused by. */
 BJ_CHECK bj_status bj_run_enter(int *lock, const char *dir, bj_error *err);
 BJ_CHECK bj_status bj_run_write_result(const bj_train_run *r, bj_run_outcome outcome,
@@ -86,7 +89,6 @@ int bj_run_over(const bj_settings *settings, const bj_epoch *rows, int count);
 
 /* -------------------------------------------------------------------------------------- train.c */
 
-double bj_run_clock(void);
 /* Tells whoever listens where the run is, and remembers when it is asked to stop. */
 bj_run_answer bj_run_tell(bj_train_run *r, const char *phase);
 /* What the engine found, with epoch, place, and the scenario where only its number in the batch was

@@ -17,9 +17,10 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "run/run.h"
-#include "run/run_doc.h"
 
 /* --------------------------------------------------------------------------------------- folder */
 
@@ -35,24 +36,20 @@ int bj_run_exists(const char *path) {
     return stat(path, &info) == 0;
 }
 
-/* Like mkdir -p. */
-static bj_status make_folders(const char *dir, bj_error *err) {
-    char path[BJ_RUN_FILE];
-    BJ_TRY(bj_run_path(path, dir, "", err));
-    for (char *c = path + 1; *c; c++) {
-        if (*c != '/') continue;
-        *c = '\0';
-        if (mkdir(path, 0777) && errno != EEXIST)
-            return BJ_FAIL(err, BJ_EIO, "%s: cannot create the folder: %s", path, strerror(errno));
-        *c = '/';
-    }
-    return BJ_OK;
+bj_status bj_run_write_doc(bj_doc *doc, const char *dir, const char *name, bj_error *err) {
+    char path[BJ_RUN_FILE], *text;
+    size_t size;
+    BJ_TRY(bj_doc_text(&text, &size, doc, 1, err));
+    bj_status status = bj_run_path(path, dir, name, err);
+    if (status == BJ_OK) status = bj_file_write(path, text, size, err);
+    bj_free(text);
+    return status;
 }
 
 bj_status bj_run_enter(int *lock, const char *dir, bj_error *err) {
     char path[BJ_RUN_FILE];
     BJ_TRY(bj_run_path(path, dir, "ckpt", err));
-    BJ_TRY(make_folders(path, err));
+    BJ_TRY(bj_folders_make(path, err));
     BJ_TRY(bj_run_path(path, dir, ".lock", err));
     *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (*lock < 0) return BJ_FAIL(err, BJ_EIO, "%s: cannot write there: %s", path, strerror(errno));
@@ -118,7 +115,7 @@ bj_status bj_run_write_result(const bj_train_run *r, bj_run_outcome outcome, bj_
         bj_doc_free(&j);
         return status;
     }
-    return bj_doc_write(&j, r->options->dir, "result.json", err);
+    return bj_run_write_doc(&j, r->options->dir, "result.json", err);
 }
 
 /* --------------------------------------------------------------------------------------- status */
@@ -143,7 +140,7 @@ void bj_run_write_status(const bj_train_run *r, const bj_run_progress *p) {
     bj_doc_add_number(&j, j.root, "dev", p->last ? bj_run_criterion(&r->settings, p->last) : NAN);
     bj_doc_add_number(&j, j.root, "best", p->best ? bj_run_criterion(&r->settings, p->best) : NAN);
     bj_doc_add_integer(&j, j.root, "best_epoch", p->best ? p->best->epoch : -1);
-    bj_doc_add_number(&j, j.root, "wall_s", r->wall + bj_run_clock() - r->started);
+    bj_doc_add_number(&j, j.root, "wall_s", r->wall + bj_seconds() - r->started);
     if (bj_doc_text(&out, &size, &j, 0, NULL) != BJ_OK) return;
     FILE *file = fopen(temporary, "w");
     if (file) {
@@ -182,7 +179,7 @@ bj_status bj_run_note_failure(const bj_train_run *r, const char *message, bj_err
     bj_doc_add_text(&j, j.root, "type", "failure");
     bj_doc_add_integer(&j, j.root, "step", bj_trainer_updates(r->trainer));
     bj_doc_add_integer(&j, j.root, "epoch", r->evaluated + 1);
-    bj_doc_add_number(&j, j.root, "wall_s", r->wall + bj_run_clock() - r->started);
+    bj_doc_add_number(&j, j.root, "wall_s", r->wall + bj_seconds() - r->started);
     bj_doc_add_text(&j, j.root, "message", message);
     BJ_TRY(bj_doc_text(&line, &size, &j, 0, err));
     if (bj_run_exists(path))

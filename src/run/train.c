@@ -7,31 +7,25 @@
  * is in ckpt/last: a run may be killed at any moment, and resumed it ends with the same weights.
  * Test  tests/run/test_train.c, tests/cli/train.sh, tests/cli/train_kill.sh
  */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime, close */
+#define _POSIX_C_SOURCE 200809L /* close */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "core/folder.h"
 #include "run/history.h"
 #include "run/run.h"
 
 enum { STATUS_SECONDS = 1, RECENT = 50 /* updates */ };
 
-double bj_run_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* ------------------------------------------------------------------------------------- progress */
 
 static bj_run_progress where(const bj_train_run *r, const char *phase) {
     const int64_t step = bj_trainer_updates(r->trainer), total = r->steps * r->settings.epochs;
-    const double spent = bj_run_clock() - r->started;
+    const double spent = bj_seconds() - r->started;
     const int64_t done = step - r->first_step;
     const int epoch = r->evaluated + 1;
     return (bj_run_progress){
@@ -52,7 +46,7 @@ static bj_run_progress where(const bj_train_run *r, const char *phase) {
 }
 
 bj_run_answer bj_run_tell(bj_train_run *r, const char *phase) {
-    const double now = bj_run_clock();
+    const double now = bj_seconds();
     const bj_run_progress p = where(r, phase);
     if (now - r->told >= STATUS_SECONDS) {
         bj_run_write_status(r, &p);
@@ -94,7 +88,7 @@ static bj_status step(bj_train_run *r, bj_error *err) {
     const int64_t *numbers;
     bj_step_report report;
     bj_error detail = {0};
-    const double start = bj_run_clock();
+    const double start = bj_seconds();
     const double lr = bj_lr_at((long)done, (long)r->steps, s->epochs, s->warmup, s->lr);
     BJ_TRY(bj_loader_batch(&batch, &numbers, r->fit, done / r->steps, done % r->steps, err));
     const bj_status status = bj_trainer_step(r->trainer, batch, lr, &report, &detail);
@@ -109,7 +103,7 @@ static bj_status step(bj_train_run *r, bj_error *err) {
     r->sums.lr = lr;
     const double keep = 1 - 1.0 / fmin(RECENT, (double)(done - r->first_step + 1));
     add_loss(&r->recent, &report.loss, keep, 1 - keep);
-    r->epoch_seconds += bj_run_clock() - start;
+    r->epoch_seconds += bj_seconds() - start;
     r->epoch_scenes += batch->B;
     return BJ_OK;
 }
@@ -134,7 +128,7 @@ static bj_status diverged(const bj_train_run *r, bj_error *err) {
 static bj_status save(bj_train_run *r, const char *name, bj_error *err) {
     bj_error detail;
     const bj_status status = bj_run_save(r, name, &detail);
-    r->saved = bj_run_clock();
+    r->saved = bj_seconds();
     if (status == BJ_ENONFINITE) /* an update overflowed */
         return BJ_FAIL(err, status,
                        "after update %ld: %.400s; ckpt/last has the last finite state "
@@ -151,7 +145,7 @@ static bj_status train_epoch(bj_train_run *r, bj_error *err) {
         const bj_status status = step(r, err);
         if (status == BJ_ENONFINITE) return diverged(r, err);
         BJ_TRY(status);
-        const int due = bj_run_clock() - r->saved >= 60 * r->settings.save_minutes;
+        const int due = bj_seconds() - r->saved >= 60 * r->settings.save_minutes;
         if (bj_run_tell(r, "train") == BJ_RUN_SAVE || due) BJ_TRY(save(r, "last", err));
     }
     return BJ_OK;
@@ -187,7 +181,7 @@ static bj_status close_epoch(bj_train_run *r, bj_error *err) {
     if (status == BJ_ENONFINITE) return diverged(r, err);
     BJ_TRY(status);
     if (stopped) return BJ_OK;
-    row.wall_s = r->wall + bj_run_clock() - r->started;
+    row.wall_s = r->wall + bj_seconds() - r->started;
     r->rows[++r->evaluated] = row;
     const int before = r->best, count = r->evaluated + 1;
     r->best = bj_run_choose(&r->settings, r->rows, count);
@@ -327,7 +321,7 @@ static void leave(bj_train_run *r) {
 }
 
 static bj_status work(bj_train_run *r, bj_run_report *report, bj_error *err) {
-    r->started = r->saved = bj_run_clock();
+    r->started = r->saved = bj_seconds();
     if (r->evaluated < 0) BJ_TRY(close_epoch(r, err));
     BJ_TRY(loop(r, err));
     report->outcome = r->stop ? BJ_RUN_STOPPED : r->best < 0 ? BJ_RUN_NO_PASS : BJ_RUN_DONE;
@@ -366,7 +360,7 @@ bj_status bj_run_train(bj_run_report *report, const bj_settings *settings,
     r->options = options;
     r->lock = -1;
     r->evaluated = r->best = -1;
-    r->started = bj_run_clock();
+    r->started = bj_seconds();
     const bj_status status = conduct(r, report, &detail);
     leave(r);
     bj_free(r);

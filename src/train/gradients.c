@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core/clock.h"
 #include "train/trainer.h"
 
 enum { PLANS = 8, KV_ROWS = 64 /* rows of an unfold item */ };

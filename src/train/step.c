@@ -5,22 +5,15 @@
  *      gradient norm have been found finite: a failed step leaves everything as it was.
  *   2. No allocation, no dependence on the number of workers.
  */
-#define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/alloc.h"
 #include "core/check_batch.h"
+#include "core/clock.h"
 #include "nn/normalize.h"
 #include "train/trainer.h"
-
-double bj_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ------------------------------------------------------------------------------------- prepare */
 

@@ -121,6 +121,4 @@ void bj_chunks_build(bj_trainer *t);
 double bj_gradient_norm(bj_trainer *t);
 void bj_update_run(bj_trainer *t, double lr, double norm);
 
-double bj_seconds(void);
-
 #endif
