@@ -30,7 +30,7 @@ static int parse(audit_options *o, int argc, char **argv) {
         {"csv", 0, CLI_FLAG, NULL, &o->csv, 0, 0, "print CSV: arm,seed,metric,value"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };

@@ -30,7 +30,7 @@ static int parse(truth_options *o, int argc, char **argv) {
          "scenes to search the best K atoms of; 64"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
