@@ -3,5 +3,6 @@
 #define BJEPA_MAZE_H
 
 int cmd_maze_data(int argc, char **argv);
+int cmd_maze_drive(int argc, char **argv);
 
 #endif
