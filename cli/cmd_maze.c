@@ -8,6 +8,11 @@ int cmd_maze(int argc, char **argv) {
         {"data", "episodes, cells and edges of a recorded dataset, held against the true graph",
          cmd_maze_data},
         {"drive", "the point agent follows a graph through the tasks of its maze", cmd_maze_drive},
+        {"generate", "a maze with a chosen number of successors, and walks through it",
+         cmd_maze_generate},
+        {"emit", "fix what a predictor says before any successor is read", cmd_maze_emit},
+        {"reveal", "add the successors of a dataset to emissions that were fixed", cmd_maze_reveal},
+        {"verify", "whether emissions are those that a file of successors names", cmd_maze_verify},
         CLI_VERB_END,
     };
     static const cli_group group = {

@@ -145,6 +145,101 @@ BJ_API BJ_CHECK bj_status bj_graph_candidates(bj_graph_candidate *out, const bj_
 BJ_API BJ_CHECK bj_status bj_graph_edges(bj_edge **out, int *count, const uint8_t *graph, int cells,
                                          bj_error *err);
 
+/* ----------------------------------------------------------------------------- generated mazes */
+
+typedef struct bj_generate_options {
+    int rows, cols; /* of corridors, the map has 2n + 1 squares a side; 0: 4 and 5 */
+    int branches;   /* successors of each designated cell, 2 to 8 */
+    int junctions;  /* designated cells; 0: 4 */
+    double loops;   /* share of the remaining walls that are opened, below 1 */
+    uint64_t seed;
+} bj_generate_options;
+
+/* A maze in which `junctions` cells have exactly `branches` successors each: teleporters to the
+ * same cells. Every cell can be reached from every other; five tasks are drawn. */
+BJ_API BJ_CHECK bj_status bj_maze_generate(bj_maze **out, const bj_generate_options *options,
+                                           bj_error *err);
+
+typedef struct bj_walk_options {
+    int episodes; /* 0: 1000 */
+    int steps;    /* rows of an episode; 0: 1001 */
+    double noise; /* standard deviation added to an action; negative: 0.5 */
+    uint64_t seed;
+} bj_walk_options;
+
+/* Walks from random goal to random goal, by the recipe of OGBench's `navigate` sets, as an .npz of
+ * observations, actions, terminals and qpos. */
+BJ_API BJ_CHECK bj_status bj_maze_walk(const char *path, const bj_maze *maze,
+                                       const bj_walk_options *options, bj_error *err);
+
+/* -------------------------------------------------------------------------------- episode split */
+
+#define BJ_MAZE_TRAINING 0.7 /* share of the episodes */
+enum { BJ_MAZE_HORIZON = 8, BJ_MAZE_STRIDE = 25 };
+
+/* training (episodes): 1 for floor(share * count) of them, chosen by a permutation of the seed. */
+BJ_API BJ_CHECK bj_status bj_episode_split(uint8_t *training, int64_t count, double share,
+                                           uint64_t seed, bj_error *err);
+/* Contexts of an audit: rows of the episodes not marked in `training` (NULL: of all) that have
+ * `horizon` frames after them, `stride` rows apart, in the same episode, all of them in a cell.
+ * Every horizon * stride rows, from the first of an episode; the caller gives *out to bj_rows_free.
+ */
+BJ_API BJ_CHECK bj_status bj_audit_contexts(int64_t **out, int64_t *count, const bj_maze_data *data,
+                                            const uint8_t *training, int stride, int horizon,
+                                            bj_error *err);
+BJ_API void bj_rows_free(int64_t *rows);
+
+/* ------------------------------------------------------------------------ target-blind archives */
+
+/* What a predictor emits at contexts that were fixed before, all of it from the context alone. */
+typedef struct bj_emissions {
+    const bj_maze *maze;
+    int contexts, K, D;
+    const int32_t *context_cells; /* (S) in the order they were fixed in */
+    const bj_real *candidates;    /* (S,K,D) */
+    const bj_real *mass;          /* (S,K) of the router, sums to 1 */
+    const bj_real *point;         /* (S,D) one output of another predictor beside it; NULL: none */
+    const bj_real *latents;       /* (C,D) of all cells, successors or not */
+    const bj_fact *facts;
+    int fact_count;
+} bj_emissions;
+
+/* Writes the emissions and says the SHA-256 of the file. Nothing here has seen a dataset. */
+BJ_API BJ_CHECK bj_status bj_archive_emit(char sha256[65], const char *path,
+                                          const bj_emissions *emissions, bj_error *err);
+
+/* The same from a safetensors file of latents with the tensors context_cells (S), candidates
+ * (S,K,D), mass (S,K), latents (C,D) and, where there is one, point (S,D). */
+BJ_API BJ_CHECK bj_status bj_archive_emit_file(char sha256[65], const char *path,
+                                               const char *latents, const bj_maze *maze,
+                                               bj_error *err);
+
+/* The successors of a context and what hit them. */
+typedef struct bj_archive_context {
+    int32_t cell;
+    int successors, hit, point_hit; /* point_hit: by the one output */
+    double coverage;                /* share hit by a candidate, NaN without successors */
+    double mass_on_support;         /* router mass of candidates that hit a successor */
+} bj_archive_context;
+
+typedef struct bj_archive_report {
+    char emissions_sha256[65], data_sha256[65],
+        sha256[65]; /* of the two inputs and of the result */
+    int contexts, K, has_point;
+    bj_archive_context *context;     /* (S) for bj_archive_report_reset */
+    double coverage, point_coverage; /* means over contexts that have successors, NaN: none */
+} bj_archive_report;
+
+/* Second file: hashes the emissions first, then opens the dataset, and writes the successors with
+ * their crossings beside the hash. `expected`, which may be NULL, is the hash announced before. */
+BJ_API BJ_CHECK bj_status bj_archive_reveal(bj_archive_report *out, const char *path,
+                                            const char *emissions, const char *expected,
+                                            const bj_maze *maze, const char *dataset,
+                                            bj_error *err);
+/* BJ_EMISMATCH: the emissions are not those that were named in the second file. */
+BJ_API BJ_CHECK bj_status bj_archive_check(const char *path, const char *emissions, bj_error *err);
+BJ_API void bj_archive_report_reset(bj_archive_report *report);
+
 #ifdef __cplusplus
 }
 #endif
