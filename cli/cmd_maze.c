@@ -10,6 +10,8 @@ int cmd_maze(int argc, char **argv) {
         {"drive", "the point agent follows a graph through the tasks of its maze", cmd_maze_drive},
         {"generate", "a maze with a chosen number of successors, and walks through it",
          cmd_maze_generate},
+        {"show", "a predicted graph as a page: candidates, successors on demand, drives",
+         cmd_maze_show},
         {"emit", "fix what a predictor says before any successor is read", cmd_maze_emit},
         {"reveal", "add the successors of a dataset to emissions that were fixed", cmd_maze_reveal},
         {"verify", "whether emissions are those that a file of successors names", cmd_maze_verify},

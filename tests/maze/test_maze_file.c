@@ -1,4 +1,8 @@
-/* test_maze_file.c - files of mazes and graphs: written and read back, and everything refused. */
+/* test_maze_file.c - files of mazes and graphs: written and read back, and everything refused.
+ *
+ * test_maze_file sample FILE writes a graph of the teleport maze for tests/cli/maze_show.sh: every
+ * seventh true edge is missing, every fifth cell has a false one, candidates follow the edges.
+ */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <unistd.h>
@@ -297,7 +301,48 @@ static void test_candidates(void) {
     CHECK(bj_graph_edges(&list, &count, graph, 0, &err) == BJ_EARG && !list);
 }
 
-int main(void) {
+static int write_sample(const char *to) {
+    enum { K = 4 };
+    bj_maze *m = NULL;
+    bj_edge *list = NULL;
+    bj_error err = {0};
+    static uint8_t graph[45 * 45];
+    static bj_graph_candidate candidates[45][K];
+    int32_t cells[45];
+    int count = 0;
+    if (bj_maze_create(&m, "teleport", &err) != BJ_OK) return 1;
+    memcpy(graph, m->graph, sizeof graph);
+    for (int k = 0; k < m->edge_count; k += 7) graph[m->edges[k].from * 45 + m->edges[k].to] = 0;
+    for (int u = 0; u < 45; u += 5) graph[u * 45 + (u + 2) % 45] = 1;
+    for (int u = 0; u < 45; u++) {
+        int n = 0;
+        cells[u] = u;
+        for (int v = 0; v < 45 && n < K; v++)
+            if (graph[u * 45 + v])
+                candidates[u][n] = (bj_graph_candidate){v, 0.97 - 0.1 * n, 0}, n++;
+        const int used = n;
+        for (; n < K; n++) candidates[u][n] = (bj_graph_candidate){u, 0.3, 0};
+        for (int k = 0; k < K; k++)
+            candidates[u][k].mass = used ? (k < used ? 0.96 / used : 0) + 0.01 : 0.25;
+    }
+    int status = bj_graph_edges(&list, &count, graph, 45, &err) != BJ_OK;
+    const bj_graph_record r = {.maze = m,
+                               .edges = list,
+                               .edge_count = count,
+                               .sources = 45,
+                               .K = K,
+                               .source_cells = cells,
+                               .candidates = candidates[0],
+                               .facts = facts,
+                               .fact_count = 2};
+    status = status || bj_graph_save(to, &r, &err) != BJ_OK;
+    bj_edges_free(list);
+    bj_maze_free(m);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && !strcmp(argv[1], "sample")) return write_sample(argv[2]);
     const long live = bj_alloc_live();
     const int fd = mkstemp(path);
     CHECK(fd >= 0);
