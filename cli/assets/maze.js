@@ -172,7 +172,8 @@
     function frame(now) {
         if (!state.playing) return;
         const drive = data.drives[state.drive];
-        carry += Math.min(100, now - last) / 1000 * 60; /* rows a second: 120 steps, 12 times life */
+        /* 60 rows a second: 120 steps, 12 times life. A frame may be dated before the click. */
+        carry += Math.max(0, Math.min(100, now - last)) / 1000 * 60;
         last = now;
         const rows = Math.floor(carry);
         carry -= rows;
