@@ -263,8 +263,11 @@ int cmd_bench(int argc, char **argv) {
     if (status == BJ_OK && infer)
         status = bench_infer(&x, model, threads, isa, rounds, one, many, r, &err);
     if (status == BJ_OK && train) {
-        const bj_trainer_options how = {bj_objective_default(BJ_FULLSET), bj_optim_default(),
-                                        TRAIN_BATCH, threads, isa};
+        const bj_trainer_options how = {.objective = bj_objective_default(BJ_FULLSET),
+                                        .optim = bj_optim_default(),
+                                        .max_batch = TRAIN_BATCH,
+                                        .threads = threads,
+                                        .isa = isa};
         status = bench_train(&x, model, &how, rounds, busy, &err);
     }
     for (int i = 0; i < 2; i++) {

@@ -214,7 +214,7 @@ static bj_status measure_latency(job *j, bj_error *err) {
     int count = 0;
     if (status == BJ_OK) count = batch->B < LATENCY_SCENES ? batch->B : LATENCY_SCENES;
     for (int i = -WARM_UP; i < count && status == BJ_OK && !cli_stop; i++) {
-        const bj_batch one = {1, batch->scenes + (i < 0 ? 0 : i)};
+        const bj_batch one = {.B = 1, .scenes = batch->scenes + (i < 0 ? 0 : i)};
         const double start = cli_seconds();
         status = bj_predict(predictor, &one, numbers, numbers + K, NULL, err);
         if (i >= 0) times[i] = cli_seconds() - start;

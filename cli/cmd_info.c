@@ -13,14 +13,25 @@ typedef struct model {
     bj_arch (*arch)(void);
 } model;
 
-/* In the order of ARCH_WORDS. */
+static bj_arch maze_branch(void) { return bj_arch_maze(BJ_MODEL_BRANCH, 0); }
+static bj_arch maze_standard(void) { return bj_arch_maze(BJ_MODEL_BRANCH, 1); }
+static bj_arch maze_fused(void) { return bj_arch_maze(BJ_MODEL_FUSED, 0); }
+static bj_arch maze_variational(void) { return bj_arch_maze(BJ_MODEL_VARIATIONAL, 0); }
+static bj_arch maze_codebook(void) { return bj_arch_maze(BJ_MODEL_CODEBOOK, 0); }
+
+/* In the order of ARCH_WORDS: of scenes, then of mazes. */
 static const model models[] = {
     {"paper", "weighted branches", bj_arch_paper},
     {"point", "one wide branch, no router", bj_arch_point},
     {"outputonly", "one latent, several outputs", bj_arch_output_only},
+    {"branch", "mazes: weighted branches, also as a mixture density", maze_branch},
+    {"standard", "mazes: one wide branch, no router", maze_standard},
+    {"fused", "mazes: the weighted mean of branches", maze_fused},
+    {"variational", "mazes: one network, context and a Gaussian variable", maze_variational},
+    {"codebook", "mazes: one wide branch, and eight codes for every context", maze_codebook},
 };
-enum { MODELS = sizeof models / sizeof models[0] };
-#define ARCH_WORDS "paper|point|outputonly"
+enum { MODELS = sizeof models / sizeof models[0], SCENE_MODELS = 3 };
+#define ARCH_WORDS "paper|point|outputonly|branch|standard|fused|variational|codebook"
 
 typedef struct info_options {
     int arch; /* index into models, -1: all */
@@ -83,19 +94,43 @@ static void print_counts(const bj_counts *counts, int n) {
 
 /* ----------------------------------------------------------------------------------------- text */
 
-static void print_all(void) {
+static void print_table(int first, int last) {
     bj_counts counts[MODELS];
     printf("%-16s", "parameters");
-    for (int i = 0; i < MODELS; i++) {
+    for (int i = first; i < last; i++) {
         const bj_arch arch = models[i].arch();
-        counts[i] = bj_arch_counts(&arch);
+        counts[i - first] = bj_arch_counts(&arch);
         printf("%14s", models[i].name);
     }
     putchar('\n');
-    print_counts(counts, MODELS);
+    print_counts(counts, last - first);
     putchar('\n');
+}
+
+static void print_all(void) {
+    print_table(0, SCENE_MODELS);
+    print_table(SCENE_MODELS, MODELS);
     for (int i = 0; i < MODELS; i++) printf("%-11s %s\n", models[i].name, models[i].title);
     puts("downstream  all but the encoder");
+}
+
+static void print_maze(const bj_arch *a) {
+    printf("state           %d numbers, %d of them with %d octaves of sines and cosines\n", a->state,
+           a->waves, a->octaves);
+    printf("network         %d - %d - %d, projection %d - %d\n",
+           a->state + 2 * a->waves * a->octaves, a->embed, a->embed, a->proj_hidden, a->latent);
+    if (a->kind == BJ_MODEL_BRANCH || a->kind == BJ_MODEL_FUSED)
+        printf("atoms           %d x (%d - %d - %d)\n", a->atoms, a->latent, a->atom_hidden,
+               a->latent);
+    if (a->kind == BJ_MODEL_VARIATIONAL)
+        printf("prior           %d - %d - 2 x %d\nposterior       %d - %d - 2 x %d\n"
+               "generator       %d - %d - %d\n",
+               a->latent, a->noise_hidden, a->noise, 2 * a->latent, a->noise_hidden, a->noise,
+               a->latent + a->noise, a->atom_hidden, a->latent);
+    if (a->kind == BJ_MODEL_CODEBOOK)
+        printf("atom            %d - %d - %d\ncodes           %d, fitted\n", a->latent,
+               a->atom_hidden, a->latent, a->atoms);
+    puts("\nparameters");
 }
 
 static void print_one(const model *m) {
@@ -103,6 +138,11 @@ static void print_one(const model *m) {
     const bj_counts counts = bj_arch_counts(&a);
     const int outputs = 2 * a.fut;
     printf("%s: %s (K = %d)\n\n", m->name, m->title, a.atoms);
+    if (a.encoder != BJ_ENCODER_SCENE) {
+        print_maze(&a);
+        print_counts(&counts, 1);
+        return;
+    }
     printf("focal track     %d steps x %d features, GRU %d - %d\n", a.obs, BJ_FOCAL_FEATURES,
            BJ_FOCAL_FEATURES, a.embed);
     printf("neighbors       up to %d, MLP %d - %d - %d\n", a.neighbors, a.obs * BJ_FOCAL_FEATURES,
@@ -152,9 +192,16 @@ static void print_json_model(const model *m) {
         {"router_hidden", a.router_hidden},
         {"decoder_hidden", a.decoder_hidden},
         {"trunk", a.trunk},
+        {"state", a.state},
+        {"waves", a.waves},
+        {"octaves", a.octaves},
+        {"noise", a.noise},
+        {"noise_hidden", a.noise_hidden},
     };
+    static const char *const kinds[] = {"branch", "output_only", "fused", "variational",
+                                        "codebook"};
     printf("    {\"name\": \"%s\", \"kind\": \"%s\",\n     \"arch\": {", m->name,
-           a.kind == BJ_MODEL_OUTPUT_ONLY ? "output_only" : "branch");
+           kinds[a.kind]);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         printf("\"%s\": %d, ", sizes[i].key, sizes[i].value);
     printf("\"dt\": %.15g},\n     \"parameters\": {", a.dt);

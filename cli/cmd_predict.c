@@ -148,7 +148,7 @@ static bj_status predict_all(runner *r, predict_source *s, bj_error *err) {
         bj_batch room;
         status = predict_source_next(&batch, &room, s, left(r), err);
         if (status != BJ_OK || !batch) return status;
-        const bj_batch part = {batch->B < left(r) ? batch->B : left(r), batch->scenes};
+        const bj_batch part = {.B = batch->B < left(r) ? batch->B : left(r), .scenes = batch->scenes};
         status = bj_predict(r->predictor, &part, r->weights, r->trajectories, r->latents, err);
         if (status == BJ_OK) status = print_batch(r, s, part.B, err);
     }

@@ -16,12 +16,12 @@ static const double collapsed_std = 1e-3, collapsed_rank = 1.5;
 typedef struct view {
     cli_progress bar;
     int quiet, begun, epoch;
-    int stage_a;
+    int stage_a, maze;
 } view;
 
 /* What the run is judged by. */
 static double criterion(const view *v, const bj_epoch *row) {
-    return v->stage_a ? row->decoder_ade : row->dev.traj_es;
+    return v->maze ? row->maze.cov_r : v->stage_a ? row->decoder_ade : row->dev.traj_es;
 }
 
 enum { NOTE = 120 };
@@ -29,7 +29,10 @@ enum { NOTE = 120 };
 static void note_of(char note[NOTE], const view *v, const bj_run_progress *p) {
     const bj_loss *l = &p->loss;
     int at = snprintf(note, NOTE, "%d/%d loss %.2f", p->epoch, p->epochs, l->total);
-    if (v->stage_a)
+    if (v->maze)
+        at += snprintf(note + at, NOTE - (size_t)at, " (z %.3f floors %.3f %.2f rank %.1f)",
+                       l->latent, l->variance, l->rank, l->participation);
+    else if (v->stage_a)
         at += snprintf(note + at, NOTE - (size_t)at, " (rec %.2f rank %.1f)", l->rec,
                        l->participation);
     else
@@ -41,7 +44,17 @@ static void note_of(char note[NOTE], const view *v, const bj_run_progress *p) {
 
 static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best) {
     const int chosen = best && best->epoch == row->epoch;
-    if (v->stage_a)
+    if (v->maze)
+        fprintf(stderr,
+                "epoch %d: planAll %.3f, verified %.3f, precision %.3f, COV-R %.3f, held-out %.3f, "
+                "edges %.0f; cells: std %.4f rank %.1f (participation %.1f), separated %.3f, "
+                "closest %.2f: %s\n",
+                row->epoch, row->maze.plan_all, row->maze.verified_route,
+                row->maze.macro_precision, row->maze.cov_r, row->maze.held_recall,
+                row->maze.predicted_edges, row->health.mean_std, row->health.entropy_rank,
+                row->health.participation, row->maze.separated, row->maze.closest,
+                row->eligible ? "separated" : "collapsed");
+    else if (v->stage_a)
         fprintf(stderr,
                 "epoch %d: decoder ADE %.4f FDE %.4f, latent std %.4f rank %.1f: gates %s%s\n",
                 row->epoch, row->decoder_ade, row->decoder_fde, row->health.mean_std,
@@ -96,12 +109,28 @@ static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
 /* --------------------------------------------------------------------------------------- report */
 
 static void print_json(const bj_run_report *r, const char *dir, const bj_settings *s) {
-    static const char *const outcomes[] = {"done", "stopped", "no_pass"};
+    static const char *const outcomes[] = {"done", "stopped", "no_pass", "collapsed"};
     printf("{\"schema\":\"branchjepa.train/1\",\"outcome\":\"%s\",\"run\":", outcomes[r->outcome]);
     cli_json_text(stdout, dir);
     printf(",\"arm\":\"%s\",\"seed\":%llu,\"epochs\":%d,\"step\":%lld,\"best_epoch\":", s->arm,
            (unsigned long long)s->seed, r->epochs, (long long)r->step);
-    if (r->outcome == BJ_RUN_DONE) {
+    if (r->outcome == BJ_RUN_DONE && s->arch.encoder != BJ_ENCODER_SCENE) {
+        const bj_maze_values *m = &r->best.maze;
+        const struct {
+            const char *name;
+            double value;
+        } values[] = {{"plan_all", m->plan_all},
+                      {"verified_route", m->verified_route},
+                      {"macro_precision", m->macro_precision},
+                      {"held_recall", m->held_recall},
+                      {"cov_r", m->cov_r},
+                      {"separated", m->separated}};
+        printf("%d", r->best.epoch);
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+            printf(",\"%s\":", values[i].name);
+            cli_json_double(stdout, values[i].value);
+        }
+    } else if (r->outcome == BJ_RUN_DONE) {
         printf("%d,\"dev_traj_es\":", r->best.epoch);
         cli_json_double(stdout, r->best.dev.traj_es);
         printf(",\"decoder_ade\":");
@@ -150,6 +179,20 @@ static int no_pass(const bj_run_report *r, const char *dir, const bj_settings *s
     return CLI_REFUSED;
 }
 
+static int finish_maze(const bj_run_report *r, const char *dir, const bj_settings *s) {
+    const bj_maze_values *m = &r->best.maze;
+    printf("%s, seed %llu: %lld updates over %lld transitions\n", s->arm,
+           (unsigned long long)s->seed, (long long)r->step, (long long)r->fit);
+    if (!isnan(m->plan_all))
+        printf("planAll %.1f %%, verified route %.1f %%, transition precision %.1f %%, held-out "
+               "edges %.1f %%\n",
+               100 * m->plan_all, 100 * m->verified_route, 100 * m->macro_precision,
+               100 * m->held_recall);
+    printf("raw COV-R %.1f %%\n", 100 * m->cov_r);
+    printf("checkpoint  %s/ckpt/best\n", dir);
+    return CLI_OK;
+}
+
 static int finish(const bj_run_report *r, const char *dir, const bj_settings *s, int json) {
     const int stage_a = s->objective.kind == BJ_ANCHOR_A;
     if (json) print_json(r, dir, s);
@@ -162,7 +205,15 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
         return CLI_SIGNALED + (int)cli_stop;
     }
     if (r->outcome == BJ_RUN_NO_PASS) return no_pass(r, dir, s);
+    if (r->outcome == BJ_RUN_COLLAPSED) {
+        fprintf(stderr,
+                "bjepa train: the latents have collapsed: the run has no score; %s/metrics.csv has "
+                "all values\n",
+                dir);
+        return CLI_REFUSED;
+    }
     if (json) return CLI_OK;
+    if (s->arch.encoder != BJ_ENCODER_SCENE) return finish_maze(r, dir, s);
     printf("%s, seed %llu: %d epochs, %lld updates over %lld scenes\n", s->arm,
            (unsigned long long)s->seed, r->epochs, (long long)r->step, (long long)r->fit);
     printf("best epoch %d: development %s %.4f, of %lld scenes\n", r->best.epoch,
@@ -180,9 +231,12 @@ int cmd_train(int argc, char **argv) {
     view v = {0};
     int json = 0;
     const cli_option options[] = {
-        {"data", 0, CLI_TEXT, "CACHE", &o.data, 0, 0, "scenes to fit, and to develop on"},
+        {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
+         "cache of scenes to fit, and to develop on; for arms of mazes a dataset, .npz"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
          "other scenes for development; all of --data is fitted then"},
+        {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
+         "maze of the dataset, where its name does not say"},
         CLI_SETTINGS_OPTIONS(&q),
         {"out", 'o', CLI_TEXT, "DIR", &o.dir, 0, 0, "folder of the run"},
         {"resume", 0, CLI_FLAG, NULL, &o.resume, 0, 0,
@@ -200,16 +254,18 @@ int cmd_train(int argc, char **argv) {
         "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0\n"
         "bjepa train --data train.bjc --arm fullset --out runs/try --recipe small --set "
         "train.epochs=5\n"
-        "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0 --resume\n",
+        "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0 --resume\n"
+        "bjepa train --data pointmaze-medium-navigate-v0.npz --arm maze-branch --out runs/medium\n",
         options};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
-    if (!o.data) return cli_misuse(usage.verb, "--data CACHE is missing");
+    if (!o.data) return cli_misuse(usage.verb, "--data FILE is missing");
     if (!o.dir) return cli_misuse(usage.verb, "--out DIR is missing");
     cli_settings settings;
     bj_run_report report;
     bj_error err;
     if (cli_settings_open(&settings, &q, NULL, &err) != BJ_OK) return cli_fail(usage.verb, &err);
+    v.maze = settings.value.arch.encoder != BJ_ENCODER_SCENE;
     v.stage_a = settings.value.objective.kind == BJ_ANCHOR_A;
     o.config = q.config;
     o.threads = cli_threads(o.threads);

@@ -123,7 +123,7 @@ bj_status predict_source_next(const bj_batch **batch, bj_batch *room, predict_so
         s->single = NULL;
         s->next++;
     }
-    *room = (bj_batch){s->count, s->table};
+    *room = (bj_batch){.B = s->count, .scenes = s->table};
     if (s->count) *batch = room;
     return status;
 }

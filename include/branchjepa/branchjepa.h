@@ -92,9 +92,20 @@ BJ_API int bj_edit_distance(const char *a, const char *b);
 /* ------------------------------------------------------------------------------- architecture */
 
 typedef enum bj_model_kind {
-    BJ_MODEL_BRANCH,     /* K atoms, router (K > 1), one shared decoder */
-    BJ_MODEL_OUTPUT_ONLY /* one latent, shared trunk, base head and K residual heads */
+    BJ_MODEL_BRANCH,      /* K atoms, router (K > 1), one shared decoder */
+    BJ_MODEL_OUTPUT_ONLY, /* one latent, shared trunk, base head and K residual heads */
+    BJ_MODEL_FUSED,       /* K atoms and router, and one latent: their weighted mean, normalized */
+    BJ_MODEL_VARIATIONAL, /* one network of context and a Gaussian variable; K readouts: the prior's
+                             mean and K - 1 draws */
+    BJ_MODEL_CODEBOOK     /* one atom, and K codes, the same for every context */
 } bj_model_kind;
+
+/* What the encoder sees, and how. */
+typedef enum bj_encoder_kind {
+    BJ_ENCODER_SCENE, /* tracks and polylines: GRU, token networks, attention, projection */
+    BJ_ENCODER_STATE, /* numbers, standardized, some with sines and cosines: MLP, projection */
+    BJ_ENCODER_IMAGE  /* bytes, standardized: two layers of patches, MLP, projection */
+} bj_encoder_kind;
 
 /* Learned standard deviations of the mixture-density objective. */
 typedef enum bj_scales {
@@ -130,6 +141,19 @@ typedef struct bj_arch {
     int decoder_hidden;
     int trunk;          /* trunk width of the output-only control */
     double dt;          /* seconds between steps */
+    /* Encoders of observations, 0 for scenes; obs, fut, neighbors, polylines, points, heads,
+     * token_hidden, decoder_hidden, trunk are 0 for them: nothing is decoded. */
+    bj_encoder_kind encoder;
+    int state;          /* numbers of a state */
+    int waves;          /* of its first numbers have sines and cosines */
+    int octaves;        /* frequencies of these: pi/4, pi/2, pi, ... of a standard deviation */
+    int height, width;  /* of an image, multiples of 16 */
+    int channels;       /* of an image */
+    int patch_in;       /* outputs of a patch of 4x4 pixels */
+    int patch_out;      /* outputs of a patch of 4x4 of those */
+    int action;         /* numbers of an action that atoms and router see beside the context */
+    int noise;          /* variational: width of the Gaussian variable */
+    int noise_hidden;   /* variational: hidden width of prior and posterior */
 } bj_arch;
 
 enum { BJ_FOCAL_FEATURES = 7, BJ_POLYLINE_FEATURES = 6, BJ_MAX_ATOMS = 64, BJ_SEGMENT_STEPS = 10 };
@@ -137,6 +161,9 @@ enum { BJ_FOCAL_FEATURES = 7, BJ_POLYLINE_FEATURES = 6, BJ_MAX_ATOMS = 64, BJ_SE
 BJ_API bj_arch bj_arch_paper(void);       /* K = 6 */
 BJ_API bj_arch bj_arch_point(void);       /* K = 1, atom 3204 wide, no router */
 BJ_API bj_arch bj_arch_output_only(void); /* one latent, six outputs */
+/* The mazes' models of that kind, all within 0.1 % of the parameters of eight branches and their
+ * router; K = 8. BJ_MODEL_BRANCH with one_atom is the standard model, one wide branch. */
+BJ_API bj_arch bj_arch_maze(bj_model_kind kind, int one_atom);
 BJ_API BJ_CHECK bj_status bj_arch_check(const bj_arch *arch, bj_error *err);
 /* Refuses a model (`arch`) made for scenes of other sizes than those of `scenes`. */
 BJ_API BJ_CHECK bj_status bj_arch_fits(const bj_arch *arch, const bj_arch *scenes, bj_error *err);
@@ -154,10 +181,19 @@ typedef struct bj_scene {
     int neighbor_count, polyline_count;
 } bj_scene;
 
-/* Scenes of a batch in any order, from any number of places. */
+/* One transition, for encoders of states or images: what was seen, what was seen next, and what was
+ * done in between. As in a scene, the arrays are read where they lie and not kept. */
+typedef struct bj_pair {
+    const bj_real *state, *next;       /* (state) */
+    const uint8_t *image, *next_image; /* (height,width,channels) */
+    const bj_real *action;             /* (action); may be NULL where that is 0 */
+} bj_pair; /* prediction does not read next and next_image */
+
+/* Scenes of a batch in any order, from any number of places; or transitions. */
 typedef struct bj_batch {
     int B;
     const bj_scene *scenes; /* (B) */
+    const bj_pair *pairs;   /* (B) in place of scenes where the encoder sees states or images */
 } bj_batch;
 
 /* Owns the arrays of a batch, each contiguous over its scenes. */
@@ -402,7 +438,8 @@ typedef struct bj_tensor {
     bj_real *data;    /* owned by the model */
 } bj_tensor;
 
-/* Parameter counts as the paper reports them. */
+/* Parameter counts as the paper reports them: what is trained. Means and scales of inputs and codes
+ * are not. */
 typedef struct bj_counts {
     size_t encoder, atoms, router, decoder, scales;
     size_t downstream; /* everything but the encoder and the mixture scales */
@@ -431,7 +468,9 @@ typedef enum bj_objective_kind {
     BJ_MDN,            /* mixture likelihood */
     BJ_OUTPUTONLY,     /* one latent, Energy Score over K outputs */
     BJ_ANCHOR_A,       /* future-view encoder and decoder with variance and rank floors */
-    BJ_ANCHOR_B        /* latent Energy Score against a frozen target and decoder */
+    BJ_ANCHOR_B,       /* latent Energy Score against a frozen target and decoder */
+    BJ_FUSED,          /* distance of the normalized weighted mean of all latents */
+    BJ_VARIATIONAL     /* distance of a latent drawn with the posterior's noise, and KL */
 } bj_objective_kind;
 
 typedef struct bj_objective {
@@ -445,6 +484,9 @@ typedef struct bj_objective {
     double sigma_z, sigma_y, usage_kl;     /* mixture density */
     double variance_floor;                 /* anchor stage A: .02 */
     double rank_floor, rank_weight;        /* anchor stage A: 8, .25 */
+    double floor_weight;                   /* of both floors under the normalized contexts of a
+                                              batch, in every other objective without decoder */
+    double kl_weight;                      /* variational */
 } bj_objective;
 
 BJ_API bj_objective bj_objective_default(bj_objective_kind kind);
@@ -457,8 +499,9 @@ BJ_API BJ_CHECK bj_status bj_objective_find(bj_objective_kind *out, const char *
 /* The unweighted terms of a loss, means over the batch; a term the objective lacks stays 0. */
 typedef struct bj_loss {
     double total;
-    double latent, decoded, rec, router, usage;
-    double variance, rank, participation; /* anchor stage A; participation is the rank itself */
+    double latent, decoded, rec, router;
+    double usage; /* mixture density: penalty on uneven use; variational: KL divergence */
+    double variance, rank, participation; /* of floors; participation is the rank itself */
 } bj_loss;
 
 /* ------------------------------------------------------------------------------------ training */
@@ -483,6 +526,7 @@ typedef struct bj_trainer_options {
     int max_batch;   /* largest B a step will see */
     int threads;     /* 0: one per available core */
     const char *isa; /* NULL: BJ_ISA from the environment, else the best available */
+    uint64_t seed;   /* of the noise of the variational model, the only one that has some */
 } bj_trainer_options;
 
 /* Seconds spent in the rounds of all steps so far. */
@@ -550,7 +594,10 @@ typedef struct bj_predictor_options {
 BJ_API BJ_CHECK bj_status bj_predictor_create(bj_predictor **out, const bj_model *model,
                                               const bj_predictor_options *options, bj_error *err);
 BJ_API void bj_predictor_free(bj_predictor *predictor);
-/* All K branches: weights (B,K) and trajectories (B,K,F,2); atoms (B,latents,D) may be NULL. */
+/* Latents that prediction gives for a context: K, or 1 for output-only and fused models. */
+BJ_API int bj_arch_latents(const bj_arch *arch);
+/* All K branches: weights (B,K) and trajectories (B,K,F,2); atoms (B,latents,D) may be NULL. Models
+ * of states and images give weights and atoms; trajectories are not read. */
 BJ_API BJ_CHECK bj_status bj_predict(bj_predictor *predictor, const bj_batch *batch,
                                      bj_real *weights, bj_real *trajectories, bj_real *atoms,
                                      bj_error *err);

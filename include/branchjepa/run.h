@@ -27,12 +27,20 @@ typedef struct bj_settings {
     /* Stage A: an epoch is eligible when every gate is passed. */
     double gate_ade, gate_fde, gate_std, gate_low_std, gate_rank;
     char anchor[BJ_RUN_PATH_SIZE]; /* stage B: checkpoint folder of a stage A run */
+    /* Mazes. */
+    int updates;           /* of an epoch; 0: as many as there are batches */
+    int horizon;           /* a transition is so many steps long; 0: to the next cell */
+    int middle;            /* 1: the next cell is seen half-way through its visit; 0: at its first
+                              step. Only where horizon is 0 */
+    int balance;           /* 1: every pair of cells is as likely as another; 0: every transition */
+    double withheld;       /* share of the unique edges kept out of fitting */
+    double gate_separated; /* least share of pairs of cells with a cosine of at most .5 */
 } bj_settings;
 
 /* An arm: an objective with its model. */
 typedef struct bj_arm_info {
     const char *name, *title, *summary;
-    const char *family; /* "main", "mdn", "ablation", "anchor" */
+    const char *family; /* "main", "mdn", "ablation", "anchor", "maze" */
 } bj_arm_info;
 
 BJ_API int bj_arm_count(void);
@@ -76,7 +84,8 @@ BJ_API BJ_CHECK bj_status bj_settings_resolve(bj_settings *out, const char **ori
 /* The value of a setting as text that resolves to the same value. */
 enum { BJ_SETTING_TEXT_SIZE = BJ_RUN_PATH_SIZE };
 BJ_API void bj_setting_text(char text[BJ_SETTING_TEXT_SIZE], const bj_settings *settings, int index);
-/* SHA-256 over all keys and values, 64 digits. The anchor counts by its path. */
+/* SHA-256 over all keys and values, 64 digits. The anchor counts by its path. Settings that came
+ * later than others are left out while they have their defaults. */
 BJ_API BJ_CHECK bj_status bj_settings_digest(char hex[65], const bj_settings *settings,
                                              bj_error *err);
 /* All keys and values as one JSON object, nested at the dots, and back. */
@@ -94,6 +103,15 @@ BJ_API const char *bj_config_get(const bj_config *config, const char *key); /* o
 
 /* ------------------------------------------------------------------------------------- history */
 
+/* What a maze's predictor makes of the graph, and the latents of its cells (docs/MAZES.md). NaN:
+ * does not apply. Models of more than x and y have cov_r alone, over recorded frames. */
+typedef struct bj_maze_values {
+    double plan_all, verified_route, macro_precision, macro_precision_self, held_recall, cov_r;
+    double predicted_edges;
+    double separated; /* share of pairs of cells whose latents have a cosine of at most .5 */
+    double closest;   /* the largest cosine of two cells */
+} bj_maze_values;
+
 /* One line of metrics.jsonl: what is known after an epoch; epoch 0 is before the first step. */
 typedef struct bj_epoch {
     int epoch;
@@ -101,11 +119,12 @@ typedef struct bj_epoch {
     double lr;               /* of the last update */
     double grad_norm;        /* mean over the epoch's updates, before clipping */
     bj_loss train;           /* means over the epoch's updates */
-    bj_metric_values dev;    /* NaN for stage A */
+    bj_metric_values dev;    /* NaN for stage A and mazes */
     bj_latent_health health; /* of the target latents of development scenes */
     double usage_least, usage_most;  /* shares of weight of branches, development scenes */
     double decoder_ade, decoder_fde; /* stage A, development scenes; else NaN */
-    int eligible;            /* stage A: passed every gate; else 1 */
+    bj_maze_values maze;     /* NaN but for mazes */
+    int eligible;            /* stage A: passed every gate; mazes: not collapsed; else 1 */
     int best;                /* 1: the checkpoint chosen so far is of this epoch */
     double wall_s;           /* since the run began, pauses not counted */
     double scenes_per_s;     /* of training in this epoch */
@@ -129,9 +148,10 @@ typedef enum bj_run_answer {
 } bj_run_answer;
 
 typedef struct bj_run_options {
-    const char *data;   /* cache with scenes to fit and to develop on */
+    const char *data;   /* cache with scenes to fit and to develop on; or a maze's dataset */
     const char *dev;    /* another cache for development, and all of `data` is fitted; or NULL */
     const char *dir;    /* created; must not hold a run unless `resume` */
+    const char *maze;   /* its name; NULL: the name of the dataset has it */
     const char *config; /* file that is kept in the run as it is; or NULL */
     int resume;         /* go on where a run stopped; begin when there is none */
     int threads;
@@ -144,7 +164,9 @@ typedef struct bj_run_options {
 typedef enum bj_run_outcome {
     BJ_RUN_DONE,    /* all epochs, or patience is at its end */
     BJ_RUN_STOPPED, /* asked to */
-    BJ_RUN_NO_PASS  /* stage A: all epochs, and none passed every gate: there is no checkpoint */
+    BJ_RUN_NO_PASS, /* stage A: all epochs, and none passed every gate: there is no checkpoint */
+    BJ_RUN_COLLAPSED /* mazes: all epochs, and the latents of the last one have collapsed: its
+                        numbers are no score */
 } bj_run_outcome;
 
 typedef struct bj_run_report {
@@ -153,7 +175,7 @@ typedef struct bj_run_report {
     int64_t step;
     int resumed_at;  /* epoch a resumed run went on in; -1: a fresh one */
     bj_epoch best;   /* of outcome BJ_RUN_DONE */
-    int64_t fit, dev; /* scenes */
+    int64_t fit, dev; /* scenes; or transitions and cells */
 } bj_run_report;
 
 /* Trains. A loss or gradient that is not finite is BJ_ENONFINITE: the state before that step is in

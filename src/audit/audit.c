@@ -194,7 +194,7 @@ static bj_status run(job *j, bj_audit *a, bj_error *err) {
     const int64_t scenes = a->counts.scenes;
     for (int64_t first = 0; first < scenes; first += BATCH) {
         const int count = scenes - first < BATCH ? (int)(scenes - first) : BATCH;
-        const bj_batch batch = {count, a->scenes};
+        const bj_batch batch = {.B = count, .scenes = a->scenes};
         view_scenes(a, first, count);
         BJ_TRY(bj_predict(j->predictor, &batch, j->weights, j->trajectories, NULL, err));
         j->turn->first = first;

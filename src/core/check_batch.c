@@ -16,10 +16,29 @@ static bj_status check_rows(const char *what, int count, const bj_real *rows, in
     return BJ_OK;
 }
 
+static bj_status check_pairs(const bj_batch *batch, const bj_arch *arch, int with_next,
+                             bj_error *err) {
+    if (!batch->pairs)
+        return BJ_FAIL(err, BJ_EARG, "batch: pairs is NULL, expected %d transitions", batch->B);
+    for (int b = 0; b < batch->B; b++) {
+        const bj_pair *p = &batch->pairs[b];
+        const int image = arch->encoder == BJ_ENCODER_IMAGE;
+        const char *missing = NULL;
+        if (image ? !p->image : !p->state) missing = image ? "image" : "state";
+        else if (with_next && (image ? !p->next_image : !p->next))
+            missing = image ? "next_image" : "next";
+        else if (arch->action && !p->action) missing = "action";
+        if (missing)
+            return BJ_FAIL(err, BJ_EARG, "batch: transition %d: %s is NULL", b, missing);
+    }
+    return BJ_OK;
+}
+
 bj_status bj_batch_check(const bj_batch *batch, const bj_arch *arch, int max_batch,
                          int needs_future, bj_error *err) {
     if (batch->B < 1 || batch->B > max_batch)
         return BJ_FAIL(err, BJ_EARG, "batch: %d scenes, expected 1 to %d", batch->B, max_batch);
+    if (arch->encoder != BJ_ENCODER_SCENE) return check_pairs(batch, arch, needs_future, err);
     if (!batch->scenes)
         return BJ_FAIL(err, BJ_EARG, "batch: scenes is NULL, expected %d scenes", batch->B);
     for (int b = 0; b < batch->B; b++) {
@@ -60,4 +79,22 @@ bj_status bj_scene_check(const bj_batch *batch, const bj_arch *arch, int b, int 
     const char *what = bj_scene_nonfinite(&batch->scenes[b], arch, with_future);
     if (!what) return BJ_OK;
     return BJ_FAIL(err, BJ_ENONFINITE, "scene %d of the batch: %s holds a NaN or infinity", b, what);
+}
+
+const char *bj_pair_nonfinite(const bj_pair *p, const bj_arch *arch, int with_next) {
+    const size_t n = (size_t)arch->state, action = (size_t)arch->action;
+    if (arch->encoder == BJ_ENCODER_STATE) { /* bytes are always finite */
+        if (!finite_array(p->state, n)) return "state";
+        if (with_next && !finite_array(p->next, n)) return "next";
+    }
+    return finite_array(p->action, action) ? NULL : "action";
+}
+
+bj_status bj_element_check(const bj_batch *batch, const bj_arch *arch, int b, int with_next,
+                           bj_error *err) {
+    if (arch->encoder == BJ_ENCODER_SCENE) return bj_scene_check(batch, arch, b, with_next, err);
+    const char *what = bj_pair_nonfinite(&batch->pairs[b], arch, with_next);
+    if (!what) return BJ_OK;
+    return BJ_FAIL(err, BJ_ENONFINITE, "transition %d of the batch: %s holds a NaN or infinity", b,
+                   what);
 }

@@ -15,4 +15,10 @@ BJ_CHECK bj_status bj_scene_check(const bj_batch *batch, const bj_arch *arch, in
 /* Name of the first array of a scene that holds a NaN or infinity, or NULL. */
 const char *bj_scene_nonfinite(const bj_scene *scene, const bj_arch *arch, int with_future);
 
+/* The same for a transition; with_next: its second observation counts too. */
+const char *bj_pair_nonfinite(const bj_pair *pair, const bj_arch *arch, int with_next);
+/* bj_scene_check for whatever the batch holds. */
+BJ_CHECK bj_status bj_element_check(const bj_batch *batch, const bj_arch *arch, int b, int with_next,
+                                    bj_error *err);
+
 #endif

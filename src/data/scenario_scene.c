@@ -179,7 +179,7 @@ static bj_status open_files(bj_scenario_scene **out, readers *r, const files *f,
     BJ_GOTO(status, fail, read_files(s, r, f, err));
     const bj_scene_info info = bj_scenario_info(s);
     s->scene = bj_scene_view(s->room, &arch, &info, bj_scenario_floats(s));
-    s->batch = (bj_batch){1, &s->scene};
+    s->batch = (bj_batch){.B = 1, .scenes = &s->scene};
     *out = s;
     return BJ_OK;
 fail:

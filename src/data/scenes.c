@@ -45,7 +45,7 @@ static bj_status create(bj_scenes **out, const bj_arch *a, int B, size_t neighbo
     for (size_t i = 0; i < b; i++)
         s->table[i] = (bj_scene){.focal = s->focal + i * track,
                                  .future = has_future ? s->future + i * line : NULL};
-    s->batch = (bj_batch){B, s->table};
+    s->batch = (bj_batch){.B = B, .scenes = s->table};
     *out = s;
     return BJ_OK;
 fail:

@@ -38,41 +38,108 @@ bj_arch bj_arch_output_only(void) {
     return arch;
 }
 
+bj_arch bj_arch_maze(bj_model_kind kind, int one_atom) {
+    bj_arch arch = {.kind = kind,
+                    .embed = 256,
+                    .latent = 512,
+                    .proj_hidden = 512,
+                    .atoms = one_atom ? 1 : 8,
+                    .atom_hidden = 512,
+                    .router_hidden = 256,
+                    .dt = 0.1,
+                    .encoder = BJ_ENCODER_STATE,
+                    .state = 2,
+                    .waves = 2,
+                    .octaves = 4};
+    /* as many parameters as eight branches and their router, within 400 */
+    if (one_atom || kind == BJ_MODEL_CODEBOOK) arch.atom_hidden = 4230;
+    if (kind == BJ_MODEL_VARIATIONAL) {
+        arch.noise = 32;
+        arch.noise_hidden = 512;
+        arch.atom_hidden = 3294;
+    }
+    return arch;
+}
+
+/* Which of the kinds of encoders has a size; it is 0 for the others. */
+enum { SCENE = 1 << BJ_ENCODER_SCENE, STATE = 1 << BJ_ENCODER_STATE, IMAGE = 1 << BJ_ENCODER_IMAGE };
+enum { SEEN = STATE | IMAGE, ALL = SCENE | SEEN };
+
+/* Which sizes go with a model kind. */
+static bj_status check_kind(const bj_arch *arch, bj_error *err) {
+    const int scene = arch->encoder == BJ_ENCODER_SCENE;
+    const int variational = arch->kind == BJ_MODEL_VARIATIONAL;
+    if (scene && arch->kind > BJ_MODEL_OUTPUT_ONLY)
+        return BJ_FAIL(err, BJ_EARG, "architecture: kind is %d, expected branch (0) or "
+                       "output-only (1) for scenes", (int)arch->kind);
+    if (!scene && arch->kind == BJ_MODEL_OUTPUT_ONLY)
+        return BJ_FAIL(err, BJ_EARG, "architecture: an output-only model decodes, which needs "
+                       "scenes, found encoder %d", (int)arch->encoder);
+    if ((arch->noise != 0) != variational || (arch->noise_hidden != 0) != variational)
+        return BJ_FAIL(err, BJ_EARG, "architecture: noise is %d, noise_hidden %d, expected sizes "
+                       "for a variational model and 0 for others", arch->noise, arch->noise_hidden);
+    if (arch->waves > arch->state)
+        return BJ_FAIL(err, BJ_EARG, "architecture: waves is %d, expected at most state, %d",
+                       arch->waves, arch->state);
+    if (arch->height % 16 || arch->width % 16)
+        return BJ_FAIL(err, BJ_EARG, "architecture: images are %d x %d, expected multiples of 16",
+                       arch->height, arch->width);
+    return BJ_OK;
+}
+
 bj_status bj_arch_check(const bj_arch *arch, bj_error *err) {
     const struct {
         const char *name;
-        int value, least, most;
+        int value, least, most, kinds;
     } range[] = {
-        {"obs", arch->obs, 1, 10000},
-        {"fut", arch->fut, 2, 10000},
-        {"neighbors", arch->neighbors, 1, 4096},
-        {"polylines", arch->polylines, 0, 65536},
-        {"points", arch->points, 1, 1024},
-        {"embed", arch->embed, 1, 16384},
-        {"heads", arch->heads, 1, 256},
-        {"token_hidden", arch->token_hidden, 1, 65536},
-        {"latent", arch->latent, 1, 65536},
-        {"proj_hidden", arch->proj_hidden, 1, 65536},
-        {"atoms", arch->atoms, 1, BJ_MAX_ATOMS},
-        {"atom_hidden", arch->atom_hidden, 1, 65536},
-        {"router_hidden", arch->router_hidden, 1, 65536},
-        {"decoder_hidden", arch->decoder_hidden, 1, 65536},
-        {"trunk", arch->trunk, 1, 65536},
+        {"obs", arch->obs, 1, 10000, SCENE},
+        {"fut", arch->fut, 2, 10000, SCENE},
+        {"neighbors", arch->neighbors, 1, 4096, SCENE},
+        {"polylines", arch->polylines, 0, 65536, SCENE},
+        {"points", arch->points, 1, 1024, SCENE},
+        {"embed", arch->embed, 1, 16384, ALL},
+        {"heads", arch->heads, 1, 256, SCENE},
+        {"token_hidden", arch->token_hidden, 1, 65536, SCENE},
+        {"latent", arch->latent, 1, 65536, ALL},
+        {"proj_hidden", arch->proj_hidden, 1, 65536, ALL},
+        {"atoms", arch->atoms, 1, BJ_MAX_ATOMS, ALL},
+        {"atom_hidden", arch->atom_hidden, 1, 65536, ALL},
+        {"router_hidden", arch->router_hidden, 1, 65536, ALL},
+        {"decoder_hidden", arch->decoder_hidden, 1, 65536, SCENE},
+        {"trunk", arch->trunk, 1, 65536, SCENE},
+        {"state", arch->state, 1, 4096, STATE},
+        {"waves", arch->waves, 0, 4096, STATE},
+        {"octaves", arch->octaves, 0, 16, STATE},
+        {"height", arch->height, 16, 4096, IMAGE},
+        {"width", arch->width, 16, 4096, IMAGE},
+        {"channels", arch->channels, 1, 16, IMAGE},
+        {"patch_in", arch->patch_in, 1, 4096, IMAGE},
+        {"patch_out", arch->patch_out, 1, 4096, IMAGE},
+        {"action", arch->action, 0, 4096, SEEN},
+        {"noise", arch->noise, 0, 4096, SEEN},
+        {"noise_hidden", arch->noise_hidden, 0, 65536, SEEN},
     };
-    if (arch->kind != BJ_MODEL_BRANCH && arch->kind != BJ_MODEL_OUTPUT_ONLY)
-        return BJ_FAIL(err, BJ_EARG, "architecture: kind is %d, expected branch (0) or "
-                       "output-only (1)", (int)arch->kind);
+    if (arch->kind < BJ_MODEL_BRANCH || arch->kind > BJ_MODEL_CODEBOOK)
+        return BJ_FAIL(err, BJ_EARG, "architecture: kind is %d, expected 0 to %d", (int)arch->kind,
+                       (int)BJ_MODEL_CODEBOOK);
+    if (arch->encoder < BJ_ENCODER_SCENE || arch->encoder > BJ_ENCODER_IMAGE)
+        return BJ_FAIL(err, BJ_EARG, "architecture: encoder is %d, expected scene (0), state (1) "
+                       "or image (2)", (int)arch->encoder);
     if (arch->scales < BJ_SCALES_FIXED || arch->scales > BJ_SCALES_COMPONENT)
         return BJ_FAIL(err, BJ_EARG, "architecture: scales is %d, expected 0, 1 or 2",
                        (int)arch->scales);
     if (arch->weighting != BJ_WEIGHTS_ROUTER && arch->weighting != BJ_WEIGHTS_UNIFORM)
         return BJ_FAIL(err, BJ_EARG, "architecture: weighting is %d, expected router (0) or "
                        "uniform (1)", (int)arch->weighting);
-    for (size_t i = 0; i < sizeof range / sizeof *range; i++)
-        if (range[i].value < range[i].least || range[i].value > range[i].most)
+    for (size_t i = 0; i < sizeof range / sizeof *range; i++) {
+        const int used = range[i].kinds >> arch->encoder & 1;
+        const int least = used ? range[i].least : 0, most = used ? range[i].most : 0;
+        if (range[i].value < least || range[i].value > most)
             return BJ_FAIL(err, BJ_EARG, "architecture: %s is %d, expected %d to %d", range[i].name,
-                           range[i].value, range[i].least, range[i].most);
-    if (arch->embed % arch->heads)
+                           range[i].value, least, most);
+    }
+    BJ_TRY(check_kind(arch, err));
+    if (arch->heads && arch->embed % arch->heads)
         return BJ_FAIL(err, BJ_EARG, "architecture: embed is %d, expected a multiple of heads, %d",
                        arch->embed, arch->heads);
     if (!(arch->dt > 0) || !isfinite(arch->dt))
@@ -100,7 +167,15 @@ bj_status bj_arch_fits(const bj_arch *arch, const bj_arch *scenes, bj_error *err
         {"polylines", arch->polylines, scenes->polylines},
         {"points of a polyline", arch->points, scenes->points},
         {"seconds between steps", arch->dt, scenes->dt},
+        {"numbers of a state", arch->state, scenes->state},
+        {"rows of an image", arch->height, scenes->height},
+        {"columns of an image", arch->width, scenes->width},
+        {"channels of an image", arch->channels, scenes->channels},
     };
+    static const char *const seen[] = {"scenes", "states", "images"};
+    if (arch->encoder != scenes->encoder)
+        return BJ_FAIL(err, BJ_EFORMAT, "the model sees %s, the data has %s", seen[arch->encoder],
+                       seen[scenes->encoder]);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].model != sizes[i].scenes)
             return BJ_FAIL(err, BJ_EFORMAT, "the model has %g %s, the scenes have %g",

@@ -31,16 +31,29 @@ static const struct {
     SIZE(obs),   SIZE(fut),         SIZE(neighbors),     SIZE(polylines),      SIZE(points),
     SIZE(embed), SIZE(heads),       SIZE(token_hidden),  SIZE(latent),         SIZE(proj_hidden),
     SIZE(atoms), SIZE(atom_hidden), SIZE(router_hidden), SIZE(decoder_hidden), SIZE(trunk),
+    /* of encoders of observations alone: */
+    SIZE(state), SIZE(waves),       SIZE(octaves),       SIZE(height),         SIZE(width),
+    SIZE(channels), SIZE(patch_in), SIZE(patch_out),     SIZE(action),         SIZE(noise),
+    SIZE(noise_hidden),
 #undef SIZE
 };
-enum { SIZES = sizeof sizes / sizeof *sizes };
-_Static_assert(BJ_ARCH_FACTS == SIZES + 4, "kind, scales, weighting, sizes and dt");
-_Static_assert(offsetof(bj_arch, trunk) == (SIZES + 2) * sizeof(int),
+enum { SCENE_SIZES = 15, SIZES = sizeof sizes / sizeof *sizes };
+_Static_assert(BJ_ARCH_FACTS == SIZES + 5, "kind, scales, weighting, encoder, sizes and dt");
+_Static_assert(offsetof(bj_arch, trunk) == (SCENE_SIZES + 2) * sizeof(int) &&
+                   sizeof(bj_arch) == offsetof(bj_arch, state) + (SIZES - SCENE_SIZES) * sizeof(int),
                "a size of bj_arch is not in the list");
 _Static_assert((int)BJ_ARCH_FACT_SIZE >= (int)BJ_JSON_NUMBER, "dt must fit");
 
-static const char *const kinds[] = {
-    [BJ_MODEL_BRANCH] = "branch", [BJ_MODEL_OUTPUT_ONLY] = "outputonly", NULL};
+static const char *const kinds[] = {[BJ_MODEL_BRANCH] = "branch",
+                                    [BJ_MODEL_OUTPUT_ONLY] = "outputonly",
+                                    [BJ_MODEL_FUSED] = "fused",
+                                    [BJ_MODEL_VARIATIONAL] = "variational",
+                                    [BJ_MODEL_CODEBOOK] = "codebook",
+                                    NULL};
+static const char *const encoders[] = {[BJ_ENCODER_SCENE] = "scene",
+                                       [BJ_ENCODER_STATE] = "state",
+                                       [BJ_ENCODER_IMAGE] = "image",
+                                       NULL};
 static const char *const scales[] = {[BJ_SCALES_FIXED] = "fixed",
                                      [BJ_SCALES_GLOBAL] = "global",
                                      [BJ_SCALES_COMPONENT] = "component",
@@ -55,7 +68,8 @@ bj_status bj_arch_to_facts(bj_arch_facts *out, const bj_arch *arch, bj_error *er
     *fact++ = (bj_fact){"model", kinds[arch->kind]};
     *fact++ = (bj_fact){"scales", scales[arch->scales]};
     *fact++ = (bj_fact){"weighting", weightings[arch->weighting]};
-    for (int i = 0; i < SIZES; i++) {
+    const int scene = arch->encoder == BJ_ENCODER_SCENE;
+    for (int i = 0; i < (scene ? SCENE_SIZES : SIZES); i++) {
         int value;
         memcpy(&value, (const char *)arch + sizes[i].offset, sizeof value);
         snprintf(out->text[i], sizeof out->text[i], "%d", value);
@@ -63,7 +77,9 @@ bj_status bj_arch_to_facts(bj_arch_facts *out, const bj_arch *arch, bj_error *er
     }
     if (!bj_json_number_write(out->text[SIZES], arch->dt))
         return BJ_FAIL(err, BJ_EARG, "architecture: dt cannot be written");
-    *fact = (bj_fact){"dt", out->text[SIZES]};
+    *fact++ = (bj_fact){"dt", out->text[SIZES]};
+    if (!scene) *fact++ = (bj_fact){"encoder", encoders[arch->encoder]};
+    out->count = (int)(fact - out->fact);
     return BJ_OK;
 }
 
@@ -104,16 +120,20 @@ static bj_status find_word(int *out, const bj_safetensors *st, const char *key,
 
 bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error *err) {
     const char *value;
-    int kind, scale, weighting = BJ_WEIGHTS_ROUTER;
+    int kind, scale, weighting = BJ_WEIGHTS_ROUTER, encoder = BJ_ENCODER_SCENE;
     memset(out, 0, sizeof *out);
-    BJ_TRY(find_word(&kind, st, "model", kinds, "branch or outputonly", err));
+    BJ_TRY(find_word(&kind, st, "model", kinds,
+                     "branch, outputonly, fused, variational or codebook", err));
+    if (bj_safetensors_metadata(st, "encoder")) /* those of scenes do not say */
+        BJ_TRY(find_word(&encoder, st, "encoder", encoders, "scene, state or image", err));
     BJ_TRY(find_word(&scale, st, "scales", scales, "fixed, global or component", err));
     if (bj_safetensors_metadata(st, "weighting")) /* files of before do not say */
         BJ_TRY(find_word(&weighting, st, "weighting", weightings, "router or uniform", err));
     out->kind = (bj_model_kind)kind;
     out->weighting = (bj_weighting)weighting;
     out->scales = (bj_scales)scale;
-    for (int i = 0; i < SIZES; i++) {
+    out->encoder = (bj_encoder_kind)encoder;
+    for (int i = 0; i < (encoder == BJ_ENCODER_SCENE ? SCENE_SIZES : SIZES); i++) {
         BJ_TRY(bj_checkpoint_metadata(&value, st, sizes[i].name, err));
         const size_t digits = strspn(value, "0123456789");
         if (!digits || digits > 9 || value[digits])
@@ -346,11 +366,11 @@ bj_status bj_model_save(const bj_model *model, const char *path, const bj_fact *
     BJ_GOTO(status, done, BJ_ALLOC(all, (size_t)count + BJ_ARCH_FACTS, err));
     BJ_GOTO(status, done, BJ_ALLOC(arch, 1, err));
     BJ_GOTO(status, done, bj_arch_to_facts(arch, &model->arch, err));
-    memcpy(all, arch->fact, sizeof arch->fact);
-    for (int i = 0; i < count; i++) all[BJ_ARCH_FACTS + i] = facts[i];
+    memcpy(all, arch->fact, (size_t)arch->count * sizeof *all);
+    for (int i = 0; i < count; i++) all[arch->count + i] = facts[i];
     for (int i = 0; i < tensor_count; i++) tensors[i] = bj_model_tensor(model, i);
     status = bj_checkpoint_write(path, BJ_MODEL_FORMAT, tensors, tensor_count, all,
-                                 BJ_ARCH_FACTS + count, err);
+                                 arch->count + count, err);
 done:
     bj_free(arch);
     bj_free(all);

@@ -22,11 +22,13 @@
 
 /* --------------------------------------------------------------------------------- architecture */
 
-enum { BJ_ARCH_FACTS = 19, BJ_ARCH_FACT_SIZE = 40 };
+enum { BJ_ARCH_FACTS = 31, BJ_ARCH_FACT_SIZE = 40 };
 
-/* An architecture as metadata. The facts point into the same struct: do not copy it. */
+/* An architecture as metadata; what only encoders of observations have is left out for scenes. The
+ * facts point into the same struct: do not copy it. */
 typedef struct bj_arch_facts {
     bj_fact fact[BJ_ARCH_FACTS];
+    int count;
     char text[BJ_ARCH_FACTS][BJ_ARCH_FACT_SIZE];
 } bj_arch_facts;
 

@@ -53,6 +53,10 @@ static void token_hidden(const bj_encoder *e, const bj_encoder_block *b) {
 }
 
 void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
+    if (e->observer.layers) {
+        bj_observer_forward(&e->observer, &b->observer, b->context, b->ldc, b->M);
+        return;
+    }
     const bj_kernels *k = e->k;
     const int E = e->arch->embed, G = e->arch->heads, d = E / G, TH = e->arch->token_hidden;
     const int W = 2 * TH + 2, M = b->M, I = BJ_FOCAL_FEATURES;
@@ -90,6 +94,10 @@ void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
 }
 
 void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const bj_real *dcontext) {
+    if (e->observer.layers) {
+        bj_observer_backward(&e->observer, &b->observer, dcontext, b->ldc, b->M);
+        return;
+    }
     const bj_kernels *k = e->k;
     const int E = e->arch->embed, G = e->arch->heads, d = E / G, TH = e->arch->token_hidden;
     const int W = 2 * TH + 2, M = b->M;

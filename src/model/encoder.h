@@ -1,4 +1,4 @@
-/* encoder.h - the context encoder, for a block of scenes.
+/* encoder.h - the context encoder, for a block of scenes; for states and images see observer.h.
  *
  *   focal --GRU--> h ------------------------------+--> [h, o] --proj--> context
  *                  |query                          |
@@ -17,6 +17,7 @@
 #define BJ_MODEL_ENCODER_H
 
 #include "core/arena.h"
+#include "model/observer.h"
 #include "model/params.h"
 #include "nn/gru.h"
 #include "nn/linear.h"
@@ -38,11 +39,14 @@ typedef struct bj_encoder {
     bj_real *m_kn, *m_nk, *n_kn, *n_nk; /* (G) packed per head, head_size apart */
     size_t head_size;
     bj_real *dummy;                 /* (TH) hidden row of the zero neighbor */
+    bj_observer observer;           /* all there is for states and images */
 } bj_encoder;
 
-/* Wires the encoder to the weights (a block of `layout`, or its encoder prefix). */
+/* Wires the encoder to the weights (a block of `layout`, or its encoder prefix). `model`: the whole
+ * block, for the standardization of inputs; read when the encoder is prepared. */
 void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
-                     const bj_layout *layout, const bj_real *weights, int training);
+                     const bj_layout *layout, const bj_real *weights, const bj_real *model,
+                     int training);
 
 /* Repacks after the weights changed: two rounds, items of a round in any order. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round);
@@ -81,6 +85,7 @@ typedef struct bj_encoder_block {
     bj_real *djoint, *dhidden;      /* (M,2E) (M,proj_hidden) */
     bj_real *dh;                    /* (M,G,W) scratch */
     bj_real *dscore[2];             /* (rows of one scene,G) scratch */
+    bj_observer_block observer;     /* states and images: this, M, context and ldc are all */
 } bj_encoder_block;
 
 /* A block with its strides set and nothing else. */

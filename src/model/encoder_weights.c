@@ -13,7 +13,13 @@ static bj_linear make_linear(bj_arena *arena, const bj_kernels *k, const bj_real
 }
 
 void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
-                     const bj_layout *layout, const bj_real *weights, int training) {
+                     const bj_layout *layout, const bj_real *weights, const bj_real *model,
+                     int training) {
+    if (arch->encoder != BJ_ENCODER_SCENE) {
+        *e = (bj_encoder){.arch = arch, .k = k};
+        bj_observer_init(&e->observer, arena, k, arch, layout, weights, model, training);
+        return;
+    }
     const int E = arch->embed, TH = arch->token_hidden, W = 2 * TH + 2, d = E / arch->heads;
     const int I = BJ_FOCAL_FEATURES, lead = bj_gru_lead(I);
 #define AT(id) (weights + bj_layout_offset(layout, BJ_P_##id, 0))
@@ -70,10 +76,14 @@ bj_encoder_block bj_encoder_block_strides(const bj_arch *a) {
                               .lde = bj_stride(a->embed),
                               .ldj = bj_stride(2 * a->embed),
                               .ldp = bj_stride(a->proj_hidden),
-                              .ldc = bj_stride(a->latent)};
+                              .ldc = bj_stride(a->latent + a->action)};
 }
 
 void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encoder *e, size_t M) {
+    if (e->observer.layers) {
+        bj_observer_block_take(&b->observer, arena, &e->observer, M, 0);
+        return;
+    }
     const size_t G = (size_t)e->arch->heads;
     b->dummy_alpha = bj_arena_take(arena, M * G);
     b->q = bj_arena_take(arena, M * b->lde);
@@ -87,6 +97,7 @@ void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encode
 /* Round 0: the GRU, every linear layer in both directions, U and the zero neighbor.
  * Round 1: M and N, one head at a time. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round) {
+    if (e->observer.layers) return round == 0 ? bj_observer_prepare_items(&e->observer) : 0;
     return round == 0 ? 2 * BJ_ENC_LINEARS + 2 : 2 * e->arch->heads;
 }
 
@@ -121,7 +132,8 @@ static void fold_head(const bj_encoder *e, int head, int values) {
 }
 
 void bj_encoder_prepare(const bj_encoder *e, int round, int item) {
-    if (round == 1) fold_head(e, item / 2, item % 2);
+    if (e->observer.layers) bj_observer_prepare(&e->observer, item);
+    else if (round == 1) fold_head(e, item / 2, item % 2);
     else if (item == 0) bj_gru_pack(e->k, &e->gru);
     else if (item == 1) join_tokens(e);
     else {

@@ -76,6 +76,27 @@ static void copy_rows(bj_real *to, size_t n, const bj_real *from, size_t stride,
         memcpy(to + (size_t)m * n, from + (size_t)m * stride, n * sizeof *to);
 }
 
+/* Second observations of pairs. */
+static void encode_pairs(void *context, int item, int worker) {
+    bj_future_encoder *e = context;
+    const bj_arch *a = &e->arch;
+    const int b0 = e->block_begin[item], M = e->block_begin[item + 1] - b0;
+    const size_t D = (size_t)a->latent;
+    const scratch *w = &e->scratch[worker];
+    bj_encoder_block b = w->encoder;
+    b.M = M;
+    b.observer.pairs = e->batch->pairs + b0;
+    b.observer.successor = 1;
+    for (int m = 0; m < M; m++)
+        if (bj_pair_nonfinite(&b.observer.pairs[m], a, 1)) {
+            bj_note_first(&e->bad_scene, b0 + m);
+            return;
+        }
+    bj_encoder_forward(&e->encoder, &b);
+    bj_normalize_forward(b.context, b.ldc, w->inverse, M, a->latent);
+    copy_rows(e->latents + (size_t)b0 * D, D, b.context, b.ldc, M);
+}
+
 static void encode_block(void *context, int item, int worker) {
     bj_future_encoder *e = context;
     const bj_arch *a = &e->arch;
@@ -112,9 +133,10 @@ bj_status bj_future_encode(bj_future_encoder *e, const bj_batch *batch, bj_real 
     e->latents = latents;
     e->recon = recon;
     atomic_store(&e->bad_scene, INT_MAX);
-    bj_pool_run(e->pool, encode_block, e, bj_blocks_cut(e->block_begin, batch->B));
+    bj_pool_run(e->pool, e->arch.encoder == BJ_ENCODER_SCENE ? encode_block : encode_pairs, e,
+                bj_blocks_cut(e->block_begin, batch->B));
     const int bad = atomic_load(&e->bad_scene);
-    return bad == INT_MAX ? BJ_OK : bj_scene_check(batch, &e->arch, bad, 1, err);
+    return bad == INT_MAX ? BJ_OK : bj_element_check(batch, &e->arch, bad, 1, err);
 }
 
 /* ------------------------------------------------------------------------------------ lifetime */
@@ -123,6 +145,13 @@ static void take_scratch(scratch *out, bj_arena *arena, const bj_future_encoder 
     const bj_arch *a = &e->arch;
     const size_t M = BJ_BLOCK, lines = M * (size_t)a->polylines;
     scratch w = {.encoder = bj_encoder_block_strides(a)};
+    if (a->encoder != BJ_ENCODER_SCENE) {
+        bj_encoder_block_take(&w.encoder, arena, &e->encoder, M);
+        w.encoder.context = bj_arena_take(arena, M * w.encoder.ldc);
+        w.inverse = bj_arena_take(arena, M);
+        if (!measuring) *out = w;
+        return;
+    }
     w.scenes.polylines = bj_arena_take(arena, lines * (size_t)a->points * BJ_POLYLINE_FEATURES);
     w.scenes.future = bj_arena_take(arena, M * 2 * (size_t)a->fut);
     w.scenes.neighbor_start = bj_arena_take_bytes(arena, (M + 1) * sizeof(int));
@@ -159,10 +188,11 @@ static void take_activations(bj_future_encoder *e, bj_arena *arena) {
 
 /* The decoder's biases move from the model to the encoder's own memory. */
 static void take_packed(bj_future_encoder *e, bj_arena *arena, const bj_model *model) {
-    bj_encoder_init(&e->encoder, arena, e->k, &e->arch, &model->layout, e->weights, 0);
+    bj_encoder_init(&e->encoder, arena, e->k, &e->arch, &model->layout, e->weights,
+                    model->weights, 0);
     bj_network_init_decoder(&e->decoder, arena, e->k, &e->arch, &model->layout, model->weights);
     bj_linear *const layers[2] = {&e->decoder.decoder_in, &e->decoder.decoder_out};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && e->arch.fut; i++) {
         bj_real *bias = bj_arena_take(arena, (size_t)layers[i]->out);
         if (!bias) continue;
         memcpy(bias, layers[i]->b, (size_t)layers[i]->out * sizeof *bias);
@@ -174,7 +204,7 @@ static void pack_all(bj_future_encoder *e) {
     for (int round = 0; round < BJ_ENCODER_ROUNDS; round++)
         for (int i = 0; i < bj_encoder_prepare_items(&e->encoder, round); i++)
             bj_encoder_prepare(&e->encoder, round, i);
-    for (int i = 0; i < bj_network_prepare_items(&e->decoder); i++)
+    for (int i = 0; e->arch.fut && i < bj_network_prepare_items(&e->decoder); i++)
         bj_network_prepare(&e->decoder, i);
     e->decoder.decoder_in.w = e->decoder.decoder_out.w = NULL; /* the model's */
 }
@@ -206,7 +236,9 @@ static bj_status check_target(const bj_arch *model, const bj_arch *target, bj_er
 #define SIZE(field) {#field, model->field, target->field}
         SIZE(obs),       SIZE(fut),         SIZE(points), SIZE(polylines),
         SIZE(neighbors), SIZE(embed),       SIZE(heads),  SIZE(token_hidden),
-        SIZE(latent),    SIZE(proj_hidden), SIZE(dt),
+        SIZE(latent),    SIZE(proj_hidden), SIZE(dt),     SIZE(encoder),
+        SIZE(state),     SIZE(waves),       SIZE(octaves), SIZE(height),
+        SIZE(width),     SIZE(channels),    SIZE(patch_in), SIZE(patch_out),
 #undef SIZE
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

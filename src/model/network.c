@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/blocks.h"
+#include "model/variational.h"
 #include "nn/normalize.h"
 
 static bj_linear take_linear(bj_arena *arena, const bj_kernels *k, const bj_layout *layout,
@@ -31,15 +33,28 @@ void bj_network_init_decoder(bj_network *n, bj_arena *arena, const bj_kernels *k
                              const bj_arch *arch, const bj_layout *layout,
                              const bj_real *weights) {
     *n = (bj_network){.arch = arch, .k = k};
-    take_decoder(n, arena, layout, weights, 0);
+    if (arch->fut) take_decoder(n, arena, layout, weights, 0);
 }
 
 void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                      const bj_layout *layout, const bj_real *weights, int training) {
-    const int branch = arch->kind == BJ_MODEL_BRANCH;
-    *n = (bj_network){.arch = arch, .k = k, .L = branch ? arch->atoms : 1};
+    const int branch = arch->kind == BJ_MODEL_BRANCH || arch->kind == BJ_MODEL_FUSED;
+    const int variational = arch->kind == BJ_MODEL_VARIATIONAL;
+    const int one = variational || arch->kind == BJ_MODEL_CODEBOOK;
+    *n = (bj_network){.arch = arch,
+                      .k = k,
+                      .L = branch ? arch->atoms : 1,
+                      .K = one ? 1 : arch->atoms};
 #define TAKE(w, b, i) take_linear(arena, k, layout, weights, BJ_P_##w, BJ_P_##b, i, training)
-    for (int i = 0; i < n->L; i++) {
+    if (variational) {
+        n->prior_in = TAKE(PRIOR_W1, PRIOR_B1, 0);
+        n->prior_out = TAKE(PRIOR_W2, PRIOR_B2, 0);
+        n->posterior_in = TAKE(POSTERIOR_W1, POSTERIOR_B1, 0);
+        n->posterior_out = TAKE(POSTERIOR_W2, POSTERIOR_B2, 0);
+        n->atom_in[0] = TAKE(GENERATOR_W1, GENERATOR_B1, 0);
+        n->atom_out[0] = TAKE(GENERATOR_W2, GENERATOR_B2, 0);
+    }
+    for (int i = 0; i < n->L && !variational; i++) {
         n->atom_in[i] = branch ? TAKE(ATOM_W1, ATOM_B1, i) : TAKE(ONE_W1, ONE_B1, 0);
         n->atom_out[i] = branch ? TAKE(ATOM_W2, ATOM_B2, i) : TAKE(ONE_W2, ONE_B2, 0);
     }
@@ -47,8 +62,8 @@ void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const 
         n->router_in = TAKE(ROUTER_W1, ROUTER_B1, 0);
         n->router_out = TAKE(ROUTER_W2, ROUTER_B2, 0);
     }
-    take_decoder(n, arena, layout, weights, training);
-    if (!branch) {
+    if (arch->fut) take_decoder(n, arena, layout, weights, training);
+    if (arch->kind == BJ_MODEL_OUTPUT_ONLY) {
         for (int i = 0; i < arch->atoms; i++) n->residual[i] = TAKE(RESIDUAL_W, RESIDUAL_B, i);
         n->step_scale = weights + bj_layout_offset(layout, BJ_P_STEP_SCALE, 0);
         n->segment_scale = weights + bj_layout_offset(layout, BJ_P_SEGMENT_SCALE, 0);
@@ -61,9 +76,17 @@ static const bj_linear *layer(const bj_network *n, int i) {
     if (i < n->L) return &n->atom_in[i];
     if ((i -= n->L) < n->L) return &n->atom_out[i];
     i -= n->L;
-    if (i == 0) return &n->decoder_in;
-    if (i == 1) return &n->decoder_out;
-    i -= 2;
+    if (n->decoder_in.out) {
+        if (i == 0) return &n->decoder_in;
+        if (i == 1) return &n->decoder_out;
+        i -= 2;
+    }
+    if (n->prior_in.out) {
+        const bj_linear *const more[] = {&n->prior_in, &n->prior_out, &n->posterior_in,
+                                         &n->posterior_out};
+        if (i < 4) return more[i];
+        i -= 4;
+    }
     if (n->router_in.out) {
         if (i == 0) return &n->router_in;
         if (i == 1) return &n->router_out;
@@ -124,7 +147,7 @@ void bj_network_route(const bj_network *n, const bj_network_block *b) {
     if (n->router_in.out) {
         bj_linear_forward(n->k, b->router_hidden, b->ldr, b->context, b->ldc, &n->router_in, b->M,
                           BJ_GEMM_RELU);
-        bj_linear_forward(n->k, b->logits, (size_t)n->arch->atoms, b->router_hidden, b->ldr,
+        bj_linear_forward(n->k, b->logits, (size_t)n->K, b->router_hidden, b->ldr,
                           &n->router_out, b->M, 0);
     } else {
         memset(b->logits, 0, (size_t)b->M * sizeof *b->logits); /* K = 1 */
@@ -141,12 +164,17 @@ void bj_network_decode(const bj_network *n, const bj_network_block *b, int rows)
 
 void bj_network_predict(const bj_network *n, const bj_network_block *b) {
     const size_t L = (size_t)n->L;
+    if (n->prior_in.out) {
+        bj_variational_forward_block(n, b);
+        bj_network_route(n, b);
+        return;
+    }
     for (size_t i = 0; i < L; i++)
         bj_network_atom(n, b, (int)i, b->atom_hidden + i * b->lda, L * b->lda, b->u + i * b->ldu,
                         L * b->ldu);
     bj_normalize_forward(b->u, b->ldu, b->inverse, b->M * n->L, n->arch->latent);
     bj_network_route(n, b);
-    bj_network_decode(n, b, n->L);
+    if (n->decoder_in.out) bj_network_decode(n, b, n->L);
 }
 
 void bj_network_reconstruct(const bj_network *n, const bj_network_block *b) {
@@ -178,10 +206,79 @@ static void split_residuals(const bj_network *n, const bj_network_block *b) {
     }
 }
 
+int bj_network_compact_width(const bj_arch *a) {
+    const int widths[] = {a->latent + a->action, 2 * a->fut, a->atom_hidden, a->decoder_hidden};
+    int most = 0;
+    for (int i = 0; i < 4; i++) most = widths[i] > most ? widths[i] : most;
+    return most;
+}
+
+/* Rows `rows` of a matrix side by side, and back. */
+static void gather(bj_real *to, size_t ldt, const bj_real *from, size_t ldf, const int *rows, int n,
+                   int width) {
+    for (int i = 0; i < n; i++)
+        memcpy(to + (size_t)i * ldt, from + (size_t)rows[i] * ldf, (size_t)width * sizeof *to);
+}
+
+static void scatter(bj_real *to, size_t ldt, const int *rows, const bj_real *from, size_t ldf, int n,
+                    int width) {
+    for (int i = 0; i < n; i++)
+        memcpy(to + (size_t)rows[i] * ldt, from + (size_t)i * ldf, (size_t)width * sizeof *to);
+}
+
+/* du of the winners' rows += what comes through the decoder; ddecoder_hidden of these rows. */
+static void winners_decoded(const bj_network *n, const bj_network_block *b, const int *rows,
+                            unsigned from) {
+    bj_real *in = b->compact[0], *mask = b->compact[1], *out = b->compact[2];
+    const int H = n->decoder_in.out, D = n->arch->latent, M = b->M;
+    gather(in, b->ldk, b->dy, b->ldy, rows, M, n->decoder_out.out);
+    gather(mask, b->ldk, b->decoder_hidden, b->ldd, rows, M, H);
+    bj_linear_backward(n->k, out, b->ldk, in, b->ldk, mask, b->ldk, &n->decoder_out, M, 0);
+    scatter(b->ddecoder_hidden, b->ldd, rows, out, b->ldk, M, H);
+    gather(in, b->ldk, b->du, b->ldu, rows, M, D);
+    bj_linear_backward(n->k, in, b->ldk, out, b->ldk, NULL, 0, &n->decoder_in, M,
+                       from & BJ_FROM_LATENT ? BJ_GEMM_ADD : 0);
+    scatter(b->du, b->ldu, rows, in, b->ldk, M, D);
+}
+
+/* The same bits as through all atoms: what is left out adds zeros. */
+static void winners_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
+    const int L = n->L, D = n->arch->latent;
+    int row[BJ_BLOCK], scene[BJ_BLOCK];
+    bj_real *du = b->compact[0], *mask = b->compact[1], *dhidden = b->compact[2];
+    for (int m = 0; m < b->M; m++) row[m] = m * L + b->winner[m];
+    if (from & BJ_FROM_DECODED) winners_decoded(n, b, row, from);
+    for (int m = 0; m < b->M; m++) {
+        const size_t at = (size_t)row[m] * b->ldu;
+        bj_normalize_backward(b->du + at, b->ldu, b->u + at, b->inverse + row[m], 1, D);
+    }
+    for (int i = 0; i < L; i++) {
+        const bj_linear *in = &n->atom_in[i], *out = &n->atom_out[i];
+        int count = 0;
+        for (int m = 0; m < b->M; m++)
+            if (b->winner[m] == i) {
+                row[count] = m * L + i;
+                scene[count++] = m;
+            }
+        if (!count) continue;
+        gather(du, b->ldk, b->du, b->ldu, row, count, D);
+        gather(mask, b->ldk, b->atom_hidden, b->lda, row, count, out->in);
+        bj_linear_backward(n->k, dhidden, b->ldk, du, b->ldk, mask, b->ldk, out, count, 0);
+        scatter(b->datom_hidden, b->lda, row, dhidden, b->ldk, count, out->in);
+        bj_linear_backward(n->k, du, b->ldk, dhidden, b->ldk, NULL, 0, in, count, 0);
+        scatter(b->dcontext, b->ldc, scene, du, b->ldk, count, in->in);
+    }
+}
+
 void bj_network_predict_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
     const bj_kernels *k = n->k;
-    const int L = n->L, M = b->M, K = n->arch->atoms;
+    const int L = n->L, M = b->M, K = n->K;
     int add = 0; /* nothing in dcontext yet */
+    if (b->winner && (from & (BJ_FROM_LATENT | BJ_FROM_DECODED))) {
+        winners_backward(n, b, from);
+        from &= BJ_FROM_ROUTER;
+        add = BJ_GEMM_ADD;
+    }
     if (from & BJ_FROM_DECODED) {
         /* forward: y = decoder(u) */
         bj_real *dy = b->dy;
@@ -202,6 +299,10 @@ void bj_network_predict_backward(const bj_network *n, const bj_network_block *b,
     if (from & (BJ_FROM_LATENT | BJ_FROM_DECODED)) {
         /* forward: u_k = normalize(atom_k(context)) */
         bj_normalize_backward(b->du, b->ldu, b->u, b->inverse, M * L, n->arch->latent);
+        if (n->prior_in.out) {
+            bj_variational_backward_block(n, b);
+            return;
+        }
         for (int i = 0; i < L; i++) {
             bj_real *dhidden = b->datom_hidden + (size_t)i * b->lda;
             const size_t ld = (size_t)L * b->lda;

@@ -3,8 +3,15 @@
  *   branch       context --atom k--> u_k --decoder--> y_k      context --router--> logits
  *   output-only  context --atom----> u --trunk--> base + scale_k * residual_k = y_k
  *
- * L is the number of latents of a scene: K, or 1 for the output-only control. Reconstruction
- * decodes the target latent z with the same decoder (its base path alone for output-only).
+ *   codebook     context --atom----> u        (the codes are not part of the network)
+ *   variational  see variational.h
+ *
+ * L is the number of latents of a scene: K, or 1 where there is one predictor. The decoder is there
+ * for models of scenes. Reconstruction decodes the target latent z with the same decoder (its base
+ * path alone for output-only).
+ *
+ * Winner takes all: where b->winner names one latent of every scene, no other has a gradient, and
+ * backward passes through its atom alone. Rows of the others are neither read nor written.
  */
 #ifndef BJ_MODEL_NETWORK_H
 #define BJ_MODEL_NETWORK_H
@@ -16,11 +23,13 @@
 typedef struct bj_network {
     const bj_arch *arch;
     const bj_kernels *k;
-    int L;
+    int L; /* latents of a scene */
+    int K; /* weights of a scene: atoms, or 1 where there is one predictor */
     bj_linear atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS]; /* L of them */
     bj_linear router_in, router_out;                         /* out == 0: no router */
-    bj_linear decoder_in, decoder_out;                       /* or trunk and base */
+    bj_linear decoder_in, decoder_out;                       /* or trunk and base; out == 0: none */
     bj_linear residual[BJ_MAX_ATOMS];                        /* output-only */
+    bj_linear prior_in, prior_out, posterior_in, posterior_out; /* out == 0: not variational */
     const bj_real *step_scale, *segment_scale;               /* (K,F) (K,F/10) */
 } bj_network;
 
@@ -53,7 +62,20 @@ typedef struct bj_network_block {
     bj_real *dbase, *dresidual, *dscale; /* (M,2F) (M,K,2F) (M,K,F) output-only */
     bj_real *dz;              /* (M,D), NULL unless the target latent is trained */
     size_t lds;               /* stride of dscale rows */
+    /* variational.h */
+    bj_real *eps;                          /* (M,V) */
+    bj_real *prior, *posterior;            /* (M,2V) */
+    bj_real *prior_hidden, *posterior_hidden; /* (M,noise_hidden) */
+    bj_real *posterior_x, *generator_x;    /* (M,D+action+D) (M,D+action+V) */
+    bj_real *dprior, *dposterior, *dprior_hidden, *dposterior_hidden, *dposterior_x, *dgenerator_x;
+    size_t ldn, ldp, ldg;                  /* strides of hidden, posterior_x, generator_x */
+    const int *winner;        /* (M) the one latent with a gradient, or NULL: all have */
+    bj_real *compact[3];      /* with winner: (M, bj_network_compact_width()) scratch each */
+    size_t ldk;               /* their stride */
 } bj_network_block;
+
+/* Widest row of what backward of winners gathers. */
+int bj_network_compact_width(const bj_arch *arch);
 
 void bj_network_predict(const bj_network *n, const bj_network_block *b);     /* u, logits, y */
 void bj_network_reconstruct(const bj_network *n, const bj_network_block *b); /* rec from z */

@@ -21,8 +21,17 @@ typedef struct row {
 } row;
 
 static void table(row out[BJ_P_COUNT], const bj_arch *a) {
-    const int BRANCH = a->kind == BJ_MODEL_BRANCH, OUTPUT_ONLY = a->kind == BJ_MODEL_OUTPUT_ONLY;
-    const int ROUTED = OUTPUT_ONLY || a->atoms > 1, SCALED = a->scales != BJ_SCALES_FIXED;
+    const int OUTPUT_ONLY = a->kind == BJ_MODEL_OUTPUT_ONLY;
+    const int CODEBOOK = a->kind == BJ_MODEL_CODEBOOK, SINGLE = OUTPUT_ONLY || CODEBOOK;
+    const int VARIATIONAL = a->kind == BJ_MODEL_VARIATIONAL, BRANCH = !SINGLE && !VARIATIONAL;
+    const int DECODED = BRANCH && a->fut > 0;
+    const int ROUTED = OUTPUT_ONLY || (BRANCH && a->atoms > 1);
+    const int SCALED = a->scales != BJ_SCALES_FIXED;
+    const int SCENE = a->encoder == BJ_ENCODER_SCENE, OBSERVATION = !SCENE;
+    const int IMAGE = a->encoder == BJ_ENCODER_IMAGE, INPUTS = IMAGE ? a->channels : a->state;
+    const int JOINT = SCENE ? 2 * a->embed : a->embed, CONTEXT = a->latent + a->action;
+    const int FEATURES = IMAGE ? a->height / 16 * (a->width / 16) * a->patch_out
+                               : a->state + 2 * a->waves * a->octaves;
     const int SCALE_ROWS = a->scales == BJ_SCALES_COMPONENT ? a->atoms : 1;
 #define SCALE_COLS(n) (a->scales == BJ_SCALES_COMPONENT ? (n) : 1)
 #define PARAM(id, name, repeat, rows, cols, init, fan, part, when)                                 \

@@ -26,6 +26,7 @@ typedef enum bj_param_part {
     BJ_PART_RESIDUAL,
     BJ_PART_SCALE_Z,
     BJ_PART_SCALE_Y,
+    BJ_PART_INPUT, /* standardization and codes: no term reaches them */
     BJ_PARTS
 } bj_param_part;
 

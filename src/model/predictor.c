@@ -102,6 +102,12 @@ static void predict_scene(bj_predictor *p) {
 bj_status bj_predict(bj_predictor *p, const bj_batch *batch, bj_real *weights,
                      bj_real *trajectories, bj_real *atoms, bj_error *err) {
     BJ_TRY(bj_batch_check(batch, &p->arch, p->max_batch, 0, err));
+    if (p->arch.encoder != BJ_ENCODER_SCENE) {
+        p->batch = batch;
+        p->weights = weights;
+        p->atoms = atoms;
+        return bj_predict_pairs(p, batch, err);
+    }
     if (!weights || !trajectories)
         return BJ_FAIL(err, BJ_EARG, "%s is NULL", weights ? "trajectories" : "weights");
     p->batch = batch;
@@ -167,9 +173,13 @@ static void take_block(bj_predict_scratch *s, bj_arena *arena, const bj_predicto
 
 static void take_activations(bj_predictor *p, bj_arena *arena) {
     const int threads = bj_pool_threads(p->pool), measuring = arena->base == NULL;
-    bj_row_path_take(p, arena);
+    const int scenes = p->arch.encoder == BJ_ENCODER_SCENE;
+    if (scenes) bj_row_path_take(p, arena);
     p->block_begin = bj_arena_take_bytes(arena, ((size_t)p->max_batch + 1) * sizeof(int));
     p->scratch = bj_arena_take_bytes(arena, (size_t)threads * sizeof *p->scratch);
+    for (int i = 0; i < threads && !scenes; i++)
+        bj_predict_pairs_take(p->scratch + i, arena, p, measuring);
+    if (!scenes) return;
     if (p->max_batch > BJ_ROW_SCENES)
         p->contexts = bj_arena_take(arena, (size_t)p->max_batch * bj_stride(p->arch.latent));
     for (int i = 0; i < threads && p->max_batch > BJ_ROW_SCENES; i++)
@@ -178,9 +188,15 @@ static void take_activations(bj_predictor *p, bj_arena *arena) {
 
 static void take_packed(bj_predictor *p, bj_arena *arena, const bj_model *model) {
     const int lead = bj_gru_lead(BJ_FOCAL_FEATURES);
-    bj_encoder_init(&p->encoder, arena, p->k, &p->arch, &model->layout, model->weights, 0);
+    bj_encoder_init(&p->encoder, arena, p->k, &p->arch, &model->layout, model->weights,
+                    model->weights, 0);
     bj_network_init(&p->network, arena, p->k, &p->arch, &model->layout, model->weights, 0);
-    p->gru_row = bj_arena_take(arena, p->k->gru_row_size(lead, p->arch.embed));
+    if (p->arch.encoder == BJ_ENCODER_SCENE)
+        p->gru_row = bj_arena_take(arena, p->k->gru_row_size(lead, p->arch.embed));
+    const size_t K = (size_t)p->arch.atoms;
+    if (p->arch.kind == BJ_MODEL_CODEBOOK)
+        p->codes = bj_arena_take(arena, K * (size_t)p->arch.latent);
+    if (p->arch.noise) p->eps = bj_arena_take(arena, K * (size_t)p->arch.noise);
 }
 
 /* Moves *pointer from the model's weights to the predictor's own copy of its vectors. */
@@ -204,6 +220,12 @@ static size_t keep_vectors(bj_predictor *p, const bj_model *model) {
     size_t used = 0;
     for (int i = 0; i < BJ_ENC_LINEARS; i++)
         used = keep_vector(p, model, &p->encoder.linear[i].b, used);
+    for (int i = 0; i < p->encoder.observer.layers; i++)
+        used = keep_vector(p, model, &p->encoder.observer.layer[i].b, used);
+    used = keep_vector(p, model, &p->network.prior_in.b, used);
+    used = keep_vector(p, model, &p->network.prior_out.b, used);
+    used = keep_vector(p, model, &p->network.posterior_in.b, used);
+    used = keep_vector(p, model, &p->network.posterior_out.b, used);
     used = keep_vector(p, model, &p->encoder.kv_b, used);
     for (int i = 0; i < p->network.L; i++) {
         used = keep_vector(p, model, &p->network.atom_in[i].b, used);
@@ -226,7 +248,8 @@ static void pack_all(bj_predictor *p) {
             bj_encoder_prepare(&p->encoder, round, i);
     for (int i = 0; i < bj_network_prepare_items(&p->network); i++)
         bj_network_prepare(&p->network, i);
-    p->k->gru_row_pack(p->gru_row, g->w_ih, g->w_hh, g->b_ih, g->b_hh, g->I, g->lead, g->E);
+    if (p->gru_row)
+        p->k->gru_row_pack(p->gru_row, g->w_ih, g->w_hh, g->b_ih, g->b_hh, g->I, g->lead, g->E);
 }
 
 static bj_status build(bj_predictor *p, const bj_model *model, bj_precision precision,
@@ -237,9 +260,10 @@ static bj_status build(bj_predictor *p, const bj_model *model, bj_precision prec
     arena = (bj_arena){p->packed, 0};
     take_packed(p, &arena, model);
     pack_all(p);
+    if (p->arch.encoder != BJ_ENCODER_SCENE) bj_predict_pairs_fit(p, model);
     BJ_TRY(BJ_ALLOC(p->vectors, keep_vectors(p, model), err));
     keep_vectors(p, model);
-    BJ_TRY(bj_row_path_init(p, precision, err));
+    if (p->arch.encoder == BJ_ENCODER_SCENE) BJ_TRY(bj_row_path_init(p, precision, err));
     arena = (bj_arena){NULL, 0};
     take_activations(p, &arena);
     BJ_TRY(BJ_ALLOC(p->memory, arena.used, err));
@@ -257,6 +281,9 @@ bj_status bj_predictor_create(bj_predictor **out, const bj_model *model,
     if (options->precision != BJ_PRECISION_FULL && options->precision != BJ_PRECISION_BF16)
         return BJ_FAIL(err, BJ_EARG, "precision is %d, expected full (0) or bf16 (1)",
                        (int)options->precision);
+    if (options->precision == BJ_PRECISION_BF16 && model->arch.encoder != BJ_ENCODER_SCENE)
+        return BJ_FAIL(err, BJ_EARG, "precision is bf16, expected full: only models of scenes "
+                       "are stored in 16 bits");
     bj_predictor *p;
     BJ_TRY(BJ_ALLOC(p, 1, err));
     p->arch = model->arch;

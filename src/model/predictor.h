@@ -7,10 +7,13 @@
 #ifndef BJ_MODEL_PREDICTOR_H
 #define BJ_MODEL_PREDICTOR_H
 
+#include <limits.h>
+
 #include "core/blocks.h"
 #include "core/gather.h"
 #include "core/threads.h"
 #include "model/encoder.h"
+#include "model/model.h"
 #include "model/network.h"
 
 enum {
@@ -61,6 +64,8 @@ struct bj_predictor {
     bj_real *vectors; /* biases and residual scales */
     bj_real *memory;  /* activations */
     bj_real *gru_row;
+    bj_real *codes; /* (K,D) codebook, else NULL */
+    bj_real *eps;   /* (K,V) variational, else NULL */
     bj_row_path row;
     bj_predict_scratch *scratch; /* (threads) */
     bj_real *contexts; /* (max_batch,D) */
@@ -79,6 +84,13 @@ struct bj_predictor {
 void bj_predict_row(void *predictor, int member, int members);
 BJ_CHECK bj_status bj_row_path_init(bj_predictor *p, bj_precision precision, bj_error *err);
 void bj_row_path_take(bj_predictor *p, bj_arena *arena);
+
+/* predict_pairs.c: what models of states and images do. p has batch, weights and atoms set. */
+BJ_CHECK bj_status bj_predict_pairs(bj_predictor *p, const bj_batch *batch, bj_error *err);
+void bj_predict_pairs_take(bj_predict_scratch *s, bj_arena *arena, const bj_predictor *p,
+                           int measuring);
+/* Fills codes and eps. */
+void bj_predict_pairs_fit(bj_predictor *p, const bj_model *model);
 
 /* pi (K) from the logits, as the architecture says. */
 void bj_weigh_row(bj_real *pi, const bj_real *logits, const bj_arch *arch);

@@ -65,31 +65,30 @@ static void column_sums(double sum[BJ_SHARDS][BLOCK], const bj_real *x, size_t s
     bj_shards_fold(&sum[0][0], n, BLOCK);
 }
 
-/* Fills c and linear = a; returns T. */
-static double center(const bj_objective *objective, const bj_objective_io *io, moments m) {
-    const int B = io->B, D = io->D;
+double bj_floor_center(bj_real *c, double *linear, double *variance_missing, const bj_real *x,
+                       size_t stride, int B, int D, double floor) {
     double sum[BJ_SHARDS][BLOCK], variance = 0, trace = 0;
     for (int i0 = 0; i0 < D; i0 += BLOCK) {
         const int n = D - i0 < BLOCK ? D - i0 : BLOCK;
-        column_sums(sum, io->z + i0, io->ldu, B, n, 0);
+        column_sums(sum, x + i0, stride, B, n, 0);
         for (int b = 0; b < B; b++)
             for (int i = 0; i < n; i++)
-                m.c[(size_t)b * D + i0 + i] =
-                    (bj_real)(io->z[(size_t)b * io->ldu + i0 + i] - sum[0][i] / B);
-        column_sums(sum, m.c + i0, (size_t)D, B, n, 1);
+                c[(size_t)b * D + i0 + i] =
+                    (bj_real)(x[(size_t)b * stride + i0 + i] - sum[0][i] / B);
+        column_sums(sum, c + i0, (size_t)D, B, n, 1);
         for (int i = 0; i < n; i++) {
             const double var = sum[0][i] / B, deviation = sqrt(var + 1e-4);
-            const double missing = objective->variance_floor - deviation;
+            const double missing = floor - deviation;
             trace += var;
             if (missing <= 0) {
-                m.linear[i0 + i] = 0;
+                linear[i0 + i] = 0;
             } else { /* also for NaN, which must not look like a floor that holds */
                 variance += missing;
-                m.linear[i0 + i] = -1 / ((double)D * B * deviation);
+                linear[i0 + i] = -1 / ((double)D * B * deviation);
             }
         }
     }
-    m.scalar[VARIANCE] = variance / D;
+    *variance_missing = variance / D;
     return trace;
 }
 
@@ -142,7 +141,9 @@ static double covariance(const bj_objective_io *io, moments m) {
 
 void bj_anchor_couple(const bj_objective *objective, bj_objective_io *io) {
     const moments m = moments_of(io);
-    const double T = center(objective, io, m), Q = covariance(io, m);
+    const double T = bj_floor_center(m.c, m.linear, &m.scalar[VARIANCE], io->z, io->ldu, io->B,
+                                     io->D, objective->variance_floor);
+    const double Q = covariance(io, m);
     const double p = Q == 0 ? 0 : T * T / Q, missing = objective->rank_floor - p;
     m.scalar[PARTICIPATION] = p;
     m.scalar[RANK] = missing <= 0 ? 0 : missing / objective->rank_floor;

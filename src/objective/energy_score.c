@@ -58,7 +58,7 @@ void bj_energy_forward(const bj_objective *objective, bj_objective_io *io, int b
         term[BJ_TERM_LATENT] = objective->kind == BJ_OUTPUTONLY
                                    ? bj_points_to_target(&latent, 0)
                                    : bj_energy_score_forward(&latent, pi);
-        if (objective->kind != BJ_ANCHOR_B) {
+        if (objective->kind != BJ_ANCHOR_B && io->F) {
             const bj_points decoded = bj_points_decoded(objective, io, b);
             term[BJ_TERM_DECODED] = bj_energy_score_forward(&decoded, pi);
         }

@@ -129,7 +129,7 @@ static void space_forward(const space *s, bj_objective_io *io, int term, int b0,
 void bj_mixture_forward(const bj_objective *objective, bj_objective_io *io, int b0, int b1) {
     const space latent = latent_space(objective, io), decoded = decoded_space(objective, io);
     space_forward(&latent, io, BJ_TERM_LATENT, b0, b1);
-    space_forward(&decoded, io, BJ_TERM_DECODED, b0, b1);
+    if (io->F) space_forward(&decoded, io, BJ_TERM_DECODED, b0, b1);
 }
 
 double bj_mixture_usage(double *usage, const bj_real *logits, int B, int K) {

@@ -5,6 +5,8 @@
  *           + usage_kl usage               MDN
  *   total = lambda_rec rec + variance + rank_weight rank      anchor stage A
  *   total = lambda_z latent                                   anchor stage B
+ *   ... + floor_weight (variance + rank_weight rank)          any but stage A, without decoder
+ *   ... + kl_weight KL                                        variational
  *
  * A zero weight removes its term: it is still reported, but neither enters the total nor reaches
  * anything. Terms are means over the batch in the order of core/shards.h.
@@ -27,6 +29,8 @@ static const char *const names[] = {
     [BJ_OUTPUTONLY] = "outputonly",
     [BJ_ANCHOR_A] = "anchor_a",
     [BJ_ANCHOR_B] = "anchor_b",
+    [BJ_FUSED] = "fused",
+    [BJ_VARIATIONAL] = "variational",
 };
 enum { KINDS = sizeof names / sizeof *names };
 
@@ -45,12 +49,12 @@ bj_status bj_objective_find(bj_objective_kind *out, const char *name, bj_error *
         }
     return BJ_FAIL(err, BJ_EARG,
                    "objective '%s' is unknown, expected fullset, uniform, specialization, softwta, "
-                   "sinkhorn, mdn, outputonly, anchor_a or anchor_b",
+                   "sinkhorn, mdn, outputonly, anchor_a, anchor_b, fused or variational",
                    name);
 }
 
 bj_objective bj_objective_default(bj_objective_kind kind) {
-    const int latent_only = kind == BJ_ANCHOR_B;
+    const int latent_only = kind == BJ_ANCHOR_B || kind == BJ_FUSED || kind == BJ_VARIATIONAL;
     return (bj_objective){.kind = kind,
                           .lambda_z = 1,
                           .lambda_y = latent_only ? 0 : 1,
@@ -66,7 +70,8 @@ bj_objective bj_objective_default(bj_objective_kind kind) {
                           .usage_kl = 0,
                           .variance_floor = 0.02,
                           .rank_floor = 8,
-                          .rank_weight = 0.25};
+                          .rank_weight = 0.25,
+                          .kl_weight = kind == BJ_VARIATIONAL ? 1 : 0};
 }
 
 static int is_winner(bj_objective_kind kind) {
@@ -74,11 +79,13 @@ static int is_winner(bj_objective_kind kind) {
 }
 
 bj_term_weights bj_objective_weights(const bj_objective *o) {
-    bj_term_weights w = {o->lambda_z, o->lambda_y, o->lambda_rec, 0, 0};
+    bj_term_weights w = {o->lambda_z, o->lambda_y, o->lambda_rec, 0, 0, 0};
     if (is_winner(o->kind)) w.router = o->lambda_router;
     if (o->kind == BJ_MDN) w.usage = o->usage_kl;
     if (o->kind == BJ_ANCHOR_A) w.latent = w.decoded = 0;
-    if (o->kind == BJ_ANCHOR_B) w.decoded = w.rec = 0;
+    if (o->kind == BJ_ANCHOR_B || o->kind == BJ_FUSED || o->kind == BJ_VARIATIONAL)
+        w.decoded = w.rec = 0;
+    if (o->kind == BJ_VARIATIONAL) w.kl = o->kl_weight;
     return w;
 }
 
@@ -106,6 +113,8 @@ static bj_status check_numbers(const bj_objective *o, bj_error *err) {
         {"variance_floor", o->variance_floor, 0, HUGE_VAL, 0},
         {"rank_floor",     o->rank_floor,     0, HUGE_VAL, 1},
         {"rank_weight",    o->rank_weight,    0, HUGE_VAL, 0},
+        {"floor_weight",   o->floor_weight,   0, HUGE_VAL, 0},
+        {"kl_weight",      o->kl_weight,      0, HUGE_VAL, 0},
         /* clang-format on */
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -121,6 +130,29 @@ static bj_status check_numbers(const bj_objective *o, bj_error *err) {
     return BJ_OK;
 }
 
+/* What models without a decoder allow, and what only they do. */
+static bj_status check_latent_only(const bj_objective *o, const bj_arch *arch, bj_error *err) {
+    const char *name = names[o->kind];
+    const bj_term_weights w = bj_objective_weights(o);
+    if (arch->fut) {
+        if (o->kind == BJ_FUSED || o->kind == BJ_VARIATIONAL || o->floor_weight != 0)
+            return BJ_FAIL(err, BJ_EARG,
+                           "objective %s: floor_weight is %g and the model decodes trajectories, "
+                           "expected one that does not",
+                           name, o->floor_weight);
+        return BJ_OK;
+    }
+    if (w.decoded != 0 || w.rec != 0)
+        return BJ_FAIL(err, BJ_EARG,
+                       "objective %s: lambda_y is %g, lambda_rec %g, expected 0: the model decodes "
+                       "nothing",
+                       name, o->lambda_y, o->lambda_rec);
+    if (o->kind == BJ_SINKHORN || o->kind == BJ_ANCHOR_A || o->kind == BJ_ANCHOR_B)
+        return BJ_FAIL(err, BJ_EARG, "objective %s: needs a decoder, which the model has not",
+                       name);
+    return BJ_OK;
+}
+
 bj_status bj_objective_check(const bj_objective *o, const bj_arch *arch, bj_error *err) {
     if (!o || !arch)
         return BJ_FAIL(err, BJ_EARG, "objective: objective or architecture is missing");
@@ -129,10 +161,17 @@ bj_status bj_objective_check(const bj_objective *o, const bj_arch *arch, bj_erro
                        KINDS - 1);
     const char *name = names[o->kind];
     BJ_TRY(check_numbers(o, err));
-    if ((o->kind == BJ_OUTPUTONLY) != (arch->kind == BJ_MODEL_OUTPUT_ONLY))
+    static const char *const kinds[] = {"branch", "output-only", "fused", "variational",
+                                        "codebook"};
+    const bj_model_kind wanted = o->kind == BJ_OUTPUTONLY    ? BJ_MODEL_OUTPUT_ONLY
+                                 : o->kind == BJ_FUSED       ? BJ_MODEL_FUSED
+                                 : o->kind == BJ_VARIATIONAL ? BJ_MODEL_VARIATIONAL
+                                                             : BJ_MODEL_BRANCH;
+    const int point = o->kind == BJ_FULLSET && arch->kind == BJ_MODEL_CODEBOOK;
+    if (arch->kind != wanted && !point)
         return BJ_FAIL(err, BJ_EARG, "objective %s: the model is %s, expected %s", name,
-                       arch->kind == BJ_MODEL_OUTPUT_ONLY ? "output-only" : "branch",
-                       o->kind == BJ_OUTPUTONLY ? "output-only" : "branch");
+                       kinds[arch->kind], kinds[wanted]);
+    BJ_TRY(check_latent_only(o, arch, err));
     if (arch->scales != BJ_SCALES_FIXED && o->kind != BJ_MDN)
         return BJ_FAIL(err, BJ_EARG,
                        "objective %s: the model's scales are %s, expected fixed (only mdn learns "
@@ -140,7 +179,7 @@ bj_status bj_objective_check(const bj_objective *o, const bj_arch *arch, bj_erro
                        name, arch->scales == BJ_SCALES_GLOBAL ? "global" : "component");
     const bj_term_weights w = bj_objective_weights(o);
     const double floors = o->kind == BJ_ANCHOR_A ? o->variance_floor + o->rank_weight : 0;
-    if (w.latent + w.decoded + w.rec + w.router + w.usage + floors == 0)
+    if (w.latent + w.decoded + w.rec + w.router + w.usage + w.kl + floors + o->floor_weight == 0)
         return BJ_FAIL(err, BJ_EARG,
                        "objective %s: lambda_z is %g, lambda_y %g, lambda_rec %g: no term is left, "
                        "expected a weight above 0",
@@ -155,9 +194,11 @@ static unsigned reach_of(const bj_objective *o, int K, bj_scales scales) {
     const int forecast = w.latent != 0 || w.decoded != 0;
     unsigned reach = w.decoded != 0 || w.rec != 0 ? BJ_REACH_DECODER : 0;
     if (o->kind == BJ_ANCHOR_A) return reach | BJ_REACH_ENCODER;
-    if (forecast) reach |= BJ_REACH_ENCODER | BJ_REACH_ATOMS;
+    if (forecast || w.kl != 0) reach |= BJ_REACH_ENCODER | BJ_REACH_ATOMS;
+    if (o->floor_weight != 0) reach |= BJ_REACH_ENCODER;
     switch (o->kind) {
     case BJ_FULLSET:
+    case BJ_FUSED:
     case BJ_ANCHOR_B:
         if (K > 1 && forecast) reach |= BJ_REACH_ROUTER;
         break;
@@ -175,20 +216,27 @@ static unsigned reach_of(const bj_objective *o, int K, bj_scales scales) {
         if (scales != BJ_SCALES_FIXED && w.decoded != 0) reach |= BJ_REACH_SCALE_Y;
         break;
     case BJ_UNIFORM:
+    case BJ_VARIATIONAL:
     case BJ_ANCHOR_A: break;
     }
     return reach;
 }
 
 unsigned bj_objective_reach(const bj_objective *objective, const bj_arch *arch) {
-    return reach_of(objective, arch->atoms, arch->scales);
+    const int routed = arch->kind != BJ_MODEL_CODEBOOK && arch->kind != BJ_MODEL_VARIATIONAL;
+    return reach_of(objective, routed ? arch->atoms : 1, arch->scales);
 }
 
 unsigned bj_objective_reach_step(const bj_objective *objective, const bj_objective_io *io) {
     return reach_of(objective, io->K, io->scales);
 }
 
+int bj_objective_is_hard(const bj_objective *objective) {
+    return objective->kind == BJ_SPECIALIZATION;
+}
+
 int bj_objective_is_coupled(const bj_objective *objective) {
+    if (objective->floor_weight != 0) return 1;
     return objective->kind == BJ_SINKHORN || objective->kind == BJ_ANCHOR_A ||
            (objective->kind == BJ_MDN && objective->usage_kl != 0);
 }
@@ -196,7 +244,8 @@ int bj_objective_is_coupled(const bj_objective *objective) {
 /* ---------------------------------------------------------------------------------------- step */
 
 size_t bj_objective_moments_size(const bj_objective *objective, int B, int D) {
-    return objective->kind == BJ_ANCHOR_A ? bj_anchor_size(B, D) : 0;
+    if (objective->kind == BJ_ANCHOR_A) return bj_anchor_size(B, D);
+    return objective->floor_weight != 0 ? bj_floors_size(B, D) : 0;
 }
 
 void bj_objective_begin(const bj_objective *objective, bj_objective_io *io) {
@@ -221,13 +270,16 @@ void bj_objective_scenes_forward(const bj_objective *objective, bj_objective_io 
     }
     if (is_winner(objective->kind)) bj_winner_forward(objective, io, b0, b1);
     else if (objective->kind == BJ_MDN) bj_mixture_forward(objective, io, b0, b1);
+    else if (objective->kind == BJ_FUSED) bj_fused_forward(io, b0, b1);
     else bj_energy_forward(objective, io, b0, b1);
+    if (objective->kind == BJ_VARIATIONAL) bj_variational_forward(io, b0, b1);
 }
 
 void bj_objective_couple(const bj_objective *objective, bj_objective_io *io) {
     if (objective->kind == BJ_SINKHORN) bj_winner_couple(objective, io);
     if (objective->kind == BJ_ANCHOR_A) bj_anchor_couple(objective, io);
     if (objective->kind == BJ_MDN && objective->usage_kl != 0) bj_mixture_couple(io);
+    if (objective->floor_weight != 0) bj_floors_couple(objective, io);
 }
 
 void bj_objective_scenes_backward(const bj_objective *objective, bj_objective_io *io, int b0,
@@ -239,7 +291,10 @@ void bj_objective_scenes_backward(const bj_objective *objective, bj_objective_io
     if (objective->kind == BJ_ANCHOR_A) bj_anchor_backward(io, b0, b1);
     else if (is_winner(objective->kind)) bj_winner_backward(objective, io, b0, b1);
     else if (objective->kind == BJ_MDN) bj_mixture_backward(objective, io, b0, b1);
+    else if (objective->kind == BJ_FUSED) bj_fused_backward(objective, io, b0, b1);
     else bj_energy_backward(objective, io, b0, b1);
+    if (objective->kind == BJ_VARIATIONAL) bj_variational_backward(objective, io, b0, b1);
+    if (objective->floor_weight != 0) bj_floors_backward(objective, io, b0, b1);
 }
 
 static double batch_mean(const bj_objective_io *io, int term) {
@@ -264,8 +319,14 @@ bj_loss bj_objective_finish(const bj_objective *objective, bj_objective_io *io) 
         bj_anchor_loss(&loss, io);
         loss.total = loss.variance + weighted(objective->rank_weight, loss.rank);
     }
+    if (objective->kind == BJ_VARIATIONAL) loss.usage = batch_mean(io, BJ_TERM_KL);
+    if (objective->floor_weight != 0) {
+        bj_floors_loss(&loss, io);
+        loss.total = objective->floor_weight *
+                     (loss.variance + weighted(objective->rank_weight, loss.rank));
+    }
     loss.total += weighted(w.latent, loss.latent) + weighted(w.decoded, loss.decoded) +
                   weighted(w.rec, loss.rec) + weighted(w.router, loss.router) +
-                  weighted(w.usage, loss.usage);
+                  weighted(w.usage + w.kl, loss.usage);
     return loss;
 }

@@ -26,14 +26,19 @@ enum {
 };
 unsigned bj_objective_reach(const bj_objective *objective, const bj_arch *arch);
 
+/* True when one latent of every scene has a gradient and the others have none: io->winner. */
+int bj_objective_is_hard(const bj_objective *objective);
+
 /* True when a scene's gradient depends on the other scenes of its batch. */
 int bj_objective_is_coupled(const bj_objective *objective);
 
 /* Per-scene terms, unweighted, in the order of this enum. */
-enum { BJ_TERM_LATENT, BJ_TERM_DECODED, BJ_TERM_REC, BJ_TERM_ROUTER, BJ_TERMS };
+enum { BJ_TERM_LATENT, BJ_TERM_DECODED, BJ_TERM_REC, BJ_TERM_ROUTER, BJ_TERM_KL, BJ_TERMS };
 
 typedef struct bj_objective_io {
-    int B, K, L, D, F;       /* L = number of latents: K, or 1 for the output-only control */
+    int B, K, L, D, F;       /* L = number of latents: K, or 1 for the output-only control; F = 0:
+                                nothing is decoded, and winners are those of the latents */
+    int V;                   /* width of the variational model's variable */
     size_t ldu;              /* stride of latent rows: u, z, du, dz */
     size_t ldy;              /* stride of trajectory rows: y, rec, dy, drec */
     /* predictions */
@@ -46,6 +51,8 @@ typedef struct bj_objective_io {
     const bj_real *log_sz;   /* (K,D) or (1), NULL unless learned */
     const bj_real *log_sy;   /* (K,2F) or (1), NULL unless learned */
     bj_scales scales;
+    const bj_real *unit;     /* (B,D) normalized contexts, rows ldu apart: floors */
+    const bj_real *prior, *posterior; /* (B,2V) means, then log standard deviations */
     /* gradients of the total, overwritten row by row; a NULL or unreached one is left alone */
     bj_real *du;             /* (B,L,D) */
     bj_real *dlogits;        /* (B,K) */
@@ -53,9 +60,12 @@ typedef struct bj_objective_io {
     bj_real *drec;           /* (B,2F) */
     bj_real *dz;             /* (B,D) anchor stage A only */
     bj_real *dlog_sz, *dlog_sy; /* shapes of log_sz, log_sy */
+    bj_real *dunit;          /* (B,D) floors */
+    bj_real *dprior, *dposterior; /* (B,2V) of the KL term alone */
     /* per-scene results */
     double *terms;           /* (B,BJ_TERMS) */
     bj_real *pi;             /* (B,K) weights: softmax of the logits, or 1/K */
+    int *winner;             /* (B) of hard objectives; may be NULL */
     /* scratch that lives from forward to finish */
     double *dist;            /* (B,K) decoded distances, then the plan (Sinkhorn) */
     double *resp_z, *resp_y; /* (B,K) mixture responsibilities */

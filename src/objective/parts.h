@@ -13,7 +13,7 @@
 
 /* The weights that count: what a kind does not have is 0 here whatever the setting says. */
 typedef struct bj_term_weights {
-    double latent, decoded, rec, router, usage;
+    double latent, decoded, rec, router, usage, kl;
 } bj_term_weights;
 bj_term_weights bj_objective_weights(const bj_objective *objective);
 
@@ -60,6 +60,23 @@ size_t bj_anchor_size(int B, int D);
 void bj_anchor_couple(const bj_objective *objective, bj_objective_io *io);
 void bj_anchor_backward(bj_objective_io *io, int b0, int b1);
 void bj_anchor_loss(bj_loss *loss, const bj_objective_io *io);
+/* c (B,D) = x less its mean over the batch, linear (D) = a; returns T. x has rows stride apart. */
+double bj_floor_center(bj_real *c, double *linear, double *variance_missing, const bj_real *x,
+                       size_t stride, int B, int D, double floor);
+
+/* floors.c: the same floors under the contexts of every other objective */
+size_t bj_floors_size(int B, int D);
+void bj_floors_couple(const bj_objective *objective, bj_objective_io *io);
+void bj_floors_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
+void bj_floors_loss(bj_loss *loss, const bj_objective_io *io);
+
+/* fused.c */
+void bj_fused_forward(bj_objective_io *io, int b0, int b1);
+void bj_fused_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
+
+/* variational.c */
+void bj_variational_forward(bj_objective_io *io, int b0, int b1);
+void bj_variational_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
 
 /* Adds the shard sums of n columns in the tree of core/shards.h; the result is sum[0]. */
 static inline void bj_shards_fold(double *sum, int n, int stride) {

@@ -8,7 +8,8 @@
  *   soft-WTA         softmax(-d_y / tau)                 p
  *   Sinkhorn         (1-rho) winner + rho balanced       one at the winner
  *
- * The winner is the first branch of least d_y. Plan and label are constants for the gradient:
+ * The winner is the first branch of least d_y; where nothing is decoded, d_z stands for d_y in plan
+ * and label, and there is no decoded term. Plan and label are constants for the gradient:
  *   dlatent/du_k = p_k dd_z/du_k,  ddecoded/dy_k = p_k dd_y/dy_k,  drouter/dlogits = pi - q
  *
  * Shapes  u (L,D)  y (K,2F)  pi (K)
@@ -43,6 +44,11 @@ static void label_of(double *q, const bj_objective *objective, const double *dis
     else one_hot(q, dist, K);
 }
 
+/* The points that decide: trajectories, or latents where there are none. */
+static bj_points deciding(const bj_objective *objective, const bj_objective_io *io, int b) {
+    return io->F ? bj_points_decoded(objective, io, b) : bj_points_latent(io, b);
+}
+
 static void decoded_distances(double *dist, const bj_points *decoded) {
     for (int k = 0; k < decoded->K; k++) dist[k] = bj_points_to_target(decoded, k);
 }
@@ -66,15 +72,16 @@ void bj_winner_forward(const bj_objective *objective, bj_objective_io *io, int b
     for (int b = b0; b < b1; b++) {
         double *term = io->terms + (size_t)b * BJ_TERMS, *dist = io->dist + (size_t)b * K;
         double label[BJ_MAX_ATOMS], log_pi[BJ_MAX_ATOMS];
-        const bj_points decoded = bj_points_decoded(objective, io, b);
+        const bj_points decoded = deciding(objective, io, b);
         decoded_distances(dist, &decoded);
         label_of(label, objective, dist, K);
+        if (io->winner) io->winner[b] = winner_of(dist, K);
         bj_router_log_weights(log_pi, io->logits ? io->logits + (size_t)b * K : NULL, K);
         term[BJ_TERM_ROUTER] = 0 - dot(label, log_pi, K);
         if (objective->kind != BJ_SINKHORN) {
             const bj_points latent = bj_points_latent(io, b);
             term[BJ_TERM_LATENT] = plan_distance(label, &latent);
-            term[BJ_TERM_DECODED] = dot(label, dist, K);
+            if (io->F) term[BJ_TERM_DECODED] = dot(label, dist, K);
         } else { /* until the batch is coupled it shows whether the distances are finite */
             for (int k = 0; k < K; k++) term[BJ_TERM_DECODED] += dist[k];
         }
@@ -119,7 +126,7 @@ void bj_winner_backward(const bj_objective *objective, bj_objective_io *io, int 
     for (int b = b0; b < b1; b++) {
         const double *cache = io->dist + (size_t)b * K;
         const bj_points latent = bj_points_latent(io, b);
-        const bj_points decoded = bj_points_decoded(objective, io, b);
+        const bj_points decoded = deciding(objective, io, b);
         double label[BJ_MAX_ATOMS], dist[BJ_MAX_ATOMS];
         const double *plan = label;
         if (objective->kind == BJ_SINKHORN) { /* the cache holds the plan by now */

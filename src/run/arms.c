@@ -27,6 +27,16 @@
      .set = {SET(name_, "loss.latent", z), SET(name_, "loss.decoded", y),                          \
              SET(name_, "loss.rec", rec)}}
 
+#define MAZE(name_, title_, kind, model_, one, summary_, ...)                                      \
+    {.info = {(name_), (title_), (summary_), "maze"}, .objective = (kind), .model = (model_),      \
+     .one_atom = (one), .maze = 1,                                                                 \
+     .set = {SET(name_, "loss.floor", "10"), SET(name_, "loss.variance_floor", "0.04"),            \
+             SET(name_, "loss.rank_floor", "24"),                                                  \
+             SET(name_, "train.batch", "64"), SET(name_, "train.epochs", "10"),                    \
+             SET(name_, "train.updates", "3000"), SET(name_, "train.warmup", "0"),                 \
+             __VA_ARGS__}}
+#define NOTHING {NULL, NULL, NULL}
+
 static const bj_arm arms[] = {
     MAIN("fullset", "full-set", BJ_FULLSET,
          "Energy Scores of the whole weighted set, latent and decoded"),
@@ -87,6 +97,22 @@ static const bj_arm arms[] = {
              SET("anchor-b-point", "loss.decoded", "0"), SET("anchor-b-point", "loss.rec", "0"),
              SET("anchor-b-point", "train.batch", "512"),
              SET("anchor-b-point", "train.patience", "8")}},
+
+    MAZE("maze-branch", "Branch-JEPA", BJ_SPECIALIZATION, BJ_MODEL_BRANCH, 0,
+         "mazes: eight branches, winner takes all, in the latent", NOTHING),
+    MAZE("maze-mdn", "MDN", BJ_MDN, BJ_MODEL_BRANCH, 0,
+         "mazes: eight branches, mixture likelihood of the latent",
+         SET("maze-mdn", "loss.sigma_z", "0.1")),
+    MAZE("maze-standard", "Standard JEPA", BJ_FULLSET, BJ_MODEL_BRANCH, 1,
+         "mazes: one branch, as wide as eight and their router", NOTHING),
+    MAZE("maze-fused", "fused MoE", BJ_FUSED, BJ_MODEL_FUSED, 0,
+         "mazes: the normalized weighted mean of eight branches", NOTHING),
+    MAZE("maze-variational", "variational", BJ_VARIATIONAL, BJ_MODEL_VARIATIONAL, 0,
+         "mazes: a Gaussian variable beside the context; its prior's mean and seven draws",
+         SET("maze-variational", "loss.kl", "0.01")),
+    MAZE("maze-codebook", "codebook", BJ_FULLSET, BJ_MODEL_CODEBOOK, 0,
+         "mazes: eight codes fitted to the targets of a standard model, the same for every context",
+         NOTHING),
 };
 /* clang-format on */
 enum { ARMS = sizeof arms / sizeof *arms };

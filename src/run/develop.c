@@ -134,6 +134,10 @@ done:
 
 bj_status bj_run_develop(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err) {
     *stopped = 0;
+    if (r->maze) {
+        row->dev = unknown;
+        return bj_run_develop_maze(row, r, err);
+    }
     return r->settings.objective.kind == BJ_ANCHOR_A ? reconstruct(row, stopped, r, err)
                                                      : forecast(row, stopped, r, err);
 }
@@ -141,6 +145,8 @@ bj_status bj_run_develop(bj_epoch *row, int *stopped, bj_train_run *r, bj_error 
 /* ------------------------------------------------------------------------------------ selection */
 
 double bj_run_criterion(const bj_settings *settings, const bj_epoch *row) {
+    /* mazes: the last epoch, as the true graph is what they are judged by */
+    if (settings->arch.encoder != BJ_ENCODER_SCENE) return -row->epoch;
     return settings->objective.kind == BJ_ANCHOR_A ? row->decoder_ade : row->dev.traj_es;
 }
 

@@ -5,19 +5,21 @@
 
 #define AT(member) offsetof(bj_epoch, member)
 #define IN(group, name)                                                                            \
-    { #group "." #name, #group "/" #name, BJ_EPOCH_REAL, AT(group.name) }
+    { #group "." #name, #group "/" #name, BJ_EPOCH_REAL, AT(group.name), 0 }
+#define OF_MAZES(name)                                                                             \
+    { "maze." #name, "maze/" #name, BJ_EPOCH_REAL, AT(maze.name), 1 }
 
 const bj_epoch_field bj_epoch_fields[] = {
-    {"step", NULL, BJ_EPOCH_STEP, AT(step)},
-    {"epoch", NULL, BJ_EPOCH_INT, AT(epoch)},
-    {"wall_s", NULL, BJ_EPOCH_REAL, AT(wall_s)},
-    {"lr", "opt/lr", BJ_EPOCH_REAL, AT(lr)},
-    {"grad_norm", "opt/grad_norm", BJ_EPOCH_REAL, AT(grad_norm)},
-    {"scenes_per_s", "opt/scenes_per_s", BJ_EPOCH_REAL, AT(scenes_per_s)},
-    {"best", NULL, BJ_EPOCH_FLAG, AT(best)},
-    {"eligible", NULL, BJ_EPOCH_FLAG, AT(eligible)},
+    {"step", NULL, BJ_EPOCH_STEP, AT(step), 0},
+    {"epoch", NULL, BJ_EPOCH_INT, AT(epoch), 0},
+    {"wall_s", NULL, BJ_EPOCH_REAL, AT(wall_s), 0},
+    {"lr", "opt/lr", BJ_EPOCH_REAL, AT(lr), 0},
+    {"grad_norm", "opt/grad_norm", BJ_EPOCH_REAL, AT(grad_norm), 0},
+    {"scenes_per_s", "opt/scenes_per_s", BJ_EPOCH_REAL, AT(scenes_per_s), 0},
+    {"best", NULL, BJ_EPOCH_FLAG, AT(best), 0},
+    {"eligible", NULL, BJ_EPOCH_FLAG, AT(eligible), 0},
 
-    {"train.loss", "train/loss", BJ_EPOCH_REAL, AT(train.total)},
+    {"train.loss", "train/loss", BJ_EPOCH_REAL, AT(train.total), 0},
     IN(train, latent),
     IN(train, decoded),
     IN(train, rec),
@@ -27,7 +29,7 @@ const bj_epoch_field bj_epoch_fields[] = {
     IN(train, rank),
     IN(train, participation),
 
-    {"dev.scenes", NULL, BJ_EPOCH_REAL, AT(dev.scenes)},
+    {"dev.scenes", NULL, BJ_EPOCH_REAL, AT(dev.scenes), 0},
     IN(dev, traj_es),
     IN(dev, traj_obs),
     IN(dev, traj_disp),
@@ -53,10 +55,20 @@ const bj_epoch_field bj_epoch_fields[] = {
     IN(health, entropy_rank),
     IN(health, participation),
 
-    {"usage.least", "dev/usage_least", BJ_EPOCH_REAL, AT(usage_least)},
-    {"usage.most", "dev/usage_most", BJ_EPOCH_REAL, AT(usage_most)},
-    {"decoder.ade", "dev/decoder_ade", BJ_EPOCH_REAL, AT(decoder_ade)},
-    {"decoder.fde", "dev/decoder_fde", BJ_EPOCH_REAL, AT(decoder_fde)},
+    {"usage.least", "dev/usage_least", BJ_EPOCH_REAL, AT(usage_least), 0},
+    {"usage.most", "dev/usage_most", BJ_EPOCH_REAL, AT(usage_most), 0},
+    {"decoder.ade", "dev/decoder_ade", BJ_EPOCH_REAL, AT(decoder_ade), 0},
+    {"decoder.fde", "dev/decoder_fde", BJ_EPOCH_REAL, AT(decoder_fde), 0},
+
+    OF_MAZES(plan_all),
+    OF_MAZES(verified_route),
+    OF_MAZES(macro_precision),
+    OF_MAZES(macro_precision_self),
+    OF_MAZES(held_recall),
+    OF_MAZES(cov_r),
+    OF_MAZES(predicted_edges),
+    OF_MAZES(separated),
+    OF_MAZES(closest),
 };
 
 const int bj_epoch_field_count = (int)(sizeof bj_epoch_fields / sizeof *bj_epoch_fields);

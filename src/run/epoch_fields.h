@@ -22,6 +22,7 @@ typedef struct bj_epoch_field {
     const char *tag;  /* in event files; NULL: not there */
     bj_epoch_type type;
     size_t offset; /* in bj_epoch */
+    int optional;  /* a whole group that is not written where it does not apply: all NaN */
 } bj_epoch_field;
 
 extern const bj_epoch_field bj_epoch_fields[]; /* (bj_epoch_field_count) */

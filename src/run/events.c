@@ -196,7 +196,7 @@ bj_status bj_events_epoch(bj_events *events, const bj_epoch *row, bj_error *err)
     events->summary.used = 0;
     for (int f = 0; f < bj_epoch_field_count; f++) {
         const bj_epoch_field *field = &bj_epoch_fields[f];
-        if (field->tag)
+        if (field->tag && !(field->optional && isnan(bj_epoch_real(row, field))))
             BJ_TRY(add_value(&events->summary, field->tag, bj_epoch_real(row, field), err));
     }
     return add_summary(events, row->step, err);

@@ -9,6 +9,7 @@
  *      Infinities are refused before a file is touched.
  *   4. Reading ignores members it does not know, so that later versions may add some; a member that
  *      is missing, doubled or of another type is refused by file, line and name.
+ *      A group that may be left out (epoch_fields.h) is all there or not at all.
  *   5. metrics.csv is renamed first: metrics.jsonl, which is read again, never runs ahead of it.
  * Test: tests/run/test_history.c
  */
@@ -91,13 +92,23 @@ static bj_status put(bj_file_writer *file, const char *text, bj_error *err) {
     return bj_file_writer_write(file, text, strlen(text), err);
 }
 
-static bj_status write_line(bj_file_writer *file, const bj_epoch *row, bj_error *err) {
+/* Whether any of the rows has something in a field of a group that may be left out. */
+static int applies(const bj_epoch *rows, int count) {
+    for (int i = 0; i < count; i++)
+        for (int f = 0; f < bj_epoch_field_count; f++)
+            if (bj_epoch_fields[f].optional && !isnan(bj_epoch_real(&rows[i], &bj_epoch_fields[f])))
+                return 1;
+    return 0;
+}
+
+static bj_status write_line(bj_file_writer *file, const bj_epoch *row, int all, bj_error *err) {
     char open[NAME] = "", group[NAME], value[BJ_JSON_NUMBER], text[4 * NAME];
     BJ_TRY(put(file, "{\"schema\":\"" SCHEMA "\",\"type\":\"epoch\"", err));
     for (int f = 0; f < bj_epoch_field_count; f++) {
         const bj_epoch_field *field = &bj_epoch_fields[f];
         const char *const name = split(group, field->path);
         const char *comma = ",";
+        if (field->optional && !all) continue;
         if (strcmp(group, open)) { /* groups follow each other and are not nested */
             if (*open) BJ_TRY(put(file, "}", err));
             if (*group) {
@@ -114,15 +125,19 @@ static bj_status write_line(bj_file_writer *file, const bj_epoch *row, bj_error 
     return put(file, *open ? "}}\n" : "}\n", err);
 }
 
-static bj_status write_csv(bj_file_writer *file, const bj_epoch *rows, int count, bj_error *err) {
+static bj_status write_csv(bj_file_writer *file, const bj_epoch *rows, int count, int all,
+                           bj_error *err) {
     char value[BJ_JSON_NUMBER];
-    for (int i = -1; i < count; i++) /* -1: the names */
+    for (int i = -1; i < count; i++) { /* -1: the names */
         for (int f = 0; f < bj_epoch_field_count; f++) {
             const bj_epoch_field *field = &bj_epoch_fields[f];
+            if (field->optional && !all) continue;
             if (i >= 0) format(value, &rows[i], field, "0", "1", "");
+            if (f > 0) BJ_TRY(put(file, ",", err));
             BJ_TRY(put(file, i < 0 ? field->path : value, err));
-            BJ_TRY(put(file, f + 1 < bj_epoch_field_count ? "," : "\n", err));
         }
+        BJ_TRY(put(file, "\n", err));
+    }
     return BJ_OK;
 }
 
@@ -133,10 +148,11 @@ bj_status bj_history_write(const char *dir, const bj_epoch *rows, int count, bj_
     BJ_TRY(path_of(csv, dir, "metrics.csv", err));
     BJ_TRY(path_of(jsonl, dir, "metrics.jsonl", err));
     BJ_TRY(check_rows(jsonl, rows, count, err));
+    const int all = applies(rows, count);
     BJ_GOTO(status, failed, bj_file_writer_open(&files[0], csv, err));
-    BJ_GOTO(status, failed, write_csv(files[0], rows, count, err));
+    BJ_GOTO(status, failed, write_csv(files[0], rows, count, all, err));
     BJ_GOTO(status, failed, bj_file_writer_open(&files[1], jsonl, err));
-    for (int i = 0; i < count; i++) BJ_GOTO(status, failed, write_line(files[1], &rows[i], err));
+    for (int i = 0; i < count; i++) BJ_GOTO(status, failed, write_line(files[1], &rows[i], all, err));
     return bj_file_writer_commit_all(files, 2, err);
 failed:
     bj_file_writer_abort(&files[0]);
@@ -234,6 +250,11 @@ static bj_status read_line(bj_epoch *row, yyjson_val *line, const char *where, b
     for (int f = 0; f < bj_epoch_field_count; f++) {
         const bj_epoch_field *field = &bj_epoch_fields[f];
         const char *const name = split(group, field->path);
+        if (field->optional && !yyjson_obj_get(line, group)) { /* of a run it does not apply to */
+            const double unknown = NAN;
+            memcpy((char *)row + field->offset, &unknown, sizeof unknown);
+            continue;
+        }
         if (strcmp(group, open)) {
             object = line;
             if (*group) BJ_TRY(member(&object, line, group, group, where, err));

@@ -18,6 +18,7 @@
 #include "model/checkpoint.h"
 #include "model/model.h"
 #include "run/run.h"
+#include "run/settings.h"
 
 /* -------------------------------------------------------------------------------------- digests */
 
@@ -34,6 +35,27 @@ static bj_status loader_digest(char hex[BJ_SHA256_HEX], bj_loader *loader, const
         for (int b = 0; b < batch->B; b++) {
             const char *id = bj_cache_info(cache, numbers[b]).scenario_id;
             BJ_GOTO(status, done, bj_sha256_update(&hash, id, strlen(id) + 1, err));
+        }
+    }
+    status = bj_sha256_final(&hash, hex, err);
+done:
+    bj_sha256_reset(&hash);
+    return status;
+}
+
+/* Over the rows that the transitions of the first updates start from. */
+static bj_status maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, bj_error *err) {
+    enum { UPDATES = 1000 };
+    bj_sha256 hash = {0};
+    bj_status status;
+    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    for (int64_t step = 0; step < r->steps && step < UPDATES; step++) {
+        const int64_t *rows;
+        const bj_batch batch = bj_maze_source_batch(&rows, r->maze, 0, step);
+        for (int b = 0; b < batch.B; b++) {
+            unsigned char bytes[8];
+            for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)rows[b] >> 8 * i);
+            BJ_GOTO(status, done, bj_sha256_update(&hash, bytes, sizeof bytes, err));
         }
     }
     status = bj_sha256_final(&hash, hex, err);
@@ -66,7 +88,7 @@ typedef struct initial {
 static const char *const part_names[BJ_PARTS] = {
     [BJ_PART_ENCODER] = "encoder", [BJ_PART_ATOMS] = "branches",    [BJ_PART_ROUTER] = "router",
     [BJ_PART_DECODER] = "decoder", [BJ_PART_RESIDUAL] = "residual", [BJ_PART_SCALE_Z] = "scale_z",
-    [BJ_PART_SCALE_Y] = "scale_y"};
+    [BJ_PART_SCALE_Y] = "scale_y", [BJ_PART_INPUT] = "input"};
 
 static bj_status initial_digests(initial *out, const bj_model *model, bj_error *err) {
     BJ_TRY(part_digest(out->all, model, BJ_PARTS, err));
@@ -76,6 +98,20 @@ static bj_status initial_digests(initial *out, const bj_model *model, bj_error *
 }
 
 /* ------------------------------------------------------------------------------------- writing */
+
+static void add_maze(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) {
+    const bj_maze_source *s = r->maze;
+    yyjson_mut_val *data = bj_doc_child(j, root, "data");
+    bj_doc_add_text(j, data, "path", r->options->data);
+    bj_doc_add_text(j, data, "digest", s->digest);
+    bj_doc_add_integer(j, data, "steps", s->info.steps);
+    yyjson_mut_val *maze = bj_doc_child(j, root, "maze");
+    bj_doc_add_text(j, maze, "name", s->maze->name);
+    bj_doc_add_integer(j, maze, "cells", s->maze->cells);
+    bj_doc_add_integer(j, maze, "edges", s->info.edges);
+    bj_doc_add_integer(j, maze, "withheld", s->withheld_count);
+    bj_doc_add_integer(j, maze, "dropped", bj_transitions_dropped(s->transitions));
+}
 
 static void add_data(bj_doc *j, yyjson_mut_val *root, const char *key, const char *path,
                      const bj_cache *cache) {
@@ -118,7 +154,7 @@ static bj_status keep_config(const bj_train_run *r, bj_error *err) {
     return status;
 }
 
-bj_status bj_run_write_manifest(const bj_train_run *r, bj_error *err) {
+bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     const bj_settings *s = &r->settings;
     const bj_counts counts = bj_arch_counts(&s->arch);
     char settings[BJ_SHA256_HEX], order[BJ_SHA256_HEX], dev[BJ_SHA256_HEX], path[BJ_RUN_FILE];
@@ -126,8 +162,12 @@ bj_status bj_run_write_manifest(const bj_train_run *r, bj_error *err) {
     bj_doc j;
     BJ_TRY(bj_settings_digest(settings, s, err));
     BJ_TRY(initial_digests(&weights, r->model, err));
-    BJ_TRY(loader_digest(order, r->fit, r->cache, err));
-    BJ_TRY(loader_digest(dev, r->dev, r->dev_cache ? r->dev_cache : r->cache, err));
+    if (r->maze) {
+        BJ_TRY(maze_digest(order, r, err));
+    } else {
+        BJ_TRY(loader_digest(order, r->fit, r->cache, err));
+        BJ_TRY(loader_digest(dev, r->dev, r->dev_cache ? r->dev_cache : r->cache, err));
+    }
     BJ_TRY(bj_run_path(path, r->options->dir, "config.resolved.json", err));
     BJ_TRY(bj_settings_write(s, path, err));
     BJ_TRY(keep_config(r, err));
@@ -138,12 +178,13 @@ bj_status bj_run_write_manifest(const bj_train_run *r, bj_error *err) {
     bj_doc_add_text(&j, root, "recipe", s->recipe);
     bj_doc_add_unsigned(&j, root, "seed", s->seed);
     bj_doc_add_text(&j, bj_doc_child(&j, root, "settings"), "sha256", settings);
-    add_data(&j, root, "data", r->options->data, r->cache);
+    if (r->maze) add_maze(&j, root, r);
+    else add_data(&j, root, "data", r->options->data, r->cache);
     if (r->dev_cache) add_data(&j, root, "dev_data", r->options->dev, r->dev_cache);
     yyjson_mut_val *split = bj_doc_child(&j, root, "split");
-    bj_doc_add_integer(&j, split, "fit", bj_loader_scenes(r->fit));
-    bj_doc_add_integer(&j, split, "dev", bj_loader_scenes(r->dev));
-    bj_doc_add_text(&j, split, "dev_sha256", dev);
+    bj_doc_add_integer(&j, split, "fit", bj_run_fit_count(r));
+    bj_doc_add_integer(&j, split, "dev", bj_run_dev_count(r));
+    if (!r->maze) bj_doc_add_text(&j, split, "dev_sha256", dev);
     bj_doc_add_text(&j, bj_doc_child(&j, root, "order"), "sha256", order);
     add_initial(&j, root, &weights);
     if (*r->anchor_digest)
@@ -169,7 +210,12 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
     for (int i = 0; i < bj_setting_count() && status == BJ_OK; i++) {
         const char *key = bj_setting_at(i).key, *found = bj_config_get(began, key);
         char now[BJ_SETTING_TEXT_SIZE];
+        char plain[BJ_SETTING_TEXT_SIZE];
         bj_setting_text(now, &r->settings, i);
+        if (!found && bj_setting_is_added(i)) { /* the run is older than the setting */
+            bj_setting_default(plain, i);
+            found = plain;
+        }
         if (!found || strcmp(found, now))
             status = BJ_FAIL(err, BJ_EMISMATCH,
                              "%s: this run began with other settings: %s is '%.120s', now it is "
@@ -191,7 +237,8 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
         const char *key, *expected, *what;
     } facts[] = {
         {"settings.sha256", settings, "settings"},
-        {"data.digest", bj_cache_digest(r->cache), "data"},
+        {"data.digest", bj_run_data_digest(r), "data"},
+        {"maze.name", r->maze ? r->maze->maze->name : NULL, "mazes"},
         {"dev_data.digest", r->dev_cache ? bj_cache_digest(r->dev_cache) : NULL,
          "development data"},
         {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL, "weights of the anchor"},

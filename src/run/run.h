@@ -12,6 +12,7 @@
 #include "core/sha256.h"
 #include "core/status.h"
 #include "run/events.h"
+#include "run/maze_source.h"
 
 /* Sums over the updates of the epoch that is under way. */
 typedef struct bj_epoch_sums {
@@ -24,6 +25,8 @@ typedef struct bj_train_run {
     const bj_run_options *options;
     bj_cache *cache, *dev_cache; /* dev_cache is NULL where both are one */
     bj_loader *fit, *dev;
+    bj_maze_source *maze; /* in place of caches and loaders; else NULL */
+    bj_batch maze_batch;
     bj_model *model;
     bj_trainer *trainer;
     bj_events *events;
@@ -45,7 +48,7 @@ typedef struct bj_train_run {
 
 /* ----------------------------------------------------------------------------------- manifest.c */
 
-BJ_CHECK bj_status bj_run_write_manifest(const bj_train_run *r, bj_error *err);
+BJ_CHECK bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err);
 /* Refuses to go on with a run that began with anything else that shows in its bits. */
 BJ_CHECK bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err);
 
@@ -78,6 +81,10 @@ BJ_CHECK bj_status bj_run_restore(bj_train_run *r, bj_error *err);
 enum { BJ_DEVELOP_BATCH = 256 }; /* scenes, at most, of a batch of bj_train_run.dev */
 /* Fills the development part of a row: metrics, health, usage, gates. *stopped: asked to. */
 BJ_CHECK bj_status bj_run_develop(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err);
+/* The rows of its values are of the maze; see develop_maze.c. */
+BJ_CHECK bj_status bj_run_develop_maze(bj_epoch *row, bj_train_run *r, bj_error *err);
+/* Every gate of mazes: 0 means collapsed. */
+int bj_run_separated(const bj_settings *settings, const bj_epoch *row);
 /* Every gate of stage A: a value at its limit passes, NaN does not. */
 int bj_run_passes(const bj_settings *settings, const bj_epoch *row);
 /* What the checkpoint is chosen by: the lower the better. */
@@ -87,12 +94,26 @@ int bj_run_choose(const bj_settings *settings, const bj_epoch *rows, int count);
 /* 1 when training is over after these rows. */
 int bj_run_over(const bj_settings *settings, const bj_epoch *rows, int count);
 
+/* ------------------------------------------------------------------------------------- source.c */
+
+/* Caches with their loaders, or transitions of a maze; steps of an epoch, sizes of the model. */
+BJ_CHECK bj_status bj_run_open_data(bj_train_run *r, bj_error *err);
+void bj_run_close_data(bj_train_run *r);
+/* Batch `step` of epoch `epoch` to fit; numbers (B): of scenes in the cache, or of rows. */
+BJ_CHECK bj_status bj_run_batch(const bj_batch **out, const int64_t **numbers, bj_train_run *r,
+                                int64_t epoch, int64_t step, bj_error *err);
+const char *bj_run_data_digest(const bj_train_run *r);
+
+/* Scenes to fit and to develop on, or transitions and cells. */
+int64_t bj_run_fit_count(const bj_train_run *r);
+int64_t bj_run_dev_count(const bj_train_run *r);
+
 /* -------------------------------------------------------------------------------------- train.c */
 
 /* Tells whoever listens where the run is, and remembers when it is asked to stop. */
 bj_run_answer bj_run_tell(bj_train_run *r, const char *phase);
-/* What the engine found, with epoch, place, and the scenario where only its number in the batch was
- * known; numbers (B) are those of the batch in the cache. Returns the code of `found`. */
+/* What the engine found, with epoch, place, and the scenario, or row, where only its number in the
+ * batch was known; numbers (B) are those of the batch in the cache. Returns the code of `found`. */
 bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cache *cache,
                          const int64_t *numbers, int B, const bj_error *found, bj_error *err);
 

@@ -67,7 +67,8 @@ bj_status bj_run_enter(int *lock, const char *dir, bj_error *err) {
 /* --------------------------------------------------------------------------------------- result */
 
 static const char *const outcomes[] = {
-    [BJ_RUN_DONE] = "done", [BJ_RUN_STOPPED] = "stopped", [BJ_RUN_NO_PASS] = "no_pass"};
+    [BJ_RUN_DONE] = "done", [BJ_RUN_STOPPED] = "stopped", [BJ_RUN_NO_PASS] = "no_pass",
+    [BJ_RUN_COLLAPSED] = "collapsed"};
 
 static bj_status add_checkpoint(bj_doc *j, const bj_train_run *r, bj_error *err) {
     static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE};
@@ -82,6 +83,28 @@ static bj_status add_checkpoint(bj_doc *j, const bj_train_run *r, bj_error *err)
     return BJ_OK;
 }
 
+/* Spread of the latents, and what the graph is worth unless they have collapsed. */
+static void add_maze(bj_doc *j, const bj_train_run *r, bj_run_outcome outcome) {
+    const bj_epoch *row = &r->rows[r->evaluated];
+    yyjson_mut_val *latents = bj_doc_child(j, j->root, "latents");
+    bj_doc_add_text(j, latents, "verdict", outcome == BJ_RUN_COLLAPSED ? "collapsed" : "separated");
+    bj_doc_add_number(j, latents, "mean_std", row->health.mean_std);
+    bj_doc_add_number(j, latents, "low_std_fraction", row->health.low_std_fraction);
+    bj_doc_add_number(j, latents, "entropy_rank", row->health.entropy_rank);
+    bj_doc_add_number(j, latents, "participation", row->health.participation);
+    bj_doc_add_number(j, latents, "separated", row->maze.separated);
+    bj_doc_add_number(j, latents, "closest", row->maze.closest);
+    if (outcome == BJ_RUN_COLLAPSED) return;
+    yyjson_mut_val *maze = bj_doc_child(j, j->root, "maze");
+    bj_doc_add_number(j, maze, "plan_all", row->maze.plan_all);
+    bj_doc_add_number(j, maze, "verified_route", row->maze.verified_route);
+    bj_doc_add_number(j, maze, "macro_precision", row->maze.macro_precision);
+    bj_doc_add_number(j, maze, "macro_precision_self", row->maze.macro_precision_self);
+    bj_doc_add_number(j, maze, "held_recall", row->maze.held_recall);
+    bj_doc_add_number(j, maze, "cov_r", row->maze.cov_r);
+    bj_doc_add_number(j, maze, "predicted_edges", row->maze.predicted_edges);
+}
+
 bj_status bj_run_write_result(const bj_train_run *r, bj_run_outcome outcome, bj_error *err) {
     char settings[BJ_SHA256_HEX], anchor[BJ_SHA256_HEX] = "";
     bj_doc j;
@@ -92,17 +115,21 @@ bj_status bj_run_write_result(const bj_train_run *r, bj_run_outcome outcome, bj_
     bj_doc_add_text(&j, j.root, "arm", r->settings.arm);
     bj_doc_add_unsigned(&j, j.root, "seed", r->settings.seed);
     bj_doc_add_text(&j, bj_doc_child(&j, j.root, "settings"), "sha256", settings);
-    bj_doc_add_text(&j, bj_doc_child(&j, j.root, "data"), "digest", bj_cache_digest(r->cache));
+    bj_doc_add_text(&j, bj_doc_child(&j, j.root, "data"), "digest", bj_run_data_digest(r));
     bj_doc_add_integer(&j, j.root, "epochs", r->evaluated);
     bj_doc_add_integer(&j, j.root, "step", bj_trainer_updates(r->trainer));
     bj_doc_add_text(&j, j.root, "rule",
-                    r->settings.objective.kind == BJ_ANCHOR_A
+                    r->maze ? "last epoch; collapsed latents are no score"
+                    : r->settings.objective.kind == BJ_ANCHOR_A
                         ? "least decoder ADE among epochs that pass every gate"
                         : "least development trajectory Energy Score");
     bj_status status = BJ_OK;
-    if (r->best >= 0) {
+    if (r->maze) add_maze(&j, r, outcome);
+    if (r->best >= 0 && outcome != BJ_RUN_COLLAPSED) {
         bj_doc_add_integer(&j, j.root, "best_epoch", r->rows[r->best].epoch);
-        bj_doc_add_number(&j, j.root, "best", bj_run_criterion(&r->settings, &r->rows[r->best]));
+        if (!r->maze)
+            bj_doc_add_number(&j, j.root, "best",
+                              bj_run_criterion(&r->settings, &r->rows[r->best]));
         status = add_checkpoint(&j, r, err);
     }
     if (*anchor) {

@@ -4,7 +4,8 @@
  * A value is text until it is stored: an integer is digits with or without a minus, a number is
  * what JSON calls one, where the zero before a point may be missing; nothing may surround it.
  *
- *   digest = SHA-256 of "KEY=VALUE\n" for every setting in the order of settings.def
+ *   digest = SHA-256 of "KEY=VALUE\n" for every setting in the order of settings.def, but for
+ *            those that were ADDED later and have their default
  *
  * Invariants
  *   1. bj_setting_text of a resolved setting resolves to the same bits; -0 is stored as 0.
@@ -30,19 +31,27 @@ typedef struct setting {
     bj_setting_info info;
     size_t offset, size; /* of its field */
     const char *source;  /* of its default */
+    int added;           /* see settings.def */
 } setting;
 
 #define PAPER "paper"
 #define OURS "default"
-#define SETTING(key, type, field, least, most, above, source, help)                                \
+#define ROW(key, type, field, least, most, above, source, help, added)                             \
     {{(key), BJ_SETTING_##type, (least), (most), (above), (help)},                                 \
      offsetof(bj_settings, field),                                                                 \
      sizeof((bj_settings *)NULL)->field,                                                           \
-     (source)},
+     (source),                                                                                     \
+     (added)},
+#define SETTING(key, type, field, least, most, above, source, help)                                \
+    ROW(key, type, field, least, most, above, source, help, 0)
+#define ADDED(key, type, field, least, most, above, source, help)                                  \
+    ROW(key, type, field, least, most, above, source, help, 1)
 static const setting table[] = {
 #include "run/settings.def"
 };
+#undef ADDED
 #undef SETTING
+#undef ROW
 enum { SETTINGS = sizeof table / sizeof *table };
 _Static_assert((int)SETTINGS <= (int)BJ_SETTINGS_MAX, "BJ_SETTINGS_MAX is too small");
 
@@ -83,6 +92,8 @@ static const char *nearest_key(const char *key) {
 
 /* --------------------------------------------------------------------------------------- values */
 
+static bj_settings defaults(void);
+
 static void *field_of(bj_settings *s, const setting *row) { return (char *)s + row->offset; }
 
 static const void *value_of(const bj_settings *s, const setting *row) {
@@ -111,6 +122,13 @@ void bj_setting_text(char text[BJ_SETTING_TEXT_SIZE], const bj_settings *setting
         snprintf(text, BJ_SETTING_TEXT_SIZE, "%.*s", (int)row->size - 1, (const char *)value);
         break;
     }
+}
+
+int bj_setting_is_added(int index) { return table[index].added; }
+
+void bj_setting_default(char text[BJ_SETTING_TEXT_SIZE], int index) {
+    const bj_settings plain = defaults();
+    bj_setting_text(text, &plain, index);
 }
 
 /* Digits with or without a minus and nothing else; no leading zero, which elsewhere means octal. */
@@ -208,7 +226,19 @@ static bj_settings defaults(void) {
         .gate_std = 0.005,
         .gate_low_std = 0.9,
         .gate_rank = 8,
+        .middle = 1,
+        .withheld = BJ_MAZE_WITHHELD,
+        .gate_separated = 0.9,
     };
+}
+
+/* Those of models of states and images: nothing is decoded. */
+static bj_settings maze_defaults(const bj_arm *arm) {
+    bj_settings s = defaults();
+    s.arch = bj_arch_maze(arm->model, arm->one_atom);
+    s.objective = bj_objective_default(arm->objective);
+    s.objective.lambda_y = s.objective.lambda_rec = 0;
+    return s;
 }
 
 static bj_status apply(bj_settings *s, const char **origins, const bj_assignment *a,
@@ -242,7 +272,7 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
                                 bj_error *err) {
     const bj_arch *arch = &s->arch;
     const bj_objective *o = &s->objective;
-    if (arch->embed % arch->heads)
+    if (arch->heads && arch->embed % arch->heads)
         return BJ_FAIL(err, BJ_EARG,
                        "%s: model.heads is %d, which does not divide model.embed, %d (%s)",
                        origin_of(origins, "model.heads"), arch->heads, arch->embed,
@@ -284,6 +314,16 @@ static bj_status resolve(bj_settings *s, const char **origins, const bj_assignme
     BJ_TRY(bj_recipe_named(&recipe, s->recipe, origin_of(origins, "recipe"), err));
 
     /* Once more on top of those; whatever was set before is set again. */
+    if (arm->maze) {
+        const uint64_t seed = s->seed;
+        char name[BJ_NAME_SIZE], recipe_name[BJ_NAME_SIZE];
+        memcpy(name, s->arm, sizeof name);
+        memcpy(recipe_name, s->recipe, sizeof recipe_name);
+        *s = maze_defaults(arm);
+        s->seed = seed;
+        memcpy(s->arm, name, sizeof name);
+        memcpy(s->recipe, recipe_name, sizeof recipe_name);
+    }
     s->arch.kind = arm->model;
     s->arch.scales = arm->scales;
     s->arch.weighting = arm->weighting;
@@ -322,6 +362,11 @@ bj_status bj_settings_digest(char hex[65], const bj_settings *settings, bj_error
         char text[BJ_SETTING_TEXT_SIZE];
         const char *key = table[i].info.key;
         bj_setting_text(text, settings, i);
+        if (bj_setting_is_added(i)) {
+            char plain[BJ_SETTING_TEXT_SIZE];
+            bj_setting_default(plain, i);
+            if (!strcmp(text, plain)) continue;
+        }
         BJ_GOTO(status, done, bj_sha256_update(&hash, key, strlen(key), err));
         BJ_GOTO(status, done, bj_sha256_update(&hash, "=", 1, err));
         BJ_GOTO(status, done, bj_sha256_update(&hash, text, strlen(text), err));

@@ -7,10 +7,10 @@
 
 #include "core/status.h"
 
-enum { BJ_SETTINGS_MAX = 64 };
+enum { BJ_SETTINGS_MAX = 80 };
 
 /* An arm or recipe in assignments; origins are literals. Ends with a NULL key. */
-enum { BJ_LAYER_SIZE = 8 };
+enum { BJ_LAYER_SIZE = 12 };
 
 typedef struct bj_arm {
     bj_arm_info info;
@@ -20,8 +20,13 @@ typedef struct bj_arm {
     bj_weighting weighting;
     int one_atom;     /* K = 1 is what it is about */
     int needs_anchor; /* stage B */
+    int maze;         /* trains on transitions of a maze's dataset */
     bj_assignment set[BJ_LAYER_SIZE];
 } bj_arm;
+
+/* Whether a setting came later than others, and its default as text: see settings.def. */
+int bj_setting_is_added(int index);
+void bj_setting_default(char text[BJ_SETTING_TEXT_SIZE], int index);
 
 const bj_arm *bj_arm_row(int index);
 const bj_assignment *bj_recipe_set(int index);

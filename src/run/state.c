@@ -34,7 +34,7 @@ bj_status bj_run_save(const bj_train_run *r, const char *name, bj_error *err) {
                              {"run.recipe", r->settings.recipe},
                              {"run.seed", seed},
                              {"run.settings_sha256", digest},
-                             {"run.data_digest", bj_cache_digest(r->cache)},
+                             {"run.data_digest", bj_run_data_digest(r)},
                              {"run.evaluated", evaluated},
                              {"run.sums", sums}};
     BJ_TRY(bj_run_path(path, r->options->dir, folder, err));

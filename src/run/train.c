@@ -73,8 +73,16 @@ _Static_assert(sizeof(bj_loss) % sizeof(double) == 0, "a loss is doubles and not
 bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cache *cache,
                          const int64_t *numbers, int B, const bj_error *found, bj_error *err) {
     int b;
-    const char *at = strstr(found->message, "scene ");
+    const char *at = strstr(found->message, r->maze ? "transition " : "scene ");
     const char *id = "";
+    if (r->maze) {
+        long long row = -1;
+        if (at && sscanf(at, "transition %d", &b) == 1 && b >= 0 && b < B) row = numbers[b];
+        return row < 0 ? BJ_FAIL(err, found->code, "epoch %d, %s: %.300s", r->evaluated + 1, where,
+                                 found->message)
+                       : BJ_FAIL(err, found->code, "epoch %d, %s (row %lld of the data): %.300s",
+                                 r->evaluated + 1, where, row, found->message);
+    }
     if (at && sscanf(at, "scene %d", &b) == 1 && b >= 0 && b < B)
         id = bj_cache_info(cache, numbers[b]).scenario_id;
     return BJ_FAIL(err, found->code, "epoch %d, %s%s%.64s%s: %.300s", r->evaluated + 1, where,
@@ -90,7 +98,7 @@ static bj_status step(bj_train_run *r, bj_error *err) {
     bj_error detail = {0};
     const double start = bj_seconds();
     const double lr = bj_lr_at((long)done, (long)r->steps, s->epochs, s->warmup, s->lr);
-    BJ_TRY(bj_loader_batch(&batch, &numbers, r->fit, done / r->steps, done % r->steps, err));
+    BJ_TRY(bj_run_batch(&batch, &numbers, r, done / r->steps, done % r->steps, err));
     const bj_status status = bj_trainer_step(r->trainer, batch, lr, &report, &detail);
     if (status != BJ_OK) {
         char where[40];
@@ -169,6 +177,7 @@ static bj_epoch summarize(const bj_train_run *r) {
     row.grad_norm = n > 0 ? r->sums.grad_norm / n : NAN;
     add_loss(&row.train, &r->sums.loss, 0, n > 0 ? 1 / n : NAN);
     row.scenes_per_s = r->epoch_seconds > 0 ? (double)r->epoch_scenes / r->epoch_seconds : NAN;
+    row.maze = (bj_maze_values){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     return row;
 }
 
@@ -207,57 +216,17 @@ static bj_status loop(bj_train_run *r, bj_error *err) {
 
 /* --------------------------------------------------------------------------------------- set up */
 
-static bj_status open_data(bj_train_run *r, bj_error *err) {
-    const bj_run_options *o = r->options;
-    BJ_TRY(bj_cache_open(&r->cache, o->data, 0, err));
-    if (o->dev) BJ_TRY(bj_cache_open(&r->dev_cache, o->dev, 0, err));
-    const bj_loader_options fit = {.part = o->dev ? BJ_PART_ALL : BJ_PART_FIT,
-                                   .batch = r->settings.batch,
-                                   .shuffle = 1,
-                                   .seed = r->settings.seed,
-                                   .needs_future = 1};
-    const bj_loader_options dev = {
-        .part = o->dev ? BJ_PART_ALL : BJ_PART_DEV, .batch = BJ_DEVELOP_BATCH, .needs_future = 1};
-    bj_error detail;
-    bj_status status = bj_loader_create(&r->fit, r->cache, &fit, &detail);
-    if (status != BJ_OK)
-        return BJ_FAIL(err, status, "%s: nothing to train on: %.300s", o->data, detail.message);
-    status = bj_loader_create(&r->dev, o->dev ? r->dev_cache : r->cache, &dev, &detail);
-    if (status != BJ_OK)
-        return BJ_FAIL(
-            err, status,
-            "%s: nothing to choose a checkpoint by: %.250s; name a cache for development",
-            o->dev ? o->dev : o->data, detail.message);
-    r->steps = bj_loader_steps(r->fit);
-    return BJ_OK;
-}
-
-/* Sizes of scenes are the data's; those of the model the settings'. */
-static bj_status fit_arch(bj_train_run *r, bj_error *err) {
-    const bj_arch scenes = bj_cache_arch(r->cache);
-    bj_arch *arch = &r->settings.arch;
-    arch->obs = scenes.obs;
-    arch->fut = scenes.fut;
-    arch->neighbors = scenes.neighbors;
-    arch->polylines = scenes.polylines;
-    arch->points = scenes.points;
-    arch->dt = scenes.dt;
-    if (r->dev_cache) {
-        const bj_arch dev = bj_cache_arch(r->dev_cache);
-        BJ_TRY(bj_arch_fits(arch, &dev, err));
-    }
-    return bj_arch_check(arch, err);
-}
-
 static bj_status build(bj_train_run *r, bj_error *err) {
     const bj_settings *s = &r->settings;
     const bj_trainer_options options = {.objective = s->objective,
                                         .optim = s->optim,
                                         .max_batch = s->batch,
                                         .threads = r->options->threads,
-                                        .isa = r->options->isa};
+                                        .isa = r->options->isa,
+                                        .seed = s->seed};
     BJ_TRY(BJ_ALLOC(r->rows, (size_t)s->epochs + 1, err));
     BJ_TRY(bj_model_create(&r->model, &s->arch, s->seed, err));
+    if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
     BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
     if (s->objective.kind != BJ_ANCHOR_B) return BJ_OK;
     char path[BJ_RUN_FILE];
@@ -312,31 +281,33 @@ static void leave(bj_train_run *r) {
     bj_events_free(r->events);
     bj_trainer_free(r->trainer);
     bj_model_free(r->model);
-    bj_loader_free(r->dev);
-    bj_loader_free(r->fit);
-    bj_cache_free(r->dev_cache);
-    bj_cache_free(r->cache);
+    bj_run_close_data(r);
     bj_free(r->rows);
     if (r->lock >= 0) close(r->lock);
+}
+
+/* How a run that is over ended. */
+static bj_run_outcome ended(const bj_train_run *r) {
+    if (r->maze && r->evaluated >= 0 && !r->rows[r->evaluated].eligible) return BJ_RUN_COLLAPSED;
+    return r->best < 0 ? BJ_RUN_NO_PASS : BJ_RUN_DONE;
 }
 
 static bj_status work(bj_train_run *r, bj_run_report *report, bj_error *err) {
     r->started = r->saved = bj_seconds();
     if (r->evaluated < 0) BJ_TRY(close_epoch(r, err));
     BJ_TRY(loop(r, err));
-    report->outcome = r->stop ? BJ_RUN_STOPPED : r->best < 0 ? BJ_RUN_NO_PASS : BJ_RUN_DONE;
+    report->outcome = r->stop ? BJ_RUN_STOPPED : ended(r);
     return r->stop ? BJ_OK : bj_run_write_result(r, report->outcome, err);
 }
 
 static bj_status conduct(bj_train_run *r, bj_run_report *report, bj_error *err) {
     int finished;
-    BJ_TRY(open_data(r, err));
-    BJ_TRY(fit_arch(r, err));
+    BJ_TRY(bj_run_open_data(r, err));
     BJ_TRY(build(r, err));
     BJ_TRY(enter(r, &finished, report, err));
-    report->fit = bj_loader_scenes(r->fit);
-    report->dev = bj_loader_scenes(r->dev);
-    report->outcome = r->best < 0 ? BJ_RUN_NO_PASS : BJ_RUN_DONE;
+    report->fit = bj_run_fit_count(r);
+    report->dev = bj_run_dev_count(r);
+    report->outcome = ended(r);
     const bj_status status = finished ? BJ_OK : work(r, report, err);
     report->epochs = r->evaluated;
     report->step = bj_trainer_updates(r->trainer);

@@ -10,13 +10,19 @@
 
 enum { PLANS = 8, KV_ROWS = 64 /* rows of an unfold item */ };
 
+/* Runs of rows that a latent may have won in a shard: all of its scenes, one by one. */
+static size_t winner_segments(int B) { return ((size_t)B + BJ_SHARDS - 1) / BJ_SHARDS; }
+
 size_t bj_plans_size(const bj_trainer *t) {
     /* two arrays for each plan; at most two segments, the GRU one a step */
-    return 2 * (size_t)BJ_SHARDS * (2 * (PLANS - 1) + (size_t)t->steps);
+    const size_t fixed = 2 * (PLANS - 1) + (size_t)t->steps + BJ_OBSERVER_LAYERS;
+    const size_t winners = bj_objective_is_hard(&t->objective) ? winner_segments(t->max_batch) : 0;
+    return 2 * (size_t)BJ_SHARDS *
+           (fixed + winners * (size_t)t->network.L + (winners ? winners + 1 : 0));
 }
 
 int bj_jobs_most(const bj_trainer *t) {
-    return 24 + 4 * t->model->arch.heads + 6 * t->model->arch.atoms;
+    return 48 + 4 * t->model->arch.heads + 6 * t->model->arch.atoms;
 }
 
 typedef struct planner {
@@ -30,7 +36,70 @@ static bj_rows new_plan(planner *p, int segments, int **begin, int **count) {
     return (bj_rows){segments, *begin, *count};
 }
 
+static void plan_observer(bj_trainer *t, planner *p) {
+    const bj_observer *o = &t->online.observer;
+    const int B = t->batch.B;
+    int *begin, *count;
+    t->plans.scenes = new_plan(p, 1, &begin, &count);
+    for (int s = 0; s < BJ_SHARDS; s++) {
+        begin[s] = bj_shard_begin(B, s);
+        count[s] = bj_shard_begin(B, s + 1) - begin[s];
+    }
+    for (int i = 0; i < o->layers; i++) {
+        t->plans.observer[i] = new_plan(p, 1, &begin, &count);
+        for (int s = 0; s < BJ_SHARDS; s++) {
+            begin[s] = o->rows[i] * bj_shard_begin(B, s);
+            count[s] = o->rows[i] * bj_shard_begin(B, s + 1) - begin[s];
+        }
+    }
+}
+
+/* Rows that have a gradient under a hard objective: zeros of the others would change no sum. */
+static void plan_winners(bj_trainer *t) {
+    const int B = t->batch.B, L = t->network.L, segments = (int)winner_segments(B);
+    const int *winner = t->io.winner;
+    planner p = {t->winner_memory};
+    int *begin, *count;
+    for (int i = 0; i < L; i++) {
+        t->plans.winner[i] = new_plan(&p, segments, &begin, &count);
+        for (int s = 0; s < BJ_SHARDS; s++) {
+            int run = s * segments, last = -2;
+            for (int b = bj_shard_begin(B, s); b < bj_shard_begin(B, s + 1); b++) {
+                if (winner[b] != i) continue;
+                if (last == b - 1) {
+                    count[run - 1]++;
+                } else {
+                    begin[run] = b;
+                    count[run++] = 1;
+                }
+                last = b;
+            }
+            for (; run < (s + 1) * segments; run++) begin[run] = count[run] = 0;
+        }
+    }
+    if (!(t->reach & BJ_REACH_DECODER)) return;
+    const bj_rows all = t->plans.decoder; /* latents, then targets */
+    t->plans.decoder = new_plan(&p, segments + 1, &begin, &count);
+    for (int s = 0; s < BJ_SHARDS; s++) {
+        int run = s * (segments + 1);
+        const int end = run + segments, decoded = all.count[2 * s] > 0;
+        for (int b = bj_shard_begin(B, s); decoded && b < bj_shard_begin(B, s + 1); b++) {
+            begin[run] = b * L + winner[b];
+            count[run++] = 1;
+        }
+        for (; run < end; run++) begin[run] = count[run] = 0;
+        begin[end] = all.begin[2 * s + 1];
+        count[end] = all.count[2 * s + 1];
+    }
+}
+
 void bj_plans_build(bj_trainer *t) {
+    if (bj_trainer_observes(t)) {
+        planner p = {t->plan_memory};
+        plan_observer(t, &p);
+        t->winner_memory = p.memory;
+        return;
+    }
     const bj_gathered *batch = &t->batch;
     const int B = batch->B, L = t->network.L, T = t->steps;
     const int anchor = t->objective.kind == BJ_ANCHOR_A;
@@ -67,6 +136,7 @@ void bj_plans_build(bj_trainer *t) {
         for (int i = 0; i < T; i++) SET(7, s * T + i, i * B + b0, n);
 #undef SET
     }
+    t->winner_memory = p.memory;
 }
 
 /* ---------------------------------------------------------------------------------------- jobs */
@@ -92,6 +162,34 @@ static void add_linear(bj_trainer *t, bj_param_id w, bj_param_id b, int index, c
     add_job(t, t->gradients + p->offset, (size_t)in, dy, lddy, out, x, ldx, in, rows);
     add_job(t, t->gradients + bj_layout_offset(layout, b, index), 0, dy, lddy, 0, NULL, 0, out,
             rows);
+}
+
+static void add_observer(bj_trainer *t) {
+    const bj_observer *o = &t->online.observer;
+    const bj_observer_block *b = &t->encoder.observer;
+    const bj_real *dy = t->head.dcontext;
+    size_t lddy = t->head.ldc;
+    for (int i = o->layers - 1; i >= 0; i--) {
+        add_linear(t, o->weight[i], o->bias[i], 0, dy, lddy, b->x[i], b->ldx[i],
+                   &t->plans.observer[i]);
+        dy = b->dx[i];
+        if (i > 0) lddy = b->ldx[i] / (size_t)o->group[i - 1];
+    }
+}
+
+static void add_variational(bj_trainer *t) {
+    const bj_network_block *b = &t->head;
+    const size_t V2 = 2 * (size_t)t->model->arch.noise;
+    const bj_rows *rows = &t->plans.scenes;
+#define ADD(id, layer, dy, lddy, x, ldx)                                                           \
+    add_linear(t, BJ_P_##id##_W##layer, BJ_P_##id##_B##layer, 0, dy, lddy, x, ldx, rows)
+    ADD(PRIOR, 1, b->dprior_hidden, b->ldn, t->encoder.context, b->ldc);
+    ADD(PRIOR, 2, b->dprior, V2, b->prior_hidden, b->ldn);
+    ADD(POSTERIOR, 1, b->dposterior_hidden, b->ldn, b->posterior_x, b->ldp);
+    ADD(POSTERIOR, 2, b->dposterior, V2, b->posterior_hidden, b->ldn);
+    ADD(GENERATOR, 1, b->datom_hidden, b->lda, b->generator_x, b->ldg);
+    ADD(GENERATOR, 2, b->du, b->ldu, b->atom_hidden, b->lda);
+#undef ADD
 }
 
 static void add_encoder(bj_trainer *t) {
@@ -144,15 +242,20 @@ static void add_encoder(bj_trainer *t) {
 static void add_network(bj_trainer *t) {
     const bj_network_block *b = &t->head;
     const bj_row_plans *rows = &t->plans;
-    const int branch = t->model->arch.kind == BJ_MODEL_BRANCH, K = t->model->arch.atoms;
+    const int one = t->model->layout.first[BJ_P_ONE_W1] >= 0, branch = !one, K = t->network.K;
     const size_t L = (size_t)t->network.L;
+    if (t->network.prior_in.out) {
+        if (t->reach & BJ_REACH_ATOMS) add_variational(t);
+        return;
+    }
     for (size_t i = 0; i < L && (t->reach & BJ_REACH_ATOMS); i++) {
+        const bj_rows *scenes = t->io.winner ? &rows->winner[i] : &rows->scenes;
         add_linear(t, branch ? BJ_P_ATOM_W1 : BJ_P_ONE_W1, branch ? BJ_P_ATOM_B1 : BJ_P_ONE_B1,
                    (int)i, b->datom_hidden + i * b->lda, L * b->lda, t->encoder.context, b->ldc,
-                   &rows->scenes);
+                   scenes);
         add_linear(t, branch ? BJ_P_ATOM_W2 : BJ_P_ONE_W2, branch ? BJ_P_ATOM_B2 : BJ_P_ONE_B2,
                    (int)i, b->du + i * b->ldu, L * b->ldu, b->atom_hidden + i * b->lda, L * b->lda,
-                   &rows->scenes);
+                   scenes);
     }
     if (t->reach & BJ_REACH_ROUTER) {
         add_linear(t, BJ_P_ROUTER_W1, BJ_P_ROUTER_B1, 0, b->drouter_hidden, b->ldr,
@@ -273,13 +376,16 @@ static void unfold(bj_trainer *t) {
 
 void bj_gradients_run(bj_trainer *t) {
     double start = bj_seconds();
+    const int scenes = !bj_trainer_observes(t) && (t->reach & BJ_REACH_ENCODER);
     begin_round(t);
-    if (t->reach & BJ_REACH_ENCODER) add_encoder(t);
+    if (t->io.winner) plan_winners(t);
+    if (scenes) add_encoder(t);
+    else if (t->reach & BJ_REACH_ENCODER) add_observer(t);
     add_network(t);
     bj_pool_run(t->pool, run_tile, t, t->item_count);
     t->profile.gradients += bj_seconds() - start;
     start = bj_seconds();
-    if (t->reach & BJ_REACH_ENCODER) {
+    if (scenes) {
         split_gates(t);
         unfold(t);
     }

@@ -26,6 +26,7 @@
 #include "train/trainer.h"
 
 static const char objective_key[] = "objective", step_key[] = "step", rng_key[] = "rng";
+static const char seed_key[] = "noise_seed"; /* variational models */
 static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
 
 /* ------------------------------------------------------------------------------------- settings */
@@ -41,29 +42,32 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(optim, weight_decay)  X(optim, clip)               X(optim, ema)
 /* clang-format on */
 
+/* Settings that came later: 0 is left out, and what a file does not have is 0. */
+#define EACH_ADDED(X) X(objective, floor_weight) X(objective, kl_weight)
+
 #define KEY(group, field) #group "." #field,
 #define VALUE(group, field) (double)t->group.field,
 #define SIZE(group, field) +sizeof(((bj_trainer *)0)->group.field)
-static const char *const setting_key[] = {EACH_SETTING(KEY)};
-enum { SETTINGS = sizeof setting_key / sizeof *setting_key };
+static const char *const setting_key[] = {EACH_SETTING(KEY) EACH_ADDED(KEY)};
+enum { SETTINGS = sizeof setting_key / sizeof *setting_key, ADDED = 2 };
 
 /* Only the kind is not among the settings; it and the iterations are padded to a double. */
-_Static_assert((0 EACH_SETTING(SIZE)) + offsetof(bj_objective, lambda_z) +
+_Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(SIZE)) + offsetof(bj_objective, lambda_z) +
                        offsetof(bj_objective, sigma_z) - offsetof(bj_objective, sinkhorn_iters) ==
                    sizeof(bj_objective) + sizeof(bj_optim) + sizeof(int),
                "a setting of bj_objective or bj_optim is not in the list");
 
 typedef struct state_facts {
-    bj_fact fact[SETTINGS + 4];
+    bj_fact fact[SETTINGS + 5];
     int count;
     char number[SETTINGS][BJ_JSON_NUMBER];
-    char step[24], rng[4 * 17];
+    char step[24], seed[24], rng[4 * 17];
 } state_facts;
 
 /* The facts point into the same struct and to the model's digest. */
 static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *rng,
                           const char *model_digest, bj_error *err) {
-    const double value[] = {EACH_SETTING(VALUE)};
+    const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(VALUE)};
     bj_fact *fact = out->fact;
     *fact++ = (bj_fact){BJ_STATE_MODEL_DIGEST, model_digest};
     snprintf(out->step, sizeof out->step, "%ld", t->step);
@@ -74,8 +78,13 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
                      i < 3 ? " " : "");
         *fact++ = (bj_fact){rng_key, out->rng};
     }
+    if (t->model->arch.noise) {
+        snprintf(out->seed, sizeof out->seed, "%llu", (unsigned long long)t->seed);
+        *fact++ = (bj_fact){seed_key, out->seed};
+    }
     *fact++ = (bj_fact){objective_key, bj_objective_name(t->objective.kind)};
     for (int i = 0; i < SETTINGS; i++) {
+        if (i >= SETTINGS - ADDED && value[i] == 0) continue;
         if (!bj_json_number_write(out->number[i], value[i]))
             return BJ_FAIL(err, BJ_EARG, "setting '%s' is %g, expected a finite number",
                            setting_key[i], value[i]);
@@ -87,15 +96,23 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
 
 /* The run was started with the settings of the trainer. */
 static bj_status check_settings(const bj_safetensors *st, const bj_trainer *t, bj_error *err) {
-    const double value[] = {EACH_SETTING(VALUE)};
+    const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(VALUE)};
     const char *text, *kind = bj_objective_name(t->objective.kind);
     double found;
     BJ_TRY(bj_checkpoint_metadata(&text, st, objective_key, err));
     if (strcmp(text, kind))
         return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, objective_key, text, kind);
+    if (t->model->arch.noise) {
+        char seed[24];
+        snprintf(seed, sizeof seed, "%llu", (unsigned long long)t->seed);
+        BJ_TRY(bj_checkpoint_metadata(&text, st, seed_key, err));
+        if (strcmp(text, seed))
+            return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, seed_key, text, seed);
+    }
     for (int i = 0; i < SETTINGS; i++) {
         char expected[BJ_JSON_NUMBER] = "";
-        BJ_TRY(bj_checkpoint_metadata(&text, st, setting_key[i], err));
+        if (i >= SETTINGS - ADDED && !bj_safetensors_metadata(st, setting_key[i])) text = "0.0";
+        else BJ_TRY(bj_checkpoint_metadata(&text, st, setting_key[i], err));
         if (!bj_json_number_read(&found, text))
             return bj_checkpoint_refuse(err, BJ_EFORMAT, st, setting_key[i], text, "a number");
         if (found == value[i]) continue;
@@ -214,7 +231,11 @@ static bj_status check_arch(const char *path, const bj_arch *found, const bj_arc
     bj_arch_facts a, b;
     BJ_TRY(bj_arch_to_facts(&a, found, err));
     BJ_TRY(bj_arch_to_facts(&b, expected, err));
-    for (int i = 0; i < BJ_ARCH_FACTS; i++) {
+    if (found->encoder != expected->encoder)
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: architecture: encoder is %d, expected %d, as in the trainer's model",
+                       path, (int)found->encoder, (int)expected->encoder);
+    for (int i = 0; i < a.count; i++) {
         const char *const *skip = except;
         while (*skip && strcmp(*skip, a.fact[i].key)) skip++;
         if (!*skip && strcmp(a.fact[i].value, b.fact[i].value))

@@ -7,11 +7,13 @@
  */
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/check_batch.h"
 #include "core/clock.h"
+#include "core/rng.h"
 #include "nn/normalize.h"
 #include "train/trainer.h"
 
@@ -58,9 +60,71 @@ static void target_forward(bj_trainer *t, const bj_network_block *head, int b0, 
     bj_normalize_forward(head->z, head->ldu, w->inverse, b.M, a->latent);
 }
 
-static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
+/* Noise of the variational model: of seed, step and place in the batch alone. */
+static void draw_noise(const bj_trainer *t, const bj_network_block *head, int b0) {
+    const int V = t->model->arch.noise;
+    for (int m = 0; m < head->M; m++) {
+        char name[48];
+        snprintf(name, sizeof name, "noise %ld %d", t->step, b0 + m);
+        bj_rng rng = bj_rng_named(t->seed, name);
+        for (int i = 0; i < V; i++)
+            head->eps[(size_t)m * (size_t)V + (size_t)i] = (bj_real)(float)bj_rng_normal(&rng);
+    }
+}
+
+/* Both observations of every pair: the first by the trained encoder, the second by the target. */
+static void pairs_forward(bj_trainer *t, int b0, int b1, int worker) {
     const bj_arch *a = &t->model->arch;
-    const bj_network_block head = bj_trainer_network_block(t, b0, b1);
+    const bj_network_block head = bj_trainer_network_block(t, b0, b1, worker);
+    const bj_encoder_block online = bj_trainer_encoder_block(t, b0, b1, worker);
+    const size_t D = (size_t)a->latent;
+    for (int b = b0; b < b1; b++)
+        if (bj_pair_nonfinite(&t->pairs[b], a, 1)) {
+            bj_note_first(&t->bad_scene, b);
+            break;
+        }
+    bj_encoder_block target = t->scratch[worker].target;
+    target.M = b1 - b0;
+    target.observer.pairs = t->pairs + b0;
+    target.observer.successor = 1;
+    target.context = head.z;
+    target.ldc = head.ldu;
+    bj_encoder_forward(&t->target, &target);
+    bj_normalize_forward(head.z, head.ldu, t->scratch[worker].inverse, target.M, a->latent);
+    bj_encoder_forward(&t->online, &online);
+    for (int m = 0; m < online.M; m++) {
+        const bj_real *context = online.context + (size_t)m * online.ldc;
+        if (a->action)
+            memcpy(online.context + (size_t)m * online.ldc + D, t->pairs[b0 + m].action,
+                   (size_t)a->action * sizeof *context);
+        if (t->unit)
+            memcpy(t->unit + (size_t)(b0 + m) * head.ldu, context, D * sizeof *context);
+    }
+    if (t->unit)
+        bj_normalize_forward(t->unit + (size_t)b0 * head.ldu, head.ldu, t->inverse_z + b0,
+                             online.M, a->latent);
+    if (head.eps) draw_noise(t, &head, b0);
+    bj_network_predict(&t->network, &head);
+    bj_objective_scenes_forward(&t->objective, &t->io, b0, b1);
+}
+
+/* dcontext += what the floors under the normalized contexts pull. */
+static void floors_backward(bj_trainer *t, const bj_network_block *head, int b0) {
+    const size_t at = (size_t)b0 * head->ldu;
+    bj_normalize_backward(t->dunit + at, head->ldu, t->unit + at, t->inverse_z + b0, head->M,
+                          t->model->arch.latent);
+    for (size_t m = 0; m < (size_t)head->M; m++)
+        for (size_t d = 0; d < (size_t)t->model->arch.latent; d++)
+            head->dcontext[m * head->ldc + d] += t->dunit[at + m * head->ldu + d];
+}
+
+static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
+    if (bj_trainer_observes(t)) {
+        pairs_forward(t, b0, b1, worker);
+        return;
+    }
+    const bj_arch *a = &t->model->arch;
+    const bj_network_block head = bj_trainer_network_block(t, b0, b1, worker);
     bj_encoder_block encoder = bj_trainer_encoder_block(t, b0, b1, worker);
     const int bad = bj_gathered_copy(&t->batch, t->scenes, a, b0, b1);
     if (bad >= 0) bj_note_first(&t->bad_scene, bad);
@@ -81,7 +145,7 @@ static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
 
 static void scenes_backward(bj_trainer *t, int b0, int b1, int worker) {
     const bj_objective *o = &t->objective;
-    const bj_network_block head = bj_trainer_network_block(t, b0, b1);
+    const bj_network_block head = bj_trainer_network_block(t, b0, b1, worker);
     const bj_encoder_block encoder = bj_trainer_encoder_block(t, b0, b1, worker);
     bj_objective_scenes_backward(o, &t->io, b0, b1);
     if (o->kind == BJ_ANCHOR_A) {
@@ -92,13 +156,17 @@ static void scenes_backward(bj_trainer *t, int b0, int b1, int worker) {
         return;
     }
     const int frozen = o->kind == BJ_ANCHOR_B;
-    if (!frozen && o->lambda_rec != 0) bj_network_reconstruct_backward(&t->network, &head);
+    const int decoder = !frozen && t->model->arch.fut > 0;
+    if (decoder && o->lambda_rec != 0) bj_network_reconstruct_backward(&t->network, &head);
     unsigned from = 0;
-    if (frozen || o->lambda_z != 0) from |= BJ_FROM_LATENT;
-    if (!frozen && o->lambda_y != 0) from |= BJ_FROM_DECODED;
+    if (frozen || o->lambda_z != 0 || t->network.prior_in.out) from |= BJ_FROM_LATENT;
+    if (decoder && o->lambda_y != 0) from |= BJ_FROM_DECODED;
     if (t->reach & BJ_REACH_ROUTER) from |= BJ_FROM_ROUTER;
     if (t->reach & BJ_REACH_ENCODER) {
+        if (!from) /* floors alone */
+            memset(head.dcontext, 0, (size_t)head.M * head.ldc * sizeof *head.dcontext);
         bj_network_predict_backward(&t->network, &head, from);
+        if (t->unit) floors_backward(t, &head, b0);
         bj_encoder_backward(&t->online, &encoder, head.dcontext);
     }
 }
@@ -119,7 +187,7 @@ static void both_item(void *context, int item, int worker) {
 }
 
 static void point_objective_at_batch(bj_trainer *t) {
-    const bj_network_block head = bj_trainer_network_block(t, 0, t->batch.B);
+    const bj_network_block head = bj_trainer_network_block(t, 0, t->batch.B, 0);
     bj_objective_io *io = &t->io;
     const int anchor = t->objective.kind == BJ_ANCHOR_A;
     io->B = t->batch.B;
@@ -134,6 +202,12 @@ static void point_objective_at_batch(bj_trainer *t) {
     io->dy = anchor ? NULL : head.dy;
     io->drec = head.drec;
     io->dz = head.dz;
+    io->unit = t->unit;
+    io->dunit = t->dunit;
+    io->prior = head.prior;
+    io->posterior = head.posterior;
+    io->dprior = head.dprior;
+    io->dposterior = head.dposterior;
 }
 
 static void run_scenes(bj_trainer *t) {
@@ -155,7 +229,7 @@ static void run_scenes(bj_trainer *t) {
 static bj_status check_finite(const bj_trainer *t, const bj_batch *batch, const bj_loss *loss,
                               bj_error *err) {
     const int bad = atomic_load(&t->bad_scene);
-    if (bad != INT_MAX) return bj_scene_check(batch, &t->model->arch, bad, 1, err);
+    if (bad != INT_MAX) return bj_element_check(batch, &t->model->arch, bad, 1, err);
     for (int b = 0; b < t->batch.B; b++)
         for (int i = 0; i < BJ_TERMS; i++)
             if (!isfinite(t->io.terms[b * BJ_TERMS + i]))
@@ -170,7 +244,9 @@ bj_status bj_trainer_gradients(bj_trainer *t, const bj_batch *batch, bj_step_rep
                                bj_error *err) {
     BJ_TRY(bj_batch_check(batch, &t->model->arch, t->max_batch, 1, err));
     t->scenes = batch->scenes;
-    bj_gathered_lay_out(&t->batch, batch->scenes, batch->B);
+    t->pairs = batch->pairs;
+    if (bj_trainer_observes(t)) t->batch.B = batch->B;
+    else bj_gathered_lay_out(&t->batch, batch->scenes, batch->B);
     atomic_store(&t->bad_scene, INT_MAX);
     point_objective_at_batch(t);
     bj_plans_build(t);
@@ -233,6 +309,7 @@ bj_status bj_trainer_create(bj_trainer **out, bj_model *model, const bj_trainer_
     t->objective = options->objective;
     t->optim = options->optim;
     t->max_batch = options->max_batch;
+    t->seed = options->seed;
     t->steps = options->objective.kind == BJ_ANCHOR_A ? model->arch.fut : model->arch.obs;
     t->reach = bj_objective_reach(&t->objective, &model->arch);
     bj_status status;
@@ -276,7 +353,7 @@ bj_tensor bj_trainer_target(const bj_trainer *t, int index) {
 }
 
 bj_outputs bj_trainer_outputs(const bj_trainer *t) {
-    const bj_network_block head = bj_trainer_network_block(t, 0, t->batch.B);
+    const bj_network_block head = bj_trainer_network_block(t, 0, t->batch.B, 0);
     const int anchor = t->objective.kind == BJ_ANCHOR_A;
     return (bj_outputs){.B = t->batch.B,
                         .K = t->io.K,

@@ -18,6 +18,7 @@
 #include "model/encoder.h"
 #include "model/model.h"
 #include "model/network.h"
+#include "model/variational.h"
 #include "objective/objective.h"
 
 enum { BJ_CHUNK = 1 << 15 /* parameters of an update item */ };
@@ -47,6 +48,8 @@ typedef struct bj_row_plans {
     bj_rows neighbor_bias; /* neighbors, then the zero neighbors */
     bj_rows time;          /* GRU steps */
     bj_rows keys_values;   /* rows of the key and value projections: not of the batch */
+    bj_rows observer[BJ_OBSERVER_LAYERS]; /* rows of states and images, by layer */
+    bj_rows winner[BJ_MAX_ATOMS]; /* scenes of the batch that a latent won; hard objectives */
 } bj_row_plans;
 
 /* Scratch of one worker. */
@@ -55,6 +58,7 @@ typedef struct bj_worker_scratch {
     bj_encoder_block target;   /* activations of the target view */
     bj_real *inverse;          /* (BLOCK) */
     bj_real *dh;               /* (BLOCK,G,W) */
+    bj_real *compact[3];       /* (BLOCK,ldk) hard objectives: bj_network_block */
     bj_real *dscore[2];
     bj_real *gradient;         /* BJ_GRADIENT_SCRATCH */
 } bj_worker_scratch;
@@ -79,7 +83,9 @@ struct bj_trainer {
 
     bj_encoder_block encoder;  /* whole-batch bases; a block of scenes is a view into them */
     bj_network_block head;
-    bj_real *inverse_z;        /* (max_batch) anchor stage A */
+    bj_real *inverse_z;        /* (max_batch) anchor stage A, floors */
+    bj_real *unit, *dunit;     /* (max_batch,D) normalized contexts, rows head.ldu apart: floors */
+    uint64_t seed;             /* of the variational model's noise */
     bj_real *dfolded;          /* (2E,W) */
     bj_real *dgates;           /* (4E,lead+E) gate gradients by state rows */
     bj_real *dresidual_scale;  /* (K,F) output-only */
@@ -87,7 +93,7 @@ struct bj_trainer {
     bj_worker_scratch *scratch; /* (threads) */
 
     bj_row_plans plans;
-    int *plan_memory;
+    int *plan_memory, *winner_memory; /* the second within the first */
     bj_gradient_job *jobs;     /* of the current round */
     int job_count, item_count;
     bj_chunk *chunks;
@@ -97,6 +103,7 @@ struct bj_trainer {
 
     bj_gathered batch;         /* of the current step */
     const bj_scene *scenes;    /* where it comes from, while a call lasts */
+    const bj_pair *pairs;      /* the same for states and images, which are not copied */
     int *block_begin;          /* (blocks + 1) */
     int block_count;
     atomic_int bad_scene;      /* first scene with a non-finite input, INT_MAX if none */
@@ -107,7 +114,12 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena);
 
 /* Views of scenes [b0,b1). */
 bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, int worker);
-bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1);
+bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1, int worker);
+
+/* Whether it trains an encoder of states or images. */
+static inline int bj_trainer_observes(const bj_trainer *t) {
+    return t->model->arch.encoder != BJ_ENCODER_SCENE;
+}
 
 /* gradients.c */
 size_t bj_plans_size(const bj_trainer *t); /* ints */

@@ -11,6 +11,11 @@ static void take_encoder(bj_trainer *t, bj_arena *arena) {
                             B * (size_t)a->polylines};
     bj_encoder_block *b = &t->encoder;
     *b = bj_encoder_block_strides(a);
+    if (bj_trainer_observes(t)) {
+        bj_observer_block_take(&b->observer, arena, &t->online.observer, B, 1);
+        b->context = bj_arena_take(arena, B * b->ldc);
+        return;
+    }
     b->state = bj_arena_take(arena, (T + 1) * B * b->lds);
     b->gates = bj_arena_take(arena, T * B * b->ldg);
     bj_encoder_block_take(b, arena, &t->online, B);
@@ -30,26 +35,29 @@ static void take_encoder(bj_trainer *t, bj_arena *arena) {
 
 static void take_network(bj_trainer *t, bj_arena *arena) {
     const bj_arch *a = &t->model->arch;
-    const size_t B = (size_t)t->max_batch, L = (size_t)t->network.L, K = (size_t)a->atoms;
-    const int output_only = a->kind == BJ_MODEL_OUTPUT_ONLY;
+    const size_t B = (size_t)t->max_batch, L = (size_t)t->network.L, K = (size_t)t->network.K;
+    const int output_only = a->kind == BJ_MODEL_OUTPUT_ONLY, decoder = a->fut > 0;
     bj_network_block *b = &t->head;
-    *b = (bj_network_block){.ldc = bj_stride(a->latent),
+    *b = (bj_network_block){.ldc = bj_stride(a->latent + a->action),
                             .lda = bj_stride(a->atom_hidden),
                             .ldu = bj_stride(a->latent),
                             .ldr = bj_stride(a->router_hidden),
                             .ldd = bj_stride(t->network.decoder_in.out),
                             .ldy = bj_stride(2 * a->fut),
-                            .lds = bj_stride(a->atoms * a->fut)};
+                            .lds = bj_stride(a->atoms * a->fut),
+                            .ldk = bj_stride(bj_network_compact_width(a))};
     b->dcontext = bj_arena_take(arena, B * b->ldc);
     b->atom_hidden = bj_arena_take(arena, B * L * b->lda);
     b->datom_hidden = bj_arena_take(arena, B * L * b->lda);
     /* latents of all scenes, then the targets of all scenes: one matrix for the decoder */
     b->u = bj_arena_take(arena, B * (L + 1) * b->ldu);
     b->du = bj_arena_take(arena, B * (L + 1) * b->ldu);
-    b->decoder_hidden = bj_arena_take(arena, B * (L + 1) * b->ldd);
-    b->ddecoder_hidden = bj_arena_take(arena, B * (L + 1) * b->ldd);
-    b->y = bj_arena_take(arena, B * (K + 1) * b->ldy);
-    b->dy = bj_arena_take(arena, B * (K + 1) * b->ldy);
+    if (decoder) {
+        b->decoder_hidden = bj_arena_take(arena, B * (L + 1) * b->ldd);
+        b->ddecoder_hidden = bj_arena_take(arena, B * (L + 1) * b->ldd);
+        b->y = bj_arena_take(arena, B * (K + 1) * b->ldy);
+        b->dy = bj_arena_take(arena, B * (K + 1) * b->ldy);
+    }
     if (output_only) {
         b->base = bj_arena_take(arena, B * 2 * b->ldy);
         b->dbase = bj_arena_take(arena, B * 2 * b->ldy);
@@ -64,6 +72,11 @@ static void take_network(bj_trainer *t, bj_arena *arena) {
     b->logits = bj_arena_take(arena, B * K);
     b->dlogits = bj_arena_take(arena, B * K);
     t->inverse_z = bj_arena_take(arena, B);
+    if (t->network.prior_in.out) bj_variational_take(b, arena, &t->network, B, 1);
+    if (t->objective.floor_weight != 0) {
+        t->unit = bj_arena_take(arena, B * b->ldu);
+        t->dunit = bj_arena_take(arena, B * b->ldu);
+    }
 }
 
 static double *take_doubles(bj_arena *arena, size_t count) {
@@ -72,9 +85,10 @@ static double *take_doubles(bj_arena *arena, size_t count) {
 
 static void take_objective(bj_trainer *t, bj_arena *arena) {
     const bj_arch *a = &t->model->arch;
-    const size_t B = (size_t)t->max_batch, K = (size_t)a->atoms;
+    const size_t B = (size_t)t->max_batch, K = (size_t)t->network.K;
     bj_objective_io *io = &t->io;
-    *io = (bj_objective_io){.K = a->atoms,
+    *io = (bj_objective_io){.K = t->network.K,
+                            .V = a->noise,
                             .L = t->network.L,
                             .D = a->latent,
                             .F = a->fut,
@@ -87,16 +101,20 @@ static void take_objective(bj_trainer *t, bj_arena *arena) {
     io->resp_z = take_doubles(arena, B * K);
     io->resp_y = take_doubles(arena, B * K);
     io->usage = take_doubles(arena, K);
+    if (bj_objective_is_hard(&t->objective))
+        io->winner = bj_arena_take_bytes(arena, B * sizeof *io->winner);
     io->moments = take_doubles(
         arena, bj_objective_moments_size(&t->objective, t->max_batch, a->latent));
     io->time_weight = take_doubles(arena, (size_t)a->fut);
     if (a->scales != BJ_SCALES_FIXED) {
         const size_t z = bj_layout_offset(&t->model->layout, BJ_P_LOG_SZ, 0);
-        const size_t y = bj_layout_offset(&t->model->layout, BJ_P_LOG_SY, 0);
         io->log_sz = t->model->weights + z;
-        io->log_sy = t->model->weights + y;
         io->dlog_sz = t->gradients ? t->gradients + z : NULL;
-        io->dlog_sy = t->gradients ? t->gradients + y : NULL;
+        if (a->fut) {
+            const size_t y = bj_layout_offset(&t->model->layout, BJ_P_LOG_SY, 0);
+            io->log_sy = t->model->weights + y;
+            io->dlog_sy = t->gradients ? t->gradients + y : NULL;
+        }
     }
 }
 
@@ -105,6 +123,15 @@ static void take_scratch(bj_worker_scratch *s, bj_trainer *t, bj_arena *arena, i
     const size_t M = BJ_BLOCK, G = (size_t)a->heads;
     const size_t lines = M * (size_t)a->polylines;
     bj_worker_scratch w = {.target = bj_encoder_block_strides(a)};
+    w.inverse = bj_arena_take(arena, M);
+    w.gradient = bj_arena_take(arena, BJ_GRADIENT_SCRATCH);
+    for (int i = 0; i < 3 && bj_objective_is_hard(&t->objective); i++)
+        w.compact[i] = bj_arena_take(arena, M * t->head.ldk);
+    if (bj_trainer_observes(t)) {
+        bj_encoder_block_take(&w.target, arena, &t->target, M);
+        if (!measuring) *s = w;
+        return;
+    }
     w.features = bj_arena_take(arena, M * (size_t)a->fut * BJ_FOCAL_FEATURES);
     w.target.T = a->fut;
     w.target.state = bj_arena_take(arena, M * w.target.lds);
@@ -112,11 +139,9 @@ static void take_scratch(bj_worker_scratch *s, bj_trainer *t, bj_arena *arena, i
     w.target.r[1] = bj_arena_take(arena, lines * w.target.ldr);
     w.target.alpha[1] = bj_arena_take(arena, lines * G);
     bj_encoder_block_take(&w.target, arena, &t->online, M);
-    w.inverse = bj_arena_take(arena, M);
     w.dh = bj_arena_take(arena, M * G * t->online.ldt);
     w.dscore[0] = bj_arena_take(arena, (size_t)a->neighbors * G);
     w.dscore[1] = bj_arena_take(arena, (size_t)a->polylines * G + 1);
-    w.gradient = bj_arena_take(arena, BJ_GRADIENT_SCRATCH);
     if (!measuring) *s = w;
 }
 
@@ -128,15 +153,18 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->gradients = bj_arena_take(arena, layout->size);
     t->mean = bj_arena_take(arena, layout->size);
     t->variance = bj_arena_take(arena, layout->size);
-    bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights, 1);
-    bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, 0);
+    bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights,
+                    t->model->weights, 1);
+    bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, t->model->weights, 0);
     bj_network_init(&t->network, arena, t->k, a, layout, t->model->weights, 1);
-    bj_gathered_take(&t->batch, arena, a, (size_t)t->max_batch, 1);
+    if (!bj_trainer_observes(t)) bj_gathered_take(&t->batch, arena, a, (size_t)t->max_batch, 1);
     take_encoder(t, arena);
     take_network(t, arena);
     take_objective(t, arena);
-    t->dfolded = bj_arena_take(arena, 2 * (size_t)a->embed * t->online.ldt);
-    t->dgates = bj_arena_take(arena, 4 * (size_t)a->embed * t->encoder.lds);
+    if (!bj_trainer_observes(t)) {
+        t->dfolded = bj_arena_take(arena, 2 * (size_t)a->embed * t->online.ldt);
+        t->dgates = bj_arena_take(arena, 4 * (size_t)a->embed * t->encoder.lds);
+    }
     t->plan_memory = bj_arena_take_bytes(arena, bj_plans_size(t) * sizeof(int));
     t->jobs = bj_arena_take_bytes(arena, (size_t)bj_jobs_most(t) * sizeof *t->jobs);
     t->chunk_count = bj_chunks_count(t);
@@ -151,6 +179,14 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
 /* ----------------------------------------------------------------------------- views of blocks */
 
 bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, int worker) {
+    if (bj_trainer_observes(t)) {
+        bj_encoder_block b = t->encoder;
+        b.M = b1 - b0;
+        b.context += (size_t)b0 * b.ldc;
+        bj_observer_block_shift(&b.observer, &t->online.observer, (size_t)b0);
+        b.observer.pairs = t->pairs + b0;
+        return b;
+    }
     const bj_arch *a = &t->model->arch;
     const bj_worker_scratch *w = &t->scratch[worker];
     const bj_gathered *batch = &t->batch;
@@ -197,16 +233,24 @@ bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, i
     return b;
 }
 
-bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1) {
-    const size_t at = (size_t)b0, L = (size_t)t->network.L, K = (size_t)t->model->arch.atoms;
+bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1, int worker) {
+    const size_t at = (size_t)b0, L = (size_t)t->network.L, K = (size_t)t->network.K;
     const size_t B = (size_t)t->batch.B;
+    const int decoder = t->model->arch.fut > 0;
     bj_network_block b = t->head;
     b.M = b1 - b0;
     b.context = t->encoder.context + at * b.ldc;
     b.z = b.u + (B * L + at) * b.ldu;
     b.dz = t->objective.kind == BJ_ANCHOR_A ? b.du + (B * L + at) * b.ldu : NULL;
-    b.z_hidden = b.decoder_hidden + (B * L + at) * b.ldd;
-    b.dz_hidden = b.ddecoder_hidden + (B * L + at) * b.ldd;
+    if (t->io.winner) {
+        b.winner = t->io.winner + b0;
+        for (int i = 0; i < 3; i++) b.compact[i] = t->scratch[worker].compact[i];
+    }
+    if (t->network.prior_in.out) bj_variational_shift(&b, &t->network, at);
+    if (decoder) {
+        b.z_hidden = b.decoder_hidden + (B * L + at) * b.ldd;
+        b.dz_hidden = b.ddecoder_hidden + (B * L + at) * b.ldd;
+    }
     if (t->network.step_scale) {
         b.rec = b.base + (B + at) * b.ldy;
         b.drec = b.dbase + (B + at) * b.ldy;
@@ -215,7 +259,7 @@ bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1) {
         b.residual += at * K * b.ldy;
         b.dresidual += at * K * b.ldy;
         b.dscale += at * b.lds;
-    } else {
+    } else if (decoder) {
         b.rec = b.y + (B * K + at) * b.ldy;
         b.drec = b.dy + (B * K + at) * b.ldy;
     }
@@ -229,9 +273,11 @@ bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1) {
     b.drouter_hidden += at * b.ldr;
     b.logits += at * K;
     b.dlogits += at * K;
-    b.decoder_hidden += at * L * b.ldd;
-    b.ddecoder_hidden += at * L * b.ldd;
-    b.y += at * K * b.ldy;
-    b.dy += at * K * b.ldy;
+    if (decoder) {
+        b.decoder_hidden += at * L * b.ldd;
+        b.ddecoder_hidden += at * L * b.ldd;
+        b.y += at * K * b.ldy;
+        b.dy += at * K * b.ldy;
+    }
     return b;
 }

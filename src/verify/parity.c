@@ -249,8 +249,11 @@ bj_status bj_parity_file(bj_parity_report *report, const char *path,
     }
     check c = {.report = report, .golden = &golden, .err = err};
     bj_trainer *trainer = NULL;
-    const bj_trainer_options trainer_options = {golden.objective, golden.optim, golden.B,
-                                                options->threads, options->isa};
+    const bj_trainer_options trainer_options = {.objective = golden.objective,
+                                                .optim = golden.optim,
+                                                .max_batch = golden.B,
+                                                .threads = options->threads,
+                                                .isa = options->isa};
     bj_status status;
     BJ_GOTO(status, done, BJ_ALLOC(c.expected, most, err));
     BJ_GOTO(status, done, BJ_ALLOC(c.seen, (size_t)bj_safetensors_count(golden.file), err));

@@ -28,9 +28,18 @@ run 0 info --arch outputonly
 out_has "5,074,558"
 out_has "trunk 512 - 2180"
 
+# Mazes: every predictor has the parameters of eight branches and their router, within 0.1 %.
+run 0 info
+awk '$1 == "downstream" && ++n == 2 {
+    for (i = 2; i <= 6; i++) { gsub(",", "", $i); if ($i < 4331545 || $i > 4340215) exit 1 } seen = 1 }
+    END { exit !seen }' out
+verdict $? "predictors of mazes differ in size"
+run 0 info --arch variational
+out_has "generator       544 - 3294 - 512"
+
 run 0 info --json
 out_has '"schema": 1, "type": "info"'
-check test "$(grep -o '"name"' out | wc -l)" -eq 3
+check test "$(grep -o '"name"' out | wc -l)" -eq 8
 check test "$(grep -o '"total": 5074558' out | wc -l)" -eq 2
 out_has '"total": 5074428'
 out_has '"atoms_router": 3284742'
@@ -41,7 +50,7 @@ out_has '"atom_hidden": 3204'
 
 run 2 info --arch papr
 out_empty
-err_has "--arch: found 'papr', expected paper|point|outputonly; did you mean 'paper'?"
+err_has "--arch: found 'papr', expected paper|point|outputonly|branch|standard|fused|variational|codebook; did you mean 'paper'?"
 run 2 info --arhc paper
 err_has "did you mean '--arch'?"
 run 2 info --arch

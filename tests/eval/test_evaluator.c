@@ -149,7 +149,7 @@ static void feed(bj_evaluator *e, const world *w, int by) {
     for (int first = 0, size = 1; first < SCENES; first += size, size += by) {
         if (size > BATCH) size = BATCH;
         if (first + size > SCENES) size = SCENES - first;
-        const bj_batch part = {size, w->made.scenes + first};
+        const bj_batch part = {.B = size, .scenes = w->made.scenes + first};
         CHECK_OK(bj_evaluator_add(e, &part, w->infos + first, &err), err);
     }
 }
@@ -361,7 +361,7 @@ static void test_refusals(void) {
     bj_error err;
     world w = make_world(small_arch(), BJ_FULLSET);
     bj_evaluator *e = start(&w, w.target, 2, 1), *bare = start(&w, NULL, 2, 0);
-    const bj_batch part = {10, w.made.scenes}, all = w.made.batch;
+    const bj_batch part = {.B = 10, .scenes = w.made.scenes}, all = w.made.batch;
     CHECK_OK(bj_evaluator_add(e, &part, w.infos, &err), err);
     CHECK_OK(bj_evaluator_add(bare, &part, NULL, &err), err);
     refused(e, &all, w.infos, BJ_EARG, "83");
@@ -427,7 +427,7 @@ static void test_memory(void) {
     }
     CHECK(failures > 15);
     /* New groups need memory; a call that does not get it changes nothing. */
-    const bj_batch part = {10, w.made.scenes};
+    const bj_batch part = {.B = 10, .scenes = w.made.scenes};
     failures = 0;
     for (long n = 0;; n++) {
         const long before = bj_alloc_live();

@@ -92,7 +92,7 @@ static void test_one(const bj_arch *arch, bj_objective_kind kind, const char *is
         CHECK_OK(bj_future_encode(e, &made.batch, got.latents, NULL, &err), err);
         CHECK(same_bits(&r, got.latents, NULL, 0, SCENES));
         for (int first = 0, count = 1; first + count <= SCENES; first += count, count += 3) {
-            const bj_batch part = {count, made.scenes + first};
+            const bj_batch part = {.B = count, .scenes = made.scenes + first};
             CHECK_OK(bj_future_encode(e, &part, got.latents, got.recon, &err), err);
             CHECK_MSG(same_bits(&r, got.latents, got.recon, first, count), "scenes %d to %d", first,
                       first + count - 1);

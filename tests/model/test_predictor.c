@@ -141,7 +141,7 @@ static const bj_batch *cut(slice *s, const bj_batch *b, int first, int count) {
         s->scenes[i] = b->scenes[first + i];
         s->scenes[i].future = NULL;
     }
-    s->batch = (bj_batch){count, s->scenes};
+    s->batch = (bj_batch){.B = count, .scenes = s->scenes};
     return &s->batch;
 }
 

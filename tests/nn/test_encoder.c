@@ -28,10 +28,12 @@ static fixture make(const bj_kernels *k, int embed, int heads, int token_hidden)
     for (size_t i = 0; i < f.model->layout.encoder_size; i++) /* zero biases would hide mistakes */
         f.model->weights[i] += (bj_real)(0.1 * bj_rng_normal(&f.rng));
     bj_arena arena = {NULL, 0};
-    bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights, 1);
+    bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights,
+                    f.model->weights, 1);
     f.memory = nn_array(arena.used, MARKER);
     arena = (bj_arena){f.memory, 0};
-    bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights, 1);
+    bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights,
+                    f.model->weights, 1);
     for (int round = 0; round < BJ_ENCODER_ROUNDS; round++)
         for (int i = bj_encoder_prepare_items(&f.encoder, round) - 1; i >= 0; i--) /* any order */
             bj_encoder_prepare(&f.encoder, round, i);

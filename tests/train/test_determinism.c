@@ -79,7 +79,7 @@ static void test_company(const char *isa) {
     bj_real *decoded = case_alloc(21 * line, sizeof *decoded);
     memcpy(decoded, o.decoded, 21 * line * sizeof *decoded);
     for (int b = 0; b < 21; b++) {
-        const bj_batch one = {1, all.scenes + b};
+        const bj_batch one = {.B = 1, .scenes = all.scenes + b};
         CHECK_OK(bj_trainer_gradients(c.trainer, &one, NULL, &err), err);
         o = bj_trainer_outputs(c.trainer);
         int same = 1;

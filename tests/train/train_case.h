@@ -89,7 +89,7 @@ static inline made_batch make_batch(const bj_arch *a, int B, int neighbors, int 
         if (s->neighbor_count) s->neighbors = m.neighbors + (size_t)m.neighbor_start[i] * track;
         if (s->polyline_count) s->polylines = m.polylines + (size_t)m.polyline_start[i] * line;
     }
-    m.batch = (bj_batch){B, m.scenes};
+    m.batch = (bj_batch){.B = B, .scenes = m.scenes};
     return m;
 }
 
@@ -121,7 +121,11 @@ static inline train_case open_case_with(const bj_arch *arch, const bj_trainer_op
 
 static inline bj_trainer_options options_for(bj_objective objective, int max_batch, int threads,
                                              const char *isa) {
-    return (bj_trainer_options){objective, bj_optim_default(), max_batch, threads, isa};
+    return (bj_trainer_options){.objective = objective,
+                                .optim = bj_optim_default(),
+                                .max_batch = max_batch,
+                                .threads = threads,
+                                .isa = isa};
 }
 
 static inline train_case open_case(const bj_arch *arch, bj_objective objective, int max_batch) {

@@ -1,0 +1,331 @@
+/* develop_maze.c - what a maze's model makes of its graph, and whether its latents have collapsed.
+ *
+ * States of x and y: cell latents are the target encoder at the centers of the cells, candidates
+ * all predictions at the centers of the cells the data leaves; docs/MAZES.md has the metrics.
+ * Other states and images have no center to look from: raw COV-R over evenly spaced recorded frames.
+ *
+ * Collapsed is a model whose latents (of cells, or of frames) fail a gate: mean standard deviation,
+ * share of flat dimensions, entropy rank, or separation: pairs of cells whose cosine is at most the
+ * threshold of an edge. A row that fails is not eligible.
+ *
+ * A codebook is fitted here, to the target latents of the transitions' ends: k-means on the sphere
+ * from codes drawn apart from each other, the same for the same seed.
+ * Test: tests/run/test_maze_train.c
+ */
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/rng.h"
+#include "maze/maze.h"
+#include "run/run.h"
+
+enum { FRAMES = 4000 /* at most, of COV-R and of a codebook */, CODE_ROUNDS = 50 };
+
+typedef struct look {
+    bj_train_run *r;
+    bj_future_encoder *encoder;
+    bj_predictor *predictor;
+    bj_pair *pairs;      /* (n) what is looked at */
+    bj_real *centers;    /* (C,2) */
+    bj_real *latents;    /* (n,D) by the target */
+    bj_real *candidates; /* (n,L,D) */
+    bj_real *weights;    /* (n,K) */
+    int n;
+} look;
+
+static void look_reset(look *l) {
+    bj_free(l->weights);
+    bj_free(l->candidates);
+    bj_free(l->latents);
+    bj_free(l->centers);
+    bj_free(l->pairs);
+    bj_predictor_free(l->predictor);
+    bj_future_encoder_free(l->encoder);
+}
+
+/* Encoder and predictor for n observations. */
+static bj_status look_init(look *l, bj_train_run *r, int n, bj_error *err) {
+    const bj_predictor_options options = {
+        .max_batch = n, .threads = r->options->threads, .isa = r->options->isa};
+    const size_t D = (size_t)r->settings.arch.latent, K = (size_t)r->settings.arch.atoms;
+    bj_target *target;
+    l->r = r;
+    l->n = n;
+    BJ_TRY(bj_target_from_trainer(&target, r->trainer, err));
+    const bj_status status = bj_future_encoder_create(&l->encoder, r->model, target, &options, err);
+    bj_target_free(target);
+    BJ_TRY(status);
+    BJ_TRY(BJ_ALLOC(l->pairs, (size_t)n, err));
+    BJ_TRY(BJ_ALLOC(l->latents, (size_t)n * D, err));
+    BJ_TRY(BJ_ALLOC(l->weights, (size_t)n * K, err));
+    return BJ_ALLOC(l->candidates, (size_t)n * (size_t)bj_arch_latents(&r->settings.arch) * D, err);
+}
+
+/* Latents of the pairs' second observations, candidates from their first. */
+static bj_status look_at(look *l, int predict, bj_error *err) {
+    const bj_train_run *r = l->r;
+    const bj_batch batch = {.B = l->n, .pairs = l->pairs};
+    BJ_TRY(bj_future_encode(l->encoder, &batch, l->latents, NULL, err));
+    if (!predict) return BJ_OK;
+    const bj_predictor_options options = {
+        .max_batch = l->n, .threads = r->options->threads, .isa = r->options->isa};
+    bj_predictor_free(l->predictor); /* a fitted codebook is a new model */
+    l->predictor = NULL;
+    BJ_TRY(bj_predictor_create(&l->predictor, r->model, &options, err));
+    return bj_predict(l->predictor, &batch, l->weights, NULL, l->candidates, err);
+}
+
+/* ------------------------------------------------------------------------------------ codebook */
+
+static double cosine(const bj_real *a, const bj_real *b, size_t D) {
+    double sum = 0;
+    for (size_t d = 0; d < D; d++) sum += (double)a[d] * (double)b[d];
+    return sum;
+}
+
+static int nearest(const bj_real *codes, int K, const bj_real *x, size_t D, double *best) {
+    int at = 0;
+    *best = -2;
+    for (int k = 0; k < K; k++) {
+        const double c = cosine(codes + (size_t)k * D, x, D);
+        if (c > *best) *best = c, at = k;
+    }
+    return at;
+}
+
+/* Codes (K,D) of unit latents x (n,D): each of the first is drawn by its squared distance to those
+ * before, then means of the nearest are taken until nothing changes. */
+static bj_status fit_codes(bj_real *codes, int K, const bj_real *x, int n, size_t D, uint64_t seed,
+                           bj_error *err) {
+    bj_rng rng = bj_rng_named(seed, "codebook");
+    double *sum;
+    int *owner;
+    BJ_TRY(BJ_ALLOC(sum, D, err));
+    const bj_status status = BJ_ALLOC(owner, (size_t)n, err);
+    for (int k = 0; status == BJ_OK && k < K; k++) {
+        double total = 0, best;
+        for (int i = 0; i < n && k; i++) {
+            nearest(codes, k, x + (size_t)i * D, D, &best);
+            total += fmax(2 - 2 * best, 0);
+        }
+        double left = bj_rng_uniform(&rng) * (k ? total : n);
+        int chosen = 0;
+        for (int i = 0; i < n && left >= 0; i++) {
+            if (k) nearest(codes, k, x + (size_t)i * D, D, &best);
+            left -= k ? fmax(2 - 2 * best, 0) : 1;
+            chosen = i;
+        }
+        memcpy(codes + (size_t)k * D, x + (size_t)chosen * D, D * sizeof *codes);
+    }
+    for (int round = 0, moved = 1; status == BJ_OK && moved && round < CODE_ROUNDS; round++) {
+        moved = 0;
+        for (int i = 0; i < n; i++) {
+            double best;
+            const int k = nearest(codes, K, x + (size_t)i * D, D, &best);
+            moved |= round == 0 || owner[i] != k;
+            owner[i] = k;
+        }
+        for (int k = 0; k < K; k++) {
+            double squares = 0;
+            memset(sum, 0, D * sizeof *sum);
+            for (int i = 0; i < n; i++)
+                for (size_t d = 0; owner[i] == k && d < D; d++) sum[d] += (double)x[(size_t)i * D + d];
+            for (size_t d = 0; d < D; d++) squares += sum[d] * sum[d];
+            for (size_t d = 0; d < D && squares > 0; d++) /* a code nobody is near to stays */
+                codes[(size_t)k * D + d] = (bj_real)(sum[d] / sqrt(squares));
+        }
+    }
+    bj_free(owner);
+    bj_free(sum);
+    return status;
+}
+
+static bj_status fit_codebook(bj_train_run *r, bj_error *err) {
+    const int64_t count = bj_transitions_count(r->maze->transitions);
+    const int n = (int)(count < FRAMES ? count : FRAMES);
+    look l = {0};
+    bj_tensor codes;
+    bj_status status;
+    BJ_GOTO(status, done, bj_model_find(&codes, r->model, "codebook", err));
+    BJ_GOTO(status, done, look_init(&l, r, n, err));
+    for (int i = 0; i < n; i++) l.pairs[i] = bj_maze_source_pair(r->maze, i * (count / n));
+    BJ_GOTO(status, done, look_at(&l, 0, err));
+    status = fit_codes(codes.data, codes.shape[0], l.latents, n, (size_t)codes.shape[1],
+                       r->settings.seed, err);
+done:
+    look_reset(&l);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- graph */
+
+static void separation(bj_maze_values *out, const bj_real *latents, int cells, size_t D) {
+    int64_t apart = 0, pairs = 0;
+    out->closest = -1;
+    for (int u = 0; u < cells; u++)
+        for (int v = 0; v < u; v++, pairs++) {
+            const double c = cosine(latents + (size_t)u * D, latents + (size_t)v * D, D);
+            apart += c <= BJ_MAZE_THRESHOLD;
+            out->closest = fmax(out->closest, c);
+        }
+    out->separated = (double)apart / (double)pairs;
+}
+
+/* The candidates of cells with an edge out of them, side by side; returns how many. */
+static int keep_sources(look *l, int32_t *cells, size_t row) {
+    const bj_maze_source *s = l->r->maze;
+    const bj_edge *edges = bj_maze_data_edges(s->data);
+    int sources = 0;
+    for (int k = 0; k < s->info.edges; k++) {
+        if (sources && cells[sources - 1] == edges[k].from) continue;
+        memmove(l->candidates + (size_t)sources * row,
+                l->candidates + (size_t)edges[k].from * row, row * sizeof *l->candidates);
+        cells[sources++] = edges[k].from;
+    }
+    return sources;
+}
+
+static bj_status judge_graph(bj_epoch *row, look *l, bj_error *err) {
+    const bj_maze_source *s = l->r->maze;
+    const bj_arch *a = &l->r->settings.arch;
+    const int C = s->maze->cells;
+    bj_graph_scores scores;
+    int32_t *cells;
+    BJ_TRY(bj_latent_health_measure(&row->health, l->latents, (size_t)a->latent, C, a->latent, err));
+    separation(&row->maze, l->latents, C, (size_t)a->latent);
+    BJ_TRY(BJ_ALLOC(cells, (size_t)C, err));
+    const int K = bj_arch_latents(a);
+    const int sources = keep_sources(l, cells, (size_t)K * (size_t)a->latent);
+    const bj_graph_case input = {.cells = C,
+                                 .sources = sources,
+                                 .K = K,
+                                 .D = a->latent,
+                                 .latents = l->latents,
+                                 .candidates = l->candidates,
+                                 .source_cells = cells,
+                                 .graph = s->maze->graph,
+                                 .held = s->withheld,
+                                 .plan = s->plan,
+                                 .verified = s->verified,
+                                 .held_count = s->withheld_count,
+                                 .plan_count = s->plan_count,
+                                 .verified_count = s->verified_count};
+    const bj_status status = bj_graph_score(&scores, NULL, &input, err);
+    bj_free(cells);
+    BJ_TRY(status);
+    row->maze.plan_all = scores.plan_all;
+    row->maze.verified_route = scores.verified_route;
+    row->maze.macro_precision = scores.macro_precision;
+    row->maze.macro_precision_self = scores.macro_precision_self;
+    row->maze.held_recall = scores.held_recall;
+    row->maze.cov_r = scores.cov_r;
+    row->maze.predicted_edges = scores.predicted_edges;
+    return BJ_OK;
+}
+
+static bj_status centers(bj_epoch *row, bj_train_run *r, bj_error *err) {
+    const bj_maze *m = r->maze->maze;
+    look l = {0};
+    bj_status status;
+    BJ_GOTO(status, done, look_init(&l, r, m->cells, err));
+    BJ_GOTO(status, done, BJ_ALLOC(l.centers, 2 * (size_t)m->cells, err));
+    for (int c = 0; c < m->cells; c++) {
+        l.centers[2 * c] = (bj_real)m->center[2 * c];
+        l.centers[2 * c + 1] = (bj_real)m->center[2 * c + 1];
+        l.pairs[c] = (bj_pair){.state = l.centers + 2 * c, .next = l.centers + 2 * c};
+    }
+    BJ_GOTO(status, done, look_at(&l, 1, err));
+    row->dev.scenes = m->cells;
+    double usage[BJ_MAX_ATOMS] = {0};
+    const int K = r->settings.arch.atoms;
+    for (int i = 0; i < m->cells * K; i++) usage[i % K] += (double)l.weights[i] / m->cells;
+    row->usage_least = row->usage_most = usage[0];
+    for (int k = 1; k < K; k++) {
+        row->usage_least = fmin(row->usage_least, usage[k]);
+        row->usage_most = fmax(row->usage_most, usage[k]);
+    }
+    status = judge_graph(row, &l, err);
+done:
+    look_reset(&l);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------- frames */
+
+static bj_status cover(double *cov_r, const look *l, const int64_t *rows, bj_error *err) {
+    const bj_maze_source *s = l->r->maze;
+    const bj_arch *a = &l->r->settings.arch;
+    const int16_t *cells = bj_maze_data_cells(s->data);
+    const int64_t *episodes = bj_maze_data_episodes(s->data);
+    const size_t D = (size_t)a->latent, L = (size_t)bj_arch_latents(a);
+    const int64_t ahead = l->r->settings.horizon ? l->r->settings.horizon : 1;
+    bj_frame_coverage *coverage;
+    bj_status status;
+    BJ_TRY(bj_frame_coverage_create(&coverage, s->maze->cells, a->latent, err));
+    int64_t e = 0;
+    for (int i = 0; i < l->n; i++) {
+        while (rows[i] >= episodes[e + 1]) e++;
+        const int64_t to = rows[i] + ahead;
+        const int next = to < episodes[e + 1] ? cells[to] : -1;
+        if (cells[rows[i]] < 0) continue;
+        BJ_GOTO(status, done,
+                bj_frame_coverage_target(coverage, cells[rows[i]], next,
+                                         l->latents + (size_t)i * D, err));
+    }
+    e = 0;
+    for (int i = 0; i < l->n; i++) {
+        while (rows[i] >= episodes[e + 1]) e++;
+        if (cells[rows[i]] < 0 || rows[i] + ahead >= episodes[e + 1]) continue;
+        BJ_GOTO(status, done,
+                bj_frame_coverage_predict(coverage, cells[rows[i]],
+                                          l->candidates + (size_t)i * L * D, (int)L, err));
+    }
+    *cov_r = bj_frame_coverage_result(NULL, coverage);
+    status = BJ_OK;
+done:
+    bj_frame_coverage_free(coverage);
+    return status;
+}
+
+static bj_status frames(bj_epoch *row, bj_train_run *r, bj_error *err) {
+    const bj_maze_source *s = r->maze;
+    const int n = (int)(s->info.steps < FRAMES ? s->info.steps : FRAMES);
+    const int64_t stride = s->info.steps / n;
+    look l = {0};
+    int64_t *rows = NULL;
+    bj_status status;
+    BJ_GOTO(status, done, look_init(&l, r, n, err));
+    BJ_GOTO(status, done, BJ_ALLOC(rows, (size_t)n, err));
+    for (int i = 0; i < n; i++) {
+        rows[i] = i * stride;
+        l.pairs[i] = bj_maze_source_row(s, rows[i]);
+    }
+    BJ_GOTO(status, done, look_at(&l, 1, err));
+    const int D = r->settings.arch.latent, used = n < BJ_HEALTH_SCENES ? n : BJ_HEALTH_SCENES;
+    BJ_GOTO(status, done,
+            bj_latent_health_measure(&row->health, l.latents, (size_t)D, used, D, err));
+    row->dev.scenes = n;
+    status = cover(&row->maze.cov_r, &l, rows, err);
+done:
+    bj_free(rows);
+    look_reset(&l);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- verdict */
+
+int bj_run_separated(const bj_settings *s, const bj_epoch *row) {
+    return row->health.mean_std >= s->gate_std && row->health.low_std_fraction <= s->gate_low_std &&
+           row->health.entropy_rank >= s->gate_rank &&
+           !(row->maze.separated < s->gate_separated);
+}
+
+bj_status bj_run_develop_maze(bj_epoch *row, bj_train_run *r, bj_error *err) {
+    if (r->settings.arch.kind == BJ_MODEL_CODEBOOK) BJ_TRY(fit_codebook(r, err));
+    row->usage_least = row->usage_most = row->decoder_ade = row->decoder_fde = NAN;
+    const int points = r->settings.arch.encoder == BJ_ENCODER_STATE && r->maze->numbers == 2;
+    BJ_TRY(points ? centers(row, r, err) : frames(row, r, err));
+    row->eligible = bj_run_separated(&r->settings, row);
+    return BJ_OK;
+}

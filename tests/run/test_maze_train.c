@@ -1,0 +1,277 @@
+/* test_maze_train.c - training on a maze's dataset: batches, standardization, runs, verdicts.
+ *
+ * The dataset is a walk along the edges of the medium maze, a few steps from center to center.
+ */
+#define _XOPEN_SOURCE 700
+#include "npz/npz_case.h"
+#include "run_case.h"
+
+enum { EPISODES = 60, STEPS = 61, ROWS = EPISODES * STEPS, PACE = 4 };
+
+static void make_dataset(const char *path) {
+    static float xy[ROWS][2];
+    static uint8_t last[ROWS];
+    bj_maze *maze;
+    bj_error err = {0};
+    bj_rng rng = bj_rng_seed(1);
+    CHECK_OK(bj_maze_create(&maze, "medium", &err), err);
+    for (int e = 0; e < EPISODES; e++) {
+        int cell = (int)(bj_rng_uniform(&rng) * maze->cells), next = cell;
+        for (int t = 0; t < STEPS; t++) {
+            if (t % PACE == 0) {
+                int choices[8], n = 0;
+                cell = next;
+                for (int k = 0; k < maze->edge_count && n < 8; k++)
+                    if (maze->edges[k].from == cell) choices[n++] = maze->edges[k].to;
+                next = choices[(int)(bj_rng_uniform(&rng) * n)];
+            }
+            const double at = (double)(t % PACE) / PACE;
+            for (int i = 0; i < 2; i++)
+                xy[e * STEPS + t][i] = (float)(maze->center[2 * cell + i] * (1 - at) +
+                                               maze->center[2 * next + i] * at +
+                                               0.3 * (bj_rng_uniform(&rng) - 0.5));
+        }
+        last[e * STEPS + STEPS - 1] = 1;
+    }
+    npz_maker m = {0};
+    char shape[32], rows[32];
+    snprintf(shape, sizeof shape, "(%d, 2)", ROWS);
+    snprintf(rows, sizeof rows, "(%d,)", ROWS);
+    npz_add(&m, "observations", "<f4", shape, xy, sizeof xy, NPZ_DEFLATED);
+    npz_add(&m, "terminals", "|b1", rows, last, sizeof last, NPZ_DEFLATED);
+    npz_write(&m, path);
+    bj_maze_free(maze);
+}
+
+static bj_settings settings_of(const char *arm, const char *more) {
+    enum { MOST = 32 };
+    char text[1024];
+    bj_assignment list[MOST] = {{"arm", arm, "test"}};
+    int count = 1;
+    bj_settings out;
+    bj_error err = {0};
+    snprintf(text, sizeof text,
+             "model.embed=16 model.latent=24 model.proj_hidden=16 model.atom_hidden=16 "
+             "model.router_hidden=8 train.batch=32 train.updates=20 train.epochs=2 "
+             "loss.variance_floor=0.18 loss.rank_floor=12 gate.rank=3 gate.separated=0.1 %s",
+             more);
+    for (char *word = strtok(text, " "); word && count < MOST; word = strtok(NULL, " ")) {
+        char *equals = strchr(word, '=');
+        *equals = '\0';
+        list[count++] = (bj_assignment){word, equals + 1, "test"};
+    }
+    CHECK_OK(bj_settings_resolve(&out, NULL, list, count, &err), err);
+    return out;
+}
+
+/* ------------------------------------------------------------------------------------- batches */
+
+static void check_source(const char *data) {
+    const bj_settings s = settings_of("maze-branch", "");
+    bj_error err = {0};
+    bj_maze_source *a, *b;
+    CHECK_OK(bj_maze_source_open(&a, data, "medium", &s, &err), err);
+    CHECK_OK(bj_maze_source_open(&b, data, NULL, &s, &err), err); /* named in the path */
+    const int16_t *cells = bj_maze_data_cells(a->data);
+    CHECK(a->withheld_count == a->info.edges / 5);
+    CHECK(bj_transitions_dropped(a->transitions) > 0);
+    const int64_t *rows, *same;
+    for (int64_t step = 0; step < 50; step++) {
+        const bj_batch x = bj_maze_source_batch(&rows, a, 1, step);
+        bj_maze_source_batch(NULL, b, 0, 3); /* whatever was drawn before */
+        const bj_batch y = bj_maze_source_batch(&same, b, 1, step);
+        CHECK(x.B == 32 && y.B == 32 && !memcmp(rows, same, 32 * sizeof *rows));
+        for (int i = 0; i < x.B; i++) {
+            const int64_t to = (x.pairs[i].next - a->states) / 2;
+            CHECK(x.pairs[i].state == a->states + 2 * rows[i]);
+            CHECK(to > rows[i] && cells[to] != cells[rows[i]]);
+            for (int k = 0; k < a->withheld_count; k++)
+                CHECK(a->withheld[k].from != cells[rows[i]] || a->withheld[k].to != cells[to]);
+        }
+    }
+    bj_maze_source_batch(&rows, a, 0, 0);
+    bj_maze_source_batch(&same, b, 0, 1);
+    CHECK(memcmp(rows, same, 32 * sizeof *rows) != 0);
+    /* mean and deviation of the states that transitions start from */
+    for (int i = 0; i < 2; i++) {
+        const int64_t n = bj_transitions_count(a->transitions);
+        double mean = 0, square = 0;
+        for (int64_t k = 0; k < n; k++)
+            mean += (double)a->states[2 * bj_transitions_at(a->transitions, k).from + i] / (double)n;
+        for (int64_t k = 0; k < n; k++) {
+            const double x =
+                (double)a->states[2 * bj_transitions_at(a->transitions, k).from + i] - mean;
+            square += x * x / (double)n;
+        }
+        CHECK_NEAR((double)a->mean[i], mean, 1e-5);
+        CHECK_NEAR((double)a->scale[i], sqrt(square), 1e-5);
+    }
+    bj_maze_source_free(a);
+    bj_maze_source_free(b);
+}
+
+/* Half-way through a visit, against a search of its own; and pairs of cells as likely as others. */
+static void check_choices(const char *data) {
+    const bj_settings first = settings_of("maze-branch", "maze.middle=0 maze.balance=1");
+    const bj_settings middle = settings_of("maze-branch", "");
+    bj_error err = {0};
+    bj_maze_source *a, *b;
+    CHECK_OK(bj_maze_source_open(&a, data, "medium", &first, &err), err);
+    CHECK_OK(bj_maze_source_open(&b, data, "medium", &middle, &err), err);
+    const int16_t *cells = bj_maze_data_cells(a->data);
+    for (int64_t k = 0; k < bj_transitions_count(a->transitions); k += 7) {
+        const bj_transition t = bj_transitions_at(a->transitions, k);
+        int64_t end = t.to;
+        while ((end + 1) % STEPS && cells[end + 1] == cells[t.to]) end++;
+        CHECK((bj_maze_source_pair(a, k).next - a->states) / 2 == t.to);
+        CHECK((bj_maze_source_pair(b, k).next - b->states) / 2 == (t.to + end) / 2);
+    }
+    int seen[26 * 26] = {0}, least = 1 << 30, kinds = 0;
+    const int64_t *rows;
+    for (int64_t step = 0; step < 400; step++) {
+        const bj_batch x = bj_maze_source_batch(&rows, a, 0, step);
+        for (int i = 0; i < x.B; i++)
+            seen[26 * cells[rows[i]] + cells[(x.pairs[i].next - a->states) / 2]]++;
+    }
+    for (int i = 0; i < 26 * 26; i++) {
+        if (!seen[i]) continue;
+        kinds++;
+        least = seen[i] < least ? seen[i] : least;
+    }
+    CHECK(kinds == a->pairs && kinds == a->info.edges - a->withheld_count);
+    CHECK(least > 400 * 32 / kinds / 2);
+    bj_maze_source_free(a);
+    bj_maze_source_free(b);
+}
+
+/* ---------------------------------------------------------------------------------------- runs */
+
+typedef struct watcher {
+    int64_t stop_at;
+} watcher;
+
+static bj_run_answer watch(void *context, const bj_run_progress *p) {
+    const watcher *w = context;
+    return w->stop_at && p->step >= w->stop_at ? BJ_RUN_STOP : BJ_RUN_GO_ON;
+}
+
+static bj_run_report run(const bj_settings *s, const char *data, const char *name, int64_t stop_at,
+                         int threads) {
+    char dir[CASE_PATH];
+    watcher w = {stop_at};
+    const bj_run_options o = {.data = data,
+                              .maze = "medium",
+                              .dir = case_path(dir, name),
+                              .resume = 1,
+                              .threads = threads,
+                              .progress = watch,
+                              .context = &w};
+    bj_run_report report;
+    bj_error err = {0};
+    CHECK_OK(bj_run_train(&report, s, &o, &err), err);
+    return report;
+}
+
+static void check_runs(const char *data) {
+    static const char *const arms[] = {"maze-branch", "maze-mdn",         "maze-standard",
+                                       "maze-fused",  "maze-variational", "maze-codebook"};
+    for (int i = 0; i < 6; i++) {
+        const bj_settings s =
+            settings_of(arms[i], i == 4 ? "model.noise=4 model.noise_hidden=8" : "");
+        char a[CASE_PATH], b[CASE_PATH], path[CASE_PATH + 64];
+        snprintf(a, sizeof a, "a%d", i);
+        snprintf(b, sizeof b, "b%d", i);
+        const bj_run_report whole = run(&s, data, a, 0, 1);
+        CHECK(whole.outcome == BJ_RUN_DONE && whole.step == 40 && whole.best.epoch == 2);
+        CHECK(whole.best.maze.cov_r >= 0 && whole.best.maze.plan_all >= 0);
+        CHECK(whole.best.maze.separated > 0.1 && isnan(whole.best.dev.traj_es));
+        /* stopped within the second epoch, gone on with by two workers */
+        CHECK(run(&s, data, b, 27, 1).outcome == BJ_RUN_STOPPED);
+        CHECK(run(&s, data, b, 0, 2).outcome == BJ_RUN_DONE);
+        CHECK_MSG(case_same(a, b), "%s", arms[i]);
+        char *text;
+        size_t size;
+        bj_error err = {0};
+        snprintf(path, sizeof path, "%s/%s/result.json", case_folder, a);
+        CHECK_OK(bj_file_read(&text, &size, path, 1 << 20, &err), err);
+        CHECK_CONTAINS(text, "\"verdict\": \"separated\"");
+        CHECK_CONTAINS(text, "\"plan_all\"");
+        bj_free(text);
+        if (i != 5) continue;
+        bj_model *model;
+        bj_tensor codes;
+        snprintf(path, sizeof path, "%s/%s/ckpt/best/model.safetensors", case_folder, a);
+        CHECK_OK(bj_model_load(&model, path, &err), err);
+        CHECK_OK(bj_model_find(&codes, model, "codebook", &err), err);
+        for (int k = 0; k < codes.shape[0]; k++) {
+            double square = 0;
+            for (int d = 0; d < codes.shape[1]; d++)
+                square += pow((double)codes.data[k * codes.shape[1] + d], 2);
+            CHECK_NEAR(square, 1, 1e-5);
+        }
+        bj_model_free(model);
+    }
+}
+
+/* Latents that fail a gate are no score, however good the graph looks. */
+static void check_collapse(const char *data) {
+    const bj_settings s = settings_of("maze-branch", "loss.floor=0 gate.separated=1");
+    char path[CASE_PATH + 64], *text;
+    size_t size;
+    bj_error err = {0};
+    CHECK(run(&s, data, "collapsed", 0, 1).outcome == BJ_RUN_COLLAPSED);
+    snprintf(path, sizeof path, "%s/collapsed/result.json", case_folder);
+    CHECK_OK(bj_file_read(&text, &size, path, 1 << 20, &err), err);
+    CHECK_CONTAINS(text, "\"outcome\": \"collapsed\"");
+    CHECK(!strstr(text, "plan_all") && !strstr(text, "best_epoch"));
+    bj_free(text);
+}
+
+static void check_refusals(const char *data) {
+    char dir[CASE_PATH];
+    bj_run_report report;
+    bj_error err = {0};
+    bj_settings s = settings_of("maze-branch", "");
+    bj_run_options o = {.data = data, .maze = "small", .dir = case_path(dir, "refused")};
+    CHECK(bj_run_train(&report, &s, &o, &err) == BJ_EARG);
+    o.maze = "medium";
+    o.dev = data;
+    CHECK(bj_run_train(&report, &s, &o, &err) == BJ_EARG);
+    CHECK_CONTAINS(err.message, "judged by the graph");
+    o.dev = NULL;
+    s.updates = 0;
+    CHECK(bj_run_train(&report, &s, &o, &err) == BJ_EARG);
+    CHECK_CONTAINS(err.message, "train.updates is 0");
+}
+
+/* What came later changes neither digests nor files of runs that do not use it. */
+static void check_digest(void) {
+    const bj_assignment plain = {"arm", "fullset", "test"};
+    const bj_assignment more[] = {plain, {"maze.balance", "0", "test"}, {"loss.kl", "0", "test"}};
+    const bj_assignment other[] = {plain, {"maze.balance", "1", "test"}};
+    bj_settings a, b, c;
+    char x[65], y[65], z[65];
+    bj_error err = {0};
+    CHECK_OK(bj_settings_resolve(&a, NULL, &plain, 1, &err), err);
+    CHECK_OK(bj_settings_resolve(&b, NULL, more, 3, &err), err);
+    CHECK_OK(bj_settings_resolve(&c, NULL, other, 2, &err), err);
+    CHECK_OK(bj_settings_digest(x, &a, &err), err);
+    CHECK_OK(bj_settings_digest(y, &b, &err), err);
+    CHECK_OK(bj_settings_digest(z, &c, &err), err);
+    CHECK(!strcmp(x, y) && strcmp(x, z));
+}
+
+int main(void) {
+    char data[CASE_PATH];
+    snprintf(case_folder, sizeof case_folder, "%s/test_maze.XXXXXX",
+             access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm");
+    if (!mkdtemp(case_folder) || atexit(case_end)) return 1;
+    make_dataset(case_path(data, "walk-medium-v0.npz"));
+    check_source(data);
+    check_choices(data);
+    check_runs(data);
+    check_collapse(data);
+    check_refusals(data);
+    check_digest();
+    return test_report("run.maze_train");
+}
