@@ -114,6 +114,18 @@ static void test_wrong_graphs(void) {
     CHECK_OK(bj_maze_drive(&r, m, graph, &options, &err), err);
     CHECK(r.task[0].successes == 0 && r.task[0].distance == -1);
 
+    /* The way over 1 leads back to the edge that was given up: there is none, and the agent stays.
+     */
+    graph[0 * 4 + 2] = 1;
+    double positions[2 * 301], goal[2];
+    int steps = 0, reached = 1;
+    CHECK_OK(
+        bj_maze_drive_episode(positions, &steps, &reached, goal, m, graph, 0, 0, &options, &err),
+        err);
+    CHECK(!reached && steps == 300);
+    for (int t = 0; t <= steps; t++)
+        CHECK(bj_maze_cell(m, positions[2 * t], positions[2 * t + 1]) == 0);
+
     options.patience = -1;
     CHECK(bj_maze_drive(&r, m, graph, &options, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "patience of -1");
