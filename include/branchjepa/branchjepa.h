@@ -1060,6 +1060,7 @@ BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", 
 #include <branchjepa/audit.h>
 #include <branchjepa/gallery.h>
 #include <branchjepa/maze.h>
+#include <branchjepa/maze_drive.h>
 
 #ifdef __cplusplus
 }

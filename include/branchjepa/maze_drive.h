@@ -1,18 +1,14 @@
 /* maze_drive.h - mazes to act in: the point agent, driving by a predicted graph, files of mazes and
  * graphs, generated mazes with a chosen number of successors, splits and target-blind archives.
  *
- * Part of the public interface, beside <branchjepa/branchjepa.h>, which it includes and which does
- * not include it. docs/MAZES.md defines every number and every file.
- * Shapes: C cells, S sources or contexts, K candidates of each, D latent width.
+ * Part of the public interface; include <branchjepa/branchjepa.h>. docs/MAZES.md defines every
+ * number and every file. Shapes: C cells, S sources or contexts, K candidates of each, D latent
+ * width.
  */
+#include <branchjepa/branchjepa.h> /* outside the guard: it includes this file in turn */
+
 #ifndef BRANCHJEPA_MAZE_DRIVE_H
 #define BRANCHJEPA_MAZE_DRIVE_H
-
-#include <branchjepa/branchjepa.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* --------------------------------------------------------------------------------- maze files */
 
@@ -239,9 +235,5 @@ BJ_API BJ_CHECK bj_status bj_archive_reveal(bj_archive_report *out, const char *
 /* BJ_EMISMATCH: the emissions are not those that were named in the second file. */
 BJ_API BJ_CHECK bj_status bj_archive_check(const char *path, const char *emissions, bj_error *err);
 BJ_API void bj_archive_report_reset(bj_archive_report *report);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

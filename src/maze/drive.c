@@ -1,13 +1,15 @@
 /* drive.c - the point agent follows a graph through the tasks of a maze.
  *
- * Plan     In a cell u that is not the goal's the next one is the successor v of u that is nearest
- * to the goal in the graph, the first of several. The agent heads for the center of v, at full
- *          speed; in the cell of the goal, for the goal. Where v does not touch u, not even at a
- *          corner, only a teleporter can lead there: the agent heads for the center of u.
- * Replan   In any cell that is entered, whether planned or not. From a cell without a path the
- * agent goes on to where it was going; without that it stays. Give up  With a patience of n steps,
- * an edge along which the agent has been n steps in its cell is taken out of the episode's copy of
- * the graph.
+ * Plan: in a cell u that is not the goal's the next one is the successor v of u that is nearest to
+ * the goal in the graph, the first of several. The agent heads for the center of v, at full speed; in
+ * the cell of the goal, for the goal. Where v does not touch u, not even at a corner, only a
+ * teleporter can lead there: the agent heads for the center of u.
+ *
+ * Replan: in any cell that is entered, whether planned or not. From a cell without a path the agent
+ * goes on to where it was going; without that it stays.
+ *
+ * Give up: with a patience of n steps, an edge along which the agent has been n steps in its cell is
+ * taken out of the episode's copy of the graph.
  *
  * Start, goal and teleporters come from the generator of (seed, task, episode): predictors meet the
  * same episodes. False edges are followed like true ones, into the wall.
