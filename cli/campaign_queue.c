@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "campaign_child.h"
+#include "progress.h"
 #include "signals.h"
 
 enum { TICK_NS = 100000000, WORTH_MOVING_S = 120 };
@@ -81,7 +82,7 @@ static bj_status record(queue *q, int run, bj_run_state state, const char *messa
     r->updated = now();
     if (state != BJ_STATE_RUNNING) r->pid = 0;
     if (message) keep_text(r->message, sizeof r->message, message);
-    q->jobs[run].told = campaign_clock();
+    q->jobs[run].told = cli_seconds();
     return bj_registry_put(q->registry, run, r, err);
 }
 
@@ -150,7 +151,7 @@ static bj_status start(queue *q, int run, int *occupied, bj_error *err) {
     r->attempts++;
     snprintf(r->host, sizeof r->host, "%s", q->host);
     j->moving = 0;
-    j->looked = campaign_clock();
+    j->looked = cli_seconds();
     campaign_display_note(&q->display, "%s, seed %llu: %s with %d thread%s", RUN_NAME(q, run),
                           r->attempts > 1 ? "goes on" : "begins", j->threads,
                           j->threads == 1 ? "" : "s");
@@ -231,7 +232,7 @@ static bj_status reap(queue *q, bj_error *err) {
 static bj_status look(queue *q, bj_error *err) {
     for (int i = 0; i < q->runs; i++) {
         job *j = &q->jobs[i];
-        const double clock = campaign_clock();
+        const double clock = cli_seconds();
         if (!j->child.pid || clock - j->looked < look_seconds) continue;
         j->looked = clock;
         /* Half-known progress is no reason to stop; and the end of it is told by the process. */
@@ -267,7 +268,7 @@ static bj_status fail_needy(queue *q, bj_error *err) {
 
 /* What other shards did meanwhile. */
 static bj_status look_at_others(queue *q, bj_error *err) {
-    const double clock = campaign_clock();
+    const double clock = cli_seconds();
     if (q->options->shards == 1 || clock - q->foreign < foreign_seconds) return BJ_OK;
     q->foreign = clock;
     bj_run_record *all = calloc((size_t)q->runs, sizeof *all);
@@ -286,8 +287,8 @@ static int worth_waiting(queue *q) {
     if (!count_blocked(q, 1)) return 0;
     for (int i = 0; i < q->runs; i++)
         alive |= !mine(q, i) && q->records[i].state == BJ_STATE_RUNNING;
-    if (alive || !q->idle) q->idle = campaign_clock();
-    return campaign_clock() - q->idle < patience_seconds;
+    if (alive || !q->idle) q->idle = cli_seconds();
+    return cli_seconds() - q->idle < patience_seconds;
 }
 
 /* --------------------------------------------------------------------------------------- moving */

@@ -1,5 +1,5 @@
 /* campaign_table.c - see campaign_table.h. Test: tests/cli/campaign.sh */
-#define _DEFAULT_SOURCE /* ioctl, isatty, clock_gettime */
+#define _DEFAULT_SOURCE /* ioctl, isatty */
 #include "campaign_table.h"
 
 #include <math.h>
@@ -7,18 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "json_out.h"
+#include "progress.h"
 
 enum { CELL = 9, NAME_COLUMN = 16, PLAIN_SECONDS = 10 };
-
-double campaign_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* --------------------------------------------------------------------------------------- totals */
 
@@ -191,7 +185,7 @@ int campaign_table_print(FILE *to, const bj_campaign *c, const bj_run_record *re
 campaign_display campaign_display_begin(int quiet) {
     const char *kind = getenv("TERM");
     const int terminal = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
-    return (campaign_display){.terminal = terminal, .quiet = quiet, .last = campaign_clock()};
+    return (campaign_display){.terminal = terminal, .quiet = quiet, .last = cli_seconds()};
 }
 
 void campaign_display_end(campaign_display *d) {
@@ -225,7 +219,7 @@ static void draw(campaign_display *d, const bj_campaign *c, const bj_run_record 
 void campaign_display_show(campaign_display *d, const bj_campaign *c, const bj_run_record *records,
                            int slots) {
     char line[CAMPAIGN_LINE];
-    const double now = campaign_clock();
+    const double now = cli_seconds();
     if (d->quiet || now - d->last < (d->terminal ? .5 : PLAIN_SECONDS)) return;
     d->last = now;
     if (d->terminal) {

@@ -48,6 +48,5 @@ void campaign_display_end(campaign_display *display);
 void campaign_json(FILE *to, const bj_campaign *campaign, const bj_run_record *records);
 
 /* Seconds of a clock that never goes back. */
-double campaign_clock(void);
 
 #endif

@@ -105,6 +105,8 @@ typedef struct cli_option {
     { "threads", 'j', CLI_INT, "N", (value), 0, 1024, "worker threads; 0: one per available core" }
 #define CLI_OPTION_SEED(value)                                                                     \
     { "seed", 0, CLI_SEED, "N", (value), 0, 0, "seed of the random generator" }
+#define CLI_OPTION_QUIET(value)                                                                    \
+    { "quiet", 'q', CLI_FLAG, NULL, (value), 0, 0, "no progress" }
 #define CLI_OPTION_END                                                                             \
     { NULL, 0, CLI_FLAG, NULL, NULL, 0, 0, NULL }
 

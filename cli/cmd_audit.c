@@ -1,8 +1,5 @@
 /* cmd_audit.c - bjepa audit: forecasts held against the official drivable areas. */
-#define _POSIX_C_SOURCE 200809L /* stat */
 #include "audit.h"
-
-#include <sys/stat.h>
 
 #include "checkpoint.h"
 #include "progress.h"
@@ -30,7 +27,7 @@ static int parse(audit_options *o, int argc, char **argv) {
         {"csv", 0, CLI_FLAG, NULL, &o->csv, 0, 0, "print CSV: arm,seed,metric,value"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
@@ -92,45 +89,17 @@ static bj_status add_model(bj_audit *audit, cli_watch *w, const char *arm, int64
     return status;
 }
 
-static int exists(const char *folder, const char *name) {
-    char path[CLI_PATH_SIZE];
-    struct stat info;
-    return cli_path(path, folder, name, NULL) == BJ_OK && stat(path, &info) == 0;
-}
-
-/* The chosen checkpoint of every finished run. Stage A of the frozen anchor predicts nothing. */
-static bj_status add_campaign(bj_audit *audit, cli_watch *w, const char *dir, bj_error *err) {
-    bj_campaign *campaign = NULL;
-    bj_status status = bj_campaign_open(&campaign, dir, err);
-    int added = 0;
-    for (int i = 0; status == BJ_OK && i < bj_campaign_runs(campaign); i++) {
-        const bj_campaign_run run = bj_campaign_run_at(campaign, i);
-        char best[CLI_PATH_SIZE];
-        if (run.settings->objective.kind == BJ_ANCHOR_A) continue;
-        if (!exists(run.dir, "result.json")) {
-            fprintf(stderr, "bjepa %s: %s: not finished, left out\n", verb, run.dir);
-            continue;
-        }
-        status = cli_path(best, run.dir, "ckpt/best", err);
-        if (status == BJ_OK)
-            status = add_model(audit, w, run.settings->arm, (int64_t)run.settings->seed, best, err);
-        added++;
-    }
-    if (status == BJ_OK && !added)
-        status = cli_error(err, BJ_ELOCKED, "%s: no run of this campaign is finished", dir);
-    bj_campaign_free(campaign);
-    return status;
-}
-
 static bj_status add_all(bj_audit *audit, cli_watch *w, const audit_options *o, bj_error *err) {
-    for (int i = 0; i < o->operand_count; i++) {
-        const char *operand = o->operands[i];
-        const bj_status status = exists(operand, "campaign.json")
-                                     ? add_campaign(audit, w, operand, err)
-                                     : add_model(audit, w, operand, 0, operand, err);
-        if (status != BJ_OK) return status;
+    cli_checkpoints list = {NULL, 0};
+    bj_status status = BJ_OK;
+    for (int i = 0; status == BJ_OK && i < o->operand_count; i++)
+        status = cli_checkpoints_add(&list, verb, o->operands[i], err);
+    for (int i = 0; status == BJ_OK && i < list.count; i++) {
+        const cli_checkpoint *c = &list.item[i];
+        status = add_model(audit, w, *c->arm ? c->arm : c->path, c->seed, c->path, err);
     }
-    return BJ_OK;
+    cli_checkpoints_free(&list);
+    return status;
 }
 
 static bj_status find_arm(int *out, const bj_audit *audit, const char *name, bj_error *err) {
@@ -238,7 +207,8 @@ static int run_submission(const audit_options *o) {
     bj_submission *submission = NULL;
     bj_submission_audit *audit = NULL;
     cli_watch w = {.quiet = o->quiet};
-    const bj_audit_options options = {.threads = o->threads, .progress = cli_watch_show, .context = &w};
+    const bj_audit_options options = {
+        .threads = o->threads, .progress = cli_watch_show, .context = &w};
     bj_status status = bj_submission_open(&submission, o->submission, &err);
     if (status == BJ_OK) {
         begin(&w, "scenarios", "maps and forecasts");

@@ -3,7 +3,7 @@
  * Numbers of one machine mean little alone: bench/compare_torch.py runs this and the peers in
  * turns and prints ratios.
  */
-#define _GNU_SOURCE /* clock_gettime, sched_setaffinity */
+#define _GNU_SOURCE /* sched_setaffinity */
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "progress.h"
 
 enum { TRAIN_BATCH = 256, INFER_BATCH = 64, SCENES = 64, MOST = 10000 };
 
@@ -25,12 +25,6 @@ typedef struct numbers {
     bj_profile profile;                   /* seconds of one step */
     const char *isa;
 } numbers;
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -55,18 +49,18 @@ static pid_t start_neighbor(void) {
         (void)sched_setaffinity(0, sizeof last, &last);
     }
     alarm(600); /* never outlives a killed parent for long */
-    for (volatile unsigned long spin = 0;; spin++) {}
+    for (volatile unsigned long spin = 0;; spin++) {
+    }
 }
 
 static bj_status time_steps(double *result, bj_trainer *trainer, const bj_scenes *scenes,
                             int rounds, bj_error *err) {
     static double ms[MOST];
     for (int i = 0; i < rounds; i++) {
-        const double start = seconds();
-        const bj_status status =
-            bj_trainer_step(trainer, bj_scenes_batch(scenes), 3e-4, NULL, err);
+        const double start = cli_seconds();
+        const bj_status status = bj_trainer_step(trainer, bj_scenes_batch(scenes), 3e-4, NULL, err);
         if (status != BJ_OK) return status;
-        ms[i] = 1e3 * (seconds() - start);
+        ms[i] = 1e3 * (cli_seconds() - start);
     }
     *result = median(ms, rounds);
     return BJ_OK;
@@ -87,11 +81,10 @@ static bj_status bench_train(numbers *out, bj_model *model, const bj_trainer_opt
     }
     if (status == BJ_OK) {
         const bj_profile p = bj_trainer_profile(trainer);
-        out->profile = (bj_profile){(p.prepare - before.prepare) / rounds,
-                                    (p.scenes - before.scenes) / rounds,
-                                    (p.gradients - before.gradients) / rounds,
-                                    (p.unfold - before.unfold) / rounds,
-                                    (p.update - before.update) / rounds};
+        out->profile =
+            (bj_profile){(p.prepare - before.prepare) / rounds, (p.scenes - before.scenes) / rounds,
+                         (p.gradients - before.gradients) / rounds,
+                         (p.unfold - before.unfold) / rounds, (p.update - before.update) / rounds};
         out->isa = bj_trainer_isa(trainer);
     }
     if (status == BJ_OK && busy) {
@@ -118,12 +111,12 @@ static bj_status time_predictor(double *result, bj_predictor *predictor, bj_scen
         for (int i = 0; i < count; i++) {
             const bj_batch *batch = bj_scenes_batch(sets[i]);
             const size_t at = (size_t)i * (size_t)batch->B * (size_t)arch->atoms;
-            const double start = seconds();
-            const bj_status status = bj_predict(predictor, batch, weights + at,
-                                                trajectories + at * 2 * (size_t)arch->fut, NULL,
-                                                err);
+            const double start = cli_seconds();
+            const bj_status status =
+                bj_predict(predictor, batch, weights + at,
+                           trajectories + at * 2 * (size_t)arch->fut, NULL, err);
             if (status != BJ_OK) return status;
-            if (round >= 0 && n < MOST) ms[n++] = 1e3 * (seconds() - start);
+            if (round >= 0 && n < MOST) ms[n++] = 1e3 * (cli_seconds() - start);
         }
     }
     *result = median(ms, n);
@@ -166,11 +159,10 @@ static bj_status bench_infer(numbers *out, const bj_model *model, int threads, c
         if (status != BJ_OK) return status;
     }
     double largest;
-    const double off = largest_difference(r[0].trajectories, r[1].trajectories,
-                                          SCENES * K * line, &largest);
+    const double off =
+        largest_difference(r[0].trajectories, r[1].trajectories, SCENES * K * line, &largest);
     out->bf16_error = off / largest;
-    out->bf16_weight_error =
-        largest_difference(r[0].weights, r[1].weights, SCENES * K, &largest);
+    out->bf16_weight_error = largest_difference(r[0].weights, r[1].weights, SCENES * K, &largest);
     return BJ_OK;
 }
 
@@ -218,7 +210,8 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
                1e3 * INFER_BATCH / x->infer64_ms);
         printf("prediction, one scene    %9.3f ms\n", x->infer1_ms);
         printf("  with 16-bit weights    %9.3f ms  error %.1e of the largest coordinate, %.1e in a "
-               "weight\n", x->infer1_bf16_ms, x->bf16_error, x->bf16_weight_error);
+               "weight\n",
+               x->infer1_bf16_ms, x->bf16_error, x->bf16_weight_error);
     }
     printf("peak memory              %9.0f MiB\n", (double)usage.ru_maxrss / 1024);
 }
@@ -239,7 +232,9 @@ int cmd_bench(int argc, char **argv) {
         CLI_OPTION_END};
     const cli_usage usage = {"bench",
                              "time a training step and prediction at the paper's sizes",
-                             NULL, 0, 0,
+                             NULL,
+                             0,
+                             0,
                              "bjepa bench --threads 2\n"
                              "bjepa bench --only train --json\n",
                              options};

@@ -57,7 +57,7 @@ static int parse(campaign_options *o, int argc, char **argv) {
         {"set", 0, CLI_LIST, "KEY=VALUE", &o->set, 0, 0,
          "a setting of every run, train.epochs=10; may be repeated"},
         {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0, "list the runs and write nothing"},
-        {"quiet", 'q', CLI_FLAG, NULL, &o->queue.quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->queue.quiet),
         CLI_OPTION_END,
     };
     const cli_usage usage = {

@@ -48,7 +48,7 @@ static int parse(prep_options *o, int argc, char **argv) {
         {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace a cache that is there already"},
         {"dry-run", 0, CLI_FLAG, NULL, &o->dry_run, 0, 0,
          "count what would be read, write nothing"},
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };

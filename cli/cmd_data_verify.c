@@ -60,7 +60,7 @@ static int verify(const char *path, int json, int quiet) {
 int cmd_data_verify(int argc, char **argv) {
     int json = 0, quiet = 0, operands, worst = CLI_OK;
     const cli_option options[] = {
-        {"quiet", 'q', CLI_FLAG, NULL, &quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&quiet),
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,
     };

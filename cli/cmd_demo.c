@@ -20,8 +20,7 @@
 
 static const char verb[] = "demo";
 
-enum { ARMS = 3, FILES = 14 };
-static const char *const arms[ARMS] = {"fullset", "specialization", "point"};
+enum { FILES = 14 };
 
 /* Files of the demo, below its folder. */
 enum file { TRAIN, VAL, LAW, PLAN, CAMPAIGN, MADE, LOCK, LOCKED, AUDIT, TRUTH, GALLERY, DRAWN, REPORT };
@@ -104,14 +103,11 @@ static void train(demo *d) {
 }
 
 static void judge(demo *d) {
-    char run[ARMS][CLI_PATH_SIZE + 64];
-    for (int i = 0; i < ARMS; i++)
-        snprintf(run[i], sizeof run[i], "%s/runs/%s/seed-0", d->path[CAMPAIGN], arms[i]);
     STEP(d, d->path[LOCK], NULL, "lock", d->path[CAMPAIGN], "--data", d->path[VAL]);
     STEP(d, d->path[LOCKED], NULL, "evaluate", d->path[CAMPAIGN]);
     STEP(d, d->path[AUDIT], d->path[AUDIT], "audit", d->path[CAMPAIGN], "--data", d->path[VAL], "--a",
          "fullset", "--b", "specialization", "--json");
-    STEP(d, d->path[TRUTH], d->path[TRUTH], "truth", "--baseline", run[0], run[1], run[2],
+    STEP(d, d->path[TRUTH], d->path[TRUTH], "truth", "--baseline", d->path[CAMPAIGN],
          d->path[VAL], d->path[LAW], "--json");
 }
 

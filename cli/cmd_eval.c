@@ -4,7 +4,7 @@
  * state too, and with it the target encoder that latent metrics need.
  * Test: tests/cli/eval.sh, tests/eval/peer_eval.py
  */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime, stat */
+#define _POSIX_C_SOURCE 200809L /* stat */
 #include "checkpoint.h"
 #include "eval.h"
 #include "progress.h"
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 enum { BATCH = 256, LATENCY_SCENES = 200, WARM_UP = 5 };
 static const char verb[] = "eval", parts[] = "all|fit|dev", precisions[] = "full|bf16";
@@ -34,7 +33,7 @@ static int parse(eval_options *o, int argc, char **argv) {
          "also by maneuver, type, city and speed"},
         {"precision", 0, CLI_CHOICE, precisions, &o->precision, 0, 0, "how the weights are stored"},
         CLI_OPTION_JSON(&o->json),
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
@@ -55,12 +54,6 @@ static int parse(eval_options *o, int argc, char **argv) {
     if (!o->data) return cli_misuse(verb, "--data CACHE is missing");
     o->checkpoint = argv[1];
     return CLI_CONTINUE;
-}
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* ------------------------------------------------------------------------------------- opening */
@@ -179,7 +172,7 @@ static bj_status open_all(job *j, bj_error *err) {
 static bj_status evaluate(job *j, bj_error *err) {
     const int64_t total = j->result.scenes;
     cli_progress progress = cli_progress_begin("scenes", (long)total);
-    const double shown = progress.last, start = seconds();
+    const double shown = progress.last, start = cli_seconds();
     int64_t done = 0;
     for (int64_t step = 0; done < total && !cli_stop; step++) {
         const bj_batch *batch;
@@ -194,7 +187,7 @@ static bj_status evaluate(job *j, bj_error *err) {
         done += part.B;
         if (!j->o->quiet) cli_progress_show(&progress, (long)done, "");
     }
-    j->result.seconds = seconds() - start;
+    j->result.seconds = cli_seconds() - start;
     if (progress.last > shown) cli_progress_end(&progress, (long)done, "");
     return cli_stop ? BJ_OK : bj_evaluator_health(&j->result.health, j->evaluator, err);
 }
@@ -222,9 +215,9 @@ static bj_status measure_latency(job *j, bj_error *err) {
     if (status == BJ_OK) count = batch->B < LATENCY_SCENES ? batch->B : LATENCY_SCENES;
     for (int i = -WARM_UP; i < count && status == BJ_OK && !cli_stop; i++) {
         const bj_batch one = {.B = 1, .scenes = batch->scenes + (i < 0 ? 0 : i)};
-        const double start = seconds();
+        const double start = cli_seconds();
         status = bj_predict(predictor, &one, numbers, numbers + K, NULL, err);
-        if (i >= 0) times[i] = seconds() - start;
+        if (i >= 0) times[i] = cli_seconds() - start;
     }
     if (status == BJ_OK && !cli_stop) {
         qsort(times, (size_t)count, sizeof *times, compare);

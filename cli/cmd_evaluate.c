@@ -24,7 +24,7 @@ static int parse(evaluate_options *o, int argc, char **argv) {
          "check every hash of the lock and of the results; evaluate nothing"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_JSON(&o->json),
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_END,
     };
     const cli_usage usage = {

@@ -16,7 +16,7 @@ static int parse(lock_options *o, int argc, char **argv) {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0,
          "held-out scenes; training saw none of them"},
         CLI_OPTION_JSON(&o->json),
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_END,
     };
     const cli_usage usage = {

@@ -26,7 +26,7 @@ static int parse(simulate_options *o, int argc, char **argv) {
         {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "workers; 0: one per available core"},
         {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "forget an interrupted run"},
         {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace what is there already"},
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };

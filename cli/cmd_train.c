@@ -242,7 +242,7 @@ int cmd_train(int argc, char **argv) {
         {"resume", 0, CLI_FLAG, NULL, &o.resume, 0, 0,
          "go on where the run in that folder stopped"},
         CLI_OPTION_THREADS(&o.threads),
-        {"quiet", 'q', CLI_FLAG, NULL, &v.quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&v.quiet),
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {

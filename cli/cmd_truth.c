@@ -13,8 +13,8 @@ static const char verb[] = "truth";
 typedef struct truth_options {
     int baseline, atoms, limit, samples, best, threads, quiet, json;
     uint64_t seed;
-    const char *const *checkpoints;
-    int checkpoint_count;
+    const char *const *operands;
+    int operand_count; /* checkpoints and campaigns */
     const char *cache, *law;
 } truth_options;
 
@@ -30,17 +30,18 @@ static int parse(truth_options *o, int argc, char **argv) {
          "scenes to search the best K atoms of; 64"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
         .summary = "hold checkpoints against the law their futures were drawn from",
-        .operands = "CHECKPOINT... CACHE LAW",
+        .operands = "CAMPAIGN|CHECKPOINT... CACHE LAW",
         .min_operands = 2,
-        .max_operands = TRUTH_ARMS - BJ_BASELINES + 2,
+        .max_operands = 1024,
         .examples = "bjepa truth run/ckpt/best val.bjc val.bjc.law.safetensors\n"
+                    "bjepa truth demo-world val.bjc val.bjc.law.safetensors --baseline\n"
                     "bjepa truth --baseline fullset point val.bjc val.bjc.law.safetensors --json\n"
                     "bjepa truth --baseline val.bjc val.bjc.law.safetensors --limit 500\n",
         .options = options,
@@ -53,8 +54,8 @@ static int parse(truth_options *o, int argc, char **argv) {
     if (operands == 2 && !o->baseline)
         return cli_misuse(verb, "found two operands, expected CHECKPOINT... CACHE LAW; only "
                                 "--baseline needs no checkpoint");
-    o->checkpoints = (const char *const *)argv + 1;
-    o->checkpoint_count = operands - 2;
+    o->operands = (const char *const *)argv + 1;
+    o->operand_count = operands - 2;
     o->cache = argv[operands - 1];
     o->law = argv[operands];
     return CLI_CONTINUE;
@@ -62,28 +63,32 @@ static int parse(truth_options *o, int argc, char **argv) {
 
 /* ------------------------------------------------------------------------------------- running */
 
-static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const char *checkpoint,
+static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const cli_checkpoint *checkpoint,
                                  bj_error *err) {
     char path[CLI_PATH_SIZE];
     bj_model *model = NULL;
-    arm->name = checkpoint;
-    bj_status status = cli_checkpoint_path(path, checkpoint, err);
+    arm->name = checkpoint->path;
+    arm->run = *checkpoint->arm ? checkpoint : NULL;
+    bj_status status = cli_checkpoint_path(path, checkpoint->path, err);
     if (status == BJ_OK) status = bj_model_load(&model, path, err);
     if (status == BJ_OK) status = bj_exam_model(&arm->report, exam, model, err);
     bj_model_free(model);
     return status;
 }
 
-static bj_status take_all(truth_result *t, cli_watch *w, bj_exam *exam, const truth_options *o,
-                          bj_error *err) {
-    for (int i = 0; i < o->checkpoint_count + (o->baseline ? BJ_BASELINES : 0); i++) {
-        const int number = i - o->checkpoint_count; /* of the baseline */
+static bj_status take_all(truth_result *t, cli_watch *w, bj_exam *exam, const cli_checkpoints *list,
+                          const truth_options *o, bj_error *err) {
+    const int count = list->count + (o->baseline ? BJ_BASELINES : 0);
+    t->arm = calloc((size_t)count, sizeof *t->arm);
+    if (!t->arm) return cli_error(err, BJ_ENOMEM, "no memory for the results");
+    for (int i = 0; i < count; i++) {
+        const int number = i - list->count; /* of the baseline */
         truth_arm *arm = &t->arm[i];
         bj_status status;
         w->progress = cli_progress_begin("scenes", 0);
         if (number < 0) {
-            w->note = o->checkpoints[i];
-            status = take_checkpoint(arm, exam, o->checkpoints[i], err);
+            w->note = list->item[i].path;
+            status = take_checkpoint(arm, exam, &list->item[i], err);
         } else {
             w->note = arm->name = bj_baseline_name((bj_baseline)number);
             status = bj_exam_baseline(&arm->report, exam, (bj_baseline)number, o->atoms, err);
@@ -96,7 +101,8 @@ static bj_status take_all(truth_result *t, cli_watch *w, bj_exam *exam, const tr
     return BJ_OK;
 }
 
-static bj_status run(truth_result *t, const truth_options *o, bj_error *err) {
+static bj_status run(truth_result *t, const cli_checkpoints *list, const truth_options *o,
+                     bj_error *err) {
     bj_cache *cache = NULL;
     bj_law *law = NULL;
     bj_exam *exam = NULL;
@@ -118,7 +124,7 @@ static bj_status run(truth_result *t, const truth_options *o, bj_error *err) {
                             .law_scenes = bj_law_count(law),
                             .samples = bj_exam_samples(exam),
                             .seed = o->seed};
-        status = take_all(t, &w, exam, o, err);
+        status = take_all(t, &w, exam, list, o, err);
     }
     bj_exam_free(exam);
     bj_law_free(law);
@@ -153,21 +159,23 @@ int cmd_truth(int argc, char **argv) {
     bj_error err = {0};
     const int result = parse(&o, argc, argv);
     if (result != CLI_CONTINUE) return result;
-    truth_result *t = calloc(1, sizeof *t);
-    if (!t) {
-        cli_error(&err, BJ_ENOMEM, "no memory for the results");
-        return cli_fail(verb, &err);
-    }
+    truth_result t = {0};
+    cli_checkpoints list = {NULL, 0};
+    bj_status status = BJ_OK;
     int code;
     cli_catch_signals();
-    if (run(t, &o, &err) != BJ_OK) {
+    for (int i = 0; status == BJ_OK && i < o.operand_count; i++)
+        status = cli_checkpoints_add(&list, verb, o.operands[i], &err);
+    if (status == BJ_OK) status = run(&t, &list, &o, &err);
+    if (status != BJ_OK) {
         code = cli_fail(verb, &err);
         if (cli_stop) code = CLI_SIGNALED + (int)cli_stop;
     } else {
-        if (o.json) truth_print_json(t);
-        else truth_print_text(t);
-        code = judge(t);
+        if (o.json) truth_print_json(&t);
+        else truth_print_text(&t);
+        code = judge(&t);
     }
-    free(t);
+    free(t.arm);
+    cli_checkpoints_free(&list);
     return code;
 }

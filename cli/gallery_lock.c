@@ -44,7 +44,7 @@ static int parse(lock_options *o, int argc, char **argv) {
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
          "only the first N scenes of the cache; 0: all"},
         CLI_OPTION_JSON(&o->json),
-        {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "no progress"},
+        CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };

@@ -7,6 +7,8 @@
 #include "json_out.h"
 #include "maze.h"
 
+#include <branchjepa/maze_drive.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,7 +264,7 @@ static bj_status run(const char *path, const char *name, int json, bj_error *err
     bj_maze *maze = NULL;
     bj_maze_data *data = NULL;
     summary s;
-    bj_status status = bj_maze_create(&maze, name, err);
+    bj_status status = bj_maze_open(&maze, name, err);
     if (status == BJ_OK) status = bj_maze_data_open(&data, path, maze, err);
     if (status == BJ_OK) status = summarize(&s, maze, data, path, err);
     if (status == BJ_OK && json) print_json(&s);
@@ -277,7 +279,7 @@ int cmd_maze_data(int argc, char **argv) {
     const char *name = NULL;
     const cli_option options[] = {
         {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0,
-         "medium, large, giant or teleport; otherwise from the name of the file"},
+         "medium, large, giant, teleport or a maze file; otherwise from the name of the data"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {

@@ -12,7 +12,7 @@
 
 enum { BAR_MOST = 20, BAR_LEAST = 4, COLUMNS = 80, LINE = 256, TIME = 32 };
 
-static double seconds(void) {
+double cli_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
@@ -24,7 +24,7 @@ static int is_terminal(void) {
 }
 
 cli_progress cli_progress_begin_at(const char *unit, long total, long before) {
-    const double now = seconds();
+    const double now = cli_seconds();
     return (cli_progress){unit, total, is_terminal(), now, now, before};
 }
 
@@ -48,7 +48,7 @@ static void redraw(const char *line) {
 }
 
 static int due(cli_progress *p, long done) {
-    const double now = seconds();
+    const double now = cli_seconds();
     if (done <= p->before || now - p->last < (p->terminal ? 0.1 : 5)) return 0;
     p->last = now;
     return 1;
@@ -110,7 +110,7 @@ int cli_watch_show(void *watch, int64_t done, int64_t total) {
 }
 
 void cli_progress_end(cli_progress *p, long done, const char *note) {
-    const double spent = seconds() - p->start;
+    const double spent = cli_seconds() - p->start;
     cli_progress_clear(p);
     fprintf(stderr, "%ld of %ld %s in %.1f s%s%s\n", done, p->total, p->unit, spent,
             *note ? ", " : "", note);

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+double cli_seconds(void); /* of a clock that only goes forward */
+
 typedef struct cli_progress {
     const char *unit; /* what is counted, "steps" */
     long total;

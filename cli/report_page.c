@@ -39,6 +39,7 @@ bj_status report_template(FILE *to, const char *name, report_filler fill, void *
 }
 
 typedef struct frame {
+    const char *const *styles, *const *scripts;
     report_filler fill;
     void *context;
 } frame;
@@ -50,23 +51,29 @@ static bj_status copy(FILE *to, const char *name, bj_error *err) {
     return status;
 }
 
+static bj_status copy_all(FILE *to, const char *const *names, bj_error *err) {
+    bj_status status = BJ_OK;
+    for (; *names && status == BJ_OK; names++) status = copy(to, *names, err);
+    return status;
+}
+
 static bj_status fill_frame(FILE *to, const char *name, void *context, bj_error *err) {
     const frame *f = context;
-    if (!strcmp(name, "style")) {
-        const bj_status status = copy(to, "report.css", err);
-        return status == BJ_OK ? copy(to, "plot.css", err) : status;
-    }
-    if (!strcmp(name, "script")) {
-        bj_status status = copy(to, "report.js", err);
-        if (status == BJ_OK) status = copy(to, "scene.js", err);
-        return status == BJ_OK ? copy(to, "browser.js", err) : status;
-    }
+    if (!strcmp(name, "style")) return copy_all(to, f->styles, err);
+    if (!strcmp(name, "script")) return copy_all(to, f->scripts, err);
     return f->fill(to, name, f->context, err);
 }
 
-bj_status report_page_write(FILE *to, report_filler fill, void *context, bj_error *err) {
-    frame f = {fill, context};
+bj_status report_page_write_with(FILE *to, const char *const *styles, const char *const *scripts,
+                                 report_filler fill, void *context, bj_error *err) {
+    frame f = {styles, scripts, fill, context};
     return report_template(to, "report.html", fill_frame, &f, err);
+}
+
+bj_status report_page_write(FILE *to, report_filler fill, void *context, bj_error *err) {
+    static const char *const styles[] = {"report.css", "plot.css", NULL};
+    static const char *const scripts[] = {"report.js", "scene.js", "browser.js", NULL};
+    return report_page_write_with(to, styles, scripts, fill, context, err);
 }
 
 void report_text(FILE *to, const char *text) { svg_text(to, text ? text : ""); }

@@ -19,6 +19,10 @@ BJ_CHECK bj_status report_template(FILE *to, const char *name, report_filler fil
                                    bj_error *err);
 /* The whole page: asks `fill` for title, navigation, sections, footer and scenes, in this order. */
 BJ_CHECK bj_status report_page_write(FILE *to, report_filler fill, void *context, bj_error *err);
+/* The same frame with other styles and scripts of cli/assets; both lists end with NULL. */
+BJ_CHECK bj_status report_page_write_with(FILE *to, const char *const *styles,
+                                          const char *const *scripts, report_filler fill,
+                                          void *context, bj_error *err);
 
 /* Text with the characters escaped that mean something in HTML. */
 void report_text(FILE *to, const char *text);

@@ -2,12 +2,11 @@
 #ifndef BJEPA_TRUTH_H
 #define BJEPA_TRUTH_H
 
-#include "cli.h"
-
-enum { TRUTH_ARMS = 64 };
+#include "checkpoint.h"
 
 typedef struct truth_arm {
-    const char *name; /* checkpoint or baseline */
+    const char *name;          /* checkpoint or baseline */
+    const cli_checkpoint *run; /* of a campaign, or NULL */
     bj_exam_report report;
 } truth_arm;
 
@@ -17,7 +16,7 @@ typedef struct truth_result {
     int samples;
     uint64_t seed;
     int arms;
-    truth_arm arm[TRUTH_ARMS];
+    truth_arm *arm;
 } truth_result;
 
 void truth_print_text(const truth_result *result);

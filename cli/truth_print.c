@@ -85,6 +85,68 @@ static void print_bins(const truth_arm *arm) {
     }
 }
 
+/* ----------------------------------------------------------------------------- seeds of a campaign
+ */
+
+typedef struct column {
+    const char *title;
+    double (*value)(const bj_exam_report *report);
+} column;
+
+#define COLUMN(name, expression)                                                                   \
+    static double name(const bj_exam_report *r) { return expression; }
+COLUMN(discrepancy, r->discrepancy.mean)
+COLUMN(expected_es, r->expected_es.mean)
+COLUMN(recall, r->recall)
+COLUMN(recall_mass, r->recall_mass)
+COLUMN(mass_error, r->mass_error)
+COLUMN(unexplained, r->unexplained)
+COLUMN(brier_excess, r->brier_excess)
+COLUMN(calibration, r->calibration_error)
+#undef COLUMN
+
+static const column columns[] = {
+    {"discrepancy", discrepancy},   {"expected ES", expected_es}, {"recall", recall},
+    {"by mass", recall_mass},       {"mass error", mass_error},   {"unexplained", unexplained},
+    {"Brier excess", brier_excess}, {"ECE", calibration},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* Whether entry i belongs to the arm of entry `of`; a checkpoint outside a campaign is alone. */
+static int same_arm(const truth_result *t, int i, int of) {
+    const cli_checkpoint *a = t->arm[i].run, *b = t->arm[of].run;
+    return i == of || (a && b && !strcmp(a->arm, b->arm));
+}
+
+/* Sample SD, as in every table over seeds. */
+static void print_spread(const truth_result *t, int of, int seeds, const column *c) {
+    double mean = 0, square = 0;
+    for (int i = of; i < t->arms; i++)
+        if (same_arm(t, i, of)) mean += c->value(&t->arm[i].report) / seeds;
+    for (int i = of; i < t->arms; i++)
+        if (same_arm(t, i, of)) square += pow(c->value(&t->arm[i].report) - mean, 2);
+    if (seeds > 1) printf("%9.4f +- %.4f", mean, sqrt(square / (seeds - 1)));
+    else printf("%9.4f%10s", mean, "");
+}
+
+static void print_arms(const truth_result *t) {
+    int of_campaign = 0;
+    for (int i = 0; i < t->arms; i++) of_campaign += t->arm[i].run != NULL;
+    if (!of_campaign) return;
+    printf("\nmean +- SD over seeds\n%-18s%6s", "", "seeds");
+    for (int c = 0; c < COLUMNS; c++) printf("%19s", columns[c].title);
+    putchar('\n');
+    for (int i = 0; i < t->arms; i++) {
+        int seeds = 0, first = i;
+        for (int j = 0; j < t->arms; j++)
+            if (same_arm(t, j, i)) first = j < first ? j : first, seeds++;
+        if (first < i) continue;
+        printf("%-18.18s%6d", t->arm[i].run ? t->arm[i].run->arm : t->arm[i].name, seeds);
+        for (int c = 0; c < COLUMNS; c++) print_spread(t, i, seeds, &columns[c]);
+        putchar('\n');
+    }
+}
+
 void truth_print_text(const truth_result *t) {
     char a[CLI_COUNT_SIZE];
     printf("%s: %s scenes, %d draws of every mode, seed %llu\n", t->cache,
@@ -93,7 +155,9 @@ void truth_print_text(const truth_result *t) {
     print_distance(t);
     print_best(t);
     print_modes(t);
-    for (int i = 0; i < t->arms; i++) print_bins(&t->arm[i]);
+    print_arms(t);
+    for (int i = 0; i < t->arms; i++)
+        if (!t->arm[i].run) print_bins(&t->arm[i]);
 }
 
 /* ----------------------------------------------------------------------------------------- JSON */

@@ -27,9 +27,15 @@ packages=(
     av2==0.3.6 # the official reader and metrics
     tensorboard==2.21.0 # reads the event files of runs
     shapely==2.2.0 # GEOS, for the map audit
+    mujoco==4.0.0 # the simulator of the mazes
+    gymnasium==1.4.0 # the frame around it, which wants the next two
+    imageio==2.38.1
+    packaging==26.3
 )
+# Without what it asks for: its mazes need no more than the above, its other domains 200 MB.
+alone=(ogbench==1.2.2)
 
-wanted=$(printf '%s\n' "torch==$torch" "${packages[@]}")
+wanted=$(printf '%s\n' "torch==$torch" "${packages[@]}" "${alone[@]}")
 stamp=.venv/peers.txt
 if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     exit 0
@@ -45,4 +51,5 @@ if ! pip install --quiet "torch==$torch+cpu" 2>/dev/null; then
     pip install --quiet "torch==$torch"
 fi
 pip install --quiet "${packages[@]}"
+pip install --quiet --no-deps "${alone[@]}"
 printf '%s\n' "$wanted" >"$stamp" # last, so that an interrupted run starts over

@@ -15,6 +15,7 @@ typedef struct gradient_chunk {
     int shard_runs[BJ_SHARDS];          /* how many of the runs belong to every shard */
     int shards;                         /* of the chunk, a power of two */
     int index, height;                  /* of the chunk among those of its size; log2(shards) */
+    int root;                           /* height of the tree over all shards that have rows */
     int runs, rows;
     int resume, finish;                 /* not the first / the last chunk of its only shard */
 } gradient_chunk;
@@ -81,7 +82,7 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, b
                 }
             }
         }
-        if (l + g->height == BJ_SHARD_LEVELS - 1) { /* the root */
+        if (l + g->height == g->root) {
             UNROLL for (int i = 0; i < ROWS; i++) {
                 UNROLL for (int j = 0; j < nv; j++) {
                     if (i < mr) store_n(c + (size_t)i * ldc + j * LANES, acc[i][j], width - j * LANES);
@@ -167,16 +168,20 @@ static int rows_of_shard(const bj_rows *rows, int shard) {
     return n;
 }
 
-/* As many shards as fit a chunk wherever in the batch they are: 1, 2, 4, .. BJ_SHARDS. */
-static int shards_of_chunk(const bj_rows *rows) {
-    int most = 0;
+/* Sizes of the tree and of the chunks it is built from: as many shards as fit a chunk wherever in
+ * the batch they are. Empty shards behind the last one with rows would only add zeros. */
+static void begin_chunks(gradient_chunk *g, const bj_rows *rows) {
+    int most = 0, used = 1;
     for (int s = 0; s < BJ_SHARDS; s++) {
         const int n = rows_of_shard(rows, s);
         most = n > most ? n : most;
+        if (n > 0) used = s + 1;
     }
-    int shards = 1;
-    while (2 * shards <= BJ_SHARDS && 2 * shards * most <= CHUNK) shards *= 2;
-    return shards;
+    g->root = g->height = 0;
+    while (1 << g->root < used) g->root++;
+    while (g->height < g->root && (2 << g->height) * most <= CHUNK) g->height++;
+    g->shards = 1 << g->height;
+    g->resume = 0;
 }
 
 /* Where in the batch the next chunk begins. */
@@ -184,7 +189,7 @@ typedef struct gradient_cursor {
     int shard, segment, done; /* done: rows of the segment already taken */
 } gradient_cursor;
 
-/* Fills g, whose `shards` and `height` are set, with the rows at the cursor and moves that on. */
+/* Fills g, whose sizes are set, with the rows at the cursor and moves that on. */
 static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *rows) {
     int left = -at->done; /* rows of the shards of this chunk that are still to come */
     for (int i = at->shard * rows->segments + at->segment;
@@ -248,16 +253,12 @@ static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, con
     const int packed = N % LANES != 0;
     gradient_chunk chunk[2];
     gradient_cursor at = {0, 0, 0};
-    chunk[0].shards = shards_of_chunk(rows);
-    chunk[0].height = 0;
-    while (1 << chunk[0].height < chunk[0].shards) chunk[0].height++;
-    chunk[1].shards = chunk[0].shards;
-    chunk[1].height = chunk[0].height;
+    begin_chunks(&chunk[0], rows);
+    chunk[1] = chunk[0];
     next_chunk(&chunk[0], &at, rows);
-    chunk[0].resume = 0;
     for (int i = 0, more = 1; more; i ^= 1) {
         gradient_chunk *now = &chunk[i], *then = &chunk[i ^ 1];
-        more = at.shard < BJ_SHARDS;
+        more = at.shard < 1 << now->root;
         if (more) next_chunk(then, &at, rows);
         else then->rows = then->runs = 0;
         then->resume = !now->finish;

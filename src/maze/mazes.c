@@ -12,15 +12,15 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "maze/maze.h"
+#include "maze/drive.h"
 
-enum { MAX_SIDE = 1024, MAX_PORTS = 3, TASKS = 5 };
+enum { MAX_SIDE = 1024, PORTS = 3, TASKS = 5 };
 
 typedef struct source {
     const char *name, *map; /* rows separated by '/', 1: wall */
     int in_count, out_count;
-    int ins[MAX_PORTS][2], outs[MAX_PORTS][2]; /* squares */
-    int tasks[TASKS][4];                       /* squares of start and goal */
+    int32_t ins[PORTS][2], outs[PORTS][2]; /* squares */
+    int32_t tasks[TASKS][4];               /* squares of start and goal */
 } source;
 
 /* clang-format off */
@@ -153,11 +153,11 @@ static void add_edge(draft *d, int from, int to) {
 static bj_status connect(draft *d, bj_error *err) {
     static const int side[4][2] = {{-1, 0}, {0, -1}, {0, 1}, {1, 0}};
     bj_maze *m = &d->maze;
-    const size_t C = (size_t)m->cells;
+    const size_t C = (size_t)m->cells, jumps = (size_t)m->in_count * (size_t)m->out_count;
     BJ_TRY(BJ_ALLOC(d->graph, C * C, err));
-    BJ_TRY(BJ_ALLOC(d->edges, 4 * C + MAX_PORTS * MAX_PORTS, err));
-    BJ_TRY(BJ_ALLOC(d->teleports, MAX_PORTS * MAX_PORTS, err));
-    BJ_TRY(BJ_ALLOC(d->retreats, 4 * MAX_PORTS, err));
+    BJ_TRY(BJ_ALLOC(d->edges, 4 * C + jumps, err));
+    BJ_TRY(BJ_ALLOC(d->teleports, jumps, err));
+    BJ_TRY(BJ_ALLOC(d->retreats, 4 * (size_t)m->in_count, err));
     for (int c = 0; c < m->cells; c++)
         for (int k = 0; k < 4; k++) {
             const int to =
@@ -181,52 +181,92 @@ static bj_status connect(draft *d, bj_error *err) {
     return BJ_OK;
 }
 
-static bj_status place_ports_and_tasks(draft *d, const source *from, bj_error *err) {
+/* The cell of a square of the plan. */
+static bj_status place(int32_t *out, const bj_maze *m, const int32_t *square, const char *what,
+                       int number, bj_error *err) {
+    *out = cell_at(m, square[0], square[1]);
+    if (*out >= 0) return BJ_OK;
+    return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %s %d lies on (%d,%d), expected a free square",
+                   m->name, what, number, (int)square[0], (int)square[1]);
+}
+
+static bj_status place_ports(draft *d, const bj_maze_plan *from, bj_error *err) {
     bj_maze *m = &d->maze;
-    BJ_TRY(BJ_ALLOC(d->ports, 2 * MAX_PORTS, err));
-    BJ_TRY(BJ_ALLOC(d->tasks, TASKS, err));
+    BJ_TRY(BJ_ALLOC(d->ports, (size_t)(from->in_count + from->out_count), err));
     m->ins = d->ports;
-    m->outs = d->ports + MAX_PORTS;
+    m->outs = d->ports + from->in_count;
+    for (; m->in_count < from->in_count; m->in_count++)
+        BJ_TRY(place(d->ports + m->in_count, m, from->ins + 2 * m->in_count, "teleporter",
+                     m->in_count, err));
+    for (; m->out_count < from->out_count; m->out_count++)
+        BJ_TRY(place(d->ports + m->in_count + m->out_count, m, from->outs + 2 * m->out_count,
+                     "teleporter exit", m->out_count, err));
+    const int ports = m->in_count + m->out_count;
+    for (int a = 0; a < ports; a++)
+        for (int b = 0; b < a; b++)
+            if (d->ports[a] == d->ports[b])
+                return BJ_FAIL(
+                    err, BJ_EARG, "maze '%.80s': two teleporters or exits lie on (%d,%d)", m->name,
+                    (int)m->square[2 * d->ports[a]], (int)m->square[2 * d->ports[a] + 1]);
+    return BJ_OK;
+}
+
+static bj_status place_tasks(draft *d, const bj_maze_plan *from, bj_error *err) {
+    bj_maze *m = &d->maze;
+    BJ_TRY(BJ_ALLOC(d->tasks, (size_t)from->task_count, err));
     m->tasks = d->tasks;
-    if (!from) return BJ_OK;
-    for (int k = 0; k < from->in_count; k++)
-        d->ports[m->in_count++] = cell_at(m, from->ins[k][0], from->ins[k][1]);
-    for (int k = 0; k < from->out_count; k++)
-        d->ports[MAX_PORTS + m->out_count++] = cell_at(m, from->outs[k][0], from->outs[k][1]);
-    for (int k = 0; k < TASKS; k++) {
-        const int *t = from->tasks[k];
-        d->tasks[m->task_count++] = (bj_edge){cell_at(m, t[0], t[1]), cell_at(m, t[2], t[3])};
+    for (; m->task_count < from->task_count; m->task_count++) {
+        const int32_t *squares = from->tasks + 4 * m->task_count;
+        bj_edge *task = &d->tasks[m->task_count];
+        BJ_TRY(place(&task->from, m, squares, "the start of task", m->task_count, err));
+        BJ_TRY(place(&task->to, m, squares + 2, "the goal of task", m->task_count, err));
     }
     return BJ_OK;
 }
 
-static bj_status create(bj_maze **out, const char *name, const uint8_t *walls, int rows, int cols,
-                        const source *from, bj_error *err) {
+static bj_status check_plan(const bj_maze_plan *p, bj_error *err) {
+    if (p->rows < 1 || p->cols < 1 || p->rows > MAX_SIDE || p->cols > MAX_SIDE)
+        return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %d by %d squares, expected 1 to %d", p->name,
+                       p->rows, p->cols, (int)MAX_SIDE);
+    if (p->in_count < 0 || p->out_count < 0 || p->in_count > BJ_MAZE_MAX_PORTS ||
+        p->out_count > BJ_MAZE_MAX_PORTS || !p->in_count != !p->out_count)
+        return BJ_FAIL(err, BJ_EARG,
+                       "maze '%.80s': %d teleporters with %d exits, expected none of both or 1 to "
+                       "%d of each",
+                       p->name, p->in_count, p->out_count, (int)BJ_MAZE_MAX_PORTS);
+    if (p->task_count < 0 || p->task_count > BJ_MAZE_MAX_TASKS)
+        return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %d tasks, expected 0 to %d", p->name,
+                       p->task_count, (int)BJ_MAZE_MAX_TASKS);
+    return BJ_OK;
+}
+
+/* --------------------------------------------------------------------------------------- interface
+ */
+
+bj_status bj_maze_from_plan(bj_maze **out, const bj_maze_plan *plan, bj_error *err) {
     draft *d;
     bj_status status = BJ_OK;
     *out = NULL;
-    if (rows < 1 || cols < 1 || rows > MAX_SIDE || cols > MAX_SIDE)
-        return BJ_FAIL(err, BJ_EARG, "maze '%s': %d by %d squares, expected 1 to %d", name, rows,
-                       cols, (int)MAX_SIDE);
+    BJ_TRY(check_plan(plan, err));
     BJ_TRY(BJ_ALLOC(d, 1, err));
-    d->maze.rows = rows;
-    d->maze.cols = cols;
-    if (!(d->name = bj_strdup(name))) status = bj_alloc_failed(strlen(name) + 1, 1, err);
+    d->maze.rows = plan->rows;
+    d->maze.cols = plan->cols;
+    if (!(d->name = bj_strdup(plan->name)))
+        status = bj_alloc_failed(strlen(plan->name) + 1, 1, err);
     d->maze.name = d->name;
-    if (status == BJ_OK) status = number_cells(d, walls, err);
-    if (status == BJ_OK) status = place_ports_and_tasks(d, from, err);
+    if (status == BJ_OK) status = number_cells(d, plan->walls, err);
+    if (status == BJ_OK) status = place_ports(d, plan, err);
+    if (status == BJ_OK) status = place_tasks(d, plan, err);
     if (status == BJ_OK) status = connect(d, err);
     if (status == BJ_OK) *out = &d->maze;
     else bj_maze_free(&d->maze);
     return status;
 }
 
-/* --------------------------------------------------------------------------------------- interface
- */
-
 bj_status bj_maze_from_walls(bj_maze **out, const char *name, const uint8_t *walls, int rows,
                              int cols, bj_error *err) {
-    return create(out, name, walls, rows, cols, NULL, err);
+    const bj_maze_plan plan = {.name = name, .walls = walls, .rows = rows, .cols = cols};
+    return bj_maze_from_plan(out, &plan, err);
 }
 
 bj_status bj_maze_create(bj_maze **out, const char *name, bj_error *err) {
@@ -240,7 +280,17 @@ bj_status bj_maze_create(bj_maze **out, const char *name, bj_error *err) {
         int squares = 0;
         for (const char *p = sources[i].map; *p; p++)
             if (*p != '/') walls[squares++] = *p == '1';
-        return create(out, name, walls, squares / cols, cols, &sources[i], err);
+        const bj_maze_plan plan = {.name = name,
+                                   .walls = walls,
+                                   .rows = squares / cols,
+                                   .cols = cols,
+                                   .ins = sources[i].ins[0],
+                                   .outs = sources[i].outs[0],
+                                   .tasks = sources[i].tasks[0],
+                                   .in_count = sources[i].in_count,
+                                   .out_count = sources[i].out_count,
+                                   .task_count = TASKS};
+        return bj_maze_from_plan(out, &plan, err);
     }
     return BJ_FAIL(err, BJ_EARG,
                    "unknown maze '%.80s'%s%s%s, expected medium, large, giant or teleport", name,

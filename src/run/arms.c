@@ -128,7 +128,7 @@ typedef struct recipe {
 static const recipe recipes[] = {
     {{"paper", "22,290 updates of 256 scenes: 30 epochs of 189,964 scenes"}, {{NULL, NULL, NULL}}},
     {{"small", "many small steps, for some thousand scenes"},
-     {SMALL("optim.lr", "0.001"), SMALL("train.batch", "64"), SMALL("train.epochs", "30"),
+     {SMALL("optim.lr", "0.0005"), SMALL("train.batch", "64"), SMALL("train.epochs", "30"),
       SMALL("train.warmup", "1")}},
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };

@@ -71,7 +71,7 @@ run 0 campaign --help
 out_has "bjepa campaign status demo --watch"
 run 0 campaign two.yaml --out d --dry-run
 out_has "two: 4 runs"
-check grep -qE '^ +3  point +1  small +12 +16 +0.001  d/runs/point/seed-1$' out
+check grep -qE '^ +3  point +1  small +12 +16 +0.0005  d/runs/point/seed-1$' out
 check test ! -e d
 
 # ------------------------------------------------------------------------------- a whole one, untouched

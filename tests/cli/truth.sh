@@ -57,6 +57,33 @@ assert alone == [a]
 END_PYTHON
 fi
 
+# -------------------------------------------------------------------------------------- campaigns
+
+check "$TEST_AUDIT" campaign grid val.bjc
+run 0 truth grid run val.bjc $law --baseline --limit 20 --samples 16 --best-scenes 0 -q
+err_has "grid/runs/point/seed-1: not finished, left out"
+sed -n '/^mean +- SD over seeds/,/^$/p' out >arms
+check grep -qE '^fullset +2( +[0-9.]+ \+- [0-9.]+){8}$' arms
+check grep -qE '^point +1( +[0-9.]+){8} *$' arms
+check grep -qE '^run +1( +[0-9.]+){8} *$' arms
+check test "$(wc -l <arms)" -eq 8
+out_has "maneuver probabilities of run"
+out_lacks "maneuver probabilities of grid"
+run 0 truth grid val.bjc $law --limit 20 --samples 16 --best-scenes 0 -q --json
+if command -v python3 >/dev/null; then
+    cp out grid.json
+    check python3 - <<'END_PYTHON'
+import json, re, statistics
+arms = json.load(open("grid.json"))["arms"]
+assert [a["name"] for a in arms] == [
+    f"grid/runs/{run}/ckpt/best" for run in ("fullset/seed-0", "point/seed-0", "fullset/seed-1")], arms
+two = [a["discrepancy"]["mean"] for a in arms if "fullset" in a["name"]]
+line = next(x for x in open("arms") if x.startswith("fullset"))
+mean, sd = map(float, re.findall(r"([0-9.]+) \+- ([0-9.]+)", line)[0])
+assert abs(mean - statistics.mean(two)) < 1e-4 and abs(sd - statistics.stdev(two)) < 1e-4
+END_PYTHON
+fi
+
 # ----------------------------------------------------------------------------------------- errors
 
 run 2 truth val.bjc $law

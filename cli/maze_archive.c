@@ -1,0 +1,158 @@
+/* maze_archive.c - bjepa maze emit, reveal and verify: target-blind archives. */
+#include "cli.h"
+#include "json_out.h"
+#include "maze.h"
+
+#include <branchjepa/maze_drive.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------------------------------- emit */
+
+int cmd_maze_emit(int argc, char **argv) {
+    const char *name = NULL, *out = NULL;
+    char digest[65];
+    int json = 0, operands;
+    const cli_option table[] = {
+        {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0, "medium, large, giant, teleport or a maze file"},
+        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "the emissions, a safetensors file"},
+        CLI_OPTION_JSON(&json),
+        CLI_OPTION_END};
+    const cli_usage usage = {
+        .verb = "maze emit",
+        .summary = "fix what a predictor says before any successor is read, and print its hash",
+        .operands = "LATENTS",
+        .min_operands = 1,
+        .max_operands = 1,
+        .examples =
+            "bjepa maze emit latents.safetensors --maze teleport -o emissions.safetensors\n",
+        .options = table,
+    };
+    const int result = cli_parse(&usage, argc, argv, &operands);
+    if (result != CLI_CONTINUE) return result;
+    if (!name) return cli_misuse("maze emit", "say which maze with --maze");
+    if (!out) return cli_misuse("maze emit", "say where to with --out");
+    bj_error err;
+    bj_maze *maze = NULL;
+    bj_status status = bj_maze_open(&maze, name, &err);
+    if (status == BJ_OK) status = bj_archive_emit_file(digest, out, argv[1], maze, &err);
+    bj_maze_free(maze);
+    if (status != BJ_OK) return cli_fail("maze emit", &err);
+    if (json) {
+        printf("{\"schema\": 1, \"type\": \"maze_emit\", \"file\": ");
+        cli_json_text(stdout, out);
+        printf(", \"sha256\": \"%s\"}\n", digest);
+    } else {
+        printf("%s  %s\n", digest, out);
+    }
+    return CLI_OK;
+}
+
+/* --------------------------------------------------------------------------------------- reveal */
+
+static void print_text(const bj_archive_report *r, const char *out) {
+    printf("context  successors  hit  coverage  mass on successors%s\n",
+           r->has_point ? "  hit by the point" : "");
+    for (int s = 0; s < r->contexts; s++) {
+        const bj_archive_context *c = &r->context[s];
+        printf("%7d  %10d  %3d  %7.1f%%  %17.1f%%", (int)c->cell, c->successors, c->hit,
+               100 * c->coverage, 100 * c->mass_on_support);
+        if (r->has_point) printf("  %16d", c->point_hit);
+        putchar('\n');
+    }
+    printf("\ncoverage   %.1f%%", 100 * r->coverage);
+    if (r->has_point) printf(", by the point %.1f%%", 100 * r->point_coverage);
+    printf("\nemissions  %s\ndata       %s\n%s  %s\n", r->emissions_sha256, r->data_sha256,
+           r->sha256, out);
+}
+
+static void print_json(const bj_archive_report *r, const char *out) {
+    printf("{\"schema\": 1, \"type\": \"maze_reveal\", \"file\": ");
+    cli_json_text(stdout, out);
+    printf(",\n  \"sha256\": \"%s\",\n  \"emissions_sha256\": \"%s\",\n  \"data_sha256\": \"%s\",\n"
+           "  \"coverage\": ",
+           r->sha256, r->emissions_sha256, r->data_sha256);
+    cli_json_double(stdout, r->coverage);
+    printf(", \"point_coverage\": ");
+    cli_json_double(stdout, r->point_coverage);
+    printf(", \"contexts\": [");
+    for (int s = 0; s < r->contexts; s++) {
+        const bj_archive_context *c = &r->context[s];
+        printf("%s\n    {\"cell\": %d, \"successors\": %d, \"hit\": %d, \"point_hit\": %d, "
+               "\"mass_on_support\": ",
+               s ? "," : "", (int)c->cell, c->successors, c->hit, c->point_hit);
+        cli_json_double(stdout, c->mass_on_support);
+        printf("}");
+    }
+    printf("]}\n");
+}
+
+int cmd_maze_reveal(int argc, char **argv) {
+    const char *name = NULL, *out = NULL, *expected = NULL;
+    int json = 0, operands;
+    const cli_option table[] = {
+        {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0,
+         "medium, large, giant, teleport or a maze file; otherwise from the name of the data"},
+        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "the successors, a JSON file"},
+        {"sha256", 0, CLI_TEXT, "HEX", &expected, 0, 0,
+         "hash of the emissions as it was announced; another one is refused"},
+        CLI_OPTION_JSON(&json),
+        CLI_OPTION_END};
+    const cli_usage usage = {
+        .verb = "maze reveal",
+        .summary = "add the successors of a dataset to emissions that were fixed before",
+        .operands = "EMISSIONS DATA",
+        .min_operands = 2,
+        .max_operands = 2,
+        .examples = "bjepa maze reveal emissions.safetensors pointmaze-teleport-navigate-v0.npz -o "
+                    "a.json\n",
+        .options = table,
+    };
+    const int result = cli_parse(&usage, argc, argv, &operands);
+    if (result != CLI_CONTINUE) return result;
+    if (!name) name = bj_maze_guess(argv[2]);
+    if (!name) return cli_misuse("maze reveal", "say which maze with --maze");
+    if (!out) return cli_misuse("maze reveal", "say where to with --out");
+    bj_error err;
+    bj_maze *maze = NULL;
+    bj_archive_report report = {.contexts = 0};
+    bj_status status = bj_maze_open(&maze, name, &err);
+    if (status == BJ_OK)
+        status = bj_archive_reveal(&report, out, argv[1], expected, maze, argv[2], &err);
+    if (status == BJ_OK && json) print_json(&report, out);
+    if (status == BJ_OK && !json) print_text(&report, out);
+    bj_archive_report_reset(&report);
+    bj_maze_free(maze);
+    if (status == BJ_EMISMATCH) {
+        cli_fail("maze reveal", &err);
+        return CLI_REFUSED;
+    }
+    return status == BJ_OK ? CLI_OK : cli_fail("maze reveal", &err);
+}
+
+/* --------------------------------------------------------------------------------------- verify */
+
+int cmd_maze_verify(int argc, char **argv) {
+    int operands;
+    const cli_option table[] = {CLI_OPTION_END};
+    const cli_usage usage = {
+        .verb = "maze verify",
+        .summary = "whether emissions are those that a file of successors names",
+        .operands = "SUCCESSORS EMISSIONS",
+        .min_operands = 2,
+        .max_operands = 2,
+        .examples = "bjepa maze verify a.json emissions.safetensors\n",
+        .options = table,
+    };
+    const int result = cli_parse(&usage, argc, argv, &operands);
+    if (result != CLI_CONTINUE) return result;
+    bj_error err;
+    const bj_status status = bj_archive_check(argv[1], argv[2], &err);
+    if (status == BJ_OK) {
+        printf("%s: the emissions that %s names\n", argv[2], argv[1]);
+        return CLI_OK;
+    }
+    const int code = cli_fail("maze verify", &err);
+    return status == BJ_EMISMATCH ? CLI_REFUSED : code;
+}

@@ -1,0 +1,25 @@
+/* maze_draw.h - a maze as SVG, with the edges of a graph held against the true one.
+ *
+ * Row 0 is on top. Real edges are solid lines, false ones dashed with a cross, true ones that are
+ * missing dotted: shapes say the same as colors. Attributes hold the light theme; on a page classes
+ * (cli/assets/maze.css) make them follow its own.
+ * Test: tests/cli/maze_show.sh, tests/report/maze.mjs
+ */
+#ifndef BJEPA_MAZE_DRAW_H
+#define BJEPA_MAZE_DRAW_H
+
+#include <stdio.h>
+
+#include <branchjepa/maze_drive.h>
+
+enum { MAZE_UNIT = 48 }; /* pixels of a square */
+
+/* The picture. source -1: none; otherwise its cell is marked and, in a file of its own, so are the
+ * cells of its candidates. `page`: a part of a page, with handles for maze.js and without a legend.
+ */
+void maze_draw(FILE *to, const bj_graph_record *record, int source, int page);
+
+/* Index of a source by its cell; -1: it has no candidates. */
+int maze_source(const bj_graph_record *record, int cell);
+
+#endif

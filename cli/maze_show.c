@@ -1,0 +1,99 @@
+/* maze_show.c - bjepa maze show: a predicted graph as a picture or a page. */
+#include "cli.h"
+#include "maze.h"
+#include "maze_draw.h"
+#include "maze_page.h"
+#include "output.h"
+
+#include <branchjepa/maze_drive.h>
+
+#include <string.h>
+
+typedef struct options {
+    const char *path, *out, *data;
+    int source; /* -1: the one with most candidates' edges */
+    bj_drive_options drive;
+} options;
+
+/* Cell with most predicted edges, the first of several: the picture begins with something to see.
+ */
+static int richest(const bj_graph_record *r) {
+    int best = 0, most = -1;
+    for (int u = 0, k = 0; u < r->maze->cells; u++) {
+        int n = 0;
+        for (; k < r->edge_count && r->edges[k].from == u; k++) n++;
+        if (r->sources && maze_source(r, u) < 0) continue;
+        if (n > most) {
+            most = n;
+            best = u;
+        }
+    }
+    return best;
+}
+
+static bj_status write_file(const options *o, const bj_graph_record *r, bj_error *err) {
+    const maze_page page = {o->path, r, o->source < 0 ? richest(r) : o->source, o->drive};
+    cli_file file;
+    bj_status status = cli_file_replaceable(o->out, err);
+    if (status == BJ_OK) status = cli_file_open(&file, o->out, err);
+    if (status != BJ_OK) return status;
+    if (cli_ends_in(o->out, ".svg")) maze_draw(file.stream, r, page.source, 0);
+    else status = maze_page_write(file.stream, &page, err);
+    if (status == BJ_OK) return cli_file_commit(&file, err);
+    cli_file_abort(&file);
+    return status;
+}
+
+static bj_status run(const options *o, bj_error *err) {
+    bj_graph_file *file = NULL;
+    bj_maze_data *data = NULL;
+    bj_status status = bj_graph_open(&file, o->path, err);
+    if (status != BJ_OK) return status;
+    bj_graph_record r = *bj_graph_of(file);
+    if (o->source >= r.maze->cells)
+        status = cli_error(err, BJ_EARG, "there is no cell %d, maze '%s' has %d", o->source,
+                           r.maze->name, r.maze->cells);
+    if (status == BJ_OK && o->data) {
+        status = bj_maze_data_open(&data, o->data, r.maze, err);
+        if (status == BJ_OK) {
+            r.seen = bj_maze_data_edges(data);
+            r.crossings = bj_maze_data_counts(data);
+            r.seen_count = bj_maze_data_about(data).edges;
+        }
+    }
+    if (status == BJ_OK) status = write_file(o, &r, err);
+    bj_maze_data_free(data);
+    bj_graph_close(file);
+    return status;
+}
+
+int cmd_maze_show(int argc, char **argv) {
+    options o = {.out = "maze.html", .source = -1};
+    int operands;
+    const cli_option table[] = {
+        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "a page (.html) or a picture (.svg)"},
+        {"source", 0, CLI_INT, "CELL", &o.source, 0, BJ_MAZE_MAX_CELLS - 1,
+         "cell whose candidates are shown first; otherwise the one with most edges"},
+        {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
+         "dataset whose successors are revealed; otherwise the graph file's, or the true ones"},
+        {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000, "as in maze drive"},
+        CLI_OPTION_SEED(&o.drive.seed),
+        CLI_OPTION_END};
+    const cli_usage usage = {
+        .verb = "maze show",
+        .summary = "a predicted graph as a page: candidates, successors on demand, drives",
+        .operands = "GRAPH",
+        .min_operands = 1,
+        .max_operands = 1,
+        .examples = "bjepa maze show predicted.json -o maze.html\n"
+                    "bjepa maze show predicted.json --source 12 -o maze.svg\n",
+        .options = table,
+    };
+    const int result = cli_parse(&usage, argc, argv, &operands);
+    if (result != CLI_CONTINUE) return result;
+    if (!cli_ends_in(o.out, ".svg") && !cli_ends_in(o.out, ".html"))
+        return cli_misuse("maze show", "'%s' ends neither in .svg nor in .html", o.out);
+    o.path = argv[1];
+    bj_error err;
+    return run(&o, &err) == BJ_OK ? CLI_OK : cli_fail("maze show", &err);
+}

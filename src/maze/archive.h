@@ -1,0 +1,10 @@
+/* archive.h - what the two halves of a target-blind archive agree on. */
+#ifndef BJ_MAZE_ARCHIVE_H
+#define BJ_MAZE_ARCHIVE_H
+
+#include "maze/drive.h"
+
+#define BJ_ARCHIVE_FORMAT "branchjepa-emissions"
+enum { BJ_ARCHIVE_MAX_CONTEXTS = 4096, BJ_ARCHIVE_MAX_K = 4096, BJ_ARCHIVE_MAX_D = 1 << 16 };
+
+#endif
