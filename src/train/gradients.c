@@ -10,8 +10,16 @@
 
 enum { PLANS = 8, KV_ROWS = 64 /* rows of an unfold item */ };
 
-/* Runs of rows that a latent may have won in a shard: all of its scenes, one by one. */
-static size_t winner_segments(int B) { return ((size_t)B + BJ_SHARDS - 1) / BJ_SHARDS; }
+/* Runs of rows that a latent may have won in a shard, at most: scenes of the largest. Smaller batches
+ * have no larger shards. */
+static size_t winner_segments(int B) {
+    int most = 0;
+    for (int s = 0; s < BJ_SHARDS; s++) {
+        const int n = bj_shard_begin(B, s + 1) - bj_shard_begin(B, s);
+        most = n > most ? n : most;
+    }
+    return (size_t)most;
+}
 
 size_t bj_plans_size(const bj_trainer *t) {
     /* two arrays for each plan; at most two segments, the GRU one a step */

@@ -155,6 +155,21 @@ static void test_text(void) {
     row.dev.scenes = 640;
     row.dev.traj_es = NAN;
     row.decoder_fde = -0.0;
+    /* of a maze: one group more */
+    CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
+    get_text(text, jsonl);
+    CHECK(!strncmp(text, line, sizeof line - 3)); /* up to the last brace */
+    CHECK_CONTAINS(text, ",\"maze\":{\"plan_all\":145.25,\"verified_route\":146.25,");
+    CHECK_CONTAINS(text, ",\"separated\":152.25,\"closest\":153.25}}\n");
+    get_text(text, csv);
+    CHECK_CONTAINS(text, ",decoder.fde,maze.plan_all,");
+    CHECK_CONTAINS(text, "143.25,-0.0,145.25,");
+    CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
+    CHECK(count == 1 && !memcmp(&back[0].maze, &row.maze, sizeof row.maze));
+    bj_free(back);
+    back = NULL;
+    /* of any other run: no trace of it */
+    row.maze = (bj_maze_values){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, jsonl);
     CHECK_MSG(!strcmp(text, line), "%s", text);
