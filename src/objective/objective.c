@@ -134,7 +134,7 @@ static bj_status check_numbers(const bj_objective *o, bj_error *err) {
 static bj_status check_latent_only(const bj_objective *o, const bj_arch *arch, bj_error *err) {
     const char *name = names[o->kind];
     const bj_term_weights w = bj_objective_weights(o);
-    if (arch->fut) {
+    if (arch->encoder == BJ_ENCODER_SCENE) { /* which always decode */
         if (o->kind == BJ_FUSED || o->kind == BJ_VARIATIONAL || o->floor_weight != 0)
             return BJ_FAIL(err, BJ_EARG,
                            "objective %s: floor_weight is %g and the model decodes trajectories, "

@@ -436,7 +436,7 @@ static void test_wrong_metadata(void) {
         {"format_version", NULL, BJ_EFORMAT, "metadata 'format_version' is missing"},
         {"format_version", "2", BJ_EVERSION, "format version '2', this library reads 1"},
         {"model", "point", BJ_EFORMAT,
-         "metadata 'model' is 'point', expected branch or outputonly"},
+         "metadata 'model' is 'point', expected branch, outputonly, fused, variational or codebook"},
         {"scales", "\x1b[2J", BJ_EFORMAT, "metadata 'scales' is '?[2J', expected fixed, global or"},
         {"weighting", "even", BJ_EFORMAT,
          "metadata 'weighting' is 'even', expected router or uniform"},

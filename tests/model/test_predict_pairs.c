@@ -116,6 +116,17 @@ static void check_case(const observed_case *o) {
     for (int b = 0; b < B; b++)
         CHECK_MSG(same(latents + (size_t)b * D, out.target + (size_t)b * out.atom_stride, D),
                   "%s: target %d", o->name, b);
+    bj_pair kept = m.pairs[0]; /* the second observation counts, the first does not */
+    m.pairs[0].state = kept.next;
+    m.pairs[0].image = kept.next_image;
+    CHECK_OK(bj_future_encode(e, &m.batch, parts, NULL, &err), err);
+    CHECK_MSG(same(parts, latents, D), "%s: the target sees the context", o->name);
+    m.pairs[0] = kept;
+    m.pairs[0].next = m.pairs[1].next;
+    m.pairs[0].next_image = m.pairs[1].next_image;
+    CHECK_OK(bj_future_encode(e, &m.batch, parts, NULL, &err), err);
+    CHECK_MSG(same(parts, latents + D, D), "%s: the target misses the successor", o->name);
+    m.pairs[0] = kept;
     m.pairs[3].next = NULL;
     m.pairs[3].next_image = NULL;
     CHECK_OK(bj_predict(p, &m.batch, weights, NULL, atoms, &err), err);
