@@ -350,7 +350,16 @@ static void test_epoch(void) {
                                        "dev/usage_least",
                                        "dev/usage_most",
                                        "dev/decoder_ade",
-                                       "dev/decoder_fde"};
+                                       "dev/decoder_fde",
+                                       "maze/plan_all",
+                                       "maze/verified_route",
+                                       "maze/macro_precision",
+                                       "maze/macro_precision_self",
+                                       "maze/held_recall",
+                                       "maze/cov_r",
+                                       "maze/predicted_edges",
+                                       "maze/separated",
+                                       "maze/closest"};
     enum { TAGS = sizeof tags / sizeof *tags };
     const bj_epoch row = history_row(3);
     bj_epoch some = row, none = {.step = 7};
@@ -371,7 +380,7 @@ static void test_epoch(void) {
     for (int i = 0; i < TAGS; i++) CHECK_MSG(!strcmp(found[2].tags[i], tags[i]), "%s", tags[i]);
     CHECK(found[2].value[0] == (float)row.lr && found[2].value[3] == (float)row.train.total);
     CHECK(found[2].value[12] == (float)row.dev.traj_es);
-    CHECK(found[2].value[TAGS - 1] == (float)row.decoder_fde);
+    CHECK(found[2].value[TAGS - 1] == (float)row.maze.closest);
     clear();
 }
 
