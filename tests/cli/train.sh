@@ -38,7 +38,7 @@ END
 # ------------------------------------------------------------------------------------------ misuse
 
 run 2 train --arm fullset --out x
-err_has "--data CACHE is missing"
+err_has "--data FILE is missing"
 run 2 train --arm fullset --data t.bjc
 err_has "--out DIR is missing"
 run 2 train --data t.bjc --out x
