@@ -6,39 +6,17 @@
  *   G = c c' (B,B)    T = sum_b G_bb / B    Q = sum G^2 / B^2    c_b C = (1/B) sum_b' G_bb' c_b'
  *
  * Shapes  n, c, dn (B,D)   G (B,B)
- * Cache   io->moments: c and G in bj_real, a + lin (D), and the numbers of enum scalar
+ * Cache   io->moments: c, G as the matrix, a + lin (moments.c)
  * Order   As in anchor.c; products of pairs run over dimensions in fixed lanes, sums over pairs and
  *         over c_b' in the order of the batch.
  * Edge    As in anchor.c.
  * Test    tests/train/test_observed.c, tests/train/peer_observed.py
  */
-#include <string.h>
-
 #include "objective/parts.h"
 
-enum scalar { VARIANCE, RANK, PARTICIPATION, QUAD, SCALARS };
+size_t bj_floors_size(int B, int D) { return bj_moments_size(B, D, B); }
 
-typedef struct moments {
-    bj_real *c;     /* (B,D) */
-    bj_real *G;     /* (B,B) */
-    double *linear; /* (D) a + lin */
-    double *scalar; /* (SCALARS) */
-} moments;
-
-static size_t doubles_for(size_t count) {
-    return (count * sizeof(bj_real) + sizeof(double) - 1) / sizeof(double);
-}
-
-size_t bj_floors_size(int B, int D) {
-    return doubles_for((size_t)B * (size_t)D) + doubles_for((size_t)B * (size_t)B) + (size_t)D +
-           SCALARS;
-}
-
-static moments moments_of(const bj_objective_io *io) {
-    double *c = io->moments, *G = c + doubles_for((size_t)io->B * (size_t)io->D);
-    double *linear = G + doubles_for((size_t)io->B * (size_t)io->B);
-    return (moments){(bj_real *)(void *)c, (bj_real *)(void *)G, linear, linear + io->D};
-}
+static bj_moments moments_of(const bj_objective_io *io) { return bj_moments_of(io, io->B); }
 
 static double dot(const bj_real *restrict x, const bj_real *restrict y, int n) {
     enum { LANES = 16 };
@@ -52,43 +30,35 @@ static double dot(const bj_real *restrict x, const bj_real *restrict y, int n) {
     return sum;
 }
 
-/* Fills G; returns Q. */
-static double products(const bj_objective_io *io, moments m) {
+/* Fills the matrix G; returns Q. */
+static double products(const bj_objective_io *io, bj_moments m) {
     const int B = io->B;
     const size_t D = (size_t)io->D;
     double total = 0;
     for (int a = 0; a < B; a++)
         for (int b = 0; b <= a; b++) {
             const double g = dot(m.c + (size_t)a * D, m.c + (size_t)b * D, io->D);
-            m.G[(size_t)a * B + b] = m.G[(size_t)b * B + a] = (bj_real)g;
+            m.matrix[(size_t)a * B + b] = m.matrix[(size_t)b * B + a] = (bj_real)g;
             total += (a == b ? 1 : 2) * g * g;
         }
     return total / ((double)B * B);
 }
 
 void bj_floors_couple(const bj_objective *objective, bj_objective_io *io) {
-    const moments m = moments_of(io);
-    const double T = bj_floor_center(m.c, m.linear, &m.scalar[VARIANCE], io->unit, io->ldu, io->B,
-                                     io->D, objective->variance_floor);
-    const double Q = products(io, m);
-    const double p = Q == 0 ? 0 : T * T / Q, missing = objective->rank_floor - p;
-    m.scalar[PARTICIPATION] = p;
-    m.scalar[RANK] = missing <= 0 ? 0 : missing / objective->rank_floor;
-    m.scalar[QUAD] = 0;
-    if (missing <= 0 || Q == 0 || objective->rank_weight == 0) return;
-    const double slope = objective->rank_weight / objective->rank_floor * 4 * T / (io->B * Q);
-    for (int d = 0; d < io->D; d++) m.linear[d] -= slope;
-    m.scalar[QUAD] = slope * T / (Q * io->B);
+    const bj_moments m = moments_of(io);
+    const double T =
+        bj_moments_center(m, io->unit, io->ldu, io->B, io->D, objective->variance_floor);
+    bj_moments_rank(m, objective, T, products(io, m), io->B, io->D, io->B);
 }
 
 void bj_floors_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1) {
-    const moments m = moments_of(io);
+    const bj_moments m = moments_of(io);
     const int B = io->B, D = io->D;
     const bj_real weight = (bj_real)objective->floor_weight;
-    const bj_real quad = (bj_real)(objective->floor_weight * m.scalar[QUAD]);
+    const bj_real quad = (bj_real)(objective->floor_weight * m.scalar[BJ_MOMENT_QUAD]);
     if (!io->dunit) return;
     for (int b = b0; b < b1; b++) {
-        const bj_real *c = m.c + (size_t)b * (size_t)D, *G = m.G + (size_t)b * (size_t)B;
+        const bj_real *c = m.c + (size_t)b * (size_t)D, *G = m.matrix + (size_t)b * (size_t)B;
         bj_real *restrict dn = io->dunit + (size_t)b * io->ldu;
         for (int d = 0; d < D; d++) dn[d] = weight * c[d] * (bj_real)m.linear[d];
         for (int a = 0; quad != 0 && a < B; a++) {
@@ -100,8 +70,5 @@ void bj_floors_backward(const bj_objective *objective, bj_objective_io *io, int 
 }
 
 void bj_floors_loss(bj_loss *loss, const bj_objective_io *io) {
-    const moments m = moments_of(io);
-    loss->variance = m.scalar[VARIANCE];
-    loss->rank = m.scalar[RANK];
-    loss->participation = m.scalar[PARTICIPATION];
+    bj_moments_loss(loss, moments_of(io));
 }

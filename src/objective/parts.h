@@ -55,14 +55,34 @@ double bj_mixture_usage(double *usage, const bj_real *logits, int B, int K);
 void bj_reconstruction_forward(bj_objective_io *io, int b0, int b1);
 void bj_reconstruction_backward(double weight, bj_objective_io *io, int b0, int b1);
 
+/* moments.c: what both kinds of floors keep from couple to finish, in io->moments */
+enum {
+    BJ_MOMENT_VARIANCE,
+    BJ_MOMENT_RANK,
+    BJ_MOMENT_PARTICIPATION,
+    BJ_MOMENT_QUAD,
+    BJ_MOMENT_SCALARS
+};
+typedef struct bj_moments {
+    bj_real *c;      /* (B,D) the batch less its mean */
+    bj_real *matrix; /* (side,side) covariances, or products of pairs */
+    double *linear;  /* (D) a + lin */
+    double *scalar;  /* (BJ_MOMENT_SCALARS) */
+} bj_moments;
+size_t bj_moments_size(int B, int D, int side); /* in doubles */
+bj_moments bj_moments_of(const bj_objective_io *io, int side);
+/* Fills c, linear with a, and the variance term; returns T. x (B,D) has rows stride apart. */
+double bj_moments_center(bj_moments m, const bj_real *x, size_t stride, int B, int D, double floor);
+/* The rank term, and what it adds to linear; quad is divided by `unit`, that of the matrix. */
+void bj_moments_rank(bj_moments m, const bj_objective *objective, double T, double Q, int B, int D,
+                     double unit);
+void bj_moments_loss(bj_loss *loss, bj_moments m);
+
 /* anchor.c: variance and rank floors of stage A */
 size_t bj_anchor_size(int B, int D);
 void bj_anchor_couple(const bj_objective *objective, bj_objective_io *io);
 void bj_anchor_backward(bj_objective_io *io, int b0, int b1);
 void bj_anchor_loss(bj_loss *loss, const bj_objective_io *io);
-/* c (B,D) = x less its mean over the batch, linear (D) = a; returns T. x has rows stride apart. */
-double bj_floor_center(bj_real *c, double *linear, double *variance_missing, const bj_real *x,
-                       size_t stride, int B, int D, double floor);
 
 /* floors.c: the same floors under the contexts of every other objective */
 size_t bj_floors_size(int B, int D);

@@ -2,13 +2,13 @@
 #include "verify/maze_parity.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "maze/maze.h"
 #include "npz/npz.h"
+#include "verify/failure.h"
 
 enum { LIMIT = 1 << 27, ARRAYS = 64 }; /* numbers of an array; arrays loaded from one file */
 
@@ -20,15 +20,6 @@ typedef struct check {
     int loaded;
     unsigned char *seen; /* (arrays of the file) those that were compared */
 } check;
-
-BJ_PRINTF(2, 3)
-static void note_failure(check *c, const char *fmt, ...) {
-    if (c->report->failed++) return;
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(c->report->first_failure, sizeof c->report->first_failure, fmt, args);
-    va_end(args);
-}
 
 /* --------------------------------------------------------------------------------------- inputs */
 
@@ -128,7 +119,8 @@ static bj_status compare(check *c, const char *name, const double *found, size_t
     c->report->compared++;
     const size_t have = (size_t)(a->npy.rows * a->npy.width);
     if (have != count) {
-        note_failure(c, "%s has %zu numbers, expected %zu as recomputed", name, have, count);
+        bj_note_failure(c->report, "%s has %zu numbers, expected %zu as recomputed", name, have,
+                        count);
         return BJ_OK;
     }
     const double tolerance = a->npy.type == BJ_NPY_F64   ? 1e-12
@@ -145,7 +137,8 @@ static bj_status compare(check *c, const char *name, const double *found, size_t
     double *most = &c->report->worst[BJ_PARITY_M];
     if (isnan(*most) || worst > *most) *most = worst;
     if (!(worst <= tolerance))
-        note_failure(c, "%s[%zu] is %.12g, expected %.12g", name, at, found[at], expected[at]);
+        bj_note_failure(c->report, "%s[%zu] is %.12g, expected %.12g", name, at, found[at],
+                        expected[at]);
     return BJ_OK;
 }
 
@@ -327,7 +320,7 @@ static bj_status compare_walk(check *c, const bj_crossings *crossings) {
     if (!bj_npz_find(c->npz, "edge_order")) return BJ_OK;
     const bj_npz_array *order = bj_npz_find(c->npz, "edge_order");
     if (order->npy.rows != n) { /* the reference had other edges: a difference, not a bad file */
-        note_failure(c, "edge_order has %lld numbers, expected %d as there are edges",
+        bj_note_failure(c->report, "edge_order has %lld numbers, expected %d as there are edges",
                      (long long)order->npy.rows, n);
         return BJ_OK;
     }
@@ -415,7 +408,7 @@ static bj_status run(check *c) {
                        bj_npz_path(c->npz));
     for (int i = 0; i < bj_npz_count(c->npz); i++)
         if (!c->seen[i] && !strncmp(bj_npz_at(c->npz, i)->name, "expected_", 9))
-            note_failure(c, "%s: nothing here computes it", bj_npz_at(c->npz, i)->name);
+            bj_note_failure(c->report, "%s: nothing here computes it", bj_npz_at(c->npz, i)->name);
     if (!c->report->compared)
         return BJ_FAIL(c->err, BJ_EFORMAT, "%s: no golden file: it states no expected_ array",
                        bj_npz_path(c->npz));

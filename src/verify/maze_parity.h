@@ -7,8 +7,9 @@
  *                       verified_queries (.,2): every metric of bj_graph_scores and its details;
  *                       with edge_order (E) also kept_edges and held_edges themselves
  *   xy (N,2)            terminals (N), maze_map, edge_order: expected_cells, _edges, _counts,
- * _kept, _held frame_candidates    (N,K,D), frame_targets (N,D), frame_cells, frame_next (N) with
- * -1 for none: expected_cov_r and expected_cov_r_per_cell
+ *                       _kept, _held
+ *   frame_candidates    (N,K,D), frame_targets (N,D), frame_cells, frame_next (N) with -1 for
+ *                       none: expected_cov_r and expected_cov_r_per_cell
  *
  * Whole numbers must be equal, float64 agree to 1e-12, float32 to 1e-6; NaN is equal to NaN.
  * Test: tests/verify/test_maze_parity.c

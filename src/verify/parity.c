@@ -9,11 +9,11 @@
  * A tensor the file has and we cannot compute, or the reverse, is a failure, never passed over.
  */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
+#include "verify/failure.h"
 #include "verify/golden.h"
 #include "verify/maze_parity.h"
 
@@ -36,15 +36,6 @@ typedef struct check {
     bj_real *expected;           /* (largest tensor) */
     unsigned char *seen;         /* (tensors of the file) those that were compared */
 } check;
-
-BJ_PRINTF(2, 3)
-static void note_failure(check *c, const char *fmt, ...) {
-    if (c->report->failed++) return;
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(c->report->first_failure, sizeof c->report->first_failure, fmt, args);
-    va_end(args);
-}
 
 /* Compares found, rows of `width` entries `stride` apart, with the tensor of that name. A missing
  * tensor is fine: golden files of large models leave some out. */
@@ -90,7 +81,8 @@ static bj_status compare(check *c, int group, const char *name, const bj_real *f
     for (int i = 0; i < bj_safetensors_count(c->golden->file); i++)
         if (bj_safetensors_at(c->golden->file, i) == view) c->seen[i] = 1;
     if (!(measure <= bound))
-        note_failure(c, "%s[%zu] is %.9g, expected %.9g", full, at, worst_found, worst_expected);
+        bj_note_failure(c->report, "%s[%zu] is %.9g, expected %.9g", full, at, worst_found,
+                        worst_expected);
     return BJ_OK;
 }
 
@@ -133,7 +125,7 @@ static bj_status compare_gradients(check *c, const bj_trainer *trainer, double n
         char name[96];
         snprintf(name, sizeof name, "g.%s", g.name);
         if (bj_safetensors_find(c->golden->file, name))
-            note_failure(c, "%s: the reference reaches this tensor, we do not", name);
+            bj_note_failure(c->report, "%s: the reference reaches this tensor, we do not", name);
     }
     return compare_scalar(c, BJ_PARITY_G, "norm", norm);
 }
@@ -182,8 +174,10 @@ static bj_status compare_updates(check *c, bj_trainer *trainer) {
     }
     c->report->beyond = c->updated ? (double)c->updated_off / (double)c->updated : 0;
     if (!(c->report->beyond <= rare))
-        note_failure(c, "%.3g %% of the updated weights are off by more than %g, expected at most "
-                     "%g %%", 100 * c->report->beyond, tolerance[BJ_PARITY_S], 100 * rare);
+        bj_note_failure(c->report,
+                        "%.3g %% of the updated weights are off by more than %g, expected at most "
+                        "%g %%",
+                        100 * c->report->beyond, tolerance[BJ_PARITY_S], 100 * rare);
     return BJ_OK;
 }
 
@@ -194,8 +188,9 @@ static void check_complete(check *c) {
         for (int g = 0; g < BJ_PARITY_GROUPS; g++) {
             const size_t n = strlen(group_name[g]);
             if (strncmp(name, group_name[g], n) == 0 && name[n] == '.' && !c->seen[i])
-                note_failure(c, "%s: the reference states this tensor, we have none of that name",
-                             name);
+                bj_note_failure(c->report,
+                                "%s: the reference states this tensor, we have none of that name",
+                                name);
         }
     }
 }
