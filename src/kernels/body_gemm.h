@@ -10,7 +10,7 @@
 #ifndef BJ_KERNELS_BODY_GEMM_H
 #define BJ_KERNELS_BODY_GEMM_H
 
-#include "kernels/body_vec.h"
+#include "kernels/body_transpose.h"
 
 static int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
 
@@ -24,28 +24,6 @@ static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K)
             for (int j = width; j < padded; j++) packed[j] = 0;
         }
     }
-}
-
-/* Blocks of `half` lanes beside the diagonal of v (LANES,LANES) change places. */
-INLINE void exchange(vec *v, const int half) {
-    ivec low, high; /* lanes of a, then those of b */
-    UNROLL for (int j = 0; j < LANES; j++) {
-        low[j] = j & half ? LANES + j - half : j;
-        high[j] = j & half ? LANES + j : j + half;
-    }
-    UNROLL for (int i = 0; i < LANES; i++) {
-        if (i & half) continue;
-        const vec a = v[i], b = v[i + half];
-        v[i] = __builtin_shuffle(a, b, low);
-        v[i + half] = __builtin_shuffle(a, b, high);
-    }
-}
-
-INLINE void transpose(vec *v) {
-    if (LANES > 8) exchange(v, 8);
-    if (LANES > 4) exchange(v, 4);
-    exchange(v, 2);
-    exchange(v, 1);
 }
 
 /* packed[i * stride + j] = rows[j * ld + i], i below `depth`, for a vector's width of rows. The rows
