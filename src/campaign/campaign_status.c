@@ -112,7 +112,7 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
                        expected->dir, digest, expected->digest);
     const struct {
         const char *key, *expected;
-    } facts[] = {{"data.digest", c->data_digest},
+    } facts[] = {{"data.digest", c->sets[expected->set].digest},
                  {"dev_data.digest", c->dev ? c->dev_digest : NULL}};
     for (int i = 0; i < 2; i++) {
         const char *found = bj_run_fact(run, facts[i].key);
@@ -134,20 +134,22 @@ static bj_status take_end(bj_run_record *record, const bj_campaign *c, int index
         const bj_settings *settings = bj_run_settings(run);
         const int rows = bj_run_epochs(run), best = bj_run_best(run);
         const bj_epoch last = rows ? bj_run_epoch(run, rows - 1) : (bj_epoch){0};
-        record->state = best >= 0 ? BJ_STATE_DONE : BJ_STATE_NO_PASS;
+        record->state = best >= 0               ? BJ_STATE_DONE
+                        : bj_run_collapsed(run) ? BJ_STATE_COLLAPSED
+                                                : BJ_STATE_NO_PASS;
         record->epochs = settings->epochs;
         record->epoch = last.epoch;
         record->progress = 1;
         record->eta_s = 0;
         if (rows) {
-            record->dev = bj_run_criterion(settings, &last);
+            record->dev = bj_run_shown(settings, &last);
             record->scenes_per_s = last.scenes_per_s;
         }
         record->best = NAN;
         record->best_epoch = -1;
         if (best >= 0) {
             const bj_epoch chosen = bj_run_epoch(run, best);
-            record->best = bj_run_criterion(settings, &chosen);
+            record->best = bj_run_shown(settings, &chosen);
             record->best_epoch = chosen.epoch;
         }
     }
