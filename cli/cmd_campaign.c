@@ -135,14 +135,19 @@ static void print_grid(const bj_campaign *c, const campaign_options *o) {
         set++;
     }
     if (bj_campaign_dev(c)) printf("development   %s\n", bj_campaign_dev(c));
-    printf("\n%5s  %-16s %6s  %-8s %7s %6s %9s  %s\n", "run", "arm", "seed", "recipe", "epochs",
-           "batch", "lr", "folder");
+    int width = 16;
+    for (int i = 0; i < runs; i++) {
+        const int length = (int)strlen(bj_campaign_run_at(c, i).name);
+        if (length > width) width = length;
+    }
+    printf("\n%5s  %-*s %6s  %-8s %7s %6s %9s  %s\n", "run", width, "arm", "seed", "recipe",
+           "epochs", "batch", "lr", "folder");
     for (int i = 0; i < runs; i++) {
         if (i % o->queue.shards != o->queue.shard) continue;
         const bj_campaign_run run = bj_campaign_run_at(c, i);
         const bj_settings *s = run.settings;
-        printf("%5d  %-16s %6llu  %-8s %7d %6d %9g  %s", i, run.name, (unsigned long long)s->seed,
-               s->recipe, s->epochs, s->batch, s->lr, run.dir);
+        printf("%5d  %-*s %6llu  %-8s %7d %6d %9g  %s", i, width, run.name,
+               (unsigned long long)s->seed, s->recipe, s->epochs, s->batch, s->lr, run.dir);
         if (run.needs >= 0) printf("  after run %d", run.needs);
         putchar('\n');
     }

@@ -19,8 +19,9 @@ typedef struct view {
     int stage_a, maze;
 } view;
 
-/* What the run is judged by. */
+/* What the run is judged by; NaN: collapsed. */
 static double criterion(const view *v, const bj_epoch *row) {
+    if (v->maze && !row->eligible) return NAN;
     return v->maze ? row->maze.cov_r : v->stage_a ? row->decoder_ade : row->dev.traj_es;
 }
 
@@ -38,23 +39,27 @@ static void note_of(char note[NOTE], const view *v, const bj_run_progress *p) {
     else
         at += snprintf(note + at, NOTE - (size_t)at, " (z %.2f y %.2f rec %.2f)", l->latent,
                        l->decoded, l->rec);
-    if (at < NOTE && p->last && p->last->epoch > 0)
+    if (at < NOTE && p->last && p->last->epoch > 0 && !isnan(criterion(v, p->last)))
         snprintf(note + at, NOTE - (size_t)at, " dev %.3f", criterion(v, p->last));
 }
 
 static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best) {
     const int chosen = best && best->epoch == row->epoch;
-    if (v->maze)
-        fprintf(stderr,
-                "epoch %d: planAll %.3f, verified %.3f, precision %.3f, COV-R %.3f, held-out %.3f, "
-                "edges %.0f; cells: std %.4f rank %.1f (participation %.1f), separated %.3f, "
-                "closest %.2f: %s\n",
-                row->epoch, row->maze.plan_all, row->maze.verified_route,
-                row->maze.macro_precision, row->maze.cov_r, row->maze.held_recall,
-                row->maze.predicted_edges, row->health.mean_std, row->health.entropy_rank,
-                row->health.participation, row->maze.separated, row->maze.closest,
-                row->eligible ? "separated" : "collapsed");
-    else if (v->stage_a)
+    if (v->maze) {
+        const bj_maze_values *m = &row->maze;
+        fprintf(stderr, "epoch %d: ", row->epoch);
+        if (!isnan(m->plan_all)) /* frames have no graph */
+            fprintf(stderr,
+                    "planAll %.3f, verified %.3f, precision %.3f, held-out %.3f, edges %.0f, ",
+                    m->plan_all, m->verified_route, m->macro_precision, m->held_recall,
+                    m->predicted_edges);
+        fprintf(
+            stderr,
+            "COV-R %.3f; cells: std %.4f rank %.1f (participation %.1f), separated %.3f, closest "
+            "%.2f: %s\n",
+            m->cov_r, row->health.mean_std, row->health.entropy_rank, row->health.participation,
+            m->separated, m->closest, row->eligible ? "separated" : "collapsed");
+    } else if (v->stage_a)
         fprintf(stderr,
                 "epoch %d: decoder ADE %.4f FDE %.4f, latent std %.4f rank %.1f: gates %s%s\n",
                 row->epoch, row->decoder_ade, row->decoder_fde, row->health.mean_std,

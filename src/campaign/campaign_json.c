@@ -224,7 +224,8 @@ static bj_status check_needs(const bj_campaign *c, const char *path, bj_error *e
         if (stage_b != (needed != NULL) ||
             (needed && (bj_campaign_is_stage_b(needed->settings.arm) ||
                         needed->settings.seed != run->settings.seed || needed->set != run->set)))
-            return wrong(path, "needs", "the stage A run of the same seed for stage B", err);
+            return wrong(path, "needs", "the stage A run of the same seed and data for stage B",
+                         err);
         for (int j = 0; j < i; j++)
             if (!strcmp(c->runs[j].dir, run->dir))
                 return BJ_FAIL(err, BJ_EFORMAT, "%s: run '%s' seed %llu is there twice", path,

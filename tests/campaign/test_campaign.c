@@ -204,9 +204,16 @@ static void test_several(void) {
     case_write("several/campaign.json", json);
     CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "several"), &err), BJ_EFORMAT,
                   "the number of a dataset");
-    at[8] = '0';
+    at[8] = '0'; /* a run that is there already */
     case_write("several/campaign.json", json);
     CHECK(bj_campaign_open(&c, case_path(path, "several"), &err) == BJ_EFORMAT && !c);
+    at[8] = '1';
+    at = strstr(json, "\"needs\": 3"); /* the anchor of the other dataset */
+    if (!at) exit(1);
+    at[9] = '1';
+    case_write("several/campaign.json", json);
+    CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "several"), &err), BJ_EFORMAT,
+                  "of the same seed and data");
     free(json);
 }
 
