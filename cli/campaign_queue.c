@@ -95,7 +95,8 @@ static int count_running(const queue *q) {
 }
 
 static int over(bj_run_state state) {
-    return state == BJ_STATE_DONE || state == BJ_STATE_FAILED || state == BJ_STATE_NO_PASS;
+    return state == BJ_STATE_DONE || state == BJ_STATE_FAILED || state == BJ_STATE_NO_PASS ||
+           state == BJ_STATE_COLLAPSED;
 }
 
 /* 1: it could begin now. 0: done with, running, or waiting for another. */
@@ -197,9 +198,10 @@ static bj_status ended(queue *q, int run, int code, const char *last, bj_error *
                               RUN_NAME(q, run), r->best, r->best_epoch);
         return record(q, run, BJ_STATE_DONE, "", err);
     }
-    if (looked == BJ_OK && code == CLI_REFUSED && r->state == BJ_STATE_NO_PASS) {
+    if (looked == BJ_OK && code == CLI_REFUSED &&
+        (r->state == BJ_STATE_NO_PASS || r->state == BJ_STATE_COLLAPSED)) {
         campaign_display_note(&q->display, "%s, seed %llu: %s", RUN_NAME(q, run), last);
-        return record(q, run, BJ_STATE_NO_PASS, last, err);
+        return record(q, run, r->state, last, err);
     }
     if (code == CLI_SIGNALED + SIGINT || code == CLI_SIGNALED + SIGTERM) {
         if (!moving && !cli_stop)
@@ -321,7 +323,7 @@ static bj_status adopt_run(queue *q, int run, bj_error *err) {
     bj_error why = {0};
     bj_run_record r = q->records[run];
     const bj_run_state before = r.state;
-    if (before == BJ_STATE_DONE || before == BJ_STATE_NO_PASS) r.state = BJ_STATE_WAITING;
+    if (over(before) && before != BJ_STATE_FAILED) r.state = BJ_STATE_WAITING;
     const bj_status looked = bj_campaign_look(&r, q->campaign, run, &why);
     if (looked == BJ_EMISMATCH) {
         campaign_display_note(&q->display, "%s, seed %llu: failed: %s", RUN_NAME(q, run),

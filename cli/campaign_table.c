@@ -67,9 +67,10 @@ void campaign_line(char line[CAMPAIGN_LINE], const bj_run_record *records, int r
     static const struct {
         bj_run_state state;
         const char *word;
-    } words[] = {{BJ_STATE_DONE, "done"},       {BJ_STATE_RUNNING, "running"},
-                 {BJ_STATE_WAITING, "waiting"}, {BJ_STATE_STOPPED, "stopped"},
-                 {BJ_STATE_FAILED, "failed"},   {BJ_STATE_NO_PASS, "without a pass"}};
+    } words[] = {{BJ_STATE_DONE, "done"},          {BJ_STATE_RUNNING, "running"},
+                 {BJ_STATE_WAITING, "waiting"},    {BJ_STATE_STOPPED, "stopped"},
+                 {BJ_STATE_FAILED, "failed"},      {BJ_STATE_NO_PASS, "without a pass"},
+                 {BJ_STATE_COLLAPSED, "collapsed"}};
     const campaign_totals t = campaign_count(records, runs, slots);
     int at = snprintf(line, CAMPAIGN_LINE, "%d run%s", runs, runs == 1 ? "" : "s");
     const char *before = ": ";
@@ -126,6 +127,7 @@ static void cell(char text[16], const bj_run_record *r) {
         else snprintf(text, 16, "done");
         break;
     case BJ_STATE_NO_PASS: snprintf(text, 16, "no pass"); break;
+    case BJ_STATE_COLLAPSED: snprintf(text, 16, "collapsed"); break;
     default: snprintf(text, 16, "FAILED"); break;
     }
 }
@@ -138,9 +140,15 @@ static int arm_count(const bj_campaign *c) {
     return n;
 }
 
+/* What ended without a score, and is explained below the table. */
+static int has_failed(const bj_run_record *r) {
+    return r->state == BJ_STATE_FAILED || r->state == BJ_STATE_NO_PASS ||
+           r->state == BJ_STATE_COLLAPSED;
+}
+
 static void print_failures(writer *w, const bj_campaign *c, const bj_run_record *records) {
     for (int i = 0; i < bj_campaign_runs(c); i++) {
-        if (records[i].state != BJ_STATE_FAILED && records[i].state != BJ_STATE_NO_PASS) continue;
+        if (!has_failed(&records[i])) continue;
         const bj_settings *s = bj_campaign_run_at(c, i).settings;
         put(w, "%s, seed %llu: %s", s->arm, (unsigned long long)s->seed,
             *records[i].message ? records[i].message : bj_run_state_name(records[i].state));
@@ -203,8 +211,7 @@ static void draw(campaign_display *d, const bj_campaign *c, const bj_run_record 
     const int before = d->lines;
     if (before) fprintf(stderr, "\x1b[%dA", before);
     int failures = 0;
-    for (int i = 0; i < bj_campaign_runs(c); i++)
-        failures += records[i].state == BJ_STATE_FAILED || records[i].state == BJ_STATE_NO_PASS;
+    for (int i = 0; i < bj_campaign_runs(c); i++) failures += has_failed(&records[i]);
     if (arm_count(c) + 3 + failures > size.ws_row) { /* no room: one line */
         campaign_line(line, records, bj_campaign_runs(c), slots);
         fprintf(stderr, "%.*s\x1b[K\n", size.ws_col - 1, line);

@@ -146,7 +146,7 @@ static int verdict(const campaign_options *o, const bj_run_record *records, int 
     int failed = 0, no_pass = 0, left = 0;
     for (int i = o->queue.shard; i < runs; i += o->queue.shards) {
         failed += records[i].state == BJ_STATE_FAILED;
-        no_pass += records[i].state == BJ_STATE_NO_PASS;
+        no_pass += records[i].state == BJ_STATE_NO_PASS || records[i].state == BJ_STATE_COLLAPSED;
         left += records[i].state == BJ_STATE_WAITING || records[i].state == BJ_STATE_STOPPED;
     }
     if (failed)

@@ -137,7 +137,7 @@ static int print_all(const compare_options *o, const result *results, int count)
     if (o->view.format != CLI_FORMAT_JSON) return print_grid(o, results, count);
     fputs("{\"schema\": 1, \"type\": \"compare\", \"file\": ", stdout);
     cli_json_text(stdout, o->path);
-    if (o->view.dev) fputs(", \"split\": \"" SEED_VIEW_DEV "\"", stdout);
+    seed_view_json(&o->view);
     fputs(", \"a\": ", stdout);
     cli_json_text(stdout, o->a);
     fputs(", \"b\": ", stdout);

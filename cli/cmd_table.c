@@ -206,7 +206,7 @@ static int write_json(const table_options *o) {
     const seed_view *view = &o->view;
     printf("{\"schema\": 1, \"type\": \"%s\", \"file\": ", o->per_seed ? "seeds" : "table");
     cli_json_text(stdout, o->path);
-    if (view->dev) fputs(", \"split\": \"" SEED_VIEW_DEV "\"", stdout);
+    seed_view_json(view);
     fputs(",\n  \"metrics\": [\n", stdout);
     for (int m = 0; m < view->metric_count; m++) {
         const bj_metric_info info = bj_seeds_metric(view->seeds, view->metrics[m]);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "json_out.h"
 #include "output.h"
 
 enum { NAME_SIZE = 64 };
@@ -70,24 +71,58 @@ static int choose(int **out, int *count, const seed_view *view, const cli_list *
     return CLI_CONTINUE;
 }
 
+/* Runs whose latents collapsed have no values: whoever sees the table must know. */
+static bj_status find_collapsed(seed_view *view, const char *path, bj_error *err) {
+    bj_status status = bj_campaign_open(&view->campaign, path, err);
+    const int runs = status == BJ_OK ? bj_campaign_runs(view->campaign) : 0;
+    view->collapsed = calloc((size_t)runs + 1, sizeof *view->collapsed);
+    if (status == BJ_OK && !view->collapsed) return cli_error(err, BJ_ENOMEM, "no memory left");
+    for (int i = 0; status == BJ_OK && i < runs; i++) {
+        bj_run_record record = {.state = BJ_STATE_WAITING};
+        status = bj_campaign_look(&record, view->campaign, i, err);
+        if (record.state == BJ_STATE_COLLAPSED) view->collapsed[view->collapsed_count++] = i;
+    }
+    return status;
+}
+
+static void print_collapsed(FILE *to, const seed_view *view, const char *before,
+                            const char *after) {
+    if (!view->collapsed_count) return;
+    fprintf(to, "%scollapsed, without a score:", before);
+    for (int i = 0; i < view->collapsed_count; i++) {
+        const bj_campaign_run run = bj_campaign_run_at(view->campaign, view->collapsed[i]);
+        fprintf(to, "%s %s seed %llu", i ? "," : "", run.settings->arm,
+                (unsigned long long)run.settings->seed);
+    }
+    fputs(after, to);
+}
+
 /* A campaign folder has its own values; anything else is a file. */
 static int read_values(seed_view *view, const char *path) {
     char file[CLI_PATH_SIZE];
     struct stat info;
     bj_error err = {0};
+    bj_status status = BJ_OK;
     if (cli_path(file, path, "campaign.json", &err) != BJ_OK) return cli_fail(view->verb, &err);
     const int campaign = stat(file, &info) == 0;
     if (!campaign && view->dev)
         return cli_misuse(view->verb, "--dev: %s is not the folder of a campaign", path);
-    const bj_status status =
-        campaign ? bj_campaign_seeds(&view->seeds, path,
-                                     view->dev ? BJ_SEEDS_DEVELOPMENT : BJ_SEEDS_LOCKED, &err)
-                 : bj_seeds_read(&view->seeds, path, &err);
+    if (campaign && view->dev) status = find_collapsed(view, path, &err);
+    if (status == BJ_OK) {
+        char before[CLI_CELL_SIZE];
+        snprintf(before, sizeof before, "bjepa %s: ", view->verb);
+        print_collapsed(stderr, view, before, "\n");
+        status = campaign
+                     ? bj_campaign_seeds(&view->seeds, path,
+                                         view->dev ? BJ_SEEDS_DEVELOPMENT : BJ_SEEDS_LOCKED, &err)
+                     : bj_seeds_read(&view->seeds, path, &err);
+    }
     if (status == BJ_OK) return CLI_CONTINUE;
     const int code = cli_fail(view->verb, &err);
     if (campaign && !view->dev && status == BJ_ELOCKED)
         fprintf(stderr, "hint: 'bjepa lock' and 'bjepa evaluate' come first; --dev shows the %s\n",
                 SEED_VIEW_DEV);
+    seed_view_close(view);
     return code;
 }
 
@@ -108,16 +143,41 @@ int seed_view_open(seed_view *view, const char *path) {
 void seed_view_label(const seed_view *view) {
     if (!view->dev) return;
     switch ((cli_format)view->format) {
-    case CLI_FORMAT_TEXT: puts(SEED_VIEW_DEV); break;
-    case CLI_FORMAT_LATEX: puts("% " SEED_VIEW_DEV); break;
-    case CLI_FORMAT_MARKDOWN: puts("*" SEED_VIEW_DEV "*\n"); break;
+    case CLI_FORMAT_TEXT:
+        puts(SEED_VIEW_DEV);
+        print_collapsed(stdout, view, "", "\n");
+        break;
+    case CLI_FORMAT_LATEX:
+        puts("% " SEED_VIEW_DEV);
+        print_collapsed(stdout, view, "% ", "\n");
+        break;
+    case CLI_FORMAT_MARKDOWN:
+        puts("*" SEED_VIEW_DEV "*\n");
+        print_collapsed(stdout, view, "*", "*\n\n");
+        break;
     case CLI_FORMAT_CSV:         /* a line of its own would be a record */
-    case CLI_FORMAT_JSON: break; /* has a member */
+    case CLI_FORMAT_JSON: break; /* has members */
     }
     fprintf(stderr, "bjepa %s: %s: %s\n", view->verb, view->path, SEED_VIEW_DEV);
 }
 
+void seed_view_json(const seed_view *view) {
+    if (!view->dev) return;
+    fputs(", \"split\": \"" SEED_VIEW_DEV "\", \"collapsed\": [", stdout);
+    for (int i = 0; i < view->collapsed_count; i++) {
+        const bj_campaign_run run = bj_campaign_run_at(view->campaign, view->collapsed[i]);
+        fputs(i ? ", {\"arm\": " : "{\"arm\": ", stdout);
+        cli_json_text(stdout, run.settings->arm);
+        printf(", \"seed\": %llu}", (unsigned long long)run.settings->seed);
+    }
+    putchar(']');
+}
+
 void seed_view_close(seed_view *view) {
+    bj_campaign_free(view->campaign);
+    free(view->collapsed);
+    view->campaign = NULL;
+    view->collapsed = NULL;
     bj_seeds_free(view->seeds);
     free(view->metrics);
     free(view->arms);

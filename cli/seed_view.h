@@ -13,6 +13,8 @@ typedef struct seed_view {
     bj_seeds *seeds;
     int *metrics, metric_count; /* chosen ones; all when none was asked for */
     int *arms, arm_count;
+    bj_campaign *campaign; /* that has runs without a score, or NULL */
+    int *collapsed, collapsed_count; /* their numbers */
 } seed_view;
 
 /* The rows of an option table that both verbs have. */
@@ -37,8 +39,11 @@ typedef struct seed_view {
 /* Reads the file, or a campaign's values, and resolves names. Returns CLI_CONTINUE, or an exit code after a message. */
 int seed_view_open(seed_view *view, const char *path);
 void seed_view_close(seed_view *view);
-/* The line that tells what --dev shows, as a comment of the format; nothing without --dev. */
+/* What --dev shows, and which runs collapsed and are not in it, as comments of the format; nothing
+ * without --dev. */
 void seed_view_label(const seed_view *view);
+/* The same as members of a JSON object, each behind a comma. */
+void seed_view_json(const seed_view *view);
 
 /* Number of the arm, or -1 after a message that offers the nearest one. */
 int seed_view_arm(const seed_view *view, const char *name);

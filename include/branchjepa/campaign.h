@@ -58,6 +58,7 @@ typedef enum bj_run_state {
     BJ_STATE_DONE,
     BJ_STATE_FAILED,  /* not tried again unless asked to */
     BJ_STATE_NO_PASS, /* stage A without an eligible epoch; what needs it cannot run */
+    BJ_STATE_COLLAPSED, /* mazes: done, and its latents are no score */
     BJ_STATES
 } bj_run_state;
 
@@ -73,7 +74,8 @@ typedef struct bj_run_record {
     int epoch, epochs;
     double progress;     /* 0 to 1 */
     double scenes_per_s, eta_s;
-    double dev, best;    /* selection metric of the last epoch, of the chosen one; NaN */
+    double dev, best;    /* selection metric (mazes: raw COV-R) of the last epoch, of the chosen
+                            one; NaN */
     int best_epoch;      /* or -1 */
     char message[256];   /* of a failure */
 } bj_run_record;

@@ -194,6 +194,7 @@ BJ_API const char *bj_run_fact(const bj_run *run, const char *key);
 BJ_API int bj_run_epochs(const bj_run *run); /* rows of metrics.jsonl */
 BJ_API bj_epoch bj_run_epoch(const bj_run *run, int index);
 BJ_API int bj_run_finished(const bj_run *run); /* result.json is there */
+BJ_API int bj_run_collapsed(const bj_run *run); /* finished as BJ_RUN_COLLAPSED: it has no score */
 BJ_API int bj_run_best(const bj_run *run); /* index of the chosen epoch's row, or -1 */
 
 #endif

@@ -134,20 +134,22 @@ static bj_status take_end(bj_run_record *record, const bj_campaign *c, int index
         const bj_settings *settings = bj_run_settings(run);
         const int rows = bj_run_epochs(run), best = bj_run_best(run);
         const bj_epoch last = rows ? bj_run_epoch(run, rows - 1) : (bj_epoch){0};
-        record->state = best >= 0 ? BJ_STATE_DONE : BJ_STATE_NO_PASS;
+        record->state = best >= 0               ? BJ_STATE_DONE
+                        : bj_run_collapsed(run) ? BJ_STATE_COLLAPSED
+                                                : BJ_STATE_NO_PASS;
         record->epochs = settings->epochs;
         record->epoch = last.epoch;
         record->progress = 1;
         record->eta_s = 0;
         if (rows) {
-            record->dev = bj_run_criterion(settings, &last);
+            record->dev = bj_run_shown(settings, &last);
             record->scenes_per_s = last.scenes_per_s;
         }
         record->best = NAN;
         record->best_epoch = -1;
         if (best >= 0) {
             const bj_epoch chosen = bj_run_epoch(run, best);
-            record->best = bj_run_criterion(settings, &chosen);
+            record->best = bj_run_shown(settings, &chosen);
             record->best_epoch = chosen.epoch;
         }
     }

@@ -7,8 +7,8 @@
 
 enum { BUSY_MS = 20000 };
 
-static const char *const state_names[BJ_STATES] = {"waiting", "running", "stopped",
-                                                   "done",    "failed",  "no_pass"};
+static const char *const state_names[BJ_STATES] = {"waiting", "running", "stopped",  "done",
+                                                   "failed",  "no_pass", "collapsed"};
 
 const char *bj_run_state_name(bj_run_state state) {
     return (unsigned)state < BJ_STATES ? state_names[state] : "unknown";

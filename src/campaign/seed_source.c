@@ -2,7 +2,8 @@
  *
  * Locked        DIR/locked/seed_table.json, which must have the digest that completion.json states
  * Development   the row of the chosen epoch in each finished run's metrics.jsonl; of stage A the
- *               decoder's errors and the gates' numbers
+ *               decoder's errors and the gates' numbers; of mazes those of the graph and the spread
+ *               of the latents, nothing of a run that collapsed
  * Test: tests/campaign/test_lock.c, tests/cli/evaluate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* lstat */
@@ -15,6 +16,7 @@
 #include "campaign/locked_json.h"
 #include "campaign/locked_write.h"
 #include "core/alloc.h"
+#include "run/epoch_fields.h"
 
 enum { ROWS_MAX = 1 << 20 };
 
@@ -102,8 +104,21 @@ done:
 
 /* ---------------------------------------------------------------------------------- development */
 
+/* Every number of a maze's row that says something: not NaN. */
+static bj_status add_maze(list *l, const bj_settings *settings, int64_t seed, const bj_epoch *row,
+                          bj_error *err) {
+    for (int i = 0; i < bj_epoch_field_count; i++) {
+        const bj_epoch_field *field = &bj_epoch_fields[i];
+        if (field->optional || field->spread)
+            BJ_TRY(add(l, settings->arm, seed, bj_epoch_field_name(field),
+                       bj_epoch_real(row, field), err));
+    }
+    return BJ_OK;
+}
+
 static bj_status add_run(list *l, const bj_settings *settings, const bj_epoch *row, bj_error *err) {
     const int64_t seed = (int64_t)(settings->seed & INT64_MAX);
+    if (settings->arch.encoder != BJ_ENCODER_SCENE) return add_maze(l, settings, seed, row, err);
     if (settings->objective.kind != BJ_ANCHOR_A) {
         for (int m = 0; m < bj_metric_count(); m++)
             BJ_TRY(add(l, settings->arm, seed, bj_metric_at(m).name, bj_metric_value(&row->dev, m),

@@ -150,6 +150,11 @@ double bj_run_criterion(const bj_settings *settings, const bj_epoch *row) {
     return settings->objective.kind == BJ_ANCHOR_A ? row->decoder_ade : row->dev.traj_es;
 }
 
+double bj_run_shown(const bj_settings *settings, const bj_epoch *row) {
+    if (settings->arch.encoder == BJ_ENCODER_SCENE) return bj_run_criterion(settings, row);
+    return row->eligible ? row->maze.cov_r : NAN;
+}
+
 int bj_run_choose(const bj_settings *settings, const bj_epoch *rows, int count) {
     int best = -1;
     double least = INFINITY;

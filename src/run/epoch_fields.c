@@ -5,21 +5,23 @@
 
 #define AT(member) offsetof(bj_epoch, member)
 #define IN(group, name)                                                                            \
-    { #group "." #name, #group "/" #name, BJ_EPOCH_REAL, AT(group.name), 0 }
-#define OF_MAZES(name)                                                                             \
-    { "maze." #name, "maze/" #name, BJ_EPOCH_REAL, AT(maze.name), 1 }
+    { #group "." #name, #group "/" #name, BJ_EPOCH_REAL, AT(group.name), 0, 0 }
+#define OF_LATENTS(name)                                                                           \
+    { "health." #name, "health/" #name, BJ_EPOCH_REAL, AT(health.name), 0, 1 }
+#define OF_MAZES(name, spread)                                                                     \
+    { "maze." #name, "maze/" #name, BJ_EPOCH_REAL, AT(maze.name), 1, spread }
 
 const bj_epoch_field bj_epoch_fields[] = {
-    {"step", NULL, BJ_EPOCH_STEP, AT(step), 0},
-    {"epoch", NULL, BJ_EPOCH_INT, AT(epoch), 0},
-    {"wall_s", NULL, BJ_EPOCH_REAL, AT(wall_s), 0},
-    {"lr", "opt/lr", BJ_EPOCH_REAL, AT(lr), 0},
-    {"grad_norm", "opt/grad_norm", BJ_EPOCH_REAL, AT(grad_norm), 0},
-    {"scenes_per_s", "opt/scenes_per_s", BJ_EPOCH_REAL, AT(scenes_per_s), 0},
-    {"best", NULL, BJ_EPOCH_FLAG, AT(best), 0},
-    {"eligible", NULL, BJ_EPOCH_FLAG, AT(eligible), 0},
+    {"step", NULL, BJ_EPOCH_STEP, AT(step), 0, 0},
+    {"epoch", NULL, BJ_EPOCH_INT, AT(epoch), 0, 0},
+    {"wall_s", NULL, BJ_EPOCH_REAL, AT(wall_s), 0, 0},
+    {"lr", "opt/lr", BJ_EPOCH_REAL, AT(lr), 0, 0},
+    {"grad_norm", "opt/grad_norm", BJ_EPOCH_REAL, AT(grad_norm), 0, 0},
+    {"scenes_per_s", "opt/scenes_per_s", BJ_EPOCH_REAL, AT(scenes_per_s), 0, 0},
+    {"best", NULL, BJ_EPOCH_FLAG, AT(best), 0, 0},
+    {"eligible", NULL, BJ_EPOCH_FLAG, AT(eligible), 0, 0},
 
-    {"train.loss", "train/loss", BJ_EPOCH_REAL, AT(train.total), 0},
+    {"train.loss", "train/loss", BJ_EPOCH_REAL, AT(train.total), 0, 0},
     IN(train, latent),
     IN(train, decoded),
     IN(train, rec),
@@ -29,7 +31,7 @@ const bj_epoch_field bj_epoch_fields[] = {
     IN(train, rank),
     IN(train, participation),
 
-    {"dev.scenes", NULL, BJ_EPOCH_REAL, AT(dev.scenes), 0},
+    {"dev.scenes", NULL, BJ_EPOCH_REAL, AT(dev.scenes), 0, 0},
     IN(dev, traj_es),
     IN(dev, traj_obs),
     IN(dev, traj_disp),
@@ -50,25 +52,25 @@ const bj_epoch_field bj_epoch_fields[] = {
     IN(dev, neff_collision),
     IN(dev, dedup_support),
 
-    IN(health, mean_std),
-    IN(health, low_std_fraction),
-    IN(health, entropy_rank),
-    IN(health, participation),
+    OF_LATENTS(mean_std),
+    OF_LATENTS(low_std_fraction),
+    OF_LATENTS(entropy_rank),
+    OF_LATENTS(participation),
 
-    {"usage.least", "dev/usage_least", BJ_EPOCH_REAL, AT(usage_least), 0},
-    {"usage.most", "dev/usage_most", BJ_EPOCH_REAL, AT(usage_most), 0},
-    {"decoder.ade", "dev/decoder_ade", BJ_EPOCH_REAL, AT(decoder_ade), 0},
-    {"decoder.fde", "dev/decoder_fde", BJ_EPOCH_REAL, AT(decoder_fde), 0},
+    {"usage.least", "dev/usage_least", BJ_EPOCH_REAL, AT(usage_least), 0, 0},
+    {"usage.most", "dev/usage_most", BJ_EPOCH_REAL, AT(usage_most), 0, 0},
+    {"decoder.ade", "dev/decoder_ade", BJ_EPOCH_REAL, AT(decoder_ade), 0, 0},
+    {"decoder.fde", "dev/decoder_fde", BJ_EPOCH_REAL, AT(decoder_fde), 0, 0},
 
-    OF_MAZES(plan_all),
-    OF_MAZES(verified_route),
-    OF_MAZES(macro_precision),
-    OF_MAZES(macro_precision_self),
-    OF_MAZES(held_recall),
-    OF_MAZES(cov_r),
-    OF_MAZES(predicted_edges),
-    OF_MAZES(separated),
-    OF_MAZES(closest),
+    OF_MAZES(plan_all, 0),
+    OF_MAZES(verified_route, 0),
+    OF_MAZES(macro_precision, 0),
+    OF_MAZES(macro_precision_self, 0),
+    OF_MAZES(held_recall, 0),
+    OF_MAZES(cov_r, 0),
+    OF_MAZES(predicted_edges, 0),
+    OF_MAZES(separated, 1),
+    OF_MAZES(closest, 1),
 };
 
 const int bj_epoch_field_count = (int)(sizeof bj_epoch_fields / sizeof *bj_epoch_fields);
@@ -77,4 +79,9 @@ double bj_epoch_real(const bj_epoch *row, const bj_epoch_field *field) {
     double value;
     memcpy(&value, (const char *)row + field->offset, sizeof value);
     return value;
+}
+
+const char *bj_epoch_field_name(const bj_epoch_field *field) {
+    const char *dot = strrchr(field->path, '.');
+    return dot ? dot + 1 : field->path;
 }

@@ -1,7 +1,8 @@
 /* epoch_fields.h - every field of a bj_epoch: its names in files, where it lies, what it is.
  *
  * The one list behind metrics.jsonl, metrics.csv (history.c) and the event files (events.c), in the
- * order of the files. Fields are added, never renamed. Fields of one group stand together.
+ * order of the files; and, for mazes, behind result.json and the tables of a campaign. Fields are
+ * added, never renamed. Fields of one group stand together.
  */
 #ifndef BJ_RUN_EPOCH_FIELDS_H
 #define BJ_RUN_EPOCH_FIELDS_H
@@ -23,6 +24,7 @@ typedef struct bj_epoch_field {
     bj_epoch_type type;
     size_t offset; /* in bj_epoch */
     int optional;  /* a whole group that is not written where it does not apply: all NaN */
+    int spread;    /* of the latents, whatever is made of them: known of a collapsed run, too */
 } bj_epoch_field;
 
 extern const bj_epoch_field bj_epoch_fields[]; /* (bj_epoch_field_count) */
@@ -30,5 +32,7 @@ extern const int bj_epoch_field_count;
 
 /* Of a field of type BJ_EPOCH_REAL. */
 double bj_epoch_real(const bj_epoch *row, const bj_epoch_field *field);
+/* The last part of its path: "loss". */
+const char *bj_epoch_field_name(const bj_epoch_field *field);
 
 #endif

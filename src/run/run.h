@@ -89,6 +89,8 @@ int bj_run_separated(const bj_settings *settings, const bj_epoch *row);
 int bj_run_passes(const bj_settings *settings, const bj_epoch *row);
 /* What the checkpoint is chosen by: the lower the better. */
 double bj_run_criterion(const bj_settings *settings, const bj_epoch *row);
+/* What onlookers are told of an epoch: that, or of mazes raw COV-R, NaN where latents collapsed. */
+double bj_run_shown(const bj_settings *settings, const bj_epoch *row);
 /* The first row, of epoch 1 on, with the least criterion among the eligible ones, or -1. */
 int bj_run_choose(const bj_settings *settings, const bj_epoch *rows, int count);
 /* 1 when training is over after these rows. */

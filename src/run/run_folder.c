@@ -20,6 +20,7 @@
 #include "core/clock.h"
 #include "core/file.h"
 #include "core/folder.h"
+#include "run/epoch_fields.h"
 #include "run/run.h"
 
 /* --------------------------------------------------------------------------------------- folder */
@@ -86,23 +87,15 @@ static bj_status add_checkpoint(bj_doc *j, const bj_train_run *r, bj_error *err)
 /* Spread of the latents, and what the graph is worth unless they have collapsed. */
 static void add_maze(bj_doc *j, const bj_train_run *r, bj_run_outcome outcome) {
     const bj_epoch *row = &r->rows[r->evaluated];
+    const int collapsed = outcome == BJ_RUN_COLLAPSED;
     yyjson_mut_val *latents = bj_doc_child(j, j->root, "latents");
-    bj_doc_add_text(j, latents, "verdict", outcome == BJ_RUN_COLLAPSED ? "collapsed" : "separated");
-    bj_doc_add_number(j, latents, "mean_std", row->health.mean_std);
-    bj_doc_add_number(j, latents, "low_std_fraction", row->health.low_std_fraction);
-    bj_doc_add_number(j, latents, "entropy_rank", row->health.entropy_rank);
-    bj_doc_add_number(j, latents, "participation", row->health.participation);
-    bj_doc_add_number(j, latents, "separated", row->maze.separated);
-    bj_doc_add_number(j, latents, "closest", row->maze.closest);
-    if (outcome == BJ_RUN_COLLAPSED) return;
-    yyjson_mut_val *maze = bj_doc_child(j, j->root, "maze");
-    bj_doc_add_number(j, maze, "plan_all", row->maze.plan_all);
-    bj_doc_add_number(j, maze, "verified_route", row->maze.verified_route);
-    bj_doc_add_number(j, maze, "macro_precision", row->maze.macro_precision);
-    bj_doc_add_number(j, maze, "macro_precision_self", row->maze.macro_precision_self);
-    bj_doc_add_number(j, maze, "held_recall", row->maze.held_recall);
-    bj_doc_add_number(j, maze, "cov_r", row->maze.cov_r);
-    bj_doc_add_number(j, maze, "predicted_edges", row->maze.predicted_edges);
+    bj_doc_add_text(j, latents, "verdict", collapsed ? "collapsed" : "separated");
+    yyjson_mut_val *maze = collapsed ? NULL : bj_doc_child(j, j->root, "maze");
+    for (int i = 0; i < bj_epoch_field_count; i++) {
+        const bj_epoch_field *field = &bj_epoch_fields[i];
+        yyjson_mut_val *to = field->spread ? latents : field->optional ? maze : NULL;
+        if (to) bj_doc_add_number(j, to, bj_epoch_field_name(field), bj_epoch_real(row, field));
+    }
 }
 
 bj_status bj_run_write_result(const bj_train_run *r, bj_run_outcome outcome, bj_error *err) {
@@ -164,8 +157,8 @@ void bj_run_write_status(const bj_train_run *r, const bj_run_progress *p) {
     bj_doc_add_number(&j, j.root, "scenes_per_s", p->scenes_per_s);
     bj_doc_add_number(&j, j.root, "eta_s", p->eta_s);
     bj_doc_add_number(&j, j.root, "loss", p->loss.total);
-    bj_doc_add_number(&j, j.root, "dev", p->last ? bj_run_criterion(&r->settings, p->last) : NAN);
-    bj_doc_add_number(&j, j.root, "best", p->best ? bj_run_criterion(&r->settings, p->best) : NAN);
+    bj_doc_add_number(&j, j.root, "dev", p->last ? bj_run_shown(&r->settings, p->last) : NAN);
+    bj_doc_add_number(&j, j.root, "best", p->best ? bj_run_shown(&r->settings, p->best) : NAN);
     bj_doc_add_integer(&j, j.root, "best_epoch", p->best ? p->best->epoch : -1);
     bj_doc_add_number(&j, j.root, "wall_s", r->wall + bj_seconds() - r->started);
     if (bj_doc_text(&out, &size, &j, 0, NULL) != BJ_OK) return;

@@ -14,7 +14,7 @@ struct bj_run {
     bj_settings settings;
     bj_config *manifest;
     bj_epoch *rows;
-    int count, finished, best;
+    int count, finished, collapsed, best;
 };
 
 static bj_status read_settings(bj_settings *out, const char *dir, bj_error *err) {
@@ -46,7 +46,10 @@ bj_status bj_run_open(bj_run **out, const char *dir, bj_error *err) {
     BJ_GOTO(status, fail, read_settings(&run->settings, dir, err));
     BJ_GOTO(status, fail, bj_history_read(&run->rows, &run->count, dir, err));
     run->finished = bj_run_exists(result);
-    run->best = bj_run_choose(&run->settings, run->rows, run->count);
+    run->collapsed = run->finished && run->count &&
+                     run->settings.arch.encoder != BJ_ENCODER_SCENE &&
+                     !run->rows[run->count - 1].eligible;
+    run->best = run->collapsed ? -1 : bj_run_choose(&run->settings, run->rows, run->count);
     *out = run;
     return BJ_OK;
 fail:
@@ -68,4 +71,5 @@ const char *bj_run_fact(const bj_run *run, const char *key) {
 int bj_run_epochs(const bj_run *run) { return run->count; }
 bj_epoch bj_run_epoch(const bj_run *run, int index) { return run->rows[index]; }
 int bj_run_finished(const bj_run *run) { return run->finished; }
+int bj_run_collapsed(const bj_run *run) { return run->collapsed; }
 int bj_run_best(const bj_run *run) { return run->best; }

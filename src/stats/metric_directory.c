@@ -49,6 +49,19 @@ static const entry directory[] = {
     OTHER(mean_std, "mean std", HIGHER, 5),
     OTHER(low_std_fraction, "low-std frac.", LOWER, 3),
     OTHER(entropy_rank, "eff. rank", HIGHER, 3),
+    OTHER(participation, "part. ratio", HIGHER, 2),
+    /* mazes: the predicted graph, and the latents of cells */
+    OTHER(plan_all, "planAll", HIGHER, 4),
+    OTHER(verified_route, "verified", HIGHER, 4),
+    OTHER(macro_precision, "precision", HIGHER, 4),
+    OTHER(macro_precision_self, "prec. self", HIGHER, 4),
+    OTHER(held_recall, "withheld", HIGHER, 4),
+    OTHER(cov_r, "COV-R", HIGHER, 4),
+    OTHER(cov_three, "COV-R of 3", HIGHER, 4),
+    OTHER(heads_three, "heads of 3", HIGHER, 2),
+    OTHER(predicted_edges, "edges", NEITHER, 1),
+    OTHER(separated, "separated", HIGHER, 4),
+    OTHER(closest, "closest", LOWER, 3),
 };
 enum { METRICS = sizeof directory / sizeof *directory };
 

@@ -184,7 +184,7 @@ err_has "shard 0/1 is being run by process $parent on "
 run 4 campaign --out owned --resume --shard 0/2
 err_has "wait for it before cutting the campaign into 2"
 run 0 campaign status owned --json
-out_has '"states":{"waiting":3,"running":1,"stopped":0,"done":0,"failed":0,"no_pass":0}'
+out_has '"states":{"waiting":3,"running":1,"stopped":0,"done":0,"failed":0,"no_pass":0,"collapsed":0}'
 kill -TERM $parent
 wait $parent
 
