@@ -27,6 +27,7 @@ typedef struct driven {
     int edges, real;
     bj_drive_result result;
     char left_out[600]; /* why; "": it was driven */
+    int unfinished;     /* that is why */
 } driven;
 
 typedef struct work {
@@ -87,6 +88,7 @@ static bj_status drive_run(work *w, const maze_run_entry *e, const maze_drive_ru
     if (e->from_campaign && (!begun || status == BJ_ELOCKED)) {
         driven *d = &w->all[w->count++];
         d->dir = e->dir;
+        d->unfinished = !begun;
         if (begun) snprintf(d->left_out, sizeof d->left_out, "%s", err->message);
         else snprintf(d->left_out, sizeof d->left_out, "%.500s: the run is not finished", e->dir);
         return BJ_OK;
@@ -236,11 +238,15 @@ static int print_text(const work *w, const maze_drive_runs *o, bj_error *err) {
         const int code = print_maze(w, i, err);
         if (code != CLI_OK) return code;
     }
-    for (int i = 0, first = 1; i < w->count; i++)
-        if (*w->all[i].left_out) {
-            printf("%sleft out: %s\n", first && mazes ? "\n" : "", w->all[i].left_out);
-            first = 0;
-        }
+    int unfinished = 0, named = 0;
+    for (int i = 0; i < w->count; i++) {
+        unfinished += w->all[i].unfinished;
+        if (*w->all[i].left_out && !w->all[i].unfinished)
+            printf("%sleft out: %s\n", named++ || !mazes ? "" : "\n", w->all[i].left_out);
+    }
+    if (unfinished)
+        printf("%sleft out: %d run%s not finished\n", named || !mazes ? "" : "\n", unfinished,
+               unfinished == 1 ? "" : "s");
     return CLI_OK;
 }
 

@@ -94,7 +94,7 @@ rm -r two/runs/maze-standard/seed-1
 run 0 maze drive two --episodes 1
 check grep -qE '^branch +2 ' out
 check grep -qE '^standard +1 ' out
-out_has "left out: two/runs/maze-standard/seed-1: the run is not finished"
+out_has "left out: 1 run not finished"
 run 0 maze drive two --episodes 1 --json
 out_has '"why": "two/runs/maze-standard/seed-1: the run is not finished"'
 finish
