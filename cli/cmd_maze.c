@@ -7,7 +7,9 @@ int cmd_maze(int argc, char **argv) {
     static const cli_verb verbs[] = {
         {"data", "episodes, cells and edges of a recorded dataset, held against the true graph",
          cmd_maze_data},
-        {"drive", "the point agent follows a graph through the tasks of its maze", cmd_maze_drive},
+        {"graph", "the graph a finished run predicts, with candidates and scores", cmd_maze_graph},
+        {"drive", "the point agent follows graphs, or those of runs, through the tasks of a maze",
+         cmd_maze_drive},
         {"generate", "a maze with a chosen number of successors, and walks through it",
          cmd_maze_generate},
         {"show", "a predicted graph as a page: candidates, successors on demand, drives",

@@ -53,4 +53,14 @@ BJ_API BJ_CHECK bj_status bj_maze_run_data(bj_maze_data **out, bj_maze_run *run,
 /* Row of it, as both observations of a pair; only after bj_maze_run_data. */
 BJ_API bj_pair bj_maze_run_row(const bj_maze_run *run, int64_t row);
 
+/* The graph a run predicts, as bj_graph_save writes it: candidates of the cells its dataset leaves,
+ * edges, withheld edges, crossings of the dataset, where it comes from. For runs that see x and y
+ * alone; opens the dataset. The run must outlive it. */
+typedef struct bj_maze_graph bj_maze_graph;
+BJ_API BJ_CHECK bj_status bj_maze_graph_create(bj_maze_graph **out, bj_maze_run *run,
+                                               bj_error *err);
+BJ_API void bj_maze_graph_free(bj_maze_graph *graph);
+BJ_API const bj_graph_record *bj_maze_graph_record(const bj_maze_graph *graph);
+BJ_API bj_graph_scores bj_maze_graph_scores(const bj_maze_graph *graph); /* as in its metrics */
+
 #endif
