@@ -181,6 +181,9 @@ static bj_status open_campaign(report_data *data, const char *dir, bj_error *err
     bj_status status = bj_campaign_open(&data->campaign, dir, err);
     if (status != BJ_OK) return status;
     snprintf(data->name, sizeof data->name, "%s", bj_campaign_name(data->campaign));
+    if (bj_campaign_data_count(data->campaign) > 1)
+        return cli_error(err, BJ_EARG, "%s: has %d datasets, a report is about one", dir,
+                         bj_campaign_data_count(data->campaign));
     status = take_grid(data, err);
     if (status == BJ_OK) status = take_runs(data, err);
     if (status == BJ_OK) status = take_numbers(data, dir, err);

@@ -10,7 +10,7 @@
 #ifndef BJ_KERNELS_BODY_GEMM_H
 #define BJ_KERNELS_BODY_GEMM_H
 
-#include "kernels/body_vec.h"
+#include "kernels/body_transpose.h"
 
 static int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
 
@@ -26,21 +26,36 @@ static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K)
     }
 }
 
+/* packed[i * stride + j] = rows[j * ld + i], i below `depth`, for a vector's width of rows. The rows
+ * of square weights lie in the same few sets of the first-level cache: no more of them at a time. */
+INLINE void pack_rows(bj_real *packed, int stride, const bj_real *rows, size_t ld, int depth) {
+    for (int k = 0; k < depth; k += LANES) {
+        vec v[LANES];
+        UNROLL for (int j = 0; j < LANES; j++) v[j] = load(rows + (size_t)j * ld + k);
+        transpose(v);
+        UNROLL for (int i = 0; i < LANES; i++) store(packed + (k + i) * stride, v[i]);
+    }
+}
+
 static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
-    enum { STRIP = 16 }; /* k at a time: one cache line of every source row */
+    enum { STRIP = 64 / sizeof(bj_real) > LANES ? 64 / sizeof(bj_real) : LANES }; /* a cache line */
     for (int n = 0; n < N; n += PANEL) {
         const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
-        const bj_real *rows = b + (size_t)n * ldb;
         for (int k0 = 0; k0 < K; k0 += STRIP) {
-            const int k1 = K - k0 < STRIP ? K : k0 + STRIP;
-            for (int k = k0; k < k1; k++, packed += padded) {
-                if (width == PANEL) {
-                    UNROLL for (int j = 0; j < PANEL; j++) packed[j] = rows[(size_t)j * ldb + k];
-                } else {
-                    for (int j = 0; j < padded; j++)
-                        packed[j] = j < width ? rows[(size_t)j * ldb + k] : 0;
+            const int depth = K - k0 < STRIP ? K - k0 : STRIP;
+            for (int j0 = 0; j0 < padded; j0 += LANES) {
+                const bj_real *rows = b + (size_t)(n + j0) * ldb + k0;
+                if (j0 + LANES <= width && depth == STRIP) {
+                    UNROLL for (int j = 0; j < LANES; j++)
+                        __builtin_prefetch(rows + (size_t)j * ldb + 4 * STRIP, 0, 2);
+                    pack_rows(packed + j0, padded, rows, ldb, STRIP);
+                    continue;
                 }
+                for (int k = 0; k < depth; k++)
+                    for (int j = 0; j < LANES; j++)
+                        packed[k * padded + j0 + j] = j0 + j < width ? rows[(size_t)j * ldb + k] : 0;
             }
+            packed += depth * padded;
         }
     }
 }

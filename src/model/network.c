@@ -6,15 +6,21 @@
 #include "core/blocks.h"
 #include "model/variational.h"
 #include "nn/normalize.h"
+#include "nn/rows.h"
+
+static bj_linear find_linear(const bj_layout *layout, const bj_real *weights, bj_param_id w,
+                             bj_param_id b, int index) {
+    const bj_param *p = &layout->params[layout->first[w] + index];
+    return (bj_linear){.w = weights + p->offset,
+                       .b = weights + bj_layout_offset(layout, b, index),
+                       .in = p->shape[1],
+                       .out = p->shape[0]};
+}
 
 static bj_linear take_linear(bj_arena *arena, const bj_kernels *k, const bj_layout *layout,
                              const bj_real *weights, bj_param_id w, bj_param_id b, int index,
                              int training) {
-    const bj_param *p = &layout->params[layout->first[w] + index];
-    bj_linear l = {.w = weights + p->offset,
-                   .b = weights + bj_layout_offset(layout, b, index),
-                   .in = p->shape[1],
-                   .out = p->shape[0]};
+    bj_linear l = find_linear(layout, weights, w, b, index);
     l.forward = bj_arena_take(arena, bj_linear_packed_size(k, l.in, l.out));
     if (training) l.backward = bj_arena_take(arena, bj_linear_packed_size(k, l.in, l.out));
     return l;
@@ -54,9 +60,15 @@ void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const 
         n->atom_in[0] = TAKE(GENERATOR_W1, GENERATOR_B1, 0);
         n->atom_out[0] = TAKE(GENERATOR_W2, GENERATOR_B2, 0);
     }
-    for (int i = 0; i < n->L && !variational; i++) {
+    for (int i = 0; i < n->L && !variational && !training; i++) {
         n->atom_in[i] = branch ? TAKE(ATOM_W1, ATOM_B1, i) : TAKE(ONE_W1, ONE_B1, 0);
         n->atom_out[i] = branch ? TAKE(ATOM_W2, ATOM_B2, i) : TAKE(ONE_W2, ONE_B2, 0);
+    }
+    for (int i = 0; i < n->L && !variational && training; i++) { /* packed by train/atoms.c */
+#define FIND(w, b, i) find_linear(layout, weights, BJ_P_##w, BJ_P_##b, i)
+        n->atom_in[i] = branch ? FIND(ATOM_W1, ATOM_B1, i) : FIND(ONE_W1, ONE_B1, 0);
+        n->atom_out[i] = branch ? FIND(ATOM_W2, ATOM_B2, i) : FIND(ONE_W2, ONE_B2, 0);
+#undef FIND
     }
     if (layout->first[BJ_P_ROUTER_W1] >= 0) {
         n->router_in = TAKE(ROUTER_W1, ROUTER_B1, 0);
@@ -103,8 +115,8 @@ int bj_network_prepare_items(const bj_network *n) {
 
 void bj_network_prepare(const bj_network *n, int item) {
     const bj_linear *l = layer(n, item / 2);
-    if (item % 2 == 0) bj_linear_pack_forward(n->k, l);
-    else if (l->backward) bj_linear_pack_backward(n->k, l);
+    if (item % 2 == 0 && l->forward) bj_linear_pack_forward(n->k, l);
+    if (item % 2 == 1 && l->backward) bj_linear_pack_backward(n->k, l);
 }
 
 /* ------------------------------------------------------------------------------------- forward */
@@ -162,17 +174,9 @@ void bj_network_decode(const bj_network *n, const bj_network_block *b, int rows)
     if (n->step_scale) add_residuals(n, b);
 }
 
-void bj_network_predict(const bj_network *n, const bj_network_block *b) {
-    const size_t L = (size_t)n->L;
-    if (n->prior_in.out) {
-        bj_variational_forward_block(n, b);
-        bj_network_route(n, b);
-        return;
-    }
-    for (size_t i = 0; i < L; i++)
-        bj_network_atom(n, b, (int)i, b->atom_hidden + i * b->lda, L * b->lda, b->u + i * b->ldu,
-                        L * b->ldu);
-    bj_normalize_forward(b->u, b->ldu, b->inverse, b->M * n->L, n->arch->latent);
+void bj_network_read(const bj_network *n, const bj_network_block *b) {
+    if (!n->prior_in.out)
+        bj_normalize_forward(b->u, b->ldu, b->inverse, b->M * n->L, n->arch->latent);
     bj_network_route(n, b);
     if (n->decoder_in.out) bj_network_decode(n, b, n->L);
 }
@@ -213,112 +217,69 @@ int bj_network_compact_width(const bj_arch *a) {
     return most;
 }
 
-/* Rows `rows` of a matrix side by side, and back. */
-static void gather(bj_real *to, size_t ldt, const bj_real *from, size_t ldf, const int *rows, int n,
-                   int width) {
-    for (int i = 0; i < n; i++)
-        memcpy(to + (size_t)i * ldt, from + (size_t)rows[i] * ldf, (size_t)width * sizeof *to);
-}
-
-static void scatter(bj_real *to, size_t ldt, const int *rows, const bj_real *from, size_t ldf, int n,
-                    int width) {
-    for (int i = 0; i < n; i++)
-        memcpy(to + (size_t)rows[i] * ldt, from + (size_t)i * ldf, (size_t)width * sizeof *to);
-}
-
 /* du of the winners' rows += what comes through the decoder; ddecoder_hidden of these rows. */
 static void winners_decoded(const bj_network *n, const bj_network_block *b, const int *rows,
                             unsigned from) {
     bj_real *in = b->compact[0], *mask = b->compact[1], *out = b->compact[2];
     const int H = n->decoder_in.out, D = n->arch->latent, M = b->M;
-    gather(in, b->ldk, b->dy, b->ldy, rows, M, n->decoder_out.out);
-    gather(mask, b->ldk, b->decoder_hidden, b->ldd, rows, M, H);
+    bj_rows_gather(in, b->ldk, b->dy, b->ldy, rows, M, n->decoder_out.out);
+    bj_rows_gather(mask, b->ldk, b->decoder_hidden, b->ldd, rows, M, H);
     bj_linear_backward(n->k, out, b->ldk, in, b->ldk, mask, b->ldk, &n->decoder_out, M, 0);
-    scatter(b->ddecoder_hidden, b->ldd, rows, out, b->ldk, M, H);
-    gather(in, b->ldk, b->du, b->ldu, rows, M, D);
+    bj_rows_scatter(b->ddecoder_hidden, b->ldd, rows, out, b->ldk, M, H);
+    bj_rows_gather(in, b->ldk, b->du, b->ldu, rows, M, D);
     bj_linear_backward(n->k, in, b->ldk, out, b->ldk, NULL, 0, &n->decoder_in, M,
                        from & BJ_FROM_LATENT ? BJ_GEMM_ADD : 0);
-    scatter(b->du, b->ldu, rows, in, b->ldk, M, D);
+    bj_rows_scatter(b->du, b->ldu, rows, in, b->ldk, M, D);
 }
 
-/* The same bits as through all atoms: what is left out adds zeros. */
+/* The same bits as for all latents: what is left out adds zeros. */
 static void winners_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
-    const int L = n->L, D = n->arch->latent;
-    int row[BJ_BLOCK], scene[BJ_BLOCK];
-    bj_real *du = b->compact[0], *mask = b->compact[1], *dhidden = b->compact[2];
-    for (int m = 0; m < b->M; m++) row[m] = m * L + b->winner[m];
+    int row[BJ_BLOCK];
+    for (int m = 0; m < b->M; m++) row[m] = m * n->L + b->winner[m];
     if (from & BJ_FROM_DECODED) winners_decoded(n, b, row, from);
     for (int m = 0; m < b->M; m++) {
         const size_t at = (size_t)row[m] * b->ldu;
-        bj_normalize_backward(b->du + at, b->ldu, b->u + at, b->inverse + row[m], 1, D);
-    }
-    for (int i = 0; i < L; i++) {
-        const bj_linear *in = &n->atom_in[i], *out = &n->atom_out[i];
-        int count = 0;
-        for (int m = 0; m < b->M; m++)
-            if (b->winner[m] == i) {
-                row[count] = m * L + i;
-                scene[count++] = m;
-            }
-        if (!count) continue;
-        gather(du, b->ldk, b->du, b->ldu, row, count, D);
-        gather(mask, b->ldk, b->atom_hidden, b->lda, row, count, out->in);
-        bj_linear_backward(n->k, dhidden, b->ldk, du, b->ldk, mask, b->ldk, out, count, 0);
-        scatter(b->datom_hidden, b->lda, row, dhidden, b->ldk, count, out->in);
-        bj_linear_backward(n->k, du, b->ldk, dhidden, b->ldk, NULL, 0, in, count, 0);
-        scatter(b->dcontext, b->ldc, scene, du, b->ldk, count, in->in);
+        bj_normalize_backward(b->du + at, b->ldu, b->u + at, b->inverse + row[m], 1,
+                              n->arch->latent);
     }
 }
 
-void bj_network_predict_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
+static void decoded_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
+    /* forward: y = decoder(u) */
     const bj_kernels *k = n->k;
     const int L = n->L, M = b->M, K = n->K;
-    int add = 0; /* nothing in dcontext yet */
-    if (b->winner && (from & (BJ_FROM_LATENT | BJ_FROM_DECODED))) {
+    bj_real *dy = b->dy;
+    if (n->step_scale) {
+        split_residuals(n, b);
+        dy = b->dbase;
+    }
+    /* the mask follows the last addend, as every addend is masked the same way */
+    bj_linear_backward(k, b->ddecoder_hidden, b->ldd, dy, b->ldy, b->decoder_hidden, b->ldd,
+                       &n->decoder_out, M * L, 0);
+    for (int i = 0; n->step_scale && i < K; i++)
+        bj_linear_backward(k, b->ddecoder_hidden, b->ldd, b->dresidual + (size_t)i * b->ldy,
+                           (size_t)K * b->ldy, b->decoder_hidden, b->ldd, &n->residual[i], M,
+                           BJ_GEMM_ADD);
+    bj_linear_backward(k, b->du, b->ldu, b->ddecoder_hidden, b->ldd, NULL, 0, &n->decoder_in,
+                       M * L, from & BJ_FROM_LATENT ? BJ_GEMM_ADD : 0);
+}
+
+void bj_network_latents_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
+    if (!(from & (BJ_FROM_LATENT | BJ_FROM_DECODED))) return;
+    if (b->winner) {
         winners_backward(n, b, from);
-        from &= BJ_FROM_ROUTER;
-        add = BJ_GEMM_ADD;
+        return;
     }
-    if (from & BJ_FROM_DECODED) {
-        /* forward: y = decoder(u) */
-        bj_real *dy = b->dy;
-        if (n->step_scale) {
-            split_residuals(n, b);
-            dy = b->dbase;
-        }
-        /* the mask follows the last addend, as every addend is masked the same way */
-        bj_linear_backward(k, b->ddecoder_hidden, b->ldd, dy, b->ldy, b->decoder_hidden, b->ldd,
-                           &n->decoder_out, M * L, 0);
-        for (int i = 0; n->step_scale && i < K; i++)
-            bj_linear_backward(k, b->ddecoder_hidden, b->ldd, b->dresidual + (size_t)i * b->ldy,
-                               (size_t)K * b->ldy, b->decoder_hidden, b->ldd, &n->residual[i], M,
-                               BJ_GEMM_ADD);
-        bj_linear_backward(k, b->du, b->ldu, b->ddecoder_hidden, b->ldd, NULL, 0, &n->decoder_in,
-                           M * L, from & BJ_FROM_LATENT ? BJ_GEMM_ADD : 0);
-    }
-    if (from & (BJ_FROM_LATENT | BJ_FROM_DECODED)) {
-        /* forward: u_k = normalize(atom_k(context)) */
-        bj_normalize_backward(b->du, b->ldu, b->u, b->inverse, M * L, n->arch->latent);
-        if (n->prior_in.out) {
-            bj_variational_backward_block(n, b);
-            return;
-        }
-        for (int i = 0; i < L; i++) {
-            bj_real *dhidden = b->datom_hidden + (size_t)i * b->lda;
-            const size_t ld = (size_t)L * b->lda;
-            bj_linear_backward(k, dhidden, ld, b->du + (size_t)i * b->ldu, (size_t)L * b->ldu,
-                               b->atom_hidden + (size_t)i * b->lda, ld, &n->atom_out[i], M, 0);
-            bj_linear_backward(k, b->dcontext, b->ldc, dhidden, ld, NULL, 0, &n->atom_in[i], M, add);
-            add = BJ_GEMM_ADD;
-        }
-    }
-    if (from & BJ_FROM_ROUTER) {
-        /* forward: logits = router(context) */
-        bj_linear_backward(k, b->drouter_hidden, b->ldr, b->dlogits, (size_t)K, b->router_hidden,
-                           b->ldr, &n->router_out, M, 0);
-        bj_linear_backward(k, b->dcontext, b->ldc, b->drouter_hidden, b->ldr, NULL, 0,
-                           &n->router_in, M, add);
-    }
+    if (from & BJ_FROM_DECODED) decoded_backward(n, b, from);
+    bj_normalize_backward(b->du, b->ldu, b->u, b->inverse, b->M * n->L, n->arch->latent);
+}
+
+void bj_network_route_backward(const bj_network *n, const bj_network_block *b, int flags) {
+    /* forward: logits = router(context) */
+    bj_linear_backward(n->k, b->drouter_hidden, b->ldr, b->dlogits, (size_t)n->K, b->router_hidden,
+                       b->ldr, &n->router_out, b->M, 0);
+    bj_linear_backward(n->k, b->dcontext, b->ldc, b->drouter_hidden, b->ldr, NULL, 0,
+                       &n->router_in, b->M, flags);
 }
 
 void bj_network_reconstruct_backward(const bj_network *n, const bj_network_block *b) {

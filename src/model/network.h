@@ -11,7 +11,9 @@
  * path alone for output-only).
  *
  * Winner takes all: where b->winner names one latent of every scene, no other has a gradient, and
- * backward passes through its atom alone. Rows of the others are neither read nor written.
+ * backward passes through that one alone. Rows of the others are neither read nor written.
+ *
+ * Atoms that are trained hold no packed weights: train/atoms.c takes them through the whole batch.
  */
 #ifndef BJ_MODEL_NETWORK_H
 #define BJ_MODEL_NETWORK_H
@@ -77,10 +79,11 @@ typedef struct bj_network_block {
 /* Widest row of what backward of winners gathers. */
 int bj_network_compact_width(const bj_arch *arch);
 
-void bj_network_predict(const bj_network *n, const bj_network_block *b);     /* u, logits, y */
+/* Behind the atoms, or behind bj_variational_forward_block: u normalized, logits, y. */
+void bj_network_read(const bj_network *n, const bj_network_block *b);
 void bj_network_reconstruct(const bj_network *n, const bj_network_block *b); /* rec from z */
 
-/* Parts of it: logits; u_i from the context for rows `lda` and `ldu` apart. */
+/* Logits; u_i from the context for rows `lda` and `ldu` apart, in a network that is not trained. */
 void bj_network_route(const bj_network *n, const bj_network_block *b);
 void bj_network_atom(const bj_network *n, const bj_network_block *b, int i, bj_real *hidden,
                      size_t lda, bj_real *u, size_t ldu);
@@ -93,8 +96,11 @@ void bj_network_add_residual(const bj_network *n, bj_real *y, const bj_real *bas
 
 /* Which incoming gradients are real. */
 enum { BJ_FROM_LATENT = 1, BJ_FROM_DECODED = 2, BJ_FROM_ROUTER = 4 };
-/* dcontext from du, dy and dlogits; du becomes the gradient before normalization. */
-void bj_network_predict_backward(const bj_network *n, const bj_network_block *b, unsigned from);
+/* du, that of the latents before normalization, from du and dy; of the winners' rows alone where
+ * there is a winner. */
+void bj_network_latents_backward(const bj_network *n, const bj_network_block *b, unsigned from);
+/* dcontext from dlogits; flags: BJ_GEMM_ADD, or 0. */
+void bj_network_route_backward(const bj_network *n, const bj_network_block *b, int flags);
 /* dz_hidden from drec, and dz where it is trained. */
 void bj_network_reconstruct_backward(const bj_network *n, const bj_network_block *b);
 

@@ -103,9 +103,9 @@ static void pairs_forward(bj_trainer *t, int b0, int b1, int worker) {
     if (t->unit)
         bj_normalize_forward(t->unit + (size_t)b0 * head.ldu, head.ldu, t->inverse_z + b0,
                              online.M, a->latent);
-    if (head.eps) draw_noise(t, &head, b0);
-    bj_network_predict(&t->network, &head);
-    bj_objective_scenes_forward(&t->objective, &t->io, b0, b1);
+    if (!head.eps) return;
+    draw_noise(t, &head, b0);
+    bj_variational_forward_block(&t->network, &head);
 }
 
 /* dcontext += what the floors under the normalized contexts pull. */
@@ -119,10 +119,6 @@ static void floors_backward(bj_trainer *t, const bj_network_block *head, int b0)
 }
 
 static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
-    if (bj_trainer_observes(t)) {
-        pairs_forward(t, b0, b1, worker);
-        return;
-    }
     const bj_arch *a = &t->model->arch;
     const bj_network_block head = bj_trainer_network_block(t, b0, b1, worker);
     bj_encoder_block encoder = bj_trainer_encoder_block(t, b0, b1, worker);
@@ -137,53 +133,77 @@ static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
     } else {
         target_forward(t, &head, b0, b1, worker);
         bj_encoder_forward(&t->online, &encoder);
-        bj_network_predict(&t->network, &head);
     }
-    bj_network_reconstruct(&t->network, &head);
+}
+
+/* Which gradients reach the network from the objective. */
+static unsigned incoming(const bj_trainer *t) {
+    const bj_objective *o = &t->objective;
+    const int frozen = o->kind == BJ_ANCHOR_B;
+    unsigned from = 0;
+    if (frozen || o->lambda_z != 0 || t->network.prior_in.out) from |= BJ_FROM_LATENT;
+    if (!frozen && t->model->arch.fut > 0 && o->lambda_y != 0) from |= BJ_FROM_DECODED;
+    if (t->reach & BJ_REACH_ROUTER) from |= BJ_FROM_ROUTER;
+    return from;
+}
+
+/* Contexts of the trained encoder, latents of the target. */
+static void encode_item(void *context, int item, int worker) {
+    bj_trainer *t = context;
+    const int b0 = t->block_begin[item], b1 = t->block_begin[item + 1];
+    if (bj_trainer_observes(t)) pairs_forward(t, b0, b1, worker);
+    else scenes_forward(t, b0, b1, worker);
+}
+
+/* Everything behind the atoms, and the loss. */
+static void read_item(void *context, int item, int worker) {
+    bj_trainer *t = context;
+    const int b0 = t->block_begin[item], b1 = t->block_begin[item + 1];
+    const bj_network_block head = bj_trainer_network_block(t, b0, b1, worker);
+    if (t->objective.kind != BJ_ANCHOR_A) bj_network_read(&t->network, &head);
+    if (t->model->arch.fut > 0) bj_network_reconstruct(&t->network, &head);
     bj_objective_scenes_forward(&t->objective, &t->io, b0, b1);
 }
 
-static void scenes_backward(bj_trainer *t, int b0, int b1, int worker) {
+/* From the loss back to the atoms. */
+static void unread_item(void *context, int item, int worker) {
+    bj_trainer *t = context;
     const bj_objective *o = &t->objective;
+    const int b0 = t->block_begin[item], b1 = t->block_begin[item + 1];
+    const int anchor = o->kind == BJ_ANCHOR_A, frozen = o->kind == BJ_ANCHOR_B;
+    const bj_network_block head = bj_trainer_network_block(t, b0, b1, worker);
+    bj_objective_scenes_backward(o, &t->io, b0, b1);
+    if (anchor || (!frozen && t->model->arch.fut > 0 && o->lambda_rec != 0))
+        bj_network_reconstruct_backward(&t->network, &head);
+    if (!anchor && (t->reach & BJ_REACH_ENCODER))
+        bj_network_latents_backward(&t->network, &head, incoming(t));
+}
+
+static void both_item(void *context, int item, int worker) {
+    read_item(context, item, worker);
+    unread_item(context, item, worker);
+}
+
+/* From the atoms back through the trained encoder. */
+static void encoder_item(void *context, int item, int worker) {
+    bj_trainer *t = context;
+    const int b0 = t->block_begin[item], b1 = t->block_begin[item + 1];
     const bj_network_block head = bj_trainer_network_block(t, b0, b1, worker);
     const bj_encoder_block encoder = bj_trainer_encoder_block(t, b0, b1, worker);
-    bj_objective_scenes_backward(o, &t->io, b0, b1);
-    if (o->kind == BJ_ANCHOR_A) {
-        bj_network_reconstruct_backward(&t->network, &head);
+    const unsigned from = incoming(t), latents = from & (BJ_FROM_LATENT | BJ_FROM_DECODED);
+    if (t->objective.kind == BJ_ANCHOR_A) {
         bj_normalize_backward(head.dz, head.ldu, head.z, t->inverse_z + b0, b1 - b0,
                               t->model->arch.latent);
         bj_encoder_backward(&t->online, &encoder, head.dz);
         return;
     }
-    const int frozen = o->kind == BJ_ANCHOR_B;
-    const int decoder = !frozen && t->model->arch.fut > 0;
-    if (decoder && o->lambda_rec != 0) bj_network_reconstruct_backward(&t->network, &head);
-    unsigned from = 0;
-    if (frozen || o->lambda_z != 0 || t->network.prior_in.out) from |= BJ_FROM_LATENT;
-    if (decoder && o->lambda_y != 0) from |= BJ_FROM_DECODED;
-    if (t->reach & BJ_REACH_ROUTER) from |= BJ_FROM_ROUTER;
-    if (t->reach & BJ_REACH_ENCODER) {
-        if (!from) /* floors alone */
-            memset(head.dcontext, 0, (size_t)head.M * head.ldc * sizeof *head.dcontext);
-        bj_network_predict_backward(&t->network, &head, from);
-        if (t->unit) floors_backward(t, &head, b0);
-        bj_encoder_backward(&t->online, &encoder, head.dcontext);
-    }
-}
-
-static void forward_item(void *context, int item, int worker) {
-    bj_trainer *t = context;
-    scenes_forward(t, t->block_begin[item], t->block_begin[item + 1], worker);
-}
-
-static void backward_item(void *context, int item, int worker) {
-    bj_trainer *t = context;
-    scenes_backward(t, t->block_begin[item], t->block_begin[item + 1], worker);
-}
-
-static void both_item(void *context, int item, int worker) {
-    forward_item(context, item, worker);
-    backward_item(context, item, worker);
+    if (head.eps) bj_variational_backward_block(&t->network, &head);
+    else if (from & BJ_FROM_ROUTER)
+        bj_network_route_backward(&t->network, &head, latents ? BJ_GEMM_ADD : 0);
+    if (!from) /* floors alone */
+        memset(head.dcontext, 0, (size_t)head.M * head.ldc * sizeof *head.dcontext);
+    if (t->unit) floors_backward(t, &head, b0);
+    bj_encoder_backward(&t->online, &encoder, head.dcontext);
 }
 
 static void point_objective_at_batch(bj_trainer *t) {
@@ -214,12 +234,19 @@ static void run_scenes(bj_trainer *t) {
     const double start = bj_seconds();
     t->block_count = bj_blocks_cut(t->block_begin, t->batch.B);
     bj_objective_begin(&t->objective, &t->io);
+    const int atoms = t->objective.kind != BJ_ANCHOR_A && !t->network.prior_in.out;
+    bj_pool_run(t->pool, encode_item, t, t->block_count);
+    if (atoms) bj_atoms_forward(t);
     if (bj_objective_is_coupled(&t->objective)) {
-        bj_pool_run(t->pool, forward_item, t, t->block_count);
+        bj_pool_run(t->pool, read_item, t, t->block_count);
         bj_objective_couple(&t->objective, &t->io);
-        bj_pool_run(t->pool, backward_item, t, t->block_count);
+        bj_pool_run(t->pool, unread_item, t, t->block_count);
     } else {
         bj_pool_run(t->pool, both_item, t, t->block_count);
+    }
+    if (t->objective.kind == BJ_ANCHOR_A || (t->reach & BJ_REACH_ENCODER)) {
+        if (atoms && (incoming(t) & (BJ_FROM_LATENT | BJ_FROM_DECODED))) bj_atoms_backward(t);
+        bj_pool_run(t->pool, encoder_item, t, t->block_count);
     }
     t->profile.scenes += bj_seconds() - start;
 }

@@ -3,7 +3,8 @@
  * One block of memory for everything a step needs, cut by workspace.c; after creation nothing is
  * allocated. A step runs in rounds, each a set of items handed to the workers (step.c):
  *   prepare    pack the weights, fold the attention
- *   scenes     blocks of scenes: forward, loss, backward of data (two rounds if coupled)
+ *   scenes     blocks of scenes, and the atoms of all of them (atoms.c) in between: encoders,
+ *              atoms, loss, atoms backward, encoder backward
  *   gradients  tiles of weight gradients, summed over the batch in the order of core/shards.h
  *   unfold     gradients of the folded matrices to those of the weights they came from
  *   update     norm, then clipping, AdamW and EMA over chunks of the parameter block
@@ -58,7 +59,9 @@ typedef struct bj_worker_scratch {
     bj_encoder_block target;   /* activations of the target view */
     bj_real *inverse;          /* (BLOCK) */
     bj_real *dh;               /* (BLOCK,G,W) */
-    bj_real *compact[3];       /* (BLOCK,ldk) hard objectives: bj_network_block */
+    bj_real *compact[3];       /* (max_batch,ldk) hard objectives: bj_network_block, atoms.c */
+    int *rows;                 /* (2,max_batch) the same */
+    bj_real *slice;            /* bj_atoms_scratch */
     bj_real *dscore[2];
     bj_real *gradient;         /* BJ_GRADIENT_SCRATCH */
 } bj_worker_scratch;
@@ -120,6 +123,11 @@ bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1, i
 static inline int bj_trainer_observes(const bj_trainer *t) {
     return t->model->arch.encoder != BJ_ENCODER_SCENE;
 }
+
+/* atoms.c: u before normalization from the contexts; datom_hidden and dcontext from du. */
+size_t bj_atoms_scratch(const bj_trainer *t);
+void bj_atoms_forward(bj_trainer *t);
+void bj_atoms_backward(bj_trainer *t);
 
 /* gradients.c */
 size_t bj_plans_size(const bj_trainer *t); /* ints */

@@ -125,8 +125,12 @@ static void take_scratch(bj_worker_scratch *s, bj_trainer *t, bj_arena *arena, i
     bj_worker_scratch w = {.target = bj_encoder_block_strides(a)};
     w.inverse = bj_arena_take(arena, M);
     w.gradient = bj_arena_take(arena, BJ_GRADIENT_SCRATCH);
-    for (int i = 0; i < 3 && bj_objective_is_hard(&t->objective); i++)
-        w.compact[i] = bj_arena_take(arena, M * t->head.ldk);
+    if (bj_objective_is_hard(&t->objective)) {
+        const size_t B = (size_t)t->max_batch;
+        for (int i = 0; i < 3; i++) w.compact[i] = bj_arena_take(arena, B * t->head.ldk);
+        w.rows = bj_arena_take_bytes(arena, 2 * B * sizeof *w.rows);
+    }
+    if (!t->network.prior_in.out) w.slice = bj_arena_take(arena, bj_atoms_scratch(t));
     if (bj_trainer_observes(t)) {
         bj_encoder_block_take(&w.target, arena, &t->target, M);
         if (!measuring) *s = w;

@@ -3,7 +3,7 @@
 #include <branchjepa/branchjepa.h>
 #include "low/low.h"
 #include "low.h"
-#include "high/high.h"
+#  include "high/high.h"
 #include <openssl/evp.h>
 #include "nowhere.h"
 #include <zlib.h>
