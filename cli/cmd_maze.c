@@ -14,6 +14,8 @@ int cmd_maze(int argc, char **argv) {
          cmd_maze_generate},
         {"show", "a predicted graph as a page: candidates, successors on demand, drives",
          cmd_maze_show},
+        {"audit", "rollouts of trained models on the episodes they were not trained on",
+         cmd_maze_audit},
         {"emit", "fix what a predictor says before any successor is read", cmd_maze_emit},
         {"reveal", "add the successors of a dataset to emissions that were fixed", cmd_maze_reveal},
         {"verify", "whether emissions are those that a file of successors names", cmd_maze_verify},

@@ -2,6 +2,7 @@
 #ifndef BJEPA_MAZE_H
 #define BJEPA_MAZE_H
 
+int cmd_maze_audit(int argc, char **argv);
 int cmd_maze_data(int argc, char **argv);
 int cmd_maze_drive(int argc, char **argv);
 int cmd_maze_graph(int argc, char **argv);

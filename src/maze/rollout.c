@@ -2,6 +2,7 @@
 #include "maze/rollout.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 void bj_rollout_follow(bj_real *latents, const bj_real *candidates, const bj_real *weights, int n,
@@ -43,7 +44,7 @@ void bj_rollout_add(bj_rollout_step *sums, double *paths, const bj_rollouts *r,
         double nearest = INFINITY, least = INFINITY, q[2];
         int hit = 0;
         for (size_t l = 0; l < L; l++) {
-            const bj_real *u = r->latents + ((h - 1) * L + l) * D;
+            const bj_real *u = r->latents + (h - 1) * r->stride + l * D;
             const double mass = (double)r->mass[l], far = distance(u, z, r->D);
             bj_probe_read(q, probe, u);
             const double error = apart(q, at);
@@ -69,22 +70,36 @@ void bj_rollout_add(bj_rollout_step *sums, double *paths, const bj_rollouts *r,
     }
 }
 
+/* ---------------------------------------------------------------------------------------- names */
+
+static const struct {
+    const char *name;
+    size_t offset;
+} values[] = {
+#define VALUE(field)                                                                               \
+    { #field, offsetof(bj_rollout_step, field) }
+    VALUE(distance),   VALUE(best_distance), VALUE(hit),        VALUE(hit_mass),
+    VALUE(error),      VALUE(best_error),    VALUE(wall_mass),  VALUE(probe_error),
+    VALUE(probe_wall), VALUE(stay_distance), VALUE(stay_error),
+#undef VALUE
+};
+enum { VALUES = sizeof values / sizeof *values };
+_Static_assert(VALUES * sizeof(double) == sizeof(bj_rollout_step), "every number has a name");
+
+const char *bj_rollout_name(int index) {
+    return index >= 0 && index < VALUES ? values[index].name : NULL;
+}
+
+double bj_rollout_value(const bj_rollout_step *step, int index) {
+    double value;
+    memcpy(&value, (const char *)step + values[index].offset, sizeof value);
+    return value;
+}
+
 void bj_rollout_mean(bj_rollout_step *sums, int H, int64_t contexts) {
-    const double n = (double)contexts;
-    for (int h = 0; h < H; h++) {
-        const bj_rollout_step s = sums[h];
-        sums[h] = (bj_rollout_step){
-            .distance = s.distance / n,
-            .best_distance = s.best_distance / n,
-            .hit = s.hit / n,
-            .hit_mass = s.hit_mass / n,
-            .error = s.error / n,
-            .best_error = s.best_error / n,
-            .wall_mass = s.wall_mass / n,
-            .probe_error = s.probe_error / n,
-            .probe_wall = s.probe_wall / n,
-            .stay_distance = s.stay_distance / n,
-            .stay_error = s.stay_error / n,
-        };
-    }
+    for (int h = 0; h < H; h++)
+        for (int i = 0; i < VALUES; i++) {
+            const double mean = bj_rollout_value(&sums[h], i) / (double)contexts;
+            memcpy((char *)&sums[h] + values[i].offset, &mean, sizeof mean);
+        }
 }

@@ -28,10 +28,11 @@ void bj_rollout_follow(bj_real *latents, const bj_real *candidates, const bj_rea
 /* What is known of a context. */
 typedef struct bj_rollouts {
     int H, L, D;
-    const bj_real *latents; /* (H,L,D) unit */
-    const bj_real *mass;    /* (L) */
-    const bj_real *truth;   /* (H+1,D) unit */
-    const double *xy;       /* (H+1,2) */
+    const bj_real *latents; /* (H,L,D) unit; steps lie `stride` numbers apart */
+    size_t stride;
+    const bj_real *mass;  /* (L) */
+    const bj_real *truth; /* (H+1,D) unit */
+    const double *xy;     /* (H+1,2) */
 } bj_rollouts;
 
 /* Adds a context to sums (H); paths (H,L,2), which may be NULL: what the probe reads. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "model/predictor.h"
 
 bj_status bj_maze_view_open(bj_maze_view *v, const bj_model *model, const bj_target *target,
                             int most, int threads, const char *isa, bj_error *err) {
@@ -22,11 +23,14 @@ void bj_maze_view_reset(bj_maze_view *v) {
     *v = (bj_maze_view){0};
 }
 
+static bj_status need_predictor(bj_maze_view *v, bj_error *err) {
+    return v->predictor ? BJ_OK : bj_predictor_create(&v->predictor, v->model, &v->options, err);
+}
+
 bj_status bj_maze_view_look(bj_maze_view *v, bj_real *latents, bj_real *candidates,
                             bj_real *weights, const bj_pair *pairs, int64_t n, bj_error *err) {
     const int most = v->options.max_batch;
-    if (candidates && !v->predictor)
-        BJ_TRY(bj_predictor_create(&v->predictor, v->model, &v->options, err));
+    if (candidates) BJ_TRY(need_predictor(v, err));
     for (int64_t i = 0; i < n; i += most) {
         const bj_batch batch = {.B = n - i < most ? (int)(n - i) : most, .pairs = pairs + i};
         const size_t at = (size_t)i, D = (size_t)v->D;
@@ -34,6 +38,31 @@ bj_status bj_maze_view_look(bj_maze_view *v, bj_real *latents, bj_real *candidat
         if (candidates)
             BJ_TRY(bj_predict(v->predictor, &batch, weights + at * (size_t)v->K, NULL,
                               candidates + at * (size_t)v->L * D, err));
+    }
+    return BJ_OK;
+}
+
+bj_status bj_maze_view_encode(bj_maze_view *v, bj_real *contexts, const bj_pair *pairs, int64_t n,
+                              bj_error *err) {
+    const int most = v->options.max_batch;
+    BJ_TRY(need_predictor(v, err));
+    for (int64_t i = 0; i < n; i += most) {
+        const bj_batch batch = {.B = n - i < most ? (int)(n - i) : most, .pairs = pairs + i};
+        BJ_TRY(bj_predict_encode(v->predictor, &batch, contexts + (size_t)i * (size_t)v->D, err));
+    }
+    return BJ_OK;
+}
+
+bj_status bj_maze_view_go_on(bj_maze_view *v, bj_real *candidates, bj_real *weights,
+                             const bj_real *contexts, int64_t n, bj_error *err) {
+    const int most = v->options.max_batch;
+    const size_t K = (size_t)v->K, L = (size_t)v->L, D = (size_t)v->D;
+    BJ_TRY(need_predictor(v, err));
+    for (int64_t i = 0; i < n; i += most) {
+        const size_t at = (size_t)i;
+        BJ_TRY(bj_predict_contexts(v->predictor, contexts + at * D,
+                                   n - i < most ? (int)(n - i) : most, weights + at * K,
+                                   candidates + at * L * D, err));
     }
     return BJ_OK;
 }

@@ -31,6 +31,13 @@ BJ_CHECK bj_status bj_maze_view_look(bj_maze_view *view, bj_real *latents, bj_re
                                      bj_real *weights, const bj_pair *pairs, int64_t n,
                                      bj_error *err);
 
+/* Contexts (n,D) of the first observations, as atoms and router see them; and what is predicted
+ * from such contexts, which need not be of observations. */
+BJ_CHECK bj_status bj_maze_view_encode(bj_maze_view *view, bj_real *contexts, const bj_pair *pairs,
+                                       int64_t n, bj_error *err);
+BJ_CHECK bj_status bj_maze_view_go_on(bj_maze_view *view, bj_real *candidates, bj_real *weights,
+                                      const bj_real *contexts, int64_t n, bj_error *err);
+
 /* Centers (C,2) of all cells as pairs (C) that point into them. */
 void bj_maze_center_pairs(bj_pair *pairs, bj_real *centers, const bj_maze *maze);
 /* The same at the centers of all cells, for models of x and y: latents (C,D), candidates (C,L,D),

@@ -39,8 +39,9 @@ static void test_curves(void) {
     bj_error err = {0};
     const uint8_t walls[3][4] = {{1, 1, 1, 1}, {1, 0, 0, 1}, {1, 1, 1, 1}};
     CHECK_OK(bj_maze_from_walls(&maze, "corridor", walls[0], 3, 4, &err), err);
-    /* two steps, three rollouts */
-    const bj_real latents[2][3][2] = {{{1, 0}, {0, 1}, {-1, 0}}, {{0, 1}, {0, -1}, {1, 0}}};
+    /* two steps, three rollouts, another context's behind them */
+    const bj_real latents[2][4][2] = {{{1, 0}, {0, 1}, {-1, 0}, {9, 9}},
+                                      {{0, 1}, {0, -1}, {1, 0}, {9, 9}}};
     const bj_real mass[3] = {0.5, 0.25, 0.25};
     const bj_real truth[3][2] = {{1, 0}, {1, 0}, {-1, 0}};
     const double xy[3][2] = {{4, 0}, {4, 3}, {0, 0}};
@@ -48,6 +49,7 @@ static void test_curves(void) {
                            .L = 3,
                            .D = 2,
                            .latents = latents[0][0],
+                           .stride = 8,
                            .mass = mass,
                            .truth = truth[0],
                            .xy = xy[0]};
@@ -97,6 +99,9 @@ static void test_curves(void) {
     edge[0][0][0] = (bj_real)0.501;
     bj_rollout_add(t, NULL, &e, probe, maze);
     CHECK_NEAR(t[0].hit, 1, 0);
+    CHECK(!strcmp(bj_rollout_name(0), "distance") && bj_rollout_value(s, 0) == s[0].distance);
+    CHECK(!strcmp(bj_rollout_name(6), "wall_mass") && bj_rollout_value(s, 6) == s[0].wall_mass);
+    CHECK(!bj_rollout_name(11) && !bj_rollout_name(-1));
     bj_rollout_step none[1] = {{0}};
     bj_rollout_mean(none, 1, 0);
     CHECK(isnan(none[0].error) && isnan(none[0].stay_distance));
