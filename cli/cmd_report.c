@@ -1,6 +1,7 @@
 /* cmd_report.c - bjepa report: a campaign as one page that opens from disk and asks no network. */
 #include "cli.h"
 #include "output.h"
+#include "report_maze.h"
 #include "report_page.h"
 #include "report_sections.h"
 
@@ -36,6 +37,7 @@ static int parse(report_options *o, int argc, char **argv) {
         .max_operands = 1,
         .examples = "bjepa report demo-world --out report.html\n"
                     "bjepa report demo-world --scenes val.bjc --count 40\n"
+                    "bjepa report maze-planall --out mazes.html\n"
                     "bjepa report data/paper/av2_seeds.csv --out paper.html\n",
         .options = options,
     };
@@ -95,6 +97,25 @@ static bj_status write_page(page *p, const char *out, bj_error *err) {
     return status;
 }
 
+static bj_status write_maze(const report_data *data, const report_options *o, bj_error *err) {
+    report_maze maze;
+    cli_file file;
+    bj_status status = report_maze_make(&maze, data, o->threads, err);
+    if (status == BJ_OK) status = cli_file_open(&file, o->out, err);
+    if (status == BJ_OK) {
+        status = report_maze_write(file.stream, &maze, err);
+        if (status == BJ_OK) status = cli_file_commit(&file, err);
+        else cli_file_abort(&file);
+    }
+    if (status == BJ_OK) {
+        if (*maze.reason) fprintf(stderr, "bjepa %s: %s\n", verb, maze.reason);
+        fprintf(stderr, "bjepa %s: wrote %s, %d graph%s: open it in a browser\n", verb, o->out,
+                maze.graphs, maze.graphs == 1 ? "" : "s");
+    }
+    report_maze_free(&maze);
+    return status;
+}
+
 int cmd_report(int argc, char **argv) {
     report_options o = {.out = "report.html", .count = 24};
     const int code = parse(&o, argc, argv);
@@ -105,6 +126,13 @@ int cmd_report(int argc, char **argv) {
     bj_error err;
     bj_status status = cli_file_replaceable(o.out, &err);
     if (status == BJ_OK) status = report_data_open(&data, o.dir, &err);
+    if (status == BJ_OK && report_is_maze(data)) {
+        status = o.scenes || o.law ? cli_error(&err, BJ_EARG, "%s: a campaign of mazes has no scenes",
+                                               o.dir)
+                                   : write_maze(data, &o, &err);
+        report_data_free(data);
+        return status == BJ_OK ? CLI_OK : cli_fail(verb, &err);
+    }
     if (status == BJ_OK) status = report_forecasts_make(&forecasts, data, &how, &err);
     if (status == BJ_OK) {
         page p = {data, &forecasts};

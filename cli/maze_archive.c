@@ -1,44 +1,72 @@
 /* maze_archive.c - bjepa maze emit, reveal and verify: target-blind archives. */
+#define _POSIX_C_SOURCE 200809L /* stat */
 #include "cli.h"
 #include "json_out.h"
 #include "maze.h"
+#include "maze_emit_run.h"
 
 #include <branchjepa/maze_drive.h>
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ----------------------------------------------------------------------------------------- emit */
 
+static int is_folder(const char *path) {
+    struct stat info;
+    return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
+/* Of a file of latents, or of a finished run. */
+static bj_status emit(char digest[65], const char *name, const maze_emit_run *o, bj_error *err) {
+    bj_maze *maze;
+    if (is_folder(o->run)) return maze_emit_run_write(digest, o, err);
+    bj_status status = bj_maze_open(&maze, name, err);
+    if (status != BJ_OK) return status;
+    status = bj_archive_emit_file(digest, o->out, o->run, maze, err);
+    bj_maze_free(maze);
+    return status;
+}
+
 int cmd_maze_emit(int argc, char **argv) {
-    const char *name = NULL, *out = NULL;
+    maze_emit_run o = {.run = NULL};
     char digest[65];
     int json = 0, operands;
     const cli_option table[] = {
-        {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0, "medium, large, giant, teleport or a maze file"},
-        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "the emissions, a safetensors file"},
+        {"maze", 0, CLI_TEXT, "NAME", &o.how.maze, 0, 0,
+         "medium, large, giant, teleport or a maze file; a run has its own"},
+        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "the emissions, a safetensors file"},
+        {"archive", 0, CLI_CHOICE, "a|b", &o.archive, 0, 0,
+         "of a run: contexts; a: five cells with most successors, b: four others, evenly spaced"},
+        {"cells", 0, CLI_TEXT, "3,7,12", &o.cells, 0, 0, "of a run: these contexts instead"},
+        {"point", 0, CLI_TEXT, "RUN", &o.point, 0, 0,
+         "of a run: the one output of another run beside it"},
+        CLI_OPTION_THREADS(&o.how.threads),
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze emit",
         .summary = "fix what a predictor says before any successor is read, and print its hash",
-        .operands = "LATENTS",
+        .operands = "LATENTS|RUN",
         .min_operands = 1,
         .max_operands = 1,
         .examples =
-            "bjepa maze emit latents.safetensors --maze teleport -o emissions.safetensors\n",
+            "bjepa maze emit latents.safetensors --maze teleport -o emissions.safetensors\n"
+            "bjepa maze emit runs/branch --point runs/standard --archive b -o b.safetensors\n",
         .options = table,
     };
     const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
-    if (!name) return cli_misuse("maze emit", "say which maze with --maze");
-    if (!out) return cli_misuse("maze emit", "say where to with --out");
+    o.run = argv[1];
+    if (!o.how.maze && !is_folder(o.run))
+        return cli_misuse("maze emit", "say which maze with --maze");
+    if (!is_folder(o.run) && (o.cells || o.point))
+        return cli_misuse("maze emit", "--cells and --point are of runs; %s is a file", o.run);
+    if (!o.out) return cli_misuse("maze emit", "say where to with --out");
+    const char *out = o.out;
     bj_error err;
-    bj_maze *maze = NULL;
-    bj_status status = bj_maze_open(&maze, name, &err);
-    if (status == BJ_OK) status = bj_archive_emit_file(digest, out, argv[1], maze, &err);
-    bj_maze_free(maze);
-    if (status != BJ_OK) return cli_fail("maze emit", &err);
+    if (emit(digest, o.how.maze, &o, &err) != BJ_OK) return cli_fail("maze emit", &err);
     if (json) {
         printf("{\"schema\": 1, \"type\": \"maze_emit\", \"file\": ");
         cli_json_text(stdout, out);

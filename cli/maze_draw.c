@@ -57,6 +57,11 @@ static void draw_ports(FILE *to, const bj_maze *m) {
     }
 }
 
+void maze_draw_ground(FILE *to, const bj_maze *m) {
+    draw_walls(to, m);
+    draw_ports(to, m);
+}
+
 /* ---------------------------------------------------------------------------------------- edges */
 
 typedef enum look { LOOK_REAL, LOOK_FALSE, LOOK_MISSING } look;
@@ -197,8 +202,7 @@ void maze_draw(FILE *to, const bj_graph_record *r, int source, int page) {
     if (!page)
         fprintf(to, "<rect fill=\"#ffffff\" width=\"%d\" height=\"%d\"/>\n", width,
                 height + legend);
-    draw_walls(to, m);
-    draw_ports(to, m);
+    maze_draw_ground(to, m);
     fputs("<g id=\"edges\">\n", to);
     draw_edges(to, r);
     fputs("</g>\n<g font-size=\"10\">\n", to);

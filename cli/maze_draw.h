@@ -19,6 +19,9 @@ enum { MAZE_UNIT = 48 }; /* pixels of a square */
  */
 void maze_draw(FILE *to, const bj_graph_record *record, int source, int page);
 
+/* Floor, walls and teleporters alone, a square of MAZE_UNIT each. */
+void maze_draw_ground(FILE *to, const bj_maze *maze);
+
 /* Index of a source by its cell; -1: it has no candidates. */
 int maze_source(const bj_graph_record *record, int cell);
 

@@ -1,8 +1,11 @@
 /* maze_drive.c - bjepa maze drive: the point agent follows a graph through the tasks of its maze.
+ *
+ * Graphs of trained runs: maze_drive_runs.c.
  */
 #include "cli.h"
 #include "json_out.h"
 #include "maze.h"
+#include "maze_drive_runs.h"
 
 #include <branchjepa/maze_drive.h>
 
@@ -144,7 +147,9 @@ static bj_status run(const options *o, bj_error *err) {
 }
 
 int cmd_maze_drive(int argc, char **argv) {
-    options o = {.graph = "true", .drive = {.episodes = 20, .steps = BJ_POINT_STEPS}};
+    options o = {.drive = {.episodes = 20, .steps = BJ_POINT_STEPS}};
+    bj_maze_run_options how = {.data = NULL};
+    int operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
          "medium, large, giant, teleport or a maze file; a graph file has its own"},
@@ -154,20 +159,33 @@ int cmd_maze_drive(int argc, char **argv) {
         {"steps", 0, CLI_INT, "N", &o.drive.steps, 1, 1000000, "limit of an episode"},
         {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000,
          "give up an edge that has not led out of its cell after N steps; 0: never"},
+        {"data", 0, CLI_TEXT, "FILE", &how.data, 0, 0,
+         "dataset of the runs, if it is no longer where they found it"},
+        CLI_OPTION_THREADS(&how.threads),
         CLI_OPTION_SEED(&o.drive.seed),
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze drive",
-        .summary = "the point agent follows a graph through the official tasks of its maze",
+        .summary = "the point agent follows a graph, or those of runs, through the official tasks",
+        .operands = "[RUN|CAMPAIGN]...",
+        .max_operands = 100000,
         .examples = "bjepa maze drive --maze large\n"
-                    "bjepa maze drive --graph predicted.json --patience 60 --json\n",
+                    "bjepa maze drive --graph predicted.json --patience 60 --json\n"
+                    "bjepa maze drive planall-medium --patience 60\n",
         .options = table,
     };
-    const int result = cli_parse(&usage, argc, argv, NULL);
+    const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
+    if (operands) {
+        if (o.graph) return cli_misuse("maze drive", "runs have their own graphs, without --graph");
+        how.maze = o.maze;
+        const maze_drive_runs runs = {argv + 1, operands, how, o.drive, o.json};
+        return maze_drive_runs_print(&runs);
+    }
+    if (!o.graph) o.graph = "true";
     if (!o.maze && (!strcmp(o.graph, "true") || !strcmp(o.graph, "walks")))
-        return cli_misuse("maze drive", "say which maze with --maze, or give a graph file");
+        return cli_misuse("maze drive", "say which maze with --maze, or give a graph file or runs");
     bj_error err;
     return run(&o, &err) == BJ_OK ? CLI_OK : cli_fail("maze drive", &err);
 }

@@ -81,7 +81,7 @@ static bj_status put_drive(FILE *to, const maze_page *page, double *positions, i
     return BJ_OK;
 }
 
-static bj_status put_data(FILE *to, const maze_page *page, bj_error *err) {
+bj_status maze_page_data(FILE *to, const maze_page *page, bj_error *err) {
     const bj_graph_record *r = page->record;
     const bj_maze *m = r->maze;
     const int limit = page->drive.steps ? page->drive.steps : BJ_POINT_STEPS;
@@ -115,7 +115,7 @@ static void put_card(FILE *to, const char *what, const char *fmt, double value, 
     fprintf(to, "<div><div class=\"what\">%s</div><div class=\"big\">%s</div></div>\n", what, text);
 }
 
-static void put_summary(FILE *to, const maze_page *page) {
+void maze_page_summary(FILE *to, const maze_page *page) {
     const bj_graph_record *r = page->record;
     const bj_maze *m = r->maze;
     int real = 0;
@@ -127,6 +127,24 @@ static void put_summary(FILE *to, const maze_page *page) {
     put_card(to, "false", "%.0f", r->edge_count - real, 0);
     put_card(to, "true edges found", "%.0f of %.0f", real, m->edge_count);
     fputs("</div>\n", to);
+}
+
+void maze_page_picture(FILE *to, const maze_page *page) {
+    maze_draw(to, page->record, page->source, 1);
+}
+
+int maze_richest(const bj_graph_record *r) {
+    int best = 0, most = -1;
+    for (int u = 0, k = 0; u < r->maze->cells; u++) {
+        int n = 0;
+        for (; k < r->edge_count && r->edges[k].from == u; k++) n++;
+        if (r->sources && maze_source(r, u) < 0) continue;
+        if (n > most) {
+            most = n;
+            best = u;
+        }
+    }
+    return best;
 }
 
 static void put_facts(FILE *to, const maze_page *page) {
@@ -151,8 +169,8 @@ static void put_facts(FILE *to, const maze_page *page) {
 static bj_status fill_section(FILE *to, const char *name, void *context, bj_error *err) {
     const maze_page *page = context;
     (void)err;
-    if (!strcmp(name, "picture")) maze_draw(to, page->record, page->source, 1);
-    if (!strcmp(name, "summary")) put_summary(to, page);
+    if (!strcmp(name, "picture")) maze_page_picture(to, page);
+    if (!strcmp(name, "summary")) maze_page_summary(to, page);
     return BJ_OK;
 }
 
@@ -176,7 +194,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
                 "network.</p>",
                 bj_version());
     } else if (!strcmp(name, "scenes")) {
-        return put_data(to, page, err);
+        return maze_page_data(to, page, err);
     }
     return BJ_OK;
 }

@@ -15,6 +15,14 @@ typedef struct maze_page {
     bj_drive_options drive;
 } maze_page;
 
+/* Its parts: the object of maze.js, the picture, the cards above it. */
+BJ_CHECK bj_status maze_page_data(FILE *to, const maze_page *page, bj_error *err);
+void maze_page_picture(FILE *to, const maze_page *page);
+void maze_page_summary(FILE *to, const maze_page *page);
+
+/* Cell with most predicted edges, the first of several: a page begins with something to see. */
+int maze_richest(const bj_graph_record *record);
+
 /* One file that asks nothing of any network. */
 BJ_CHECK bj_status maze_page_write(FILE *to, const maze_page *page, bj_error *err);
 

@@ -3,6 +3,7 @@
 #include "maze.h"
 #include "maze_draw.h"
 #include "maze_page.h"
+#include "maze_successors.h"
 #include "output.h"
 
 #include <branchjepa/maze_drive.h>
@@ -10,29 +11,13 @@
 #include <string.h>
 
 typedef struct options {
-    const char *path, *out, *data;
+    const char *path, *out, *data, *maze;
     int source; /* -1: the one with most candidates' edges */
     bj_drive_options drive;
 } options;
 
-/* Cell with most predicted edges, the first of several: the picture begins with something to see.
- */
-static int richest(const bj_graph_record *r) {
-    int best = 0, most = -1;
-    for (int u = 0, k = 0; u < r->maze->cells; u++) {
-        int n = 0;
-        for (; k < r->edge_count && r->edges[k].from == u; k++) n++;
-        if (r->sources && maze_source(r, u) < 0) continue;
-        if (n > most) {
-            most = n;
-            best = u;
-        }
-    }
-    return best;
-}
-
 static bj_status write_file(const options *o, const bj_graph_record *r, bj_error *err) {
-    const maze_page page = {o->path, r, o->source < 0 ? richest(r) : o->source, o->drive};
+    const maze_page page = {o->path, r, o->source < 0 ? maze_richest(r) : o->source, o->drive};
     cli_file file;
     bj_status status = cli_file_replaceable(o->out, err);
     if (status == BJ_OK) status = cli_file_open(&file, o->out, err);
@@ -44,9 +29,25 @@ static bj_status write_file(const options *o, const bj_graph_record *r, bj_error
     return status;
 }
 
+/* The second file of an archive is a picture alone. */
+static bj_status draw_successors(const options *o, bj_error *err) {
+    cli_file file;
+    if (!cli_ends_in(o->out, ".svg"))
+        return cli_error(err, BJ_EARG, "%s holds successors of an archive, which are drawn as .svg",
+                         o->path);
+    bj_status status = cli_file_replaceable(o->out, err);
+    if (status == BJ_OK) status = cli_file_open(&file, o->out, err);
+    if (status != BJ_OK) return status;
+    status = maze_successors_draw(file.stream, o->path, o->maze, err);
+    if (status == BJ_OK) return cli_file_commit(&file, err);
+    cli_file_abort(&file);
+    return status;
+}
+
 static bj_status run(const options *o, bj_error *err) {
     bj_graph_file *file = NULL;
     bj_maze_data *data = NULL;
+    if (maze_successors_is(o->path)) return draw_successors(o, err);
     bj_status status = bj_graph_open(&file, o->path, err);
     if (status != BJ_OK) return status;
     bj_graph_record r = *bj_graph_of(file);
@@ -76,17 +77,20 @@ int cmd_maze_show(int argc, char **argv) {
          "cell whose candidates are shown first; otherwise the one with most edges"},
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
          "dataset whose successors are revealed; otherwise the graph file's, or the true ones"},
+        {"maze", 0, CLI_TEXT, "FILE", &o.maze, 0, 0,
+         "maze file of an archive's successors in a generated maze"},
         {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000, "as in maze drive"},
         CLI_OPTION_SEED(&o.drive.seed),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze show",
         .summary = "a predicted graph as a page: candidates, successors on demand, drives",
-        .operands = "GRAPH",
+        .operands = "GRAPH|SUCCESSORS",
         .min_operands = 1,
         .max_operands = 1,
         .examples = "bjepa maze show predicted.json -o maze.html\n"
-                    "bjepa maze show predicted.json --source 12 -o maze.svg\n",
+                    "bjepa maze show predicted.json --source 12 -o maze.svg\n"
+                    "bjepa maze show successors.json -o archive.svg\n",
         .options = table,
     };
     const int result = cli_parse(&usage, argc, argv, &operands);

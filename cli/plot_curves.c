@@ -34,6 +34,24 @@ static const curve learning[] = {
 };
 enum { LEARNING = sizeof learning / sizeof *learning };
 
+static double plan_all(const bj_epoch *e) { return 100 * e->maze.plan_all; }
+static double verified(const bj_epoch *e) { return 100 * e->maze.verified_route; }
+static double precision(const bj_epoch *e) { return 100 * e->maze.macro_precision; }
+static double held_recall(const bj_epoch *e) { return 100 * e->maze.held_recall; }
+static double cov_r(const bj_epoch *e) { return 100 * e->maze.cov_r; }
+static double separated(const bj_epoch *e) { return 100 * e->maze.separated; }
+
+static const curve maze[] = {
+    {"planAll, % " CLI_ARROW_UP, 1, plan_all},
+    {"Verified route, % " CLI_ARROW_UP, 1, verified},
+    {"Macro transition precision, % " CLI_ARROW_UP, 1, precision},
+    {"Withheld edges found, % " CLI_ARROW_UP, 1, held_recall},
+    {"Raw COV-R, % " CLI_ARROW_UP, 1, cov_r},
+    {"Pairs of cells apart, % " CLI_ARROW_UP, 1, separated},
+    {"Effective rank of target latents", 2, rank_of},
+};
+enum { MAZE = sizeof maze / sizeof *maze };
+
 /* Values of a run, epoch 0 included; the caller frees x, whose second half is y. */
 static int run_curve(double **x, double **y, const report_run *run, const curve *c) {
     const int count = run->run ? run->epochs : 0;
@@ -103,20 +121,28 @@ static void draw_axes(plot *p, const extent *e) {
 
 /* ------------------------------------------------------------------------------------ learning */
 
-static const curve *learning_at(const report_data *data, int panel) {
-    for (int i = 0; i < LEARNING; i++)
-        if (has_curve(data, &learning[i], -1) && !panel--) return &learning[i];
+/* The panel-th curve of a list that there are values of, or NULL. */
+static const curve *curve_at(const report_data *data, const curve *list, int count, int panel) {
+    for (int i = 0; i < count; i++)
+        if (has_curve(data, &list[i], -1) && !panel--) return &list[i];
     return NULL;
 }
 
 int plot_learning_panels(const report_data *data) {
     int panels = 0;
-    while (panels < LEARNING && learning_at(data, panels)) panels++;
+    if (report_is_maze(data)) return 0;
+    while (panels < LEARNING && curve_at(data, learning, LEARNING, panels)) panels++;
     return panels;
 }
 
-void plot_learning_draw(plot *p, const report_data *data, int panel) {
-    const curve *c = learning_at(data, panel);
+int plot_maze_panels(const report_data *data) {
+    int panels = 0;
+    if (!report_is_maze(data)) return 0;
+    while (panels < MAZE && curve_at(data, maze, MAZE, panels)) panels++;
+    return panels;
+}
+
+static void draw_curves(plot *p, const report_data *data, const curve *c) {
     int *styles = calloc((size_t)data->arms + 1, sizeof *styles), count = 0;
     const char **names = calloc((size_t)data->arms + 1, sizeof *names);
     if (c && styles && names) {
@@ -136,6 +162,14 @@ void plot_learning_draw(plot *p, const report_data *data, int panel) {
     }
     free(styles);
     free(names);
+}
+
+void plot_learning_draw(plot *p, const report_data *data, int panel) {
+    draw_curves(p, data, curve_at(data, learning, LEARNING, panel));
+}
+
+void plot_maze_draw(plot *p, const report_data *data, int panel) {
+    draw_curves(p, data, curve_at(data, maze, MAZE, panel));
 }
 
 /* -------------------------------------------------------------------------------------- losses */

@@ -41,6 +41,10 @@ const report_plot report_plots[] = {
      "trajectory Energy Score on development scenes. The rank counts the directions that "
      "latents really use; one would be a collapse.",
      REPORT_FROM_TRAINING, 2, 420, 330, plot_learning_panels, plot_learning_draw},
+    {"maze-curves", "The graph, epoch by epoch",
+     "A line for each run, epoch 0 is before training. The mark is the last epoch, which counts; a "
+     "line without one is of a run whose latents have collapsed.",
+     REPORT_FROM_TRAINING, 2, 420, 330, plot_maze_panels, plot_maze_draw},
     {"losses", "Training losses",
      "Each arm minimizes another objective: the heights of different panels cannot be compared, "
      "their shapes can.",
@@ -71,7 +75,9 @@ const char *report_plot_source(char text[REPORT_SOURCE_SIZE], const report_plot 
     switch (kind->source) {
     case REPORT_FROM_EVALUATION: break;
     case REPORT_FROM_TRAINING:
-        snprintf(text, REPORT_SOURCE_SIZE, "training runs and their development scenes");
+        snprintf(text, REPORT_SOURCE_SIZE,
+                 report_is_maze(data) ? "training runs, held against the true graph of their maze"
+                                      : "training runs and their development scenes");
         return text;
     case REPORT_FROM_AUDIT:
         snprintf(text, REPORT_SOURCE_SIZE, "map audit, %s of %s scenes: vehicles and buses",

@@ -13,6 +13,8 @@ void plot_support_draw(plot *p, const report_data *data, int panel);
 
 int plot_learning_panels(const report_data *data); /* plot_curves.c */
 void plot_learning_draw(plot *p, const report_data *data, int panel);
+int plot_maze_panels(const report_data *data);
+void plot_maze_draw(plot *p, const report_data *data, int panel);
 int plot_losses_panels(const report_data *data);
 void plot_losses_draw(plot *p, const report_data *data, int panel);
 

@@ -276,3 +276,11 @@ int report_reference(const report_data *data) {
         if (data->arm[a].forecasts && data->arm[a].atoms == 1) return a;
     return -1;
 }
+
+int report_is_maze(const report_data *data) {
+    for (int a = 0; a < data->arms; a++) {
+        const int known = bj_arm_find(data->arm[a].name);
+        if (known < 0 || strcmp(bj_arm_at(known).family, "maze")) return 0;
+    }
+    return data->campaign != NULL && data->arms > 0;
+}

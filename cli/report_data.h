@@ -115,6 +115,8 @@ int report_compare(bj_comparison *out, const report_data *data, int a, int b, in
 /* The arm that others are held against: specialization, else full-set, else one with a single
  * branch, else -1. */
 int report_reference(const report_data *data);
+/* 1: a campaign of maze runs, which have a page of their own. */
+int report_is_maze(const report_data *data);
 int report_find_arm(const report_data *data, const char *name); /* or -1 */
 
 /* ----------------------------------------------------------------------------------- the paper */

@@ -22,7 +22,11 @@ void report_parameters(FILE *to, const report_data *d) {
             "<section id=\"parameters\">\n<h2>%s</h2>\n<p class=\"note\">A comparison of ways "
             "to train is fair when the models are equally large. ",
             report_same_size(d) ? "Same size, other question" : "How large the models are");
-    if (report_same_size(d))
+    if (report_same_size(d) && report_is_maze(d))
+        fputs("The one wide branch of the standard model and the variational network were sized to "
+              "match eight branches and their router. ",
+              to);
+    else if (report_same_size(d))
         fputs("The one wide branch of the point control and the six residual heads of the "
               "output-only control were sized to match six branches and their router. ",
               to);

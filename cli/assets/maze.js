@@ -1,12 +1,14 @@
 /* maze.js - the page of a predicted graph: a chosen cell with its candidates, its successors when
  * they are asked for, and drives by the graph. Nothing is fetched; only numbers enter the picture.
+ * A report has several graphs of one maze, their pictures in templates, and a predictor to choose.
  */
 (() => {
     "use strict";
     const $ = (id) => document.getElementById(id);
-    const data = JSON.parse($("scene-data").textContent);
-    const UNIT = 48, maze = $("maze"), body = $("candidates").tBodies[0];
-    const cells = [...maze.querySelectorAll(".m-cell")];
+    const all = JSON.parse($("scene-data").textContent), graphs = all.graphs || [all];
+    if (!graphs.length) return;
+    let data = graphs[0], maze = $("maze"), cells = [];
+    const UNIT = 48, body = $("candidates").tBodies[0];
     const state = { cell: data.source, revealed: false, drive: 0, at: 0, playing: false };
 
     const svg = (name, attributes, parent) => {
@@ -114,9 +116,8 @@
         }
     }
 
-    cells.forEach((c, k) => c.addEventListener("click", () => choose(k, true)));
     $("reveal").addEventListener("click", toggleReveal);
-    maze.addEventListener("keydown", (e) => {
+    function onKey(e) {
         const ways = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
         if (e.altKey || e.ctrlKey || e.metaKey) return;
         if (ways[e.key]) step(...ways[e.key]);
@@ -124,7 +125,14 @@
         else if (e.key === " ") play();
         else if (e.key !== "Enter") return;
         e.preventDefault();
-    });
+    }
+    /* The picture that is there now. */
+    function adopt() {
+        maze = $("maze");
+        cells = [...maze.querySelectorAll(".m-cell")];
+        cells.forEach((c, k) => c.addEventListener("click", () => choose(k, true)));
+        maze.addEventListener("keydown", onKey);
+    }
 
     /* ------------------------------------------------------------------------------------ drives */
 
@@ -197,6 +205,21 @@
         requestAnimationFrame(frame);
     }
 
+    /* Another predictor in the same maze: cell, successors and task stay as they are. */
+    function show(k) {
+        const [summary, picture] = $(`graph-${k}`).content.cloneNode(true).children;
+        data = graphs[k];
+        setPlaying(false);
+        state.at = 0;
+        $("summary").replaceChildren(...summary.childNodes);
+        $("stage").replaceChildren(...picture.childNodes);
+        adopt();
+        drawCell();
+        drawDrive();
+        sayOutcome();
+    }
+    if ($("predictor")) $("predictor").addEventListener("change", () => show(+$("predictor").value));
+
     data.drives.forEach((d, k) => {
         const o = document.createElement("option");
         o.value = k;
@@ -218,6 +241,7 @@
     $("play").addEventListener("click", play);
     $("play").disabled = $("task").disabled = $("time").disabled = !data.drives.length;
 
+    adopt();
     drawCell();
     drawDrive();
     sayOutcome();

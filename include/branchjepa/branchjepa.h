@@ -1061,6 +1061,8 @@ BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", 
 #include <branchjepa/gallery.h>
 #include <branchjepa/maze.h>
 #include <branchjepa/maze_drive.h>
+#include <branchjepa/maze_audit.h>
+#include <branchjepa/maze_run.h>
 
 #ifdef __cplusplus
 }

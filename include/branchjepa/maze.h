@@ -125,6 +125,8 @@ BJ_API const int16_t *bj_maze_data_cells(const bj_maze_data *data);    /* (steps
 BJ_API const int64_t *bj_maze_data_episodes(const bj_maze_data *data); /* (episodes + 1) begins */
 BJ_API const bj_edge *bj_maze_data_edges(const bj_maze_data *data);    /* (edges) sorted */
 BJ_API const int64_t *bj_maze_data_counts(const bj_maze_data *data);   /* (edges) crossings */
+BJ_API BJ_CHECK bj_status bj_maze_data_positions(double *xy, bj_maze_data *data,
+                                                 bj_error *err); /* (steps,2) */
 /* Rows [begin, end) of the observations, out (end - begin, numbers of an observation), as bj_reals
  * or, of images, as bytes. Going on where the last call ended is fast; going back starts over. */
 BJ_API BJ_CHECK bj_status bj_maze_data_read(bj_real *out, bj_maze_data *data, int64_t begin,

@@ -196,6 +196,8 @@ typedef struct bj_emissions {
     const bj_real *mass;          /* (S,K) of the router, sums to 1 */
     const bj_real *point;         /* (S,D) one output of another predictor beside it; NULL: none */
     const bj_real *latents;       /* (C,D) of all cells, successors or not */
+    const bj_real *point_latents; /* (C,D) of all cells as the other predictor has them, which has
+                                     a latent space of its own; NULL: latents */
     const bj_fact *facts;
     int fact_count;
 } bj_emissions;
@@ -205,7 +207,8 @@ BJ_API BJ_CHECK bj_status bj_archive_emit(char sha256[65], const char *path,
                                           const bj_emissions *emissions, bj_error *err);
 
 /* The same from a safetensors file of latents with the tensors context_cells (S), candidates
- * (S,K,D), mass (S,K), latents (C,D) and, where there is one, point (S,D). */
+ * (S,K,D), mass (S,K), latents (C,D) and, where there are such, point (S,D) and point_latents
+ * (C,D). */
 BJ_API BJ_CHECK bj_status bj_archive_emit_file(char sha256[65], const char *path,
                                                const char *latents, const bj_maze *maze,
                                                bj_error *err);

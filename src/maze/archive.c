@@ -2,11 +2,12 @@
  *
  * First file, safetensors
  *   context_cells (S) I32   candidates (S,K,D)   mass (S,K)   latents (C,D)   point (S,D), optional
+ *   point_latents (C,D), optional: of the cells, by the predictor that point is of
  *   metadata: format "branchjepa-emissions", version "1", maze (its name), the facts
  * Second file, JSON "branchjepa.successors/1"
  *   emissions_sha256, data_sha256, data, maze, threshold,
  *   contexts [{cell, successors [[v, crossings, hit]], candidates [[v, cosine, mass, hits]],
- *              coverage, mass_on_support, point_hit}], coverage, point_coverage
+ *              point [v, cosine], coverage, mass_on_support, point_hit}], coverage, point_coverage
  *
  * Invariants
  *   1. bj_archive_emit takes no dataset: what it writes cannot depend on one.
@@ -41,6 +42,7 @@ typedef struct loaded {
     int32_t *cells;
     bj_real *raw;
     double *candidates, *latents, *point; /* (S,K,D), (C,D), (S,D) */
+    double *point_latents;                /* (C,D), or NULL: latents */
     double *mass;                         /* (S,K) */
 } loaded;
 
@@ -51,6 +53,7 @@ static void loaded_reset(loaded *l) {
     bj_free(l->candidates);
     bj_free(l->latents);
     bj_free(l->point);
+    bj_free(l->point_latents);
     bj_free(l->mass);
 }
 
@@ -113,7 +116,10 @@ static bj_status load_parts(loaded *l, const bj_safetensors *st, bj_error *err) 
     BJ_TRY(load_units(&l->candidates, l, st, "candidates", 3, skd, err));
     BJ_TRY(load_units(&l->latents, l, st, "latents", 2, cd, err));
     l->has_point = bj_safetensors_find(st, "point") != NULL;
-    return l->has_point ? load_units(&l->point, l, st, "point", 2, sd, err) : BJ_OK;
+    if (!l->has_point) return BJ_OK;
+    BJ_TRY(load_units(&l->point, l, st, "point", 2, sd, err));
+    if (!bj_safetensors_find(st, "point_latents")) return BJ_OK;
+    return load_units(&l->point_latents, l, st, "point_latents", 2, cd, err);
 }
 
 static bj_status load(loaded *l, const char *path, bj_error *err) {
@@ -126,8 +132,23 @@ static bj_status load(loaded *l, const char *path, bj_error *err) {
     return status;
 }
 
+static double cosine_with(const double *latents, int D, const double *x, int cell) {
+    return bj_maze_dot(x, latents + (size_t)cell * (size_t)D, D);
+}
+
 static int hits(const loaded *l, const double *x, int cell) {
-    return bj_maze_dot(x, l->latents + (size_t)cell * (size_t)l->D, l->D) > BJ_MAZE_THRESHOLD;
+    return cosine_with(l->latents, l->D, x, cell) > BJ_MAZE_THRESHOLD;
+}
+
+/* The cell whose latent is nearest to x. */
+static int nearest(double *cosine, const loaded *l, const double *latents, const double *x) {
+    int best = 0;
+    *cosine = -2;
+    for (int c = 0; c < l->C; c++) {
+        const double dot = cosine_with(latents, l->D, x, c);
+        if (dot > *cosine) *cosine = dot, best = c;
+    }
+    return best;
 }
 
 /* One context: counts into `to`, and its member of the JSON list. */
@@ -135,6 +156,9 @@ static void judge(bj_archive_context *to, bj_doc *doc, yyjson_mut_val *list, con
                   const bj_edge *edges, const int64_t *counts, int edge_count) {
     const size_t D = (size_t)l->D;
     const double *candidates = l->candidates + (size_t)s * (size_t)l->K * D;
+    const double *point = l->has_point ? l->point + (size_t)s * D : NULL;
+    const double *point_latents = l->point_latents ? l->point_latents : l->latents;
+    double cosine;
     yyjson_mut_val *item = bj_doc_item(doc, list);
     *to = (bj_archive_context){.cell = l->cells[s]};
     bj_doc_add_integer(doc, item, "cell", to->cell);
@@ -145,7 +169,9 @@ static void judge(bj_archive_context *to, bj_doc *doc, yyjson_mut_val *list, con
         for (int k = 0; k < l->K; k++) hit |= hits(l, candidates + (size_t)k * D, edges[e].to);
         to->successors++;
         to->hit += hit;
-        if (l->has_point) to->point_hit += hits(l, l->point + (size_t)s * D, edges[e].to);
+        if (point)
+            to->point_hit +=
+                cosine_with(point_latents, l->D, point, edges[e].to) > BJ_MAZE_THRESHOLD;
         yyjson_mut_val *row = doc->ok ? yyjson_mut_arr_add_arr(doc->json, successors) : NULL;
         doc->ok = doc->ok && row;
         bj_doc_item_integer(doc, row, edges[e].to);
@@ -155,12 +181,8 @@ static void judge(bj_archive_context *to, bj_doc *doc, yyjson_mut_val *list, con
     yyjson_mut_val *heads = bj_doc_list(doc, item, "candidates");
     for (int k = 0; k < l->K; k++) {
         const double *x = candidates + (size_t)k * D, mass = l->mass[s * l->K + k];
-        int best = 0, on = 0;
-        double cosine = -2;
-        for (int c = 0; c < l->C; c++) {
-            const double dot = bj_maze_dot(x, l->latents + (size_t)c * D, l->D);
-            if (dot > cosine) cosine = dot, best = c;
-        }
+        const int best = nearest(&cosine, l, l->latents, x);
+        int on = 0;
         for (int e = 0; e < edge_count; e++)
             on |= edges[e].from == to->cell && hits(l, x, edges[e].to);
         if (on) to->mass_on_support += mass;
@@ -170,6 +192,11 @@ static void judge(bj_archive_context *to, bj_doc *doc, yyjson_mut_val *list, con
         bj_doc_item_number(doc, row, cosine);
         bj_doc_item_number(doc, row, mass);
         bj_doc_item_integer(doc, row, on);
+    }
+    if (point) {
+        yyjson_mut_val *at = bj_doc_list(doc, item, "point");
+        bj_doc_item_integer(doc, at, nearest(&cosine, l, point_latents, point));
+        bj_doc_item_number(doc, at, cosine);
     }
     to->coverage = to->successors ? (double)to->hit / to->successors : (double)NAN;
     bj_doc_add_number(doc, item, "coverage", to->coverage);

@@ -61,14 +61,24 @@ bj_status bj_archive_emit(char sha256[65], const char *path, const bj_emissions 
          .data = e->candidates},
         {.name = "mass", .dtype = BJ_DTYPE_REAL, .rank = 2, .shape = {S, K}, .data = e->mass},
         {.name = "latents", .dtype = BJ_DTYPE_REAL, .rank = 2, .shape = {C, D}, .data = e->latents},
-        {.name = "point", .dtype = BJ_DTYPE_REAL, .rank = 2, .shape = {S, D}, .data = e->point}};
+        {.name = "point", .dtype = BJ_DTYPE_REAL, .rank = 2, .shape = {S, D}, .data = e->point},
+        {.name = "point_latents",
+         .dtype = BJ_DTYPE_REAL,
+         .rank = 2,
+         .shape = {C, D},
+         .data = e->point_latents}};
     bj_fact facts[META] = {
         {"format", BJ_ARCHIVE_FORMAT}, {"version", "1"}, {"maze", e->maze->name}};
     BJ_TRY(check_finite(e->candidates, (size_t)(S * K * D), "the candidates", path, err));
     BJ_TRY(check_finite(e->latents, (size_t)(C * D), "the latents of cells", path, err));
     if (e->point) BJ_TRY(check_finite(e->point, (size_t)(S * D), "the points", path, err));
+    if (e->point_latents && !e->point)
+        return BJ_FAIL(err, BJ_EARG, "%s: latents of cells for points, but no points", path);
+    if (e->point_latents)
+        BJ_TRY(check_finite(e->point_latents, (size_t)(C * D), "the points' latents of cells", path,
+                            err));
     for (int k = 0; k < e->fact_count; k++) facts[3 + k] = e->facts[k];
-    BJ_TRY(bj_safetensors_write(path, tensors, e->point ? 5 : 4, facts, 3 + e->fact_count, err));
+    BJ_TRY(bj_safetensors_write(path, tensors, e->point ? e->point_latents ? 6 : 5 : 4, facts, 3 + e->fact_count, err));
     return bj_sha256_file(sha256, path, err);
 }
 
@@ -107,7 +117,7 @@ static bj_status take_cells(int32_t **out, const bj_safetensors *st, int64_t S, 
 bj_status bj_archive_emit_file(char sha256[65], const char *path, const char *latents,
                                const bj_maze *maze, bj_error *err) {
     bj_safetensors *st = NULL;
-    bj_real *candidates = NULL, *mass = NULL, *cells = NULL, *point = NULL;
+    bj_real *candidates = NULL, *mass = NULL, *cells = NULL, *point = NULL, *other = NULL;
     int32_t *contexts = NULL;
     char digest[BJ_SHA256_HEX];
     bj_status status;
@@ -125,6 +135,7 @@ bj_status bj_archive_emit_file(char sha256[65], const char *path, const char *la
     BJ_GOTO(status, done, take(&mass, st, "mass", 2, sk, 0, err));
     BJ_GOTO(status, done, take(&cells, st, "latents", 2, cd, 0, err));
     BJ_GOTO(status, done, take(&point, st, "point", 2, sd, 1, err));
+    BJ_GOTO(status, done, take(&other, st, "point_latents", 2, cd, 1, err));
     const bj_fact fact = {"latents_sha256", digest};
     const bj_emissions emissions = {.maze = maze,
                                     .contexts = (int)S,
@@ -135,6 +146,7 @@ bj_status bj_archive_emit_file(char sha256[65], const char *path, const char *la
                                     .mass = mass,
                                     .point = point,
                                     .latents = cells,
+                                    .point_latents = other,
                                     .facts = &fact,
                                     .fact_count = 1};
     status = bj_archive_emit(sha256, path, &emissions, err);
@@ -147,5 +159,6 @@ done:
     bj_free(mass);
     bj_free(cells);
     bj_free(point);
+    bj_free(other);
     return status;
 }

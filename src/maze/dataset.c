@@ -34,7 +34,8 @@ struct bj_maze_data {
     int64_t *episodes; /* (episodes + 1) */
     bj_edge *edges;
     int64_t *counts;
-    void *raw; /* (BLOCK or one row) as in the file */
+    double *xy; /* (steps,2) of whoever asks for positions */
+    void *raw;  /* (BLOCK or one row) as in the file */
     size_t room;
 };
 
@@ -185,6 +186,21 @@ static bj_status take_positions(bj_maze_data *d, const double *values, int64_t f
         d->cells[first + i] = (int16_t)bj_maze_cell(d->maze, x, y);
     }
     return BJ_OK;
+}
+
+static bj_status take_xy(bj_maze_data *d, const double *values, int64_t first, int64_t count,
+                         int64_t width, bj_error *err) {
+    (void)err;
+    for (int64_t i = 0; i < count; i++)
+        memcpy(d->xy + 2 * (first + i), values + i * width, 2 * sizeof *values);
+    return BJ_OK;
+}
+
+bj_status bj_maze_data_positions(double *xy, bj_maze_data *d, bj_error *err) {
+    d->xy = xy;
+    const bj_status status = each_block(d, d->info.positions, take_xy, err);
+    d->xy = NULL;
+    return status;
 }
 
 static bj_status read_stride(bj_maze_data *d, bj_error *err) {

@@ -19,8 +19,10 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/file.h"
 #include "maze/maze_json.h"
 
+#define SCHEMA "branchjepa.graph/1"
 enum { MAX_K = 4096, MAX_FACTS = 4096, MAX_EDGES = 1 << 20 };
 
 struct bj_graph_file {
@@ -75,8 +77,9 @@ static bj_status read_seen(bj_graph_file *f, yyjson_val *root, const char *where
                        where, yyjson_get_type_desc(list), yyjson_get_len(list), (int)MAX_EDGES);
     BJ_TRY(BJ_ALLOC(f->seen, size, err));
     BJ_TRY(BJ_ALLOC(f->crossings, size, err));
+    yyjson_arr_iter walk = yyjson_arr_iter_with(list); /* to ask for the k-th takes k steps */
     for (size_t k = 0; k < size; k++) {
-        yyjson_val *row = yyjson_arr_get(list, k);
+        yyjson_val *row = yyjson_arr_iter_next(&walk);
         int64_t value[3] = {0};
         char what[64];
         if (!yyjson_is_arr(row) || yyjson_arr_size(row) != 3)
@@ -135,9 +138,10 @@ static bj_status read_source(bj_graph_file *f, yyjson_val *value, int s, const c
         r->K = (int)K;
         BJ_TRY(BJ_ALLOC(f->candidates, (size_t)r->sources * K, err));
     }
+    yyjson_arr_iter walk = yyjson_arr_iter_with(list);
     for (size_t k = 0; k < K; k++) {
         snprintf(where, sizeof where, "%.300s: 'sources' %d candidate %zu", path, s, k);
-        BJ_TRY(read_candidate(&f->candidates[(size_t)s * K + k], yyjson_arr_get(list, k),
+        BJ_TRY(read_candidate(&f->candidates[(size_t)s * K + k], yyjson_arr_iter_next(&walk),
                               f->maze->cells, where, err));
     }
     return BJ_OK;
@@ -152,11 +156,17 @@ static bj_status read_sources(bj_graph_file *f, yyjson_val *root, const char *pa
                        path, yyjson_get_type_desc(list), yyjson_get_len(list), f->maze->cells);
     BJ_TRY(BJ_ALLOC(f->source_cells, size, err));
     f->record.sources = (int)size;
+    yyjson_arr_iter walk = yyjson_arr_iter_with(list);
     for (size_t s = 0; s < size; s++)
-        BJ_TRY(read_source(f, yyjson_arr_get(list, s), (int)s, path, err));
+        BJ_TRY(read_source(f, yyjson_arr_iter_next(&walk), (int)s, path, err));
     f->record.source_cells = f->source_cells;
     f->record.candidates = f->candidates;
     return BJ_OK;
+}
+
+/* A text that ends where C sees its end. */
+static int is_text(yyjson_val *value) {
+    return yyjson_is_str(value) && strlen(yyjson_get_str(value)) == yyjson_get_len(value);
 }
 
 static bj_status read_facts(bj_graph_file *f, yyjson_val *root, const char *path, bj_error *err) {
@@ -169,9 +179,13 @@ static bj_status read_facts(bj_graph_file *f, yyjson_val *root, const char *path
     BJ_TRY(BJ_ALLOC(f->facts, yyjson_obj_size(object), err));
     while ((key = yyjson_obj_iter_next(&walk))) {
         yyjson_val *value = yyjson_obj_iter_get_val(key);
-        if (!yyjson_is_str(value))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' is %s, expected a text", path,
-                           yyjson_get_str(key), yyjson_get_type_desc(value));
+        if (!is_text(key) || !is_text(value))
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' is %s%s, expected a text",
+                           path, yyjson_get_str(key), yyjson_get_type_desc(value),
+                           yyjson_is_str(value) ? " with a zero byte" : "");
+        if (yyjson_obj_get(object, yyjson_get_str(key)) != value)
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' is there twice", path,
+                           yyjson_get_str(key));
         f->facts[f->record.fact_count++] = (bj_fact){yyjson_get_str(key), yyjson_get_str(value)};
     }
     f->record.facts = f->facts;
@@ -184,7 +198,7 @@ static bj_status read_maze(bj_graph_file *f, yyjson_val *root, const char *path,
     char where[400];
     int64_t cells = 0;
     snprintf(where, sizeof where, "%.300s: 'maze'", path);
-    if (yyjson_is_str(value)) {
+    if (is_text(value)) {
         const bj_status status = bj_maze_create(&f->maze, yyjson_get_str(value), &inner);
         if (status == BJ_EARG) return BJ_FAIL(err, BJ_EFORMAT, "%s: %.200s", where, inner.message);
         if (status != BJ_OK) return BJ_FAIL(err, status, "%s: %.200s", where, inner.message);
@@ -223,14 +237,25 @@ static bj_status read_all(bj_graph_file *f, const char *path, bj_error *err) {
     return BJ_OK;
 }
 
-bj_status bj_graph_open(bj_graph_file **out, const char *path, bj_error *err) {
+bj_status bj_graph_parse(bj_graph_file **out, const char *text, size_t size, const char *path,
+                         bj_error *err) {
     bj_graph_file *f;
     *out = NULL;
     BJ_TRY(BJ_ALLOC(f, 1, err));
-    bj_status status = bj_maze_json_open(&f->doc, path, "branchjepa.graph/1", err);
+    bj_status status = bj_maze_json_parse(&f->doc, text, size, path, SCHEMA, err);
     if (status == BJ_OK) status = read_all(f, path, err);
     if (status == BJ_OK) *out = f;
     else bj_graph_close(f);
+    return status;
+}
+
+bj_status bj_graph_open(bj_graph_file **out, const char *path, bj_error *err) {
+    char *text;
+    size_t size;
+    *out = NULL;
+    BJ_TRY(bj_file_read(&text, &size, path, BJ_MAZE_JSON_LIMIT, err));
+    const bj_status status = bj_graph_parse(out, text, size, path, err);
+    bj_free(text);
     return status;
 }
 
@@ -322,77 +347,28 @@ static void add_seen(bj_doc *doc, const bj_graph_record *r) {
     }
 }
 
-bj_status bj_graph_save(const char *path, const bj_graph_record *r, bj_error *err) {
-    bj_doc doc;
+bj_status bj_graph_build(bj_doc *doc, const bj_graph_record *r, const char *path, bj_error *err) {
     int official;
     BJ_TRY(is_official(&official, path, r->maze, err));
     BJ_TRY(check_record(path, r, err));
-    BJ_TRY(bj_doc_begin(&doc, "branchjepa.graph/1", err));
-    if (official) bj_doc_add_text(&doc, doc.root, "maze", r->maze->name);
-    else bj_maze_json_add(&doc, bj_doc_child(&doc, doc.root, "maze"), r->maze);
-    bj_doc_add_integer(&doc, doc.root, "cells", r->maze->cells);
-    bj_maze_json_add_edges(&doc, doc.root, "edges", r->edges, r->edge_count);
-    if (r->held_count) bj_maze_json_add_edges(&doc, doc.root, "withheld", r->held, r->held_count);
-    if (r->seen_count) add_seen(&doc, r);
-    if (r->sources) add_sources(&doc, r);
+    BJ_TRY(bj_doc_begin(doc, SCHEMA, err));
+    if (official) bj_doc_add_text(doc, doc->root, "maze", r->maze->name);
+    else bj_maze_json_add(doc, bj_doc_child(doc, doc->root, "maze"), r->maze);
+    bj_doc_add_integer(doc, doc->root, "cells", r->maze->cells);
+    bj_maze_json_add_edges(doc, doc->root, "edges", r->edges, r->edge_count);
+    if (r->held_count) bj_maze_json_add_edges(doc, doc->root, "withheld", r->held, r->held_count);
+    if (r->seen_count) add_seen(doc, r);
+    if (r->sources) add_sources(doc, r);
     if (r->fact_count) {
-        yyjson_mut_val *facts = bj_doc_child(&doc, doc.root, "provenance");
+        yyjson_mut_val *facts = bj_doc_child(doc, doc->root, "provenance");
         for (int k = 0; k < r->fact_count; k++)
-            bj_doc_add_text(&doc, facts, r->facts[k].key, r->facts[k].value);
+            bj_doc_add_text(doc, facts, r->facts[k].key, r->facts[k].value);
     }
-    return bj_maze_json_commit(&doc, path, NULL, err);
-}
-
-/* ------------------------------------------------------------------------------ from a predictor
- */
-
-bj_status bj_graph_edges(bj_edge **out, int *count, const uint8_t *graph, int cells,
-                         bj_error *err) {
-    int n = 0;
-    *out = NULL;
-    *count = 0;
-    if (cells < 1 || cells > BJ_MAZE_MAX_CELLS)
-        return BJ_FAIL(err, BJ_EARG, "graph: %d cells, expected 1 to %d", cells,
-                       (int)BJ_MAZE_MAX_CELLS);
-    for (int u = 0; u < cells; u++)
-        for (int v = 0; v < cells; v++) n += u != v && graph[(size_t)u * (size_t)cells + (size_t)v];
-    BJ_TRY(BJ_ALLOC(*out, (size_t)n, err));
-    for (int32_t u = 0; u < cells; u++)
-        for (int32_t v = 0; v < cells; v++)
-            if (u != v && graph[(size_t)u * (size_t)cells + (size_t)v])
-                (*out)[(*count)++] = (bj_edge){u, v};
     return BJ_OK;
 }
 
-bj_status bj_graph_candidates(bj_graph_candidate *out, const bj_graph_case *input,
-                              const bj_real *mass, bj_error *err) {
-    const size_t D = (size_t)input->D, rows = (size_t)input->sources * (size_t)input->K;
-    double *cells = NULL, *x = NULL;
-    bj_status status;
-    if (input->cells < 1 || input->sources < 0 || input->K < 1 || input->D < 1)
-        return BJ_FAIL(err, BJ_EARG, "candidates: %d cells, %d sources, K %d, D %d", input->cells,
-                       input->sources, input->K, input->D);
-    BJ_GOTO(status, done, BJ_ALLOC(cells, (size_t)input->cells * D, err));
-    BJ_GOTO(status, done, BJ_ALLOC(x, D, err));
-    for (int c = 0; c < input->cells; c++)
-        BJ_GOTO(status, done,
-                bj_maze_unit(cells + (size_t)c * D, input->latents + (size_t)c * D, input->D,
-                             "the latent of cell", c, err));
-    for (size_t k = 0; k < rows; k++) {
-        BJ_GOTO(status, done,
-                bj_maze_unit(x, input->candidates + k * D, input->D, "candidate", (int)k, err));
-        bj_graph_candidate best = {-1, 0, mass ? (double)mass[k] : (double)NAN};
-        const int zero = bj_maze_dot(x, x, input->D) == 0;
-        for (int c = 0; c < input->cells && !zero; c++) {
-            const double cosine = bj_maze_dot(x, cells + (size_t)c * D, input->D);
-            if (best.cell >= 0 && cosine <= best.cosine) continue;
-            best.cell = c;
-            best.cosine = cosine;
-        }
-        out[k] = best;
-    }
-done:
-    bj_free(cells);
-    bj_free(x);
-    return status;
+bj_status bj_graph_save(const char *path, const bj_graph_record *r, bj_error *err) {
+    bj_doc doc;
+    BJ_TRY(bj_graph_build(&doc, r, path, err));
+    return bj_maze_json_commit(&doc, path, NULL, err);
 }

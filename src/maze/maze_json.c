@@ -15,14 +15,21 @@ bj_status bj_maze_json_open(yyjson_doc **out, const char *path, const char *sche
     size_t size;
     *out = NULL;
     BJ_TRY(bj_file_read(&text, &size, path, BJ_MAZE_JSON_LIMIT, err));
-    bj_status status = bj_json_parse(out, text, size, path, err);
+    const bj_status status = bj_maze_json_parse(out, text, size, path, schema, err);
     bj_free(text);
-    BJ_TRY(status);
-    yyjson_val *root = yyjson_doc_get_root(*out);
-    const char *found = yyjson_get_str(yyjson_obj_get(root, "schema"));
-    if (found && !strcmp(found, schema)) return BJ_OK;
-    status = BJ_FAIL(err, found ? BJ_EVERSION : BJ_EFORMAT, "%s: schema is '%.60s', expected '%s'",
-                     path, found ? found : "missing", schema);
+    return status;
+}
+
+bj_status bj_maze_json_parse(yyjson_doc **out, const char *text, size_t size, const char *path,
+                             const char *schema, bj_error *err) {
+    *out = NULL;
+    BJ_TRY(bj_json_parse(out, text, size, path, err));
+    yyjson_val *value = yyjson_obj_get(yyjson_doc_get_root(*out), "schema");
+    const char *found = yyjson_get_str(value);
+    if (yyjson_equals_str(value, schema)) return BJ_OK;
+    const bj_status status =
+        BJ_FAIL(err, found ? BJ_EVERSION : BJ_EFORMAT, "%s: schema is '%.60s', expected '%s'", path,
+                found ? found : "missing", schema);
     yyjson_doc_free(*out);
     *out = NULL;
     return status;

@@ -19,6 +19,12 @@ enum { BJ_MAZE_JSON_LIMIT = 64 << 20 /* bytes of a file */ };
 /* Parses a file whose root is an object of that schema. */
 BJ_CHECK bj_status bj_maze_json_open(yyjson_doc **out, const char *path, const char *schema,
                                      bj_error *err);
+/* The same of bytes; `path` stands for them in messages. */
+BJ_CHECK bj_status bj_maze_json_parse(yyjson_doc **out, const char *text, size_t size,
+                                      const char *path, const char *schema, bj_error *err);
+/* bj_graph_open of bytes (graph_file.c). */
+BJ_CHECK bj_status bj_graph_parse(bj_graph_file **out, const char *text, size_t size,
+                                  const char *path, bj_error *err);
 /* `value` is an object with these members at most, separated by blanks, each once. */
 BJ_CHECK bj_status bj_maze_json_members(yyjson_val *value, const char *known, const char *where,
                                         bj_error *err);
@@ -43,6 +49,9 @@ void bj_maze_json_add(bj_doc *doc, yyjson_mut_val *object, const bj_maze *maze);
 /* A list of edges as pairs. */
 void bj_maze_json_add_edges(bj_doc *doc, yyjson_mut_val *object, const char *key,
                             const bj_edge *edges, int count);
+/* What bj_graph_save writes to `path` (graph_file.c). */
+BJ_CHECK bj_status bj_graph_build(bj_doc *doc, const bj_graph_record *record, const char *path,
+                                  bj_error *err);
 /* Publishes the document and frees it. hex, which may be NULL: SHA-256 of the file. */
 BJ_CHECK bj_status bj_maze_json_commit(bj_doc *doc, const char *path, char hex[65], bj_error *err);
 

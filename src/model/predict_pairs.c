@@ -7,7 +7,8 @@
  *   codebook     the K codes; weights 1/K
  *
  * A block of observations is one item of work; its bits depend neither on the batch nor on the
- * workers. Test: tests/model/test_predict_pairs.c
+ * workers. Contexts may be asked for, and given in place of observations: whoever rolls a model out
+ * in its latents feeds what it predicted. Test: tests/model/test_predict_pairs.c
  */
 #include <math.h>
 #include <string.h>
@@ -68,26 +69,36 @@ static void one_predictor(bj_predictor *p, const bj_network_block *h, size_t b0)
     }
 }
 
+/* Contexts of a block from its observations; 0 when one of them is not finite. */
+static int observe(bj_predictor *p, bj_encoder_block *e, int b0) {
+    e->observer.pairs = p->batch->pairs + b0;
+    for (int m = 0; m < e->M; m++)
+        if (bj_pair_nonfinite(&e->observer.pairs[m], &p->arch, 0)) {
+            bj_note_first(&p->bad_scene, b0 + m);
+            return 0;
+        }
+    if (!p->codes || p->encoded) bj_encoder_forward(&p->encoder, e);
+    return 1;
+}
+
 static void predict_block(void *context, int item, int worker) {
     bj_predictor *p = context;
     const bj_arch *a = &p->arch;
     const int b0 = p->block_begin[item];
-    const bj_pair *pairs = p->batch->pairs + b0;
+    const size_t D = (size_t)a->latent;
     bj_encoder_block e = p->scratch[worker].encoder;
     bj_network_block h = p->scratch[worker].head;
     e.M = h.M = p->block_begin[item + 1] - b0;
-    for (int m = 0; m < e.M; m++)
-        if (bj_pair_nonfinite(&pairs[m], a, 0)) {
-            bj_note_first(&p->bad_scene, b0 + m);
-            return;
-        }
-    if (!p->codes) {
-        e.observer.pairs = pairs;
-        bj_encoder_forward(&p->encoder, &e);
-        for (int m = 0; a->action && m < e.M; m++)
-            memcpy(e.context + (size_t)m * e.ldc + a->latent, pairs[m].action,
-                   (size_t)a->action * sizeof *e.context);
+    if (!p->given && !observe(p, &e, b0)) return;
+    for (int m = 0; m < e.M; m++) {
+        bj_real *row = e.context + (size_t)m * e.ldc;
+        const size_t at = (size_t)(b0 + m) * D;
+        if (p->given) memcpy(row, p->given + at, D * sizeof *row);
+        else if (p->encoded) memcpy(p->encoded + at, row, D * sizeof *row);
+        else if (a->action)
+            memcpy(row + D, e.observer.pairs[m].action, (size_t)a->action * sizeof *row);
     }
+    if (p->encoded) return;
     h.context = e.context;
     if (p->codes || p->network.prior_in.out) one_predictor(p, &h, (size_t)b0);
     else branches(p, &h, (size_t)b0);
@@ -101,6 +112,43 @@ bj_status bj_predict_pairs(bj_predictor *p, const bj_batch *batch, bj_error *err
     bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, batch->B));
     const int bad = atomic_load(&p->bad_scene);
     return bad == INT_MAX ? BJ_OK : bj_element_check(batch, &p->arch, bad, 0, err);
+}
+
+bj_status bj_predict_encode(bj_predictor *p, const bj_batch *batch, bj_real *contexts,
+                            bj_error *err) {
+    BJ_TRY(bj_batch_check(batch, &p->arch, p->max_batch, 0, err));
+    if (p->arch.encoder == BJ_ENCODER_SCENE || !contexts)
+        return BJ_FAIL(err, BJ_EARG, "contexts: %s",
+                       contexts ? "the model is of scenes, expected states or images" : "NULL");
+    p->batch = batch;
+    p->encoded = contexts;
+    atomic_store(&p->bad_scene, INT_MAX);
+    bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, batch->B));
+    p->encoded = NULL;
+    const int bad = atomic_load(&p->bad_scene);
+    return bad == INT_MAX ? BJ_OK : bj_element_check(batch, &p->arch, bad, 0, err);
+}
+
+bj_status bj_predict_contexts(bj_predictor *p, const bj_real *contexts, int B, bj_real *weights,
+                              bj_real *atoms, bj_error *err) {
+    const size_t D = (size_t)p->arch.latent;
+    if (p->arch.encoder == BJ_ENCODER_SCENE || p->arch.action)
+        return BJ_FAIL(err, BJ_EARG, "prediction from contexts: the model %s, expected one of "
+                       "states or images alone",
+                       p->arch.action ? "takes actions" : "is of scenes");
+    if (!contexts || !weights || !atoms || B < 1 || B > p->max_batch)
+        return BJ_FAIL(err, BJ_EARG, "prediction from contexts: %d rows, expected 1 to %d, and "
+                       "nothing NULL", B, p->max_batch);
+    for (size_t i = 0; i < (size_t)B * D; i++)
+        if (!isfinite(contexts[i]))
+            return BJ_FAIL(err, BJ_ENONFINITE, "prediction from contexts: number %zu of row %zu is "
+                           "%g", i % D, i / D, (double)contexts[i]);
+    p->given = contexts;
+    p->weights = weights;
+    p->atoms = atoms;
+    bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, B));
+    p->given = NULL;
+    return BJ_OK;
 }
 
 void bj_predict_pairs_take(bj_predict_scratch *s, bj_arena *arena, const bj_predictor *p,

@@ -74,6 +74,8 @@ struct bj_predictor {
     const bj_batch *batch;
     atomic_int bad_scene; /* first scene with a non-finite input, INT_MAX if none */
     bj_real *weights, *trajectories, *atoms;
+    const bj_real *given; /* (B,D) contexts in place of observations; else NULL */
+    bj_real *encoded;     /* (B,D) contexts alone are asked for; else NULL */
     int scene;      /* of the row path */
     unsigned calls; /* of the row path so far */
     int alone;      /* calls left that one worker makes by itself */
@@ -87,6 +89,12 @@ void bj_row_path_take(bj_predictor *p, bj_arena *arena);
 
 /* predict_pairs.c: what models of states and images do. p has batch, weights and atoms set. */
 BJ_CHECK bj_status bj_predict_pairs(bj_predictor *p, const bj_batch *batch, bj_error *err);
+/* Contexts (B,D) of observations, not normalized: what atoms and router see. */
+BJ_CHECK bj_status bj_predict_encode(bj_predictor *p, const bj_batch *batch, bj_real *contexts,
+                                     bj_error *err);
+/* bj_predict with contexts (B,D) in place of observations: weights (B,K), atoms (B,L,D). */
+BJ_CHECK bj_status bj_predict_contexts(bj_predictor *p, const bj_real *contexts, int B,
+                                       bj_real *weights, bj_real *atoms, bj_error *err);
 void bj_predict_pairs_take(bj_predict_scratch *s, bj_arena *arena, const bj_predictor *p,
                            int measuring);
 /* Fills codes and eps. */

@@ -20,16 +20,16 @@
 #include "core/alloc.h"
 #include "core/rng.h"
 #include "maze/maze.h"
+#include "run/maze_view.h"
 #include "run/run.h"
 
 enum { FRAMES = 4000 /* at most, of COV-R and of a codebook */, CODE_ROUNDS = 50 };
 
+/* What is looked at, and what is seen there. */
 typedef struct look {
     bj_train_run *r;
-    bj_future_encoder *encoder;
-    bj_predictor *predictor;
-    bj_pair *pairs;      /* (n) what is looked at */
-    bj_real *centers;    /* (C,2) */
+    bj_maze_view view;
+    bj_pair *pairs;      /* (n) of frames; NULL: the centers of cells */
     bj_real *latents;    /* (n,D) by the target */
     bj_real *candidates; /* (n,L,D) */
     bj_real *weights;    /* (n,K) */
@@ -40,42 +40,24 @@ static void look_reset(look *l) {
     bj_free(l->weights);
     bj_free(l->candidates);
     bj_free(l->latents);
-    bj_free(l->centers);
     bj_free(l->pairs);
-    bj_predictor_free(l->predictor);
-    bj_future_encoder_free(l->encoder);
+    bj_maze_view_reset(&l->view);
 }
 
-/* Encoder and predictor for n observations. */
+/* For n observations. */
 static bj_status look_init(look *l, bj_train_run *r, int n, bj_error *err) {
-    const bj_predictor_options options = {
-        .max_batch = n, .threads = r->options->threads, .isa = r->options->isa};
-    const size_t D = (size_t)r->settings.arch.latent, K = (size_t)r->settings.arch.atoms;
     bj_target *target;
     l->r = r;
     l->n = n;
     BJ_TRY(bj_target_from_trainer(&target, r->trainer, err));
-    const bj_status status = bj_future_encoder_create(&l->encoder, r->model, target, &options, err);
+    const bj_status status = bj_maze_view_open(&l->view, r->model, target, n, r->options->threads,
+                                               r->options->isa, err);
     bj_target_free(target);
     BJ_TRY(status);
-    BJ_TRY(BJ_ALLOC(l->pairs, (size_t)n, err));
-    BJ_TRY(BJ_ALLOC(l->latents, (size_t)n * D, err));
-    BJ_TRY(BJ_ALLOC(l->weights, (size_t)n * K, err));
-    return BJ_ALLOC(l->candidates, (size_t)n * (size_t)bj_arch_latents(&r->settings.arch) * D, err);
-}
-
-/* Latents of the pairs' second observations, candidates from their first. */
-static bj_status look_at(look *l, int predict, bj_error *err) {
-    const bj_train_run *r = l->r;
-    const bj_batch batch = {.B = l->n, .pairs = l->pairs};
-    BJ_TRY(bj_future_encode(l->encoder, &batch, l->latents, NULL, err));
-    if (!predict) return BJ_OK;
-    const bj_predictor_options options = {
-        .max_batch = l->n, .threads = r->options->threads, .isa = r->options->isa};
-    bj_predictor_free(l->predictor); /* a fitted codebook is a new model */
-    l->predictor = NULL;
-    BJ_TRY(bj_predictor_create(&l->predictor, r->model, &options, err));
-    return bj_predict(l->predictor, &batch, l->weights, NULL, l->candidates, err);
+    const size_t rows = (size_t)n, D = (size_t)l->view.D;
+    BJ_TRY(BJ_ALLOC(l->latents, rows * D, err));
+    BJ_TRY(BJ_ALLOC(l->weights, rows * (size_t)l->view.K, err));
+    return BJ_ALLOC(l->candidates, rows * (size_t)l->view.L * D, err);
 }
 
 /* ------------------------------------------------------------------------------------ codebook */
@@ -151,8 +133,9 @@ static bj_status fit_codebook(bj_train_run *r, bj_error *err) {
     bj_status status;
     BJ_GOTO(status, done, bj_model_find(&codes, r->model, "codebook", err));
     BJ_GOTO(status, done, look_init(&l, r, n, err));
+    BJ_GOTO(status, done, BJ_ALLOC(l.pairs, (size_t)n, err));
     for (int i = 0; i < n; i++) l.pairs[i] = bj_maze_source_pair(r->maze, i * (count / n));
-    BJ_GOTO(status, done, look_at(&l, 0, err));
+    BJ_GOTO(status, done, bj_maze_view_look(&l.view, l.latents, NULL, NULL, l.pairs, n, err));
     status = fit_codes(codes.data, codes.shape[0], l.latents, n, (size_t)codes.shape[1],
                        r->settings.seed, err);
 done:
@@ -174,20 +157,6 @@ static void separation(bj_maze_values *out, const bj_real *latents, int cells, s
     out->separated = (double)apart / (double)pairs;
 }
 
-/* The candidates of cells with an edge out of them, side by side; returns how many. */
-static int keep_sources(look *l, int32_t *cells, size_t row) {
-    const bj_maze_source *s = l->r->maze;
-    const bj_edge *edges = bj_maze_data_edges(s->data);
-    int sources = 0;
-    for (int k = 0; k < s->info.edges; k++) {
-        if (sources && cells[sources - 1] == edges[k].from) continue;
-        memmove(l->candidates + (size_t)sources * row,
-                l->candidates + (size_t)edges[k].from * row, row * sizeof *l->candidates);
-        cells[sources++] = edges[k].from;
-    }
-    return sources;
-}
-
 static bj_status judge_graph(bj_epoch *row, look *l, bj_error *err) {
     const bj_maze_source *s = l->r->maze;
     const bj_arch *a = &l->r->settings.arch;
@@ -197,22 +166,10 @@ static bj_status judge_graph(bj_epoch *row, look *l, bj_error *err) {
     BJ_TRY(bj_latent_health_measure(&row->health, l->latents, (size_t)a->latent, C, a->latent, err));
     separation(&row->maze, l->latents, C, (size_t)a->latent);
     BJ_TRY(BJ_ALLOC(cells, (size_t)C, err));
-    const int K = bj_arch_latents(a);
-    const int sources = keep_sources(l, cells, (size_t)K * (size_t)a->latent);
-    const bj_graph_case input = {.cells = C,
-                                 .sources = sources,
-                                 .K = K,
-                                 .D = a->latent,
-                                 .latents = l->latents,
-                                 .candidates = l->candidates,
-                                 .source_cells = cells,
-                                 .graph = s->maze->graph,
-                                 .held = s->withheld,
-                                 .plan = s->plan,
-                                 .verified = s->verified,
-                                 .held_count = s->withheld_count,
-                                 .plan_count = s->plan_count,
-                                 .verified_count = s->verified_count};
+    const int L = l->view.L, D = l->view.D;
+    const int sources = bj_maze_keep_sources(l->candidates, cells, s, (size_t)L * (size_t)D);
+    const bj_graph_case input =
+        bj_maze_source_case(s, l->latents, l->candidates, cells, sources, L, D);
     const bj_status status = bj_graph_score(&scores, NULL, &input, err);
     bj_free(cells);
     BJ_TRY(status);
@@ -233,13 +190,8 @@ static bj_status centers(bj_epoch *row, bj_train_run *r, bj_error *err) {
     look l = {0};
     bj_status status;
     BJ_GOTO(status, done, look_init(&l, r, m->cells, err));
-    BJ_GOTO(status, done, BJ_ALLOC(l.centers, 2 * (size_t)m->cells, err));
-    for (int c = 0; c < m->cells; c++) {
-        l.centers[2 * c] = (bj_real)m->center[2 * c];
-        l.centers[2 * c + 1] = (bj_real)m->center[2 * c + 1];
-        l.pairs[c] = (bj_pair){.state = l.centers + 2 * c, .next = l.centers + 2 * c};
-    }
-    BJ_GOTO(status, done, look_at(&l, 1, err));
+    BJ_GOTO(status, done,
+            bj_maze_view_centers(&l.view, l.latents, l.candidates, l.weights, m, err));
     row->dev.scenes = m->cells;
     double usage[BJ_MAX_ATOMS] = {0};
     const int K = r->settings.arch.atoms;
@@ -319,8 +271,10 @@ static bj_status frames(bj_epoch *row, bj_train_run *r, bj_error *err) {
     bj_status status;
     BJ_GOTO(status, done, bj_maze_source_frames(&rows, &n, s, FRAMES, err));
     BJ_GOTO(status, done, look_init(&l, r, n, err));
+    BJ_GOTO(status, done, BJ_ALLOC(l.pairs, (size_t)n, err));
     for (int i = 0; i < n; i++) l.pairs[i] = bj_maze_source_row(s, rows[i]);
-    BJ_GOTO(status, done, look_at(&l, 1, err));
+    BJ_GOTO(status, done,
+            bj_maze_view_look(&l.view, l.latents, l.candidates, l.weights, l.pairs, n, err));
     const int D = r->settings.arch.latent, used = n < BJ_HEALTH_SCENES ? n : BJ_HEALTH_SCENES;
     BJ_GOTO(status, done,
             bj_latent_health_measure(&row->health, l.latents, (size_t)D, used, D, err));

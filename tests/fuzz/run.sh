@@ -20,7 +20,8 @@ flags=(-std=c11 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -D__SANITIZE_AD
     -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
     -Iinclude -Isrc -isystem third_party/yyjson)
 compile() { # compile SOURCE FLAG...
-    clang "${flags[@]}" "${@:2}" -c "$1" -o "$out/objects/$(basename "$1" .c).o"
+    local name=${1//\//_} # files of two folders may share a name
+    clang "${flags[@]}" "${@:2}" -c "$1" -o "$out/objects/${name%.c}.o"
 }
 
 # The parsers and what they stand on, in an archive, from which the linker takes what it needs.
@@ -30,7 +31,7 @@ if [ -z "$(find "$archive" 2>/dev/null)" ] ||
     [ -n "$(find src include third_party tests/fuzz/run.sh -newer "$archive" -print -quit)" ]; then
     echo "building $archive"
     rm -f "$archive" "$out"/objects/*
-    for source in src/core/*.c src/npz/*.c src/parquet/*.c src/data/*.c src/model/arch.c \
+    for source in src/core/*.c src/npz/*.c src/maze/*.c src/parquet/*.c src/data/*.c src/model/arch.c \
         src/objective/*.c src/nn/normalize.c src/train/schedule.c src/run/{config,settings,arms}.c; do
         compile "$source"
     done

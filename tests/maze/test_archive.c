@@ -117,6 +117,7 @@ static void test_numbers(const bj_maze *m) {
         CHECK_CONTAINS(text, sha);
         CHECK_CONTAINS(text, "\"successors\":[[0,1,0],[5,1,1]]");
         CHECK_CONTAINS(text, "\"candidates\":[[5,1.0,0.75,1],[9,1.0,0.25,0]]");
+        CHECK_CONTAINS(text, "\"point\":[0,1.0]");
     }
     bj_free(text);
     bj_archive_report_reset(&r);
@@ -128,6 +129,34 @@ static void test_numbers(const bj_maze *m) {
         bj_alloc_fail_after(-1);
         CHECK(status == BJ_ENOMEM && !r.context && bj_alloc_live() == live);
     }
+}
+
+/* The point's predictor has latents of its own: there the cells are numbered the other way round. */
+static void test_point_latents(const bj_maze *m) {
+    numbers n, mirrored;
+    bj_error err = {0};
+    char sha[65];
+    bj_archive_report r;
+    fill(&n);
+    fill(&mirrored);
+    for (int c = 0; c < C; c++) memcpy(mirrored.latents[c], n.latents[C - 1 - c], sizeof n.latents[c]);
+    bj_emissions e = emissions_of(&n, m);
+    e.point_latents = mirrored.latents[0];
+    for (int s = 0; s < S; s++) /* context 1: successors 0 and 5 */
+        for (int d = 0; d < D; d++) n.point[s][d] = n.latents[C - 1 - (s ? 7 : 5)][d];
+    CHECK_OK(bj_archive_emit(sha, in("own"), &e, &err), err);
+    CHECK_OK(bj_archive_reveal(&r, in("s3"), in("own"), sha, m, in("walk"), &err), err);
+    CHECK(r.context && r.context[0].point_hit == 1 && r.context[0].hit == 1);
+    CHECK(r.coverage == 0.75);
+    char *text = NULL;
+    size_t size;
+    CHECK_OK(bj_file_read(&text, &size, in("s3"), 1 << 20, &err), err);
+    if (text) CHECK_CONTAINS(text, "\"point\":[5,1.0]");
+    bj_free(text);
+    bj_archive_report_reset(&r);
+    e.point = NULL;
+    CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_EARG);
+    CHECK_CONTAINS(err.message, "but no points");
 }
 
 /* The order is part of the format: other emissions, and a dataset that does not even exist. */
@@ -213,6 +242,7 @@ int main(int argc, char **argv) {
     CHECK_OK(bj_maze_create(&m, "medium", &err), err);
     if (m) {
         test_numbers(m);
+        test_point_latents(m);
         test_order(m);
         test_refused(m);
     }

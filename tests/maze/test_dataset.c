@@ -76,6 +76,10 @@ static void test_states(const bj_maze *maze) {
     CHECK_OK(bj_maze_data_read(found[0], d, 0, STEPS, &err), err);
     for (int t = 0; t < STEPS; t++)
         CHECK(found[t][0] == (bj_real)xy[t][0] && found[t][1] == (bj_real)xy[t][1]);
+    double at[STEPS][2] = {{0}};
+    CHECK_OK(bj_maze_data_positions(at[0], d, &err), err);
+    for (int t = 0; t < STEPS; t++)
+        CHECK(at[t][0] == (double)xy[t][0] && at[t][1] == (double)xy[t][1]);
     /* on, over some, back */
     static const int ranges[][2] = {{0, 3}, {3, 4}, {7, 14}, {2, 5}, {5, 5}, {14, 14}};
     for (int k = 0; k < 6; k++) {
@@ -122,6 +126,13 @@ static void test_images(const bj_maze *maze) {
         CHECK(info.rank == 3 && info.shape[0] == 2 && info.shape[2] == 3 && info.stride == 5);
         CHECK_OK(bj_maze_data_read_bytes(found, d, 3, STEPS, &err), err);
         CHECK(!memcmp(found, frames + 36, sizeof frames - 36));
+        double at[STEPS][2] = {{0}}; /* from the array beside them, and in between */
+        CHECK_OK(bj_maze_data_read_bytes(found, d, 0, 5, &err), err);
+        CHECK_OK(bj_maze_data_positions(at[0], d, &err), err);
+        CHECK_OK(bj_maze_data_read_bytes(found + 60, d, 5, STEPS, &err), err);
+        CHECK(!memcmp(found, frames, sizeof frames));
+        for (int t = 0; t < STEPS; t++)
+            CHECK(at[t][0] == (double)xy[t][0] && at[t][1] == (double)xy[t][1]);
         CHECK_OK(bj_maze_data_read(reals, d, 0, STEPS, &err), err);
         for (int i = 0; i < STEPS * 12; i++) CHECK(reals[i] == (bj_real)frames[i]);
     }

@@ -5,6 +5,7 @@
  */
 #include "train/observed_case.h"
 
+#include "model/predictor.h"
 #include "model/variational.h"
 
 enum { B = 41 };
@@ -80,6 +81,34 @@ static void check_codes(const bj_model *model, const bj_arch *a, const bj_real *
     CHECK(codes.shape[0] == a->atoms && codes.shape[1] == a->latent);
 }
 
+/* Contexts that are asked for and given back predict the same bits, in whatever batch. */
+static void check_contexts(bj_predictor *p, const bj_arch *a, const bj_batch *batch,
+                           const bj_real *weights, const bj_real *atoms, const char *name) {
+    const size_t D = (size_t)a->latent, L = (size_t)bj_arch_latents(a), K = (size_t)a->atoms;
+    bj_real *c = case_alloc(B * D, sizeof *c), *u = case_alloc(B * L * D, sizeof *u);
+    bj_real *w = case_alloc(B * K, sizeof *w);
+    bj_error err = {BJ_OK, ""};
+    CHECK_OK(bj_predict_encode(p, batch, c, &err), err);
+    CHECK(!same(c, c + D, D) && fabs(length_of(c, a->latent) - 1) > 1e-3);
+    const bj_status status = bj_predict_contexts(p, c, B, w, u, &err);
+    if (a->action) {
+        CHECK(status == BJ_EARG);
+        CHECK_CONTAINS(err.message, "takes actions");
+    } else {
+        CHECK_OK(status, err);
+        CHECK_MSG(same(u, atoms, B * L * D) && same(w, weights, B * K), "%s: contexts", name);
+        CHECK_OK(bj_predict_contexts(p, c + 3 * D, 2, w, u, &err), err);
+        CHECK_MSG(same(u, atoms + 3 * L * D, 2 * L * D), "%s: the batch of contexts shows", name);
+        CHECK_OK(bj_predict(p, batch, w, NULL, u, &err), err); /* observations count again */
+        CHECK(same(u, atoms, B * L * D));
+        CHECK(bj_predict_contexts(p, c, B + 1, w, u, &err) == BJ_EARG);
+        c[D + 2] = (bj_real)NAN;
+        CHECK(bj_predict_contexts(p, c, B, w, u, &err) == BJ_ENONFINITE);
+        CHECK_CONTAINS(err.message, "number 2 of row 1");
+    }
+    free(c), free(u), free(w);
+}
+
 static void check_case(const observed_case *o) {
     const bj_arch a = observed_arch(o);
     made_pairs m = make_pairs(&a, B, 3);
@@ -101,6 +130,7 @@ static void check_case(const observed_case *o) {
     if (o->model == BJ_MODEL_FUSED) check_fused(&out, atoms);
     if (o->model == BJ_MODEL_VARIATIONAL) check_variational(&c, &a, atoms, weights);
     if (o->model == BJ_MODEL_CODEBOOK) check_codes(c.model, &a, atoms);
+    check_contexts(p, &a, &m.batch, weights, atoms, o->name);
     for (int b = 0; b < B; b++) { /* one by one */
         const bj_batch one = {.B = 1, .pairs = m.pairs + b};
         CHECK_OK(bj_predict(p, &one, weights, NULL, parts + (size_t)b * L * D, &err), err);

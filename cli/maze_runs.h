@@ -1,0 +1,26 @@
+/* maze_runs.h - finished maze runs among folders of runs and of campaigns.
+ *
+ * A folder with campaign.json stands for all runs of its grid, any other one for itself.
+ */
+#ifndef BJEPA_MAZE_RUNS_H
+#define BJEPA_MAZE_RUNS_H
+
+#include "cli.h"
+
+typedef struct maze_run_entry {
+    char dir[BJ_RUN_PATH_SIZE];
+    int from_campaign; /* 1: what is not finished or has collapsed is named, not an error */
+} maze_run_entry;
+
+typedef struct maze_run_list {
+    maze_run_entry *entry;
+    int count, room;
+} maze_run_list;
+
+BJ_CHECK bj_status maze_runs_find(maze_run_list *out, char **folders, int count, bj_error *err);
+void maze_runs_reset(maze_run_list *list);
+
+/* "branch" of "maze-branch". */
+const char *maze_predictor(const char *arm);
+
+#endif

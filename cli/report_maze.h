@@ -1,0 +1,33 @@
+/* report_maze.h - the page of a campaign of maze runs: graphs, table of metrics, curves.
+ *
+ * Of each predictor one run is shown as a graph: the finished one of the lowest seed whose latents
+ * did not collapse. Models of more than x and y have no graph; table and curves are there still.
+ * Test: tests/cli/report_maze.sh, tests/report/report_maze.mjs
+ */
+#ifndef BJEPA_REPORT_MAZE_H
+#define BJEPA_REPORT_MAZE_H
+
+#include "report_data.h"
+
+#include <branchjepa/maze_run.h>
+
+typedef struct report_maze_graph {
+    int run; /* number of it in the report's data */
+    bj_maze_run *open;
+    bj_maze_graph *graph;
+} report_maze_graph;
+
+typedef struct report_maze {
+    const report_data *data;
+    report_maze_graph *graph; /* (graphs) in the order of the arms */
+    int graphs;
+    char reason[600]; /* why there is none, or not of every arm; "" */
+} report_maze;
+
+/* Opens the runs. That one of them cannot be shown is no error. */
+BJ_CHECK bj_status report_maze_make(report_maze *out, const report_data *data, int threads,
+                                    bj_error *err);
+void report_maze_free(report_maze *maze);
+BJ_CHECK bj_status report_maze_write(FILE *to, report_maze *maze, bj_error *err);
+
+#endif

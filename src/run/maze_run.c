@@ -1,0 +1,273 @@
+/* maze_run.c - opening a finished run on a maze, and asking it.
+ *
+ * Invariants
+ *   1. What is opened belongs together: the settings have the digest of the manifest, the model
+ * file is the one that result.json names and carries the digests of settings and data, the state
+ *      beside it was written with it (bj_target_load).
+ *   2. Weights are those of the last epoch, ckpt/best; of a collapsed run, which has no score and
+ *      is refused unless asked for, ckpt/last.
+ *   3. Nothing here opens the dataset before bj_maze_run_data, which refuses one whose digest is
+ * not the manifest's: emissions of an archive cannot depend on it. Test: tests/run/test_maze_run.c
+ */
+#include "run/maze_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/file.h"
+#include "core/folder.h"
+
+enum { MOST = 256 };
+
+/* ------------------------------------------------------------------------------------- checks */
+
+static bj_status check_fact(const char *path, const char *key, const char *found,
+                            const char *expected, bj_error *err) {
+    if (found && expected && !strcmp(found, expected)) return BJ_OK;
+    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %s is '%.70s', expected '%.70s' as manifest.json has it",
+                   path, key, found ? found : "missing", expected ? expected : "missing");
+}
+
+/* How the run ended, and the digest of its weights where it names one. */
+static bj_status read_outcome(bj_maze_run *r, yyjson_val *root, const char *path, int collapsed_too,
+                              bj_error *err) {
+    const char *outcome = yyjson_get_str(yyjson_obj_get(root, "outcome"));
+    const char *digest =
+        yyjson_get_str(yyjson_obj_get(yyjson_obj_get(root, "checkpoint"), BJ_CHECKPOINT_MODEL));
+    r->collapsed = outcome && !strcmp(outcome, "collapsed");
+    if (r->collapsed && !collapsed_too)
+        return BJ_FAIL(err, BJ_ELOCKED,
+                       "%s: the latents of this run have collapsed: it has no score", r->dir);
+    if (!r->collapsed && (!outcome || strcmp(outcome, "done") || !digest))
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: outcome is '%.40s'%s, expected 'done' with a checkpoint, or "
+                       "'collapsed'",
+                       path, outcome ? outcome : "missing", digest ? "" : " without a checkpoint");
+    if (digest) snprintf(r->checkpoint, sizeof r->checkpoint, "%.64s", digest);
+    return BJ_OK;
+}
+
+static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
+    char path[BJ_RUN_FILE], *text;
+    size_t size;
+    yyjson_doc *doc;
+    BJ_TRY(bj_run_path(path, r->dir, "result.json", err));
+    if (!bj_run_exists(path))
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the run is not finished: there is no result.json",
+                       r->dir);
+    BJ_TRY(bj_file_read(&text, &size, path, 1 << 20, err));
+    bj_status status = bj_json_parse(&doc, text, size, path, err);
+    if (status == BJ_OK) {
+        status = read_outcome(r, yyjson_doc_get_root(doc), path, collapsed_too, err);
+        yyjson_doc_free(doc);
+    }
+    bj_free(text);
+    return status;
+}
+
+/* The settings are those the manifest was written with. */
+static bj_status check_settings(const bj_maze_run *r, bj_error *err) {
+    const bj_settings *s = bj_run_settings(r->run);
+    char digest[BJ_SHA256_HEX], path[BJ_RUN_FILE];
+    BJ_TRY(bj_run_path(path, r->dir, "config.resolved.json", err));
+    if (s->arch.encoder == BJ_ENCODER_SCENE)
+        return BJ_FAIL(err, BJ_EARG, "%s: a run of arm '%s', which is not one of mazes", r->dir,
+                       s->arm);
+    BJ_TRY(bj_settings_digest(digest, s, err));
+    return check_fact(path, "SHA-256 of the settings", digest,
+                      bj_run_fact(r->run, "settings.sha256"), err);
+}
+
+static bj_status check_model(bj_maze_run *r, const char *path, bj_error *err) {
+    char digest[BJ_SHA256_HEX];
+    bj_facts *facts;
+    BJ_TRY(bj_sha256_file(digest, path, err));
+    if (*r->checkpoint && strcmp(digest, r->checkpoint))
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: SHA-256 is %.16s..., expected %.16s... as "
+                       "result.json has it",
+                       path, digest, r->checkpoint);
+    snprintf(r->checkpoint, sizeof r->checkpoint, "%s", digest);
+    BJ_TRY(bj_facts_read(&facts, path, err));
+    bj_status status =
+        check_fact(path, "run.settings_sha256", bj_facts_get(facts, "run.settings_sha256"),
+                   bj_run_fact(r->run, "settings.sha256"), err);
+    if (status == BJ_OK)
+        status = check_fact(path, "run.data_digest", bj_facts_get(facts, "run.data_digest"),
+                            bj_run_fact(r->run, "data.digest"), err);
+    bj_facts_free(facts);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- opening
+ */
+
+static bj_status keep_text(char **out, const char *text, bj_error *err) {
+    *out = NULL;
+    if (!text) return BJ_OK;
+    BJ_TRY(BJ_ALLOC(*out, strlen(text) + 1, err));
+    memcpy(*out, text, strlen(text) + 1);
+    return BJ_OK;
+}
+
+static bj_status open_maze(bj_maze_run *r, bj_error *err) {
+    const char *name = bj_run_fact(r->run, "maze.name");
+    if (!name) return BJ_FAIL(err, BJ_EFORMAT, "%s: manifest.json does not name a maze", r->dir);
+    BJ_TRY(bj_maze_open(&r->maze, r->named ? r->named : name, err));
+    if (!strcmp(r->maze->name, name)) return BJ_OK;
+    return BJ_FAIL(err, BJ_EMISMATCH, "%s: was trained in maze '%s', expected '%s'", r->dir, name,
+                   r->maze->name);
+}
+
+static bj_status open_weights(bj_maze_run *r, const bj_maze_run_options *o, bj_error *err) {
+    char folder[BJ_RUN_FILE], path[BJ_FOLDER_PATH];
+    bj_target *target;
+    BJ_TRY(bj_run_path(folder, r->dir, r->collapsed ? "ckpt/last" : "ckpt/best", err));
+    BJ_TRY(bj_folder_find(path, folder, BJ_CHECKPOINT_MODEL, err));
+    BJ_TRY(check_model(r, path, err));
+    BJ_TRY(bj_model_load(&r->model, path, err));
+    BJ_TRY(bj_target_load(&target, folder, err));
+    const bj_status status = bj_maze_view_open(&r->view, r->model, target, o->most ? o->most : MOST,
+                                               o->threads, o->isa, err);
+    bj_target_free(target);
+    BJ_TRY(status);
+    const bj_maze_view *v = &r->view;
+    const size_t most = (size_t)v->options.max_batch;
+    return BJ_ALLOC(r->scratch, most * ((size_t)v->K + (size_t)v->L * (size_t)v->D), err);
+}
+
+static bj_status open_run(bj_maze_run *r, const char *dir, const bj_maze_run_options *o,
+                          bj_error *err) {
+    if (o->most < 0) return BJ_FAIL(err, BJ_EARG, "%d observations together", o->most);
+    BJ_TRY(bj_run_path(r->dir, dir, "", err));
+    r->dir[strlen(dir)] = '\0';
+    BJ_TRY(keep_text(&r->data, o->data, err));
+    BJ_TRY(keep_text(&r->named, o->maze, err));
+    BJ_TRY(bj_run_open(&r->run, dir, err));
+    BJ_TRY(read_result(r, o->collapsed, err));
+    BJ_TRY(check_settings(r, err));
+    r->row = r->collapsed ? bj_run_epochs(r->run) - 1 : bj_run_best(r->run);
+    if (r->row < 0)
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: metrics.jsonl has no epoch of these weights", dir);
+    BJ_TRY(open_maze(r, err));
+    return open_weights(r, o, err);
+}
+
+bj_status bj_maze_run_open(bj_maze_run **out, const char *dir, const bj_maze_run_options *options,
+                           bj_error *err) {
+    static const bj_maze_run_options plain = {0};
+    bj_maze_run *r;
+    *out = NULL;
+    BJ_TRY(BJ_ALLOC(r, 1, err));
+    const bj_status status = open_run(r, dir, options ? options : &plain, err);
+    if (status == BJ_OK) *out = r;
+    else bj_maze_run_free(r);
+    return status;
+}
+
+void bj_maze_run_free(bj_maze_run *r) {
+    if (!r) return;
+    bj_maze_source_free(r->source);
+    bj_free(r->scratch);
+    bj_maze_view_reset(&r->view);
+    bj_model_free(r->model);
+    bj_maze_free(r->maze);
+    bj_run_free(r->run);
+    bj_free(r->named);
+    bj_free(r->data);
+    bj_free(r);
+}
+
+/* ------------------------------------------------------------------------------------- answers */
+
+const bj_run *bj_maze_run_folder(const bj_maze_run *r) { return r->run; }
+const bj_maze *bj_maze_run_maze(const bj_maze_run *r) { return r->maze; }
+const bj_arch *bj_maze_run_arch(const bj_maze_run *r) { return bj_model_arch(r->model); }
+bj_epoch bj_maze_run_epoch(const bj_maze_run *r) { return bj_run_epoch(r->run, r->row); }
+int bj_maze_run_collapsed(const bj_maze_run *r) { return r->collapsed; }
+int bj_maze_run_candidates(const bj_maze_run *r) { return r->view.L; }
+
+int bj_maze_run_routed(const bj_maze_run *r) {
+    const bj_arch *arch = bj_model_arch(r->model);
+    return arch->kind == BJ_MODEL_BRANCH && arch->atoms > 1;
+}
+
+int bj_maze_run_sees_points(const bj_maze_run *r) {
+    const bj_arch *arch = bj_model_arch(r->model);
+    return arch->encoder == BJ_ENCODER_STATE && arch->state == 2;
+}
+
+bj_status bj_maze_run_look(bj_maze_run *r, bj_real *latents, bj_real *candidates, bj_real *masses,
+                           const bj_pair *pairs, int64_t n, bj_error *err) {
+    bj_maze_view *v = &r->view;
+    const size_t K = (size_t)v->K, L = (size_t)v->L, D = (size_t)v->D;
+    const int64_t most = v->options.max_batch;
+    if (latents) BJ_TRY(bj_maze_view_look(v, latents, NULL, NULL, pairs, n, err));
+    for (int64_t i = 0; (candidates || masses) && i < n; i += most) {
+        const int64_t count = n - i < most ? n - i : most;
+        bj_real *weights = r->scratch; /* (count,K) */
+        bj_real *to = candidates ? candidates + (size_t)i * L * D : weights + (size_t)most * K;
+        BJ_TRY(bj_maze_view_look(v, NULL, to, weights, pairs + i, count, err));
+        if (!masses) continue;
+        bj_real *mass = masses + (size_t)i * L;
+        for (size_t k = 0; k < (size_t)count * L; k++) /* of fused experts one candidate is left */
+            mass[k] = K == L ? weights[k] : 1;
+    }
+    return BJ_OK;
+}
+
+bj_status bj_maze_run_centers(bj_maze_run *r, bj_real *latents, bj_real *candidates,
+                              bj_real *masses, bj_error *err) {
+    const bj_maze *m = r->maze;
+    const size_t C = (size_t)m->cells;
+    bj_real *centers = NULL; /* (C,2) */
+    bj_pair *pairs = NULL;   /* (C) */
+    bj_status status;
+    if (!bj_maze_run_sees_points(r))
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: sees more than x and y: there is no center of a cell to "
+                       "look from",
+                       r->dir);
+    BJ_GOTO(status, done, BJ_ALLOC(centers, 2 * C, err));
+    BJ_GOTO(status, done, BJ_ALLOC(pairs, C, err));
+    bj_maze_center_pairs(pairs, centers, m);
+    status = bj_maze_run_look(r, latents, candidates, masses, pairs, m->cells, err);
+done:
+    bj_free(pairs);
+    bj_free(centers);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------- data */
+
+bj_status bj_maze_run_need_source(bj_maze_run *r, bj_error *err) {
+    const char *path = r->data ? r->data : bj_run_fact(r->run, "data.path");
+    const char *expected = bj_run_fact(r->run, "data.digest");
+    const char *maze = r->named ? r->named : r->maze->name;
+    char digest[BJ_SHA256_HEX];
+    if (r->source) return BJ_OK;
+    if (!path || !expected)
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: manifest.json does not name the dataset", r->dir);
+    bj_error detail;
+    const bj_status found = bj_sha256_file(digest, path, &detail);
+    if (found != BJ_OK)
+        return BJ_FAIL(err, found, "%s: the dataset of the run: %.300s", r->dir, detail.message);
+    if (strcmp(digest, expected))
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: SHA-256 is %.16s..., expected %.16s...: the run in "
+                       "%.200s was trained on another dataset",
+                       path, digest, expected, r->dir);
+    return bj_maze_source_open(&r->source, path, maze, bj_run_settings(r->run), err);
+}
+
+bj_status bj_maze_run_data(bj_maze_data **out, bj_maze_run *r, bj_error *err) {
+    *out = NULL;
+    BJ_TRY(bj_maze_run_need_source(r, err));
+    *out = r->source->data;
+    return BJ_OK;
+}
+
+bj_pair bj_maze_run_row(const bj_maze_run *r, int64_t row) {
+    return bj_maze_source_row(r->source, row);
+}
