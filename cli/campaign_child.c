@@ -92,16 +92,17 @@ static void become(char **arguments, int log, pid_t parent) {
     _exit(127);
 }
 
-static bj_status launch(campaign_child *child, const bj_campaign *campaign, const char *dir,
-                        const char *settings, int threads, bj_error *err) {
+static bj_status launch(campaign_child *child, const bj_campaign *campaign,
+                        const bj_campaign_run *run, const char *settings, int threads,
+                        bj_error *err) {
     char number[16], *arguments[20], program[] = "bjepa";
     const char *list[] = {"train",
                           "--data",
-                          bj_campaign_data(campaign),
+                          run->data,
                           "--config",
                           settings,
                           "--out",
-                          dir,
+                          run->dir,
                           "--resume",
                           "--quiet",
                           "--threads",
@@ -142,7 +143,7 @@ bj_status campaign_child_start(campaign_child *child, int *occupied, const bj_ca
     status = cli_path(settings, run->dir, "settings.json", err);
     if (status == BJ_OK) status = cli_path(child->log, run->dir, "log.txt", err);
     if (status == BJ_OK) status = bj_settings_write(run->settings, settings, err);
-    if (status == BJ_OK) status = launch(child, campaign, run->dir, settings, threads, err);
+    if (status == BJ_OK) status = launch(child, campaign, run, settings, threads, err);
     close(lock);
     return status;
 }

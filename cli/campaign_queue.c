@@ -63,7 +63,8 @@ static const bj_settings *settings_of(const queue *q, int run) {
     return bj_campaign_run_at(q->campaign, run).settings;
 }
 
-#define RUN_NAME(q, run) settings_of(q, run)->arm, (unsigned long long)settings_of(q, run)->seed
+#define RUN_NAME(q, run)                                                                           \
+    bj_campaign_run_at((q)->campaign, run).name, (unsigned long long)settings_of(q, run)->seed
 
 /* Cut, where it must be, in front of a character and not inside one. */
 static void keep_text(char *out, size_t size, const char *text) {

@@ -132,8 +132,8 @@ static void cell(char text[16], const bj_run_record *r) {
     }
 }
 
-/* Runs lie by seed, then by arm. */
-static int arm_count(const bj_campaign *c) {
+/* Runs lie by seed, then by dataset, then by arm: the rows of the table are those of a seed. */
+static int row_count(const bj_campaign *c) {
     const uint64_t seed = bj_campaign_run_at(c, 0).settings->seed;
     int n = 0;
     while (n < bj_campaign_runs(c) && bj_campaign_run_at(c, n).settings->seed == seed) n++;
@@ -150,7 +150,7 @@ static void print_failures(writer *w, const bj_campaign *c, const bj_run_record 
     for (int i = 0; i < bj_campaign_runs(c); i++) {
         if (!has_failed(&records[i])) continue;
         const bj_settings *s = bj_campaign_run_at(c, i).settings;
-        put(w, "%s, seed %llu: %s", s->arm, (unsigned long long)s->seed,
+        put(w, "%s, seed %llu: %s", bj_campaign_run_at(c, i).name, (unsigned long long)s->seed,
             *records[i].message ? records[i].message : bj_run_state_name(records[i].state));
         end_line(w);
     }
@@ -160,26 +160,26 @@ int campaign_table_print(FILE *to, const bj_campaign *c, const bj_run_record *re
                          int width) {
     writer w = {.to = to, .width = width};
     char line[CAMPAIGN_LINE], text[24];
-    const int runs = bj_campaign_runs(c), arms = arm_count(c), seeds = runs / arms;
+    const int runs = bj_campaign_runs(c), rows = row_count(c), seeds = runs / rows;
     campaign_line(line, records, runs, slots);
     put(&w, "%s, %s", bj_campaign_name(c), line);
     end_line(&w);
     int name_width = NAME_COLUMN;
-    for (int a = 0; a < arms; a++) {
-        const int length = (int)strlen(bj_campaign_run_at(c, a).settings->arm);
+    for (int a = 0; a < rows; a++) {
+        const int length = (int)strlen(bj_campaign_run_at(c, a).name);
         if (length > name_width) name_width = length;
     }
     put(&w, "%-*s", name_width, "arm");
     for (int s = 0; s < seeds; s++) {
         snprintf(text, sizeof text, "seed %llu",
-                 (unsigned long long)bj_campaign_run_at(c, s * arms).settings->seed);
+                 (unsigned long long)bj_campaign_run_at(c, s * rows).settings->seed);
         put(&w, " %*s", CELL, text);
     }
     end_line(&w);
-    for (int a = 0; a < arms; a++) {
-        put(&w, "%-*s", name_width, bj_campaign_run_at(c, a).settings->arm);
+    for (int a = 0; a < rows; a++) {
+        put(&w, "%-*s", name_width, bj_campaign_run_at(c, a).name);
         for (int s = 0; s < seeds; s++) {
-            cell(text, &records[s * arms + a]);
+            cell(text, &records[s * rows + a]);
             put(&w, " %*s", CELL, text);
         }
         end_line(&w);
@@ -212,7 +212,7 @@ static void draw(campaign_display *d, const bj_campaign *c, const bj_run_record 
     if (before) fprintf(stderr, "\x1b[%dA", before);
     int failures = 0;
     for (int i = 0; i < bj_campaign_runs(c); i++) failures += has_failed(&records[i]);
-    if (arm_count(c) + 3 + failures > size.ws_row) { /* no room: one line */
+    if (row_count(c) + 3 + failures > size.ws_row) { /* no room: one line */
         campaign_line(line, records, bj_campaign_runs(c), slots);
         fprintf(stderr, "%.*s\x1b[K\n", size.ws_col - 1, line);
         d->lines = 1;
@@ -254,6 +254,10 @@ static void json_run(FILE *to, const bj_campaign *c, int i, const bj_run_record 
     fprintf(to, "{\"arm\":\"%s\",\"seed\":%llu,\"state\":\"%s\",\"dir\":", run.settings->arm,
             (unsigned long long)run.settings->seed, bj_run_state_name(r->state));
     cli_json_text(to, run.dir);
+    if (bj_campaign_data_name(c, run.set)) {
+        fputs(",\"data\":", to);
+        cli_json_text(to, bj_campaign_data_name(c, run.set));
+    }
     if (run.needs >= 0) fprintf(to, ",\"needs\":%d", run.needs);
     else fputs(",\"needs\":null", to);
     fputs(",\"host\":", to);
@@ -286,10 +290,17 @@ void campaign_json(FILE *to, const bj_campaign *c, const bj_run_record *records)
     cli_json_text(to, bj_campaign_name(c));
     fputs(",\"dir\":", to);
     cli_json_text(to, bj_campaign_dir(c));
+    const int sets = bj_campaign_data_count(c);
     fputs(",\"data\":", to);
-    cli_json_text(to, bj_campaign_data(c));
-    fprintf(to, ",\"data_digest\":\"%s\",\"count\":%d,\"states\":{", bj_campaign_data_digest(c),
-            runs);
+    cli_json_text(to, sets > 1 ? NULL : bj_campaign_data(c));
+    fputs(",\"data_digest\":", to);
+    cli_json_text(to, sets > 1 ? NULL : bj_campaign_data_digest(c));
+    for (int i = 0; sets > 1 && i < sets; i++) {
+        fputs(i ? "," : ",\"datasets\":[", to);
+        cli_json_text(to, bj_campaign_data_name(c, i));
+        if (i == sets - 1) fputc(']', to);
+    }
+    fprintf(to, ",\"count\":%d,\"states\":{", runs);
     for (int s = 0; s < BJ_STATES; s++)
         fprintf(to, "%s\"%s\":%d", s ? "," : "", bj_run_state_name((bj_run_state)s), t.states[s]);
     fputs("},\"scenes_per_s\":", to);

@@ -41,7 +41,8 @@ static int parse_shard(campaign_options *o) {
 static int parse(campaign_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "folder of the campaign"},
-        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "scenes; before 'data' of the file"},
+        {"data", 0, CLI_TEXT, "FILE|DIR", &o->data, 0, 0,
+         "scenes, or a maze's dataset, before 'data' of the file; or the folder of several there"},
         {"dev", 0, CLI_TEXT, "CACHE", &o->dev, 0, 0,
          "other scenes for development; before 'dev' of the file"},
         {"jobs", 0, CLI_INT, "N", &o->queue.jobs, 0, 1024,
@@ -68,6 +69,7 @@ static int parse(campaign_options *o, int argc, char **argv) {
         .examples =
             "bjepa campaign campaigns/demo-world.yaml --data train.bjc --out demo\n"
             "bjepa campaign campaigns/paper-av2.yaml --data train.bjc --out paper --dry-run\n"
+            "bjepa campaign campaigns/maze-planall.yaml --data ogbench --out planall\n"
             "bjepa campaign --out demo --resume\n"
             "bjepa campaign --out demo --resume --retry-failed\n"
             "bjepa campaign paper.yaml --out paper --resume --shard 3/8\n"
@@ -123,8 +125,15 @@ static bj_status open_campaign(bj_campaign **out, const campaign_options *o, bj_
 
 static void print_grid(const bj_campaign *c, const campaign_options *o) {
     const int runs = bj_campaign_runs(c);
-    printf("%s: %d runs\ndata          %s\ndigest        %s\n", bj_campaign_name(c), runs,
-           bj_campaign_data(c), bj_campaign_data_digest(c));
+    const int sets = bj_campaign_data_count(c);
+    printf("%s: %d runs\n", bj_campaign_name(c), runs);
+    for (int i = 0, set = 0; set < sets && i < runs; i++) { /* each with its first run */
+        const bj_campaign_run run = bj_campaign_run_at(c, i);
+        if (run.set != set) continue;
+        printf("%-13s %s\ndigest        %s\n", sets > 1 ? bj_campaign_data_name(c, set) : "data",
+               run.data, run.data_digest);
+        set++;
+    }
     if (bj_campaign_dev(c)) printf("development   %s\n", bj_campaign_dev(c));
     printf("\n%5s  %-16s %6s  %-8s %7s %6s %9s  %s\n", "run", "arm", "seed", "recipe", "epochs",
            "batch", "lr", "folder");
@@ -132,7 +141,7 @@ static void print_grid(const bj_campaign *c, const campaign_options *o) {
         if (i % o->queue.shards != o->queue.shard) continue;
         const bj_campaign_run run = bj_campaign_run_at(c, i);
         const bj_settings *s = run.settings;
-        printf("%5d  %-16s %6llu  %-8s %7d %6d %9g  %s", i, s->arm, (unsigned long long)s->seed,
+        printf("%5d  %-16s %6llu  %-8s %7d %6d %9g  %s", i, run.name, (unsigned long long)s->seed,
                s->recipe, s->epochs, s->batch, s->lr, run.dir);
         if (run.needs >= 0) printf("  after run %d", run.needs);
         putchar('\n');

@@ -39,11 +39,22 @@ static int parse(table_options *o, int argc, char **argv) {
     return result;
 }
 
-/* Whether the arm has the best mean of those shown; with one arm nothing is best. */
-static int is_best(const seed_view *view, const bj_metric_info *info, int metric, double mean) {
+/* Arms of one dataset, "SET/ARM", or of none. */
+static int same_set(const char *a, const char *b) {
+    const char *end = strchr(a, '/'), *other = strchr(b, '/');
+    const size_t length = end ? (size_t)(end - a) : 0;
+    return length == (other ? (size_t)(other - b) : 0) && !strncmp(a, b, length);
+}
+
+/* Whether the arm has the best mean of those shown, of its dataset; with one arm nothing is best.
+ */
+static int is_best(const seed_view *view, const bj_metric_info *info, int arm, int metric,
+                   double mean) {
     int others = 0;
     if (!info->better || isnan(mean)) return 0;
     for (int i = 0; i < view->arm_count; i++) {
+        if (!same_set(bj_seeds_arm(view->seeds, view->arms[i]), bj_seeds_arm(view->seeds, arm)))
+            continue;
         const bj_summary s = bj_seeds_summary(view->seeds, view->arms[i], metric);
         if (info->better * s.mean > info->better * mean) return 0;
         others += s.n > 0;
@@ -86,7 +97,7 @@ static int print_means(const seed_view *view) {
         for (int m = 0; m < view->metric_count; m++) {
             const bj_metric_info info = bj_seeds_metric(view->seeds, view->metrics[m]);
             const bj_summary s = bj_seeds_summary(view->seeds, view->arms[i], view->metrics[m]);
-            const int best = is_best(view, &info, view->metrics[m], s.mean);
+            const int best = is_best(view, &info, view->arms[i], view->metrics[m], s.mean);
             starred |= best;
             seed_view_mean(&grid, &s, seed_view_digits(view, &info), best);
         }

@@ -91,7 +91,7 @@ static void print_collapsed(FILE *to, const seed_view *view, const char *before,
     fprintf(to, "%scollapsed, without a score:", before);
     for (int i = 0; i < view->collapsed_count; i++) {
         const bj_campaign_run run = bj_campaign_run_at(view->campaign, view->collapsed[i]);
-        fprintf(to, "%s %s seed %llu", i ? "," : "", run.settings->arm,
+        fprintf(to, "%s %s seed %llu", i ? "," : "", run.name,
                 (unsigned long long)run.settings->seed);
     }
     fputs(after, to);
@@ -167,7 +167,7 @@ void seed_view_json(const seed_view *view) {
     for (int i = 0; i < view->collapsed_count; i++) {
         const bj_campaign_run run = bj_campaign_run_at(view->campaign, view->collapsed[i]);
         fputs(i ? ", {\"arm\": " : "{\"arm\": ", stdout);
-        cli_json_text(stdout, run.settings->arm);
+        cli_json_text(stdout, run.name);
         printf(", \"seed\": %llu}", (unsigned long long)run.settings->seed);
     }
     putchar(']');

@@ -6,7 +6,7 @@
  *   DIR/campaign.yaml       the file as given
  *   DIR/campaign.json       the grid as resolved: data, runs, settings; never changes afterwards
  *   DIR/registry*.sqlite    what happened to every run, one registry for each shard
- *   DIR/runs/ARM/seed-S/    run folders, see run.h
+ *   DIR/runs/ARM/seed-S/    run folders, see run.h; runs/SET/ARM/seed-S/ with several datasets
  *   DIR/lock.json           hashes of everything that must not change before the evaluation
  *   DIR/locked/             the three files of the evaluation, and nothing else
  */
@@ -20,7 +20,9 @@
 typedef struct bj_campaign bj_campaign;
 
 typedef struct bj_campaign_options {
-    const char *data; /* cache; NULL: "data" of the file, relative to the file */
+    /* NULL: "data" of the file, relative to the file. A file: that, whatever "data" says. A folder:
+     * that of the datasets under "data". */
+    const char *data;
     const char *dev;  /* as in bj_run_options, or NULL */
     const bj_assignment *set; /* for every run, after those of the file */
     int set_count;
@@ -36,17 +38,24 @@ BJ_API BJ_CHECK bj_status bj_campaign_open(bj_campaign **out, const char *dir, b
 BJ_API void bj_campaign_free(bj_campaign *campaign);
 BJ_API const char *bj_campaign_name(const bj_campaign *campaign);
 BJ_API const char *bj_campaign_dir(const bj_campaign *campaign);
-BJ_API const char *bj_campaign_data(const bj_campaign *campaign);        /* path */
+/* Datasets: one as a rule, and that is the one the runs have in common. */
+BJ_API int bj_campaign_data_count(const bj_campaign *campaign);
+BJ_API const char *bj_campaign_data_name(const bj_campaign *campaign, int set); /* NULL: only one */
+BJ_API const char *bj_campaign_data(const bj_campaign *campaign); /* path of the first */
 BJ_API const char *bj_campaign_data_digest(const bj_campaign *campaign);
-BJ_API const char *bj_campaign_dev(const bj_campaign *campaign);         /* path or NULL */
+BJ_API const char *bj_campaign_dev(const bj_campaign *campaign); /* path or NULL */
 
 typedef struct bj_campaign_run {
     const bj_settings *settings; /* arm, seed and all the rest */
+    const char *name; /* of its row in tables: the arm; "SET/ARM" with several datasets */
+    int set;          /* dataset */
+    const char *data, *data_digest; /* its path and digest */
     const char *dir;             /* of the run, below the campaign's */
     int needs;                   /* run that must be done before, or -1: stage B needs stage A */
 } bj_campaign_run;
 
-BJ_API int bj_campaign_runs(const bj_campaign *campaign); /* by seed, then in the order of the arms */
+/* By seed, then by dataset, then in the order of the arms. */
+BJ_API int bj_campaign_runs(const bj_campaign *campaign);
 BJ_API bj_campaign_run bj_campaign_run_at(const bj_campaign *campaign, int index);
 
 /* ------------------------------------------------------------------------------------ registry */

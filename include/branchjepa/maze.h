@@ -186,6 +186,8 @@ typedef struct bj_graph_scores {
     double macro_precision_self; /* the same where u to u is a false proposal */
     double held_recall;          /* withheld edges that are predicted */
     double cov_r;                /* raw COV-R: mean share of successors hit by a candidate */
+    double cov_three;            /* the same over sources with exactly three successors */
+    double heads_three;          /* over those: candidates that hit a successor, mean number */
 } bj_graph_scores;               /* a mean over nothing is NaN */
 
 /* Details for whoever wants them; each may be NULL. */
@@ -213,6 +215,9 @@ BJ_API BJ_CHECK bj_status bj_frame_coverage_target(bj_frame_coverage *coverage, 
 BJ_API BJ_CHECK bj_status bj_frame_coverage_predict(bj_frame_coverage *coverage, int cell,
                                                     const bj_real *candidates, int K,
                                                     bj_error *err);
+/* The latent (D) of a cell: the unit mean of its frames. NULL: it has none, or nothing was
+ * predicted yet. */
+BJ_API const double *bj_frame_coverage_latent(const bj_frame_coverage *coverage, int cell);
 /* Mean over cells of the mean over their frames; per_cell (C), which may be NULL: NaN where there
  * is no frame. */
 BJ_API double bj_frame_coverage_result(double *per_cell, const bj_frame_coverage *coverage);

@@ -34,6 +34,8 @@ typedef struct bj_settings {
                               step. Only where horizon is 0 */
     int balance;           /* 1: every pair of cells is as likely as another; 0: every transition */
     double withheld;       /* share of the unique edges kept out of fitting */
+    double held_out;       /* share of the episodes kept out of fitting; frames of them are judged */
+    uint64_t split_seed;   /* which ones: the same for every seed of a campaign */
     double gate_separated; /* least share of pairs of cells with a cosine of at most .5 */
 } bj_settings;
 
@@ -104,12 +106,14 @@ BJ_API const char *bj_config_get(const bj_config *config, const char *key); /* o
 /* ------------------------------------------------------------------------------------- history */
 
 /* What a maze's predictor makes of the graph, and the latents of its cells (docs/MAZES.md). NaN:
- * does not apply. Models of more than x and y have cov_r alone, over recorded frames. */
+ * does not apply. Models of more than x and y have cov_r, separated and closest alone, over recorded
+ * frames. */
 typedef struct bj_maze_values {
     double plan_all, verified_route, macro_precision, macro_precision_self, held_recall, cov_r;
     double predicted_edges;
     double separated; /* share of pairs of cells whose latents have a cosine of at most .5 */
     double closest;   /* the largest cosine of two cells */
+    double cov_three, heads_three; /* of cells with three successors: COV-R, heads that hit one */
 } bj_maze_values;
 
 /* One line of metrics.jsonl: what is known after an epoch; epoch 0 is before the first step. */

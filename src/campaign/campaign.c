@@ -43,10 +43,21 @@ bj_status bj_campaign_text(char **out, const char *text, bj_error *err) {
     return BJ_OK;
 }
 
+int bj_campaign_is_set_name(const char *name) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    const size_t length = strlen(name);
+    return length && length < BJ_SET_NAME && !name[strspn(name, letters)] &&
+           name[strspn(name, "0123456789")]; /* a list has numbers */
+}
+
 bj_status bj_campaign_name_run(bj_campaign *c, int index, bj_error *err) {
-    char path[BJ_CAMPAIGN_PATH];
+    char path[BJ_CAMPAIGN_PATH], name[BJ_SET_NAME + BJ_NAME_SIZE];
     bj_grid_run *run = &c->runs[index];
-    if (snprintf(path, sizeof path, "%s/runs/%s/seed-%llu", c->dir, run->settings.arm,
+    const char *set = c->sets[run->set].name;
+    snprintf(name, sizeof name, "%s%s%s", set ? set : "", set ? "/" : "", run->settings.arm);
+    BJ_TRY(bj_campaign_text(&run->name, name, err));
+    if (snprintf(path, sizeof path, "%s/runs/%s/seed-%llu", c->dir, name,
                  (unsigned long long)run->settings.seed) >= (int)sizeof path)
         return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", c->dir);
     return bj_campaign_text(&run->dir, path, err);
@@ -97,29 +108,46 @@ static bj_status look_at(char **path, char digest[65], bj_error *err) {
     return bj_campaign_text(path, full, err);
 }
 
-bj_status bj_campaign_check_data(const bj_campaign *c, bj_error *err) {
-    const char *const paths[] = {c->data, c->dev}, *const expected[] = {c->data_digest,
-                                                                        c->dev_digest};
-    for (int i = 0; i < 2 && paths[i]; i++) {
-        char digest[65];
-        BJ_TRY(digest_of(digest, paths[i], err));
-        if (strcmp(digest, expected[i]))
-            return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: has the digest %.12s..., the campaign in %s was laid down with "
-                           "%.12s...",
-                           paths[i], digest, c->dir, expected[i]);
-    }
-    return BJ_OK;
+static bj_status check_digest(const bj_campaign *c, const char *path, const char *expected,
+                              bj_error *err) {
+    char digest[65];
+    BJ_TRY(digest_of(digest, path, err));
+    if (!strcmp(digest, expected)) return BJ_OK;
+    return BJ_FAIL(err, BJ_EMISMATCH,
+                   "%s: has the digest %.12s..., the campaign in %s was laid down with %.12s...",
+                   path, digest, c->dir, expected);
 }
 
-/* Data that is not given is that of the campaign as it was laid down. */
+bj_status bj_campaign_check_data(const bj_campaign *c, bj_error *err) {
+    for (int i = 0; i < c->set_count; i++)
+        BJ_TRY(check_digest(c, c->sets[i].path, c->sets[i].digest, err));
+    return c->dev ? check_digest(c, c->dev, c->dev_digest, err) : BJ_OK;
+}
+
+/* 1 when both have the same datasets by name. */
+static int same_sets(const bj_campaign *a, const bj_campaign *b) {
+    int same = a->set_count == b->set_count;
+    for (int i = 0; same && i < a->set_count; i++)
+        same = !a->sets[i].name == !b->sets[i].name &&
+               (!a->sets[i].name || !strcmp(a->sets[i].name, b->sets[i].name));
+    return same;
+}
+
+/* Data that is not given is that of the campaign as it was laid down; where several datasets lie is
+ * given by their folder alone. */
 static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *file,
-                           bj_error *err) {
-    if (!c->data && was) BJ_TRY(bj_campaign_text(&c->data, was->data, err));
+                           const char *given, bj_error *err) {
+    const int known = was && same_sets(c, was);
+    for (int i = 0; i < c->set_count; i++) {
+        bj_grid_set *set = &c->sets[i];
+        if (known && (!set->path || (set->name && !given)))
+            BJ_TRY(bj_campaign_text(&set->path, was->sets[i].path, err));
+        if (!set->path)
+            return BJ_FAIL(err, BJ_EARG, "%s: no 'data', and none is given: expected a cache",
+                           file);
+        BJ_TRY(look_at(&set->path, set->digest, err));
+    }
     if (!c->dev && was && was->dev) BJ_TRY(bj_campaign_text(&c->dev, was->dev, err));
-    if (!c->data)
-        return BJ_FAIL(err, BJ_EARG, "%s: no 'data', and none is given: expected a cache", file);
-    BJ_TRY(look_at(&c->data, c->data_digest, err));
     return c->dev ? look_at(&c->dev, c->dev_digest, err) : BJ_OK;
 }
 
@@ -181,7 +209,7 @@ static bj_status create(bj_campaign *c, const char *file, const bj_campaign_opti
     BJ_TRY(find_root(c, err));
     BJ_TRY(bj_campaign_file_read(c, file, options, err));
     BJ_TRY(open_existing(&was, c->dir, err));
-    BJ_GOTO(status, done, find_data(c, was, file, err));
+    BJ_GOTO(status, done, find_data(c, was, file, options->data, err));
     if (was) {
         memcpy(c->digest, was->digest, sizeof c->digest);
         status = bj_campaign_same(was, c, file, err);
@@ -233,12 +261,19 @@ done:
 
 void bj_campaign_free(bj_campaign *c) {
     if (!c) return;
-    for (int i = 0; i < c->count; i++) bj_free(c->runs[i].dir);
+    for (int i = 0; i < c->count; i++) {
+        bj_free(c->runs[i].name);
+        bj_free(c->runs[i].dir);
+    }
+    for (int i = 0; i < c->set_count; i++) {
+        bj_free(c->sets[i].name);
+        bj_free(c->sets[i].path);
+    }
     bj_free(c->runs);
+    bj_free(c->sets);
     bj_free(c->dir);
     bj_free(c->root);
     bj_free(c->name);
-    bj_free(c->data);
     bj_free(c->dev);
     bj_free(c);
 }
@@ -247,12 +282,21 @@ void bj_campaign_free(bj_campaign *c) {
 
 const char *bj_campaign_name(const bj_campaign *c) { return c->name; }
 const char *bj_campaign_dir(const bj_campaign *c) { return c->dir; }
-const char *bj_campaign_data(const bj_campaign *c) { return c->data; }
-const char *bj_campaign_data_digest(const bj_campaign *c) { return c->data_digest; }
+int bj_campaign_data_count(const bj_campaign *c) { return c->set_count; }
+const char *bj_campaign_data_name(const bj_campaign *c, int set) { return c->sets[set].name; }
+const char *bj_campaign_data(const bj_campaign *c) { return c->sets[0].path; }
+const char *bj_campaign_data_digest(const bj_campaign *c) { return c->sets[0].digest; }
 const char *bj_campaign_dev(const bj_campaign *c) { return c->dev; }
 int bj_campaign_runs(const bj_campaign *c) { return c->count; }
 
 bj_campaign_run bj_campaign_run_at(const bj_campaign *c, int index) {
     const bj_grid_run *run = &c->runs[index];
-    return (bj_campaign_run){&run->settings, run->dir, run->needs};
+    const bj_grid_set *set = &c->sets[run->set];
+    return (bj_campaign_run){.settings = &run->settings,
+                             .name = run->name,
+                             .set = run->set,
+                             .data = set->path,
+                             .data_digest = set->digest,
+                             .dir = run->dir,
+                             .needs = run->needs};
 }

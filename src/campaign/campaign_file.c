@@ -1,7 +1,8 @@
 /* campaign_file.c - from FILE.yaml to the grid of runs.
  *
  *   name: demo              letters, digits, '-', '_', '.'
- *   data: train.bjc         optional; from the folder of the file
+ *   data: train.bjc         optional; from the folder of the file. Or several, each with a name:
+ *   data: {medium: a.npz, large: b.npz}
  *   dev: dev.bjc            optional; likewise
  *   recipe: small           optional
  *   arms: [fullset, mdn]
@@ -9,12 +10,14 @@
  *   set: {train.epochs: 4}  optional; any settings but arm, seed and anchor
  *
  * A run's settings are resolved from: arm, seed, recipe, anchor, `set` of the file, `set` of the
- * caller; later ones win. Runs are ordered by seed, then by arm as listed.
+ * caller; later ones win. Runs are ordered by seed, then by dataset, then by arm as listed.
  * Stage B runs need the stage A run of their seed, and start from its chosen checkpoint.
  * Test: tests/campaign/test_campaign.c
  */
+#define _POSIX_C_SOURCE 200809L /* stat */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "campaign/campaign_internal.h"
 #include "core/alloc.h"
@@ -29,6 +32,8 @@ typedef struct plan {
     const char *file;
     const bj_config *config;
     bj_assignment name, data, dev, recipe; /* value NULL: not given */
+    bj_assignment sets[BJ_CAMPAIGN_SETS];  /* datasets: name and path */
+    int set_count;                         /* 0: `data`, or nothing */
     bj_assignment arms[MOST_ARMS];
     int arm_count;
     bj_assignment seeds[BJ_CAMPAIGN_SEEDS];
@@ -68,7 +73,10 @@ static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *er
     snprintf(key, sizeof key, "%.*s", (int)length, a->key);
     for (int i = 0; i < KNOWN; i++) {
         if (strcmp(known[i], key)) continue;
-        const char *shape = i < 4 ? "one text" : i == 6 ? "settings, 'key: value'" : "a list";
+        const char *shape = i == 1   ? "one text, or several with a name for each, 'name: file'"
+                            : i < 4  ? "one text"
+                            : i == 6 ? "settings, 'key: value'"
+                                     : "a list";
         return BJ_FAIL(err, BJ_EARG, "%s: '%s' is not what '%s' should be: %s", a->origin, a->key,
                        key, shape);
     }
@@ -110,6 +118,22 @@ static bj_status take_arm(plan *p, const bj_assignment *a, bj_error *err) {
     return BJ_OK;
 }
 
+static bj_status take_set_name(plan *p, const bj_assignment *a, bj_error *err) {
+    for (int i = 0; i < p->set_count; i++)
+        if (!strcmp(p->sets[i].key, a->key))
+            return BJ_FAIL(err, BJ_EARG, "%s: dataset '%s' is listed twice", a->origin, a->key);
+    if (!bj_campaign_is_set_name(a->key))
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "%s: '%.60s' is no name for a dataset, expected 'data: {name: file}', names of "
+            "1 to %d letters, digits, '-' and '_', not digits alone",
+            a->origin, a->key, BJ_SET_NAME - 1);
+    if (p->set_count == BJ_CAMPAIGN_SETS)
+        return BJ_FAIL(err, BJ_EARG, "%s: more than %d datasets", a->origin, BJ_CAMPAIGN_SETS);
+    p->sets[p->set_count++] = *a;
+    return BJ_OK;
+}
+
 static bj_status take_line(plan *p, const bj_assignment *a, bj_error *err) {
     const size_t head = strcspn(a->key, ".");
     const struct {
@@ -127,6 +151,10 @@ static bj_status take_line(plan *p, const bj_assignment *a, bj_error *err) {
     if (head == 3 && !strncmp(a->key, "set", 3) && *below) {
         const bj_assignment setting = {below, a->value, a->origin};
         return take_set(p, &setting, err);
+    }
+    if (head == 4 && !strncmp(a->key, "data", 4) && *below) {
+        const bj_assignment set = {below, a->value, a->origin};
+        return take_set_name(p, &set, err);
     }
     if (head == 4 && !strncmp(a->key, "arms", 4) && item) return take_arm(p, a, err);
     if (head == 5 && !strncmp(a->key, "seeds", 5) && item) {
@@ -176,17 +204,16 @@ static int find_arm(const plan *p, const char *name) {
 
 static bj_status anchor_of(char path[BJ_CAMPAIGN_PATH], const bj_campaign *c,
                            const bj_grid_run *needed, bj_error *err) {
-    if (snprintf(path, BJ_CAMPAIGN_PATH, "%s/runs/%s/seed-%llu/ckpt/best", c->root,
-                 needed->settings.arm,
+    if (snprintf(path, BJ_CAMPAIGN_PATH, "%s/runs/%s/seed-%llu/ckpt/best", c->root, needed->name,
                  (unsigned long long)needed->settings.seed) >= BJ_RUN_PATH_SIZE)
         return BJ_FAIL(err, BJ_EARG, "%.100s...: path too long for the anchor of stage B", c->root);
     return BJ_OK;
 }
 
 /* The first four of the list are the run's own; one that it has no use for repeats the arm. */
-static bj_status resolve_run(bj_campaign *c, const plan *p, int seed, int arm, bj_error *err) {
+static bj_status resolve_run(bj_campaign *c, const plan *p, int index, int seed, int arm,
+                             bj_error *err) {
     char anchor[BJ_CAMPAIGN_PATH];
-    const int index = seed * p->arm_count + arm;
     bj_grid_run *run = &c->runs[index];
     p->list[0] = p->arms[arm];
     p->list[1] = p->seeds[seed];
@@ -201,23 +228,33 @@ static bj_status resolve_run(bj_campaign *c, const plan *p, int seed, int arm, b
     return bj_campaign_name_run(c, index, err);
 }
 
-static bj_status resolve_runs(bj_campaign *c, const plan *p, bj_error *err) {
+/* The runs of one seed on one dataset; the first is run `begin`. */
+static bj_status resolve_arms(bj_campaign *c, const plan *p, int begin, int seed, int set,
+                              bj_error *err) {
     const int anchor = find_arm(p, stage_a);
-    BJ_TRY(BJ_ALLOC(c->runs, (size_t)(p->seed_count * p->arm_count), err));
-    c->count = p->seed_count * p->arm_count;
+    for (int pass = 0; pass < 2; pass++) /* stage A before what needs it */
+        for (int a = 0; a < p->arm_count; a++) {
+            const int stage_b = bj_campaign_is_stage_b(p->arms[a].value);
+            if (stage_b != pass) continue;
+            if (stage_b && anchor < 0)
+                return BJ_FAIL(err, BJ_EARG, "%s: arm '%s' needs '%s' among the arms",
+                               p->arms[a].origin, p->arms[a].value, stage_a);
+            c->runs[begin + a].needs = stage_b ? begin + anchor : -1;
+            c->runs[begin + a].set = set;
+            BJ_TRY(resolve_run(c, p, begin + a, seed, a, err));
+        }
+    return BJ_OK;
+}
+
+static bj_status resolve_runs(bj_campaign *c, const plan *p, bj_error *err) {
+    const int of_seed = c->set_count * p->arm_count;
+    BJ_TRY(BJ_ALLOC(c->runs, (size_t)(p->seed_count * of_seed), err));
+    c->count = p->seed_count * of_seed;
     for (int s = 0; s < p->seed_count; s++) {
-        for (int pass = 0; pass < 2; pass++) /* stage A before what needs it */
-            for (int a = 0; a < p->arm_count; a++) {
-                const int stage_b = bj_campaign_is_stage_b(p->arms[a].value);
-                if (stage_b != pass) continue;
-                if (stage_b && anchor < 0)
-                    return BJ_FAIL(err, BJ_EARG, "%s: arm '%s' needs '%s' among the arms",
-                                   p->arms[a].origin, p->arms[a].value, stage_a);
-                c->runs[s * p->arm_count + a].needs = stage_b ? s * p->arm_count + anchor : -1;
-                BJ_TRY(resolve_run(c, p, s, a, err));
-            }
+        for (int d = 0; d < c->set_count; d++)
+            BJ_TRY(resolve_arms(c, p, s * of_seed + d * p->arm_count, s, d, err));
         for (int t = 0; t < s; t++)
-            if (c->runs[t * p->arm_count].settings.seed == c->runs[s * p->arm_count].settings.seed)
+            if (c->runs[t * of_seed].settings.seed == c->runs[s * of_seed].settings.seed)
                 return BJ_FAIL(err, BJ_EARG, "%s: seed %s is listed twice", p->seeds[s].origin,
                                p->seeds[s].value);
     }
@@ -239,6 +276,29 @@ static bj_status take_path(char **out, const bj_assignment *line, const char *gi
     return bj_campaign_text(out, path, err);
 }
 
+static int is_folder(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* One dataset, of the caller or else of the file; or those of the file, in the folder of the
+ * caller.
+ */
+static bj_status take_sets(bj_campaign *c, const plan *p, const char *given, const char *file,
+                           bj_error *err) {
+    const int several = p->set_count && (!given || is_folder(given));
+    BJ_TRY(BJ_ALLOC(c->sets, several ? (size_t)p->set_count : 1, err));
+    c->set_count = several ? p->set_count : 1;
+    if (!several) return take_path(&c->sets[0].path, &p->data, given, file, err);
+    for (int i = 0; i < p->set_count; i++) {
+        char from[BJ_CAMPAIGN_PATH];
+        BJ_TRY(bj_campaign_text(&c->sets[i].name, p->sets[i].key, err));
+        if (given) BJ_TRY(bj_campaign_path(from, given, "", err)); /* as if the file lay there */
+        BJ_TRY(take_path(&c->sets[i].path, &p->sets[i], NULL, given ? from : file, err));
+    }
+    return BJ_OK;
+}
+
 bj_status bj_campaign_file_read(bj_campaign *c, const char *file,
                                 const bj_campaign_options *options, bj_error *err) {
     bj_status status;
@@ -251,8 +311,13 @@ bj_status bj_campaign_file_read(bj_campaign *c, const char *file,
     p->fixed = 4;
     BJ_GOTO(status, done, read_plan(p, options, err));
     BJ_GOTO(status, done, bj_campaign_text(&c->name, p->name.value, err));
-    BJ_GOTO(status, done, take_path(&c->data, &p->data, options->data, file, err));
+    BJ_GOTO(status, done, take_sets(c, p, options->data, file, err));
     BJ_GOTO(status, done, take_path(&c->dev, &p->dev, options->dev, file, err));
+    if (c->dev && c->set_count > 1) {
+        status = BJ_FAIL(err, BJ_EARG, "%s: %d datasets and one for development, expected none",
+                         file, c->set_count);
+        goto done;
+    }
     status = resolve_runs(c, p, err);
 done:
     if (p) bj_free(p->list);

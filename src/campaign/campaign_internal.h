@@ -5,22 +5,32 @@
 #include "core/status.h"
 
 enum { BJ_CAMPAIGN_PATH = 4096, BJ_CAMPAIGN_SEEDS = 1000, BJ_CAMPAIGN_FILE = 64 << 20 };
+enum { BJ_CAMPAIGN_SETS = 64, BJ_SET_NAME = 16 /* with an arm, a name fits a table of seeds */ };
+
+typedef struct bj_grid_set {
+    char *name; /* NULL: the only one */
+    char *path; /* NULL: not known yet */
+    char digest[65];
+} bj_grid_set;
 
 typedef struct bj_grid_run {
     bj_settings settings;
     char digest[65]; /* of the settings */
-    char *dir;       /* the campaign's, "/runs/ARM/seed-S" */
+    char *name;      /* "ARM" or "SET/ARM" */
+    char *dir;       /* the campaign's, "/runs/NAME/seed-S" */
     int needs;       /* or -1 */
+    int set;         /* of sets */
 } bj_grid_run;
 
 struct bj_campaign {
-    char *dir;               /* as given */
-    char *root;              /* absolute: what stage B knows its anchor by */
-    char *name, *data, *dev; /* dev may be NULL */
-    char data_digest[65], dev_digest[65];
+    char *dir;        /* as given */
+    char *root;       /* absolute: what stage B knows its anchor by */
+    char *name, *dev; /* dev may be NULL */
+    char dev_digest[65];
     char digest[65]; /* of campaign.json; empty: not laid down */
-    int count;
-    bj_grid_run *runs;
+    int set_count, count;
+    bj_grid_set *sets; /* (set_count) */
+    bj_grid_run *runs; /* (count) by seed, then by dataset, then by arm */
 };
 
 /* "folder/name"; a result that does not fit is an error. */
@@ -28,7 +38,9 @@ BJ_CHECK bj_status bj_campaign_path(char path[BJ_CAMPAIGN_PATH], const char *fol
                                     const char *name, bj_error *err);
 /* A copy of a text. */
 BJ_CHECK bj_status bj_campaign_text(char **out, const char *text, bj_error *err);
-/* Sets runs[index].dir. */
+/* What datasets may be called. */
+int bj_campaign_is_set_name(const char *name);
+/* Sets name and dir of a run. */
 BJ_CHECK bj_status bj_campaign_name_run(bj_campaign *campaign, int index, bj_error *err);
 /* Refuses data that is not what the campaign was laid down with. */
 BJ_CHECK bj_status bj_campaign_check_data(const bj_campaign *campaign, bj_error *err);
@@ -37,7 +49,8 @@ int bj_campaign_is_stage_b(const char *arm);
 
 /* ------------------------------------------------------------------------------ campaign_file.c */
 
-/* Reads FILE.yaml: name, data and dev (as paths from here; NULL when not given) and all runs. */
+/* Reads FILE.yaml: name, datasets and dev (as paths from here; NULL when not given) and all runs.
+ */
 BJ_CHECK bj_status bj_campaign_file_read(bj_campaign *campaign, const char *file,
                                          const bj_campaign_options *options, bj_error *err);
 

@@ -5,6 +5,9 @@
  *    "runs": [{"arm": "...", "seed": 0, "needs": null or a number of a run,
  *              "digest": "64 digits", "settings": {"optim.lr": 0.001, ...}}, ...]}
  *
+ * With several datasets "data" is a list of [{"name": "...", "path": "/...", "digest": "..."},
+ * ...], and a run has "data", the number of its own.
+ *
  * Reading trusts nothing: settings are resolved again and must have their digest; a run needs an
  * earlier stage. Unknown members are ignored, for later versions.
  * Test: tests/campaign/test_campaign.c
@@ -57,9 +60,23 @@ static int add_data(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *key, 
            yyjson_mut_obj_add_str(doc, data, "digest", digest);
 }
 
-static int add_run(yyjson_mut_doc *doc, yyjson_mut_val *runs, const bj_grid_run *r) {
+static int add_sets(yyjson_mut_doc *doc, yyjson_mut_val *root, const bj_campaign *c) {
+    if (!c->sets[0].name) return add_data(doc, root, "data", c->sets[0].path, c->sets[0].digest);
+    yyjson_mut_val *list = yyjson_mut_obj_add_arr(doc, root, "data");
+    int ok = list != NULL;
+    for (int i = 0; ok && i < c->set_count; i++) {
+        yyjson_mut_val *set = yyjson_mut_arr_add_obj(doc, list);
+        ok = set && yyjson_mut_obj_add_str(doc, set, "name", c->sets[i].name) &&
+             yyjson_mut_obj_add_str(doc, set, "path", c->sets[i].path) &&
+             yyjson_mut_obj_add_str(doc, set, "digest", c->sets[i].digest);
+    }
+    return ok;
+}
+
+static int add_run(yyjson_mut_doc *doc, yyjson_mut_val *runs, const bj_grid_run *r, int several) {
     yyjson_mut_val *run = yyjson_mut_arr_add_obj(doc, runs);
-    return run && yyjson_mut_obj_add_str(doc, run, "arm", r->settings.arm) &&
+    return run && (!several || yyjson_mut_obj_add_int(doc, run, "data", r->set)) &&
+           yyjson_mut_obj_add_str(doc, run, "arm", r->settings.arm) &&
            yyjson_mut_obj_add_uint(doc, run, "seed", r->settings.seed) &&
            (r->needs < 0 ? yyjson_mut_obj_add_null(doc, run, "needs")
                          : yyjson_mut_obj_add_int(doc, run, "needs", r->needs)) &&
@@ -73,11 +90,11 @@ bj_status bj_campaign_json_write(const bj_campaign *c, char **text, size_t *size
     yyjson_mut_doc_set_root(doc, root);
     int ok = root && yyjson_mut_obj_add_str(doc, root, "schema", schema) &&
              yyjson_mut_obj_add_str(doc, root, "version", bj_version()) &&
-             yyjson_mut_obj_add_str(doc, root, "name", c->name) &&
-             add_data(doc, root, "data", c->data, c->data_digest) &&
+             yyjson_mut_obj_add_str(doc, root, "name", c->name) && add_sets(doc, root, c) &&
              add_data(doc, root, "dev", c->dev, c->dev_digest) &&
              (runs = yyjson_mut_obj_add_arr(doc, root, "runs")) != NULL;
-    for (int i = 0; ok && i < c->count; i++) ok = add_run(doc, runs, &c->runs[i]);
+    for (int i = 0; ok && i < c->count; i++)
+        ok = add_run(doc, runs, &c->runs[i], c->sets[0].name != NULL);
     yyjson_write_err problem = {0};
     *text = NULL;
     if (ok)
@@ -118,6 +135,23 @@ static bj_status read_data(char **out, char digest[65], yyjson_val *data, const 
                            bj_error *err) {
     BJ_TRY(read_text(out, data, "path", path, err));
     return read_digest(digest, data, path, err);
+}
+
+static bj_status read_sets(bj_campaign *c, yyjson_val *data, const char *path, bj_error *err) {
+    const size_t count = yyjson_is_arr(data) ? yyjson_arr_size(data) : 1;
+    if (!count || count > BJ_CAMPAIGN_SETS) return wrong(path, "data", "a list of datasets", err);
+    BJ_TRY(BJ_ALLOC(c->sets, count, err));
+    c->set_count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        yyjson_val *item = yyjson_is_arr(data) ? yyjson_arr_get(data, i) : data;
+        bj_grid_set *set = &c->sets[i];
+        BJ_TRY(read_data(&set->path, set->digest, item, path, err));
+        if (item == data) continue;
+        BJ_TRY(read_text(&set->name, item, "name", path, err));
+        if (!bj_campaign_is_set_name(set->name))
+            return wrong(path, "name", "a short name for a dataset", err);
+    }
+    return BJ_OK;
 }
 
 /* The value as text that a setting is resolved from. */
@@ -168,6 +202,12 @@ static bj_status read_run(bj_campaign *c, int index, yyjson_val *item, const cha
     if (!yyjson_is_obj(settings) || yyjson_obj_size(settings) > 1000)
         return wrong(path, "settings", "an object", err);
     BJ_TRY(read_settings(run, settings, path, err));
+    if (c->sets[0].name) {
+        yyjson_val *set = yyjson_obj_get(item, "data");
+        if (!yyjson_is_uint(set) || yyjson_get_uint(set) >= (uint64_t)c->set_count)
+            return wrong(path, "data", "the number of a dataset for every run", err);
+        run->set = (int)yyjson_get_uint(set);
+    }
     run->needs = -1;
     if (yyjson_is_uint(needs) && yyjson_get_uint(needs) < (uint64_t)c->count)
         run->needs = (int)yyjson_get_uint(needs);
@@ -183,12 +223,12 @@ static bj_status check_needs(const bj_campaign *c, const char *path, bj_error *e
         const bj_grid_run *needed = run->needs >= 0 ? &c->runs[run->needs] : NULL;
         if (stage_b != (needed != NULL) ||
             (needed && (bj_campaign_is_stage_b(needed->settings.arm) ||
-                        needed->settings.seed != run->settings.seed)))
+                        needed->settings.seed != run->settings.seed || needed->set != run->set)))
             return wrong(path, "needs", "the stage A run of the same seed for stage B", err);
         for (int j = 0; j < i; j++)
             if (!strcmp(c->runs[j].dir, run->dir))
                 return BJ_FAIL(err, BJ_EFORMAT, "%s: run '%s' seed %llu is there twice", path,
-                               run->settings.arm, (unsigned long long)run->settings.seed);
+                               run->name, (unsigned long long)run->settings.seed);
     }
     return BJ_OK;
 }
@@ -202,7 +242,7 @@ static bj_status read_root(bj_campaign *c, yyjson_val *root, const char *path, b
                        "%s: schema is '%.60s', expected '%s'", path, found ? found : "missing",
                        schema);
     BJ_TRY(read_text(&c->name, root, "name", path, err));
-    BJ_TRY(read_data(&c->data, c->data_digest, yyjson_obj_get(root, "data"), path, err));
+    BJ_TRY(read_sets(c, yyjson_obj_get(root, "data"), path, err));
     if (dev && !yyjson_is_null(dev)) BJ_TRY(read_data(&c->dev, c->dev_digest, dev, path, err));
     if (!yyjson_arr_size(runs) || yyjson_arr_size(runs) > MOST_RUNS)
         return wrong(path, "runs", "a list of runs", err);
@@ -252,10 +292,21 @@ bj_status bj_campaign_same(const bj_campaign *was, const bj_campaign *is, const 
     if (strcmp(was->name, is->name))
         return BJ_FAIL(err, BJ_EMISMATCH, "%s: holds the campaign '%s', %s is '%s'", was->dir,
                        was->name, file, is->name);
-    if (strcmp(was->data_digest, is->data_digest))
-        return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: was laid down with data of digest %.12s... (%s), %s has %.12s...",
-                       was->dir, was->data_digest, was->data, is->data, is->data_digest);
+    if (was->set_count != is->set_count)
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was laid down with %d datasets, %s gives %d",
+                       was->dir, was->set_count, file, is->set_count);
+    for (int i = 0; i < was->set_count; i++) {
+        const bj_grid_set *a = &was->sets[i], *b = &is->sets[i];
+        const char *x = a->name ? a->name : "(no name)", *y = b->name ? b->name : "(no name)";
+        if (strcmp(x, y))
+            return BJ_FAIL(err, BJ_EMISMATCH,
+                           "%s: was laid down with the dataset '%s', %s has '%s'", was->dir, x,
+                           file, y);
+        if (strcmp(a->digest, b->digest))
+            return BJ_FAIL(err, BJ_EMISMATCH,
+                           "%s: was laid down with data of digest %.12s... (%s), %s has %.12s...",
+                           was->dir, a->digest, a->path, b->path, b->digest);
+    }
     if (!was->dev != !is->dev || strcmp(was->dev_digest, is->dev_digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
                        "%s: was laid down with development data %s %.12s, now it is %s %.12s",

@@ -112,7 +112,7 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
                        expected->dir, digest, expected->digest);
     const struct {
         const char *key, *expected;
-    } facts[] = {{"data.digest", c->data_digest},
+    } facts[] = {{"data.digest", c->sets[expected->set].digest},
                  {"dev_data.digest", c->dev ? c->dev_digest : NULL}};
     for (int i = 0; i < 2; i++) {
         const char *found = bj_run_fact(run, facts[i].key);

@@ -138,6 +138,11 @@ bj_status bj_campaign_lock(bj_lock_report *report, const char *dir, const bj_loc
     BJ_TRY(bj_campaign_open(&campaign, dir, err));
     BJ_GOTO(status, done, check_unlocked(bj_campaign_dir(campaign), err));
     BJ_GOTO(status, done, check_finished(campaign, err));
+    if (bj_campaign_data_count(campaign) > 1) {
+        status = BJ_FAIL(err, BJ_EARG, "%s: has %d datasets, a lock is for one", dir,
+                         bj_campaign_data_count(campaign));
+        goto done;
+    }
     const int count = bj_campaign_runs(campaign);
     if (count < 1 || count > BJ_LOCK_RUNS_MAX) {
         status = BJ_FAIL(err, BJ_EARG, "%s: has %d runs, expected 1 to %d", dir, count,

@@ -100,7 +100,7 @@ static int bind_record(sqlite3_stmt *s, const bj_campaign *c, int run, const bj_
     const bj_settings *settings = &c->runs[run].settings;
     snprintf(seed, 24, "%llu", (unsigned long long)settings->seed);
     int bad = sqlite3_bind_int(s, 1, run);
-    bad |= sqlite3_bind_text(s, 2, settings->arm, -1, SQLITE_STATIC);
+    bad |= sqlite3_bind_text(s, 2, c->runs[run].name, -1, SQLITE_STATIC);
     bad |= sqlite3_bind_text(s, 3, seed, -1, SQLITE_STATIC);
     bad |= sqlite3_bind_text(s, 4, bj_run_state_name(r->state), -1, SQLITE_STATIC);
     bad |= sqlite3_bind_text(s, 5, r->host, -1, SQLITE_STATIC);

@@ -105,24 +105,25 @@ done:
 /* ---------------------------------------------------------------------------------- development */
 
 /* Every number of a maze's row that says something: not NaN. */
-static bj_status add_maze(list *l, const bj_settings *settings, int64_t seed, const bj_epoch *row,
+static bj_status add_maze(list *l, const char *arm, int64_t seed, const bj_epoch *row,
                           bj_error *err) {
     for (int i = 0; i < bj_epoch_field_count; i++) {
         const bj_epoch_field *field = &bj_epoch_fields[i];
         if (field->optional || field->spread)
-            BJ_TRY(add(l, settings->arm, seed, bj_epoch_field_name(field),
-                       bj_epoch_real(row, field), err));
+            BJ_TRY(add(l, arm, seed, bj_epoch_field_name(field), bj_epoch_real(row, field), err));
     }
     return BJ_OK;
 }
 
-static bj_status add_run(list *l, const bj_settings *settings, const bj_epoch *row, bj_error *err) {
+/* Rows of several datasets are "SET/ARM". */
+static bj_status add_run(list *l, const bj_campaign_run *run, const bj_epoch *row, bj_error *err) {
+    const bj_settings *settings = run->settings;
     const int64_t seed = (int64_t)(settings->seed & INT64_MAX);
-    if (settings->arch.encoder != BJ_ENCODER_SCENE) return add_maze(l, settings, seed, row, err);
+    if (settings->arch.encoder != BJ_ENCODER_SCENE) return add_maze(l, run->name, seed, row, err);
     if (settings->objective.kind != BJ_ANCHOR_A) {
         for (int m = 0; m < bj_metric_count(); m++)
-            BJ_TRY(add(l, settings->arm, seed, bj_metric_at(m).name, bj_metric_value(&row->dev, m),
-                       err));
+            BJ_TRY(
+                add(l, run->name, seed, bj_metric_at(m).name, bj_metric_value(&row->dev, m), err));
         return BJ_OK;
     }
     const struct {
@@ -134,7 +135,7 @@ static bj_status add_run(list *l, const bj_settings *settings, const bj_epoch *r
                  {"low_std_fraction", row->health.low_std_fraction},
                  {"entropy_rank", row->health.entropy_rank}};
     for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
-        BJ_TRY(add(l, settings->arm, seed, gates[i].name, gates[i].value, err));
+        BJ_TRY(add(l, run->name, seed, gates[i].name, gates[i].value, err));
     return BJ_OK;
 }
 
@@ -154,7 +155,7 @@ static bj_status read_development(bj_seeds **out, const char *dir, bj_error *err
         const int best = bj_run_best(run);
         if (best >= 0) {
             const bj_epoch row = bj_run_epoch(run, best);
-            BJ_GOTO(status, done, add_run(&l, at.settings, &row, err));
+            BJ_GOTO(status, done, add_run(&l, &at, &row, err));
         }
         bj_run_free(run);
         run = NULL;

@@ -22,6 +22,7 @@ struct bj_frame_coverage {
     double *candidate; /* (D) */
     double *sum;       /* (C) of the fractions of frames */
     int64_t *frames;   /* (C) */
+    uint8_t *seen;     /* (C) has a target */
 };
 
 bj_status bj_frame_coverage_create(bj_frame_coverage **out, int cells, int D, bj_error *err) {
@@ -40,6 +41,7 @@ bj_status bj_frame_coverage_create(bj_frame_coverage **out, int cells, int D, bj
     BJ_GOTO(status, failed, BJ_ALLOC(c->candidate, width, err));
     BJ_GOTO(status, failed, BJ_ALLOC(c->sum, C, err));
     BJ_GOTO(status, failed, BJ_ALLOC(c->frames, C, err));
+    BJ_GOTO(status, failed, BJ_ALLOC(c->seen, C, err));
     *out = c;
     return BJ_OK;
 failed:
@@ -55,6 +57,7 @@ void bj_frame_coverage_free(bj_frame_coverage *c) {
     bj_free(c->candidate);
     bj_free(c->sum);
     bj_free(c->frames);
+    bj_free(c->seen);
     bj_free(c);
 }
 
@@ -77,6 +80,7 @@ bj_status bj_frame_coverage_target(bj_frame_coverage *c, int cell, int next, con
                            "frame coverage: number %d of a target latent is not finite", d);
         sum[d] += (double)latent[d];
     }
+    c->seen[cell] = 1;
     if (next >= 0) c->next[(size_t)cell * (size_t)c->cells + (size_t)next] = 1;
     return BJ_OK;
 }
@@ -127,4 +131,9 @@ double bj_frame_coverage_result(double *per_cell, const bj_frame_coverage *c) {
         cells++;
     }
     return cells ? sum / cells : (double)NAN;
+}
+
+const double *bj_frame_coverage_latent(const bj_frame_coverage *c, int cell) {
+    if (!c->frozen || cell < 0 || cell >= c->cells || !c->seen[cell]) return NULL;
+    return c->latent + (size_t)cell * (size_t)c->D;
 }

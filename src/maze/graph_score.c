@@ -2,8 +2,9 @@
  *
  *   hit[s,v]        1 when some candidate of source s has cosine > 0.5 with the latent of cell v
  *   predicted[u,v]  1 when a source in cell u hits v
+ *   heads[s]        candidates of s with cosine > 0.5 with a successor
  *   precision[u]    |{v != u: predicted and real}| / |{v != u: predicted}|; _self counts v = u
- * below cov_r[s]        |{v: hit and successor of s}| / |{v: successor of s}|
+ *   cov_r[s]        |{v: hit and successor of s}| / |{v: successor of s}|
  *
  * Cosines are computed in double, from vectors that are normalized first; a vector of zeros has
  * cosine 0 with everything, a number that is not finite is an error.
@@ -64,8 +65,14 @@ static bj_status check(const bj_graph_case *c, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- decoding */
 
-/* hit (S,C) */
-static bj_status decode(uint8_t *hit, const bj_graph_case *c, bj_error *err) {
+/* The row of what COV-R looks for, (C), of a source. */
+static const uint8_t *successors_of(const bj_graph_case *c, int source) {
+    const uint8_t *graph = c->successors ? c->successors : c->graph;
+    return graph + (size_t)c->source_cells[source] * (size_t)c->cells;
+}
+
+/* hit (S,C), heads (S) */
+static bj_status decode(uint8_t *hit, int32_t *heads, const bj_graph_case *c, bj_error *err) {
     const size_t C = (size_t)c->cells, D = (size_t)c->D, K = (size_t)c->K;
     double *latents = NULL, *candidate = NULL;
     bj_status status;
@@ -80,8 +87,14 @@ static bj_status decode(uint8_t *hit, const bj_graph_case *c, bj_error *err) {
         BJ_GOTO(status, done,
                 bj_maze_unit(candidate, c->candidates + i * D, c->D,
                              "graph metrics: a candidate of source", (int)(i / K), err));
-        for (size_t v = 0; v < C; v++)
-            row[v] |= bj_maze_dot(candidate, latents + v * D, c->D) > BJ_MAZE_THRESHOLD;
+        const uint8_t *next = successors_of(c, (int)(i / K));
+        int real = 0;
+        for (size_t v = 0; v < C; v++) {
+            const int near = bj_maze_dot(candidate, latents + v * D, c->D) > BJ_MAZE_THRESHOLD;
+            row[v] |= (uint8_t)near;
+            real |= near && next[v];
+        }
+        heads[i / K] += real;
     }
 done:
     bj_free(latents);
@@ -112,28 +125,37 @@ static double macro_precision(double *per, const uint8_t *predicted, const uint8
     return proposing ? sum / proposing : (double)NAN;
 }
 
-static double coverage(double *per, const uint8_t *hit, const bj_graph_case *c) {
-    const uint8_t *graph = c->successors ? c->successors : c->graph;
+/* cov_r, and over sources of three successors cov_three and heads_three. */
+static void coverage(bj_graph_scores *out, double *per, const uint8_t *hit, const int32_t *heads,
+                     const bj_graph_case *c) {
     const size_t C = (size_t)c->cells;
-    double sum = 0;
-    int contexts = 0;
+    double sum = 0, sum_three = 0, heads_three = 0;
+    int contexts = 0, three = 0;
     for (int s = 0; s < c->sources; s++) {
-        const uint8_t *next = graph + (size_t)c->source_cells[s] * C, *found = hit + (size_t)s * C;
+        const uint8_t *next = successors_of(c, s), *found = hit + (size_t)s * C;
         int all = 0, covered = 0;
         for (size_t v = 0; v < C; v++) {
             all += next[v] != 0;
             covered += next[v] && found[v];
         }
-        if (per) per[s] = all ? (double)covered / all : (double)NAN;
+        const double share = all ? (double)covered / all : (double)NAN;
+        if (per) per[s] = share;
         if (!all) continue;
-        sum += (double)covered / all;
+        sum += share;
         contexts++;
+        if (all != 3) continue;
+        sum_three += share;
+        heads_three += heads[s];
+        three++;
     }
-    return contexts ? sum / contexts : (double)NAN;
+    out->cov_r = contexts ? sum / contexts : (double)NAN;
+    out->cov_three = three ? sum_three / three : (double)NAN;
+    out->heads_three = three ? heads_three / three : (double)NAN;
 }
 
 static bj_status measure(bj_graph_scores *out, const bj_graph_details *d, const bj_graph_case *c,
-                         uint8_t *predicted, uint8_t *verified, const uint8_t *hit, bj_error *err) {
+                         uint8_t *predicted, uint8_t *verified, const uint8_t *hit,
+                         const int32_t *heads, bj_error *err) {
     const size_t C = (size_t)c->cells;
     memset(predicted, 0, C * C);
     for (int s = 0; s < c->sources; s++)
@@ -159,7 +181,7 @@ static bj_status measure(bj_graph_scores *out, const bj_graph_details *d, const 
     for (int k = 0; k < c->held_count; k++)
         recalled += predicted[(size_t)c->held[k].from * C + (size_t)c->held[k].to];
     out->held_recall = c->held_count ? (double)recalled / c->held_count : (double)NAN;
-    out->cov_r = coverage(d->cov_r, hit, c);
+    coverage(out, d->cov_r, hit, heads, c);
     return BJ_OK;
 }
 
@@ -168,17 +190,21 @@ bj_status bj_graph_score(bj_graph_scores *out, const bj_graph_details *details,
     static const bj_graph_details none = {0};
     const bj_graph_details *d = details ? details : &none;
     uint8_t *hit = NULL, *predicted = NULL, *verified = NULL;
+    int32_t *heads = NULL;
     bj_status status;
     *out = (bj_graph_scores){0};
     BJ_TRY(check(input, err));
     const size_t C = (size_t)input->cells;
     BJ_GOTO(status, done, BJ_ALLOC(hit, (size_t)input->sources * C, err));
+    BJ_GOTO(status, done, BJ_ALLOC(heads, (size_t)input->sources, err));
     BJ_GOTO(status, done, BJ_ALLOC(verified, C * C, err));
     if (!d->predicted) BJ_GOTO(status, done, BJ_ALLOC(predicted, C * C, err));
-    BJ_GOTO(status, done, decode(hit, input, err));
-    status = measure(out, d, input, d->predicted ? d->predicted : predicted, verified, hit, err);
+    BJ_GOTO(status, done, decode(hit, heads, input, err));
+    status =
+        measure(out, d, input, d->predicted ? d->predicted : predicted, verified, hit, heads, err);
 done:
     bj_free(hit);
+    bj_free(heads);
     bj_free(verified);
     bj_free(predicted);
     return status;

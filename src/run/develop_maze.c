@@ -2,11 +2,13 @@
  *
  * States of x and y: cell latents are the target encoder at the centers of the cells, candidates
  * all predictions at the centers of the cells the data leaves; docs/MAZES.md has the metrics.
- * Other states and images have no center to look from: raw COV-R over evenly spaced recorded frames.
+ * Other states and images have no center to look from: raw COV-R over evenly spaced recorded
+ * frames, of episodes that are held out if there are any.
  *
  * Collapsed is a model whose latents (of cells, or of frames) fail a gate: mean standard deviation,
  * share of flat dimensions, entropy rank, or separation: pairs of cells whose cosine is at most the
- * threshold of an edge. A row that fails is not eligible.
+ * threshold of an edge. Where all cells lie closer than that, COV-R is 1 for any predictor. A row
+ * that fails is not eligible.
  *
  * A codebook is fitted here, to the target latents of the transitions' ends: k-means on the sphere
  * from codes drawn apart from each other, the same for the same seed.
@@ -177,6 +179,8 @@ static bj_status judge_graph(bj_epoch *row, look *l, bj_error *err) {
     row->maze.macro_precision_self = scores.macro_precision_self;
     row->maze.held_recall = scores.held_recall;
     row->maze.cov_r = scores.cov_r;
+    row->maze.cov_three = scores.cov_three;
+    row->maze.heads_three = scores.heads_three;
     row->maze.predicted_edges = scores.predicted_edges;
     return BJ_OK;
 }
@@ -205,7 +209,25 @@ done:
 
 /* -------------------------------------------------------------------------------------- frames */
 
-static bj_status cover(double *cov_r, const look *l, const int64_t *rows, bj_error *err) {
+/* Of the cells that have frames: their unit means are what COV-R looks for. */
+static void separation_of_means(bj_maze_values *out, const bj_frame_coverage *coverage, int cells,
+                                int D) {
+    int64_t apart = 0, pairs = 0;
+    out->closest = -1;
+    for (int u = 0; u < cells; u++)
+        for (int v = 0; v < u; v++) {
+            const double *a = bj_frame_coverage_latent(coverage, u);
+            const double *b = bj_frame_coverage_latent(coverage, v);
+            if (!a || !b) continue;
+            const double c = bj_maze_dot(a, b, D);
+            apart += c <= BJ_MAZE_THRESHOLD;
+            out->closest = fmax(out->closest, c);
+            pairs++;
+        }
+    out->separated = pairs ? (double)apart / (double)pairs : 0; /* one cell is no maze */
+}
+
+static bj_status cover(bj_maze_values *out, const look *l, const int64_t *rows, bj_error *err) {
     const bj_maze_source *s = l->r->maze;
     const bj_arch *a = &l->r->settings.arch;
     const int16_t *cells = bj_maze_data_cells(s->data);
@@ -233,7 +255,8 @@ static bj_status cover(double *cov_r, const look *l, const int64_t *rows, bj_err
                 bj_frame_coverage_predict(coverage, cells[rows[i]],
                                           l->candidates + (size_t)i * L * D, (int)L, err));
     }
-    *cov_r = bj_frame_coverage_result(NULL, coverage);
+    out->cov_r = bj_frame_coverage_result(NULL, coverage);
+    separation_of_means(out, coverage, s->maze->cells, a->latent);
     status = BJ_OK;
 done:
     bj_frame_coverage_free(coverage);
@@ -242,25 +265,21 @@ done:
 
 static bj_status frames(bj_epoch *row, bj_train_run *r, bj_error *err) {
     const bj_maze_source *s = r->maze;
-    const int n = (int)(s->info.steps < FRAMES ? s->info.steps : FRAMES);
-    const int64_t stride = s->info.steps / n;
     look l = {0};
     int64_t *rows = NULL;
+    int n;
     bj_status status;
+    BJ_GOTO(status, done, bj_maze_source_frames(&rows, &n, s, FRAMES, err));
     BJ_GOTO(status, done, look_init(&l, r, n, err));
-    BJ_GOTO(status, done, BJ_ALLOC(rows, (size_t)n, err));
     BJ_GOTO(status, done, BJ_ALLOC(l.pairs, (size_t)n, err));
-    for (int i = 0; i < n; i++) {
-        rows[i] = i * stride;
-        l.pairs[i] = bj_maze_source_row(s, rows[i]);
-    }
+    for (int i = 0; i < n; i++) l.pairs[i] = bj_maze_source_row(s, rows[i]);
     BJ_GOTO(status, done,
             bj_maze_view_look(&l.view, l.latents, l.candidates, l.weights, l.pairs, n, err));
     const int D = r->settings.arch.latent, used = n < BJ_HEALTH_SCENES ? n : BJ_HEALTH_SCENES;
     BJ_GOTO(status, done,
             bj_latent_health_measure(&row->health, l.latents, (size_t)D, used, D, err));
     row->dev.scenes = n;
-    status = cover(&row->maze.cov_r, &l, rows, err);
+    status = cover(&row->maze, &l, rows, err);
 done:
     bj_free(rows);
     look_reset(&l);

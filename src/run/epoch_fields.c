@@ -71,6 +71,9 @@ const bj_epoch_field bj_epoch_fields[] = {
     OF_MAZES(predicted_edges, 0),
     OF_MAZES(separated, 1),
     OF_MAZES(closest, 1),
+    {"maze.cov_three", "maze/cov_three", BJ_EPOCH_REAL, AT(maze.cov_three), BJ_EPOCH_ADDED, 0},
+    {"maze.heads_three", "maze/heads_three", BJ_EPOCH_REAL, AT(maze.heads_three), BJ_EPOCH_ADDED,
+     0},
 };
 
 const int bj_epoch_field_count = (int)(sizeof bj_epoch_fields / sizeof *bj_epoch_fields);

@@ -18,12 +18,15 @@ typedef enum bj_epoch_type {
     BJ_EPOCH_REAL  /* double; NaN: not known */
 } bj_epoch_type;
 
+enum { BJ_EPOCH_ADDED = 2 };
+
 typedef struct bj_epoch_field {
     const char *path; /* "lr", or "train.loss": member loss of the object train */
     const char *tag;  /* in event files; NULL: not there */
     bj_epoch_type type;
     size_t offset; /* in bj_epoch */
-    int optional;  /* a whole group that is not written where it does not apply: all NaN */
+    int optional;  /* a whole group that is not written where it does not apply: all NaN;
+                      BJ_EPOCH_ADDED: and files of earlier versions lack this one */
     int spread;    /* of the latents, whatever is made of them: known of a collapsed run, too */
 } bj_epoch_field;
 

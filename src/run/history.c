@@ -9,7 +9,8 @@
  *      Infinities are refused before a file is touched.
  *   4. Reading ignores members it does not know, so that later versions may add some; a member that
  *      is missing, doubled or of another type is refused by file, line and name.
- *      A group that may be left out (epoch_fields.h) is all there or not at all.
+ *      A group that may be left out (epoch_fields.h) is not there at all, or all of it but for what
+ *      earlier versions did not know.
  *   5. metrics.csv is renamed first: metrics.jsonl, which is read again, never runs ahead of it.
  * Test: tests/run/test_history.c
  */
@@ -243,6 +244,11 @@ static bj_status check_kind(yyjson_val *line, const char *where, bj_error *err) 
     return BJ_OK;
 }
 
+static void forget(bj_epoch *row, const bj_epoch_field *field) {
+    const double unknown = NAN;
+    memcpy((char *)row + field->offset, &unknown, sizeof unknown);
+}
+
 static bj_status read_line(bj_epoch *row, yyjson_val *line, const char *where, bj_error *err) {
     char open[NAME] = "", group[NAME];
     yyjson_val *object = line, *value = NULL;
@@ -251,8 +257,7 @@ static bj_status read_line(bj_epoch *row, yyjson_val *line, const char *where, b
         const bj_epoch_field *field = &bj_epoch_fields[f];
         const char *const name = split(group, field->path);
         if (field->optional && !yyjson_obj_get(line, group)) { /* of a run it does not apply to */
-            const double unknown = NAN;
-            memcpy((char *)row + field->offset, &unknown, sizeof unknown);
+            forget(row, field);
             continue;
         }
         if (strcmp(group, open)) {
@@ -260,6 +265,10 @@ static bj_status read_line(bj_epoch *row, yyjson_val *line, const char *where, b
             if (*group) BJ_TRY(member(&object, line, group, group, where, err));
             if (!yyjson_is_obj(object)) return wrong(where, group, object, "an object", err);
             memcpy(open, group, sizeof open);
+        }
+        if (field->optional == BJ_EPOCH_ADDED && !yyjson_obj_get(object, name)) {
+            forget(row, field);
+            continue;
         }
         BJ_TRY(member(&value, object, name, field->path, where, err));
         BJ_TRY(read_field(row, field, value, where, err));

@@ -105,8 +105,11 @@ static void add_maze(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) {
     bj_doc_add_text(j, data, "path", r->options->data);
     bj_doc_add_text(j, data, "digest", s->digest);
     bj_doc_add_integer(j, data, "steps", s->info.steps);
+    bj_doc_add_integer(j, data, "episodes", s->info.episodes);
+    if (s->fitted) bj_doc_add_integer(j, data, "held_out", s->held_out);
     yyjson_mut_val *maze = bj_doc_child(j, root, "maze");
     bj_doc_add_text(j, maze, "name", s->maze->name);
+    if (*s->maze_digest) bj_doc_add_text(j, maze, "sha256", s->maze_digest);
     bj_doc_add_integer(j, maze, "cells", s->maze->cells);
     bj_doc_add_integer(j, maze, "edges", s->info.edges);
     bj_doc_add_integer(j, maze, "withheld", s->withheld_count);
@@ -239,6 +242,7 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
         {"settings.sha256", settings, "settings"},
         {"data.digest", bj_run_data_digest(r), "data"},
         {"maze.name", r->maze ? r->maze->maze->name : NULL, "mazes"},
+        {"maze.sha256", r->maze && *r->maze->maze_digest ? r->maze->maze_digest : NULL, "mazes"},
         {"dev_data.digest", r->dev_cache ? bj_cache_digest(r->dev_cache) : NULL,
          "development data"},
         {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL, "weights of the anchor"},

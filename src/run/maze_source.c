@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <branchjepa/maze_drive.h>
+
 #include "core/alloc.h"
 #include "core/rng.h"
 #include "maze/maze.h"
+#include "run/run.h"
 
 /* -------------------------------------------------------------------------------- observations */
 
@@ -88,6 +91,22 @@ static bj_status withhold(bj_maze_source *s, double fraction, bj_error *err) {
     return status;
 }
 
+/* The episodes to fit; every other one is held out. */
+static bj_status hold_out(bj_maze_source *s, const char *path, const bj_settings *settings,
+                          bj_error *err) {
+    const int64_t n = s->info.episodes;
+    if (settings->held_out <= 0) return BJ_OK;
+    BJ_TRY(BJ_ALLOC(s->fitted, (size_t)n, err));
+    BJ_TRY(bj_episode_split(s->fitted, n, 1 - settings->held_out, settings->split_seed, err));
+    for (int64_t e = 0; e < n; e++) s->held_out += !s->fitted[e];
+    if (s->held_out < 1 || s->held_out >= n)
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: maze.held_out is %g: that is %lld of %lld episodes, expected some to "
+                       "fit and some to hold out",
+                       path, settings->held_out, (long long)s->held_out, (long long)n);
+    return BJ_OK;
+}
+
 /* Transitions in the order of their pairs of cells. */
 static bj_status sort_by_cells(bj_maze_source *s, bj_error *err) {
     const int64_t n = bj_transitions_count(s->transitions);
@@ -122,13 +141,28 @@ static bj_status draw_queries(bj_maze_source *s, bj_error *err) {
                             BJ_QUERIES_VERIFIED, s->seed, err);
 }
 
+/* The maze that is named, a file of one among them; that in the name of the dataset; or NAME.json
+ * beside NAME.npz. */
+static bj_status open_maze(bj_maze_source *s, const char *path, const char *maze, bj_error *err) {
+    char beside[4096];
+    const char *name = maze ? maze : bj_maze_guess(path);
+    const size_t length = strlen(path);
+    if (!name && length > 4 && !strcmp(path + length - 4, ".npz") &&
+        snprintf(beside, sizeof beside, "%.*s.json", (int)length - 4, path) < (int)sizeof beside &&
+        bj_run_exists(beside))
+        name = beside;
+    if (!name)
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: its name does not say which maze it is of, and there is no file of a "
+                       "maze beside it, .json; name the maze",
+                       path);
+    BJ_TRY(bj_maze_open(&s->maze, name, err));
+    return strpbrk(name, "./") ? bj_sha256_file(s->maze_digest, name, err) : BJ_OK;
+}
+
 static bj_status build(bj_maze_source *s, const char *path, const char *maze,
                        const bj_settings *settings, bj_error *err) {
-    const char *name = maze ? maze : bj_maze_guess(path);
-    if (!name)
-        return BJ_FAIL(err, BJ_EARG, "%s: its name does not say which maze it is of; name the maze",
-                       path);
-    BJ_TRY(bj_maze_create(&s->maze, name, err));
+    BJ_TRY(open_maze(s, path, maze, err));
     BJ_TRY(bj_maze_data_open(&s->data, path, s->maze, err));
     BJ_TRY(bj_sha256_file(s->digest, path, err));
     s->info = bj_maze_data_about(s->data);
@@ -136,10 +170,12 @@ static bj_status build(bj_maze_source *s, const char *path, const char *maze,
     s->batch = settings->batch;
     s->middle = settings->middle && !settings->horizon;
     BJ_TRY(withhold(s, settings->withheld, err));
+    BJ_TRY(hold_out(s, path, settings, err));
     const bj_transition_options options = {
         .kind = settings->horizon ? BJ_TRANSITION_STEP : BJ_TRANSITION_CROSSING,
         .horizon = settings->horizon,
-        .held = s->held};
+        .held = s->held,
+        .episodes = s->fitted};
     BJ_TRY(bj_transitions_create(&s->transitions, s->data, &options, err));
     if (bj_transitions_count(s->transitions) < 1)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: there is no transition to learn from", path);
@@ -177,6 +213,7 @@ void bj_maze_source_free(bj_maze_source *s) {
     bj_transitions_free(s->transitions);
     bj_free(s->withheld);
     bj_free(s->held);
+    bj_free(s->fitted);
     bj_maze_data_free(s->data);
     bj_maze_free(s->maze);
     bj_free(s);
@@ -215,6 +252,28 @@ bj_pair bj_maze_source_row(const bj_maze_source *s, int64_t row) {
     const size_t at = (size_t)row * s->numbers;
     if (s->images) return (bj_pair){.image = s->images + at, .next_image = s->images + at};
     return (bj_pair){.state = s->states + at, .next = s->states + at};
+}
+
+bj_status bj_maze_source_frames(int64_t **rows, int *count, const bj_maze_source *s, int most,
+                                bj_error *err) {
+    const int64_t *episodes = bj_maze_data_episodes(s->data);
+    int64_t all = 0, passed = 0;
+    for (int64_t e = 0; e < s->info.episodes; e++)
+        if (!s->fitted || !s->fitted[e]) all += episodes[e + 1] - episodes[e];
+    *count = (int)(all < most ? all : most);
+    BJ_TRY(BJ_ALLOC(*rows, (size_t)*count + 1, err));
+    const int64_t stride = *count ? all / *count : 1;
+    int n = 0;
+    for (int64_t e = 0; e < s->info.episodes; e++) {
+        if (s->fitted && s->fitted[e]) continue;
+        const int64_t length = episodes[e + 1] - episodes[e];
+        while (n < *count && n * stride < passed + length) {
+            (*rows)[n] = episodes[e] + n * stride - passed;
+            n++;
+        }
+        passed += length;
+    }
+    return BJ_OK;
 }
 
 /* Half-way through the visit that begins in this row; steps outside of cells belong to none. */

@@ -2,8 +2,8 @@
  *
  * The file is read once: observations of all steps stay in memory, numbers as bj_reals, images as
  * bytes; batches point into them. Withheld edges and both sets of queries follow the seed of the
- * run. Batch `step` of epoch `epoch` is drawn with replacement from a generator of seed, epoch and
- * step alone, hence the same for every arm.
+ * run; episodes that are held out follow a seed of their own. Batch `step` of epoch `epoch` is
+ * drawn with replacement from a generator of seed, epoch and step alone, hence the same for every arm.
  * Test: tests/run/test_maze_train.c
  */
 #ifndef BJ_RUN_MAZE_SOURCE_H
@@ -17,6 +17,8 @@ typedef struct bj_maze_source {
     bj_maze_data *data;
     bj_maze_data_info info;
     bj_transitions *transitions;
+    uint8_t *fitted;  /* (episodes) 0: held out; NULL: all are fitted */
+    int64_t held_out; /* episodes */
     uint8_t *held;    /* (edges) */
     bj_edge *withheld, *plan, *verified;
     int withheld_count, plan_count, verified_count;
@@ -34,9 +36,10 @@ typedef struct bj_maze_source {
     bj_pair *table;   /* (batch) */
     int64_t *rows;    /* (batch) first rows of the transitions */
     char digest[BJ_SHA256_HEX];
+    char maze_digest[BJ_SHA256_HEX]; /* of its file; empty: an official maze */
 } bj_maze_source;
 
-/* `maze` may be NULL: the name of the file has it. */
+/* `maze`, a name or a file, may be NULL: the name of the dataset has it, or a file beside it. */
 BJ_CHECK bj_status bj_maze_source_open(bj_maze_source **out, const char *path, const char *maze,
                                        const bj_settings *settings, bj_error *err);
 void bj_maze_source_free(bj_maze_source *s);
@@ -49,6 +52,9 @@ BJ_CHECK bj_status bj_maze_source_standardize(bj_model *model, const bj_maze_sou
 bj_batch bj_maze_source_batch(const int64_t **rows, bj_maze_source *s, int64_t epoch, int64_t step);
 /* Transition `index` as a pair. */
 bj_pair bj_maze_source_pair(const bj_maze_source *s, int64_t index);
+/* Up to `most` evenly spaced rows, of episodes that are held out if there are any; for bj_free. */
+BJ_CHECK bj_status bj_maze_source_frames(int64_t **rows, int *count, const bj_maze_source *s,
+                                         int most, bj_error *err);
 /* The observation of a row, as both observations of a pair. */
 bj_pair bj_maze_source_row(const bj_maze_source *s, int64_t row);
 

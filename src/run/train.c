@@ -177,7 +177,7 @@ static bj_epoch summarize(const bj_train_run *r) {
     row.grad_norm = n > 0 ? r->sums.grad_norm / n : NAN;
     add_loss(&row.train, &r->sums.loss, 0, n > 0 ? 1 / n : NAN);
     row.scenes_per_s = r->epoch_seconds > 0 ? (double)r->epoch_scenes / r->epoch_seconds : NAN;
-    row.maze = (bj_maze_values){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    row.maze = (bj_maze_values){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     return row;
 }
 

@@ -125,6 +125,91 @@ static void test_stages(void) {
                   "stage A run of the same seed");
 }
 
+/* Several datasets: by seed, then by dataset, then by arm; every run knows its own. */
+static void test_several(void) {
+    static const char text[] = "name: both\ndata: {one: a.bjc, other: b.bjc}\n"
+                               "arms: [anchor-b, anchor-a]\nseeds: [4, 2]\n";
+    static const char *const names[] = {"one/anchor-b", "one/anchor-a", "other/anchor-b",
+                                        "other/anchor-a"};
+    bj_campaign *c = NULL;
+    char path[CASE_PATH], folder[CASE_PATH];
+    for (int again = 0; again < 2; again++) { /* as created, as opened */
+        if (again) CHECK_OK(bj_campaign_open(&c, case_path(path, "several"), &err), err);
+        else CHECK_OK(create(&c, text, "several", NULL), err);
+        if (!c) return;
+        CHECK(bj_campaign_runs(c) == 8 && bj_campaign_data_count(c) == 2);
+        CHECK(!strcmp(bj_campaign_data_name(c, 1), "other"));
+        for (int i = 0; i < 8; i++) {
+            const bj_campaign_run run = bj_campaign_run_at(c, i);
+            char dir[64];
+            snprintf(dir, sizeof dir, "/several/runs/%s/seed-%d", names[i % 4], i < 4 ? 4 : 2);
+            CHECK(!strcmp(run.name, names[i % 4]) && run.set == i % 4 / 2);
+            CHECK_CONTAINS(run.data, run.set ? "/b.bjc" : "/a.bjc");
+            CHECK(run.set == !!strcmp(run.data_digest, bj_campaign_data_digest(c)));
+            CHECK_CONTAINS(run.dir, dir);
+            CHECK(run.needs == (i % 2 ? -1 : i + 1));
+            snprintf(dir, sizeof dir, "/%s/seed-%d/ckpt/best", names[i % 4 + 1 - i % 2],
+                     i < 4 ? 4 : 2);
+            if (i % 2 == 0) CHECK_CONTAINS(run.settings->anchor, dir);
+        }
+        bj_campaign_free(c);
+        c = NULL;
+    }
+    /* moved to a folder of their own: found with it, and without it where they were laid down */
+    CHECK(mkdir(case_path(folder, "sets"), 0777) == 0);
+    for (int i = 0; i < 2; i++) {
+        char from[CASE_PATH];
+        CHECK(link(case_path(from, i ? "b.bjc" : "a.bjc"),
+                   case_path(path, i ? "sets/b.bjc" : "sets/a.bjc")) == 0);
+    }
+    const bj_campaign_options moved = {.data = folder};
+    CHECK_OK(create(&c, text, "several", &moved), err);
+    if (c) CHECK_CONTAINS(bj_campaign_run_at(c, 2).data, "/sets/b.bjc");
+    bj_campaign_free(c);
+    CHECK_OK(create(&c, text, "elsewhere", &moved), err);
+    bj_campaign_free(c);
+    CHECK_OK(create(&c, text, "elsewhere", NULL), err);
+    if (c) CHECK_CONTAINS(bj_campaign_run_at(c, 2).data, "/sets/b.bjc");
+    bj_campaign_free(c);
+    /* one file in place of them: a campaign of one dataset, as ever */
+    const bj_campaign_options only = {.data = case_path(path, "b.bjc")};
+    CHECK_OK(create(&c, text, "only", &only), err);
+    if (c) {
+        CHECK(bj_campaign_runs(c) == 4 && bj_campaign_data_count(c) == 1);
+        CHECK(!bj_campaign_data_name(c, 0) && !strcmp(bj_campaign_run_at(c, 0).name, "anchor-b"));
+    }
+    bj_campaign_free(c);
+    char *json = case_read("only/campaign.json");
+    CHECK_CONTAINS(json, "\"data\": {");
+    free(json);
+    static const struct {
+        const char *text, *said;
+    } others[] = {
+        {"name: both\ndata: {one: b.bjc, other: b.bjc}\narms: [anchor-b, anchor-a]\nseeds: [4, "
+         "2]\n",
+         "data of digest"},
+        {"name: both\ndata: {one: a.bjc, two: b.bjc}\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
+         "was laid down with the dataset 'other'"},
+        {"name: both\ndata: a.bjc\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
+         "was laid down with 2 datasets"},
+    };
+    const bj_campaign_options here = {.data = case_folder};
+    for (size_t i = 0; i < 3; i++)
+        CHECK_REFUSED(create(&c, others[i].text, "several", i < 2 ? &here : NULL), BJ_EMISMATCH,
+                      others[i].said);
+    json = case_read("several/campaign.json");
+    char *at = strstr(json, "\"data\": 1");
+    if (!at) exit(1);
+    at[8] = '2';
+    case_write("several/campaign.json", json);
+    CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "several"), &err), BJ_EFORMAT,
+                  "the number of a dataset");
+    at[8] = '0';
+    case_write("several/campaign.json", json);
+    CHECK(bj_campaign_open(&c, case_path(path, "several"), &err) == BJ_EFORMAT && !c);
+    free(json);
+}
+
 /* ---------------------------------------------------------------------------------------- files */
 
 static void test_refused_files(void) {
@@ -153,6 +238,12 @@ static void test_refused_files(void) {
         {"name: x\narms: [anchor-b]\nseeds: 1\n", "needs 'anchor-a' among the arms"},
         {"name: x\narms: [fullset]\nseeds: 1\n", "no 'data'"},
         {"name: x\ndata: ''\narms: [fullset]\nseeds: 1\n", "'data' is empty"},
+        {"name: x\ndata: [a.bjc, b.bjc]\narms: [fullset]\nseeds: 1\n", "data: {name: file}"},
+        {"name: x\ndata: {a/b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a/b' is no name"},
+        {"name: x\ndata: {a.b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a.b' is no name"},
+        {"name: x\ndata: {sixteen-letters-: a.bjc}\narms: [fullset]\nseeds: 1\n", "1 to 15"},
+        {"name: x\ndata: {a: a.bjc, b: b.bjc}\ndev: a.bjc\narms: [fullset]\nseeds: 1\n",
+         "2 datasets and one for development"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bj_campaign *c = NULL;
@@ -289,16 +380,32 @@ static void test_ready_made(void) {
     static const struct {
         const char *name;
         int runs, needy;
-    } files[] = {{"paper-av2", 40, 0},
-                 {"mdn-matrix", 60, 0},
-                 {"ablations", 35, 0},
-                 {"frozen-anchor", 9, 6},
-                 {"demo-world", 24, 0}};
-    char data[CASE_PATH], dir[CASE_PATH];
-    const bj_campaign_options look = {.data = case_path(data, "a.bjc"), .look = 1};
+    } files[] = {{"paper-av2", 40, 0},    {"mdn-matrix", 60, 0},    {"ablations", 35, 0},
+                 {"frozen-anchor", 9, 6}, {"demo-world", 24, 0},    {"maze-planall", 90, 0},
+                 {"maze-valid2", 45, 0},  {"maze-ant", 12, 0},      {"maze-rgb", 12, 0},
+                 {"maze-heads", 15, 0},   {"maze-branching", 60, 0}};
+    static const char *const sets[] = {"pointmaze-medium-navigate-v0",
+                                       "pointmaze-teleport-navigate-v0",
+                                       "pointmaze-large-navigate-v0",
+                                       "antmaze-teleport-navigate-stride25",
+                                       "visual-antmaze-teleport-stride25",
+                                       "branch2",
+                                       "branch3",
+                                       "branch4",
+                                       "branch5"};
+    char data[CASE_PATH], dir[CASE_PATH], mazes[CASE_PATH];
+    CHECK(mkdir(case_path(mazes, "ogbench"), 0777) == 0);
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) { /* only their digests are asked for */
+        char name[64];
+        snprintf(name, sizeof name, "ogbench/%s.npz", sets[i]);
+        case_write(name, sets[i]);
+    }
+    case_path(data, "a.bjc");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char file[64];
         bj_campaign *c = NULL;
+        const bj_campaign_options look = {.data = strncmp(files[i].name, "maze-", 5) ? data : mazes,
+                                          .look = 1};
         snprintf(file, sizeof file, "campaigns/%s.yaml", files[i].name);
         CHECK_OK(bj_campaign_create(&c, file, case_path(dir, "ready"), &look, &err), err);
         if (!c) continue;
@@ -338,6 +445,7 @@ int main(void) {
     test_grid();
     test_options();
     test_stages();
+    test_several();
     test_refused_files();
     test_look();
     test_again();

@@ -53,4 +53,53 @@ run 0 table one --dev --partial -m cov_r --json
 out_has '"collapsed": [{"arm": "maze-branch", "seed": 1}]'
 run 0 compare one --dev --partial -a maze-branch -b maze-standard -m cov_r
 out_has "collapsed, without a score: maze-branch seed 1"
+
+# -------------------------------------------------------------------------------- several datasets
+# A walk in the medium maze and a generated maze, which is found beside its dataset.
+mkdir sets
+mv walk-medium-v0.npz sets
+run 0 maze generate --branches 3 --rows 2 --cols 3 --junctions 1 --episodes 20 --steps 201 -o sets/three
+printf 'name: two\ndata: {walk: walk-medium-v0.npz, three: three.npz}\narms: [maze-standard, maze-branch]
+seeds: 2\nset: %s\n' "$tiny" >two.yaml
+run 5 campaign two.yaml --out two --dry-run
+err_has "walk-medium-v0.npz"
+run 0 campaign two.yaml --data sets --out two --dry-run
+out_has "two: 8 runs"
+out_has "/sets/three.npz"
+check grep -qE ' 3  three/maze-branch +0 .*two/runs/three/maze-branch/seed-0$' out
+check test ! -e two
+run 0 campaign two.yaml --data sets --out two --jobs 1
+check grep -qE '^walk/maze-standard +[01]\.[0-9]{3} +[01]\.[0-9]{3}$' out
+check grep -qE '^three/maze-branch +[01]\.[0-9]{3} +[01]\.[0-9]{3}$' out
+err_has "three/maze-branch, seed 1: done"
+check grep -q '"name": "medium"' two/runs/walk/maze-branch/seed-1/manifest.json
+check grep -q "\"sha256\": \"$(sha256sum sets/three.json | cut -c1-64)\"" two/runs/three/maze-branch/seed-0/manifest.json
+run 0 table two --dev -m cov_r,entropy_rank
+check test "$(sed -n 's/^\(walk\|three\)\(.maze-[a-z]*\).*/\1\2/p' out | tr '\n' ' ')" = \
+    "walk/maze-standard walk/maze-branch three/maze-standard three/maze-branch "
+# the best of each dataset, not of all
+check test "$(grep -cE '^walk.*[0-9]\*' out)" -ge 1 -a "$(grep -cE '^three.*[0-9]\*' out)" -ge 1
+run 0 compare two --dev -a walk/maze-branch -b walk/maze-standard -m cov_r
+run 0 campaign status two --json
+out_has '"datasets":["walk","three"]'
+out_has '"data":"three"'
+# The same as a run by hand, bit for bit.
+run 0 train --data sets/three.npz --config two/runs/three/maze-branch/seed-1/settings.json --out hand -q
+check cmp hand/ckpt/best/model.safetensors two/runs/three/maze-branch/seed-1/ckpt/best/model.safetensors
+# Without --data they are where they were; another maze beside the dataset is refused.
+run 0 campaign two.yaml --out two --resume
+run 0 maze generate --branches 2 --rows 2 --cols 3 --junctions 1 --episodes 20 --steps 201 -o two_branches
+cp two_branches.json sets/three.json
+run 4 train --data sets/three.npz --config two/runs/three/maze-branch/seed-1/settings.json --out hand -q --resume
+err_has "began with other mazes"
+run 2 lock two --data sets/three.npz
+err_has "has 2 datasets, a lock is for one"
+# One file in place of the folder is a campaign of one dataset.
+run 0 campaign two.yaml --data sets/walk-medium-v0.npz --out walk --dry-run
+out_has "two: 4 runs"
+
+# -------------------------------------------------------------------------------- held-out episodes
+run 0 train --data sets/walk-medium-v0.npz --config two/runs/walk/maze-branch/seed-0/settings.json \
+    --set maze.held_out=0.4 --out held -q
+check grep -q '"held_out": ' held/manifest.json
 finish

@@ -55,6 +55,7 @@ static void test_by_hand(void) {
     CHECK_NEAR(s.macro_precision_self, (1 + 1.0 / 3 + 0) / 3, 1e-15);
     CHECK_NEAR(precision_self[1], 1.0 / 3, 1e-15);
     CHECK(s.held_recall == 0.5);
+    CHECK(isnan(s.cov_three) && isnan(s.heads_three)); /* nowhere are there three */
     CHECK(s.cov_r == 0.5 && cov[0] == 1 && cov[1] == 1 && cov[2] == 0 && cov[3] == 0);
 
     /* other successors than the graph's, among them the cell itself; details are optional */
@@ -113,9 +114,23 @@ static void test_bound(void) {
     in.candidates = three;
     CHECK_OK(bj_graph_score(&s, NULL, &in, &err), err);
     CHECK_NEAR(s.cov_r, 1.0 / 3, 1e-15);
+    CHECK(s.cov_three == s.cov_r && s.heads_three == 1);
     in.K = 3;
     CHECK_OK(bj_graph_score(&s, NULL, &in, &err), err);
     CHECK(s.cov_r == 1 && s.macro_precision == 1);
+    CHECK(s.cov_three == 1 && s.heads_three == 3);
+    /* two heads at one successor, one at the source itself, which is none; and a second source with
+     * one successor, which counts for cov_r alone */
+    const bj_real twice[24] = {0, 1, 0, 0, 0, 3, 1, 0, 1, 0, 0, 0,
+                               1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
+    const uint8_t more[16] = {0, 1, 1, 1, 1};
+    in.candidates = twice;
+    in.graph = more;
+    in.sources = 2;
+    CHECK_OK(bj_graph_score(&s, NULL, &in, &err), err);
+    CHECK_NEAR(s.cov_three, 1.0 / 3, 1e-15);
+    CHECK(s.heads_three == 2);
+    CHECK_NEAR(s.cov_r, (1.0 / 3 + 1) / 2, 1e-15);
 }
 
 static void test_bad_cases(void) {
@@ -185,12 +200,17 @@ static void test_frames(void) {
     CHECK(bj_frame_coverage_target(c, 4, 0, x, &err) == BJ_EARG);
     CHECK(bj_frame_coverage_target(c, 0, -2, x, &err) == BJ_EARG);
     CHECK(isnan(bj_frame_coverage_result(NULL, c)));
+    CHECK(!bj_frame_coverage_latent(c, 0)); /* means are taken with the first candidates */
     CHECK_OK(bj_frame_coverage_predict(c, 0, both, 2, &err), err); /* 1 */
     CHECK_OK(bj_frame_coverage_predict(c, 0, y, 1, &err), err);    /* 1/2 */
     CHECK_OK(bj_frame_coverage_predict(c, 0, z, 1, &err), err);    /* 0 */
     CHECK_OK(bj_frame_coverage_predict(c, 1, x, 1, &err), err);    /* 1 */
     CHECK_OK(bj_frame_coverage_predict(c, 2, z, 1, &err), err);    /* nothing follows: no number */
     CHECK_NEAR(bj_frame_coverage_result(per, c), (0.5 + 1) / 2, 1e-15);
+    const double *mean = bj_frame_coverage_latent(c, 1); /* of two tilted ones: the second axis */
+    CHECK(mean && mean[0] == 0 && mean[1] == 1 && mean[2] == 0);
+    CHECK(bj_frame_coverage_latent(c, 2) && !bj_frame_coverage_latent(c, 3));
+    CHECK(!bj_frame_coverage_latent(c, 4) && !bj_frame_coverage_latent(c, -1));
     CHECK(per[0] == 0.5 && per[1] == 1 && isnan(per[2]) && isnan(per[3]));
     CHECK(bj_frame_coverage_target(c, 0, 1, x, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "after the first candidates");

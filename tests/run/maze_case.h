@@ -10,8 +10,10 @@
 
 enum { EPISODES = 60, STEPS = 61, ROWS = EPISODES * STEPS, PACE = 4 };
 
-static inline void make_dataset(const char *path) {
-    static float xy[ROWS][2];
+/* States of x, y and `more` numbers that are noise. */
+enum { MORE = 2 };
+static inline void make_dataset(const char *path, int more) {
+    static float xy[ROWS][2], wide[ROWS][2 + MORE];
     static uint8_t last[ROWS];
     bj_maze *maze;
     bj_error err = {0};
@@ -37,9 +39,14 @@ static inline void make_dataset(const char *path) {
     }
     npz_maker m = {0};
     char shape[32], rows[32];
-    snprintf(shape, sizeof shape, "(%d, 2)", ROWS);
+    for (int t = 0; t < ROWS; t++) {
+        memcpy(wide[t], xy[t], sizeof xy[t]);
+        for (int i = 0; i < MORE; i++) wide[t][2 + i] = (float)bj_rng_normal(&rng);
+    }
+    snprintf(shape, sizeof shape, "(%d, %d)", ROWS, more ? 2 + MORE : 2);
     snprintf(rows, sizeof rows, "(%d,)", ROWS);
-    npz_add(&m, "observations", "<f4", shape, xy, sizeof xy, NPZ_DEFLATED);
+    npz_add(&m, "observations", "<f4", shape, more ? (const void *)wide : xy,
+            more ? sizeof wide : sizeof xy, NPZ_DEFLATED);
     npz_add(&m, "terminals", "|b1", rows, last, sizeof last, NPZ_DEFLATED);
     npz_write(&m, path);
     bj_maze_free(maze);
@@ -98,7 +105,7 @@ static inline void maze_case_begin(char data[CASE_PATH]) {
     snprintf(case_folder, sizeof case_folder, "%s/test_maze.XXXXXX",
              access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm");
     if (!mkdtemp(case_folder) || atexit(case_end)) exit(1);
-    make_dataset(case_path(data, "walk-medium-v0.npz"));
+    make_dataset(case_path(data, "walk-medium-v0.npz"), 0);
 }
 
 #endif

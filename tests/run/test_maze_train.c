@@ -83,6 +83,58 @@ static void check_choices(const char *data) {
     bj_maze_source_free(b);
 }
 
+/* Nothing of a held-out episode is fitted or measured, and frames are judged on those alone. */
+static void check_held_out(const char *data) {
+    const bj_settings s = settings_of("maze-branch", "maze.held_out=0.3 seed=4");
+    const bj_settings other = settings_of("maze-branch", "maze.held_out=0.3 seed=5");
+    const bj_settings third = settings_of("maze-branch", "maze.held_out=0.3 maze.split_seed=1");
+    bj_error err = {0};
+    bj_maze_source *a, *b, *c;
+    CHECK_OK(bj_maze_source_open(&a, data, NULL, &s, &err), err);
+    CHECK_OK(bj_maze_source_open(&b, data, NULL, &other, &err), err);
+    CHECK_OK(bj_maze_source_open(&c, data, NULL, &third, &err), err);
+    CHECK(a->held_out == 18 && !memcmp(a->fitted, b->fitted, EPISODES));
+    CHECK(memcmp(a->fitted, c->fitted, EPISODES) != 0);
+    double mean = 0;
+    const int64_t n = bj_transitions_count(a->transitions);
+    for (int64_t k = 0; k < n; k++) {
+        const bj_transition t = bj_transitions_at(a->transitions, k);
+        CHECK(a->fitted[t.from / STEPS] && a->fitted[t.to / STEPS]);
+        mean += (double)a->states[(size_t)t.from * a->numbers] / (double)n;
+    }
+    CHECK_NEAR((double)a->mean[0], mean, 1e-5);
+    int64_t *rows;
+    int count;
+    CHECK_OK(bj_maze_source_frames(&rows, &count, a, 1 << 20, &err), err);
+    CHECK(count == 18 * STEPS);
+    for (int i = 0; i < count; i++)
+        CHECK(!a->fitted[rows[i] / STEPS] && (!i || rows[i] > rows[i - 1]));
+    bj_free(rows);
+    CHECK_OK(bj_maze_source_frames(&rows, &count, a, 100, &err), err);
+    CHECK(count == 100);
+    for (int i = 0; i < count; i++)
+        CHECK(!a->fitted[rows[i] / STEPS] && (!i || rows[i] > rows[i - 1]));
+    bj_free(rows);
+    bj_maze_source_free(a);
+    bj_maze_source_free(b);
+    bj_maze_source_free(c);
+    const bj_settings none = settings_of("maze-branch", "maze.held_out=0.001");
+    const bj_settings whole = settings_of("maze-branch", "");
+    CHECK_OK(bj_maze_source_open(&a, data, NULL, &whole, &err), err);
+    CHECK(!a->fitted && !a->held_out);
+    CHECK_OK(bj_maze_source_frames(&rows, &count, a, ROWS / 2, &err), err);
+    CHECK(count == ROWS / 2 && rows[0] == 0 && rows[count - 1] == ROWS - 2);
+    bj_free(rows);
+    bj_maze_source_free(a);
+    CHECK_OK(bj_maze_source_open(&a, data, NULL, &none, &err), err); /* one of sixty: rounded up */
+    CHECK(a->held_out == 1);
+    bj_maze_source_free(a);
+    const bj_settings most = settings_of("maze-branch", "maze.held_out=0.95 maze.withheld=0");
+    CHECK_OK(bj_maze_source_open(&a, data, NULL, &most, &err), err);
+    CHECK(a->held_out == 57);
+    bj_maze_source_free(a);
+}
+
 /* ---------------------------------------------------------------------------------------- runs */
 
 static void check_runs(const char *data) {
@@ -124,6 +176,21 @@ static void check_runs(const char *data) {
         }
         bj_model_free(model);
     }
+}
+
+/* States of more than x and y are judged by frames: raw COV-R, and whether cells are apart. */
+static void check_frames(const char *data) {
+    const char *const more = "maze.horizon=4 maze.held_out=0.3 train.epochs=1";
+    bj_settings s = settings_of("maze-branch", more);
+    const bj_run_report open = run(&s, data, "frames", 0, 1);
+    CHECK(open.outcome == BJ_RUN_DONE && isnan(open.best.maze.plan_all));
+    CHECK(open.best.maze.cov_r >= 0 && open.best.maze.cov_r <= 1);
+    CHECK(open.best.maze.separated >= 0 && open.best.maze.separated <= 1);
+    CHECK(open.best.maze.closest <= 1 && open.best.dev.scenes == 18 * STEPS);
+    /* cells that are as good as equal are no score, though every candidate hits them */
+    s = settings_of("maze-branch",
+                    "maze.horizon=4 train.epochs=1 gate.separated=0.9 optim.lr=1e-9");
+    CHECK(run(&s, data, "flat", 0, 1).outcome == BJ_RUN_COLLAPSED);
 }
 
 /* Latents that fail a gate are no score, however good the graph looks. */
@@ -175,11 +242,14 @@ static void check_digest(void) {
 }
 
 int main(void) {
-    char data[CASE_PATH];
+    char data[CASE_PATH], wide[CASE_PATH];
     maze_case_begin(data);
+    make_dataset(case_path(wide, "wide-medium-v0.npz"), 1);
     check_source(data);
     check_choices(data);
+    check_held_out(data);
     check_runs(data);
+    check_frames(wide);
     check_collapse(data);
     check_refusals(data);
     check_digest();
