@@ -70,12 +70,13 @@ typedef struct extent {
     double low, high, last; /* values after the beginning; last epoch */
 } extent;
 
-/* arm -1: all of them. */
-static extent measure(const report_data *data, const curve *c, int arm) {
+/* arm, set -1: all of them. */
+static extent measure(const report_data *data, const curve *c, int arm, int set) {
     extent e = {INFINITY, -INFINITY, 0};
     for (int r = 0; r < data->runs; r++) {
         double *x, *y;
         if (arm >= 0 && data->run[r].arm != arm) continue;
+        if (set >= 0 && data->arm[data->run[r].arm].set != set) continue;
         const int count = run_curve(&x, &y, &data->run[r], c);
         for (int i = 0; i < count; i++) {
             if (!isfinite(y[i])) continue;
@@ -89,8 +90,8 @@ static extent measure(const report_data *data, const curve *c, int arm) {
     return e;
 }
 
-static int has_curve(const report_data *data, const curve *c, int arm) {
-    const extent e = measure(data, c, arm);
+static int has_curve(const report_data *data, const curve *c, int arm, int set) {
+    const extent e = measure(data, c, arm, set);
     return e.high >= e.low && e.last > 0;
 }
 
@@ -122,54 +123,80 @@ static void draw_axes(plot *p, const extent *e) {
 /* ------------------------------------------------------------------------------------ learning */
 
 /* The panel-th curve of a list that there are values of, or NULL. */
-static const curve *curve_at(const report_data *data, const curve *list, int count, int panel) {
+static const curve *curve_at(const report_data *data, const curve *list, int count, int set,
+                             int panel) {
     for (int i = 0; i < count; i++)
-        if (has_curve(data, &list[i], -1) && !panel--) return &list[i];
+        if (has_curve(data, &list[i], -1, set) && !panel--) return &list[i];
     return NULL;
 }
 
-int plot_learning_panels(const report_data *data) {
+static int count_curves(const report_data *data, const curve *list, int count, int set) {
     int panels = 0;
-    if (report_is_maze(data)) return 0;
-    while (panels < LEARNING && curve_at(data, learning, LEARNING, panels)) panels++;
+    while (panels < count && curve_at(data, list, count, set, panels)) panels++;
     return panels;
 }
 
-int plot_maze_panels(const report_data *data) {
-    int panels = 0;
-    if (!report_is_maze(data)) return 0;
-    while (panels < MAZE && curve_at(data, maze, MAZE, panels)) panels++;
-    return panels;
-}
-
-static void draw_curves(plot *p, const report_data *data, const curve *c) {
+/* Runs of one dataset, or of all (-1). */
+static void draw_curves(plot *p, const report_data *data, const curve *c, int set,
+                        const char *title) {
     int *styles = calloc((size_t)data->arms + 1, sizeof *styles), count = 0;
     const char **names = calloc((size_t)data->arms + 1, sizeof *names);
     if (c && styles && names) {
-        const extent e = measure(data, c, -1);
+        const extent e = measure(data, c, -1, set);
         for (int a = 0; a < data->arms; a++) {
-            if (!has_curve(data, c, a)) continue;
+            if (!has_curve(data, c, a, set)) continue;
             styles[count] = data->arm[a].style;
             names[count++] = data->arm[a].label;
         }
         plot measure_only = *p;
         measure_only.to = NULL;
         const double legend = plot_legend(&measure_only, 0, styles, names, count);
-        plot_frame(p, c->title, 52, 10, 34, 46 + legend);
+        plot_frame(p, title, 52, 10, 34, 46 + legend);
         draw_axes(p, &e);
-        for (int r = 0; r < data->runs; r++) draw_run(p, data, &data->run[r], c);
+        for (int r = 0; r < data->runs; r++)
+            if (set < 0 || data->arm[data->run[r].arm].set == set)
+                draw_run(p, data, &data->run[r], c);
         plot_legend(p, p->height - legend - 4, styles, names, count);
     }
     free(styles);
     free(names);
 }
 
+int plot_learning_panels(const report_data *data) {
+    return report_is_maze(data) ? 0 : count_curves(data, learning, LEARNING, -1);
+}
+
 void plot_learning_draw(plot *p, const report_data *data, int panel) {
-    draw_curves(p, data, curve_at(data, learning, LEARNING, panel));
+    const curve *c = curve_at(data, learning, LEARNING, -1, panel);
+    if (c) draw_curves(p, data, c, -1, c->title);
+}
+
+/* --------------------------------------------------------------------------------------- mazes */
+
+/* All curves of a dataset, then those of the next. */
+int plot_maze_panels(const report_data *data) {
+    int panels = 0;
+    if (!report_is_maze(data)) return 0;
+    for (int set = 0; set < bj_campaign_data_count(data->campaign); set++)
+        panels += count_curves(data, maze, MAZE, set);
+    return panels;
 }
 
 void plot_maze_draw(plot *p, const report_data *data, int panel) {
-    draw_curves(p, data, curve_at(data, maze, MAZE, panel));
+    const int sets = bj_campaign_data_count(data->campaign);
+    for (int set = 0; set < sets; set++) {
+        const int here = count_curves(data, maze, MAZE, set);
+        if (panel < here) {
+            const curve *c = curve_at(data, maze, MAZE, set, panel);
+            char title[128];
+            snprintf(title, sizeof title, "%s%s%s",
+                     sets > 1 ? bj_campaign_data_name(data->campaign, set) : "",
+                     sets > 1 ? ": " : "", c->title);
+            draw_curves(p, data, c, set, title);
+            return;
+        }
+        panel -= here;
+    }
 }
 
 /* -------------------------------------------------------------------------------------- losses */
@@ -178,7 +205,7 @@ static const curve loss = {"", 4, train_loss};
 
 static int loss_arm(const report_data *data, int panel) {
     for (int a = 0; a < data->arms; a++)
-        if (has_curve(data, &loss, a) && !panel--) return a;
+        if (has_curve(data, &loss, a, -1) && !panel--) return a;
     return -1;
 }
 
@@ -191,7 +218,7 @@ int plot_losses_panels(const report_data *data) {
 void plot_losses_draw(plot *p, const report_data *data, int panel) {
     const int arm = loss_arm(data, panel);
     if (arm < 0) return;
-    const extent e = measure(data, &loss, arm);
+    const extent e = measure(data, &loss, arm, -1);
     plot_frame(p, data->arm[arm].title, 52, 10, 34, 44);
     draw_axes(p, &e);
     for (int r = 0; r < data->runs; r++)

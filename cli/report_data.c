@@ -31,14 +31,19 @@ static int find_seed(const report_data *data, int64_t seed) {
     return -1;
 }
 
-/* Appends an arm; there is room. */
-static report_arm *add_arm(report_data *data, const char *name) {
-    const int known = bj_arm_find(name);
+/* Appends an arm; there is room. set_name may be NULL: there is one dataset. */
+static report_arm *add_arm(report_data *data, const char *name, int set, const char *set_name) {
     report_arm *arm = &data->arm[data->arms];
     snprintf(arm->name, sizeof arm->name, "%s", name);
-    snprintf(arm->title, sizeof arm->title, "%s", known >= 0 ? bj_arm_at(known).title : name);
-    arm->label = plot_label(arm->name);
-    arm->style = plot_style(name, data->arms);
+    const char *bare = arm->name + (set_name ? strlen(set_name) + 1 : 0);
+    const int known = bj_arm_find(bare);
+    snprintf(arm->title, sizeof arm->title, "%s%s%s", set_name ? set_name : "",
+             set_name ? ": " : "", known >= 0 ? bj_arm_at(known).title : bare);
+    int before = 0; /* in its dataset */
+    for (int a = 0; a < data->arms; a++) before += data->arm[a].set == set;
+    arm->set = set;
+    arm->label = plot_label(bare);
+    arm->style = plot_style(bare, before);
     arm->forecasts = 1;
     data->arms++;
     return arm;
@@ -90,7 +95,7 @@ static bj_status open_table(report_data *data, const char *path, bj_error *err) 
     if (!all_there(data)) status = no_memory(err);
     for (int a = 0; a < arms && status == BJ_OK; a++) {
         const char *name = bj_seeds_arm(seeds, a);
-        report_arm *arm = add_arm(data, name);
+        report_arm *arm = add_arm(data, name, 0, NULL);
         if (!strcmp(name, "point") || !strcmp(name, "anchor-b-point")) arm->atoms = 1;
     }
     for (int s = 0; s < count && status == BJ_OK; s++)
@@ -123,9 +128,11 @@ static bj_status take_grid(report_data *data, bj_error *err) {
     data->runs = runs;
     if (!all_there(data)) return no_memory(err);
     for (int i = 0; i < runs; i++) {
-        const bj_settings *settings = bj_campaign_run_at(data->campaign, i).settings;
-        if (report_find_arm(data, settings->arm) < 0) {
-            report_arm *arm = add_arm(data, settings->arm);
+        const bj_campaign_run at = bj_campaign_run_at(data->campaign, i);
+        const bj_settings *settings = at.settings;
+        if (report_find_arm(data, at.name) < 0) {
+            report_arm *arm =
+                add_arm(data, at.name, at.set, bj_campaign_data_name(data->campaign, at.set));
             arm->atoms = settings->arch.atoms;
             arm->forecasts = settings->objective.kind != BJ_ANCHOR_A;
             arm->counts = bj_arch_counts(&settings->arch);
@@ -143,7 +150,7 @@ static bj_status take_runs(report_data *data, bj_error *err) {
     for (int i = 0; i < data->runs; i++) {
         const bj_campaign_run at = bj_campaign_run_at(data->campaign, i);
         report_run *run = &data->run[i];
-        *run = (report_run){report_find_arm(data, at.settings->arm),
+        *run = (report_run){report_find_arm(data, at.name),
                             find_seed(data, seed_of(at.settings)),
                             at.dir,
                             NULL,
@@ -181,10 +188,10 @@ static bj_status open_campaign(report_data *data, const char *dir, bj_error *err
     bj_status status = bj_campaign_open(&data->campaign, dir, err);
     if (status != BJ_OK) return status;
     snprintf(data->name, sizeof data->name, "%s", bj_campaign_name(data->campaign));
-    if (bj_campaign_data_count(data->campaign) > 1)
-        return cli_error(err, BJ_EARG, "%s: has %d datasets, a report is about one", dir,
-                         bj_campaign_data_count(data->campaign));
     status = take_grid(data, err);
+    if (status == BJ_OK && bj_campaign_data_count(data->campaign) > 1 && !report_is_maze(data))
+        status = cli_error(err, BJ_EARG, "%s: has %d datasets, a report of scenes is about one",
+                           dir, bj_campaign_data_count(data->campaign));
     if (status == BJ_OK) status = take_runs(data, err);
     if (status == BJ_OK) status = take_numbers(data, dir, err);
     if (status == BJ_OK) status = report_read_locked(data, dir, err);
@@ -229,6 +236,10 @@ void report_data_free(report_data *data) {
 
 const char *report_numbers(char text[REPORT_SOURCE_SIZE], const report_data *data) {
     char count[CLI_COUNT_SIZE], scenes[CLI_COUNT_SIZE + 40] = "";
+    if (report_is_maze(data)) {
+        snprintf(text, REPORT_SOURCE_SIZE, "last epoch of every run, held against the true graph");
+        return text;
+    }
     if (data->scenes > 0)
         snprintf(scenes, sizeof scenes, ", %s %s", cli_count(count, (size_t)data->scenes),
                  data->locked ? "held-out scenes" : "scenes");
@@ -279,7 +290,8 @@ int report_reference(const report_data *data) {
 
 int report_is_maze(const report_data *data) {
     for (int a = 0; a < data->arms; a++) {
-        const int known = bj_arm_find(data->arm[a].name);
+        const char *slash = strchr(data->arm[a].name, '/');
+        const int known = bj_arm_find(slash ? slash + 1 : data->arm[a].name);
         if (known < 0 || strcmp(bj_arm_at(known).family, "maze")) return 0;
     }
     return data->campaign != NULL && data->arms > 0;

@@ -10,7 +10,8 @@
  *      which ones all of `value` are, and report_numbers says so in words.
  *   2. Whatever is not known is NaN, NULL, -1 or 0 items, never a guess.
  *   3. Arms keep the order of the campaign, seeds are sorted, metrics have the numbers of
- *      bj_metric_at.
+ *      bj_metric_at. With several datasets, which only campaigns of mazes may have here, an arm is
+ *      there once for each of them, as "SET/ARM".
  * Test: tests/cli/figures.sh, tests/cli/test_plot.c
  */
 #ifndef BJEPA_REPORT_DATA_H
@@ -27,6 +28,7 @@ typedef struct report_arm {
     char name[BJ_NAME_SIZE], title[REPORT_TITLE_SIZE];
     const char *label; /* short, for columns and legends */
     int style;         /* of its marks in every plot, see plot.h */
+    int set;           /* dataset of the campaign; an arm of several datasets is several of these */
     int atoms;         /* branches; 0: not known */
     int forecasts;     /* 0: stage A of the frozen anchor, which has no forecasts */
     bj_counts counts;  /* parameters; zeros: not known */

@@ -114,14 +114,19 @@ static int count_collapsed(const report_data *d) {
 
 static void put_about(FILE *to, const report_maze *m) {
     const report_data *d = m->data;
+    const int sets = bj_campaign_data_count(d->campaign);
     int finished = 0;
     for (int r = 0; r < d->runs; r++) finished += d->run[r].finished;
     fputs("<section id=\"about\">\n<h1>", to);
     report_text(to, d->name);
-    fprintf(to,
-            "</h1>\n<p class=\"tags\"><span class=\"tag dev\">last epoch of every run</span> <span "
-            "class=\"soft\">training data <span class=\"hash\">%.16s</span></span></p>\n",
-            bj_campaign_data_digest(d->campaign));
+    fputs("</h1>\n<p class=\"tags\"><span class=\"tag dev\">last epoch of every run</span> <span "
+          "class=\"soft\">",
+          to);
+    if (sets > 1) fprintf(to, "%d datasets", sets);
+    else
+        fprintf(to, "training data <span class=\"hash\">%.16s</span>",
+                bj_campaign_data_digest(d->campaign));
+    fputs("</span></p>\n", to);
     fputs("<p class=\"lead\">Where can one go from here? A predictor that has seen recorded walks "
           "through a maze is asked at every cell for what may come next; what it says makes a "
           "graph, and the true graph is known.</p>\n<div class=\"cards\">\n",
@@ -129,7 +134,7 @@ static void put_about(FILE *to, const report_maze *m) {
     fprintf(to,
             "<div><div class=\"what\">Predictors and seeds</div><div class=\"big\">%d \xc3\x97 "
             "%d</div><div class=\"what\">%d of %d runs finished</div></div>\n",
-            d->arms, d->seeds, finished, d->runs);
+            d->arms / sets, d->seeds, finished, d->runs);
     fprintf(to,
             "<div><div class=\"what\">Collapsed</div><div class=\"big\">%d</div><div "
             "class=\"what\">of %d finished runs: no score</div></div>\n</div>\n</section>\n",

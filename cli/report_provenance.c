@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "grid.h"
+#include "report_json.h"
 #include "report_page.h"
 #include "report_sections.h"
 
@@ -87,16 +88,34 @@ static const char *common_fact(const report_data *d, const char *key) {
     return value;
 }
 
+/* Each dataset of the campaign by its digest. */
+static void put_datasets(FILE *to, const report_data *d) {
+    const int sets = d->campaign ? bj_campaign_data_count(d->campaign) : 0;
+    if (sets == 1) put_fact(to, "training data", bj_campaign_data_digest(d->campaign), 1);
+    for (int set = 0; sets > 1 && set < sets; set++)
+        for (int r = 0; r < bj_campaign_runs(d->campaign); r++) {
+            const bj_campaign_run run = bj_campaign_run_at(d->campaign, r);
+            if (run.set != set) continue;
+            char name[96];
+            snprintf(name, sizeof name, "training data, %s",
+                     bj_campaign_data_name(d->campaign, set));
+            put_fact(to, name, run.data_digest, 1);
+            break;
+        }
+}
+
 static void put_facts(FILE *to, const report_data *d) {
     const report_protocol *p = &d->protocol;
     char numbers[REPORT_SOURCE_SIZE], scenes[96] = "";
     const char *fit = common_fact(d, "split.fit"), *dev = common_fact(d, "split.dev");
-    if (fit && dev) snprintf(scenes, sizeof scenes, "%s to fit, %s for development", fit, dev);
+    const int maze = report_is_maze(d);
+    if (fit && maze) snprintf(scenes, sizeof scenes, "%s transitions", fit);
+    else if (fit && dev) snprintf(scenes, sizeof scenes, "%s to fit, %s for development", fit, dev);
     fputs("<div class=\"scroll\"><table class=\"facts\"><tbody>\n", to);
     put_fact(to, "numbers", report_numbers(numbers, d), 0);
     put_fact(to, "recipe", common_fact(d, "recipe"), 0);
-    put_fact(to, "training scenes", scenes, 0);
-    if (d->campaign) put_fact(to, "training data", bj_campaign_data_digest(d->campaign), 1);
+    put_fact(to, maze ? "fitted" : "training scenes", scenes, 0);
+    put_datasets(to, d);
     put_fact(to, "held-out data", p->data_digest, 1);
     put_fact(to, "held-out file, SHA-256", p->data_sha256, 1);
     put_fact(to, "lock, SHA-256", p->lock_sha256, 1);
@@ -122,34 +141,42 @@ static void put_short_hash(FILE *to, const char *hash) {
 }
 
 static bj_status put_run(FILE *to, const report_data *d, const report_run *run, bj_error *err) {
-    char path[CLI_PATH_SIZE], number[CLI_FIXED_SIZE];
-    bj_config *result = NULL;
+    char number[CLI_FIXED_SIZE], checkpoint[65] = "";
+    yyjson_doc *result = NULL;
     if (run->finished) {
-        bj_status status = cli_path(path, run->dir, "result.json", err);
-        if (status == BJ_OK) status = bj_config_read(&result, path, err);
+        const bj_status status = report_json_open(&result, run->dir, "result.json", err);
         if (status != BJ_OK) return status;
+        report_json_text(checkpoint, sizeof checkpoint,
+                         yyjson_obj_get(yyjson_doc_get_root(result), "checkpoint"),
+                         BJ_CHECKPOINT_MODEL);
+        yyjson_doc_free(result);
     }
+    const int collapsed = run->run && bj_run_collapsed(run->run);
     const bj_epoch best =
         run->best >= 0 ? bj_run_epoch(run->run, run->best) : (bj_epoch){.epoch = 0};
     fputs("<tr><th scope=\"row\">", to);
     report_text(to, d->arm[run->arm].title);
     fprintf(to, "</th><td class=\"n\">%lld</td><td>%s</td><td class=\"n\">%d</td>",
             (long long)d->seed[run->seed],
-            run->finished ? "finished"
+            collapsed       ? "collapsed"
+            : run->finished ? "finished"
             : run->run    ? "begun"
                           : "waiting",
             run->epochs > 0 ? run->epochs - 1 : 0);
     if (run->best >= 0)
         fprintf(
             to, "<td class=\"n\">%d</td><td class=\"n\">%s</td>", best.epoch,
-            cli_fixed(number, isfinite(best.dev.traj_es) ? best.dev.traj_es : best.decoder_ade, 4));
+            cli_fixed(number,
+                      isfinite(best.dev.traj_es)   ? best.dev.traj_es
+                      : isfinite(best.decoder_ade) ? best.decoder_ade
+                                                   : best.maze.cov_r,
+                      4));
     else fputs("<td class=\"n\">\xe2\x80\x93</td><td class=\"n\">\xe2\x80\x93</td>", to);
-    put_short_hash(to, result ? bj_config_get(result, "checkpoint." BJ_CHECKPOINT_MODEL) : NULL);
+    put_short_hash(to, checkpoint);
     put_short_hash(to, fact_of(run, "settings.sha256"));
     put_short_hash(to, fact_of(run, "initial.sha256"));
     put_short_hash(to, fact_of(run, "order.sha256"));
     fputs("</tr>\n", to);
-    bj_config_free(result);
     return BJ_OK;
 }
 
@@ -159,11 +186,11 @@ static bj_status put_runs(FILE *to, const report_data *d, bj_error *err) {
             "<details><summary>The %d runs</summary><div class=\"scroll\"><table>\n<thead><tr>"
             "<th scope=\"col\">arm</th><th scope=\"col\" class=\"n\">seed</th>"
             "<th scope=\"col\">state</th><th scope=\"col\" class=\"n\">epochs</th>"
-            "<th scope=\"col\" class=\"n\">chosen</th><th scope=\"col\" class=\"n\">dev. ES</th>"
+            "<th scope=\"col\" class=\"n\">chosen</th><th scope=\"col\" class=\"n\">%s</th>"
             "<th scope=\"col\">checkpoint</th><th scope=\"col\">settings</th>"
             "<th scope=\"col\">first weights</th><th scope=\"col\">data order</th></tr></thead>\n"
             "<tbody>\n",
-            d->runs);
+            d->runs, report_is_maze(d) ? "COV-R" : "dev. ES");
     for (int r = 0; r < d->runs && status == BJ_OK; r++) status = put_run(to, d, &d->run[r], err);
     fputs("</tbody></table></div><p class=\"note\">Beginnings of SHA-256 digests; the whole one is "
           "the tooltip. Arms of one seed share first weights, where their models have the same "

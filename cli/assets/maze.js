@@ -1,6 +1,6 @@
 /* maze.js - the page of a predicted graph: a chosen cell with its candidates, its successors when
  * they are asked for, and drives by the graph. Nothing is fetched; only numbers enter the picture.
- * A report has several graphs of one maze, their pictures in templates, and a predictor to choose.
+ * A report has several graphs, their pictures in templates, and a predictor to choose.
  */
 (() => {
     "use strict";
@@ -205,12 +205,18 @@
         requestAnimationFrame(frame);
     }
 
-    /* Another predictor in the same maze: cell, successors and task stay as they are. */
+    /* Another predictor: in the same maze, cell, successors and task stay as they are. */
     function show(k) {
         const [summary, picture] = $(`graph-${k}`).content.cloneNode(true).children;
+        const elsewhere = `${graphs[k].cells}` !== `${data.cells}`;
         data = graphs[k];
         setPlaying(false);
         state.at = 0;
+        if (elsewhere) {
+            state.cell = data.source;
+            state.drive = 0;
+            listTasks();
+        }
         $("summary").replaceChildren(...summary.childNodes);
         $("stage").replaceChildren(...picture.childNodes);
         adopt();
@@ -220,12 +226,16 @@
     }
     if ($("predictor")) $("predictor").addEventListener("change", () => show(+$("predictor").value));
 
-    data.drives.forEach((d, k) => {
-        const o = document.createElement("option");
-        o.value = k;
-        o.textContent = `${k + 1}: cell ${d.start} to ${d.goal}`;
-        $("task").append(o);
-    });
+    function listTasks() {
+        $("task").replaceChildren();
+        data.drives.forEach((d, k) => {
+            const o = document.createElement("option");
+            o.value = k;
+            o.textContent = `${k + 1}: cell ${d.start} to ${d.goal}`;
+            $("task").append(o);
+        });
+        $("play").disabled = $("task").disabled = $("time").disabled = !data.drives.length;
+    }
     $("task").addEventListener("change", () => {
         setPlaying(false);
         state.drive = +$("task").value;
@@ -239,8 +249,8 @@
         drawDrive();
     });
     $("play").addEventListener("click", play);
-    $("play").disabled = $("task").disabled = $("time").disabled = !data.drives.length;
 
+    listTasks();
     adopt();
     drawCell();
     drawDrive();

@@ -12,7 +12,7 @@ typedef struct bj_maze_run bj_maze_run;
 
 typedef struct bj_maze_run_options {
     const char *data; /* dataset; NULL: where the run found it */
-    const char *maze; /* name or file; NULL: the name in the run's manifest */
+    const char *maze; /* name or file; NULL: as the run had it; a file is beside the data */
     int collapsed;    /* not 0: a run whose latents have collapsed is opened too */
     int most;         /* observations that are looked at together; 0: 256 */
     int threads;      /* 0: one per available core; no number depends on it */

@@ -111,13 +111,34 @@ static bj_status keep_text(char **out, const char *text, bj_error *err) {
     return BJ_OK;
 }
 
+/* The file of a maze that is not an official one: NAME.json beside the dataset NAME.npz. */
+static bj_status find_maze(bj_maze_run *r, bj_error *err) {
+    const char *data = r->data ? r->data : bj_run_fact(r->run, "data.path");
+    const char *end = data ? strrchr(data, '.') : NULL;
+    char path[BJ_RUN_FILE];
+    const int length = end ? (int)(end - data) : 0;
+    if (!end || snprintf(path, sizeof path, "%.*s.json", length, data) >= (int)sizeof path ||
+        !bj_run_exists(path))
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: was trained in maze '%.60s', whose file is not beside the "
+                       "dataset; name it",
+                       r->dir, bj_run_fact(r->run, "maze.name"));
+    return keep_text(&r->named, path, err);
+}
+
 static bj_status open_maze(bj_maze_run *r, bj_error *err) {
     const char *name = bj_run_fact(r->run, "maze.name");
+    const char *expected = bj_run_fact(r->run, "maze.sha256"); /* NULL: an official one */
+    char digest[BJ_SHA256_HEX];
     if (!name) return BJ_FAIL(err, BJ_EFORMAT, "%s: manifest.json does not name a maze", r->dir);
+    if (expected && !r->named) BJ_TRY(find_maze(r, err));
     BJ_TRY(bj_maze_open(&r->maze, r->named ? r->named : name, err));
-    if (!strcmp(r->maze->name, name)) return BJ_OK;
-    return BJ_FAIL(err, BJ_EMISMATCH, "%s: was trained in maze '%s', expected '%s'", r->dir, name,
-                   r->maze->name);
+    if (strcmp(r->maze->name, name))
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was trained in maze '%s', expected '%s'", r->dir,
+                       name, r->maze->name);
+    if (!expected) return BJ_OK;
+    BJ_TRY(bj_sha256_file(digest, r->named, err));
+    return check_fact(r->named, "SHA-256 of the maze", digest, expected, err);
 }
 
 static bj_status open_weights(bj_maze_run *r, const bj_maze_run_options *o, bj_error *err) {

@@ -41,6 +41,21 @@ err_has "has no scenes"
 run 0 figures mazes --out figures
 check test -s figures/maze-curves.svg
 
+# Several datasets: mazes of their own, one of them generated, each arm once for each.
+run 0 maze generate --branches 3 --seed 1 --episodes 20 --steps 200 -o three
+sed -e 's/little-mazes/two-mazes/' -e 's/seeds: .*/seeds: 1/' \
+    -e 's/arms: .*/arms: [maze-branch, maze-standard]/' mazes.yaml >both.yaml
+printf 'data: {medium: walk-medium-v0.npz, three: three.npz}\n' >>both.yaml
+run 0 campaign both.yaml --out both -q
+run 0 report both --out both.html
+err_has "wrote both.html, 4 graphs"
+check grep -qF '>three: ' both.html
+check grep -qF 'training data, three' both.html
+run 0 maze drive both --episodes 1
+out_has "maze medium: 5 tasks"
+out_has "maze branch3-"
+check grep -qE '^true graph, on foot +100\.0 ' out
+
 # Without the data there are numbers, but no graphs; a collapsed run is named.
 mv walk-medium-v0.npz gone.npz
 run 0 report mazes --out bare.html
@@ -56,7 +71,8 @@ check grep -qF 'no finished run has a score' flat.html
 
 if [ -z "${BJ_SANITIZE:-}" ] && command -v chromium >/dev/null && command -v node >/dev/null &&
     [ -e "$BJ_ROOT/.browser/version.txt" ]; then
-    CHROMIUM=$(command -v chromium) node "$BJ_ROOT/tests/report/report_maze.mjs" report.html bare.html
+    CHROMIUM=$(command -v chromium) node "$BJ_ROOT/tests/report/report_maze.mjs" report.html bare.html \
+        both.html
     verdict $? "the pages in Chromium"
 fi
 finish

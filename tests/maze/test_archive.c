@@ -248,7 +248,8 @@ int main(int argc, char **argv) {
     }
     bj_maze_free(m);
     CHECK(bj_alloc_live() == live);
-    static const char *const names[] = {"e", "e2", "s", "s2", "walk", "other", "latents", "z"};
+    static const char *const names[] = {"e",     "e2",  "s",  "s2",      "walk",
+                                        "other", "own", "s3", "latents", "z"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) unlink(in(names[k]));
     CHECK(rmdir(folder) == 0); /* and nothing else was left there */
     return test_report("archive");

@@ -1,7 +1,8 @@
-// report_maze.mjs REPORT.html BARE.html - the report of a maze campaign in headless Chromium.
+// report_maze.mjs REPORT.html BARE.html BOTH.html - the report of a maze campaign in headless Chromium.
 //
 // Loads from disk without a console message or a request; every predictor by its name, with the edges
-// of its data; the chosen cell stays; successors when asked for; a drive; a page without graphs.
+// of its data; the chosen cell stays, unless it is another maze (BOTH); successors when asked for; a
+// drive; a page without graphs (BARE).
 // SHOTS=DIR keeps screenshots. CHROMIUM is the browser, BJ_ROOT the repository.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -129,6 +130,23 @@ await test("phone, dark, without JavaScript, without graphs", async () => {
     await bare.close();
 });
 
+await test("another maze has its own cells and tasks", async () => {
+    const both = await open(process.argv[4]);
+    const all = (await both.evaluate(() =>
+        JSON.parse(document.getElementById("scene-data").textContent))).graphs;
+    const other = all.findIndex((g) => g.cells.length !== all[0].cells.length);
+    assert.ok(other > 0);
+    await both.selectOption("#task", "3");
+    await both.selectOption("#predictor", `${other}`);
+    assert.equal(await text(both, "#cell-title"), `Cell ${all[other].source}`);
+    assert.equal(await count(both, ".m-cell"), all[other].cells.length);
+    const tasks = await both.locator("#task option").allTextContents();
+    assert.deepEqual(tasks, all[other].drives.map((d, k) => `${k + 1}: cell ${d.start} to ${d.goal}`));
+    assert.ok((await text(both, "#outcome")).startsWith(`From cell ${all[other].drives[0].start} `));
+    await shot(both, "report-maze-both");
+    await both.close();
+});
+
 await browser.close();
 console.log(`maze report: ${passed} tests passed`);
-if (passed < 6) process.exitCode = 1;
+if (passed < 7) process.exitCode = 1;

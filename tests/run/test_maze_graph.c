@@ -39,6 +39,15 @@ static void check_record(const bj_graph_record *r, const bj_maze_run *run) {
     }
 }
 
+/* Withheld edges that are predicted, counted here. */
+static void check_recall(const bj_graph_record *r, const bj_graph_scores *s) {
+    int found = 0;
+    for (int k = 0; k < r->held_count; k++)
+        found += r->graph[r->held[k].from * r->maze->cells + r->held[k].to];
+    CHECK(r->held_count > 5 && s->held_recall == (double)found / r->held_count);
+    CHECK(s->plan_all >= 0 && s->verified_route >= 0 && s->verified_route <= 1);
+}
+
 static void check_file(const bj_graph_record *r) {
     char path[CASE_PATH];
     bj_graph_file *file = NULL;
@@ -72,7 +81,43 @@ static void check_arm(const char *data, const char *arm, const char *more) {
         check_scores(&scores, &trained.best.maze);
         check_scores(&scores, &row.maze);
         check_record(bj_maze_graph_record(g), r);
+        check_recall(bj_maze_graph_record(g), &scores);
         check_file(bj_maze_graph_record(g));
+    }
+    bj_maze_graph_free(g);
+    bj_maze_run_free(r);
+}
+
+/* Where the data leaves a few cells only, each source keeps its own candidates and masses. */
+static void check_few(void) {
+    enum { C = 26, L = 8, D = 24 };
+    static const float xy[][2] = {{4, 0}, {4, 4}, {4, 0}, {4, 4}, {0, 4}, {4, 4}, {0, 4}, {0, 8}};
+    static const uint8_t last[8] = {[7] = 1};
+    static bj_real latents[C * D], candidates[C * L * D], masses[C * L];
+    char path[CASE_PATH], dir[CASE_PATH];
+    npz_maker m = {0};
+    bj_maze_run *r = NULL;
+    bj_maze_graph *g = NULL;
+    bj_error err = {0};
+    npz_add(&m, "observations", "<f4", "(8, 2)", xy, sizeof xy, NPZ_DEFLATED);
+    npz_add(&m, "terminals", "|b1", "(8,)", last, sizeof last, NPZ_DEFLATED);
+    npz_write(&m, case_path(path, "few-medium-v0.npz"));
+    const bj_settings s = settings_of("maze-branch", "maze.withheld=0");
+    run(&s, path, "few", 0, 1);
+    CHECK_OK(bj_maze_run_open(&r, case_path(dir, "few"), NULL, &err), err);
+    if (!r) return;
+    CHECK_OK(bj_maze_run_centers(r, latents, candidates, masses, &err), err);
+    CHECK_OK(bj_maze_graph_create(&g, r, &err), err);
+    const bj_graph_record *record = g ? bj_maze_graph_record(g) : NULL;
+    CHECK(record && record->sources == 3 && record->source_cells[0] > 0);
+    for (int i = 0; record && i < record->sources * L; i++) {
+        const bj_graph_candidate *c = &record->candidates[i];
+        const int at = record->source_cells[i / L] * L + i % L;
+        double dot = 0;
+        for (int d = 0; c->cell >= 0 && d < D; d++)
+            dot += (double)candidates[at * D + d] * (double)latents[c->cell * D + d];
+        CHECK(c->mass == (double)masses[at]);
+        CHECK_NEAR(c->cosine, dot, 1e-5);
     }
     bj_maze_graph_free(g);
     bj_maze_run_free(r);
@@ -87,6 +132,7 @@ int main(void) {
     check_arm(data, "maze-fused", "");
     check_arm(data, "maze-variational", "model.noise=4 model.noise_hidden=8");
     check_arm(data, "maze-codebook", "maze.withheld=0.2 seed=3");
+    check_few();
     CHECK(hits > 50);
     printf("%d candidates above the threshold\n", hits);
     return test_report("run.maze_graph");

@@ -178,10 +178,49 @@ static void check_refusals(const char *data) {
     expect("maze-mdn", NULL, BJ_EMISMATCH, "result.json has it");
 }
 
+/* A maze that is not official is found beside the dataset, and must not have changed. */
+static void check_generated(void) {
+    char data[CASE_PATH], file[CASE_PATH], dir[CASE_PATH], moved[CASE_PATH];
+    const bj_generate_options how = {.branches = 3, .junctions = 2, .seed = 4};
+    const bj_walk_options walk = {.episodes = 30, .steps = 300, .noise = -1, .seed = 4};
+    const bj_settings s = settings_of("maze-branch", "");
+    bj_maze *maze = NULL;
+    bj_run_report report;
+    bj_maze_graph *graph = NULL;
+    bj_error err = {0};
+    CHECK_OK(bj_maze_generate(&maze, &how, &err), err);
+    CHECK_OK(bj_maze_save(case_path(file, "three.json"), maze, &err), err);
+    CHECK_OK(bj_maze_walk(case_path(data, "three.npz"), maze, &walk, &err), err);
+    const bj_run_options o = {.data = data, .dir = case_path(dir, "generated"), .threads = 1};
+    CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
+    bj_maze_run *r = open_run("generated", NULL);
+    CHECK(!strcmp(bj_maze_run_maze(r)->name, maze->name));
+    CHECK_OK(bj_maze_graph_create(&graph, r, &err), err);
+    if (graph) CHECK(bj_maze_graph_scores(graph).cov_r == report.best.maze.cov_r);
+    bj_maze_graph_free(graph);
+    bj_maze_run_free(r);
+    CHECK(!rename(file, case_path(moved, "moved.json")));
+    expect("generated", NULL, BJ_EARG, "whose file is not beside the dataset");
+    const bj_maze_run_options named = {.maze = moved};
+    r = open_run("generated", &named);
+    bj_maze_run_free(r);
+    char *text = NULL;
+    size_t size;
+    CHECK_OK(bj_file_read(&text, &size, moved, 1 << 20, &err), err);
+    if (text) {
+        text[size - 1] = ' '; /* says the same in other bytes */
+        CHECK_OK(bj_file_write(moved, text, size, &err), err);
+        expect("generated", &named, BJ_EMISMATCH, "SHA-256 of the maze");
+    }
+    bj_free(text);
+    bj_maze_free(maze);
+}
+
 int main(void) {
     char data[CASE_PATH];
     maze_case_begin(data);
     check_arms(data);
     check_refusals(data);
+    check_generated();
     return test_report("run.maze_run");
 }
