@@ -80,7 +80,7 @@ static void draw_successors(FILE *to, const bj_maze *m, yyjson_val *list) {
         fprintf(to,
                 "<circle class=\"successor\" fill=\"#009e73\" fill-opacity=\"0.35\" "
                 "stroke=\"#009e73\" stroke-width=\"3\" cx=\"%.0f\" cy=\"%.0f\" r=\"%.1f\"/>\n",
-                x, y, 6 + 17 * sqrt(number(row, 1) / fmax(total, 1)));
+                x, y, 23 * sqrt(number(row, 1) / fmax(total, 1)));
     }
 }
 
@@ -101,7 +101,7 @@ static void draw_candidates(FILE *to, const bj_maze *m, yyjson_val *list) {
             before += i < k;
         }
         const double angle = 6.283185307179586 * before / same - 1.5707963267948966;
-        const double off = same > 1 ? 13 : 0, r = 4 + 16 * sqrt(fmin(mass, 1));
+        const double off = same > 1 ? 13 : 0, r = 20 * sqrt(fmin(mass, 1));
         x += off * cos(angle);
         y += off * sin(angle);
         fprintf(to,
