@@ -53,6 +53,12 @@ bj_status report_maze_make(report_maze *out, const report_data *d, int threads, 
             snprintf(out->reason, sizeof out->reason, "%s", why.message);
         else out->graphs++;
     }
+    for (int g = 1; g < out->graphs; g++) /* the page opens with the first one */
+        if (!strcmp(d->arm[d->run[out->graph[g].run].arm].name, "maze-branch")) {
+            const report_maze_graph branch = out->graph[g];
+            memmove(out->graph + 1, out->graph, (size_t)g * sizeof *out->graph);
+            out->graph[0] = branch;
+        }
     return BJ_OK;
 }
 
