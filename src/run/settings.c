@@ -298,8 +298,10 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
     if (!arm->needs_anchor && s->anchor[0])
         return BJ_FAIL(err, BJ_EARG, "%s: anchor is '%s', but arm %s has no use for one",
                        origin_of(origins, "anchor"), s->anchor, s->arm);
-    BJ_TRY(bj_arch_check(arch, err));
-    return bj_objective_check(o, arch, err);
+    bj_arch known = *arch;
+    if (arm->maze) known.patch_in = known.patch_out = 0; /* only the data says if it has images */
+    BJ_TRY(bj_arch_check(&known, err));
+    return bj_objective_check(o, &known, err);
 }
 
 /* s and origins hold the defaults. */

@@ -193,6 +193,45 @@ static void check_frames(const char *data) {
     CHECK(run(&s, data, "flat", 0, 1).outcome == BJ_RUN_COLLAPSED);
 }
 
+/* Images whose color tells where they were taken; a run of them is stopped, resumed and opened. */
+static void check_images(void) {
+    enum { SHOTS = 240, EPISODE = 12, SIDE = 16, CHANNELS = 3 };
+    static uint8_t frames[SHOTS][SIDE][SIDE][CHANNELS];
+    static float states[SHOTS][2];
+    static int32_t episode[SHOTS];
+    char data[CASE_PATH], dir[CASE_PATH], shape[64];
+    bj_error err = {0};
+    bj_maze *maze;
+    CHECK_OK(bj_maze_create(&maze, "medium", &err), err);
+    for (int i = 0; i < SHOTS; i++) {
+        const double *center = maze->center + 2 * (i * 7 % maze->cells);
+        for (int c = 0; c < 2; c++) states[i][c] = (float)center[c];
+        for (int p = 0; p < SIDE * SIDE; p++)
+            for (int c = 0; c < 2; c++)
+                frames[i][p / SIDE][p % SIDE][c] = (uint8_t)(60 + 8 * center[c]);
+        episode[i] = i / EPISODE;
+    }
+    bj_maze_free(maze);
+    npz_maker m = {0};
+    snprintf(shape, sizeof shape, "(%d, %d, %d, %d)", SHOTS, SIDE, SIDE, CHANNELS);
+    npz_add(&m, "frames", "|u1", shape, frames, sizeof frames, NPZ_DEFLATED);
+    snprintf(shape, sizeof shape, "(%d, 2)", SHOTS);
+    npz_add(&m, "states", "<f4", shape, states, sizeof states, NPZ_DEFLATED);
+    snprintf(shape, sizeof shape, "(%d,)", SHOTS);
+    npz_add(&m, "episode", "<i4", shape, episode, sizeof episode, NPZ_DEFLATED);
+    npz_write(&m, case_path(data, "images-medium-v0.npz"));
+
+    const bj_settings s = settings_of("maze-branch", "maze.horizon=1 maze.withheld=0");
+    CHECK(run(&s, data, "images", 25, 1).outcome == BJ_RUN_STOPPED);
+    CHECK(run(&s, data, "images", 0, 1).outcome == BJ_RUN_DONE);
+    bj_run *finished;
+    CHECK_OK(bj_run_open(&finished, case_path(dir, "images"), &err), err);
+    CHECK(bj_run_epochs(finished) == 3);
+    bj_run_free(finished);
+    const bj_settings wide = settings_of("maze-branch", "maze.horizon=1 model.patch_in=8");
+    CHECK(run(&wide, data, "patches", 0, 1).outcome == BJ_RUN_DONE);
+}
+
 /* Latents that fail a gate are no score, however good the graph looks. */
 static void check_collapse(const char *data) {
     const bj_settings s = settings_of("maze-branch", "loss.floor=0 gate.separated=1");
@@ -250,6 +289,7 @@ int main(void) {
     check_held_out(data);
     check_runs(data);
     check_frames(wide);
+    check_images();
     check_collapse(data);
     check_refusals(data);
     check_digest();
