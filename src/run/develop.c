@@ -52,7 +52,7 @@ static bj_status forecast(bj_epoch *row, int *stopped, bj_train_run *r, bj_error
     BJ_GOTO(status, done, bj_evaluator_health(&row->health, evaluator, err));
     bj_evaluator_usage(usage, evaluator);
     row->usage_least = row->usage_most = usage[0];
-    for (int k = 1; k < r->settings.arch.atoms; k++) {
+    for (int k = 1; k < r->arch.atoms; k++) {
         row->usage_least = fmin(row->usage_least, usage[k]);
         row->usage_most = fmax(row->usage_most, usage[k]);
     }
@@ -106,7 +106,7 @@ int bj_run_passes(const bj_settings *s, const bj_epoch *row) {
 static bj_status reconstruct(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err) {
     const bj_predictor_options options = {
         .max_batch = BJ_DEVELOP_BATCH, .threads = r->options->threads, .isa = r->options->isa};
-    stage_a a = {.D = (size_t)r->settings.arch.latent, .F = (size_t)r->settings.arch.fut};
+    stage_a a = {.D = (size_t)r->arch.latent, .F = (size_t)r->arch.fut};
     bj_target *target = NULL;
     bj_status status;
     BJ_GOTO(status, done, bj_target_from_model(&target, r->model, err));

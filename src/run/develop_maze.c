@@ -159,7 +159,7 @@ static void separation(bj_maze_values *out, const bj_real *latents, int cells, s
 
 static bj_status judge_graph(bj_epoch *row, look *l, bj_error *err) {
     const bj_maze_source *s = l->r->maze;
-    const bj_arch *a = &l->r->settings.arch;
+    const bj_arch *a = &l->r->arch;
     const int C = s->maze->cells;
     bj_graph_scores scores;
     int32_t *cells;
@@ -194,7 +194,7 @@ static bj_status centers(bj_epoch *row, bj_train_run *r, bj_error *err) {
             bj_maze_view_centers(&l.view, l.latents, l.candidates, l.weights, m, err));
     row->dev.scenes = m->cells;
     double usage[BJ_MAX_ATOMS] = {0};
-    const int K = r->settings.arch.atoms;
+    const int K = r->arch.atoms;
     for (int i = 0; i < m->cells * K; i++) usage[i % K] += (double)l.weights[i] / m->cells;
     row->usage_least = row->usage_most = usage[0];
     for (int k = 1; k < K; k++) {
@@ -229,7 +229,7 @@ static void separation_of_means(bj_maze_values *out, const bj_frame_coverage *co
 
 static bj_status cover(bj_maze_values *out, const look *l, const int64_t *rows, bj_error *err) {
     const bj_maze_source *s = l->r->maze;
-    const bj_arch *a = &l->r->settings.arch;
+    const bj_arch *a = &l->r->arch;
     const int16_t *cells = bj_maze_data_cells(s->data);
     const int64_t *episodes = bj_maze_data_episodes(s->data);
     const size_t D = (size_t)a->latent, L = (size_t)bj_arch_latents(a);
@@ -275,7 +275,7 @@ static bj_status frames(bj_epoch *row, bj_train_run *r, bj_error *err) {
     for (int i = 0; i < n; i++) l.pairs[i] = bj_maze_source_row(s, rows[i]);
     BJ_GOTO(status, done,
             bj_maze_view_look(&l.view, l.latents, l.candidates, l.weights, l.pairs, n, err));
-    const int D = r->settings.arch.latent, used = n < BJ_HEALTH_SCENES ? n : BJ_HEALTH_SCENES;
+    const int D = r->arch.latent, used = n < BJ_HEALTH_SCENES ? n : BJ_HEALTH_SCENES;
     BJ_GOTO(status, done,
             bj_latent_health_measure(&row->health, l.latents, (size_t)D, used, D, err));
     row->dev.scenes = n;
@@ -295,9 +295,9 @@ int bj_run_separated(const bj_settings *s, const bj_epoch *row) {
 }
 
 bj_status bj_run_develop_maze(bj_epoch *row, bj_train_run *r, bj_error *err) {
-    if (r->settings.arch.kind == BJ_MODEL_CODEBOOK) BJ_TRY(fit_codebook(r, err));
+    if (r->arch.kind == BJ_MODEL_CODEBOOK) BJ_TRY(fit_codebook(r, err));
     row->usage_least = row->usage_most = row->decoder_ade = row->decoder_fde = NAN;
-    const int points = r->settings.arch.encoder == BJ_ENCODER_STATE && r->maze->numbers == 2;
+    const int points = r->arch.encoder == BJ_ENCODER_STATE && r->maze->numbers == 2;
     BJ_TRY(points ? centers(row, r, err) : frames(row, r, err));
     row->eligible = bj_run_separated(&r->settings, row);
     return BJ_OK;

@@ -159,7 +159,7 @@ static bj_status keep_config(const bj_train_run *r, bj_error *err) {
 
 bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     const bj_settings *s = &r->settings;
-    const bj_counts counts = bj_arch_counts(&s->arch);
+    const bj_counts counts = bj_arch_counts(&r->arch);
     char settings[BJ_SHA256_HEX], order[BJ_SHA256_HEX], dev[BJ_SHA256_HEX], path[BJ_RUN_FILE];
     initial weights;
     bj_doc j;

@@ -21,7 +21,8 @@ typedef struct bj_epoch_sums {
 } bj_epoch_sums;
 
 typedef struct bj_train_run {
-    bj_settings settings;
+    bj_settings settings; /* as they were given */
+    bj_arch arch;         /* theirs, with the sizes of the data */
     const bj_run_options *options;
     bj_cache *cache, *dev_cache; /* dev_cache is NULL where both are one */
     bj_loader *fit, *dev;

@@ -40,7 +40,8 @@ static bj_status open_scenes(bj_train_run *r, bj_error *err) {
 /* Sizes of scenes are the data's; those of the model the settings'. */
 static bj_status fit_arch(bj_train_run *r, bj_error *err) {
     const bj_arch scenes = bj_cache_arch(r->cache);
-    bj_arch *arch = &r->settings.arch;
+    bj_arch *arch = &r->arch;
+    *arch = r->settings.arch;
     arch->obs = scenes.obs;
     arch->fut = scenes.fut;
     arch->neighbors = scenes.neighbors;
@@ -57,7 +58,7 @@ static bj_status fit_arch(bj_train_run *r, bj_error *err) {
 /* --------------------------------------------------------------------------------------- mazes */
 
 static bj_status open_maze(bj_train_run *r, bj_error *err) {
-    bj_settings *s = &r->settings;
+    const bj_settings *s = &r->settings;
     if (r->options->dev)
         return BJ_FAIL(err, BJ_EARG, "%s: arm %s is judged by the graph of its maze, expected no "
                        "other data for development", r->options->dev, s->arm);
@@ -65,8 +66,9 @@ static bj_status open_maze(bj_train_run *r, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG, "train.updates is %d, expected at least 1", s->updates);
     BJ_TRY(bj_maze_source_open(&r->maze, r->options->data, r->options->maze, s, err));
     r->steps = s->updates;
-    bj_maze_source_fit(&s->arch, r->maze);
-    return bj_arch_check(&s->arch, err);
+    r->arch = s->arch;
+    bj_maze_source_fit(&r->arch, r->maze);
+    return bj_arch_check(&r->arch, err);
 }
 
 /* ------------------------------------------------------------------------------------ interface */

@@ -225,7 +225,7 @@ static bj_status build(bj_train_run *r, bj_error *err) {
                                         .isa = r->options->isa,
                                         .seed = s->seed};
     BJ_TRY(BJ_ALLOC(r->rows, (size_t)s->epochs + 1, err));
-    BJ_TRY(bj_model_create(&r->model, &s->arch, s->seed, err));
+    BJ_TRY(bj_model_create(&r->model, &r->arch, s->seed, err));
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
     BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
     if (s->objective.kind != BJ_ANCHOR_B) return BJ_OK;

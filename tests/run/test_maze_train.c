@@ -227,6 +227,10 @@ static void check_images(void) {
     bj_run *finished;
     CHECK_OK(bj_run_open(&finished, case_path(dir, "images"), &err), err);
     CHECK(bj_run_epochs(finished) == 3);
+    char given[65], kept[65]; /* a campaign knows its runs by the settings it gave them */
+    CHECK_OK(bj_settings_digest(given, &s, &err), err);
+    CHECK_OK(bj_settings_digest(kept, bj_run_settings(finished), &err), err);
+    CHECK(!strcmp(given, kept) && !strcmp(given, bj_run_fact(finished, "settings.sha256")));
     bj_run_free(finished);
     const bj_settings wide = settings_of("maze-branch", "maze.horizon=1 model.patch_in=8");
     CHECK(run(&wide, data, "patches", 0, 1).outcome == BJ_RUN_DONE);
