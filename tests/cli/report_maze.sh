@@ -38,7 +38,7 @@ check grep -qF "<td class=\"n\">$want <span class=\"soft\">" report.html
 
 run 2 report mazes --scenes walk-medium-v0.npz --out other.html
 err_has "has no scenes"
-run 0 figures mazes --out figures
+run 0 figures mazes --out figures --format svg
 check test -s figures/maze-curves.svg
 
 # Several datasets: mazes of their own, one of them generated, each arm once for each.
