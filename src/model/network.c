@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/blocks.h"
-#include "model/variational.h"
 #include "nn/normalize.h"
 #include "nn/rows.h"
 

@@ -2,12 +2,13 @@
  *
  * Invariants
  *   1. What is opened belongs together: the settings have the digest of the manifest, the model
- * file is the one that result.json names and carries the digests of settings and data, the state
- *      beside it was written with it (bj_target_load).
+ *      file is the one that result.json names and carries the digests of settings and data, the
+ *      state beside it was written with it (bj_target_load).
  *   2. Weights are those of the last epoch, ckpt/best; of a collapsed run, which has no score and
  *      is refused unless asked for, ckpt/last.
  *   3. Nothing here opens the dataset before bj_maze_run_data, which refuses one whose digest is
- * not the manifest's: emissions of an archive cannot depend on it. Test: tests/run/test_maze_run.c
+ *      not the manifest's: emissions of an archive cannot depend on it.
+ * Test: tests/run/test_maze_run.c
  */
 #include "run/maze_run.h"
 
@@ -100,25 +101,18 @@ static bj_status check_model(bj_maze_run *r, const char *path, bj_error *err) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------------- opening
- */
+/* ------------------------------------------------------------------------------------- opening */
 
 static bj_status keep_text(char **out, const char *text, bj_error *err) {
-    *out = NULL;
-    if (!text) return BJ_OK;
-    BJ_TRY(BJ_ALLOC(*out, strlen(text) + 1, err));
-    memcpy(*out, text, strlen(text) + 1);
-    return BJ_OK;
+    *out = text ? bj_strdup(text) : NULL;
+    return text && !*out ? bj_alloc_failed(strlen(text) + 1, 1, err) : BJ_OK;
 }
 
-/* The file of a maze that is not an official one: NAME.json beside the dataset NAME.npz. */
+/* The file of a maze that is not an official one. */
 static bj_status find_maze(bj_maze_run *r, bj_error *err) {
     const char *data = r->data ? r->data : bj_run_fact(r->run, "data.path");
-    const char *end = data ? strrchr(data, '.') : NULL;
     char path[BJ_RUN_FILE];
-    const int length = end ? (int)(end - data) : 0;
-    if (!end || snprintf(path, sizeof path, "%.*s.json", length, data) >= (int)sizeof path ||
-        !bj_run_exists(path))
+    if (!data || !bj_maze_beside(path, sizeof path, data))
         return BJ_FAIL(err, BJ_EARG,
                        "%s: was trained in maze '%.60s', whose file is not beside the "
                        "dataset; name it",
@@ -240,23 +234,16 @@ bj_status bj_maze_run_look(bj_maze_run *r, bj_real *latents, bj_real *candidates
 
 bj_status bj_maze_run_centers(bj_maze_run *r, bj_real *latents, bj_real *candidates,
                               bj_real *masses, bj_error *err) {
-    const bj_maze *m = r->maze;
-    const size_t C = (size_t)m->cells;
-    bj_real *centers = NULL; /* (C,2) */
-    bj_pair *pairs = NULL;   /* (C) */
-    bj_status status;
+    bj_pair *pairs; /* (C) */
     if (!bj_maze_run_sees_points(r))
         return BJ_FAIL(err, BJ_EARG,
                        "%s: sees more than x and y: there is no center of a cell to "
                        "look from",
                        r->dir);
-    BJ_GOTO(status, done, BJ_ALLOC(centers, 2 * C, err));
-    BJ_GOTO(status, done, BJ_ALLOC(pairs, C, err));
-    bj_maze_center_pairs(pairs, centers, m);
-    status = bj_maze_run_look(r, latents, candidates, masses, pairs, m->cells, err);
-done:
+    BJ_TRY(bj_maze_center_pairs(&pairs, r->maze, err));
+    const bj_status status =
+        bj_maze_run_look(r, latents, candidates, masses, pairs, r->maze->cells, err);
     bj_free(pairs);
-    bj_free(centers);
     return status;
 }
 

@@ -141,15 +141,20 @@ static bj_status draw_queries(bj_maze_source *s, bj_error *err) {
                             BJ_QUERIES_VERIFIED, s->seed, err);
 }
 
+int bj_maze_beside(char *path, size_t room, const char *data) {
+    const char *end = strrchr(data, '.');
+    return end && snprintf(path, room, "%.*s.json", (int)(end - data), data) < (int)room &&
+           bj_run_exists(path);
+}
+
 /* The maze that is named, a file of one among them; that in the name of the dataset; or NAME.json
  * beside NAME.npz. */
 static bj_status open_maze(bj_maze_source *s, const char *path, const char *maze, bj_error *err) {
-    char beside[4096];
+    char beside[BJ_RUN_FILE];
     const char *name = maze ? maze : bj_maze_guess(path);
     const size_t length = strlen(path);
     if (!name && length > 4 && !strcmp(path + length - 4, ".npz") &&
-        snprintf(beside, sizeof beside, "%.*s.json", (int)length - 4, path) < (int)sizeof beside &&
-        bj_run_exists(beside))
+        bj_maze_beside(beside, sizeof beside, path))
         name = beside;
     if (!name)
         return BJ_FAIL(err, BJ_EARG,

@@ -43,6 +43,8 @@ typedef struct bj_maze_source {
 BJ_CHECK bj_status bj_maze_source_open(bj_maze_source **out, const char *path, const char *maze,
                                        const bj_settings *settings, bj_error *err);
 void bj_maze_source_free(bj_maze_source *s);
+/* Whether there is the file of a maze beside a dataset, NAME.json beside NAME.npz: its path. */
+int bj_maze_beside(char *path, size_t room, const char *data);
 /* The sizes of observations in `arch`. */
 void bj_maze_source_fit(bj_arch *arch, const bj_maze_source *s);
 /* input.mean and input.scale of a fresh model. */

@@ -67,27 +67,32 @@ bj_status bj_maze_view_go_on(bj_maze_view *v, bj_real *candidates, bj_real *weig
     return BJ_OK;
 }
 
-void bj_maze_center_pairs(bj_pair *pairs, bj_real *centers, const bj_maze *maze) {
-    for (size_t c = 0; c < (size_t)maze->cells; c++) {
+bj_status bj_maze_center_pairs(bj_pair **out, const bj_maze *maze, bj_error *err) {
+    const size_t C = (size_t)maze->cells;
+    struct {
+        bj_pair pair;
+        bj_real xy[2];
+    } *block; /* room for all pairs, then for all centers */
+    *out = NULL;
+    BJ_TRY(BJ_ALLOC(block, C, err));
+    bj_pair *pairs = (bj_pair *)block;
+    bj_real *centers = (bj_real *)(pairs + C); /* (C,2) */
+    for (size_t c = 0; c < C; c++) {
         centers[2 * c] = (bj_real)maze->center[2 * c];
         centers[2 * c + 1] = (bj_real)maze->center[2 * c + 1];
         pairs[c] = (bj_pair){.state = centers + 2 * c, .next = centers + 2 * c};
     }
+    *out = pairs;
+    return BJ_OK;
 }
 
 bj_status bj_maze_view_centers(bj_maze_view *v, bj_real *latents, bj_real *candidates,
                                bj_real *weights, const bj_maze *maze, bj_error *err) {
-    const size_t C = (size_t)maze->cells;
-    bj_real *centers = NULL; /* (C,2) */
-    bj_pair *pairs = NULL;   /* (C) */
-    bj_status status;
-    BJ_GOTO(status, done, BJ_ALLOC(centers, 2 * C, err));
-    BJ_GOTO(status, done, BJ_ALLOC(pairs, C, err));
-    bj_maze_center_pairs(pairs, centers, maze);
-    status = bj_maze_view_look(v, latents, candidates, weights, pairs, maze->cells, err);
-done:
+    bj_pair *pairs; /* (C) */
+    BJ_TRY(bj_maze_center_pairs(&pairs, maze, err));
+    const bj_status status =
+        bj_maze_view_look(v, latents, candidates, weights, pairs, maze->cells, err);
     bj_free(pairs);
-    bj_free(centers);
     return status;
 }
 

@@ -38,8 +38,8 @@ BJ_CHECK bj_status bj_maze_view_encode(bj_maze_view *view, bj_real *contexts, co
 BJ_CHECK bj_status bj_maze_view_go_on(bj_maze_view *view, bj_real *candidates, bj_real *weights,
                                       const bj_real *contexts, int64_t n, bj_error *err);
 
-/* Centers (C,2) of all cells as pairs (C) that point into them. */
-void bj_maze_center_pairs(bj_pair *pairs, bj_real *centers, const bj_maze *maze);
+/* The centers of all cells as pairs (C), one block for bj_free. */
+BJ_CHECK bj_status bj_maze_center_pairs(bj_pair **out, const bj_maze *maze, bj_error *err);
 /* The same at the centers of all cells, for models of x and y: latents (C,D), candidates (C,L,D),
  * weights (C,K). */
 BJ_CHECK bj_status bj_maze_view_centers(bj_maze_view *view, bj_real *latents, bj_real *candidates,

@@ -9,20 +9,8 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "fuzz.h"
+#include "fuzz_json.h"
 #include "maze/maze_json.h"
-
-/* The one value of that key: a key that is there twice should have been refused. */
-static yyjson_val *member(yyjson_val *object, const char *name) {
-    yyjson_val *found = NULL, *key;
-    yyjson_obj_iter items = yyjson_obj_iter_with(object);
-    while ((key = yyjson_obj_iter_next(&items)))
-        if (yyjson_equals_str(key, name)) {
-            demand(!found);
-            found = yyjson_obj_iter_get_val(key);
-        }
-    return found;
-}
 
 static int64_t whole(yyjson_val *value) {
     demand(yyjson_is_int(value));

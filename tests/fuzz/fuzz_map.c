@@ -10,19 +10,7 @@
 #include "core/alloc.h"
 #include "core/json.h"
 #include "data/map.h"
-#include "fuzz.h"
-
-/* The one value of that key: a key that is there twice should have been refused. */
-static yyjson_val *member(yyjson_val *object, const char *name) {
-    yyjson_val *found = NULL, *key;
-    yyjson_obj_iter items = yyjson_obj_iter_with(object);
-    while ((key = yyjson_obj_iter_next(&items)))
-        if (yyjson_equals_str(key, name)) {
-            demand(!found);
-            found = yyjson_obj_iter_get_val(key);
-        }
-    return found;
-}
+#include "fuzz_json.h"
 
 static double number(yyjson_val *value) { /* raw: as text */
     demand(yyjson_is_raw(value));

@@ -8,50 +8,10 @@
 // BJ_ROOT the repository.
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { resolve } from "node:path";
+import { address, browser, count, open as openPage, passed, shot, test, text } from "./browser.mjs";
 
-const require = createRequire(resolve(process.env.BJ_ROOT, ".browser") + "/");
-const { chromium } = require("playwright-core");
-const [report, view] = process.argv.slice(2).map((file) => "file://" + encodeURI(resolve(file)));
-const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu"],
-});
-
-let passed = 0;
-const complaints = [];
-async function open(url, options) {
-    const page = await browser.newPage(
-        { viewport: { width: 1200, height: 900 }, reducedMotion: "reduce", ...options });
-    page.setDefaultTimeout(10000);
-    page.on("console", (m) => complaints.push(`console ${m.type()}: ${m.text()}`));
-    page.on("pageerror", (e) => complaints.push(`error: ${e.message}`));
-    page.on("request", (r) => {
-        if (!r.url().startsWith("file:") || !r.isNavigationRequest())
-            complaints.push(`request: ${r.url()}`);
-    });
-    await page.goto(url);
-    return page;
-}
-async function test(name, run) {
-    const start = Date.now();
-    try {
-        await run();
-        assert.deepEqual(complaints.splice(0), [], "the console and the network stay silent");
-        passed++;
-        if (process.env.TIMES) console.log(`${Date.now() - start} ms: ${name}`);
-    } catch (e) {
-        console.error(`FAILED: ${name}\n${e.message}`);
-        process.exitCode = 1;
-    }
-}
-const shot = async (page, name) => {
-    const path = `${process.env.SHOTS}/${name}.png`;
-    if (process.env.SHOTS) await page.screenshot({ path, fullPage: true });
-};
-const count = (page, selector) => page.locator(selector).count();
-const text = (page, selector) => page.locator(selector).first().textContent();
+const [report, view] = process.argv.slice(2).map(address);
+const open = (url, options) => openPage(url, { viewport: { width: 1200, height: 900 }, ...options });
 
 // The data as the page has it, and what it means.
 const readData = (page) =>
@@ -69,7 +29,7 @@ async function changed(data) {
     const name = `changed-${written++}.html`, json = JSON.stringify(data);
     await writeFile(name, (await readFile(new URL(report), "utf8")).replace(
         /(id="scene-data">)[^]*?(<\/script>)/, (all, before, after) => before + json + after));
-    return "file://" + encodeURI(resolve(name));
+    return address(name);
 }
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
 const lineTo = (x, y) => Array.from({ length: 60 }, () => [100 * x / 60, 100 * y / 60]).flat();
@@ -489,4 +449,4 @@ await test("the viewer: one panel, the name of a file is text", async () => {
 });
 
 await browser.close();
-console.log(`page.mjs: ${passed} passed${process.exitCode ? ", some failed" : ""}`);
+console.log(`page.mjs: ${passed()} passed${process.exitCode ? ", some failed" : ""}`);

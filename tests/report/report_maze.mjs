@@ -5,46 +5,10 @@
 // drive; a page without graphs (BARE).
 // SHOTS=DIR keeps screenshots. CHROMIUM is the browser, BJ_ROOT the repository.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { resolve } from "node:path";
+import { address, browser, count, open as openPage, passed, shot, test, text } from "./browser.mjs";
 
-const require = createRequire(resolve(process.env.BJ_ROOT, ".browser") + "/");
-const { chromium } = require("playwright-core");
-const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu"],
-});
-
-let passed = 0;
-const complaints = [];
-async function open(file, options) {
-    const page = await browser.newPage(
-        { viewport: { width: 1250, height: 900 }, reducedMotion: "reduce", ...options });
-    page.setDefaultTimeout(10000);
-    page.on("console", (m) => complaints.push(`console ${m.type()}: ${m.text()}`));
-    page.on("pageerror", (e) => complaints.push(`error: ${e.message}`));
-    page.on("request", (r) => {
-        if (!r.url().startsWith("file:") || !r.isNavigationRequest())
-            complaints.push(`request: ${r.url()}`);
-    });
-    await page.goto("file://" + encodeURI(resolve(file)));
-    return page;
-}
-async function test(name, run) {
-    try {
-        await run();
-        assert.deepEqual(complaints.splice(0), [], "the console and the network stay silent");
-        passed++;
-    } catch (e) {
-        console.error(`FAILED: ${name}\n${e.message}`);
-        process.exitCode = 1;
-    }
-}
-const shot = async (page, name) => {
-    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name}.png`, fullPage: true });
-};
-const count = (page, selector) => page.locator(selector).count();
-const text = (page, selector) => page.locator(selector).first().textContent();
+const open = (file, options) => openPage(address(file),
+    { viewport: { width: 1250, height: 900 }, ...options });
 
 const page = await open(process.argv[2]);
 const graphs = (await page.evaluate(() =>
@@ -148,5 +112,5 @@ await test("another maze has its own cells and tasks", async () => {
 });
 
 await browser.close();
-console.log(`maze report: ${passed} tests passed`);
-if (passed < 7) process.exitCode = 1;
+console.log(`maze report: ${passed()} tests passed`);
+if (passed() < 7) process.exitCode = 1;

@@ -1,0 +1,20 @@
+/* fuzz_json.h - what fuzz targets of readers of JSON share. */
+#ifndef BJ_TESTS_FUZZ_JSON_H
+#define BJ_TESTS_FUZZ_JSON_H
+
+#include "core/json.h"
+#include "fuzz.h"
+
+/* The one value of that key: a key that is there twice should have been refused. */
+static inline yyjson_val *member(yyjson_val *object, const char *name) {
+    yyjson_val *found = NULL, *key;
+    yyjson_obj_iter items = yyjson_obj_iter_with(object);
+    while ((key = yyjson_obj_iter_next(&items)))
+        if (yyjson_equals_str(key, name)) {
+            demand(!found);
+            found = yyjson_obj_iter_get_val(key);
+        }
+    return found;
+}
+
+#endif
