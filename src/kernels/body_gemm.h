@@ -75,6 +75,12 @@ typedef struct product {
 INLINE void tile(const product *p, const bj_real *restrict panel, int stride, int K, int mr, int nv,
                  int tail) {
     vec acc[TALL][WIDTH];
+    UNROLL for (int i = 0; i < mr; i++) { /* a result that is only written, on its way meanwhile */
+        const bj_real *c = p->c + (size_t)i * p->ldc;
+        if (!p->first || (p->flags & BJ_GEMM_ADD)) continue;
+        __builtin_prefetch(c, 1);
+        __builtin_prefetch(c + (nv - 1) * LANES + tail - 1, 1);
+    }
     UNROLL for (int i = 0; i < mr; i++) {
         UNROLL for (int j = 0; j < nv; j++) {
             const int whole = j + 1 < nv || tail == LANES;

@@ -6,8 +6,8 @@
 
 /* Rows are taken a chunk at a time, so that dy and x stay in the second-level cache while all tiles
  * of c pass over them: several whole shards where they are small, else a part of one. dy is copied
- * into strips as wide as a tile; x is read where it lies, and copied only where vectors would reach
- * beyond its width. Meanwhile the rows of the next chunk are fetched. Shard sums climb a
+ * into strips as wide as a tile; x is read where it lies, and copied only where it is narrower than
+ * the vectors that read it. Meanwhile the rows of the next chunk are fetched. Shard sums climb a
  * binary tree: a sum is added to the waiting sums of as many levels as its index has trailing ones.
  * Inside a chunk the tree stays in the first-level cache. */
 typedef struct gradient_chunk {
@@ -18,6 +18,7 @@ typedef struct gradient_chunk {
     int root;                           /* height of the tree over all shards that have rows */
     int runs, rows;
     int resume, finish;                 /* not the first / the last chunk of its only shard */
+    int last;                           /* of all: its sums are what is looked for */
 } gradient_chunk;
 
 /* The two sides of a product. */
@@ -43,6 +44,11 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, b
     vec acc[ROWS][WIDTH] = {{{0}}};
     const bj_real *dy = from->dy;
     const size_t ldx = from->ldx;
+    UNROLL for (int i = 0; i < ROWS; i++) { /* nobody has touched c since the last step */
+        if (!g->last || i >= mr) continue;
+        __builtin_prefetch(c + (size_t)i * ldc, 1);
+        __builtin_prefetch(c + (size_t)i * ldc + nv * LANES - 1, 1);
+    }
     for (int s = 0, run = 0; s < g->shards; s++) {
         UNROLL for (int i = 0; i < ROWS; i++) {
             UNROLL for (int j = 0; j < nv; j++) {
@@ -82,10 +88,13 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, b
                 }
             }
         }
-        if (l + g->height == g->root) {
+        if (g->last) {
             UNROLL for (int i = 0; i < ROWS; i++) {
                 UNROLL for (int j = 0; j < nv; j++) {
-                    if (i < mr) store_n(c + (size_t)i * ldc + j * LANES, acc[i][j], width - j * LANES);
+                    if (i >= mr) continue;
+                    bj_real *out = c + (size_t)i * ldc + j * LANES;
+                    if (j + 1 < nv) store(out, acc[i][j]);
+                    else store_n(out, acc[i][j], width - (nv - 1) * LANES);
                 }
             }
             return;
@@ -113,24 +122,25 @@ INLINE void fetch_row(gradient_fetch *f) {
     for (int m = 0; m < f->M; m += LINE) __builtin_prefetch(dy + m, 0, 2);
 }
 
-/* All tiles of c for one chunk, dy packed, x packed or not. */
+/* All tiles of c for one chunk, dy packed, x packed or not. The last vectors of a row begin early
+ * where they would reach beyond it: what they sum a second time has the same bits. */
 static void gradient_of_chunk(const gradient_chunk *g, gradient_sides from, int packed,
                               gradient_fetch *next, bj_real *sums, bj_real *c, size_t ldc, int M,
                               int N) {
-    const size_t step = packed ? (size_t)g->rows : 1;
     const int tiles = (M + ROWS - 1) / ROWS * ((N + PANEL - 1) / PANEL);
     int due = 0; /* rows to fetch, in units of 1 / tiles */
-    for (int n = 0; n < N; n += PANEL) {
-        const int width = N - n < PANEL ? N - n : PANEL;
-        gradient_sides at = {from.dy, from.x + (size_t)n * step, ROWS, from.ldx};
-        if (packed) at.ldx = (size_t)round_up(width);
+    for (int n0 = 0; n0 < N; n0 += PANEL) {
+        const int nv = N - n0 > 2 * LANES ? 3 : N - n0 > LANES ? 2 : 1;
+        const int n = packed || n0 + nv * LANES <= N ? n0 : N - nv * LANES;
+        const int width = N - n;
+        gradient_sides at = {from.dy, from.x + n, ROWS, from.ldx};
         for (int m = 0; m < M; m += ROWS, sums += TILE) {
             bj_real *c_mn = c + (size_t)m * ldc + n;
             const int mr = M - m < ROWS ? M - m : ROWS;
             at.dy = from.dy + (size_t)m * (size_t)g->rows;
             for (due += next->chunk->rows; due >= tiles; due -= tiles) fetch_row(next);
-            if (width > 2 * LANES) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 3);
-            else if (width > LANES) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 2);
+            if (nv == 3) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 3);
+            else if (nv == 2) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 2);
             else gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 1);
         }
     }
@@ -195,15 +205,18 @@ static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *ro
     for (int i = at->shard * rows->segments + at->segment;
          i < (at->shard + g->shards) * rows->segments; i++)
         left += rows->count[i];
+    /* a shard that does not fit is cut into equal parts */
+    const int parts = (left + CHUNK - 1) / CHUNK, most = parts > 1 ? (left - 1) / parts + 1 : CHUNK;
     g->index = at->shard / g->shards;
-    g->finish = left <= CHUNK;
+    g->finish = parts <= 1;
+    g->last = g->finish && g->index + 1 == 1 << (g->root - g->height);
     g->rows = g->runs = 0;
     for (int s = 0; s < g->shards; s++) {
         const int before = g->runs;
-        while (at->segment < rows->segments && (g->rows < CHUNK || g->finish)) {
+        while (at->segment < rows->segments && (g->rows < most || g->finish)) {
             const int i = at->shard * rows->segments + at->segment;
             const int rest = rows->count[i] - at->done;
-            const int take = rest < CHUNK - g->rows ? rest : CHUNK - g->rows;
+            const int take = rest < most - g->rows ? rest : most - g->rows;
             if (take > 0) {
                 g->run_at[g->runs] = rows->begin[i] + at->done;
                 g->run_rows[g->runs++] = take;
@@ -241,7 +254,8 @@ static gradient_sides pack_chunk(gradient_chunk *g, gradient_sides from, int pac
         if (at > before) g->run_at[runs] = before, g->run_rows[runs++] = at - before;
         g->runs = runs;
     }
-    return (gradient_sides){packed_dy, packed ? packed_x : from.x, ROWS, packed ? PANEL : from.ldx};
+    return (gradient_sides){packed_dy, packed ? packed_x : from.x, ROWS,
+                            packed ? (size_t)round_up(N) : from.ldx};
 }
 
 static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
@@ -249,8 +263,7 @@ static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, con
     bj_real *packed_x = scratch + (size_t)(BJ_SHARD_LEVELS + 1) * PLANE;
     bj_real *packed_dy = packed_x + CHUNK * BJ_GRADIENT_COLUMNS;
     const gradient_sides from = {dy, x, lddy, ldx};
-    /* whole tiles are read where they lie; others are padded on the way */
-    const int packed = N % LANES != 0;
+    const int packed = N < PANEL && N % LANES != 0; /* padded to whole vectors on the way */
     gradient_chunk chunk[2];
     gradient_cursor at = {0, 0, 0};
     begin_chunks(&chunk[0], rows);

@@ -1,10 +1,10 @@
-/* body_gru.h - gate activations, the GRU cell and its gradient, and a whole step of one row. */
+/* body_gru.h - gate activations, a GRU step of many rows and its gradient, a step of one row. */
 #ifndef BJ_KERNELS_BODY_GRU_H
 #define BJ_KERNELS_BODY_GRU_H
 
 #include "kernels/body_half.h"
 
-/* r = sigmoid(a), z = sigmoid(b); tanh. In float they work on e^-|x|, which cannot overflow. */
+/* r = sigmoid(a), z = sigmoid(b); tanh. */
 #ifdef BJ_DOUBLE
 INLINE void sigmoid_two(vec *r, vec *z, vec a, vec b) {
     UNROLL for (int i = 0; i < LANES; i++) {
@@ -17,81 +17,181 @@ INLINE vec tanh_vec(vec x) {
     return x;
 }
 #else
-INLINE vec magnitude(vec x) { return (vec)((ivec)x & 0x7fffffff); }
-
-/* e^x = scale * (1 + rest) for x <= 0, scale a power of two; relative error below 2e-7 down to
- * e^-87, where it stays. NaN passes. */
-INLINE void exp_parts(vec *scale, vec *rest, vec x) {
-    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-    x = BJ_BODY_MAX(splat(-87.0f), x);
-    const vec shifted = x * 1.44269504088896341f + magic;
-    const vec n = shifted - magic;
-    const vec r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    vec p = splat(1.9875691500e-4f);
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    *rest = p * (r * r) + r;
-    /* the low bits of `shifted` hold n; 1.0f is 127 << 23 */
-    *scale = (vec)(((ivec)shifted << 23) + 0x3f800000);
+/* tanh x = p / q, where p / x and q are polynomials of x^2: least relative error, 2e-8, for |x| up to
+ * 9, beyond which float has no other value than 1. Rounding included it is below 4e-7, half the work
+ * of an exponential that is exact to 2e-7. NaN passes. */
+INLINE void tanh_ratio(vec *p, vec *q, vec x) {
+    x = BJ_BODY_MIN(splat(9.0f), BJ_BODY_MAX(splat(-9.0f), x));
+    const vec u = x * x;
+    vec a = splat(1.33546397e-8f), b = splat(7.77654909e-7f);
+    a = a * u + 2.06090656e-5f;
+    b = b * u + 3.28563312e-4f;
+    a = a * u + 3.49558708e-3f;
+    b = b * u + 2.58769782e-2f;
+    a = a * u + 1.33810248e-1f;
+    b = b * u + 4.67143403e-1f;
+    a = a * u + 9.99999979e-1f;
+    *p = x * a;
+    *q = b * u + 1;
 }
 
-/* x < 0 ? e : 1, by the sign bit */
-INLINE vec negative_or_one(vec x, vec e) {
-    const ivec sign = (ivec)x >> 31;
-    return (vec)(((ivec)e & sign) | (0x3f800000 & ~sign));
-}
-
-/* One division for both: 1 + e^-|x| lies between 1 and 2. */
+/* sigmoid x = (1 + tanh (x / 2)) / 2, with one division for two of them. */
 INLINE void sigmoid_two(vec *r, vec *z, vec a, vec b) {
-    vec scale_a, rest_a, scale_b, rest_b;
-    exp_parts(&scale_a, &rest_a, -magnitude(a));
-    exp_parts(&scale_b, &rest_b, -magnitude(b));
-    const vec e_a = scale_a * rest_a + scale_a, e_b = scale_b * rest_b + scale_b;
-    const vec one_a = 1 + e_a, one_b = 1 + e_b, inverse = 1 / (one_a * one_b);
-    *r = negative_or_one(a, e_a) * (one_b * inverse);
-    *z = negative_or_one(b, e_b) * (one_a * inverse);
+    vec p_a, q_a, p_b, q_b;
+    tanh_ratio(&p_a, &q_a, a * 0.5f);
+    tanh_ratio(&p_b, &q_b, b * 0.5f);
+    const vec half = 0.5f / (q_a * q_b);
+    *r = p_a * q_b * half + 0.5f;
+    *z = p_b * q_a * half + 0.5f;
 }
 
-/* With m = e^-2|x| - 1, kept without cancellation, |tanh| = -m / (2 + m). */
 INLINE vec tanh_vec(vec x) {
-    vec scale, rest;
-    exp_parts(&scale, &rest, -2 * magnitude(x));
-    const vec m = scale * rest + (scale - 1), size = -m / (2 + m);
-    return (vec)((ivec)size | ((ivec)x & (int32_t)0x80000000));
+    vec p, q;
+    tanh_ratio(&p, &q, x);
+    return p / q;
 }
 #endif
 
-INLINE void gru_gates_part(bj_real *at, int E, int n) {
-    vec r, z;
-    sigmoid_two(&r, &z, load_n(at, n), load_n(at + E, n));
-    store_n(at, r, n);
-    store_n(at + E, z, n);
+/* ------------------------------------------------------------------------------ a step of rows */
+
+/* Weights lie in groups of `units` units: b_hn, then for every entry of the state row the weights of
+ * r, z and n, the input's for n before `lead` and the state's from there on. */
+static size_t gru_groups_size(int units, int lead, int E) {
+    return (size_t)((E + units - 1) / units) * (size_t)units * (size_t)(1 + 3 * (lead + E));
 }
 
-INLINE void gru_state_part(bj_real *at, bj_real *h_out, const bj_real *h, int E, int n) {
-    const vec r = load_n(at, n), z = load_n(at + E, n);
-    const vec c = tanh_vec(load_n(at + 3 * E, n) + r * load_n(at + 2 * E, n));
-    /* c + z (h - c) contracts in one way only: gru_row has the same bits */
-    store_n(h_out, c + z * (load_n(h, n) - c), n);
-    store_n(at + 3 * E, c, n);
-}
-
-/* Two passes over a row: half the chain of dependent operations in each, so that more of them
- * overlap. */
-static void gru_cell(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *h,
-                     size_t ldh, int M, int E) {
-    for (int m = 0; m < M; m++, gates += ldg, h_out += ldo, h += ldh) {
-        int e = 0;
-        for (; e + LANES <= E; e += LANES) gru_gates_part(gates + e, E, LANES);
-        if (e < E) gru_gates_part(gates + e, E, E - e);
-        for (e = 0; e + LANES <= E; e += LANES)
-            gru_state_part(gates + e, h_out + e, h + e, E, LANES);
-        if (e < E) gru_state_part(gates + e, h_out + e, h + e, E, E - e);
+static void gru_pack_groups(bj_real *packed, int units, const bj_real *w_ih, const bj_real *w_hh,
+                            const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
+    for (int u = 0; u < E; u += units) {
+        const int whole = E % LANES == 0 && u + units <= E;
+        for (int k = -1; k < (whole ? lead : lead + E); k++) {
+            for (int gate = k < 0 ? 2 : 0; gate < 3; gate++, packed += units) {
+                for (int j = 0; j < units; j++) {
+                    const int o = gate * E + u + j;
+                    if (u + j >= E) packed[j] = 0;
+                    else if (k < 0) packed[j] = b_hh[o];
+                    else if (k < I) packed[j] = w_ih[o * I + k];
+                    else if (k == I) packed[j] = gate < 2 ? b_ih[o] + b_hh[o] : b_ih[o];
+                    else packed[j] = k < lead ? 0 : w_hh[(size_t)o * E + (size_t)(k - lead)];
+                }
+            }
+        }
+        if (!whole) continue;
+        for (int j = 0; j < 3 * units; j += LANES)
+            pack_rows(packed + j, 3 * units,
+                      w_hh + (size_t)(j / units * E + u + j % units) * (size_t)E, (size_t)E, E);
+        packed += 3 * units * E;
     }
 }
+
+static size_t gru_size(int lead, int E) { return gru_groups_size(LANES, lead, E); }
+
+static void gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
+                     const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
+    gru_pack_groups(packed, LANES, w_ih, w_hh, b_ih, b_hh, I, lead, E);
+}
+
+/* Rows of a step, seen from a group of units. */
+typedef struct gru_block {
+    bj_real *gates, *h_out;    /* of the group; gates may be NULL */
+    const bj_real *state, *h;  /* whole rows, and h of the group within them */
+    size_t ldg, ldo, lds;
+    int lead, depth, E;        /* depth: of the product with h */
+} gru_block;
+
+/* sum[i] += rows of weights [r | z | n] times entries [0,depth) of row i. */
+INLINE void gru_sums(vec sum[ROWS][3], const bj_real *const row[ROWS], const bj_real *w, int depth,
+                     int mr) {
+    for (int k = 0; k < depth; k++, w += PANEL) {
+        const vec r = load(w), z = load(w + LANES), n = load(w + 2 * LANES);
+        UNROLL for (int i = 0; i < mr; i++) {
+            const vec x = splat(row[i][k]);
+            sum[i][0] += x * r;
+            sum[i][1] += x * z;
+            sum[i][2] += x * n;
+        }
+    }
+}
+
+/* mr rows of a group: their gates never leave the registers before they are what backward needs.
+ * n units are valid. */
+INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
+    vec sum[ROWS][3] = {{{0}}}, in[ROWS];
+    const bj_real *row[ROWS];
+    UNROLL for (int i = 0; i < mr; i++) row[i] = b->state + (size_t)i * b->lds;
+    UNROLL for (int i = 0; i < mr; i++) { /* where the next group will be written */
+        __builtin_prefetch(b->h_out + (size_t)i * b->ldo + LANES, 1);
+        if (!b->gates) continue;
+        UNROLL for (int gate = 0; gate < 4; gate++) {
+            __builtin_prefetch(b->gates + (size_t)i * b->ldg + gate * b->E + LANES, 1);
+        }
+    }
+    const vec b_hn = load(group);
+    gru_sums(sum, row, group + LANES, b->lead, mr);
+    UNROLL for (int i = 0; i < mr; i++) in[i] = sum[i][2], sum[i][2] = b_hn, row[i] += b->lead;
+    gru_sums(sum, row, group + LANES + b->lead * PANEL, b->depth, mr);
+    /* in two passes, so that the chains of dependent operations are short and overlap */
+    UNROLL for (int i = 0; i < mr; i++) {
+        sigmoid_two(&sum[i][0], &sum[i][1], sum[i][0], sum[i][1]);
+        in[i] += sum[i][0] * sum[i][2];
+        if (!b->gates) continue;
+        bj_real *at = b->gates + (size_t)i * b->ldg;
+        store_n(at, sum[i][0], n);
+        store_n(at + b->E, sum[i][1], n);
+        store_n(at + 2 * b->E, sum[i][2], n);
+    }
+    UNROLL for (int i = 0; i < mr; i++) {
+        const vec c = tanh_vec(in[i]), h = load_n(b->h + (size_t)i * b->lds, n);
+        /* c + z (h - c) contracts in one way only: gru_row has the same bits */
+        store_n(b->h_out + (size_t)i * b->ldo, c + sum[i][1] * (h - c), n);
+        if (b->gates) store_n(b->gates + (size_t)i * b->ldg + 3 * b->E, c, n);
+    }
+}
+#define GRU_TILE(mr)                                                                               \
+    static void gru_tile_##mr(const gru_block *b, const bj_real *group) {                          \
+        gru_tile(b, group, mr, LANES);                                                             \
+    }
+GRU_TILE(4)
+#if BJ_BODY_ROWS == 8
+GRU_TILE(8)
+#endif
+#undef GRU_TILE
+
+/* Every row of a group, which stays in the first-level cache. */
+static void gru_rows(gru_block b, const bj_real *group, int M, int n) {
+    for (int m = 0, mr; m < M; m += mr) {
+        mr = 1;
+#if BJ_BODY_ROWS == 8
+        if (n >= LANES && M - m >= 8) mr = 8, gru_tile_8(&b, group);
+        else
+#endif
+            if (n >= LANES && M - m >= 4) mr = 4, gru_tile_4(&b, group);
+        else gru_tile(&b, group, 1, n);
+        b.state += (size_t)mr * b.lds;
+        b.h += (size_t)mr * b.lds;
+        b.h_out += (size_t)mr * b.ldo;
+        if (b.gates) b.gates += (size_t)mr * b.ldg;
+    }
+}
+
+static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *state,
+                     size_t lds, const bj_real *packed, int lead, int E, int M, int first) {
+    for (int u = 0; u < E; u += LANES, packed += LANES * (1 + 3 * (lead + E))) {
+        const gru_block b = {.gates = gates ? gates + u : NULL,
+                             .ldg = ldg,
+                             .h_out = h_out + u,
+                             .ldo = ldo,
+                             .state = state,
+                             .h = state + lead + u,
+                             .lds = lds,
+                             .lead = lead,
+                             .depth = first ? 0 : E,
+                             .E = E};
+        gru_rows(b, packed, M, E - u);
+    }
+}
+
+/* ------------------------------------------------------------------------------------- backward */
 
 INLINE void gru_cell_backward_part(bj_real *at, bj_real *dh, const bj_real *h, int E, int n) {
     const vec r = load_n(at, n), z = load_n(at + E, n);
@@ -119,32 +219,16 @@ static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t ld
 
 /* ------------------------------------------------------------------------------ a step of a row */
 
-/* Groups of two vectors of units. A group holds b_hn, then for every entry of the state row the
- * weights of r, z and n: the input's for n before `lead`, the state's from there on. The two
- * vectors of a pair are stored interleaved, which splits a 16-bit pair by one shift and one mask;
- * in registers the first vector of a group holds its even units, the second its odd ones. */
+/* Groups of two vectors of units. The two vectors of a pair are stored interleaved, which splits a
+ * 16-bit pair by one shift and one mask; in registers the first vector of a group holds its even
+ * units, the second its odd ones. */
 enum { UNITS = 2 * LANES };
 
-static size_t gru_row_size(int lead, int E) {
-    return (size_t)((E + UNITS - 1) / UNITS) * UNITS * (size_t)(1 + 3 * (lead + E));
-}
+static size_t gru_row_size(int lead, int E) { return gru_groups_size(UNITS, lead, E); }
 
 static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
                          const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
-    for (int u = 0; u < E; u += UNITS) {
-        for (int k = -1; k < lead + E; k++) {
-            for (int gate = k < 0 ? 2 : 0; gate < 3; gate++, packed += UNITS) {
-                for (int j = 0; j < UNITS; j++) {
-                    const int o = gate * E + u + j;
-                    if (u + j >= E) packed[j] = 0;
-                    else if (k < 0) packed[j] = b_hh[o];
-                    else if (k < I) packed[j] = w_ih[o * I + k];
-                    else if (k == I) packed[j] = gate < 2 ? b_ih[o] + b_hh[o] : b_ih[o];
-                    else packed[j] = k < lead ? 0 : w_hh[(size_t)o * E + (size_t)(k - lead)];
-                }
-            }
-        }
-    }
+    gru_pack_groups(packed, UNITS, w_ih, w_hh, b_ih, b_hh, I, lead, E);
 }
 
 /* Full precision takes the units as they lie; 16-bit splits them into even and odd. */

@@ -73,10 +73,15 @@ typedef struct bj_kernels {
     /* sum (N) = sum over rows of dy[row,:], same order. N <= panel. */
     void (*column_sum)(bj_real *sum, const bj_real *dy, size_t lddy, const bj_rows *rows, int N);
 
-    /* GRU cell after the products. gates rows hold [r | z | hn | in] before activation, each E
-     * wide, and [r | z | hn | n] after it; h_out = (1 - z) n + z h. */
-    void (*gru_cell)(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *h,
-                     size_t ldh, int M, int E);
+    /* One GRU step of M rows: a row of `state` is [x | 1 | pad | h] with `lead` entries before h, all
+     * zero in the first step (`first`); h_out (M,E) is not h. gates (M,4E), unless NULL, become
+     * [r | z | hn | n]: h_out = (1 - z) n + z h, n = tanh(in + r hn). packed (gru_size) comes from
+     * gru_pack. The bits of a row depend on no other. */
+    size_t (*gru_size)(int lead, int E);
+    void (*gru_pack)(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
+                     const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E);
+    void (*gru_step)(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *state,
+                     size_t lds, const bj_real *packed, int lead, int E, int M, int first);
     /* Turns gates [r | z | hn | n] into gradients [dr | dz | dhn | din] of the sums before
      * activation, and dh (of the new state) into the part that reaches the old state directly. */
     void (*gru_cell_backward)(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
@@ -84,7 +89,7 @@ typedef struct bj_kernels {
 
     /* One GRU step of a single row, for units [u0,u1) alone, both multiples of `units` (or u1 = E):
      * a pass over weights stored in the order they are read, 16-bit when half is set. row is the
-     * state row [x | 1 | pad | h], `lead` entries before h. Same bits as gemm and gru_cell. */
+     * state row of gru_step, and so are the bits. */
     int units; /* hidden units of a group */
     size_t (*gru_row_size)(int lead, int E);
     void (*gru_row_pack)(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,

@@ -8,6 +8,7 @@
 #define BJ_BODY_BYTES 32
 #define BJ_BODY_ROWS 4
 #define BJ_BODY_MAX(a, b) ((vec)_mm256_max_ps((__m256)(a), (__m256)(b)))
+#define BJ_BODY_MIN(a, b) ((vec)_mm256_min_ps((__m256)(a), (__m256)(b)))
 #include <immintrin.h>
 
 #include "kernels/kernels_body.h"

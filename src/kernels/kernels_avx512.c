@@ -8,6 +8,7 @@
 #define BJ_BODY_BYTES 64
 #define BJ_BODY_ROWS 8
 #define BJ_BODY_MAX(a, b) ((vec)_mm512_max_ps((__m512)(a), (__m512)(b)))
+#define BJ_BODY_MIN(a, b) ((vec)_mm512_min_ps((__m512)(a), (__m512)(b)))
 #include <immintrin.h>
 
 #include "kernels/kernels_body.h"

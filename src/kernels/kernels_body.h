@@ -3,7 +3,7 @@
  * The including file defines
  *   BJ_BODY_TABLE  name of the table      BJ_BODY_ISA    its string
  *   BJ_BODY_BYTES  bytes of a vector      BJ_BODY_ROWS   rows of a register tile
- *   BJ_BODY_MAX(a, b)  elementwise maximum of floats, b where either is NaN
+ *   BJ_BODY_MAX(a, b), BJ_BODY_MIN(a, b)  of floats, elementwise; b where either is NaN
  * The parts are body_*.h, one job each.
  */
 #include "kernels/body_attention.h"
@@ -22,7 +22,9 @@ const bj_kernels BJ_BODY_TABLE = {
     .gemm_columns = gemm_columns,
     .gradient = gradient,
     .column_sum = column_sum,
-    .gru_cell = gru_cell,
+    .gru_size = gru_size,
+    .gru_pack = gru_pack,
+    .gru_step = gru_step,
     .gru_cell_backward = gru_cell_backward,
     .units = UNITS,
     .gru_row_size = gru_row_size,

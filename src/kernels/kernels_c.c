@@ -84,19 +84,6 @@ static void column_sum(bj_real *sum, const bj_real *dy, size_t lddy, const bj_ro
     for (int n = 0; n < N; n++) gradient(sum + n, 1, dy + n, lddy, &one, 0, rows, 1, 1, NULL);
 }
 
-static void gru_cell(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *h,
-                     size_t ldh, int M, int E) {
-    for (int m = 0; m < M; m++, gates += ldg, h_out += ldo, h += ldh) {
-        bj_real *r = gates, *z = gates + E, *hn = gates + 2 * E, *n = gates + 3 * E;
-        for (int e = 0; e < E; e++) {
-            r[e] = 1 / (1 + EXP(-r[e]));
-            z[e] = 1 / (1 + EXP(-z[e]));
-            n[e] = TANH(n[e] + r[e] * hn[e]);
-            h_out[e] = (1 - z[e]) * n[e] + z[e] * h[e];
-        }
-    }
-}
-
 static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
                               const bj_real *h, size_t ldh, int M, int E) {
     for (int m = 0; m < M; m++, gates += ldg, dh += lddh, h += ldh) {
@@ -130,6 +117,31 @@ static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_
                 else if (k >= lead) w = w_hh[(size_t)o * E + (size_t)(k - lead)];
                 *packed++ = w;
             }
+        }
+    }
+}
+
+static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *state,
+                     size_t lds, const bj_real *packed, int lead, int E, int M, int first) {
+    const int depth = first ? lead : lead + E;
+    for (int m = 0; m < M; m++) {
+        const bj_real *row = state + (size_t)m * lds, *group = packed;
+        for (int u = 0; u < E; u++, group += 1 + 3 * (lead + E)) {
+            bj_real r = 0, z = 0, in = 0, hn = group[0];
+            for (int k = 0; k < depth; k++) {
+                const bj_real *w = group + 1 + 3 * k;
+                r += row[k] * w[0];
+                z += row[k] * w[1];
+                if (k < lead) in += row[k] * w[2];
+                else hn += row[k] * w[2];
+            }
+            r = 1 / (1 + EXP(-r));
+            z = 1 / (1 + EXP(-z));
+            const bj_real n = TANH(in + r * hn);
+            h_out[(size_t)m * ldo + u] = (1 - z) * n + z * row[lead + u];
+            if (!gates) continue;
+            bj_real *g = gates + (size_t)m * ldg + u;
+            g[0] = r, g[E] = z, g[2 * E] = hn, g[3 * E] = n;
         }
     }
 }
@@ -255,7 +267,9 @@ const bj_kernels bj_kernels_c = {
     .gemm_columns = gemm_columns,
     .gradient = gradient,
     .column_sum = column_sum,
-    .gru_cell = gru_cell,
+    .gru_size = gru_row_size,
+    .gru_pack = gru_row_pack,
+    .gru_step = gru_step,
     .gru_cell_backward = gru_cell_backward,
     .units = 1,
     .gru_row_size = gru_row_size,

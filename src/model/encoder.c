@@ -63,9 +63,9 @@ void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
     const size_t ldg = (size_t)G * e->ldt; /* between scenes in a and h */
     const bj_real scale = (bj_real)(1.0 / sqrt((double)d));
 
-    bj_gru_forward(k, b->state, b->state_step, b->lds, b->gates, b->gates_step, b->ldg, b->focal,
-                   (size_t)b->T * I, &e->gru, M, b->T);
-    const bj_real *last = b->state + (size_t)b->T * b->state_step + e->gru.lead;
+    const bj_real *last =
+        bj_gru_forward(k, b->state, b->state_step, b->lds, b->gates, b->gates_step, b->ldg,
+                       b->focal, (size_t)b->T * I, &e->gru, M, b->T);
     for (int m = 0; m < M; m++)
         memcpy(b->joint + (size_t)m * b->ldj, last + (size_t)m * b->lds, (size_t)E * sizeof *last);
 

@@ -62,8 +62,8 @@ typedef struct bj_encoder_block {
     const bj_real *polylines;       /* (rows,points*6) */
     const int *polyline_start;      /* (M+1) */
     /* bj_gru_forward */
-    bj_real *state, *gates;
-    size_t state_step, gates_step;  /* between time steps; 0 when nothing is kept */
+    bj_real *state, *gates;         /* gates NULL: nothing is kept */
+    size_t state_step, gates_step;  /* between time steps */
     size_t lds, ldg;
     /* tokens */
     bj_real *r[2];                  /* (rows,TH) rows ldr apart */
@@ -92,6 +92,8 @@ typedef struct bj_encoder_block {
 bj_encoder_block bj_encoder_block_strides(const bj_arch *arch);
 /* Takes the rows of M scenes that every forward pass writes, token rows and context apart. */
 void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encoder *e, size_t M);
+/* The GRU's rows of M scenes when nothing is kept for backward. */
+void bj_encoder_block_take_state(bj_encoder_block *b, bj_arena *arena, size_t M);
 
 void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b);
 /* dcontext (M,D), rows ldc apart. */

@@ -31,10 +31,7 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
                       .I = I,
                       .E = E,
                       .lead = lead};
-    e->gru.joined = bj_arena_take(arena, bj_gru_joined_size(I, E));
-    e->gru.rz = bj_arena_take(arena, k->packed_size(2 * E, lead + E));
-    e->gru.hn = bj_arena_take(arena, k->packed_size(E, lead - I + E));
-    e->gru.in = bj_arena_take(arena, k->packed_size(E, I + 1));
+    e->gru.packed = bj_arena_take(arena, k->gru_size(lead, E));
     if (training) e->gru.recurrent = bj_arena_take(arena, k->packed_size(E, 3 * E));
 
     e->linear[BJ_ENC_NEIGHBOR] =
@@ -77,6 +74,12 @@ bj_encoder_block bj_encoder_block_strides(const bj_arch *a) {
                               .ldj = bj_stride(2 * a->embed),
                               .ldp = bj_stride(a->proj_hidden),
                               .ldc = bj_stride(a->latent + a->action)};
+}
+
+void bj_encoder_block_take_state(bj_encoder_block *b, bj_arena *arena, size_t M) {
+    b->state_step = M * b->lds;
+    b->state = bj_arena_take(arena, 2 * b->state_step);
+    b->gates = NULL;
 }
 
 void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encoder *e, size_t M) {

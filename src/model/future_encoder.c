@@ -161,8 +161,7 @@ static void take_scratch(scratch *out, bj_arena *arena, const bj_future_encoder 
 
     bj_encoder_block *b = &w.encoder;
     b->T = a->fut;
-    b->state = bj_arena_take(arena, M * b->lds);
-    b->gates = bj_arena_take(arena, M * b->ldg);
+    bj_encoder_block_take_state(b, arena, M);
     b->r[1] = bj_arena_take(arena, lines * b->ldr);
     b->alpha[1] = bj_arena_take(arena, lines * (size_t)a->heads);
     bj_encoder_block_take(b, arena, &e->encoder, M);

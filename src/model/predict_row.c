@@ -70,10 +70,7 @@ static void wire(bj_predictor *p, half_arena *h) {
 /* The block path's GRU products hold the same weights in another order. */
 static void round_gru(const bj_predictor *p) {
     const bj_gru *g = &p->encoder.gru;
-    const int E = g->E;
-    p->k->narrow(NULL, g->rz, p->k->packed_size(2 * E, g->lead + E));
-    p->k->narrow(NULL, g->hn, p->k->packed_size(E, g->lead - g->I + E));
-    p->k->narrow(NULL, g->in, p->k->packed_size(E, g->I + 1));
+    p->k->narrow(NULL, g->packed, p->k->gru_size(g->lead, g->E));
 }
 
 bj_status bj_row_path_init(bj_predictor *p, bj_precision precision, bj_error *err) {

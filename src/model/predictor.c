@@ -141,8 +141,7 @@ static void take_block(bj_predict_scratch *s, bj_arena *arena, const bj_predicto
     bj_gathered_take(&scenes, arena, a, M, 0);
     bj_encoder_block e = bj_encoder_block_strides(a);
     e.T = a->obs;
-    e.state = bj_arena_take(arena, M * e.lds);
-    e.gates = bj_arena_take(arena, M * e.ldg);
+    bj_encoder_block_take_state(&e, arena, M);
     for (int i = 0; i < 2; i++) {
         e.r[i] = bj_arena_take(arena, rows[i] * e.ldr);
         e.alpha[i] = bj_arena_take(arena, rows[i] * G);

@@ -138,8 +138,7 @@ static void take_scratch(bj_worker_scratch *s, bj_trainer *t, bj_arena *arena, i
     }
     w.features = bj_arena_take(arena, M * (size_t)a->fut * BJ_FOCAL_FEATURES);
     w.target.T = a->fut;
-    w.target.state = bj_arena_take(arena, M * w.target.lds);
-    w.target.gates = bj_arena_take(arena, M * w.target.ldg);
+    bj_encoder_block_take_state(&w.target, arena, M);
     w.target.r[1] = bj_arena_take(arena, lines * w.target.ldr);
     w.target.alpha[1] = bj_arena_take(arena, lines * G);
     bj_encoder_block_take(&w.target, arena, &t->online, M);

@@ -110,57 +110,102 @@ static void test_gradient(const bj_kernels *k, int B, int repeat, int M, int N) 
     bj_free(dy), bj_free(x), bj_free(c), bj_free(d), bj_free(scratch);
 }
 
-static void test_gru(const bj_kernels *k, int M, int E) {
-    const size_t ldg = 4 * (size_t)E + 3, ldh = (size_t)E + 2;
-    const size_t ng = (size_t)M * ldg, nh = (size_t)M * ldh;
-    bj_real *g1 = random_array(ng), *g2 = bj_alloc(ng, sizeof *g2), *h = random_array(nh);
-    bj_real *o1 = random_array(nh), *o2 = bj_alloc(nh, sizeof *o2);
-    for (size_t i = 0; i < ng; i++) g1[i] *= i % 7 == 0 ? 100 : i % 5 == 0 ? (bj_real)1e-3 : 4;
-    memcpy(g2, g1, ng * sizeof *g1), memcpy(o2, o1, nh * sizeof *o1);
-    k->gru_cell(g1, ldg, o1, ldh, h, ldh, M, E);
-    bj_kernels_c.gru_cell(g2, ldg, o2, ldh, h, ldh, M, E);
-    compare(g1, g2, ng, 1, "gates", k->isa);
-    compare(o1, o2, nh, 1, "state", k->isa);
-    memcpy(g2, g1, ng * sizeof *g1), memcpy(o2, o1, nh * sizeof *o1);
-    k->gru_cell_backward(g1, ldg, o1, ldh, h, ldh, M, E);
-    bj_kernels_c.gru_cell_backward(g2, ldg, o2, ldh, h, ldh, M, E);
-    compare(g1, g2, ng, 100, "gate gradients", k->isa);
-    compare(o1, o2, nh, 1, "state gradients", k->isa);
-    bj_free(g1), bj_free(g2), bj_free(h), bj_free(o1), bj_free(o2);
+/* Weights of a GRU with I inputs and E units. */
+typedef struct gru_weights {
+    bj_real *w_ih, *w_hh, *b_ih, *b_hh;
+} gru_weights;
+
+static gru_weights random_gru(int I, int E) {
+    return (gru_weights){random_array((size_t)(3 * E * I)), random_array((size_t)(3 * E * E)),
+                         random_array((size_t)(3 * E)), random_array((size_t)(3 * E))};
 }
 
-/* One row at a time against the batched products: the same bits in full precision. */
+static void free_gru(gru_weights *w) {
+    bj_free(w->w_ih), bj_free(w->w_hh), bj_free(w->b_ih), bj_free(w->b_hh);
+}
+
+static bj_real *packed_gru(const bj_kernels *k, const gru_weights *w, int I, int lead, int E) {
+    bj_real *packed = bj_alloc(k->gru_size(lead, E), sizeof *packed);
+    k->gru_pack(packed, w->w_ih, w->w_hh, w->b_ih, w->b_hh, I, lead, E);
+    return packed;
+}
+
+/* A step and its gradient; sums of every size, so that gates lie on all of their curves. */
+static void test_gru(const bj_kernels *k, int M, int E, int first) {
+    const int I = 7, lead = 8;
+    const size_t ldg = 4 * (size_t)E + 3, ldh = (size_t)E + 2, lds = (size_t)(lead + E) + 1;
+    const size_t ng = (size_t)M * ldg, nh = (size_t)M * ldh;
+    bj_real *g1 = random_array(ng), *g2 = bj_alloc(ng, sizeof *g2);
+    bj_real *o1 = random_array(nh), *o2 = bj_alloc(nh, sizeof *o2), *o3 = random_array(nh);
+    bj_real *rows = random_array((size_t)M * lds);
+    gru_weights w = random_gru(I, E);
+    for (int i = 0; i < 3 * E * I; i++) w.w_ih[i] *= i % 7 == 0 ? 30 : i % 5 == 0 ? (bj_real)1e-3 : 1;
+    for (int m = 0; m < M; m++)
+        for (int i = I; i < lead + E; i++)
+            if (i == I) rows[(size_t)m * lds + (size_t)i] = 1;
+            else if (first) rows[(size_t)m * lds + (size_t)i] = 0;
+    memcpy(g2, g1, ng * sizeof *g1), memcpy(o2, o1, nh * sizeof *o1);
+    bj_real *packed = packed_gru(k, &w, I, lead, E), *c = packed_gru(&bj_kernels_c, &w, I, lead, E);
+    k->gru_step(g1, ldg, o1, ldh, rows, lds, packed, lead, E, M, first);
+    bj_kernels_c.gru_step(g2, ldg, o2, ldh, rows, lds, c, lead, E, M, first);
+    compare(g1, g2, ng, sqrt(E) + 4, "gates", k->isa);
+    compare(o1, o2, nh, sqrt(E) + 4, "state", k->isa);
+    k->gru_step(NULL, 0, o3, ldh, rows, lds, packed, lead, E, M, 0); /* zeros may be summed, too */
+    for (int m = 0; m < M; m++)
+        CHECK_MSG(!memcmp(o3 + (size_t)m * ldh, o1 + (size_t)m * ldh, (size_t)E * sizeof *o3),
+                  "%s gru step %d %d without gates", k->isa, M, E);
+    memcpy(g2, g1, ng * sizeof *g1), memcpy(o2, o1, nh * sizeof *o1);
+    k->gru_cell_backward(g1, ldg, o1, ldh, rows + lead, lds, M, E);
+    bj_kernels_c.gru_cell_backward(g2, ldg, o2, ldh, rows + lead, lds, M, E);
+    compare(g1, g2, ng, 100, "gate gradients", k->isa);
+    compare(o1, o2, nh, 1, "state gradients", k->isa);
+    bj_free(g1), bj_free(g2), bj_free(o1), bj_free(o2), bj_free(o3), bj_free(rows);
+    bj_free(packed), bj_free(c), free_gru(&w);
+}
+
+/* sigmoid and tanh over the whole range, and what they make of numbers that are none: a unit with one
+ * input of weight v, and none from h, has the gates sigmoid(v), sigmoid(v), tanh(v). */
+static void test_activations(const bj_kernels *k) {
+    enum { E = 1024, I = 1, LEAD = 8 };
+    const double most = sizeof(bj_real) == 8 ? 1e-15 : 4e-7;
+    bj_real row[LEAD + E] = {1, 1}, *gates = random_array(4 * E), *h = random_array(E);
+    gru_weights w = {bj_alloc(3 * E, sizeof(bj_real)), bj_alloc(3 * E * E, sizeof(bj_real)),
+                     bj_alloc(3 * E, sizeof(bj_real)), bj_alloc(3 * E, sizeof(bj_real))};
+    for (int o = 0; o < 3 * E; o++) {
+        const double v = (o % E - E / 2) / (E / 2.0);
+        w.w_ih[o] = (bj_real)(25 * v * fabs(v)); /* densely around zero */
+    }
+    for (int gate = 0; gate < 3; gate++) {
+        w.w_ih[gate * E] = (bj_real)NAN;
+        w.w_ih[gate * E + 1] = (bj_real)-INFINITY;
+        w.w_ih[gate * E + E - 1] = (bj_real)INFINITY;
+    }
+    bj_real *packed = packed_gru(k, &w, I, LEAD, E);
+    k->gru_step(gates, 4 * E, h, E, row, LEAD + E, packed, LEAD, E, 1, 1);
+    for (int e = 0; e < E; e++) {
+        const double v = w.w_ih[e], sigmoid = 1 / (1 + exp(-v)), expected = tanh(v);
+        const double off[] = {fabs(gates[e] - sigmoid), fabs(gates[E + e] - sigmoid),
+                              fabs(gates[3 * E + e] - expected) / (fabs(expected) + 1e-30)};
+        for (int i = 0; i < 3; i++)
+            CHECK_MSG(e == 0 ? isnan(off[i]) : off[i] <= most, "%s: activation %d of %g off by %g",
+                      k->isa, i, v, off[i]);
+    }
+    bj_free(gates), bj_free(h), bj_free(packed), free_gru(&w);
+}
+
+/* One row at a time against the step of many: the same bits in full precision. */
 static void test_gru_row(const bj_kernels *k, int E) {
     const int I = 7, lead = 8;
-    const size_t n = (size_t)(lead + E);
-    bj_real *w_ih = random_array((size_t)(3 * E * I)), *w_hh = random_array((size_t)(3 * E * E));
-    bj_real *b_ih = random_array((size_t)(3 * E)), *b_hh = random_array((size_t)(3 * E));
-    bj_real *row = random_array(n), *wide = random_array((size_t)(2 * E) * n);
-    bj_real *gates = random_array(4 * (size_t)E), *h = random_array((size_t)E);
+    gru_weights w = random_gru(I, E);
+    bj_real *row = random_array((size_t)(lead + E)), *h = random_array((size_t)E);
     const size_t size = k->gru_row_size(lead, E);
     bj_real *packed = bj_alloc(size, sizeof *packed), *expected = random_array((size_t)E);
     uint16_t *half = bj_alloc(size, sizeof *half);
     row[I] = 1;
-    k->gru_row_pack(packed, w_ih, w_hh, b_ih, b_hh, I, lead, E);
-    /* the batched form: r and z over the whole row, hn over [1 | h], in over [x | 1] */
+    k->gru_row_pack(packed, w.w_ih, w.w_hh, w.b_ih, w.b_hh, I, lead, E);
     for (int round = 0; round < 2; round++) {
-        bj_real *p = bj_alloc(k->packed_size(2 * E, lead + E), sizeof *p);
-        for (int o = 0; o < 2 * E; o++)
-            for (int i = 0; i < lead + E; i++)
-                wide[(size_t)o * n + (size_t)i] = i < I    ? w_ih[o * I + i]
-                                                  : i == I ? b_ih[o] + b_hh[o]
-                                                           : w_hh[o * E + i - lead];
-        k->pack_nk(p, wide, n, 2 * E, lead + E);
-        k->gemm(gates, 1, row, n, p, NULL, NULL, 0, 1, 2 * E, lead + E, 0);
-        k->pack_nk(p, w_hh + 2 * E * E, (size_t)E, E, E);
-        k->gemm(gates + 2 * E, 1, row + lead, n, p, b_hh + 2 * E, NULL, 0, 1, E, E, 0);
-        for (int o = 0; o < E; o++) {
-            memcpy(wide + o * (I + 1), w_ih + (2 * E + o) * I, (size_t)I * sizeof *wide);
-            wide[o * (I + 1) + I] = b_ih[2 * E + o];
-        }
-        k->pack_nk(p, wide, (size_t)(I + 1), E, I + 1);
-        k->gemm(gates + 3 * E, 1, row, n, p, NULL, NULL, 0, 1, E, I + 1, 0);
-        k->gru_cell(gates, 1, expected, 1, row + lead, 1, 1, E);
+        bj_real *p = packed_gru(k, &w, I, lead, E);
+        k->gru_step(NULL, 0, expected, (size_t)E, row, (size_t)(lead + E), p, lead, E, 1, 0);
         const int cut = E / 2 / k->units * k->units;
         k->gru_row(h, row, packed, round ? half : NULL, lead, E, 0, cut);
         k->gru_row(h, row, packed, round ? half : NULL, lead, E, cut, E);
@@ -169,10 +214,11 @@ static void test_gru_row(const bj_kernels *k, int E) {
         else compare(h, expected, (size_t)E, 1, "16-bit gru row", k->isa);
         /* second round: weights rounded to 16 bits on both sides */
         k->narrow(half, packed, size);
-        bj_real *all[4] = {w_ih, w_hh, b_ih, b_hh};
+        bj_real *all[4] = {w.w_ih, w.w_hh, w.b_ih, w.b_hh};
         const size_t count[4] = {(size_t)(3 * E * I), (size_t)(3 * E * E), (size_t)(3 * E),
                                  (size_t)(3 * E)};
-        for (int o = 0; o < 2 * E; o++) b_ih[o] += b_hh[o], b_hh[o] = 0; /* stored as a sum */
+        for (int o = 0; o < 2 * E; o++) /* stored as a sum */
+            w.b_ih[o] += w.b_hh[o], w.b_hh[o] = 0;
         for (int i = 0; i < 4; i++) {
             uint16_t *drop = bj_alloc(count[i], sizeof *drop);
             k->narrow(drop, all[i], count[i]);
@@ -180,8 +226,7 @@ static void test_gru_row(const bj_kernels *k, int E) {
         }
         bj_free(p);
     }
-    bj_free(w_ih), bj_free(w_hh), bj_free(b_ih), bj_free(b_hh), bj_free(row), bj_free(wide);
-    bj_free(gates), bj_free(h), bj_free(packed), bj_free(expected), bj_free(half);
+    bj_free(row), bj_free(h), bj_free(packed), bj_free(expected), bj_free(half), free_gru(&w);
 }
 
 static void test_half(const bj_kernels *k, int M, int N, int K) {
@@ -266,9 +311,11 @@ static void test_table(const bj_kernels *k) {
     test_gru_row(k, 1);
     test_gru_row(k, 37);
     test_gru_row(k, 64);
-    test_gru(k, 1, 1);
-    test_gru(k, 3, 37);
-    test_gru(k, 5, 256);
+    test_activations(k);
+    test_gru(k, 1, 1, 0);
+    test_gru(k, 3, 37, 0);
+    test_gru(k, 5, 256, 0);
+    test_gru(k, 13, 64, 1);
     test_attention(k, 1, 1, 1);
     test_attention(k, 2, 4, 512);
     test_attention(k, 36, 4, 512);

@@ -75,8 +75,8 @@ static scenes make_scenes(fixture *f, int T, int M, const int *neighbors, const 
     *b = bj_encoder_block_strides(a);
     b->M = M;
     b->T = T;
-    b->state = take(&s, m * b->lds);
-    b->gates = take(&s, m * b->ldg);
+    b->state_step = m * b->lds;
+    b->state = take(&s, 2 * b->state_step);
     b->r[0] = take(&s, (size_t)N * b->ldr), b->r[1] = take(&s, (size_t)P * b->ldr);
     b->alpha[0] = take(&s, (size_t)N * G), b->alpha[1] = take(&s, (size_t)P * G);
     b->dummy_alpha = take(&s, m * G);
