@@ -13,7 +13,7 @@
 enum {
     BJ_SHARDS = 16,
     BJ_SHARD_LEVELS = 5, /* log2(BJ_SHARDS) + 1 */
-    BJ_SHARD_LEAST = 16  /* scenes of a shard, unless it is the last or empty */
+    BJ_SHARD_LEAST = 32  /* scenes of a shard, unless it is the last or empty */
 };
 
 static inline int bj_shard_begin(int B, int shard) {

@@ -70,6 +70,21 @@ typedef struct product {
     int first, last, flags; /* first and last block of k */
 } product;
 
+/* acc (mr rows, nv vectors) += a times K rows of a panel, `stride` apart. */
+INLINE void tile_sum(vec acc[TALL][WIDTH], const bj_real *a, size_t lda,
+                     const bj_real *restrict panel, int stride, int K, int mr, int nv) {
+    const bj_real *row[TALL];
+    UNROLL for (int i = 0; i < mr; i++) row[i] = a + (size_t)i * lda;
+    for (int k = 0; k < K; k++, panel += stride) {
+        vec b[WIDTH];
+        UNROLL for (int j = 0; j < nv; j++) b[j] = load(panel + j * LANES);
+        UNROLL for (int i = 0; i < mr; i++) {
+            const vec x = splat(row[i][k]);
+            UNROLL for (int j = 0; j < nv; j++) acc[i][j] += x * b[j];
+        }
+    }
+}
+
 /* Rows [0,mr) x nv vectors of columns, k in [0,K) of one block; tail is the number of valid
  * columns in the last vector. */
 INLINE void tile(const product *p, const bj_real *restrict panel, int stride, int K, int mr, int nv,
@@ -95,16 +110,7 @@ INLINE void tile(const product *p, const bj_real *restrict panel, int stride, in
             }
         }
     }
-    const bj_real *row[TALL];
-    UNROLL for (int i = 0; i < mr; i++) row[i] = p->a + (size_t)i * p->lda;
-    for (int k = 0; k < K; k++, panel += stride) {
-        vec b[WIDTH];
-        UNROLL for (int j = 0; j < nv; j++) b[j] = load(panel + j * LANES);
-        UNROLL for (int i = 0; i < mr; i++) {
-            const vec x = splat(row[i][k]);
-            UNROLL for (int j = 0; j < nv; j++) acc[i][j] += x * b[j];
-        }
-    }
+    tile_sum(acc, p->a, p->lda, panel, stride, K, mr, nv);
     UNROLL for (int i = 0; i < mr; i++) {
         UNROLL for (int j = 0; j < nv; j++) {
             const int whole = j + 1 < nv || tail == LANES;

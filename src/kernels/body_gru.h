@@ -193,9 +193,10 @@ static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, con
 
 /* ------------------------------------------------------------------------------------- backward */
 
-INLINE void gru_cell_backward_part(bj_real *at, bj_real *dh, const bj_real *h, int E, int n) {
+/* d is the gradient of the new state, the result its part that reaches the old one directly. */
+INLINE vec gru_gates_backward(bj_real *at, vec d, const bj_real *h, int E, int n) {
     const vec r = load_n(at, n), z = load_n(at + E, n);
-    const vec hn = load_n(at + 2 * E, n), c = load_n(at + 3 * E, n), d = load_n(dh, n);
+    const vec hn = load_n(at + 2 * E, n), c = load_n(at + 3 * E, n);
     /* forward: h_out = c + z (h - c) */
     const vec dz = d * (load_n(h, n) - c) * z * (1 - z);
     /* forward: c = tanh(in + r hn) */
@@ -204,16 +205,58 @@ INLINE void gru_cell_backward_part(bj_real *at, bj_real *dh, const bj_real *h, i
     store_n(at + E, dz, n);
     store_n(at + 2 * E, din * r, n);
     store_n(at + 3 * E, din, n);
-    store_n(dh, d * z, n);
+    return d * z;
 }
 
-static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
-                              const bj_real *h, size_t ldh, int M, int E) {
-    for (int m = 0; m < M; m++, gates += ldg, dh += lddh, h += ldh) {
-        int e = 0;
-        for (; e + LANES <= E; e += LANES)
-            gru_cell_backward_part(gates + e, dh + e, h + e, E, LANES);
-        if (e < E) gru_cell_backward_part(gates + e, dh + e, h + e, E, E - e);
+/* mr rows of a panel, n units of it: gates and h are of the step before, dgates of this one. */
+INLINE void gru_unstep_tile(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates,
+                            size_t ldg, const bj_real *h, size_t ldh, const bj_real *panel, int E,
+                            int mr, int nv, int n) {
+    vec acc[TALL][WIDTH];
+    UNROLL for (int i = 0; i < mr; i++) { /* on their way while the sums are formed */
+        const bj_real *last = gates + (size_t)i * ldg + n - 1, *state = h + (size_t)i * ldh;
+        UNROLL for (int gate = 0; gate < 4; gate++) {
+            __builtin_prefetch(last + gate * E - (n - 1), 1);
+            __builtin_prefetch(last + gate * E, 1);
+        }
+        __builtin_prefetch(state);
+        __builtin_prefetch(state + n - 1);
+    }
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            acc[i][j] = load_n(dh + (size_t)i * lddh + j * LANES, n - j * LANES);
+        }
+    }
+    if (dgates) tile_sum(acc, dgates, ldg, panel, nv * LANES, 3 * E, mr, nv);
+    UNROLL for (int i = 0; i < mr; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            const int left = n - j * LANES;
+            const vec d = gru_gates_backward(gates + (size_t)i * ldg + j * LANES, acc[i][j],
+                                             h + (size_t)i * ldh + j * LANES, E, left);
+            store_n(dh + (size_t)i * lddh + j * LANES, d, left);
+        }
+    }
+}
+
+static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates, size_t ldg,
+                       const bj_real *h, size_t ldh, const bj_real *recurrent, int E, int M) {
+    for (int u = 0; u < E; u += PANEL) {
+        const bj_real *panel = recurrent + (size_t)u * 3 * E;
+        const int n = E - u < PANEL ? E - u : PANEL, nv = (n + LANES - 1) / LANES;
+        for (int m = 0, mr; m < M; m += mr) {
+            mr = n == nv * LANES && M - m >= ROWS ? ROWS : 1;
+#define UNSTEP(rows, vectors, units)                                                               \
+    gru_unstep_tile(dh + (size_t)m * lddh + u, lddh, dgates ? dgates + (size_t)m * ldg : NULL,     \
+                    gates + (size_t)m * ldg + u, ldg, h + (size_t)m * ldh + u, ldh, panel, E,      \
+                    rows, vectors, units)
+            if (mr == ROWS && nv == 3) UNSTEP(ROWS, 3, PANEL);
+            else if (mr == ROWS && nv == 2) UNSTEP(ROWS, 2, 2 * LANES);
+            else if (mr == ROWS) UNSTEP(ROWS, 1, LANES);
+            else if (nv == 3) UNSTEP(1, 3, n);
+            else if (nv == 2) UNSTEP(1, 2, n);
+            else UNSTEP(1, 1, n);
+#undef UNSTEP
+        }
     }
 }
 

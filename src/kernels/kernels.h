@@ -82,10 +82,12 @@ typedef struct bj_kernels {
                      const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E);
     void (*gru_step)(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *state,
                      size_t lds, const bj_real *packed, int lead, int E, int M, int first);
-    /* Turns gates [r | z | hn | n] into gradients [dr | dz | dhn | din] of the sums before
-     * activation, and dh (of the new state) into the part that reaches the old state directly. */
-    void (*gru_cell_backward)(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
-                              const bj_real *h, size_t ldh, int M, int E);
+    /* A step backward: dh (M,E) is the gradient of its new state, less what the step after it adds:
+     * dgates (M,4E) of that one, unless NULL, times `recurrent`, W_hh by pack_kn. The gates
+     * [r | z | hn | n] of the step become gradients [dr | dz | dhn | din] of the sums before
+     * activation, dh the part that reaches the old state h (M,E) directly. */
+    void (*gru_unstep)(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates, size_t ldg,
+                       const bj_real *h, size_t ldh, const bj_real *recurrent, int E, int M);
 
     /* One GRU step of a single row, for units [u0,u1) alone, both multiples of `units` (or u1 = E):
      * a pass over weights stored in the order they are read, 16-bit when half is set. row is the

@@ -84,8 +84,10 @@ static void column_sum(bj_real *sum, const bj_real *dy, size_t lddy, const bj_ro
     for (int n = 0; n < N; n++) gradient(sum + n, 1, dy + n, lddy, &one, 0, rows, 1, 1, NULL);
 }
 
-static void gru_cell_backward(bj_real *gates, size_t ldg, bj_real *dh, size_t lddh,
-                              const bj_real *h, size_t ldh, int M, int E) {
+static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates, size_t ldg,
+                       const bj_real *h, size_t ldh, const bj_real *recurrent, int E, int M) {
+    if (dgates)
+        gemm(dh, lddh, dgates, ldg, recurrent, NULL, NULL, 0, M, E, 3 * E, BJ_GEMM_ADD);
     for (int m = 0; m < M; m++, gates += ldg, dh += lddh, h += ldh) {
         bj_real *r = gates, *z = gates + E, *hn = gates + 2 * E, *n = gates + 3 * E;
         for (int e = 0; e < E; e++) {
@@ -270,7 +272,7 @@ const bj_kernels bj_kernels_c = {
     .gru_size = gru_row_size,
     .gru_pack = gru_row_pack,
     .gru_step = gru_step,
-    .gru_cell_backward = gru_cell_backward,
+    .gru_unstep = gru_unstep,
     .units = 1,
     .gru_row_size = gru_row_size,
     .gru_row_pack = gru_row_pack,

@@ -6,6 +6,8 @@
 
 #include "nn/attention.h"
 
+enum { GROUP = 4 /* scenes whose tokens fit the second-level cache until they are attended to */ };
+
 void bj_future_view(bj_real *features, const bj_real *future, int M, int F, double dt) {
     for (int m = 0; m < M; m++, future += 2 * F) {
         for (int t = 0; t < F; t++, features += BJ_FOCAL_FEATURES) {
@@ -41,14 +43,17 @@ static void scene_tokens(bj_tokens tokens[2], const bj_encoder *e, const bj_enco
     }
 }
 
-static void token_hidden(const bj_encoder *e, const bj_encoder_block *b) {
+/* Of scenes [m0,m1). */
+static void token_hidden(const bj_encoder *e, const bj_encoder_block *b, int m0, int m1) {
     const bj_real *features[2] = {b->neighbors, b->polylines};
     const int *start[2] = {b->neighbor_start, b->polyline_start};
     for (int s = 0; s < 2; s++) {
         const bj_linear *l = &e->linear[s == 0 ? BJ_ENC_NEIGHBOR : BJ_ENC_POLYLINE];
-        if (features[s])
-            bj_linear_forward(e->k, b->r[s], b->ldr, features[s] + (size_t)start[s][0] * l->in,
-                              (size_t)l->in, l, start[s][b->M] - start[s][0], BJ_GEMM_RELU);
+        if (!features[s]) continue;
+        const size_t first = (size_t)start[s][m0];
+        bj_linear_forward(e->k, b->r[s] + (first - (size_t)start[s][0]) * b->ldr, b->ldr,
+                          features[s] + first * (size_t)l->in, (size_t)l->in, l,
+                          start[s][m1] - start[s][m0], BJ_GEMM_RELU);
     }
 }
 
@@ -76,9 +81,9 @@ void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
         k->gemm(b->a + (size_t)g * e->ldt, ldg, b->q + g * d, b->lde,
                 e->m_kn + (size_t)g * e->head_size, NULL, NULL, 0, M, W, d, 0);
 
-    token_hidden(e, b);
     for (int m = 0; m < M; m++) {
         bj_tokens tokens[2];
+        if (m % GROUP == 0) token_hidden(e, b, m, m + GROUP < M ? m + GROUP : M);
         scene_tokens(tokens, e, b, m);
         bj_attention_forward(k, b->h + (size_t)m * ldg, b->a + (size_t)m * ldg, e->ldt, tokens,
                              b->ldr, G, TH);

@@ -32,13 +32,11 @@ const bj_real *bj_gru_forward(const bj_kernels *k, bj_real *state, size_t state_
 void bj_gru_backward(const bj_kernels *k, bj_real *dh, size_t lddh, bj_real *gates,
                      size_t gates_step, size_t ldg, const bj_real *state, size_t state_step,
                      size_t lds, const bj_gru *g, int M, int T) {
-    const int E = g->E;
+    const bj_real *after = NULL;
     for (int t = T - 1; t >= 0; t--) {
         bj_real *gates_t = gates + (size_t)t * gates_step;
-        k->gru_cell_backward(gates_t, ldg, dh, lddh, state + (size_t)t * state_step + g->lead, lds,
-                             M, E);
-        /* forward: r, z, hn each added W h; nothing is left of h before the first step */
-        if (t > 0)
-            k->gemm(dh, lddh, gates_t, ldg, g->recurrent, NULL, NULL, 0, M, E, 3 * E, BJ_GEMM_ADD);
+        k->gru_unstep(dh, lddh, after, gates_t, ldg, state + (size_t)t * state_step + g->lead, lds,
+                      g->recurrent, g->E, M);
+        after = gates_t;
     }
 }

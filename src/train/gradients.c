@@ -211,11 +211,11 @@ static void add_encoder(bj_trainer *t) {
     const bj_real *dcontext = anchor ? t->head.du + (size_t)t->batch.B * t->io.L * t->head.ldu
                                      : t->head.dcontext;
 #define OF(id) (t->gradients + bj_layout_offset(layout, BJ_P_##id, 0))
-    /* dr, dz and dhn meet the whole state row [x | 1 | h], din its [x | 1] */
+    /* dr, dz and dhn meet the whole state row [x | 1 | h]; din its [x | 1], the narrow side first */
     add_job(t, t->dgates, b->lds, b->gates, b->ldg, 3 * E, b->state, b->lds, lead + E,
             &rows->time);
-    add_job(t, t->dgates + 3 * (size_t)E * b->lds, b->lds, b->gates + 3 * E, b->ldg, E, b->state,
-            b->lds, BJ_FOCAL_FEATURES + 1, &rows->time);
+    add_job(t, t->dinput, bj_stride(E), b->state, b->lds, BJ_FOCAL_FEATURES + 1, b->gates + 3 * E,
+            b->ldg, E, &rows->time);
     if (!anchor) {
         const int in = a->obs * BJ_FOCAL_FEATURES;
         add_job(t, OF(NEIGHBOR_W1), (size_t)in, b->dr[0], b->ldr, a->token_hidden,
@@ -318,13 +318,14 @@ static void split_gates(bj_trainer *t) {
     bj_real *b_ih = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_IH, 0);
     bj_real *b_hh = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_HH, 0);
     for (int o = 0; o < 3 * E; o++) {
-        /* rows of dgates: dr, dz, dhn, din; h and the recurrent bias meet dhn, x meets din */
-        const bj_real *recurrent = t->dgates + (size_t)o * ld;
-        const bj_real *input = o < 2 * E ? recurrent : recurrent + (size_t)E * ld;
-        memcpy(w_hh + (size_t)o * E, recurrent + lead, (size_t)E * sizeof *w_hh);
-        memcpy(w_ih + (size_t)o * I, input, (size_t)I * sizeof *w_ih);
-        b_ih[o] = input[I];
-        b_hh[o] = recurrent[I];
+        /* rows of dgates: dr, dz, dhn; h and the recurrent bias meet dhn, x meets din */
+        const bj_real *row = t->dgates + (size_t)o * ld;
+        const bj_real *input = o < 2 * E ? row : t->dinput + (o - 2 * E);
+        const size_t step = o < 2 * E ? 1 : bj_stride(E);
+        memcpy(w_hh + (size_t)o * E, row + lead, (size_t)E * sizeof *w_hh);
+        for (int i = 0; i < I; i++) w_ih[o * I + i] = input[(size_t)i * step];
+        b_ih[o] = input[(size_t)I * step];
+        b_hh[o] = row[I];
     }
 }
 

@@ -90,7 +90,8 @@ struct bj_trainer {
     bj_real *unit, *dunit;     /* (max_batch,D) normalized contexts, rows head.ldu apart: floors */
     uint64_t seed;             /* of the variational model's noise */
     bj_real *dfolded;          /* (2E,W) */
-    bj_real *dgates;           /* (4E,lead+E) gate gradients by state rows */
+    bj_real *dgates;           /* (3E,lead+E) gradients dr, dz, dhn by state rows */
+    bj_real *dinput;           /* (I+1,E) [x | 1] by din */
     bj_real *dresidual_scale;  /* (K,F) output-only */
     bj_objective_io io;
     bj_worker_scratch *scratch; /* (threads) */

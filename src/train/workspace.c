@@ -166,7 +166,8 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     take_objective(t, arena);
     if (!bj_trainer_observes(t)) {
         t->dfolded = bj_arena_take(arena, 2 * (size_t)a->embed * t->online.ldt);
-        t->dgates = bj_arena_take(arena, 4 * (size_t)a->embed * t->encoder.lds);
+        t->dgates = bj_arena_take(arena, 3 * (size_t)a->embed * t->encoder.lds);
+        t->dinput = bj_arena_take(arena, (BJ_FOCAL_FEATURES + 1) * bj_stride(a->embed));
     }
     t->plan_memory = bj_arena_take_bytes(arena, bj_plans_size(t) * sizeof(int));
     t->jobs = bj_arena_take_bytes(arena, (size_t)bj_jobs_most(t) * sizeof *t->jobs);

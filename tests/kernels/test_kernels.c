@@ -154,11 +154,19 @@ static void test_gru(const bj_kernels *k, int M, int E, int first) {
     for (int m = 0; m < M; m++)
         CHECK_MSG(!memcmp(o3 + (size_t)m * ldh, o1 + (size_t)m * ldh, (size_t)E * sizeof *o3),
                   "%s gru step %d %d without gates", k->isa, M, E);
-    memcpy(g2, g1, ng * sizeof *g1), memcpy(o2, o1, nh * sizeof *o1);
-    k->gru_cell_backward(g1, ldg, o1, ldh, rows + lead, lds, M, E);
-    bj_kernels_c.gru_cell_backward(g2, ldg, o2, ldh, rows + lead, lds, M, E);
-    compare(g1, g2, ng, 100, "gate gradients", k->isa);
-    compare(o1, o2, nh, 1, "state gradients", k->isa);
+    bj_real *after = random_array(ng), *p1 = bj_alloc(k->packed_size(E, 3 * E), sizeof *p1);
+    bj_real *p2 = bj_alloc(bj_kernels_c.packed_size(E, 3 * E), sizeof *p2);
+    k->pack_kn(p1, w.w_hh, (size_t)E, E, 3 * E);
+    bj_kernels_c.pack_kn(p2, w.w_hh, (size_t)E, E, 3 * E);
+    for (int last = 1; last >= 0; last--) {
+        memcpy(g2, g1, ng * sizeof *g1), memcpy(o2, o1, nh * sizeof *o1);
+        const bj_real *dgates = last ? NULL : after;
+        k->gru_unstep(o1, ldh, dgates, g1, ldg, rows + lead, lds, p1, E, M);
+        bj_kernels_c.gru_unstep(o2, ldh, dgates, g2, ldg, rows + lead, lds, p2, E, M);
+        compare(g1, g2, ng, 100 * (sqrt(E) + 1), "gate gradients", k->isa);
+        compare(o1, o2, nh, 4 * (sqrt(E) + 1), "state gradients", k->isa);
+    }
+    bj_free(after), bj_free(p1), bj_free(p2);
     bj_free(g1), bj_free(g2), bj_free(o1), bj_free(o2), bj_free(o3), bj_free(rows);
     bj_free(packed), bj_free(c), free_gru(&w);
 }
