@@ -46,7 +46,8 @@ BJ_API BJ_CHECK bj_status bj_future_encoder_create(bj_future_encoder **out, cons
                                                    bj_error *err);
 BJ_API void bj_future_encoder_free(bj_future_encoder *encoder);
 /* latents (B,D), of length one; recon (B,F,2), the decoder's answer to them, may be NULL. The same
- * bits as bj_outputs.target and .recon of the training step. */
+ * bits as bj_outputs.target and .recon of the training step (of the anchor's first stage, which
+ * trains the encoder of futures, to rounding). */
 BJ_API BJ_CHECK bj_status bj_future_encode(bj_future_encoder *encoder, const bj_batch *batch,
                                            bj_real *latents, bj_real *recon, bj_error *err);
 

@@ -34,6 +34,7 @@ static void scene_tokens(bj_tokens tokens[2], const bj_encoder *e, const bj_enco
     for (int s = 0; s < 2; s++) {
         const int none = s == 0 && (!b->neighbors || start[0][m] == start[0][m + 1]);
         const size_t row = none ? 0 : (size_t)(start[s][m] - start[s][0]);
+        tokens[s].TH = s == 0 ? e->NH : e->arch->token_hidden;
         tokens[s].S = none ? 1 : start[s][m + 1] - start[s][m];
         tokens[s].r = none ? e->dummy : b->r[s] + row * b->ldr;
         tokens[s].alpha = none ? b->dummy_alpha + (size_t)m * G : b->alpha[s] + row * G;
@@ -63,8 +64,8 @@ void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
         return;
     }
     const bj_kernels *k = e->k;
-    const int E = e->arch->embed, G = e->arch->heads, d = E / G, TH = e->arch->token_hidden;
-    const int W = 2 * TH + 2, M = b->M, I = BJ_FOCAL_FEATURES;
+    const int E = e->arch->embed, G = e->arch->heads, d = E / G, W = e->W;
+    const int M = b->M, I = BJ_FOCAL_FEATURES;
     const size_t ldg = (size_t)G * e->ldt; /* between scenes in a and h */
     const bj_real scale = (bj_real)(1.0 / sqrt((double)d));
 
@@ -86,7 +87,7 @@ void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
         if (m % GROUP == 0) token_hidden(e, b, m, m + GROUP < M ? m + GROUP : M);
         scene_tokens(tokens, e, b, m);
         bj_attention_forward(k, b->h + (size_t)m * ldg, b->a + (size_t)m * ldg, e->ldt, tokens,
-                             b->ldr, G, TH);
+                             b->ldr, G);
     }
     for (int g = 0; g < G; g++)
         k->gemm(b->pooled + g * d, b->lde, b->h + (size_t)g * e->ldt, ldg,
@@ -105,7 +106,7 @@ void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const b
     }
     const bj_kernels *k = e->k;
     const int E = e->arch->embed, G = e->arch->heads, d = E / G, TH = e->arch->token_hidden;
-    const int W = 2 * TH + 2, M = b->M;
+    const int W = e->W, M = b->M;
     const size_t ldg = (size_t)G * e->ldt;
     const bj_real scale = (bj_real)(1.0 / sqrt((double)d));
 
@@ -126,7 +127,7 @@ void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const b
         if (tokens[0].r != e->dummy)
             memset(b->dummy_dr + (size_t)m * b->ldr, 0, (size_t)TH * sizeof *b->dummy_dr);
         bj_attention_backward(k, b->da + (size_t)m * ldg, b->dh + (size_t)m * ldg,
-                              b->a + (size_t)m * ldg, e->ldt, tokens, b->ldr, G, TH);
+                              b->a + (size_t)m * ldg, e->ldt, tokens, b->ldr, G);
     }
     /* forward: a_g = M_g^T q_g, q = scale * query(h_T) */
     for (int g = 0; g < G; g++)

@@ -12,6 +12,9 @@
  *
  * Alphabet  M scenes of a block, T steps, E embedding, G heads, d = E/G, TH token hidden,
  *           W = 2 TH + 2 folded token width, D latent
+ *
+ * An encoder of futures alone never meets a neighbor but the zero one, whose token is the same for
+ * every scene: that stands in place of b2_n, W2_n is left out, and W = TH + 2.
  */
 #ifndef BJ_MODEL_ENCODER_H
 #define BJ_MODEL_ENCODER_H
@@ -32,6 +35,7 @@ typedef struct bj_encoder {
     bj_linear linear[BJ_ENC_LINEARS];
     const bj_real *w2[2], *b2[2];   /* token networks' second layers: (E,TH) (E) */
     const bj_real *kv_w, *kv_b;     /* (2E,E) (2E): key rows, then value rows */
+    int NH, W;                      /* columns of W2_n in U: TH, or 0; of all */
     size_t ldt;                     /* stride of rows that are W wide */
     bj_real *joined;                /* U (E,W): [W2_n | W2_p | b2_n | b2_p] */
     bj_real *joined_kn, *joined_nk; /* packed, for folding and for its gradient */
@@ -46,7 +50,9 @@ typedef struct bj_encoder {
  * block, for the standardization of inputs; read when the encoder is prepared. */
 void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                      const bj_layout *layout, const bj_real *weights, const bj_real *model,
-                     int training);
+                     unsigned use);
+/* What it is used for. */
+enum { BJ_ENCODER_TRAINED = 1, BJ_ENCODER_OF_FUTURES = 2 };
 
 /* Repacks after the weights changed: two rounds, items of a round in any order. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round);

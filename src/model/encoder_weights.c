@@ -14,16 +14,18 @@ static bj_linear make_linear(bj_arena *arena, const bj_kernels *k, const bj_real
 
 void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                      const bj_layout *layout, const bj_real *weights, const bj_real *model,
-                     int training) {
+                     unsigned use) {
+    const int training = (use & BJ_ENCODER_TRAINED) != 0;
     if (arch->encoder != BJ_ENCODER_SCENE) {
         *e = (bj_encoder){.arch = arch, .k = k};
         bj_observer_init(&e->observer, arena, k, arch, layout, weights, model, training);
         return;
     }
-    const int E = arch->embed, TH = arch->token_hidden, W = 2 * TH + 2, d = E / arch->heads;
+    const int E = arch->embed, TH = arch->token_hidden, d = E / arch->heads;
+    const int NH = use & BJ_ENCODER_OF_FUTURES ? 0 : TH, W = NH + TH + 2;
     const int I = BJ_FOCAL_FEATURES, lead = bj_gru_lead(I);
 #define AT(id) (weights + bj_layout_offset(layout, BJ_P_##id, 0))
-    *e = (bj_encoder){.arch = arch, .k = k, .ldt = bj_stride(W)};
+    *e = (bj_encoder){.arch = arch, .k = k, .NH = NH, .W = W, .ldt = bj_stride(W)};
     e->gru = (bj_gru){.w_ih = AT(GRU_W_IH),
                       .w_hh = AT(GRU_W_HH),
                       .b_ih = AT(GRU_B_IH),
@@ -105,29 +107,32 @@ int bj_encoder_prepare_items(const bj_encoder *e, int round) {
 }
 
 static void join_tokens(const bj_encoder *e) {
-    const int E = e->arch->embed, TH = e->arch->token_hidden, W = 2 * TH + 2;
+    const int E = e->arch->embed, TH = e->arch->token_hidden, NH = e->NH, W = e->W;
+    const bj_real *b1 = e->linear[BJ_ENC_NEIGHBOR].b;
+    for (int j = 0; j < TH; j++) e->dummy[j] = b1[j] <= 0 ? 0 : b1[j]; /* NaN stays */
     for (int i = 0; i < E; i++) {
         bj_real *row = e->joined + (size_t)i * e->ldt;
-        for (int s = 0; s < 2; s++) {
-            memcpy(row + s * TH, e->w2[s] + (size_t)i * TH, (size_t)TH * sizeof *row);
-            row[2 * TH + s] = e->b2[s][i];
-        }
+        const bj_real *neighbor = e->w2[0] + (size_t)i * TH;
+        memcpy(row, neighbor, (size_t)NH * sizeof *row);
+        memcpy(row + NH, e->w2[1] + (size_t)i * TH, (size_t)TH * sizeof *row);
+        row[W - 2] = 0;
+        if (!NH) e->k->scores(row + W - 2, neighbor, (size_t)TH, e->dummy, (size_t)TH, 1, 1, TH);
+        row[W - 2] += e->b2[0][i];
+        row[W - 1] = e->b2[1][i];
     }
     e->k->pack_kn(e->joined_kn, e->joined, e->ldt, W, E);
     if (e->joined_nk) e->k->pack_nk(e->joined_nk, e->joined, e->ldt, E, W);
-    const bj_real *b1 = e->linear[BJ_ENC_NEIGHBOR].b;
-    for (int j = 0; j < TH; j++) e->dummy[j] = b1[j] <= 0 ? 0 : b1[j]; /* NaN stays */
 }
 
 static void fold_head(const bj_encoder *e, int head, int values) {
     const bj_arch *arch = e->arch;
-    const int E = arch->embed, d = E / arch->heads, TH = arch->token_hidden, W = 2 * TH + 2;
+    const int E = arch->embed, d = E / arch->heads, W = e->W;
     const int first = values * E + head * d; /* of the head's rows in kv_w and folded */
     bj_real *out = e->folded + (size_t)first * e->ldt;
     e->k->gemm(out, e->ldt, e->kv_w + (size_t)first * E, (size_t)E, e->joined_kn, NULL, NULL, 0, d,
                W, E, 0);
     for (int i = 0; i < d && !values; i++)
-        for (int s = 0; s < 2; s++) out[(size_t)i * e->ldt + 2 * TH + s] += e->kv_b[first + i];
+        for (int s = 1; s <= 2; s++) out[(size_t)i * e->ldt + (size_t)(W - s)] += e->kv_b[first + i];
     bj_real *kn = values ? e->n_kn : e->m_kn, *nk = values ? e->n_nk : e->m_nk;
     if (kn) e->k->pack_kn(kn + (size_t)head * e->head_size, out, e->ldt, W, d);
     /* as (d,W) rows the transposed right-hand side has N = d, K = W */

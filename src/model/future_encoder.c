@@ -188,7 +188,7 @@ static void take_activations(bj_future_encoder *e, bj_arena *arena) {
 /* The decoder's biases move from the model to the encoder's own memory. */
 static void take_packed(bj_future_encoder *e, bj_arena *arena, const bj_model *model) {
     bj_encoder_init(&e->encoder, arena, e->k, &e->arch, &model->layout, e->weights,
-                    model->weights, 0);
+                    model->weights, BJ_ENCODER_OF_FUTURES);
     bj_network_init_decoder(&e->decoder, arena, e->k, &e->arch, &model->layout, model->weights);
     bj_linear *const layers[2] = {&e->decoder.decoder_in, &e->decoder.decoder_out};
     for (int i = 0; i < 2 && e->arch.fut; i++) {

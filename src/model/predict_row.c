@@ -42,7 +42,7 @@ static bj_row_weights row_linear(const bj_predictor *p, half_arena *h, const bj_
 static void wire(bj_predictor *p, half_arena *h) {
     const bj_encoder *e = &p->encoder;
     const bj_network *n = &p->network;
-    const int E = p->arch.embed, G = p->arch.heads, d = E / G, W = 2 * p->arch.token_hidden + 2;
+    const int E = p->arch.embed, G = p->arch.heads, d = E / G, W = e->W;
     const size_t gru = p->k->gru_row_size(e->gru.lead, E);
     bj_row_path *r = &p->row;
     uint16_t *gru_half = h ? take_half(h, gru) : NULL;
@@ -212,19 +212,21 @@ static void stage_attention(const team *t) {
     const bj_predictor *p = t->p;
     const bj_encoder *e = &p->encoder;
     const bj_row_path *r = &p->row;
-    const int G = p->arch.heads, TH = p->arch.token_hidden, d = p->arch.embed / G, W = 2 * TH + 2;
+    const int G = p->arch.heads, TH = p->arch.token_hidden, d = p->arch.embed / G, W = e->W;
     const int rows[2] = {scene_of(p)->neighbor_count, scene_of(p)->polyline_count};
     for (int g = t->member; g < G; g += t->members) {
         bj_real *a = r->a + (size_t)g * e->ldt, *h = r->h + (size_t)g * e->ldt;
         const bj_tokens tokens[2] = {
             {.r = rows[0] ? r->r[0] : e->dummy,
              .alpha = r->alpha[0] + (size_t)g * ((size_t)p->arch.neighbors + 1),
-             .S = rows[0] ? rows[0] : 1},
+             .S = rows[0] ? rows[0] : 1,
+             .TH = TH},
             {.r = r->r[1],
              .alpha = r->alpha[1] + (size_t)g * ((size_t)p->arch.polylines + 1),
-             .S = rows[1]}};
+             .S = rows[1],
+             .TH = TH}};
         columns(p, a, (size_t)W, r->q + g * d, (size_t)d, &r->m[g], 1, 0, 0, W);
-        bj_attention_forward(p->k, h, a, e->ldt, tokens, (size_t)TH, 1, TH);
+        bj_attention_forward(p->k, h, a, e->ldt, tokens, (size_t)TH, 1);
         columns(p, r->pooled + g * d, (size_t)d, h, (size_t)W, &r->n[g], 1, 0, 0, d);
     }
 }

@@ -9,17 +9,29 @@
 #define EXP expf
 #endif
 
+/* Where in a row of a or h the two kinds have their hidden part and their mass. */
+typedef struct columns {
+    int hidden[2], mass[2];
+} columns;
+
+static columns columns_of(const bj_tokens tokens[2]) {
+    const int both = tokens[0].TH + tokens[1].TH;
+    return (columns){{0, tokens[0].TH}, {both, both + 1}};
+}
+
 void bj_attention_forward(const bj_kernels *k, bj_real *h, const bj_real *a, size_t ldt,
-                          const bj_tokens tokens[2], size_t ldr, int G, int TH) {
+                          const bj_tokens tokens[2], size_t ldr, int G) {
+    const columns c = columns_of(tokens);
     for (int s = 0; s < 2; s++)
-        k->scores(tokens[s].alpha, tokens[s].r, ldr, a + s * TH, ldt, tokens[s].S, G, TH);
+        k->scores(tokens[s].alpha, tokens[s].r, ldr, a + c.hidden[s], ldt, tokens[s].S, G,
+                  tokens[s].TH);
     for (int g = 0; g < G; g++) {
         bj_real most = -INFINITY;
         for (int s = 0; s < 2; s++) {
-            const bj_real c = a[(size_t)g * ldt + 2 * TH + s];
+            const bj_real constant = a[(size_t)g * ldt + c.mass[s]];
             for (int t = 0; t < tokens[s].S; t++) {
                 bj_real *score = &tokens[s].alpha[t * G + g];
-                *score += c;
+                *score += constant;
                 if (!(*score <= most)) most = *score; /* NaN stays */
             }
         }
@@ -34,22 +46,25 @@ void bj_attention_forward(const bj_kernels *k, bj_real *h, const bj_real *a, siz
         const bj_real scale = 1 / (mass[0] + mass[1]);
         for (int s = 0; s < 2; s++) {
             for (int t = 0; t < tokens[s].S; t++) tokens[s].alpha[t * G + g] *= scale;
-            h[(size_t)g * ldt + 2 * TH + s] = mass[s] * scale;
+            h[(size_t)g * ldt + c.mass[s]] = mass[s] * scale;
         }
     }
     for (int s = 0; s < 2; s++)
-        k->pool(h + s * TH, ldt, tokens[s].alpha, tokens[s].r, ldr, tokens[s].S, G, TH);
+        k->pool(h + c.hidden[s], ldt, tokens[s].alpha, tokens[s].r, ldr, tokens[s].S, G,
+                tokens[s].TH);
 }
 
 void bj_attention_backward(const bj_kernels *k, bj_real *da, const bj_real *dh, const bj_real *a,
-                           size_t ldt, const bj_tokens tokens[2], size_t ldr, int G, int TH) {
+                           size_t ldt, const bj_tokens tokens[2], size_t ldr, int G) {
+    const columns c = columns_of(tokens);
     /* forward: h = sum alpha r and sum alpha, hence dalpha = dh . r + dh_mass */
     for (int s = 0; s < 2; s++)
-        k->scores(tokens[s].dscore, tokens[s].r, ldr, dh + s * TH, ldt, tokens[s].S, G, TH);
+        k->scores(tokens[s].dscore, tokens[s].r, ldr, dh + c.hidden[s], ldt, tokens[s].S, G,
+                  tokens[s].TH);
     for (int g = 0; g < G; g++) {
         bj_real mean = 0;
         for (int s = 0; s < 2; s++) {
-            const bj_real dmass = dh[(size_t)g * ldt + 2 * TH + s];
+            const bj_real dmass = dh[(size_t)g * ldt + c.mass[s]];
             for (int t = 0; t < tokens[s].S; t++) {
                 tokens[s].dscore[t * G + g] += dmass;
                 mean += tokens[s].alpha[t * G + g] * tokens[s].dscore[t * G + g];
@@ -63,12 +78,14 @@ void bj_attention_backward(const bj_kernels *k, bj_real *da, const bj_real *dh, 
                 *d = tokens[s].alpha[t * G + g] * (*d - mean);
                 sum += *d;
             }
-            da[(size_t)g * ldt + 2 * TH + s] = sum;
+            da[(size_t)g * ldt + c.mass[s]] = sum;
         }
     }
     for (int s = 0; s < 2; s++) {
-        k->pool(da + s * TH, ldt, tokens[s].dscore, tokens[s].r, ldr, tokens[s].S, G, TH);
-        k->pool_backward(tokens[s].dr, ldr, tokens[s].alpha, tokens[s].dscore, dh + s * TH, ldt,
-                         a + s * TH, ldt, tokens[s].r, ldr, tokens[s].S, G, TH);
+        k->pool(da + c.hidden[s], ldt, tokens[s].dscore, tokens[s].r, ldr, tokens[s].S, G,
+                tokens[s].TH);
+        k->pool_backward(tokens[s].dr, ldr, tokens[s].alpha, tokens[s].dscore, dh + c.hidden[s],
+                         ldt, a + c.hidden[s], ldt, tokens[s].r, ldr, tokens[s].S, G,
+                         tokens[s].TH);
     }
 }

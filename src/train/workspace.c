@@ -141,7 +141,7 @@ static void take_scratch(bj_worker_scratch *s, bj_trainer *t, bj_arena *arena, i
     bj_encoder_block_take_state(&w.target, arena, M);
     w.target.r[1] = bj_arena_take(arena, lines * w.target.ldr);
     w.target.alpha[1] = bj_arena_take(arena, lines * G);
-    bj_encoder_block_take(&w.target, arena, &t->online, M);
+    bj_encoder_block_take(&w.target, arena, &t->target, M);
     w.dh = bj_arena_take(arena, M * G * t->online.ldt);
     w.dscore[0] = bj_arena_take(arena, (size_t)a->neighbors * G);
     w.dscore[1] = bj_arena_take(arena, (size_t)a->polylines * G + 1);
@@ -157,8 +157,9 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->mean = bj_arena_take(arena, layout->size);
     t->variance = bj_arena_take(arena, layout->size);
     bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights,
-                    t->model->weights, 1);
-    bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, t->model->weights, 0);
+                    t->model->weights, BJ_ENCODER_TRAINED);
+    bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, t->model->weights,
+                    BJ_ENCODER_OF_FUTURES);
     bj_network_init(&t->network, arena, t->k, a, layout, t->model->weights, 1);
     if (!bj_trainer_observes(t)) bj_gathered_take(&t->batch, arena, a, (size_t)t->max_batch, 1);
     take_encoder(t, arena);

@@ -22,6 +22,7 @@ typedef struct reference {
     train_case train;
     bj_target *target;
     bj_outputs outputs;
+    int rounded; /* not the same bits */
 } reference;
 
 static reference make_reference(const bj_arch *arch, bj_objective_kind kind, const char *isa,
@@ -34,6 +35,7 @@ static reference make_reference(const bj_arch *arch, bj_objective_kind kind, con
         const bj_tensor t = bj_model_tensor(r.train.model, i);
         for (size_t j = 0; j < t.size; j++) t.data[j] += (bj_real)(0.1 * bj_rng_normal(&rng));
     }
+    r.rounded = kind == BJ_ANCHOR_A;
     shake_target(&r.train, 0.2, 4);
     require(bj_trainer_gradients(r.train.trainer, batch, NULL, &err), &err);
     r.outputs = bj_trainer_outputs(r.train.trainer);
@@ -47,16 +49,25 @@ static void free_reference(reference *r) {
     close_case(&r->train);
 }
 
+/* Whether n numbers are the same: to the bit, or where the trained encoder itself sees futures, and
+ * has the long form of the attention, to rounding. */
+static int same_numbers(const reference *r, const bj_real *a, const bj_real *b, size_t n) {
+    const double most = sizeof(bj_real) == 8 ? 1e-12 : 2e-5;
+    if (!r->rounded) return memcmp(a, b, n * sizeof *a) == 0;
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)a[i] - (double)b[i]) <= most * (1 + fabs((double)b[i])))) return 0;
+    return 1;
+}
+
 /* Latents and reconstructions of scenes [first,first+count) equal those of the training step. */
-static int same_bits(const reference *r, const bj_real *latents, const bj_real *recon, int first,
-                     int count) {
+static int same(const reference *r, const bj_real *latents, const bj_real *recon, int first,
+                int count) {
     const bj_outputs *o = &r->outputs;
     const size_t D = (size_t)o->D, line = 2 * (size_t)o->F;
     for (size_t i = 0; i < (size_t)count; i++) {
         const size_t b = (size_t)first + i;
-        if (memcmp(latents + i * D, o->target + b * o->atom_stride, D * sizeof *latents)) return 0;
-        if (recon &&
-            memcmp(recon + i * line, o->recon + b * o->decoded_stride, line * sizeof *recon))
+        if (!same_numbers(r, latents + i * D, o->target + b * o->atom_stride, D)) return 0;
+        if (recon && !same_numbers(r, recon + i * line, o->recon + b * o->decoded_stride, line))
             return 0;
     }
     return 1;
@@ -86,15 +97,15 @@ static void test_one(const bj_arch *arch, bj_objective_kind kind, const char *is
         bj_future_encoder *e;
         require(bj_future_encoder_create(&e, r.train.model, r.target, &options, &err), &err);
         CHECK_OK(bj_future_encode(e, &made.batch, got.latents, got.recon, &err), err);
-        CHECK_MSG(same_bits(&r, got.latents, got.recon, 0, SCENES), "%s, %s, K = %d, %d threads",
+        CHECK_MSG(same(&r, got.latents, got.recon, 0, SCENES), "%s, %s, K = %d, %d threads",
                   bj_objective_name(kind), isa, arch->atoms, threads);
         memset(got.latents, 0, (size_t)SCENES * (size_t)arch->latent * sizeof(bj_real));
         CHECK_OK(bj_future_encode(e, &made.batch, got.latents, NULL, &err), err);
-        CHECK(same_bits(&r, got.latents, NULL, 0, SCENES));
+        CHECK(same(&r, got.latents, NULL, 0, SCENES));
         for (int first = 0, count = 1; first + count <= SCENES; first += count, count += 3) {
             const bj_batch part = {.B = count, .scenes = made.scenes + first};
             CHECK_OK(bj_future_encode(e, &part, got.latents, got.recon, &err), err);
-            CHECK_MSG(same_bits(&r, got.latents, got.recon, first, count), "scenes %d to %d", first,
+            CHECK_MSG(same(&r, got.latents, got.recon, first, count), "scenes %d to %d", first,
                       first + count - 1);
         }
         bj_future_encoder_free(e);
@@ -145,7 +156,7 @@ static void test_meaning(void) {
     made.focal[0] = (bj_real)NAN;
     if (made.neighbors) made.neighbors[0] = (bj_real)NAN;
     CHECK_OK(bj_future_encode(e, &made.batch, got.latents, got.recon, &err), err);
-    CHECK(same_bits(&r, got.latents, got.recon, 0, SCENES));
+    CHECK(same(&r, got.latents, got.recon, 0, SCENES));
     bj_future_encoder_free(e);
     free_answer(&got);
     free_reference(&r);
@@ -171,7 +182,7 @@ static void test_copies_and_allocates_nothing(void) {
     const long before = bj_alloc_count();
     CHECK_OK(bj_future_encode(e, &made.batch, got.latents, got.recon, &err), err);
     CHECK(bj_alloc_count() == before);
-    CHECK(same_bits(&r, got.latents, got.recon, 0, SCENES));
+    CHECK(same(&r, got.latents, got.recon, 0, SCENES));
     bj_future_encoder_free(e);
     CHECK(bj_alloc_live() < live); /* the target is gone, and nothing else is left */
     free_answer(&got);

@@ -48,7 +48,7 @@ static void release(scene *s) {
 static void tokens_of(bj_tokens tokens[2], const scene *s, int backward) {
     for (int i = 0; i < 2; i++)
         tokens[i] = (bj_tokens){s->r[i], s->alpha[i], backward ? s->dp[i] : NULL,
-                                backward ? s->dscore[i] : NULL, s->S[i]};
+                                backward ? s->dscore[i] : NULL, s->S[i], s->TH};
 }
 
 static double loss(void *context) {
@@ -61,7 +61,7 @@ static double loss(void *context) {
                 s->r[i][at] = s->p[i][at] > 0 ? s->p[i][at] : 0;
             }
     tokens_of(tokens, s, 0);
-    bj_attention_forward(s->k, s->h, s->a, s->ldt, tokens, s->ldr, s->G, s->TH);
+    bj_attention_forward(s->k, s->h, s->a, s->ldt, tokens, s->ldr, s->G);
     double sum = 0;
     for (int g = 0; g < s->G; g++)
         for (int w = 0; w < s->W; w++)
@@ -75,7 +75,7 @@ static void gradient(void *context) {
     bj_tokens tokens[2];
     loss(s);
     tokens_of(tokens, s, 1);
-    bj_attention_backward(s->k, s->da, s->weight, s->a, s->ldt, tokens, s->ldr, s->G, s->TH);
+    bj_attention_backward(s->k, s->da, s->weight, s->a, s->ldt, tokens, s->ldr, s->G);
 }
 
 /* Weights of a head sum to one, and the last two entries of h are the shares of the two kinds. */

@@ -15,7 +15,7 @@ typedef struct fixture {
     bj_rng rng;
 } fixture;
 
-static fixture make(const bj_kernels *k, int embed, int heads, int token_hidden) {
+static fixture make(const bj_kernels *k, int embed, int heads, int token_hidden, unsigned use) {
     fixture f = {.rng = bj_rng_seed((uint64_t)(embed * 100 + heads))};
     bj_error err;
     f.arch = bj_arch_paper();
@@ -29,11 +29,11 @@ static fixture make(const bj_kernels *k, int embed, int heads, int token_hidden)
         f.model->weights[i] += (bj_real)(0.1 * bj_rng_normal(&f.rng));
     bj_arena arena = {NULL, 0};
     bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights,
-                    f.model->weights, 1);
+                    f.model->weights, use);
     f.memory = nn_array(arena.used, MARKER);
     arena = (bj_arena){f.memory, 0};
     bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights,
-                    f.model->weights, 1);
+                    f.model->weights, use);
     for (int round = 0; round < BJ_ENCODER_ROUNDS; round++)
         for (int i = bj_encoder_prepare_items(&f.encoder, round) - 1; i >= 0; i--) /* any order */
             bj_encoder_prepare(&f.encoder, round, i);
@@ -245,7 +245,7 @@ static void check_zero_neighbor(fixture *f) {
 }
 
 static void test_encoder(const bj_kernels *k, int embed, int heads, int token_hidden) {
-    fixture f = make(k, embed, heads, token_hidden);
+    fixture f = make(k, embed, heads, token_hidden, BJ_ENCODER_TRAINED);
     check_scenes(&f, f.arch.obs, 1, (int[]){0}, (int[]){0}); /* one token: the zero neighbor */
     check_scenes(&f, f.arch.obs, 2, (int[]){0, 0}, (int[]){4, 1});
     check_scenes(&f, f.arch.obs, 3, (int[]){2, 1, 6}, (int[]){0, 0, 0});
@@ -256,6 +256,14 @@ static void test_encoder(const bj_kernels *k, int embed, int heads, int token_hi
     release(&f);
 }
 
+/* The short form, for views that have no neighbors. */
+static void test_encoder_of_futures(const bj_kernels *k, int embed, int heads, int token_hidden) {
+    fixture f = make(k, embed, heads, token_hidden, BJ_ENCODER_OF_FUTURES);
+    check_scenes(&f, T_OTHER, 1, (int[]){0}, (int[]){0});
+    check_scenes(&f, T_OTHER, 6, (int[6]){0}, (int[]){4, 1, 0, 40, 2, 3});
+    release(&f);
+}
+
 int main(void) {
     for (int i = 0; bj_kernels_at(i); i++) {
         const bj_kernels *k = bj_kernels_at(i);
@@ -263,6 +271,8 @@ int main(void) {
         test_encoder(k, 5, 1, 7);
         test_encoder(k, 21, 7, 37);
         test_encoder(k, 32, 4, 48);
+        test_encoder_of_futures(k, 21, 7, 37);
+        test_encoder_of_futures(k, 32, 4, 48);
     }
     return test_report("encoder");
 }
