@@ -137,14 +137,14 @@ static double tree(const double *weight, int B, int first, int count) {
     if (count > 1)
         return tree(weight, B, first, count / 2) + tree(weight, B, first + count / 2, count / 2);
     int begin = B * first / 16, end = B * (first + 1) / 16;
-    if (B < 256) begin = 16 * first, end = begin + 16; /* 16 scenes each until none is left */
+    if (B < 512) begin = 32 * first, end = begin + 32; /* 32 scenes each until none is left */
     for (int b = begin; b < end && b < B; b++) sum += weight[b];
     return sum;
 }
 
 /* To the bit the order of core/shards.h, so that who adds what never matters. */
 static void test_order_of_sums(int scenes) {
-    enum { MOST = 300, BRANCHES = 3 };
+    enum { MOST = 600, BRANCHES = 3 };
     objective_case c = case_make(BJ_MDN, scenes, BRANCHES, 2, 1, BJ_SCALES_FIXED, 33);
     c.objective.usage_kl = 1;
     case_step(&c, 0, scenes);
@@ -186,5 +186,6 @@ int main(void) {
     test_usage_near_balance();
     test_order_of_sums(83);
     test_order_of_sums(300);
+    test_order_of_sums(600);
     return test_report("mixture");
 }
