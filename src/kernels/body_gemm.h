@@ -38,17 +38,17 @@ INLINE void pack_rows(bj_real *packed, int stride, const bj_real *rows, size_t l
 }
 
 static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
-    enum { STRIP = 64 / sizeof(bj_real) > LANES ? 64 / sizeof(bj_real) : LANES }; /* a cache line */
+    enum { BAND = 64 / sizeof(bj_real) > LANES ? 64 / sizeof(bj_real) : LANES }; /* a cache line */
     for (int n = 0; n < N; n += PANEL) {
         const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
-        for (int k0 = 0; k0 < K; k0 += STRIP) {
-            const int depth = K - k0 < STRIP ? K - k0 : STRIP;
+        for (int k0 = 0; k0 < K; k0 += BAND) {
+            const int depth = K - k0 < BAND ? K - k0 : BAND;
             for (int j0 = 0; j0 < padded; j0 += LANES) {
                 const bj_real *rows = b + (size_t)(n + j0) * ldb + k0;
-                if (j0 + LANES <= width && depth == STRIP) {
+                if (j0 + LANES <= width && depth == BAND) {
                     UNROLL for (int j = 0; j < LANES; j++)
-                        __builtin_prefetch(rows + (size_t)j * ldb + 4 * STRIP, 0, 2);
-                    pack_rows(packed + j0, padded, rows, ldb, STRIP);
+                        __builtin_prefetch(rows + (size_t)j * ldb + 4 * BAND, 0, 2);
+                    pack_rows(packed + j0, padded, rows, ldb, BAND);
                     continue;
                 }
                 for (int k = 0; k < depth; k++)

@@ -16,6 +16,7 @@ typedef struct gradient_chunk {
     int shards;                         /* of the chunk, a power of two */
     int index, height;                  /* of the chunk among those of its size; log2(shards) */
     int root;                           /* height of the tree over all shards that have rows */
+    int most;                           /* rows */
     int runs, rows;
     int resume, finish;                 /* not the first / the last chunk of its only shard */
     int last;                           /* of all: its sums are what is looked for */
@@ -28,8 +29,9 @@ typedef struct gradient_sides {
 } gradient_sides;
 
 enum {
-    TILE = ROWS * PANEL,
-    TILES = (BJ_GRADIENT_ROWS / ROWS) * (BJ_GRADIENT_COLUMNS / PANEL),
+    ACROSS = SPAN * LANES, /* columns of a tile */
+    TILE = STRIP * ACROSS,
+    TILES = (BJ_GRADIENT_ROWS + STRIP - 1) / STRIP * ((BJ_GRADIENT_COLUMNS + ACROSS - 1) / ACROSS),
     PLANE = TILES * TILE /* one sum of every tile */
 };
 
@@ -40,27 +42,27 @@ enum { LINE = 64 / sizeof(bj_real) }; /* numbers of a cache line */
 
 INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, bj_real *sums,
                           bj_real *c, size_t ldc, int mr, int width, int nv) {
-    vec waiting[BJ_SHARD_LEVELS][ROWS][WIDTH];
-    vec acc[ROWS][WIDTH] = {{{0}}};
+    vec waiting[BJ_SHARD_LEVELS][STRIP][SPAN];
+    vec acc[STRIP][SPAN] = {{{0}}};
     const bj_real *dy = from->dy;
     const size_t ldx = from->ldx;
-    UNROLL for (int i = 0; i < ROWS; i++) { /* nobody has touched c since the last step */
+    UNROLL for (int i = 0; i < STRIP; i++) { /* nobody has touched c since the last step */
         if (!g->last || i >= mr) continue;
         __builtin_prefetch(c + (size_t)i * ldc, 1);
         __builtin_prefetch(c + (size_t)i * ldc + nv * LANES - 1, 1);
     }
     for (int s = 0, run = 0; s < g->shards; s++) {
-        UNROLL for (int i = 0; i < ROWS; i++) {
+        UNROLL for (int i = 0; i < STRIP; i++) {
             UNROLL for (int j = 0; j < nv; j++) {
-                acc[i][j] = g->resume ? load(sums + i * PANEL + j * LANES) : (vec){0};
+                acc[i][j] = g->resume ? load(sums + i * ACROSS + j * LANES) : (vec){0};
             }
         }
         for (const int end = run + g->shard_runs[s]; run < end; run++) {
             const bj_real *x = from->x + (size_t)g->run_at[run] * ldx;
-            for (int row = g->run_rows[run]; row > 0; row--, dy += ROWS, x += ldx) {
-                vec b[WIDTH];
+            for (int row = g->run_rows[run]; row > 0; row--, dy += STRIP, x += ldx) {
+                vec b[SPAN];
                 UNROLL for (int j = 0; j < nv; j++) b[j] = load(x + j * LANES);
-                UNROLL for (int i = 0; i < ROWS; i++) {
+                UNROLL for (int i = 0; i < STRIP; i++) {
                     const vec y = splat(dy[i]);
                     UNROLL for (int j = 0; j < nv; j++) acc[i][j] += y * b[j];
                 }
@@ -68,12 +70,12 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, b
         }
         int l = 0;
         for (; s >> l & 1; l++) {
-            UNROLL for (int i = 0; i < ROWS; i++) {
+            UNROLL for (int i = 0; i < STRIP; i++) {
                 UNROLL for (int j = 0; j < nv; j++) acc[i][j] = waiting[l][i][j] + acc[i][j];
             }
         }
         if (s + 1 < g->shards) {
-            UNROLL for (int i = 0; i < ROWS; i++) {
+            UNROLL for (int i = 0; i < STRIP; i++) {
                 UNROLL for (int j = 0; j < nv; j++) waiting[l][i][j] = acc[i][j];
             }
         }
@@ -82,14 +84,14 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, b
     if (g->finish) {
         for (; g->index >> l & 1; l++) {
             const bj_real *level = sums + (size_t)(l + 1) * PLANE;
-            UNROLL for (int i = 0; i < ROWS; i++) {
+            UNROLL for (int i = 0; i < STRIP; i++) {
                 UNROLL for (int j = 0; j < nv; j++) {
-                    acc[i][j] = load(level + i * PANEL + j * LANES) + acc[i][j];
+                    acc[i][j] = load(level + i * ACROSS + j * LANES) + acc[i][j];
                 }
             }
         }
         if (g->last) {
-            UNROLL for (int i = 0; i < ROWS; i++) {
+            UNROLL for (int i = 0; i < STRIP; i++) {
                 UNROLL for (int j = 0; j < nv; j++) {
                     if (i >= mr) continue;
                     bj_real *out = c + (size_t)i * ldc + j * LANES;
@@ -101,8 +103,8 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, b
         }
     }
     bj_real *to = sums + (g->finish ? (size_t)(l + 1) * PLANE : 0);
-    UNROLL for (int i = 0; i < ROWS; i++) {
-        UNROLL for (int j = 0; j < nv; j++) store(to + i * PANEL + j * LANES, acc[i][j]);
+    UNROLL for (int i = 0; i < STRIP; i++) {
+        UNROLL for (int j = 0; j < nv; j++) store(to + i * ACROSS + j * LANES, acc[i][j]);
     }
 }
 
@@ -127,20 +129,19 @@ INLINE void fetch_row(gradient_fetch *f) {
 static void gradient_of_chunk(const gradient_chunk *g, gradient_sides from, int packed,
                               gradient_fetch *next, bj_real *sums, bj_real *c, size_t ldc, int M,
                               int N) {
-    const int tiles = (M + ROWS - 1) / ROWS * ((N + PANEL - 1) / PANEL);
+    const int tiles = (M + STRIP - 1) / STRIP * ((N + ACROSS - 1) / ACROSS);
     int due = 0; /* rows to fetch, in units of 1 / tiles */
-    for (int n0 = 0; n0 < N; n0 += PANEL) {
-        const int nv = N - n0 > 2 * LANES ? 3 : N - n0 > LANES ? 2 : 1;
+    for (int n0 = 0; n0 < N; n0 += ACROSS) {
+        const int nv = N - n0 > LANES ? 2 : 1;
         const int n = packed || n0 + nv * LANES <= N ? n0 : N - nv * LANES;
         const int width = N - n;
-        gradient_sides at = {from.dy, from.x + n, ROWS, from.ldx};
-        for (int m = 0; m < M; m += ROWS, sums += TILE) {
+        gradient_sides at = {from.dy, from.x + n, STRIP, from.ldx};
+        for (int m = 0; m < M; m += STRIP, sums += TILE) {
             bj_real *c_mn = c + (size_t)m * ldc + n;
-            const int mr = M - m < ROWS ? M - m : ROWS;
+            const int mr = M - m < STRIP ? M - m : STRIP;
             at.dy = from.dy + (size_t)m * (size_t)g->rows;
             for (due += next->chunk->rows; due >= tiles; due -= tiles) fetch_row(next);
-            if (nv == 3) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 3);
-            else if (nv == 2) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 2);
+            if (nv == 2) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 2);
             else gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 1);
         }
     }
@@ -181,15 +182,17 @@ static int rows_of_shard(const bj_rows *rows, int shard) {
 /* Sizes of the tree and of the chunks it is built from: as many shards as fit a chunk wherever in
  * the batch they are. Empty shards behind the last one with rows would only add zeros. */
 static void begin_chunks(gradient_chunk *g, const bj_rows *rows) {
-    int most = 0, used = 1;
+    int largest = 0, used = 1, all = 0;
     for (int s = 0; s < BJ_SHARDS; s++) {
         const int n = rows_of_shard(rows, s);
-        most = n > most ? n : most;
+        largest = n > largest ? n : largest;
+        all += n;
         if (n > 0) used = s + 1;
     }
+    g->most = all <= CHUNK ? CHUNK : CHUNK / 2; /* the next one has to fit, too */
     g->root = g->height = 0;
     while (1 << g->root < used) g->root++;
-    while (g->height < g->root && (2 << g->height) * most <= CHUNK) g->height++;
+    while (g->height < g->root && (2 << g->height) * largest <= g->most) g->height++;
     g->shards = 1 << g->height;
     g->resume = 0;
 }
@@ -206,7 +209,8 @@ static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *ro
          i < (at->shard + g->shards) * rows->segments; i++)
         left += rows->count[i];
     /* a shard that does not fit is cut into equal parts */
-    const int parts = (left + CHUNK - 1) / CHUNK, most = parts > 1 ? (left - 1) / parts + 1 : CHUNK;
+    const int parts = (left + g->most - 1) / g->most;
+    const int most = parts > 1 ? (left - 1) / parts + 1 : g->most;
     g->index = at->shard / g->shards;
     g->finish = parts <= 1;
     g->last = g->finish && g->index + 1 == 1 << (g->root - g->height);
@@ -243,8 +247,8 @@ static gradient_sides pack_chunk(gradient_chunk *g, gradient_sides from, int pac
             const size_t row = (size_t)g->run_at[run];
             const int count = g->run_rows[run];
             if (packed)
-                pack_strips(packed_x, from.x, from.ldx, row, count, at, g->rows, N, PANEL, LANES);
-            pack_strips(packed_dy, from.dy, from.lddy, row, count, at, g->rows, M, ROWS, ROWS);
+                pack_strips(packed_x, from.x, from.ldx, row, count, at, g->rows, N, ACROSS, LANES);
+            pack_strips(packed_dy, from.dy, from.lddy, row, count, at, g->rows, M, STRIP, STRIP);
             at += count;
         }
         /* a run is read before its place is written: there are at least as many runs as shards
@@ -254,16 +258,16 @@ static gradient_sides pack_chunk(gradient_chunk *g, gradient_sides from, int pac
         if (at > before) g->run_at[runs] = before, g->run_rows[runs++] = at - before;
         g->runs = runs;
     }
-    return (gradient_sides){packed_dy, packed ? packed_x : from.x, ROWS,
+    return (gradient_sides){packed_dy, packed ? packed_x : from.x, STRIP,
                             packed ? (size_t)round_up(N) : from.ldx};
 }
 
 static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
                      size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
     bj_real *packed_x = scratch + (size_t)(BJ_SHARD_LEVELS + 1) * PLANE;
-    bj_real *packed_dy = packed_x + CHUNK * BJ_GRADIENT_COLUMNS;
+    bj_real *packed_dy = packed_x + CHUNK * ACROSS;
     const gradient_sides from = {dy, x, lddy, ldx};
-    const int packed = N < PANEL && N % LANES != 0; /* padded to whole vectors on the way */
+    const int packed = N < ACROSS && N % LANES != 0; /* padded to whole vectors on the way */
     gradient_chunk chunk[2];
     gradient_cursor at = {0, 0, 0};
     begin_chunks(&chunk[0], rows);

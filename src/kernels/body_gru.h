@@ -147,6 +147,7 @@ INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
         if (b->gates) store_n(b->gates + (size_t)i * b->ldg + 3 * b->E, c, n);
     }
 }
+
 #define GRU_TILE(mr)                                                                               \
     static void gru_tile_##mr(const gru_block *b, const bj_real *group) {                          \
         gru_tile(b, group, mr, LANES);                                                             \

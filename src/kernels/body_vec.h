@@ -24,7 +24,11 @@ enum {
     TALL = 8, /* rows of a tile that is one vector wide: fewer would wait for their own sums */
     BLOCK_K = 1024,
     BLOCK_M = 64,
-    CHUNK = 128 /* rows of a gradient chunk */
+    /* tiles of weight gradients: two vectors of every row of x, so that a tile's part of a row is
+     * one cache line and many rows fit the first-level cache */
+    STRIP = BJ_BODY_ROWS == 8 ? 12 : 6,
+    SPAN = 2,
+    CHUNK = 256 /* most rows that are taken at a time */
 };
 
 #define INLINE static inline __attribute__((always_inline))

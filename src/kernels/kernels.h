@@ -31,10 +31,10 @@ typedef struct bj_rows {
 
 /* Most rows and columns of one bj_kernels.gradient call, and its scratch in bj_reals. */
 enum {
-    BJ_GRADIENT_ROWS = 128,
+    BJ_GRADIENT_ROWS = 96,
     BJ_GRADIENT_COLUMNS = 288,
     BJ_GRADIENT_SCRATCH = (BJ_SHARD_LEVELS + 1) * BJ_GRADIENT_ROWS * BJ_GRADIENT_COLUMNS +
-                          128 * (BJ_GRADIENT_COLUMNS + BJ_GRADIENT_ROWS)
+                          256 * (BJ_GRADIENT_ROWS + 64)
 };
 
 typedef struct bj_adamw_coefficients {

@@ -42,4 +42,23 @@ run 2 bench --isa sse9
 out_empty
 err_has "instruction set 'sse9' is not available, expected one of: c"
 
+# Two builds in turns. A library with a sanitizer does not load into a program without.
+if [ -z "$BJ_SANITIZE" ]; then
+    cp "$BJ_BUILD/libbranchjepa.so" one.so
+    cp "$BJ_BUILD/libbranchjepa.so" two.so
+    compare=$BJ_ROOT/bench/compare_builds.sh
+    for work in train predict64 predict1; do
+        check bash "$compare" -n 1 -t 1 -w "$work" ./one.so ./two.so >out
+        check test "$(grep -cE '^ *[0-9.]+ +[0-9.]+ +[0-9.]+ \(.* to .*\) +\./(one|two)\.so$' out)" -eq 2
+    done
+    code=0
+    bash "$compare" -n 1 ./three.so >out 2>err || code=$?
+    check test "$code" -eq 1
+    err_has "three.so"
+    code=0
+    bash "$compare" -w walk ./one.so >out 2>err || code=$?
+    check test "$code" -eq 2
+    err_has "usage:"
+fi
+
 finish
