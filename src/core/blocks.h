@@ -13,7 +13,7 @@ static inline int bj_blocks_cut(int *begin, int B) {
     int n = 0;
     for (int b = 0; b < B; n++) {
         const int left = B - b;
-        const int size = left >= 3 * BJ_BLOCK ? BJ_BLOCK : left > BJ_BLOCK ? 3 * BJ_BLOCK / 4 : 8;
+        const int size = left >= 3 * BJ_BLOCK ? BJ_BLOCK : left > BJ_BLOCK ? BJ_BLOCK / 2 : 8;
         begin[n] = b;
         b += size < left ? size : left;
     }
