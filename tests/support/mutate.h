@@ -19,6 +19,10 @@ typedef struct mutate_fragment {
 /* A string literal, which may hold zeros, as a fragment. */
 #define FRAGMENT(text)                                                                             \
     { (text), sizeof(text) - 1 }
+/* What holds JSON together. */
+#define JSON_FRAGMENTS                                                                             \
+    FRAGMENT("\""), FRAGMENT("{"), FRAGMENT("}"), FRAGMENT("["), FRAGMENT("]"), FRAGMENT(","),     \
+        FRAGMENT(":"), FRAGMENT("[]"), FRAGMENT("{}"), FRAGMENT("null")
 
 typedef struct mutate_target {
     const char *name; /* corpus in tests/fuzz/corpus/<name> */
