@@ -99,26 +99,10 @@ typedef struct gru_block {
     int lead, depth, E;        /* depth: of the product with h */
 } gru_block;
 
-/* sum[i] += rows of weights [r | z | n] times entries [0,depth) of row i. */
-INLINE void gru_sums(vec sum[ROWS][3], const bj_real *const row[ROWS], const bj_real *w, int depth,
-                     int mr) {
-    for (int k = 0; k < depth; k++, w += PANEL) {
-        const vec r = load(w), z = load(w + LANES), n = load(w + 2 * LANES);
-        UNROLL for (int i = 0; i < mr; i++) {
-            const vec x = splat(row[i][k]);
-            sum[i][0] += x * r;
-            sum[i][1] += x * z;
-            sum[i][2] += x * n;
-        }
-    }
-}
-
 /* mr rows of a group: their gates never leave the registers before they are what backward needs.
  * n units are valid. */
 INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
-    vec sum[ROWS][3] = {{{0}}}, in[ROWS];
-    const bj_real *row[ROWS];
-    UNROLL for (int i = 0; i < mr; i++) row[i] = b->state + (size_t)i * b->lds;
+    vec sum[TALL][WIDTH] = {{{0}}}, in[ROWS]; /* of r, z and n */
     UNROLL for (int i = 0; i < mr; i++) { /* where the next group will be written */
         __builtin_prefetch(b->h_out + (size_t)i * b->ldo + LANES, 1);
         if (!b->gates) continue;
@@ -127,9 +111,10 @@ INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
         }
     }
     const vec b_hn = load(group);
-    gru_sums(sum, row, group + LANES, b->lead, mr);
-    UNROLL for (int i = 0; i < mr; i++) in[i] = sum[i][2], sum[i][2] = b_hn, row[i] += b->lead;
-    gru_sums(sum, row, group + LANES + b->lead * PANEL, b->depth, mr);
+    tile_sum(sum, b->state, b->lds, group + LANES, PANEL, b->lead, mr, 3);
+    UNROLL for (int i = 0; i < mr; i++) in[i] = sum[i][2], sum[i][2] = b_hn;
+    tile_sum(sum, b->state + b->lead, b->lds, group + LANES + b->lead * PANEL, PANEL, b->depth, mr,
+             3);
     /* in two passes, so that the chains of dependent operations are short and overlap */
     UNROLL for (int i = 0; i < mr; i++) {
         sigmoid_two(&sum[i][0], &sum[i][1], sum[i][0], sum[i][1]);

@@ -205,7 +205,7 @@ static void add_encoder(bj_trainer *t) {
     const bj_encoder_block *b = &t->encoder;
     const bj_layout *layout = &t->model->layout;
     const bj_row_plans *rows = &t->plans;
-    const int E = a->embed, G = a->heads, d = E / G, W = 2 * a->token_hidden + 2;
+    const int E = a->embed, G = a->heads, d = E / G, W = t->online.W;
     const int lead = t->online.gru.lead, anchor = t->objective.kind == BJ_ANCHOR_A;
     const size_t ldt = t->online.ldt, ldg = (size_t)G * ldt;
     const bj_real *dcontext = anchor ? t->head.du + (size_t)t->batch.B * t->io.L * t->head.ldu
@@ -349,7 +349,7 @@ static void split_residual_scale(bj_trainer *t) {
 static void unfold_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_arch *a = &t->model->arch;
-    const int E = a->embed, W = 2 * a->token_hidden + 2;
+    const int E = a->embed, W = t->online.W;
     if (item < t->item_count) {
         run_tile(context, item, worker);
         return;
