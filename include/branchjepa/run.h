@@ -15,13 +15,16 @@ enum { BJ_NAME_SIZE = 48, BJ_RUN_PATH_SIZE = 1024 };
 /* What decides a run, besides its data. Everything has a key (bj_setting_at). */
 typedef struct bj_settings {
     char arm[BJ_NAME_SIZE];
-    char recipe[BJ_NAME_SIZE]; /* "paper", "small" */
+    char recipe[BJ_NAME_SIZE]; /* "paper", "fast", "small" */
     uint64_t seed;             /* of weights and data order */
     bj_arch arch;
     bj_objective objective;
     bj_optim optim;
     double lr;
     int batch, epochs, warmup; /* warm-up in epochs */
+    int warmup_updates;        /* warm-up in updates, unless 0 */
+    char schedule[BJ_NAME_SIZE]; /* "cosine", "linear", "trapezoid" */
+    double decay;              /* share of the updates in which the trapezoid falls */
     int patience;              /* epochs without a better checkpoint before the end; 0: all epochs */
     double save_minutes;       /* between checkpoints within an epoch */
     /* Stage A: an epoch is eligible when every gate is passed. */

@@ -97,7 +97,13 @@ static bj_status step(bj_train_run *r, bj_error *err) {
     bj_step_report report;
     bj_error detail = {0};
     const double start = bj_seconds();
-    const double lr = bj_lr_at((long)done, (long)r->steps, s->epochs, s->warmup, s->lr);
+    const bj_schedule schedule = {
+        .kind = (bj_schedule_kind)bj_schedule_find(s->schedule),
+        .base = s->lr,
+        .decay = s->decay,
+        .updates = (long)r->steps * s->epochs,
+        .warmup = s->warmup_updates ? s->warmup_updates : (long)r->steps * s->warmup};
+    const double lr = bj_lr_at(&schedule, (long)done);
     BJ_TRY(bj_run_batch(&batch, &numbers, r, done / r->steps, done % r->steps, err));
     const bj_status status = bj_trainer_step(r->trainer, batch, lr, &report, &detail);
     if (status != BJ_OK) {
@@ -226,6 +232,7 @@ static bj_status build(bj_train_run *r, bj_error *err) {
                                         .seed = s->seed};
     BJ_TRY(BJ_ALLOC(r->rows, (size_t)s->epochs + 1, err));
     BJ_TRY(bj_model_create(&r->model, &r->arch, s->seed, err));
+    if (s->optim.conditioned) bj_model_condition(r->model, s->seed);
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
     BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
     if (s->objective.kind != BJ_ANCHOR_B) return BJ_OK;
