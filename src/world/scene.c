@@ -17,12 +17,13 @@ static uint64_t scene_key(uint64_t seed, const char *split, int64_t index, int s
     return bj_world_hash(seed, bj_world_hash_text(split), (uint64_t)index, (uint64_t)stream + 1000);
 }
 
-void bj_world_scene_id(char id[BJ_SCENARIO_NAME], uint64_t seed, const char *split, int64_t index) {
+void bj_world_scene_id(char id[BJ_SCENARIO_NAME], int version, uint64_t seed, const char *split,
+                       int64_t index) {
     const uint64_t a = scene_key(seed, split, index, STREAM_ID), b = bj_world_hash(a, 0, 0, 0);
-    snprintf(id, BJ_SCENARIO_NAME, "%08llx-%04x-5%03x-%04x-%012llx",
+    snprintf(id, BJ_SCENARIO_NAME, "%08llx-%04x-%c%03x-%04x-%012llx",
              (unsigned long long)index & 0xffffffffu, (unsigned)(a & 0xffff),
-             (unsigned)(a >> 16 & 0xfff), (unsigned)(0x8000 | (a >> 32 & 0x3fff)),
-             (unsigned long long)(b & 0xffffffffffffu));
+             version == 1 ? '5' : '8', (unsigned)(a >> 16 & 0xfff),
+             (unsigned)(0x8000 | (a >> 32 & 0x3fff)), (unsigned long long)(b & 0xffffffffffffu));
 }
 
 /* ----------------------------------------------------------------------------------- the past */
@@ -127,6 +128,23 @@ static void hide(bj_world_scene *scene, int step) {
     }
 }
 
+/* Returns 1 if agent i is one of the neighbors that features keep. */
+static int is_kept(const bj_world_scene *scene, int i) {
+    const bj_row *focal = &scene->rows[0][LAST];
+    int nearer = 0;
+    double limit = 0;
+    for (int k = -1; k < scene->traffic.count; k++) {
+        const int other = k < 0 ? i : k;
+        if (k == 0 || k == i || !scene->seen[other][LAST]) continue;
+        const bj_row *r = &scene->rows[other][LAST];
+        const double dx = r->x - focal->x, dy = r->y - focal->y;
+        const double rank = bj_features_rank(dx * dx + dy * dy);
+        if (k < 0) limit = rank;
+        else nearer += rank <= limit;
+    }
+    return nearer < BJ_AV2_NEIGHBORS;
+}
+
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                             const char *split, int64_t index) {
     bj_rng rng = bj_rng_seed(scene_key(seed, split, index, STREAM_SCENE));
@@ -145,6 +163,8 @@ void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t
         for (int t = 38; t < BJ_WORLD_OBSERVED; t++) seen &= scene->seen[i][t];
         rows[i] = seen ? scene->rows[i] : NULL;
     }
+    for (int i = 1; i < scene->traffic.count && town->version > 1; i++)
+        if (rows[i] && !is_kept(scene, i)) rows[i] = NULL;
     bj_law_make(&scene->law, &scene->traffic, rows);
 }
 
@@ -299,7 +319,7 @@ void bj_world_scene_make(bj_world_scene *scene, const bj_town *town, uint64_t se
         scene->rows[0][BJ_WORLD_OBSERVED + t].x = stored[t][0];
         scene->rows[0][BJ_WORLD_OBSERVED + t].y = stored[t][1];
     }
-    bj_world_scene_id(scene->id, seed, split, index);
+    bj_world_scene_id(scene->id, town->version, seed, split, index);
     name_tracks(scene, scene_key(seed, split, index, STREAM_ID));
     scene->start_timestamp = 3.15968e17 + (double)(index % 1000000) * 1.1e10;
     list_rows(scene);

@@ -39,12 +39,14 @@ typedef struct bj_world_scene {
     double heading[BJ_WORLD_ROWS];
 } bj_world_scene;
 
-/* Scene `index` of (seed, split); town must be number index / BJ_WORLD_TOWN_SCENES of them. Draw 0
- * is what the data shows; others are further futures of the same prefix. */
+/* Scene `index` of (seed, split), in the version of the town; town must be number
+ * index / BJ_WORLD_TOWN_SCENES of them. Draw 0 is what the data shows; others are further futures
+ * of the same prefix. */
 void bj_world_scene_make(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                          const char *split, int64_t index, uint64_t draw);
-/* Ascends with the index: its first eight digits. */
-void bj_world_scene_id(char id[BJ_SCENARIO_NAME], uint64_t seed, const char *split, int64_t index);
+/* Ascends with the index: its first eight digits. Differs between versions. */
+void bj_world_scene_id(char id[BJ_SCENARIO_NAME], int version, uint64_t seed, const char *split,
+                       int64_t index);
 
 /* Steps 1-3 of the above, and one future (steps 4): positions with jitter, in city coordinates. */
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,
