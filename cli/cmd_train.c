@@ -230,6 +230,13 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
 
 /* -------------------------------------------------------------------------------------- command */
 
+/* Prints how much of this process's time went into making training scenes. */
+static void print_simulated(const bj_fresh *fresh, double seconds) {
+    const double spent = bj_fresh_seconds(fresh);
+    fprintf(stderr, "simulation took %.1f s of %.1f s, %.1f %%\n", spent, seconds,
+            100 * spent / seconds);
+}
+
 /* Opens the simulator if --data names a world instead of a file. */
 static bj_status open_fresh(bj_fresh **out, bj_run_options *o, bj_error *err) {
     bj_fresh_spec spec;
@@ -293,11 +300,13 @@ int cmd_train(int argc, char **argv) {
     cli_catch_signals();
     cli_catch_save();
     bj_fresh *fresh = NULL;
+    const double start = cli_seconds();
     bj_status status = open_fresh(&fresh, &o, &err);
     if (status == BJ_OK) status = bj_run_train(&report, &settings.value, &o, &err);
     if (v.begun && !v.quiet) cli_progress_clear(&v.bar);
     const int code = status == BJ_OK ? finish(&report, o.dir, &settings.value, json)
                                      : cli_fail(usage.verb, &err);
+    if (fresh && v.begun && !v.quiet) print_simulated(fresh, cli_seconds() - start);
     bj_fresh_free(fresh);
     cli_settings_close(&settings);
     return code;

@@ -56,8 +56,7 @@ bj_status bj_fresh_parse(bj_fresh_spec *out, const char *text, bj_error *err) {
     int version;
     const char *at = body_of(text, &version);
     uint64_t seed, scenes = 0;
-    if (!at)
-        return BJ_FAIL(err, BJ_EARG, "%.100s: expected world:SEED or world:SEED:SCENES", text);
+    if (!at) return BJ_FAIL(err, BJ_EARG, "%.100s: expected world:SEED or world:SEED:SCENES", text);
     if (version < 1 || version > VERSIONS)
         return BJ_FAIL(err, BJ_EARG, "%.100s: version %d of the world, expected 1 to %d", text,
                        version, VERSIONS);
@@ -86,13 +85,13 @@ bj_status bj_fresh_parse(bj_fresh_spec *out, const char *text, bj_error *err) {
 
 bj_status bj_fresh_digest(char hex[65], const bj_fresh_spec *spec, bj_error *err) {
     char text[512];
-    const int size = snprintf(
-        text, sizeof text,
-        "branchjepa.fresh/1\nfeatures %s\nworld %d\nseed %llu\nsplit %s\nscenes %lld\n"
-        "window %d towns of %d scenes\ndevelopment seed %u, split %s, %d scenes\n",
-        BJ_FEATURES_VERSION, spec->version, (unsigned long long)spec->seed, fit_split,
-        (long long)spec->scenes, BJ_FRESH_WINDOW_TOWNS, BJ_FRESH_TOWN_SCENES, BJ_FRESH_DEV_SEED,
-        dev_split, BJ_FRESH_DEV_SCENES);
+    const int size =
+        snprintf(text, sizeof text,
+                 "branchjepa.fresh/1\nfeatures %s\nworld %d\nseed %llu\nsplit %s\nscenes %lld\n"
+                 "window %d towns of %d scenes\ndevelopment seed %u, split %s, %d scenes\n",
+                 BJ_FEATURES_VERSION, spec->version, (unsigned long long)spec->seed, fit_split,
+                 (long long)spec->scenes, BJ_FRESH_WINDOW_TOWNS, BJ_FRESH_TOWN_SCENES,
+                 BJ_FRESH_DEV_SEED, dev_split, BJ_FRESH_DEV_SCENES);
     return bj_sha256_memory(hex, text, (size_t)size, err);
 }
 
@@ -142,13 +141,13 @@ static bj_status open_source(bj_scene_source *source, bj_world_stream **stream, 
 static bj_status build(bj_fresh *f, const bj_fresh_spec *spec, int threads, bj_error *err) {
     const bj_world_stream_options fit = {
         .version = spec->version, .seed = spec->seed, .split = fit_split, .threads = threads};
-    const bj_world_stream_options dev = {
-        .version = spec->version,
-        .seed = BJ_FRESH_DEV_SEED,
-        .split = dev_split,
-        .towns = (BJ_FRESH_DEV_SCENES + BJ_FRESH_TOWN_SCENES - 1) / BJ_FRESH_TOWN_SCENES,
-        .ordered = 1,
-        .threads = threads};
+    const bj_world_stream_options dev = {.version = spec->version,
+                                         .seed = BJ_FRESH_DEV_SEED,
+                                         .split = dev_split,
+                                         .towns = (BJ_FRESH_DEV_SCENES + BJ_FRESH_TOWN_SCENES - 1) /
+                                                  BJ_FRESH_TOWN_SCENES,
+                                         .ordered = 1,
+                                         .threads = threads};
     BJ_TRY(bj_fresh_digest(f->digest, spec, err));
     BJ_TRY(open_source(&f->fit_source, &f->fit, f->name, f->digest, &fit, spec->scenes, err));
     return open_source(&f->dev_source, &f->dev, f->dev_name, f->digest, &dev, BJ_FRESH_DEV_SCENES,

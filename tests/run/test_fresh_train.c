@@ -63,7 +63,8 @@ static void check_once(const recorder *r, const char *name) {
 }
 
 static void check_same_weights(const char *a, const char *b) {
-    static const char *const files[] = {"ckpt/last/model.safetensors", "ckpt/last/state.safetensors",
+    static const char *const files[] = {"ckpt/last/model.safetensors",
+                                        "ckpt/last/state.safetensors",
                                         "ckpt/best/model.safetensors"};
     for (int i = 0; i < 3; i++) {
         char x[CASE_PATH], y[CASE_PATH], name[128], p[65], q[65];
@@ -102,8 +103,8 @@ static void test_stops(const bj_settings *settings) {
     for (; report.outcome == BJ_RUN_STOPPED && processes < 50; processes++) {
         case_stop stop = {.at = 2};
         bj_error err = {0};
-        CHECK_OK(train(&r, settings, "world1:7:192", "stopped", 1, 1 + processes % 3, &stop, &report,
-                       &err),
+        CHECK_OK(train(&r, settings, "world1:7:192", "stopped", 1, 1 + processes % 3, &stop,
+                       &report, &err),
                  err);
     }
     CHECK_MSG(report.outcome == BJ_RUN_DONE && processes > 3, "%d processes", processes);

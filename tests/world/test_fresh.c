@@ -26,16 +26,18 @@ static void test_accepted(void) {
 }
 
 static void test_rejected(void) {
-    static const char *const files[] = {"", "world", "world.bjc", "worlds:7", "world12:7", "a:7",
-                                        "./world:7", "World:7"};
+    static const char *const files[] = {"",          "world", "world.bjc", "worlds:7",
+                                        "world12:7", "a:7",   "./world:7", "World:7"};
     static const struct {
         const char *text, *part;
-    } cases[] = {{"world:", "seed"},         {"world:x", "seed"},        {"world:-1", "seed"},
-                 {"world: 7", "seed"},       {"world:7x", "seed"},       {"world:+7", "seed"},
-                 {"world:7:", "scenes"},     {"world:7:0", "scenes"},    {"world:7:1e6", "scenes"},
-                 {"world:7:-5", "scenes"},   {"world:7:64:", "scenes"},  {"world:7:4294967297", "scenes"},
-                 {"world0:7", "version 0"},  {"world3:7", "version 3"},  {"world:900001", "reserved"},
-                 {"world:18446744073709551616", "seed"}};
+    } cases[] = {{"world:", "seed"},           {"world:x", "seed"},
+                 {"world:-1", "seed"},         {"world: 7", "seed"},
+                 {"world:7x", "seed"},         {"world:+7", "seed"},
+                 {"world:7:", "scenes"},       {"world:7:0", "scenes"},
+                 {"world:7:1e6", "scenes"},    {"world:7:-5", "scenes"},
+                 {"world:7:64:", "scenes"},    {"world:7:4294967297", "scenes"},
+                 {"world0:7", "version 0"},    {"world3:7", "version 3"},
+                 {"world:900001", "reserved"}, {"world:18446744073709551616", "seed"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         CHECK_MSG(!bj_fresh_is_spec(files[i]), "%s", files[i]);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -70,20 +72,22 @@ static void test_has(void) {
         const char *split;
         int64_t index;
         int some, all;
-    } cases[] = {{7, "train", 0, 1, 1},       {7, "train", 2999, 1, 1}, {7, "train", 4095, 1, 1},
-                 {7, "train", 4096, 0, 1},    {8, "train", 0, 0, 0},    {7, "val", 0, 0, 0},
-                 {900001, "dev", 999, 1, 1},  {900001, "dev", 1000, 0, 0},
-                 {900001, "train", 5, 0, 0}};
+    } cases[] = {
+        {7, "train", 0, 1, 1},      {7, "train", 2999, 1, 1},    {7, "train", 4095, 1, 1},
+        {7, "train", 4096, 0, 1},   {8, "train", 0, 0, 0},       {7, "val", 0, 0, 0},
+        {900001, "dev", 999, 1, 1}, {900001, "dev", 1000, 0, 0}, {900001, "train", 5, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char id[64];
         bj_world_scene_id(id, cases[i].seed, cases[i].split, cases[i].index);
-        CHECK_MSG(bj_fresh_has(&some, id) == cases[i].some && bj_fresh_has(&all, id) == cases[i].all,
+        CHECK_MSG(bj_fresh_has(&some, id) == cases[i].some &&
+                      bj_fresh_has(&all, id) == cases[i].all,
                   "seed %d, %s %d", (int)cases[i].seed, cases[i].split, (int)cases[i].index);
     }
     CHECK(!bj_fresh_has(&all, "") && !bj_fresh_has(&all, "0000") && !bj_fresh_has(&all, "zz"));
 }
 
-/* Tests the two sources: names, sizes, and development scenes that are those of the reserved seed. */
+/* Tests the two sources: names, sizes, and development scenes that are those of the reserved seed.
+ */
 static void test_sources(void) {
     const bj_fresh_spec spec = {1, 7, 640};
     const long live = bj_alloc_live();

@@ -1,5 +1,5 @@
-/* test_stream.c - a stream has the scenes of a cache, each once, in an order that neither the number
- * of threads nor earlier reads change. */
+/* test_stream.c - a stream has the scenes of a cache, each once, in an order that neither the
+ * number of threads nor earlier reads change. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <stdlib.h>
 #include <unistd.h>
@@ -99,8 +99,9 @@ static void test_order(void) {
         const int64_t *numbers;
         bj_error err = {0};
         if (threads > 1) /* other windows in the same slots */
-            CHECK_OK(bj_world_stream_read(&scenes, &numbers, stream, (threads + 1) * W, BATCH, &err),
-                     err);
+            CHECK_OK(
+                bj_world_stream_read(&scenes, &numbers, stream, (threads + 1) * W, BATCH, &err),
+                err);
         CHECK_OK(bj_world_stream_read(&scenes, &numbers, stream, first, BATCH, &err), err);
         for (int i = 0; i < BATCH; i++) {
             if (threads == 1) expected[i] = numbers[i], focal[i] = (float)scenes[i].focal[0];
@@ -126,7 +127,8 @@ static void test_mixing(void) {
             distinct += ++*count == 1;
             if (*count > most) most = *count;
         }
-        CHECK_MSG(distinct >= 30 && most <= 8, "%d towns, at most %d scenes of one", distinct, most);
+        CHECK_MSG(distinct >= 30 && most <= 8, "%d towns, at most %d scenes of one", distinct,
+                  most);
     }
     bj_world_stream_free(stream);
 }
