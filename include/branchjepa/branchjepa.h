@@ -361,8 +361,12 @@ BJ_API void bj_from_city(double *out, const double *points, int count, const dou
 /* ------------------------------------------------------------------------------ simulated world */
 
 /* Made-up traffic in the official format whose distribution of futures is known exactly
- * (docs/WORLD.md). Scene i of (seed, split) is the same whatever else is made, on every machine. */
+ * (docs/WORLD.md). Scene i of (version, seed, split) is the same whatever else is made, on every
+ * machine. In version 2 the law depends on nothing that the features of a scene do not show. */
+enum { BJ_WORLD_VERSION = 2 };
+
 typedef struct bj_world_options {
+    int version; /* 1 or 2; 0: the default, BJ_WORLD_VERSION */
     uint64_t seed;
     const char *split; /* NULL: "train"; letters, digits, '-' and '_', at most 31 */
     int64_t scenes;    /* 0 .. scenes - 1; at most 2^32 */
@@ -391,10 +395,10 @@ BJ_API BJ_CHECK bj_status bj_world_to_cache(bj_world_report *report, const char 
 BJ_API BJ_CHECK bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
                                               const bj_world_options *options, bj_error *err);
 /* Further futures of the prefix of one scene: futures (draws,60,2) in its frame, modes (draws),
- * which may be NULL. Draw 0 is what the data shows. */
-BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, uint64_t seed,
-                                          const char *split, int64_t index, int64_t first,
-                                          int64_t draws, bj_error *err);
+ * which may be NULL. Draw 0 is what the data shows. Versions are those of bj_world_options. */
+BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, int version,
+                                          uint64_t seed, const char *split, int64_t index,
+                                          int64_t first, int64_t draws, bj_error *err);
 
 /* The laws of scenes, from a file that nothing that trains opens. */
 typedef struct bj_law bj_law;
@@ -417,7 +421,7 @@ typedef struct bj_law_scene {
 BJ_API BJ_CHECK bj_status bj_law_open(bj_law **out, const char *path, bj_error *err);
 BJ_API void bj_law_free(bj_law *law);
 BJ_API int64_t bj_law_count(const bj_law *law);
-BJ_API const char *bj_law_fact(const bj_law *law, const char *key); /* "seed", "split", or NULL */
+BJ_API const char *bj_law_fact(const bj_law *law, const char *key); /* "seed", "split", "world", or NULL */
 BJ_API int64_t bj_law_find(const bj_law *law, const char *scenario_id); /* or -1 */
 BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* lives as long as the law */
 BJ_API const char *bj_law_intent(const bj_law *law, int intent); /* "left", ..., or NULL */

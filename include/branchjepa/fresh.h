@@ -14,7 +14,7 @@
 enum { BJ_FRESH_WINDOW_TOWNS = 64, BJ_FRESH_TOWN_SCENES = 32 };
 
 typedef struct bj_world_stream_options {
-    int version; /* of the world */
+    int version; /* of the world; 0: BJ_WORLD_VERSION */
     uint64_t seed;
     const char *split; /* NULL: "train" */
     int towns;         /* per window; 0: BJ_FRESH_WINDOW_TOWNS */
@@ -51,8 +51,7 @@ BJ_API double bj_world_stream_seconds(const bj_world_stream *stream);
 enum { BJ_FRESH_DEV_SCENES = 1000 };
 
 /* "world:SEED[:SCENES]", "world1:SEED[:SCENES]" or "world2:SEED[:SCENES]"; without a number the
- * version is BJ_FRESH_VERSION. */
-enum { BJ_FRESH_VERSION = 2 };
+ * version is BJ_WORLD_VERSION. */
 typedef struct bj_fresh_spec {
     int version;
     uint64_t seed;

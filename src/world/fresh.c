@@ -17,7 +17,7 @@
 #include "data/features.h"
 #include "world/scene.h"
 
-enum { NAME_SIZE = 64, VERSIONS = 2 };
+enum { NAME_SIZE = 64 };
 static const char fit_split[] = "train", dev_split[] = "dev";
 static const int64_t most_scenes = (int64_t)1 << 32;
 
@@ -31,7 +31,7 @@ struct bj_fresh {
 
 /* Returns what follows "world:" or "worldN:", or NULL. */
 static const char *body_of(const char *text, int *version) {
-    *version = BJ_FRESH_VERSION;
+    *version = BJ_WORLD_VERSION;
     if (strncmp(text, "world", 5)) return NULL;
     text += 5;
     if (isdigit((unsigned char)*text)) *version = *text++ - '0';
@@ -57,9 +57,9 @@ bj_status bj_fresh_parse(bj_fresh_spec *out, const char *text, bj_error *err) {
     const char *at = body_of(text, &version);
     uint64_t seed, scenes = 0;
     if (!at) return BJ_FAIL(err, BJ_EARG, "%.100s: expected world:SEED or world:SEED:SCENES", text);
-    if (version < 1 || version > VERSIONS)
+    if (version < 1 || version > BJ_WORLD_VERSION)
         return BJ_FAIL(err, BJ_EARG, "%.100s: version %d of the world, expected 1 to %d", text,
-                       version, VERSIONS);
+                       version, BJ_WORLD_VERSION);
     at = read_number(&seed, at);
     if (!at || (*at && *at != ':'))
         return BJ_FAIL(err, BJ_EARG,
@@ -96,9 +96,9 @@ bj_status bj_fresh_digest(char hex[65], const bj_fresh_spec *spec, bj_error *err
 }
 
 /* Returns 1 if the id is that of scene `index`, which is its first eight digits. */
-static int is_scene(const char *id, uint64_t seed, const char *split, int64_t index) {
+static int is_scene(const char *id, int version, uint64_t seed, const char *split, int64_t index) {
     char expected[BJ_SCENARIO_NAME];
-    bj_world_scene_id(expected, seed, split, index);
+    bj_world_scene_id(expected, version, seed, split, index);
     return !strcmp(id, expected);
 }
 
@@ -107,12 +107,14 @@ int bj_fresh_has(const bj_fresh_spec *spec, const char *id) {
     strncpy(digits, id, 8);
     const int64_t index = (int64_t)strtoull(digits, &end, 16);
     if (end != digits + 8) return 0;
-    if (index < BJ_FRESH_DEV_SCENES && is_scene(id, BJ_FRESH_DEV_SEED, dev_split, index)) return 1;
+    if (index < BJ_FRESH_DEV_SCENES &&
+        is_scene(id, spec->version, BJ_FRESH_DEV_SEED, dev_split, index))
+        return 1;
     /* A window is made of whole towns, so the last one may reach beyond `scenes`. */
     const int64_t window = BJ_FRESH_WINDOW_TOWNS * BJ_FRESH_TOWN_SCENES;
     const int64_t end_index =
         spec->scenes ? (spec->scenes + window - 1) / window * window : most_scenes;
-    return index < end_index && is_scene(id, spec->seed, fit_split, index);
+    return index < end_index && is_scene(id, spec->version, spec->seed, fit_split, index);
 }
 
 /* -------------------------------------------------------------------------------------- sources */

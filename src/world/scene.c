@@ -18,12 +18,13 @@ static uint64_t scene_key(uint64_t seed, const char *split, int64_t index, int s
     return bj_world_hash(seed, bj_world_hash_text(split), (uint64_t)index, (uint64_t)stream + 1000);
 }
 
-void bj_world_scene_id(char id[BJ_SCENARIO_NAME], uint64_t seed, const char *split, int64_t index) {
+void bj_world_scene_id(char id[BJ_SCENARIO_NAME], int version, uint64_t seed, const char *split,
+                       int64_t index) {
     const uint64_t a = scene_key(seed, split, index, STREAM_ID), b = bj_world_hash(a, 0, 0, 0);
-    snprintf(id, BJ_SCENARIO_NAME, "%08llx-%04x-5%03x-%04x-%012llx",
+    snprintf(id, BJ_SCENARIO_NAME, "%08llx-%04x-%c%03x-%04x-%012llx",
              (unsigned long long)index & 0xffffffffu, (unsigned)(a & 0xffff),
-             (unsigned)(a >> 16 & 0xfff), (unsigned)(0x8000 | (a >> 32 & 0x3fff)),
-             (unsigned long long)(b & 0xffffffffffffu));
+             version == 1 ? '5' : '8', (unsigned)(a >> 16 & 0xfff),
+             (unsigned)(0x8000 | (a >> 32 & 0x3fff)), (unsigned long long)(b & 0xffffffffffffu));
 }
 
 bj_status bj_world_check_split(const char *split, bj_error *err) {
@@ -36,6 +37,14 @@ bj_status bj_world_check_split(const char *split, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG,
                        "split: found '%.40s', expected up to 31 letters, digits, '-' or '_'",
                        split);
+    return BJ_OK;
+}
+
+bj_status bj_world_choose_version(int *out, int version, bj_error *err) {
+    if (version < 0 || version > BJ_WORLD_VERSION)
+        return BJ_FAIL(err, BJ_EARG, "world: found version %d, expected 1 to %d, or 0: the default",
+                       version, BJ_WORLD_VERSION);
+    *out = version ? version : BJ_WORLD_VERSION;
     return BJ_OK;
 }
 
@@ -141,6 +150,23 @@ static void hide(bj_world_scene *scene, int step) {
     }
 }
 
+/* Returns 1 if agent i is one of the neighbors that features keep. */
+static int is_kept(const bj_world_scene *scene, int i) {
+    const bj_row *focal = &scene->rows[0][LAST];
+    int nearer = 0;
+    double limit = 0;
+    for (int k = -1; k < scene->traffic.count; k++) {
+        const int other = k < 0 ? i : k;
+        if (k == 0 || k == i || !scene->seen[other][LAST]) continue;
+        const bj_row *r = &scene->rows[other][LAST];
+        const double dx = r->x - focal->x, dy = r->y - focal->y;
+        const double rank = bj_features_rank(dx * dx + dy * dy);
+        if (k < 0) limit = rank;
+        else nearer += rank <= limit;
+    }
+    return nearer < BJ_AV2_NEIGHBORS;
+}
+
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                             const char *split, int64_t index) {
     bj_rng rng = bj_rng_seed(scene_key(seed, split, index, STREAM_SCENE));
@@ -159,6 +185,8 @@ void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t
         for (int t = 38; t < BJ_WORLD_OBSERVED; t++) seen &= scene->seen[i][t];
         rows[i] = seen ? scene->rows[i] : NULL;
     }
+    for (int i = 1; i < scene->traffic.count && town->version > 1; i++)
+        if (rows[i] && !is_kept(scene, i)) rows[i] = NULL;
     bj_law_make(&scene->law, &scene->traffic, rows);
 }
 
@@ -311,7 +339,7 @@ static void store_future(bj_world_scene *scene, double stored[BJ_LAW_STEPS][2]) 
 
 /* Names scene and tracks, and lists the rows of steps below `until`. */
 static void finish(bj_world_scene *scene, uint64_t seed, const char *split, int until) {
-    bj_world_scene_id(scene->id, seed, split, scene->index);
+    bj_world_scene_id(scene->id, scene->traffic.town->version, seed, split, scene->index);
     name_tracks(scene, scene_key(seed, split, scene->index, STREAM_ID));
     scene->start_timestamp = 3.15968e17 + (double)(scene->index % 1000000) * 1.1e10;
     list_rows(scene, until);

@@ -91,11 +91,10 @@ static void store(const bj_world_stream *s, const slot *to, const bj_features *f
     to->numbers[at] = number;
 }
 
-/* The only place where scenes are made: the world's version belongs here. */
 static bj_status make_town(const bj_world_stream *s, worker *w, int64_t number, bj_error *err) {
     const slot *to = &s->slots[s->making % SLOTS];
     bj_map map;
-    BJ_TRY(bj_town_make(w->town, s->seed, s->split, number, err));
+    BJ_TRY(bj_town_make(w->town, s->version, s->seed, s->split, number, err));
     BJ_TRY(bj_town_write(&w->text, w->town, err));
     BJ_TRY(bj_map_read_memory(&map, w->maps, w->text.text, w->text.size, "simulated map", err));
     BJ_TRY(bj_features_prepare(w->maker, &map, err));
@@ -183,7 +182,7 @@ bj_status bj_world_stream_read(const bj_scene **scenes, const int64_t **numbers,
 
 void bj_world_stream_id(char id[64], void *stream, int64_t number) {
     const bj_world_stream *s = stream;
-    bj_world_scene_id(id, s->seed, s->split, number);
+    bj_world_scene_id(id, s->version, s->seed, s->split, number);
 }
 
 double bj_world_stream_seconds(const bj_world_stream *s) { return s->seconds; }
@@ -205,12 +204,10 @@ static bj_status create_workers(bj_world_stream *s, bj_error *err) {
 static bj_status build(bj_world_stream *s, const bj_world_stream_options *o, bj_error *err) {
     const char *split = o->split ? o->split : "train";
     BJ_TRY(bj_world_check_split(split, err));
-    if (o->version != 1)
-        return BJ_FAIL(err, BJ_EARG, "stream: version %d of the world, expected 1", o->version);
+    BJ_TRY(bj_world_choose_version(&s->version, o->version, err));
     if (o->towns < 0 || o->towns > MAX_TOWNS)
         return BJ_FAIL(err, BJ_EARG, "stream: windows of %d towns, expected 0 to %d", o->towns,
                        MAX_TOWNS);
-    s->version = o->version;
     s->seed = o->seed;
     snprintf(s->split, sizeof s->split, "%s", split);
     s->towns = o->towns ? o->towns : BJ_FRESH_WINDOW_TOWNS;

@@ -3,7 +3,7 @@
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/in_memory.sh"
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET BJEPA_DATA BJEPA_DEV BJEPA_OUT
-world=world1
+world=world
 options="--arm fullset -q"
 for value in model.embed=8 model.heads=2 model.token_hidden=8 model.latent=8 model.proj_hidden=8 \
     model.atom_hidden=8 model.router_hidden=8 model.decoder_hidden=8 model.trunk=8 train.batch=16 \
@@ -45,11 +45,20 @@ run 0 train --data $world:7:4800 $options -j 1 --out one
 out_has "3 epochs, 300 updates over 4800 scenes"
 out_has "of 1000 scenes"
 check grep -q "\"path\": \"$world:7:4800\"" one/manifest.json
-check grep -q "\"source\": \"world:${world#world}:7:train\"" one/manifest.json
+check grep -q "\"source\": \"world:2:7:train\"" one/manifest.json
 for threads in 2 3; do
     run 0 train --data $world:7:4800 $options -j $threads --out threads$threads
     same threads$threads one
 done
+
+# Version 1 has other scenes.
+run 0 train --data world1:7:4800 $options -j 2 --out older
+check grep -q '"source": "world:1:7:train"' older/manifest.json
+weights older >older.sums
+! cmp -s older.sums one.sums
+verdict $? "version 1 gives other weights"
+run 4 train --data world1:7:4800 $options --out one --resume
+err_has "this run began with other data"
 
 # Other scenes give other weights, and another world cannot continue the run.
 run 0 train --data $world:8:4800 $options -j 2 --out other

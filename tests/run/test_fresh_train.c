@@ -3,11 +3,11 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
 #include "run_case.h"
 
-enum { EPOCHS = 2, BATCH = 32, UPDATES = 3, SCENES = EPOCHS * UPDATES * BATCH };
+enum { EPOCHS = 2, BATCH = 32, UPDATES = 3, SCENES = EPOCHS * UPDATES * BATCH, DEV_SCENES = 40 };
 
-/* Forwards to the simulator and records which positions are read. */
+/* Forwards to the simulator, with small windows for speed, and records which positions are read. */
 typedef struct recorder {
-    const bj_scene_source *from;
+    bj_world_stream *stream;
     int reads[SCENES], beyond;
     int64_t last;
 } recorder;
@@ -20,30 +20,48 @@ static bj_status record(const bj_scene **scenes, const int64_t **numbers, void *
         else r->beyond++;
     if (first < r->last) r->beyond++;
     r->last = first;
-    return r->from->read(scenes, numbers, r->from->context, first, count, err);
+    return bj_world_stream_read(scenes, numbers, r->stream, first, count, err);
 }
 
 static void record_id(char id[64], void *context, int64_t number) {
     const recorder *r = context;
-    r->from->id(id, r->from->context, number);
+    bj_world_stream_id(id, r->stream, number);
 }
 
-static bj_status train(recorder *recorded, const bj_settings *settings, const char *spec_text,
+static bj_status read_dev(const bj_scene **scenes, const int64_t **numbers, void *context,
+                          int64_t first, int count, bj_error *err) {
+    return bj_world_stream_read(scenes, numbers, context, first, count, err);
+}
+
+static bj_status train(recorder *recorded, const bj_settings *settings, const char *text,
                        const char *name, int resume, int threads, case_stop *stop,
                        bj_run_report *report, bj_error *err) {
-    char dir[CASE_PATH];
+    char dir[CASE_PATH], digest[65];
     bj_fresh_spec spec;
-    bj_fresh *fresh;
-    BJ_TRY(bj_fresh_parse(&spec, spec_text, err));
-    BJ_TRY(bj_fresh_create(&fresh, &spec, threads, err));
-    recorded->from = bj_fresh_fit(fresh);
+    bj_world_stream *dev_stream = NULL;
+    BJ_TRY(bj_fresh_parse(&spec, text, err));
+    BJ_TRY(bj_fresh_digest(digest, &spec, err));
+    const bj_world_stream_options fit_options = {.seed = spec.seed, .towns = 3, .threads = threads};
+    const bj_world_stream_options dev_options = {
+        .seed = BJ_FRESH_DEV_SEED, .split = "dev", .towns = 2, .ordered = 1, .threads = threads};
     recorded->last = -1;
-    bj_scene_source fit = *recorded->from, dev = *bj_fresh_dev(fresh);
-    fit.context = recorded;
-    fit.read = record;
-    fit.id = record_id;
-    dev.scenes = 40; /* fewer, for speed */
-    const bj_run_options options = {.data = spec_text,
+    bj_status status = bj_world_stream_create(&recorded->stream, &fit_options, err);
+    if (status == BJ_OK) status = bj_world_stream_create(&dev_stream, &dev_options, err);
+    const bj_scene_source fit = {.name = "world:2:7:train",
+                                 .digest = digest,
+                                 .scenes = spec.scenes,
+                                 .arch = bj_world_stream_arch(),
+                                 .context = recorded,
+                                 .read = record,
+                                 .id = record_id};
+    const bj_scene_source dev = {.name = "dev",
+                                 .digest = digest,
+                                 .scenes = DEV_SCENES,
+                                 .arch = bj_world_stream_arch(),
+                                 .context = dev_stream,
+                                 .read = read_dev,
+                                 .id = bj_world_stream_id};
+    const bj_run_options options = {.data = text,
                                     .scenes = &fit,
                                     .dev_scenes = &dev,
                                     .dir = case_path(dir, name),
@@ -51,8 +69,9 @@ static bj_status train(recorder *recorded, const bj_settings *settings, const ch
                                     .threads = threads,
                                     .progress = stop ? case_progress : NULL,
                                     .context = stop};
-    const bj_status status = bj_run_train(report, settings, &options, err);
-    bj_fresh_free(fresh);
+    if (status == BJ_OK) status = bj_run_train(report, settings, &options, err);
+    bj_world_stream_free(recorded->stream);
+    bj_world_stream_free(dev_stream);
     return status;
 }
 
@@ -86,9 +105,9 @@ static double test_threads(const bj_settings *settings) {
         bj_run_report report;
         bj_error err = {0};
         snprintf(name, sizeof name, "threads%d", threads);
-        CHECK_OK(train(&r, settings, "world1:7:192", name, 0, threads, NULL, &report, &err), err);
+        CHECK_OK(train(&r, settings, "world:7:192", name, 0, threads, NULL, &report, &err), err);
         check_once(&r, name);
-        CHECK(report.fit == SCENES && report.dev == 40 && report.step == EPOCHS * UPDATES);
+        CHECK(report.fit == SCENES && report.dev == DEV_SCENES && report.step == EPOCHS * UPDATES);
         if (threads > 1) check_same_weights("threads1", name);
         score = report.best.dev.traj_es;
     }
@@ -103,8 +122,8 @@ static void test_stops(const bj_settings *settings) {
     for (; report.outcome == BJ_RUN_STOPPED && processes < 50; processes++) {
         case_stop stop = {.at = 2};
         bj_error err = {0};
-        CHECK_OK(train(&r, settings, "world1:7:192", "stopped", 1, 1 + processes % 3, &stop,
-                       &report, &err),
+        CHECK_OK(train(&r, settings, "world:7:192", "stopped", 1, 1 + processes % 3, &stop, &report,
+                       &err),
                  err);
     }
     CHECK_MSG(report.outcome == BJ_RUN_DONE && processes > 3, "%d processes", processes);
@@ -119,7 +138,7 @@ static void test_updates(double expected) {
     recorder r = {0};
     bj_run_report report;
     bj_error err = {0};
-    CHECK_OK(train(&r, &settings, "world1:7", "updates", 0, 2, NULL, &report, &err), err);
+    CHECK_OK(train(&r, &settings, "world:7", "updates", 0, 2, NULL, &report, &err), err);
     check_once(&r, "updates");
     CHECK(!memcmp(&report.best.dev.traj_es, &expected, sizeof expected));
 }
@@ -132,9 +151,9 @@ static void test_manifest(void) {
     if (!run) return;
     const struct {
         const char *key, *value;
-    } facts[] = {{"data.path", "world1:7:192"}, {"data.source", "world:1:7:train"},
-                 {"data.scenes", "192"},        {"split.fit", "192"},
-                 {"split.dev", "40"},           {"steps_per_epoch", "3"}};
+    } facts[] = {{"data.path", "world:7:192"}, {"data.source", "world:2:7:train"},
+                 {"data.scenes", "192"},       {"split.fit", "192"},
+                 {"split.dev", "40"},          {"steps_per_epoch", "3"}};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         const char *found = bj_run_fact(run, facts[i].key);
         CHECK_MSG(found && !strcmp(found, facts[i].value), "%s is %s", facts[i].key,
@@ -149,13 +168,13 @@ static void test_errors(void) {
         const char *arm, *set, *data, *part;
         int resume;
     } cases[] = {
-        {"fullset", "", "world1:7", "train.updates", 0},
-        {"fullset", "train.updates=4", "world1:7:192", "found 192 scenes, expected 256", 0},
-        {"fullset", "", "world1:7:63", "found 63 scenes, expected at least 64", 0},
-        {"fullset", "train.batch=4096 train.updates=1", "world1:7", "4096 scenes at once", 0},
-        {"maze-branch", "", "world1:7:192", "expected a maze's dataset", 0},
-        {"fullset", "", "world1:8:192", "other data", 1},
-        {"fullset", "", "world1:7:256", "other data", 1},
+        {"fullset", "", "world:7", "train.updates", 0},
+        {"fullset", "train.updates=4", "world:7:192", "found 192 scenes, expected 256", 0},
+        {"fullset", "", "world:7:63", "found 63 scenes, expected at least 64", 0},
+        {"fullset", "train.batch=4096 train.updates=1", "world:7", "4096 scenes at once", 0},
+        {"maze-branch", "", "world:7:192", "expected a maze's dataset", 0},
+        {"fullset", "", "world:8:192", "other data", 1},
+        {"fullset", "", "world:7:256", "other data", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const bj_settings settings = strncmp(cases[i].arm, "maze", 4)

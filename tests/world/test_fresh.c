@@ -10,8 +10,8 @@ static void test_accepted(void) {
     const struct {
         const char *text;
         bj_fresh_spec spec;
-    } cases[] = {{"world:7", {BJ_FRESH_VERSION, 7, 0}},
-                 {"world:7:1", {BJ_FRESH_VERSION, 7, 1}},
+    } cases[] = {{"world:7", {BJ_WORLD_VERSION, 7, 0}},
+                 {"world:7:1", {BJ_WORLD_VERSION, 7, 1}},
                  {"world1:0:4294967296", {1, 0, (int64_t)1 << 32}},
                  {"world2:18446744073709551615:64", {2, UINT64_MAX, 64}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -66,7 +66,7 @@ static void test_digest(void) {
 
 /* Tests which scenarios count as seen: those of the windows a run reads, and development scenes. */
 static void test_has(void) {
-    const bj_fresh_spec some = {1, 7, 3000}, all = {1, 7, 0};
+    const bj_fresh_spec some = {2, 7, 3000}, all = {2, 7, 0}, older = {1, 7, 0};
     const struct {
         uint64_t seed;
         const char *split;
@@ -78,9 +78,9 @@ static void test_has(void) {
         {900001, "dev", 999, 1, 1}, {900001, "dev", 1000, 0, 0}, {900001, "train", 5, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char id[64];
-        bj_world_scene_id(id, cases[i].seed, cases[i].split, cases[i].index);
+        bj_world_scene_id(id, 2, cases[i].seed, cases[i].split, cases[i].index);
         CHECK_MSG(bj_fresh_has(&some, id) == cases[i].some &&
-                      bj_fresh_has(&all, id) == cases[i].all,
+                      bj_fresh_has(&all, id) == cases[i].all && !bj_fresh_has(&older, id),
                   "seed %d, %s %d", (int)cases[i].seed, cases[i].split, (int)cases[i].index);
     }
     CHECK(!bj_fresh_has(&all, "") && !bj_fresh_has(&all, "0000") && !bj_fresh_has(&all, "zz"));
@@ -89,14 +89,14 @@ static void test_has(void) {
 /* Tests the two sources: names, sizes, and development scenes that are those of the reserved seed.
  */
 static void test_sources(void) {
-    const bj_fresh_spec spec = {1, 7, 640};
+    const bj_fresh_spec spec = {2, 7, 640};
     const long live = bj_alloc_live();
     bj_fresh *fresh = NULL;
     bj_error err = {0};
     CHECK_OK(bj_fresh_create(&fresh, &spec, 2, &err), err);
     const bj_scene_source *fit = bj_fresh_fit(fresh), *dev = bj_fresh_dev(fresh);
     CHECK(fit->scenes == 640 && dev->scenes == BJ_FRESH_DEV_SCENES && fit->arch.obs == 50);
-    CHECK(!strcmp(fit->name, "world:1:7:train") && !strcmp(dev->name, "world:1:900001:dev"));
+    CHECK(!strcmp(fit->name, "world:2:7:train") && !strcmp(dev->name, "world:2:900001:dev"));
     CHECK(strlen(fit->digest) == 64);
     const bj_scene *scenes;
     const int64_t *numbers;
@@ -104,7 +104,7 @@ static void test_sources(void) {
     CHECK_OK(dev->read(&scenes, &numbers, dev->context, BJ_FRESH_DEV_SCENES - 2, 2, &err), err);
     CHECK(numbers[0] == BJ_FRESH_DEV_SCENES - 2 && numbers[1] == BJ_FRESH_DEV_SCENES - 1);
     dev->id(id, dev->context, numbers[1]);
-    bj_world_scene_id(expected, BJ_FRESH_DEV_SEED, "dev", BJ_FRESH_DEV_SCENES - 1);
+    bj_world_scene_id(expected, 2, BJ_FRESH_DEV_SEED, "dev", BJ_FRESH_DEV_SCENES - 1);
     CHECK(!strcmp(id, expected));
     bj_fresh_free(fresh);
     bj_fresh_free(NULL);

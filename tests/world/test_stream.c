@@ -9,11 +9,11 @@
 #include "core/alloc.h"
 #include "support/test.h"
 
-enum { TOWNS = 2, W = TOWNS * BJ_FRESH_TOWN_SCENES, VERSION = 1 };
+enum { TOWNS = 2, W = TOWNS * BJ_FRESH_TOWN_SCENES };
 
-static bj_world_stream *open_stream(int towns, int ordered, int threads) {
+static bj_world_stream *open_stream(int version, int towns, int ordered, int threads) {
     const bj_world_stream_options options = {
-        .version = VERSION, .seed = 3, .towns = towns, .ordered = ordered, .threads = threads};
+        .version = version, .seed = 3, .towns = towns, .ordered = ordered, .threads = threads};
     bj_world_stream *stream = NULL;
     bj_error err = {0};
     CHECK_OK(bj_world_stream_create(&stream, &options, &err), err);
@@ -47,20 +47,20 @@ static void check_scene(const bj_scene *scene, const bj_cache *cache, int64_t nu
 }
 
 /* Tests that three windows have every scene of the cache once, bit for bit, with its id. */
-static void test_cache(void) {
+static void test_cache(int version) {
     enum { SCENES = 3 * W, BATCH = 24 }; /* batches that cross a boundary */
     char folder[] = "/tmp/test_stream.XXXXXX", path[64], law[96];
     bj_error err = {0};
     bj_world_report report;
     bj_cache *cache = NULL;
-    const bj_world_options options = {.seed = 3, .scenes = SCENES, .jobs = 2};
+    const bj_world_options options = {.version = version, .seed = 3, .scenes = SCENES, .jobs = 2};
     CHECK(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/a.bjc", folder);
     snprintf(law, sizeof law, "%s.law.safetensors", path);
     CHECK_OK(bj_world_to_cache(&report, path, &options, &err), err);
     CHECK_OK(bj_cache_open(&cache, path, 0, &err), err);
     for (int ordered = 0; ordered < 2; ordered++) {
-        bj_world_stream *stream = open_stream(TOWNS, ordered, 2);
+        bj_world_stream *stream = open_stream(version, TOWNS, ordered, 2);
         int seen[SCENES] = {0}, moved = 0;
         for (int64_t first = 0; first < SCENES; first += BATCH) {
             const bj_scene *scenes;
@@ -94,7 +94,7 @@ static void test_order(void) {
     float focal[BATCH] = {0};
     int64_t expected[BATCH] = {0};
     for (int threads = 1; threads <= 3; threads++) {
-        bj_world_stream *stream = open_stream(TOWNS, 0, threads);
+        bj_world_stream *stream = open_stream(0, TOWNS, 0, threads);
         const bj_scene *scenes;
         const int64_t *numbers;
         bj_error err = {0};
@@ -115,7 +115,7 @@ static void test_order(void) {
 /* Tests that consecutive batches of the default window come from many towns. */
 static void test_mixing(void) {
     enum { BATCH = 64 };
-    bj_world_stream *stream = open_stream(0, 0, 2);
+    bj_world_stream *stream = open_stream(0, 0, 0, 2);
     const bj_scene *scenes;
     const int64_t *numbers;
     bj_error err = {0};
@@ -137,13 +137,11 @@ static void test_errors(void) {
     bj_error err = {0};
     bj_world_stream *stream = NULL;
     const bj_scene *scenes;
-    const bj_world_stream_options wrong[] = {{.version = VERSION, .split = "a/b"},
-                                             {.version = VERSION, .towns = -1},
-                                             {.version = VERSION, .towns = 1 << 20},
-                                             {.version = 9}};
+    const bj_world_stream_options wrong[] = {
+        {.split = "a/b"}, {.towns = -1}, {.towns = 1 << 20}, {.version = 9}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK(bj_world_stream_create(&stream, &wrong[i], &err) == BJ_EARG && !stream);
-    stream = open_stream(1, 1, 1);
+    stream = open_stream(0, 1, 1, 1);
     const struct {
         int64_t first;
         int count;
@@ -158,8 +156,7 @@ static void test_errors(void) {
 
 /* Tests that every failing allocation is reported and nothing leaks. */
 static void test_memory(void) {
-    const bj_world_stream_options options = {
-        .version = VERSION, .seed = 3, .towns = 1, .threads = 1};
+    const bj_world_stream_options options = {.seed = 3, .towns = 1, .threads = 1};
     const long live = bj_alloc_live();
     long n = 0;
     for (bj_status status = BJ_ENOMEM; status != BJ_OK && n < 200; n++) {
@@ -178,7 +175,8 @@ static void test_memory(void) {
 }
 
 int main(void) {
-    test_cache();
+    test_cache(1);
+    test_cache(2);
     test_order();
     test_mixing();
     test_errors();
