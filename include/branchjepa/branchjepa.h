@@ -1082,6 +1082,7 @@ BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", 
 /* Built on all of the above. */
 #include <branchjepa/evaluate.h>
 #include <branchjepa/run.h>
+#include <branchjepa/fresh.h>
 #include <branchjepa/campaign.h>
 #include <branchjepa/audit.h>
 #include <branchjepa/gallery.h>
