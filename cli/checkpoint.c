@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "checkpoint.h"
 
+#include "builtin.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +11,7 @@
 bj_status cli_checkpoint_path(char path[CLI_PATH_SIZE], const char *checkpoint, bj_error *err) {
     static const char *const inside[] = {"", "ckpt/best/", "ckpt/last/"};
     struct stat info;
+    if (cli_is_builtin(checkpoint)) return cli_builtin_path(path, err);
     if (stat(checkpoint, &info) || !S_ISDIR(info.st_mode)) {
         if (strlen(checkpoint) >= CLI_PATH_SIZE)
             return cli_error(err, BJ_EARG, "%.64s...: the path is too long", checkpoint);
