@@ -263,7 +263,7 @@ static bj_status fail_polyline(const char *label, int is_crossing, int64_t id, b
                    is_crossing ? "pedestrian crossing" : "lane segment", (long long)id);
 }
 
-static bj_status fill_polylines(bj_features *out, bj_features_maker *maker, const bj_map *map,
+static bj_status fill_polylines(bj_features *out, const bj_features_maker *maker, const bj_map *map,
                                 const frame *f, const char *label, bj_error *err) {
     candidate nearest[BJ_AV2_POLYLINES + 1];
     const int lines = map->lane_count + map->crossing_count;
@@ -273,8 +273,6 @@ static bj_status fill_polylines(bj_features *out, bj_features_maker *maker, cons
         const bj_lane *lane = kind ? NULL : &map->lanes[i];
         const bj_crossing *crossing = kind ? &map->crossings[i - map->lane_count] : NULL;
         const int64_t id = kind ? crossing->id : lane->id;
-        if (kind) bj_features_resample(maker->line[i], crossing->edge, maker->length);
-        else bj_features_center_line(maker->line[i], lane->left, lane->right, maker->length);
         const double squared = bj_features_nearest_squared(maker->line[i], out->origin);
         if (!isfinite(squared)) return fail_polyline(label, kind, id, err);
         const candidate c = {bj_features_rank(squared), kind, id, i};
@@ -296,11 +294,7 @@ static bj_status fill_polylines(bj_features *out, bj_features_maker *maker, cons
 
 /* ---------------------------------------------------------------------------------------- scene */
 
-static bj_status reserve(bj_features_maker *maker, const bj_scenario *scenario, const bj_map *map,
-                         bj_error *err) {
-    const size_t tracks = (size_t)scenario->tracks;
-    BJ_RESERVE(maker->last_row, maker->last_row_room, tracks, err);
-    BJ_RESERVE(maker->slot, maker->slot_room, tracks, err);
+bj_status bj_features_prepare(bj_features_maker *maker, const bj_map *map, bj_error *err) {
     int longest = 1;
     for (int i = 0; i < map->lane_count; i++) {
         if (map->lanes[i].left.count > longest) longest = map->lanes[i].left.count;
@@ -311,13 +305,28 @@ static bj_status reserve(bj_features_maker *maker, const bj_scenario *scenario, 
     BJ_RESERVE(maker->length, maker->length_room, (size_t)longest, err);
     BJ_RESERVE(maker->line, maker->lines_room,
                (size_t)map->lane_count + (size_t)map->crossing_count, err);
+    for (int i = 0; i < map->lane_count; i++)
+        bj_features_center_line(maker->line[i], map->lanes[i].left, map->lanes[i].right,
+                                maker->length);
+    for (int i = 0; i < map->crossing_count; i++)
+        bj_features_resample(maker->line[map->lane_count + i], map->crossings[i].edge,
+                             maker->length);
     return BJ_OK;
 }
 
 bj_status bj_features_make(bj_features *out, bj_features_maker *maker, const bj_scenario *scenario,
                            const bj_map *map, const char *label, bj_error *err) {
+    BJ_TRY(bj_features_prepare(maker, map, err));
+    return bj_features_make_prepared(out, maker, scenario, map, label, err);
+}
+
+bj_status bj_features_make_prepared(bj_features *out, bj_features_maker *maker,
+                                    const bj_scenario *scenario, const bj_map *map,
+                                    const char *label, bj_error *err) {
+    const size_t tracks = (size_t)scenario->tracks;
     memset(out, 0, sizeof *out);
-    BJ_TRY(reserve(maker, scenario, map, err));
+    BJ_RESERVE(maker->last_row, maker->last_row_room, tracks, err);
+    BJ_RESERVE(maker->slot, maker->slot_room, tracks, err);
     for (int k = 0; k < scenario->tracks; k++) maker->last_row[k] = -1;
     for (int64_t row = 0; row < scenario->rows; row++)
         if (scenario->step[row] == LAST) maker->last_row[scenario->track[row]] = row;

@@ -57,6 +57,12 @@ void bj_features_maker_free(bj_features_maker *maker); /* accepts NULL */
 BJ_CHECK bj_status bj_features_make(bj_features *out, bj_features_maker *maker,
                                     const bj_scenario *scenario, const bj_map *map,
                                     const char *label, bj_error *err);
+/* Splits bj_features_make for many scenes of one map: resamples the polylines once, then makes each
+ * scene from them, with the same bits. The map must be the prepared one. */
+BJ_CHECK bj_status bj_features_prepare(bj_features_maker *maker, const bj_map *map, bj_error *err);
+BJ_CHECK bj_status bj_features_make_prepared(bj_features *out, bj_features_maker *maker,
+                                             const bj_scenario *scenario, const bj_map *map,
+                                             const char *label, bj_error *err);
 
 /* Parts of the rules that the simulated world applies too, so that its law looks at nothing else.
  *

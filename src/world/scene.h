@@ -44,9 +44,19 @@ typedef struct bj_world_scene {
  * of the same prefix. */
 void bj_world_scene_make(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                          const char *split, int64_t index, uint64_t draw);
+/* Makes the part of draw 0 that features are computed from, with the same bits and without step 5:
+ * rows up to step 49, and of the focal vehicle the positions of steps 50-109. */
+void bj_world_scene_make_short(bj_world_scene *scene, const bj_town *town, uint64_t seed,
+                               const char *split, int64_t index);
 /* Ascends with the index: its first eight digits. Differs between versions. */
 void bj_world_scene_id(char id[BJ_SCENARIO_NAME], int version, uint64_t seed, const char *split,
                        int64_t index);
+
+/* Fails unless the split has 1 to 31 letters, digits, '-' and '_'. */
+BJ_CHECK bj_status bj_world_check_split(const char *split, bj_error *err);
+
+/* Checks a version of the world and replaces 0 by the default. */
+BJ_CHECK bj_status bj_world_choose_version(int *out, int version, bj_error *err);
 
 /* Steps 1-3 of the above, and one future (steps 4): positions with jitter, in city coordinates. */
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,

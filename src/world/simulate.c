@@ -11,7 +11,6 @@
  * Tests: tests/world/test_simulate.c, tests/cli/simulate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat, mkdir */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +24,7 @@
 #include "world/folder.h"
 #include "world/law_file.h"
 
-enum { SLOTS_PER_JOB = 2, PATH_SIZE = 4096, SPLIT_SIZE = 32 };
+enum { SLOTS_PER_JOB = 2, PATH_SIZE = 4096 };
 
 /* What a worker keeps. */
 typedef struct worker {
@@ -193,34 +192,13 @@ static bj_status run_pipeline(run *r, bj_error *err) {
 
 /* ---------------------------------------------------------------------------------- interface */
 
-static bj_status check_split(const char *split, bj_error *err) {
-    size_t n = 0;
-    while (n < SPLIT_SIZE &&
-           (isalnum((unsigned char)split[n]) || (n && strchr("-_", split[n]) && split[n])))
-        n++;
-    if (split[n] || n == 0 || n >= SPLIT_SIZE)
-        return BJ_FAIL(err, BJ_EARG,
-                       "split: found '%.40s', expected up to 31 letters, digits, '-' or '_'",
-                       split);
-    return BJ_OK;
-}
-
-/* Replaces 0 by the default version. */
-static bj_status choose_version(int *out, int version, bj_error *err) {
-    if (version < 0 || version > BJ_WORLD_VERSION)
-        return BJ_FAIL(err, BJ_EARG, "world: found version %d, expected 1 to %d, or 0: the default",
-                       version, BJ_WORLD_VERSION);
-    *out = version ? version : BJ_WORLD_VERSION;
-    return BJ_OK;
-}
-
 static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
     const bj_world_options *o = r->options;
     struct stat info;
     *r->report = (bj_world_report){0};
     r->split = o->split ? o->split : "train";
-    BJ_TRY(check_split(r->split, err));
-    BJ_TRY(choose_version(&r->version, o->version, err));
+    BJ_TRY(bj_world_check_split(r->split, err));
+    BJ_TRY(bj_world_choose_version(&r->version, o->version, err));
     if (o->scenes < 1 || o->scenes > (int64_t)1 << 32)
         return BJ_FAIL(err, BJ_EARG, "scenes: found %lld, expected 1 to 4294967296",
                        (long long)o->scenes);
@@ -313,8 +291,8 @@ bj_status bj_world_redraw(double *futures, int *modes, int version, uint64_t see
     if (index < 0 || index >= (int64_t)1 << 32 || first < 0 || draws < 0)
         return BJ_FAIL(err, BJ_EARG, "scene %lld, draws %lld from %lld: out of range",
                        (long long)index, (long long)draws, (long long)first);
-    BJ_TRY(check_split(split, err));
-    BJ_TRY(choose_version(&version, version, err));
+    BJ_TRY(bj_world_check_split(split, err));
+    BJ_TRY(bj_world_choose_version(&version, version, err));
     bj_status status = BJ_ALLOC(town, 1, err);
     if (status == BJ_OK) status = BJ_ALLOC(scene, 1, err);
     if (status == BJ_OK)
