@@ -151,14 +151,13 @@ void bj_plans_build(bj_trainer *t) {
 
 static int tiles(int n, int size) { return (n + size - 1) / size; }
 
-static void begin_round(bj_trainer *t) { t->job_count = t->item_count = 0; }
+static void begin_round(bj_trainer *t) { t->job_count = 0; }
 
 static void add_job(bj_trainer *t, bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, int M,
                     const bj_real *x, size_t ldx, int N, const bj_rows *rows) {
-    t->jobs[t->job_count++] =
-        (bj_gradient_job){c, ldc, dy, x, lddy, ldx, rows, M, N, t->item_count};
-    t->item_count +=
+    const int items =
         x ? tiles(N, BJ_GRADIENT_COLUMNS) * tiles(M, BJ_GRADIENT_ROWS) : tiles(N, t->k->panel);
+    t->jobs[t->job_count++] = (bj_gradient_job){c, ldc, dy, x, lddy, ldx, rows, M, N, items};
 }
 
 /* Weight and bias of a linear layer. */
@@ -288,14 +287,36 @@ static void add_network(bj_trainer *t) {
     }
 }
 
+/* Divides the tiles of every job among the workers. A worker gets the same rows of a tensor in every
+ * step, and the same rows in the update (update.c), because a line that another worker wrote last is
+ * slow to get where workers share no cache. */
+static void share_jobs(bj_trainer *t) {
+    const int threads = bj_pool_threads(t->pool);
+    t->share[0] = 0;
+    for (int w = 0; w < threads; w++) {
+        t->share[w + 1] = t->share[w];
+        for (int j = 0; j < t->job_count; j++)
+            t->share[w + 1] += bj_share_begin(t->jobs[j].tiles, w + 1, threads) -
+                               bj_share_begin(t->jobs[j].tiles, w, threads);
+    }
+}
+
 static void run_tile(void *context, int item, int worker) {
     const bj_trainer *t = context;
-    int j = t->job_count - 1;
-    while (t->jobs[j].first_item > item) j--;
+    const int threads = bj_pool_threads(t->pool);
+    int w = 0, j = 0, tile;
+    while (t->share[w + 1] <= item) w++;
+    for (int left = item - t->share[w];; j++) {
+        const int first = bj_share_begin(t->jobs[j].tiles, w, threads);
+        const int count = bj_share_begin(t->jobs[j].tiles, w + 1, threads) - first;
+        tile = first + left;
+        if (left < count) break;
+        left -= count;
+    }
     const bj_gradient_job *job = &t->jobs[j];
     const int width = job->x ? BJ_GRADIENT_COLUMNS : t->k->panel, columns = tiles(job->N, width);
-    const int n = (item - job->first_item) % columns * width;
-    const int m = (item - job->first_item) / columns * BJ_GRADIENT_ROWS;
+    const int n = tile % columns * width;
+    const int m = tile / columns * BJ_GRADIENT_ROWS;
     const int N = job->N - n < width ? job->N - n : width;
     if (!job->x) {
         t->k->column_sum(job->c + n, job->dy + n, job->lddy, job->rows, N);
@@ -350,11 +371,12 @@ static void unfold_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_arch *a = &t->model->arch;
     const int E = a->embed, W = t->online.W;
-    if (item < t->item_count) {
+    const int tiles = t->share[bj_pool_threads(t->pool)];
+    if (item < tiles) {
         run_tile(context, item, worker);
         return;
     }
-    const int row = (item - t->item_count) * KV_ROWS;
+    const int row = (item - tiles) * KV_ROWS;
     const int rows = 2 * E - row < KV_ROWS ? 2 * E - row : KV_ROWS;
     bj_real *dkv = t->gradients + bj_layout_offset(&t->model->layout, BJ_P_ATTN_W_IN, 0) +
                    (size_t)(E + row) * E;
@@ -380,7 +402,9 @@ static void unfold(bj_trainer *t) {
         add_job(t, t->gradients + bj_layout_offset(layout, bias[s], 0), 1, t->online.kv_w,
                 (size_t)E, E, t->dfolded + 2 * TH + s, ldt, 1, &t->plans.keys_values);
     }
-    bj_pool_run(t->pool, unfold_item, t, t->item_count + tiles(2 * E, KV_ROWS));
+    share_jobs(t);
+    bj_pool_run(t->pool, unfold_item, t,
+                t->share[bj_pool_threads(t->pool)] + tiles(2 * E, KV_ROWS));
 }
 
 void bj_gradients_run(bj_trainer *t) {
@@ -391,7 +415,8 @@ void bj_gradients_run(bj_trainer *t) {
     if (scenes) add_encoder(t);
     else if (t->reach & BJ_REACH_ENCODER) add_observer(t);
     add_network(t);
-    bj_pool_run(t->pool, run_tile, t, t->item_count);
+    share_jobs(t);
+    bj_pool_run_shares(t->pool, run_tile, t, t->share);
     t->profile.gradients += bj_seconds() - start;
     start = bj_seconds();
     if (scenes) {

@@ -230,23 +230,35 @@ static void point_objective_at_batch(bj_trainer *t) {
     io->dposterior = head.dposterior;
 }
 
+/* Cuts each worker's share of the scenes into blocks. */
+static void cut_blocks(bj_trainer *t) {
+    const int threads = bj_pool_threads(t->pool), groups = (t->batch.B + 7) / 8;
+    t->block_share[0] = 0;
+    for (int w = 0, n = 0; w < threads; w++) {
+        const int b0 = 8 * bj_share_begin(groups, w, threads);
+        const int b1 = 8 * bj_share_begin(groups, w + 1, threads);
+        n += bj_blocks_cut(t->block_begin + n, b0, b1 < t->batch.B ? b1 : t->batch.B);
+        t->block_share[w + 1] = n;
+    }
+}
+
 static void run_scenes(bj_trainer *t) {
     const double start = bj_seconds();
-    t->block_count = bj_blocks_cut(t->block_begin, t->batch.B);
+    cut_blocks(t);
     bj_objective_begin(&t->objective, &t->io);
     const int atoms = t->objective.kind != BJ_ANCHOR_A && !t->network.prior_in.out;
-    bj_pool_run(t->pool, encode_item, t, t->block_count);
+    bj_pool_run_shares(t->pool, encode_item, t, t->block_share);
     if (atoms) bj_atoms_forward(t);
     if (bj_objective_is_coupled(&t->objective)) {
-        bj_pool_run(t->pool, read_item, t, t->block_count);
+        bj_pool_run_shares(t->pool, read_item, t, t->block_share);
         bj_objective_couple(&t->objective, &t->io);
-        bj_pool_run(t->pool, unread_item, t, t->block_count);
+        bj_pool_run_shares(t->pool, unread_item, t, t->block_share);
     } else {
-        bj_pool_run(t->pool, both_item, t, t->block_count);
+        bj_pool_run_shares(t->pool, both_item, t, t->block_share);
     }
     if (t->objective.kind == BJ_ANCHOR_A || (t->reach & BJ_REACH_ENCODER)) {
         if (atoms && (incoming(t) & (BJ_FROM_LATENT | BJ_FROM_DECODED))) bj_atoms_backward(t);
-        bj_pool_run(t->pool, encoder_item, t, t->block_count);
+        bj_pool_run_shares(t->pool, encoder_item, t, t->block_share);
     }
     t->profile.scenes += bj_seconds() - start;
 }

@@ -32,12 +32,13 @@ typedef struct bj_gradient_job {
     size_t lddy, ldx;
     const bj_rows *rows;
     int M, N;
-    int first_item; /* of this job in its round */
+    int tiles; /* items of the job */
 } bj_gradient_job;
 
 /* A run of parameters of one reached tensor. */
 typedef struct bj_chunk {
     size_t offset, size;
+    int index;             /* in the order of the parameters */
     const bj_param *steps; /* whole tensor of scale STEPS in conditioned training; else NULL */
     int scaled;            /* 1: sigma of its elements is in bj_trainer.sigma */
 } bj_chunk;
@@ -102,17 +103,18 @@ struct bj_trainer {
     bj_row_plans plans;
     int *plan_memory, *winner_memory; /* the second within the first */
     bj_gradient_job *jobs;     /* of the current round */
-    int job_count, item_count;
+    int job_count;
+    int *share;                /* (threads + 1) first item of every worker, of the current round */
     bj_chunk *chunks;
     double *chunk_sums;
-    int chunk_count;
+    int chunk_count, *chunk_share; /* (threads + 1) first chunk of every worker */
     bj_adamw_coefficients adamw;
 
     bj_gathered batch;         /* of the current step */
     const bj_scene *scenes;    /* where it comes from, while a call lasts */
     const bj_pair *pairs;      /* the same for states and images, which are not copied */
     int *block_begin;          /* (blocks + 1) */
-    int block_count;
+    int *block_share;          /* (threads + 1) first block of every worker */
     atomic_int bad_scene;      /* first scene with a non-finite input, INT_MAX if none */
     bj_profile profile;
 };

@@ -177,6 +177,9 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->chunks = bj_arena_take_bytes(arena, (size_t)t->chunk_count * sizeof *t->chunks);
     t->chunk_sums = take_doubles(arena, (size_t)t->chunk_count);
     t->block_begin = bj_arena_take_bytes(arena, ((size_t)t->max_batch + 1) * sizeof(int));
+    int **share[] = {&t->share, &t->chunk_share, &t->block_share};
+    for (int i = 0; i < 3; i++)
+        *share[i] = bj_arena_take_bytes(arena, ((size_t)threads + 1) * sizeof(int));
     t->scratch = bj_arena_take_bytes(arena, (size_t)threads * sizeof *t->scratch);
     for (int i = 0; i < threads; i++) take_scratch(t->scratch + i, t, arena, measuring);
     return arena->used;
