@@ -21,18 +21,17 @@ static bj_status each_batch(bj_train_run *r, int *stopped, int head,
                             bj_status (*consume)(void *context, const bj_batch *batch,
                                                  bj_error *err),
                             void *context, bj_error *err) {
-    for (int64_t step = 0; step < bj_loader_steps(r->dev) && !*stopped; step++) {
+    for (int64_t step = 0; step < bj_run_dev_steps(r) && !*stopped; step++) {
         const bj_batch *batch;
         const int64_t *numbers;
         bj_error found = {0};
-        BJ_TRY(bj_loader_batch(&batch, &numbers, r->dev, 0, step, err));
+        BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, step, err));
         for (int begin = 0, end; begin < batch->B; begin = end) {
             end = step == 0 && begin < head ? head : batch->B;
             const bj_batch part = {.B = end - begin, .scenes = batch->scenes + begin};
             if (consume(context, &part, &found) != BJ_OK)
-                return bj_run_explain(r, "development scenes",
-                                      r->dev_cache ? r->dev_cache : r->cache, numbers + begin,
-                                      part.B, &found, err);
+                return bj_run_explain(r, "development scenes", 1, numbers + begin, part.B, &found,
+                                      err);
         }
         *stopped = bj_run_tell(r, "evaluate") == BJ_RUN_STOP;
     }
@@ -61,14 +60,15 @@ static bj_status count(void *context, const bj_batch *batch, bj_error *err) {
 }
 
 /* Exchanges parts of the first development scenes, which are all in the first batch. */
-static bj_status exchange(bj_exchange_values *out, const bj_train_run *r, const forecasts *f,
+static bj_status exchange(bj_exchange_values *out, bj_train_run *r, const forecasts *f,
                           bj_error *err) {
     const bj_exchange_options options = {.max_batch = BJ_DEVELOP_BATCH,
                                          .threads = r->options->threads,
                                          .isa = r->options->isa,
                                          .plain = &f->plain};
     const bj_batch *batch;
-    BJ_TRY(bj_loader_batch(&batch, NULL, r->dev, 0, 0, err));
+    const int64_t *numbers;
+    BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, 0, err));
     return bj_exchange_measure(out, r->model, batch->scenes, f->head, &options, err);
 }
 
@@ -149,7 +149,7 @@ static bj_status reconstruct(bj_epoch *row, int *stopped, bj_train_run *r, bj_er
     bj_status status;
     BJ_GOTO(status, done, bj_target_from_model(&target, r->model, err));
     BJ_GOTO(status, done, bj_future_encoder_create(&a.encoder, r->model, target, &options, err));
-    BJ_GOTO(status, done, BJ_ALLOC(a.latents, (size_t)bj_loader_scenes(r->dev) * a.D, err));
+    BJ_GOTO(status, done, BJ_ALLOC(a.latents, (size_t)bj_run_dev_count(r) * a.D, err));
     BJ_GOTO(status, done, BJ_ALLOC(a.recon, BJ_DEVELOP_BATCH * a.F * 2, err));
     BJ_GOTO(status, done, each_batch(r, stopped, 0, measure, &a, err));
     if (*stopped) goto done;
