@@ -17,6 +17,7 @@ typedef struct view {
     cli_progress bar;
     int quiet, begun, epoch;
     int stage_a, maze;
+    const bj_settings *settings;
 } view;
 
 /* What the run is judged by; NaN: collapsed. */
@@ -43,6 +44,11 @@ static void note_of(char note[NOTE], const view *v, const bj_run_progress *p) {
         snprintf(note + at, NOTE - (size_t)at, " dev %.3f", criterion(v, p->last));
 }
 
+/* Prints what an exchange adds to the plain score, in percent, unless it is not known. */
+static void print_exchange(const char *part, double loss, const bj_epoch *row) {
+    if (!isnan(loss)) fprintf(stderr, "%s %+.1f %%", part, 100 * loss / row->exchange.plain);
+}
+
 static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best) {
     const int chosen = best && best->epoch == row->epoch;
     if (v->maze) {
@@ -65,16 +71,26 @@ static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best
                 row->epoch, row->decoder_ade, row->decoder_fde, row->health.mean_std,
                 row->health.entropy_rank, row->eligible ? "passed" : "not passed",
                 chosen ? ", best so far" : "");
-    else
+    else {
         fprintf(stderr,
                 "epoch %d: dev ES %.4f, top-1 ADE %.4f, Brier %.4f, support %.2f, latent std %.4f "
-                "rank %.1f%s\n",
+                "rank %.1f, attention %.1f tokens, context norm %.1f",
                 row->epoch, row->dev.traj_es, row->dev.top1_ade, row->dev.brier,
                 row->dev.dedup_support, row->health.mean_std, row->health.entropy_rank,
-                chosen ? ", best so far" : "");
+                row->encoder.attention_tokens, row->encoder.context_norm);
+        print_exchange(", exchanged map", row->exchange.map, row);
+        print_exchange(", neighbors", row->exchange.neighbors, row);
+        print_exchange(", focal", row->exchange.focal, row);
+        fprintf(stderr, "%s\n", chosen ? ", best so far" : "");
+    }
 }
 
-static void warn(const bj_epoch *row) {
+static void warn(const bj_settings *settings, const bj_epoch *row) {
+    if (bj_epoch_blind(settings, row))
+        fprintf(stderr,
+                "warning: epoch %d: the model is blind to the map: exchanging maps between scenes "
+                "changes the Energy Score by %+.1f %%\n",
+                row->epoch, 100 * row->exchange.map / row->exchange.plain);
     if (row->epoch > 0 &&
         (row->health.mean_std < collapsed_std || row->health.entropy_rank < collapsed_rank))
         fprintf(stderr,
@@ -96,7 +112,7 @@ static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
             cli_progress_clear(&v->bar);
             print_epoch(v, p->last, p->best);
         }
-        warn(p->last);
+        warn(v->settings, p->last);
         v->epoch = p->last->epoch;
     }
     if (!v->quiet) {
@@ -292,6 +308,7 @@ int cmd_train(int argc, char **argv) {
     bj_error err;
     if (cli_settings_open(&settings, &q, NULL, &err) != BJ_OK) return cli_fail(usage.verb, &err);
     v.maze = settings.value.arch.encoder != BJ_ENCODER_SCENE;
+    v.settings = &settings.value;
     v.stage_a = settings.value.objective.kind == BJ_ANCHOR_A;
     o.config = q.config;
     o.threads = cli_threads(o.threads);

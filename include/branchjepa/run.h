@@ -120,6 +120,11 @@ typedef struct bj_maze_values {
     double cov_three, heads_three; /* of cells with three successors: COV-R, heads that hit one */
 } bj_maze_values;
 
+/* Returns the number of development scenes, out of `dev`, on which parts are exchanged after an
+ * epoch of `fit` scenes: the first fit / 32, but at least 128 and at most BJ_EXCHANGE_SCENES. */
+enum { BJ_EXCHANGE_SCENES = 512 };
+BJ_API int bj_exchange_scenes(int64_t fit, int64_t dev);
+
 /* One line of metrics.jsonl: what is known after an epoch; epoch 0 is before the first step. */
 typedef struct bj_epoch {
     int epoch;
@@ -129,6 +134,8 @@ typedef struct bj_epoch {
     bj_loss train;           /* means over the epoch's updates */
     bj_metric_values dev;    /* NaN for stage A and mazes */
     bj_latent_health health; /* of the target latents of development scenes */
+    bj_encoder_values encoder;   /* of the online encoder on development scenes */
+    bj_exchange_values exchange; /* on the first bj_exchange_scenes development scenes */
     double usage_least, usage_most;  /* shares of weight of branches, development scenes */
     double decoder_ade, decoder_fde; /* stage A, development scenes; else NaN */
     bj_maze_values maze;     /* NaN but for mazes */
@@ -137,6 +144,12 @@ typedef struct bj_epoch {
     double wall_s;           /* since the run began, pauses not counted */
     double scenes_per_s;     /* of training in this epoch */
 } bj_epoch;
+
+/* Returns 1 if the model of the epoch is blind to the map: exchanging the focal tracks increases the
+ * trajectory Energy Score by at least 20 %, so the model has learned to forecast, but exchanging the
+ * maps increases it by less than 2 %. Models learn to read the focal track first, so an epoch counts
+ * only in the second half of the run, or after the first tenth if at least 1,000 updates are done. */
+BJ_API int bj_epoch_blind(const bj_settings *settings, const bj_epoch *row);
 
 /* ----------------------------------------------------------------------------------------- run */
 

@@ -81,8 +81,9 @@ BJ_CHECK bj_status bj_run_restore(bj_train_run *r, bj_error *err);
 
 /* ------------------------------------------------------------------------------------ develop.c */
 
-enum { BJ_DEVELOP_BATCH = 256 }; /* scenes, at most, of a batch of bj_train_run.dev */
-/* Fills the development part of a row: metrics, health, usage, gates. *stopped: asked to. */
+/* Scenes, at most, of a batch of bj_train_run.dev: parts are exchanged within the first batch. */
+enum { BJ_DEVELOP_BATCH = BJ_EXCHANGE_SCENES };
+/* Fills the development part of a row: metrics, health, usage, exchange, gates. *stopped: asked to. */
 BJ_CHECK bj_status bj_run_develop(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err);
 /* The rows of its values are of the maze; see develop_maze.c. */
 BJ_CHECK bj_status bj_run_develop_maze(bj_epoch *row, bj_train_run *r, bj_error *err);

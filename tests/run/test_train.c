@@ -66,6 +66,22 @@ static void train_alone(bj_model *model, bj_epoch *means, const bj_settings *s, 
     bj_trainer_free(trainer);
 }
 
+/* Checks that a row contains the exchange of the model on all development scenes. */
+static void check_exchange(const bj_epoch *row, const bj_model *model, const bj_cache *cache) {
+    const bj_loader_options dev = {.part = BJ_PART_DEV, .batch = CASE_SCENES, .needs_future = 1};
+    const bj_exchange_options how = {.max_batch = 3, .threads = 2};
+    bj_exchange_values values = {0};
+    bj_loader *loader = NULL;
+    const bj_batch *batch;
+    bj_error err = {0};
+    CHECK_OK(bj_loader_create(&loader, cache, &dev, &err), err);
+    CHECK_OK(bj_loader_batch(&batch, NULL, loader, 0, 0, &err), err);
+    CHECK_OK(bj_exchange_measure(&values, model, batch->scenes, batch->B, &how, &err), err);
+    CHECK(values.scenes == CASE_SCENES - CASE_FIT && values.map != 0 && values.focal != 0);
+    CHECK(!memcmp(&values, &row->exchange, sizeof values));
+    bj_loader_free(loader);
+}
+
 /* What an evaluation of ckpt/last gives is what the last epoch was told to be. */
 static void check_evaluation(const bj_run *run, const bj_model *model, const bj_cache *cache) {
     const bj_epoch row = bj_run_epoch(run, bj_run_epochs(run) - 1);
@@ -97,7 +113,10 @@ static void check_evaluation(const bj_run *run, const bj_model *model, const bj_
         most = fmax(most, usage[k]);
     }
     CHECK(row.usage_least == least && row.usage_most == most && least < most);
+    const bj_encoder_values encoder = bj_evaluator_encoder(evaluator);
+    CHECK(!memcmp(&encoder, &row.encoder, sizeof encoder));
     bj_loader_free(loader);
+    check_exchange(&row, model, cache);
     bj_evaluator_free(evaluator);
     bj_target_free(target);
 }
