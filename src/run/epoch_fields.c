@@ -10,6 +10,8 @@
     { "health." #name, "health/" #name, BJ_EPOCH_REAL, AT(health.name), 0, 1 }
 #define OF_MAZES(name, spread)                                                                     \
     { "maze." #name, "maze/" #name, BJ_EPOCH_REAL, AT(maze.name), 1, spread }
+#define REGULARIZER(name)                                                                          \
+    { "train." #name, "train/" #name, BJ_EPOCH_REAL, AT(train.name), BJ_EPOCH_ADDED, 0 }
 
 const bj_epoch_field bj_epoch_fields[] = {
     {"step", NULL, BJ_EPOCH_STEP, AT(step), 0, 0},
@@ -30,6 +32,9 @@ const bj_epoch_field bj_epoch_fields[] = {
     IN(train, variance),
     IN(train, rank),
     IN(train, participation),
+    REGULARIZER(sigreg),
+    REGULARIZER(vicreg_variance),
+    REGULARIZER(vicreg_covariance),
 
     {"dev.scenes", NULL, BJ_EPOCH_REAL, AT(dev.scenes), 0, 0},
     IN(dev, traj_es),
@@ -82,6 +87,10 @@ double bj_epoch_real(const bj_epoch *row, const bj_epoch_field *field) {
     double value;
     memcpy(&value, (const char *)row + field->offset, sizeof value);
     return value;
+}
+
+int bj_epoch_field_is_maze(const bj_epoch_field *field) {
+    return !strncmp(field->path, "maze.", 5);
 }
 
 const char *bj_epoch_field_name(const bj_epoch_field *field) {
