@@ -41,7 +41,8 @@ def make(seed: int) -> tuple[dict[str, Tensor], dict[str, str]]:
     rng = torch.Generator().manual_seed(seed)
     tensors: dict[str, Tensor] = {}
     for name, (scenes, width, slices) in SIZES.items():
-        x = draw(name, scenes, width, rng).float().double().requires_grad_()    # float32 can hold it
+        x = draw(name, scenes, width, rng).float().double()    # numbers that float32 can hold
+        x.requires_grad_()
         directions = regularizers.directions(DIRECTION_SEED, STEP, slices, width)
         terms = dict(sigreg=regularizers.sigreg(x, directions),
                      vicreg_variance=regularizers.vicreg_variance(x, GAMMA),

@@ -9,13 +9,13 @@
  *
  *   dvariance/dx_bd = slope_d c_bd,   slope_d = -1 / (D (B - 1) sqrt(var_d + 1e-4))  if missed
  *   dcovariance/dx  = 4 / (D (B - 1)) c Coff,   Coff = C without its diagonal
- * (the mean contributes nothing: columns of c, and hence of c Coff, sum to zero)
+ * (The mean contributes nothing because the columns of c, and hence of c Coff, sum to zero.)
  *
  * Shapes  x, c, dx (B,D)   C (D,D)
  * Order   Variances: in double, by core/shards.h. c'c: bj_kernels.gradient, in the same order.
  *         c Coff sums over dimensions in order, whatever the range of scenes.
- * Edge    relu has gradient 0 at 0. A batch of one scene has no variance: both terms and their
- *         gradients are 0 (PyTorch returns NaN).
+ * Edge    relu has gradient 0 at 0. The terms of a batch of one scene, and their gradients, are 0
+ *         because such a batch has no variance (PyTorch returns NaN).
  * Test    tests/objective/test_regularizers.c    Derivation  docs/layers/regularizers.md
  */
 #include "objective/parts.h"

@@ -35,7 +35,7 @@ extern const int bj_epoch_field_count;
 
 /* Of a field of type BJ_EPOCH_REAL. */
 double bj_epoch_real(const bj_epoch *row, const bj_epoch_field *field);
-/* Whether the field belongs to the group `maze`. */
+/* Returns 1 if the field belongs to the group `maze`. */
 int bj_epoch_field_is_maze(const bj_epoch_field *field);
 /* The last part of its path: "loss". */
 const char *bj_epoch_field_name(const bj_epoch_field *field);

@@ -41,13 +41,13 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(optim, beta1)         X(optim, beta2)              X(optim, eps)                             \
     X(optim, weight_decay)  X(optim, clip)               X(optim, ema)
 
-/* Settings that came later, with the values that are not written and that a file without them
- * had. */
+/* Settings that were added later. The third argument is the value that is not written, and that a
+ * file without the setting had. */
 #define EACH_ADDED(X)                                                                              \
     X(objective, floor_weight, 0)      X(objective, kl_weight, 0)                                  \
-    X(objective, sigreg, 0)            X(objective, sigreg_slices, 256)                            \
-    X(objective, vicreg_variance, 0)   X(objective, vicreg_covariance, 0)                          \
-    X(objective, vicreg_gamma, 1)
+    X(optim, conditioned, 0)           X(objective, sigreg, 0)                                     \
+    X(objective, sigreg_slices, 256)   X(objective, vicreg_variance, 0)                            \
+    X(objective, vicreg_covariance, 0) X(objective, vicreg_gamma, 1)
 /* clang-format on */
 
 #define KEY(group, field) #group "." #field,
@@ -64,12 +64,12 @@ enum {
     FIRST_ADDED = SETTINGS - sizeof usual / sizeof *usual
 };
 
-/* Only the kind is not among the settings; it is padded to a double. */
+/* Only the kind is not among the settings; it and `conditioned` are padded to a double. */
 _Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(ADDED_SIZE)) + offsetof(bj_objective, lambda_z) ==
-                   sizeof(bj_objective) + sizeof(bj_optim),
+                   sizeof(bj_objective) + sizeof(bj_optim) - sizeof(int),
                "a setting of bj_objective or bj_optim is not in the list");
 
-/* Whether later steps depend on the trainer's seed. */
+/* Returns 1 if later steps depend on the trainer's seed. */
 static int uses_seed(const bj_trainer *t) {
     return t->model->arch.noise || t->objective.sigreg != 0;
 }

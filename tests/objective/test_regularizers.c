@@ -33,7 +33,7 @@ static void *take(size_t count, size_t size) {
     return memory;
 }
 
-/* Weights of the terms in the order of `terms`. */
+/* Returns an objective with these weights of the terms. */
 static bj_objective weights_of(double sigreg, double variance, double covariance, int slices) {
     bj_objective o = bj_objective_default(BJ_FULLSET);
     o.sigreg = sigreg;
@@ -243,6 +243,7 @@ static void test_order(const bj_kernels *k) {
 
 /* ----------------------------------------------------------------------------------- directions */
 
+/* Tests that directions have length 1, are different, and depend on seed and step only. */
 static void test_directions(void) {
     enum { D = 37, S = 40 };
     reg_case c;
@@ -260,7 +261,7 @@ static void test_directions(void) {
             else most = fmax(most, fabs(dot));
         }
     CHECK_MSG(most > 0 && most < 0.7, "two directions have a cosine of %g", most);
-    fill(&c, 5, 2); /* the batch plays no role; seed and step do */
+    fill(&c, 5, 2);
     run_case(&c, 1, 3);
     CHECK(!memcmp(first, c.r.direction, S * D * sizeof *first));
     c.step = 1;
@@ -276,7 +277,7 @@ static void test_directions(void) {
 
 /* --------------------------------------------------------------------------------------- values */
 
-/* Embeddings that are all zero: cos = 1 and sin = 0 at every knot, in every direction. */
+/* Tests embeddings that are all zero, where cos = 1 and sin = 0 at every knot. */
 static void test_zero_embeddings(void) {
     double expected = 0;
     reg_case c;
@@ -295,7 +296,7 @@ static void test_zero_embeddings(void) {
     close_case(&c);
 }
 
-/* One scene has no variance: VICReg's terms are 0, also after a larger batch. */
+/* Tests that VICReg's terms of a single scene are 0, also after a larger batch. */
 static void test_one_scene(void) {
     reg_case c;
     open_case(&c, weights_of(0, 1, 1, 1), 4, 5, &bj_kernels_c);
@@ -308,7 +309,8 @@ static void test_one_scene(void) {
     close_case(&c);
 }
 
-/* Columns +1 and -1 in all combinations: covariance 0, and variance 8/7 above the target. */
+/* Tests columns of +1 and -1 in all combinations, whose covariance is 0 and whose variance, 8/7, is
+ * above the target. */
 static void test_satisfied(void) {
     reg_case c;
     open_case(&c, weights_of(0, 1, 1, 1), 8, 3, &bj_kernels_c);
@@ -325,6 +327,7 @@ static void test_satisfied(void) {
     close_case(&c);
 }
 
+/* Tests that a NaN in the embeddings makes every term NaN. */
 static void test_nan(void) {
     for (int term = 0; term < 3; term++) {
         reg_case c;

@@ -89,7 +89,7 @@ static double detached_loss(const probe *p) {
     return total / o.B;
 }
 
-/* What the regularizers add to a total. */
+/* Returns what the regularizers add to the total. */
 static double regularizers(const bj_objective *o, const bj_loss *l) {
     return o->sigreg * l->sigreg + o->vicreg_variance * l->vicreg_variance +
            o->vicreg_covariance * l->vicreg_covariance;

@@ -19,7 +19,7 @@ static void test_no_allocation(void) {
         const bj_arch arch = small_arch_for(kind);
         const bj_objective plain = bj_objective_default(kind);
         const bj_trainer_options options =
-            options_for(kind % 2 ? regularized(plain) : plain, 48, 3, NULL); /* anchor_a: is */
+            options_for(kind % 2 ? regularized(plain) : plain, 48, 3, NULL); /* stage A included */
         train_case c = open_case_with(&arch, &options, 1);
         bj_metrics *metrics = NULL;
         bj_error err;
