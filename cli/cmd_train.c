@@ -40,6 +40,11 @@ static void note_of(char note[NOTE], const view *v, const bj_run_progress *p) {
     else
         at += snprintf(note + at, NOTE - (size_t)at, " (z %.2f y %.2f rec %.2f)", l->latent,
                        l->decoded, l->rec);
+    if (at < NOTE && l->sigreg != 0)
+        at += snprintf(note + at, NOTE - (size_t)at, " sigreg %.2f", l->sigreg);
+    if (at < NOTE && (l->vicreg_variance != 0 || l->vicreg_covariance != 0))
+        at += snprintf(note + at, NOTE - (size_t)at, " vicreg %.2f %.2f", l->vicreg_variance,
+                       l->vicreg_covariance);
     if (at < NOTE && p->last && p->last->epoch > 0 && !isnan(criterion(v, p->last)))
         snprintf(note + at, NOTE - (size_t)at, " dev %.3f", criterion(v, p->last));
 }

@@ -16,6 +16,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/folder.h"
+#include "objective/regularizers.h"
 #include "run/history.h"
 #include "run/run.h"
 
@@ -176,12 +177,19 @@ static bj_status check_drift(const bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
+/* Sets the regularizers to NaN in a run that has none, so that its files do not list them. */
+static void forget_regularizers(bj_loss *loss, const bj_objective *objective) {
+    if (bj_regularizers_active(objective)) return;
+    loss->sigreg = loss->vicreg_variance = loss->vicreg_covariance = NAN;
+}
+
 static bj_epoch summarize(const bj_train_run *r) {
     bj_epoch row = {.epoch = r->evaluated + 1, .step = bj_trainer_updates(r->trainer)};
     const double n = r->sums.updates;
     row.lr = n > 0 ? r->sums.lr : NAN;
     row.grad_norm = n > 0 ? r->sums.grad_norm / n : NAN;
     add_loss(&row.train, &r->sums.loss, 0, n > 0 ? 1 / n : NAN);
+    forget_regularizers(&row.train, &r->settings.objective);
     row.scenes_per_s = r->epoch_seconds > 0 ? (double)r->epoch_scenes / r->epoch_seconds : NAN;
     row.maze = (bj_maze_values){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     return row;
