@@ -12,7 +12,7 @@ check grep -qE '^optim\.lr +0\.0003 +paper$' out
 check grep -qE '^train\.save_minutes +10 +default$' out
 check grep -qE '^anchor +- +default$' out
 check grep -qE '^digest [0-9a-f]{64}$' out
-check test "$(wc -l <out)" -eq 63
+check test "$(wc -l <out)" -eq 66
 cp out plain
 
 cat >run.yaml <<'END'
@@ -43,7 +43,7 @@ out_has '{"schema": 1, "type": "config", "digest": "'
 out_has '{"key": "optim.lr", "value": 0.0003, "origin": "paper"},'
 out_has '{"key": "anchor", "value": "a = \"b\"", "origin": "--set"}'
 if command -v python3 >/dev/null; then
-    check python3 -c 'import json; d = json.load(open("out")); assert len(d["settings"]) == 62'
+    check python3 -c 'import json; d = json.load(open("out")); assert len(d["settings"]) == 65'
 fi
 
 run 2 config show
@@ -71,7 +71,7 @@ err_has "unexpected argument 'extra'"
 # ------------------------------------------------------------------------------------------- check
 
 run 0 config check run.yaml
-out_has "run.yaml: arm fullset (the file has none), recipe small, seed 0; 4 of 62 settings given"
+out_has "run.yaml: arm fullset (the file has none), recipe small, seed 0; 4 of 65 settings given"
 run 0 config check run.yaml --arm mdn
 out_has "run.yaml: arm mdn, recipe small"
 printf '{"arm": "point", "seed": 2}' >point.json

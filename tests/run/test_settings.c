@@ -12,7 +12,7 @@
 #include "run/settings.h"
 #include "support/test.h"
 
-enum { MOST = 64 };
+enum { MOST = 96 };
 
 static char path[] = "/tmp/test_settings.XXXXXX";
 static bj_error err;
@@ -51,7 +51,7 @@ static int is_same(const bj_settings *a, const bj_settings *b) {
 
 static void test_table(void) {
     bj_settings s = settings_of("fullset");
-    CHECK(bj_setting_count() == 62 && bj_setting_count() <= MOST);
+    CHECK(bj_setting_count() == 65 && bj_setting_count() <= MOST);
     for (int i = 0; i < bj_setting_count(); i++) {
         const bj_setting_info info = bj_setting_at(i);
         CHECK_MSG(bj_setting_find(info.key) == i, "%s is there twice", info.key);
