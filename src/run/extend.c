@@ -1,15 +1,15 @@
 /* extend.c - more epochs for a finished run.
  *
  * A run is a sequence of segments: the epochs of train.epochs, then one segment for each extension.
- * The learning rate is evaluated within a segment (bj_lr_at from the segment's first update), so an
- * extension warms up again and decays to zero over its own epochs. Weights, optimizer state, target
- * encoder, rows and the order of epochs continue.
+ * The learning rate is evaluated within a segment (bj_lr_at with updates counted from its first
+ * one), so an extension warms up again and decays over its own epochs. Weights, optimizer state,
+ * target encoder, rows and the order of epochs continue.
  *
  * manifest.json lists the extensions, oldest first:
  *   "extensions": [{"epochs": 5, "step": 120}]     step: updates done when it began
  *
- * The manifest is replaced before result.json is removed. A process that is killed in between leaves
- * a result.json of the earlier end, which the next process removes.
+ * The manifest is replaced before result.json is removed. A process that is killed in between
+ * leaves a result.json of the earlier end, which the next process removes.
  * Test: tests/run/test_extend.c, tests/cli/train_extend.sh
  */
 #include <errno.h>
@@ -41,6 +41,15 @@ bj_segment bj_plan_at(const bj_plan *plan, int64_t step, int64_t steps_per_epoch
     int at = plan->count - 1;
     while (at > 0 && step < plan->segment[at].begin * steps_per_epoch) at--;
     return plan->segment[at];
+}
+
+bj_schedule bj_segment_schedule(bj_segment segment, const bj_settings *s, int64_t steps_per_epoch) {
+    const long steps = (long)steps_per_epoch;
+    return (bj_schedule){.kind = (bj_schedule_kind)bj_schedule_find(s->schedule),
+                         .base = s->lr,
+                         .decay = s->decay,
+                         .updates = steps * segment.epochs,
+                         .warmup = s->warmup_updates ? s->warmup_updates : steps * s->warmup};
 }
 
 int bj_plan_end(const bj_plan *plan) {
@@ -104,20 +113,28 @@ static bj_status record(const bj_train_run *r, int epochs, bj_error *err) {
 }
 
 static bj_status begin(bj_train_run *r, bj_error *err) {
-    const bj_settings *s = &r->settings;
     const int epochs = r->options->extend;
-    if (epochs <= s->warmup)
+    const bj_segment added = {.begin = r->evaluated, .epochs = epochs};
+    const bj_schedule schedule = bj_segment_schedule(added, &r->settings, r->steps);
+    if (schedule.updates <= schedule.warmup)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: an extension of %d epochs, expected more than the warm-up, train.warmup "
-                       "= %d",
-                       r->options->dir, epochs, s->warmup);
+                       "%s: an extension of %d epochs has %ld updates, expected more than the "
+                       "warm-up, %ld updates",
+                       r->options->dir, epochs, schedule.updates, schedule.warmup);
+    const int64_t scenes = (r->evaluated + (int64_t)epochs) * r->steps * r->settings.batch;
+    if (r->scenes && r->scenes->scenes && scenes > r->scenes->scenes)
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: %s has %lld scenes, and the extension needs %lld\n"
+                       "hint: a run can be extended if its data has no number of scenes and "
+                       "train.updates is set",
+                       r->options->dir, r->options->data, (long long)r->scenes->scenes,
+                       (long long)scenes);
     if (r->plan.count == BJ_PLAN_SIZE || epochs > MOST_EPOCHS - r->evaluated)
-        return BJ_FAIL(err, BJ_EARG,
-                       "%s: %d epochs and %d extensions, expected at most %d and %d altogether",
-                       r->options->dir, r->evaluated + epochs, r->plan.count, MOST_EPOCHS,
-                       BJ_PLAN_SIZE - 1);
+        return BJ_FAIL(
+            err, BJ_EARG, "%s: %d epochs and %d extensions, expected at most %d and %d altogether",
+            r->options->dir, r->evaluated + epochs, r->plan.count, MOST_EPOCHS, BJ_PLAN_SIZE - 1);
     BJ_TRY(record(r, epochs, err));
-    r->plan.segment[r->plan.count++] = (bj_segment){.begin = r->evaluated, .epochs = epochs};
+    r->plan.segment[r->plan.count++] = added;
     char line[160];
     snprintf(line, sizeof line,
              "extend: %d epochs after epoch %d (update %ld), with a learning rate cycle of their "

@@ -365,8 +365,8 @@ static void tell_notes(const bj_run_options *o, const char *what, const bj_init_
     for (int i = 0, end; i < count; i = end) {
         char line[512];
         for (end = i + 1; end < count && notes[end].part == notes[i].part;) end++;
-        snprintf(line, sizeof line, "init: part %s %s (tensors: %d): %s",
-                 part_names[notes[i].part], what, end - i, notes[i].reason);
+        snprintf(line, sizeof line, "init: part %s %s (tensors: %d): %s", part_names[notes[i].part],
+                 what, end - i, notes[i].reason);
         o->note(o->context, line);
     }
 }

@@ -8,7 +8,8 @@
  *     at its initialization. Learned scales always may.
  *   - if `init_parts` lists parts, those must match, and all other parts stay.
  * The target encoder is the checkpoint's if a folder with a training state was named, except for
- * stage A of the frozen anchor, which never trains it. Otherwise it is a copy of the online encoder.
+ * stage A of the frozen anchor, which never trains it. Otherwise it is a copy of the online
+ * encoder.
  * Test: tests/run/test_init.c, tests/cli/train_init.sh
  */
 #ifndef BJ_RUN_INIT_H

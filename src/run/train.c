@@ -69,11 +69,11 @@ static void add_loss(bj_loss *sum, const bj_loss *loss, double keep, double by) 
 }
 _Static_assert(sizeof(bj_loss) % sizeof(double) == 0, "a loss is doubles and nothing else");
 
-bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cache *cache,
-                         const int64_t *numbers, int B, const bj_error *found, bj_error *err) {
+bj_status bj_run_explain(const bj_train_run *r, const char *where, int dev, const int64_t *numbers,
+                         int B, const bj_error *found, bj_error *err) {
     int b;
     const char *at = strstr(found->message, r->maze ? "transition " : "scene ");
-    const char *id = "";
+    char id[BJ_RUN_ID] = "";
     if (r->maze) {
         long long row = -1;
         if (at && sscanf(at, "transition %d", &b) == 1 && b >= 0 && b < B) row = numbers[b];
@@ -83,13 +83,12 @@ bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cach
                                  r->evaluated + 1, where, row, found->message);
     }
     if (at && sscanf(at, "scene %d", &b) == 1 && b >= 0 && b < B)
-        id = bj_cache_info(cache, numbers[b]).scenario_id;
+        bj_run_scene_id(id, r, dev, numbers[b]);
     return BJ_FAIL(err, found->code, "epoch %d, %s%s%.64s%s: %.300s", r->evaluated + 1, where,
                    *id ? " (scenario " : "", id, *id ? ")" : "", found->message);
 }
 
 static bj_status step(bj_train_run *r, bj_error *err) {
-    const bj_settings *s = &r->settings;
     const int64_t done = bj_trainer_updates(r->trainer);
     const bj_batch *batch;
     const int64_t *numbers;
@@ -97,14 +96,14 @@ static bj_status step(bj_train_run *r, bj_error *err) {
     bj_error detail = {0};
     const double start = bj_seconds();
     const bj_segment in = bj_plan_at(&r->plan, done, r->steps);
-    const double lr = bj_lr_at((long)(done - r->steps * in.begin), (long)r->steps, in.epochs,
-                               s->warmup, s->lr);
+    const bj_schedule schedule = bj_segment_schedule(in, &r->settings, r->steps);
+    const double lr = bj_lr_at(&schedule, (long)(done - r->steps * in.begin));
     BJ_TRY(bj_run_batch(&batch, &numbers, r, done / r->steps, done % r->steps, err));
     const bj_status status = bj_trainer_step(r->trainer, batch, lr, &report, &detail);
     if (status != BJ_OK) {
         char where[40];
         snprintf(where, sizeof where, "update %lld", (long long)done + 1);
-        return bj_run_explain(r, where, r->cache, numbers, batch->B, &detail, err);
+        return bj_run_explain(r, where, 0, numbers, batch->B, &detail, err);
     }
     add_loss(&r->sums.loss, &report.loss, 1, 1);
     r->sums.grad_norm += report.grad_norm;
@@ -234,6 +233,7 @@ static bj_status build(bj_train_run *r, bj_error *err) {
                                         .isa = r->options->isa,
                                         .seed = s->seed};
     BJ_TRY(bj_model_create(&r->model, &r->arch, s->seed, err));
+    if (s->optim.conditioned) bj_model_condition(r->model, s->seed);
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
     BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
     if (s->init[0] && !bj_run_exists(r->options->dir)) BJ_TRY(load_init(r, err));

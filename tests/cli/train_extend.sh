@@ -8,7 +8,7 @@ seed=${BJ_KILL_SEED:-$(($(date +%s) % 30000))}
 RANDOM=$seed
 echo "BJ_KILL_SEED=$seed"
 
-"$BJEPA" simulate --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
+"$BJEPA" simulate --world 1 --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
 cat >tiny.yaml <<'END'
 model: {embed: 8, heads: 2, token_hidden: 8, latent: 8, proj_hidden: 8, atom_hidden: 8,
         router_hidden: 8, decoder_hidden: 8, trunk: 8}
@@ -29,7 +29,7 @@ err_has "--extend continues a finished run: it needs --resume"
 run 2 train --out base --resume --extend 0
 err_has "--extend: found '0'"
 run 2 train --out base --resume --extend 1
-err_has "base: an extension of 1 epochs, expected more than the warm-up, train.warmup = 1"
+err_has "base: an extension of 1 epochs has 7 updates, expected more than the warm-up, 7 updates"
 run 2 train --out none --resume --extend 3
 err_has "none: holds no run to resume"
 run 2 train --data t.bjc -c tiny.yaml --arm fullset --out none --resume --extend 3
@@ -65,13 +65,11 @@ weights ref >again.sums
 check cmp ref.sums again.sums
 
 # The same command, killed at random moments, does not extend twice.
-kills=0 runs=0
-while [ "$kills" -lt 6 ] && [ "$runs" -lt 12 ]; do
-    runs=$((runs + 1))
+kills=0
+for i in 1 2 3; do
     rm -rf killed
     cp -r base killed
-    code=137
-    while [ "$code" -eq 137 ]; do
+    for j in 1 2 3 4 5; do
         "$BJEPA" train --out killed --resume --extend 8 -q -j $((1 + RANDOM % 2)) >out 2>err &
         pid=$!
         sleep "0.$((100 + RANDOM % 300))"
@@ -81,15 +79,27 @@ while [ "$kills" -lt 6 ] && [ "$runs" -lt 12 ]; do
         [ "$code" -eq 0 ] || [ "$code" -eq 137 ]
         verdict $? "exit code $code after $kills kills"
         [ "$code" -ne 137 ] || kills=$((kills + 1))
-        # Killed after the end: the command would extend once more.
-        [ ! -e killed/result.json ] || [ "$(wc -l <killed/metrics.jsonl)" -lt 12 ] || code=0
+        # After the end, the command would extend once more.
+        [ ! -e killed/result.json ] || [ "$(wc -l <killed/metrics.jsonl)" -lt 12 ] || break
     done
+    run 0 train --out killed --resume -q
     weights killed >killed.sums
     check cmp ref.sums killed.sums
     epochs killed >killed.epochs
     check cmp ref.epochs killed.epochs
 done
-echo "$kills kills in $runs runs"
+echo "$kills kills"
+
+# ----------------------------------------------------------------------------------------- fresh scenes
+
+fresh="train -c tiny.yaml --arm fullset --dev t.bjc -q -j 1"
+run 0 $fresh --data world:7:192 --out counted
+run 2 train --out counted --resume --extend 3 -q
+err_has "counted: world:7:192 has 192 scenes, and the extension needs 384"
+check test -e counted/result.json
+run 0 $fresh --data world:7 --set train.updates=4 --out endless
+run 0 train --out endless --resume --extend 3 -q
+out_has "6 epochs, 24 updates"
 
 # ----------------------------------------------------------------------------------------- campaigns
 

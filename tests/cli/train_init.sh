@@ -4,8 +4,8 @@
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET BJEPA_DATA BJEPA_DEV BJEPA_OUT BJEPA_INIT
 . "$BJ_ROOT/tests/support/in_memory.sh"
 
-"$BJEPA" simulate --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
-"$BJEPA" simulate --cache u.bjc --scenes 120 --seed 4 --jobs 1 -q >/dev/null || exit 1
+"$BJEPA" simulate --world 1 --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
+"$BJEPA" simulate --world 1 --cache u.bjc --scenes 120 --seed 4 --jobs 1 -q >/dev/null || exit 1
 cat >tiny.yaml <<'END'
 model: {embed: 8, heads: 2, token_hidden: 8, latent: 8, proj_hidden: 8, atom_hidden: 8,
         router_hidden: 8, decoder_hidden: 8, trunk: 8}
@@ -15,8 +15,9 @@ train="train --data u.bjc -c tiny.yaml -j 1"
 
 is() { [ "$1" = "$2" ]; verdict $? "found '$1', expected '$2'"; }
 weights() { (cd "$1" && sha256sum ckpt/*/*.safetensors); }
-number() { # number KEY FILE: the first number after that key of JSON
-    tr -d '\n' <"$2" | sed 's/.*"'"$1"'": *\([-0-9.e]*\).*/\1/' | awk '{ printf "%.17g\n", $1 }'
+number() { # number KEY FILE: the first number of that key in a line of JSON
+    tr ',{' '\n\n' <"$2" | sed -n "s/^\"$1\": *\([-0-9.e]*\).*/\1/p" | head -1 |
+        awk '{ printf "%.17g\n", $1 }'
 }
 
 run 0 train --data t.bjc -c tiny.yaml -j 1 --arm fullset --out pre -q
@@ -146,7 +147,7 @@ run 1 campaign --out camp --resume --jobs 1 -q
 out_has "grids/pre/ckpt/best/model.safetensors: the SHA-256 is "
 cp pre/ckpt/best/* grids/pre/ckpt/best/
 run 0 campaign --out camp --resume --retry-failed --jobs 1 -q
-"$BJEPA" simulate --cache val.bjc --scenes 80 --seed 4 --split val -q >/dev/null
+"$BJEPA" simulate --world 1 --cache val.bjc --scenes 80 --seed 4 --split val -q >/dev/null
 run 0 lock camp --data val.bjc
 
 finish

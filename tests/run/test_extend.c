@@ -80,8 +80,9 @@ static void test_reference(const bj_settings *s) {
         const bj_batch *batch;
         bj_step_report report;
         const int within = i - 4 * FIRST;
-        const double lr = within < 0 ? bj_lr_at(i, 4, FIRST, s->warmup, s->lr)
-                                     : bj_lr_at(within, 4, MORE, s->warmup, s->lr);
+        const bj_schedule schedule = {
+            .base = s->lr, .updates = 4 * (within < 0 ? FIRST : MORE), .warmup = 4};
+        const double lr = bj_lr_at(&schedule, within < 0 ? i : within);
         if (i < 8) CHECK_NEAR(lr, first[i] * s->lr, 1e-15);
         if (within >= 0 && within < 4) CHECK_NEAR(lr, (within + 1) / 4. * s->lr, 1e-15);
         if (i % 4 == 3) CHECK(bj_run_epoch(run, i / 4 + 1).lr == lr);
@@ -215,7 +216,8 @@ static void test_refusals(const bj_settings *s) {
     expect(s, "half", 3, BJ_EARG,
            "the run is not finished (epoch 0 of 2): only a finished run can be extended\nhint: ");
     CHECK_OK(case_train(&report, s, "half", 1, 1, NULL, &err), err);
-    expect(s, "half", 1, BJ_EARG, "an extension of 1 epochs, expected more than the warm-up");
+    expect(s, "half", 1, BJ_EARG,
+           "1 epochs has 4 updates, expected more than the warm-up, 4 updates");
     CHECK(case_exists("half", "result.json") && case_same_run("half", "base"));
     CHECK_OK(extend(&report, s, "half", MORE, 1, &(case_stop){.at = 2}, &err), err);
     expect(s, "half", MORE + 1, BJ_EARG, "the run is not finished (epoch 2 of 5)");
@@ -236,8 +238,8 @@ static void test_refusals(const bj_settings *s) {
 
 /* Tests that patience counts from the beginning of the extension. */
 static void test_patience(void) {
-    const bj_settings s = case_settings(
-        "fullset", "train.epochs=40 train.patience=2 optim.lr=0.05 train.warmup=0");
+    const bj_settings s =
+        case_settings("fullset", "train.epochs=40 train.patience=2 optim.lr=0.05 train.warmup=0");
     bj_run_report report;
     bj_error err = {0};
     const bj_run_report first = case_run(&s, "patient");
@@ -247,6 +249,30 @@ static void test_patience(void) {
     CHECK(report.outcome == BJ_RUN_DONE && report.epochs >= first.epochs + 2);
     check_plan("patient", first.epochs + 10, 10, report.epochs, 1);
     case_remove("patient");
+}
+
+/* Tests the other schedules, with a warm-up in updates: last learning rate of each epoch. */
+static void test_schedules(void) {
+    static const struct {
+        const char *more;
+        double last[FIRST + MORE]; /* times optim.lr */
+    } cases[] = {
+        {"train.schedule=linear train.warmup_updates=2", {5 / 6., 1 / 6., .9, .5, .1}},
+        {"train.schedule=trapezoid train.warmup_updates=2 train.decay=0.5",
+         {1, .25, 1, 5 / 6., 1 / 6.}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bj_settings s = case_settings("fullset", cases[i].more);
+        bj_run_report report;
+        bj_error err = {0};
+        case_run(&s, "other");
+        CHECK_OK(extend(&report, &s, "other", MORE, 1, NULL, &err), err);
+        bj_run *run = case_open("other");
+        for (int e = 1; e <= FIRST + MORE; e++)
+            CHECK_NEAR(bj_run_epoch(run, e).lr, cases[i].last[e - 1] * s.lr, 1e-15);
+        bj_run_free(run);
+        case_remove("other");
+    }
 }
 
 static void test_allocations(const bj_settings *s) {
@@ -285,6 +311,7 @@ int main(void) {
     test_crashes(&s);
     test_refusals(&s);
     test_patience();
+    test_schedules();
     test_allocations(&s);
     return test_report("extend");
 }

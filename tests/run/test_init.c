@@ -49,9 +49,8 @@ static int same_tensors(const char *a, const char *prefix, const char *b, const 
         if (strncmp(from->name, prefix, strlen(prefix))) continue;
         snprintf(name, sizeof name, "%s%s", other, from->name + strlen(prefix));
         const bj_tensor_view *to = bj_safetensors_find(y, name);
-        same = to && to->bytes == from->bytes && !memcmp(from->data, to->data, to->bytes)
-                   ? same + 1
-                   : -1;
+        same = to && to->bytes == from->bytes && !memcmp(from->data, to->data, to->bytes) ? same + 1
+                                                                                          : -1;
     }
     bj_safetensors_close(x);
     bj_safetensors_close(y);
@@ -108,10 +107,10 @@ static void move(const char *from, const char *to) {
     CHECK_MSG(rename(case_path(a, from), case_path(b, to)) == 0, "%s to %s", a, b);
 }
 
-/* --------------------------------------------------------------------------------------- weights */
+/* -------------------------------------------------------------------------------------- weights */
 
-/* Tests that the first evaluation of the new run gives the numbers of the source's chosen epoch, and
- * that weights and target are the source's while the optimizer state is zero. */
+/* Tests that the first evaluation of the new run gives the numbers of the source's chosen epoch,
+ * and that weights and target are the source's while the optimizer state is zero. */
 static void test_weights(void) {
     const bj_settings s = init_settings("fullset", "pre", "");
     run_to_epoch_0(&s, "new");
@@ -182,7 +181,9 @@ static void test_reference(void) {
     for (int64_t i = 0; i < steps * s.epochs; i++) {
         const bj_batch *batch;
         bj_step_report report;
-        const double lr = bj_lr_at((long)i, (long)steps, s.epochs, s.warmup, s.lr);
+        const bj_schedule schedule = {
+            .base = s.lr, .updates = (long)steps * s.epochs, .warmup = (long)steps * s.warmup};
+        const double lr = bj_lr_at(&schedule, (long)i);
         CHECK_OK(bj_loader_batch(&batch, NULL, loader, i / steps, i % steps, &err), err);
         CHECK_OK(bj_trainer_step(trainer, batch, lr, &report, &err), err);
     }
@@ -293,7 +294,7 @@ static void test_bf16(void) {
     case_remove("new");
 }
 
-/* ----------------------------------------------------------------------------------------- parts */
+/* ---------------------------------------------------------------------------------------- parts */
 
 /* Tests which parts another arm takes over, and that the rest has the weights of its seed. */
 static void test_parts(void) {
@@ -381,7 +382,7 @@ static void test_rejections(void) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------- resume */
+/* --------------------------------------------------------------------------------------- resume */
 
 /* Tests that a run stopped at any moment ends with the same bytes, without access to its source. */
 static void test_resume(void) {
@@ -462,8 +463,7 @@ static void test_allocations(void) {
     int failed = 0;
     for (long n = 0; n < needed && test_failed < 20; n++) {
         bj_alloc_fail_after(n);
-        const bj_status status =
-            case_train(&report, &s, "full", 0, 1, &(case_stop){.at = 2}, &err);
+        const bj_status status = case_train(&report, &s, "full", 0, 1, &(case_stop){.at = 2}, &err);
         bj_alloc_fail_after(-1);
         CHECK_MSG(status == BJ_ENOMEM || status == BJ_OK, "allocation %ld: %s", n, err.message);
         CHECK_MSG(bj_alloc_live() == live, "allocation %ld: %ld blocks", n, bj_alloc_live() - live);
