@@ -82,7 +82,7 @@ static bj_status read_facts(bj_train_run *r, const char *path, bj_error *err) {
     bj_status status = read_sums(r, path, bj_facts_get(facts, "run.sums"), err);
     char *end = NULL;
     const long epochs = evaluated ? strtol(evaluated, &end, 10) : -2;
-    if (status == BJ_OK && (epochs < -1 || epochs > r->settings.epochs || !end || *end))
+    if (status == BJ_OK && (epochs < -1 || epochs > bj_plan_end(&r->plan) || !end || *end))
         status = bad_fact(path, "run.evaluated", evaluated, err);
     r->evaluated = (int)epochs;
     bj_facts_free(facts);
