@@ -53,6 +53,7 @@ typedef struct bj_row_plans {
     bj_rows neighbor_bias; /* neighbors, then the zero neighbors */
     bj_rows time;          /* GRU steps */
     bj_rows keys_values;   /* rows of the key and value projections: not of the batch */
+    bj_rows heads;         /* factored: heads of the scenes in ds and h, then in p and da */
     bj_rows observer[BJ_OBSERVER_LAYERS]; /* rows of states and images, by layer */
     bj_rows winner[BJ_MAX_ATOMS]; /* scenes of the batch that a latent won; hard objectives */
 } bj_row_plans;
