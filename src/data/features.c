@@ -213,7 +213,7 @@ static void resample(bj_point out[POINTS], bj_points line, double *length) {
 }
 
 /* Rule 10, lanes. */
-static void center_line(bj_point out[POINTS], const bj_lane *lane, double *length) {
+void bj_lane_center(bj_point out[POINTS], const bj_lane *lane, double *length) {
     bj_point right[POINTS];
     resample(out, lane->left, length);
     resample(right, lane->right, length);
@@ -271,7 +271,7 @@ static bj_status fill_polylines(bj_features *out, bj_features_maker *maker, cons
         const bj_crossing *crossing = kind ? &map->crossings[i - map->lane_count] : NULL;
         const int64_t id = kind ? crossing->id : lane->id;
         if (kind) resample(maker->line[i], crossing->edge, maker->length);
-        else center_line(maker->line[i], lane, maker->length);
+        else bj_lane_center(maker->line[i], lane, maker->length);
         const double squared = nearest_squared(maker->line[i], out->origin);
         if (!isfinite(squared)) return fail_polyline(label, kind, id, err);
         const candidate c = {rank_of(squared), kind, id, i};

@@ -47,6 +47,10 @@ typedef struct bj_features {
     float polyline[BJ_AV2_POLYLINES][BJ_AV2_LINE];
 } bj_features;
 
+/* Computes the centerline of a lane: both boundaries resampled to ten points, then averaged.
+ * `length` is scratch with one number for each point of the longer boundary. */
+void bj_lane_center(bj_point out[BJ_AV2_POINTS], const bj_lane *lane, double *length);
+
 /* Scratch that is kept between scenes. */
 typedef struct bj_features_maker bj_features_maker;
 
