@@ -7,6 +7,7 @@
 
 static const cli_verb verbs[] = {
     {"audit", "hold forecasts against the official drivable areas; no future is read", cmd_audit},
+    {"baseline", "write forecasts of a fixed rule as a challenge submission", cmd_baseline},
     {"bench", "time a training step and prediction", cmd_bench},
     {"campaign", "train every arm of a file with every seed, and watch it", cmd_campaign},
     {"compare", "two arms of a campaign, paired by seed, with intervals", cmd_compare},

@@ -1063,6 +1063,7 @@ BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", 
 #include <branchjepa/maze_drive.h>
 #include <branchjepa/maze_audit.h>
 #include <branchjepa/maze_run.h>
+#include <branchjepa/benchmark.h>
 
 #ifdef __cplusplus
 }
