@@ -29,7 +29,7 @@ static const cli_verb verbs[] = {
     {"submit", "predict a cache and write a challenge submission", cmd_submit},
     {"table", "mean and SD over seeds of every arm, or every seed", cmd_table},
     {"train", "train an arm with a seed", cmd_train},
-    {"truth", "hold checkpoints against the law their futures were drawn from", cmd_truth},
+    {"truth", "compare forecasts with the true distribution of a simulated world", cmd_truth},
     {"version", "print the version and the precision it computes in", cmd_version},
     {"view", "look at the forecasts of submissions in a page of one file", cmd_view},
     {"world", "look at simulated scenes and the law of their futures", cmd_world},

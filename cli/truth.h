@@ -5,13 +5,15 @@
 #include "checkpoint.h"
 
 typedef struct truth_arm {
-    const char *name;          /* checkpoint or baseline */
+    const char *name;          /* checkpoint, submission or baseline */
     const cli_checkpoint *run; /* of a campaign, or NULL */
     bj_exam_report report;
 } truth_arm;
 
 typedef struct truth_result {
-    const char *cache, *law;
+    const char *cache; /* NULL for submission files */
+    const char *data;  /* of submission files, or NULL */
+    const char *law;
     int64_t scenes, law_scenes;
     int samples;
     uint64_t seed;

@@ -815,6 +815,13 @@ typedef struct bj_exam_options {
  * with the same frame; the law may have more scenes. */
 BJ_API BJ_CHECK bj_status bj_exam_create(bj_exam **out, const bj_cache *cache, const bj_law *law,
                                          const bj_exam_options *options, bj_error *err);
+/* Creates an exam for submissions. `truth`, which is borrowed too, is a cache or a folder of scenario
+ * files; NULL means all scenes of the law file. Without it there is no realized score, no
+ * constant-velocity baseline, and every scenario of a submission must have exactly one track. Models
+ * cannot take this exam. */
+BJ_API BJ_CHECK bj_status bj_exam_create_submissions(bj_exam **out, const bj_truth *truth,
+                                                     const bj_law *law,
+                                                     const bj_exam_options *options, bj_error *err);
 BJ_API void bj_exam_free(bj_exam *exam);
 BJ_API int64_t bj_exam_scenes(const bj_exam *exam);
 BJ_API int bj_exam_samples(const bj_exam *exam);
@@ -872,6 +879,14 @@ BJ_API BJ_CHECK bj_status bj_exam_run(bj_exam_report *report, bj_exam *exam, int
                                       bj_forecaster forecaster, void *context, bj_error *err);
 BJ_API BJ_CHECK bj_status bj_exam_model(bj_exam_report *report, bj_exam *exam,
                                         const bj_model *model, bj_error *err);
+
+/* Measures a submission file of any model. Every scenario of the exam must be in the file, and the
+ * file must pass every check of bj_score with at most `max_modes` modes (0: BJ_SUBMISSION_MODES).
+ * Otherwise the call fails with BJ_EMISMATCH, and the message contains the first violation. Scenarios
+ * with fewer modes than others are filled up with modes of probability 0. */
+BJ_API BJ_CHECK bj_status bj_exam_submission(bj_exam_report *report, bj_exam *exam,
+                                             const bj_submission *submission, int max_modes,
+                                             bj_error *err);
 
 typedef enum bj_baseline {
     BJ_BASELINE_VELOCITY, /* the last observed velocity goes on; one atom */
