@@ -16,12 +16,13 @@
 #include "cli.h"
 #include "progress.h"
 
-enum { TRAIN_BATCH = 256, INFER_BATCH = 64, SCENES = 64, MOST = 10000 };
+enum { PAPER_BATCH = 256, INFER_BATCH = 64, SCENES = 64, MOST = 10000 };
 
 typedef struct numbers {
     double train_ms, busy_ms; /* busy: with another process on one core; 0: not measured */
     double infer1_ms, infer64_ms, infer1_bf16_ms, infer64_bf16_ms;
     double bf16_error, bf16_weight_error; /* largest difference over largest value; absolute */
+    int batch; /* scenes of a training step */
     bj_profile profile;                   /* seconds of one step */
     const char *isa;
 } numbers;
@@ -70,7 +71,7 @@ static bj_status bench_train(numbers *out, bj_model *model, const bj_trainer_opt
                              int rounds, int busy, bj_error *err) {
     bj_scenes *scenes;
     bj_trainer *trainer = NULL;
-    bj_status status = bj_scenes_synthetic(&scenes, bj_model_arch(model), TRAIN_BATCH, 0, err);
+    bj_status status = bj_scenes_synthetic(&scenes, bj_model_arch(model), options->max_batch, 0, err);
     if (status == BJ_OK) status = bj_trainer_create(&trainer, model, options, err);
     bj_profile before = {0};
     double warm_up;
@@ -172,12 +173,12 @@ static void print_json(const numbers *x, int train, int infer, int threads) {
     printf("{\"schema\": 1, \"type\": \"bench\", \"threads\": %d, \"isa\": \"%s\"", threads,
            x->isa);
     if (train)
-        printf(", \"train256_ms\": %.3f, \"prepare_ms\": %.3f, \"scenes_ms\": %.3f, "
+        printf(", \"train%d_ms\": %.3f, \"prepare_ms\": %.3f, \"scenes_ms\": %.3f, "
                "\"gradients_ms\": %.3f, \"unfold_ms\": %.3f, \"update_ms\": %.3f",
-               x->train_ms, 1e3 * x->profile.prepare, 1e3 * x->profile.scenes,
+               x->batch, x->train_ms, 1e3 * x->profile.prepare, 1e3 * x->profile.scenes,
                1e3 * x->profile.gradients, 1e3 * x->profile.unfold, 1e3 * x->profile.update);
     if (x->busy_ms > 0)
-        printf(", \"train256_busy_ms\": %.3f, \"busy_share\": %.3f", x->busy_ms,
+        printf(", \"train%d_busy_ms\": %.3f, \"busy_share\": %.3f", x->batch, x->busy_ms,
                x->train_ms / x->busy_ms);
     if (infer)
         printf(", \"infer1_ms\": %.4f, \"infer64_ms\": %.3f, \"infer1_bf16_ms\": %.4f, "
@@ -194,8 +195,8 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
     if (train) {
         const double total = x->profile.prepare + x->profile.scenes + x->profile.gradients +
                              x->profile.unfold + x->profile.update;
-        printf("training step, batch %d  %9.2f ms  %8.0f scenes/s\n", TRAIN_BATCH, x->train_ms,
-               1e3 * TRAIN_BATCH / x->train_ms);
+        printf("training step, batch %-3d %9.2f ms  %8.0f scenes/s\n", x->batch, x->train_ms,
+               1e3 * x->batch / x->train_ms);
         printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, unfold %.1f %%, "
                "update %.1f %%\n",
                100 * x->profile.prepare / total, 100 * x->profile.scenes / total,
@@ -220,11 +221,13 @@ int cmd_bench(int argc, char **argv) {
     int json = 0, threads = 0, only = 0, rounds = 8, busy = 0;
     uint64_t seed = 0;
     const char *isa = NULL;
+    numbers x = {.isa = "", .batch = PAPER_BATCH};
     const cli_option options[] = {
         CLI_OPTION_JSON(&json),
         CLI_OPTION_THREADS(&threads),
         CLI_OPTION_SEED(&seed),
         {"only", 0, CLI_CHOICE, "all|train|infer", &only, 0, 0, "what to time"},
+        {"batch", 0, CLI_INT, "N", &x.batch, 1, 65536, "scenes of a training step (default: 256)"},
         {"rounds", 0, CLI_INT, "N", &rounds, 1, 150, "repetitions behind a median"},
         {"busy", 0, CLI_FLAG, NULL, &busy, 0, 0,
          "also train while another process keeps one core busy"},
@@ -244,7 +247,6 @@ int cmd_bench(int argc, char **argv) {
 
     const bj_arch arch = bj_arch_paper();
     const int train = only != 2, infer = only != 1;
-    numbers x = {.isa = ""};
     bj_error err;
     bj_model *model = NULL;
     bj_scenes *one[SCENES] = {NULL}, *many = NULL;
@@ -265,7 +267,7 @@ int cmd_bench(int argc, char **argv) {
     if (status == BJ_OK && train) {
         const bj_trainer_options how = {.objective = bj_objective_default(BJ_FULLSET),
                                         .optim = bj_optim_default(),
-                                        .max_batch = TRAIN_BATCH,
+                                        .max_batch = x.batch,
                                         .threads = threads,
                                         .isa = isa};
         status = bench_train(&x, model, &how, rounds, busy, &err);

@@ -230,6 +230,25 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
 
 /* -------------------------------------------------------------------------------------- command */
 
+/* Prints how much of this process's time went into making training scenes. */
+static void print_simulated(const bj_fresh *fresh, double seconds) {
+    const double spent = bj_fresh_seconds(fresh);
+    fprintf(stderr, "simulation took %.1f s of %.1f s, %.1f %%\n", spent, seconds,
+            100 * spent / seconds);
+}
+
+/* Opens the simulator if --data names a world instead of a file. */
+static bj_status open_fresh(bj_fresh **out, bj_run_options *o, bj_error *err) {
+    bj_fresh_spec spec;
+    if (!bj_fresh_is_spec(o->data)) return BJ_OK;
+    bj_status status = bj_fresh_parse(&spec, o->data, err);
+    if (status == BJ_OK) status = bj_fresh_create(out, &spec, o->threads, err);
+    if (status != BJ_OK) return status;
+    o->scenes = bj_fresh_fit(*out);
+    o->dev_scenes = bj_fresh_dev(*out);
+    return BJ_OK;
+}
+
 int cmd_train(int argc, char **argv) {
     cli_settings_options q = {0};
     bj_run_options o = {0};
@@ -237,7 +256,8 @@ int cmd_train(int argc, char **argv) {
     int json = 0;
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "cache of scenes to fit, and to develop on; for arms of mazes a dataset, .npz"},
+         "cache of scenes to fit, and to develop on; world:SEED[:SCENES] simulates new scenes while "
+         "it trains; for arms of mazes a dataset, .npz"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
          "other scenes for development; all of --data is fitted then"},
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
@@ -260,6 +280,7 @@ int cmd_train(int argc, char **argv) {
         "bjepa train --data train.bjc --arm fullset --out runs/try --recipe small --set "
         "train.epochs=5\n"
         "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0 --resume\n"
+        "bjepa train --data world:7:2000000 --arm fullset --out runs/fresh --recipe small\n"
         "bjepa train --data pointmaze-medium-navigate-v0.npz --arm maze-branch --out runs/medium\n",
         options};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
@@ -278,10 +299,15 @@ int cmd_train(int argc, char **argv) {
     o.context = &v;
     cli_catch_signals();
     cli_catch_save();
-    const bj_status status = bj_run_train(&report, &settings.value, &o, &err);
+    bj_fresh *fresh = NULL;
+    const double start = cli_seconds();
+    bj_status status = open_fresh(&fresh, &o, &err);
+    if (status == BJ_OK) status = bj_run_train(&report, &settings.value, &o, &err);
     if (v.begun && !v.quiet) cli_progress_clear(&v.bar);
     const int code = status == BJ_OK ? finish(&report, o.dir, &settings.value, json)
                                      : cli_fail(usage.verb, &err);
+    if (fresh && v.begun && !v.quiet) print_simulated(fresh, cli_seconds() - start);
+    bj_fresh_free(fresh);
     cli_settings_close(&settings);
     return code;
 }

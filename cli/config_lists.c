@@ -77,7 +77,7 @@ static int settings_of(bj_settings *s, const char *recipe) {
 }
 
 /* What the recipes differ in. */
-static const char *const keys[] = {"optim.lr", "train.batch", "train.epochs", "train.warmup"};
+static const char *const keys[] = {"optim.conditioned", "optim.lr", "train.batch", "train.epochs"};
 
 static void add_recipe(cli_grid *grid, int index) {
     const bj_recipe_info recipe = bj_recipe_at(index);

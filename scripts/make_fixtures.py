@@ -8,6 +8,7 @@ Tensor groups of a file
     l.*   the loss `total` and its unweighted terms
     g.*   gradients before clipping, for the parameters that have one; g.norm is their global norm
     s.*   parameters after `steps` updates on the same batch; st.* the target encoder
+          (conditioned: g.* are gradients of theta, see reference/conditioning.py)
     m.*   metrics of the forward pass
 The first anchor stage has no target and no branches: o.z and o.y are the latent and its decoding.
 Metadata holds the model, the objective, every size and every hyper-parameter, as strings.
@@ -29,7 +30,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from reference import files, modules
+from reference import conditioning, files, modules
 from reference.metrics import anchor_metrics, clearance, metrics
 from reference.network import encoder_shapes, initial_params, part
 from reference.objectives import Goal, path_distance
@@ -89,6 +90,7 @@ class Spec:
     reach: float = 40.0            # factor on the decoder's last layer: meters between branches
     bare: bool = False             # scenes without polylines, with and without neighbors
     copies: str = "none"           # atoms with the weights of the first one: none, one, all
+    conditioned: bool = False      # g are gradients of theta, s the weights after steps of theta
 
 
 ANCHOR_B = Goal("anchor_b", lambda_y=0.0, lambda_rec=0.0)
@@ -124,6 +126,15 @@ CASES: dict[str, Spec] = {
     "weighted_wta": Spec(Goal("specialization", 0.5, 2.0, 0.25, 0.3)),
     "settings": Spec(Goal("sinkhorn", rho=0.3, eps=0.25, sinkhorn_iters=7, lambda_router=0.5),
                      optim=Optim(1e-4, 0.8, 0.99, 1e-6, 0.1, 1.0, 0.9), steps=4, reach=12.0),
+    # Five updates of torch.optim.AdamW on reparametrized weights; the second case clips.
+    "conditioned": Spec(optim=Optim(clip=1e4, adam_eps=1e-6), steps=5, conditioned=True),
+    "conditioned_clip": Spec(Goal("specialization"), optim=Optim(clip=0.5, adam_eps=1e-6, beta2=0.98,
+                             weight_decay=0.1, ema=0.99), steps=5, conditioned=True),
+    "conditioned_point": Spec(model="point", steps=5, conditioned=True),
+    "conditioned_outputonly": Spec(Goal("outputonly"), model="outputonly", steps=5,
+                                   conditioned=True),
+    "conditioned_anchor_a": Spec(Goal("anchor_a"), model="anchor", optim=FROZEN, reach=1.0, steps=5,
+                                 conditioned=True),
 }
 
 KINK_CLEARANCE = 2e-6        # of a rectifier's input, relative to the layer's root mean square
@@ -275,11 +286,16 @@ def make_case(name: str, spec: Spec, label: str, seed: int
                           batch["future"])
     groups["l"] = {"total": result.loss[None],
                    **{key: term.value[None] for key, term in result.terms.items()}}
-    groups["g"] = {**grads, "norm": global_norm(grads)[None]}
+    norm = global_norm(grads)
+    if spec.conditioned:
+        grads, norm, after = conditioning.train(state, batch, sizes, spec.goal, optim, steps)
+    groups["g"] = {**grads, "norm": norm[None]}
     groups["m"] = {key: torch.tensor([value], dtype=torch.float64)
                    for key, value in numbers.items()}
-    for _ in range(steps):
+    for _ in range(0 if spec.conditioned else steps):
         state = update(state, gradients(state, batch, sizes, spec.goal)[1], optim)
+    if spec.conditioned:
+        state = after
     groups["s"], groups["st"] = dict(state.params), dict(state.target)
 
     tensors = {f"{group}.{key}": value.to(torch.uint8) if value.dtype == torch.bool
@@ -288,7 +304,7 @@ def make_case(name: str, spec: Spec, label: str, seed: int
                if not scale.keep or group not in ("g", "s", "st") or key in scale.keep}
     metadata = {"case": name, "model": spec.model, "scales": spec.scales, "steps": str(steps),
                 "seed": str(seed), **sizes.as_metadata(), **spec.goal.as_metadata(),
-                **optim.as_metadata()}
+                **optim.as_metadata()} | ({"conditioned": "1"} if spec.conditioned else {})
     return tensors, metadata
 
 

@@ -361,8 +361,12 @@ BJ_API void bj_from_city(double *out, const double *points, int count, const dou
 /* ------------------------------------------------------------------------------ simulated world */
 
 /* Made-up traffic in the official format whose distribution of futures is known exactly
- * (docs/WORLD.md). Scene i of (seed, split) is the same whatever else is made, on every machine. */
+ * (docs/WORLD.md). Scene i of (version, seed, split) is the same whatever else is made, on every
+ * machine. In version 2 the law depends on nothing that the features of a scene do not show. */
+enum { BJ_WORLD_VERSION = 2 };
+
 typedef struct bj_world_options {
+    int version; /* 1 or 2; 0: the default, BJ_WORLD_VERSION */
     uint64_t seed;
     const char *split; /* NULL: "train"; letters, digits, '-' and '_', at most 31 */
     int64_t scenes;    /* 0 .. scenes - 1; at most 2^32 */
@@ -391,10 +395,10 @@ BJ_API BJ_CHECK bj_status bj_world_to_cache(bj_world_report *report, const char 
 BJ_API BJ_CHECK bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
                                               const bj_world_options *options, bj_error *err);
 /* Further futures of the prefix of one scene: futures (draws,60,2) in its frame, modes (draws),
- * which may be NULL. Draw 0 is what the data shows. */
-BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, uint64_t seed,
-                                          const char *split, int64_t index, int64_t first,
-                                          int64_t draws, bj_error *err);
+ * which may be NULL. Draw 0 is what the data shows. Versions are those of bj_world_options. */
+BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, int version,
+                                          uint64_t seed, const char *split, int64_t index,
+                                          int64_t first, int64_t draws, bj_error *err);
 
 /* The laws of scenes, from a file that nothing that trains opens. */
 typedef struct bj_law bj_law;
@@ -417,7 +421,7 @@ typedef struct bj_law_scene {
 BJ_API BJ_CHECK bj_status bj_law_open(bj_law **out, const char *path, bj_error *err);
 BJ_API void bj_law_free(bj_law *law);
 BJ_API int64_t bj_law_count(const bj_law *law);
-BJ_API const char *bj_law_fact(const bj_law *law, const char *key); /* "seed", "split", or NULL */
+BJ_API const char *bj_law_fact(const bj_law *law, const char *key); /* "seed", "split", "world", or NULL */
 BJ_API int64_t bj_law_find(const bj_law *law, const char *scenario_id); /* or -1 */
 BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* lives as long as the law */
 BJ_API const char *bj_law_intent(const bj_law *law, int intent); /* "left", ..., or NULL */
@@ -449,6 +453,8 @@ typedef struct bj_counts {
 /* Fresh weights with PyTorch's default distributions from the given seed. */
 BJ_API BJ_CHECK bj_status bj_model_create(bj_model **out, const bj_arch *arch, uint64_t seed,
                                           bj_error *err);
+/* Replaces the weights of a fresh model by those conditioned training starts from (bj_optim). */
+BJ_API void bj_model_condition(bj_model *model, uint64_t seed);
 BJ_API void bj_model_free(bj_model *model);
 BJ_API const bj_arch *bj_model_arch(const bj_model *model);
 BJ_API int bj_model_tensor_count(const bj_model *model);
@@ -513,12 +519,31 @@ typedef struct bj_optim {
     double weight_decay;      /* 1e-2, on every trained tensor */
     double clip;              /* 5, global gradient norm */
     double ema;               /* .996 */
+    /* 1: AdamW steps theta, where the weights are w = sigma theta and sigma follows from the units of
+     * inputs and outputs (docs/TRAINING.md). Gradients, their norm and both moments are those of
+     * theta. Start from bj_model_condition. 0: sigma is 1. */
+    int conditioned;
 } bj_optim;
 
 BJ_API bj_optim bj_optim_default(void);
 
-/* Linear warm-up over `warmup` epochs, then cosine to zero; step counts from 0. */
-BJ_API double bj_lr_at(long step, long steps_per_epoch, int epochs, int warmup, double base);
+typedef enum bj_schedule_kind {
+    BJ_SCHEDULE_COSINE,   /* half a cosine from `base` to zero */
+    BJ_SCHEDULE_LINEAR,   /* a straight line from `base` to zero */
+    BJ_SCHEDULE_TRAPEZOID /* `base`, then a straight line to zero over the last `decay` of the updates */
+} bj_schedule_kind;
+
+typedef struct bj_schedule {
+    bj_schedule_kind kind;
+    double base;           /* learning rate after the warm-up */
+    double decay;          /* in (0, 1], trapezoid only */
+    long updates, warmup;  /* updates in all, and of the linear warm-up at the start */
+} bj_schedule;
+
+/* Returns the learning rate of update `step`, which counts from 0. */
+BJ_API double bj_lr_at(const bj_schedule *schedule, long step);
+/* Finds "cosine", "linear" or "trapezoid"; returns -1 for another name. */
+BJ_API int bj_schedule_find(const char *name);
 
 typedef struct bj_trainer_options {
     bj_objective objective;
@@ -550,7 +575,8 @@ BJ_API BJ_CHECK bj_status bj_trainer_step(bj_trainer *trainer, const bj_batch *b
 /* Loss and gradients only; weights stay. */
 BJ_API BJ_CHECK bj_status bj_trainer_gradients(bj_trainer *trainer, const bj_batch *batch,
                                                bj_step_report *report, bj_error *err);
-/* Gradient of a tensor after the last call above; data is NULL where no term reached it. */
+/* Gradient of a tensor after the last call above, of theta in conditioned training; data is NULL
+ * where no term reached it. */
 BJ_API bj_tensor bj_trainer_gradient(const bj_trainer *trainer, int index);
 /* The target encoder's tensor with the name of the online one, by index; data is NULL outside the
  * encoder. The caller may write to it before the first step. */
@@ -1071,6 +1097,7 @@ BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", 
 /* Built on all of the above. */
 #include <branchjepa/evaluate.h>
 #include <branchjepa/run.h>
+#include <branchjepa/fresh.h>
 #include <branchjepa/campaign.h>
 #include <branchjepa/audit.h>
 #include <branchjepa/gallery.h>

@@ -15,20 +15,24 @@ enum { BJ_NAME_SIZE = 48, BJ_RUN_PATH_SIZE = 1024 };
 /* What decides a run, besides its data. Everything has a key (bj_setting_at). */
 typedef struct bj_settings {
     char arm[BJ_NAME_SIZE];
-    char recipe[BJ_NAME_SIZE]; /* "paper", "small" */
+    char recipe[BJ_NAME_SIZE]; /* "paper", "fast", "small" */
     uint64_t seed;             /* of weights and data order */
     bj_arch arch;
     bj_objective objective;
     bj_optim optim;
     double lr;
     int batch, epochs, warmup; /* warm-up in epochs */
+    int warmup_updates;        /* warm-up in updates, unless 0 */
+    char schedule[BJ_NAME_SIZE]; /* "cosine", "linear", "trapezoid" */
+    double decay;              /* share of the updates in which the trapezoid falls */
     int patience;              /* epochs without a better checkpoint before the end; 0: all epochs */
     double save_minutes;       /* between checkpoints within an epoch */
     /* Stage A: an epoch is eligible when every gate is passed. */
     double gate_ade, gate_fde, gate_std, gate_low_std, gate_rank;
     char anchor[BJ_RUN_PATH_SIZE]; /* stage B: checkpoint folder of a stage A run */
+    int updates; /* of an epoch, for mazes and scenes without an end; caches: as many as there are
+                    batches */
     /* Mazes. */
-    int updates;           /* of an epoch; 0: as many as there are batches */
     int horizon;           /* a transition is so many steps long; 0: to the next cell */
     int middle;            /* 1: the next cell is seen half-way through its visit; 0: at its first
                               step. Only where horizon is 0 */
@@ -151,9 +155,27 @@ typedef enum bj_run_answer {
     BJ_RUN_SAVE  /* save and go on */
 } bj_run_answer;
 
+/* Scenes that come from a function instead of a cache, such as simulated ones (fresh.h). */
+typedef struct bj_scene_source {
+    const char *name;   /* identity, recorded in manifest.json */
+    const char *digest; /* 64 digits that change with any scene or with their order */
+    int64_t scenes;     /* positions 0 .. scenes - 1 exist; 0: no end */
+    bj_arch arch;       /* sizes of a scene; other fields are not read */
+    void *context;
+    /* Returns the scenes at positions first .. first + count - 1 and their numbers (count), both
+     * valid until the next call. */
+    bj_status (*read)(const bj_scene **scenes, const int64_t **numbers, void *context,
+                      int64_t first, int count, bj_error *err);
+    /* Writes the scenario id of a scene number. */
+    void (*id)(char id[64], void *context, int64_t number);
+} bj_scene_source;
+
 typedef struct bj_run_options {
     const char *data;   /* cache with scenes to fit and to develop on; or a maze's dataset */
     const char *dev;    /* another cache for development, and all of `data` is fitted; or NULL */
+    /* Scenes to fit, each seen once; then `data` is their name, and development scenes come from
+     * `dev` or else from dev_scenes. NULL: none. */
+    const bj_scene_source *scenes, *dev_scenes;
     const char *dir;    /* created; must not hold a run unless `resume` */
     const char *maze;   /* its name; NULL: the name of the dataset has it */
     const char *config; /* file that is kept in the run as it is; or NULL */

@@ -1,7 +1,8 @@
 /* campaign_file.c - from FILE.yaml to the grid of runs.
  *
  *   name: demo              letters, digits, '-', '_', '.'
- *   data: train.bjc         optional; from the folder of the file. Or several, each with a name:
+ *   data: train.bjc         optional; from the folder of the file, or world:SEED:SCENES. Or several,
+ *                           each with a name:
  *   data: {medium: a.npz, large: b.npz}
  *   dev: dev.bjc            optional; likewise
  *   recipe: small           optional
@@ -261,7 +262,8 @@ static bj_status resolve_runs(bj_campaign *c, const plan *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* A path of the file, seen from the folder of the file; one of the caller as it is. */
+/* A path of the file, seen from the folder of the file; one of the caller, and fresh scenes, as they
+ * are. */
 static bj_status take_path(char **out, const bj_assignment *line, const char *given,
                            const char *file, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
@@ -269,7 +271,8 @@ static bj_status take_path(char **out, const bj_assignment *line, const char *gi
     if (given) return bj_campaign_text(out, given, err);
     if (!line->value) return BJ_OK;
     if (!*line->value) return BJ_FAIL(err, BJ_EARG, "%s: '%s' is empty", line->origin, line->key);
-    if (*line->value == '/' || !slash) return bj_campaign_text(out, line->value, err);
+    if (*line->value == '/' || !slash || bj_fresh_is_spec(line->value))
+        return bj_campaign_text(out, line->value, err);
     if (snprintf(path, sizeof path, "%.*s/%s", (int)(slash - file), file, line->value) >=
         (int)sizeof path)
         return BJ_FAIL(err, BJ_EARG, "%s: path too long", line->origin);

@@ -17,8 +17,8 @@
 
 /* What a matrix product does with its result. */
 enum {
-    BJ_GEMM_ADD = 1,  /* c += instead of c = */
-    BJ_GEMM_RELU = 2  /* max(0, .) at the end */
+    BJ_GEMM_ADD = 1, /* c += instead of c = */
+    BJ_GEMM_RELU = 2 /* max(0, .) at the end */
 };
 
 /* Rows of a batch, shard by shard: shard s has `segments` runs of rows,
@@ -38,7 +38,7 @@ enum {
 };
 
 typedef struct bj_adamw_coefficients {
-    bj_real grad_scale;          /* clipping factor */
+    bj_real grad_scale; /* clipping factor */
     bj_real beta1, beta2, eps;
     bj_real decay;               /* 1 - lr * weight_decay */
     bj_real step_size;           /* lr / (1 - beta1^t) */
@@ -63,8 +63,8 @@ typedef struct bj_kernels {
 
     /* The same for columns [n0,n1) alone; n0 is a multiple of `panel`. */
     void (*gemm_columns)(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
-                         const bj_real *packed, const bj_real *bias, int M, int N, int K,
-                         int flags, int n0, int n1);
+                         const bj_real *packed, const bj_real *bias, int M, int N, int K, int flags,
+                         int n0, int n1);
 
     /* c (M,N) = sum over rows of dy[row,:]^T x[row,:], in the order of core/shards.h.
      * M <= BJ_GRADIENT_ROWS, N <= BJ_GRADIENT_COLUMNS. */
@@ -73,13 +73,13 @@ typedef struct bj_kernels {
     /* sum (N) = sum over rows of dy[row,:], same order. N <= panel. */
     void (*column_sum)(bj_real *sum, const bj_real *dy, size_t lddy, const bj_rows *rows, int N);
 
-    /* One GRU step of M rows: a row of `state` is [x | 1 | pad | h] with `lead` entries before h, all
-     * zero in the first step (`first`); h_out (M,E) is not h. gates (M,4E), unless NULL, become
+    /* One GRU step of M rows: a row of `state` is [x | 1 | pad | h] with `lead` entries before h,
+     * all zero in the first step (`first`); h_out (M,E) is not h. gates (M,4E), unless NULL, become
      * [r | z | hn | n]: h_out = (1 - z) n + z h, n = tanh(in + r hn). packed (gru_size) comes from
      * gru_pack. The bits of a row depend on no other. */
     size_t (*gru_size)(int lead, int E);
-    void (*gru_pack)(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
-                     const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E);
+    void (*gru_pack)(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh, const bj_real *b_ih,
+                     const bj_real *b_hh, int I, int lead, int E);
     void (*gru_step)(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *state,
                      size_t lds, const bj_real *packed, int lead, int E, int M, int first);
     /* A step backward: dh (M,E) is the gradient of its new state, less what the step after it adds:
@@ -96,8 +96,8 @@ typedef struct bj_kernels {
     size_t (*gru_row_size)(int lead, int E);
     void (*gru_row_pack)(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
                          const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E);
-    void (*gru_row)(bj_real *h_out, const bj_real *row, const bj_real *packed,
-                    const uint16_t *half, int lead, int E, int u0, int u1);
+    void (*gru_row)(bj_real *h_out, const bj_real *row, const bj_real *packed, const uint16_t *half,
+                    int lead, int E, int u0, int u1);
 
     /* 16-bit storage (bfloat16, nearest even). narrow copies n numbers, half may be NULL;
      * narrow_panels a packed right-hand side, in the order gemm_half reads it. Both round `full`
@@ -122,9 +122,9 @@ typedef struct bj_kernels {
                           const bj_real *r, size_t ldr, int S, int G, int W);
 
     double (*sum_squares)(const bj_real *x, size_t n);
-    /* One AdamW update of n weights; scale multiplies the gradient (clipping). */
-    void (*adamw)(bj_real *w, bj_real *m, bj_real *v, const bj_real *g, size_t n,
-                  const bj_adamw_coefficients *k);
+    /* One AdamW update of n weights; scale (n), unless NULL, multiplies the step of each weight. */
+    void (*adamw)(bj_real *w, bj_real *m, bj_real *v, const bj_real *g, const bj_real *scale,
+                  size_t n, const bj_adamw_coefficients *k);
     /* target = decay * target + (1 - decay) * w. */
     void (*ema)(bj_real *target, const bj_real *w, size_t n, bj_real decay);
 } bj_kernels;

@@ -244,14 +244,15 @@ static double sum_squares(const bj_real *x, size_t n) {
     return sum;
 }
 
-static void adamw(bj_real *w, bj_real *m, bj_real *v, const bj_real *g, size_t n,
-                  const bj_adamw_coefficients *k) {
+static void adamw(bj_real *w, bj_real *m, bj_real *v, const bj_real *g, const bj_real *scale,
+                  size_t n, const bj_adamw_coefficients *k) {
     for (size_t i = 0; i < n; i++) {
         const bj_real grad = g[i] * k->grad_scale;
         m[i] += (grad - m[i]) * (1 - k->beta1);
         v[i] = v[i] * k->beta2 + grad * grad * (1 - k->beta2);
-        w[i] = w[i] * k->decay -
-               k->step_size * m[i] / (SQRT(v[i]) * k->inv_sqrt_correction + k->eps);
+        const bj_real step =
+            k->step_size * m[i] / (SQRT(v[i]) * k->inv_sqrt_correction + k->eps);
+        w[i] = w[i] * k->decay - (scale ? scale[i] * step : step);
     }
 }
 

@@ -26,8 +26,12 @@ fail:
 
 bj_status bj_model_create(bj_model **out, const bj_arch *arch, uint64_t seed, bj_error *err) {
     BJ_TRY(bj_model_create_empty(out, arch, err));
-    bj_layout_initialize(&(*out)->layout, (*out)->weights, seed);
+    bj_layout_initialize(&(*out)->layout, (*out)->weights, seed, 0);
     return BJ_OK;
+}
+
+void bj_model_condition(bj_model *model, uint64_t seed) {
+    bj_layout_initialize(&model->layout, model->weights, seed, 1);
 }
 
 void bj_model_free(bj_model *model) {

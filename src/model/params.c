@@ -11,6 +11,9 @@
 enum { UNIFORM, XAVIER, ZERO, ONE, LOG };
 enum { GAP = 16 };
 
+/* Sizes that make inputs and outputs of order 1, see params.h. */
+static const double meters = 20, meters_per_second = 5;
+
 typedef struct row {
     bj_param_id id;
     const char *name;
@@ -18,6 +21,8 @@ typedef struct row {
     double fan;
     bj_param_part part;
     int present;
+    bj_param_scale scale;
+    double gain;
 } row;
 
 static void table(row out[BJ_P_COUNT], const bj_arch *a) {
@@ -34,9 +39,13 @@ static void table(row out[BJ_P_COUNT], const bj_arch *a) {
                                : a->state + 2 * a->waves * a->octaves;
     const int SCALE_ROWS = a->scales == BJ_SCALES_COMPONENT ? a->atoms : 1;
 #define SCALE_COLS(n) (a->scales == BJ_SCALES_COMPONENT ? (n) : 1)
-#define PARAM(id, name, repeat, rows, cols, init, fan, part, when)                                 \
+    const double HE =
+        sqrt(6); /* bound sqrt(6/fan), which keeps the size of activations, over 1/sqrt(fan) */
+    const double SMALL = 0.1; /* first trajectories are smooth and short */
+#define PARAM(id, name, repeat, rows, cols, init, fan, part, when, scale, gain)                    \
     out[BJ_P_##id] =                                                                               \
-        (row){BJ_P_##id, name, repeat, rows, cols, init, (double)(fan), BJ_PART_##part, when};
+        (row){BJ_P_##id,      name, repeat,           rows, cols, init, (double)(fan),             \
+              BJ_PART_##part, when, BJ_SCALE_##scale, gain};
 #include "model/params.def"
 #undef PARAM
 #undef SCALE_COLS
@@ -59,6 +68,23 @@ bj_counts bj_arch_counts(const bj_arch *arch) {
     c.downstream = c.atoms + c.router + c.decoder;
     c.total = c.encoder + c.downstream;
     return c;
+}
+
+static double base_sigma(bj_param_scale scale, const bj_arch *a) {
+    switch (scale) {
+    case BJ_SCALE_GATES: return sqrt(3.0 * a->embed / BJ_FOCAL_FEATURES);
+    case BJ_SCALE_LATENT: return sqrt(a->latent);
+    case BJ_SCALE_STEPS: return meters_per_second * a->dt;
+    default: return 1;
+    }
+}
+
+double bj_param_sigma(const bj_param *p, int column) {
+    const int feature =
+        column % (p->scale == BJ_SCALE_MAP ? BJ_POLYLINE_FEATURES : BJ_FOCAL_FEATURES);
+    if (p->scale == BJ_SCALE_MAP) return feature < 2 ? 1 / meters : 1;
+    if (p->scale != BJ_SCALE_TRACK && p->scale != BJ_SCALE_GATES) return p->sigma;
+    return p->sigma * (feature < 2 ? 1 / meters : feature < 4 ? 1 / meters_per_second : 1);
 }
 
 bj_status bj_layout_init(bj_layout *layout, const bj_arch *arch, bj_error *err) {
@@ -86,6 +112,9 @@ bj_status bj_layout_init(bj_layout *layout, const bj_arch *arch, bj_error *err) 
             p->part = r->part;
             p->init = r->init;
             p->fan = r->fan;
+            p->scale = r->scale;
+            p->sigma = base_sigma(r->scale, arch);
+            p->gain = r->gain;
             layout->size += (p->size + GAP - 1) / GAP * GAP;
             if (p->part == BJ_PART_ENCODER) layout->encoder_size = layout->size;
         }
@@ -103,7 +132,19 @@ size_t bj_layout_offset(const bj_layout *layout, bj_param_id id, int index) {
     return layout->params[layout->first[id] + index].offset;
 }
 
-void bj_layout_initialize(const bj_layout *layout, bj_real *weights, uint64_t seed) {
+/* w = sigma gain theta, where w holds theta. */
+static void condition(bj_real *w, const bj_param *p) {
+    const size_t columns = (size_t)p->shape[1], row_pair = 2 * columns;
+    for (size_t j = 0; j < p->size; j++) {
+        const double scaled = p->gain * bj_param_sigma(p, (int)(j % columns)) * (double)w[j];
+        const double before =
+            p->scale == BJ_SCALE_STEPS && j >= row_pair ? (double)w[j - row_pair] : 0;
+        w[j] = (bj_real)(float)(before + scaled);
+    }
+}
+
+void bj_layout_initialize(const bj_layout *layout, bj_real *weights, uint64_t seed,
+                          int conditioned) {
     for (int i = 0; i < layout->count; i++) {
         const bj_param *p = &layout->params[i];
         bj_real *w = weights + p->offset;
@@ -119,5 +160,6 @@ void bj_layout_initialize(const bj_layout *layout, bj_real *weights, uint64_t se
             default: assert(0);
             }
         }
+        if (conditioned) condition(w, p);
     }
 }

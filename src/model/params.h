@@ -11,7 +11,7 @@
 #include "core/status.h"
 
 typedef enum bj_param_id {
-#define PARAM(id, name, repeat, rows, cols, init, fan, part, when) BJ_P_##id,
+#define PARAM(id, name, repeat, rows, cols, init, fan, part, when, scale, gain) BJ_P_##id,
 #include "model/params.def"
 #undef PARAM
     BJ_P_COUNT
@@ -30,6 +30,27 @@ typedef enum bj_param_part {
     BJ_PARTS
 } bj_param_part;
 
+/* Conditioned training steps theta, where w = sigma theta. sigma follows from units:
+ *
+ *   ONE     1
+ *   TRACK   columns are the 7 features of track rows: 1/20 per meter, 1/5 per m/s, 1 for directions
+ *           and flags, so that every channel is of order 1
+ *   GATES   TRACK, times sqrt(3 E / 7), because PyTorch draws GRU input weights for E inputs and
+ *           there are 7
+ *   MAP     columns are the 6 features of polyline points: 1/20 per meter, 1 for the others
+ *   LATENT  sqrt(D), because a latent of norm 1 has entries of about 1/sqrt(D)
+ *   STEPS   rows 2t and 2t+1 are x and y at step t, and w_t = sigma (theta_0 + ... + theta_t);
+ *           sigma = 5 m/s times dt, the size of a step
+ */
+typedef enum bj_param_scale {
+    BJ_SCALE_ONE,
+    BJ_SCALE_TRACK,
+    BJ_SCALE_GATES,
+    BJ_SCALE_MAP,
+    BJ_SCALE_LATENT,
+    BJ_SCALE_STEPS
+} bj_param_scale;
+
 enum { BJ_PARAM_NAME = 48 };
 
 typedef struct bj_param {
@@ -37,16 +58,17 @@ typedef struct bj_param {
     int rank, shape[2];
     size_t size, offset;
     bj_param_part part;
-    int init;       /* private to params.c */
-    double fan;
+    bj_param_scale scale;
+    int init; /* private to params.c, like the numbers below */
+    double fan, sigma, gain;
 } bj_param;
 
 typedef struct bj_layout {
     int count;
-    bj_param *params;           /* (count) in block order */
-    size_t size;                /* of the block, gaps included */
-    size_t encoder_size;        /* prefix of the block, gaps included */
-    int first[BJ_P_COUNT];      /* index of an id's first tensor, -1 when absent */
+    bj_param *params;      /* (count) in block order */
+    size_t size;           /* of the block, gaps included */
+    size_t encoder_size;   /* prefix of the block, gaps included */
+    int first[BJ_P_COUNT]; /* index of an id's first tensor, -1 when absent */
 } bj_layout;
 
 BJ_CHECK bj_status bj_layout_init(bj_layout *layout, const bj_arch *arch, bj_error *err);
@@ -55,7 +77,12 @@ void bj_layout_reset(bj_layout *layout);
 /* Offset of tensor `index` of id, which must exist. */
 size_t bj_layout_offset(const bj_layout *layout, bj_param_id id, int index);
 
-/* Fills a zeroed block with PyTorch's default distributions. */
-void bj_layout_initialize(const bj_layout *layout, bj_real *weights, uint64_t seed);
+/* Returns sigma of the elements in `column`; 1 in every column for scale ONE. */
+double bj_param_sigma(const bj_param *param, int column);
+
+/* Fills a zeroed block with PyTorch's default distributions; conditioned: theta is drawn from them,
+ * times the gain of its tensor, and the block gets w = sigma theta. */
+void bj_layout_initialize(const bj_layout *layout, bj_real *weights, uint64_t seed,
+                          int conditioned);
 
 #endif

@@ -87,7 +87,7 @@ static bj_status make_lines(bj_lane_rule *rule, const bj_rule_scene *scene, bj_e
     BJ_RESERVE(rule->lines, rule->lines_room, (size_t)map->lane_count, err);
     for (int i = 0; i < map->lane_count; i++) {
         line *const l = &rule->lines[i];
-        bj_lane_center(l->at, &map->lanes[i], rule->length);
+        bj_features_center_line(l->at, map->lanes[i].left, map->lanes[i].right, rule->length);
         for (int k = 0; k < POINTS; k++) {
             const double city[2] = {l->at[k].x, l->at[k].y};
             double local[2];

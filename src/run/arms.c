@@ -122,11 +122,17 @@ typedef struct recipe {
     bj_assignment set[BJ_LAYER_SIZE];
 } recipe;
 
+#define FAST(key, value)                                                                           \
+    { (key), (value), "recipe fast" }
 #define SMALL(key, value)                                                                          \
     { (key), (value), "recipe small" }
 
 static const recipe recipes[] = {
     {{"paper", "22,290 updates of 256 scenes: 30 epochs of 189,964 scenes"}, {{NULL, NULL, NULL}}},
+    {{"fast", "conditioned training: reads the map within minutes"},
+     {FAST("optim.conditioned", "1"), FAST("optim.lr", "0.0014"), FAST("optim.beta2", "0.98"),
+      FAST("optim.ema", "0.99"), FAST("optim.clip", "100"), FAST("train.batch", "64"),
+      FAST("train.epochs", "10"), FAST("train.warmup", "0"), FAST("train.warmup_updates", "100")}},
     {{"small", "many small steps, for some thousand scenes"},
      {SMALL("optim.lr", "0.0005"), SMALL("train.batch", "64"), SMALL("train.epochs", "30"),
       SMALL("train.warmup", "1")}},
@@ -184,5 +190,5 @@ bj_status bj_recipe_named(int *out, const char *name, const char *origin, bj_err
     if (near.best)
         return BJ_FAIL(err, BJ_EARG, "%s: no recipe '%s'; did you mean '%s'?", origin, name,
                        near.best);
-    return BJ_FAIL(err, BJ_EARG, "%s: no recipe '%s', expected paper or small", origin, name);
+    return BJ_FAIL(err, BJ_EARG, "%s: no recipe '%s', expected paper, fast or small", origin, name);
 }

@@ -20,14 +20,13 @@ static bj_status each_batch(bj_train_run *r, int *stopped,
                             bj_status (*consume)(void *context, const bj_batch *batch,
                                                  bj_error *err),
                             void *context, bj_error *err) {
-    for (int64_t step = 0; step < bj_loader_steps(r->dev) && !*stopped; step++) {
+    for (int64_t step = 0; step < bj_run_dev_steps(r) && !*stopped; step++) {
         const bj_batch *batch;
         const int64_t *numbers;
         bj_error found = {0};
-        BJ_TRY(bj_loader_batch(&batch, &numbers, r->dev, 0, step, err));
+        BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, step, err));
         if (consume(context, batch, &found) != BJ_OK)
-            return bj_run_explain(r, "development scenes", r->dev_cache ? r->dev_cache : r->cache,
-                                  numbers, batch->B, &found, err);
+            return bj_run_explain(r, "development scenes", 1, numbers, batch->B, &found, err);
         *stopped = bj_run_tell(r, "evaluate") == BJ_RUN_STOP;
     }
     return BJ_OK;
@@ -111,7 +110,7 @@ static bj_status reconstruct(bj_epoch *row, int *stopped, bj_train_run *r, bj_er
     bj_status status;
     BJ_GOTO(status, done, bj_target_from_model(&target, r->model, err));
     BJ_GOTO(status, done, bj_future_encoder_create(&a.encoder, r->model, target, &options, err));
-    BJ_GOTO(status, done, BJ_ALLOC(a.latents, (size_t)bj_loader_scenes(r->dev) * a.D, err));
+    BJ_GOTO(status, done, BJ_ALLOC(a.latents, (size_t)bj_run_dev_count(r) * a.D, err));
     BJ_GOTO(status, done, BJ_ALLOC(a.recon, BJ_DEVELOP_BATCH * a.F * 2, err));
     BJ_GOTO(status, done, each_batch(r, stopped, measure, &a, err));
     if (*stopped) goto done;

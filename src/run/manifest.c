@@ -22,25 +22,40 @@
 
 /* -------------------------------------------------------------------------------------- digests */
 
+static bj_status add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const int64_t *numbers,
+                         int count, bj_error *err) {
+    for (int b = 0; b < count; b++) {
+        char id[BJ_RUN_ID];
+        bj_run_scene_id(id, r, dev, numbers[b]);
+        BJ_TRY(bj_sha256_update(hash, id, strlen(id) + 1, err));
+    }
+    return BJ_OK;
+}
+
 /* Over the scenario ids, in the order in which they are handed out. */
-static bj_status loader_digest(char hex[BJ_SHA256_HEX], bj_loader *loader, const bj_cache *cache,
-                               bj_error *err) {
+static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
     bj_sha256 hash = {0};
     bj_status status;
     BJ_GOTO(status, done, bj_sha256_init(&hash, err));
-    for (int64_t step = 0; step < bj_loader_steps(loader); step++) {
+    for (int64_t step = 0; step < (dev ? bj_run_dev_steps(r) : r->steps); step++) {
         const bj_batch *batch;
         const int64_t *numbers;
-        BJ_GOTO(status, done, bj_loader_batch(&batch, &numbers, loader, 0, step, err));
-        for (int b = 0; b < batch->B; b++) {
-            const char *id = bj_cache_info(cache, numbers[b]).scenario_id;
-            BJ_GOTO(status, done, bj_sha256_update(&hash, id, strlen(id) + 1, err));
-        }
+        if (dev) BJ_GOTO(status, done, bj_run_dev_batch(&batch, &numbers, r, step, err));
+        else BJ_GOTO(status, done, bj_run_batch(&batch, &numbers, r, 0, step, err));
+        BJ_GOTO(status, done, add_ids(&hash, r, dev, numbers, batch->B, err));
     }
     status = bj_sha256_final(&hash, hex, err);
 done:
     bj_sha256_reset(&hash);
     return status;
+}
+
+/* The order of a scene source follows from its digest and the size of a batch. */
+static bj_status source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r, bj_error *err) {
+    char text[BJ_SHA256_HEX + 80];
+    const int size = snprintf(text, sizeof text, "%s, %lld updates of %d scenes\n",
+                              r->scenes->digest, (long long)r->steps, r->settings.batch);
+    return bj_sha256_memory(hex, text, (size_t)size, err);
 }
 
 /* Over the rows that the transitions of the first updates start from. */
@@ -124,6 +139,14 @@ static void add_data(bj_doc *j, yyjson_mut_val *root, const char *key, const cha
     bj_doc_add_integer(j, data, "scenes", bj_cache_count(cache));
 }
 
+static void add_source(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) {
+    yyjson_mut_val *data = bj_doc_child(j, root, "data");
+    bj_doc_add_text(j, data, "path", r->options->data);
+    bj_doc_add_text(j, data, "source", r->scenes->name);
+    bj_doc_add_text(j, data, "digest", r->scenes->digest);
+    bj_doc_add_integer(j, data, "scenes", bj_run_fit_count(r));
+}
+
 static void add_initial(bj_doc *j, yyjson_mut_val *root, const initial *digests) {
     yyjson_mut_val *weights = bj_doc_child(j, root, "initial");
     bj_doc_add_text(j, weights, "sha256", digests->all);
@@ -168,8 +191,8 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     if (r->maze) {
         BJ_TRY(maze_digest(order, r, err));
     } else {
-        BJ_TRY(loader_digest(order, r->fit, r->cache, err));
-        BJ_TRY(loader_digest(dev, r->dev, r->dev_cache ? r->dev_cache : r->cache, err));
+        BJ_TRY(r->scenes ? source_digest(order, r, err) : scenes_digest(order, r, 0, err));
+        BJ_TRY(scenes_digest(dev, r, 1, err));
     }
     BJ_TRY(bj_run_path(path, r->options->dir, "config.resolved.json", err));
     BJ_TRY(bj_settings_write(s, path, err));
@@ -182,6 +205,7 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     bj_doc_add_unsigned(&j, root, "seed", s->seed);
     bj_doc_add_text(&j, bj_doc_child(&j, root, "settings"), "sha256", settings);
     if (r->maze) add_maze(&j, root, r);
+    else if (r->scenes) add_source(&j, root, r);
     else add_data(&j, root, "data", r->options->data, r->cache);
     if (r->dev_cache) add_data(&j, root, "dev_data", r->options->dev, r->dev_cache);
     yyjson_mut_val *split = bj_doc_child(&j, root, "split");

@@ -27,7 +27,9 @@ typedef struct bj_train_run {
     bj_cache *cache, *dev_cache; /* dev_cache is NULL where both are one */
     bj_loader *fit, *dev;
     bj_maze_source *maze; /* in place of caches and loaders; else NULL */
-    bj_batch maze_batch;
+    const bj_scene_source *scenes;     /* in place of cache and loader `fit`; else NULL */
+    const bj_scene_source *dev_scenes; /* in place of the loader `dev`; else NULL */
+    bj_batch made, dev_made;           /* batches of the maze or of the sources */
     bj_model *model;
     bj_trainer *trainer;
     bj_events *events;
@@ -99,12 +101,19 @@ int bj_run_over(const bj_settings *settings, const bj_epoch *rows, int count);
 
 /* ------------------------------------------------------------------------------------- source.c */
 
-/* Caches with their loaders, or transitions of a maze; steps of an epoch, sizes of the model. */
+/* Caches with their loaders, scene sources, or transitions of a maze; steps of an epoch, sizes of the model. */
 BJ_CHECK bj_status bj_run_open_data(bj_train_run *r, bj_error *err);
 void bj_run_close_data(bj_train_run *r);
 /* Batch `step` of epoch `epoch` to fit; numbers (B): of scenes in the cache, or of rows. */
 BJ_CHECK bj_status bj_run_batch(const bj_batch **out, const int64_t **numbers, bj_train_run *r,
                                 int64_t epoch, int64_t step, bj_error *err);
+/* Development batches of an evaluation, each of at most BJ_DEVELOP_BATCH scenes. */
+int64_t bj_run_dev_steps(const bj_train_run *r);
+BJ_CHECK bj_status bj_run_dev_batch(const bj_batch **out, const int64_t **numbers, bj_train_run *r,
+                                    int64_t step, bj_error *err);
+/* Scenario id of a scene number of the training or, with `dev`, the development scenes. */
+enum { BJ_RUN_ID = 64 };
+void bj_run_scene_id(char id[BJ_RUN_ID], const bj_train_run *r, int dev, int64_t number);
 const char *bj_run_data_digest(const bj_train_run *r);
 
 /* Scenes to fit and to develop on, or transitions and cells. */
@@ -116,8 +125,8 @@ int64_t bj_run_dev_count(const bj_train_run *r);
 /* Tells whoever listens where the run is, and remembers when it is asked to stop. */
 bj_run_answer bj_run_tell(bj_train_run *r, const char *phase);
 /* What the engine found, with epoch, place, and the scenario, or row, where only its number in the
- * batch was known; numbers (B) are those of the batch in the cache. Returns the code of `found`. */
-bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cache *cache,
-                         const int64_t *numbers, int B, const bj_error *found, bj_error *err);
+ * batch was known; numbers (B) are those of the batch, of development scenes if `dev`. Returns the
+ * code of `found`. */
+bj_status bj_run_explain(const bj_train_run *r, const char *where, int dev, const int64_t *numbers, int B, const bj_error *found, bj_error *err);
 
 #endif

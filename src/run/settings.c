@@ -219,6 +219,8 @@ static bj_settings defaults(void) {
         .batch = 256,
         .epochs = 30,
         .warmup = 2,
+        .schedule = "cosine",
+        .decay = 0.4,
         .patience = 0,
         .save_minutes = 10,
         .gate_ade = 2,
@@ -281,6 +283,10 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
         return BJ_FAIL(err, BJ_EARG, "%s: train.warmup is %d, more than train.epochs, %d (%s)",
                        origin_of(origins, "train.warmup"), s->warmup, s->epochs,
                        origin_of(origins, "train.epochs"));
+    if (bj_schedule_find(s->schedule) < 0)
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: train.schedule is '%s', expected cosine, linear or trapezoid",
+                       origin_of(origins, "train.schedule"), s->schedule);
     if (arm->one_atom && arch->atoms != 1)
         return BJ_FAIL(err, BJ_EARG, "%s: model.atoms is %d, but arm %s has one",
                        origin_of(origins, "model.atoms"), arch->atoms, s->arm);

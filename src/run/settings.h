@@ -7,7 +7,7 @@
 
 #include "core/status.h"
 
-enum { BJ_SETTINGS_MAX = 80 };
+enum { BJ_SETTINGS_MAX = 96 };
 
 /* An arm or recipe in assignments; origins are literals. Ends with a NULL key. */
 enum { BJ_LAYER_SIZE = 12 };

@@ -70,11 +70,11 @@ static void add_loss(bj_loss *sum, const bj_loss *loss, double keep, double by) 
 }
 _Static_assert(sizeof(bj_loss) % sizeof(double) == 0, "a loss is doubles and nothing else");
 
-bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cache *cache,
-                         const int64_t *numbers, int B, const bj_error *found, bj_error *err) {
+bj_status bj_run_explain(const bj_train_run *r, const char *where, int dev, const int64_t *numbers,
+                         int B, const bj_error *found, bj_error *err) {
     int b;
     const char *at = strstr(found->message, r->maze ? "transition " : "scene ");
-    const char *id = "";
+    char id[BJ_RUN_ID] = "";
     if (r->maze) {
         long long row = -1;
         if (at && sscanf(at, "transition %d", &b) == 1 && b >= 0 && b < B) row = numbers[b];
@@ -84,7 +84,7 @@ bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cach
                                  r->evaluated + 1, where, row, found->message);
     }
     if (at && sscanf(at, "scene %d", &b) == 1 && b >= 0 && b < B)
-        id = bj_cache_info(cache, numbers[b]).scenario_id;
+        bj_run_scene_id(id, r, dev, numbers[b]);
     return BJ_FAIL(err, found->code, "epoch %d, %s%s%.64s%s: %.300s", r->evaluated + 1, where,
                    *id ? " (scenario " : "", id, *id ? ")" : "", found->message);
 }
@@ -97,13 +97,19 @@ static bj_status step(bj_train_run *r, bj_error *err) {
     bj_step_report report;
     bj_error detail = {0};
     const double start = bj_seconds();
-    const double lr = bj_lr_at((long)done, (long)r->steps, s->epochs, s->warmup, s->lr);
+    const bj_schedule schedule = {
+        .kind = (bj_schedule_kind)bj_schedule_find(s->schedule),
+        .base = s->lr,
+        .decay = s->decay,
+        .updates = (long)r->steps * s->epochs,
+        .warmup = s->warmup_updates ? s->warmup_updates : (long)r->steps * s->warmup};
+    const double lr = bj_lr_at(&schedule, (long)done);
     BJ_TRY(bj_run_batch(&batch, &numbers, r, done / r->steps, done % r->steps, err));
     const bj_status status = bj_trainer_step(r->trainer, batch, lr, &report, &detail);
     if (status != BJ_OK) {
         char where[40];
         snprintf(where, sizeof where, "update %lld", (long long)done + 1);
-        return bj_run_explain(r, where, r->cache, numbers, batch->B, &detail, err);
+        return bj_run_explain(r, where, 0, numbers, batch->B, &detail, err);
     }
     add_loss(&r->sums.loss, &report.loss, 1, 1);
     r->sums.grad_norm += report.grad_norm;
@@ -226,6 +232,7 @@ static bj_status build(bj_train_run *r, bj_error *err) {
                                         .seed = s->seed};
     BJ_TRY(BJ_ALLOC(r->rows, (size_t)s->epochs + 1, err));
     BJ_TRY(bj_model_create(&r->model, &r->arch, s->seed, err));
+    if (s->optim.conditioned) bj_model_condition(r->model, s->seed);
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
     BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
     if (s->objective.kind != BJ_ANCHOR_B) return BJ_OK;

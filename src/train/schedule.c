@@ -1,5 +1,8 @@
-/* schedule.c - the learning rate of a step and the paper's optimizer settings. */
+/* schedule.c - the learning rate of an update and the paper's optimizer settings.
+ * Test: tests/train/test_step.c
+ */
 #include <math.h>
+#include <string.h>
 
 #include <branchjepa/branchjepa.h>
 
@@ -8,10 +11,21 @@ bj_optim bj_optim_default(void) {
         .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 1e-2, .clip = 5, .ema = 0.996};
 }
 
-double bj_lr_at(long step, long steps_per_epoch, int epochs, int warmup, double base) {
+int bj_schedule_find(const char *name) {
+    static const char *const names[] = {"cosine", "linear", "trapezoid"};
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(names[i], name)) return i;
+    return -1;
+}
+
+double bj_lr_at(const bj_schedule *s, long step) {
     const double pi = 3.14159265358979323846;
-    const double rise = (double)warmup * (double)steps_per_epoch;
-    const double total = (double)epochs * (double)steps_per_epoch, at = (double)step;
-    if (at < rise) return base * (at + 1) / rise;
-    return base * 0.5 * (1 + cos(pi * (at - rise) / (total - rise)));
+    const double rise = (double)s->warmup, total = (double)s->updates, at = (double)step;
+    if (at < rise) return s->base * (at + 1) / rise;
+    const double left = (total - at) / (total - rise);
+    switch (s->kind) {
+    case BJ_SCHEDULE_LINEAR: return s->base * left;
+    case BJ_SCHEDULE_TRAPEZOID: return s->base * fmin(1, (total - at) / (s->decay * total));
+    default: return s->base * 0.5 * (1 + cos(pi * (at - rise) / (total - rise)));
+    }
 }

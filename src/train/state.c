@@ -43,18 +43,18 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
 /* clang-format on */
 
 /* Settings that came later: 0 is left out, and what a file does not have is 0. */
-#define EACH_ADDED(X) X(objective, floor_weight) X(objective, kl_weight)
+#define EACH_ADDED(X) X(objective, floor_weight) X(objective, kl_weight) X(optim, conditioned)
 
 #define KEY(group, field) #group "." #field,
 #define VALUE(group, field) (double)t->group.field,
 #define SIZE(group, field) +sizeof(((bj_trainer *)0)->group.field)
 static const char *const setting_key[] = {EACH_SETTING(KEY) EACH_ADDED(KEY)};
-enum { SETTINGS = sizeof setting_key / sizeof *setting_key, ADDED = 2 };
+enum { SETTINGS = sizeof setting_key / sizeof *setting_key, ADDED = 3 };
 
-/* Only the kind is not among the settings; it and the iterations are padded to a double. */
+/* Only the kind is not among the settings; all three integers are padded to a double. */
 _Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(SIZE)) + offsetof(bj_objective, lambda_z) +
                        offsetof(bj_objective, sigma_z) - offsetof(bj_objective, sinkhorn_iters) ==
-                   sizeof(bj_objective) + sizeof(bj_optim) + sizeof(int),
+                   sizeof(bj_objective) + sizeof(bj_optim),
                "a setting of bj_objective or bj_optim is not in the list");
 
 typedef struct state_facts {

@@ -38,6 +38,8 @@ typedef struct bj_gradient_job {
 /* A run of parameters of one reached tensor. */
 typedef struct bj_chunk {
     size_t offset, size;
+    const bj_param *steps; /* whole tensor of scale STEPS in conditioned training; else NULL */
+    int scaled;            /* 1: sigma of its elements is in bj_trainer.sigma */
 } bj_chunk;
 
 /* Rows of the batch as seen by the different layers; rebuilt for every batch. */
@@ -83,6 +85,7 @@ struct bj_trainer {
     bj_real *target_weights;   /* (encoder_size) */
     bj_real *gradients;        /* (layout.size) */
     bj_real *mean, *variance;  /* (layout.size) AdamW */
+    bj_real *sigma;            /* (layout.size) conditioned training, read in scaled chunks; or NULL */
 
     bj_encoder_block encoder;  /* whole-batch bases; a block of scenes is a view into them */
     bj_network_block head;
@@ -136,7 +139,7 @@ int bj_jobs_most(const bj_trainer *t);
 void bj_plans_build(bj_trainer *t);
 void bj_gradients_run(bj_trainer *t); /* rounds `gradients` and `unfold` */
 
-/* update.c */
+/* update.c; the norm turns gradients of weights into those of theta, which an update reads. */
 int bj_chunks_count(const bj_trainer *t);
 void bj_chunks_build(bj_trainer *t);
 double bj_gradient_norm(bj_trainer *t);

@@ -2,10 +2,19 @@
  *
  *   g *= min(1, clip / (|g| + 1e-6));  w *= 1 - lr wd;  w -= lr m^ / (sqrt(v^) + eps)
  *   target = ema target + (1 - ema) w                       (encoder only)
- * Chunks have a fixed size, their squares are added in order: the norm has the same bits whoever
- * computes a chunk.
+ *
+ * Conditioned training steps theta, where w = sigma theta, so g, m and v are those of theta:
+ *   g_theta = sigma g_w;  w *= 1 - lr wd;  w -= sigma lr m^ / (sqrt(v^) + eps)
+ * Tensors of scale STEPS:
+ *   w_t = sigma sum_{s<=t} theta_s;  g_theta_t = sigma sum_{s>=t} g_w_s
+ * theta itself is never stored, because decay and steps are linear.
+ *
+ * Chunks have a fixed size and their sums are added in order, so the norm does not depend on which
+ * thread computed a chunk.
+ * Tests: tests/train/test_step.c; tests/verify/test_parity.c for conditioned training
  */
 #include <math.h>
+#include <string.h>
 
 #include "train/trainer.h"
 
@@ -16,22 +25,44 @@ static int walk_chunks(const bj_trainer *t, bj_chunk *out) {
     int n = 0;
     for (int i = 0; i < t->model->layout.count; i++) {
         const bj_param *p = &t->model->layout.params[i];
-        for (size_t at = 0; reached(t, p->part) && at < p->size; at += BJ_CHUNK, n++)
+        const int scaled = t->optim.conditioned && p->scale != BJ_SCALE_ONE;
+        const int steps = scaled && p->scale == BJ_SCALE_STEPS;
+        const size_t most = steps ? p->size : BJ_CHUNK;
+        for (size_t at = 0; reached(t, p->part) && at < p->size; at += most, n++)
             if (out)
-                out[n] = (bj_chunk){p->offset + at,
-                                    p->size - at < BJ_CHUNK ? p->size - at : BJ_CHUNK};
+                out[n] = (bj_chunk){p->offset + at, p->size - at < most ? p->size - at : most,
+                                    steps ? p : NULL, scaled && !steps};
     }
     return n;
 }
 
 int bj_chunks_count(const bj_trainer *t) { return walk_chunks(t, NULL); }
-void bj_chunks_build(bj_trainer *t) { walk_chunks(t, t->chunks); }
+
+void bj_chunks_build(bj_trainer *t) {
+    walk_chunks(t, t->chunks);
+    for (int i = 0; t->sigma && i < t->model->layout.count; i++) {
+        const bj_param *p = &t->model->layout.params[i];
+        for (size_t j = 0; j < p->size; j++)
+            t->sigma[p->offset + j] = (bj_real)bj_param_sigma(p, (int)(j % (size_t)p->shape[1]));
+    }
+}
+
+/* g (size) of positions becomes that of steps: sums over the later rows, which lie a pair apart. */
+static void sum_later(bj_real *g, const bj_param *p) {
+    const size_t pair = 2 * (size_t)p->shape[1];
+    const bj_real sigma = (bj_real)bj_param_sigma(p, 0);
+    for (size_t i = p->size - pair; i-- > 0;) g[i] += g[i + pair];
+    for (size_t i = 0; i < p->size; i++) g[i] *= sigma;
+}
 
 static void square_item(void *context, int item, int worker) {
     const bj_trainer *t = context;
     const bj_chunk c = t->chunks[item];
+    bj_real *g = t->gradients + c.offset;
     (void)worker;
-    t->chunk_sums[item] = t->k->sum_squares(t->gradients + c.offset, c.size);
+    if (c.steps) sum_later(g, c.steps);
+    for (size_t i = 0; c.scaled && i < c.size; i++) g[i] *= t->sigma[c.offset + i];
+    t->chunk_sums[item] = t->k->sum_squares(g, c.size);
 }
 
 double bj_gradient_norm(bj_trainer *t) {
@@ -46,13 +77,30 @@ static int target_follows(const bj_trainer *t) {
     return t->objective.kind != BJ_ANCHOR_A && t->objective.kind != BJ_ANCHOR_B;
 }
 
+/* Steps a tensor of scale STEPS: `moved` (2 rows) is the sum of the steps of theta so far. */
+static void update_steps(bj_trainer *t, const bj_param *p, bj_real *moved) {
+    const size_t pair = 2 * (size_t)p->shape[1];
+    bj_adamw_coefficients sum = t->adamw;
+    sum.decay = 1;
+    sum.step_size *= (bj_real)bj_param_sigma(p, 0);
+    memset(moved, 0, pair * sizeof *moved);
+    for (size_t at = p->offset; at < p->offset + p->size; at += pair) {
+        t->k->adamw(moved, t->mean + at, t->variance + at, t->gradients + at, NULL, pair, &sum);
+        for (size_t i = 0; i < pair; i++)
+            t->model->weights[at + i] = t->model->weights[at + i] * t->adamw.decay + moved[i];
+    }
+}
+
 static void update_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_chunk c = t->chunks[item];
-    (void)worker;
     bj_real *w = t->model->weights + c.offset;
-    t->k->adamw(w, t->mean + c.offset, t->variance + c.offset, t->gradients + c.offset, c.size,
-                &t->adamw);
+    if (c.steps) {
+        update_steps(t, c.steps, t->scratch[worker].gradient);
+        return; /* part of a decoder, which has no target */
+    }
+    t->k->adamw(w, t->mean + c.offset, t->variance + c.offset, t->gradients + c.offset,
+                c.scaled ? t->sigma + c.offset : NULL, c.size, &t->adamw);
     if (target_follows(t) && c.offset < t->model->layout.encoder_size)
         t->k->ema(t->target_weights + c.offset, w, c.size, (bj_real)t->optim.ema);
 }
@@ -60,14 +108,14 @@ static void update_item(void *context, int item, int worker) {
 void bj_update_run(bj_trainer *t, double lr, double norm) {
     const bj_optim *o = &t->optim;
     const double n = (double)++t->step, clip = o->clip / (norm + 1e-6);
-    t->adamw = (bj_adamw_coefficients){
-        .grad_scale = (bj_real)(clip < 1 ? clip : 1),
-        .beta1 = (bj_real)o->beta1,
-        .beta2 = (bj_real)o->beta2,
-        .eps = (bj_real)o->eps,
-        .decay = (bj_real)(1 - lr * o->weight_decay),
-        .step_size = (bj_real)(lr / (1 - pow(o->beta1, n))),
-        .inv_sqrt_correction = (bj_real)(1 / sqrt(1 - pow(o->beta2, n)))};
+    t->adamw =
+        (bj_adamw_coefficients){.grad_scale = (bj_real)(clip < 1 ? clip : 1),
+                                .beta1 = (bj_real)o->beta1,
+                                .beta2 = (bj_real)o->beta2,
+                                .eps = (bj_real)o->eps,
+                                .decay = (bj_real)(1 - lr * o->weight_decay),
+                                .step_size = (bj_real)(lr / (1 - pow(o->beta1, n))),
+                                .inv_sqrt_correction = (bj_real)(1 / sqrt(1 - pow(o->beta2, n)))};
     bj_pool_run(t->pool, update_item, t, t->chunk_count);
     /* a target follows its encoder even where no term reaches that */
     if (target_follows(t) && !reached(t, BJ_PART_ENCODER))

@@ -156,6 +156,7 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->gradients = bj_arena_take(arena, layout->size);
     t->mean = bj_arena_take(arena, layout->size);
     t->variance = bj_arena_take(arena, layout->size);
+    t->sigma = t->optim.conditioned ? bj_arena_take(arena, layout->size) : NULL;
     bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights,
                     t->model->weights, BJ_ENCODER_TRAINED);
     bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, t->model->weights,

@@ -136,6 +136,7 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
         BJ_TRY(read_number(number[i].value, g->file, number[i].key, 0, err));
     BJ_TRY(read_count(&o->sinkhorn_iters, g->file, "sinkhorn_iters", 0, err));
     BJ_TRY(read_count(&g->steps, g->file, "steps", 0, err));
+    BJ_TRY(read_count(&g->optim.conditioned, g->file, "conditioned", 0, err));
     return blame_file(g, bj_objective_check(o, &g->arch, err), err);
 }
 

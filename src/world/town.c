@@ -14,7 +14,8 @@
 enum { INTERVALS = 3 };
 
 static const double size_half = 130, corner = 7, gutter = 0.6, bay_width = 2.3;
-static const double ring_inner = 26; /* stop line of a roundabout, from its center */
+static const double ring_inner = 26;    /* stop line of a roundabout, from its center */
+static const double visible_limit = 12; /* limit of every street in version 2, m/s */
 
 /* ------------------------------------------------------------------------------------ building */
 
@@ -69,6 +70,7 @@ static void draw_street(bj_town *town, bj_street *s, int vertical, double at) {
     s->edge_left =
         side + (s->bike && !one_way ? BJ_TOWN_BIKE : 0) + (s->park_left ? bay_width : 0) + gutter;
     s->speed = (s->forward == 1 ? bj_world_integer(rng, 8, 12) : bj_world_integer(rng, 11, 16));
+    if (town->version > 1) s->speed = visible_limit;
 }
 
 static void draw_place(bj_town *town) {
@@ -185,16 +187,26 @@ static void lay_links(bj_town *town) {
     }
 }
 
+/* Returns 1 if an arm gets a crossing. In version 2 the crossings of a junction show its control:
+ * a signal has them on all arms, a stop sign on none, priority on the arms that yield. */
+static int has_crossing(bj_town *town, const bj_node *node, int arm) {
+    const int drawn = bj_world_chance(&town->rng, node->control == BJ_CONTROL_SIGNAL ? 0.85 : 0.55);
+    if (town->version == 1 || node->control == BJ_CONTROL_ROUNDABOUT) return drawn;
+    if (node->control == BJ_CONTROL_PRIORITY) return arm % 2 != node->major;
+    return node->control == BJ_CONTROL_SIGNAL;
+}
+
 static void cross_arms(bj_town *town, int index) {
     bj_node *node = &town->nodes[index];
-    const double chance = node->control == BJ_CONTROL_SIGNAL ? 0.85 : 0.55;
     for (int a = 0; a < BJ_TOWN_ARMS; a++) {
         bj_arm *arm = &node->arms[a];
-        if (!arm->present || !bj_world_chance(&town->rng, chance)) continue;
-        const double u = a % 2 ? node->y : node->x;
-        arm->crossing = bj_town_add_crossing(town, &town->streets[arm->street],
-                                             u + arm->outward * (arm->inner - 4.2),
-                                             u + arm->outward * (arm->inner - 1), index);
+        if (!arm->present) continue;
+        const bj_street *street = &town->streets[arm->street];
+        const double u = a % 2 ? node->y : node->x, near = u + arm->outward * (arm->inner - 4.2);
+        bj_town_crossing_edge(town, street, near, arm->place);
+        if (has_crossing(town, node, a))
+            arm->crossing = bj_town_add_crossing(town, street, near,
+                                                 u + arm->outward * (arm->inner - 1), index);
     }
 }
 
@@ -218,6 +230,24 @@ static void note_arm_crossings(bj_town *town) {
     }
 }
 
+/* Finds where one stops before a crossing between junctions, from the edge that features show. */
+static void place_crossing_stops(bj_town *town) {
+    for (int i = 0; i < town->lane_count; i++) {
+        bj_road_lane *l = &town->lanes[i];
+        for (int k = 0; k < l->crossing_count; k++) {
+            double(*edge)[2] = town->crossings[l->crossing[k]].edge[0];
+            const double dx = edge[1][0] - edge[0][0], dy = edge[1][1] - edge[0][1];
+            double s = l->length / 2, across = 0;
+            for (int step = 0; step < 4; step++) {
+                const bj_pose p = bj_lane_pose(town, i, s, 0);
+                across = dx * p.ty - dy * p.tx; /* positive along the street, else against it */
+                s -= (dx * (p.y - edge[0][1]) - dy * (p.x - edge[0][0])) / across;
+            }
+            l->crossing_at[k] = s - 1.2 - (across > 0 ? 0 : 3.2);
+        }
+    }
+}
+
 static const char *draw_city(bj_rng *rng, const char *split) {
     static const char *const train[] = {"aldermoor", "brinkhaven", "corvale", "dunmere"};
     static const char *const val[] = {"eastwick", "farholm"};
@@ -229,11 +259,12 @@ static const char *draw_city(bj_rng *rng, const char *split) {
     return other[bj_world_integer(rng, 0, 1)];
 }
 
-bj_status bj_town_make(bj_town *town, uint64_t seed, const char *split, int64_t number,
+bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *split, int64_t number,
                        bj_error *err) {
     const uint64_t key = bj_world_hash(seed, bj_world_hash_text(split), (uint64_t)number, 0x70776e);
     memset(town, 0, offsetof(bj_town, lanes)); /* the large arrays behind it are filled anew */
     town->lane_count = town->sample_count = town->crossing_count = town->bay_count = town->full = 0;
+    town->version = version;
     town->key = key;
     town->rng = bj_rng_seed(key);
     town->next_id = 100000000 + (int64_t)(key % 800000000);
@@ -268,8 +299,10 @@ bj_status bj_town_make(bj_town *town, uint64_t seed, const char *split, int64_t 
         bj_town_build_junction(town, i);
     }
     bj_town_sample(town);
+    if (version > 1 && !town->full) place_crossing_stops(town);
     note_arm_crossings(town);
     bj_town_find_conflicts(town);
+    if (version > 1 && !town->full) bj_town_make_lines(town);
     if (town->full)
         return BJ_FAIL(err, BJ_EARG,
                        "simulated world: town %lld of seed %llu does not fit its tables",

@@ -5,9 +5,8 @@
  * pairs of cubic curves in that plane, so neighbors share boundaries, and lanes that follow each
  * other share end points and tangents, whatever the bending.
  *
- * A town depends on (seed, split, number) alone. It is about 240 m across: the local map of its
- * scenes. Traffic keeps to the right.
- * Test: tests/world/test_town.c
+ * A town depends on (version, seed, split, number) alone. It is about 240 m across: the local map
+ * of its scenes. Traffic keeps to the right. Test: tests/world/test_town.c
  */
 #ifndef BJ_WORLD_TOWN_H
 #define BJ_WORLD_TOWN_H
@@ -15,7 +14,7 @@
 #include <stdint.h>
 
 #include "core/status.h"
-#include "data/map.h"
+#include "data/features.h"
 #include "world/number.h"
 
 enum {
@@ -29,7 +28,8 @@ enum {
     BJ_TOWN_BAYS = 512,
     BJ_TOWN_SUCC = 8,      /* lanes that may follow a lane, or lead into one */
     BJ_TOWN_ARM_LANES = 8, /* lanes of one direction of a street, bicycle lane included */
-    BJ_TOWN_TURNS = 64     /* lanes inside one junction: bits of a word */
+    BJ_TOWN_TURNS = 64,    /* lanes inside one junction: bits of a word */
+    BJ_TOWN_BOUNDARY = 64  /* points of a lane's boundary */
 };
 
 #define BJ_TOWN_BIKE 1.6 /* width of a bicycle lane, m */
@@ -102,6 +102,7 @@ typedef struct bj_arm {
     int out[BJ_TOWN_ARM_LANES], out_count;
     int bike_in, bike_out, pocket; /* -1, -1, 0 without */
     int crossing;                  /* or -1 */
+    double place[2][2];            /* where the first edge of a crossing is, or would be */
 } bj_arm;
 
 typedef struct bj_node {
@@ -133,6 +134,7 @@ typedef struct bj_pose {
 } bj_pose;
 
 typedef struct bj_town {
+    int version; /* of the world: 1 or 2 */
     uint64_t key;
     const char *city;
     bj_rng rng;                     /* of the layout while it is made */
@@ -153,12 +155,14 @@ typedef struct bj_town {
     int crossing_count;
     bj_pose bays[BJ_TOWN_BAYS]; /* places to park */
     int bay_count;
+    /* Version 2: the polylines that features are made of, lanes first. */
+    bj_point lines[BJ_TOWN_LANES + BJ_TOWN_CROSSINGS][BJ_AV2_POINTS];
     int64_t next_id;
     int full; /* one of the arrays was too small: the town is refused */
 } bj_town;
 
-BJ_CHECK bj_status bj_town_make(bj_town *town, uint64_t seed, const char *split, int64_t number,
-                                bj_error *err);
+BJ_CHECK bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *split,
+                                int64_t number, bj_error *err);
 
 /* ------------------------------------------------------------------------------------ geometry */
 
@@ -182,6 +186,9 @@ int bj_town_add_lane(bj_town *town, const bj_road_lane *lane); /* index, or -1: 
 void bj_town_connect(bj_town *town, int from, int to);
 void bj_town_build_link(bj_town *town, int link);
 void bj_town_build_junction(bj_town *town, int node);
+/* Finds the ends of a crossing's edge over the street at `u`, as the map stores them. */
+void bj_town_crossing_edge(const bj_town *town, const bj_street *street, double u,
+                           double edge[2][2]);
 /* A crossing over the street between u0 and u1; index, or -1: full. */
 int bj_town_add_crossing(bj_town *town, const bj_street *street, double u0, double u1, int node);
 void bj_town_note_crossing(bj_town *town, int lane, int crossing, double at);
@@ -196,6 +203,11 @@ typedef struct bj_town_text {
     size_t size, room;
 } bj_town_text;
 
+/* Finds the points of a lane's boundary as the map stores them, and returns their count. */
+int bj_town_boundary(bj_point points[BJ_TOWN_BOUNDARY], const bj_town *town,
+                     const bj_road_lane *lane, const double *curve);
+/* Fills town->lines. */
+void bj_town_make_lines(bj_town *town);
 BJ_CHECK bj_status bj_town_write(bj_town_text *out, const bj_town *town, bj_error *err);
 void bj_town_text_free(bj_town_text *text);
 

@@ -4,7 +4,7 @@
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET BJEPA_DATA BJEPA_DEV BJEPA_OUT
 . "$BJ_ROOT/tests/support/in_memory.sh"
 
-"$BJEPA" simulate --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
+"$BJEPA" simulate --world 1 --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
 "$BJEPA" simulate --cache other.bjc --scenes 60 --seed 4 --jobs 1 -q >/dev/null || exit 1
 cat >tiny.yaml <<'END'
 # a model that trains in no time

@@ -284,18 +284,21 @@ static void test_optimizer(const bj_kernels *k, size_t n) {
                                      (bj_real)0.99, (bj_real)3e-3, (bj_real)2.0};
     bj_real *w = random_array(n), *m = random_array(n), *v = random_array(n), *g = random_array(n);
     bj_real *w2 = bj_alloc(n, sizeof *w), *m2 = bj_alloc(n, sizeof *w), *v2 = bj_alloc(n, sizeof *w);
+    bj_real *scale = random_array(n);
     for (size_t i = 0; i < n; i++) v[i] = (bj_real)fabs((double)v[i]) + (bj_real)0.01;
     memcpy(w2, w, n * sizeof *w), memcpy(m2, m, n * sizeof *m), memcpy(v2, v, n * sizeof *v);
-    k->adamw(w, m, v, g, n, &q);
-    bj_kernels_c.adamw(w2, m2, v2, g, n, &q);
-    compare(w, w2, n, 1, "adamw weight", k->isa);
-    compare(m, m2, n, 1, "adamw mean", k->isa);
-    compare(v, v2, n, 1, "adamw variance", k->isa);
+    for (int scaled = 0; scaled < 2; scaled++) {
+        k->adamw(w, m, v, g, scaled ? scale : NULL, n, &q);
+        bj_kernels_c.adamw(w2, m2, v2, g, scaled ? scale : NULL, n, &q);
+        compare(w, w2, n, 1, "adamw weight", k->isa);
+        compare(m, m2, n, 1, "adamw mean", k->isa);
+        compare(v, v2, n, 1, "adamw variance", k->isa);
+    }
     k->ema(w, g, n, (bj_real)0.996);
     bj_kernels_c.ema(w2, g, n, (bj_real)0.996);
     compare(w, w2, n, 1, "ema", k->isa);
     CHECK_NEAR(k->sum_squares(w, n), bj_kernels_c.sum_squares(w, n), 1e-12 * (double)n);
-    bj_free(w), bj_free(m), bj_free(v), bj_free(g), bj_free(w2), bj_free(m2), bj_free(v2);
+    bj_free(scale), bj_free(w), bj_free(m), bj_free(v), bj_free(g), bj_free(w2), bj_free(m2), bj_free(v2);
 }
 
 static void test_table(const bj_kernels *k) {

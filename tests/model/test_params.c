@@ -2,7 +2,9 @@
  * distributions, the same for every arm of a seed. */
 #include "model/params.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "model/model.h"
@@ -223,6 +225,46 @@ static void test_same_seed(void) {
     for (int i = 0; i < 6; i++) bj_model_free(model[i]);
 }
 
+/* Tests that conditioned training starts from sigma times gain times the plain draw, and that the
+ * last decoder layer starts from running sums over time. */
+static void test_conditioned(void) {
+    const bj_arch archs[] = {bj_arch_paper(), bj_arch_point(), bj_arch_output_only()};
+    const double he = sqrt(6);
+    for (int a = 0; a < 3; a++) {
+        bj_model *plain = create(&archs[a], 5), *model = create(&archs[a], 5);
+        bj_model_condition(model, 5);
+        for (int i = 0; i < bj_model_tensor_count(model); i++) {
+            const bj_tensor w = bj_model_tensor(model, i), draw = bj_model_tensor(plain, i);
+            const int columns = w.rank == 2 ? w.shape[1] : 1;
+            const int steps = !strncmp(w.name, "decoder.2.", 10) || !strncmp(w.name, "base.", 5) ||
+                              !strncmp(w.name, "residual.", 9);
+            int wrong = 0;
+            for (int j = 0; j < (int)w.size; j++) {
+                const int gru = !strcmp(w.name, "encoder.gru.weight_ih_l0");
+                const int track = gru || !strcmp(w.name, "encoder.neighbor.0.weight");
+                const int map = !strcmp(w.name, "encoder.polyline.0.weight");
+                const int f = j % columns % (map ? 6 : 7);
+                double expected = draw.data[j], before = 0;
+                if (steps) { /* 0.1 for the small start, 5 m/s for 0.1 s */
+                    expected *= 0.1 * 0.5;
+                    before = j >= 2 * columns ? w.data[j - 2 * columns] : 0;
+                } else if (strstr(w.name, ".weight") && !strstr(w.name, "gru")) {
+                    expected *= he;
+                }
+                if (gru) expected *= sqrt(3 * 256 / 7.0);
+                if (track) expected *= f < 2 ? 0.05 : f < 4 ? 0.2 : 1;
+                if (map) expected *= f < 2 ? 0.05 : 1;
+                if (!strcmp(w.name, "decoder.0.weight") || !strcmp(w.name, "trunk.weight"))
+                    expected *= sqrt(512);
+                wrong += !(fabs(w.data[j] - (before + expected)) <=
+                           2e-7 * (fabs(expected) + fabs(before)));
+            }
+            CHECK_MSG(wrong == 0, "%s: %d of %zu", w.name, wrong, w.size);
+        }
+        bj_model_free(plain), bj_model_free(model);
+    }
+}
+
 int main(void) {
     test_counts();
     test_layout();
@@ -230,5 +272,6 @@ int main(void) {
     test_same_seed();
     bj_model_free(NULL);
     CHECK(bj_alloc_live() == 0);
+    test_conditioned();
     return test_report("params");
 }

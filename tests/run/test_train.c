@@ -51,7 +51,10 @@ static void train_alone(bj_model *model, bj_epoch *means, const bj_settings *s, 
         const bj_batch *batch;
         bj_step_report report;
         bj_epoch *mean = &means[i / steps + 1];
-        mean->lr = bj_lr_at((long)i, (long)steps, s->epochs, s->warmup, s->lr);
+        const bj_schedule cosine = {.base = s->lr,
+                                    .updates = (long)steps * s->epochs,
+                                    .warmup = (long)steps * s->warmup};
+        mean->lr = bj_lr_at(&cosine, (long)i);
         CHECK_OK(bj_loader_batch(&batch, NULL, loader, i / steps, i % steps, &err), err);
         CHECK_OK(bj_trainer_step(trainer, batch, mean->lr, &report, &err), err);
         mean->train.total += report.loss.total / (double)steps;

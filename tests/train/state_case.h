@@ -107,7 +107,8 @@ static inline void advance(run *r, int steps) {
     bj_error err = {0};
     for (int i = 0; i < steps; i++) {
         const bj_batch *batch = bj_scenes_batch(scenes[bj_rng_next(&r->rng) % BATCHES]);
-        const double lr = bj_lr_at(bj_trainer_updates(r->trainer), 5, 5, 1, 3e-3);
+        const bj_schedule schedule = {BJ_SCHEDULE_COSINE, 3e-3, 0, 25, 5};
+        const double lr = bj_lr_at(&schedule, bj_trainer_updates(r->trainer));
         bj_step_report report = {0};
         CHECK_OK(bj_trainer_step(r->trainer, batch, lr, &report, &err), err);
         r->loss = report.loss.total;

@@ -8,21 +8,42 @@
 
 /* ------------------------------------------------------------------------------------- schedule */
 
+static double rate(long step, long steps_per_epoch, int epochs, int warmup, double base) {
+    const bj_schedule cosine = {BJ_SCHEDULE_COSINE, base, 0, steps_per_epoch * epochs,
+                                steps_per_epoch * warmup};
+    return bj_lr_at(&cosine, step);
+}
+
+/* Tests the other schedules at corners worked out by hand: 2 updates of warm-up, 10 in all. */
+static void test_straight_schedules(void) {
+    const bj_schedule line = {BJ_SCHEDULE_LINEAR, 8, 0, 10, 2};
+    const bj_schedule trapezoid = {BJ_SCHEDULE_TRAPEZOID, 8, 0.4, 10, 2};
+    static const double falls[] = {4, 8, 8, 7, 6, 5, 4, 3, 2, 1, 0};
+    static const double stays[] = {4, 8, 8, 8, 8, 8, 8, 6, 4, 2, 0};
+    for (int i = 0; i <= 10; i++) {
+        CHECK_NEAR(bj_lr_at(&line, i), falls[i], 1e-15);
+        CHECK_NEAR(bj_lr_at(&trapezoid, i), stays[i], 1e-14);
+    }
+    CHECK(bj_schedule_find("linear") == BJ_SCHEDULE_LINEAR);
+    CHECK(bj_schedule_find("trapezoid") == BJ_SCHEDULE_TRAPEZOID);
+    CHECK(bj_schedule_find("step") == -1);
+}
+
 static void test_schedule(void) {
     /* the paper's run: 743 steps an epoch, 30 epochs, 2 of them warm-up, 22290 steps in all */
     const double base = 3e-4;
-    CHECK_NEAR(bj_lr_at(0, 743, 30, 2, base), 2.0188425302826379e-7, 1e-20);
-    CHECK_NEAR(bj_lr_at(742, 743, 30, 2, base), 1.5e-4, 1e-18);
-    CHECK_NEAR(bj_lr_at(1485, 743, 30, 2, base), 3e-4, 1e-18); /* the last step of the warm-up */
-    CHECK_NEAR(bj_lr_at(1486, 743, 30, 2, base), 3e-4, 1e-18); /* the cosine starts at its top */
-    CHECK_NEAR(bj_lr_at(1487, 743, 30, 2, base), 2.9999999828971956e-4, 1e-18);
-    CHECK_NEAR(bj_lr_at(1486 + 5201, 743, 30, 2, base), 2.5606601717798212e-4, 1e-17);
-    CHECK_NEAR(bj_lr_at(1486 + 10402, 743, 30, 2, base), 1.5e-4, 1e-17);
-    CHECK_NEAR(bj_lr_at(22289, 743, 30, 2, base), 1.710280396e-12, 1e-19); /* the last step */
-    CHECK_NEAR(bj_lr_at(22290, 743, 30, 2, base), 0, 1e-18);
+    CHECK_NEAR(rate(0, 743, 30, 2, base), 2.0188425302826379e-7, 1e-20);
+    CHECK_NEAR(rate(742, 743, 30, 2, base), 1.5e-4, 1e-18);
+    CHECK_NEAR(rate(1485, 743, 30, 2, base), 3e-4, 1e-18); /* the last step of the warm-up */
+    CHECK_NEAR(rate(1486, 743, 30, 2, base), 3e-4, 1e-18); /* the cosine starts at its top */
+    CHECK_NEAR(rate(1487, 743, 30, 2, base), 2.9999999828971956e-4, 1e-18);
+    CHECK_NEAR(rate(1486 + 5201, 743, 30, 2, base), 2.5606601717798212e-4, 1e-17);
+    CHECK_NEAR(rate(1486 + 10402, 743, 30, 2, base), 1.5e-4, 1e-17);
+    CHECK_NEAR(rate(22289, 743, 30, 2, base), 1.710280396e-12, 1e-19); /* the last step */
+    CHECK_NEAR(rate(22290, 743, 30, 2, base), 0, 1e-18);
 
     static const double rise[] = {0.25, 0.5, 0.75, 1};
-    for (int i = 0; i < 4; i++) CHECK_NEAR(bj_lr_at(i, 4, 3, 1, 1), rise[i], 1e-15);
+    for (int i = 0; i < 4; i++) CHECK_NEAR(rate(i, 4, 3, 1, 1), rise[i], 1e-15);
     static const double fall[] = {1, /* (1 + cos(i pi / 8)) / 2 */
                                   0.96193976625564337,
                                   0.85355339059327376,
@@ -31,8 +52,8 @@ static void test_schedule(void) {
                                   0.30865828381745508,
                                   0.14644660940672624,
                                   0.03806023374435663};
-    for (int i = 0; i < 8; i++) CHECK_NEAR(bj_lr_at(4 + i, 4, 3, 1, 1), fall[i], 1e-15);
-    for (int i = 0; i < 8; i++) CHECK_NEAR(bj_lr_at(i, 4, 2, 0, 2), 2 * fall[i], 1e-15);
+    for (int i = 0; i < 8; i++) CHECK_NEAR(rate(4 + i, 4, 3, 1, 1), fall[i], 1e-15);
+    for (int i = 0; i < 8; i++) CHECK_NEAR(rate(i, 4, 2, 0, 2), 2 * fall[i], 1e-15);
 }
 
 /* ---------------------------------------------------------------------------------------- reach */
@@ -342,6 +363,7 @@ static void test_access(void) {
 
 int main(void) {
     test_schedule();
+    test_straight_schedules();
     test_reach();
     test_frozen(BJ_ANCHOR_B, 3);
     test_frozen(BJ_ANCHOR_B, 1);
