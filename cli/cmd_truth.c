@@ -8,18 +8,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const char verb[] = "truth";
-
-typedef struct truth_options {
-    int submission, baseline, max_modes, atoms, limit, samples, best, threads, quiet, json;
-    uint64_t seed;
-    const char *const *operands;
-    int operand_count;      /* checkpoints and campaigns, or submission files */
-    const char *cache;      /* NULL for submission files */
-    const char *data, *law; /* data: of submission files; may be NULL */
-} truth_options;
+const truth_options truth_defaults = {
+    .verb = "truth", .max_modes = BJ_SUBMISSION_MODES, .atoms = 6, .samples = 64, .best = 64};
 
 static int parse(truth_options *o, int argc, char **argv) {
+    const char *const verb = o->verb;
     const cli_option options[] = {
         {"submission", 0, CLI_FLAG, NULL, &o->submission, 0, 0,
          "measure submission files instead of checkpoints"},
@@ -92,11 +85,11 @@ static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const cli_checkp
     return status;
 }
 
-static bj_status take_submission(truth_arm *arm, bj_exam *exam, const truth_options *o,
-                                 const char *path, bj_error *err) {
+static bj_status take_submission(truth_arm *arm, bj_exam *exam, const truth_options *o, int number,
+                                 bj_error *err) {
     bj_submission *submission = NULL;
-    arm->name = path;
-    bj_status status = bj_submission_open(&submission, path, err);
+    arm->name = o->names ? o->names[number] : o->operands[number];
+    bj_status status = bj_submission_open(&submission, o->operands[number], err);
     if (status == BJ_OK)
         status = bj_exam_submission(&arm->report, exam, submission, o->max_modes, err);
     bj_submission_free(submission);
@@ -116,7 +109,7 @@ static bj_status take_all(truth_result *t, cli_watch *w, bj_exam *exam, const cl
         w->progress = cli_progress_begin("scenes", 0);
         if (number < 0 && o->submission) {
             w->note = o->operands[i];
-            status = take_submission(arm, exam, o, o->operands[i], err);
+            status = take_submission(arm, exam, o, i, err);
         } else if (number < 0) {
             w->note = list->item[i].path;
             status = take_checkpoint(arm, exam, &list->item[i], err);
@@ -161,6 +154,7 @@ static bj_status run(truth_result *t, const cli_checkpoints *list, const truth_o
                             .scenes = bj_exam_scenes(exam),
                             .law_scenes = bj_law_count(law),
                             .samples = bj_exam_samples(exam),
+                            .detailed = o->detailed,
                             .seed = o->seed};
         status = take_all(t, &w, exam, list, o, err);
     }
@@ -172,7 +166,7 @@ static bj_status run(truth_result *t, const cli_checkpoints *list, const truth_o
 }
 
 /* What the numbers themselves say about this program or its input; the exit code. */
-static int judge(const truth_result *t) {
+static int judge(const char *verb, const truth_result *t) {
     int code = CLI_OK;
     for (int i = 0; i < t->arms; i++) {
         const bj_exam_report *r = &t->arm[i].report;
@@ -193,28 +187,31 @@ static int judge(const truth_result *t) {
     return code;
 }
 
-int cmd_truth(int argc, char **argv) {
-    truth_options o = {.max_modes = BJ_SUBMISSION_MODES, .atoms = 6, .samples = 64, .best = 64};
-    bj_error err = {0};
-    const int result = parse(&o, argc, argv);
-    if (result != CLI_CONTINUE) return result;
+int truth_run(const truth_options *o) {
     truth_result t = {0};
     cli_checkpoints list = {NULL, 0};
+    bj_error err = {0};
     bj_status status = BJ_OK;
     int code;
     cli_catch_signals();
-    for (int i = 0; status == BJ_OK && !o.submission && i < o.operand_count; i++)
-        status = cli_checkpoints_add(&list, verb, o.operands[i], &err);
-    if (status == BJ_OK) status = run(&t, &list, &o, &err);
+    for (int i = 0; status == BJ_OK && !o->submission && i < o->operand_count; i++)
+        status = cli_checkpoints_add(&list, o->verb, o->operands[i], &err);
+    if (status == BJ_OK) status = run(&t, &list, o, &err);
     if (status != BJ_OK) {
-        code = cli_fail(verb, &err);
+        code = cli_fail(o->verb, &err);
         if (cli_stop) code = CLI_SIGNALED + (int)cli_stop;
     } else {
-        if (o.json) truth_print_json(&t);
+        if (o->json) truth_print_json(&t);
         else truth_print_text(&t);
-        code = judge(&t);
+        code = judge(o->verb, &t);
     }
     free(t.arm);
     cli_checkpoints_free(&list);
     return code;
+}
+
+int cmd_truth(int argc, char **argv) {
+    truth_options o = truth_defaults;
+    const int result = parse(&o, argc, argv);
+    return result == CLI_CONTINUE ? truth_run(&o) : result;
 }

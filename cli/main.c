@@ -9,6 +9,7 @@ static const cli_verb verbs[] = {
     {"audit", "hold forecasts against the official drivable areas; no future is read", cmd_audit},
     {"baseline", "write forecasts of a fixed rule as a challenge submission", cmd_baseline},
     {"bench", "time a training step and prediction", cmd_bench},
+    {"benchmark", "make the standard benchmark with a known answer, and score entries", cmd_benchmark},
     {"campaign", "train every arm of a file with every seed, and watch it", cmd_campaign},
     {"compare", "two arms of a campaign, paired by seed, with intervals", cmd_compare},
     {"config", "the arms, and the settings of a run with where each comes from", cmd_config},

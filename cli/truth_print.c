@@ -159,7 +159,7 @@ void truth_print_text(const truth_result *t) {
     print_best(t);
     print_modes(t);
     print_arms(t);
-    for (int i = 0; i < t->arms; i++)
+    for (int i = 0; i < t->arms && (!t->detailed || i < t->detailed); i++)
         if (!t->arm[i].run) print_bins(&t->arm[i]);
 }
 

@@ -1,12 +1,28 @@
-/* benchmark.h - forecasts by fixed rules, as baselines for trained models.
+/* benchmark.h - the standard benchmark, and forecasts by fixed rules as baselines.
  *
- * Part of the public interface; include <branchjepa/branchjepa.h>. docs/BENCHMARK.md defines every
- * rule.
+ * Part of the public interface; include <branchjepa/branchjepa.h>. docs/BENCHMARK.md defines the
+ * benchmark and every rule.
  */
 #include <branchjepa/branchjepa.h> /* outside the guard: it includes this file in turn */
 
 #ifndef BRANCHJEPA_BENCHMARK_H
 #define BRANCHJEPA_BENCHMARK_H
+
+/* ------------------------------------------------------------------------------------ benchmark */
+
+/* Scenes 0 .. BJ_BENCHMARK_SCENES - 1 of splits "val" and "test" of this seed and world version. */
+#define BJ_BENCHMARK_SEED 20260u
+enum { BJ_BENCHMARK_WORLD = 2, BJ_BENCHMARK_SCENES = 2000 };
+/* Seeds from this one on are drawn for blind comparisons. */
+#define BJ_BLIND_SEEDS 1000000u
+
+/* Returns what a world seed is reserved for, or NULL if a model may be trained on its scenes. */
+BJ_API const char *bj_world_seed_reserved(uint64_t seed);
+/* Checks that a law file is that of a split ("val" or "test") of the standard benchmark: world
+ * version, seed, split, number of scenes and digest. */
+BJ_API BJ_CHECK bj_status bj_benchmark_check(const bj_law *law, const char *split, bj_error *err);
+
+/* ---------------------------------------------------------------------------------------- rules */
 
 /* Rules that forecast the focal track from the observed rows and the map of a scenario, without
  * training (docs/BENCHMARK.md). */

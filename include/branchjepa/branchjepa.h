@@ -425,6 +425,8 @@ BJ_API const char *bj_law_fact(const bj_law *law, const char *key); /* "seed", "
 BJ_API int64_t bj_law_find(const bj_law *law, const char *scenario_id); /* or -1 */
 BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* lives as long as the law */
 BJ_API const char *bj_law_intent(const bj_law *law, int intent); /* "left", ..., or NULL */
+/* Computes SHA-256 over the stored digests of all scenes, 64 digits: names the content of the file. */
+BJ_API BJ_CHECK bj_status bj_law_digest(char hex[65], const bj_law *law, bj_error *err);
 /* Recomputes the digest of one scene. */
 BJ_API BJ_CHECK bj_status bj_law_verify(const bj_law *law, int64_t index, bj_error *err);
 /* One draw: future (60,2). Returns its mode. */

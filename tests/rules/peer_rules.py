@@ -1,9 +1,10 @@
-"""Baselines against an independent implementation that reads and writes with pyarrow alone.
+"""Baselines against independent implementations that read and write with pyarrow and av2.
 
-  BJEPA=path/of/bjepa python3 tests/rules/peer_rules.py
+  BJEPA=path/of/bjepa BJ_ROOT=. python3 tests/rules/peer_rules.py
 
-1. A constant-velocity submission written here gets the numbers of `bjepa baseline constant-velocity`
-   from `bjepa truth --submission`, with a folder, a cache and the law file alone as data.
+1. The program in docs/BENCHMARK.md, which uses pyarrow alone, writes a constant-velocity submission that
+   gets the numbers of `bjepa baseline constant-velocity` from `bjepa truth --submission`, with a folder, a
+   cache and the law file alone as data. So does a submission made with the av2 package.
 2. The turn-rate and the six-speed submissions have the points that NumPy computes.
 Exit code 0 done, 1 failed, 77 skipped because the packages are not installed.
 """
@@ -16,8 +17,9 @@ from statistics import NormalDist
 
 try:
     import numpy as np
-    import pyarrow as pa
     import pyarrow.parquet as pq
+    from av2.datasets.motion_forecasting import scenario_serialization
+    from av2.datasets.motion_forecasting.eval.submission import ChallengeSubmission
 except ImportError as missing:
     print(f"skipped: {missing.name} is not installed")
     sys.exit(77)
@@ -40,24 +42,10 @@ def near(found, expected, tolerance, what):
         sys.exit(f"FAILED: {what}: {found}, expected {expected}")
 
 
-def observed(folder):
-    """Focal rows of steps 0 to 49, sorted by step, with the ids."""
-    table = pq.read_table(next(folder.glob("scenario_*.parquet"))).to_pydict()
-    focal = table["focal_track_id"][0]
-    rows = [i for i, track in enumerate(table["track_id"])
-            if track == focal and table["timestep"][i] < 50]
-    rows.sort(key=lambda i: table["timestep"][i])
-    columns = ("timestep", "position_x", "position_y", "heading", "velocity_x", "velocity_y")
-    return table["scenario_id"][0], focal, {c: np.array([table[c][i] for i in rows]) for c in columns}
-
-
-def write(path, forecasts):
-    """Writes {scenario: (track, [(probability, (60,2))])} in the official format."""
-    rows = [(scenario, track, p, y[:, 0].tolist(), y[:, 1].tolist())
-            for scenario, (track, modes) in forecasts.items() for p, y in modes]
-    names = ["scenario_id", "track_id", "probability", "predicted_trajectory_x",
-             "predicted_trajectory_y"]
-    pq.write_table(pa.table(dict(zip(names, map(list, zip(*rows))))), path)
+def documented_program():
+    """Returns the Python program of the documentation."""
+    text = Path(os.environ["BJ_ROOT"], "docs/BENCHMARK.md").read_text()
+    return text.split("```python\n")[1].split("```")[0]
 
 
 def read(path):
@@ -70,14 +58,19 @@ def read(path):
 
 run("simulate", "--out", "val", "--scenes", SCENES, "--seed", 4, "--split", "val", "-q")
 run("simulate", "--cache", "val.bjc", "--scenes", SCENES, "--seed", 4, "--split", "val", "-q")
-velocity, scenes = {}, {}
-for folder in sorted(p for p in Path("val").iterdir() if p.is_dir()):
-    scenario, focal, rows = observed(folder)
-    position = np.array([rows["position_x"][-1], rows["position_y"][-1]])
-    v = np.array([rows["velocity_x"][-1], rows["velocity_y"][-1]])
-    velocity[scenario] = focal, [(1.0, position + TIME[:, None] * v)]
-    scenes[scenario] = rows, position, v
-write("velocity.parquet", velocity)
+Path("entry.py").write_text(documented_program())
+subprocess.run([sys.executable, "entry.py", "val", "pyarrow.parquet"], check=True)
+
+scenes, predictions = {}, {}
+for path in sorted(Path("val").glob("*/scenario_*.parquet")):
+    scenario = scenario_serialization.load_argoverse_scenario_parquet(path)
+    track = next(t for t in scenario.tracks if t.track_id == scenario.focal_track_id)
+    states = [s for s in track.object_states if s.timestep < 50]
+    position, v = np.array(states[-1].position), np.array(states[-1].velocity)
+    scenes[scenario.scenario_id] = states, position, v
+    predictions[scenario.scenario_id] = (
+        np.ones(1), {track.track_id: (position + TIME[:, None] * v)[None]})
+ChallengeSubmission(predictions).to_parquet(Path("av2.parquet"))
 
 for rule in ("constant-velocity", "constant-velocity-6", "constant-turn-rate"):
     run("baseline", rule, "--data", "val", "--out", rule + ".parquet")
@@ -86,32 +79,31 @@ for rule in ("constant-velocity", "constant-velocity-6", "constant-turn-rate"):
 keys = ("floor", "discrepancy", "expected_es", "recall", "recall_mass", "mass_error", "unexplained",
         "maneuver_error", "brier_excess", "calibration_error", "realized_es")
 for data in (("--data", "val"), ("--data", "val.bjc"), ()):
-    arms = json.loads(run("truth", "--submission", "velocity.parquet", "constant-velocity.parquet",
-                          "val/law.safetensors", *data, "--samples", 16, "--best-scenes", 2, "-q",
+    arms = json.loads(run("truth", "--submission", "constant-velocity.parquet", "pyarrow.parquet",
+                          "av2.parquet", "val/law.safetensors", *data, "--samples", 16, "--best-scenes", 2, "-q",
                           "--json"))["arms"]
-    assert [a["name"] for a in arms] == ["velocity.parquet", "constant-velocity.parquet"]
+    assert len(arms) == 3
     for key in keys:
         values = [a[key]["mean"] if isinstance(a[key], dict) else a[key] for a in arms]
         if key == "realized_es" and not data:
-            assert values == [None, None], values
+            assert values == [None, None, None], values
         else:
-            near(values[0], values[1], 1e-5, key)
+            near(values, values[0], 1e-5, key)
     assert arms[0]["scenes"] == SCENES and arms[0]["discrepancy"]["mean"] > 1
 
 # 2. The same points. Features are rounded to float, so a point is off by some micrometers.
 spread, turn = read("constant-velocity-6.parquet"), read("constant-turn-rate.parquet")
 factors = 1 + 0.3 * np.array([NormalDist().inv_cdf((k + 0.5) / 6) for k in range(6)])
-for scenario, (rows, position, v) in scenes.items():
+for scenario, (states, position, v) in scenes.items():
     modes = sorted(spread[scenario], key=lambda m: np.linalg.norm(m[1][-1] - position))
     assert len(modes) == 6
     for (p, y), f in zip(modes, factors):
         near(p, 1 / 6, 1e-12, "probability")
         near(y, position + TIME[:, None] * v * f, 1e-4, "six speeds")
-    last = rows["timestep"] >= 40
-    heading = np.unwrap(rows["heading"][last])
-    rate = np.polyfit(0.1 * rows["timestep"][last], heading, 1)[0]
-    fine = (np.arange(6000) + 0.5) / 1000
-    angle = np.arctan2(v[1], v[0]) + rate * fine
+    last = [s for s in states if s.timestep >= 40]
+    heading = np.unwrap([s.heading for s in last])
+    rate = np.polyfit([0.1 * s.timestep for s in last], heading, 1)[0]
+    angle = np.arctan2(v[1], v[0]) + rate * (np.arange(6000) + 0.5) / 1000
     path = np.cumsum(np.linalg.norm(v) * np.stack([np.cos(angle), np.sin(angle)], 1), 0) / 1000
     near(turn[scenario][0][1], position + path[99::100], 1e-3, "turn rate")
 print(f"peer_rules: {len(scenes)} scenes agree")
