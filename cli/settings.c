@@ -1,6 +1,8 @@
 /* settings.c - see settings.h. Test: tests/cli/config.sh */
 #include "settings.h"
 
+#include "builtin.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +58,17 @@ static bj_status gather(cli_settings *s, bj_assignment *list, int *count,
     return BJ_OK;
 }
 
+/* Replaces the name `builtin` by the path of the pretrained model, wherever it was given. */
+static bj_status find_builtin(cli_settings *s, bj_assignment *list, int count, bj_error *err) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(list[i].key, "init") || !cli_is_builtin(list[i].value)) continue;
+        const bj_status status = cli_builtin_path(s->builtin, err);
+        if (status != BJ_OK) return status;
+        list[i].value = s->builtin;
+    }
+    return BJ_OK;
+}
+
 bj_status cli_settings_open(cli_settings *out, const cli_settings_options *options,
                             const char *arm_default, bj_error *err) {
     int count;
@@ -70,6 +83,7 @@ bj_status cli_settings_open(cli_settings *out, const cli_settings_options *optio
     out->origins = calloc((size_t)bj_setting_count(), sizeof *out->origins);
     bj_status status = list && out->origins ? BJ_OK : cli_error(err, BJ_ENOMEM, "out of memory");
     if (status == BJ_OK) status = gather(out, list, &count, options, arm_default, err);
+    if (status == BJ_OK) status = find_builtin(out, list, count, err);
     if (status == BJ_OK) status = bj_settings_resolve(&out->value, out->origins, list, count, err);
     free(list);
     if (status != BJ_OK) cli_settings_close(out);

@@ -6,7 +6,7 @@
 #ifndef BJEPA_SETTINGS_H
 #define BJEPA_SETTINGS_H
 
-#include "cli.h"
+#include "output.h"
 
 typedef struct cli_settings_options {
     const char *arm, *recipe, *seed, *config, *init; /* NULL: not given */
@@ -21,7 +21,7 @@ typedef struct cli_settings_options {
     {"recipe", 0, CLI_TEXT, "NAME", &(o)->recipe, 0, 0,                                            \
      "settings of the optimization: paper, or small for few scenes"},                              \
     {"init", 0, CLI_TEXT, "MODEL", &(o)->init, 0, 0,                                               \
-     "load the first weights from a run, checkpoint folder or model file"},                        \
+     "load the first weights from a run, checkpoint folder, model file, or builtin"},               \
     {"config", 'c', CLI_TEXT, "FILE", &(o)->config, 0, 0, "settings from a YAML or JSON file"},    \
     {"set", 0, CLI_LIST, "KEY=VALUE", &(o)->set, 0, 0,                                             \
      "one setting, train.epochs=10; may be repeated"}
@@ -38,6 +38,7 @@ typedef struct cli_settings {
     int in_file;          /* assignments of the file */
     bj_config *config;
     char *memory[CLI_LIST_SIZE];
+    char builtin[CLI_PATH_SIZE]; /* path of the pretrained model, if it is to start from */
 } cli_settings;
 
 /* arm_default, when not NULL, is the arm where nobody names one. */
