@@ -11,7 +11,7 @@
 static const char verb[] = "truth";
 
 typedef struct truth_options {
-    int baseline, atoms, limit, samples, best, threads, quiet, json;
+    int baseline, atoms, limit, samples, best, inputs, threads, quiet, json;
     uint64_t seed;
     const char *const *operands;
     int operand_count; /* checkpoints and campaigns */
@@ -28,6 +28,8 @@ static int parse(truth_options *o, int argc, char **argv) {
          "draws of every mode, a multiple of 4; 64"},
         {"best-scenes", 0, CLI_INT, "N", &o->best, 0, 1000000,
          "scenes to search the best K atoms of; 64"},
+        {"input-scenes", 0, CLI_INT, "N", &o->inputs, 0, 1000000,
+         "scenes to compute the floor of a model's inputs on; 2000"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -74,6 +76,17 @@ static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const cli_checkp
     if (status == BJ_OK) status = bj_exam_model(&arm->report, exam, model, err);
     bj_model_free(model);
     return status;
+}
+
+/* Computes what the inputs hide, if the law file states how its scenes were made. */
+static bj_status take_inputs(truth_result *t, cli_watch *w, bj_exam *exam, const bj_law *law,
+                             const truth_options *o, bj_error *err) {
+    const char *world = bj_law_fact(law, "world");
+    t->world = world ? atoi(world) : 1;
+    if (!bj_law_fact(law, "seed") || !bj_law_fact(law, "split")) return BJ_OK;
+    w->progress = cli_progress_begin("scenes", 0);
+    w->note = "inputs alone";
+    return bj_exam_blind(&t->inputs, exam, o->inputs, err);
 }
 
 static bj_status take_all(truth_result *t, cli_watch *w, bj_exam *exam, const cli_checkpoints *list,
@@ -124,7 +137,8 @@ static bj_status run(truth_result *t, const cli_checkpoints *list, const truth_o
                             .law_scenes = bj_law_count(law),
                             .samples = bj_exam_samples(exam),
                             .seed = o->seed};
-        status = take_all(t, &w, exam, list, o, err);
+        if (o->inputs) status = take_inputs(t, &w, exam, law, o, err);
+        if (status == BJ_OK) status = take_all(t, &w, exam, list, o, err);
     }
     bj_exam_free(exam);
     bj_law_free(law);
@@ -155,7 +169,7 @@ static int judge(const truth_result *t) {
 }
 
 int cmd_truth(int argc, char **argv) {
-    truth_options o = {.atoms = 6, .samples = 64, .best = 64};
+    truth_options o = {.atoms = 6, .samples = 64, .best = 64, .inputs = 2000};
     bj_error err = {0};
     const int result = parse(&o, argc, argv);
     if (result != CLI_CONTINUE) return result;

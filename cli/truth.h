@@ -15,6 +15,8 @@ typedef struct truth_result {
     int64_t scenes, law_scenes;
     int samples;
     uint64_t seed;
+    int world;              /* version of the simulated world */
+    bj_blind_report inputs; /* scenes 0: not computed */
     int arms;
     truth_arm *arm;
 } truth_result;
