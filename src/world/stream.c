@@ -1,8 +1,8 @@
 /* stream.c - scenes in a fixed order, one window of towns at a time (branchjepa/fresh.h).
  *
- *   position p = w * W + k    window w, W = towns * 32 scenes, k = order_w^-1 (scene number - w *
- * W) order_w                   Fisher-Yates shuffle of 0 .. W - 1 by the generator of (seed, split,
- * w); the identity in an ordered stream
+ *   position p = w * W + k    window w, W = towns * 32 scenes, k = order_w^-1(scene number - w * W)
+ *   order_w                   Fisher-Yates shuffle of 0 .. W - 1 by the generator of (seed, split, w);
+ *                             the identity in an ordered stream
  *
  * A window is made as a whole, each town by one worker. The scene number decides where a scene is
  * stored, so the number of threads does not change the result. Window w is stored in slot w % 2,
