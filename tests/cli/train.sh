@@ -62,6 +62,8 @@ out_has "fullset, seed 7: 2 epochs, 8 updates over 110 scenes"
 out_has "checkpoint  one/ckpt/best"
 err_has "epoch 0: dev ES "
 err_has "epoch 2: dev ES "
+err_has " tokens, context norm "
+err_has ", exchanged map "
 err_has "best so far"
 check cmp tiny.yaml one/config.yaml
 for file in manifest.json config.yaml config.resolved.json metrics.jsonl metrics.csv status.json \
@@ -295,6 +297,11 @@ run 0 $train --arm fullset --out flat --set optim.ema=0 --set loss.decoded=0 --s
 err_has "warning: epoch 1: the target latents have collapsed: standard deviation "
 run 0 $train --arm fullset --out fine -q
 err_empty
+# A tiny network that learns to follow the focal track and nothing else.
+run 0 $train --arm fullset --out blind --set optim.lr=0.01 --set train.epochs=60 -q
+err_has "the model is blind to the map: exchanging maps between scenes changes the Energy Score by "
+grep 'blind to the map' err >blind.txt
+check test "$(sed 's/.*epoch \([0-9]*\):.*/\1/' blind.txt | sort -n | head -1)" -gt 30
 
 # ---------------------------------------------------------------------------------------- progress
 
