@@ -1,11 +1,11 @@
 /* compare_builds.c - two or more builds of the library in one process, in turns.
  *
- *   bench/compare_builds.sh [-n ROUNDS] [-t THREADS] [-w train|predict64|predict1] OLD.so NEW.so...
+ *   bench/compare_builds.sh [-n ROUNDS] [-t THREADS] [-b BATCH] [-w train|predict64|predict1] OLD.so NEW.so...
  *
  * On a shared machine the speed of a core changes by tens of percent within seconds, and a change of
  * the code by a few: only what ran side by side can be compared. A round times one step, or a few
  * predictions, of every build; what counts is the median over the rounds of its time divided by that
- * of the first build. Paper's sizes, full-set objective.
+ * of the first build. Paper's sizes, full-set objective. -b sets the scenes of a training step (256).
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ static int ascending(const void *a, const void *b) {
 
 static double quantile(const double *sorted, int n, double q) { return sorted[(int)(q * (n - 1) + 0.5)]; }
 
-static void open_build(build *b, const char *path, int threads) {
+static void open_build(build *b, const char *path, int threads, int batch) {
     b->path = path;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) stop(path, dlerror());
@@ -77,7 +77,7 @@ static void open_build(build *b, const char *path, int threads) {
     const bj_arch arch = bj_arch_paper_of();
     const bj_trainer_options training = {.objective = bj_objective_default_of(BJ_FULLSET),
                                          .optim = bj_optim_default_of(),
-                                         .max_batch = 256,
+                                         .max_batch = batch,
                                          .threads = threads};
     const bj_predictor_options prediction = {.max_batch = 64, .threads = threads};
     if (bj_model_create_of(&model, &arch, 0, &err) != BJ_OK ||
@@ -85,7 +85,7 @@ static void open_build(build *b, const char *path, int threads) {
         bj_trainer_create_of(&b->trainer, model, &training, &err) != BJ_OK)
         stop(path, err.message);
     for (int i = -2; i < SINGLE; i++) {
-        const int count = i == -2 ? 256 : i == -1 ? 64 : 1;
+        const int count = i == -2 ? batch : i == -1 ? 64 : 1;
         if (bj_scenes_synthetic_of(&scenes, &arch, count, (uint64_t)(i + 2), &err) != BJ_OK)
             stop(path, err.message);
         *(i == -2 ? &b->train : i == -1 ? &b->many : &b->one[i]) = bj_scenes_batch_of(scenes);
@@ -129,23 +129,24 @@ static void report(const build *b, const build *first, int rounds) {
 
 int main(int argc, char **argv) {
     static build builds[MOST_BUILDS];
-    int rounds = 40, threads = 0, option;
+    int rounds = 40, threads = 0, batch = 256, option;
     work what = TRAIN;
-    while ((option = getopt(argc, argv, "n:t:w:")) != -1) {
+    while ((option = getopt(argc, argv, "n:t:b:w:")) != -1) {
         if (option == 'n') rounds = atoi(optarg);
         else if (option == 't') threads = atoi(optarg);
+        else if (option == 'b') batch = atoi(optarg);
         else if (option == 'w' && !strcmp(optarg, "train")) what = TRAIN;
         else if (option == 'w' && !strcmp(optarg, "predict64")) what = PREDICT64;
         else if (option == 'w' && !strcmp(optarg, "predict1")) what = PREDICT1;
         else rounds = 0;
     }
     const int n = argc - optind;
-    if (rounds < 1 || rounds > MOST_ROUNDS || n < 1 || n > MOST_BUILDS) {
-        fprintf(stderr, "usage: %s [-n ROUNDS] [-t THREADS] [-w train|predict64|predict1] "
-                        "OLD.so NEW.so...\n", argv[0]);
+    if (rounds < 1 || batch < 1 || rounds > MOST_ROUNDS || n < 1 || n > MOST_BUILDS) {
+        fprintf(stderr, "usage: %s [-n ROUNDS] [-t THREADS] [-b BATCH] "
+                        "[-w train|predict64|predict1] OLD.so NEW.so...\n", argv[0]);
         return 2;
     }
-    for (int i = 0; i < n; i++) open_build(&builds[i], argv[optind + i], threads);
+    for (int i = 0; i < n; i++) open_build(&builds[i], argv[optind + i], threads, batch);
     for (int r = -2; r < rounds; r++) /* two to warm up; another build is the first every time */
         for (int i = 0; i < n; i++) {
             build *b = &builds[(i + r + 2) % n];

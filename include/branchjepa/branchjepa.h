@@ -487,12 +487,18 @@ typedef struct bj_objective {
     double tau;                            /* soft-WTA temperature */
     double rho, eps;                       /* Sinkhorn share and entropy */
     int sinkhorn_iters;
+    int sigreg_slices;                     /* random directions of SIGReg: 256 */
     double sigma_z, sigma_y, usage_kl;     /* mixture density */
     double variance_floor;                 /* anchor stage A: .02 */
     double rank_floor, rank_weight;        /* anchor stage A: 8, .25 */
     double floor_weight;                   /* of both floors under the normalized contexts of a
                                               batch, in every other objective without decoder */
     double kl_weight;                      /* variational */
+    /* Regularizers of the online encoder's output before normalization, in every objective
+     * (docs/layers/regularizers.md); 0 turns a term off. */
+    double sigreg;                              /* weight of SIGReg */
+    double vicreg_variance, vicreg_covariance;  /* weights of two VICReg terms */
+    double vicreg_gamma;                        /* VICReg's target standard deviation: 1 */
 } bj_objective;
 
 BJ_API bj_objective bj_objective_default(bj_objective_kind kind);
@@ -508,6 +514,7 @@ typedef struct bj_loss {
     double latent, decoded, rec, router;
     double usage; /* mixture density: penalty on uneven use; variational: KL divergence */
     double variance, rank, participation; /* of floors; participation is the rank itself */
+    double sigreg, vicreg_variance, vicreg_covariance; /* regularizers; 0 if the weight is 0 */
 } bj_loss;
 
 /* ------------------------------------------------------------------------------------ training */
@@ -551,7 +558,7 @@ typedef struct bj_trainer_options {
     int max_batch;   /* largest B a step will see */
     int threads;     /* 0: one per available core */
     const char *isa; /* NULL: BJ_ISA from the environment, else the best available */
-    uint64_t seed;   /* of the noise of the variational model, the only one that has some */
+    uint64_t seed;   /* of the variational model's noise and of SIGReg's directions */
 } bj_trainer_options;
 
 /* Seconds spent in the rounds of all steps so far. */

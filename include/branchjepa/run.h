@@ -30,6 +30,9 @@ typedef struct bj_settings {
     /* Stage A: an epoch is eligible when every gate is passed. */
     double gate_ade, gate_fde, gate_std, gate_low_std, gate_rank;
     char anchor[BJ_RUN_PATH_SIZE]; /* stage B: checkpoint folder of a stage A run */
+    char init[BJ_RUN_PATH_SIZE];   /* checkpoint that the first weights come from; "": none */
+    char init_parts[128];          /* parts that are loaded from it; "": see docs/TRAINING.md */
+    char init_sha256[65];          /* of its model file; "": filled in when the run begins */
     int updates; /* of an epoch, for mazes and scenes without an end; caches: as many as there are
                     batches */
     /* Mazes. */
@@ -193,10 +196,15 @@ typedef struct bj_run_options {
     const char *maze;   /* its name; NULL: the name of the dataset has it */
     const char *config; /* file that is kept in the run as it is; or NULL */
     int resume;         /* go on where a run stopped; begin when there is none */
+    int extend;         /* epochs to add to a finished run, with a learning rate cycle of their own;
+                           0: none. Continues an unfinished extension of as many epochs */
     int threads;
     const char *isa;
     /* Asked after every step and now and then during an evaluation. May be NULL. */
     bj_run_answer (*progress)(void *context, const bj_run_progress *progress);
+    /* Called with a line about the start of the run: tensors that were loaded, an extension. May be
+     * NULL. */
+    void (*note)(void *context, const char *line);
     void *context;
 } bj_run_options;
 
@@ -235,5 +243,13 @@ BJ_API bj_epoch bj_run_epoch(const bj_run *run, int index);
 BJ_API int bj_run_finished(const bj_run *run); /* result.json is there */
 BJ_API int bj_run_collapsed(const bj_run *run); /* finished as BJ_RUN_COLLAPSED: it has no score */
 BJ_API int bj_run_best(const bj_run *run); /* index of the chosen epoch's row, or -1 */
+BJ_API int bj_run_planned(const bj_run *run);  /* the last epoch to train, extensions included */
+BJ_API int bj_run_extended(const bj_run *run); /* epochs of all extensions */
+/* Returns 1 if all planned epochs have a row, or if patience ended the run. */
+BJ_API int bj_run_complete(const bj_run *run);
+
+/* Finds the model file that `model` names: the file itself, or the one in a checkpoint folder or in
+ * ckpt/best or ckpt/last of a run. */
+BJ_API BJ_CHECK bj_status bj_model_path(char *path, size_t size, const char *model, bj_error *err);
 
 #endif

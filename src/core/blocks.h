@@ -8,16 +8,16 @@
 
 enum { BJ_BLOCK = 32 /* most scenes of a block */ };
 
-/* Fills begin (at most B + 1 entries) and returns the number of blocks. */
-static inline int bj_blocks_cut(int *begin, int B) {
+/* Cuts scenes [b0,b1). Fills begin (at most b1 - b0 + 1 entries) and returns the number of blocks. */
+static inline int bj_blocks_cut(int *begin, int b0, int b1) {
     int n = 0;
-    for (int b = 0; b < B; n++) {
-        const int left = B - b;
+    for (int b = b0; b < b1; n++) {
+        const int left = b1 - b;
         const int size = left >= 3 * BJ_BLOCK ? BJ_BLOCK : left > BJ_BLOCK ? BJ_BLOCK / 2 : 8;
         begin[n] = b;
         b += size < left ? size : left;
     }
-    begin[n] = B;
+    begin[n] = b1;
     return n;
 }
 

@@ -23,16 +23,18 @@ typedef struct worker {
     bj_pool *pool;
     pthread_t thread;
     int index;
+    alignas(64) atomic_int next; /* first item of the worker's share that nobody has taken */
+    int end;                     /* of the share */
 } worker;
 
 struct bj_pool {
     pthread_mutex_t mutex;
     pthread_cond_t work, done, meet;
     atomic_uint generation;
-    atomic_int next, running, stop;
+    atomic_int running, stop;
     bj_task task;
     void *context;
-    int items, team;
+    int shares; /* of the items; 0: a team */
     int threads, started;
     worker *workers; /* (threads); 0 is the caller */
     /* barrier of a team, on cache lines of its own: members look at it all the time */
@@ -59,14 +61,17 @@ static int available_cores(void) {
 }
 
 static void work_on(bj_pool *pool, int index) {
-    if (pool->team) {
+    if (pool->shares == 0) {
         pool->task(pool->context, index, pool->threads);
         return;
     }
-    for (;;) {
-        const int item = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
-        if (item >= pool->items) return;
-        pool->task(pool->context, item, index);
+    for (int i = 0; i < pool->shares; i++) { /* the worker's own share, then those of others */
+        worker *from = &pool->workers[(index + i) % pool->shares];
+        for (;;) {
+            const int item = atomic_fetch_add_explicit(&from->next, 1, memory_order_relaxed);
+            if (item >= from->end) break;
+            pool->task(pool->context, item, index);
+        }
     }
 }
 
@@ -101,12 +106,10 @@ static void announce(bj_pool *pool) {
     pthread_mutex_unlock(&pool->mutex);
 }
 
-static void start(bj_pool *pool, bj_task task, void *context, int items, int team) {
+static void start(bj_pool *pool, bj_task task, void *context, int shares) {
     pool->task = task;
     pool->context = context;
-    pool->items = items;
-    pool->team = team;
-    atomic_store(&pool->next, 0);
+    pool->shares = shares;
     atomic_store(&pool->running, pool->threads - 1);
     if (pool->threads > 1) announce(pool);
     work_on(pool, 0);
@@ -119,15 +122,29 @@ static void start(bj_pool *pool, bj_task task, void *context, int items, int tea
     }
 }
 
+static void run_shares(bj_pool *pool, bj_task task, void *context, const int *begin, int shares) {
+    for (int i = 0; i < shares; i++) {
+        atomic_store(&pool->workers[i].next, begin[i]);
+        pool->workers[i].end = begin[i + 1];
+    }
+    start(pool, task, context, shares);
+}
+
 void bj_pool_run(bj_pool *pool, bj_task task, void *context, int items) {
+    const int begin[2] = {0, items};
     if (items == 1 || pool->threads == 1)
         for (int i = 0; i < items; i++) task(context, i, 0);
-    else if (items > 0) start(pool, task, context, items, 0);
+    else if (items > 0) run_shares(pool, task, context, begin, 1);
+}
+
+void bj_pool_run_shares(bj_pool *pool, bj_task task, void *context, const int *begin) {
+    if (begin[pool->threads] < 2) bj_pool_run(pool, task, context, begin[pool->threads]);
+    else run_shares(pool, task, context, begin, pool->threads);
 }
 
 void bj_pool_team(bj_pool *pool, bj_task task, void *context) {
     atomic_store(&pool->arrived, 0);
-    start(pool, task, context, 0, 1);
+    start(pool, task, context, 0);
 }
 
 void bj_team_wait(bj_pool *pool) {

@@ -21,6 +21,14 @@ void bj_pool_free(bj_pool *pool);
 int bj_pool_threads(const bj_pool *pool);
 
 void bj_pool_run(bj_pool *pool, bj_task task, void *context, int items);
+/* Runs items [0, begin[threads]). Worker w starts with its share, items [begin[w], begin[w + 1]), and
+ * then takes items that other workers have not started. begin[0] is 0. Rounds that give a worker the
+ * same memory again and again keep that memory in the worker's caches. */
+void bj_pool_run_shares(bj_pool *pool, bj_task task, void *context, const int *begin);
+/* Returns where a worker's share begins if `items` are divided evenly. */
+static inline int bj_share_begin(int items, int worker, int threads) {
+    return (int)((long)items * worker / threads);
+}
 
 /* task(context, member, members) on every worker; members is the argument called `worker`. */
 void bj_pool_team(bj_pool *pool, bj_task task, void *context);

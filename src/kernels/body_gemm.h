@@ -16,13 +16,32 @@ static int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
 
 static size_t packed_size(int N, int K) { return (size_t)round_up(N) * (size_t)K; }
 
+/* Copies a row of a right-hand side into `panels` whole panels, which are `step` elements apart. */
+INLINE void pack_row(bj_real *packed, size_t step, const bj_real *row, int panels) {
+    for (int i = 0; i < panels; i++)
+        UNROLL for (int j = 0; j < WIDTH; j++)
+            store(packed + (size_t)i * step + j * LANES, load(row + i * PANEL + j * LANES));
+}
+
+/* Copies a few panels at a time, so that a row is read in runs of several cache lines, and fetches
+ * later rows meanwhile, because rows are too far apart for the hardware to fetch them ahead. */
 static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
-    for (int n = 0; n < N; n += PANEL) {
-        const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
-        for (int k = 0; k < K; k++, packed += padded) {
-            memcpy(packed, b + (size_t)k * ldb + n, (size_t)width * sizeof *b);
-            for (int j = width; j < padded; j++) packed[j] = 0;
+    enum { PANELS = 4, AHEAD = 16, LINE_REALS = 64 / sizeof(bj_real) };
+    for (int n = 0; n < N;) {
+        const int whole = (N - n) / PANEL < PANELS ? (N - n) / PANEL : PANELS;
+        const int width = whole ? whole * PANEL : N - n, padded = round_up(width);
+        for (int k = 0; k < K; k++) {
+            const bj_real *row = b + (size_t)k * ldb + n;
+            for (int j = 0; j < width; j += LINE_REALS) __builtin_prefetch(row + AHEAD * ldb + j);
+            if (whole) {
+                pack_row(packed + (size_t)k * PANEL, (size_t)K * PANEL, row, whole);
+                continue;
+            }
+            memcpy(packed + (size_t)k * padded, row, (size_t)width * sizeof *row);
+            for (int j = width; j < padded; j++) packed[(size_t)k * padded + j] = 0;
         }
+        packed += (size_t)padded * (size_t)K;
+        n += width;
     }
 }
 

@@ -58,13 +58,78 @@ static void token_hidden(const bj_encoder *e, const bj_encoder_block *b, int m0,
     }
 }
 
+/* Rows of scenes that have a part for every head: rows ld apart, the parts of a row `head` apart. */
+typedef struct head_rows {
+    bj_real *at;
+    size_t ld, head;
+} head_rows;
+
+static head_rows by_width(const bj_encoder *e, bj_real *at) { /* (M,G,W) */
+    return (head_rows){at, (size_t)e->arch->heads * e->ldt, e->ldt};
+}
+
+static head_rows by_embed(const bj_encoder *e, bj_real *at, size_t lde) { /* (M,G,E) */
+    return (head_rows){at, (size_t)e->arch->heads * lde, lde};
+}
+
+static head_rows within_embed(const bj_encoder *e, bj_real *at, size_t lde) { /* (M,E) = (M,G,d) */
+    return (head_rows){at, lde, (size_t)(e->arch->embed / e->arch->heads)};
+}
+
+/* y_g (M,N) = x_g (M,K) times the packed matrix of head g, plus bias (G,N) unless that is NULL. */
+static void each_head(const bj_encoder *e, head_rows y, int N, head_rows x, int K,
+                      const bj_real *packed, size_t size, const bj_real *bias, int M) {
+    for (int g = 0; g < e->arch->heads; g++)
+        e->k->gemm(y.at + (size_t)g * y.head, y.ld, x.at + (size_t)g * x.head, x.ld,
+                   packed + (size_t)g * size, bias ? bias + g * N : NULL, NULL, 0, M, N, K, 0);
+}
+
+/* y (M,G,W) = x_g Wk_g U or x_g Wv_g U for x (M,E): folded, or factored with `between` (M,G,E). */
+static void to_tokens(const bj_encoder *e, bj_real *y, bj_real *between, bj_real *x, size_t lde,
+                      int values, int M) {
+    const int E = e->arch->embed, G = e->arch->heads, d = E / G, W = e->W;
+    const head_rows from = within_embed(e, x, lde);
+    if (!e->factored) {
+        each_head(e, by_width(e, y), W, from, d, values ? e->n_kn : e->m_kn, e->head_size, NULL, M);
+        return;
+    }
+    each_head(e, by_embed(e, between, lde), E, from, d, values ? e->v_kn : e->k_kn, e->factor_size,
+              NULL, M);
+    e->k->gemm(y, e->ldt, between, lde, e->joined_kn, NULL, NULL, 0, M * G, W, E, 0);
+    for (int row = 0; row < M * G && !values; row++) { /* bk is in the last two columns of M_g */
+        const bj_real *q = x + (size_t)(row / G) * lde + row % G * d;
+        bj_real sum = 0;
+        for (int i = 0; i < d; i++) sum += q[i] * e->kv_b[row % G * d + i];
+        for (int s = 1; s <= 2; s++) y[(size_t)row * e->ldt + (size_t)(W - s)] += sum;
+    }
+}
+
+/* y (M,E) = Wk_g U x_g or Wv_g U x_g for x (M,G,W), plus bias: folded, or factored as above. */
+static void from_tokens(const bj_encoder *e, bj_real *y, bj_real *between, bj_real *x, size_t lde,
+                        int values, const bj_real *bias, int M) {
+    const int E = e->arch->embed, G = e->arch->heads, d = E / G, W = e->W;
+    const head_rows to = within_embed(e, y, lde);
+    if (!e->factored) {
+        each_head(e, to, d, by_width(e, x), W, values ? e->n_nk : e->m_nk, e->head_size, bias, M);
+        return;
+    }
+    e->k->gemm(between, lde, x, e->ldt, e->joined_nk, NULL, NULL, 0, M * G, E, W, 0);
+    each_head(e, to, d, by_embed(e, between, lde), E, values ? e->v_nk : e->k_nk, e->factor_size,
+              bias, M);
+    for (int row = 0; row < M * G && !values; row++) {
+        bj_real *q = y + (size_t)(row / G) * lde + row % G * d;
+        const bj_real *last = x + (size_t)row * e->ldt + (W - 2);
+        for (int i = 0; i < d; i++) q[i] += (last[0] + last[1]) * e->kv_b[row % G * d + i];
+    }
+}
+
 void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
     if (e->observer.layers) {
         bj_observer_forward(&e->observer, &b->observer, b->context, b->ldc, b->M);
         return;
     }
     const bj_kernels *k = e->k;
-    const int E = e->arch->embed, G = e->arch->heads, d = E / G, W = e->W;
+    const int E = e->arch->embed, G = e->arch->heads, d = E / G;
     const int M = b->M, I = BJ_FOCAL_FEATURES;
     const size_t ldg = (size_t)G * e->ldt; /* between scenes in a and h */
     const bj_real scale = (bj_real)(1.0 / sqrt((double)d));
@@ -78,9 +143,7 @@ void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
     bj_linear_forward(k, b->q, b->lde, b->joint, b->ldj, &e->linear[BJ_ENC_QUERY], M, 0);
     for (int m = 0; m < M; m++)
         for (int i = 0; i < E; i++) b->q[(size_t)m * b->lde + i] *= scale;
-    for (int g = 0; g < G; g++)
-        k->gemm(b->a + (size_t)g * e->ldt, ldg, b->q + g * d, b->lde,
-                e->m_kn + (size_t)g * e->head_size, NULL, NULL, 0, M, W, d, 0);
+    to_tokens(e, b->a, b->p, b->q, b->lde, 0, M);
 
     for (int m = 0; m < M; m++) {
         bj_tokens tokens[2];
@@ -89,9 +152,7 @@ void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
         bj_attention_forward(k, b->h + (size_t)m * ldg, b->a + (size_t)m * ldg, e->ldt, tokens,
                              b->ldr, G);
     }
-    for (int g = 0; g < G; g++)
-        k->gemm(b->pooled + g * d, b->lde, b->h + (size_t)g * e->ldt, ldg,
-                e->n_nk + (size_t)g * e->head_size, e->kv_b + E + g * d, NULL, 0, M, d, W, 0);
+    from_tokens(e, b->pooled, b->s, b->h, b->lde, 1, e->kv_b + E, M);
     bj_linear_forward(k, b->joint + E, b->ldj, b->pooled, b->lde, &e->linear[BJ_ENC_OUT], M, 0);
 
     bj_linear_forward(k, b->hidden, b->ldp, b->joint, b->ldj, &e->linear[BJ_ENC_PROJ_IN], M,
@@ -115,7 +176,7 @@ void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const b
     }
     const bj_kernels *k = e->k;
     const int E = e->arch->embed, G = e->arch->heads, d = E / G, TH = e->arch->token_hidden;
-    const int W = e->W, M = b->M;
+    const int M = b->M;
     const size_t ldg = (size_t)G * e->ldt;
     const bj_real scale = (bj_real)(1.0 / sqrt((double)d));
 
@@ -127,9 +188,7 @@ void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const b
     /* forward: o = out(pooled), pooled_g = N_g h_g + bv_g */
     bj_linear_backward(k, b->dpooled, b->lde, b->djoint + E, b->ldj, NULL, 0,
                        &e->linear[BJ_ENC_OUT], M, 0);
-    for (int g = 0; g < G; g++)
-        k->gemm(b->dh + (size_t)g * e->ldt, ldg, b->dpooled + g * d, b->lde,
-                e->n_kn + (size_t)g * e->head_size, NULL, NULL, 0, M, W, d, 0);
+    to_tokens(e, b->dh, b->ds, b->dpooled, b->lde, 1, M);
     for (int m = 0; m < M; m++) {
         bj_tokens tokens[2];
         scene_tokens(tokens, e, b, m);
@@ -139,9 +198,7 @@ void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const b
                               b->a + (size_t)m * ldg, e->ldt, tokens, b->ldr, G);
     }
     /* forward: a_g = M_g^T q_g, q = scale * query(h_T) */
-    for (int g = 0; g < G; g++)
-        k->gemm(b->dq + g * d, b->lde, b->da + (size_t)g * e->ldt, ldg,
-                e->m_nk + (size_t)g * e->head_size, NULL, NULL, 0, M, d, W, 0);
+    from_tokens(e, b->dq, b->dp, b->da, b->lde, 0, NULL, M);
     for (int m = 0; m < M; m++)
         for (int i = 0; i < E; i++) b->dq[(size_t)m * b->lde + i] *= scale;
     bj_linear_backward(k, b->djoint, b->ldj, b->dq, b->lde, NULL, 0, &e->linear[BJ_ENC_QUERY], M,

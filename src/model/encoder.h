@@ -15,6 +15,11 @@
  *
  * An encoder of futures alone never meets a neighbor but the zero one, whose token is the same for
  * every scene: that stands in place of b2_n, W2_n is left out, and W = TH + 2.
+ *
+ * Folded or factored. Folding forms M_g = Wk_g U and N_g = Wv_g U for every head g once for a set of
+ * weights. A factored encoder applies Wk_g, Wv_g and U one after the other instead, which costs more
+ * for each scene but has no fixed cost, so it suits training steps of few scenes. The two forms
+ * differ in rounding only.
  */
 #ifndef BJ_MODEL_ENCODER_H
 #define BJ_MODEL_ENCODER_H
@@ -31,6 +36,7 @@ enum { BJ_ENC_NEIGHBOR, BJ_ENC_POLYLINE, BJ_ENC_QUERY, BJ_ENC_OUT, BJ_ENC_PROJ_I
 typedef struct bj_encoder {
     const bj_arch *arch;
     const bj_kernels *k;
+    unsigned use;                   /* BJ_ENCODER_TRAINED and so on */
     bj_gru gru;
     bj_linear linear[BJ_ENC_LINEARS];
     const bj_real *w2[2], *b2[2];   /* token networks' second layers: (E,TH) (E) */
@@ -42,6 +48,9 @@ typedef struct bj_encoder {
     bj_real *folded;                /* (2E,W): M of all heads, then N of all heads */
     bj_real *m_kn, *m_nk, *n_kn, *n_nk; /* (G) packed per head, head_size apart */
     size_t head_size;
+    int factored;                   /* set before the weights are prepared; needs the next packs */
+    bj_real *k_kn, *k_nk, *v_kn, *v_nk; /* (G) Wk and Wv packed per head, factor_size apart */
+    size_t factor_size;
     bj_real *dummy;                 /* (TH) hidden row of the zero neighbor */
     bj_observer observer;           /* all there is for states and images */
 } bj_encoder;
@@ -52,7 +61,9 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
                      const bj_layout *layout, const bj_real *weights, const bj_real *model,
                      unsigned use);
 /* What it is used for. */
-enum { BJ_ENCODER_TRAINED = 1, BJ_ENCODER_OF_FUTURES = 2 };
+enum { BJ_ENCODER_TRAINED = 1, BJ_ENCODER_OF_FUTURES = 2, BJ_ENCODER_FACTORED = 4 };
+/* Returns 1 if a training step of B scenes needs less arithmetic factored than folded. */
+int bj_encoder_suits_factors(const bj_encoder *e, int B);
 
 /* Repacks after the weights changed: two rounds, items of a round in any order. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round);
@@ -79,6 +90,7 @@ typedef struct bj_encoder_block {
     /* attention and projection, rows of scenes */
     bj_real *q;                     /* (M,E) scaled query */
     bj_real *a, *h;                 /* (M,G,W) folded query, pooled hidden */
+    bj_real *p, *s;                 /* (M,G,E) factored: Wk_g^T q_g, U h_g */
     bj_real *pooled;                /* (M,E) */
     bj_real *joint;                 /* (M,2E) [h_T | o] */
     bj_real *hidden;                /* (M,proj_hidden) */
@@ -88,6 +100,7 @@ typedef struct bj_encoder_block {
     bj_real *dr[2], *dummy_dr;      /* (rows,TH), (M,TH) zero where the scene has neighbors */
     bj_real *dq, *dpooled;          /* (M,E) */
     bj_real *da;                    /* (M,G,W) */
+    bj_real *dp, *ds;               /* (M,G,E) factored */
     bj_real *djoint, *dhidden;      /* (M,2E) (M,proj_hidden) */
     bj_real *dh;                    /* (M,G,W) scratch */
     bj_real *dscore[2];             /* (rows of one scene,G) scratch */
@@ -96,7 +109,9 @@ typedef struct bj_encoder_block {
 
 /* A block with its strides set and nothing else. */
 bj_encoder_block bj_encoder_block_strides(const bj_arch *arch);
-/* Takes the rows of M scenes that every forward pass writes, token rows and context apart. */
+/* Takes the rows of M scenes that every forward pass writes, token rows and context apart. For a
+ * trained encoder takes da behind h, and p behind ds, so that the gradient of U is one sum over the
+ * rows of [ds; p] and [h; da]; these lie M scenes apart. */
 void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encoder *e, size_t M);
 /* The GRU's rows of M scenes when nothing is kept for backward. */
 void bj_encoder_block_take_state(bj_encoder_block *b, bj_arena *arena, size_t M);

@@ -25,7 +25,7 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
     const int NH = use & BJ_ENCODER_OF_FUTURES ? 0 : TH, W = NH + TH + 2;
     const int I = BJ_FOCAL_FEATURES, lead = bj_gru_lead(I);
 #define AT(id) (weights + bj_layout_offset(layout, BJ_P_##id, 0))
-    *e = (bj_encoder){.arch = arch, .k = k, .NH = NH, .W = W, .ldt = bj_stride(W)};
+    *e = (bj_encoder){.arch = arch, .k = k, .use = use, .NH = NH, .W = W, .ldt = bj_stride(W)};
     e->gru = (bj_gru){.w_ih = AT(GRU_W_IH),
                       .w_hh = AT(GRU_W_HH),
                       .b_ih = AT(GRU_B_IH),
@@ -54,7 +54,8 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
 #undef AT
     e->joined = bj_arena_take(arena, (size_t)E * e->ldt);
     e->joined_kn = bj_arena_take(arena, k->packed_size(W, E));
-    if (training) e->joined_nk = bj_arena_take(arena, k->packed_size(E, W));
+    const int factors = (use & BJ_ENCODER_FACTORED) != 0;
+    if (training || factors) e->joined_nk = bj_arena_take(arena, k->packed_size(E, W));
     e->folded = bj_arena_take(arena, 2 * (size_t)E * e->ldt);
     const size_t a = k->packed_size(W, d), b = k->packed_size(d, W);
     e->head_size = ((a > b ? a : b) + 15) / 16 * 16;
@@ -66,6 +67,19 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
         e->n_kn = bj_arena_take(arena, heads);
     }
     e->dummy = bj_arena_take(arena, (size_t)TH);
+    if (!factors) return;
+    const size_t kn = k->packed_size(E, d), nk = k->packed_size(d, E);
+    e->factor_size = ((kn > nk ? kn : nk) + 15) / 16 * 16;
+    bj_real **packed[] = {&e->k_kn, &e->v_nk, &e->k_nk, &e->v_kn};
+    for (int i = 0; i < (training ? 4 : 2); i++)
+        *packed[i] = bj_arena_take(arena, (size_t)arch->heads * e->factor_size);
+}
+
+int bj_encoder_suits_factors(const bj_encoder *e, int B) {
+    /* Multiply-adds over 6 E: folding and its gradient take E W once. Every scene takes G W + E in
+     * each of six products instead of W. */
+    const long E = e->arch->embed, G = e->arch->heads, W = e->W;
+    return (e->use & BJ_ENCODER_FACTORED) && B * ((G - 1) * W + E) < E * W;
 }
 
 bj_encoder_block bj_encoder_block_strides(const bj_arch *a) {
@@ -93,14 +107,23 @@ void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encode
     b->dummy_alpha = bj_arena_take(arena, M * G);
     b->q = bj_arena_take(arena, M * b->lde);
     b->a = bj_arena_take(arena, M * G * e->ldt);
-    b->h = bj_arena_take(arena, M * G * e->ldt);
+    const size_t wide = M * G * e->ldt, narrow = M * G * b->lde;
+    const int trained = (e->use & BJ_ENCODER_TRAINED) != 0;
+    b->h = bj_arena_take(arena, trained ? 2 * wide : wide);
+    b->da = trained && b->h ? b->h + wide : NULL;
+    if (e->use & BJ_ENCODER_FACTORED) {
+        b->s = bj_arena_take(arena, narrow);
+        b->dp = bj_arena_take(arena, trained ? narrow : 0);
+        b->ds = bj_arena_take(arena, trained ? 2 * narrow : narrow);
+        b->p = trained && b->ds ? b->ds + narrow : b->ds;
+    }
     b->pooled = bj_arena_take(arena, M * b->lde);
     b->joint = bj_arena_take(arena, M * b->ldj);
     b->hidden = bj_arena_take(arena, M * b->ldp);
 }
 
 /* Round 0: the GRU, every linear layer in both directions, U and the zero neighbor.
- * Round 1: M and N, one head at a time. */
+ * Round 1: M and N, or Wk and Wv, one head at a time. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round) {
     if (e->observer.layers) return round == 0 ? bj_observer_prepare_items(&e->observer) : 0;
     return round == 0 ? 2 * BJ_ENC_LINEARS + 2 : 2 * e->arch->heads;
@@ -139,8 +162,18 @@ static void fold_head(const bj_encoder *e, int head, int values) {
     if (nk) e->k->pack_nk(nk + (size_t)head * e->head_size, out, e->ldt, d, W);
 }
 
+static void pack_head(const bj_encoder *e, int head, int values) {
+    const int E = e->arch->embed, d = E / e->arch->heads;
+    const bj_real *w = e->kv_w + (size_t)(values * E + head * d) * (size_t)E;
+    const size_t at = (size_t)head * e->factor_size;
+    bj_real *kn = values ? e->v_kn : e->k_kn, *nk = values ? e->v_nk : e->k_nk;
+    if (kn) e->k->pack_kn(kn + at, w, (size_t)E, E, d);
+    if (nk) e->k->pack_nk(nk + at, w, (size_t)E, d, E);
+}
+
 void bj_encoder_prepare(const bj_encoder *e, int round, int item) {
     if (e->observer.layers) bj_observer_prepare(&e->observer, item);
+    else if (round == 1 && e->factored) pack_head(e, item / 2, item % 2);
     else if (round == 1) fold_head(e, item / 2, item % 2);
     else if (item == 0) bj_gru_pack(e->k, &e->gru);
     else if (item == 1) join_tokens(e);

@@ -134,7 +134,7 @@ bj_status bj_future_encode(bj_future_encoder *e, const bj_batch *batch, bj_real 
     e->recon = recon;
     atomic_store(&e->bad_scene, INT_MAX);
     bj_pool_run(e->pool, e->arch.encoder == BJ_ENCODER_SCENE ? encode_block : encode_pairs, e,
-                bj_blocks_cut(e->block_begin, batch->B));
+                bj_blocks_cut(e->block_begin, 0, batch->B));
     const int bad = atomic_load(&e->bad_scene);
     return bad == INT_MAX ? BJ_OK : bj_element_check(batch, &e->arch, bad, 1, err);
 }

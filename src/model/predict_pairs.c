@@ -109,7 +109,7 @@ bj_status bj_predict_pairs(bj_predictor *p, const bj_batch *batch, bj_error *err
         return BJ_FAIL(err, BJ_EARG, "%s is NULL: the model predicts latents alone",
                        p->weights ? "atoms" : "weights");
     atomic_store(&p->bad_scene, INT_MAX);
-    bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, batch->B));
+    bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, 0, batch->B));
     const int bad = atomic_load(&p->bad_scene);
     return bad == INT_MAX ? BJ_OK : bj_element_check(batch, &p->arch, bad, 0, err);
 }
@@ -123,7 +123,7 @@ bj_status bj_predict_encode(bj_predictor *p, const bj_batch *batch, bj_real *con
     p->batch = batch;
     p->encoded = contexts;
     atomic_store(&p->bad_scene, INT_MAX);
-    bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, batch->B));
+    bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, 0, batch->B));
     p->encoded = NULL;
     const int bad = atomic_load(&p->bad_scene);
     return bad == INT_MAX ? BJ_OK : bj_element_check(batch, &p->arch, bad, 0, err);
@@ -146,7 +146,7 @@ bj_status bj_predict_contexts(bj_predictor *p, const bj_real *contexts, int B, b
     p->given = contexts;
     p->weights = weights;
     p->atoms = atoms;
-    bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, B));
+    bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, 0, B));
     p->given = NULL;
     return BJ_OK;
 }

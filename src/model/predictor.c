@@ -130,7 +130,7 @@ bj_status bj_predict(bj_predictor *p, const bj_batch *batch, bj_real *weights,
     } else {
         const int chunks = (batch->B + BJ_PREDICT_ROWS - 1) / BJ_PREDICT_ROWS;
         atomic_store(&p->bad_scene, INT_MAX);
-        bj_pool_run(p->pool, encode_block, p, bj_blocks_cut(p->block_begin, batch->B));
+        bj_pool_run(p->pool, encode_block, p, bj_blocks_cut(p->block_begin, 0, batch->B));
         const int bad = atomic_load(&p->bad_scene);
         if (bad != INT_MAX) return bj_scene_check(batch, &p->arch, bad, 0, err);
         bj_pool_run(p->pool, decode_item, p, chunks * (p->network.L + 1));

@@ -63,6 +63,7 @@ static const bj_arm arms[] = {
     FIXED("0.1", "1"),  FIXED("0.1", "2"),  FIXED("0.1", "4"),
     FIXED("0.25", "1"), FIXED("0.25", "2"), FIXED("0.25", "4"),
     FIXED("0.5", "1"),  FIXED("0.5", "2"),  FIXED("0.5", "4"),
+    FIXED("0.5", "8"),  FIXED("0.5", "16"), FIXED("0.5", "32"), /* not in the paper */
     LEARNED("mdn-global", "MDN, learned global",
             "mixture likelihood, one learned standard deviation for latents, one for trajectories",
             BJ_SCALES_GLOBAL, {NULL, NULL, NULL}),

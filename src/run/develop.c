@@ -218,9 +218,12 @@ int bj_run_choose(const bj_settings *settings, const bj_epoch *rows, int count) 
     return best;
 }
 
-int bj_run_over(const bj_settings *settings, const bj_epoch *rows, int count) {
+int bj_run_over(const bj_settings *settings, const bj_plan *plan, const bj_epoch *rows, int count) {
     const int last = count ? rows[count - 1].epoch : -1;
-    if (last >= settings->epochs) return 1;
+    const int begin = plan->segment[plan->count - 1].begin;
+    if (last >= bj_plan_end(plan)) return 1;
     const int best = bj_run_choose(settings, rows, count);
-    return settings->patience > 0 && best >= 0 && last - rows[best].epoch >= settings->patience;
+    if (settings->patience <= 0 || best < 0) return 0;
+    const int since = rows[best].epoch > begin ? rows[best].epoch : begin;
+    return last - since >= settings->patience;
 }

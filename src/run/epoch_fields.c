@@ -12,6 +12,8 @@
     { #group "." #name, #group "/" #name, BJ_EPOCH_REAL, AT(group.name), 1, 0 }
 #define OF_MAZES(name, spread)                                                                     \
     { "maze." #name, "maze/" #name, BJ_EPOCH_REAL, AT(maze.name), 1, spread }
+#define REGULARIZER(name)                                                                          \
+    { "train." #name, "train/" #name, BJ_EPOCH_REAL, AT(train.name), BJ_EPOCH_ADDED, 0 }
 
 const bj_epoch_field bj_epoch_fields[] = {
     {"step", NULL, BJ_EPOCH_STEP, AT(step), 0, 0},
@@ -32,6 +34,9 @@ const bj_epoch_field bj_epoch_fields[] = {
     IN(train, variance),
     IN(train, rank),
     IN(train, participation),
+    REGULARIZER(sigreg),
+    REGULARIZER(vicreg_variance),
+    REGULARIZER(vicreg_covariance),
 
     {"dev.scenes", NULL, BJ_EPOCH_REAL, AT(dev.scenes), 0, 0},
     IN(dev, traj_es),

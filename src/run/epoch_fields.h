@@ -25,9 +25,8 @@ typedef struct bj_epoch_field {
     const char *tag;  /* in event files; NULL: not there */
     bj_epoch_type type;
     size_t offset; /* in bj_epoch */
-    int optional;  /* a whole group that is not written where it does not apply (all its fields are
-                      NaN in every row) and that files of earlier versions may lack;
-                      BJ_EPOCH_ADDED: a later addition to such a group */
+    int optional;  /* the optional fields of a group are not written if all of them are NaN in all
+                      rows; BJ_EPOCH_ADDED: files of earlier versions lack this one */
     int spread;    /* of the latents, whatever is made of them: known of a collapsed run, too */
 } bj_epoch_field;
 

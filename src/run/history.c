@@ -9,8 +9,8 @@
  *      Infinities are refused before a file is touched.
  *   4. Reading ignores members it does not know, so that later versions may add some; a member that
  *      is missing, doubled or of another type is refused by file, line and name.
- *      A group that may be left out (epoch_fields.h) is not there at all, or all of it but for what
- *      earlier versions did not know.
+ *      The optional fields of a group (epoch_fields.h) are all absent or all present, except for
+ *      fields that earlier versions did not write.
  *   5. metrics.csv is renamed first: metrics.jsonl, which is read again, never runs ahead of it.
  * Test: tests/run/test_history.c
  */
@@ -93,13 +93,13 @@ static bj_status put(bj_file_writer *file, const char *text, bj_error *err) {
     return bj_file_writer_write(file, text, strlen(text), err);
 }
 
-/* Returns 1 if any row has a number in the group of an optional field. */
+/* Returns 1 if any row has a number in an optional field of the group of `field`. */
 static int applies(const bj_epoch_field *field, const bj_epoch *rows, int count) {
     char group[NAME];
     split(group, field->path);
     for (int i = 0; i < count; i++)
         for (int f = 0; f < bj_epoch_field_count; f++)
-            if (bj_epoch_field_in(&bj_epoch_fields[f], group) &&
+            if (bj_epoch_fields[f].optional && bj_epoch_field_in(&bj_epoch_fields[f], group) &&
                 !isnan(bj_epoch_real(&rows[i], &bj_epoch_fields[f])))
                 return 1;
     return 0;

@@ -1,8 +1,8 @@
 /* manifest.c - what a run is: manifest.json and the settings beside it (docs/RUNS.md).
  *
  * Invariants
- *   1. manifest.json is written last of the files that tell what a run is, before the first step,
- *      and never changed: a folder that has it is a run.
+ *   1. manifest.json is written last of the files that tell what a run is, before the first step:
+ *      a folder that has it is a run. Later, extend.c adds extensions and changes nothing else.
  *   2. Resuming compares with it whatever decides later bits: settings, data, anchor, precision,
  *      instruction set.
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
@@ -100,10 +100,6 @@ static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_
 typedef struct initial {
     char all[BJ_SHA256_HEX], part[BJ_PARTS][BJ_SHA256_HEX];
 } initial;
-static const char *const part_names[BJ_PARTS] = {
-    [BJ_PART_ENCODER] = "encoder", [BJ_PART_ATOMS] = "branches",    [BJ_PART_ROUTER] = "router",
-    [BJ_PART_DECODER] = "decoder", [BJ_PART_RESIDUAL] = "residual", [BJ_PART_SCALE_Z] = "scale_z",
-    [BJ_PART_SCALE_Y] = "scale_y", [BJ_PART_INPUT] = "input"};
 
 static bj_status initial_digests(initial *out, const bj_model *model, bj_error *err) {
     BJ_TRY(part_digest(out->all, model, BJ_PARTS, err));
@@ -151,7 +147,7 @@ static void add_initial(bj_doc *j, yyjson_mut_val *root, const initial *digests)
     yyjson_mut_val *weights = bj_doc_child(j, root, "initial");
     bj_doc_add_text(j, weights, "sha256", digests->all);
     for (int i = 0; i < BJ_PARTS; i++)
-        if (*digests->part[i]) bj_doc_add_text(j, weights, part_names[i], digests->part[i]);
+        if (*digests->part[i]) bj_doc_add_text(j, weights, bj_part_name(i), digests->part[i]);
 }
 
 static const char *precision(void) { return sizeof(bj_real) == sizeof(float) ? "float" : "double"; }
@@ -216,6 +212,7 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     add_initial(&j, root, &weights);
     if (*r->anchor_digest)
         bj_doc_add_text(&j, bj_doc_child(&j, root, "anchor"), "sha256", r->anchor_digest);
+    if (s->init[0]) bj_init_add(&j, root, &r->init, s);
     yyjson_mut_val *parameters = bj_doc_child(&j, root, "parameters");
     bj_doc_add_integer(&j, parameters, "encoder", (int64_t)counts.encoder);
     bj_doc_add_integer(&j, parameters, "downstream", (int64_t)counts.downstream);
@@ -282,6 +279,23 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
                              facts[i].what, facts[i].key, found ? found : "missing",
                              facts[i].expected ? facts[i].expected : "missing");
     }
+    bj_config_free(manifest);
+    return status;
+}
+
+bj_status bj_run_check_target(const bj_train_run *r, bj_error *err) {
+    char path[BJ_RUN_FILE];
+    bj_config *manifest;
+    BJ_TRY(bj_run_path(path, r->options->dir, "manifest.json", err));
+    BJ_TRY(bj_config_read(&manifest, path, err));
+    const char *found = bj_config_get(manifest, "init.target_sha256");
+    const bj_status status =
+        found && !strcmp(found, r->init.target_sha256)
+            ? BJ_OK
+            : BJ_FAIL(err, BJ_EMISMATCH,
+                      "%s: this run began with another target encoder: init.target_sha256 is "
+                      "%.70s, now it is %.70s",
+                      path, found ? found : "missing", r->init.target_sha256);
     bj_config_free(manifest);
     return status;
 }

@@ -12,6 +12,7 @@
 #include "core/sha256.h"
 #include "core/status.h"
 #include "run/events.h"
+#include "run/init.h"
 #include "run/maze_source.h"
 
 /* Sums over the updates of the epoch that is under way. */
@@ -19,6 +20,18 @@ typedef struct bj_epoch_sums {
     double updates, grad_norm, lr; /* lr: of the last update */
     bj_loss loss;
 } bj_epoch_sums;
+
+/* Epochs with one cycle of the learning rate: begin + 1 to begin + epochs. See extend.c. */
+typedef struct bj_segment {
+    int begin, epochs;
+} bj_segment;
+
+/* The segments of a run: train.epochs, then its extensions. */
+enum { BJ_PLAN_SIZE = 64 };
+typedef struct bj_plan {
+    bj_segment segment[BJ_PLAN_SIZE];
+    int count;
+} bj_plan;
 
 typedef struct bj_train_run {
     bj_settings settings; /* as they were given */
@@ -35,7 +48,8 @@ typedef struct bj_train_run {
     bj_events *events;
     int lock;       /* descriptor, or -1 */
     int64_t steps;  /* of an epoch */
-    bj_epoch *rows; /* (settings.epochs + 1) epoch e in row e */
+    bj_plan plan;
+    bj_epoch *rows; /* (bj_plan_end(&plan) + 1) epoch e in row e */
     int evaluated;  /* epochs with a row, epoch 0 not counted; -1: not even that */
     int best;       /* row of the chosen checkpoint, or -1 */
     bj_epoch_sums sums;
@@ -46,6 +60,7 @@ typedef struct bj_train_run {
     int64_t first_step;                /* of this process */
     bj_loss recent;                    /* of the last updates, for the progress line */
     char anchor_digest[BJ_SHA256_HEX]; /* stage B, when the run began; else "" */
+    bj_init init;                      /* what this process loaded from the setting `init` */
     int stop;
 } bj_train_run;
 
@@ -54,6 +69,8 @@ typedef struct bj_train_run {
 BJ_CHECK bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err);
 /* Refuses to go on with a run that began with anything else that shows in its bits. */
 BJ_CHECK bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err);
+/* Fails if the target encoder that was loaded is not the one that the run began with. */
+BJ_CHECK bj_status bj_run_check_target(const bj_train_run *r, bj_error *err);
 
 /* --------------------------------------------------------------------------------- run_folder.c */
 
@@ -97,8 +114,28 @@ double bj_run_criterion(const bj_settings *settings, const bj_epoch *row);
 double bj_run_shown(const bj_settings *settings, const bj_epoch *row);
 /* The first row, of epoch 1 on, with the least criterion among the eligible ones, or -1. */
 int bj_run_choose(const bj_settings *settings, const bj_epoch *rows, int count);
-/* 1 when training is over after these rows. */
-int bj_run_over(const bj_settings *settings, const bj_epoch *rows, int count);
+/* Returns 1 if training is over after these rows: the plan is complete, or patience ended it. */
+int bj_run_over(const bj_settings *settings, const bj_plan *plan, const bj_epoch *rows, int count);
+
+/* ------------------------------------------------------------------------------------- extend.c */
+
+/* The plan of a run without extensions. */
+bj_plan bj_plan_of(const bj_settings *settings);
+/* Returns the segment that update number `step`, from 0, belongs to. */
+bj_segment bj_plan_at(const bj_plan *plan, int64_t step, int64_t steps_per_epoch);
+/* Returns the learning rate schedule of a segment, whose updates are counted from its first one. */
+bj_schedule bj_segment_schedule(bj_segment segment, const bj_settings *settings,
+                                int64_t steps_per_epoch);
+/* Returns the last epoch of a plan. */
+int bj_plan_end(const bj_plan *plan);
+/* Reads the plan of a run from its settings and its manifest, which is the file `path`. */
+BJ_CHECK bj_status bj_plan_read(bj_plan *out, const bj_config *manifest,
+                                const bj_settings *settings, const char *path, bj_error *err);
+/* Reads the plan of the run in the folder of `r`. */
+BJ_CHECK bj_status bj_run_read_plan(bj_train_run *r, bj_error *err);
+/* Begins the extension that the options ask for, unless one of as many epochs is unfinished, and
+ * removes a result.json that no longer applies. */
+BJ_CHECK bj_status bj_run_extend(bj_train_run *r, bj_error *err);
 
 /* ------------------------------------------------------------------------------------- source.c */
 

@@ -8,7 +8,7 @@
 #include "core/clock.h"
 #include "train/trainer.h"
 
-enum { PLANS = 8, KV_ROWS = 64 /* rows of an unfold item */ };
+enum { PLANS = 9, KV_ROWS = 64 /* rows of an unfold item */ };
 
 /* Runs of rows that a latent may have won in a shard, at most: scenes of the largest. Smaller batches
  * have no larger shards. */
@@ -113,7 +113,7 @@ void bj_plans_build(bj_trainer *t) {
     const int anchor = t->objective.kind == BJ_ANCHOR_A;
     const int decoded = (t->reach & BJ_REACH_DECODER) && !anchor && t->objective.lambda_y != 0;
     const int rec = (t->reach & BJ_REACH_DECODER) && (anchor || t->objective.lambda_rec != 0);
-    const int kv = 2 * t->model->arch.embed;
+    const int kv = 2 * t->model->arch.embed, G = t->model->arch.heads;
     const int none[2] = {0, 0};
     planner p = {t->plan_memory};
     bj_row_plans *plans = &t->plans;
@@ -126,6 +126,7 @@ void bj_plans_build(bj_trainer *t) {
     plans->neighbor_bias = new_plan(&p, 2, &begin[5], &count[5]);
     plans->keys_values = new_plan(&p, 1, &begin[6], &count[6]);
     plans->time = new_plan(&p, T, &begin[7], &count[7]);
+    plans->heads = new_plan(&p, 2, &begin[8], &count[8]);
     for (int s = 0; s < BJ_SHARDS; s++) {
         const int b0 = bj_shard_begin(B, s), b1 = bj_shard_begin(B, s + 1), n = b1 - b0;
         const int *ns = anchor ? none : batch->neighbor_start;
@@ -142,6 +143,7 @@ void bj_plans_build(bj_trainer *t) {
         SET(5, 2 * s + 1, all + b0, n);
         SET(6, s, bj_shard_begin(kv, s), bj_shard_begin(kv, s + 1) - bj_shard_begin(kv, s));
         for (int i = 0; i < T; i++) SET(7, s * T + i, i * B + b0, n);
+        for (int i = 0; i < 2; i++) SET(8, 2 * s + i, (i * t->max_batch + b0) * G, n * G);
 #undef SET
     }
     t->winner_memory = p.memory;
@@ -151,14 +153,13 @@ void bj_plans_build(bj_trainer *t) {
 
 static int tiles(int n, int size) { return (n + size - 1) / size; }
 
-static void begin_round(bj_trainer *t) { t->job_count = t->item_count = 0; }
+static void begin_round(bj_trainer *t) { t->job_count = 0; }
 
 static void add_job(bj_trainer *t, bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, int M,
                     const bj_real *x, size_t ldx, int N, const bj_rows *rows) {
-    t->jobs[t->job_count++] =
-        (bj_gradient_job){c, ldc, dy, x, lddy, ldx, rows, M, N, t->item_count};
-    t->item_count +=
+    const int items =
         x ? tiles(N, BJ_GRADIENT_COLUMNS) * tiles(M, BJ_GRADIENT_ROWS) : tiles(N, t->k->panel);
+    t->jobs[t->job_count++] = (bj_gradient_job){c, ldc, dy, x, lddy, ldx, rows, M, N, items};
 }
 
 /* Weight and bias of a linear layer. */
@@ -200,6 +201,43 @@ static void add_variational(bj_trainer *t) {
 #undef ADD
 }
 
+/* Adds gradients of the second token layers: rows of dy (embed wide) by rows of x (folded width). */
+static void add_token_layers(bj_trainer *t, const bj_real *dy, size_t lddy, const bj_real *x,
+                             const bj_rows *rows) {
+    static const bj_param_id weight[2] = {BJ_P_NEIGHBOR_W2, BJ_P_POLYLINE_W2};
+    static const bj_param_id bias[2] = {BJ_P_NEIGHBOR_B2, BJ_P_POLYLINE_B2};
+    const int E = t->model->arch.embed, TH = t->model->arch.token_hidden;
+    const bj_layout *layout = &t->model->layout;
+    const size_t ldt = t->online.ldt;
+    for (int s = 0; s < 2; s++) {
+        add_job(t, t->gradients + bj_layout_offset(layout, weight[s], 0), (size_t)TH, dy, lddy, E,
+                x + s * TH, ldt, TH, rows);
+        add_job(t, t->gradients + bj_layout_offset(layout, bias[s], 0), 1, dy, lddy, E,
+                x + 2 * TH + s, ldt, 1, rows);
+    }
+}
+
+/* Adds gradients of a factored encoder's token layers, keys and values, and those by bk in the
+ * columns where unfold expects them. */
+static void add_factors(bj_trainer *t) {
+    const bj_encoder_block *b = &t->encoder;
+    const int E = t->model->arch.embed, G = t->model->arch.heads, d = E / G, W = t->online.W;
+    const size_t ldt = t->online.ldt, lde = b->lde, heads = (size_t)G;
+    const bj_rows *scenes = &t->plans.scenes;
+    bj_real *dkv = t->gradients + bj_layout_offset(&t->model->layout, BJ_P_ATTN_W_IN, 0) +
+                   (size_t)E * (size_t)E;
+    add_token_layers(t, b->ds, lde, b->h, &t->plans.heads);
+    for (size_t g = 0; g < heads; g++) {
+        const size_t row = g * (size_t)d;
+        add_job(t, dkv + row * (size_t)E, (size_t)E, b->q + row, lde, d, b->dp + g * lde,
+                heads * lde, E, scenes);
+        add_job(t, dkv + ((size_t)E + row) * (size_t)E, (size_t)E, b->dpooled + row, lde, d,
+                b->s + g * lde, heads * lde, E, scenes);
+        add_job(t, t->dfolded + row * ldt + (size_t)(W - 2), ldt, b->q + row, lde, d,
+                b->da + g * ldt + (size_t)(W - 2), heads * ldt, 2, scenes);
+    }
+}
+
 static void add_encoder(bj_trainer *t) {
     const bj_arch *a = &t->model->arch;
     const bj_encoder_block *b = &t->encoder;
@@ -232,7 +270,8 @@ static void add_encoder(bj_trainer *t) {
     add_job(t, OF(ATTN_W_IN), (size_t)E, b->dq, b->lde, E, b->joint, b->ldj, E, &rows->scenes);
     add_job(t, OF(ATTN_B_IN), 0, b->dq, b->lde, 0, NULL, 0, E, &rows->scenes);
     add_job(t, OF(ATTN_B_IN) + 2 * E, 0, b->dpooled, b->lde, 0, NULL, 0, E, &rows->scenes);
-    for (int g = 0; g < G; g++) {
+    if (t->online.factored) add_factors(t);
+    for (int g = 0; g < G && !t->online.factored; g++) {
         add_job(t, t->dfolded + (size_t)(g * d) * ldt, ldt, b->q + g * d, b->lde, d,
                 b->da + (size_t)g * ldt, ldg, W, &rows->scenes);
         add_job(t, t->dfolded + (size_t)(E + g * d) * ldt, ldt, b->dpooled + g * d, b->lde, d,
@@ -288,14 +327,36 @@ static void add_network(bj_trainer *t) {
     }
 }
 
+/* Divides the tiles of every job among the workers. A worker gets the same rows of a tensor in every
+ * step, and the same rows in the update (update.c), because a line that another worker wrote last is
+ * slow to get where workers share no cache. */
+static void share_jobs(bj_trainer *t) {
+    const int threads = bj_pool_threads(t->pool);
+    t->share[0] = 0;
+    for (int w = 0; w < threads; w++) {
+        t->share[w + 1] = t->share[w];
+        for (int j = 0; j < t->job_count; j++)
+            t->share[w + 1] += bj_share_begin(t->jobs[j].tiles, w + 1, threads) -
+                               bj_share_begin(t->jobs[j].tiles, w, threads);
+    }
+}
+
 static void run_tile(void *context, int item, int worker) {
     const bj_trainer *t = context;
-    int j = t->job_count - 1;
-    while (t->jobs[j].first_item > item) j--;
+    const int threads = bj_pool_threads(t->pool);
+    int w = 0, j = 0, tile;
+    while (t->share[w + 1] <= item) w++;
+    for (int left = item - t->share[w];; j++) {
+        const int first = bj_share_begin(t->jobs[j].tiles, w, threads);
+        const int count = bj_share_begin(t->jobs[j].tiles, w + 1, threads) - first;
+        tile = first + left;
+        if (left < count) break;
+        left -= count;
+    }
     const bj_gradient_job *job = &t->jobs[j];
     const int width = job->x ? BJ_GRADIENT_COLUMNS : t->k->panel, columns = tiles(job->N, width);
-    const int n = (item - job->first_item) % columns * width;
-    const int m = (item - job->first_item) / columns * BJ_GRADIENT_ROWS;
+    const int n = tile % columns * width;
+    const int m = tile / columns * BJ_GRADIENT_ROWS;
     const int N = job->N - n < width ? job->N - n : width;
     if (!job->x) {
         t->k->column_sum(job->c + n, job->dy + n, job->lddy, job->rows, N);
@@ -350,11 +411,12 @@ static void unfold_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_arch *a = &t->model->arch;
     const int E = a->embed, W = t->online.W;
-    if (item < t->item_count) {
+    const int tiles = t->share[bj_pool_threads(t->pool)];
+    if (item < tiles) {
         run_tile(context, item, worker);
         return;
     }
-    const int row = (item - t->item_count) * KV_ROWS;
+    const int row = (item - tiles) * KV_ROWS;
     const int rows = 2 * E - row < KV_ROWS ? 2 * E - row : KV_ROWS;
     bj_real *dkv = t->gradients + bj_layout_offset(&t->model->layout, BJ_P_ATTN_W_IN, 0) +
                    (size_t)(E + row) * E;
@@ -366,21 +428,16 @@ static void unfold(bj_trainer *t) {
     const bj_arch *a = &t->model->arch;
     const int E = a->embed, TH = a->token_hidden;
     const size_t ldt = t->online.ldt;
-    const bj_layout *layout = &t->model->layout;
-    static const bj_param_id weight[2] = {BJ_P_NEIGHBOR_W2, BJ_P_POLYLINE_W2};
-    static const bj_param_id bias[2] = {BJ_P_NEIGHBOR_B2, BJ_P_POLYLINE_B2};
-    bj_real *dbk = t->gradients + bj_layout_offset(layout, BJ_P_ATTN_B_IN, 0) + E;
+    bj_real *dbk = t->gradients + bj_layout_offset(&t->model->layout, BJ_P_ATTN_B_IN, 0) + E;
     for (int i = 0; i < E; i++)
         dbk[i] = t->dfolded[(size_t)i * ldt + 2 * TH] + t->dfolded[(size_t)i * ldt + 2 * TH + 1];
+    if (t->online.factored) return;
     begin_round(t);
-    for (int s = 0; s < 2; s++) {
-        /* dU = [Wk; Wv]^T [dM; dN], its columns going to the layers they came from */
-        add_job(t, t->gradients + bj_layout_offset(layout, weight[s], 0), (size_t)TH,
-                t->online.kv_w, (size_t)E, E, t->dfolded + s * TH, ldt, TH, &t->plans.keys_values);
-        add_job(t, t->gradients + bj_layout_offset(layout, bias[s], 0), 1, t->online.kv_w,
-                (size_t)E, E, t->dfolded + 2 * TH + s, ldt, 1, &t->plans.keys_values);
-    }
-    bj_pool_run(t->pool, unfold_item, t, t->item_count + tiles(2 * E, KV_ROWS));
+    /* dU = [Wk; Wv]^T [dM; dN] */
+    add_token_layers(t, t->online.kv_w, (size_t)E, t->dfolded, &t->plans.keys_values);
+    share_jobs(t);
+    bj_pool_run(t->pool, unfold_item, t,
+                t->share[bj_pool_threads(t->pool)] + tiles(2 * E, KV_ROWS));
 }
 
 void bj_gradients_run(bj_trainer *t) {
@@ -391,7 +448,8 @@ void bj_gradients_run(bj_trainer *t) {
     if (scenes) add_encoder(t);
     else if (t->reach & BJ_REACH_ENCODER) add_observer(t);
     add_network(t);
-    bj_pool_run(t->pool, run_tile, t, t->item_count);
+    share_jobs(t);
+    bj_pool_run_shares(t->pool, run_tile, t, t->share);
     t->profile.gradients += bj_seconds() - start;
     start = bj_seconds();
     if (scenes) {

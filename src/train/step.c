@@ -129,6 +129,9 @@ static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
     if (t->objective.kind == BJ_ANCHOR_A) { /* the trained encoder sees the future */
         encoder.context = head.z;
         bj_encoder_forward(&t->online, &encoder);
+        if (t->raw)
+            memcpy(t->raw + (size_t)b0 * head.ldu, head.z,
+                   (size_t)(b1 - b0) * head.ldu * sizeof *t->raw);
         bj_normalize_forward(head.z, head.ldu, t->inverse_z + b0, b1 - b0, a->latent);
     } else {
         target_forward(t, &head, b0, b1, worker);
@@ -153,6 +156,20 @@ static void encode_item(void *context, int item, int worker) {
     const int b0 = t->block_begin[item], b1 = t->block_begin[item + 1];
     if (bj_trainer_observes(t)) pairs_forward(t, b0, b1, worker);
     else scenes_forward(t, b0, b1, worker);
+}
+
+static void regularize_item(void *context, int item, int worker) {
+    bj_trainer *t = context;
+    bj_regularizers_item(&t->regularizers, item, t->scratch[worker].gradient);
+}
+
+/* Computes the regularizers of the online encoder's output, which is complete. */
+static void regularize(bj_trainer *t) {
+    const bj_network_block head = bj_trainer_network_block(t, 0, t->batch.B, 0);
+    bj_regularizers_begin(&t->regularizers, t->raw ? t->raw : head.context,
+                          t->raw ? head.ldu : head.ldc, t->batch.B, t->seed, t->step);
+    for (int i = 0; i < BJ_REGULARIZER_ROUNDS; i++)
+        bj_pool_run(t->pool, regularize_item, t, bj_regularizers_round(&t->regularizers, i));
 }
 
 /* Everything behind the atoms, and the loss. */
@@ -194,15 +211,19 @@ static void encoder_item(void *context, int item, int worker) {
     if (t->objective.kind == BJ_ANCHOR_A) {
         bj_normalize_backward(head.dz, head.ldu, head.z, t->inverse_z + b0, b1 - b0,
                               t->model->arch.latent);
+        if (t->io.regularizers)
+            bj_regularizers_backward(&t->regularizers, head.dz, head.ldu, b0, b1);
         bj_encoder_backward(&t->online, &encoder, head.dz);
         return;
     }
     if (head.eps) bj_variational_backward_block(&t->network, &head);
     else if (from & BJ_FROM_ROUTER)
         bj_network_route_backward(&t->network, &head, latents ? BJ_GEMM_ADD : 0);
-    if (!from) /* floors alone */
+    if (!from) /* floors or regularizers alone */
         memset(head.dcontext, 0, (size_t)head.M * head.ldc * sizeof *head.dcontext);
     if (t->unit) floors_backward(t, &head, b0);
+    if (t->io.regularizers)
+        bj_regularizers_backward(&t->regularizers, head.dcontext, head.ldc, b0, b1);
     bj_encoder_backward(&t->online, &encoder, head.dcontext);
 }
 
@@ -230,23 +251,36 @@ static void point_objective_at_batch(bj_trainer *t) {
     io->dposterior = head.dposterior;
 }
 
+/* Cuts each worker's share of the scenes into blocks. */
+static void cut_blocks(bj_trainer *t) {
+    const int threads = bj_pool_threads(t->pool), groups = (t->batch.B + 7) / 8;
+    t->block_share[0] = 0;
+    for (int w = 0, n = 0; w < threads; w++) {
+        const int b0 = 8 * bj_share_begin(groups, w, threads);
+        const int b1 = 8 * bj_share_begin(groups, w + 1, threads);
+        n += bj_blocks_cut(t->block_begin + n, b0, b1 < t->batch.B ? b1 : t->batch.B);
+        t->block_share[w + 1] = n;
+    }
+}
+
 static void run_scenes(bj_trainer *t) {
     const double start = bj_seconds();
-    t->block_count = bj_blocks_cut(t->block_begin, t->batch.B);
+    cut_blocks(t);
     bj_objective_begin(&t->objective, &t->io);
     const int atoms = t->objective.kind != BJ_ANCHOR_A && !t->network.prior_in.out;
-    bj_pool_run(t->pool, encode_item, t, t->block_count);
+    bj_pool_run_shares(t->pool, encode_item, t, t->block_share);
+    if (t->io.regularizers) regularize(t);
     if (atoms) bj_atoms_forward(t);
     if (bj_objective_is_coupled(&t->objective)) {
-        bj_pool_run(t->pool, read_item, t, t->block_count);
+        bj_pool_run_shares(t->pool, read_item, t, t->block_share);
         bj_objective_couple(&t->objective, &t->io);
-        bj_pool_run(t->pool, unread_item, t, t->block_count);
+        bj_pool_run_shares(t->pool, unread_item, t, t->block_share);
     } else {
-        bj_pool_run(t->pool, both_item, t, t->block_count);
+        bj_pool_run_shares(t->pool, both_item, t, t->block_share);
     }
     if (t->objective.kind == BJ_ANCHOR_A || (t->reach & BJ_REACH_ENCODER)) {
         if (atoms && (incoming(t) & (BJ_FROM_LATENT | BJ_FROM_DECODED))) bj_atoms_backward(t);
-        bj_pool_run(t->pool, encoder_item, t, t->block_count);
+        bj_pool_run_shares(t->pool, encoder_item, t, t->block_share);
     }
     t->profile.scenes += bj_seconds() - start;
 }
@@ -277,6 +311,7 @@ bj_status bj_trainer_gradients(bj_trainer *t, const bj_batch *batch, bj_step_rep
     atomic_store(&t->bad_scene, INT_MAX);
     point_objective_at_batch(t);
     bj_plans_build(t);
+    t->online.factored = t->target.factored = bj_encoder_suits_factors(&t->online, batch->B);
     prepare(t);
     run_scenes(t);
     bj_step_report r = {.loss = bj_objective_finish(&t->objective, &t->io), .step = t->step};

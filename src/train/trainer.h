@@ -4,7 +4,8 @@
  * allocated. A step runs in rounds, each a set of items handed to the workers (step.c):
  *   prepare    pack the weights, fold the attention
  *   scenes     blocks of scenes, and the atoms of all of them (atoms.c) in between: encoders,
- *              atoms, loss, atoms backward, encoder backward
+ *              atoms, loss, atoms backward, encoder backward; regularizers between the encoders
+ *              and the encoder backward
  *   gradients  tiles of weight gradients, summed over the batch in the order of core/shards.h
  *   unfold     gradients of the folded matrices to those of the weights they came from
  *   update     norm, then clipping, AdamW and EMA over chunks of the parameter block
@@ -32,12 +33,13 @@ typedef struct bj_gradient_job {
     size_t lddy, ldx;
     const bj_rows *rows;
     int M, N;
-    int first_item; /* of this job in its round */
+    int tiles; /* items of the job */
 } bj_gradient_job;
 
 /* A run of parameters of one reached tensor. */
 typedef struct bj_chunk {
     size_t offset, size;
+    int index;             /* in the order of the parameters */
     const bj_param *steps; /* whole tensor of scale STEPS in conditioned training; else NULL */
     int scaled;            /* 1: sigma of its elements is in bj_trainer.sigma */
 } bj_chunk;
@@ -51,6 +53,7 @@ typedef struct bj_row_plans {
     bj_rows neighbor_bias; /* neighbors, then the zero neighbors */
     bj_rows time;          /* GRU steps */
     bj_rows keys_values;   /* rows of the key and value projections: not of the batch */
+    bj_rows heads;         /* factored: heads of the scenes in ds and h, then in p and da */
     bj_rows observer[BJ_OBSERVER_LAYERS]; /* rows of states and images, by layer */
     bj_rows winner[BJ_MAX_ATOMS]; /* scenes of the batch that a latent won; hard objectives */
 } bj_row_plans;
@@ -91,7 +94,10 @@ struct bj_trainer {
     bj_network_block head;
     bj_real *inverse_z;        /* (max_batch) anchor stage A, floors */
     bj_real *unit, *dunit;     /* (max_batch,D) normalized contexts, rows head.ldu apart: floors */
-    uint64_t seed;             /* of the variational model's noise */
+    bj_regularizers regularizers; /* used if io.regularizers is set */
+    bj_real *raw;              /* (max_batch,D) latents before normalization, rows head.ldu apart:
+                                  regularized anchor stage A, which normalizes in place */
+    uint64_t seed;             /* of the variational model's noise and of SIGReg's directions */
     bj_real *dfolded;          /* (2E,W) */
     bj_real *dgates;           /* (3E,lead+E) gradients dr, dz, dhn by state rows */
     bj_real *dinput;           /* (I+1,E) [x | 1] by din */
@@ -102,17 +108,18 @@ struct bj_trainer {
     bj_row_plans plans;
     int *plan_memory, *winner_memory; /* the second within the first */
     bj_gradient_job *jobs;     /* of the current round */
-    int job_count, item_count;
+    int job_count;
+    int *share;                /* (threads + 1) first item of every worker, of the current round */
     bj_chunk *chunks;
     double *chunk_sums;
-    int chunk_count;
+    int chunk_count, *chunk_share; /* (threads + 1) first chunk of every worker */
     bj_adamw_coefficients adamw;
 
     bj_gathered batch;         /* of the current step */
     const bj_scene *scenes;    /* where it comes from, while a call lasts */
     const bj_pair *pairs;      /* the same for states and images, which are not copied */
     int *block_begin;          /* (blocks + 1) */
-    int block_count;
+    int *block_share;          /* (threads + 1) first block of every worker */
     atomic_int bad_scene;      /* first scene with a non-finite input, INT_MAX if none */
     bj_profile profile;
 };

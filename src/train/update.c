@@ -21,25 +21,36 @@
 /* The reach bit of a part: bj_param_part and BJ_REACH_* list the same parts in the same order. */
 static int reached(const bj_trainer *t, bj_param_part part) { return (int)(t->reach >> part & 1); }
 
-static int walk_chunks(const bj_trainer *t, bj_chunk *out) {
-    int n = 0;
+/* Lists the chunks of one worker's share, or of all workers if `shares` is 1. */
+static int walk_chunks(const bj_trainer *t, int share, int shares, bj_chunk *out) {
+    int n = 0, index = 0;
     for (int i = 0; i < t->model->layout.count; i++) {
         const bj_param *p = &t->model->layout.params[i];
+        if (!reached(t, p->part)) continue;
         const int scaled = t->optim.conditioned && p->scale != BJ_SCALE_ONE;
         const int steps = scaled && p->scale == BJ_SCALE_STEPS;
         const size_t most = steps ? p->size : BJ_CHUNK;
-        for (size_t at = 0; reached(t, p->part) && at < p->size; at += most, n++)
+        const int chunks = (int)((p->size + most - 1) / most);
+        for (int c = bj_share_begin(chunks, share, shares);
+             c < bj_share_begin(chunks, share + 1, shares); c++, n++) {
+            const size_t at = (size_t)c * most;
             if (out)
                 out[n] = (bj_chunk){p->offset + at, p->size - at < most ? p->size - at : most,
-                                    steps ? p : NULL, scaled && !steps};
+                                    index + c, steps ? p : NULL, scaled && !steps};
+        }
+        index += chunks;
     }
     return n;
 }
 
-int bj_chunks_count(const bj_trainer *t) { return walk_chunks(t, NULL); }
+int bj_chunks_count(const bj_trainer *t) { return walk_chunks(t, 0, 1, NULL); }
 
 void bj_chunks_build(bj_trainer *t) {
-    walk_chunks(t, t->chunks);
+    const int threads = bj_pool_threads(t->pool);
+    t->chunk_share[0] = 0;
+    for (int w = 0; w < threads; w++)
+        t->chunk_share[w + 1] =
+            t->chunk_share[w] + walk_chunks(t, w, threads, t->chunks + t->chunk_share[w]);
     for (int i = 0; t->sigma && i < t->model->layout.count; i++) {
         const bj_param *p = &t->model->layout.params[i];
         for (size_t j = 0; j < p->size; j++)
@@ -62,11 +73,11 @@ static void square_item(void *context, int item, int worker) {
     (void)worker;
     if (c.steps) sum_later(g, c.steps);
     for (size_t i = 0; c.scaled && i < c.size; i++) g[i] *= t->sigma[c.offset + i];
-    t->chunk_sums[item] = t->k->sum_squares(g, c.size);
+    t->chunk_sums[c.index] = t->k->sum_squares(g, c.size);
 }
 
 double bj_gradient_norm(bj_trainer *t) {
-    bj_pool_run(t->pool, square_item, t, t->chunk_count);
+    bj_pool_run_shares(t->pool, square_item, t, t->chunk_share);
     double sum = 0;
     for (int i = 0; i < t->chunk_count; i++) sum += t->chunk_sums[i];
     return sqrt(sum);
@@ -116,7 +127,7 @@ void bj_update_run(bj_trainer *t, double lr, double norm) {
                                 .decay = (bj_real)(1 - lr * o->weight_decay),
                                 .step_size = (bj_real)(lr / (1 - pow(o->beta1, n))),
                                 .inv_sqrt_correction = (bj_real)(1 / sqrt(1 - pow(o->beta2, n)))};
-    bj_pool_run(t->pool, update_item, t, t->chunk_count);
+    bj_pool_run_shares(t->pool, update_item, t, t->chunk_share);
     /* a target follows its encoder even where no term reaches that */
     if (target_follows(t) && !reached(t, BJ_PART_ENCODER))
         t->k->ema(t->target_weights, t->model->weights, t->model->layout.encoder_size,

@@ -28,7 +28,6 @@ static void take_encoder(bj_trainer *t, bj_arena *arena) {
     b->context = bj_arena_take(arena, B * b->ldc);
     b->dq = bj_arena_take(arena, B * b->lde);
     b->dpooled = bj_arena_take(arena, B * b->lde);
-    b->da = bj_arena_take(arena, B * G * t->online.ldt);
     b->djoint = bj_arena_take(arena, B * b->ldj);
     b->dhidden = bj_arena_take(arena, B * b->ldp);
 }
@@ -77,6 +76,15 @@ static void take_network(bj_trainer *t, bj_arena *arena) {
         t->unit = bj_arena_take(arena, B * b->ldu);
         t->dunit = bj_arena_take(arena, B * b->ldu);
     }
+}
+
+static void take_regularizers(bj_trainer *t, bj_arena *arena) {
+    if (!bj_regularizers_active(&t->objective)) return;
+    bj_regularizers_take(&t->regularizers, arena, t->k, &t->objective, t->max_batch,
+                         t->model->arch.latent);
+    if (t->objective.kind == BJ_ANCHOR_A)
+        t->raw = bj_arena_take(arena, (size_t)t->max_batch * t->head.ldu);
+    t->io.regularizers = &t->regularizers;
 }
 
 static double *take_doubles(bj_arena *arena, size_t count) {
@@ -158,14 +166,15 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->variance = bj_arena_take(arena, layout->size);
     t->sigma = t->optim.conditioned ? bj_arena_take(arena, layout->size) : NULL;
     bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights,
-                    t->model->weights, BJ_ENCODER_TRAINED);
+                    t->model->weights, BJ_ENCODER_TRAINED | BJ_ENCODER_FACTORED);
     bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, t->model->weights,
-                    BJ_ENCODER_OF_FUTURES);
+                    BJ_ENCODER_OF_FUTURES | BJ_ENCODER_FACTORED);
     bj_network_init(&t->network, arena, t->k, a, layout, t->model->weights, 1);
     if (!bj_trainer_observes(t)) bj_gathered_take(&t->batch, arena, a, (size_t)t->max_batch, 1);
     take_encoder(t, arena);
     take_network(t, arena);
     take_objective(t, arena);
+    take_regularizers(t, arena);
     if (!bj_trainer_observes(t)) {
         t->dfolded = bj_arena_take(arena, 2 * (size_t)a->embed * t->online.ldt);
         t->dgates = bj_arena_take(arena, 3 * (size_t)a->embed * t->encoder.lds);
@@ -177,6 +186,9 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->chunks = bj_arena_take_bytes(arena, (size_t)t->chunk_count * sizeof *t->chunks);
     t->chunk_sums = take_doubles(arena, (size_t)t->chunk_count);
     t->block_begin = bj_arena_take_bytes(arena, ((size_t)t->max_batch + 1) * sizeof(int));
+    int **share[] = {&t->share, &t->chunk_share, &t->block_share};
+    for (int i = 0; i < 3; i++)
+        *share[i] = bj_arena_take_bytes(arena, ((size_t)threads + 1) * sizeof(int));
     t->scratch = bj_arena_take_bytes(arena, (size_t)threads * sizeof *t->scratch);
     for (int i = 0; i < threads; i++) take_scratch(t->scratch + i, t, arena, measuring);
     return arena->used;
@@ -231,6 +243,10 @@ bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, i
     b.dq += at * b.lde;
     b.dpooled += at * b.lde;
     b.da += at * G * t->online.ldt;
+    b.p += at * G * b.lde;
+    b.s += at * G * b.lde;
+    b.dp += at * G * b.lde;
+    b.ds += at * G * b.lde;
     b.djoint += at * b.ldj;
     b.dhidden += at * b.ldp;
     b.dh = w->dh;

@@ -135,6 +135,55 @@ static void test_uneven(void) {
     bj_pool_free(pool);
 }
 
+/* --------------------------------------------------------------------------------------- shares */
+
+/* Tests that every item of uneven shares, empty ones included, runs once. */
+static void test_shares(int threads) {
+    bj_pool *pool = make_pool(threads);
+    if (!pool) return;
+    for (int seed = 0; seed < 40; seed++) {
+        int begin[MOST_THREADS + 1] = {0};
+        for (int w = 0; w < threads; w++) begin[w + 1] = begin[w] + (seed * (w + 3) + w) % 11;
+        static tally t;
+        memset(&t, 0, sizeof t);
+        t.items = begin[threads];
+        t.threads = threads;
+        bj_pool_run_shares(pool, count_item, &t, begin);
+        int once = 1;
+        for (int i = 0; i < MOST_ITEMS; i++) once &= t.times[i] == (i < t.items);
+        CHECK_MSG(once && !t.wrong, "%d items in shares on %d threads: %d wrong", t.items, threads,
+                  t.wrong);
+    }
+    bj_pool_free(pool);
+}
+
+/* Tests that a worker starts with its own share: every item waits until all items have started, so
+ * no worker can take the item of another one. */
+typedef struct owners {
+    atomic_int started;
+    int members, owner[MOST_THREADS];
+} owners;
+
+static void wait_for_all(void *context, int item, int worker) {
+    owners *o = context;
+    o->owner[item] = worker;
+    atomic_fetch_add(&o->started, 1);
+    for (int i = 0; i < 20000 && atomic_load(&o->started) < o->members; i++)
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+}
+
+static void test_own_share_first(int threads) {
+    bj_pool *pool = make_pool(threads);
+    if (!pool) return;
+    owners o = {0, threads, {0}};
+    int begin[MOST_THREADS + 1];
+    for (int w = 0; w <= threads; w++) begin[w] = bj_share_begin(threads, w, threads);
+    bj_pool_run_shares(pool, wait_for_all, &o, begin);
+    for (int w = 0; w < threads; w++)
+        CHECK_MSG(o.owner[w] == w, "worker %d ran the share of worker %d", o.owner[w], w);
+    bj_pool_free(pool);
+}
+
 /* ----------------------------------------------------------------------------------------- team */
 
 /* Members fill a row, meet, and read what the others wrote; twice as many phases as rows. */
@@ -223,6 +272,8 @@ int main(void) {
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
         test_items(threads);
         test_many_rounds(threads);
+        test_shares(threads);
+        test_own_share_first(threads);
         test_team(threads);
     }
     test_visibility();

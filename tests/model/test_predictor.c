@@ -240,27 +240,27 @@ static void test_empty_scenes(const bj_arch *arch) {
     bj_error err;
     bj_scenes *scenes;
     bj_model *model = make_model(arch);
-    require(bj_scenes_synthetic(&scenes, arch, 6, SEED, &err), &err);
+    require(bj_scenes_synthetic(&scenes, arch, SCENES, SEED, &err), &err);
     slice s;
-    bj_batch batch = *cut(&s, bj_scenes_batch(scenes), 0, 6);
-    for (int b = 0; b < 6; b++) {
+    bj_batch batch = *cut(&s, bj_scenes_batch(scenes), 0, SCENES);
+    for (int b = 0; b < SCENES; b++) {
         s.scenes[b].neighbors = s.scenes[b].polylines = NULL;
         s.scenes[b].neighbor_count = s.scenes[b].polyline_count = 0;
     }
     for (int i = 0; bj_kernels_at(i); i++) {
         const char *isa = bj_kernels_at(i)->isa;
-        for (int b = 0; b < 6; b++) s.scenes[b].future = bj_scenes_batch(scenes)->scenes[b].future;
+        for (int b = 0; b < SCENES; b++) s.scenes[b].future = bj_scenes_batch(scenes)->scenes[b].future;
         result want = train_forward(model, &batch, isa);
-        for (int b = 0; b < 6; b++) s.scenes[b].future = NULL; /* prediction does not know it */
-        bj_predictor *predictor = make_predictor(model, 6, 2, BJ_PRECISION_FULL, isa);
-        result found = make_result(arch, 6);
+        for (int b = 0; b < SCENES; b++) s.scenes[b].future = NULL; /* prediction does not know it */
+        bj_predictor *predictor = make_predictor(model, SCENES, 2, BJ_PRECISION_FULL, isa);
+        result found = make_result(arch, SCENES);
         predict(&found, predictor, &batch);
-        CHECK(same_bits(&want, 0, &found, 6));
+        CHECK(same_bits(&want, 0, &found, SCENES));
         batch.B = 2;
         memset(found.paths, 0, 2 * found.path_row * sizeof *found.paths);
         predict(&found, predictor, &batch);
         CHECK(same_bits(&want, 0, &found, 2));
-        batch.B = 6;
+        batch.B = SCENES;
         bj_predictor_free(predictor);
         free_result(&found);
         free_result(&want);

@@ -1,5 +1,5 @@
-/* test_encoder.c - the whole context encoder, folded, against the network spelled out in double:
- * GRU, both token networks, multi-head attention with keys and values, projection. */
+/* test_encoder.c - the whole context encoder, folded or factored, against the network spelled out in
+ * double: GRU, both token networks, multi-head attention with keys and values, projection. */
 #include "model/encoder.h"
 
 #include "model/model.h"
@@ -34,6 +34,7 @@ static fixture make(const bj_kernels *k, int embed, int heads, int token_hidden,
     arena = (bj_arena){f.memory, 0};
     bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights,
                     f.model->weights, use);
+    f.encoder.factored = (use & BJ_ENCODER_FACTORED) != 0;
     for (int round = 0; round < BJ_ENCODER_ROUNDS; round++)
         for (int i = bj_encoder_prepare_items(&f.encoder, round) - 1; i >= 0; i--) /* any order */
             bj_encoder_prepare(&f.encoder, round, i);
@@ -50,7 +51,7 @@ typedef struct scenes {
     bj_encoder_block b;
     bj_real *focal, *neighbors, *polylines;
     int neighbor_start[8], polyline_start[8];
-    bj_real *buffer[12];
+    bj_real *buffer[13];
     int buffers;
 } scenes;
 
@@ -82,6 +83,7 @@ static scenes make_scenes(fixture *f, int T, int M, const int *neighbors, const 
     b->dummy_alpha = take(&s, m * G);
     b->q = take(&s, 2 * m * b->lde), b->pooled = b->q + m * b->lde;
     b->a = take(&s, m * G * f->encoder.ldt), b->h = take(&s, m * G * f->encoder.ldt);
+    b->p = take(&s, 2 * m * G * b->lde), b->s = b->p + m * G * b->lde;
     b->joint = take(&s, m * (b->ldj + b->ldp)), b->hidden = b->joint + m * b->ldj;
     b->context = take(&s, m * b->ldc);
     return s;
@@ -244,8 +246,9 @@ static void check_zero_neighbor(fixture *f) {
     for (int i = 0; i < 3; i++) release_scenes(same[i]);
 }
 
-static void test_encoder(const bj_kernels *k, int embed, int heads, int token_hidden) {
-    fixture f = make(k, embed, heads, token_hidden, BJ_ENCODER_TRAINED);
+static void test_encoder(const bj_kernels *k, int embed, int heads, int token_hidden,
+                         unsigned form) {
+    fixture f = make(k, embed, heads, token_hidden, BJ_ENCODER_TRAINED | form);
     check_scenes(&f, f.arch.obs, 1, (int[]){0}, (int[]){0}); /* one token: the zero neighbor */
     check_scenes(&f, f.arch.obs, 2, (int[]){0, 0}, (int[]){4, 1});
     check_scenes(&f, f.arch.obs, 3, (int[]){2, 1, 6}, (int[]){0, 0, 0});
@@ -257,22 +260,25 @@ static void test_encoder(const bj_kernels *k, int embed, int heads, int token_hi
 }
 
 /* The short form, for views that have no neighbors. */
-static void test_encoder_of_futures(const bj_kernels *k, int embed, int heads, int token_hidden) {
-    fixture f = make(k, embed, heads, token_hidden, BJ_ENCODER_OF_FUTURES);
+static void test_encoder_of_futures(const bj_kernels *k, int embed, int heads, int token_hidden,
+                                    unsigned form) {
+    fixture f = make(k, embed, heads, token_hidden, BJ_ENCODER_OF_FUTURES | form);
     check_scenes(&f, T_OTHER, 1, (int[]){0}, (int[]){0});
     check_scenes(&f, T_OTHER, 6, (int[6]){0}, (int[]){4, 1, 0, 40, 2, 3});
     release(&f);
 }
 
 int main(void) {
-    for (int i = 0; bj_kernels_at(i); i++) {
-        const bj_kernels *k = bj_kernels_at(i);
-        test_encoder(k, 8, 2, 12);
-        test_encoder(k, 5, 1, 7);
-        test_encoder(k, 21, 7, 37);
-        test_encoder(k, 32, 4, 48);
-        test_encoder_of_futures(k, 21, 7, 37);
-        test_encoder_of_futures(k, 32, 4, 48);
-    }
+    static const unsigned forms[] = {0, BJ_ENCODER_FACTORED};
+    for (int i = 0; bj_kernels_at(i); i++)
+        for (int form = 0; form < 2; form++) {
+            const bj_kernels *k = bj_kernels_at(i);
+            test_encoder(k, 8, 2, 12, forms[form]);
+            test_encoder(k, 5, 1, 7, forms[form]);
+            test_encoder(k, 21, 7, 37, forms[form]);
+            test_encoder(k, 32, 4, 48, forms[form]);
+            test_encoder_of_futures(k, 21, 7, 37, forms[form]);
+            test_encoder_of_futures(k, 32, 4, 48, forms[form]);
+        }
     return test_report("encoder");
 }

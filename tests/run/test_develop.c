@@ -51,26 +51,27 @@ static void test_choose(bj_objective_kind kind) {
 
 static void test_over(void) {
     bj_settings s = {.objective.kind = BJ_FULLSET, .epochs = 7};
+    const bj_plan plan = bj_plan_of(&s);
     bj_epoch rows[ROWS];
     fill(rows, &s, (double[]){1, 5, 3, 4, 3, 3.5, 2, 9}, ROWS);
-    CHECK(!bj_run_over(&s, rows, 0));
-    for (int i = 1; i < ROWS; i++) CHECK(!bj_run_over(&s, rows, i)); /* all epochs: no patience */
-    CHECK(bj_run_over(&s, rows, ROWS));
+    CHECK(!bj_run_over(&s, &plan, rows, 0));
+    for (int i = 1; i < ROWS; i++) CHECK(!bj_run_over(&s, &plan, rows, i)); /* all epochs: no patience */
+    CHECK(bj_run_over(&s, &plan, rows, ROWS));
     s.patience = 2; /* best 2, 3 and 4 are not better: the tie does not count */
-    CHECK(!bj_run_over(&s, rows, 4));
-    CHECK(bj_run_over(&s, rows, 5));
+    CHECK(!bj_run_over(&s, &plan, rows, 4));
+    CHECK(bj_run_over(&s, &plan, rows, 5));
     s.patience = 3;
-    CHECK(!bj_run_over(&s, rows, 5));
-    CHECK(bj_run_over(&s, rows, 6));
+    CHECK(!bj_run_over(&s, &plan, rows, 5));
+    CHECK(bj_run_over(&s, &plan, rows, 6));
     s.patience = 4;
-    CHECK(!bj_run_over(&s, rows, 7)); /* epoch 6 is better than epoch 2, just in time */
+    CHECK(!bj_run_over(&s, &plan, rows, 7)); /* epoch 6 is better than epoch 2, just in time */
     s.patience = 1;
-    CHECK(!bj_run_over(&s, rows, 1) && !bj_run_over(&s, rows, 2) && !bj_run_over(&s, rows, 3));
-    CHECK(bj_run_over(&s, rows, 4));
+    CHECK(!bj_run_over(&s, &plan, rows, 1) && !bj_run_over(&s, &plan, rows, 2) && !bj_run_over(&s, &plan, rows, 3));
+    CHECK(bj_run_over(&s, &plan, rows, 4));
     /* Nothing to be patient about. */
     for (int i = 0; i < ROWS; i++) rows[i].eligible = 0;
-    CHECK(!bj_run_over(&s, rows, ROWS - 1));
-    CHECK(bj_run_over(&s, rows, ROWS));
+    CHECK(!bj_run_over(&s, &plan, rows, ROWS - 1));
+    CHECK(bj_run_over(&s, &plan, rows, ROWS));
 }
 
 /* Each gate alone, at its limit, beyond it, and unknown. */

@@ -61,37 +61,49 @@ static void test_isa(const char *isa, int fastest) {
     usage.usage_kl = 0.01;
     arch.scales = BJ_SCALES_COMPONENT;
     check_threads("mdn", &arch, usage, 37, 1, isa);
+    arch = small_arch();
+    for (int k = 0; k < 3; k++)
+        check_threads("regularized", &arch, regularized(bj_objective_default(kinds[k])), 37,
+                      fastest ? 20 : 1, isa);
     arch = small_arch_for(BJ_OUTPUTONLY);
     check_threads("outputonly", &arch, bj_objective_default(BJ_OUTPUTONLY), 37, 1, isa);
 }
 
-/* A scene's forward pass does not depend on the scenes around it, hence nor does the loss of a
- * batch of copies: B equal scenes give the loss of one. */
-static void test_company(const char *isa) {
+/* Tests that a scene's forward pass does not depend on the scenes around it, as long as their number
+ * leaves the encoder in the same form: B scenes give the bits of the same scenes in batches of
+ * `part`. */
+static void check_company(const char *isa, int B, int part, int factored) {
     const bj_arch arch = small_arch();
-    made_batch all = make_batch(&arch, 21, -1, -1, 9);
-    const bj_trainer_options options = options_for(bj_objective_default(BJ_FULLSET), 21, 2, isa);
+    made_batch all = make_batch(&arch, B, -1, -1, 9);
+    const bj_trainer_options options = options_for(bj_objective_default(BJ_FULLSET), B, 2, isa);
     train_case c = open_case_with(&arch, &options, 7);
     bj_error err;
     CHECK_OK(bj_trainer_gradients(c.trainer, &all.batch, NULL, &err), err);
+    CHECK(c.trainer->online.factored == factored);
     bj_outputs o = bj_trainer_outputs(c.trainer);
     const size_t line = o.decoded_stride * (size_t)o.K;
-    bj_real *decoded = case_alloc(21 * line, sizeof *decoded);
-    memcpy(decoded, o.decoded, 21 * line * sizeof *decoded);
-    for (int b = 0; b < 21; b++) {
-        const bj_batch one = {.B = 1, .scenes = all.scenes + b};
-        CHECK_OK(bj_trainer_gradients(c.trainer, &one, NULL, &err), err);
+    bj_real *decoded = case_alloc((size_t)B * line, sizeof *decoded);
+    memcpy(decoded, o.decoded, (size_t)B * line * sizeof *decoded);
+    for (int b = 0; b + part <= B; b++) {
+        const bj_batch some = {.B = part, .scenes = all.scenes + b};
+        CHECK_OK(bj_trainer_gradients(c.trainer, &some, NULL, &err), err);
+        CHECK(c.trainer->online.factored == factored);
         o = bj_trainer_outputs(c.trainer);
         int same = 1;
-        for (int k = 0; k < o.K; k++)
+        for (int k = 0; k < part * o.K; k++)
             same &= memcmp(o.decoded + (size_t)k * o.decoded_stride,
                            decoded + (size_t)b * line + (size_t)k * o.decoded_stride,
                            2 * (size_t)o.F * sizeof *decoded) == 0;
-        CHECK_MSG(same, "%s: scene %d alone gives other trajectories", isa, b);
+        CHECK_MSG(same, "%s: scenes from %d on, %d of %d, give other trajectories", isa, b, part, B);
     }
     free(decoded);
     free_batch(&all);
     close_case(&c);
+}
+
+static void test_company(const char *isa) {
+    check_company(isa, 21, 7, 0);
+    check_company(isa, 6, 1, 1);
 }
 
 /* One step at the paper's sizes: large products are cut into many tiles. */
@@ -106,6 +118,9 @@ static void test_paper_sizes(void) {
     const bj_batch *batch = bj_scenes_batch(scenes);
     const bj_objective o = bj_objective_default(BJ_FULLSET);
     CHECK(run(&arch, o, batch, batch, 1, 1, NULL) == run(&arch, o, batch, batch, 1, 3, NULL));
+    const bj_objective r = regularized(o);
+    CHECK(run(&arch, r, batch, batch, 1, 1, NULL) == run(&arch, r, batch, batch, 1, 3, NULL));
+    CHECK(run(&arch, r, batch, batch, 1, 1, NULL) != run(&arch, o, batch, batch, 1, 1, NULL));
     bj_scenes_free(scenes);
 }
 

@@ -89,6 +89,12 @@ static double detached_loss(const probe *p) {
     return total / o.B;
 }
 
+/* Returns what the regularizers add to the total. */
+static double regularizers(const bj_objective *o, const bj_loss *l) {
+    return o->sigreg * l->sigreg + o->vicreg_variance * l->vicreg_variance +
+           o->vicreg_covariance * l->vicreg_covariance;
+}
+
 static void detach(probe *p) {
     const bj_outputs o = bj_trainer_outputs(p->c.trainer);
     const int B = o.B, K = o.K;
@@ -138,7 +144,8 @@ static double loss(const probe *p) {
         fprintf(stderr, "%s: %s\n", p->name, err.message);
         return NAN;
     }
-    return p->plan ? detached_loss(p) : report.loss.total;
+    return p->plan ? detached_loss(p) + regularizers(&p->objective, &report.loss)
+                   : report.loss.total;
 }
 
 /* --------------------------------------------------------------------------------- differences */
@@ -401,6 +408,24 @@ static void test_zero_weights(void) {
     check("output-only, reconstruction only", &single, weighted(BJ_OUTPUTONLY, 0, 0, 1), 3);
 }
 
+/* Tests the regularizers in every objective of scenes, and on their own. */
+static void test_regularizers(void) {
+    for (bj_objective_kind kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
+        const bj_arch arch = small_arch_for(kind);
+        char name[64];
+        snprintf(name, sizeof name, "%s, regularized", bj_objective_name(kind));
+        probe p = open_probe(name, &arch, regularized(bj_objective_default(kind)), 5, -1, -1);
+        check_probe(&p, kind == BJ_ANCHOR_A); /* whose first neighbor layer sees zeros alone */
+    }
+    const bj_arch arch = small_arch();
+    check("regularizers only", &arch, regularized(weighted(BJ_FULLSET, 0, 0, 0)), 5);
+    check("regularizers and reconstruction", &arch, regularized(weighted(BJ_UNIFORM, 0, 0, 1)), 5);
+    bj_objective o = weighted(BJ_SPECIALIZATION, 0, 0, 1);
+    o.lambda_router = 0;
+    check("hard winners, regularizers only", &arch, regularized(o), 5);
+    check("regularized, one scene", &arch, regularized(bj_objective_default(BJ_FULLSET)), 1);
+}
+
 static void test_shapes(void) {
     bj_arch arch = small_arch();
     const bj_objective fullset = bj_objective_default(BJ_FULLSET);
@@ -467,10 +492,62 @@ static void test_equal_atoms(bj_objective_kind kind) {
     check_probe(&p, -1);
 }
 
+/* Tests that a few scenes, which pass through factored encoders, have the gradients of many copies of
+ * them, which pass through folded ones (model/encoder.h). */
+static void compare_forms(const char *name, const bj_arch *arch, bj_objective_kind kind,
+                          int neighbors, int polylines) {
+    enum { FEW = 3, MANY = 150 };
+    made_batch few = make_batch(arch, FEW, neighbors, polylines, 5);
+    bj_scene copies[MANY];
+    for (int b = 0; b < MANY; b++) copies[b] = few.scenes[b % FEW];
+    const bj_batch many = {.B = MANY, .scenes = copies};
+    train_case c = open_case(arch, bj_objective_default(kind), MANY);
+    bj_error err;
+    bj_real *first = case_alloc(c.model->layout.size, sizeof *first);
+    bj_rng rng = bj_rng_seed(4);
+    for (size_t i = 0; i < c.model->layout.size; i++) /* zero biases would hide mistakes */
+        c.model->weights[i] += (bj_real)(0.1 * bj_rng_normal(&rng));
+    shake_target(&c, 0.1, 3);
+    CHECK_OK(bj_trainer_gradients(c.trainer, &few.batch, NULL, &err), err);
+    CHECK(c.trainer->online.factored && c.trainer->target.factored);
+    memcpy(first, c.trainer->gradients, c.model->layout.size * sizeof *first);
+    CHECK_OK(bj_trainer_gradients(c.trainer, &many, NULL, &err), err);
+    CHECK(!c.trainer->online.factored && !c.trainer->target.factored);
+    const double tolerance = sizeof(bj_real) == sizeof(double) ? 1e-11 : 1e-4;
+    for (int i = 0; i < c.tensors; i++) {
+        const bj_tensor g = bj_trainer_gradient(c.trainer, i);
+        const bj_real *other = first + c.model->layout.params[i].offset;
+        double off = 0, most = 1e-3;
+        for (size_t j = 0; g.data && j < g.size; j++) {
+            off = fmax(off, fabs((double)g.data[j] - (double)other[j]));
+            most = fmax(most, fabs((double)g.data[j]));
+        }
+        CHECK_MSG(off <= tolerance * most, "%s: %s is off by %g of %g", name, g.name, off, most);
+    }
+    free(first);
+    free_batch(&few);
+    close_case(&c);
+}
+
+static void test_forms(void) {
+    bj_arch arch = small_arch();
+    compare_forms("forms", &arch, BJ_FULLSET, -1, -1);
+    compare_forms("forms, anchor stage A", &arch, BJ_ANCHOR_A, -1, -1);
+    compare_forms("forms, no neighbors", &arch, BJ_FULLSET, 0, 4);
+    compare_forms("forms, no polylines", &arch, BJ_FULLSET, 2, 0);
+    compare_forms("forms, neither", &arch, BJ_FULLSET, 0, 0);
+    arch.embed = 21, arch.heads = 3;
+    compare_forms("forms, three heads", &arch, BJ_FULLSET, -1, -1);
+    arch.heads = 1, arch.token_hidden = 17;
+    compare_forms("forms, one head", &arch, BJ_FULLSET, -1, -1);
+}
+
 int main(void) {
     test_harness();
+    test_forms();
     test_objectives();
     test_zero_weights();
+    test_regularizers();
     test_shapes();
     test_equal_atoms(BJ_FULLSET);
     test_equal_atoms(BJ_UNIFORM);
