@@ -21,7 +21,9 @@
 /* argv[0] is the verb; the result is the exit code of the process. */
 int cmd_help(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
+int cmd_baseline(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_benchmark(int argc, char **argv);
 int cmd_campaign(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_config(int argc, char **argv);

@@ -7,7 +7,9 @@
 
 static const cli_verb verbs[] = {
     {"audit", "hold forecasts against the official drivable areas; no future is read", cmd_audit},
+    {"baseline", "write forecasts of a fixed rule as a challenge submission", cmd_baseline},
     {"bench", "time a training step and prediction", cmd_bench},
+    {"benchmark", "make the standard benchmark with a known answer, and score entries", cmd_benchmark},
     {"campaign", "train every arm of a file with every seed, and watch it", cmd_campaign},
     {"compare", "two arms of a campaign, paired by seed, with intervals", cmd_compare},
     {"config", "the arms, and the settings of a run with where each comes from", cmd_config},
@@ -28,7 +30,7 @@ static const cli_verb verbs[] = {
     {"submit", "predict a cache and write a challenge submission", cmd_submit},
     {"table", "mean and SD over seeds of every arm, or every seed", cmd_table},
     {"train", "train an arm with a seed", cmd_train},
-    {"truth", "hold checkpoints against the law their futures were drawn from", cmd_truth},
+    {"truth", "compare forecasts with the true distribution of a simulated world", cmd_truth},
     {"version", "print the version and the precision it computes in", cmd_version},
     {"view", "look at the forecasts of submissions in a page of one file", cmd_view},
     {"world", "look at simulated scenes and the law of their futures", cmd_world},

@@ -149,14 +149,17 @@ static void print_arms(const truth_result *t) {
 
 void truth_print_text(const truth_result *t) {
     char a[CLI_COUNT_SIZE];
-    printf("%s: %s scenes, %d draws of every mode, seed %llu\n", t->cache,
+    printf("%s: %s scenes, %d draws of every mode, seed %llu\n",
+           t->cache  ? t->cache
+           : t->data ? t->data
+                     : t->law,
            cli_count(a, (size_t)t->scenes), t->samples, (unsigned long long)t->seed);
     printf("%s: laws of %s scenes\n", t->law, cli_count(a, (size_t)t->law_scenes));
     print_distance(t);
     print_best(t);
     print_modes(t);
     print_arms(t);
-    for (int i = 0; i < t->arms; i++)
+    for (int i = 0; i < t->arms && (!t->detailed || i < t->detailed); i++)
         if (!t->arm[i].run) print_bins(&t->arm[i]);
 }
 
@@ -215,8 +218,8 @@ static void json_arm(const truth_arm *arm) {
 }
 
 void truth_print_json(const truth_result *t) {
-    printf("{\"schema\":1,\"type\":\"truth\",\"cache\":");
-    cli_json_text(stdout, t->cache);
+    printf("{\"schema\":1,\"type\":\"truth\",\"%s\":", t->cache ? "cache" : "data");
+    cli_json_text(stdout, t->cache ? t->cache : t->data);
     printf(",\"law\":");
     cli_json_text(stdout, t->law);
     printf(",\"scenes\":%lld,\"law_scenes\":%lld,\"samples\":%d,\"seed\":%llu,\"arms\":[",

@@ -425,6 +425,8 @@ BJ_API const char *bj_law_fact(const bj_law *law, const char *key); /* "seed", "
 BJ_API int64_t bj_law_find(const bj_law *law, const char *scenario_id); /* or -1 */
 BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* lives as long as the law */
 BJ_API const char *bj_law_intent(const bj_law *law, int intent); /* "left", ..., or NULL */
+/* Computes SHA-256 over the stored digests of all scenes, 64 digits: names the content of the file. */
+BJ_API BJ_CHECK bj_status bj_law_digest(char hex[65], const bj_law *law, bj_error *err);
 /* Recomputes the digest of one scene. */
 BJ_API BJ_CHECK bj_status bj_law_verify(const bj_law *law, int64_t index, bj_error *err);
 /* One draw: future (60,2). Returns its mode. */
@@ -848,6 +850,13 @@ typedef struct bj_exam_options {
  * with the same frame; the law may have more scenes. */
 BJ_API BJ_CHECK bj_status bj_exam_create(bj_exam **out, const bj_cache *cache, const bj_law *law,
                                          const bj_exam_options *options, bj_error *err);
+/* Creates an exam for submissions. `truth`, which is borrowed too, is a cache or a folder of scenario
+ * files; NULL means all scenes of the law file. Without it there is no realized score, no
+ * constant-velocity baseline, and every scenario of a submission must have exactly one track. Models
+ * cannot take this exam. */
+BJ_API BJ_CHECK bj_status bj_exam_create_submissions(bj_exam **out, const bj_truth *truth,
+                                                     const bj_law *law,
+                                                     const bj_exam_options *options, bj_error *err);
 BJ_API void bj_exam_free(bj_exam *exam);
 BJ_API int64_t bj_exam_scenes(const bj_exam *exam);
 BJ_API int bj_exam_samples(const bj_exam *exam);
@@ -905,6 +914,14 @@ BJ_API BJ_CHECK bj_status bj_exam_run(bj_exam_report *report, bj_exam *exam, int
                                       bj_forecaster forecaster, void *context, bj_error *err);
 BJ_API BJ_CHECK bj_status bj_exam_model(bj_exam_report *report, bj_exam *exam,
                                         const bj_model *model, bj_error *err);
+
+/* Measures a submission file of any model. Every scenario of the exam must be in the file, and the
+ * file must pass every check of bj_score with at most `max_modes` modes (0: BJ_SUBMISSION_MODES).
+ * Otherwise the call fails with BJ_EMISMATCH, and the message contains the first violation. Scenarios
+ * with fewer modes than others are filled up with modes of probability 0. */
+BJ_API BJ_CHECK bj_status bj_exam_submission(bj_exam_report *report, bj_exam *exam,
+                                             const bj_submission *submission, int max_modes,
+                                             bj_error *err);
 
 typedef enum bj_baseline {
     BJ_BASELINE_VELOCITY, /* the last observed velocity goes on; one atom */
@@ -1097,6 +1114,7 @@ BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", 
 #include <branchjepa/maze_drive.h>
 #include <branchjepa/maze_audit.h>
 #include <branchjepa/maze_run.h>
+#include <branchjepa/benchmark.h>
 
 #ifdef __cplusplus
 }

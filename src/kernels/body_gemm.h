@@ -56,24 +56,33 @@ INLINE void pack_rows(bj_real *packed, int stride, const bj_real *rows, size_t l
     }
 }
 
+/* Transposes a band of columns of a panel's rows at a time, and fetches the rows of later bands
+ * meanwhile, those of the next panel included. Vectors as long as a cache line would be written line
+ * by line in a scattered order, so they take the way through a stage in the first-level cache. */
 static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
     enum { BAND = 64 / sizeof(bj_real) > LANES ? 64 / sizeof(bj_real) : LANES }; /* a cache line */
+    enum { AHEAD = 4 * BAND, STAGED = BJ_BODY_BYTES == 64 };
     for (int n = 0; n < N; n += PANEL) {
         const int width = N - n < PANEL ? N - n : PANEL, padded = round_up(width);
         for (int k0 = 0; k0 < K; k0 += BAND) {
             const int depth = K - k0 < BAND ? K - k0 : BAND;
+            const size_t ahead = k0 + AHEAD < K ? AHEAD : PANEL * ldb + AHEAD - (size_t)K;
+            bj_real stage[BAND * PANEL];
+            bj_real *band = STAGED ? stage : packed;
             for (int j0 = 0; j0 < padded; j0 += LANES) {
                 const bj_real *rows = b + (size_t)(n + j0) * ldb + k0;
                 if (j0 + LANES <= width && depth == BAND) {
                     UNROLL for (int j = 0; j < LANES; j++)
-                        __builtin_prefetch(rows + (size_t)j * ldb + 4 * BAND, 0, 2);
-                    pack_rows(packed + j0, padded, rows, ldb, BAND);
+                        __builtin_prefetch(rows + (size_t)j * ldb + ahead, 0, 2);
+                    pack_rows(band + j0, padded, rows, ldb, BAND);
                     continue;
                 }
                 for (int k = 0; k < depth; k++)
                     for (int j = 0; j < LANES; j++)
-                        packed[k * padded + j0 + j] = j0 + j < width ? rows[(size_t)j * ldb + k] : 0;
+                        band[k * padded + j0 + j] = j0 + j < width ? rows[(size_t)j * ldb + k] : 0;
             }
+            for (int i = 0; STAGED && i < depth * padded; i += LANES)
+                store(packed + i, load(stage + i));
             packed += depth * padded;
         }
     }

@@ -36,8 +36,9 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
     e->gru.packed = bj_arena_take(arena, k->gru_size(lead, E));
     if (training) e->gru.recurrent = bj_arena_take(arena, k->packed_size(E, 3 * E));
 
-    e->linear[BJ_ENC_NEIGHBOR] =
-        make_linear(arena, k, AT(NEIGHBOR_W1), AT(NEIGHBOR_B1), arch->obs * I, TH, 0);
+    e->linear[BJ_ENC_NEIGHBOR] = /* an encoder of futures uses the bias alone */
+        NH ? make_linear(arena, k, AT(NEIGHBOR_W1), AT(NEIGHBOR_B1), arch->obs * I, TH, 0)
+           : (bj_linear){.b = AT(NEIGHBOR_B1)};
     e->linear[BJ_ENC_POLYLINE] = make_linear(arena, k, AT(POLYLINE_W1), AT(POLYLINE_B1),
                                              arch->points * BJ_POLYLINE_FEATURES, TH, 0);
     e->linear[BJ_ENC_QUERY] = make_linear(arena, k, AT(ATTN_W_IN), AT(ATTN_B_IN), E, E, training);
@@ -179,7 +180,7 @@ void bj_encoder_prepare(const bj_encoder *e, int round, int item) {
     else if (item == 1) join_tokens(e);
     else {
         const bj_linear *l = &e->linear[(item - 2) / 2];
-        if (item % 2 == 0) bj_linear_pack_forward(e->k, l);
-        else if (l->backward) bj_linear_pack_backward(e->k, l);
+        if (item % 2 == 0 && l->forward) bj_linear_pack_forward(e->k, l);
+        if (item % 2 == 1 && l->backward) bj_linear_pack_backward(e->k, l);
     }
 }

@@ -8,11 +8,17 @@
 #ifndef BJ_TRUTH_EXAM_SUM_H
 #define BJ_TRUTH_EXAM_SUM_H
 
+#include "eval/score.h"
 #include "truth/exam.h"
 
 enum { BJ_EXAM_BLOCK = 64 /* scenes a forecaster is asked for at a time */ };
 
-const bj_cache *bj_exam_cache(const bj_exam *exam);
+const bj_cache *bj_exam_cache(const bj_exam *exam); /* or NULL */
+const bj_truth *bj_exam_truth(const bj_exam *exam); /* NULL: only the law file is known */
+const bj_law *bj_exam_laws(const bj_exam *exam);
+/* Fills what is known of a scene without its law. If there is no data, only id and frame are set,
+ * and focal_id is NULL. */
+void bj_exam_known(bj_truth_scene *out, const bj_exam *exam, int64_t scene);
 int bj_exam_threads(const bj_exam *exam); /* as in its options */
 bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene);
 

@@ -74,11 +74,12 @@ bj_status bj_fresh_parse(bj_fresh_spec *out, const char *text, bj_error *err) {
                            "hint: write world:SEED:SCENES, for example world:7:1000000",
                            text, (long long)most_scenes);
     }
-    if (seed == BJ_FRESH_DEV_SEED)
+    const char *const purpose = bj_world_seed_reserved(seed);
+    if (purpose)
         return BJ_FAIL(err, BJ_EARG,
-                       "%.100s: seed %u is reserved for development scenes\n"
-                       "hint: choose another seed",
-                       text, BJ_FRESH_DEV_SEED);
+                       "%.100s: seed %llu is reserved for %s\n"
+                       "hint: choose another seed below %u",
+                       text, (unsigned long long)seed, purpose, BJ_BLIND_SEEDS);
     *out = (bj_fresh_spec){version, seed, (int64_t)scenes};
     return BJ_OK;
 }

@@ -88,7 +88,7 @@ seed=${BJ_KILL_SEED:-$(($(date +%s) % 30000))}
 RANDOM=$seed
 echo "BJ_KILL_SEED=$seed"
 killed=0
-for attempt in 1 2 3 4 5 6 7 8; do
+for attempt in 1 2 3 4 5; do
     "$BJEPA" train --data $world:7:4800 $options -j $((1 + attempt % 3)) --set train.save_minutes=0 \
         --out killed --resume >out 2>err &
     pid=$!
