@@ -1039,6 +1039,12 @@ BJ_API BJ_CHECK bj_status bj_model_save(const bj_model *model, const char *path,
  * other, is there with its shape and finite values, and the checksum is right. */
 BJ_API BJ_CHECK bj_status bj_model_load(bj_model **out, const char *path, bj_error *err);
 
+/* Copies a model file with its facts. `facts` are added and replace facts with the same key. With
+ * BJ_PRECISION_BF16 the copy stores 2 bytes per parameter, rounded to nearest even; bj_model_load
+ * widens them. */
+BJ_API BJ_CHECK bj_status bj_model_export(const char *from, const char *to, bj_precision precision,
+                                          const bj_fact *facts, int count, bj_error *err);
+
 /* A training run on disk is a folder of these two files. */
 #define BJ_CHECKPOINT_MODEL "model.safetensors" /* as bj_model_save writes it, with the facts */
 #define BJ_CHECKPOINT_STATE "state.safetensors" /* optimizer, target, step, settings, generator */
