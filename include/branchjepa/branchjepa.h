@@ -432,6 +432,19 @@ BJ_API BJ_CHECK bj_status bj_law_verify(const bj_law *law, int64_t index, bj_err
 /* One draw: future (60,2). Returns its mode. */
 BJ_API int bj_law_sample(double *future, const bj_law_scene *scene, bj_rng *rng);
 
+/* Laws mixed over what the features of a scene hide (docs/TRUTH.md): what can be known of a law from
+ * the inputs of a model. In version 2 of the world they hide nothing. */
+typedef struct bj_law_blind bj_law_blind;
+enum { BJ_HIDDEN_CONTROL = 1, BJ_HIDDEN_LIMITS = 2, BJ_HIDDEN_ALL = 3 };
+
+/* The law is borrowed. Scenes are made again from its seed, split and world version. */
+BJ_API BJ_CHECK bj_status bj_law_blind_create(bj_law_blind **out, const bj_law *law, bj_error *err);
+BJ_API void bj_law_blind_free(bj_law_blind *blind);
+/* Fills the mixture of scene `index` of the law over the quantities of `hidden`, at most 192 modes in
+ * no order, without a realized mode (-1). It lives until the next call. */
+BJ_API BJ_CHECK bj_status bj_law_blind_at(bj_law_scene *out, bj_law_blind *blind, int64_t index,
+                                          int hidden, bj_error *err);
+
 /* -------------------------------------------------------------------------------------- model */
 
 typedef struct bj_model bj_model;
@@ -922,6 +935,20 @@ BJ_API BJ_CHECK bj_status bj_exam_model(bj_exam_report *report, bj_exam *exam,
 BJ_API BJ_CHECK bj_status bj_exam_submission(bj_exam_report *report, bj_exam *exam,
                                              const bj_submission *submission, int max_modes,
                                              bj_error *err);
+
+/* What a forecaster cannot reach that sees no more than a model's inputs: the mean discrepancy
+ * between laws and their mixtures over what the inputs hide. 0 for version 2 of the world. */
+typedef struct bj_blind_report {
+    int64_t scenes;
+    bj_estimate discrepancy; /* everything hidden */
+    double spread;           /* standard error of its mean due to the choice of scenes */
+    bj_estimate control;     /* only the control of junctions hidden */
+    bj_estimate limits;      /* only the speed limits hidden */
+} bj_blind_report;
+
+/* At most `scenes` scenes, evenly spaced. The law file must state how its scenes were made. */
+BJ_API BJ_CHECK bj_status bj_exam_blind(bj_blind_report *report, bj_exam *exam, int64_t scenes,
+                                        bj_error *err);
 
 typedef enum bj_baseline {
     BJ_BASELINE_VELOCITY, /* the last observed velocity goes on; one atom */

@@ -163,6 +163,9 @@ const bj_truth *bj_exam_truth(const bj_exam *exam) { return exam->truth; }
 const bj_law *bj_exam_laws(const bj_exam *exam) { return exam->law; }
 int bj_exam_threads(const bj_exam *exam) { return exam->options.threads; }
 
+const bj_law *bj_exam_laws(const bj_exam *exam) { return exam->law; }
+uint64_t bj_exam_seed(const bj_exam *exam) { return exam->options.seed; }
+
 bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene) {
     return bj_law_at(exam->law, exam->law_of[scene]);
 }
@@ -204,7 +207,7 @@ static void search_scene(void *context, int item, int worker) {
     r->out[r->first + item] = measured.discrepancy;
 }
 
-static bj_status report_progress(const bj_exam *exam, int64_t done, int64_t total, bj_error *err) {
+bj_status bj_exam_progress(const bj_exam *exam, int64_t done, int64_t total, bj_error *err) {
     const bj_exam_options *o = &exam->options;
     if (o->progress && o->progress(o->context, done, total))
         return BJ_FAIL(err, BJ_ELOCKED, "stopped after %lld of %lld scenes", (long long)done,
@@ -220,7 +223,7 @@ static bj_status find_best(bj_exam *exam, int K, int64_t done, int64_t total, bj
         best_round round = {exam, out, K, first};
         const int items = n - first < step ? n - first : step;
         bj_pool_run(exam->pool, search_scene, &round, items);
-        const bj_status status = report_progress(exam, done + first + items, total, err);
+        const bj_status status = bj_exam_progress(exam, done + first + items, total, err);
         if (status == BJ_OK) continue;
         bj_free(out);
         return status;
@@ -318,7 +321,7 @@ static bj_status run(bj_exam_report *report, bj_exam *exam, block *b, bj_forecas
         const int64_t left = exam->scenes - b->first;
         b->count = left < BLOCK ? (int)left : BLOCK;
         BJ_TRY(take_block(&sum, b, forecaster, context, err));
-        BJ_TRY(report_progress(exam, search + b->first + b->count, total, err));
+        BJ_TRY(bj_exam_progress(exam, search + b->first + b->count, total, err));
     }
     bj_exam_sum_report(report, &sum);
     return BJ_OK;

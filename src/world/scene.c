@@ -167,6 +167,15 @@ static int is_kept(const bj_world_scene *scene, int i) {
     return nearer < BJ_AV2_NEIGHBORS;
 }
 
+void bj_world_scene_rows(bj_rows rows[BJ_WORLD_AGENTS], const bj_world_scene *scene) {
+    for (int i = 0; i < scene->traffic.count; i++) {
+        int seen = 1;
+        for (int t = 38; t < BJ_WORLD_OBSERVED; t++) seen &= scene->seen[i][t];
+        if (i && seen && scene->traffic.town->version > 1) seen = is_kept(scene, i);
+        rows[i] = seen ? scene->rows[i] : NULL;
+    }
+}
+
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                             const char *split, int64_t index) {
     bj_rng rng = bj_rng_seed(scene_key(seed, split, index, STREAM_SCENE));
@@ -181,12 +190,8 @@ void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t
         scene->noise[i] = bj_rng_seed(bj_world_hash(noise, (uint64_t)i, 0, 0));
         memset(scene->slow[i], 0, sizeof scene->slow[i]);
         sense(scene, i, 0, BJ_WORLD_OBSERVED);
-        int seen = 1;
-        for (int t = 38; t < BJ_WORLD_OBSERVED; t++) seen &= scene->seen[i][t];
-        rows[i] = seen ? scene->rows[i] : NULL;
     }
-    for (int i = 1; i < scene->traffic.count && town->version > 1; i++)
-        if (rows[i] && !is_kept(scene, i)) rows[i] = NULL;
+    bj_world_scene_rows(rows, scene);
     bj_law_make(&scene->law, &scene->traffic, rows);
 }
 

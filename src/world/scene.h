@@ -64,6 +64,9 @@ void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t
 int bj_world_scene_future(double future[BJ_LAW_STEPS][2], const bj_world_scene *scene,
                           uint64_t seed, const char *split, uint64_t draw);
 
+/* Lists the rows the law looks at: those of agents seen in steps 38 to 49 (see bj_law_make). */
+void bj_world_scene_rows(bj_rows rows[BJ_WORLD_AGENTS], const bj_world_scene *scene);
+
 /* City coordinates -> frame of the scene: origin and heading of the focal row of step 49. */
 void bj_world_scene_local(double *x, double *y, const bj_world_scene *scene);
 

@@ -33,6 +33,7 @@ enum {
 };
 
 #define BJ_TOWN_BIKE 1.6 /* width of a bicycle lane, m */
+#define BJ_TOWN_BACK 0.6 /* share of the arms of a signal that have a lane to turn back */
 
 typedef enum bj_control {
     BJ_CONTROL_SIGNAL,
@@ -62,6 +63,7 @@ typedef struct bj_sample {
 typedef struct bj_road_lane {
     int64_t id;
     int bike;
+    int street;   /* street it belongs to, or -1 in a junction */
     int node;     /* junction it lies in, or -1 */
     int approach; /* junction it leads into as its last lane, or -1 */
     int arm;      /* arm of that junction it comes from; for lanes in a junction too */
@@ -74,7 +76,8 @@ typedef struct bj_road_lane {
     int prev[BJ_TOWN_SUCC], prev_count;
     int first, steps; /* samples first .. first + steps */
     double length, spacing;
-    double speed;                    /* limit from law and curvature, m/s */
+    double speed;                    /* limit from law and curvature, m/s ... */
+    double curve_speed;              /* ... and from curvature alone; 1e9 if straight */
     int turn;                        /* bit of a lane in a junction */
     uint64_t conflicts;              /* lanes of the junction that cross or join it */
     int crossing[2], crossing_count; /* crossings on it ... */
@@ -179,6 +182,21 @@ void bj_curve_point(double p[2], const double *curve, double t);
 bj_pose bj_lane_pose(const bj_town *town, int lane, double s, double offset);
 /* Arc length of the point of the center line nearest to (x, y), and how far left of it that is. */
 void bj_lane_project(const bj_town *town, int lane, double x, double y, double *s, double *offset);
+
+/* -------------------------------------------------------------------------- what features hide */
+
+typedef struct bj_control_odds {
+    double signal, stop, priority; /* sum to one */
+    double vertical;               /* given priority: the vertical street has it */
+} bj_control_odds;
+
+/* Computes how likely each control of a junction of version 1 that is no roundabout is, given what
+ * features show: its streets, its arms, its crossings and its lanes that turn back. */
+bj_control_odds bj_town_control_odds(const bj_town *town, int node);
+/* Finds the range of the limits that a street of version 1 is drawn from. */
+void bj_street_speeds(const bj_street *street, int *low, int *high);
+/* Returns the out lane that a signal's arm may turn back into, or -1. */
+int bj_town_back_lane(const bj_town *town, const bj_arm *arm);
 
 /* --------------------------------------------------------------------------- parts of building */
 

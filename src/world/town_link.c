@@ -60,6 +60,7 @@ static void build_way(bj_town *town, int link_index, const double *splits, int s
             const double u0 = way > 0 ? splits[p] : splits[parts - p];
             const double u1 = way > 0 ? splits[p + 1] : splits[parts - p - 1];
             bj_road_lane lane = {.bike = bike,
+                                 .street = link->street,
                                  .node = -1,
                                  .approach = -1,
                                  .arm = -1,
@@ -104,7 +105,8 @@ static void build_way(bj_town *town, int link_index, const double *splits, int s
     if (pocket && parts >= 3) {
         /* Lane 0 forks 35 m before the stop line; 15 m later the new lane lies in the median. */
         const double end = way > 0 ? splits[parts] : splits[0];
-        bj_road_lane lane = {.node = -1,
+        bj_road_lane lane = {.street = link->street,
+                             .node = -1,
                              .approach = -1,
                              .arm = -1,
                              .left_lane = -1,
