@@ -48,7 +48,7 @@ CONTENDED_BUDGET = 60.0   # s for PyTorch's contended steps
 Work = Callable[[], object]
 
 
-def build_training(compiled: bool) -> Work:
+def build_training(compiled: bool, count: int = BATCH[TRAIN]) -> Work:
     import torch
     from reference import modules, network, objectives, scenes, sizes
 
@@ -57,7 +57,7 @@ def build_training(compiled: bool) -> Work:
     target = modules.SceneEncoder(sizes.PAPER)
     target.load_state_dict(net.encoder.state_dict())
     target.requires_grad_(False)
-    batch = scenes.stand_in(BATCH[TRAIN], sizes.PAPER, seed=0)
+    batch = scenes.stand_in(count, sizes.PAPER, seed=0)
     optimizer = torch.optim.AdamW(net.parameters(), lr=3e-4, weight_decay=1e-2)
     goal = objectives.Goal()
 

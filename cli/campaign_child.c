@@ -73,7 +73,8 @@ static bj_status take_lock(int *lock, int *occupied, const char *dir, bj_error *
 /* After the fork: nothing but system calls, and our own copy of the environment. */
 static void become(char **arguments, int log, pid_t parent) {
     static const char *const settings[] = {"BJEPA_ARM", "BJEPA_SEED", "BJEPA_RECIPE", "BJEPA_SET",
-                                           "BJEPA_DEV", "BJEPA_DATA", "BJEPA_CONFIG"};
+                                           "BJEPA_DEV", "BJEPA_DATA", "BJEPA_CONFIG", "BJEPA_INIT",
+                                           "BJEPA_EXTEND"};
     const int nothing = open("/dev/null", O_RDONLY);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGTERM);

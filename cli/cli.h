@@ -21,7 +21,9 @@
 /* argv[0] is the verb; the result is the exit code of the process. */
 int cmd_help(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
+int cmd_baseline(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_benchmark(int argc, char **argv);
 int cmd_campaign(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_config(int argc, char **argv);
@@ -29,6 +31,7 @@ int cmd_data(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_evaluate(int argc, char **argv);
+int cmd_export(int argc, char **argv);
 int cmd_figures(int argc, char **argv);
 int cmd_gallery(int argc, char **argv);
 int cmd_info(int argc, char **argv);

@@ -5,6 +5,7 @@
  * Test: tests/cli/eval.sh, tests/eval/peer_eval.py
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
+#include "builtin.h"
 #include "checkpoint.h"
 #include "eval.h"
 #include "progress.h"
@@ -20,7 +21,7 @@ static const char verb[] = "eval", parts[] = "all|fit|dev", precisions[] = "full
 
 typedef struct eval_options {
     const char *checkpoint, *data;
-    int part, limit, threads, precision, no_groups, quiet, json;
+    int part, limit, exchange, threads, precision, no_groups, quiet, json;
 } eval_options;
 
 static int parse(eval_options *o, int argc, char **argv) {
@@ -31,6 +32,8 @@ static int parse(eval_options *o, int argc, char **argv) {
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "only the first N scenes; 0: all"},
         {"groups", 0, CLI_CHOICE, "on|off", &o->no_groups, 0, 0,
          "also by maneuver, type, city and speed"},
+        {"exchange", 0, CLI_INT, "N", &o->exchange, 0, 1000000,
+         "exchange map, neighbors and focal track between the first N scenes; 4096, 0: not at all"},
         {"precision", 0, CLI_CHOICE, precisions, &o->precision, 0, 0, "how the weights are stored"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -67,6 +70,7 @@ typedef struct job {
     bj_loader *loader;
     bj_evaluator *evaluator;
     bj_scene_info *infos; /* (BATCH) */
+    bj_part which;
     eval_result result;
 } job;
 
@@ -91,7 +95,8 @@ static bj_status open_target(job *j, bj_error *err) {
         return bj_target_from_model(&j->target, j->model, err);
     }
     const size_t length = strlen(j->result.model) - strlen(BJ_CHECKPOINT_MODEL) - 1;
-    const int is_folder = stat(j->o->checkpoint, &info) == 0 && S_ISDIR(info.st_mode);
+    const int is_folder = !cli_is_builtin(j->o->checkpoint) &&
+                          stat(j->o->checkpoint, &info) == 0 && S_ISDIR(info.st_mode);
     if (is_folder) {
         memcpy(folder, j->result.model, length);
         folder[length] = '\0';
@@ -125,7 +130,8 @@ static bj_status open_data(job *j, bj_error *err) {
     static const char *const names[] = {"all", "fit", "dev"};
     static const bj_part which[] = {BJ_PART_ALL, BJ_PART_FIT, BJ_PART_DEV};
     eval_result *r = &j->result;
-    bj_loader_options order = {.part = which[j->o->part], .batch = BATCH};
+    j->which = which[j->o->part];
+    bj_loader_options order = {.part = j->which, .batch = BATCH};
     bj_status status = bj_cache_open(&j->cache, j->o->data, 0, err);
     if (status != BJ_OK) return status;
     const bj_arch scenes = bj_cache_arch(j->cache);
@@ -192,6 +198,34 @@ static bj_status evaluate(job *j, bj_error *err) {
     return cli_stop ? BJ_OK : bj_evaluator_health(&j->result.health, j->evaluator, err);
 }
 
+/* Measures what the model looks at, on the first scenes of the evaluation. */
+static bj_status exchange(job *j, bj_error *err) {
+    const eval_options *o = j->o;
+    const int64_t known = j->result.scenes;
+    const int count = o->exchange < known ? o->exchange : (int)known;
+    if (!count) return BJ_OK;
+    cli_watch watch = {cli_progress_begin("forecasts", count), "exchange", o->quiet};
+    const double plain = bj_evaluator_values(j->evaluator).traj_es;
+    const bj_exchange_options options = {.max_batch = BATCH,
+                                         .threads = o->threads,
+                                         .precision =
+                                             o->precision ? BJ_PRECISION_BF16 : BJ_PRECISION_FULL,
+                                         .plain = count == known ? &plain : NULL,
+                                         .progress = cli_watch_show,
+                                         .context = &watch};
+    const bj_loader_options order = {.part = j->which, .batch = count, .needs_future = 1};
+    const bj_batch *batch;
+    bj_loader *loader = NULL;
+    bj_status status = bj_loader_create(&loader, j->cache, &order, err);
+    if (status == BJ_OK) status = bj_loader_batch(&batch, NULL, loader, 0, 0, err);
+    if (status == BJ_OK)
+        status = bj_exchange_measure(&j->result.exchange, j->model, batch->scenes, batch->B,
+                                     &options, err);
+    bj_loader_free(loader);
+    cli_progress_clear(&watch.progress);
+    return status;
+}
+
 static int compare(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -233,7 +267,7 @@ static bj_status measure_latency(job *j, bj_error *err) {
 }
 
 int cmd_eval(int argc, char **argv) {
-    eval_options o = {0};
+    eval_options o = {.exchange = 4096};
     bj_error err = {0};
     int code = parse(&o, argc, argv);
     if (code != CLI_CONTINUE) return code;
@@ -241,6 +275,7 @@ int cmd_eval(int argc, char **argv) {
     cli_catch_signals();
     bj_status status = open_all(&j, &err);
     if (status == BJ_OK) status = evaluate(&j, &err);
+    if (status == BJ_OK && !cli_stop) status = exchange(&j, &err);
     if (status == BJ_OK && !cli_stop) status = measure_latency(&j, &err);
     if (status != BJ_OK) {
         code = cli_fail(verb, &err);

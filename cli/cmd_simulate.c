@@ -12,7 +12,7 @@ static const char verb[] = "simulate";
 typedef struct simulate_options {
     const char *out, *cache, *split;
     uint64_t seed;
-    int scenes, jobs, restart, force, quiet, json;
+    int world, scenes, jobs, restart, force, quiet, json;
 } simulate_options;
 
 static int parse(simulate_options *o, int argc, char **argv) {
@@ -23,6 +23,8 @@ static int parse(simulate_options *o, int argc, char **argv) {
         CLI_OPTION_SEED(&o->seed),
         {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0,
          "train, val, test or any other name: each has cities of its own"},
+        {"world", 0, CLI_INT, "N", &o->world, 1, BJ_WORLD_VERSION,
+         "version of the world: 2, the default, or 1"},
         {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "workers; 0: one per available core"},
         {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "forget an interrupted run"},
         {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace what is there already"},
@@ -77,7 +79,8 @@ static void print_report(const simulate_options *o, const bj_world_report *r) {
     }
     printf("{\"schema\":1,\"type\":\"simulate\",\"%s\":", o->cache ? "cache" : "folder");
     cli_json_text(stdout, where);
-    printf(",\"seed\":%llu,\"split\":", (unsigned long long)o->seed);
+    printf(",\"world\":%d,\"seed\":%llu,\"split\":", o->world ? o->world : BJ_WORLD_VERSION,
+           (unsigned long long)o->seed);
     cli_json_text(stdout, o->split ? o->split : "train");
     printf(",\"complete\":%s,\"scenes\":%lld,\"resumed\":%lld,\"towns\":%lld,\"modes\":%lld,"
            "\"bytes\":%lld,\"law_bytes\":%lld,\"digest\":",
@@ -92,7 +95,8 @@ int cmd_simulate(int argc, char **argv) {
     const int result = parse(&o, argc, argv);
     if (result != CLI_CONTINUE) return result;
     watch w = {.quiet = o.quiet};
-    const bj_world_options options = {.seed = o.seed,
+    const bj_world_options options = {.version = o.world,
+                                      .seed = o.seed,
                                       .split = o.split,
                                       .scenes = o.scenes,
                                       .jobs = o.jobs,

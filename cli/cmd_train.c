@@ -1,6 +1,8 @@
 /* cmd_train.c - bjepa train: one training run of an arm and a seed. */
+#define _POSIX_C_SOURCE 200809L /* access */
 #include "cli.h"
 #include "json_out.h"
+#include "output.h"
 #include "progress.h"
 #include "settings.h"
 #include "signals.h"
@@ -9,6 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Below these a latent says nothing about its future any more. */
 static const double collapsed_std = 1e-3, collapsed_rank = 1.5;
@@ -17,6 +20,7 @@ typedef struct view {
     cli_progress bar;
     int quiet, begun, epoch;
     int stage_a, maze;
+    const bj_settings *settings;
 } view;
 
 /* What the run is judged by; NaN: collapsed. */
@@ -39,8 +43,18 @@ static void note_of(char note[NOTE], const view *v, const bj_run_progress *p) {
     else
         at += snprintf(note + at, NOTE - (size_t)at, " (z %.2f y %.2f rec %.2f)", l->latent,
                        l->decoded, l->rec);
+    if (at < NOTE && l->sigreg != 0)
+        at += snprintf(note + at, NOTE - (size_t)at, " sigreg %.2f", l->sigreg);
+    if (at < NOTE && (l->vicreg_variance != 0 || l->vicreg_covariance != 0))
+        at += snprintf(note + at, NOTE - (size_t)at, " vicreg %.2f %.2f", l->vicreg_variance,
+                       l->vicreg_covariance);
     if (at < NOTE && p->last && p->last->epoch > 0 && !isnan(criterion(v, p->last)))
         snprintf(note + at, NOTE - (size_t)at, " dev %.3f", criterion(v, p->last));
+}
+
+/* Prints what an exchange adds to the plain score, in percent, unless it is not known. */
+static void print_exchange(const char *part, double loss, const bj_epoch *row) {
+    if (!isnan(loss)) fprintf(stderr, "%s %+.1f %%", part, 100 * loss / row->exchange.plain);
 }
 
 static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best) {
@@ -65,16 +79,26 @@ static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best
                 row->epoch, row->decoder_ade, row->decoder_fde, row->health.mean_std,
                 row->health.entropy_rank, row->eligible ? "passed" : "not passed",
                 chosen ? ", best so far" : "");
-    else
+    else {
         fprintf(stderr,
                 "epoch %d: dev ES %.4f, top-1 ADE %.4f, Brier %.4f, support %.2f, latent std %.4f "
-                "rank %.1f%s\n",
+                "rank %.1f, attention %.1f tokens, context norm %.1f",
                 row->epoch, row->dev.traj_es, row->dev.top1_ade, row->dev.brier,
                 row->dev.dedup_support, row->health.mean_std, row->health.entropy_rank,
-                chosen ? ", best so far" : "");
+                row->encoder.attention_tokens, row->encoder.context_norm);
+        print_exchange(", exchanged map", row->exchange.map, row);
+        print_exchange(", neighbors", row->exchange.neighbors, row);
+        print_exchange(", focal", row->exchange.focal, row);
+        fprintf(stderr, "%s\n", chosen ? ", best so far" : "");
+    }
 }
 
-static void warn(const bj_epoch *row) {
+static void warn(const bj_settings *settings, const bj_epoch *row) {
+    if (bj_epoch_blind(settings, row))
+        fprintf(stderr,
+                "warning: epoch %d: the model is blind to the map: exchanging maps between scenes "
+                "changes the Energy Score by %+.1f %%\n",
+                row->epoch, 100 * row->exchange.map / row->exchange.plain);
     if (row->epoch > 0 &&
         (row->health.mean_std < collapsed_std || row->health.entropy_rank < collapsed_rank))
         fprintf(stderr,
@@ -96,7 +120,7 @@ static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
             cli_progress_clear(&v->bar);
             print_epoch(v, p->last, p->best);
         }
-        warn(p->last);
+        warn(v->settings, p->last);
         v->epoch = p->last->epoch;
     }
     if (!v->quiet) {
@@ -109,6 +133,11 @@ static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
         return BJ_RUN_SAVE;
     }
     return BJ_RUN_GO_ON;
+}
+
+static void on_note(void *context, const char *line) {
+    const view *v = context;
+    if (!v->quiet) fprintf(stderr, "%s\n", line);
 }
 
 /* --------------------------------------------------------------------------------------- report */
@@ -230,6 +259,56 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
 
 /* -------------------------------------------------------------------------------------- command */
 
+/* What the command line leaves out when a run is resumed. */
+typedef struct recalled {
+    bj_run *run;
+    char config[CLI_PATH_SIZE];
+} recalled;
+
+/* Fills in data or settings that are not given from the run in the folder. */
+static bj_status recall(recalled *r, bj_run_options *o, cli_settings_options *q, bj_error *err) {
+    char manifest[CLI_PATH_SIZE];
+    const int settings = q->arm || q->recipe || q->seed || q->config || q->init || q->set.count;
+    if (o->data && settings) return BJ_OK;
+    bj_status status = cli_path(manifest, o->dir, "manifest.json", err);
+    if (status != BJ_OK) return status;
+    if (access(manifest, F_OK))
+        return cli_error(err, BJ_EARG,
+                         "%s: holds no run to resume\nhint: a new run needs --data and --arm",
+                         o->dir);
+    status = bj_run_open(&r->run, o->dir, err);
+    if (status != BJ_OK) return status;
+    if (!o->data) {
+        o->data = bj_run_fact(r->run, "data.path");
+        if (!o->dev) o->dev = bj_run_fact(r->run, "dev_data.path");
+        if (!o->maze && !bj_run_fact(r->run, "maze.sha256"))
+            o->maze = bj_run_fact(r->run, "maze.name");
+    }
+    if (settings) return BJ_OK;
+    status = cli_path(r->config, o->dir, "config.resolved.json", err);
+    q->config = r->config;
+    return status;
+}
+
+/* Prints how much of this process's time went into making training scenes. */
+static void print_simulated(const bj_fresh *fresh, double seconds) {
+    const double spent = bj_fresh_seconds(fresh);
+    fprintf(stderr, "simulation took %.1f s of %.1f s, %.1f %%\n", spent, seconds,
+            100 * spent / seconds);
+}
+
+/* Opens the simulator if --data names a world instead of a file. */
+static bj_status open_fresh(bj_fresh **out, bj_run_options *o, bj_error *err) {
+    bj_fresh_spec spec;
+    if (!bj_fresh_is_spec(o->data)) return BJ_OK;
+    bj_status status = bj_fresh_parse(&spec, o->data, err);
+    if (status == BJ_OK) status = bj_fresh_create(out, &spec, o->threads, err);
+    if (status != BJ_OK) return status;
+    o->scenes = bj_fresh_fit(*out);
+    o->dev_scenes = bj_fresh_dev(*out);
+    return BJ_OK;
+}
+
 int cmd_train(int argc, char **argv) {
     cli_settings_options q = {0};
     bj_run_options o = {0};
@@ -237,7 +316,8 @@ int cmd_train(int argc, char **argv) {
     int json = 0;
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "cache of scenes to fit, and to develop on; for arms of mazes a dataset, .npz"},
+         "cache of scenes to fit, and to develop on; world:SEED[:SCENES] simulates new scenes while "
+         "it trains; for arms of mazes a dataset, .npz"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
          "other scenes for development; all of --data is fitted then"},
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
@@ -245,7 +325,9 @@ int cmd_train(int argc, char **argv) {
         CLI_SETTINGS_OPTIONS(&q),
         {"out", 'o', CLI_TEXT, "DIR", &o.dir, 0, 0, "folder of the run"},
         {"resume", 0, CLI_FLAG, NULL, &o.resume, 0, 0,
-         "go on where the run in that folder stopped"},
+         "go on where the run in that folder stopped; data and settings of the run by default"},
+        {"extend", 0, CLI_INT, "EPOCHS", &o.extend, 1, 100000,
+         "with --resume: train a finished run for more epochs"},
         CLI_OPTION_THREADS(&o.threads),
         CLI_OPTION_QUIET(&v.quiet),
         CLI_OPTION_JSON(&json),
@@ -260,28 +342,46 @@ int cmd_train(int argc, char **argv) {
         "bjepa train --data train.bjc --arm fullset --out runs/try --recipe small --set "
         "train.epochs=5\n"
         "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0 --resume\n"
+        "bjepa train --data nuscenes.bjc --arm fullset --init runs/fullset-0 --out runs/tuned\n"
+        "bjepa train --out runs/fullset-0 --resume --extend 10\n"
+        "bjepa train --data world:7:2000000 --arm fullset --out runs/fresh --recipe small\n"
         "bjepa train --data pointmaze-medium-navigate-v0.npz --arm maze-branch --out runs/medium\n",
         options};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
-    if (!o.data) return cli_misuse(usage.verb, "--data FILE is missing");
+    if (o.extend && !o.resume)
+        return cli_misuse(usage.verb, "--extend continues a finished run: it needs --resume");
+    if (!o.data && !o.resume) return cli_misuse(usage.verb, "--data FILE is missing");
     if (!o.dir) return cli_misuse(usage.verb, "--out DIR is missing");
-    cli_settings settings;
+    cli_settings settings = {0};
+    recalled from = {0};
     bj_run_report report;
     bj_error err;
-    if (cli_settings_open(&settings, &q, NULL, &err) != BJ_OK) return cli_fail(usage.verb, &err);
+    if ((o.resume && recall(&from, &o, &q, &err) != BJ_OK) ||
+        cli_settings_open(&settings, &q, NULL, &err) != BJ_OK) {
+        bj_run_free(from.run);
+        return cli_fail(usage.verb, &err);
+    }
     v.maze = settings.value.arch.encoder != BJ_ENCODER_SCENE;
+    v.settings = &settings.value;
     v.stage_a = settings.value.objective.kind == BJ_ANCHOR_A;
     o.config = q.config;
     o.threads = cli_threads(o.threads);
     o.progress = on_progress;
+    o.note = on_note;
     o.context = &v;
     cli_catch_signals();
     cli_catch_save();
-    const bj_status status = bj_run_train(&report, &settings.value, &o, &err);
+    bj_fresh *fresh = NULL;
+    const double start = cli_seconds();
+    bj_status status = open_fresh(&fresh, &o, &err);
+    if (status == BJ_OK) status = bj_run_train(&report, &settings.value, &o, &err);
     if (v.begun && !v.quiet) cli_progress_clear(&v.bar);
     const int code = status == BJ_OK ? finish(&report, o.dir, &settings.value, json)
                                      : cli_fail(usage.verb, &err);
+    if (fresh && v.begun && !v.quiet) print_simulated(fresh, cli_seconds() - start);
+    bj_fresh_free(fresh);
     cli_settings_close(&settings);
+    bj_run_free(from.run);
     return code;
 }

@@ -16,6 +16,7 @@ typedef struct eval_result {
     int64_t no_future;  /* of the part, and left out */
     int64_t over_limit; /* of the part, and left out */
     bj_latent_health health;
+    bj_exchange_values exchange; /* scenes 0: not wanted */
     double seconds; /* of the evaluation */
     double latency; /* seconds, one scene at a time */
     int latency_scenes, threads;

@@ -60,6 +60,26 @@ static void print_usage(const eval_result *r) {
            r->health.participation);
 }
 
+static void print_part(const char *title, double loss, double plain) {
+    if (isnan(loss)) printf("%-26s%10s\n", title, "-");
+    else printf("%-26s%+10.4f m %+8.1f %%\n", title, loss, 100 * loss / plain);
+}
+
+static void print_exchange(const eval_result *r) {
+    const bj_exchange_values *x = &r->exchange;
+    const bj_encoder_values e = bj_evaluator_encoder(r->evaluator);
+    char count[CLI_COUNT_SIZE];
+    puts("\nWhat the model looks at");
+    printf("%-26s%.1f effective tokens, context norm %.2f\n", "attention", e.attention_tokens,
+           e.context_norm);
+    if (!(x->scenes > 0)) return;
+    printf("trajectory Energy Score with a part exchanged between %s scenes, minus %.4f\n",
+           cli_count(count, (size_t)x->scenes), x->plain);
+    print_part("map", x->map, x->plain);
+    print_part("neighbors", x->neighbors, x->plain);
+    print_part("focal track", x->focal, x->plain);
+}
+
 static void print_calibration(const bj_evaluator *evaluator) {
     bj_calibration_bin bins[BJ_CALIBRATION_BINS];
     bj_evaluator_calibration(bins, evaluator);
@@ -113,6 +133,7 @@ void eval_print_text(const eval_result *r) {
     puts("\n");
     print_values(&values, r->arch.atoms);
     print_usage(r);
+    print_exchange(r);
     print_calibration(r->evaluator);
     print_groups(r->evaluator);
     printf("\nlatency %.3f ms: median of %d predictions, one scene at a time\n", 1e3 * r->latency,
@@ -178,6 +199,31 @@ static void json_lists(const eval_result *r) {
     putchar(']');
 }
 
+static void json_exchange(const eval_result *r) {
+    const bj_exchange_values *x = &r->exchange;
+    const bj_encoder_values e = bj_evaluator_encoder(r->evaluator);
+    const struct {
+        const char *name, *relative;
+        double loss;
+    } parts[] = {{"map", "map_relative", x->map},
+                 {"neighbors", "neighbors_relative", x->neighbors},
+                 {"focal", "focal_relative", x->focal}};
+    json_number(",\"encoder\":{", "attention_tokens", e.attention_tokens);
+    json_number(",", "context_norm", e.context_norm);
+    printf("},\"exchange\":");
+    if (!(x->scenes > 0)) {
+        printf("null");
+        return;
+    }
+    printf("{\"scenes\":%.0f", x->scenes);
+    json_number(",", "plain", x->plain);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        json_number(",", parts[i].name, parts[i].loss);
+        json_number(",", parts[i].relative, parts[i].loss / x->plain);
+    }
+    putchar('}');
+}
+
 void eval_print_json(const eval_result *r) {
     const bj_metric_values values = bj_evaluator_values(r->evaluator);
     printf("{\"schema\":\"branchjepa.eval/1\",\"type\":\"eval\"");
@@ -199,6 +245,7 @@ void eval_print_json(const eval_result *r) {
     json_number(",", "entropy_rank", r->health.entropy_rank);
     json_number(",", "participation", r->health.participation);
     putchar('}');
+    json_exchange(r);
     json_lists(r);
     json_number(",", "seconds", r->seconds);
     json_number(",", "scenes_per_s", (double)r->scenes / r->seconds);

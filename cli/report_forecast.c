@@ -56,6 +56,9 @@ static bj_status find_cache(work *w, bj_error *err) {
     w->out->origin = REPORT_DEVELOPMENT;
     if (bj_campaign_dev(campaign)) return set_path(w, bj_campaign_dev(campaign), err);
     w->part = BJ_PART_DEV;
+    if (bj_fresh_is_spec(bj_campaign_data(campaign)))
+        return cli_error(err, BJ_EARG, "%s: fresh scenes are not in a file; --scenes names a cache",
+                         bj_campaign_data(campaign));
     return set_path(w, bj_campaign_data(campaign), err);
 }
 

@@ -24,9 +24,12 @@ static int from_environment(const bj_assignment *option, const char *variable) {
 
 /* Options with names of their own, once those of the environment, once those that were given. */
 static int add_named(bj_assignment *list, const cli_settings_options *o, int environment) {
-    const bj_assignment options[] = {
-        {"recipe", o->recipe, "--recipe"}, {"arm", o->arm, "--arm"}, {"seed", o->seed, "--seed"}};
-    static const char *const variables[] = {"BJEPA_RECIPE", "BJEPA_ARM", "BJEPA_SEED"};
+    const bj_assignment options[] = {{"recipe", o->recipe, "--recipe"},
+                                     {"arm", o->arm, "--arm"},
+                                     {"seed", o->seed, "--seed"},
+                                     {"init", o->init, "--init"}};
+    static const char *const variables[] = {"BJEPA_RECIPE", "BJEPA_ARM", "BJEPA_SEED",
+                                            "BJEPA_INIT"};
     int n = 0;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!options[i].value || from_environment(&options[i], variables[i]) != environment)
@@ -62,7 +65,7 @@ bj_status cli_settings_open(cli_settings *out, const cli_settings_options *optio
         if (status != BJ_OK) return status;
     }
     out->in_file = bj_config_count(out->config);
-    const size_t most = (size_t)out->in_file + CLI_LIST_SIZE + 4;
+    const size_t most = (size_t)out->in_file + CLI_LIST_SIZE + 5;
     bj_assignment *list = calloc(most, sizeof *list);
     out->origins = calloc((size_t)bj_setting_count(), sizeof *out->origins);
     bj_status status = list && out->origins ? BJ_OK : cli_error(err, BJ_ENOMEM, "out of memory");

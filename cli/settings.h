@@ -1,7 +1,7 @@
 /* settings.h - the options that decide a run, as every verb that takes them has them.
  *
- * Later ones win: the file of --config, then BJEPA_RECIPE, BJEPA_ARM and BJEPA_SEED, then --set in
- * its order, then --recipe, --arm and --seed.
+ * Later ones win: the file of --config, then BJEPA_RECIPE, BJEPA_ARM, BJEPA_SEED and BJEPA_INIT, then
+ * --set in its order, then --recipe, --arm, --seed and --init.
  */
 #ifndef BJEPA_SETTINGS_H
 #define BJEPA_SETTINGS_H
@@ -9,7 +9,7 @@
 #include "cli.h"
 
 typedef struct cli_settings_options {
-    const char *arm, *recipe, *seed, *config; /* NULL: not given */
+    const char *arm, *recipe, *seed, *config, *init; /* NULL: not given */
     cli_list set;
 } cli_settings_options;
 
@@ -20,6 +20,8 @@ typedef struct cli_settings_options {
     {"seed", 0, CLI_TEXT, "N", &(o)->seed, 0, 0, "seed of weights and data order; 0 by default"},  \
     {"recipe", 0, CLI_TEXT, "NAME", &(o)->recipe, 0, 0,                                            \
      "settings of the optimization: paper, or small for few scenes"},                              \
+    {"init", 0, CLI_TEXT, "MODEL", &(o)->init, 0, 0,                                               \
+     "load the first weights from a run, checkpoint folder or model file"},                        \
     {"config", 'c', CLI_TEXT, "FILE", &(o)->config, 0, 0, "settings from a YAML or JSON file"},    \
     {"set", 0, CLI_LIST, "KEY=VALUE", &(o)->set, 0, 0,                                             \
      "one setting, train.epochs=10; may be repeated"}

@@ -12,7 +12,8 @@
 
 # Tests too long for a sanitizer build, by ctest name. `make test-asan` and `make test-tsan` still
 # run them.
-set(slow_tests cli.bench cli.campaign cli.demo cli.report_browser cli.train_kill)
+set(slow_tests cli.bench cli.benchmark cli.campaign cli.demo cli.report_browser cli.train_fresh
+    cli.train_kill)
 
 set(test_environment
     BJEPA=$<TARGET_FILE:bjepa>

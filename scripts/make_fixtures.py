@@ -95,6 +95,9 @@ class Spec:
 
 ANCHOR_B = Goal("anchor_b", lambda_y=0.0, lambda_rec=0.0)
 FROZEN = Optim(adam_eps=1e-6, ema=1.0)
+# A number of slices that fills neither a block nor a vector.
+REGULARIZED = dict(sigreg=0.3, sigreg_slices=43, vicreg_variance=0.7, vicreg_covariance=1.5,
+                   vicreg_gamma=0.9)
 
 CASES: dict[str, Spec] = {
     "fullset": Spec(optim=Optim()),
@@ -114,6 +117,9 @@ CASES: dict[str, Spec] = {
     "anchor_a": Spec(Goal("anchor_a"), model="anchor", optim=FROZEN, reach=1.0),
     "anchor_b": Spec(ANCHOR_B, optim=FROZEN),
     "anchor_b_point": Spec(ANCHOR_B, model="point", optim=FROZEN),
+    "regularized": Spec(Goal(**REGULARIZED)),
+    "regularized_anchor_a": Spec(Goal("anchor_a", **REGULARIZED), model="anchor", optim=FROZEN,
+                                 reach=1.0),
     "beta": Spec(Goal(beta=0.97)),
     "k1": Spec(sizes=dict(atoms=1)),
     "k64": Spec(sizes=dict(atoms=64, atom_hidden=5), reach=12.0),

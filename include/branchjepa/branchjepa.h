@@ -361,8 +361,12 @@ BJ_API void bj_from_city(double *out, const double *points, int count, const dou
 /* ------------------------------------------------------------------------------ simulated world */
 
 /* Made-up traffic in the official format whose distribution of futures is known exactly
- * (docs/WORLD.md). Scene i of (seed, split) is the same whatever else is made, on every machine. */
+ * (docs/WORLD.md). Scene i of (version, seed, split) is the same whatever else is made, on every
+ * machine. In version 2 the law depends on nothing that the features of a scene do not show. */
+enum { BJ_WORLD_VERSION = 2 };
+
 typedef struct bj_world_options {
+    int version; /* 1 or 2; 0: the default, BJ_WORLD_VERSION */
     uint64_t seed;
     const char *split; /* NULL: "train"; letters, digits, '-' and '_', at most 31 */
     int64_t scenes;    /* 0 .. scenes - 1; at most 2^32 */
@@ -391,10 +395,10 @@ BJ_API BJ_CHECK bj_status bj_world_to_cache(bj_world_report *report, const char 
 BJ_API BJ_CHECK bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
                                               const bj_world_options *options, bj_error *err);
 /* Further futures of the prefix of one scene: futures (draws,60,2) in its frame, modes (draws),
- * which may be NULL. Draw 0 is what the data shows. */
-BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, uint64_t seed,
-                                          const char *split, int64_t index, int64_t first,
-                                          int64_t draws, bj_error *err);
+ * which may be NULL. Draw 0 is what the data shows. Versions are those of bj_world_options. */
+BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, int version,
+                                          uint64_t seed, const char *split, int64_t index,
+                                          int64_t first, int64_t draws, bj_error *err);
 
 /* The laws of scenes, from a file that nothing that trains opens. */
 typedef struct bj_law bj_law;
@@ -417,14 +421,29 @@ typedef struct bj_law_scene {
 BJ_API BJ_CHECK bj_status bj_law_open(bj_law **out, const char *path, bj_error *err);
 BJ_API void bj_law_free(bj_law *law);
 BJ_API int64_t bj_law_count(const bj_law *law);
-BJ_API const char *bj_law_fact(const bj_law *law, const char *key); /* "seed", "split", or NULL */
+BJ_API const char *bj_law_fact(const bj_law *law, const char *key); /* "seed", "split", "world", or NULL */
 BJ_API int64_t bj_law_find(const bj_law *law, const char *scenario_id); /* or -1 */
 BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* lives as long as the law */
 BJ_API const char *bj_law_intent(const bj_law *law, int intent); /* "left", ..., or NULL */
+/* Computes SHA-256 over the stored digests of all scenes, 64 digits: names the content of the file. */
+BJ_API BJ_CHECK bj_status bj_law_digest(char hex[65], const bj_law *law, bj_error *err);
 /* Recomputes the digest of one scene. */
 BJ_API BJ_CHECK bj_status bj_law_verify(const bj_law *law, int64_t index, bj_error *err);
 /* One draw: future (60,2). Returns its mode. */
 BJ_API int bj_law_sample(double *future, const bj_law_scene *scene, bj_rng *rng);
+
+/* Laws mixed over what the features of a scene hide (docs/TRUTH.md): what can be known of a law from
+ * the inputs of a model. In version 2 of the world they hide nothing. */
+typedef struct bj_law_blind bj_law_blind;
+enum { BJ_HIDDEN_CONTROL = 1, BJ_HIDDEN_LIMITS = 2, BJ_HIDDEN_ALL = 3 };
+
+/* The law is borrowed. Scenes are made again from its seed, split and world version. */
+BJ_API BJ_CHECK bj_status bj_law_blind_create(bj_law_blind **out, const bj_law *law, bj_error *err);
+BJ_API void bj_law_blind_free(bj_law_blind *blind);
+/* Fills the mixture of scene `index` of the law over the quantities of `hidden`, at most 192 modes in
+ * no order, without a realized mode (-1). It lives until the next call. */
+BJ_API BJ_CHECK bj_status bj_law_blind_at(bj_law_scene *out, bj_law_blind *blind, int64_t index,
+                                          int hidden, bj_error *err);
 
 /* -------------------------------------------------------------------------------------- model */
 
@@ -483,12 +502,18 @@ typedef struct bj_objective {
     double tau;                            /* soft-WTA temperature */
     double rho, eps;                       /* Sinkhorn share and entropy */
     int sinkhorn_iters;
+    int sigreg_slices;                     /* random directions of SIGReg: 256 */
     double sigma_z, sigma_y, usage_kl;     /* mixture density */
     double variance_floor;                 /* anchor stage A: .02 */
     double rank_floor, rank_weight;        /* anchor stage A: 8, .25 */
     double floor_weight;                   /* of both floors under the normalized contexts of a
                                               batch, in every other objective without decoder */
     double kl_weight;                      /* variational */
+    /* Regularizers of the online encoder's output before normalization, in every objective
+     * (docs/layers/regularizers.md); 0 turns a term off. */
+    double sigreg;                              /* weight of SIGReg */
+    double vicreg_variance, vicreg_covariance;  /* weights of two VICReg terms */
+    double vicreg_gamma;                        /* VICReg's target standard deviation: 1 */
 } bj_objective;
 
 BJ_API bj_objective bj_objective_default(bj_objective_kind kind);
@@ -504,6 +529,7 @@ typedef struct bj_loss {
     double latent, decoded, rec, router;
     double usage; /* mixture density: penalty on uneven use; variational: KL divergence */
     double variance, rank, participation; /* of floors; participation is the rank itself */
+    double sigreg, vicreg_variance, vicreg_covariance; /* regularizers; 0 if the weight is 0 */
 } bj_loss;
 
 /* ------------------------------------------------------------------------------------ training */
@@ -547,7 +573,7 @@ typedef struct bj_trainer_options {
     int max_batch;   /* largest B a step will see */
     int threads;     /* 0: one per available core */
     const char *isa; /* NULL: BJ_ISA from the environment, else the best available */
-    uint64_t seed;   /* of the noise of the variational model, the only one that has some */
+    uint64_t seed;   /* of the variational model's noise and of SIGReg's directions */
 } bj_trainer_options;
 
 /* Seconds spent in the rounds of all steps so far. */
@@ -837,6 +863,13 @@ typedef struct bj_exam_options {
  * with the same frame; the law may have more scenes. */
 BJ_API BJ_CHECK bj_status bj_exam_create(bj_exam **out, const bj_cache *cache, const bj_law *law,
                                          const bj_exam_options *options, bj_error *err);
+/* Creates an exam for submissions. `truth`, which is borrowed too, is a cache or a folder of scenario
+ * files; NULL means all scenes of the law file. Without it there is no realized score, no
+ * constant-velocity baseline, and every scenario of a submission must have exactly one track. Models
+ * cannot take this exam. */
+BJ_API BJ_CHECK bj_status bj_exam_create_submissions(bj_exam **out, const bj_truth *truth,
+                                                     const bj_law *law,
+                                                     const bj_exam_options *options, bj_error *err);
 BJ_API void bj_exam_free(bj_exam *exam);
 BJ_API int64_t bj_exam_scenes(const bj_exam *exam);
 BJ_API int bj_exam_samples(const bj_exam *exam);
@@ -894,6 +927,28 @@ BJ_API BJ_CHECK bj_status bj_exam_run(bj_exam_report *report, bj_exam *exam, int
                                       bj_forecaster forecaster, void *context, bj_error *err);
 BJ_API BJ_CHECK bj_status bj_exam_model(bj_exam_report *report, bj_exam *exam,
                                         const bj_model *model, bj_error *err);
+
+/* Measures a submission file of any model. Every scenario of the exam must be in the file, and the
+ * file must pass every check of bj_score with at most `max_modes` modes (0: BJ_SUBMISSION_MODES).
+ * Otherwise the call fails with BJ_EMISMATCH, and the message contains the first violation. Scenarios
+ * with fewer modes than others are filled up with modes of probability 0. */
+BJ_API BJ_CHECK bj_status bj_exam_submission(bj_exam_report *report, bj_exam *exam,
+                                             const bj_submission *submission, int max_modes,
+                                             bj_error *err);
+
+/* What a forecaster cannot reach that sees no more than a model's inputs: the mean discrepancy
+ * between laws and their mixtures over what the inputs hide. 0 for version 2 of the world. */
+typedef struct bj_blind_report {
+    int64_t scenes;
+    bj_estimate discrepancy; /* everything hidden */
+    double spread;           /* standard error of its mean due to the choice of scenes */
+    bj_estimate control;     /* only the control of junctions hidden */
+    bj_estimate limits;      /* only the speed limits hidden */
+} bj_blind_report;
+
+/* At most `scenes` scenes, evenly spaced. The law file must state how its scenes were made. */
+BJ_API BJ_CHECK bj_status bj_exam_blind(bj_blind_report *report, bj_exam *exam, int64_t scenes,
+                                        bj_error *err);
 
 typedef enum bj_baseline {
     BJ_BASELINE_VELOCITY, /* the last observed velocity goes on; one atom */
@@ -1011,6 +1066,12 @@ BJ_API BJ_CHECK bj_status bj_model_save(const bj_model *model, const char *path,
  * other, is there with its shape and finite values, and the checksum is right. */
 BJ_API BJ_CHECK bj_status bj_model_load(bj_model **out, const char *path, bj_error *err);
 
+/* Copies a model file with its facts. `facts` are added and replace facts with the same key. With
+ * BJ_PRECISION_BF16 the copy stores 2 bytes per parameter, rounded to nearest even; bj_model_load
+ * widens them. */
+BJ_API BJ_CHECK bj_status bj_model_export(const char *from, const char *to, bj_precision precision,
+                                          const bj_fact *facts, int count, bj_error *err);
+
 /* A training run on disk is a folder of these two files. */
 #define BJ_CHECKPOINT_MODEL "model.safetensors" /* as bj_model_save writes it, with the facts */
 #define BJ_CHECKPOINT_STATE "state.safetensors" /* optimizer, target, step, settings, generator */
@@ -1078,6 +1139,7 @@ BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", 
 /* Built on all of the above. */
 #include <branchjepa/evaluate.h>
 #include <branchjepa/run.h>
+#include <branchjepa/fresh.h>
 #include <branchjepa/campaign.h>
 #include <branchjepa/audit.h>
 #include <branchjepa/gallery.h>
@@ -1085,6 +1147,7 @@ BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", 
 #include <branchjepa/maze_drive.h>
 #include <branchjepa/maze_audit.h>
 #include <branchjepa/maze_run.h>
+#include <branchjepa/benchmark.h>
 
 #ifdef __cplusplus
 }

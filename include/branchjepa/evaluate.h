@@ -73,6 +73,8 @@ BJ_API void bj_evaluator_free(bj_evaluator *evaluator);
  * it may be NULL unless `grouped`. */
 BJ_API BJ_CHECK bj_status bj_evaluator_add(bj_evaluator *evaluator, const bj_batch *batch,
                                            const bj_scene_info *infos, bj_error *err);
+/* Forgets all scenes. After an error the evaluator can only be freed. */
+BJ_API BJ_CHECK bj_status bj_evaluator_clear(bj_evaluator *evaluator, bj_error *err);
 BJ_API bj_metric_values bj_evaluator_values(const bj_evaluator *evaluator);
 /* Share of all weight that a branch got: shares (K). */
 BJ_API void bj_evaluator_usage(double *shares, const bj_evaluator *evaluator);
@@ -80,6 +82,14 @@ BJ_API void bj_evaluator_usage(double *shares, const bj_evaluator *evaluator);
 enum { BJ_HEALTH_SCENES = 4096 };
 BJ_API BJ_CHECK bj_status bj_evaluator_health(bj_latent_health *out, const bj_evaluator *evaluator,
                                               bj_error *err);
+
+/* What the context encoder did on average; NaN before the first scene. */
+typedef struct bj_encoder_values {
+    double attention_tokens; /* exp of the attention entropy, averaged over scenes and heads: the
+                                effective number of tokens that are attended to */
+    double context_norm;     /* mean norm of the context, which is not normalized */
+} bj_encoder_values;
+BJ_API bj_encoder_values bj_evaluator_encoder(const bj_evaluator *evaluator);
 
 typedef struct bj_evaluation_group {
     const char *by, *key; /* as in bj_score_group; group 0 is everything; of the evaluator */
@@ -96,5 +106,36 @@ typedef struct bj_calibration_bin {
 } bj_calibration_bin;
 BJ_API void bj_evaluator_calibration(bj_calibration_bin bins[BJ_CALIBRATION_BINS],
                                      const bj_evaluator *evaluator);
+
+/* ------------------------------------------------------------------------------------ exchange */
+
+/* How much the trajectory Energy Score increases when a part of the observation is replaced by
+ * that of another scene. docs/EVALUATE.md defines which scene is the partner. A value is NaN if there
+ * is only one scene, or if no scene has the part. */
+typedef struct bj_exchange_values {
+    double scenes;
+    double plain;     /* mean trajectory Energy Score of the scenes as they are, m */
+    double map;       /* the score with exchanged polylines minus `plain`, m */
+    double neighbors; /* with exchanged neighbors */
+    double focal;     /* with exchanged tracks of the focal road user */
+} bj_exchange_values;
+
+typedef struct bj_exchange_options {
+    int max_batch;
+    int threads; /* as in bj_predictor_options; no number depends on it */
+    bj_precision precision;
+    const char *isa;
+    const double *plain; /* score of the scenes as they are, if it is known; NULL: measured */
+    /* Called after every batch with the number of forecasts done and needed. A return value other
+     * than 0 ends the measurement, and all values are NaN. May be NULL. */
+    int (*progress)(void *context, int64_t done, int64_t total);
+    void *context;
+} bj_exchange_options;
+
+/* Evaluates the scenes (count) as they are and with each part exchanged. Their futures must be
+ * known; partners do not depend on futures. */
+BJ_API BJ_CHECK bj_status bj_exchange_measure(bj_exchange_values *out, const bj_model *model,
+                                              const bj_scene *scenes, int count,
+                                              const bj_exchange_options *options, bj_error *err);
 
 #endif

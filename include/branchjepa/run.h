@@ -30,8 +30,12 @@ typedef struct bj_settings {
     /* Stage A: an epoch is eligible when every gate is passed. */
     double gate_ade, gate_fde, gate_std, gate_low_std, gate_rank;
     char anchor[BJ_RUN_PATH_SIZE]; /* stage B: checkpoint folder of a stage A run */
+    char init[BJ_RUN_PATH_SIZE];   /* checkpoint that the first weights come from; "": none */
+    char init_parts[128];          /* parts that are loaded from it; "": see docs/TRAINING.md */
+    char init_sha256[65];          /* of its model file; "": filled in when the run begins */
+    int updates; /* of an epoch, for mazes and scenes without an end; caches: as many as there are
+                    batches */
     /* Mazes. */
-    int updates;           /* of an epoch; 0: as many as there are batches */
     int horizon;           /* a transition is so many steps long; 0: to the next cell */
     int middle;            /* 1: the next cell is seen half-way through its visit; 0: at its first
                               step. Only where horizon is 0 */
@@ -119,6 +123,11 @@ typedef struct bj_maze_values {
     double cov_three, heads_three; /* of cells with three successors: COV-R, heads that hit one */
 } bj_maze_values;
 
+/* Returns the number of development scenes, out of `dev`, on which parts are exchanged after an
+ * epoch of `fit` scenes: the first fit / 32, but at least 128 and at most BJ_EXCHANGE_SCENES. */
+enum { BJ_EXCHANGE_SCENES = 512 };
+BJ_API int bj_exchange_scenes(int64_t fit, int64_t dev);
+
 /* One line of metrics.jsonl: what is known after an epoch; epoch 0 is before the first step. */
 typedef struct bj_epoch {
     int epoch;
@@ -128,6 +137,8 @@ typedef struct bj_epoch {
     bj_loss train;           /* means over the epoch's updates */
     bj_metric_values dev;    /* NaN for stage A and mazes */
     bj_latent_health health; /* of the target latents of development scenes */
+    bj_encoder_values encoder;   /* of the online encoder on development scenes */
+    bj_exchange_values exchange; /* on the first bj_exchange_scenes development scenes */
     double usage_least, usage_most;  /* shares of weight of branches, development scenes */
     double decoder_ade, decoder_fde; /* stage A, development scenes; else NaN */
     bj_maze_values maze;     /* NaN but for mazes */
@@ -136,6 +147,12 @@ typedef struct bj_epoch {
     double wall_s;           /* since the run began, pauses not counted */
     double scenes_per_s;     /* of training in this epoch */
 } bj_epoch;
+
+/* Returns 1 if the model of the epoch is blind to the map: exchanging the focal tracks increases the
+ * trajectory Energy Score by at least 20 %, so the model has learned to forecast, but exchanging the
+ * maps increases it by less than 2 %. Models learn to read the focal track first, so an epoch counts
+ * only in the second half of the run, or after the first tenth if at least 1,000 updates are done. */
+BJ_API int bj_epoch_blind(const bj_settings *settings, const bj_epoch *row);
 
 /* ----------------------------------------------------------------------------------------- run */
 
@@ -154,17 +171,40 @@ typedef enum bj_run_answer {
     BJ_RUN_SAVE  /* save and go on */
 } bj_run_answer;
 
+/* Scenes that come from a function instead of a cache, such as simulated ones (fresh.h). */
+typedef struct bj_scene_source {
+    const char *name;   /* identity, recorded in manifest.json */
+    const char *digest; /* 64 digits that change with any scene or with their order */
+    int64_t scenes;     /* positions 0 .. scenes - 1 exist; 0: no end */
+    bj_arch arch;       /* sizes of a scene; other fields are not read */
+    void *context;
+    /* Returns the scenes at positions first .. first + count - 1 and their numbers (count), both
+     * valid until the next call. */
+    bj_status (*read)(const bj_scene **scenes, const int64_t **numbers, void *context,
+                      int64_t first, int count, bj_error *err);
+    /* Writes the scenario id of a scene number. */
+    void (*id)(char id[64], void *context, int64_t number);
+} bj_scene_source;
+
 typedef struct bj_run_options {
     const char *data;   /* cache with scenes to fit and to develop on; or a maze's dataset */
     const char *dev;    /* another cache for development, and all of `data` is fitted; or NULL */
+    /* Scenes to fit, each seen once; then `data` is their name, and development scenes come from
+     * `dev` or else from dev_scenes. NULL: none. */
+    const bj_scene_source *scenes, *dev_scenes;
     const char *dir;    /* created; must not hold a run unless `resume` */
     const char *maze;   /* its name; NULL: the name of the dataset has it */
     const char *config; /* file that is kept in the run as it is; or NULL */
     int resume;         /* go on where a run stopped; begin when there is none */
+    int extend;         /* epochs to add to a finished run, with a learning rate cycle of their own;
+                           0: none. Continues an unfinished extension of as many epochs */
     int threads;
     const char *isa;
     /* Asked after every step and now and then during an evaluation. May be NULL. */
     bj_run_answer (*progress)(void *context, const bj_run_progress *progress);
+    /* Called with a line about the start of the run: tensors that were loaded, an extension. May be
+     * NULL. */
+    void (*note)(void *context, const char *line);
     void *context;
 } bj_run_options;
 
@@ -203,5 +243,13 @@ BJ_API bj_epoch bj_run_epoch(const bj_run *run, int index);
 BJ_API int bj_run_finished(const bj_run *run); /* result.json is there */
 BJ_API int bj_run_collapsed(const bj_run *run); /* finished as BJ_RUN_COLLAPSED: it has no score */
 BJ_API int bj_run_best(const bj_run *run); /* index of the chosen epoch's row, or -1 */
+BJ_API int bj_run_planned(const bj_run *run);  /* the last epoch to train, extensions included */
+BJ_API int bj_run_extended(const bj_run *run); /* epochs of all extensions */
+/* Returns 1 if all planned epochs have a row, or if patience ended the run. */
+BJ_API int bj_run_complete(const bj_run *run);
+
+/* Finds the model file that `model` names: the file itself, or the one in a checkpoint folder or in
+ * ckpt/best or ckpt/last of a run. */
+BJ_API BJ_CHECK bj_status bj_model_path(char *path, size_t size, const char *model, bj_error *err);
 
 #endif

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from . import regularizers
 from .network import Params, Prediction
 
 SQUARED_DISTANCE_FLOOR = 1e-12
@@ -40,9 +41,17 @@ class Goal:
     variance_floor: float = 0.02  # anchor_a
     rank_floor: float = 8.0
     rank_weight: float = 0.25
+    sigreg: float = 0.0           # regularizers of the encoder's output before normalization
+    sigreg_slices: int = 256
+    vicreg_variance: float = 0.0
+    vicreg_covariance: float = 0.0
+    vicreg_gamma: float = 1.0
 
     def as_metadata(self) -> dict[str, str]:
-        numbers = {f.name: str(getattr(self, f.name)) for f in fields(self) if f.name != "kind"}
+        """All settings; those of the regularizers only where they are not at their defaults."""
+        numbers = {f.name: str(getattr(self, f.name)) for f in fields(self)
+                   if f.name != "kind" and not (f.name.startswith(("sigreg", "vicreg"))
+                                                and getattr(self, f.name) == f.default)}
         return {"objective": self.kind, **numbers}
 
 
@@ -233,3 +242,19 @@ def anchor_a(goal: Goal, latent: Tensor, decoded: Tensor, future: Tensor) -> Ter
                 rank=Term(goal.rank_weight,
                           torch.relu(goal.rank_floor - participation) / goal.rank_floor),
                 rpr=Term(0.0, participation))
+
+
+def regularize(goal: Goal, embedding: Tensor, step: int) -> Terms:
+    """The regularizers that have a weight, on the trained encoder's output (B,D) before
+    normalization. The seed of SIGReg's directions is 0, the default of a trainer."""
+    terms = {}
+    if goal.sigreg:
+        slices = regularizers.directions(0, step, goal.sigreg_slices, embedding.shape[1])
+        terms["sigreg"] = Term(goal.sigreg, regularizers.sigreg(embedding, slices))
+    if goal.vicreg_variance:
+        terms["vicreg_variance"] = Term(
+            goal.vicreg_variance, regularizers.vicreg_variance(embedding, goal.vicreg_gamma))
+    if goal.vicreg_covariance:
+        terms["vicreg_covariance"] = Term(goal.vicreg_covariance,
+                                          regularizers.vicreg_covariance(embedding))
+    return terms

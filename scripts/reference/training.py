@@ -8,8 +8,9 @@ from typing import Mapping
 import torch
 from torch import Tensor
 
-from .network import Params, Prediction, decode, part, predict, target_latent
-from .objectives import OBJECTIVES, Case, Goal, Terms, anchor_a, total
+from .network import (Params, Prediction, decode, encode, future_view, part, predict,
+                      target_latent, unit)
+from .objectives import OBJECTIVES, Case, Goal, Terms, anchor_a, regularize, total
 from .scenes import Batch
 from .sizes import Sizes
 
@@ -48,18 +49,21 @@ class Evaluation:
     reconstruction: Tensor           # (B,F,2)
 
 
-def evaluate(params: Params, target: Params, batch: Batch, sizes: Sizes, goal: Goal) -> Evaluation:
-    """Forward pass and loss. anchor_a encodes the future with the trained encoder itself."""
+def evaluate(params: Params, target: Params, batch: Batch, sizes: Sizes, goal: Goal,
+             step: int = 0) -> Evaluation:
+    """Forward pass and loss after `step` updates. anchor_a encodes the future with the trained
+    encoder itself."""
     if goal.kind == "anchor_a":
-        latent = target_latent(part(params, "encoder"), batch, sizes)
+        raw = encode(part(params, "encoder"), future_view(batch, sizes.dt), sizes.heads)
+        latent = unit(raw)
         decoded = decode(params, latent)
-        terms = anchor_a(goal, latent, decoded, batch["future"])
+        terms = anchor_a(goal, latent, decoded, batch["future"]) | regularize(goal, raw, step)
         return Evaluation(total(terms), terms, None, latent, decoded)
     prediction = predict(params, batch, sizes)
     latent = target_latent(target, batch, sizes).detach()
     reconstruction = decode(params, latent)
     case = Case(prediction, latent, batch["future"], reconstruction, params)
-    terms = OBJECTIVES[goal.kind](goal, case)
+    terms = OBJECTIVES[goal.kind](goal, case) | regularize(goal, prediction.context, step)
     return Evaluation(total(terms), terms, prediction, latent, reconstruction)
 
 
@@ -67,7 +71,7 @@ def gradients(state: State, batch: Batch, sizes: Sizes, goal: Goal
               ) -> tuple[Evaluation, dict[str, Tensor]]:
     """Gradient of the loss for every parameter that some term reaches."""
     leaves = {name: value.detach().requires_grad_() for name, value in state.params.items()}
-    result = evaluate(leaves, state.target, batch, sizes, goal)
+    result = evaluate(leaves, state.target, batch, sizes, goal, state.step)
     grads = torch.autograd.grad(result.loss, list(leaves.values()), allow_unused=True)
     return result, {name: g for name, g in zip(leaves, grads) if g is not None}
 

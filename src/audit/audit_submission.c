@@ -64,13 +64,8 @@ const char *bj_audit_outcome_name(bj_audit_outcome outcome) {
 static bj_submission_track find_track(const bj_submission *s, const char *scenario_id,
                                       const char *track) {
     const int64_t scenario = bj_submission_find(s, scenario_id);
-    if (scenario >= 0) {
-        const int64_t end = bj_submission_first_track(s, scenario + 1);
-        for (int64_t i = bj_submission_first_track(s, scenario); i < end; i++) {
-            const bj_submission_track t = bj_submission_track_at(s, i);
-            if (t.track && !strcmp(t.track, track)) return t;
-        }
-    }
+    const int64_t index = scenario < 0 ? -1 : bj_submission_find_track(s, scenario, track);
+    if (index >= 0) return bj_submission_track_at(s, index);
     return (bj_submission_track){.scenario = scenario};
 }
 

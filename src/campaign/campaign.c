@@ -90,10 +90,16 @@ static bj_status begin(bj_campaign **out, const char *dir, bj_error *err) {
 
 /* ----------------------------------------------------------------------------------------- data */
 
-/* Of a cache its own digest; of a maze's dataset that of the file, as its runs have it. */
+/* Of a cache its own digest; of a maze's dataset that of the file, as its runs have it; of fresh
+ * scenes that of their specification. */
 static bj_status digest_of(char digest[65], const char *path, bj_error *err) {
     bj_cache *cache = NULL;
+    bj_fresh_spec spec;
     const size_t size = strlen(path);
+    if (bj_fresh_is_spec(path)) {
+        BJ_TRY(bj_fresh_parse(&spec, path, err));
+        return bj_fresh_digest(digest, &spec, err);
+    }
     if (size > 4 && !strcmp(path + size - 4, ".npz")) return bj_sha256_file(digest, path, err);
     BJ_TRY(bj_cache_open(&cache, path, 1, err));
     memcpy(digest, bj_cache_digest(cache), 65);
@@ -103,6 +109,7 @@ static bj_status digest_of(char digest[65], const char *path, bj_error *err) {
 
 static bj_status look_at(char **path, char digest[65], bj_error *err) {
     char full[PATH_MAX];
+    if (bj_fresh_is_spec(*path)) return digest_of(digest, *path, err);
     if (!realpath(*path, full)) return bj_file_fail(err, errno, *path, "open");
     BJ_TRY(digest_of(digest, full, err));
     return bj_campaign_text(path, full, err);

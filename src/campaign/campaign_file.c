@@ -1,7 +1,8 @@
 /* campaign_file.c - from FILE.yaml to the grid of runs.
  *
  *   name: demo              letters, digits, '-', '_', '.'
- *   data: train.bjc         optional; from the folder of the file. Or several, each with a name:
+ *   data: train.bjc         optional; from the folder of the file, or world:SEED:SCENES. Or several,
+ *                           each with a name:
  *   data: {medium: a.npz, large: b.npz}
  *   dev: dev.bjc            optional; likewise
  *   recipe: small           optional
@@ -14,13 +15,17 @@
  * Stage B runs need the stage A run of their seed, and start from its chosen checkpoint.
  * Test: tests/campaign/test_campaign.c
  */
-#define _POSIX_C_SOURCE 200809L /* stat */
+#define _XOPEN_SOURCE 700 /* realpath, stat */
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "campaign/campaign_internal.h"
 #include "core/alloc.h"
+#include "core/sha256.h"
+#include "run/init.h"
 #include "run/settings.h"
 
 enum { MOST_ARMS = 64 };
@@ -41,6 +46,8 @@ typedef struct plan {
     char numbers[BJ_CAMPAIGN_SEEDS][12]; /* of `seeds: 3` */
     bj_assignment *list;                 /* of one run */
     int fixed, count;                    /* of the list: those every run replaces, all; */
+    int from_file;                       /* of the list: those of the file end here */
+    char init[BJ_RUN_PATH_SIZE], init_sha256[BJ_SHA256_HEX]; /* "": not known yet */
 } plan;
 
 int bj_campaign_is_stage_b(const char *arm) {
@@ -187,6 +194,7 @@ static bj_status read_plan(plan *p, const bj_campaign_options *options, bj_error
         const bj_assignment line = bj_config_at(p->config, i);
         BJ_TRY(take_line(p, &line, err));
     }
+    p->from_file = p->count;
     for (int i = 0; i < options->set_count; i++) BJ_TRY(take_set(p, &options->set[i], err));
     BJ_TRY(check_name(p, err));
     if (!p->arm_count) return BJ_FAIL(err, BJ_EARG, "%s: no 'arms'", p->file);
@@ -210,8 +218,33 @@ static bj_status anchor_of(char path[BJ_CAMPAIGN_PATH], const bj_campaign *c,
     return BJ_OK;
 }
 
+/* Replaces `init` of a run by its absolute path and adds the digest of its model file, so that
+ * every process of the campaign loads the same weights. A path of the campaign file starts from the
+ * folder of that file, like the path of the data. */
+static bj_status pin_init(bj_settings *s, plan *p, bj_error *err) {
+    if (!s->init[0]) return BJ_OK;
+    if (!p->init[0]) {
+        char path[BJ_CAMPAIGN_PATH], full[PATH_MAX];
+        const char *slash = strrchr(p->file, '/');
+        int here = !slash || s->init[0] == '/';
+        for (int i = p->from_file; i < p->count; i++) here |= !strcmp(p->list[i].key, "init");
+        snprintf(path, sizeof path, "%.*s%s", here ? 0 : (int)(slash + 1 - p->file), p->file,
+                 s->init);
+        const char *found = realpath(path, full) ? full : path; /* hashing reports a missing file */
+        if (strlen(found) >= sizeof p->init)
+            return BJ_FAIL(err, BJ_EARG, "%.100s...: path too long for 'init'", found);
+        memcpy(s->init, found, strlen(found) + 1);
+        BJ_TRY(bj_init_pin(s, err));
+        memcpy(p->init, s->init, sizeof p->init);
+        memcpy(p->init_sha256, s->init_sha256, sizeof p->init_sha256);
+    }
+    memcpy(s->init, p->init, sizeof s->init);
+    memcpy(s->init_sha256, p->init_sha256, sizeof s->init_sha256);
+    return BJ_OK;
+}
+
 /* The first four of the list are the run's own; one that it has no use for repeats the arm. */
-static bj_status resolve_run(bj_campaign *c, const plan *p, int index, int seed, int arm,
+static bj_status resolve_run(bj_campaign *c, plan *p, int index, int seed, int arm,
                              bj_error *err) {
     char anchor[BJ_CAMPAIGN_PATH];
     bj_grid_run *run = &c->runs[index];
@@ -224,12 +257,13 @@ static bj_status resolve_run(bj_campaign *c, const plan *p, int index, int seed,
         p->list[3] = (bj_assignment){"anchor", anchor, p->arms[arm].origin};
     }
     BJ_TRY(bj_settings_resolve(&run->settings, NULL, p->list, p->count, err));
+    BJ_TRY(pin_init(&run->settings, p, err));
     BJ_TRY(bj_settings_digest(run->digest, &run->settings, err));
     return bj_campaign_name_run(c, index, err);
 }
 
 /* The runs of one seed on one dataset; the first is run `begin`. */
-static bj_status resolve_arms(bj_campaign *c, const plan *p, int begin, int seed, int set,
+static bj_status resolve_arms(bj_campaign *c, plan *p, int begin, int seed, int set,
                               bj_error *err) {
     const int anchor = find_arm(p, stage_a);
     for (int pass = 0; pass < 2; pass++) /* stage A before what needs it */
@@ -246,7 +280,7 @@ static bj_status resolve_arms(bj_campaign *c, const plan *p, int begin, int seed
     return BJ_OK;
 }
 
-static bj_status resolve_runs(bj_campaign *c, const plan *p, bj_error *err) {
+static bj_status resolve_runs(bj_campaign *c, plan *p, bj_error *err) {
     const int of_seed = c->set_count * p->arm_count;
     BJ_TRY(BJ_ALLOC(c->runs, (size_t)(p->seed_count * of_seed), err));
     c->count = p->seed_count * of_seed;
@@ -261,7 +295,8 @@ static bj_status resolve_runs(bj_campaign *c, const plan *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* A path of the file, seen from the folder of the file; one of the caller as it is. */
+/* A path of the file, seen from the folder of the file; one of the caller, and fresh scenes, as they
+ * are. */
 static bj_status take_path(char **out, const bj_assignment *line, const char *given,
                            const char *file, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
@@ -269,7 +304,8 @@ static bj_status take_path(char **out, const bj_assignment *line, const char *gi
     if (given) return bj_campaign_text(out, given, err);
     if (!line->value) return BJ_OK;
     if (!*line->value) return BJ_FAIL(err, BJ_EARG, "%s: '%s' is empty", line->origin, line->key);
-    if (*line->value == '/' || !slash) return bj_campaign_text(out, line->value, err);
+    if (*line->value == '/' || !slash || bj_fresh_is_spec(line->value))
+        return bj_campaign_text(out, line->value, err);
     if (snprintf(path, sizeof path, "%.*s/%s", (int)(slash - file), file, line->value) >=
         (int)sizeof path)
         return BJ_FAIL(err, BJ_EARG, "%s: path too long", line->origin);

@@ -137,7 +137,7 @@ static bj_status take_end(bj_run_record *record, const bj_campaign *c, int index
         record->state = best >= 0               ? BJ_STATE_DONE
                         : bj_run_collapsed(run) ? BJ_STATE_COLLAPSED
                                                 : BJ_STATE_NO_PASS;
-        record->epochs = settings->epochs;
+        record->epochs = bj_run_planned(run);
         record->epoch = last.epoch;
         record->progress = 1;
         record->eta_s = 0;

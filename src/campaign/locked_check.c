@@ -83,6 +83,8 @@ static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const 
     BJ_TRY(take_fact(facts->split, run, from, "split.dev_sha256", err));
     BJ_TRY(take_fact(facts->initial, run, from, "initial.sha256", err));
     if (facts->stage_b) BJ_TRY(take_fact(facts->anchor, run, from, "anchor.sha256", err));
+    if (bj_run_settings(from)->init[0])
+        BJ_TRY(take_fact(facts->target, run, from, "init.target_sha256", err));
     if (strcmp(facts->data, data_digest))
         return refuse(err, run,
                       "trained on data with the digest %.16s..., the campaign has %.16s...",
@@ -95,8 +97,7 @@ static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const 
 
 /* All epochs were done, or patience was at its end. */
 static bj_status check_history(bj_lock_run *run, const bj_run *from, bj_error *err) {
-    const bj_settings *settings = bj_run_settings(from);
-    const bj_objective_kind kind = settings->objective.kind;
+    const bj_objective_kind kind = bj_run_settings(from)->objective.kind;
     const int count = bj_run_epochs(from);
     bj_epoch *rows;
     if (!count) return refuse(err, run, "metrics.jsonl has no epochs");
@@ -107,9 +108,9 @@ static bj_status check_history(bj_lock_run *run, const bj_run *from, bj_error *e
     if (best < 0)
         status =
             refuse(err, run, "metrics.jsonl has no epoch that a checkpoint could be chosen of");
-    else if (last < settings->epochs &&
-             !(settings->patience > 0 && last - rows[best].epoch >= settings->patience))
-        status = refuse(err, run, "metrics.jsonl ends with epoch %d of %d", last, settings->epochs);
+    else if (!bj_run_complete(from))
+        status = refuse(err, run, "metrics.jsonl ends with epoch %d of %d", last,
+                        bj_run_planned(from));
     if (status == BJ_OK) {
         run->best_epoch = rows[best].epoch;
         run->dev = criterion(kind, &rows[best]);
@@ -162,6 +163,7 @@ bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *
         goto done;
     }
     facts->arch = settings->arch;
+    facts->extended = bj_run_extended(from);
     facts->stage_b = settings->objective.kind == BJ_ANCHOR_B;
     run->evaluated = settings->objective.kind != BJ_ANCHOR_A;
     BJ_GOTO(status, done, check_settings(run, from, settings, err));
@@ -208,6 +210,7 @@ static bj_status check_pair(const bj_lock_run *a, const bj_lock_facts *f, const 
         {"order of scenes", f->order, g->order, 1},
         {"initial weights", f->initial, g->initial, same_weights(f, g)},
         {"frozen anchor", f->anchor, g->anchor, f->stage_b && g->stage_b},
+        {"first target encoders", f->target, g->target, *f->target && *g->target},
     };
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (facts[i].compared && strcmp(facts[i].x, facts[i].y))
@@ -220,9 +223,14 @@ static bj_status check_pair(const bj_lock_run *a, const bj_lock_facts *f, const 
 
 bj_status bj_lock_check_grid(const bj_lock_run *runs, const bj_lock_facts *facts, int count,
                              bj_error *err) {
-    int evaluated = 0;
+    int evaluated = 0, first = -1;
     for (int i = 0; i < count; i++) {
         evaluated += runs[i].evaluated;
+        if (runs[i].evaluated && first < 0) first = i;
+        if (runs[i].evaluated && facts[i].extended != facts[first].extended)
+            return refuse(err, &runs[i], "was extended by %d epochs, %s seed %lld by %d",
+                          facts[i].extended, runs[first].arm, (long long)runs[first].seed,
+                          facts[first].extended);
         for (int j = 0; j < i; j++)
             if (runs[j].seed == runs[i].seed)
                 BJ_TRY(check_pair(&runs[j], &facts[j], &runs[i], &facts[i], err));

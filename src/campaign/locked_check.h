@@ -25,6 +25,8 @@ typedef struct bj_lock_facts {
     char data[BJ_SHA256_HEX], order[BJ_SHA256_HEX], split[BJ_SHA256_HEX];
     char initial[BJ_SHA256_HEX];       /* weights before the first step */
     char anchor[BJ_SHA256_HEX];        /* stage B; else "" */
+    char target[BJ_SHA256_HEX];        /* first target encoder of a run with `init`; else "" */
+    int extended;                      /* epochs of all extensions */
     char checkpoint[2][BJ_SHA256_HEX]; /* model and state, as result.json has them */
 } bj_lock_facts;
 

@@ -41,6 +41,21 @@ static bj_status check_apart(const bj_cache *held_out, const char *data, const c
     return status;
 }
 
+/* Checks that no scenario of the held-out cache is among a run's fresh scenes. */
+static bj_status check_apart_fresh(const bj_cache *held_out, const char *data, const char *other,
+                                   bj_error *err) {
+    bj_fresh_spec spec;
+    BJ_TRY(bj_fresh_parse(&spec, other, err));
+    for (int64_t i = 0; i < bj_cache_count(held_out); i++) {
+        const char *id = bj_cache_info(held_out, i).scenario_id;
+        if (bj_fresh_has(&spec, id))
+            return BJ_FAIL(err, BJ_ELOCKED,
+                           "not locked: %s: scenario %s is a training or development scene of %s",
+                           data, id, other);
+    }
+    return BJ_OK;
+}
+
 static bj_status check_scenes(const bj_cache *held_out, const char *data, bj_error *err) {
     const int64_t count = bj_cache_count(held_out);
     int64_t without = 0;
@@ -65,7 +80,10 @@ bj_status bj_lock_check_data(bj_lock *lock, bj_arch *scenes, const char *data, c
     bj_status status;
     BJ_TRY(bj_cache_open(&held_out, data, 0, err));
     BJ_GOTO(status, done, check_scenes(held_out, data, err));
-    BJ_GOTO(status, done, check_apart(held_out, data, train, train_digest, "training data", err));
+    BJ_GOTO(status, done,
+            bj_fresh_is_spec(train)
+                ? check_apart_fresh(held_out, data, train, err)
+                : check_apart(held_out, data, train, train_digest, "training data", err));
     if (dev) BJ_GOTO(status, done, check_apart(held_out, data, dev, NULL, "development data", err));
     if (!realpath(data, absolute) || stat(absolute, &info)) {
         status = bj_file_fail(err, errno, data, "resolve");

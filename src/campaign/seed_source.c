@@ -109,7 +109,7 @@ static bj_status add_maze(list *l, const char *arm, int64_t seed, const bj_epoch
                           bj_error *err) {
     for (int i = 0; i < bj_epoch_field_count; i++) {
         const bj_epoch_field *field = &bj_epoch_fields[i];
-        if (field->optional || field->spread)
+        if (bj_epoch_field_in(field, "maze") || field->spread)
             BJ_TRY(add(l, arm, seed, bj_epoch_field_name(field), bj_epoch_real(row, field), err));
     }
     return BJ_OK;

@@ -37,6 +37,14 @@ uint64_t bj_rng_next(bj_rng *rng) {
     return result;
 }
 
+uint64_t bj_rng_below(bj_rng *rng, uint64_t n) {
+    const uint64_t last = UINT64_MAX - (UINT64_MAX % n + 1) % n; /* of the largest multiple */
+    uint64_t r;
+    do r = bj_rng_next(rng);
+    while (r > last);
+    return r % n;
+}
+
 double bj_rng_uniform(bj_rng *rng) { return (double)(bj_rng_next(rng) >> 11) * 0x1p-53; }
 
 double bj_rng_normal(bj_rng *rng) {

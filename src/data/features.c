@@ -63,7 +63,9 @@ static bj_point to_frame(const frame *f, double x, double y) {
 
 /* Distance in whole tenths of a millimeter. Points that coincide but for the last bit, as the means
  * of mirrored boundaries do, tie with every compiler. */
-static double rank_of(double squared_distance) { return floor(1e4 * sqrt(squared_distance) + 0.5); }
+double bj_features_rank(double squared_distance) {
+    return floor(1e4 * sqrt(squared_distance) + 0.5);
+}
 
 static int comes_before(const candidate *a, const candidate *b) {
     if (a->rank != b->rank) return a->rank < b->rank;
@@ -116,7 +118,7 @@ static void choose_neighbors(bj_features *out, bj_features_maker *maker,
         maker->slot[k] = -1;
         if (row < 0 || k == scenario->focal) continue;
         const double dx = scenario->x[row] - out->origin[0], dy = scenario->y[row] - out->origin[1];
-        const candidate c = {rank_of(dx * dx + dy * dy), 0, 0, k};
+        const candidate c = {bj_features_rank(dx * dx + dy * dy), 0, 0, k};
         count = keep_nearest(nearest, count, BJ_AV2_NEIGHBORS, c);
         out->neighbors_available++;
     }
@@ -188,7 +190,7 @@ static bj_status fill_future(bj_features *out, const bj_scenario *scenario, cons
 /* ------------------------------------------------------------------------------------------ map */
 
 /* Rule 9: ten points at equal distances along the line. `length` has room for (count) numbers. */
-static void resample(bj_point out[POINTS], bj_points line, double *length) {
+void bj_features_resample(bj_point out[POINTS], bj_points line, double *length) {
     const bj_point *p = line.at;
     const int m = line.count - 1;
     length[0] = 0;
@@ -213,18 +215,19 @@ static void resample(bj_point out[POINTS], bj_points line, double *length) {
 }
 
 /* Rule 10, lanes. */
-static void center_line(bj_point out[POINTS], const bj_lane *lane, double *length) {
-    bj_point right[POINTS];
-    resample(out, lane->left, length);
-    resample(right, lane->right, length);
+void bj_features_center_line(bj_point out[POINTS], bj_points left, bj_points right,
+                             double *length) {
+    bj_point other[POINTS];
+    bj_features_resample(out, left, length);
+    bj_features_resample(other, right, length);
     for (int k = 0; k < POINTS; k++) {
-        out[k].x = (out[k].x + right[k].x) / 2;
-        out[k].y = (out[k].y + right[k].y) / 2;
+        out[k].x = (out[k].x + other[k].x) / 2;
+        out[k].y = (out[k].y + other[k].y) / 2;
     }
 }
 
 /* Squared distance of the nearest point; NaN or infinite when any coordinate makes it so. */
-static double nearest_squared(const bj_point line[POINTS], const double origin[2]) {
+double bj_features_nearest_squared(const bj_point line[POINTS], const double origin[2]) {
     double best = INFINITY, all = 0;
     for (int k = 0; k < POINTS; k++) {
         const double dx = line[k].x - origin[0], dy = line[k].y - origin[1];
@@ -260,7 +263,7 @@ static bj_status fail_polyline(const char *label, int is_crossing, int64_t id, b
                    is_crossing ? "pedestrian crossing" : "lane segment", (long long)id);
 }
 
-static bj_status fill_polylines(bj_features *out, bj_features_maker *maker, const bj_map *map,
+static bj_status fill_polylines(bj_features *out, const bj_features_maker *maker, const bj_map *map,
                                 const frame *f, const char *label, bj_error *err) {
     candidate nearest[BJ_AV2_POLYLINES + 1];
     const int lines = map->lane_count + map->crossing_count;
@@ -270,11 +273,9 @@ static bj_status fill_polylines(bj_features *out, bj_features_maker *maker, cons
         const bj_lane *lane = kind ? NULL : &map->lanes[i];
         const bj_crossing *crossing = kind ? &map->crossings[i - map->lane_count] : NULL;
         const int64_t id = kind ? crossing->id : lane->id;
-        if (kind) resample(maker->line[i], crossing->edge, maker->length);
-        else center_line(maker->line[i], lane, maker->length);
-        const double squared = nearest_squared(maker->line[i], out->origin);
+        const double squared = bj_features_nearest_squared(maker->line[i], out->origin);
         if (!isfinite(squared)) return fail_polyline(label, kind, id, err);
-        const candidate c = {rank_of(squared), kind, id, i};
+        const candidate c = {bj_features_rank(squared), kind, id, i};
         count = keep_nearest(nearest, count, BJ_AV2_POLYLINES, c);
     }
     for (int k = 0; k < count; k++) {
@@ -293,11 +294,7 @@ static bj_status fill_polylines(bj_features *out, bj_features_maker *maker, cons
 
 /* ---------------------------------------------------------------------------------------- scene */
 
-static bj_status reserve(bj_features_maker *maker, const bj_scenario *scenario, const bj_map *map,
-                         bj_error *err) {
-    const size_t tracks = (size_t)scenario->tracks;
-    BJ_RESERVE(maker->last_row, maker->last_row_room, tracks, err);
-    BJ_RESERVE(maker->slot, maker->slot_room, tracks, err);
+bj_status bj_features_prepare(bj_features_maker *maker, const bj_map *map, bj_error *err) {
     int longest = 1;
     for (int i = 0; i < map->lane_count; i++) {
         if (map->lanes[i].left.count > longest) longest = map->lanes[i].left.count;
@@ -308,13 +305,28 @@ static bj_status reserve(bj_features_maker *maker, const bj_scenario *scenario, 
     BJ_RESERVE(maker->length, maker->length_room, (size_t)longest, err);
     BJ_RESERVE(maker->line, maker->lines_room,
                (size_t)map->lane_count + (size_t)map->crossing_count, err);
+    for (int i = 0; i < map->lane_count; i++)
+        bj_features_center_line(maker->line[i], map->lanes[i].left, map->lanes[i].right,
+                                maker->length);
+    for (int i = 0; i < map->crossing_count; i++)
+        bj_features_resample(maker->line[map->lane_count + i], map->crossings[i].edge,
+                             maker->length);
     return BJ_OK;
 }
 
 bj_status bj_features_make(bj_features *out, bj_features_maker *maker, const bj_scenario *scenario,
                            const bj_map *map, const char *label, bj_error *err) {
+    BJ_TRY(bj_features_prepare(maker, map, err));
+    return bj_features_make_prepared(out, maker, scenario, map, label, err);
+}
+
+bj_status bj_features_make_prepared(bj_features *out, bj_features_maker *maker,
+                                    const bj_scenario *scenario, const bj_map *map,
+                                    const char *label, bj_error *err) {
+    const size_t tracks = (size_t)scenario->tracks;
     memset(out, 0, sizeof *out);
-    BJ_TRY(reserve(maker, scenario, map, err));
+    BJ_RESERVE(maker->last_row, maker->last_row_room, tracks, err);
+    BJ_RESERVE(maker->slot, maker->slot_room, tracks, err);
     for (int k = 0; k < scenario->tracks; k++) maker->last_row[k] = -1;
     for (int64_t row = 0; row < scenario->rows; row++)
         if (scenario->step[row] == LAST) maker->last_row[scenario->track[row]] = row;

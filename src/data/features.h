@@ -57,5 +57,25 @@ void bj_features_maker_free(bj_features_maker *maker); /* accepts NULL */
 BJ_CHECK bj_status bj_features_make(bj_features *out, bj_features_maker *maker,
                                     const bj_scenario *scenario, const bj_map *map,
                                     const char *label, bj_error *err);
+/* Splits bj_features_make for many scenes of one map: resamples the polylines once, then makes each
+ * scene from them, with the same bits. The map must be the prepared one. */
+BJ_CHECK bj_status bj_features_prepare(bj_features_maker *maker, const bj_map *map, bj_error *err);
+BJ_CHECK bj_status bj_features_make_prepared(bj_features *out, bj_features_maker *maker,
+                                             const bj_scenario *scenario, const bj_map *map,
+                                             const char *label, bj_error *err);
+
+/* Parts of the rules that the simulated world applies too, so that its law looks at nothing else.
+ *
+ * Resamples a lane's boundaries to the points of its center line; `scratch` has room for as many
+ * numbers as the longer boundary has points. */
+void bj_features_center_line(bj_point out[BJ_AV2_POINTS], bj_points left, bj_points right,
+                             double *scratch);
+/* Resamples a crossing's edge in the same way. */
+void bj_features_resample(bj_point out[BJ_AV2_POINTS], bj_points line, double *scratch);
+/* Returns the rank by which the nearest are chosen: the distance in tenths of a millimeter. */
+double bj_features_rank(double squared_distance);
+/* Returns the squared distance of a polyline's nearest point, or NaN if a coordinate is not finite.
+ */
+double bj_features_nearest_squared(const bj_point line[BJ_AV2_POINTS], const double origin[2]);
 
 #endif

@@ -142,22 +142,13 @@ int64_t bj_loader_steps(const bj_loader *l) { return l->steps; }
 
 /* ---------------------------------------------------------------------------------------- order */
 
-/* 0 .. n - 1, each as likely as the others. */
-static uint64_t below(bj_rng *rng, uint64_t n) {
-    const uint64_t last = UINT64_MAX - (UINT64_MAX % n + 1) % n; /* of the largest multiple */
-    uint64_t r;
-    do r = bj_rng_next(rng);
-    while (r > last);
-    return r % n;
-}
-
 static void make_order(bj_loader *l, int64_t epoch) {
     char name[48];
     snprintf(name, sizeof name, "loader epoch %lld", (long long)epoch);
     bj_rng rng = bj_rng_named(l->options.seed, name);
     for (int64_t i = 0; i < l->n; i++) l->order[i] = l->members[i];
     for (int64_t i = l->n - 1; i > 0 && l->options.shuffle; i--) {
-        const int64_t j = (int64_t)below(&rng, (uint64_t)i + 1), moved = l->order[i];
+        const int64_t j = (int64_t)bj_rng_below(&rng, (uint64_t)i + 1), moved = l->order[i];
         l->order[i] = l->order[j];
         l->order[j] = moved;
     }

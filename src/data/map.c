@@ -2,7 +2,8 @@
  * JSON too.
  *
  *   {"lane_segments": {KEY: {"id", "is_intersection", "left_lane_boundary",
- * "right_lane_boundary"}}, "pedestrian_crossings": {KEY: {"id", "edge1"}},       may be missing
+ *    "right_lane_boundary", "successors": [ID, ...]}},     successors may be missing
+ *    "pedestrian_crossings": {KEY: {"id", "edge1"}},       may be missing
  *    "drivable_areas": {KEY: {"id", "area_boundary"}}}     boundaries and edges: [{"x", "y"}, ...]
  *
  * Memory: no object can be written in fewer bytes than the *_BYTES below, so the size of the text
@@ -24,6 +25,7 @@ enum {
     POINT_BYTES = 14,     /* {"x":0,"y":0}, */
     CROSSING_BYTES = 34,  /* "":{"id":0,"edge1":[{"x":0,"y":0}]} */
     AREA_BYTES = 70,      /* "":{"id":0,"area_boundary":[{"x":0,"y":0},... twice more ]} */
+    ID_BYTES = 2,         /* 0, */
     LANE_BYTES = 110,     /* "":{"id":0,"is_intersection":true,"left_lane_boundary":[...],... */
     LABEL_SHOWN = 200,    /* of a long path, its end */
     KEY_SHOWN = 40
@@ -49,10 +51,11 @@ struct bj_map_reader {
     char *text; /* of the file, and a zero */
     size_t text_room;
     bj_point *points;
+    int64_t *ids; /* successors of all lanes */
     bj_lane *lanes;
     bj_crossing *crossings;
     bj_area *areas;
-    size_t points_room, lanes_room, crossings_room, areas_room;
+    size_t points_room, ids_room, lanes_room, crossings_room, areas_room;
     bj_json_text *keys; /* of the objects of the current section */
     uint32_t *table;    /* hash -> object + 1 */
     size_t keys_room, table_room;
@@ -62,7 +65,7 @@ struct bj_map_reader {
     const char *label;
     section section;
     bj_json_text key;
-    size_t points_used;
+    size_t points_used, ids_used;
 };
 
 bj_status bj_map_reader_create(bj_map_reader **out, bj_error *err) {
@@ -73,6 +76,7 @@ void bj_map_reader_free(bj_map_reader *reader) {
     if (!reader) return;
     bj_free(reader->text);
     bj_free(reader->points);
+    bj_free(reader->ids);
     bj_free(reader->lanes);
     bj_free(reader->crossings);
     bj_free(reader->areas);
@@ -185,20 +189,39 @@ static bj_status read_points(bj_points *out, bj_map_reader *reader, const char *
     return BJ_OK;
 }
 
+static bj_status read_ids(const int64_t **out, int *count, bj_map_reader *reader, const char *field,
+                          bj_error *err) {
+    bj_json_scan *scan = &reader->scan;
+    int64_t *const begin = reader->ids + reader->ids_used;
+    int more, n = 0;
+    if (!bj_json_scan_open(scan, '['))
+        return refuse_value(reader, err, field, -1, "", "a list of ids");
+    for (int first = 1; (more = bj_json_scan_item(scan, &first)) > 0; n++) {
+        const int done = bj_json_scan_integer(scan, begin + n);
+        if (done < 0) return broken(reader, err);
+        if (!done) return refuse_value(reader, err, field, n, "", "an integer of 64 bits");
+    }
+    if (more < 0) return broken(reader, err);
+    *out = begin;
+    *count = n;
+    reader->ids_used += (size_t)n;
+    return BJ_OK;
+}
+
 /* ------------------------------------------------------------------------------------- objects */
 
-enum { FIELDS = 4 };
+enum { FIELDS = 5 };
 typedef struct fields { /* of an object; those that are read */
     name name[FIELDS];
 } fields;
 
 /* clang-format off */
-enum { ID, FIRST_LINE, SECOND_LINE, FLAG };
+enum { ID, FIRST_LINE, SECOND_LINE, FLAG, NEXT };
 static const fields section_fields[SECTIONS] = {
     [LANES]     = {{NAME("id"), NAME("left_lane_boundary"), NAME("right_lane_boundary"),
-                    NAME("is_intersection")}},
-    [CROSSINGS] = {{NAME("id"), NAME("edge1"), {NULL, 0}, {NULL, 0}}},
-    [AREAS]     = {{NAME("id"), NAME("area_boundary"), {NULL, 0}, {NULL, 0}}},
+                    NAME("is_intersection"), NAME("successors")}},
+    [CROSSINGS] = {{NAME("id"), NAME("edge1"), {NULL, 0}, {NULL, 0}, {NULL, 0}}},
+    [AREAS]     = {{NAME("id"), NAME("area_boundary"), {NULL, 0}, {NULL, 0}, {NULL, 0}}},
 };
 /* clang-format on */
 
@@ -206,12 +229,15 @@ typedef struct object {
     int64_t id;
     bj_points line[2];
     int flag;
+    const int64_t *next; /* (next_count) */
+    int next_count;
 } object;
 
 static bj_status read_field(object *out, bj_map_reader *reader, int field, const char *title,
                             bj_error *err) {
     if (field == FIRST_LINE || field == SECOND_LINE)
         return read_points(&out->line[field - FIRST_LINE], reader, title, err);
+    if (field == NEXT) return read_ids(&out->next, &out->next_count, reader, title, err);
     const int done = field == ID ? bj_json_scan_integer(&reader->scan, &out->id)
                                  : bj_json_scan_bool(&reader->scan, &out->flag);
     if (done < 0) return broken(reader, err);
@@ -253,7 +279,7 @@ static bj_status read_object(object *out, bj_map_reader *reader, bj_error *err) 
     }
     if (more < 0) return broken(reader, err);
     for (int i = 0; i < FIELDS; i++)
-        if (f->name[i].text && !has[i])
+        if (f->name[i].text && !has[i] && i != NEXT)
             return refuse(reader, err, "%s is missing", f->name[i].text);
     return BJ_OK;
 }
@@ -262,7 +288,8 @@ static bj_status read_object(object *out, bj_map_reader *reader, bj_error *err) 
 static bj_status keep_object(bj_map *map, bj_map_reader *reader, const object *o, bj_error *err) {
     switch (reader->section) {
     case LANES:
-        reader->lanes[map->lane_count++] = (bj_lane){o->id, o->flag, o->line[0], o->line[1]};
+        reader->lanes[map->lane_count++] =
+            (bj_lane){o->id, o->flag, o->line[0], o->line[1], o->next, o->next_count};
         break;
     case CROSSINGS:
         reader->crossings[map->crossing_count++] = (bj_crossing){o->id, o->line[0]};
@@ -351,6 +378,7 @@ static bj_status read_section(bj_map *map, bj_map_reader *reader, bj_error *err)
 
 static bj_status reserve(bj_map_reader *reader, size_t size, bj_error *err) {
     BJ_RESERVE(reader->points, reader->points_room, size / POINT_BYTES + 1, err);
+    BJ_RESERVE(reader->ids, reader->ids_room, size / ID_BYTES + 1, err);
     BJ_RESERVE(reader->lanes, reader->lanes_room, size / LANE_BYTES + 1, err);
     BJ_RESERVE(reader->crossings, reader->crossings_room, size / CROSSING_BYTES + 1, err);
     BJ_RESERVE(reader->areas, reader->areas_room, size / AREA_BYTES + 1, err);
@@ -363,7 +391,7 @@ static bj_status read_text(bj_map *map, bj_map_reader *reader, size_t size, bj_e
     bj_json_text key;
     int more, has[SECTIONS] = {0};
     BJ_TRY(reserve(reader, size, err));
-    reader->points_used = 0;
+    reader->points_used = reader->ids_used = 0;
     bj_json_scan_begin(scan, reader->text, size);
     if (!bj_json_scan_open(scan, '{')) {
         if (bj_json_scan_skip(scan) < 0 || bj_json_scan_end(scan) < 0) return broken(reader, err);

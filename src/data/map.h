@@ -23,7 +23,9 @@ typedef struct bj_points {
 typedef struct bj_lane {
     int64_t id;
     int is_intersection;
-    bj_points left, right; /* boundaries, at least one point each */
+    bj_points left, right;     /* boundaries, at least one point each */
+    const int64_t *successors; /* (successor_count) ids, which need not be in the map */
+    int successor_count;
 } bj_lane;
 
 typedef struct bj_crossing {
@@ -49,9 +51,10 @@ typedef struct bj_map_reader bj_map_reader;
 BJ_CHECK bj_status bj_map_reader_create(bj_map_reader **out, bj_error *err);
 void bj_map_reader_free(bj_map_reader *reader); /* accepts NULL */
 /* What it hands out lives until the next read. Keys may come in any order; unknown ones are
- * ignored; lane_segments and drivable_areas must be there, pedestrian_crossings may be missing. A
- * missing, repeated or odd field is refused with file, object and field, and so are keys or ids
- * given twice and rings of fewer than three points; numbers must be finite (docs/DATA.md). */
+ * ignored; lane_segments and drivable_areas must be there; pedestrian_crossings, and the
+ * successors of a lane, may be missing. A missing, repeated or odd field is refused with file,
+ * object and field, and so are keys or ids given twice and rings of fewer than three points;
+ * numbers must be finite (docs/DATA.md). */
 BJ_CHECK bj_status bj_map_read(bj_map *out, bj_map_reader *reader, const char *path, bj_error *err);
 BJ_CHECK bj_status bj_map_read_memory(bj_map *out, bj_map_reader *reader, const void *data,
                                       size_t size, const char *label, bj_error *err);

@@ -22,6 +22,7 @@
 #include "core/file.h"
 #include "core/sha256.h"
 #include "data/features.h"
+#include "data/scenario_list.h"
 #include "data/scene_view.h"
 #include "data/walk.h"
 
@@ -116,6 +117,7 @@ typedef struct readers {
     char *map_text;
     size_t map_room;
     bj_sha256 hash;
+    bj_map last; /* the map read last; its arrays belong to `map` */
 } readers;
 
 static void release(readers *r) {
@@ -152,7 +154,6 @@ static bj_status copy_rings(bj_scenario_scene *s, const bj_map *map, bj_error *e
 
 static bj_status read_files(bj_scenario_scene *s, readers *r, const files *f, bj_error *err) {
     bj_scenario scenario;
-    bj_map map;
     size_t size;
     BJ_TRY(bj_scenario_read(&scenario, r->scenario, f->scenario, err));
     bj_scenario_name(s->id, scenario.id);
@@ -164,9 +165,9 @@ static bj_status read_files(bj_scenario_scene *s, readers *r, const files *f, bj
                        f->scenario, s->id, f->id);
     BJ_TRY(bj_file_read_again(&r->map_text, &r->map_room, &size, f->map, MAP_LIMIT, err));
     BJ_TRY(bj_sha256_block(&r->hash, s->map_sha256, r->map_text, size, err));
-    BJ_TRY(bj_map_read_memory(&map, r->map, r->map_text, size, f->map, err));
-    BJ_TRY(copy_rings(s, &map, err));
-    return bj_features_make(&s->features, r->features, &scenario, &map, f->scenario, err);
+    BJ_TRY(bj_map_read_memory(&r->last, r->map, r->map_text, size, f->map, err));
+    BJ_TRY(copy_rings(s, &r->last, err));
+    return bj_features_make(&s->features, r->features, &scenario, &r->last, f->scenario, err);
 }
 
 static bj_status open_files(bj_scenario_scene **out, readers *r, const files *f, bj_error *err) {
@@ -302,6 +303,8 @@ bj_status bj_scenario_list_open(bj_scenario_scene **out, bj_scenario_list *list,
     BJ_TRY(set_paths(&f, folder, (int)strlen(folder), id, err));
     return open_files(out, &list->readers, &f, err);
 }
+
+const bj_map *bj_scenario_list_map(const bj_scenario_list *list) { return &list->readers.last; }
 
 /* ---------------------------------------------------------------------------------------- frame */
 

@@ -30,5 +30,8 @@ int64_t bj_submission_tracks(const bj_submission *submission);
 bj_submission_track bj_submission_track_at(const bj_submission *submission, int64_t index);
 /* First track of a scenario; of the number of scenarios: the end of the last one. */
 int64_t bj_submission_first_track(const bj_submission *submission, int64_t scenario);
+/* Returns the index of the track with that id in a scenario, or -1. */
+int64_t bj_submission_find_track(const bj_submission *submission, int64_t scenario, const char *id);
+const char *bj_submission_path(const bj_submission *submission);
 
 #endif

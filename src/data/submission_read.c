@@ -225,6 +225,7 @@ void bj_submission_free(bj_submission *s) {
 
 /* --------------------------------------------------------------------------------------- access */
 
+const char *bj_submission_path(const bj_submission *s) { return s->path; }
 int64_t bj_submission_rows(const bj_submission *s) { return s->rows; }
 
 static const char *name_of(const names *n, int64_t row) {
@@ -263,6 +264,15 @@ int64_t bj_submission_tracks(const bj_submission *s) { return s->tracks; }
 
 int64_t bj_submission_first_track(const bj_submission *s, int64_t scenario) {
     return s->first_track[scenario + 1];
+}
+
+int64_t bj_submission_find_track(const bj_submission *s, int64_t scenario, const char *id) {
+    const int64_t end = bj_submission_first_track(s, scenario + 1);
+    for (int64_t i = bj_submission_first_track(s, scenario); i < end; i++) {
+        const bj_submission_track t = bj_submission_track_at(s, i);
+        if (t.track && !strcmp(t.track, id)) return i;
+    }
+    return -1;
 }
 
 bj_submission_track bj_submission_track_at(const bj_submission *s, int64_t index) {

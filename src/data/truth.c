@@ -22,12 +22,14 @@ typedef struct scene {
     char failure[256]; /* empty: none */
     int has_future, gaps;
     double origin[2], heading, speed;
+    double velocity[2];   /* city coordinates */
     double future[2 * F]; /* city coordinates */
 } scene;
 
 struct bj_truth {
-    bj_cache *cache; /* or else: */
-    scene *scenes;   /* (count) sorted by id */
+    const bj_cache *cache; /* or else: */
+    bj_cache *own_cache;   /* NULL: `cache` is borrowed */
+    scene *scenes;         /* (count) sorted by id */
     int64_t count, failures;
 };
 
@@ -91,6 +93,8 @@ static bj_status read_scene(scene *out, bj_scenario_reader *reader, const bj_wal
     out->origin[1] = s.y[last];
     out->heading = s.heading[last];
     out->speed = hypot(s.vx[last], s.vy[last]);
+    out->velocity[0] = s.vx[last];
+    out->velocity[1] = s.vy[last];
     fill_future(out, &f, &s);
     return BJ_OK;
 }
@@ -166,14 +170,30 @@ done:
 
 /* --------------------------------------------------------------------------------------- handle */
 
-static bj_status open_cache(bj_truth *truth, const char *path, bj_error *err) {
-    BJ_TRY(bj_cache_open(&truth->cache, path, 0, err));
-    const bj_arch arch = bj_cache_arch(truth->cache);
+static bj_status use_cache(bj_truth *truth, const bj_cache *cache, const char *path,
+                           bj_error *err) {
+    const bj_arch arch = bj_cache_arch(cache);
     if (arch.fut != F || arch.obs != LAST + 1)
         return BJ_FAIL(err, BJ_EARG, "%s: %d observed and %d future steps, expected %d and %d",
                        path, arch.obs, arch.fut, LAST + 1, F);
-    truth->count = bj_cache_count(truth->cache);
+    truth->cache = cache;
+    truth->count = bj_cache_count(cache);
     return BJ_OK;
+}
+
+static bj_status open_cache(bj_truth *truth, const char *path, bj_error *err) {
+    BJ_TRY(bj_cache_open(&truth->own_cache, path, 0, err));
+    return use_cache(truth, truth->own_cache, path, err);
+}
+
+bj_status bj_truth_borrow(bj_truth **out, const bj_cache *cache, bj_error *err) {
+    bj_truth *truth;
+    *out = NULL;
+    BJ_TRY(BJ_ALLOC(truth, 1, err));
+    const bj_status status = use_cache(truth, cache, "the cache", err);
+    if (status == BJ_OK) *out = truth;
+    else bj_truth_free(truth);
+    return status;
 }
 
 bj_status bj_truth_open(bj_truth **out, const char *path, const bj_truth_options *options,
@@ -197,7 +217,7 @@ bj_status bj_truth_open(bj_truth **out, const char *path, const bj_truth_options
 void bj_truth_free(bj_truth *truth) {
     if (!truth) return;
     bj_free(truth->scenes);
-    bj_cache_free(truth->cache);
+    bj_cache_free(truth->own_cache);
     bj_free(truth);
 }
 
@@ -234,7 +254,8 @@ static void scene_of_cache(bj_truth_scene *out, const bj_cache *cache, int64_t i
                             .has_future = info.has_future && floats.future,
                             .origin = {info.origin[0], info.origin[1]},
                             .heading = info.heading,
-                            .speed = hypot(last[2], last[3])};
+                            .speed = hypot(last[2], last[3]),
+                            .velocity = {last[2], last[3]}};
     if (!out->has_future) return;
     for (int k = 0; k < F; k++) out->gaps += !(info.future_valid >> k & 1);
     for (int i = 0; i < 2 * F; i++) out->future[i] = floats.future[i];
@@ -257,6 +278,7 @@ void bj_truth_scene_at(bj_truth_scene *out, const bj_truth *truth, int64_t index
                             .origin = {s->origin[0], s->origin[1]},
                             .heading = s->heading,
                             .speed = s->speed};
+    bj_from_city(out->velocity, s->velocity, 1, (const double[2]){0, 0}, s->heading);
     if (!out->has_future) return;
     memcpy(out->city_future, s->future, sizeof s->future);
     bj_from_city(out->future, out->city_future, F, out->origin, out->heading);

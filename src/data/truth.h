@@ -18,10 +18,13 @@ typedef struct bj_truth_scene {
     const char *failure;                                    /* NULL: the scene is readable */
     int has_future, gaps;                                   /* gaps: steps without a row */
     double origin[2], heading;
-    double speed; /* m/s at the last observed step */
+    double speed;       /* m/s at the last observed step */
+    double velocity[2]; /* m/s at the last observed step, in the scene frame */
     double city_future[2 * BJ_TRUTH_STEPS], future[2 * BJ_TRUTH_STEPS]; /* of both frames */
 } bj_truth_scene;
 
+/* Wraps a cache that the caller keeps open; bj_truth_free leaves the cache alone. */
+BJ_CHECK bj_status bj_truth_borrow(bj_truth **out, const bj_cache *cache, bj_error *err);
 void bj_truth_scene_at(bj_truth_scene *out, const bj_truth *truth, int64_t index);
 /* Number of the scene of that id, or -1. */
 int64_t bj_truth_find(const bj_truth *truth, const char *scenario_id);

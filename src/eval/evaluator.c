@@ -36,6 +36,8 @@ struct bj_evaluator {
     bj_real *weights, *trajectories, *atoms, *target; /* (max_batch,...) */
     bj_scene_values *values;                          /* (max_batch) */
     bj_scene_class *classes;                          /* (max_batch) when grouped */
+    bj_encoding *encodings;                           /* (max_batch) written by the predictor */
+    bj_encoding encoded;                              /* sums over the scenes */
     bj_real *sample; /* (BJ_HEALTH_SCENES,D) the first target latents; NULL without a target */
     int sampled;
     /* the current call */
@@ -108,6 +110,8 @@ static void count(bj_evaluator *e) {
             bj_metrics_count_latents(groups[i]->metrics, &e->values[b]);
             bj_metrics_count(groups[i]->metrics, &e->values[b].forecast, p, K);
         }
+        e->encoded.entropy += e->encodings[b].entropy;
+        e->encoded.norm += e->encodings[b].norm;
     }
     const size_t D = (size_t)e->arch.latent;
     const int left = BJ_HEALTH_SCENES - e->sampled, taken = e->batch->B < left ? e->batch->B : left;
@@ -156,6 +160,8 @@ static bj_status build(bj_evaluator *e, const bj_model *model, const bj_target *
     BJ_TRY(BJ_ALLOC(e->weights, B * K, err));
     BJ_TRY(BJ_ALLOC(e->trajectories, B * K * line, err));
     BJ_TRY(BJ_ALLOC(e->values, B, err));
+    BJ_TRY(BJ_ALLOC(e->encodings, B, err));
+    e->predictor->encodings = e->encodings;
     if (e->grouped) BJ_TRY(BJ_ALLOC(e->classes, B, err));
     BJ_TRY(BJ_ALLOC(e->measures, (size_t)bj_pool_threads(pool), err));
     for (int i = 0; i < bj_pool_threads(pool); i++)
@@ -195,10 +201,18 @@ void bj_evaluator_free(bj_evaluator *e) {
     bj_free(e->target);
     bj_free(e->values);
     bj_free(e->classes);
+    bj_free(e->encodings);
     bj_free(e->sample);
     bj_future_encoder_free(e->encoder); /* before the predictor, whose workers it borrows */
     bj_predictor_free(e->predictor);
     bj_free(e);
+}
+
+bj_status bj_evaluator_clear(bj_evaluator *e, bj_error *err) {
+    e->encoded = (bj_encoding){0, 0};
+    e->sampled = 0;
+    bj_groups_reset(&e->groups);
+    return bj_groups_start(&e->groups, err);
 }
 
 /* ------------------------------------------------------------------------------------- results */
@@ -219,6 +233,12 @@ bj_status bj_evaluator_health(bj_latent_health *out, const bj_evaluator *e, bj_e
     if (!e->sampled) return BJ_OK;
     return bj_latent_health_measure(out, e->sample, (size_t)e->arch.latent, e->sampled,
                                     e->arch.latent, err);
+}
+
+bj_encoder_values bj_evaluator_encoder(const bj_evaluator *e) {
+    const double scenes = bj_evaluator_values(e).scenes;
+    if (!(scenes > 0)) return (bj_encoder_values){NAN, NAN};
+    return (bj_encoder_values){exp(e->encoded.entropy / scenes), e->encoded.norm / scenes};
 }
 
 int bj_evaluator_groups(const bj_evaluator *e) { return e->groups.count; }

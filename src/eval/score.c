@@ -86,16 +86,6 @@ static bj_status score_scene(bj_score *s, const bj_submission_track *track,
     return BJ_OK;
 }
 
-/* Index of the track of that id in a scenario of the submission, or -1. */
-static int64_t find_track(const bj_submission *s, int64_t scenario, const char *id) {
-    const int64_t end = bj_submission_first_track(s, scenario + 1);
-    for (int64_t i = bj_submission_first_track(s, scenario); i < end; i++) {
-        const bj_submission_track t = bj_submission_track_at(s, i);
-        if (t.track && !strcmp(t.track, id)) return i;
-    }
-    return -1;
-}
-
 static bj_status score_truth(bj_score *s, int64_t index, bj_error *err) {
     bj_truth_scene truth;
     bj_truth_scene_at(&truth, s->truth, index);
@@ -104,7 +94,8 @@ static bj_status score_truth(bj_score *s, int64_t index, bj_error *err) {
         s->counts.unreadable++;
         return BJ_OK;
     }
-    const int64_t track = scenario < 0 ? -1 : find_track(s->submission, scenario, truth.focal_id);
+    const int64_t track =
+        scenario < 0 ? -1 : bj_submission_find_track(s->submission, scenario, truth.focal_id);
     if (track < 0) {
         bj_violations_add(&s->violations, BJ_VIOLATION_MISSING, -1, truth.scenario_id,
                           scenario < 0 ? "the scenario is not in the file; its focal track is '%s'"

@@ -30,7 +30,7 @@ typedef struct builder {
 static void shuffle(int32_t *order, int count, bj_rng *rng) {
     for (int32_t k = 0; k < count; k++) order[k] = k;
     for (int k = 0; k + 1 < count; k++) {
-        const int other = k + (int)bj_maze_below(rng, (uint64_t)(count - k));
+        const int other = k + (int)bj_rng_below(rng, (uint64_t)(count - k));
         const int32_t moved = order[k];
         order[k] = order[other];
         order[other] = moved;
@@ -156,7 +156,7 @@ static bj_status draw_tasks(builder *b, const bj_maze *m, bj_error *err) {
             if (b->distance[v] > farthest) farthest = b->distance[v];
     }
     for (int t = 0; t < TASKS;) { /* the farthest pair is among them, so that it ends */
-        const int from = (int)bj_maze_below(&b->rng, C), to = (int)bj_maze_below(&b->rng, C);
+        const int from = (int)bj_rng_below(&b->rng, C), to = (int)bj_rng_below(&b->rng, C);
         int in = 0;
         for (int k = 0; k < m->in_count; k++) in |= m->ins[k] == from || m->ins[k] == to;
         bj_graph_distances(b->distance, b->distance + C, walks, m->cells, from);

@@ -14,14 +14,6 @@
 #include "core/rng.h"
 #include "maze/maze.h"
 
-uint64_t bj_maze_below(bj_rng *rng, uint64_t n) {
-    const uint64_t last = UINT64_MAX - (UINT64_MAX % n + 1) % n; /* of the largest multiple */
-    uint64_t r;
-    do r = bj_rng_next(rng);
-    while (r > last);
-    return r % n;
-}
-
 /* --------------------------------------------------------------------------------------- searches
  */
 
@@ -90,7 +82,7 @@ bj_status bj_graph_queries(bj_edge **out, int *count, const uint8_t *graph, int 
     bj_rng rng =
         bj_rng_named(seed, set == BJ_QUERIES_PLAN ? "maze plan queries" : "maze verified queries");
     for (int k = 0; k < limit; k++) {
-        const int other = k + (int)bj_maze_below(&rng, (uint64_t)(*count - k));
+        const int other = k + (int)bj_rng_below(&rng, (uint64_t)(*count - k));
         const bj_edge moved = pairs[k];
         pairs[k] = pairs[other];
         pairs[other] = moved;
@@ -125,7 +117,7 @@ void bj_withhold_order(int32_t *order, int count, uint64_t seed) {
     bj_rng rng = bj_rng_named(seed, "maze withheld edges");
     for (int32_t k = 0; k < count; k++) order[k] = k;
     for (int k = 0; k + 1 < count; k++) {
-        const int other = k + (int)bj_maze_below(&rng, (uint64_t)(count - k));
+        const int other = k + (int)bj_rng_below(&rng, (uint64_t)(count - k));
         const int32_t moved = order[k];
         order[k] = order[other];
         order[other] = moved;

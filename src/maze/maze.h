@@ -4,9 +4,6 @@
 
 #include "core/status.h"
 
-/* 0 .. n - 1, each as likely as the others. */
-uint64_t bj_maze_below(bj_rng *rng, uint64_t n);
-
 /* Order of edges by source, then target, for qsort. */
 int bj_edge_compare(const void *a, const void *b);
 

@@ -190,7 +190,7 @@ int bj_point_act(bj_point_env *env, const double action[2]) {
     for (int k = 0; k < m->in_count; k++) {
         const double *center = m->center + 2 * m->ins[k];
         if (!(hypot(xy[0] - center[0], xy[1] - center[1]) <= BJ_MAZE_TRIGGER)) continue;
-        const int out = m->outs[bj_maze_below(&env->rng, (uint64_t)m->out_count)];
+        const int out = m->outs[bj_rng_below(&env->rng, (uint64_t)m->out_count)];
         xy[0] = m->center[2 * out];
         xy[1] = m->center[2 * out + 1];
         env->teleports++;

@@ -23,7 +23,7 @@ bj_status bj_episode_split(uint8_t *training, int64_t count, double share, uint6
         training[k] = 0;
     }
     for (int64_t k = 0; k < want; k++) {
-        const int64_t other = k + (int64_t)bj_maze_below(&rng, (uint64_t)(count - k));
+        const int64_t other = k + (int64_t)bj_rng_below(&rng, (uint64_t)(count - k));
         training[order[other]] = 1;
         order[other] = order[k];
     }

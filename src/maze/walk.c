@@ -41,15 +41,15 @@ static void connect_sides(uint8_t *sides, const bj_maze *m) {
 
 static int draw_goal(walker *w, bj_rng *rng) {
     const bj_maze *m = w->maze;
-    const int goal = (int)bj_maze_below(rng, (uint64_t)m->cells);
-    const uint8_t *ways = bj_maze_below(rng, 2) ? w->sides : w->on_foot;
+    const int goal = (int)bj_rng_below(rng, (uint64_t)m->cells);
+    const uint8_t *ways = bj_rng_below(rng, 2) ? w->sides : w->on_foot;
     bj_graph_distances_to(w->to_goal, w->to_goal + m->cells, ways, m->cells, goal);
     return goal;
 }
 
 static void walk(walker *w, int64_t row, int steps, double noise, bj_rng rng) {
     const bj_maze *m = w->maze;
-    const int start = (int)bj_maze_below(&rng, (uint64_t)m->cells);
+    const int start = (int)bj_rng_below(&rng, (uint64_t)m->cells);
     bj_point_env env;
     int goal = draw_goal(w, &rng);
     bj_point_reset(&env, m, (bj_edge){start, goal}, rng);

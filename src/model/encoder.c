@@ -163,6 +163,15 @@ void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
     bj_linear_forward(k, b->context, b->ldc, b->hidden, b->ldp, &e->linear[BJ_ENC_PROJ_OUT], M, 0);
 }
 
+double bj_encoder_entropy(const bj_encoder *e, const bj_encoder_block *b, int m) {
+    const int G = e->arch->heads;
+    bj_tokens tokens[2];
+    double sum = 0;
+    scene_tokens(tokens, e, b, m);
+    for (int g = 0; g < G; g++) sum += bj_attention_entropy(tokens, g, G);
+    return sum / G;
+}
+
 void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const bj_real *dcontext) {
     if (e->observer.layers) {
         bj_observer_backward(&e->observer, &b->observer, dcontext, b->ldc, b->M);

@@ -114,6 +114,9 @@ void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encode
 void bj_encoder_block_take_state(bj_encoder_block *b, bj_arena *arena, size_t M);
 
 void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b);
+/* Returns the entropy, in nats, of the attention weights of scene m after bj_encoder_forward,
+ * averaged over the heads. */
+double bj_encoder_entropy(const bj_encoder *e, const bj_encoder_block *b, int m);
 /* dcontext (M,D), rows ldc apart. */
 void bj_encoder_backward(const bj_encoder *e, const bj_encoder_block *b, const bj_real *dcontext);
 

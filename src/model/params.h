@@ -35,11 +35,12 @@ typedef enum bj_param_part {
  *   ONE     1
  *   TRACK   columns are the 7 features of track rows: 1/20 per meter, 1/5 per m/s, 1 for directions
  *           and flags, so that every channel is of order 1
- *   GATES   TRACK, times sqrt(3 E / 7): PyTorch draws GRU input weights for E inputs, but there are
- * 7 MAP     columns are the 6 features of polyline points: 1/20 per meter, 1 for the others LATENT
- * sqrt(D): a latent of norm 1 has entries of about 1/sqrt(D) STEPS   rows 2t and 2t+1 are x and y
- * at step t, and w_t = sigma (theta_0 + ... + theta_t): theta are steps of 5 m/s, hence sigma = 5
- * dt meters
+ *   GATES   TRACK, times sqrt(3 E / 7), because PyTorch draws GRU input weights for E inputs and
+ *           there are 7
+ *   MAP     columns are the 6 features of polyline points: 1/20 per meter, 1 for the others
+ *   LATENT  sqrt(D), because a latent of norm 1 has entries of about 1/sqrt(D)
+ *   STEPS   rows 2t and 2t+1 are x and y at step t, and w_t = sigma (theta_0 + ... + theta_t);
+ *           sigma = 5 m/s times dt, the size of a step
  */
 typedef enum bj_param_scale {
     BJ_SCALE_ONE,

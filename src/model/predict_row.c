@@ -207,35 +207,55 @@ static void stage_query(const team *t, const bj_real *state) {
     if (t->member == 0) memcpy(p->row.joint, state, (size_t)E * sizeof *state);
 }
 
+/* The tokens as head g sees them, with weights of its own. */
+static void head_tokens(bj_tokens tokens[2], const bj_predictor *p, int g) {
+    const bj_row_path *r = &p->row;
+    const int TH = p->arch.token_hidden;
+    const int rows[2] = {scene_of(p)->neighbor_count, scene_of(p)->polyline_count};
+    tokens[0] = (bj_tokens){.r = rows[0] ? r->r[0] : p->encoder.dummy,
+                            .alpha = r->alpha[0] + (size_t)g * ((size_t)p->arch.neighbors + 1),
+                            .S = rows[0] ? rows[0] : 1,
+                            .TH = TH};
+    tokens[1] = (bj_tokens){.r = r->r[1],
+                            .alpha = r->alpha[1] + (size_t)g * ((size_t)p->arch.polylines + 1),
+                            .S = rows[1],
+                            .TH = TH};
+}
+
 /* The heads of this member, from folded query to pooled values. */
 static void stage_attention(const team *t) {
     const bj_predictor *p = t->p;
     const bj_encoder *e = &p->encoder;
     const bj_row_path *r = &p->row;
     const int G = p->arch.heads, TH = p->arch.token_hidden, d = p->arch.embed / G, W = e->W;
-    const int rows[2] = {scene_of(p)->neighbor_count, scene_of(p)->polyline_count};
     for (int g = t->member; g < G; g += t->members) {
         bj_real *a = r->a + (size_t)g * e->ldt, *h = r->h + (size_t)g * e->ldt;
-        const bj_tokens tokens[2] = {
-            {.r = rows[0] ? r->r[0] : e->dummy,
-             .alpha = r->alpha[0] + (size_t)g * ((size_t)p->arch.neighbors + 1),
-             .S = rows[0] ? rows[0] : 1,
-             .TH = TH},
-            {.r = r->r[1],
-             .alpha = r->alpha[1] + (size_t)g * ((size_t)p->arch.polylines + 1),
-             .S = rows[1],
-             .TH = TH}};
+        bj_tokens tokens[2];
+        head_tokens(tokens, p, g);
         columns(p, a, (size_t)W, r->q + g * d, (size_t)d, &r->m[g], 1, 0, 0, W);
         bj_attention_forward(p->k, h, a, e->ldt, tokens, (size_t)TH, 1);
         columns(p, r->pooled + g * d, (size_t)d, h, (size_t)W, &r->n[g], 1, 0, 0, d);
     }
 }
 
+/* Writes the statistics of the encoding; all heads and the context must be ready. */
+static void stage_encoding(const team *t) {
+    const bj_predictor *p = t->p;
+    const int G = p->arch.heads;
+    bj_tokens tokens[2];
+    double sum = 0;
+    if (!p->encodings || t->member) return;
+    for (int g = 0; g < G; g++) {
+        head_tokens(tokens, p, g);
+        sum += bj_attention_entropy(tokens, 0, 1);
+    }
+    p->encodings[p->scene] =
+        (bj_encoding){sum / G, bj_context_norm(p->row.context, p->arch.latent)};
+}
+
 /* Atoms are walked back and forth from call to call: the weights that were read last are the ones
  * a shared cache still holds. */
-static int atom_at(const bj_predictor *p, int i) {
-    return p->calls % 2 ? p->network.L - 1 - i : i;
-}
+static int atom_at(const bj_predictor *p, int i) { return p->calls % 2 ? p->network.L - 1 - i : i; }
 
 static void stage_atoms_in(const team *t) {
     const bj_row_path *r = &t->p->row;
@@ -306,6 +326,7 @@ void bj_predict_row(void *predictor, int member, int members) {
     meet(t);
     product(t, r->context, r->hidden, &r->linear[BJ_ENC_PROJ_OUT], 1, 0);
     meet(t);
+    stage_encoding(t);
     stage_atoms_in(t);
     meet(t);
     stage_atoms_out(t);

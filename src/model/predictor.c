@@ -23,6 +23,12 @@ void bj_weigh_row(bj_real *pi, const bj_real *logits, const bj_arch *arch) {
     for (int k = 0; k < K; k++) pi[k] = (bj_real)(e[k] / sum);
 }
 
+double bj_context_norm(const bj_real *context, int D) {
+    double sum = 0;
+    for (int i = 0; i < D; i++) sum += (double)context[i] * (double)context[i];
+    return sqrt(sum);
+}
+
 /* -------------------------------------------------------------------------------------- blocks */
 
 /* First round: the contexts of a block of scenes. */
@@ -46,6 +52,10 @@ static void encode_block(void *context, int item, int worker) {
     e.polyline_start = g->polyline_start;
     e.context = p->contexts + (size_t)b0 * e.ldc;
     bj_encoder_forward(&p->encoder, &e);
+    for (int m = 0; p->encodings && m < e.M; m++)
+        p->encodings[b0 + m] =
+            (bj_encoding){bj_encoder_entropy(&p->encoder, &e, m),
+                          bj_context_norm(e.context + (size_t)m * e.ldc, p->arch.latent)};
 }
 
 /* Second round: one latent, or the router, of many scenes, so that weights are read but a few

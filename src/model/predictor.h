@@ -45,6 +45,12 @@ typedef struct bj_row_path {
     bj_real *decoder_hidden, *base, *residual_y; /* (L,.) (L,2F) (K,2F) */
 } bj_row_path;
 
+/* Statistics of one scene's encoding. */
+typedef struct bj_encoding {
+    double entropy; /* of the attention weights, in nats, mean over heads */
+    double norm;    /* of the context, which is not normalized */
+} bj_encoding;
+
 /* Activations of a block, one set per worker. */
 typedef struct bj_predict_scratch {
     bj_gathered scenes;
@@ -76,11 +82,15 @@ struct bj_predictor {
     bj_real *weights, *trajectories, *atoms;
     const bj_real *given; /* (B,D) contexts in place of observations; else NULL */
     bj_real *encoded;     /* (B,D) contexts alone are asked for; else NULL */
+    bj_encoding *encodings; /* (max_batch) written by bj_predict for scenes; NULL: not wanted */
     int scene;      /* of the row path */
     unsigned calls; /* of the row path so far */
     int alone;      /* calls left that one worker makes by itself */
     int patience;   /* how many of them follow the next disturbed call */
 };
+
+/* Returns the Euclidean norm of a context (D). */
+double bj_context_norm(const bj_real *context, int D);
 
 /* Weights and trajectories of one scene, by every member of the team. */
 void bj_predict_row(void *predictor, int member, int members);

@@ -54,6 +54,16 @@ void bj_attention_forward(const bj_kernels *k, bj_real *h, const bj_real *a, siz
                 tokens[s].TH);
 }
 
+double bj_attention_entropy(const bj_tokens tokens[2], int g, int G) {
+    double entropy = 0;
+    for (int s = 0; s < 2; s++)
+        for (int t = 0; t < tokens[s].S; t++) {
+            const double alpha = (double)tokens[s].alpha[t * G + g];
+            if (alpha > 0) entropy -= alpha * log(alpha);
+        }
+    return entropy;
+}
+
 void bj_attention_backward(const bj_kernels *k, bj_real *da, const bj_real *dh, const bj_real *a,
                            size_t ldt, const bj_tokens tokens[2], size_t ldr, int G) {
     const columns c = columns_of(tokens);

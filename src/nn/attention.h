@@ -31,6 +31,10 @@ typedef struct bj_tokens {
 void bj_attention_forward(const bj_kernels *k, bj_real *h, const bj_real *a, size_t ldt,
                           const bj_tokens tokens[2], size_t ldr, int G);
 
+/* Returns the entropy, in nats, of the attention weights of head g over the tokens of both kinds,
+ * after forward. */
+double bj_attention_entropy(const bj_tokens tokens[2], int g, int G);
+
 /* da (G,W) and tokens[].dr from dh (G,W). dr already carries the ReLU's mask. */
 void bj_attention_backward(const bj_kernels *k, bj_real *da, const bj_real *dh, const bj_real *a,
                            size_t ldt, const bj_tokens tokens[2], size_t ldr, int G);

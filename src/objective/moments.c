@@ -10,7 +10,7 @@
 
 #include "objective/parts.h"
 
-enum { BLOCK = 64 };
+enum { BLOCK = BJ_MOMENT_COLUMNS };
 
 /* Doubles that hold `count` numbers of type bj_real. */
 static size_t doubles_for(size_t count) {
@@ -43,27 +43,35 @@ static void column_sums(double sum[BJ_SHARDS][BLOCK], const bj_real *x, size_t s
     bj_shards_fold(&sum[0][0], n, BLOCK);
 }
 
+void bj_moments_columns(bj_real *c, size_t ldc, bj_column_moments *m, const bj_real *x,
+                        size_t stride, int B, int D, int n, double floor, double divisor) {
+    double sum[BJ_SHARDS][BLOCK];
+    column_sums(sum, x, stride, B, n, 0);
+    for (int b = 0; b < B; b++)
+        for (int i = 0; i < n; i++)
+            c[(size_t)b * ldc + (size_t)i] =
+                (bj_real)(x[(size_t)b * stride + (size_t)i] - sum[0][i] / B);
+    column_sums(sum, c, ldc, B, n, 1);
+    for (int i = 0; i < n; i++) {
+        const double deviation = sqrt((m->var[i] = sum[0][i] / divisor) + 1e-4);
+        const double missing = floor - deviation;
+        const int holds = missing <= 0; /* false for NaN, so that NaN reaches the loss */
+        m->missing[i] = holds ? 0 : missing;
+        m->slope[i] = holds ? 0 : -1 / ((double)D * divisor * deviation);
+    }
+}
+
 double bj_moments_center(bj_moments m, const bj_real *x, size_t stride, int B, int D,
                          double floor) {
-    double sum[BJ_SHARDS][BLOCK], variance = 0, trace = 0;
+    double variance = 0, trace = 0;
     for (int i0 = 0; i0 < D; i0 += BLOCK) {
         const int n = D - i0 < BLOCK ? D - i0 : BLOCK;
-        column_sums(sum, x + i0, stride, B, n, 0);
-        for (int b = 0; b < B; b++)
-            for (int i = 0; i < n; i++)
-                m.c[(size_t)b * D + i0 + i] =
-                    (bj_real)(x[(size_t)b * stride + i0 + i] - sum[0][i] / B);
-        column_sums(sum, m.c + i0, (size_t)D, B, n, 1);
+        bj_column_moments column;
+        bj_moments_columns(m.c + i0, (size_t)D, &column, x + i0, stride, B, D, n, floor, B);
         for (int i = 0; i < n; i++) {
-            const double var = sum[0][i] / B, deviation = sqrt(var + 1e-4);
-            const double missing = floor - deviation;
-            trace += var;
-            if (missing <= 0) {
-                m.linear[i0 + i] = 0;
-            } else { /* also for NaN, which must not look like a floor that holds */
-                variance += missing;
-                m.linear[i0 + i] = -1 / ((double)D * B * deviation);
-            }
+            trace += column.var[i];
+            variance += column.missing[i];
+            m.linear[i0 + i] = column.slope[i];
         }
     }
     m.scalar[BJ_MOMENT_VARIANCE] = variance / D;

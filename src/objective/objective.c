@@ -7,6 +7,7 @@
  *   total = lambda_z latent                                   anchor stage B
  *   ... + floor_weight (variance + rank_weight rank)          any but stage A, without decoder
  *   ... + kl_weight KL                                        variational
+ *   ... + sigreg SIGReg + vicreg_variance v + vicreg_covariance c     any, regularizers.h
  *
  * A zero weight removes its term: it is still reported, but neither enters the total nor reaches
  * anything. Terms are means over the batch in the order of core/shards.h.
@@ -65,13 +66,15 @@ bj_objective bj_objective_default(bj_objective_kind kind) {
                           .rho = 0.5,
                           .eps = 0.1,
                           .sinkhorn_iters = 50,
+                          .sigreg_slices = 256,
                           .sigma_z = 0.5,
                           .sigma_y = 4,
                           .usage_kl = 0,
                           .variance_floor = 0.02,
                           .rank_floor = 8,
                           .rank_weight = 0.25,
-                          .kl_weight = kind == BJ_VARIATIONAL ? 1 : 0};
+                          .kl_weight = kind == BJ_VARIATIONAL ? 1 : 0,
+                          .vicreg_gamma = 1};
 }
 
 static int is_winner(bj_objective_kind kind) {
@@ -115,6 +118,11 @@ static bj_status check_numbers(const bj_objective *o, bj_error *err) {
         {"rank_weight",    o->rank_weight,    0, HUGE_VAL, 0},
         {"floor_weight",   o->floor_weight,   0, HUGE_VAL, 0},
         {"kl_weight",      o->kl_weight,      0, HUGE_VAL, 0},
+        {"sigreg",         o->sigreg,         0, HUGE_VAL, 0},
+        {"sigreg_slices",  o->sigreg_slices,  1, 1 << 16,  0},
+        {"vicreg_variance",   o->vicreg_variance,   0, HUGE_VAL, 0},
+        {"vicreg_covariance", o->vicreg_covariance, 0, HUGE_VAL, 0},
+        {"vicreg_gamma",   o->vicreg_gamma,   0, HUGE_VAL, 0},
         /* clang-format on */
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -179,7 +187,8 @@ bj_status bj_objective_check(const bj_objective *o, const bj_arch *arch, bj_erro
                        name, arch->scales == BJ_SCALES_GLOBAL ? "global" : "component");
     const bj_term_weights w = bj_objective_weights(o);
     const double floors = o->kind == BJ_ANCHOR_A ? o->variance_floor + o->rank_weight : 0;
-    if (w.latent + w.decoded + w.rec + w.router + w.usage + w.kl + floors + o->floor_weight == 0)
+    if (w.latent + w.decoded + w.rec + w.router + w.usage + w.kl + floors + o->floor_weight == 0 &&
+        !bj_regularizers_active(o))
         return BJ_FAIL(err, BJ_EARG,
                        "objective %s: lambda_z is %g, lambda_y %g, lambda_rec %g: no term is left, "
                        "expected a weight above 0",
@@ -195,7 +204,7 @@ static unsigned reach_of(const bj_objective *o, int K, bj_scales scales) {
     unsigned reach = w.decoded != 0 || w.rec != 0 ? BJ_REACH_DECODER : 0;
     if (o->kind == BJ_ANCHOR_A) return reach | BJ_REACH_ENCODER;
     if (forecast || w.kl != 0) reach |= BJ_REACH_ENCODER | BJ_REACH_ATOMS;
-    if (o->floor_weight != 0) reach |= BJ_REACH_ENCODER;
+    if (o->floor_weight != 0 || bj_regularizers_active(o)) reach |= BJ_REACH_ENCODER;
     switch (o->kind) {
     case BJ_FULLSET:
     case BJ_FUSED:
@@ -328,5 +337,11 @@ bj_loss bj_objective_finish(const bj_objective *objective, bj_objective_io *io) 
     loss.total += weighted(w.latent, loss.latent) + weighted(w.decoded, loss.decoded) +
                   weighted(w.rec, loss.rec) + weighted(w.router, loss.router) +
                   weighted(w.usage + w.kl, loss.usage);
+    if (io->regularizers) {
+        bj_regularizers_loss(&loss, io->regularizers);
+        loss.total += weighted(objective->sigreg, loss.sigreg) +
+                      weighted(objective->vicreg_variance, loss.vicreg_variance) +
+                      weighted(objective->vicreg_covariance, loss.vicreg_covariance);
+    }
     return loss;
 }

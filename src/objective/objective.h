@@ -13,6 +13,7 @@
 #define BJ_OBJECTIVE_OBJECTIVE_H
 
 #include "core/real.h"
+#include "objective/regularizers.h"
 
 /* Parts of the network an objective may reach; what is not reached is not updated at all. */
 enum {
@@ -72,6 +73,7 @@ typedef struct bj_objective_io {
     double *usage;           /* (K) mean weights (usage KL) */
     double *moments;         /* bj_objective_moments_size() doubles (anchor stage A) */
     double *time_weight;     /* (F) beta^t / sum beta^t, filled by bj_objective_begin */
+    const bj_regularizers *regularizers; /* after its rounds, or NULL if none is active */
 } bj_objective_io;
 
 size_t bj_objective_moments_size(const bj_objective *objective, int B, int D);

@@ -69,6 +69,16 @@ typedef struct bj_moments {
     double *linear;  /* (D) a + lin */
     double *scalar;  /* (BJ_MOMENT_SCALARS) */
 } bj_moments;
+/* What bj_moments_columns finds for each of at most BJ_MOMENT_COLUMNS columns. */
+enum { BJ_MOMENT_COLUMNS = 64 };
+typedef struct bj_column_moments {
+    double var[BJ_MOMENT_COLUMNS];     /* sum_b c^2 / divisor */
+    double missing[BJ_MOMENT_COLUMNS]; /* relu(floor - sqrt(var + 1e-4)) */
+    double slope[BJ_MOMENT_COLUMNS];   /* gradient of mean_d missing is slope * c */
+} bj_column_moments;
+/* Subtracts the mean over the batch from n of the D columns: c = x - mean, and measures c. */
+void bj_moments_columns(bj_real *c, size_t ldc, bj_column_moments *m, const bj_real *x,
+                        size_t stride, int B, int D, int n, double floor, double divisor);
 size_t bj_moments_size(int B, int D, int side); /* in doubles */
 bj_moments bj_moments_of(const bj_objective_io *io, int side);
 /* Fills c, linear with a, and the variance term; returns T. x (B,D) has rows stride apart. */
@@ -97,6 +107,26 @@ void bj_fused_backward(const bj_objective *objective, bj_objective_io *io, int b
 /* variational.c */
 void bj_variational_forward(bj_objective_io *io, int b0, int b1);
 void bj_variational_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
+
+/* regularizers.c: dx (M,D) += a (M,rows) P, where P (rows,D) is packed in blocks of rows */
+size_t bj_blocks_size(const bj_regularizers *r, int rows);                /* of P, packed */
+bj_real *bj_block_at(const bj_regularizers *r, bj_real *packed, int row); /* block of that row */
+void bj_blocks_add(const bj_regularizers *r, bj_real *dx, size_t lddx, const bj_real *a, size_t lda,
+                   bj_real *packed, int rows, int M);
+
+/* sigreg.c */
+void bj_sigreg_take(bj_regularizers *r, bj_arena *arena, int max_batch);
+int bj_sigreg_items(const bj_regularizers *r);
+void bj_sigreg_item(bj_regularizers *r, int item);
+void bj_sigreg_backward(const bj_regularizers *r, bj_real *dx, size_t lddx, int b0, int b1);
+double bj_sigreg_loss(const bj_regularizers *r);
+
+/* vicreg.c */
+void bj_vicreg_take(bj_regularizers *r, bj_arena *arena, int max_batch);
+int bj_vicreg_items(const bj_regularizers *r, int round);
+void bj_vicreg_item(bj_regularizers *r, int round, int item, bj_real *scratch);
+void bj_vicreg_backward(const bj_regularizers *r, bj_real *dx, size_t lddx, int b0, int b1);
+void bj_vicreg_loss(bj_loss *loss, const bj_regularizers *r);
 
 /* Adds the shard sums of n columns in the tree of core/shards.h; the result is sum[0]. */
 static inline void bj_shards_fold(double *sum, int n, int stride) {

@@ -15,42 +15,80 @@ static const bj_metric_values unknown = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN,
                                          NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 _Static_assert(sizeof unknown == 20 * sizeof(double), "a metric is not in the list");
 
-/* Hands all development scenes to `consume`, batch after batch. */
-static bj_status each_batch(bj_train_run *r, int *stopped,
+/* Passes all development scenes to `consume`, batch after batch. The first call gets the first
+ * `head` scenes alone, unless that is 0. */
+static bj_status each_batch(bj_train_run *r, int *stopped, int head,
                             bj_status (*consume)(void *context, const bj_batch *batch,
                                                  bj_error *err),
                             void *context, bj_error *err) {
-    for (int64_t step = 0; step < bj_loader_steps(r->dev) && !*stopped; step++) {
+    for (int64_t step = 0; step < bj_run_dev_steps(r) && !*stopped; step++) {
         const bj_batch *batch;
         const int64_t *numbers;
         bj_error found = {0};
-        BJ_TRY(bj_loader_batch(&batch, &numbers, r->dev, 0, step, err));
-        if (consume(context, batch, &found) != BJ_OK)
-            return bj_run_explain(r, "development scenes", r->dev_cache ? r->dev_cache : r->cache,
-                                  numbers, batch->B, &found, err);
+        BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, step, err));
+        for (int begin = 0, end; begin < batch->B; begin = end) {
+            end = step == 0 && begin < head ? head : batch->B;
+            const bj_batch part = {.B = end - begin, .scenes = batch->scenes + begin};
+            if (consume(context, &part, &found) != BJ_OK)
+                return bj_run_explain(r, "development scenes", 1, numbers + begin, part.B, &found,
+                                      err);
+        }
         *stopped = bj_run_tell(r, "evaluate") == BJ_RUN_STOP;
     }
     return BJ_OK;
 }
 
+/* ------------------------------------------------------------------------------------ forecasts */
+
+int bj_exchange_scenes(int64_t fit, int64_t dev) {
+    const int64_t share = fit / 32 > 128 ? fit / 32 : 128;
+    const int64_t most = dev < BJ_EXCHANGE_SCENES ? dev : BJ_EXCHANGE_SCENES;
+    return (int)(share < most ? share : most);
+}
+
+typedef struct forecasts {
+    bj_evaluator *evaluator;
+    int head;     /* number of scenes on which parts are exchanged */
+    double plain; /* their score; NaN before they are counted */
+} forecasts;
+
 static bj_status count(void *context, const bj_batch *batch, bj_error *err) {
-    return bj_evaluator_add(context, batch, NULL, err);
+    forecasts *f = context;
+    BJ_TRY(bj_evaluator_add(f->evaluator, batch, NULL, err));
+    if (isnan(f->plain)) f->plain = bj_evaluator_values(f->evaluator).traj_es;
+    return BJ_OK;
+}
+
+/* Exchanges parts of the first development scenes, which are all in the first batch. */
+static bj_status exchange(bj_exchange_values *out, bj_train_run *r, const forecasts *f,
+                          bj_error *err) {
+    const bj_exchange_options options = {.max_batch = BJ_DEVELOP_BATCH,
+                                         .threads = r->options->threads,
+                                         .isa = r->options->isa,
+                                         .plain = &f->plain};
+    const bj_batch *batch;
+    const int64_t *numbers;
+    BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, 0, err));
+    return bj_exchange_measure(out, r->model, batch->scenes, f->head, &options, err);
 }
 
 static bj_status forecast(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err) {
     const bj_evaluator_options options = {
         .max_batch = BJ_DEVELOP_BATCH, .threads = r->options->threads, .isa = r->options->isa};
+    forecasts f = {.head = bj_exchange_scenes(r->steps * r->settings.batch, bj_run_dev_count(r)),
+                   .plain = NAN};
     bj_target *target = NULL;
-    bj_evaluator *evaluator = NULL;
     bj_status status;
     BJ_GOTO(status, done, bj_target_from_trainer(&target, r->trainer, err));
-    BJ_GOTO(status, done, bj_evaluator_create(&evaluator, r->model, target, &options, err));
-    BJ_GOTO(status, done, each_batch(r, stopped, count, evaluator, err));
+    BJ_GOTO(status, done, bj_evaluator_create(&f.evaluator, r->model, target, &options, err));
+    BJ_GOTO(status, done, each_batch(r, stopped, f.head, count, &f, err));
     if (*stopped) goto done;
+    BJ_GOTO(status, done, exchange(&row->exchange, r, &f, err));
     double usage[BJ_MAX_ATOMS];
-    row->dev = bj_evaluator_values(evaluator);
-    BJ_GOTO(status, done, bj_evaluator_health(&row->health, evaluator, err));
-    bj_evaluator_usage(usage, evaluator);
+    row->dev = bj_evaluator_values(f.evaluator);
+    row->encoder = bj_evaluator_encoder(f.evaluator);
+    BJ_GOTO(status, done, bj_evaluator_health(&row->health, f.evaluator, err));
+    bj_evaluator_usage(usage, f.evaluator);
     row->usage_least = row->usage_most = usage[0];
     for (int k = 1; k < r->arch.atoms; k++) {
         row->usage_least = fmin(row->usage_least, usage[k]);
@@ -59,7 +97,7 @@ static bj_status forecast(bj_epoch *row, int *stopped, bj_train_run *r, bj_error
     row->decoder_ade = row->decoder_fde = NAN;
     row->eligible = 1;
 done:
-    bj_evaluator_free(evaluator);
+    bj_evaluator_free(f.evaluator);
     bj_target_free(target);
     return status;
 }
@@ -111,9 +149,9 @@ static bj_status reconstruct(bj_epoch *row, int *stopped, bj_train_run *r, bj_er
     bj_status status;
     BJ_GOTO(status, done, bj_target_from_model(&target, r->model, err));
     BJ_GOTO(status, done, bj_future_encoder_create(&a.encoder, r->model, target, &options, err));
-    BJ_GOTO(status, done, BJ_ALLOC(a.latents, (size_t)bj_loader_scenes(r->dev) * a.D, err));
+    BJ_GOTO(status, done, BJ_ALLOC(a.latents, (size_t)bj_run_dev_count(r) * a.D, err));
     BJ_GOTO(status, done, BJ_ALLOC(a.recon, BJ_DEVELOP_BATCH * a.F * 2, err));
-    BJ_GOTO(status, done, each_batch(r, stopped, measure, &a, err));
+    BJ_GOTO(status, done, each_batch(r, stopped, 0, measure, &a, err));
     if (*stopped) goto done;
     const int used = (int)(a.scenes < BJ_HEALTH_SCENES ? a.scenes : BJ_HEALTH_SCENES);
     BJ_GOTO(status, done,
@@ -134,12 +172,25 @@ done:
 
 bj_status bj_run_develop(bj_epoch *row, int *stopped, bj_train_run *r, bj_error *err) {
     *stopped = 0;
+    row->encoder = (bj_encoder_values){NAN, NAN};
+    row->exchange = (bj_exchange_values){NAN, NAN, NAN, NAN, NAN};
     if (r->maze) {
         row->dev = unknown;
         return bj_run_develop_maze(row, r, err);
     }
     return r->settings.objective.kind == BJ_ANCHOR_A ? reconstruct(row, stopped, r, err)
                                                      : forecast(row, stopped, r, err);
+}
+
+/* Limits of bj_epoch_blind: shares of the plain score, and a number of updates. */
+static const double blind_map = 0.02, reads_focal = 0.2;
+enum { BLIND_UPDATES = 1000 };
+
+int bj_epoch_blind(const bj_settings *settings, const bj_epoch *row) {
+    const bj_exchange_values *x = &row->exchange;
+    const int64_t epoch = row->epoch, epochs = settings->epochs;
+    const int late = 2 * epoch > epochs || (10 * epoch > epochs && row->step >= BLIND_UPDATES);
+    return late && x->focal >= reads_focal * x->plain && x->map < blind_map * x->plain;
 }
 
 /* ------------------------------------------------------------------------------------ selection */
@@ -167,9 +218,12 @@ int bj_run_choose(const bj_settings *settings, const bj_epoch *rows, int count) 
     return best;
 }
 
-int bj_run_over(const bj_settings *settings, const bj_epoch *rows, int count) {
+int bj_run_over(const bj_settings *settings, const bj_plan *plan, const bj_epoch *rows, int count) {
     const int last = count ? rows[count - 1].epoch : -1;
-    if (last >= settings->epochs) return 1;
+    const int begin = plan->segment[plan->count - 1].begin;
+    if (last >= bj_plan_end(plan)) return 1;
     const int best = bj_run_choose(settings, rows, count);
-    return settings->patience > 0 && best >= 0 && last - rows[best].epoch >= settings->patience;
+    if (settings->patience <= 0 || best < 0) return 0;
+    const int since = rows[best].epoch > begin ? rows[best].epoch : begin;
+    return last - since >= settings->patience;
 }

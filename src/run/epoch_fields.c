@@ -8,8 +8,12 @@
     { #group "." #name, #group "/" #name, BJ_EPOCH_REAL, AT(group.name), 0, 0 }
 #define OF_LATENTS(name)                                                                           \
     { "health." #name, "health/" #name, BJ_EPOCH_REAL, AT(health.name), 0, 1 }
+#define OF_SCENES(group, name)                                                                     \
+    { #group "." #name, #group "/" #name, BJ_EPOCH_REAL, AT(group.name), 1, 0 }
 #define OF_MAZES(name, spread)                                                                     \
     { "maze." #name, "maze/" #name, BJ_EPOCH_REAL, AT(maze.name), 1, spread }
+#define REGULARIZER(name)                                                                          \
+    { "train." #name, "train/" #name, BJ_EPOCH_REAL, AT(train.name), BJ_EPOCH_ADDED, 0 }
 
 const bj_epoch_field bj_epoch_fields[] = {
     {"step", NULL, BJ_EPOCH_STEP, AT(step), 0, 0},
@@ -30,6 +34,9 @@ const bj_epoch_field bj_epoch_fields[] = {
     IN(train, variance),
     IN(train, rank),
     IN(train, participation),
+    REGULARIZER(sigreg),
+    REGULARIZER(vicreg_variance),
+    REGULARIZER(vicreg_covariance),
 
     {"dev.scenes", NULL, BJ_EPOCH_REAL, AT(dev.scenes), 0, 0},
     IN(dev, traj_es),
@@ -74,6 +81,15 @@ const bj_epoch_field bj_epoch_fields[] = {
     {"maze.cov_three", "maze/cov_three", BJ_EPOCH_REAL, AT(maze.cov_three), BJ_EPOCH_ADDED, 0},
     {"maze.heads_three", "maze/heads_three", BJ_EPOCH_REAL, AT(maze.heads_three), BJ_EPOCH_ADDED,
      0},
+
+    OF_SCENES(encoder, attention_tokens),
+    OF_SCENES(encoder, context_norm),
+
+    {"exchange.scenes", NULL, BJ_EPOCH_REAL, AT(exchange.scenes), 1, 0},
+    OF_SCENES(exchange, plain),
+    OF_SCENES(exchange, map),
+    OF_SCENES(exchange, neighbors),
+    OF_SCENES(exchange, focal),
 };
 
 const int bj_epoch_field_count = (int)(sizeof bj_epoch_fields / sizeof *bj_epoch_fields);
@@ -82,6 +98,11 @@ double bj_epoch_real(const bj_epoch *row, const bj_epoch_field *field) {
     double value;
     memcpy(&value, (const char *)row + field->offset, sizeof value);
     return value;
+}
+
+int bj_epoch_field_in(const bj_epoch_field *field, const char *group) {
+    const size_t size = strlen(group);
+    return !strncmp(field->path, group, size) && field->path[size] == '.';
 }
 
 const char *bj_epoch_field_name(const bj_epoch_field *field) {

@@ -25,8 +25,8 @@ typedef struct bj_epoch_field {
     const char *tag;  /* in event files; NULL: not there */
     bj_epoch_type type;
     size_t offset; /* in bj_epoch */
-    int optional;  /* a whole group that is not written where it does not apply: all NaN;
-                      BJ_EPOCH_ADDED: and files of earlier versions lack this one */
+    int optional;  /* the optional fields of a group are not written if all of them are NaN in all
+                      rows; BJ_EPOCH_ADDED: files of earlier versions lack this one */
     int spread;    /* of the latents, whatever is made of them: known of a collapsed run, too */
 } bj_epoch_field;
 
@@ -35,6 +35,8 @@ extern const int bj_epoch_field_count;
 
 /* Of a field of type BJ_EPOCH_REAL. */
 double bj_epoch_real(const bj_epoch *row, const bj_epoch_field *field);
+/* Returns 1 if the field is a member of the object `group`. */
+int bj_epoch_field_in(const bj_epoch_field *field, const char *group);
 /* The last part of its path: "loss". */
 const char *bj_epoch_field_name(const bj_epoch_field *field);
 

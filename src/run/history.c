@@ -9,8 +9,8 @@
  *      Infinities are refused before a file is touched.
  *   4. Reading ignores members it does not know, so that later versions may add some; a member that
  *      is missing, doubled or of another type is refused by file, line and name.
- *      A group that may be left out (epoch_fields.h) is not there at all, or all of it but for what
- *      earlier versions did not know.
+ *      The optional fields of a group (epoch_fields.h) are all absent or all present, except for
+ *      fields that earlier versions did not write.
  *   5. metrics.csv is renamed first: metrics.jsonl, which is read again, never runs ahead of it.
  * Test: tests/run/test_history.c
  */
@@ -93,23 +93,35 @@ static bj_status put(bj_file_writer *file, const char *text, bj_error *err) {
     return bj_file_writer_write(file, text, strlen(text), err);
 }
 
-/* Whether any of the rows has something in a field of a group that may be left out. */
-static int applies(const bj_epoch *rows, int count) {
+/* Returns 1 if any row has a number in an optional field of the group of `field`. */
+static int applies(const bj_epoch_field *field, const bj_epoch *rows, int count) {
+    char group[NAME];
+    split(group, field->path);
     for (int i = 0; i < count; i++)
         for (int f = 0; f < bj_epoch_field_count; f++)
-            if (bj_epoch_fields[f].optional && !isnan(bj_epoch_real(&rows[i], &bj_epoch_fields[f])))
+            if (bj_epoch_fields[f].optional && bj_epoch_field_in(&bj_epoch_fields[f], group) &&
+                !isnan(bj_epoch_real(&rows[i], &bj_epoch_fields[f])))
                 return 1;
     return 0;
 }
 
-static bj_status write_line(bj_file_writer *file, const bj_epoch *row, int all, bj_error *err) {
+/* Sets *out to one flag for each field: 1 if it is written. The caller frees it. */
+static bj_status choose_fields(char **out, const bj_epoch *rows, int count, bj_error *err) {
+    BJ_TRY(BJ_ALLOC(*out, (size_t)bj_epoch_field_count, err));
+    for (int f = 0; f < bj_epoch_field_count; f++)
+        (*out)[f] = !bj_epoch_fields[f].optional || applies(&bj_epoch_fields[f], rows, count);
+    return BJ_OK;
+}
+
+static bj_status write_line(bj_file_writer *file, const bj_epoch *row, const char *written,
+                            bj_error *err) {
     char open[NAME] = "", group[NAME], value[BJ_JSON_NUMBER], text[4 * NAME];
     BJ_TRY(put(file, "{\"schema\":\"" SCHEMA "\",\"type\":\"epoch\"", err));
     for (int f = 0; f < bj_epoch_field_count; f++) {
         const bj_epoch_field *field = &bj_epoch_fields[f];
         const char *const name = split(group, field->path);
         const char *comma = ",";
-        if (field->optional && !all) continue;
+        if (!written[f]) continue;
         if (strcmp(group, open)) { /* groups follow each other and are not nested */
             if (*open) BJ_TRY(put(file, "}", err));
             if (*group) {
@@ -126,13 +138,13 @@ static bj_status write_line(bj_file_writer *file, const bj_epoch *row, int all, 
     return put(file, *open ? "}}\n" : "}\n", err);
 }
 
-static bj_status write_csv(bj_file_writer *file, const bj_epoch *rows, int count, int all,
-                           bj_error *err) {
+static bj_status write_csv(bj_file_writer *file, const bj_epoch *rows, int count,
+                           const char *written, bj_error *err) {
     char value[BJ_JSON_NUMBER];
     for (int i = -1; i < count; i++) { /* -1: the names */
         for (int f = 0; f < bj_epoch_field_count; f++) {
             const bj_epoch_field *field = &bj_epoch_fields[f];
-            if (field->optional && !all) continue;
+            if (!written[f]) continue;
             if (i >= 0) format(value, &rows[i], field, "0", "1", "");
             if (f > 0) BJ_TRY(put(file, ",", err));
             BJ_TRY(put(file, i < 0 ? field->path : value, err));
@@ -143,19 +155,22 @@ static bj_status write_csv(bj_file_writer *file, const bj_epoch *rows, int count
 }
 
 bj_status bj_history_write(const char *dir, const bj_epoch *rows, int count, bj_error *err) {
-    char csv[PATH], jsonl[PATH];
+    char csv[PATH], jsonl[PATH], *written = NULL;
     bj_file_writer *files[2] = {NULL, NULL};
     bj_status status;
     BJ_TRY(path_of(csv, dir, "metrics.csv", err));
     BJ_TRY(path_of(jsonl, dir, "metrics.jsonl", err));
     BJ_TRY(check_rows(jsonl, rows, count, err));
-    const int all = applies(rows, count);
+    BJ_TRY(choose_fields(&written, rows, count, err));
     BJ_GOTO(status, failed, bj_file_writer_open(&files[0], csv, err));
-    BJ_GOTO(status, failed, write_csv(files[0], rows, count, all, err));
+    BJ_GOTO(status, failed, write_csv(files[0], rows, count, written, err));
     BJ_GOTO(status, failed, bj_file_writer_open(&files[1], jsonl, err));
-    for (int i = 0; i < count; i++) BJ_GOTO(status, failed, write_line(files[1], &rows[i], all, err));
+    for (int i = 0; i < count; i++)
+        BJ_GOTO(status, failed, write_line(files[1], &rows[i], written, err));
+    bj_free(written);
     return bj_file_writer_commit_all(files, 2, err);
 failed:
+    bj_free(written);
     bj_file_writer_abort(&files[0]);
     bj_file_writer_abort(&files[1]);
     return status;

@@ -1,8 +1,8 @@
 /* manifest.c - what a run is: manifest.json and the settings beside it (docs/RUNS.md).
  *
  * Invariants
- *   1. manifest.json is written last of the files that tell what a run is, before the first step,
- *      and never changed: a folder that has it is a run.
+ *   1. manifest.json is written last of the files that tell what a run is, before the first step:
+ *      a folder that has it is a run. Later, extend.c adds extensions and changes nothing else.
  *   2. Resuming compares with it whatever decides later bits: settings, data, anchor, precision,
  *      instruction set.
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
@@ -22,25 +22,40 @@
 
 /* -------------------------------------------------------------------------------------- digests */
 
+static bj_status add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const int64_t *numbers,
+                         int count, bj_error *err) {
+    for (int b = 0; b < count; b++) {
+        char id[BJ_RUN_ID];
+        bj_run_scene_id(id, r, dev, numbers[b]);
+        BJ_TRY(bj_sha256_update(hash, id, strlen(id) + 1, err));
+    }
+    return BJ_OK;
+}
+
 /* Over the scenario ids, in the order in which they are handed out. */
-static bj_status loader_digest(char hex[BJ_SHA256_HEX], bj_loader *loader, const bj_cache *cache,
-                               bj_error *err) {
+static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
     bj_sha256 hash = {0};
     bj_status status;
     BJ_GOTO(status, done, bj_sha256_init(&hash, err));
-    for (int64_t step = 0; step < bj_loader_steps(loader); step++) {
+    for (int64_t step = 0; step < (dev ? bj_run_dev_steps(r) : r->steps); step++) {
         const bj_batch *batch;
         const int64_t *numbers;
-        BJ_GOTO(status, done, bj_loader_batch(&batch, &numbers, loader, 0, step, err));
-        for (int b = 0; b < batch->B; b++) {
-            const char *id = bj_cache_info(cache, numbers[b]).scenario_id;
-            BJ_GOTO(status, done, bj_sha256_update(&hash, id, strlen(id) + 1, err));
-        }
+        if (dev) BJ_GOTO(status, done, bj_run_dev_batch(&batch, &numbers, r, step, err));
+        else BJ_GOTO(status, done, bj_run_batch(&batch, &numbers, r, 0, step, err));
+        BJ_GOTO(status, done, add_ids(&hash, r, dev, numbers, batch->B, err));
     }
     status = bj_sha256_final(&hash, hex, err);
 done:
     bj_sha256_reset(&hash);
     return status;
+}
+
+/* The order of a scene source follows from its digest and the size of a batch. */
+static bj_status source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r, bj_error *err) {
+    char text[BJ_SHA256_HEX + 80];
+    const int size = snprintf(text, sizeof text, "%s, %lld updates of %d scenes\n",
+                              r->scenes->digest, (long long)r->steps, r->settings.batch);
+    return bj_sha256_memory(hex, text, (size_t)size, err);
 }
 
 /* Over the rows that the transitions of the first updates start from. */
@@ -85,10 +100,6 @@ static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_
 typedef struct initial {
     char all[BJ_SHA256_HEX], part[BJ_PARTS][BJ_SHA256_HEX];
 } initial;
-static const char *const part_names[BJ_PARTS] = {
-    [BJ_PART_ENCODER] = "encoder", [BJ_PART_ATOMS] = "branches",    [BJ_PART_ROUTER] = "router",
-    [BJ_PART_DECODER] = "decoder", [BJ_PART_RESIDUAL] = "residual", [BJ_PART_SCALE_Z] = "scale_z",
-    [BJ_PART_SCALE_Y] = "scale_y", [BJ_PART_INPUT] = "input"};
 
 static bj_status initial_digests(initial *out, const bj_model *model, bj_error *err) {
     BJ_TRY(part_digest(out->all, model, BJ_PARTS, err));
@@ -124,11 +135,19 @@ static void add_data(bj_doc *j, yyjson_mut_val *root, const char *key, const cha
     bj_doc_add_integer(j, data, "scenes", bj_cache_count(cache));
 }
 
+static void add_source(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) {
+    yyjson_mut_val *data = bj_doc_child(j, root, "data");
+    bj_doc_add_text(j, data, "path", r->options->data);
+    bj_doc_add_text(j, data, "source", r->scenes->name);
+    bj_doc_add_text(j, data, "digest", r->scenes->digest);
+    bj_doc_add_integer(j, data, "scenes", bj_run_fit_count(r));
+}
+
 static void add_initial(bj_doc *j, yyjson_mut_val *root, const initial *digests) {
     yyjson_mut_val *weights = bj_doc_child(j, root, "initial");
     bj_doc_add_text(j, weights, "sha256", digests->all);
     for (int i = 0; i < BJ_PARTS; i++)
-        if (*digests->part[i]) bj_doc_add_text(j, weights, part_names[i], digests->part[i]);
+        if (*digests->part[i]) bj_doc_add_text(j, weights, bj_part_name(i), digests->part[i]);
 }
 
 static const char *precision(void) { return sizeof(bj_real) == sizeof(float) ? "float" : "double"; }
@@ -168,8 +187,8 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     if (r->maze) {
         BJ_TRY(maze_digest(order, r, err));
     } else {
-        BJ_TRY(loader_digest(order, r->fit, r->cache, err));
-        BJ_TRY(loader_digest(dev, r->dev, r->dev_cache ? r->dev_cache : r->cache, err));
+        BJ_TRY(r->scenes ? source_digest(order, r, err) : scenes_digest(order, r, 0, err));
+        BJ_TRY(scenes_digest(dev, r, 1, err));
     }
     BJ_TRY(bj_run_path(path, r->options->dir, "config.resolved.json", err));
     BJ_TRY(bj_settings_write(s, path, err));
@@ -182,6 +201,7 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     bj_doc_add_unsigned(&j, root, "seed", s->seed);
     bj_doc_add_text(&j, bj_doc_child(&j, root, "settings"), "sha256", settings);
     if (r->maze) add_maze(&j, root, r);
+    else if (r->scenes) add_source(&j, root, r);
     else add_data(&j, root, "data", r->options->data, r->cache);
     if (r->dev_cache) add_data(&j, root, "dev_data", r->options->dev, r->dev_cache);
     yyjson_mut_val *split = bj_doc_child(&j, root, "split");
@@ -192,6 +212,7 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     add_initial(&j, root, &weights);
     if (*r->anchor_digest)
         bj_doc_add_text(&j, bj_doc_child(&j, root, "anchor"), "sha256", r->anchor_digest);
+    if (s->init[0]) bj_init_add(&j, root, &r->init, s);
     yyjson_mut_val *parameters = bj_doc_child(&j, root, "parameters");
     bj_doc_add_integer(&j, parameters, "encoder", (int64_t)counts.encoder);
     bj_doc_add_integer(&j, parameters, "downstream", (int64_t)counts.downstream);
@@ -258,6 +279,23 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
                              facts[i].what, facts[i].key, found ? found : "missing",
                              facts[i].expected ? facts[i].expected : "missing");
     }
+    bj_config_free(manifest);
+    return status;
+}
+
+bj_status bj_run_check_target(const bj_train_run *r, bj_error *err) {
+    char path[BJ_RUN_FILE];
+    bj_config *manifest;
+    BJ_TRY(bj_run_path(path, r->options->dir, "manifest.json", err));
+    BJ_TRY(bj_config_read(&manifest, path, err));
+    const char *found = bj_config_get(manifest, "init.target_sha256");
+    const bj_status status =
+        found && !strcmp(found, r->init.target_sha256)
+            ? BJ_OK
+            : BJ_FAIL(err, BJ_EMISMATCH,
+                      "%s: this run began with another target encoder: init.target_sha256 is "
+                      "%.70s, now it is %.70s",
+                      path, found ? found : "missing", r->init.target_sha256);
     bj_config_free(manifest);
     return status;
 }

@@ -313,11 +313,11 @@ bj_batch bj_maze_source_batch(const int64_t **rows, bj_maze_source *s, int64_t e
     for (int b = 0; b < s->batch; b++) {
         int64_t k;
         if (s->order) {
-            const uint64_t pair = bj_maze_below(&rng, (uint64_t)s->pairs);
+            const uint64_t pair = bj_rng_below(&rng, (uint64_t)s->pairs);
             const int64_t begin = s->begin[pair], n = s->begin[pair + 1] - begin;
-            k = s->order[begin + (int64_t)bj_maze_below(&rng, (uint64_t)n)];
+            k = s->order[begin + (int64_t)bj_rng_below(&rng, (uint64_t)n)];
         } else {
-            k = (int64_t)bj_maze_below(&rng, (uint64_t)bj_transitions_count(s->transitions));
+            k = (int64_t)bj_rng_below(&rng, (uint64_t)bj_transitions_count(s->transitions));
         }
         s->table[b] = bj_maze_source_pair(s, k);
         s->rows[b] = bj_transitions_at(s->transitions, k).from;

@@ -93,7 +93,7 @@ static void add_maze(bj_doc *j, const bj_train_run *r, bj_run_outcome outcome) {
     yyjson_mut_val *maze = collapsed ? NULL : bj_doc_child(j, j->root, "maze");
     for (int i = 0; i < bj_epoch_field_count; i++) {
         const bj_epoch_field *field = &bj_epoch_fields[i];
-        yyjson_mut_val *to = field->spread ? latents : field->optional ? maze : NULL;
+        yyjson_mut_val *to = field->spread ? latents : bj_epoch_field_in(field, "maze") ? maze : NULL;
         if (to) bj_doc_add_number(j, to, bj_epoch_field_name(field), bj_epoch_real(row, field));
     }
 }

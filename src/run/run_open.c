@@ -15,6 +15,7 @@ struct bj_run {
     bj_config *manifest;
     bj_epoch *rows;
     int count, finished, collapsed, best;
+    bj_plan plan;
 };
 
 static bj_status read_settings(bj_settings *out, const char *dir, bj_error *err) {
@@ -45,6 +46,7 @@ bj_status bj_run_open(bj_run **out, const char *dir, bj_error *err) {
     BJ_GOTO(status, fail, bj_config_read(&run->manifest, path, err));
     BJ_GOTO(status, fail, read_settings(&run->settings, dir, err));
     BJ_GOTO(status, fail, bj_history_read(&run->rows, &run->count, dir, err));
+    BJ_GOTO(status, fail, bj_plan_read(&run->plan, run->manifest, &run->settings, path, err));
     run->finished = bj_run_exists(result);
     run->collapsed = run->finished && run->count &&
                      run->settings.arch.encoder != BJ_ENCODER_SCENE &&
@@ -73,3 +75,12 @@ bj_epoch bj_run_epoch(const bj_run *run, int index) { return run->rows[index]; }
 int bj_run_finished(const bj_run *run) { return run->finished; }
 int bj_run_collapsed(const bj_run *run) { return run->collapsed; }
 int bj_run_best(const bj_run *run) { return run->best; }
+int bj_run_planned(const bj_run *run) { return bj_plan_end(&run->plan); }
+int bj_run_extended(const bj_run *run) {
+    int epochs = 0;
+    for (int i = 1; i < run->plan.count; i++) epochs += run->plan.segment[i].epochs;
+    return epochs;
+}
+int bj_run_complete(const bj_run *run) {
+    return bj_run_over(&run->settings, &run->plan, run->rows, run->count);
+}

@@ -26,6 +26,7 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "core/utf8.h"
+#include "run/init.h"
 
 typedef struct setting {
     bj_setting_info info;
@@ -269,6 +270,26 @@ static const char *origin_of(const char *const *origins, const char *key) {
     return origins[bj_setting_find(key)];
 }
 
+/* Checks the settings about a checkpoint to start from. */
+static bj_status check_init(const bj_settings *s, const char *const *origins, const bj_arm *arm,
+                            bj_error *err) {
+    const size_t digits = strspn(s->init_sha256, "0123456789abcdef");
+    if (s->init[0] && arm->needs_anchor)
+        return BJ_FAIL(err, BJ_EARG, "%s: init is '%s', but arm %s starts from 'anchor'",
+                       origin_of(origins, "init"), s->init, s->arm);
+    for (int i = 0; !s->init[0] && i < 2; i++) {
+        const char *key = i ? "init_sha256" : "init_parts";
+        const char *value = i ? s->init_sha256 : s->init_parts;
+        if (value[0])
+            return BJ_FAIL(err, BJ_EARG, "%s: %s is '%s', but 'init' is not set",
+                           origin_of(origins, key), key, value);
+    }
+    if (s->init_sha256[0] && (digits != 64 || s->init_sha256[digits]))
+        return BJ_FAIL(err, BJ_EARG, "%s: init_sha256 is '%s', expected 64 hexadecimal digits",
+                       origin_of(origins, "init_sha256"), s->init_sha256);
+    return bj_init_check_parts(s->init_parts, origin_of(origins, "init_parts"), err);
+}
+
 /* Values that are fine alone and not together. */
 static bj_status check_together(const bj_settings *s, const char *const *origins, const bj_arm *arm,
                                 bj_error *err) {
@@ -304,6 +325,7 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
     if (!arm->needs_anchor && s->anchor[0])
         return BJ_FAIL(err, BJ_EARG, "%s: anchor is '%s', but arm %s has no use for one",
                        origin_of(origins, "anchor"), s->anchor, s->arm);
+    BJ_TRY(check_init(s, origins, arm, err));
     bj_arch known = *arch;
     if (arm->maze) known.patch_in = known.patch_out = 0; /* only the data says if it has images */
     BJ_TRY(bj_arch_check(&known, err));

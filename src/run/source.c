@@ -1,9 +1,14 @@
-/* source.c - where the batches of a run come from: a cache of scenes, or a maze's dataset.
+/* source.c - where the batches of a run come from: a cache of scenes, a scene source, or a maze's
+ * dataset.
  *
- * Everything that differs between the two is here, in maze_source.c and in the evaluation; the loop
- * of train.c knows batches, a digest of the data and how many updates an epoch has.
- * Test: tests/run/test_train.c, tests/run/test_maze_train.c
+ * Everything that differs between the three is here, in maze_source.c and in the evaluation; the
+ * loop of train.c knows batches, a digest of the data and how many updates an epoch has.
+ *
+ * Scene b of update s of epoch e is at position ((e * steps + s) * batch + b) of a scene source, so
+ * no scene is seen twice and a resumed run needs nothing but its number of updates.
+ * Test: tests/run/test_train.c, tests/run/test_fresh_train.c, tests/run/test_maze_train.c
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/shards.h"
@@ -12,34 +17,77 @@
 
 /* -------------------------------------------------------------------------------------- scenes */
 
-static bj_status open_scenes(bj_train_run *r, bj_error *err) {
+static bj_status open_fit(bj_train_run *r, bj_error *err) {
     const bj_run_options *o = r->options;
-    BJ_TRY(bj_cache_open(&r->cache, o->data, 0, err));
-    if (o->dev) BJ_TRY(bj_cache_open(&r->dev_cache, o->dev, 0, err));
     const bj_loader_options fit = {.part = o->dev ? BJ_PART_ALL : BJ_PART_FIT,
                                    .batch = r->settings.batch,
                                    .shuffle = 1,
                                    .seed = r->settings.seed,
                                    .needs_future = 1};
+    bj_error detail;
+    BJ_TRY(bj_cache_open(&r->cache, o->data, 0, err));
+    const bj_status status = bj_loader_create(&r->fit, r->cache, &fit, &detail);
+    if (status != BJ_OK)
+        return BJ_FAIL(err, status, "%s: nothing to train on: %.300s", o->data, detail.message);
+    r->steps = bj_loader_steps(r->fit);
+    return BJ_OK;
+}
+
+/* Number of updates in an epoch of a scene source: train.updates, or all its scenes shared equally
+ * among the epochs. */
+static bj_status open_source(bj_train_run *r, bj_error *err) {
+    const bj_settings *s = &r->settings;
+    const char *data = r->options->data;
+    const int64_t scenes = r->options->scenes->scenes;
+    const int64_t each = (int64_t)s->epochs * s->batch; /* scenes of one update in every epoch */
+    r->scenes = r->options->scenes;
+    if (!scenes && !s->updates)
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: the length of an epoch is not given: found neither a number of scenes "
+                       "nor train.updates\n"
+                       "hint: write %s:SCENES, or add --set train.updates=N",
+                       data, data);
+    if (scenes && s->updates && scenes != each * s->updates)
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: found %lld scenes, expected %lld, which is %d epochs of train.updates "
+                       "= %d updates of %d scenes\n"
+                       "hint: leave out the number of scenes or train.updates",
+                       data, (long long)scenes, (long long)(each * s->updates), s->epochs,
+                       s->updates, s->batch);
+    r->steps = s->updates ? s->updates : scenes / each;
+    if (r->steps < 1)
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: found %lld scenes, expected at least %lld: one update of %d scenes in "
+                       "each of %d epochs",
+                       data, (long long)scenes, (long long)each, s->batch, s->epochs);
+    return BJ_OK;
+}
+
+static bj_status open_dev(bj_train_run *r, bj_error *err) {
+    const bj_run_options *o = r->options;
+    if (!o->dev && o->scenes) {
+        if (!o->dev_scenes || o->dev_scenes->scenes < 1)
+            return BJ_FAIL(err, BJ_EARG, "%s: no development scenes are given", o->data);
+        r->dev_scenes = o->dev_scenes;
+        return BJ_OK;
+    }
+    if (o->dev) BJ_TRY(bj_cache_open(&r->dev_cache, o->dev, 0, err));
     const bj_loader_options dev = {
         .part = o->dev ? BJ_PART_ALL : BJ_PART_DEV, .batch = BJ_DEVELOP_BATCH, .needs_future = 1};
     bj_error detail;
-    bj_status status = bj_loader_create(&r->fit, r->cache, &fit, &detail);
-    if (status != BJ_OK)
-        return BJ_FAIL(err, status, "%s: nothing to train on: %.300s", o->data, detail.message);
-    status = bj_loader_create(&r->dev, o->dev ? r->dev_cache : r->cache, &dev, &detail);
+    const bj_status status =
+        bj_loader_create(&r->dev, o->dev ? r->dev_cache : r->cache, &dev, &detail);
     if (status != BJ_OK)
         return BJ_FAIL(
             err, status,
             "%s: nothing to choose a checkpoint by: %.250s; name a cache for development",
             o->dev ? o->dev : o->data, detail.message);
-    r->steps = bj_loader_steps(r->fit);
     return BJ_OK;
 }
 
 /* Sizes of scenes are the data's; those of the model the settings'. */
 static bj_status fit_arch(bj_train_run *r, bj_error *err) {
-    const bj_arch scenes = bj_cache_arch(r->cache);
+    const bj_arch scenes = r->scenes ? r->scenes->arch : bj_cache_arch(r->cache);
     bj_arch *arch = &r->arch;
     *arch = r->settings.arch;
     arch->obs = scenes.obs;
@@ -59,6 +107,9 @@ static bj_status fit_arch(bj_train_run *r, bj_error *err) {
 
 static bj_status open_maze(bj_train_run *r, bj_error *err) {
     const bj_settings *s = &r->settings;
+    if (r->options->scenes)
+        return BJ_FAIL(err, BJ_EARG, "%s: found scenes, expected a maze's dataset for arm %s",
+                       r->options->data, s->arm);
     if (r->options->dev)
         return BJ_FAIL(err, BJ_EARG, "%s: arm %s is judged by the graph of its maze, expected no "
                        "other data for development", r->options->dev, s->arm);
@@ -76,7 +127,9 @@ static bj_status open_maze(bj_train_run *r, bj_error *err) {
 bj_status bj_run_open_data(bj_train_run *r, bj_error *err) {
     const int arm = bj_arm_find(r->settings.arm);
     if (arm >= 0 && bj_arm_row(arm)->maze) return open_maze(r, err);
-    BJ_TRY(open_scenes(r, err));
+    if (r->options->scenes) BJ_TRY(open_source(r, err));
+    else BJ_TRY(open_fit(r, err));
+    BJ_TRY(open_dev(r, err));
     return fit_arch(r, err);
 }
 
@@ -88,22 +141,55 @@ void bj_run_close_data(bj_train_run *r) {
     bj_maze_source_free(r->maze);
 }
 
+static bj_status read_batch(bj_batch *batch, const int64_t **numbers, const bj_scene_source *from,
+                            int64_t first, int count, bj_error *err) {
+    *batch = (bj_batch){.B = count};
+    return from->read(&batch->scenes, numbers, from->context, first, count, err);
+}
+
 bj_status bj_run_batch(const bj_batch **out, const int64_t **numbers, bj_train_run *r,
                        int64_t epoch, int64_t step, bj_error *err) {
-    if (!r->maze) return bj_loader_batch(out, numbers, r->fit, epoch, step, err);
-    r->maze_batch = bj_maze_source_batch(numbers, r->maze, epoch, step);
-    *out = &r->maze_batch;
+    const int batch = r->settings.batch;
+    if (!r->maze && !r->scenes) return bj_loader_batch(out, numbers, r->fit, epoch, step, err);
+    *out = &r->made;
+    if (r->scenes)
+        return read_batch(&r->made, numbers, r->scenes, (epoch * r->steps + step) * batch, batch,
+                          err);
+    r->made = bj_maze_source_batch(numbers, r->maze, epoch, step);
     return BJ_OK;
 }
 
+int64_t bj_run_dev_steps(const bj_train_run *r) {
+    if (!r->dev_scenes) return bj_loader_steps(r->dev);
+    return (r->dev_scenes->scenes + BJ_DEVELOP_BATCH - 1) / BJ_DEVELOP_BATCH;
+}
+
+bj_status bj_run_dev_batch(const bj_batch **out, const int64_t **numbers, bj_train_run *r,
+                           int64_t step, bj_error *err) {
+    if (!r->dev_scenes) return bj_loader_batch(out, numbers, r->dev, 0, step, err);
+    const int64_t first = step * BJ_DEVELOP_BATCH, rest = r->dev_scenes->scenes - first;
+    *out = &r->dev_made;
+    return read_batch(&r->dev_made, numbers, r->dev_scenes, first,
+                      rest < BJ_DEVELOP_BATCH ? (int)rest : BJ_DEVELOP_BATCH, err);
+}
+
+void bj_run_scene_id(char id[BJ_RUN_ID], const bj_train_run *r, int dev, int64_t number) {
+    const bj_scene_source *source = dev ? r->dev_scenes : r->scenes;
+    const bj_cache *cache = dev && r->dev_cache ? r->dev_cache : r->cache;
+    if (source) source->id(id, source->context, number);
+    else snprintf(id, BJ_RUN_ID, "%s", bj_cache_info(cache, number).scenario_id);
+}
+
 const char *bj_run_data_digest(const bj_train_run *r) {
-    return r->maze ? r->maze->digest : bj_cache_digest(r->cache);
+    return r->maze ? r->maze->digest : r->scenes ? r->scenes->digest : bj_cache_digest(r->cache);
 }
 
 int64_t bj_run_fit_count(const bj_train_run *r) {
+    if (r->scenes) return r->settings.epochs * r->steps * r->settings.batch;
     return r->maze ? bj_transitions_count(r->maze->transitions) : bj_loader_scenes(r->fit);
 }
 
 int64_t bj_run_dev_count(const bj_train_run *r) {
+    if (r->dev_scenes) return r->dev_scenes->scenes;
     return r->maze ? r->maze->maze->cells : bj_loader_scenes(r->dev);
 }

@@ -6,17 +6,31 @@
  * Test  tests/run/test_train.c, tests/cli/train.sh
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/folder.h"
+#include "objective/regularizers.h"
 #include "run/history.h"
 #include "run/run.h"
 
-enum { SUMS = sizeof(bj_epoch_sums) / sizeof(double), NUMBER = 32 };
+enum {
+    SUMS = sizeof(bj_epoch_sums) / sizeof(double),
+    REGULARIZERS = (sizeof(bj_loss) - offsetof(bj_loss, sigreg)) / sizeof(double),
+    NUMBER = 32
+};
 _Static_assert(sizeof(bj_epoch_sums) % sizeof(double) == 0, "sums are doubles and nothing else");
+_Static_assert(offsetof(bj_epoch_sums, loss) + sizeof(bj_loss) == sizeof(bj_epoch_sums),
+               "the sums of the regularizers come last");
+
+/* Sums in a checkpoint of the run. Earlier versions had no regularizers, and a run without them
+ * leaves their sums out. */
+static int sums_of(const bj_train_run *r) {
+    return bj_regularizers_active(&r->settings.objective) ? SUMS : SUMS - REGULARIZERS;
+}
 
 bj_status bj_run_save(const bj_train_run *r, const char *name, bj_error *err) {
     char path[BJ_RUN_FILE], folder[64], digest[BJ_SHA256_HEX];
@@ -24,7 +38,7 @@ bj_status bj_run_save(const bj_train_run *r, const char *name, bj_error *err) {
     double values[SUMS];
     memcpy(values, &r->sums, sizeof values);
     size_t at = 0;
-    for (int i = 0; i < SUMS; i++)
+    for (int i = 0; i < sums_of(r); i++)
         at += (size_t)snprintf(sums + at, sizeof sums - at, "%s%a", i ? " " : "", values[i]);
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->settings.seed);
     snprintf(evaluated, sizeof evaluated, "%d", r->evaluated);
@@ -48,9 +62,9 @@ static bj_status bad_fact(const char *path, const char *key, const char *value, 
 }
 
 static bj_status read_sums(bj_train_run *r, const char *path, const char *text, bj_error *err) {
-    double values[SUMS];
+    double values[SUMS] = {0};
     const char *at = text ? text : "";
-    for (int i = 0; i < SUMS; i++) {
+    for (int i = 0; i < sums_of(r); i++) {
         char *end;
         values[i] = strtod(at, &end);
         if (end == at) return bad_fact(path, "run.sums", text, err);
@@ -68,7 +82,7 @@ static bj_status read_facts(bj_train_run *r, const char *path, bj_error *err) {
     bj_status status = read_sums(r, path, bj_facts_get(facts, "run.sums"), err);
     char *end = NULL;
     const long epochs = evaluated ? strtol(evaluated, &end, 10) : -2;
-    if (status == BJ_OK && (epochs < -1 || epochs > r->settings.epochs || !end || *end))
+    if (status == BJ_OK && (epochs < -1 || epochs > bj_plan_end(&r->plan) || !end || *end))
         status = bad_fact(path, "run.evaluated", evaluated, err);
     r->evaluated = (int)epochs;
     bj_facts_free(facts);

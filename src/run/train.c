@@ -16,6 +16,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/folder.h"
+#include "objective/regularizers.h"
 #include "run/history.h"
 #include "run/run.h"
 
@@ -24,16 +25,15 @@ enum { STATUS_SECONDS = 1, RECENT = 50 /* updates */ };
 /* ------------------------------------------------------------------------------------- progress */
 
 static bj_run_progress where(const bj_train_run *r, const char *phase) {
-    const int64_t step = bj_trainer_updates(r->trainer), total = r->steps * r->settings.epochs;
+    const int epochs = bj_plan_end(&r->plan);
+    const int64_t step = bj_trainer_updates(r->trainer), total = r->steps * epochs;
     const double spent = bj_seconds() - r->started;
     const int64_t done = step - r->first_step;
     const int epoch = r->evaluated + 1;
     return (bj_run_progress){
         .phase = phase,
-        .epoch = epoch < 0                    ? 0
-                 : epoch > r->settings.epochs ? r->settings.epochs
-                                              : epoch,
-        .epochs = r->settings.epochs,
+        .epoch = epoch < 0 ? 0 : epoch > epochs ? epochs : epoch,
+        .epochs = epochs,
         .step = step,
         .steps = total,
         .scenes_per_s = r->epoch_seconds > 0 ? (double)r->epoch_scenes / r->epoch_seconds
@@ -70,11 +70,11 @@ static void add_loss(bj_loss *sum, const bj_loss *loss, double keep, double by) 
 }
 _Static_assert(sizeof(bj_loss) % sizeof(double) == 0, "a loss is doubles and nothing else");
 
-bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cache *cache,
-                         const int64_t *numbers, int B, const bj_error *found, bj_error *err) {
+bj_status bj_run_explain(const bj_train_run *r, const char *where, int dev, const int64_t *numbers,
+                         int B, const bj_error *found, bj_error *err) {
     int b;
     const char *at = strstr(found->message, r->maze ? "transition " : "scene ");
-    const char *id = "";
+    char id[BJ_RUN_ID] = "";
     if (r->maze) {
         long long row = -1;
         if (at && sscanf(at, "transition %d", &b) == 1 && b >= 0 && b < B) row = numbers[b];
@@ -84,32 +84,27 @@ bj_status bj_run_explain(const bj_train_run *r, const char *where, const bj_cach
                                  r->evaluated + 1, where, row, found->message);
     }
     if (at && sscanf(at, "scene %d", &b) == 1 && b >= 0 && b < B)
-        id = bj_cache_info(cache, numbers[b]).scenario_id;
+        bj_run_scene_id(id, r, dev, numbers[b]);
     return BJ_FAIL(err, found->code, "epoch %d, %s%s%.64s%s: %.300s", r->evaluated + 1, where,
                    *id ? " (scenario " : "", id, *id ? ")" : "", found->message);
 }
 
 static bj_status step(bj_train_run *r, bj_error *err) {
-    const bj_settings *s = &r->settings;
     const int64_t done = bj_trainer_updates(r->trainer);
     const bj_batch *batch;
     const int64_t *numbers;
     bj_step_report report;
     bj_error detail = {0};
     const double start = bj_seconds();
-    const bj_schedule schedule = {
-        .kind = (bj_schedule_kind)bj_schedule_find(s->schedule),
-        .base = s->lr,
-        .decay = s->decay,
-        .updates = (long)r->steps * s->epochs,
-        .warmup = s->warmup_updates ? s->warmup_updates : (long)r->steps * s->warmup};
-    const double lr = bj_lr_at(&schedule, (long)done);
+    const bj_segment in = bj_plan_at(&r->plan, done, r->steps);
+    const bj_schedule schedule = bj_segment_schedule(in, &r->settings, r->steps);
+    const double lr = bj_lr_at(&schedule, (long)(done - r->steps * in.begin));
     BJ_TRY(bj_run_batch(&batch, &numbers, r, done / r->steps, done % r->steps, err));
     const bj_status status = bj_trainer_step(r->trainer, batch, lr, &report, &detail);
     if (status != BJ_OK) {
         char where[40];
         snprintf(where, sizeof where, "update %lld", (long long)done + 1);
-        return bj_run_explain(r, where, r->cache, numbers, batch->B, &detail, err);
+        return bj_run_explain(r, where, 0, numbers, batch->B, &detail, err);
     }
     add_loss(&r->sums.loss, &report.loss, 1, 1);
     r->sums.grad_norm += report.grad_norm;
@@ -176,12 +171,19 @@ static bj_status check_drift(const bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
+/* Sets the regularizers to NaN in a run that has none, so that its files do not list them. */
+static void forget_regularizers(bj_loss *loss, const bj_objective *objective) {
+    if (bj_regularizers_active(objective)) return;
+    loss->sigreg = loss->vicreg_variance = loss->vicreg_covariance = NAN;
+}
+
 static bj_epoch summarize(const bj_train_run *r) {
     bj_epoch row = {.epoch = r->evaluated + 1, .step = bj_trainer_updates(r->trainer)};
     const double n = r->sums.updates;
     row.lr = n > 0 ? r->sums.lr : NAN;
     row.grad_norm = n > 0 ? r->sums.grad_norm / n : NAN;
     add_loss(&row.train, &r->sums.loss, 0, n > 0 ? 1 / n : NAN);
+    forget_regularizers(&row.train, &r->settings.objective);
     row.scenes_per_s = r->epoch_seconds > 0 ? (double)r->epoch_scenes / r->epoch_seconds : NAN;
     row.maze = (bj_maze_values){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     return row;
@@ -213,7 +215,7 @@ static bj_status close_epoch(bj_train_run *r, bj_error *err) {
 }
 
 static bj_status loop(bj_train_run *r, bj_error *err) {
-    while (!r->stop && !bj_run_over(&r->settings, r->rows, r->evaluated + 1)) {
+    while (!r->stop && !bj_run_over(&r->settings, &r->plan, r->rows, r->evaluated + 1)) {
         BJ_TRY(train_epoch(r, err));
         if (!r->stop) BJ_TRY(close_epoch(r, err));
     }
@@ -221,6 +223,14 @@ static bj_status loop(bj_train_run *r, bj_error *err) {
 }
 
 /* --------------------------------------------------------------------------------------- set up */
+
+/* Loads the first weights from the checkpoint of the setting `init`. */
+static bj_status load_init(bj_train_run *r, bj_error *err) {
+    BJ_TRY(bj_init_pin(&r->settings, err));
+    BJ_TRY(bj_init_load(&r->init, r->model, r->trainer, &r->settings, err));
+    bj_init_tell(&r->init, r->options);
+    return BJ_OK;
+}
 
 static bj_status build(bj_train_run *r, bj_error *err) {
     const bj_settings *s = &r->settings;
@@ -230,11 +240,11 @@ static bj_status build(bj_train_run *r, bj_error *err) {
                                         .threads = r->options->threads,
                                         .isa = r->options->isa,
                                         .seed = s->seed};
-    BJ_TRY(BJ_ALLOC(r->rows, (size_t)s->epochs + 1, err));
     BJ_TRY(bj_model_create(&r->model, &r->arch, s->seed, err));
     if (s->optim.conditioned) bj_model_condition(r->model, s->seed);
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
     BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
+    if (s->init[0] && !bj_run_exists(r->options->dir)) BJ_TRY(load_init(r, err));
     if (s->objective.kind != BJ_ANCHOR_B) return BJ_OK;
     char path[BJ_RUN_FILE];
     BJ_TRY(bj_run_path(path, s->anchor, BJ_CHECKPOINT_MODEL, err));
@@ -251,6 +261,21 @@ static bj_status find_checkpoint(int *found, const char *dir, const char *name, 
     return BJ_OK;
 }
 
+/* Checks a run that exists, or begins one; fresh: it has no checkpoint yet. */
+static bj_status begin(bj_train_run *r, int exists, int fresh, bj_error *err) {
+    r->plan = bj_plan_of(&r->settings);
+    if (exists) {
+        BJ_TRY(bj_init_recall(&r->settings, r->options->dir, err));
+        BJ_TRY(bj_run_check_manifest(r, err));
+        BJ_TRY(bj_run_read_plan(r, err));
+    }
+    const size_t rows = (size_t)bj_plan_end(&r->plan) + (size_t)r->options->extend + 1;
+    BJ_TRY(BJ_ALLOC(r->rows, rows, err));
+    if (fresh && r->settings.init[0] && !r->init.file[0]) BJ_TRY(load_init(r, err));
+    if (exists && r->init.file[0]) BJ_TRY(bj_run_check_target(r, err));
+    return exists ? BJ_OK : bj_run_write_manifest(r, err);
+}
+
 /* A fresh run, or one that goes on; *finished: there is nothing left to do. */
 static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj_error *err) {
     char manifest[BJ_RUN_FILE], result[BJ_RUN_FILE];
@@ -258,6 +283,8 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
     int last, best;
     BJ_TRY(bj_run_path(manifest, dir, "manifest.json", err));
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
+    if (r->options->extend && !bj_run_exists(manifest))
+        return BJ_FAIL(err, BJ_EARG, "%s: holds no run that could be extended", dir);
     BJ_TRY(bj_run_enter(&r->lock, dir, err)); /* before looking: another process may be writing */
     BJ_TRY(find_checkpoint(&last, dir, "ckpt/last", err));
     BJ_TRY(find_checkpoint(&best, dir, "ckpt/best", err));
@@ -270,14 +297,14 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
                        "%s: holds checkpoints, but no manifest.json that says of which run; choose "
                        "another folder",
                        dir);
-    if (exists) BJ_TRY(bj_run_check_manifest(r, err));
-    else BJ_TRY(bj_run_write_manifest(r, err));
+    BJ_TRY(begin(r, exists, !last, err));
     if (last) {
         BJ_TRY(bj_run_restore(r, err));
         report->resumed_at = r->evaluated + 1;
     }
     r->first_step = bj_trainer_updates(r->trainer);
-    *finished = bj_run_exists(result) && bj_run_over(&r->settings, r->rows, r->evaluated + 1);
+    BJ_TRY(bj_run_extend(r, err));
+    *finished = bj_run_exists(result);
     if (*finished) return BJ_OK;
     /* The first step that is told again: one after the last epoch that is kept. */
     const int64_t first = r->evaluated >= 0 ? r->rows[r->evaluated].step + 1 : 0;
@@ -289,6 +316,7 @@ static void leave(bj_train_run *r) {
     bj_trainer_free(r->trainer);
     bj_model_free(r->model);
     bj_run_close_data(r);
+    bj_init_reset(&r->init);
     bj_free(r->rows);
     if (r->lock >= 0) close(r->lock);
 }

@@ -26,7 +26,7 @@
 #include "train/trainer.h"
 
 static const char objective_key[] = "objective", step_key[] = "step", rng_key[] = "rng";
-static const char seed_key[] = "noise_seed"; /* variational models */
+static const char seed_key[] = "noise_seed"; /* variational models and SIGReg */
 static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
 
 /* ------------------------------------------------------------------------------------- settings */
@@ -40,22 +40,39 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(objective, rank_floor) X(objective, rank_weight)   X(objective, variance_floor)              \
     X(optim, beta1)         X(optim, beta2)              X(optim, eps)                             \
     X(optim, weight_decay)  X(optim, clip)               X(optim, ema)
-/* clang-format on */
 
-/* Settings that came later: 0 is left out, and what a file does not have is 0. */
-#define EACH_ADDED(X) X(objective, floor_weight) X(objective, kl_weight) X(optim, conditioned)
+/* Settings that were added later. The third argument is the value that is not written, and that a
+ * file without the setting had. */
+#define EACH_ADDED(X)                                                                              \
+    X(objective, floor_weight, 0)      X(objective, kl_weight, 0)                                  \
+    X(optim, conditioned, 0)           X(objective, sigreg, 0)                                     \
+    X(objective, sigreg_slices, 256)   X(objective, vicreg_variance, 0)                            \
+    X(objective, vicreg_covariance, 0) X(objective, vicreg_gamma, 1)
+/* clang-format on */
 
 #define KEY(group, field) #group "." #field,
 #define VALUE(group, field) (double)t->group.field,
 #define SIZE(group, field) +sizeof(((bj_trainer *)0)->group.field)
-static const char *const setting_key[] = {EACH_SETTING(KEY) EACH_ADDED(KEY)};
-enum { SETTINGS = sizeof setting_key / sizeof *setting_key, ADDED = 3 };
+#define ADDED_KEY(group, field, usual) KEY(group, field)
+#define ADDED_VALUE(group, field, usual) VALUE(group, field)
+#define ADDED_SIZE(group, field, usual) SIZE(group, field)
+#define ADDED_USUAL(group, field, usual) usual,
+static const char *const setting_key[] = {EACH_SETTING(KEY) EACH_ADDED(ADDED_KEY)};
+static const double usual[] = {EACH_ADDED(ADDED_USUAL)};
+enum {
+    SETTINGS = sizeof setting_key / sizeof *setting_key,
+    FIRST_ADDED = SETTINGS - sizeof usual / sizeof *usual
+};
 
-/* Only the kind is not among the settings; all three integers are padded to a double. */
-_Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(SIZE)) + offsetof(bj_objective, lambda_z) +
-                       offsetof(bj_objective, sigma_z) - offsetof(bj_objective, sinkhorn_iters) ==
-                   sizeof(bj_objective) + sizeof(bj_optim),
+/* Only the kind is not among the settings; it and `conditioned` are padded to a double. */
+_Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(ADDED_SIZE)) + offsetof(bj_objective, lambda_z) ==
+                   sizeof(bj_objective) + sizeof(bj_optim) - sizeof(int),
                "a setting of bj_objective or bj_optim is not in the list");
+
+/* Returns 1 if later steps depend on the trainer's seed. */
+static int uses_seed(const bj_trainer *t) {
+    return t->model->arch.noise || t->objective.sigreg != 0;
+}
 
 typedef struct state_facts {
     bj_fact fact[SETTINGS + 5];
@@ -67,7 +84,7 @@ typedef struct state_facts {
 /* The facts point into the same struct and to the model's digest. */
 static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *rng,
                           const char *model_digest, bj_error *err) {
-    const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(VALUE)};
+    const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
     bj_fact *fact = out->fact;
     *fact++ = (bj_fact){BJ_STATE_MODEL_DIGEST, model_digest};
     snprintf(out->step, sizeof out->step, "%ld", t->step);
@@ -78,13 +95,13 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
                      i < 3 ? " " : "");
         *fact++ = (bj_fact){rng_key, out->rng};
     }
-    if (t->model->arch.noise) {
+    if (uses_seed(t)) {
         snprintf(out->seed, sizeof out->seed, "%llu", (unsigned long long)t->seed);
         *fact++ = (bj_fact){seed_key, out->seed};
     }
     *fact++ = (bj_fact){objective_key, bj_objective_name(t->objective.kind)};
     for (int i = 0; i < SETTINGS; i++) {
-        if (i >= SETTINGS - ADDED && value[i] == 0) continue;
+        if (i >= FIRST_ADDED && value[i] == usual[i - FIRST_ADDED]) continue;
         if (!bj_json_number_write(out->number[i], value[i]))
             return BJ_FAIL(err, BJ_EARG, "setting '%s' is %g, expected a finite number",
                            setting_key[i], value[i]);
@@ -96,28 +113,33 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
 
 /* The run was started with the settings of the trainer. */
 static bj_status check_settings(const bj_safetensors *st, const bj_trainer *t, bj_error *err) {
-    const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(VALUE)};
+    const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
     const char *text, *kind = bj_objective_name(t->objective.kind);
     double found;
     BJ_TRY(bj_checkpoint_metadata(&text, st, objective_key, err));
     if (strcmp(text, kind))
         return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, objective_key, text, kind);
-    if (t->model->arch.noise) {
+    for (int i = 0; i < SETTINGS; i++) {
+        char expected[BJ_JSON_NUMBER] = "", unwritten[BJ_JSON_NUMBER] = "";
+        if (i >= FIRST_ADDED && !bj_safetensors_metadata(st, setting_key[i])) {
+            found = usual[i - FIRST_ADDED];
+            (void)bj_json_number_write(unwritten, found);
+            text = unwritten;
+        } else {
+            BJ_TRY(bj_checkpoint_metadata(&text, st, setting_key[i], err));
+            if (!bj_json_number_read(&found, text))
+                return bj_checkpoint_refuse(err, BJ_EFORMAT, st, setting_key[i], text, "a number");
+        }
+        if (found == value[i]) continue;
+        (void)bj_json_number_write(expected, value[i]);
+        return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, setting_key[i], text, expected);
+    }
+    if (uses_seed(t)) {
         char seed[24];
         snprintf(seed, sizeof seed, "%llu", (unsigned long long)t->seed);
         BJ_TRY(bj_checkpoint_metadata(&text, st, seed_key, err));
         if (strcmp(text, seed))
             return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, seed_key, text, seed);
-    }
-    for (int i = 0; i < SETTINGS; i++) {
-        char expected[BJ_JSON_NUMBER] = "";
-        if (i >= SETTINGS - ADDED && !bj_safetensors_metadata(st, setting_key[i])) text = "0.0";
-        else BJ_TRY(bj_checkpoint_metadata(&text, st, setting_key[i], err));
-        if (!bj_json_number_read(&found, text))
-            return bj_checkpoint_refuse(err, BJ_EFORMAT, st, setting_key[i], text, "a number");
-        if (found == value[i]) continue;
-        (void)bj_json_number_write(expected, value[i]);
-        return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, setting_key[i], text, expected);
     }
     return BJ_OK;
 }

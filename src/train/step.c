@@ -129,6 +129,9 @@ static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
     if (t->objective.kind == BJ_ANCHOR_A) { /* the trained encoder sees the future */
         encoder.context = head.z;
         bj_encoder_forward(&t->online, &encoder);
+        if (t->raw)
+            memcpy(t->raw + (size_t)b0 * head.ldu, head.z,
+                   (size_t)(b1 - b0) * head.ldu * sizeof *t->raw);
         bj_normalize_forward(head.z, head.ldu, t->inverse_z + b0, b1 - b0, a->latent);
     } else {
         target_forward(t, &head, b0, b1, worker);
@@ -153,6 +156,20 @@ static void encode_item(void *context, int item, int worker) {
     const int b0 = t->block_begin[item], b1 = t->block_begin[item + 1];
     if (bj_trainer_observes(t)) pairs_forward(t, b0, b1, worker);
     else scenes_forward(t, b0, b1, worker);
+}
+
+static void regularize_item(void *context, int item, int worker) {
+    bj_trainer *t = context;
+    bj_regularizers_item(&t->regularizers, item, t->scratch[worker].gradient);
+}
+
+/* Computes the regularizers of the online encoder's output, which is complete. */
+static void regularize(bj_trainer *t) {
+    const bj_network_block head = bj_trainer_network_block(t, 0, t->batch.B, 0);
+    bj_regularizers_begin(&t->regularizers, t->raw ? t->raw : head.context,
+                          t->raw ? head.ldu : head.ldc, t->batch.B, t->seed, t->step);
+    for (int i = 0; i < BJ_REGULARIZER_ROUNDS; i++)
+        bj_pool_run(t->pool, regularize_item, t, bj_regularizers_round(&t->regularizers, i));
 }
 
 /* Everything behind the atoms, and the loss. */
@@ -194,15 +211,19 @@ static void encoder_item(void *context, int item, int worker) {
     if (t->objective.kind == BJ_ANCHOR_A) {
         bj_normalize_backward(head.dz, head.ldu, head.z, t->inverse_z + b0, b1 - b0,
                               t->model->arch.latent);
+        if (t->io.regularizers)
+            bj_regularizers_backward(&t->regularizers, head.dz, head.ldu, b0, b1);
         bj_encoder_backward(&t->online, &encoder, head.dz);
         return;
     }
     if (head.eps) bj_variational_backward_block(&t->network, &head);
     else if (from & BJ_FROM_ROUTER)
         bj_network_route_backward(&t->network, &head, latents ? BJ_GEMM_ADD : 0);
-    if (!from) /* floors alone */
+    if (!from) /* floors or regularizers alone */
         memset(head.dcontext, 0, (size_t)head.M * head.ldc * sizeof *head.dcontext);
     if (t->unit) floors_backward(t, &head, b0);
+    if (t->io.regularizers)
+        bj_regularizers_backward(&t->regularizers, head.dcontext, head.ldc, b0, b1);
     bj_encoder_backward(&t->online, &encoder, head.dcontext);
 }
 
@@ -248,6 +269,7 @@ static void run_scenes(bj_trainer *t) {
     bj_objective_begin(&t->objective, &t->io);
     const int atoms = t->objective.kind != BJ_ANCHOR_A && !t->network.prior_in.out;
     bj_pool_run_shares(t->pool, encode_item, t, t->block_share);
+    if (t->io.regularizers) regularize(t);
     if (atoms) bj_atoms_forward(t);
     if (bj_objective_is_coupled(&t->objective)) {
         bj_pool_run_shares(t->pool, read_item, t, t->block_share);

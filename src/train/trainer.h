@@ -4,7 +4,8 @@
  * allocated. A step runs in rounds, each a set of items handed to the workers (step.c):
  *   prepare    pack the weights, fold the attention
  *   scenes     blocks of scenes, and the atoms of all of them (atoms.c) in between: encoders,
- *              atoms, loss, atoms backward, encoder backward
+ *              atoms, loss, atoms backward, encoder backward; regularizers between the encoders
+ *              and the encoder backward
  *   gradients  tiles of weight gradients, summed over the batch in the order of core/shards.h
  *   unfold     gradients of the folded matrices to those of the weights they came from
  *   update     norm, then clipping, AdamW and EMA over chunks of the parameter block
@@ -93,7 +94,10 @@ struct bj_trainer {
     bj_network_block head;
     bj_real *inverse_z;        /* (max_batch) anchor stage A, floors */
     bj_real *unit, *dunit;     /* (max_batch,D) normalized contexts, rows head.ldu apart: floors */
-    uint64_t seed;             /* of the variational model's noise */
+    bj_regularizers regularizers; /* used if io.regularizers is set */
+    bj_real *raw;              /* (max_batch,D) latents before normalization, rows head.ldu apart:
+                                  regularized anchor stage A, which normalizes in place */
+    uint64_t seed;             /* of the variational model's noise and of SIGReg's directions */
     bj_real *dfolded;          /* (2E,W) */
     bj_real *dgates;           /* (3E,lead+E) gradients dr, dz, dhn by state rows */
     bj_real *dinput;           /* (I+1,E) [x | 1] by din */

@@ -5,12 +5,13 @@
  *
  * Conditioned training steps theta, where w = sigma theta, so g, m and v are those of theta:
  *   g_theta = sigma g_w;  w *= 1 - lr wd;  w -= sigma lr m^ / (sqrt(v^) + eps)
- * Tensors of scale STEPS have w_t = sigma sum_{s<=t} theta_s, and g_theta_t = sigma sum_{s>=t}
- * g_w_s. theta itself is never stored, because decay and steps are linear.
+ * Tensors of scale STEPS:
+ *   w_t = sigma sum_{s<=t} theta_s;  g_theta_t = sigma sum_{s>=t} g_w_s
+ * theta itself is never stored, because decay and steps are linear.
  *
  * Chunks have a fixed size and their sums are added in order, so the norm does not depend on which
  * thread computed a chunk.
- * Tests: tests/train/test_step.c, test_conditioned.c, peer_conditioned.py
+ * Tests: tests/train/test_step.c; tests/verify/test_parity.c for conditioned training
  */
 #include <math.h>
 #include <string.h>

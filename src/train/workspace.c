@@ -78,6 +78,15 @@ static void take_network(bj_trainer *t, bj_arena *arena) {
     }
 }
 
+static void take_regularizers(bj_trainer *t, bj_arena *arena) {
+    if (!bj_regularizers_active(&t->objective)) return;
+    bj_regularizers_take(&t->regularizers, arena, t->k, &t->objective, t->max_batch,
+                         t->model->arch.latent);
+    if (t->objective.kind == BJ_ANCHOR_A)
+        t->raw = bj_arena_take(arena, (size_t)t->max_batch * t->head.ldu);
+    t->io.regularizers = &t->regularizers;
+}
+
 static double *take_doubles(bj_arena *arena, size_t count) {
     return bj_arena_take_bytes(arena, count * sizeof(double));
 }
@@ -167,6 +176,7 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     take_encoder(t, arena);
     take_network(t, arena);
     take_objective(t, arena);
+    take_regularizers(t, arena);
     if (!bj_trainer_observes(t)) {
         t->dfolded = bj_arena_take(arena, 2 * (size_t)a->embed * t->online.ldt);
         t->dgates = bj_arena_take(arena, 3 * (size_t)a->embed * t->encoder.lds);

@@ -4,7 +4,8 @@
  * adds them up in order. A scene's numbers depend on its id, its forecast and the seed alone.
  *
  * Invariants
- *   1. Every scene of the exam has a law with the same id and the same frame (bj_exam_create).
+ *   1. Every scene of the exam has a law with the same id and the same frame (match). Without data
+ *      the scenes are those of the law file.
  *   2. No number depends on the number of threads or on which other scenes there are.
  *   3. The best atoms of a K are searched once and serve all forecasters with that K.
  * Tests  tests/truth/test_exam.c, tests/cli/truth.sh
@@ -20,7 +21,9 @@
 enum { BLOCK = BJ_EXAM_BLOCK, ROW = BJ_EXAM_ROW };
 
 struct bj_exam {
-    const bj_cache *cache;
+    const bj_cache *cache; /* NULL: models cannot take this exam */
+    const bj_truth *truth; /* NULL: the law file is all that is known of the scenes */
+    bj_truth *own_truth;   /* NULL: `truth` is borrowed */
     const bj_law *law;
     bj_exam_options options;
     int64_t scenes, *law_of; /* (scenes) numbers in the law */
@@ -46,29 +49,35 @@ static bj_status check_options(const bj_exam_options *o, bj_error *err) {
 
 static int same(double a, double b) { return fabs(a - b) <= 1e-6; }
 
-/* Finds the law of every scene of the cache; those beyond the limit are looked at too. */
+static int64_t count_scenes(const bj_exam *exam) {
+    return exam->truth ? bj_truth_count(exam->truth) : bj_law_count(exam->law);
+}
+
+/* Finds the law of every scene, including the scenes beyond the limit. */
 static bj_status match(bj_exam *exam, bj_error *err) {
-    const int64_t count = bj_cache_count(exam->cache);
+    const int64_t count = count_scenes(exam);
     for (int64_t i = 0; i < count; i++) {
-        const bj_scene_info info = bj_cache_info(exam->cache, i);
-        const int64_t at = bj_law_find(exam->law, info.scenario_id);
+        bj_truth_scene scene;
+        bj_exam_known(&scene, exam, i);
+        if (scene.failure) return BJ_FAIL(err, BJ_EFORMAT, "%s", scene.failure);
+        const int64_t at = bj_law_find(exam->law, scene.scenario_id);
         if (at < 0)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "scene %s of the cache has no law: cache (%lld scenes) and law (%lld, "
+                           "scene %s of the data has no law: data (%lld scenes) and law (%lld, "
                            "seed %s, split %s) do not belong together",
-                           info.scenario_id, (long long)count, (long long)bj_law_count(exam->law),
+                           scene.scenario_id, (long long)count, (long long)bj_law_count(exam->law),
                            bj_law_fact(exam->law, "seed"), bj_law_fact(exam->law, "split"));
         const bj_law_scene law = bj_law_at(exam->law, at);
-        if (!same(law.origin[0], info.origin[0]) || !same(law.origin[1], info.origin[1]) ||
-            !same(law.heading, info.heading))
+        if (!same(law.origin[0], scene.origin[0]) || !same(law.origin[1], scene.origin[1]) ||
+            !same(law.heading, scene.heading))
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "scene %s: frame (%.6f, %.6f, %.6f) in the cache, (%.6f, %.6f, %.6f) in "
+                           "scene %s: frame (%.6f, %.6f, %.6f) in the data, (%.6f, %.6f, %.6f) in "
                            "the law",
-                           info.scenario_id, info.origin[0], info.origin[1], info.heading,
+                           scene.scenario_id, scene.origin[0], scene.origin[1], scene.heading,
                            law.origin[0], law.origin[1], law.heading);
         if (law.modes > BJ_EXAM_MODES)
             return BJ_FAIL(err, BJ_EFORMAT, "scene %s: its law has %d modes, expected at most %d",
-                           info.scenario_id, law.modes, BJ_EXAM_MODES);
+                           scene.scenario_id, law.modes, BJ_EXAM_MODES);
         if (i >= exam->scenes) continue;
         exam->law_of[i] = at;
         if (law.modes > exam->most_modes) exam->most_modes = law.modes;
@@ -77,11 +86,15 @@ static bj_status match(bj_exam *exam, bj_error *err) {
 }
 
 static bj_status prepare(bj_exam *exam, bj_error *err) {
-    const int fut = bj_cache_arch(exam->cache).fut;
-    if (fut != BJ_EXAM_STEPS)
-        return BJ_FAIL(err, BJ_EFORMAT, "the cache has %d future steps, a law has %d", fut,
-                       BJ_EXAM_STEPS);
-    if (!exam->scenes) return BJ_FAIL(err, BJ_EFORMAT, "the cache has no scene");
+    const bj_exam_options *o = &exam->options;
+    if (exam->cache) {
+        BJ_TRY(bj_truth_borrow(&exam->own_truth, exam->cache, err));
+        exam->truth = exam->own_truth;
+    }
+    exam->scenes = count_scenes(exam);
+    if (!exam->scenes) return BJ_FAIL(err, BJ_EFORMAT, "the data has no scene");
+    if (o->limit && o->limit < exam->scenes) exam->scenes = o->limit;
+    exam->best_scenes = o->best_scenes < exam->scenes ? o->best_scenes : (int)exam->scenes;
     BJ_TRY(BJ_ALLOC(exam->law_of, (size_t)exam->scenes, err));
     BJ_TRY(match(exam, err));
     BJ_TRY(bj_pool_create(&exam->pool, exam->options.threads, err));
@@ -96,22 +109,17 @@ static bj_status prepare(bj_exam *exam, bj_error *err) {
     return BJ_OK;
 }
 
-bj_status bj_exam_create(bj_exam **out, const bj_cache *cache, const bj_law *law,
-                         const bj_exam_options *options, bj_error *err) {
+static bj_status create(bj_exam **out, const bj_cache *cache, const bj_truth *truth,
+                        const bj_law *law, const bj_exam_options *options, bj_error *err) {
     bj_exam *exam;
     bj_exam_options o = options ? *options : (bj_exam_options){0};
-    if (!out) return BJ_FAIL(err, BJ_EARG, "exam: output is missing");
-    *out = NULL;
-    if (!cache || !law) return BJ_FAIL(err, BJ_EARG, "exam: cache or law is missing");
     if (!o.samples) o.samples = 64;
     BJ_TRY(check_options(&o, err));
     BJ_TRY(BJ_ALLOC(exam, 1, err));
     exam->cache = cache;
+    exam->truth = truth;
     exam->law = law;
     exam->options = o;
-    exam->scenes = bj_cache_count(cache);
-    if (o.limit && o.limit < exam->scenes) exam->scenes = o.limit;
-    exam->best_scenes = o.best_scenes < exam->scenes ? o.best_scenes : (int)exam->scenes;
     const bj_status status = prepare(exam, err);
     if (status != BJ_OK) {
         bj_exam_free(exam);
@@ -121,12 +129,29 @@ bj_status bj_exam_create(bj_exam **out, const bj_cache *cache, const bj_law *law
     return BJ_OK;
 }
 
+bj_status bj_exam_create(bj_exam **out, const bj_cache *cache, const bj_law *law,
+                         const bj_exam_options *options, bj_error *err) {
+    if (!out) return BJ_FAIL(err, BJ_EARG, "exam: output is missing");
+    *out = NULL;
+    if (!cache || !law) return BJ_FAIL(err, BJ_EARG, "exam: cache or law is missing");
+    return create(out, cache, NULL, law, options, err);
+}
+
+bj_status bj_exam_create_submissions(bj_exam **out, const bj_truth *truth, const bj_law *law,
+                                     const bj_exam_options *options, bj_error *err) {
+    if (!out) return BJ_FAIL(err, BJ_EARG, "exam: output is missing");
+    *out = NULL;
+    if (!law) return BJ_FAIL(err, BJ_EARG, "exam: law is missing");
+    return create(out, NULL, truth, law, options, err);
+}
+
 void bj_exam_free(bj_exam *exam) {
     if (!exam) return;
     for (int i = 0; exam->work && i < bj_pool_threads(exam->pool); i++) bj_free(exam->work[i]);
     for (int K = 0; K <= BJ_MAX_ATOMS; K++) bj_free(exam->best[K]);
     bj_free(exam->work);
     bj_pool_free(exam->pool);
+    bj_truth_free(exam->own_truth);
     bj_free(exam->law_of);
     bj_free(exam);
 }
@@ -134,10 +159,26 @@ void bj_exam_free(bj_exam *exam) {
 int64_t bj_exam_scenes(const bj_exam *exam) { return exam->scenes; }
 int bj_exam_samples(const bj_exam *exam) { return exam->options.samples; }
 const bj_cache *bj_exam_cache(const bj_exam *exam) { return exam->cache; }
+const bj_truth *bj_exam_truth(const bj_exam *exam) { return exam->truth; }
+const bj_law *bj_exam_laws(const bj_exam *exam) { return exam->law; }
 int bj_exam_threads(const bj_exam *exam) { return exam->options.threads; }
+
+const bj_law *bj_exam_laws(const bj_exam *exam) { return exam->law; }
+uint64_t bj_exam_seed(const bj_exam *exam) { return exam->options.seed; }
 
 bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene) {
     return bj_law_at(exam->law, exam->law_of[scene]);
+}
+
+void bj_exam_known(bj_truth_scene *out, const bj_exam *exam, int64_t scene) {
+    if (exam->truth) {
+        bj_truth_scene_at(out, exam->truth, scene);
+        return;
+    }
+    const bj_law_scene law = bj_law_at(exam->law, scene);
+    *out = (bj_truth_scene){.scenario_id = law.scenario_id,
+                            .origin = {law.origin[0], law.origin[1]},
+                            .heading = law.heading};
 }
 
 /* ---------------------------------------------------------------------------------- best atoms */
@@ -166,7 +207,7 @@ static void search_scene(void *context, int item, int worker) {
     r->out[r->first + item] = measured.discrepancy;
 }
 
-static bj_status report_progress(const bj_exam *exam, int64_t done, int64_t total, bj_error *err) {
+bj_status bj_exam_progress(const bj_exam *exam, int64_t done, int64_t total, bj_error *err) {
     const bj_exam_options *o = &exam->options;
     if (o->progress && o->progress(o->context, done, total))
         return BJ_FAIL(err, BJ_ELOCKED, "stopped after %lld of %lld scenes", (long long)done,
@@ -182,7 +223,7 @@ static bj_status find_best(bj_exam *exam, int K, int64_t done, int64_t total, bj
         best_round round = {exam, out, K, first};
         const int items = n - first < step ? n - first : step;
         bj_pool_run(exam->pool, search_scene, &round, items);
-        const bj_status status = report_progress(exam, done + first + items, total, err);
+        const bj_status status = bj_exam_progress(exam, done + first + items, total, err);
         if (status == BJ_OK) continue;
         bj_free(out);
         return status;
@@ -239,13 +280,12 @@ static bj_status measure(block *b, int item, double *work, bj_error *err) {
     if (!isfinite(out->scene.difference.mean) || !isfinite(out->scene.difference.variance))
         return BJ_FAIL(err, BJ_ENONFINITE, "scene %s: its law holds numbers that are not finite",
                        law.scenario_id);
-    const float *future = bj_cache_floats(exam->cache, number).future;
-    out->has_future = future != NULL;
-    if (!future) return BJ_OK;
-    double truth[ROW];
+    bj_truth_scene known;
     bj_forecast_values values;
-    for (int i = 0; i < ROW; i++) truth[i] = (double)future[i];
-    bj_forecast_measure(&values, &(bj_forecast){b->K, BJ_EXAM_STEPS, p, y, truth});
+    bj_exam_known(&known, exam, number);
+    out->has_future = known.has_future;
+    if (!known.has_future) return BJ_OK;
+    bj_forecast_measure(&values, &(bj_forecast){b->K, BJ_EXAM_STEPS, p, y, known.future});
     out->score = values.traj_obs - values.traj_disp;
     return BJ_OK;
 }
@@ -281,7 +321,7 @@ static bj_status run(bj_exam_report *report, bj_exam *exam, block *b, bj_forecas
         const int64_t left = exam->scenes - b->first;
         b->count = left < BLOCK ? (int)left : BLOCK;
         BJ_TRY(take_block(&sum, b, forecaster, context, err));
-        BJ_TRY(report_progress(exam, search + b->first + b->count, total, err));
+        BJ_TRY(bj_exam_progress(exam, search + b->first + b->count, total, err));
     }
     bj_exam_sum_report(report, &sum);
     return BJ_OK;

@@ -64,6 +64,12 @@ double bj_exam_distance(const double *a, const double *b); /* rows of 60 points 
 void bj_exam_draw(double *draws, const bj_law_scene *law, int n, uint64_t seed,
                   const char *purpose);
 
+/* E d(Y,Y') from draws (modes,samples,60,2) of one group: different draws of a mode, all draws of
+ * two modes. The weights may be those of a difference of two laws, which sum to zero. */
+double bj_exam_law_distance(const bj_law_scene *law, const double *draws, int samples, int group);
+/* Mean of the groups, and its variance by their spread. */
+bj_moment bj_exam_moment(const double *groups, int n);
+
 /* Doubles of `work` that M draws of the given number of modes take. */
 size_t bj_exam_work(int modes, int samples);
 void bj_exam_measure(bj_exam_scene *out, const bj_law_scene *law, const bj_exam_forecast *forecast,
@@ -74,6 +80,10 @@ void bj_exam_modes(bj_exam_scene *out, const bj_law_scene *law, const bj_exam_fo
 size_t bj_exam_best_work(int modes, int K);
 void bj_exam_best(double *p, double *y, int K, const bj_law_scene *law, uint64_t seed,
                   double *work);
+
+/* Discrepancy of two laws of one scene with the same number of factors; equal modes cancel. */
+bj_status bj_exam_between(bj_moment *out, const bj_law_scene *a, const bj_law_scene *b, int samples,
+                          uint64_t seed, bj_error *err);
 
 /* The K heaviest modes, weights renormalized; with fewer modes the other atoms weigh nothing and
  * repeat the first. */

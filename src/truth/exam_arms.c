@@ -1,6 +1,7 @@
 /* exam_arms.c - forecasters that take an exam: a model, and the baselines that need none. */
 #include "core/alloc.h"
 #include "core/status.h"
+#include "rules/rules.h"
 #include "truth/exam_sum.h"
 
 enum { BLOCK = BJ_EXAM_BLOCK, ROW = BJ_EXAM_ROW };
@@ -44,6 +45,7 @@ bj_status bj_exam_model(bj_exam_report *report, bj_exam *exam, const bj_model *m
                         bj_error *err) {
     model_arm arm = {0};
     if (!exam || !model) return BJ_FAIL(err, BJ_EARG, "exam: exam or model is missing");
+    if (!bj_exam_cache(exam)) return BJ_FAIL(err, BJ_EARG, "exam: a model needs a cache");
     bj_status status = model_start(&arm, exam, model, err);
     if (status == BJ_OK) status = bj_exam_run(report, exam, arm.K, model_forecast, &arm, err);
     bj_loader_free(arm.loader);
@@ -62,16 +64,14 @@ typedef struct baseline_arm {
 
 static bj_status velocity_forecast(void *context, double *weights, double *trajectories,
                                    int64_t first, int count, bj_error *err) {
-    const bj_cache *cache = bj_exam_cache(((const baseline_arm *)context)->exam);
-    const bj_arch arch = bj_cache_arch(cache);
-    (void)err;
+    const bj_exam *exam = ((const baseline_arm *)context)->exam;
+    if (!bj_exam_truth(exam))
+        return BJ_FAIL(err, BJ_EARG, "exam: constant velocity needs the data of the scenes");
     for (int b = 0; b < count; b++, trajectories += ROW) {
-        const float *last =
-            bj_cache_floats(cache, first + b).focal + (size_t)(arch.obs - 1) * BJ_FOCAL_FEATURES;
+        bj_truth_scene scene;
+        bj_exam_known(&scene, exam, first + b);
         weights[b] = 1;
-        for (int t = 0; t < BJ_EXAM_STEPS; t++)
-            for (int c = 0; c < 2; c++)
-                trajectories[2 * t + c] = (double)last[c] + (t + 1) * arch.dt * (double)last[2 + c];
+        bj_rule_velocity(trajectories, scene.velocity);
     }
     return BJ_OK;
 }

@@ -8,13 +8,23 @@
 #ifndef BJ_TRUTH_EXAM_SUM_H
 #define BJ_TRUTH_EXAM_SUM_H
 
+#include "eval/score.h"
 #include "truth/exam.h"
 
 enum { BJ_EXAM_BLOCK = 64 /* scenes a forecaster is asked for at a time */ };
 
-const bj_cache *bj_exam_cache(const bj_exam *exam);
+const bj_cache *bj_exam_cache(const bj_exam *exam); /* or NULL */
+const bj_truth *bj_exam_truth(const bj_exam *exam); /* NULL: only the law file is known */
+const bj_law *bj_exam_laws(const bj_exam *exam);
+/* Fills what is known of a scene without its law. If there is no data, only id and frame are set,
+ * and focal_id is NULL. */
+void bj_exam_known(bj_truth_scene *out, const bj_exam *exam, int64_t scene);
 int bj_exam_threads(const bj_exam *exam); /* as in its options */
 bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene);
+const bj_law *bj_exam_laws(const bj_exam *exam);
+uint64_t bj_exam_seed(const bj_exam *exam);
+/* Calls the caller's progress function; BJ_ELOCKED when it asks to stop. */
+bj_status bj_exam_progress(const bj_exam *exam, int64_t done, int64_t total, bj_error *err);
 
 typedef struct bj_exam_result {
     bj_exam_scene scene;
@@ -36,6 +46,11 @@ typedef struct bj_exam_sum {
     double maneuver_error, brier_excess, brier_floor;
     bj_exam_bin bins[BJ_EXAM_BINS]; /* sums, not means */
 } bj_exam_sum;
+
+void bj_moment_sum_add(bj_moment_sum *sum, const bj_moment *moment);
+bj_estimate bj_moment_sum_estimate(const bj_moment_sum *sum, int64_t scenes); /* NaN for none */
+/* Standard error of the mean due to the choice of scenes; NaN below two. */
+double bj_moment_sum_spread(const bj_moment_sum *sum, int64_t scenes);
 
 void bj_exam_sum_start(bj_exam_sum *sum, int K, int groups);
 void bj_exam_sum_add(bj_exam_sum *sum, const bj_exam_result *result);

@@ -125,6 +125,10 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
                   {"variance_floor", &o->variance_floor},
                   {"rank_floor", &o->rank_floor},
                   {"rank_weight", &o->rank_weight},
+                  {"sigreg", &o->sigreg},
+                  {"vicreg_variance", &o->vicreg_variance},
+                  {"vicreg_covariance", &o->vicreg_covariance},
+                  {"vicreg_gamma", &o->vicreg_gamma},
                   {"lr", &g->lr},
                   {"clip", &g->optim.clip},
                   {"ema", &g->optim.ema},
@@ -135,6 +139,7 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         BJ_TRY(read_number(number[i].value, g->file, number[i].key, 0, err));
     BJ_TRY(read_count(&o->sinkhorn_iters, g->file, "sinkhorn_iters", 0, err));
+    BJ_TRY(read_count(&o->sigreg_slices, g->file, "sigreg_slices", 0, err));
     BJ_TRY(read_count(&g->steps, g->file, "steps", 0, err));
     BJ_TRY(read_count(&g->optim.conditioned, g->file, "conditioned", 0, err));
     return blame_file(g, bj_objective_check(o, &g->arch, err), err);

@@ -109,7 +109,9 @@ static bj_status compare_loss(check *c, const bj_loss *l) {
         double value;
     } part[] = {{"total", l->total},   {"latent", l->latent}, {"decoded", l->decoded},
                 {"rec", l->rec},       {"router", l->router}, {"usage", l->usage},
-                {"var", l->variance},  {"rank", l->rank},     {"rpr", l->participation}};
+                {"var", l->variance},  {"rank", l->rank},     {"rpr", l->participation},
+                {"sigreg", l->sigreg}, {"vicreg_variance", l->vicreg_variance},
+                {"vicreg_covariance", l->vicreg_covariance}};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         BJ_TRY(compare_scalar(c, BJ_PARITY_L, part[i].name, part[i].value));
     return BJ_OK;

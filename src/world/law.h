@@ -45,8 +45,21 @@ typedef struct bj_row {
     double x, y, vx, vy, heading;
 } bj_row;
 
+/* The polylines of the map that the law looks at: in version 1 all of them, in version 2 those
+ * nearer to the focal vehicle than the farthest one that features show. */
+typedef struct bj_view {
+    uint64_t lanes[BJ_TOWN_LANES / 64];
+    uint32_t crossings;
+    double reach; /* rank of the farthest one, or 1e300; see bj_features_rank */
+} bj_view;
+
+static inline int bj_view_lane(const bj_view *view, int lane) {
+    return view->lanes[lane / 64] >> lane % 64 & 1;
+}
+
 /* What the law looks at. Everything is computed from stored rows up to step 49 and the map. */
 typedef struct bj_observed {
+    bj_view view;
     int lane;
     double s, offset;        /* place on the lane, left of its center line */
     double v, a;             /* along the track: least squares over the last second */
@@ -54,6 +67,7 @@ typedef struct bj_observed {
     double limit;            /* speed the lane allows */
     double line;             /* way to the next stop line; 1e9 when none is near */
     int node;                /* its junction, or -1 */
+    int minor;               /* 1: who waits there yields to the other street */
     double walked;           /* way to the next crossing with a pedestrian on it; 1e9 without */
     double lead_gap, lead_v; /* vehicle ahead on the lane; gap 1e9 without */
 } bj_observed;
@@ -84,13 +98,34 @@ typedef struct bj_law_state {
 typedef const bj_row *bj_rows;
 
 /* The law of a scene after step 49; rows[i] are the stored rows of agent i, or NULL when it is not
- * seen then. */
+ * seen then, or, in version 2, not one of the neighbors that features keep. */
 void bj_law_make(bj_law_state *law, const bj_traffic *traffic, const bj_rows *rows);
 
 /* ---------------------------------------------------------------------------------------- parts */
 
 /* Speed and acceleration at the last observed step. */
 void bj_law_motion(double *v, double *a, bj_rows rows);
+/* Finds the lanes and crossings within view of the focal vehicle. The calls below decide by the
+ * view and the rows alone in version 2, and by what the simulator knows in version 1. */
+void bj_view_make(bj_view *view, const bj_town *town, const bj_row *focal);
+/* Lists the lanes in view that follow a lane, and returns their count. */
+int bj_view_next(const bj_view *view, const bj_road_lane *lane, int next[BJ_TOWN_SUCC]);
+/* Returns the lane the focal vehicle is on. */
+int bj_view_own_lane(const bj_view *view, const bj_traffic *traffic, const bj_row *focal);
+/* Returns 1 if the control of the junction that the lane leads into is within view. */
+int bj_view_junction(const bj_view *view, const bj_town *town, const bj_row *focal, int lane);
+/* Returns 1 if somebody walks on the crossing. */
+int bj_view_walked(const bj_traffic *traffic, const bj_rows *rows, int crossing);
+
+/* Where a vehicle is on a lane: `rough` decides who comes first, the others are measured. */
+typedef struct bj_on_lane {
+    double rough, s, offset;
+} bj_on_lane;
+
+/* Returns 1 if agent i drives on the lane. */
+int bj_view_on_lane(bj_on_lane *out, const bj_traffic *traffic, const bj_rows *rows, int i,
+                    int lane);
+
 void bj_law_observe(bj_observed *out, const bj_traffic *traffic, const bj_rows *rows);
 /* Modes with their weights, most likely first; the trajectories are still to be computed. */
 void bj_law_weigh(bj_law_state *law, const bj_traffic *traffic);

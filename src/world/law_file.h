@@ -8,8 +8,9 @@
  *
  * Modes mode_start[i] .. mode_start[i+1] - 1 belong to scene i, most likely first. Positions are in
  * the frame of the scene. sha256 is over id, origin, heading, realized, weights, intents, means and
- * factors of the scene, in this order and as stored. Metadata: format "branchjepa-law", version,
- * seed, split, jitter (sigma in meters), intents (a JSON list of names).
+ * factors of the scene, in this order and as stored. Metadata: format "branchjepa-law", version (of
+ * the format), world (version of the world; missing in version 1), seed, split, jitter (sigma in
+ * meters), intents (a JSON list of names).
  *
  * While it is written every tensor is a file of its own that has no name, so memory stays flat and
  * a crash leaves nothing; at the end they are joined and published at once. Tests:
@@ -40,8 +41,8 @@ BJ_CHECK bj_status bj_law_writer_open(bj_law_writer **out, const char *path, bj_
 BJ_CHECK bj_status bj_law_writer_add(bj_law_writer *writer, const bj_law_record *record,
                                      bj_error *err);
 /* Publishes the file; `bytes` receives its size. Frees the writer either way. */
-BJ_CHECK bj_status bj_law_writer_finish(bj_law_writer **writer, uint64_t seed, const char *split,
-                                        int64_t *bytes, bj_error *err);
+BJ_CHECK bj_status bj_law_writer_finish(bj_law_writer **writer, int version, uint64_t seed,
+                                        const char *split, int64_t *bytes, bj_error *err);
 void bj_law_writer_abort(bj_law_writer **writer); /* accepts NULL */
 
 #endif

@@ -221,6 +221,10 @@ static bj_status digest_scene(uint8_t digest[HASH], bj_sha256 *hash, const bj_la
     return bj_sha256_final_bytes(hash, digest, err);
 }
 
+bj_status bj_law_digest(char hex[65], const bj_law *law, bj_error *err) {
+    return bj_sha256_memory(hex, law->sha256, (size_t)law->scenes * HASH, err);
+}
+
 bj_status bj_law_verify(const bj_law *law, int64_t i, bj_error *err) {
     bj_sha256 hash = {0};
     uint8_t digest[HASH];

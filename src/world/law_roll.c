@@ -55,20 +55,19 @@ static int find_leaders(car *cars, const road *r, double focal_way, const bj_tra
     int n = 0;
     for (int i = 1; i < tr->count; i++) {
         const bj_agent *a = &tr->agents[i];
-        if (a->mover != BJ_MOVER_DRIVES || !rows[i] || a->kind == BJ_KIND_CYCLIST) continue;
+        if (a->kind == BJ_KIND_CYCLIST) continue;
         for (int k = 0; k < r->count; k++) {
-            if (r->lanes[k] != a->route[a->at]) continue;
-            const double rough = r->start[k] + a->s;
+            bj_on_lane place;
+            if (!bj_view_on_lane(&place, tr, rows, i, r->lanes[k])) continue;
+            const double rough = r->start[k] + place.rough;
             if (rough <= focal_way || rough > focal_way + 90) break;
-            double s, offset;
-            bj_lane_project(tr->town, r->lanes[k], rows[i][last].x, rows[i][last].y, &s, &offset);
             car c = {.agent = i,
-                     .way = r->start[k] + s,
+                     .way = r->start[k] + place.s,
                      .length = a->length,
                      .acceleration = 1.6,
                      .braking = 2,
                      .headway = 1.2,
-                     .offset = offset};
+                     .offset = place.offset};
             bj_law_motion(&c.v, &c.a, rows[i]);
             c.wanted = c.v + 2 > 6 ? c.v + 2 : 6;
             int at = n < BJ_LAW_LEADERS ? n++ : BJ_LAW_LEADERS;
@@ -221,7 +220,8 @@ void bj_law_make(bj_law_state *law, const bj_traffic *tr, const bj_rows *rows) {
             continue;
         }
         const double sum = law->modes[same].weight + m->weight;
-        if (m->weight > law->modes[same].weight) law->modes[same] = *m;
+        /* Version 2 keeps the first one, so that modes stay apart from each other. */
+        if (tr->town->version == 1 && m->weight > law->modes[same].weight) law->modes[same] = *m;
         law->modes[same].weight = sum;
     }
     law->count = n;

@@ -60,42 +60,46 @@ static double fork_logit(const paths *p, const bj_road_lane *next, double way) {
 
 static void walk(paths *p, path now) {
     const bj_road_lane *lane = &p->town->lanes[now.lanes[now.count - 1]];
-    while (now.length < p->reach && lane->next_count == 1 && now.count < BJ_WORLD_ROUTE) {
-        now.lanes[now.count++] = lane->next[0];
-        lane = &p->town->lanes[lane->next[0]];
+    int next[BJ_TOWN_SUCC], count = bj_view_next(&p->o->view, lane, next);
+    while (now.length < p->reach && count == 1 && now.count < BJ_WORLD_ROUTE) {
+        now.lanes[now.count++] = next[0];
+        lane = &p->town->lanes[next[0]];
         now.length += lane->length;
+        count = bj_view_next(&p->o->view, lane, next);
     }
-    if (now.length >= p->reach || !lane->next_count || now.count == BJ_WORLD_ROUTE) {
+    if (now.length >= p->reach || !count || now.count == BJ_WORLD_ROUTE) {
         if (p->count < ROUTES) p->list[p->count++] = now;
         return;
     }
     double odds[BJ_TOWN_SUCC], sum = 0;
-    for (int i = 0; i < lane->next_count; i++) {
-        const double z = fork_logit(p, &p->town->lanes[lane->next[i]], now.length);
+    for (int i = 0; i < count; i++) {
+        const double z = fork_logit(p, &p->town->lanes[next[i]], now.length);
         sum += odds[i] = bj_world_exp(z);
     }
-    for (int i = 0; i < lane->next_count; i++) {
-        const bj_road_lane *next = &p->town->lanes[lane->next[i]];
+    for (int i = 0; i < count; i++) {
+        const bj_road_lane *branch = &p->town->lanes[next[i]];
         path then = now;
         then.share *= odds[i] / sum;
         if (then.share < least / 2) continue;
-        then.lanes[then.count++] = lane->next[i];
-        then.length += next->length;
-        then.forked |= next->node >= 0;
+        then.lanes[then.count++] = next[i];
+        then.length += branch->length;
+        then.forked |= branch->node >= 0;
         walk(p, then);
     }
 }
 
-/* Every route the vehicle may take within the horizon. Just behind a stop line its lane still looks
- * like those that leave from the same place: they count as well. */
+/* Every route the vehicle may take within the horizon. Just behind a stop line (in version 2: just
+ * behind any fork) its lane still looks like those that leave from the same place: they count as
+ * well. */
 static void find_paths(paths *p, const bj_town *town, const bj_observed *o, const bj_row *now) {
     const bj_road_lane *lane = &town->lanes[o->lane];
     int starts[BJ_TOWN_SUCC], n = 0;
     starts[n++] = o->lane;
-    if (lane->node >= 0 && lane->prev_count && o->s < 9) {
+    const int any = town->version > 1;
+    if ((any || lane->node >= 0) && lane->prev_count && o->s < 9) {
         const bj_road_lane *from = &town->lanes[lane->prev[0]];
-        for (int i = 0; i < from->next_count && from->approach >= 0; i++) {
-            if (from->next[i] == o->lane) continue;
+        for (int i = 0; i < from->next_count && (any || from->approach >= 0); i++) {
+            if (from->next[i] == o->lane || !bj_view_lane(&o->view, from->next[i])) continue;
             double s, offset;
             bj_lane_project(town, from->next[i], now->x, now->y, &s, &offset);
             if (fabs(offset - o->offset) < 0.35 && fabs(s - o->s) < 0.5)
@@ -152,11 +156,9 @@ static double stop_logit(const bj_town *town, const bj_observed *o) {
     double z = -3.2;
     if (o->line < 1e8) {
         const bj_node *node = &town->nodes[o->node];
-        const bj_road_lane *lane = &town->lanes[o->lane];
-        const int minor = lane->approach == o->node && lane->arm % 2 != node->major;
         z = node->control == BJ_CONTROL_SIGNAL     ? -1.3
             : node->control == BJ_CONTROL_STOP     ? 1.6
-            : node->control == BJ_CONTROL_PRIORITY ? (minor ? 0.2 : -3.0)
+            : node->control == BJ_CONTROL_PRIORITY ? (o->minor ? 0.2 : -3.0)
                                                    : -1.2;
     }
     if (o->walked < 1e8) z += o->walked <= o->line ? 3 : 1.5;
@@ -200,6 +202,7 @@ static double change_odds(const bj_law_state *law, const bj_town *town, int side
     const bj_road_lane *lane = &town->lanes[o->lane];
     const int there = side > 0 ? lane->change_left : lane->change_right;
     if (there < 0 || lane->node >= 0 || o->v < 3 || o->line < 2 * o->v + 10) return 0;
+    if (!bj_view_lane(&o->view, there)) return 0;
     const double blocked = o->lead_gap < 30 && o->lead_v < o->v - 0.5 ? 1.5 : 0;
     return bj_world_exp(bj_world_clamp(-3.6 + side * (7 * o->drift + o->offset) + blocked, -9, 4));
 }

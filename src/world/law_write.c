@@ -177,7 +177,7 @@ bj_status bj_law_writer_add(bj_law_writer *w, const bj_law_record *r, bj_error *
 
 /* ----------------------------------------------------------------------------------- finishing */
 
-static size_t header_text(char text[HEADER], const bj_law_writer *w, uint64_t seed,
+static size_t header_text(char text[HEADER], const bj_law_writer *w, int version, uint64_t seed,
                           const char *split) {
     static const struct {
         const char *name, *dtype, *rest; /* dimensions behind the first */
@@ -189,9 +189,10 @@ static size_t header_text(char text[HEADER], const bj_law_writer *w, uint64_t se
     const int64_t first[COLUMNS] = {w->scenes + 1, w->modes,  w->scenes, w->scenes, w->modes,
                                     w->modes,      w->scenes, w->scenes, w->modes,  w->scenes};
     int n = snprintf(text, HEADER,
-                     "{\"__metadata__\":{\"format\":\"branchjepa-law\",\"version\":\"1\","
+                     "{\"__metadata__\":{\"format\":\"branchjepa-law\",\"version\":\"1\",%s"
                      "\"seed\":\"%llu\",\"split\":\"%s\",\"jitter\":\"%.17g\",\"intents\":\"[",
-                     (unsigned long long)seed, split, BJ_LAW_JITTER);
+                     version == 1 ? "" : "\"world\":\"2\",", (unsigned long long)seed, split,
+                     BJ_LAW_JITTER);
     for (int i = 0; i < BJ_INTENTS; i++)
         n += snprintf(text + n, (size_t)(HEADER - n), "%s\\\"%s\\\"", i ? "," : "",
                       bj_intent_name((bj_intent)i));
@@ -227,12 +228,12 @@ static bj_status copy_part(bj_file_writer *file, const bj_law_writer *w, part *p
     return BJ_OK;
 }
 
-bj_status bj_law_writer_finish(bj_law_writer **writer, uint64_t seed, const char *split,
-                               int64_t *bytes, bj_error *err) {
+bj_status bj_law_writer_finish(bj_law_writer **writer, int version, uint64_t seed,
+                               const char *split, int64_t *bytes, bj_error *err) {
     bj_law_writer *w = *writer;
     bj_file_writer *file = NULL;
     char text[HEADER];
-    const size_t size = header_text(text, w, seed, split);
+    const size_t size = header_text(text, w, version, seed, split);
     unsigned char length[8];
     for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)size >> 8 * i);
     *bytes = 8 + (int64_t)size;

@@ -51,6 +51,7 @@ static void driver(const maker *m, bj_agent *a, bj_kind kind) {
                 : kind == BJ_KIND_MOTORCYCLIST ? 2.2
                 : kind == BJ_KIND_CYCLIST      ? 1.8
                                                : bj_world_uniform(m->rng, 4.2, 5.3);
+    if (m->town->version > 1) a->length = 4.8; /* features show no sizes */
     a->headway = bj_world_uniform(m->rng, 0.9, 1.7);
     a->acceleration = kind == BJ_KIND_BUS ? 1.0 : bj_world_uniform(m->rng, 1.2, 2.1);
     a->braking = bj_world_uniform(m->rng, 1.6, 2.4);
@@ -148,7 +149,10 @@ static int place_driver(maker *m, bj_kind kind, double radius) {
         a->route_count = 1;
         a->at = 0;
         a->s = s;
-        if (kind == BJ_KIND_CYCLIST && !l->bike) a->offset = -1.15;
+        /* Features do not tell motorcyclists from cyclists: in version 2 both ride at the edge. */
+        if ((kind == BJ_KIND_CYCLIST && !l->bike) ||
+            (kind == BJ_KIND_MOTORCYCLIST && m->town->version > 1))
+            a->offset = -1.15;
         a->wanted = wanted_speed(m, kind, l->speed);
         a->v = a->wanted * bj_world_uniform(m->rng, 0.5, 1);
         if (l->approach >= 0 && m->town->nodes[l->approach].control != BJ_CONTROL_ROUNDABOUT &&

@@ -1,6 +1,7 @@
 /* scene.c - see scene.h. */
 #include "world/scene.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,34 @@ static uint64_t scene_key(uint64_t seed, const char *split, int64_t index, int s
     return bj_world_hash(seed, bj_world_hash_text(split), (uint64_t)index, (uint64_t)stream + 1000);
 }
 
-void bj_world_scene_id(char id[BJ_SCENARIO_NAME], uint64_t seed, const char *split, int64_t index) {
+void bj_world_scene_id(char id[BJ_SCENARIO_NAME], int version, uint64_t seed, const char *split,
+                       int64_t index) {
     const uint64_t a = scene_key(seed, split, index, STREAM_ID), b = bj_world_hash(a, 0, 0, 0);
-    snprintf(id, BJ_SCENARIO_NAME, "%08llx-%04x-5%03x-%04x-%012llx",
+    snprintf(id, BJ_SCENARIO_NAME, "%08llx-%04x-%c%03x-%04x-%012llx",
              (unsigned long long)index & 0xffffffffu, (unsigned)(a & 0xffff),
-             (unsigned)(a >> 16 & 0xfff), (unsigned)(0x8000 | (a >> 32 & 0x3fff)),
-             (unsigned long long)(b & 0xffffffffffffu));
+             version == 1 ? '5' : '8', (unsigned)(a >> 16 & 0xfff),
+             (unsigned)(0x8000 | (a >> 32 & 0x3fff)), (unsigned long long)(b & 0xffffffffffffu));
+}
+
+bj_status bj_world_check_split(const char *split, bj_error *err) {
+    const size_t size = 32; /* with the terminator */
+    size_t n = 0;
+    while (n < size &&
+           (isalnum((unsigned char)split[n]) || (n && strchr("-_", split[n]) && split[n])))
+        n++;
+    if (split[n] || n == 0 || n >= size)
+        return BJ_FAIL(err, BJ_EARG,
+                       "split: found '%.40s', expected up to 31 letters, digits, '-' or '_'",
+                       split);
+    return BJ_OK;
+}
+
+bj_status bj_world_choose_version(int *out, int version, bj_error *err) {
+    if (version < 0 || version > BJ_WORLD_VERSION)
+        return BJ_FAIL(err, BJ_EARG, "world: found version %d, expected 1 to %d, or 0: the default",
+                       version, BJ_WORLD_VERSION);
+    *out = version ? version : BJ_WORLD_VERSION;
+    return BJ_OK;
 }
 
 /* ----------------------------------------------------------------------------------- the past */
@@ -127,6 +150,32 @@ static void hide(bj_world_scene *scene, int step) {
     }
 }
 
+/* Returns 1 if agent i is one of the neighbors that features keep. */
+static int is_kept(const bj_world_scene *scene, int i) {
+    const bj_row *focal = &scene->rows[0][LAST];
+    int nearer = 0;
+    double limit = 0;
+    for (int k = -1; k < scene->traffic.count; k++) {
+        const int other = k < 0 ? i : k;
+        if (k == 0 || k == i || !scene->seen[other][LAST]) continue;
+        const bj_row *r = &scene->rows[other][LAST];
+        const double dx = r->x - focal->x, dy = r->y - focal->y;
+        const double rank = bj_features_rank(dx * dx + dy * dy);
+        if (k < 0) limit = rank;
+        else nearer += rank <= limit;
+    }
+    return nearer < BJ_AV2_NEIGHBORS;
+}
+
+void bj_world_scene_rows(bj_rows rows[BJ_WORLD_AGENTS], const bj_world_scene *scene) {
+    for (int i = 0; i < scene->traffic.count; i++) {
+        int seen = 1;
+        for (int t = 38; t < BJ_WORLD_OBSERVED; t++) seen &= scene->seen[i][t];
+        if (i && seen && scene->traffic.town->version > 1) seen = is_kept(scene, i);
+        rows[i] = seen ? scene->rows[i] : NULL;
+    }
+}
+
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                             const char *split, int64_t index) {
     bj_rng rng = bj_rng_seed(scene_key(seed, split, index, STREAM_SCENE));
@@ -141,10 +190,8 @@ void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t
         scene->noise[i] = bj_rng_seed(bj_world_hash(noise, (uint64_t)i, 0, 0));
         memset(scene->slow[i], 0, sizeof scene->slow[i]);
         sense(scene, i, 0, BJ_WORLD_OBSERVED);
-        int seen = 1;
-        for (int t = 38; t < BJ_WORLD_OBSERVED; t++) seen &= scene->seen[i][t];
-        rows[i] = seen ? scene->rows[i] : NULL;
     }
+    bj_world_scene_rows(rows, scene);
     bj_law_make(&scene->law, &scene->traffic, rows);
 }
 
@@ -242,14 +289,14 @@ static int categorize(const bj_world_scene *scene, int i) {
     return rows == BJ_WORLD_STEPS && way > 3 && dx * dx + dy * dy < 50 * 50 ? 2 : 1;
 }
 
-static void list_rows(bj_world_scene *scene) {
+/* Lists the rows of steps below `until`, and all rows of the focal vehicle. */
+static void list_rows(bj_world_scene *scene, int until) {
     const bj_traffic *tr = &scene->traffic;
     bj_scenario *out = &scene->scenario;
     int order[BJ_WORLD_AGENTS], n = 0;
     for (int i = 0; i < tr->count; i++) {
-        scene->category[i] = categorize(scene, i);
         int any = 0;
-        for (int t = 0; t < BJ_WORLD_STEPS; t++) any |= scene->seen[i][t];
+        for (int t = 0; t < until; t++) any |= scene->seen[i][t];
         if (!any) continue;
         int at = n++;
         for (; at > 0 && strcmp(scene->names[order[at - 1]], scene->names[i]) > 0; at--)
@@ -263,7 +310,7 @@ static void list_rows(bj_world_scene *scene) {
         scene->track_id[k] = text_of(scene->names[i]);
         scene->type[k] = text_of(bj_kind_name(tr->agents[i].kind));
         if (i == 0) out->focal = k;
-        for (int t = 0; t < BJ_WORLD_STEPS; t++) {
+        for (int t = 0; t < (i ? until : BJ_WORLD_STEPS); t++) {
             if (!scene->seen[i][t]) continue;
             const bj_row *r = &scene->rows[i][t];
             scene->track[rows] = k;
@@ -287,6 +334,22 @@ static void list_rows(bj_world_scene *scene) {
     out->heading = scene->heading;
 }
 
+/* The focal vehicle's rows of the future have the drawn positions. */
+static void store_future(bj_world_scene *scene, double stored[BJ_LAW_STEPS][2]) {
+    for (int t = 0; t < BJ_LAW_STEPS; t++) {
+        scene->rows[0][BJ_WORLD_OBSERVED + t].x = stored[t][0];
+        scene->rows[0][BJ_WORLD_OBSERVED + t].y = stored[t][1];
+    }
+}
+
+/* Names scene and tracks, and lists the rows of steps below `until`. */
+static void finish(bj_world_scene *scene, uint64_t seed, const char *split, int until) {
+    bj_world_scene_id(scene->id, scene->traffic.town->version, seed, split, scene->index);
+    name_tracks(scene, scene_key(seed, split, scene->index, STREAM_ID));
+    scene->start_timestamp = 3.15968e17 + (double)(scene->index % 1000000) * 1.1e10;
+    list_rows(scene, until);
+}
+
 void bj_world_scene_make(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                          const char *split, int64_t index, uint64_t draw) {
     double smooth[BJ_LAW_STEPS][2], stored[BJ_LAW_STEPS][2];
@@ -295,14 +358,18 @@ void bj_world_scene_make(bj_world_scene *scene, const bj_town *town, uint64_t se
     drive_future(scene, smooth);
     for (int i = 0; i < scene->traffic.count; i++)
         sense(scene, i, BJ_WORLD_OBSERVED, BJ_WORLD_STEPS);
-    for (int t = 0; t < BJ_LAW_STEPS; t++) {
-        scene->rows[0][BJ_WORLD_OBSERVED + t].x = stored[t][0];
-        scene->rows[0][BJ_WORLD_OBSERVED + t].y = stored[t][1];
-    }
-    bj_world_scene_id(scene->id, seed, split, index);
-    name_tracks(scene, scene_key(seed, split, index, STREAM_ID));
-    scene->start_timestamp = 3.15968e17 + (double)(index % 1000000) * 1.1e10;
-    list_rows(scene);
+    store_future(scene, stored);
+    for (int i = 0; i < scene->traffic.count; i++) scene->category[i] = categorize(scene, i);
+    finish(scene, seed, split, BJ_WORLD_STEPS);
+}
+
+void bj_world_scene_make_short(bj_world_scene *scene, const bj_town *town, uint64_t seed,
+                               const char *split, int64_t index) {
+    double smooth[BJ_LAW_STEPS][2], stored[BJ_LAW_STEPS][2];
+    bj_world_scene_observe(scene, town, seed, split, index);
+    scene->mode = draw_future(smooth, stored, scene, seed, split, 0);
+    store_future(scene, stored);
+    finish(scene, seed, split, BJ_WORLD_OBSERVED);
 }
 
 void bj_world_scene_local(double *x, double *y, const bj_world_scene *scene) {

@@ -39,18 +39,33 @@ typedef struct bj_world_scene {
     double heading[BJ_WORLD_ROWS];
 } bj_world_scene;
 
-/* Scene `index` of (seed, split); town must be number index / BJ_WORLD_TOWN_SCENES of them. Draw 0
- * is what the data shows; others are further futures of the same prefix. */
+/* Scene `index` of (seed, split), in the version of the town; town must be number
+ * index / BJ_WORLD_TOWN_SCENES of them. Draw 0 is what the data shows; others are further futures
+ * of the same prefix. */
 void bj_world_scene_make(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                          const char *split, int64_t index, uint64_t draw);
-/* Ascends with the index: its first eight digits. */
-void bj_world_scene_id(char id[BJ_SCENARIO_NAME], uint64_t seed, const char *split, int64_t index);
+/* Makes the part of draw 0 that features are computed from, with the same bits and without step 5:
+ * rows up to step 49, and of the focal vehicle the positions of steps 50-109. */
+void bj_world_scene_make_short(bj_world_scene *scene, const bj_town *town, uint64_t seed,
+                               const char *split, int64_t index);
+/* Ascends with the index: its first eight digits. Differs between versions. */
+void bj_world_scene_id(char id[BJ_SCENARIO_NAME], int version, uint64_t seed, const char *split,
+                       int64_t index);
+
+/* Fails unless the split has 1 to 31 letters, digits, '-' and '_'. */
+BJ_CHECK bj_status bj_world_check_split(const char *split, bj_error *err);
+
+/* Checks a version of the world and replaces 0 by the default. */
+BJ_CHECK bj_status bj_world_choose_version(int *out, int version, bj_error *err);
 
 /* Steps 1-3 of the above, and one future (steps 4): positions with jitter, in city coordinates. */
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                             const char *split, int64_t index);
 int bj_world_scene_future(double future[BJ_LAW_STEPS][2], const bj_world_scene *scene,
                           uint64_t seed, const char *split, uint64_t draw);
+
+/* Lists the rows the law looks at: those of agents seen in steps 38 to 49 (see bj_law_make). */
+void bj_world_scene_rows(bj_rows rows[BJ_WORLD_AGENTS], const bj_world_scene *scene);
 
 /* City coordinates -> frame of the scene: origin and heading of the focal row of step 49. */
 void bj_world_scene_local(double *x, double *y, const bj_world_scene *scene);

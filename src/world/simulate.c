@@ -11,7 +11,6 @@
  * Tests: tests/world/test_simulate.c, tests/cli/simulate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat, mkdir */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +24,7 @@
 #include "world/folder.h"
 #include "world/law_file.h"
 
-enum { SLOTS_PER_JOB = 2, PATH_SIZE = 4096, SPLIT_SIZE = 32 };
+enum { SLOTS_PER_JOB = 2, PATH_SIZE = 4096 };
 
 /* What a worker keeps. */
 typedef struct worker {
@@ -50,6 +49,7 @@ typedef struct run {
     const bj_world_options *options;
     bj_world_report *report;
     const char *path, *split;
+    int version;
     char law_path[PATH_SIZE];
     bj_cache_writer *writer; /* NULL: to folders */
     bj_law_writer *law;
@@ -68,7 +68,7 @@ static int64_t town_end(const run *r, int64_t town) {
 
 static bj_status make_town(const run *r, worker *w, bj_map *map, uint8_t digest[32], int64_t number,
                            bj_error *err) {
-    BJ_TRY(bj_town_make(w->town, r->options->seed, r->split, number, err));
+    BJ_TRY(bj_town_make(w->town, r->version, r->options->seed, r->split, number, err));
     BJ_TRY(bj_town_write(&w->text, w->town, err));
     BJ_TRY(bj_map_read_memory(map, w->maps, w->text.text, w->text.size, "simulated map", err));
     return bj_sha256_block(&w->hash, digest, w->text.text, w->text.size, err);
@@ -192,24 +192,13 @@ static bj_status run_pipeline(run *r, bj_error *err) {
 
 /* ---------------------------------------------------------------------------------- interface */
 
-static bj_status check_split(const char *split, bj_error *err) {
-    size_t n = 0;
-    while (n < SPLIT_SIZE &&
-           (isalnum((unsigned char)split[n]) || (n && strchr("-_", split[n]) && split[n])))
-        n++;
-    if (split[n] || n == 0 || n >= SPLIT_SIZE)
-        return BJ_FAIL(err, BJ_EARG,
-                       "split: found '%.40s', expected up to 31 letters, digits, '-' or '_'",
-                       split);
-    return BJ_OK;
-}
-
 static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
     const bj_world_options *o = r->options;
     struct stat info;
     *r->report = (bj_world_report){0};
     r->split = o->split ? o->split : "train";
-    BJ_TRY(check_split(r->split, err));
+    BJ_TRY(bj_world_check_split(r->split, err));
+    BJ_TRY(bj_world_choose_version(&r->version, o->version, err));
     if (o->scenes < 1 || o->scenes > (int64_t)1 << 32)
         return BJ_FAIL(err, BJ_EARG, "scenes: found %lld, expected 1 to 4294967296",
                        (long long)o->scenes);
@@ -232,11 +221,11 @@ static bj_status check_resumed(run *r, bj_error *err) {
     if (!r->done_before) return BJ_OK;
     const char *name;
     BJ_TRY(bj_cache_writer_item(&name, r->writer, r->done_before - 1, err));
-    bj_world_scene_id(id, r->options->seed, r->split, r->done_before - 1);
+    bj_world_scene_id(id, r->version, r->options->seed, r->split, r->done_before - 1);
     if (strcmp(name, id))
         return BJ_FAIL(err, BJ_EARG,
                        "%s.partial: scene %lld is '%s', expected '%s': it has another "
-                       "seed or source; --restart forgets it",
+                       "seed, world version or source; --restart forgets it",
                        r->path, (long long)(r->done_before - 1), name, id);
     return BJ_OK;
 }
@@ -254,7 +243,8 @@ bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
     if (status == BJ_OK) status = run_pipeline(&r, err);
     /* The law first: a cache that is there has its law. */
     if (status == BJ_OK)
-        status = bj_law_writer_finish(&r.law, options->seed, r.split, &report->law_bytes, err);
+        status = bj_law_writer_finish(&r.law, r.version, options->seed, r.split, &report->law_bytes,
+                                      err);
     if (status == BJ_OK) {
         bj_prep_report prepared = {0};
         status = bj_cache_writer_finish(&r.writer, &prepared, err);
@@ -286,24 +276,27 @@ bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
     BJ_TRY(create_folder(folder, err));
     bj_status status = run_pipeline(&r, err);
     if (status == BJ_OK)
-        status = bj_law_writer_finish(&r.law, options->seed, r.split, &report->law_bytes, err);
+        status = bj_law_writer_finish(&r.law, r.version, options->seed, r.split, &report->law_bytes,
+                                      err);
     if (status == BJ_ELOCKED && report->interrupted) status = BJ_OK;
     release(&r);
     return status;
 }
 
-bj_status bj_world_redraw(double *futures, int *modes, uint64_t seed, const char *split,
-                          int64_t index, int64_t first, int64_t draws, bj_error *err) {
+bj_status bj_world_redraw(double *futures, int *modes, int version, uint64_t seed,
+                          const char *split, int64_t index, int64_t first, int64_t draws,
+                          bj_error *err) {
     bj_town *town = NULL;
     bj_world_scene *scene = NULL;
     if (index < 0 || index >= (int64_t)1 << 32 || first < 0 || draws < 0)
         return BJ_FAIL(err, BJ_EARG, "scene %lld, draws %lld from %lld: out of range",
                        (long long)index, (long long)draws, (long long)first);
-    BJ_TRY(check_split(split, err));
+    BJ_TRY(bj_world_check_split(split, err));
+    BJ_TRY(bj_world_choose_version(&version, version, err));
     bj_status status = BJ_ALLOC(town, 1, err);
     if (status == BJ_OK) status = BJ_ALLOC(scene, 1, err);
     if (status == BJ_OK)
-        status = bj_town_make(town, seed, split, index / BJ_WORLD_TOWN_SCENES, err);
+        status = bj_town_make(town, version, seed, split, index / BJ_WORLD_TOWN_SCENES, err);
     if (status == BJ_OK) {
         bj_world_scene_observe(scene, town, seed, split, index);
         for (int64_t d = 0; d < draws; d++) {

@@ -14,7 +14,8 @@
 enum { INTERVALS = 3 };
 
 static const double size_half = 130, corner = 7, gutter = 0.6, bay_width = 2.3;
-static const double ring_inner = 26; /* stop line of a roundabout, from its center */
+static const double ring_inner = 26;    /* stop line of a roundabout, from its center */
+static const double visible_limit = 12; /* limit of every street in version 2, m/s */
 
 /* ------------------------------------------------------------------------------------ building */
 
@@ -40,6 +41,11 @@ void bj_town_connect(bj_town *town, int from, int to) {
 }
 
 /* ------------------------------------------------------------------------------------- streets */
+
+void bj_street_speeds(const bj_street *s, int *low, int *high) {
+    *low = s->forward == 1 ? 8 : 11;
+    *high = s->forward == 1 ? 12 : 16;
+}
 
 static void draw_street(bj_town *town, bj_street *s, int vertical, double at) {
     bj_rng *rng = &town->rng;
@@ -68,7 +74,10 @@ static void draw_street(bj_town *town, bj_street *s, int vertical, double at) {
     s->edge_right = side + (s->bike ? BJ_TOWN_BIKE : 0) + (s->park_right ? bay_width : 0) + gutter;
     s->edge_left =
         side + (s->bike && !one_way ? BJ_TOWN_BIKE : 0) + (s->park_left ? bay_width : 0) + gutter;
-    s->speed = (s->forward == 1 ? bj_world_integer(rng, 8, 12) : bj_world_integer(rng, 11, 16));
+    int low, high;
+    bj_street_speeds(s, &low, &high);
+    s->speed = bj_world_integer(rng, low, high);
+    if (town->version > 1) s->speed = visible_limit;
 }
 
 static void draw_place(bj_town *town) {
@@ -114,16 +123,28 @@ static int arm_count(const bj_node *node) {
     return n;
 }
 
-static void choose_control(bj_town *town, bj_node *node, int alone) {
+/* A uniform number below `round` means a roundabout, and so on; above all of them, priority. */
+typedef struct control_draw {
+    double round, signal, stop;
+} control_draw;
+
+static control_draw control_draw_of(const bj_town *town, const bj_node *node) {
     const bj_street *v = &town->streets[node->vertical], *h = &town->streets[node->horizontal];
     const int small = v->forward == 1 && h->forward == 1 && v->back && h->back;
+    const double signal = v->forward + h->forward > 2 ? 0.8 : 0.65;
+    const double round = town->node_count == 1 ? 0.6 : 0.4;
+    return (control_draw){small && !v->bike && !h->bike ? round : 0, signal, small ? 0.9 : signal};
+}
+
+static void choose_control(bj_town *town, bj_node *node) {
+    const bj_street *v = &town->streets[node->vertical], *h = &town->streets[node->horizontal];
     bj_rng *rng = &town->rng;
     const double draw = bj_rng_uniform(rng);
-    if (small && draw < (alone ? 0.6 : 0.4) && !v->bike && !h->bike)
-        node->control = BJ_CONTROL_ROUNDABOUT;
-    else if (v->forward + h->forward > 2 ? draw < 0.8 : draw < 0.65)
-        node->control = BJ_CONTROL_SIGNAL;
-    else node->control = draw < 0.9 && small ? BJ_CONTROL_STOP : BJ_CONTROL_PRIORITY;
+    const control_draw below = control_draw_of(town, node);
+    node->control = draw < below.round    ? BJ_CONTROL_ROUNDABOUT
+                    : draw < below.signal ? BJ_CONTROL_SIGNAL
+                    : draw < below.stop   ? BJ_CONTROL_STOP
+                                          : BJ_CONTROL_PRIORITY;
     node->major =
         v->forward > h->forward || (v->forward == h->forward && bj_world_chance(rng, 0.5));
     /* The street that ends at a junction is the one that yields. */
@@ -185,17 +206,55 @@ static void lay_links(bj_town *town) {
     }
 }
 
+static double crossing_share(bj_control control) {
+    return control == BJ_CONTROL_SIGNAL ? 0.85 : 0.55;
+}
+
+/* Returns 1 if an arm gets a crossing. In version 2 the crossings of a junction show its control:
+ * a signal has them on all arms, a stop sign on none, priority on the arms that yield. */
+static int has_crossing(bj_town *town, const bj_node *node, int arm) {
+    const int drawn = bj_world_chance(&town->rng, crossing_share(node->control));
+    if (town->version == 1 || node->control == BJ_CONTROL_ROUNDABOUT) return drawn;
+    if (node->control == BJ_CONTROL_PRIORITY) return arm % 2 != node->major;
+    return node->control == BJ_CONTROL_SIGNAL;
+}
+
 static void cross_arms(bj_town *town, int index) {
     bj_node *node = &town->nodes[index];
-    const double chance = node->control == BJ_CONTROL_SIGNAL ? 0.85 : 0.55;
     for (int a = 0; a < BJ_TOWN_ARMS; a++) {
         bj_arm *arm = &node->arms[a];
-        if (!arm->present || !bj_world_chance(&town->rng, chance)) continue;
-        const double u = a % 2 ? node->y : node->x;
-        arm->crossing = bj_town_add_crossing(town, &town->streets[arm->street],
-                                             u + arm->outward * (arm->inner - 4.2),
-                                             u + arm->outward * (arm->inner - 1), index);
+        if (!arm->present) continue;
+        const bj_street *street = &town->streets[arm->street];
+        const double u = a % 2 ? node->y : node->x, near = u + arm->outward * (arm->inner - 4.2);
+        bj_town_crossing_edge(town, street, near, arm->place);
+        if (has_crossing(town, node, a))
+            arm->crossing = bj_town_add_crossing(town, street, near,
+                                                 u + arm->outward * (arm->inner - 1), index);
     }
+}
+
+bj_control_odds bj_town_control_odds(const bj_town *town, int index) {
+    const bj_node *node = &town->nodes[index];
+    const bj_street *v = &town->streets[node->vertical], *h = &town->streets[node->horizontal];
+    const control_draw below = control_draw_of(town, node);
+    bj_control_odds odds = {below.signal - below.round, below.stop - below.signal, 1 - below.stop,
+                            v->forward == h->forward ? 0.5 : v->forward > h->forward};
+    for (int a = 0; a < BJ_TOWN_ARMS; a++) {
+        const bj_arm *arm = &node->arms[a];
+        if (!arm->present) {
+            odds.vertical = a % 2 == 0;
+            continue;
+        }
+        const double with = crossing_share(BJ_CONTROL_SIGNAL),
+                     other = crossing_share(BJ_CONTROL_STOP);
+        odds.signal *= arm->crossing >= 0 ? with / other : (1 - with) / (1 - other);
+        if (bj_town_back_lane(town, arm) >= 0) odds.signal *= 1 - BJ_TOWN_BACK;
+    }
+    for (int i = 0; i < node->turn_count; i++) /* nothing else has such lanes */
+        if (town->lanes[node->turns[i]].move == BJ_MOVE_BACK) odds.stop = odds.priority = 0;
+    const double sum = odds.signal + odds.stop + odds.priority;
+    odds.signal /= sum, odds.stop /= sum, odds.priority /= sum;
+    return odds;
 }
 
 /* Where cars that leave or enter a junction meet its crossings. */
@@ -218,6 +277,24 @@ static void note_arm_crossings(bj_town *town) {
     }
 }
 
+/* Finds where one stops before a crossing between junctions, from the edge that features show. */
+static void place_crossing_stops(bj_town *town) {
+    for (int i = 0; i < town->lane_count; i++) {
+        bj_road_lane *l = &town->lanes[i];
+        for (int k = 0; k < l->crossing_count; k++) {
+            double(*edge)[2] = town->crossings[l->crossing[k]].edge[0];
+            const double dx = edge[1][0] - edge[0][0], dy = edge[1][1] - edge[0][1];
+            double s = l->length / 2, across = 0;
+            for (int step = 0; step < 4; step++) {
+                const bj_pose p = bj_lane_pose(town, i, s, 0);
+                across = dx * p.ty - dy * p.tx; /* positive along the street, else against it */
+                s -= (dx * (p.y - edge[0][1]) - dy * (p.x - edge[0][0])) / across;
+            }
+            l->crossing_at[k] = s - 1.2 - (across > 0 ? 0 : 3.2);
+        }
+    }
+}
+
 static const char *draw_city(bj_rng *rng, const char *split) {
     static const char *const train[] = {"aldermoor", "brinkhaven", "corvale", "dunmere"};
     static const char *const val[] = {"eastwick", "farholm"};
@@ -229,11 +306,12 @@ static const char *draw_city(bj_rng *rng, const char *split) {
     return other[bj_world_integer(rng, 0, 1)];
 }
 
-bj_status bj_town_make(bj_town *town, uint64_t seed, const char *split, int64_t number,
+bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *split, int64_t number,
                        bj_error *err) {
     const uint64_t key = bj_world_hash(seed, bj_world_hash_text(split), (uint64_t)number, 0x70776e);
     memset(town, 0, offsetof(bj_town, lanes)); /* the large arrays behind it are filled anew */
     town->lane_count = town->sample_count = town->crossing_count = town->bay_count = town->full = 0;
+    town->version = version;
     town->key = key;
     town->rng = bj_rng_seed(key);
     town->next_id = 100000000 + (int64_t)(key % 800000000);
@@ -255,7 +333,7 @@ bj_status bj_town_make(bj_town *town, uint64_t seed, const char *split, int64_t 
     drop_arms(town);
     int round = 0;
     for (int i = 0; i < town->node_count; i++) {
-        choose_control(town, &town->nodes[i], town->node_count == 1);
+        choose_control(town, &town->nodes[i]);
         round |= town->nodes[i].control == BJ_CONTROL_ROUNDABOUT;
     }
     if (round) /* a roundabout stays round */
@@ -268,8 +346,10 @@ bj_status bj_town_make(bj_town *town, uint64_t seed, const char *split, int64_t 
         bj_town_build_junction(town, i);
     }
     bj_town_sample(town);
+    if (version > 1 && !town->full) place_crossing_stops(town);
     note_arm_crossings(town);
     bj_town_find_conflicts(town);
+    if (version > 1 && !town->full) bj_town_make_lines(town);
     if (town->full)
         return BJ_FAIL(err, BJ_EARG,
                        "simulated world: town %lld of seed %llu does not fit its tables",

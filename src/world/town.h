@@ -5,9 +5,8 @@
  * pairs of cubic curves in that plane, so neighbors share boundaries, and lanes that follow each
  * other share end points and tangents, whatever the bending.
  *
- * A town depends on (seed, split, number) alone. It is about 240 m across: the local map of its
- * scenes. Traffic keeps to the right.
- * Test: tests/world/test_town.c
+ * A town depends on (version, seed, split, number) alone. It is about 240 m across: the local map
+ * of its scenes. Traffic keeps to the right. Test: tests/world/test_town.c
  */
 #ifndef BJ_WORLD_TOWN_H
 #define BJ_WORLD_TOWN_H
@@ -15,7 +14,7 @@
 #include <stdint.h>
 
 #include "core/status.h"
-#include "data/map.h"
+#include "data/features.h"
 #include "world/number.h"
 
 enum {
@@ -29,10 +28,12 @@ enum {
     BJ_TOWN_BAYS = 512,
     BJ_TOWN_SUCC = 8,      /* lanes that may follow a lane, or lead into one */
     BJ_TOWN_ARM_LANES = 8, /* lanes of one direction of a street, bicycle lane included */
-    BJ_TOWN_TURNS = 64     /* lanes inside one junction: bits of a word */
+    BJ_TOWN_TURNS = 64,    /* lanes inside one junction: bits of a word */
+    BJ_TOWN_BOUNDARY = 64  /* points of a lane's boundary */
 };
 
 #define BJ_TOWN_BIKE 1.6 /* width of a bicycle lane, m */
+#define BJ_TOWN_BACK 0.6 /* share of the arms of a signal that have a lane to turn back */
 
 typedef enum bj_control {
     BJ_CONTROL_SIGNAL,
@@ -62,6 +63,7 @@ typedef struct bj_sample {
 typedef struct bj_road_lane {
     int64_t id;
     int bike;
+    int street;   /* street it belongs to, or -1 in a junction */
     int node;     /* junction it lies in, or -1 */
     int approach; /* junction it leads into as its last lane, or -1 */
     int arm;      /* arm of that junction it comes from; for lanes in a junction too */
@@ -74,7 +76,8 @@ typedef struct bj_road_lane {
     int prev[BJ_TOWN_SUCC], prev_count;
     int first, steps; /* samples first .. first + steps */
     double length, spacing;
-    double speed;                    /* limit from law and curvature, m/s */
+    double speed;                    /* limit from law and curvature, m/s ... */
+    double curve_speed;              /* ... and from curvature alone; 1e9 if straight */
     int turn;                        /* bit of a lane in a junction */
     uint64_t conflicts;              /* lanes of the junction that cross or join it */
     int crossing[2], crossing_count; /* crossings on it ... */
@@ -102,6 +105,7 @@ typedef struct bj_arm {
     int out[BJ_TOWN_ARM_LANES], out_count;
     int bike_in, bike_out, pocket; /* -1, -1, 0 without */
     int crossing;                  /* or -1 */
+    double place[2][2];            /* where the first edge of a crossing is, or would be */
 } bj_arm;
 
 typedef struct bj_node {
@@ -133,6 +137,7 @@ typedef struct bj_pose {
 } bj_pose;
 
 typedef struct bj_town {
+    int version; /* of the world: 1 or 2 */
     uint64_t key;
     const char *city;
     bj_rng rng;                     /* of the layout while it is made */
@@ -153,12 +158,14 @@ typedef struct bj_town {
     int crossing_count;
     bj_pose bays[BJ_TOWN_BAYS]; /* places to park */
     int bay_count;
+    /* Version 2: the polylines that features are made of, lanes first. */
+    bj_point lines[BJ_TOWN_LANES + BJ_TOWN_CROSSINGS][BJ_AV2_POINTS];
     int64_t next_id;
     int full; /* one of the arrays was too small: the town is refused */
 } bj_town;
 
-BJ_CHECK bj_status bj_town_make(bj_town *town, uint64_t seed, const char *split, int64_t number,
-                                bj_error *err);
+BJ_CHECK bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *split,
+                                int64_t number, bj_error *err);
 
 /* ------------------------------------------------------------------------------------ geometry */
 
@@ -176,12 +183,30 @@ bj_pose bj_lane_pose(const bj_town *town, int lane, double s, double offset);
 /* Arc length of the point of the center line nearest to (x, y), and how far left of it that is. */
 void bj_lane_project(const bj_town *town, int lane, double x, double y, double *s, double *offset);
 
+/* -------------------------------------------------------------------------- what features hide */
+
+typedef struct bj_control_odds {
+    double signal, stop, priority; /* sum to one */
+    double vertical;               /* given priority: the vertical street has it */
+} bj_control_odds;
+
+/* Computes how likely each control of a junction of version 1 that is no roundabout is, given what
+ * features show: its streets, its arms, its crossings and its lanes that turn back. */
+bj_control_odds bj_town_control_odds(const bj_town *town, int node);
+/* Finds the range of the limits that a street of version 1 is drawn from. */
+void bj_street_speeds(const bj_street *street, int *low, int *high);
+/* Returns the out lane that a signal's arm may turn back into, or -1. */
+int bj_town_back_lane(const bj_town *town, const bj_arm *arm);
+
 /* --------------------------------------------------------------------------- parts of building */
 
 int bj_town_add_lane(bj_town *town, const bj_road_lane *lane); /* index, or -1: full */
 void bj_town_connect(bj_town *town, int from, int to);
 void bj_town_build_link(bj_town *town, int link);
 void bj_town_build_junction(bj_town *town, int node);
+/* Finds the ends of a crossing's edge over the street at `u`, as the map stores them. */
+void bj_town_crossing_edge(const bj_town *town, const bj_street *street, double u,
+                           double edge[2][2]);
 /* A crossing over the street between u0 and u1; index, or -1: full. */
 int bj_town_add_crossing(bj_town *town, const bj_street *street, double u0, double u1, int node);
 void bj_town_note_crossing(bj_town *town, int lane, int crossing, double at);
@@ -196,6 +221,11 @@ typedef struct bj_town_text {
     size_t size, room;
 } bj_town_text;
 
+/* Finds the points of a lane's boundary as the map stores them, and returns their count. */
+int bj_town_boundary(bj_point points[BJ_TOWN_BOUNDARY], const bj_town *town,
+                     const bj_road_lane *lane, const double *curve);
+/* Fills town->lines. */
+void bj_town_make_lines(bj_town *town);
 BJ_CHECK bj_status bj_town_write(bj_town_text *out, const bj_town *town, bj_error *err);
 void bj_town_text_free(bj_town_text *text);
 

@@ -43,6 +43,7 @@ static int add_turn(bj_town *town, int index, bj_road_lane *lane) {
         town->full = 1;
         return -1;
     }
+    lane->street = -1;
     lane->node = index;
     lane->approach = -1;
     lane->left_lane = lane->right_lane = lane->change_left = lane->change_right = -1;
@@ -73,6 +74,12 @@ static double distance(const bj_road_lane *in, const bj_road_lane *out) {
     const double x = in->left[3][0] + in->right[3][0] - out->left[0][0] - out->right[0][0];
     const double y = in->left[3][1] + in->right[3][1] - out->left[0][1] - out->right[0][1];
     return 0.5 * sqrt(x * x + y * y);
+}
+
+int bj_town_back_lane(const bj_town *town, const bj_arm *arm) {
+    for (int q = 0; q < arm->out_count && arm->in_count; q++)
+        if (distance(&town->lanes[arm->in[0]], &town->lanes[arm->out[q]]) > 6.4) return arm->out[q];
+    return -1;
 }
 
 static void build_crossroads(bj_town *town, int index) {
@@ -109,12 +116,9 @@ static void build_crossroads(bj_town *town, int index) {
                 else if (rights) join(town, index, in, to_right->out[rights - 1], a, right);
                 else if (lefts) join(town, index, in, to_left->out[0], a, left);
             }
-            if (i == 0 && node->control == BJ_CONTROL_SIGNAL && bj_world_chance(&town->rng, 0.6))
-                for (int q = 0; q < arm->out_count; q++)
-                    if (distance(&town->lanes[in], &town->lanes[arm->out[q]]) > 6.4) {
-                        join(town, index, in, arm->out[q], a, a);
-                        break;
-                    }
+            if (i == 0 && node->control == BJ_CONTROL_SIGNAL &&
+                bj_world_chance(&town->rng, BJ_TOWN_BACK))
+                join(town, index, in, bj_town_back_lane(town, arm), a, a);
         }
         if (arm->bike_in >= 0 && to_ahead->present)
             join(town, index, arm->bike_in, to_ahead->bike_out, a, ahead);

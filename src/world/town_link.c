@@ -13,9 +13,10 @@ static int arm_towards(const bj_street *s, int outward) {
     return s->vertical ? (outward > 0 ? 1 : 3) : (outward > 0 ? 0 : 2);
 }
 
-/* Places along the street where its lane segments end: every 30 m at most, and at the ends of the
- * left-turn lanes. */
-static int split_link(double splits[16], const bj_link *link, int pocket_from, int pocket_to) {
+/* Places along the street where its lane segments end: every `most` meters at most, and at the ends
+ * of the left-turn lanes. */
+static int split_link(double splits[16], const bj_link *link, int pocket_from, int pocket_to,
+                      double most) {
     int n = 0;
     splits[n++] = link->start;
     if (pocket_from) {
@@ -23,7 +24,7 @@ static int split_link(double splits[16], const bj_link *link, int pocket_from, i
         splits[n++] = link->start + 35;
     }
     const double end = pocket_to ? link->end - 35 : link->end, begin = splits[n - 1];
-    const int parts = (int)((end - begin) / 30) + 1;
+    const int parts = (int)((end - begin) / most) + 1;
     for (int i = 1; i <= parts; i++) splits[n++] = begin + (end - begin) * i / parts;
     if (pocket_to) {
         splits[n++] = link->end - 20;
@@ -59,6 +60,7 @@ static void build_way(bj_town *town, int link_index, const double *splits, int s
             const double u0 = way > 0 ? splits[p] : splits[parts - p];
             const double u1 = way > 0 ? splits[p + 1] : splits[parts - p - 1];
             bj_road_lane lane = {.bike = bike,
+                                 .street = link->street,
                                  .node = -1,
                                  .approach = -1,
                                  .arm = -1,
@@ -103,7 +105,8 @@ static void build_way(bj_town *town, int link_index, const double *splits, int s
     if (pocket && parts >= 3) {
         /* Lane 0 forks 35 m before the stop line; 15 m later the new lane lies in the median. */
         const double end = way > 0 ? splits[parts] : splits[0];
-        bj_road_lane lane = {.node = -1,
+        bj_road_lane lane = {.street = link->street,
+                             .node = -1,
                              .approach = -1,
                              .arm = -1,
                              .left_lane = -1,
@@ -156,21 +159,25 @@ static void add_bays(bj_town *town, const bj_link *link, const bj_street *s, int
 
 /* ----------------------------------------------------------------------------------- crossings */
 
+void bj_town_crossing_edge(const bj_town *town, const bj_street *s, double u, double edge[2][2]) {
+    for (int e = 0; e < 2; e++) {
+        double p[2], x, y;
+        bj_street_point(s, p, u, e ? s->edge_right : -s->edge_left);
+        bj_town_place(town, &x, &y, p[0], p[1]);
+        edge[e][0] = bj_world_cents(x);
+        edge[e][1] = bj_world_cents(y);
+    }
+}
+
 int bj_town_add_crossing(bj_town *town, const bj_street *s, double u0, double u1, int node) {
     if (town->crossing_count == BJ_TOWN_CROSSINGS) return -1;
     bj_town_crossing *c = &town->crossings[town->crossing_count];
     c->id = town->next_id++;
     c->node = node;
+    bj_town_crossing_edge(town, s, u0, c->edge[0]);
+    bj_town_crossing_edge(town, s, u1, c->edge[1]);
     for (int e = 0; e < 2; e++) {
         double p[2];
-        for (int k = 0; k < 2; k++) {
-            const double edge = e ? s->edge_right : -s->edge_left;
-            bj_street_point(s, p, k ? u1 : u0, edge);
-            double x, y;
-            bj_town_place(town, &x, &y, p[0], p[1]);
-            c->edge[k][e][0] = bj_world_cents(x);
-            c->edge[k][e][1] = bj_world_cents(y);
-        }
         bj_street_point(s, p, (u0 + u1) / 2, e ? s->edge_right + 1.5 : -s->edge_left - 1.5);
         bj_town_place(town, &c->walk[e][0], &c->walk[e][1], p[0], p[1]);
     }
@@ -194,7 +201,7 @@ void bj_town_build_link(bj_town *town, int index) {
                       town->nodes[link->from].control != BJ_CONTROL_ROUNDABOUT;
     if (pocket_to && pocket_from && length < 85) pocket_from = 0;
     double splits[16];
-    const int count = split_link(splits, link, pocket_from, pocket_to);
+    const int count = split_link(splits, link, pocket_from, pocket_to, town->version > 1 ? 60 : 30);
     int forward[BJ_TOWN_ARM_LANES][16], back[BJ_TOWN_ARM_LANES][16];
     build_way(town, index, splits, count, 1, pocket_to, forward);
     build_way(town, index, splits, count, -1, pocket_from, back);

@@ -74,6 +74,13 @@ static void put_point(bj_town_text *out, const bj_town *town, double x, double y
     put(out, "}");
 }
 
+/* Returns 1 if a point of a line is left out because it repeats the last one, or the first one. */
+static int repeats(int count, double x, double y, double last_x, double last_y, double first_x,
+                   double first_y) {
+    if (count && fabs(x - last_x) + fabs(y - last_y) < 0.05) return 1;
+    return count > 2 && fabs(x - first_x) + fabs(y - first_y) < 0.05;
+}
+
 /* Collects points that follow each other; equal neighbors are written once. */
 typedef struct line {
     bj_town_text *out;
@@ -86,9 +93,7 @@ static bj_status line_add(line *l, double u, double v, bj_error *err) {
     double x, y;
     bj_town_place(l->town, &x, &y, u, v);
     x = bj_world_cents(x), y = bj_world_cents(y);
-    const double gap = fabs(x - l->x) + fabs(y - l->y);
-    if (l->count && gap < 0.05) return BJ_OK;
-    if (l->count > 2 && fabs(x - l->first_x) + fabs(y - l->first_y) < 0.05) return BJ_OK;
+    if (repeats(l->count, x, y, l->x, l->y, l->first_x, l->first_y)) return BJ_OK;
     BJ_TRY(reserve(l->out, POINT_ROOM, err));
     if (l->count++) put(l->out, ", ");
     else l->first_x = x, l->first_y = y;
@@ -196,16 +201,51 @@ static const char *mark_name(bj_mark mark) {
     return names[mark];
 }
 
+int bj_town_boundary(bj_point points[BJ_TOWN_BOUNDARY], const bj_town *town,
+                     const bj_road_lane *lane, const double *curve) {
+    /* In version 2 the bends of short lanes, where a left-turn lane begins, show as well. */
+    const int fine = lane->node >= 0 || (town->version > 1 && lane->length < 22);
+    const int n = (int)(lane->length / (fine ? 2.2 : 7.5)) + 1;
+    int count = 0;
+    for (int i = 0; i <= n && count < BJ_TOWN_BOUNDARY; i++) {
+        double p[2], x, y;
+        bj_curve_point(p, curve, (double)i / n);
+        bj_town_place(town, &x, &y, p[0], p[1]);
+        x = bj_world_cents(x), y = bj_world_cents(y);
+        const bj_point last = points[count ? count - 1 : 0];
+        if (!repeats(count, x, y, last.x, last.y, points[0].x, points[0].y))
+            points[count++] = (bj_point){x, y};
+    }
+    return count;
+}
+
 static bj_status write_boundary(bj_town_text *out, const bj_town *town, const bj_road_lane *lane,
                                 const double *curve, bj_error *err) {
-    line l = {out, town, 0, 0, 0, 0, 0};
-    const int n = (int)(lane->length / (lane->node >= 0 ? 2.2 : 7.5)) + 1;
-    for (int i = 0; i <= n; i++) {
-        double p[2];
-        bj_curve_point(p, curve, (double)i / n);
-        BJ_TRY(line_add(&l, p[0], p[1], err));
+    bj_point points[BJ_TOWN_BOUNDARY];
+    const int count = bj_town_boundary(points, town, lane, curve);
+    BJ_TRY(reserve(out, (size_t)count * POINT_ROOM, err));
+    for (int i = 0; i < count; i++) {
+        if (i) put(out, ", ");
+        put_point(out, town, points[i].x, points[i].y);
     }
     return BJ_OK;
+}
+
+void bj_town_make_lines(bj_town *town) {
+    bj_point left[BJ_TOWN_BOUNDARY], right[BJ_TOWN_BOUNDARY];
+    double scratch[BJ_TOWN_BOUNDARY];
+    for (int i = 0; i < town->lane_count; i++) {
+        const bj_road_lane *lane = &town->lanes[i];
+        const int lefts = bj_town_boundary(left, town, lane, lane->left[0]);
+        const int rights = bj_town_boundary(right, town, lane, lane->right[0]);
+        bj_features_center_line(town->lines[i], (bj_points){left, lefts},
+                                (bj_points){right, rights}, scratch);
+    }
+    for (int i = 0; i < town->crossing_count; i++) {
+        const bj_town_crossing *c = &town->crossings[i];
+        for (int e = 0; e < 2; e++) left[e] = (bj_point){c->edge[0][e][0], c->edge[0][e][1]};
+        bj_features_resample(town->lines[town->lane_count + i], (bj_points){left, 2}, scratch);
+    }
 }
 
 static void put_neighbor(bj_town_text *out, const bj_town *town, int lane) {

@@ -82,7 +82,8 @@ static void sample_lane(bj_town *town, bj_road_lane *lane) {
         if (bend > sharpest) sharpest = bend;
     }
     /* Sideways acceleration of at most 2.2 m/s^2. */
-    if (sharpest * lane->speed * lane->speed > 2.2) lane->speed = sqrt(2.2 / sharpest);
+    lane->curve_speed = sharpest > 1e-9 ? sqrt(2.2 / sharpest) : 1e9;
+    if (sharpest * lane->speed * lane->speed > 2.2) lane->speed = lane->curve_speed;
     if (lane->speed < 2.5) lane->speed = 2.5;
 }
 

@@ -141,7 +141,9 @@ static void see_lane(const bj_traffic *tr, int agent, int lane, double start, do
         const bj_agent *you = &tr->agents[i];
         const double gap = start + you->s;
         if (i == agent || gap <= 0 || you->s > reach_in) continue;
-        if (you->kind == BJ_KIND_CYCLIST && me->kind != BJ_KIND_CYCLIST && you->offset < -0.9)
+        const int narrow = you->kind == BJ_KIND_CYCLIST ||
+                           (you->kind == BJ_KIND_MOTORCYCLIST && tr->town->version > 1);
+        if (narrow && me->kind != BJ_KIND_CYCLIST && you->offset < -0.9)
             continue; /* rides at the edge: there is room to pass */
         obstacle(view, gap - (me->length + you->length) / 2, you->v);
     }

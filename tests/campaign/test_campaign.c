@@ -389,6 +389,7 @@ static void test_ready_made(void) {
         int runs, needy;
     } files[] = {{"paper-av2", 40, 0},    {"mdn-matrix", 60, 0},    {"ablations", 35, 0},
                  {"frozen-anchor", 9, 6}, {"demo-world", 24, 0},    {"maze-planall", 90, 0},
+                 {"world", 40, 0},
                  {"maze-valid2", 45, 0},  {"maze-ant", 12, 0},      {"maze-rgb", 12, 0},
                  {"maze-heads", 15, 0},   {"maze-branching", 60, 0}};
     static const char *const sets[] = {"pointmaze-medium-navigate-v0",

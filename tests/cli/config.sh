@@ -123,7 +123,7 @@ run 2 config diff run.yaml
 # ------------------------------------------------------------------------------------------- lists
 
 run 0 config arms
-check test "$(wc -l <out)" -eq 36
+check test "$(wc -l <out)" -eq 39
 check grep -qE '^mdn-z0\.25-y2 +mdn +mixture likelihood' out
 # Every arm of the list is one.
 for arm in $(awk 'NR > 1 { print $1 }' out); do

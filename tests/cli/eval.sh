@@ -18,6 +18,8 @@ for title in "trajectory Energy Score" "endpoint Energy Score" "latent Energy Sc
     "expected ADE, FDE" "top-1 ADE, FDE, MR" "maneuver Brier, ECE" "only a diagnostic" \
     "min ADE, FDE, MR" "share of weight by branch" "target latents" "likeliest maneuver" \
     "exp H of the weights" "latent support (.10)" "endpoint support (1 m)" "active branches (1 %)" \
+    "What the model looks at" "effective tokens, context norm" "focal track" \
+    "with a part exchanged between 120 scenes, minus" \
     "exp. ADE" "maneuver " "type " "city " "speed " "latency " "throughput "; do
     out_has "$title"
 done
@@ -47,6 +49,11 @@ assert sum(b["scenes"] for b in r["calibration"]) == 120
 assert len(r["usage"]) == 6 and abs(sum(r["usage"]) - 1) < 1e-9
 m = r["metrics"]
 assert abs(m["traj_es"] - (m["traj_obs"] - m["traj_disp"])) < 1e-9
+x = r["exchange"]
+assert x["plain"] == m["traj_es"] and r["encoder"]["context_norm"] > 0
+for part in ("map", "neighbors", "focal"):
+    assert x[part] != 0 and abs(x[part] / x["plain"] - x[part + "_relative"]) < 1e-12
+assert 1 < r["encoder"]["attention_tokens"] < 64
 assert m["min_ade"] <= m["top1_ade"] and m["latent_es"] > 0 and r["health"]["participation"] >= 1
 PYTHON
 fi
@@ -62,6 +69,29 @@ run 0 eval run/ckpt/best/model.safetensors --data world.bjc --groups off --limit
 out_has "world.bjc: 7 scenes of part 'all', 113 more not looked at"
 out_lacks "exp. ADE"
 check grep -Eq '^latent Energy Score +-$' out
+
+# What the model looks at: percentages follow from meters, and fewer scenes have other partners.
+check grep -Eq '"exchange":\{"scenes":120,"plain":[0-9.e-]+,"map":[0-9.e-]+,"map_relative":' one.json
+run 0 eval run --data world.bjc --json --exchange 50 -q
+cp out fifty.json
+out_has '"exchange":{"scenes":50,"plain":'
+run 0 eval run --data world.bjc --json --limit 50 -q
+check test "$(sed 's/.*"exchange":\({[^}]*}\).*/\1/' fifty.json)" = \
+    "$(sed 's/.*"exchange":\({[^}]*}\).*/\1/' out)"
+run 0 eval run --data world.bjc --json --exchange 0 -q
+out_has '"exchange":null,"usage"'
+out_has '"encoder":{"attention_tokens":'
+run 0 eval run --data world.bjc --exchange 0 -q
+out_has "What the model looks at"
+out_lacks "focal track"
+run 0 eval run --data world.bjc --limit 1 -q
+check grep -Eq '^focal track +-$' out
+run 2 eval run --data world.bjc --exchange -1
+for kind in point outputonly uniform; do
+    check "$TEST_EVALUATOR" make world.bjc $kind $kind
+    run 0 eval $kind --data world.bjc --json -q
+    check grep -Eq '"exchange":\{"scenes":120,"plain":[0-9.e-]+,"map":[0-9.e-]+,' out
+done
 
 # Parts add up.
 run 0 eval run --data world.bjc --part dev --json --groups off

@@ -33,4 +33,23 @@ run 2 train --data walk.npz --arm maze-branch --out other -q $tiny
 err_has "which maze"
 run 0 train --data walk.npz --maze medium --arm maze-branch --out other -q $tiny $open
 run 3 train --data walk-medium-v0.npz --arm fullset --out scenes -q
+
+# A checkpoint to start from: its encoder comes with the standardization of its inputs.
+walk="train --data walk-medium-v0.npz $tiny $open"
+run 0 $walk --arm maze-branch --init branch --out tuned
+err_has "loaded 46 of 46 tensors: encoder 8, branches 32, router 4, input 2"
+cov() { sed -n "$2s/.*\"cov_r\":\([^,}]*\).*/\1/p" "$1/metrics.jsonl"; }
+check test -n "$(cov tuned 1)"
+check test "$(cov tuned 1)" = "$(cov branch 3)"
+run 0 $walk --arm maze-codebook --init tuned --out codes
+err_has "loaded 10 of 15 tensors: encoder 8, input 2"
+err_has "init: part branches stays at its initialization (tensors: 4): atom.0.weight: the checkpoint has no such tensor"
+err_has "init: part input stays at its initialization (tensors: 1): fitted to the data"
+run 4 $walk --arm maze-branch --init branch --out x --set model.octaves=3
+err_has "model.octaves: the checkpoint has 4, expected 3"
+
+# More epochs, with the data and settings of the run.
+run 0 train --out branch --resume --extend 2
+check test "$(wc -l <branch/metrics.jsonl)" -eq 5
+check grep -q '"best_epoch": 4' branch/result.json
 finish

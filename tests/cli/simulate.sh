@@ -11,6 +11,7 @@ check test ! -e a.bjc.partial
 # The same bytes with other workers, and through the official files.
 run 0 simulate --cache b.bjc -n 40 --seed 5 --jobs 3 -q --json
 out_has '"type":"simulate"'
+out_has '"world":2'
 out_has '"complete":true,"scenes":40'
 check cmp a.bjc b.bjc
 check cmp a.bjc.law.safetensors b.bjc.law.safetensors
@@ -20,6 +21,17 @@ check test "$(ls -d world/train/*/ | wc -l)" -eq 40
 run 0 data prep --av2 world --split train --out c.bjc -q
 check cmp a.bjc c.bjc
 check cmp a.bjc.law.safetensors world/train/law.safetensors
+
+# Version 1 keeps its bytes; its law file does not state a version.
+run 0 simulate --cache one.bjc --scenes 40 --seed 5 -q --world 1 --json
+out_has '"world":1'
+out_has '"digest":"4ca0f715d059df7927094359f601ba706d658f2aa7320ddfd5e28c5b307c8846"'
+check sh -c '! grep -aq "\"world\":" one.bjc.law.safetensors'
+check sh -c 'grep -aq "\"world\":\"2\"" a.bjc.law.safetensors'
+run 3 world show a.bjc --law one.bjc.law.safetensors
+err_has "no law of scene"
+run 2 simulate --cache x.bjc --world 3
+err_has "world"
 
 # Another seed or split is another world; nothing is replaced without --force.
 run 0 simulate --cache d.bjc --scenes 40 --seed 6 -q

@@ -4,7 +4,7 @@
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET BJEPA_DATA BJEPA_DEV BJEPA_OUT
 . "$BJ_ROOT/tests/support/in_memory.sh"
 
-"$BJEPA" simulate --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
+"$BJEPA" simulate --world 1 --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
 "$BJEPA" simulate --cache other.bjc --scenes 60 --seed 4 --jobs 1 -q >/dev/null || exit 1
 cat >tiny.yaml <<'END'
 # a model that trains in no time
@@ -62,6 +62,8 @@ out_has "fullset, seed 7: 2 epochs, 8 updates over 110 scenes"
 out_has "checkpoint  one/ckpt/best"
 err_has "epoch 0: dev ES "
 err_has "epoch 2: dev ES "
+err_has " tokens, context norm "
+err_has ", exchanged map "
 err_has "best so far"
 check cmp tiny.yaml one/config.yaml
 for file in manifest.json config.yaml config.resolved.json metrics.jsonl metrics.csv status.json \
@@ -295,6 +297,11 @@ run 0 $train --arm fullset --out flat --set optim.ema=0 --set loss.decoded=0 --s
 err_has "warning: epoch 1: the target latents have collapsed: standard deviation "
 run 0 $train --arm fullset --out fine -q
 err_empty
+# A tiny network that learns to follow the focal track and nothing else.
+run 0 $train --arm fullset --out blind --set optim.lr=0.01 --set train.epochs=60 -q
+err_has "the model is blind to the map: exchanging maps between scenes changes the Energy Score by "
+grep 'blind to the map' err >blind.txt
+check test "$(sed 's/.*epoch \([0-9]*\):.*/\1/' blind.txt | sort -n | head -1)" -gt 30
 
 # ---------------------------------------------------------------------------------------- progress
 

@@ -10,7 +10,7 @@ seed=${BJ_KILL_SEED:-$(($(date +%s) % 30000))}
 RANDOM=$seed
 echo "BJ_KILL_SEED=$seed"
 
-"$BJEPA" simulate --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
+"$BJEPA" simulate --world 1 --cache t.bjc --scenes 120 --seed 3 --jobs 1 -q >/dev/null || exit 1
 model="model.embed=8 model.heads=2 model.token_hidden=8 model.latent=8 model.proj_hidden=8
     model.atom_hidden=8 model.router_hidden=8 model.decoder_hidden=8 model.trunk=8"
 options="--data t.bjc -q"

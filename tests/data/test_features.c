@@ -87,7 +87,7 @@ static bj_points add_points(int count, const double *xy) {
 }
 
 static void add_lane(int64_t id, int flag, bj_points left, bj_points right) {
-    town.lane[town.map.lane_count++] = (bj_lane){id, flag, left, right};
+    town.lane[town.map.lane_count++] = (bj_lane){id, flag, left, right, NULL, 0};
 }
 
 static void add_crossing(int64_t id, bj_points edge) {

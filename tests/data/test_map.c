@@ -36,7 +36,10 @@ static void check_whole(void) {
     CHECK(map.lanes[0].id == 10 && !map.lanes[0].is_intersection);
     check_points(map.lanes[0].left, 2, (double[]){1, 1.5, 5, 1.5});
     check_points(map.lanes[0].right, 2, (double[]){1, -1.5, 5, -1.5});
+    CHECK(map.lanes[0].successor_count == 2 && map.lanes[0].successors[0] == 11);
+    CHECK(map.lanes[0].successors[1] == -3); /* outside the map */
     CHECK(map.lanes[1].id == 11 && map.lanes[1].is_intersection);
+    CHECK(map.lanes[1].successor_count == 0); /* missing in the file */
     check_points(map.lanes[1].left, 1, (double[]){5, 1.5});
     check_points(map.lanes[1].right, 1, (double[]){5, -1.5});
     CHECK(map.crossings[0].id == 20);
@@ -172,6 +175,12 @@ static void test_refusals(void) {
          "right_lane_boundary[0].x is given twice"},
         {LANES("\"5\":" LANE("5", "true", P, "[{\"y\":1,\"x\":1,\"y\":2}]")),
          "right_lane_boundary[0].y is given twice"},
+        {LANES("\"5\":{\"id\":5,\"successors\":{}}"), "'5': successors is not a list of ids"},
+        {LANES("\"5\":{\"id\":5,\"successors\":[6,1.5]}"),
+         "'5': successors[1] is not an integer of 64 bits"},
+        {LANES("\"5\":{\"id\":5,\"successors\":[6,]}"), "not JSON"},
+        {LANES("\"5\":{\"id\":5,\"successors\":[],\"successors\":[]}"),
+         "successors is given twice"},
         {LANES("\"5\":{\"id\":5,\"id\":5}"), "lane_segments '5': id is given twice"},
         {LANES("\"5\":" LANE("5", "true", P, P) ",\"5\":" LANE("6", "true", P, P)),
          "lane_segments '5': this key is given twice"},
@@ -203,6 +212,19 @@ static void test_refusals(void) {
     CHECK(bj_map_read_memory(&map, reader, "{}", SIZE_MAX, "town.json", &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "town.json: more than 67108864 bytes");
     CHECK(bj_map_read_memory(&map, reader, "{}", 2, "town.json", NULL) == BJ_EFORMAT);
+}
+
+/* Tests that every lane keeps its own successors. */
+static void test_successors(void) {
+    const char *const text =
+        LANES("\"5\":{\"successors\":[7],\"id\":5,\"is_intersection\":true,"
+              "\"left_lane_boundary\":" P ",\"right_lane_boundary\":" P "},"
+              "\"6\":{\"id\":6,\"is_intersection\":true,\"left_lane_boundary\":" P
+              ",\"right_lane_boundary\":" P ",\"successors\":[8, 9]}");
+    CHECK_OK(read_map(text), err);
+    CHECK(map.lane_count == 2 && map.lanes[0].successor_count == 1);
+    CHECK(map.lanes[0].successors[0] == 7 && map.lanes[1].successor_count == 2);
+    CHECK(map.lanes[1].successors[0] == 8 && map.lanes[1].successors[1] == 9);
 }
 
 /* The shortest objects there can be: the room that is reserved must suffice for as many as fit. */
@@ -249,6 +271,20 @@ static void test_dense(void) {
     CHECK_OK(bj_map_read_memory(&map, fresh, text, (size_t)(p - text), "dense", &err), err);
     CHECK(map.area_count == 1 && map.areas[0].ring.count == 4000);
     for (int i = 0; i < 4000; i++) CHECK(map.areas[0].ring.at[i].y == i % 9 + 1);
+    bj_map_reader_free(fresh);
+
+    /* And ids. */
+    fresh = NULL;
+    p = text;
+    CHECK_OK(bj_map_reader_create(&fresh, &err), err);
+    p += sprintf(
+        p, "{\"drivable_areas\":{},\"lane_segments\":{\"\":{\"id\":0,\"is_intersection\":true,"
+           "\"left_lane_boundary\":" P ",\"right_lane_boundary\":" P ",\"successors\":[");
+    for (int i = 0; i < 20000; i++) p += sprintf(p, "%d,", i % 10);
+    p += sprintf(p - 1, "]}}}") - 1;
+    CHECK_OK(bj_map_read_memory(&map, fresh, text, (size_t)(p - text), "dense", &err), err);
+    CHECK(map.lane_count == 1 && map.lanes[0].successor_count == 20000);
+    for (int i = 0; i < 20000; i++) CHECK(map.lanes[0].successors[i] == i % 10);
     bj_map_reader_free(fresh);
 }
 
@@ -334,6 +370,7 @@ int main(void) {
     test_order();
     test_layouts();
     test_refusals();
+    test_successors();
     test_dense();
     test_memory();
     test_mutations();

@@ -6,7 +6,7 @@
 test_evaluator trains small models of every kind for a few steps on simulated scenes. Cache, model
 and training state are read here without our code; prediction, target latents and metrics come from
 scripts/reference. Everything `bjepa eval --json` prints about all scenes, about each maneuver and
-about usage, calibration and health must agree. With the online encoder in place of the target, the
+about usage, calibration, health, attention and exchanged parts must agree. With the online encoder in place of the target, the
 latent Energy Score must not.
 Exit 0 the same, 1 not, 77 PyTorch or safetensors is not installed.
 """
@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Iterator
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 try:
@@ -28,10 +29,12 @@ except ImportError as error:
     sys.exit(77)
 
 from reference import metrics as measure                           # noqa: E402
-from reference.network import part, predict, target_latent         # noqa: E402
+from reference.network import gru, mlp, part, predict, target_latent  # noqa: E402
 from reference.sizes import Sizes                                  # noqa: E402
 
 SCENES = 150
+MASK = (1 << 64) - 1
+PARTS = dict(map=("polylines", "pmask"), neighbors=("neighbors", "nmask"), focal=("focal",))
 TOLERANCE = 1e-5      # relative; single precision on one side
 FLOOR = 1e-2          # below that, of this: a sum of single-precision weights is 1 up to 1e-7
 KINDS = ("branch", "point", "outputonly", "uniform")
@@ -64,6 +67,65 @@ def read_cache(path: Path, count: int) -> dict[str, torch.Tensor]:
             for key, value in batch.items()}
 
 
+def splitmix(state: int) -> tuple[int, int]:
+    """The next state and its output."""
+    state = (state + 0x9e3779b97f4a7c15) & MASK
+    x = (state ^ state >> 30) * 0xbf58476d1ce4e5b9 & MASK
+    x = (x ^ x >> 27) * 0x94d049bb133111eb & MASK
+    return state, x ^ x >> 31
+
+
+def generator(seed: int, name: str) -> Iterator[int]:
+    """xoshiro256++ of a seed and a name, as docs/DATA.md describes it."""
+    digest = 0xcbf29ce484222325
+    for byte in name.encode():
+        digest = (digest ^ byte) * 0x100000001b3 & MASK
+    state, s = splitmix(seed)[1] ^ digest, [0] * 4
+    for i in range(4):
+        state, s[i] = splitmix(state)
+
+    def rotate(x: int, by: int) -> int:
+        return (x << by | x >> (64 - by)) & MASK
+
+    while True:
+        yield (rotate((s[0] + s[3]) & MASK, 23) + s[0]) & MASK
+        shifted = s[1] << 17 & MASK
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= shifted
+        s[3] = rotate(s[3], 45)
+
+
+def partners(count: int) -> list[int]:
+    """Partners of the scenes, as docs/EVALUATE.md defines them."""
+    numbers, result = generator(1, "exchange"), list(range(count))
+    for i in range(count - 1, 0, -1):
+        r = next(numbers)
+        while r >= (1 << 64) // i * i:
+            r = next(numbers)
+        result[i], result[r % i] = result[r % i], result[i]
+    return result
+
+
+def attention_entropy(params: dict[str, torch.Tensor], batch: dict[str, torch.Tensor],
+                      heads: int) -> float:
+    """Mean entropy of the attention weights, which PyTorch's own attention returns."""
+    query = gru(params, batch["focal"])
+    tokens = torch.cat([mlp(params, "neighbor", batch["neighbors"].flatten(2)),
+                        mlp(params, "polyline", batch["polylines"].flatten(2))], 1)
+    nmask = batch["nmask"].clone()
+    nmask[:, 0] |= ~nmask.any(1)
+    absent = ~torch.cat([nmask, batch["pmask"]], 1)
+    _, share = torch.nn.functional.multi_head_attention_forward(
+        query[None], tokens.transpose(0, 1), tokens.transpose(0, 1), query.shape[1], heads,
+        params["attn.in_proj_weight"], params["attn.in_proj_bias"], None, None, False, 0.0,
+        params["attn.out_proj.weight"], params["attn.out_proj.bias"], training=False,
+        key_padding_mask=absent, need_weights=True, average_attn_weights=False)
+    return float(torch.special.entr(share).sum(-1).mean())
+
+
 class Reference:
     """What a checkpoint makes of the scenes."""
 
@@ -73,14 +135,28 @@ class Reference:
         self.sizes = Sizes.from_metadata(facts)
         params = {name: value.double() for name, value in params.items()}
         prediction = predict(params, batch, self.sizes)
-        self.weight = prediction.logits.softmax(-1)
-        if facts["weighting"] == "uniform":
-            self.weight = torch.full_like(self.weight, 1 / self.weight.shape[1])
+        self.uniform = facts["weighting"] == "uniform"
+        self.weight = self.weights(prediction.logits)
         self.atoms, self.decoded = prediction.atoms, prediction.decoded
         self.future = batch["future"]
+        self.norm = float(torch.linalg.vector_norm(prediction.context, dim=-1).mean())
+        self.entropy = attention_entropy(part(params, "encoder"), batch, self.sizes.heads)
+        self.exchanged = {name: self.exchange(params, batch, keys) for name, keys in PARTS.items()}
         target = {name: value.double() for name, value in part(state, "target").items()}
         self.target = target_latent(target, batch, self.sizes)
         self.online = target_latent(part(params, "encoder"), batch, self.sizes)
+
+    def weights(self, logits: torch.Tensor) -> torch.Tensor:
+        weight = logits.softmax(-1)
+        return torch.full_like(weight, 1 / weight.shape[1]) if self.uniform else weight
+
+    def exchange(self, params: dict[str, torch.Tensor], batch: dict[str, torch.Tensor],
+                 keys: tuple[str, ...]) -> float:
+        """Trajectory Energy Score with the arrays of the partners under these keys."""
+        mixed = dict(batch, **{key: batch[key][partners(SCENES)] for key in keys})
+        p = predict(params, mixed, self.sizes)
+        return measure.metrics(p.atoms, self.weights(p.logits), p.decoded,
+                               torch.zeros_like(p.atoms[:, 0]), batch["future"])["traj_es"]
 
     def metrics(self, pick: torch.Tensor, target: torch.Tensor | None = None) -> dict[str, float]:
         target = self.target if target is None else target
@@ -150,6 +226,15 @@ def compare(kind: str, report: dict, ref: Reference) -> int:
     spread["participation"] = float(spectrum.sum() ** 2 / spectrum.square().sum())
     for name, value in report["health"].items():
         c.same(f"health: {name}", value, spread[name])
+    c.same("attention tokens", report["encoder"]["attention_tokens"], math.exp(ref.entropy))
+    c.same("context norm", report["encoder"]["context_norm"], ref.norm)
+    plain = report["exchange"]["plain"]
+    c.same("exchange: plain", plain, expected["traj_es"])
+    for name, score in ref.exchanged.items():
+        c.same(f"exchange: {name}", plain + report["exchange"][name], score)
+        if kind == "branch" and abs(score - expected["traj_es"]) <= 10 * TOLERANCE * score:
+            print(f"  the exchanged {name} cannot be told from the plain scenes")
+            c.failed += 1
     # the test itself: another target is another number
     other = ref.metrics(everything, ref.online)["latent_es"]
     if abs(other - expected["latent_es"]) <= 10 * TOLERANCE * expected["latent_es"]:

@@ -30,6 +30,17 @@ static void examine_points(bj_points ours, yyjson_val *list, int may_be_closed) 
     }
 }
 
+/* Successors may be missing. */
+static void examine_ids(const bj_lane *lane, yyjson_val *list) {
+    demand(list ? yyjson_is_arr(list) : lane->successor_count == 0);
+    demand((size_t)lane->successor_count == yyjson_arr_size(list));
+    for (int i = 0; i < lane->successor_count; i++) {
+        yyjson_val *value = yyjson_arr_get(list, (size_t)i);
+        demand(yyjson_is_raw(value));
+        demand(strtoll(yyjson_get_raw(value), NULL, 10) == lane->successors[i]);
+    }
+}
+
 /* The i-th object of a section, and its id. */
 static yyjson_val *object_at(yyjson_val *section, int i, int64_t id) {
     yyjson_obj_iter items = yyjson_obj_iter_with(section);
@@ -55,6 +66,7 @@ static void examine(const bj_map *map, yyjson_doc *doc) {
         demand(lane->left.count > 0 && lane->right.count > 0);
         examine_points(lane->left, member(object, "left_lane_boundary"), 0);
         examine_points(lane->right, member(object, "right_lane_boundary"), 0);
+        examine_ids(lane, member(object, "successors"));
     }
     for (int i = 0; i < map->crossing_count; i++) {
         const bj_crossing *crossing = &map->crossings[i];

@@ -7,7 +7,7 @@ set -eu
 mentions() (
     cd "$1"
     find src cli -name '*.[ch]' ! -path 'src/world/*' ! -path 'src/truth/*' ! -path 'cli/*truth*' \
-        ! -path cli/cmd_world.c ! -path cli/cmd_simulate.c ! -path 'cli/report_*' ! -path cli/cmd_report.c \
+        ! -path cli/cmd_world.c ! -path cli/cmd_simulate.c ! -path cli/cmd_benchmark.c ! -path 'cli/report_*' ! -path cli/cmd_report.c \
         ! -path cli/cmd_view.c ! -path cli/cmd_demo.c ! -path cli/plot_results.c -exec grep -nE \
         '(^|[^[:alnum:]_])bj_(law_|exam_|world_redraw)|law\.safetensors|"(world|truth)/' /dev/null {} + || true
 )

@@ -37,7 +37,7 @@ static inline void case_cache(const char *name, uint64_t seed, int64_t scenes) {
     char path[CASE_PATH];
     bj_error err = {0};
     bj_world_report report;
-    const bj_world_options options = {.seed = seed, .scenes = scenes, .jobs = 1};
+    const bj_world_options options = {.version = 1, .seed = seed, .scenes = scenes, .jobs = 1};
     CHECK_OK(bj_world_to_cache(&report, case_path(path, name), &options, &err), err);
 }
 

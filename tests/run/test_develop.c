@@ -1,6 +1,7 @@
 /* test_develop.c - which epoch's checkpoint is kept, and when a run is over.
  *
- * The rules alone, on rows that no model made: src/run/develop.c.
+ * The rules alone, on rows that no model made: src/run/develop.c. Also the rule about models that
+ * are blind to the map; tests/eval/test_exchange.c applies that to trained models.
  */
 #include <math.h>
 
@@ -50,26 +51,27 @@ static void test_choose(bj_objective_kind kind) {
 
 static void test_over(void) {
     bj_settings s = {.objective.kind = BJ_FULLSET, .epochs = 7};
+    const bj_plan plan = bj_plan_of(&s);
     bj_epoch rows[ROWS];
     fill(rows, &s, (double[]){1, 5, 3, 4, 3, 3.5, 2, 9}, ROWS);
-    CHECK(!bj_run_over(&s, rows, 0));
-    for (int i = 1; i < ROWS; i++) CHECK(!bj_run_over(&s, rows, i)); /* all epochs: no patience */
-    CHECK(bj_run_over(&s, rows, ROWS));
+    CHECK(!bj_run_over(&s, &plan, rows, 0));
+    for (int i = 1; i < ROWS; i++) CHECK(!bj_run_over(&s, &plan, rows, i)); /* all epochs: no patience */
+    CHECK(bj_run_over(&s, &plan, rows, ROWS));
     s.patience = 2; /* best 2, 3 and 4 are not better: the tie does not count */
-    CHECK(!bj_run_over(&s, rows, 4));
-    CHECK(bj_run_over(&s, rows, 5));
+    CHECK(!bj_run_over(&s, &plan, rows, 4));
+    CHECK(bj_run_over(&s, &plan, rows, 5));
     s.patience = 3;
-    CHECK(!bj_run_over(&s, rows, 5));
-    CHECK(bj_run_over(&s, rows, 6));
+    CHECK(!bj_run_over(&s, &plan, rows, 5));
+    CHECK(bj_run_over(&s, &plan, rows, 6));
     s.patience = 4;
-    CHECK(!bj_run_over(&s, rows, 7)); /* epoch 6 is better than epoch 2, just in time */
+    CHECK(!bj_run_over(&s, &plan, rows, 7)); /* epoch 6 is better than epoch 2, just in time */
     s.patience = 1;
-    CHECK(!bj_run_over(&s, rows, 1) && !bj_run_over(&s, rows, 2) && !bj_run_over(&s, rows, 3));
-    CHECK(bj_run_over(&s, rows, 4));
+    CHECK(!bj_run_over(&s, &plan, rows, 1) && !bj_run_over(&s, &plan, rows, 2) && !bj_run_over(&s, &plan, rows, 3));
+    CHECK(bj_run_over(&s, &plan, rows, 4));
     /* Nothing to be patient about. */
     for (int i = 0; i < ROWS; i++) rows[i].eligible = 0;
-    CHECK(!bj_run_over(&s, rows, ROWS - 1));
-    CHECK(bj_run_over(&s, rows, ROWS));
+    CHECK(!bj_run_over(&s, &plan, rows, ROWS - 1));
+    CHECK(bj_run_over(&s, &plan, rows, ROWS));
 }
 
 /* Each gate alone, at its limit, beyond it, and unknown. */
@@ -95,11 +97,57 @@ static void test_gates(void) {
     }
 }
 
+/* Tests the number of development scenes on which parts are exchanged. */
+static void test_exchange_scenes(void) {
+    static const int64_t cases[][3] = {{110, 10, 10},       {2288, 112, 112}, {2288, 600, 128},
+                                       {4096, 600, 128},    {8000, 600, 250}, {16384, 513, 512},
+                                       {190126, 9782, 512}, {190126, 40, 40}, {1, 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_MSG(bj_exchange_scenes(cases[i][0], cases[i][1]) == cases[i][2], "case %zu", i);
+}
+
+/* Tests when a row counts and the two limits of the rule; an unknown value is not blind. */
+static void test_blind(void) {
+    const bj_settings s = {.epochs = 30};
+    const bj_exchange_values blind = {
+        .scenes = 512, .plain = 4, .map = .079, .neighbors = 3, .focal = .8};
+    bj_epoch row = {.epoch = 16, .step = 100, .exchange = blind};
+    CHECK(bj_epoch_blind(&s, &row));
+    row.exchange.map = -1;
+    CHECK(bj_epoch_blind(&s, &row));
+    row.exchange.map = .0801;
+    CHECK(!bj_epoch_blind(&s, &row));
+    row.exchange.map = NAN;
+    CHECK(!bj_epoch_blind(&s, &row));
+    row.exchange = blind;
+    row.exchange.focal = .799; /* not trained yet */
+    CHECK(!bj_epoch_blind(&s, &row));
+    row.exchange.focal = NAN;
+    CHECK(!bj_epoch_blind(&s, &row));
+    row.exchange = blind;
+    row.exchange.plain = NAN;
+    CHECK(!bj_epoch_blind(&s, &row));
+    row.exchange = blind;
+    row.epoch = 15;
+    CHECK(!bj_epoch_blind(&s, &row));
+    row.step = 1000;
+    CHECK(bj_epoch_blind(&s, &row));
+    row.step = 999;
+    CHECK(!bj_epoch_blind(&s, &row));
+    row.epoch = 3;
+    row.step = 100000;
+    CHECK(!bj_epoch_blind(&s, &row));
+    row.epoch = 4;
+    CHECK(bj_epoch_blind(&s, &row));
+}
+
 int main(void) {
     test_choose(BJ_FULLSET);
     test_choose(BJ_ANCHOR_B);
     test_choose(BJ_ANCHOR_A);
     test_over();
     test_gates();
+    test_exchange_scenes();
+    test_blind();
     return test_report("develop");
 }

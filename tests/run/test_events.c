@@ -324,6 +324,9 @@ static void test_epoch(void) {
                                        "train/variance",
                                        "train/rank",
                                        "train/participation",
+                                       "train/sigreg",
+                                       "train/vicreg_variance",
+                                       "train/vicreg_covariance",
                                        "dev/traj_es",
                                        "dev/traj_obs",
                                        "dev/traj_disp",
@@ -361,7 +364,13 @@ static void test_epoch(void) {
                                        "maze/separated",
                                        "maze/closest",
                                        "maze/cov_three",
-                                       "maze/heads_three"};
+                                       "maze/heads_three",
+                                       "encoder/attention_tokens",
+                                       "encoder/context_norm",
+                                       "exchange/plain",
+                                       "exchange/map",
+                                       "exchange/neighbors",
+                                       "exchange/focal"};
     enum { TAGS = sizeof tags / sizeof *tags };
     const bj_epoch row = history_row(3);
     bj_epoch some = row, none = {.step = 7};
@@ -381,8 +390,8 @@ static void test_epoch(void) {
     CHECK(found[2].step == 144 && found[2].values == TAGS && found[3].values == TAGS - 2);
     for (int i = 0; i < TAGS; i++) CHECK_MSG(!strcmp(found[2].tags[i], tags[i]), "%s", tags[i]);
     CHECK(found[2].value[0] == (float)row.lr && found[2].value[3] == (float)row.train.total);
-    CHECK(found[2].value[12] == (float)row.dev.traj_es);
-    CHECK(found[2].value[TAGS - 1] == (float)row.maze.heads_three);
+    CHECK(found[2].value[15] == (float)row.dev.traj_es);
+    CHECK(found[2].value[TAGS - 1] == (float)row.exchange.focal);
     clear();
 }
 

@@ -116,6 +116,43 @@ static void test_table(void) {
 
 /* ---------------------------------------------------------------------------------------- files */
 
+/* Tests the groups of scene models: written without the group of mazes, left out one by one, and
+ * missing in files of earlier versions. `line` is a line without all of them. */
+static void check_scene_groups(const bj_epoch *full, const char *line) {
+    static const char encoder[] =
+        ",\"encoder\":{\"attention_tokens\":159.25,\"context_norm\":160.25}";
+    static const char exchange[] =
+        ",\"exchange\":{\"scenes\":161.25,\"plain\":162.25,\"map\":163.25,"
+        "\"neighbors\":164.25,\"focal\":165.25}}\n";
+    static char text[TEXT];
+    bj_epoch row = *full, *back = NULL;
+    int count;
+    CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
+    get_text(text, jsonl);
+    CHECK(!strncmp(text, line, strlen(line) - 2));
+    CHECK(!strncmp(text + strlen(line) - 2, encoder, sizeof encoder - 1));
+    CHECK(!strcmp(text + strlen(line) - 2 + sizeof encoder - 1, exchange));
+    get_text(text, csv);
+    CHECK_CONTAINS(text, ",decoder.fde,encoder.attention_tokens,encoder.context_norm,"
+                         "exchange.scenes,exchange.plain,exchange.map,exchange.neighbors,"
+                         "exchange.focal\n");
+    CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
+    CHECK(count == 1 && same_bits(back, &row) && back[0].exchange.focal == 165.25);
+    bj_free(back);
+    back = NULL;
+    put_text(line);
+    CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
+    CHECK(count == 1 && isnan(back[0].exchange.map) && isnan(back[0].encoder.context_norm));
+    bj_free(back);
+    back = NULL;
+    row.encoder = (bj_encoder_values){NAN, NAN};
+    row.exchange.map = NAN;
+    CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
+    get_text(text, jsonl);
+    CHECK_CONTAINS(text, "\"plain\":162.25,\"map\":null,");
+    CHECK(!strstr(text, "encoder") && !strstr(text, "maze"));
+}
+
 /* The format as others rely on it: names, order, spelling of numbers. */
 static void test_text(void) {
     static const char line[] =
@@ -125,16 +162,16 @@ static void test_text(void) {
         "\"train\":{\"loss\":108.25,\"latent\":109.25,\"decoded\":110.25,\"rec\":111.25,"
         "\"router\":112.25,\"usage\":113.25,\"variance\":114.25,\"rank\":115.25,"
         "\"participation\":116.25},"
-        "\"dev\":{\"scenes\":640.0,\"traj_es\":null,\"traj_obs\":119.25,\"traj_disp\":120.25,"
-        "\"end_es\":121.25,\"latent_es\":122.25,\"exp_ade\":123.25,\"exp_fde\":124.25,"
-        "\"top1_ade\":125.25,\"top1_fde\":126.25,\"top1_mr\":127.25,\"min_ade\":128.25,"
-        "\"min_fde\":129.25,\"min_mr\":130.25,\"brier\":131.25,\"ece\":132.25,"
-        "\"exp_entropy\":133.25,\"active_heads\":134.25,\"neff_collision\":135.25,"
-        "\"dedup_support\":136.25},"
-        "\"health\":{\"mean_std\":137.25,\"low_std_fraction\":138.25,\"entropy_rank\":139.25,"
-        "\"participation\":140.25},"
-        "\"usage\":{\"least\":141.25,\"most\":142.25},"
-        "\"decoder\":{\"ade\":143.25,\"fde\":-0.0}}\n";
+        "\"dev\":{\"scenes\":640.0,\"traj_es\":null,\"traj_obs\":122.25,\"traj_disp\":123.25,"
+        "\"end_es\":124.25,\"latent_es\":125.25,\"exp_ade\":126.25,\"exp_fde\":127.25,"
+        "\"top1_ade\":128.25,\"top1_fde\":129.25,\"top1_mr\":130.25,\"min_ade\":131.25,"
+        "\"min_fde\":132.25,\"min_mr\":133.25,\"brier\":134.25,\"ece\":135.25,"
+        "\"exp_entropy\":136.25,\"active_heads\":137.25,\"neff_collision\":138.25,"
+        "\"dedup_support\":139.25},"
+        "\"health\":{\"mean_std\":140.25,\"low_std_fraction\":141.25,\"entropy_rank\":142.25,"
+        "\"participation\":143.25},"
+        "\"usage\":{\"least\":144.25,\"most\":145.25},"
+        "\"decoder\":{\"ade\":146.25,\"fde\":-0.0}}\n";
     static const char table[] =
         "step,epoch,wall_s,lr,grad_norm,scenes_per_s,best,eligible,train.loss,train.latent,"
         "train.decoded,train.rec,train.router,train.usage,train.variance,train.rank,"
@@ -144,9 +181,9 @@ static void test_text(void) {
         "dev.neff_collision,dev.dedup_support,health.mean_std,health.low_std_fraction,"
         "health.entropy_rank,health.participation,usage.least,usage.most,decoder.ade,decoder.fde\n"
         "48,1,102.25,0.0003,104.25,1e300,1,0,108.25,109.25,110.25,111.25,112.25,113.25,114.25,"
-        "115.25,116.25,640.0,,119.25,120.25,121.25,122.25,123.25,124.25,125.25,126.25,127.25,"
-        "128.25,129.25,130.25,131.25,132.25,133.25,134.25,135.25,136.25,137.25,138.25,139.25,"
-        "140.25,141.25,142.25,143.25,-0.0\n";
+        "115.25,116.25,640.0,,122.25,123.25,124.25,125.25,126.25,127.25,128.25,129.25,130.25,"
+        "131.25,132.25,133.25,134.25,135.25,136.25,137.25,138.25,139.25,140.25,141.25,142.25,"
+        "143.25,144.25,145.25,146.25,-0.0\n";
     static char text[TEXT];
     bj_epoch row = history_row(1), *back = NULL;
     int count;
@@ -155,34 +192,39 @@ static void test_text(void) {
     row.dev.scenes = 640;
     row.dev.traj_es = NAN;
     row.decoder_fde = -0.0;
+    const bj_loss train = row.train;
+    row.train.sigreg = row.train.vicreg_variance = row.train.vicreg_covariance = NAN;
     /* of a maze: one group more */
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, jsonl);
     CHECK(!strncmp(text, line, sizeof line - 3)); /* up to the last brace */
-    CHECK_CONTAINS(text, ",\"maze\":{\"plan_all\":145.25,\"verified_route\":146.25,");
-    CHECK_CONTAINS(text, ",\"separated\":152.25,\"closest\":153.25,\"cov_three\":154.25,"
-                         "\"heads_three\":155.25}}\n");
+    CHECK_CONTAINS(text, ",\"maze\":{\"plan_all\":148.25,\"verified_route\":149.25,");
+    CHECK_CONTAINS(text, ",\"separated\":155.25,\"closest\":156.25,\"cov_three\":157.25,"
+                         "\"heads_three\":158.25},");
     /* as it was before there were those two; any other one must be there */
     const char *const older =
-        edited(text, "maze", ",\"cov_three\":154.25,\"heads_three\":155.25", "");
+        edited(text, "maze", ",\"cov_three\":157.25,\"heads_three\":158.25", "");
     put_text(older ? older : "");
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
-    CHECK(count == 1 && isnan(back[0].maze.cov_three) && back[0].maze.closest == 153.25);
+    CHECK(count == 1 && isnan(back[0].maze.cov_three) && back[0].maze.closest == 156.25);
     bj_free(back);
     back = NULL;
-    const char *const less = edited(text, "maze", ",\"closest\":153.25", "");
+    const char *const less = edited(text, "maze", ",\"closest\":156.25", "");
     CHECK(read_status(less ? less : "", &count) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "member 'maze.closest' is missing");
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, csv);
     CHECK_CONTAINS(text, ",decoder.fde,maze.plan_all,");
-    CHECK_CONTAINS(text, "143.25,-0.0,145.25,");
+    CHECK_CONTAINS(text, "146.25,-0.0,148.25,");
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
     CHECK(count == 1 && !memcmp(&back[0].maze, &row.maze, sizeof row.maze));
     bj_free(back);
     back = NULL;
     /* of any other run: no trace of it */
     row.maze = (bj_maze_values){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    check_scene_groups(&row, line);
+    row.encoder = (bj_encoder_values){NAN, NAN};
+    row.exchange = (bj_exchange_values){NAN, NAN, NAN, NAN, NAN};
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, jsonl);
     CHECK_MSG(!strcmp(text, line), "%s", text);
@@ -190,10 +232,28 @@ static void test_text(void) {
     CHECK_MSG(!strcmp(text, table), "%s", text);
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
     CHECK(count == 1 && same_bits(back, &row) && signbit(back->decoder_fde));
-    CHECK(back->dev.traj_obs == 119.25 && back->health.participation == 140.25 &&
-          back->train.total == 108.25 && back->usage_most == 142.25 && back->wall_s == 102.25);
+    CHECK(isnan(back->train.sigreg) && isnan(back->train.vicreg_covariance));
+    CHECK(back->dev.traj_obs == 122.25 && back->health.participation == 143.25 &&
+          back->train.total == 108.25 && back->usage_most == 145.25 && back->wall_s == 102.25);
+    bj_free(back);
+    back = NULL;
+    /* of a run with regularizers: three members more in `train`, whatever their values */
+    row.train = train;
+    row.train.vicreg_variance = NAN;
+    CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
+    get_text(text, jsonl);
+    CHECK_CONTAINS(text, ",\"participation\":116.25,\"sigreg\":117.25,\"vicreg_variance\":null,"
+                         "\"vicreg_covariance\":119.25},\"dev\":{");
+    CHECK(!strstr(text, "maze"));
+    get_text(text, csv);
+    CHECK_CONTAINS(text, ",train.participation,train.sigreg,train.vicreg_variance,"
+                         "train.vicreg_covariance,dev.scenes,");
+    CHECK_CONTAINS(text, ",116.25,117.25,,119.25,640.0,");
+    CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
+    CHECK(count == 1 && same_bits(back, &row) && back->train.sigreg == 117.25);
     bj_free(back);
 }
+
 
 /* Doubles of random bits, in rows enough for several growths of the table. */
 static void test_bits(void) {

@@ -178,6 +178,25 @@ static void check_runs(const char *data) {
     }
 }
 
+/* Tests that a maze arm with SIGReg and VICReg resumes with the same bits, and that the terms are
+ * listed in its history but not among the results of the maze. */
+static void check_regularized(const char *data) {
+    const bj_settings s =
+        settings_of("maze-branch", "loss.sigreg=0.05 loss.sigreg_slices=21 "
+                                   "loss.vicreg_variance=0.6 loss.vicreg_covariance=0.9");
+    const bj_run_report whole = run(&s, data, "reg", 0, 1);
+    CHECK(whole.outcome == BJ_RUN_DONE && whole.best.maze.cov_r >= 0);
+    CHECK(whole.best.train.sigreg > 0 && whole.best.train.vicreg_variance > 0 &&
+          whole.best.train.vicreg_covariance > 0);
+    CHECK(run(&s, data, "reg-stopped", 27, 1).outcome == BJ_RUN_STOPPED);
+    CHECK(run(&s, data, "reg-stopped", 0, 2).outcome == BJ_RUN_DONE);
+    CHECK(case_same("reg", "reg-stopped"));
+    size_t size;
+    char *text = case_read(&size, "reg", "result.json");
+    CHECK(strstr(text, "plan_all") && !strstr(text, "sigreg"));
+    bj_free(text);
+}
+
 /* States of more than x and y are judged by frames: raw COV-R, and whether cells are apart. */
 static void check_frames(const char *data) {
     const char *const more = "maze.horizon=4 maze.held_out=0.3 train.epochs=1";
@@ -292,6 +311,7 @@ int main(void) {
     check_choices(data);
     check_held_out(data);
     check_runs(data);
+    check_regularized(data);
     check_frames(wide);
     check_images();
     check_collapse(data);

@@ -12,7 +12,7 @@
 #include "run/settings.h"
 #include "support/test.h"
 
-enum { MOST = 96 };
+enum { MOST = BJ_SETTINGS_MAX };
 
 static char path[] = "/tmp/test_settings.XXXXXX";
 static bj_error err;
@@ -129,6 +129,9 @@ static const expected_arm expected[] = {
     MDN("mdn-z0.5-y1",    "mdn", FIXED, .5, 1, 0),
     MDN("mdn-z0.5-y2",    "mdn", FIXED, .5, 2, 0),
     MDN("mdn-z0.5-y4",    "mdn", FIXED, .5, 4, 0),
+    MDN("mdn-z0.5-y8",    "mdn", FIXED, .5, 8, 0),
+    MDN("mdn-z0.5-y16",   "mdn", FIXED, .5, 16, 0),
+    MDN("mdn-z0.5-y32",   "mdn", FIXED, .5, 32, 0),
     MDN("mdn-global",     "mdn", GLOBAL, .25, 2, 0),
     MDN("mdn-component",  "mdn", COMPONENT, .25, 2, 0),
     MDN("mdn-usage",      "mdn", COMPONENT, .25, 2, .01),

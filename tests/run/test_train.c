@@ -66,6 +66,22 @@ static void train_alone(bj_model *model, bj_epoch *means, const bj_settings *s, 
     bj_trainer_free(trainer);
 }
 
+/* Checks that a row contains the exchange of the model on all development scenes. */
+static void check_exchange(const bj_epoch *row, const bj_model *model, const bj_cache *cache) {
+    const bj_loader_options dev = {.part = BJ_PART_DEV, .batch = CASE_SCENES, .needs_future = 1};
+    const bj_exchange_options how = {.max_batch = 3, .threads = 2};
+    bj_exchange_values values = {0};
+    bj_loader *loader = NULL;
+    const bj_batch *batch;
+    bj_error err = {0};
+    CHECK_OK(bj_loader_create(&loader, cache, &dev, &err), err);
+    CHECK_OK(bj_loader_batch(&batch, NULL, loader, 0, 0, &err), err);
+    CHECK_OK(bj_exchange_measure(&values, model, batch->scenes, batch->B, &how, &err), err);
+    CHECK(values.scenes == CASE_SCENES - CASE_FIT && values.map != 0 && values.focal != 0);
+    CHECK(!memcmp(&values, &row->exchange, sizeof values));
+    bj_loader_free(loader);
+}
+
 /* What an evaluation of ckpt/last gives is what the last epoch was told to be. */
 static void check_evaluation(const bj_run *run, const bj_model *model, const bj_cache *cache) {
     const bj_epoch row = bj_run_epoch(run, bj_run_epochs(run) - 1);
@@ -97,7 +113,10 @@ static void check_evaluation(const bj_run *run, const bj_model *model, const bj_
         most = fmax(most, usage[k]);
     }
     CHECK(row.usage_least == least && row.usage_most == most && least < most);
+    const bj_encoder_values encoder = bj_evaluator_encoder(evaluator);
+    CHECK(!memcmp(&encoder, &row.encoder, sizeof encoder));
     bj_loader_free(loader);
+    check_exchange(&row, model, cache);
     bj_evaluator_free(evaluator);
     bj_target_free(target);
 }
@@ -311,6 +330,43 @@ static void test_save(void) {
     case_remove("save");
 }
 
+/* --------------------------------------------------------------------------------- regularizers */
+
+/* Tests that a run with SIGReg and VICReg resumes within an epoch with the same bits, and that the
+ * history of a run lists the terms only if it has them. */
+static void test_regularizers(void) {
+    const bj_settings s =
+        case_settings("fullset", "train.epochs=2 loss.sigreg=0.05 loss.sigreg_slices=21 "
+                                 "loss.vicreg_variance=0.6 loss.vicreg_covariance=0.9");
+    bj_run_report report = case_run(&s, "reg");
+    bj_error err = {0};
+    CHECK(report.outcome == BJ_RUN_DONE);
+    CHECK_OK(case_train(&report, &s, "threads", 0, 3, NULL, &err), err);
+    CHECK(case_same_run("reg", "threads"));
+    case_remove("threads");
+    int within = 0; /* stops in the middle of an epoch, where sums are carried over */
+    for (int at = 3; at <= 7; at++) {
+        case_stop stop = {.at = at};
+        CHECK_OK(case_train(&report, &s, "stop", 0, 1, &stop, &err), err);
+        within += !strcmp(stop.phase, "train");
+        CHECK_OK(case_train(&report, &s, "stop", 1, 1, NULL, &err), err);
+        CHECK_MSG(case_same_run("reg", "stop"), "stopped at call %d, %s", at, stop.phase);
+        case_remove("stop");
+    }
+    CHECK(within >= 3);
+    bj_run *run = case_open("reg"), *plain = case_open("ref");
+    const bj_loss train = bj_run_epoch(run, 2).train;
+    CHECK(train.sigreg > 0 && train.vicreg_variance > 0 && train.vicreg_covariance > 0);
+    CHECK(isnan(bj_run_epoch(plain, 2).train.sigreg));
+    bj_run_free(run);
+    bj_run_free(plain);
+    size_t size;
+    char *text = case_read(&size, "ref", "metrics.jsonl");
+    CHECK(text && !strstr(text, "sigreg") && !strstr(text, "vicreg"));
+    bj_free(text);
+    case_remove("reg");
+}
+
 /* -------------------------------------------------------------------------------------- crashes */
 
 static void move(const char *run, const char *from, const char *to) {
@@ -407,6 +463,7 @@ int main(void) {
     test_open();
     test_stops();
     test_save();
+    test_regularizers();
     test_crashes();
     test_wall();
     return test_report("train");

@@ -11,20 +11,23 @@ typedef struct observed_case {
     bj_objective_kind objective;
     int atoms, action;
     double floor;
+    int regularized; /* SIGReg and VICReg */
 } observed_case;
 
 static const observed_case observed_cases[] = {
     /* clang-format off */
-    {"branch",      BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_SPECIALIZATION, 3, 0, 0},
-    {"floors",      BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_SPECIALIZATION, 3, 2, 0.7},
-    {"mdn",         BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_MDN,            3, 0, 0.7},
-    {"fullset",     BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_FULLSET,        3, 1, 0},
-    {"standard",    BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_FULLSET,        1, 0, 0.7},
-    {"fused",       BJ_ENCODER_STATE, BJ_MODEL_FUSED,       BJ_FUSED,          3, 2, 0.7},
-    {"variational", BJ_ENCODER_STATE, BJ_MODEL_VARIATIONAL, BJ_VARIATIONAL,    3, 2, 0.7},
-    {"codebook",    BJ_ENCODER_STATE, BJ_MODEL_CODEBOOK,    BJ_FULLSET,        3, 0, 0.7},
-    {"image",       BJ_ENCODER_IMAGE, BJ_MODEL_BRANCH,      BJ_SPECIALIZATION, 3, 2, 0.7},
-    {"image-fused", BJ_ENCODER_IMAGE, BJ_MODEL_FUSED,       BJ_FUSED,          3, 0, 0},
+    {"branch",      BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_SPECIALIZATION, 3, 0, 0, 0},
+    {"floors",      BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_SPECIALIZATION, 3, 2, 0.7, 0},
+    {"mdn",         BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_MDN,            3, 0, 0.7, 0},
+    {"fullset",     BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_FULLSET,        3, 1, 0, 0},
+    {"standard",    BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_FULLSET,        1, 0, 0.7, 0},
+    {"fused",       BJ_ENCODER_STATE, BJ_MODEL_FUSED,       BJ_FUSED,          3, 2, 0.7, 0},
+    {"variational", BJ_ENCODER_STATE, BJ_MODEL_VARIATIONAL, BJ_VARIATIONAL,    3, 2, 0.7, 0},
+    {"codebook",    BJ_ENCODER_STATE, BJ_MODEL_CODEBOOK,    BJ_FULLSET,        3, 0, 0.7, 0},
+    {"image",       BJ_ENCODER_IMAGE, BJ_MODEL_BRANCH,      BJ_SPECIALIZATION, 3, 2, 0.7, 0},
+    {"image-fused", BJ_ENCODER_IMAGE, BJ_MODEL_FUSED,       BJ_FUSED,          3, 0, 0, 0},
+    {"regularized", BJ_ENCODER_STATE, BJ_MODEL_BRANCH,      BJ_SPECIALIZATION, 3, 2, 0, 1},
+    {"everything",  BJ_ENCODER_STATE, BJ_MODEL_VARIATIONAL, BJ_VARIATIONAL,    3, 2, 0.7, 1},
     /* clang-format on */
 };
 enum { OBSERVED_CASES = sizeof observed_cases / sizeof *observed_cases };
@@ -66,7 +69,7 @@ static inline bj_objective observed_objective(const observed_case *c) {
     o.rank_floor = 7;
     o.rank_weight = 0.5;
     if (c->objective == BJ_VARIATIONAL) o.kl_weight = 0.3;
-    return o;
+    return c->regularized ? regularized(o) : o;
 }
 
 typedef struct made_pairs {

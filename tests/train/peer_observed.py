@@ -27,9 +27,15 @@ except ImportError as error:
     print(f"skipped: {error}; this test needs the Python packages torch and safetensors")
     sys.exit(77)
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+from reference import regularizers  # noqa: E402
+
 CASES = ("branch", "floors", "mdn", "fullset", "standard", "fused", "variational", "codebook",
-         "image", "image-fused")
-LOSSES = ("total", "latent", "router", "usage", "variance", "rank", "participation", "grad_norm")
+         "image", "image-fused", "regularized", "everything")
+LOSSES = ("total", "latent", "router", "usage", "variance", "rank", "participation", "sigreg",
+          "vicreg_variance", "vicreg_covariance", "grad_norm")
+REGULARIZERS = dict(sigreg=0.05, vicreg_variance=0.6, vicreg_covariance=0.9)    # weights
+SLICES, SEED = 21, 5    # of SIGReg's directions
 LR, DECAY, CLIP, EMA = 0.01, 1e-2, 5.0, 0.996
 VARIANCE_FLOOR, RANK_FLOOR, RANK_WEIGHT, KL_WEIGHT, SIGMA = 0.4, 7.0, 0.5, 0.3, 0.5
 TOLERANCE = {"o": 2e-5, "l": 2e-5, "g": 1e-4, "s": 1e-3, "st": 2e-5}   # of the largest entry
@@ -94,7 +100,7 @@ def floors(context):
     return variance, F.relu(RANK_FLOOR - participation) / RANK_FLOOR, participation
 
 
-def loss_of(context, action, z, w, meta, eps):
+def loss_of(context, action, z, w, meta, eps, step):
     c = context if action is None else torch.cat([context, action], 1)
     u, logits, kl = predict(c, z, w, meta, eps)
     pi, kind = logits.softmax(-1), meta["objective"]
@@ -123,6 +129,12 @@ def loss_of(context, action, z, w, meta, eps):
     if float(meta["floor"]):
         part["variance"], part["rank"], part["participation"] = floors(context)
         total = total + float(meta["floor"]) * (part["variance"] + RANK_WEIGHT * part["rank"])
+    if int(meta["regularized"]):
+        directions = regularizers.directions(SEED, step, SLICES, context.shape[1])
+        part["sigreg"] = regularizers.sigreg(context, directions)
+        part["vicreg_variance"] = regularizers.vicreg_variance(context)
+        part["vicreg_covariance"] = regularizers.vicreg_covariance(context)
+        total = total + sum(weight * part[term] for term, weight in REGULARIZERS.items())
     part["total"] = total
     return part, dict(context=context, atoms=u.flatten(0, 1), logits=logits, target=z)
 
@@ -142,7 +154,7 @@ def recompute(tensors, meta):
             z = F.normalize(encode(x["next"], target, meta, mean, scale), dim=-1)
         context = encode(x["state"], trained, meta, mean, scale)
         part, out = loss_of(context, x.get("action"), z, {**trained, **fixed}, meta,
-                            x.get(f"eps{step}"))
+                            x.get(f"eps{step}"), step)
         part["total"].backward()
         norm = torch.nn.utils.clip_grad_norm_(trained.values(), math.inf)
         if step == 0:

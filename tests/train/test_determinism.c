@@ -61,6 +61,10 @@ static void test_isa(const char *isa, int fastest) {
     usage.usage_kl = 0.01;
     arch.scales = BJ_SCALES_COMPONENT;
     check_threads("mdn", &arch, usage, 37, 1, isa);
+    arch = small_arch();
+    for (int k = 0; k < 3; k++)
+        check_threads("regularized", &arch, regularized(bj_objective_default(kinds[k])), 37,
+                      fastest ? 20 : 1, isa);
     arch = small_arch_for(BJ_OUTPUTONLY);
     check_threads("outputonly", &arch, bj_objective_default(BJ_OUTPUTONLY), 37, 1, isa);
 }
@@ -107,6 +111,9 @@ static void test_paper_sizes(void) {
     const bj_batch *batch = bj_scenes_batch(scenes);
     const bj_objective o = bj_objective_default(BJ_FULLSET);
     CHECK(run(&arch, o, batch, batch, 1, 1, NULL) == run(&arch, o, batch, batch, 1, 3, NULL));
+    const bj_objective r = regularized(o);
+    CHECK(run(&arch, r, batch, batch, 1, 1, NULL) == run(&arch, r, batch, batch, 1, 3, NULL));
+    CHECK(run(&arch, r, batch, batch, 1, 1, NULL) != run(&arch, o, batch, batch, 1, 1, NULL));
     bj_scenes_free(scenes);
 }
 

@@ -89,6 +89,12 @@ static double detached_loss(const probe *p) {
     return total / o.B;
 }
 
+/* Returns what the regularizers add to the total. */
+static double regularizers(const bj_objective *o, const bj_loss *l) {
+    return o->sigreg * l->sigreg + o->vicreg_variance * l->vicreg_variance +
+           o->vicreg_covariance * l->vicreg_covariance;
+}
+
 static void detach(probe *p) {
     const bj_outputs o = bj_trainer_outputs(p->c.trainer);
     const int B = o.B, K = o.K;
@@ -138,7 +144,8 @@ static double loss(const probe *p) {
         fprintf(stderr, "%s: %s\n", p->name, err.message);
         return NAN;
     }
-    return p->plan ? detached_loss(p) : report.loss.total;
+    return p->plan ? detached_loss(p) + regularizers(&p->objective, &report.loss)
+                   : report.loss.total;
 }
 
 /* --------------------------------------------------------------------------------- differences */
@@ -401,6 +408,24 @@ static void test_zero_weights(void) {
     check("output-only, reconstruction only", &single, weighted(BJ_OUTPUTONLY, 0, 0, 1), 3);
 }
 
+/* Tests the regularizers in every objective of scenes, and on their own. */
+static void test_regularizers(void) {
+    for (bj_objective_kind kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
+        const bj_arch arch = small_arch_for(kind);
+        char name[64];
+        snprintf(name, sizeof name, "%s, regularized", bj_objective_name(kind));
+        probe p = open_probe(name, &arch, regularized(bj_objective_default(kind)), 5, -1, -1);
+        check_probe(&p, kind == BJ_ANCHOR_A); /* whose first neighbor layer sees zeros alone */
+    }
+    const bj_arch arch = small_arch();
+    check("regularizers only", &arch, regularized(weighted(BJ_FULLSET, 0, 0, 0)), 5);
+    check("regularizers and reconstruction", &arch, regularized(weighted(BJ_UNIFORM, 0, 0, 1)), 5);
+    bj_objective o = weighted(BJ_SPECIALIZATION, 0, 0, 1);
+    o.lambda_router = 0;
+    check("hard winners, regularizers only", &arch, regularized(o), 5);
+    check("regularized, one scene", &arch, regularized(bj_objective_default(BJ_FULLSET)), 1);
+}
+
 static void test_shapes(void) {
     bj_arch arch = small_arch();
     const bj_objective fullset = bj_objective_default(BJ_FULLSET);
@@ -523,6 +548,7 @@ int main(void) {
     test_forms();
     test_objectives();
     test_zero_weights();
+    test_regularizers();
     test_shapes();
     test_equal_atoms(BJ_FULLSET);
     test_equal_atoms(BJ_UNIFORM);

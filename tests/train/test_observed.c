@@ -130,6 +130,7 @@ static void check_winners(const observed_case *o) {
     bj_trainer_options options = options_for(observed_objective(o), B, 1, NULL);
     options.objective.kind = BJ_SOFTWTA;
     options.objective.tau = 1e-9;
+    options.seed = hard.trainer->seed; /* of SIGReg's directions */
     train_case soft = open_case_with(&arch, &options, 1);
     memcpy(soft.model->weights, hard.model->weights,
            hard.model->layout.size * sizeof *hard.model->weights);
@@ -281,8 +282,10 @@ static int export_case(const char *name, const char *path) {
             const bj_real loss[] = {(bj_real)r.loss.total,    (bj_real)r.loss.latent,
                                     (bj_real)r.loss.router,   (bj_real)r.loss.usage,
                                     (bj_real)r.loss.variance, (bj_real)r.loss.rank,
-                                    (bj_real)r.loss.participation, (bj_real)r.grad_norm};
-            add(&e, "l.", "all", BJ_DTYPE_REAL, loss, 1, 8, 0, 0);
+                                    (bj_real)r.loss.participation, (bj_real)r.loss.sigreg,
+                                    (bj_real)r.loss.vicreg_variance,
+                                    (bj_real)r.loss.vicreg_covariance, (bj_real)r.grad_norm};
+            add(&e, "l.", "all", BJ_DTYPE_REAL, loss, 1, sizeof loss / sizeof *loss, 0, 0);
             add(&e, "o.", "context", BJ_DTYPE_REAL, out.context, 2, B, arch.latent,
                 out.context_stride);
             add(&e, "o.", "atoms", BJ_DTYPE_REAL, out.atoms, 2, B * out.latents, arch.latent,
@@ -302,10 +305,11 @@ static int export_case(const char *name, const char *path) {
     all[facts.count] = (bj_fact){"objective", bj_objective_name(objective.kind)};
     char floor[32];
     snprintf(floor, sizeof floor, "%g", objective.floor_weight);
-    bj_fact more[BJ_ARCH_FACTS + 2];
+    bj_fact more[BJ_ARCH_FACTS + 3];
     memcpy(more, all, sizeof all);
     more[facts.count + 1] = (bj_fact){"floor", floor};
-    CHECK_OK(bj_safetensors_write(path, e.view, e.count, more, facts.count + 2, &err), err);
+    more[facts.count + 2] = (bj_fact){"regularized", o->regularized ? "1" : "0"};
+    CHECK_OK(bj_safetensors_write(path, e.view, e.count, more, facts.count + 3, &err), err);
     for (int i = 0; i < e.count; i++) free(e.copy[i]);
     close_case(&c);
     free_pairs(&m);

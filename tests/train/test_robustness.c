@@ -17,7 +17,9 @@ static void test_no_allocation(void) {
     static const int sizes[10] = {48, 1, 5, 47, 16, 3, 48, 2, 33, 17};
     for (bj_objective_kind kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
         const bj_arch arch = small_arch_for(kind);
-        const bj_trainer_options options = options_for(bj_objective_default(kind), 48, 3, NULL);
+        const bj_objective plain = bj_objective_default(kind);
+        const bj_trainer_options options =
+            options_for(kind % 2 ? regularized(plain) : plain, 48, 3, NULL); /* stage A included */
         train_case c = open_case_with(&arch, &options, 1);
         bj_metrics *metrics = NULL;
         bj_error err;

@@ -78,8 +78,14 @@ static void test_resume(void) {
     bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
     check_resume(&arch, options_of(BJ_FULLSET, 0), NULL);
     check_resume(&arch, options_of(BJ_ANCHOR_A, 0), NULL);
+    bj_trainer_options options = options_of(BJ_FULLSET, 0);
+    options.objective.sigreg = 0.1; /* its directions go on with the steps */
+    options.objective.sigreg_slices = 40;
+    options.objective.vicreg_covariance = 0.5;
+    options.seed = 77;
+    check_resume(&arch, options, NULL);
     arch.scales = BJ_SCALES_COMPONENT;
-    bj_trainer_options options = options_of(BJ_MDN, 0);
+    options = options_of(BJ_MDN, 0);
     options.objective.usage_kl = 0.01;
     check_resume(&arch, options, NULL);
     arch = small_arch(BJ_MODEL_OUTPUT_ONLY, BJ_SCALES_FIXED);
@@ -210,6 +216,10 @@ static void test_other_settings(void) {
                    {&o->variance_floor, "'objective.variance_floor' is '0.02', expected 0.25"},
                    {&o->rank_floor, "'objective.rank_floor' is '8.0', expected 0.25"},
                    {&o->rank_weight, "'objective.rank_weight' is '0.25', expected 0.5"},
+                   {&o->sigreg, "'objective.sigreg' is '0.0', expected 0.25"},
+                   {&o->vicreg_variance, "'objective.vicreg_variance' is '0.0', expected 0.25"},
+                   {&o->vicreg_covariance, "'objective.vicreg_covariance' is '0.0', expected 0.25"},
+                   {&o->vicreg_gamma, "'objective.vicreg_gamma' is '1.0', expected 0.25"},
                    {&p->beta1, "'optim.beta1' is '0.9', expected 0.25"},
                    {&p->beta2, "'optim.beta2' is '0.999', expected 0.25"},
                    {&p->eps, "'optim.eps' is '1e-8', expected 0.25"},
@@ -229,6 +239,11 @@ static void test_other_settings(void) {
     refused(&r, dir, BJ_EMISMATCH, "metadata 'objective.sinkhorn_iters' is '50.0', expected 51.0");
     run_free(&r);
     o->sinkhorn_iters = 50;
+    o->sigreg_slices = 12;
+    r = run_create(&arch, &options, 2);
+    refused(&r, dir, BJ_EMISMATCH, "metadata 'objective.sigreg_slices' is '256.0', expected 12.0");
+    run_free(&r);
+    o->sigreg_slices = 256;
     o->kind = BJ_UNIFORM;
     r = run_create(&arch, &options, 2);
     refused(&r, dir, BJ_EMISMATCH, "metadata 'objective' is 'fullset', expected uniform");
@@ -252,6 +267,28 @@ static void test_other_settings(void) {
     }
     r = run_create(&arch, &options, 2); /* and the right one is taken */
     load(&r, dir);
+    run_free(&r);
+    remove_tree(dir);
+}
+
+/* Tests that a run with SIGReg continues only with its own seed and settings. */
+static void test_sigreg_seed(void) {
+    const bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
+    bj_trainer_options options = options_of(BJ_FULLSET, 1);
+    const char *dir = in_folder("run");
+    options.objective.sigreg = 0.5;
+    options.seed = 3;
+    run r = run_create(&arch, &options, 1);
+    advance(&r, 1);
+    save(&r, dir);
+    run_free(&r);
+    options.seed = 4;
+    r = run_create(&arch, &options, 1);
+    refused(&r, dir, BJ_EMISMATCH, "metadata 'noise_seed' is '3', expected 4");
+    run_free(&r);
+    options.objective.sigreg = 0;
+    r = run_create(&arch, &options, 1);
+    refused(&r, dir, BJ_EMISMATCH, "metadata 'objective.sigreg' is '0.5', expected 0.0");
     run_free(&r);
     remove_tree(dir);
 }
@@ -653,6 +690,7 @@ int main(int argc, char **argv) {
     test_resume();
     test_anchor();
     test_other_settings();
+    test_sigreg_seed();
     test_damage();
     test_allocation_failures();
     test_golden();

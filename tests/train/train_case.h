@@ -100,6 +100,15 @@ static inline void free_batch(made_batch *m) {
 
 /* ------------------------------------------------------------------------------------- trainers */
 
+/* Adds SIGReg and both VICReg terms to an objective. */
+static inline bj_objective regularized(bj_objective objective) {
+    objective.sigreg = 0.05;
+    objective.sigreg_slices = 21;
+    objective.vicreg_variance = 0.6;
+    objective.vicreg_covariance = 0.9;
+    return objective;
+}
+
 typedef struct train_case {
     bj_model *model;
     bj_trainer *trainer;

@@ -329,7 +329,7 @@ static void test_refusals(void) {
     bj_cache *other = NULL;
     CHECK_OK(bj_cache_open(&other, other_path, 0, &err), err);
     CHECK(bj_exam_create(&exam, other, law, NULL, &err) == BJ_EFORMAT && !exam);
-    CHECK_CONTAINS(err.message, "of the cache has no law");
+    CHECK_CONTAINS(err.message, "of the data has no law");
     CHECK_CONTAINS(err.message, "seed 5, split train");
     bj_cache_free(other);
 

@@ -76,7 +76,7 @@ static void test_draws(void) {
         make(scene, 31, i, 0);
         if (scene->law.count < 3) continue;
         tried++;
-        CHECK_OK(bj_world_redraw(futures, modes, 31, "train", i, 0, DRAWS, &err), err);
+        CHECK_OK(bj_world_redraw(futures, modes, version, 31, "train", i, 0, DRAWS, &err), err);
         double chi = 0;
         for (int m = 0; m < scene->law.count; m++) {
             double seen = 0, wanted = DRAWS * scene->law.modes[m].weight;

@@ -25,7 +25,7 @@ static bj_status write_all(bj_error *err) {
             return status;
         }
     }
-    return bj_law_writer_finish(&writer, 17, "train", &bytes, err);
+    return bj_law_writer_finish(&writer, BJ_WORLD_VERSION, 17, "train", &bytes, err);
 }
 
 static void test_round_trip(void) {

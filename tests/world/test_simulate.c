@@ -121,7 +121,7 @@ static void test_law_and_cache(void) {
         CHECK(!strcmp(info.scenario_id, s.scenario_id));
         CHECK(info.origin[0] == s.origin[0] && info.origin[1] == s.origin[1]);
         CHECK(info.heading == s.heading);
-        CHECK_OK(bj_world_redraw(future, &mode, 3, "train", i, 0, 1, &err), err);
+        CHECK_OK(bj_world_redraw(future, &mode, 0, 3, "train", i, 0, 1, &err), err);
         CHECK(mode == s.realized);
         for (int k = 0; k < 120; k++) {
             double variance = s.jitter * s.jitter;
@@ -187,7 +187,7 @@ static void test_refusals(void) {
     options.scenes = 5;
     CHECK(to_cache("missing/new.bjc", &options, &report, &err) == BJ_EIO);
     CHECK(bj_world_to_folders(&report, "/proc/no/such", &options, &err) == BJ_EIO);
-    CHECK(bj_world_redraw(future, NULL, 1, "train", -1, 0, 1, &err) == BJ_EARG);
+    CHECK(bj_world_redraw(future, NULL, 0, 1, "train", -1, 0, 1, &err) == BJ_EARG);
 }
 
 static void test_memory(void) {

@@ -18,7 +18,8 @@ static double gap(const double a[2], const double b[2]) {
 static void check_lanes(int number) {
     for (int i = 0; i < town->lane_count; i++) {
         const bj_road_lane *l = &town->lanes[i];
-        CHECK_MSG(l->length > 3 && l->length < 60, "town %d lane %d: %g m", number, i, l->length);
+        CHECK_MSG(l->length > 3 && l->length < (town->version > 1 ? 75 : 60),
+                  "town %d lane %d: %g m", number, i, l->length);
         CHECK_MSG(l->speed >= 2.5 && l->speed <= 17, "town %d lane %d: %g m/s", number, i,
                   l->speed);
         CHECK_MSG(l->next_count > 0 || l->node < 0, "town %d: turn %d leads nowhere", number, i);
@@ -163,6 +164,21 @@ static void check_map(int number) {
         CHECK(drivable(&map, (bj_point){town->bays[i].x, town->bays[i].y}));
 }
 
+/* Tests that the crossings of version 2 show how a junction is controlled. */
+static void check_crossings(int number) {
+    for (int i = 0; i < town->node_count; i++) {
+        const bj_node *n = &town->nodes[i];
+        if (n->control == BJ_CONTROL_ROUNDABOUT) continue;
+        for (int a = 0; a < BJ_TOWN_ARMS; a++) {
+            const int wanted = n->control == BJ_CONTROL_SIGNAL ||
+                               (n->control == BJ_CONTROL_PRIORITY && a % 2 != n->major);
+            if (n->arms[a].present)
+                CHECK_MSG(wanted == (n->arms[a].crossing >= 0), "town %d junction %d arm %d",
+                          number, i, a);
+        }
+    }
+}
+
 /* --------------------------------------------------------------------------------- what occurs */
 
 typedef struct tally {
@@ -194,13 +210,13 @@ static void count(tally *t) {
 static void test_same_and_different(void) {
     bj_error err = {0};
     bj_town_text first = {0};
-    CHECK_OK(bj_town_make(town, 5, "train", 3, &err), err);
+    CHECK_OK(bj_town_make(town, BJ_WORLD_VERSION, 5, "train", 3, &err), err);
     CHECK_OK(bj_town_write(&first, town, &err), err);
-    CHECK_OK(bj_town_make(town, 5, "val", 3, &err), err);
+    CHECK_OK(bj_town_make(town, BJ_WORLD_VERSION, 5, "val", 3, &err), err);
     CHECK(!strcmp(town->city, "eastwick") || !strcmp(town->city, "farholm"));
     CHECK_OK(bj_town_write(&text, town, &err), err);
     CHECK(text.size != first.size || memcmp(text.text, first.text, text.size));
-    CHECK_OK(bj_town_make(town, 5, "train", 3, &err), err);
+    CHECK_OK(bj_town_make(town, BJ_WORLD_VERSION, 5, "train", 3, &err), err);
     CHECK_OK(bj_town_write(&text, town, &err), err);
     CHECK(text.size == first.size && !memcmp(text.text, first.text, text.size));
     bj_town_text_free(&first);
@@ -211,8 +227,9 @@ int main(void) {
     tally t = {0};
     town = calloc(1, sizeof *town);
     if (!town || bj_map_reader_create(&reader, &err) != BJ_OK) return 1;
-    for (int i = 0; i < TOWNS; i++) {
-        CHECK_OK(bj_town_make(town, 3, "train", i, &err), err);
+    for (int i = 0; i < 2 * TOWNS; i++) {
+        CHECK_OK(bj_town_make(town, 1 + i / TOWNS, 3, "train", i % TOWNS, &err), err);
+        if (town->version > 1) check_crossings(i);
         check_lanes(i);
         check_network(i);
         check_poses();

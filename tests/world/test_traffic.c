@@ -46,7 +46,8 @@ static void test_scenes(void) {
     long moves = 0, pairs = 0, overlaps = 0, red = 0, drivers = 0, walkers = 0;
     if (!town || !tr) exit(1);
     for (int i = 0; i < SCENES; i++) {
-        if (i % 16 == 0) CHECK_OK(bj_town_make(town, 11, "train", i / 16, &err), err);
+        if (i % 16 == 0)
+            CHECK_OK(bj_town_make(town, BJ_WORLD_VERSION, 11, "train", i / 16, &err), err);
         bj_rng rng = bj_rng_seed(bj_world_hash(11, 0, (uint64_t)i, 0));
         bj_world_populate(tr, town, &rng);
         CHECK(tr->count >= 2 && tr->count <= BJ_WORLD_AGENTS);

@@ -23,10 +23,12 @@ static void case_close(void) {
     free(other);
 }
 
-/* Scene `index` of the seed into `out`; the town is made anew. */
+static int version = BJ_WORLD_VERSION; /* of the scenes that make() makes */
+
+/* Makes scene `index` of the seed in `out`, and its town. */
 static inline void make(bj_world_scene *out, uint64_t seed, int64_t index, uint64_t draw) {
     bj_error err = {0};
-    CHECK_OK(bj_town_make(town, seed, "train", index / BJ_WORLD_TOWN_SCENES, &err), err);
+    CHECK_OK(bj_town_make(town, version, seed, "train", index / BJ_WORLD_TOWN_SCENES, &err), err);
     bj_world_scene_make(out, town, seed, "train", index, draw);
 }
 
