@@ -162,8 +162,6 @@ const bj_cache *bj_exam_cache(const bj_exam *exam) { return exam->cache; }
 const bj_truth *bj_exam_truth(const bj_exam *exam) { return exam->truth; }
 const bj_law *bj_exam_laws(const bj_exam *exam) { return exam->law; }
 int bj_exam_threads(const bj_exam *exam) { return exam->options.threads; }
-
-const bj_law *bj_exam_laws(const bj_exam *exam) { return exam->law; }
 uint64_t bj_exam_seed(const bj_exam *exam) { return exam->options.seed; }
 
 bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene) {

@@ -21,7 +21,6 @@ const bj_law *bj_exam_laws(const bj_exam *exam);
 void bj_exam_known(bj_truth_scene *out, const bj_exam *exam, int64_t scene);
 int bj_exam_threads(const bj_exam *exam); /* as in its options */
 bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene);
-const bj_law *bj_exam_laws(const bj_exam *exam);
 uint64_t bj_exam_seed(const bj_exam *exam);
 /* Calls the caller's progress function; BJ_ELOCKED when it asks to stop. */
 bj_status bj_exam_progress(const bj_exam *exam, int64_t done, int64_t total, bj_error *err);
