@@ -38,6 +38,18 @@ out_has "name          $name"
 out_has "SHA-256       $(sha256sum $name.safetensors | cut -d' ' -f1)"
 out_has "scenes seen   64"
 
+# Training from it: the setting is the path of the file.
+tune="--arm fullset --threads 1 --set train.epochs=1 --set train.warmup=0 --set model.embed=8
+    --set model.heads=2 --set model.latent=8 --set model.token_hidden=8 --set model.proj_hidden=8
+    --set model.atom_hidden=8 --set model.router_hidden=8 --set model.decoder_hidden=8"
+run 0 train --data val.bjc --init builtin --out tuned $tune
+err_has "init: $BJEPA_BUILTIN: loaded 52 of 52 tensors"
+check grep -qF "\"init\": \"$BJEPA_BUILTIN\"" tuned/config.resolved.json
+printf 'name: tune\ndata: val.bjc\narms: [fullset]\nseeds: 1\n' >tune.yaml
+run 0 campaign tune.yaml --out camp --dry-run --set init=builtin
+run 5 campaign tune.yaml --out camp --dry-run --set init=./builtin
+err_has "./builtin: cannot open"
+
 # A folder of that name is not meant by it, but by ./builtin.
 mkdir builtin
 run 0 info builtin
