@@ -2,11 +2,14 @@
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "checkpoint.h"
 
+#include "builtin.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 bj_status cli_checkpoint_path(char path[CLI_PATH_SIZE], const char *checkpoint, bj_error *err) {
+    if (cli_is_builtin(checkpoint)) return cli_builtin_path(path, err);
     return bj_model_path(path, CLI_PATH_SIZE, checkpoint, err);
 }
 

@@ -4,7 +4,8 @@
 
 #include "output.h"
 
-/* The file itself; of a checkpoint or run folder the model file in it. */
+/* Finds the model file: the file itself, the model file in a checkpoint or run folder, or the
+ * pretrained model for the name `builtin`. */
 BJ_CHECK bj_status cli_checkpoint_path(char path[CLI_PATH_SIZE], const char *checkpoint,
                                        bj_error *err);
 

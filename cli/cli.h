@@ -31,6 +31,7 @@ int cmd_data(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_evaluate(int argc, char **argv);
+int cmd_export(int argc, char **argv);
 int cmd_figures(int argc, char **argv);
 int cmd_gallery(int argc, char **argv);
 int cmd_info(int argc, char **argv);

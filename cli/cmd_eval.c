@@ -5,6 +5,7 @@
  * Test: tests/cli/eval.sh, tests/eval/peer_eval.py
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
+#include "builtin.h"
 #include "checkpoint.h"
 #include "eval.h"
 #include "progress.h"
@@ -94,7 +95,8 @@ static bj_status open_target(job *j, bj_error *err) {
         return bj_target_from_model(&j->target, j->model, err);
     }
     const size_t length = strlen(j->result.model) - strlen(BJ_CHECKPOINT_MODEL) - 1;
-    const int is_folder = stat(j->o->checkpoint, &info) == 0 && S_ISDIR(info.st_mode);
+    const int is_folder = !cli_is_builtin(j->o->checkpoint) &&
+                          stat(j->o->checkpoint, &info) == 0 && S_ISDIR(info.st_mode);
     if (is_folder) {
         memcpy(folder, j->result.model, length);
         folder[length] = '\0';

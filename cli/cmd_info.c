@@ -1,9 +1,10 @@
-/* cmd_info.c - bjepa info: the architectures and their parameter counts.
+/* cmd_info.c - bjepa info: the architectures and their parameter counts, or one model file.
  *
  * Everything printed comes from bj_arch_* and bj_arch_counts, so it is what the engine allocates.
  * The exponential-moving-average copy of the encoder is not counted, as in the paper.
  */
 #include "cli.h"
+#include "info.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,7 @@ typedef struct info_options {
     int json;
 } info_options;
 
-static int parse(info_options *o, int argc, char **argv) {
+static int parse(info_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         {"arch", 0, CLI_CHOICE, ARCH_WORDS, &o->arch, 0, 0,
          "one model, with the sizes of its parts"},
@@ -47,13 +48,19 @@ static int parse(info_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = "info",
-        .summary = "print the architectures and their parameter counts",
+        .summary = "print a model file, or the architectures and their parameter counts",
+        .operands = "[CHECKPOINT]",
+        .max_operands = 1,
         .examples = "bjepa info\n"
+                    "bjepa info builtin\n"
                     "bjepa info --arch paper\n"
                     "bjepa info --json\n",
         .options = options,
     };
-    return cli_parse(&usage, argc, argv, NULL);
+    const int code = cli_parse(&usage, argc, argv, operands);
+    if (code == CLI_CONTINUE && *operands && o->arch >= 0)
+        return cli_misuse("info", "--arch and a model file, expected one of them");
+    return code;
 }
 
 /* --------------------------------------------------------------------------------------- counts */
@@ -222,8 +229,10 @@ static void print_json(int first, int last) {
 
 int cmd_info(int argc, char **argv) {
     info_options o = {.arch = -1};
-    const int result = parse(&o, argc, argv);
+    int operands;
+    const int result = parse(&o, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
+    if (operands) return info_model(argv[1], o.json);
     if (o.json) print_json(o.arch < 0 ? 0 : o.arch, o.arch < 0 ? MODELS - 1 : o.arch);
     else if (o.arch < 0) print_all();
     else print_one(&models[o.arch]);

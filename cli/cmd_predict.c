@@ -36,7 +36,7 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
         .operands = "CHECKPOINT SCENARIO_DIR_OR_CACHE...",
         .min_operands = 2,
         .max_operands = 2147483647,
-        .examples = "bjepa predict model.safetensors val/0a1e6f0a-1817-4a98-b02e-db8c9327d151\n"
+        .examples = "bjepa predict builtin val/0a1e6f0a-1817-4a98-b02e-db8c9327d151\n"
                     "bjepa predict run/ckpt/best val.bjc --json --out predictions.jsonl\n"
                     "bjepa predict model.safetensors val.bjc --scene 0a1e6f --out scene.svg\n"
                     "bjepa predict model.safetensors test/ --parquet submission.parquet\n",

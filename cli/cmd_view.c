@@ -1,31 +1,33 @@
-/* cmd_view.c - bjepa view: anybody's forecasts in the official format, in the scene browser.
+/* cmd_view.c - bjepa view: forecasts in the scene browser, of submissions and of models.
  *
- * Scenes come from raw scenario files below a folder, or from a cache. Which ones are shown is
- * decided by their ids alone. Several submissions stand side by side.
+ * Scenes come from raw scenario files below a folder, or from a cache. Which scenes are shown is
+ * decided by their ids, or by the forecasts of models; what happened is read afterwards. Several
+ * submissions and models stand side by side.
+ * Test: tests/cli/view.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "cli.h"
 #include "output.h"
+#include "progress.h"
 #include "report_choose.h"
 #include "report_page.h"
 #include "report_scenes.h"
+#include "view.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 static const char verb[] = "view";
 
-enum { SUBMISSIONS = 16, SCENES = 1000, PAGE_LIMIT = 14000000 };
+enum { SOURCES = 16, SCENES = 1000, PAGE_LIMIT = 14000000 };
 
 typedef struct view_options {
     const char *av2, *out, *law;
-    int count;
+    int count, by_maneuvers, threads;
     cli_list ids;
-    char *const *files;
-    int file_count;
+    char *const *names;
+    int source_count;
 } view_options;
 
 static int parse(view_options *o, int argc, char **argv) {
@@ -33,71 +35,73 @@ static int parse(view_options *o, int argc, char **argv) {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
          "the scenes: scenario files below a folder, or a cache"},
         {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "the page; view.html"},
-        {"count", 0, CLI_INT, "N", &o->count, 1, SCENES,
-         "most scenes, chosen by a hash of their ids; 24"},
+        {"count", 0, CLI_INT, "N", &o->count, 1, SCENES, "number of scenes; 24"},
+        {"choose", 0, CLI_CHOICE, "hash|maneuvers", &o->by_maneuvers, 0, 0,
+         "by a hash of their ids, or first where the forecast includes several maneuvers"},
         {"scene", 0, CLI_LIST, "ID", &o->ids, 0, 0, "this scene; may be given several times"},
         {"law", 0, CLI_TEXT, "FILE", &o->law, 0, 0,
-         "law of simulated scenes, if it is not beside them"},
+         "true distribution of simulated scenes, if it is not next to them"},
+        CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "look at the forecasts of submissions in a page of one file",
-        .operands = "SUBMISSION.parquet...",
+        .summary = "look at forecasts of submissions and models in a page of one file",
+        .operands = "SUBMISSION.parquet|CHECKPOINT...",
         .min_operands = 1,
-        .max_operands = SUBMISSIONS,
+        .max_operands = SOURCES,
         .examples = "bjepa view submission.parquet --av2 /data/av2/val\n"
                     "bjepa view ours.parquet theirs.parquet --av2 val.bjc --out compare.html\n"
+                    "bjepa view builtin --av2 val.bjc --choose maneuvers --count 12\n"
                     "bjepa view submission.parquet --av2 val "
                     "--scene 0a1e6f0a-1817-4a98-b02e-db8c9327d151\n",
         .options = options,
     };
-    const int code = cli_parse(&usage, argc, argv, &o->file_count);
+    const int code = cli_parse(&usage, argc, argv, &o->source_count);
     if (code != CLI_CONTINUE) return code;
     if (!o->av2) return cli_misuse(verb, "--av2 DIR_OR_CACHE is missing: where the scenes are");
-    o->files = argv + 1;
+    if (o->by_maneuvers && o->ids.count)
+        return cli_misuse(verb, "--choose maneuvers and --scene, expected one of them");
+    o->names = argv + 1;
     return CLI_CONTINUE;
 }
 
-/* --------------------------------------------------------------------------------------- scenes */
+/* --------------------------------------------------------------------------------------- viewer */
 
 typedef struct viewer {
     const view_options *options;
-    bj_submission *submissions[SUBMISSIONS];
-    report_model models[SUBMISSIONS];
-    char titles[SUBMISSIONS][96];
-    bj_scenario_list *list; /* one of these two is not NULL */
-    bj_cache *cache;
-    bj_law *law; /* may be NULL */
+    view_source source[SOURCES];
+    report_model models[SOURCES];
+    view_scenes from;
+    bj_cache *seeing; /* the cache with its futures; opened after the forecasts */
+    bj_law *law;      /* may be NULL */
+    view_forecast room;
     report_scenes *scenes;
-    int refused; /* scenes that could not be shown */
-    int most;    /* scenes in both submissions and data */
-    int dropped; /* for the size of the page */
-    int laws;    /* scenes with a law */
+    int64_t chosen[SCENES];
+    int64_t shown[SCENES]; /* of these the scenes on the page, by their numbers there */
+    int count;             /* chosen */
+    int refused;           /* scenes that could not be shown */
+    int most;              /* scenes in both forecasts and data */
+    int dropped;           /* for the size of the page */
+    int laws;              /* scenes with a law */
 } viewer;
 
 static void viewer_close(viewer *v) {
-    for (int i = 0; i < v->options->file_count; i++) bj_submission_free(v->submissions[i]);
-    bj_scenario_list_free(v->list);
-    bj_cache_free(v->cache);
+    for (int i = 0; i < v->options->source_count; i++) view_source_close(&v->source[i]);
+    view_forecast_free(&v->room);
+    view_scenes_close(&v->from);
+    bj_cache_free(v->seeing);
     bj_law_free(v->law);
     report_scenes_free(v->scenes);
 }
 
-/* The name of the file, without its folder and ".parquet". */
-static void title_of(char title[96], const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const size_t length = strlen(name) - (cli_ends_in(name, ".parquet") ? 8 : 0);
-    snprintf(title, 96, "%.*s", (int)(length < 90 ? length : 90), name);
-}
-
-/* Beside simulated scenes lies their law; scenes of the street have none. */
-static bj_status open_law(viewer *v, int folder, bj_error *err) {
+/* Opens the law next to simulated scenes. Recorded scenes have none. */
+static bj_status open_law(viewer *v, bj_error *err) {
     char beside[CLI_PATH_SIZE];
     struct stat info;
     if (v->options->law) return bj_law_open(&v->law, v->options->law, err);
     if (snprintf(beside, sizeof beside, "%s%s", v->options->av2,
-                 folder ? "/law.safetensors" : ".law.safetensors") >= (int)sizeof beside ||
+                 v->from.list ? "/law.safetensors" : ".law.safetensors") >= (int)sizeof beside ||
         stat(beside, &info))
         return BJ_OK;
     return bj_law_open(&v->law, beside, err);
@@ -105,197 +109,229 @@ static bj_status open_law(viewer *v, int folder, bj_error *err) {
 
 static bj_status viewer_open(viewer *v, bj_error *err) {
     const view_options *o = v->options;
-    struct stat info;
     bj_status status = BJ_OK;
-    for (int i = 0; i < o->file_count && status == BJ_OK; i++) {
-        status = bj_submission_open(&v->submissions[i], o->files[i], err);
-        title_of(v->titles[i], o->files[i]);
-        v->models[i] = (report_model){o->files[i], v->titles[i], -1};
+    for (int i = 0; i < o->source_count && status == BJ_OK; i++) {
+        status = view_source_open(&v->source[i], o->names[i], o->threads, err);
+        v->models[i] = (report_model){o->names[i], v->source[i].title, -1};
     }
+    if (status == BJ_OK) status = view_scenes_open(&v->from, o->av2, err);
     if (status != BJ_OK) return status;
-    if (stat(o->av2, &info)) return cli_error(err, BJ_EIO, "%s: %s", o->av2, strerror(errno));
-    const int folder = S_ISDIR(info.st_mode);
-    status = folder ? bj_scenario_list_create(&v->list, o->av2, err)
-                    : bj_cache_open(&v->cache, o->av2, 0, err);
-    if (status == BJ_OK) status = open_law(v, folder, err);
-    if (status == BJ_OK) status = report_scenes_create(&v->scenes, v->models, o->file_count, err);
+    const bj_arch sizes = view_scenes_sizes(&v->from);
+    for (int i = 0; i < o->source_count && status == BJ_OK; i++)
+        status = view_source_fits(&v->source[i], &sizes, err);
+    if (status == BJ_OK) status = open_law(v, err);
+    if (status == BJ_OK) status = view_forecast_create(&v->room, sizes.fut, err);
+    if (status == BJ_OK) status = report_scenes_create(&v->scenes, v->models, o->source_count, err);
     return status;
 }
 
-static int64_t scene_count(const viewer *v) {
-    return v->list ? bj_scenario_list_count(v->list) : bj_cache_count(v->cache);
-}
-
-static const char *scene_id(const viewer *v, int64_t index) {
-    return v->list ? bj_scenario_list_id(v->list, index)
-                   : bj_cache_info(v->cache, index).scenario_id;
-}
-
-/* The id, when a submission has it. */
-static const char *forecast_id(const void *context, int64_t index) {
-    const viewer *v = context;
-    const char *id = scene_id(v, index);
-    for (int i = 0; i < v->options->file_count; i++)
-        if (bj_submission_find(v->submissions[i], id) >= 0) return id;
-    return NULL;
-}
-
-/* ------------------------------------------------------------------------------------ forecasts */
-
-/* One track of a submission in the frame of a scene. */
-typedef struct forecast {
-    int K;
-    double weights[BJ_MAX_ATOMS], paths[BJ_MAX_ATOMS * BJ_SUBMISSION_STEPS * 2];
-} forecast;
-
-static bj_status bad_row(const char *file, int64_t row, const char *id, const char *what,
-                         bj_error *err) {
-    return cli_error(err, BJ_EFORMAT, "%s: row %lld, scenario %s: %s", file, (long long)row, id,
-                     what);
-}
-
-static bj_status take_row(forecast *f, const bj_submission_row *row, const bj_scene_info *info,
-                          const char *file, int64_t number, bj_error *err) {
-    double *path = f->paths + 2 * (size_t)f->K * BJ_SUBMISSION_STEPS;
-    if (f->K == BJ_MAX_ATOMS)
-        return bad_row(file, number, info->scenario_id, "more modes than can be shown", err);
-    if (row->x_count != BJ_SUBMISSION_STEPS || row->y_count != BJ_SUBMISSION_STEPS)
-        return bad_row(file, number, info->scenario_id, "expected 60 points", err);
-    if (!(row->probability >= 0 && row->probability <= 1))
-        return bad_row(file, number, info->scenario_id, "expected a probability of 0 to 1", err);
-    for (int t = 0; t < BJ_SUBMISSION_STEPS; t++) {
-        path[2 * t] = row->x[t];
-        path[2 * t + 1] = row->y[t];
-        if (!isfinite(row->x[t]) || !isfinite(row->y[t]))
-            return bad_row(file, number, info->scenario_id, "a point is not finite", err);
-    }
-    bj_from_city(path, path, BJ_SUBMISSION_STEPS, info->origin, info->heading);
-    f->weights[f->K++] = row->probability;
+/* Opens a scene of the chosen ones, or names what is wrong with it on stderr: *opened. */
+static bj_status try_open(int *opened, view_scene *scene, viewer *v, int64_t index, bj_error *err) {
+    bj_error why;
+    const bj_status status = view_scene_open(scene, &v->from, index, &why);
+    *opened = status == BJ_OK;
+    if (status == BJ_OK) return BJ_OK;
+    v->refused++;
+    if (status == BJ_ENOMEM) return cli_error(err, status, "%s", why.message);
+    cli_fail(verb, &why);
     return BJ_OK;
 }
 
-/* The rows of the focal track; K is 0 when the file has none. */
-static bj_status read_forecast(forecast *f, const bj_submission *s, const bj_scene_info *info,
-                               const char *file, bj_error *err) {
-    bj_status status = BJ_OK;
-    int64_t count = 0;
-    f->K = 0;
-    const int64_t scenario = bj_submission_find(s, info->scenario_id);
-    if (scenario < 0) return BJ_OK;
-    const int64_t *rows = bj_submission_rows_of(&count, s, scenario);
-    for (int64_t i = 0; i < count && status == BJ_OK; i++) {
-        const bj_submission_row row = bj_submission_at(s, rows[i]);
-        if (row.track_id && !strcmp(row.track_id, info->focal_id))
-            status = take_row(f, &row, info, file, rows[i], err);
+/* ------------------------------------------------------------------------------------- choosing */
+
+/* Returns the id, if a source has a forecast of it. */
+static const char *forecast_id(const void *context, int64_t index) {
+    const viewer *v = context;
+    const char *id = view_scenes_id(&v->from, index);
+    for (int i = 0; i < v->options->source_count; i++)
+        if (view_source_has(&v->source[i], id)) return id;
+    return NULL;
+}
+
+typedef struct candidate {
+    int64_t index, map;
+    unsigned maneuvers; /* of all forecasts; 0: cannot be shown */
+    int taken;
+} candidate;
+
+static bj_status look_at(candidate *c, viewer *v, int64_t index, bj_error *err) {
+    view_scene scene;
+    int opened;
+    bj_status status = try_open(&opened, &scene, v, index, err);
+    view_forecast *f = &v->room;
+    *c = (candidate){.index = index, .map = -1};
+    if (!opened) return status;
+    c->map = scene.shown.info.map;
+    for (int i = 0; i < v->options->source_count && status == BJ_OK; i++) {
+        status = view_source_forecast(f, &v->source[i], &scene.shown.info, scene.batch, err);
+        if (status == BJ_OK)
+            c->maneuvers |= bj_gallery_maneuvers(f->K, f->steps, f->weights, f->paths);
     }
+    view_scene_close(&scene);
     return status;
 }
 
-/* What cannot be used is said and left out; the rest of the page does not suffer. */
-static bj_status add_forecasts(viewer *v, const bj_scene_info *info, forecast *room,
-                               bj_error *err) {
-    const int scene = report_scenes_count(v->scenes) - 1;
-    for (int i = 0; i < v->options->file_count; i++) {
+/* Returns what a candidate is worth for the next place, less is better: two ways to go before two
+ * maneuvers of which one is to stop, then a rarely shown set of maneuvers, then a rarely shown
+ * map. */
+static int worth(const candidate *list, int64_t count, const candidate *c) {
+    const unsigned ways = c->maneuvers & ~(unsigned)BJ_GALLERY_STOP;
+    int kind = 0, map = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!list[i].taken) continue;
+        kind += list[i].maneuvers == c->maneuvers;
+        map += c->map >= 0 && list[i].map == c->map;
+    }
+    const int rank = ways & (ways - 1) ? 0 : c->maneuvers & (c->maneuvers - 1) ? 1 : 2;
+    return (rank * (SCENES + 1) + kind) * (SCENES + 1) + map;
+}
+
+/* Fills one place after the other from the list, which is in the order of a hash of the ids. */
+static void fill_places(viewer *v, candidate *list, int64_t count) {
+    while (v->count < v->options->count) {
+        candidate *best = NULL;
+        int least = 0;
+        for (int64_t i = 0; i < count; i++) {
+            if (list[i].taken || !list[i].maneuvers) continue;
+            const int here = worth(list, count, &list[i]);
+            if (best && here >= least) continue;
+            best = &list[i];
+            least = here;
+        }
+        if (!best) return;
+        best->taken = 1;
+        v->chosen[v->count++] = best->index;
+    }
+}
+
+/* Chooses from what was observed and forecast alone. */
+static bj_status choose_by_maneuvers(viewer *v, bj_error *err) {
+    const int64_t all = view_scenes_count(&v->from);
+    const int most = all < 1000000 ? (int)all : 1000000;
+    cli_progress bar = cli_progress_begin("scenes", most);
+    const double start = bar.last;
+    int count = 0;
+    int64_t *order = malloc(((size_t)most + 1) * sizeof *order);
+    candidate *list = malloc(((size_t)most + 1) * sizeof *list);
+    bj_status status = order && list
+                           ? report_choose(order, &count, most, all, forecast_id, v, err)
+                           : cli_error(err, BJ_ENOMEM, "out of memory for %d scenes", most);
+    for (int i = 0; i < count && status == BJ_OK; i++) {
+        status = look_at(&list[i], v, order[i], err);
+        cli_progress_show(&bar, i, "predicting");
+    }
+    if (status == BJ_OK && bar.last > start) cli_progress_end(&bar, count, "");
+    if (status == BJ_OK) fill_places(v, list, count);
+    free(list);
+    free(order);
+    return status;
+}
+
+static bj_status find_scene(int64_t *index, const viewer *v, const char *id, bj_error *err) {
+    const int64_t count = view_scenes_count(&v->from);
+    bj_nearest nearest = BJ_NEAREST(id);
+    for (*index = 0; *index < count; ++*index) {
+        const char *here = view_scenes_id(&v->from, *index);
+        if (!strcmp(here, id)) return BJ_OK;
+        bj_nearest_offer(&nearest, here);
+    }
+    return cli_error(err, BJ_EARG, "%s: no scenario '%s' among %lld%s%s%s", v->options->av2, id,
+                     (long long)count, nearest.best ? "; did you mean '" : "",
+                     nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
+}
+
+static bj_status choose(viewer *v, bj_error *err) {
+    const view_options *o = v->options;
+    const int64_t count = view_scenes_count(&v->from);
+    bj_status status = BJ_OK;
+    for (int64_t i = 0; i < count; i++) v->most += forecast_id(v, i) != NULL;
+    if (o->ids.count)
+        for (; v->count < o->ids.count && status == BJ_OK; v->count++)
+            status = find_scene(&v->chosen[v->count], v, o->ids.items[v->count], err);
+    else if (o->by_maneuvers) status = choose_by_maneuvers(v, err);
+    else status = report_choose(v->chosen, &v->count, o->count, count, forecast_id, v, err);
+    if (status == BJ_OK && !v->count)
+        return cli_error(err, BJ_EFORMAT, "%s: none of its %lld scenarios is in %s%s", o->av2,
+                         (long long)count, o->names[0],
+                         o->source_count > 1 ? " or the other files" : "");
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- scenes */
+
+/* What cannot be used is named and left out; the rest of the page does not suffer. */
+static bj_status add_forecasts(viewer *v, const view_scene *scene, bj_error *err) {
+    const int number = report_scenes_count(v->scenes) - 1;
+    view_forecast *f = &v->room;
+    for (int i = 0; i < v->options->source_count; i++) {
         bj_error why;
-        if (read_forecast(room, v->submissions[i], info, v->options->files[i], &why) != BJ_OK) {
+        if (view_source_forecast(f, &v->source[i], &scene->shown.info, scene->batch, &why) !=
+            BJ_OK) {
             cli_fail(verb, &why);
             v->refused++;
-        } else if (room->K) {
-            const bj_status status = report_scenes_forecast(v->scenes, scene, i, room->K,
-                                                            room->weights, room->paths, err);
+        } else if (f->K) {
+            const bj_status status =
+                report_scenes_forecast(v->scenes, number, i, f->K, f->weights, f->paths, err);
             if (status != BJ_OK) return status;
         }
     }
     return BJ_OK;
 }
 
-static bj_status add_truth(viewer *v, const report_scene *scene, bj_error *err) {
-    const int number = report_scenes_count(v->scenes) - 1;
-    int found = 0;
-    bj_status status = BJ_OK;
-    if (scene->at.future)
-        status = report_scenes_future(v->scenes, number, scene->at.future, scene->info.future_valid,
-                                      err);
-    if (status == BJ_OK && v->law)
-        status = report_scenes_law(v->scenes, number, v->law, &scene->info, &found, err);
-    v->laws += found;
+/* Adds a scene with its forecasts, and of raw files what happened: only they have it open here. */
+static bj_status add_scene(viewer *v, int64_t index, bj_error *err) {
+    view_scene scene;
+    int opened;
+    bj_status status = try_open(&opened, &scene, v, index, err);
+    if (!opened) return status;
+    const int number = report_scenes_count(v->scenes);
+    v->shown[number] = index;
+    status = report_scenes_add(v->scenes, &scene.shown, err);
+    if (status == BJ_OK) status = add_forecasts(v, &scene, err);
+    if (status == BJ_OK && v->law) {
+        int found;
+        status = report_scenes_law(v->scenes, number, v->law, &scene.shown.info, &found, err);
+        v->laws += found;
+    }
+    if (status == BJ_OK && scene.owned && scene.shown.at.future)
+        status = report_scenes_future(v->scenes, number, scene.shown.at.future,
+                                      scene.shown.info.future_valid, err);
+    view_scene_close(&scene);
     return status;
 }
 
-static bj_status add_scene(viewer *v, int64_t index, forecast *room, bj_error *err) {
-    bj_scenario_scene *owned = NULL;
-    report_scene scene = {.cache = v->cache};
-    bj_status status = BJ_OK;
-    if (v->list) {
-        bj_error why;
-        status = bj_scenario_list_open(&owned, v->list, index, &why);
-        if (status != BJ_OK) {
-            v->refused++;
-            if (status == BJ_ENOMEM) return cli_error(err, status, "%s", why.message);
-            cli_fail(verb, &why);
-            return BJ_OK;
-        }
-        scene.sizes = bj_arch_paper();
-        scene.info = bj_scenario_info(owned);
-        scene.at = bj_scenario_floats(owned);
-        scene.scenario = owned;
-    } else {
-        scene.sizes = bj_cache_arch(v->cache);
-        scene.info = bj_cache_info(v->cache, index);
-        scene.at = bj_cache_floats(v->cache, index);
+/* Adds what happened from a second handle, which is opened after everything was predicted. */
+static bj_status add_futures(viewer *v, bj_error *err) {
+    bj_status status = bj_cache_open(&v->seeing, v->options->av2, 0, err);
+    for (int i = 0; i < report_scenes_count(v->scenes) && status == BJ_OK; i++) {
+        const float *future = bj_cache_floats(v->seeing, v->shown[i]).future;
+        if (future)
+            status = report_scenes_future(v->scenes, i, future,
+                                          bj_cache_info(v->seeing, v->shown[i]).future_valid, err);
     }
-    status = report_scenes_add(v->scenes, &scene, err);
-    if (status == BJ_OK) status = add_forecasts(v, &scene.info, room, err);
-    if (status == BJ_OK) status = add_truth(v, &scene, err);
-    bj_scenario_free(owned);
     return status;
-}
-
-/* ------------------------------------------------------------------------------------- choosing */
-
-static bj_status find_scene(int64_t *index, const viewer *v, const char *id, bj_error *err) {
-    bj_nearest nearest = BJ_NEAREST(id);
-    for (*index = 0; *index < scene_count(v); ++*index) {
-        if (!strcmp(scene_id(v, *index), id)) return BJ_OK;
-        bj_nearest_offer(&nearest, scene_id(v, *index));
-    }
-    return cli_error(err, BJ_EARG, "%s: no scenario '%s' among %lld%s%s%s", v->options->av2, id,
-                     (long long)scene_count(v), nearest.best ? "; did you mean '" : "",
-                     nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
 }
 
 static bj_status add_scenes(viewer *v, bj_error *err) {
     const view_options *o = v->options;
-    static int64_t chosen[SCENES];
-    static forecast room; /* 62 kB: not for the stack */
-    int count = 0;
-    bj_status status = BJ_OK;
-    for (int64_t i = 0; i < scene_count(v); i++) v->most += forecast_id(v, i) != NULL;
-    if (o->ids.count) {
-        for (; count < o->ids.count && status == BJ_OK; count++)
-            status = find_scene(&chosen[count], v, o->ids.items[count], err);
-    } else {
-        status = report_choose(chosen, &count, o->count, scene_count(v), forecast_id, v, err);
-    }
-    if (status == BJ_OK && !count)
-        return cli_error(err, BJ_EFORMAT, "%s: none of its %lld scenarios is in %s%s", o->av2,
-                         (long long)scene_count(v), o->files[0],
-                         o->file_count > 1 ? " or the other files" : "");
-    for (int i = 0; i < count && status == BJ_OK; i++) status = add_scene(v, chosen[i], &room, err);
+    bj_status status = choose(v, err);
+    for (int i = 0; i < v->count && status == BJ_OK; i++) status = add_scene(v, v->chosen[i], err);
+    if (status == BJ_OK && v->from.cache) status = add_futures(v, err);
     if (status == BJ_OK && o->law && !v->laws)
         return cli_error(err, BJ_EFORMAT, "%s: it has no law of the scenes of %s", o->law, o->av2);
     if (status == BJ_OK && !report_scenes_count(v->scenes))
-        return cli_error(err, BJ_EFORMAT, "%s: none of the %d scenes could be read", o->av2, count);
+        return cli_error(err, BJ_EFORMAT, "%s: none of the %d scenes could be read", o->av2,
+                         v->count);
     return status;
 }
 
 /* ----------------------------------------------------------------------------------------- page */
 
 static void put_names(FILE *to, const viewer *v) {
-    const int count = v->options->file_count;
+    const int count = v->options->source_count;
     for (int i = 0; i < count; i++) {
         fputs(!i ? "" : i + 1 < count ? ", " : " and ", to);
-        report_text(to, v->titles[i]);
+        report_text(to, v->source[i].title);
     }
 }
 
@@ -308,6 +344,11 @@ static bj_status fill_browser(FILE *to, const char *name, void *context, bj_erro
           "predicted for one of them, each with its probability. ",
           to);
     if (v->options->ids.count) fputs("The scenes were asked for by id", to);
+    else if (v->options->by_maneuvers)
+        fprintf(to,
+                "%d of %d scenes, chosen before any future was read: first those whose forecasts "
+                "include several ways to go, with different maneuvers and different maps",
+                report_scenes_count(v->scenes), v->most);
     else
         fprintf(to, "%d of %d scenes, chosen by a hash of their ids",
                 report_scenes_count(v->scenes), v->most);
@@ -353,19 +394,24 @@ int cmd_view(int argc, char **argv) {
     view_options o = {.out = "view.html", .count = 24};
     const int code = parse(&o, argc, argv);
     if (code != CLI_CONTINUE) return code;
-    viewer v = {.options = &o};
+    viewer *v = calloc(1, sizeof *v); /* large */
     bj_error err;
-    bj_status status = viewer_open(&v, &err);
-    if (status == BJ_OK) status = add_scenes(&v, &err);
-    if (status == BJ_OK) v.dropped = report_scenes_fit(v.scenes, PAGE_LIMIT);
-    if (status == BJ_OK) status = write_page(&v, &err);
-    const int shown = v.scenes ? report_scenes_count(v.scenes) : 0;
-    viewer_close(&v);
+    bj_status status = v ? BJ_OK : cli_error(&err, BJ_ENOMEM, "out of memory");
+    if (status != BJ_OK) return cli_fail(verb, &err);
+    v->options = &o;
+    status = viewer_open(v, &err);
+    if (status == BJ_OK) status = add_scenes(v, &err);
+    if (status == BJ_OK) v->dropped = report_scenes_fit(v->scenes, PAGE_LIMIT);
+    if (status == BJ_OK) status = write_page(v, &err);
+    const int shown = v->scenes ? report_scenes_count(v->scenes) : 0;
+    const int dropped = v->dropped, refused = v->refused;
+    viewer_close(v);
+    free(v);
     if (status != BJ_OK) return cli_fail(verb, &err);
     fprintf(stderr, "bjepa %s: wrote %s, %d scene%s: open it in a browser\n", verb, o.out, shown,
             shown == 1 ? "" : "s");
-    if (v.dropped)
+    if (dropped)
         fprintf(stderr, "bjepa %s: left out %d scenes: the page would be larger than 15 MB\n", verb,
-                v.dropped);
-    return v.refused ? CLI_DATA : CLI_OK;
+                dropped);
+    return refused ? CLI_DATA : CLI_OK;
 }

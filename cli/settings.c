@@ -1,6 +1,8 @@
 /* settings.c - see settings.h. Test: tests/cli/config.sh */
 #include "settings.h"
 
+#include "builtin.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,17 @@ bj_status cli_split_set(bj_assignment *out, char **memory, const char *text, bj_
     memcpy(copy, text, size);
     copy[equals - text] = '\0';
     *out = (bj_assignment){copy, copy + (equals - text) + 1, "--set"};
+    return BJ_OK;
+}
+
+bj_status cli_resolve_builtin(bj_assignment *list, int count, char path[CLI_PATH_SIZE],
+                              bj_error *err) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(list[i].key, "init") || !cli_is_builtin(list[i].value)) continue;
+        const bj_status status = cli_builtin_path(path, err);
+        if (status != BJ_OK) return status;
+        list[i].value = path;
+    }
     return BJ_OK;
 }
 
@@ -70,6 +83,7 @@ bj_status cli_settings_open(cli_settings *out, const cli_settings_options *optio
     out->origins = calloc((size_t)bj_setting_count(), sizeof *out->origins);
     bj_status status = list && out->origins ? BJ_OK : cli_error(err, BJ_ENOMEM, "out of memory");
     if (status == BJ_OK) status = gather(out, list, &count, options, arm_default, err);
+    if (status == BJ_OK) status = cli_resolve_builtin(list, count, out->builtin, err);
     if (status == BJ_OK) status = bj_settings_resolve(&out->value, out->origins, list, count, err);
     free(list);
     if (status != BJ_OK) cli_settings_close(out);

@@ -6,7 +6,7 @@
 #ifndef BJEPA_SETTINGS_H
 #define BJEPA_SETTINGS_H
 
-#include "cli.h"
+#include "output.h"
 
 typedef struct cli_settings_options {
     const char *arm, *recipe, *seed, *config, *init; /* NULL: not given */
@@ -31,6 +31,10 @@ typedef struct cli_settings_options {
 BJ_CHECK bj_status cli_split_set(bj_assignment *out, char **memory, const char *text,
                                  bj_error *err);
 
+/* Replaces `init = builtin` by the path of the pretrained model, which is written to `path`. */
+BJ_CHECK bj_status cli_resolve_builtin(bj_assignment *list, int count, char path[CLI_PATH_SIZE],
+                                       bj_error *err);
+
 /* Resolved settings, and what their origins point to. */
 typedef struct cli_settings {
     bj_settings value;
@@ -38,6 +42,7 @@ typedef struct cli_settings {
     int in_file;          /* assignments of the file */
     bj_config *config;
     char *memory[CLI_LIST_SIZE];
+    char builtin[CLI_PATH_SIZE]; /* path of the pretrained model, if `init` names it */
 } cli_settings;
 
 /* arm_default, when not NULL, is the arm where nobody names one. */

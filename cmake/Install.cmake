@@ -1,6 +1,6 @@
-# What `make install` puts where: both libraries, the headers, the CLI, the pkg-config file and the
-# CMake package. Both packages find their files relative to themselves, so the prefix may be chosen
-# at install time and the tree may be moved.
+# What `make install` puts where: both libraries, the headers, the CLI, campaigns, pretrained models,
+# the pkg-config file and the CMake package. Packages and CLI find their files relative to themselves,
+# so the prefix may be chosen at install time and the tree may be moved.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS branchjepa branchjepa_static EXPORT BranchJEPATargets)
@@ -8,6 +8,8 @@ install(TARGETS bjepa)
 install(DIRECTORY include/branchjepa TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY campaigns DESTINATION ${CMAKE_INSTALL_DATADIR}/branchjepa
     FILES_MATCHING PATTERN "*.yaml" PATTERN "*.sh")
+install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/branchjepa
+    FILES_MATCHING PATTERN "*.safetensors" PATTERN "*.md" PATTERN "README.md" EXCLUDE)
 install(FILES LICENSE NOTICE README.md CHANGELOG.md TYPE DOC)
 install(FILES third_party/yyjson/LICENSE TYPE DOC RENAME LICENSE.yyjson)
 

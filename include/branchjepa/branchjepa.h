@@ -928,6 +928,14 @@ BJ_API BJ_CHECK bj_status bj_exam_run(bj_exam_report *report, bj_exam *exam, int
 BJ_API BJ_CHECK bj_status bj_exam_model(bj_exam_report *report, bj_exam *exam,
                                         const bj_model *model, bj_error *err);
 
+/* Measures a submission file of any model. Every scenario of the exam must be in the file, and the
+ * file must pass every check of bj_score with at most `max_modes` modes (0: BJ_SUBMISSION_MODES).
+ * Otherwise the call fails with BJ_EMISMATCH, and the message contains the first violation. Scenarios
+ * with fewer modes than others are filled up with modes of probability 0. */
+BJ_API BJ_CHECK bj_status bj_exam_submission(bj_exam_report *report, bj_exam *exam,
+                                             const bj_submission *submission, int max_modes,
+                                             bj_error *err);
+
 /* What a forecaster cannot reach that sees no more than a model's inputs: the mean discrepancy
  * between laws and their mixtures over what the inputs hide. 0 for version 2 of the world. */
 typedef struct bj_blind_report {
@@ -941,14 +949,6 @@ typedef struct bj_blind_report {
 /* At most `scenes` scenes, evenly spaced. The law file must state how its scenes were made. */
 BJ_API BJ_CHECK bj_status bj_exam_blind(bj_blind_report *report, bj_exam *exam, int64_t scenes,
                                         bj_error *err);
-
-/* Measures a submission file of any model. Every scenario of the exam must be in the file, and the
- * file must pass every check of bj_score with at most `max_modes` modes (0: BJ_SUBMISSION_MODES).
- * Otherwise the call fails with BJ_EMISMATCH, and the message contains the first violation. Scenarios
- * with fewer modes than others are filled up with modes of probability 0. */
-BJ_API BJ_CHECK bj_status bj_exam_submission(bj_exam_report *report, bj_exam *exam,
-                                             const bj_submission *submission, int max_modes,
-                                             bj_error *err);
 
 typedef enum bj_baseline {
     BJ_BASELINE_VELOCITY, /* the last observed velocity goes on; one atom */
@@ -1065,6 +1065,12 @@ BJ_API BJ_CHECK bj_status bj_model_save(const bj_model *model, const char *path,
 /* Reads such a file, in single or double precision, and refuses it unless every tensor, and no
  * other, is there with its shape and finite values, and the checksum is right. */
 BJ_API BJ_CHECK bj_status bj_model_load(bj_model **out, const char *path, bj_error *err);
+
+/* Copies a model file with its facts. `facts` are added and replace facts with the same key. With
+ * BJ_PRECISION_BF16 the copy stores 2 bytes per parameter, rounded to nearest even; bj_model_load
+ * widens them. */
+BJ_API BJ_CHECK bj_status bj_model_export(const char *from, const char *to, bj_precision precision,
+                                          const bj_fact *facts, int count, bj_error *err);
 
 /* A training run on disk is a folder of these two files. */
 #define BJ_CHECKPOINT_MODEL "model.safetensors" /* as bj_model_save writes it, with the facts */

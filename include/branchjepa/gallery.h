@@ -43,6 +43,11 @@ enum { BJ_GALLERY_STOP = 1, BJ_GALLERY_STRAIGHT = 2, BJ_GALLERY_LEFT = 4, BJ_GAL
 
 #define BJ_GALLERY_MASS 0.05 /* least weight of a maneuver that counts */
 
+/* Returns the maneuvers that at least BJ_GALLERY_MASS of a forecast's weight ends in, as bits:
+ * weights (K), trajectories (K,F,2) in the frame of the scene. */
+BJ_API unsigned bj_gallery_maneuvers(int K, int F, const double *weights,
+                                     const double *trajectories);
+
 typedef struct bj_gallery_case {
     int64_t scene;      /* number in the cache */
     unsigned maneuvers; /* of the branches, those with enough weight: bits as above */

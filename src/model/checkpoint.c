@@ -282,21 +282,21 @@ bj_status bj_checkpoint_check_finite(const char *path, const bj_tensor *tensors,
     return BJ_OK;
 }
 
-bj_status bj_checkpoint_write(const char *path, const char *format, const bj_tensor *tensors,
-                              int count, const bj_fact *facts, int facts_count, bj_error *err) {
+bj_status bj_checkpoint_write_views(const char *path, const char *format,
+                                    const bj_tensor_view *views, int count, const bj_fact *facts,
+                                    int facts_count, bj_error *err) {
     enum { OWN = 3 };
-    bj_tensor_view *views = NULL, *sorted_views = NULL;
+    bj_tensor_view *sorted_views = NULL;
     bj_fact *all = NULL, *sorted = NULL;
     char hex[BJ_SHA256_HEX], version[16];
     bj_status status;
     for (int i = 0; i < facts_count; i++) /* they are compared below, before the writer looks */
         if (!facts[i].key || !facts[i].value)
             return BJ_FAIL(err, BJ_EARG, "%s: fact %d has no key or no value", path, i);
-    BJ_TRY(bj_checkpoint_check_finite(path, tensors, count, err));
-    BJ_GOTO(status, done, views_of(&views, tensors, count, err));
-    BJ_GOTO(status, done, views_of(&sorted_views, tensors, count, err));
+    BJ_GOTO(status, done, BJ_ALLOC(sorted_views, (size_t)count, err));
     BJ_GOTO(status, done, BJ_ALLOC(all, (size_t)facts_count + OWN, err));
     BJ_GOTO(status, done, BJ_ALLOC(sorted, (size_t)facts_count + OWN, err));
+    if (count) memcpy(sorted_views, views, (size_t)count * sizeof *views);
     snprintf(version, sizeof version, "%d", FORMAT_VERSION);
     all[0] = (bj_fact){"format", format};
     all[1] = (bj_fact){"format_version", version};
@@ -309,6 +309,16 @@ done:
     bj_free(sorted);
     bj_free(all);
     bj_free(sorted_views);
+    return status;
+}
+
+bj_status bj_checkpoint_write(const char *path, const char *format, const bj_tensor *tensors,
+                              int count, const bj_fact *facts, int facts_count, bj_error *err) {
+    bj_tensor_view *views;
+    BJ_TRY(bj_checkpoint_check_finite(path, tensors, count, err));
+    BJ_TRY(views_of(&views, tensors, count, err));
+    const bj_status status =
+        bj_checkpoint_write_views(path, format, views, count, facts, facts_count, err);
     bj_free(views);
     return status;
 }

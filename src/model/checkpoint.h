@@ -45,6 +45,10 @@ BJ_CHECK bj_status bj_checkpoint_check_finite(const char *path, const bj_tensor 
 BJ_CHECK bj_status bj_checkpoint_write(const char *path, const char *format,
                                        const bj_tensor *tensors, int count, const bj_fact *facts,
                                        int facts_count, bj_error *err);
+/* Writes views of any floating dtype like bj_checkpoint_write. The caller has checked the values. */
+BJ_CHECK bj_status bj_checkpoint_write_views(const char *path, const char *format,
+                                             const bj_tensor_view *views, int count,
+                                             const bj_fact *facts, int facts_count, bj_error *err);
 /* The digest of these tensors without any metadata. */
 BJ_CHECK bj_status bj_checkpoint_digest(char hex[BJ_SHA256_HEX], const bj_tensor *tensors,
                                         int count, bj_error *err);

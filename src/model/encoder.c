@@ -78,23 +78,25 @@ static head_rows within_embed(const bj_encoder *e, bj_real *at, size_t lde) { /*
 
 /* y_g (M,N) = x_g (M,K) times the packed matrix of head g, plus bias (G,N) unless that is NULL. */
 static void each_head(const bj_encoder *e, head_rows y, int N, head_rows x, int K,
-                      const bj_real *packed, size_t size, const bj_real *bias, int M) {
+                      const bj_real *packed, const bj_real *bias, int M) {
     for (int g = 0; g < e->arch->heads; g++)
         e->k->gemm(y.at + (size_t)g * y.head, y.ld, x.at + (size_t)g * x.head, x.ld,
-                   packed + (size_t)g * size, bias ? bias + g * N : NULL, NULL, 0, M, N, K, 0);
+                   packed + (size_t)g * e->head_size, bias ? bias + g * N : NULL, NULL, 0, M, N, K,
+                   0);
 }
 
-/* y (M,G,W) = x_g Wk_g U or x_g Wv_g U for x (M,E): folded, or factored with `between` (M,G,E). */
+/* y (M,G,W) = x_g Wk_g U, or x_g Wv_g U for `values`, for x (M,E). A factored encoder stores x_g Wk_g
+ * in `between` (M,G,E). */
 static void to_tokens(const bj_encoder *e, bj_real *y, bj_real *between, bj_real *x, size_t lde,
                       int values, int M) {
     const int E = e->arch->embed, G = e->arch->heads, d = E / G, W = e->W;
+    const bj_real *packed = values ? e->n_kn : e->m_kn;
     const head_rows from = within_embed(e, x, lde);
     if (!e->factored) {
-        each_head(e, by_width(e, y), W, from, d, values ? e->n_kn : e->m_kn, e->head_size, NULL, M);
+        each_head(e, by_width(e, y), W, from, d, packed, NULL, M);
         return;
     }
-    each_head(e, by_embed(e, between, lde), E, from, d, values ? e->v_kn : e->k_kn, e->factor_size,
-              NULL, M);
+    each_head(e, by_embed(e, between, lde), E, from, d, packed, NULL, M);
     e->k->gemm(y, e->ldt, between, lde, e->joined_kn, NULL, NULL, 0, M * G, W, E, 0);
     for (int row = 0; row < M * G && !values; row++) { /* bk is in the last two columns of M_g */
         const bj_real *q = x + (size_t)(row / G) * lde + row % G * d;
@@ -104,18 +106,19 @@ static void to_tokens(const bj_encoder *e, bj_real *y, bj_real *between, bj_real
     }
 }
 
-/* y (M,E) = Wk_g U x_g or Wv_g U x_g for x (M,G,W), plus bias: folded, or factored as above. */
+/* y (M,E) = Wk_g U x_g, or Wv_g U x_g for `values`, plus bias, for x (M,G,W). A factored encoder
+ * stores U x_g in `between` (M,G,E). */
 static void from_tokens(const bj_encoder *e, bj_real *y, bj_real *between, bj_real *x, size_t lde,
                         int values, const bj_real *bias, int M) {
     const int E = e->arch->embed, G = e->arch->heads, d = E / G, W = e->W;
+    const bj_real *packed = values ? e->n_nk : e->m_nk;
     const head_rows to = within_embed(e, y, lde);
     if (!e->factored) {
-        each_head(e, to, d, by_width(e, x), W, values ? e->n_nk : e->m_nk, e->head_size, bias, M);
+        each_head(e, to, d, by_width(e, x), W, packed, bias, M);
         return;
     }
     e->k->gemm(between, lde, x, e->ldt, e->joined_nk, NULL, NULL, 0, M * G, E, W, 0);
-    each_head(e, to, d, by_embed(e, between, lde), E, values ? e->v_nk : e->k_nk, e->factor_size,
-              bias, M);
+    each_head(e, to, d, by_embed(e, between, lde), E, packed, bias, M);
     for (int row = 0; row < M * G && !values; row++) {
         bj_real *q = y + (size_t)(row / G) * lde + row % G * d;
         const bj_real *last = x + (size_t)row * e->ldt + (W - 2);

@@ -19,7 +19,7 @@
  * Folded or factored. Folding forms M_g = Wk_g U and N_g = Wv_g U for every head g once for a set of
  * weights. A factored encoder applies Wk_g, Wv_g and U one after the other instead, which costs more
  * for each scene but has no fixed cost, so it suits training steps of few scenes. The two forms
- * differ in rounding only.
+ * differ in rounding only. An encoder keeps its form.
  */
 #ifndef BJ_MODEL_ENCODER_H
 #define BJ_MODEL_ENCODER_H
@@ -36,7 +36,7 @@ enum { BJ_ENC_NEIGHBOR, BJ_ENC_POLYLINE, BJ_ENC_QUERY, BJ_ENC_OUT, BJ_ENC_PROJ_I
 typedef struct bj_encoder {
     const bj_arch *arch;
     const bj_kernels *k;
-    unsigned use;                   /* BJ_ENCODER_TRAINED and so on */
+    int trained, factored;
     bj_gru gru;
     bj_linear linear[BJ_ENC_LINEARS];
     const bj_real *w2[2], *b2[2];   /* token networks' second layers: (E,TH) (E) */
@@ -45,12 +45,9 @@ typedef struct bj_encoder {
     size_t ldt;                     /* stride of rows that are W wide */
     bj_real *joined;                /* U (E,W): [W2_n | W2_p | b2_n | b2_p] */
     bj_real *joined_kn, *joined_nk; /* packed, for folding and for its gradient */
-    bj_real *folded;                /* (2E,W): M of all heads, then N of all heads */
-    bj_real *m_kn, *m_nk, *n_kn, *n_nk; /* (G) packed per head, head_size apart */
-    size_t head_size;
-    int factored;                   /* set before the weights are prepared; needs the next packs */
-    bj_real *k_kn, *k_nk, *v_kn, *v_nk; /* (G) Wk and Wv packed per head, factor_size apart */
-    size_t factor_size;
+    bj_real *folded;                /* (2E,W): M of all heads, then N of all heads; or NULL */
+    bj_real *m_kn, *m_nk, *n_kn, *n_nk; /* (G) M and N, factored Wk and Wv, packed per head */
+    size_t head_size;               /* between heads */
     bj_real *dummy;                 /* (TH) hidden row of the zero neighbor */
     bj_observer observer;           /* all there is for states and images */
 } bj_encoder;
@@ -62,8 +59,8 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
                      unsigned use);
 /* What it is used for. */
 enum { BJ_ENCODER_TRAINED = 1, BJ_ENCODER_OF_FUTURES = 2, BJ_ENCODER_FACTORED = 4 };
-/* Returns 1 if a training step of B scenes needs less arithmetic factored than folded. */
-int bj_encoder_suits_factors(const bj_encoder *e, int B);
+/* Returns BJ_ENCODER_FACTORED if a training step of B scenes needs less arithmetic in that form. */
+unsigned bj_encoder_form(const bj_arch *arch, int B);
 
 /* Repacks after the weights changed: two rounds, items of a round in any order. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round);

@@ -311,7 +311,6 @@ bj_status bj_trainer_gradients(bj_trainer *t, const bj_batch *batch, bj_step_rep
     atomic_store(&t->bad_scene, INT_MAX);
     point_objective_at_batch(t);
     bj_plans_build(t);
-    t->online.factored = t->target.factored = bj_encoder_suits_factors(&t->online, batch->B);
     prepare(t);
     run_scenes(t);
     bj_step_report r = {.loss = bj_objective_finish(&t->objective, &t->io), .step = t->step};

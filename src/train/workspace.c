@@ -165,10 +165,12 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->mean = bj_arena_take(arena, layout->size);
     t->variance = bj_arena_take(arena, layout->size);
     t->sigma = t->optim.conditioned ? bj_arena_take(arena, layout->size) : NULL;
+    /* the form follows max_batch, so that a short last batch of an epoch is rounded like the others */
+    const unsigned form = bj_encoder_form(a, t->max_batch);
     bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights,
-                    t->model->weights, BJ_ENCODER_TRAINED | BJ_ENCODER_FACTORED);
+                    t->model->weights, BJ_ENCODER_TRAINED | form);
     bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, t->model->weights,
-                    BJ_ENCODER_OF_FUTURES | BJ_ENCODER_FACTORED);
+                    BJ_ENCODER_OF_FUTURES | form);
     bj_network_init(&t->network, arena, t->k, a, layout, t->model->weights, 1);
     if (!bj_trainer_observes(t)) bj_gathered_take(&t->batch, arena, a, (size_t)t->max_batch, 1);
     take_encoder(t, arena);
@@ -243,10 +245,12 @@ bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, i
     b.dq += at * b.lde;
     b.dpooled += at * b.lde;
     b.da += at * G * t->online.ldt;
-    b.p += at * G * b.lde;
-    b.s += at * G * b.lde;
-    b.dp += at * G * b.lde;
-    b.ds += at * G * b.lde;
+    if (t->online.factored) {
+        b.p += at * G * b.lde;
+        b.s += at * G * b.lde;
+        b.dp += at * G * b.lde;
+        b.ds += at * G * b.lde;
+    }
     b.djoint += at * b.ldj;
     b.dhidden += at * b.ldp;
     b.dh = w->dh;

@@ -57,8 +57,10 @@ run 2 info --arch
 err_has "--arch needs a value"
 run 2 info --json=yes
 err_has "--json takes no value, found 'yes'"
-run 2 info extra
-err_has "unexpected argument 'extra'"
+run 5 info nowhere
+err_has "nowhere: cannot open"
+run 2 info one two
+err_has "unexpected argument 'two'"
 
 # Flag before variable before default.
 export BJEPA_ARCH=point

@@ -72,6 +72,42 @@ shown=$(grep "^{\"id\":\"$id" one.html | sed 's/.*"forecast":\[{"w":[^}]*"p":\[\
     awk -F, '{for (i = 1; i <= NF; i += 2) {x += $i; y += $(i + 1)} print $1 "," $2 " " x "," y, NF}')
 check test "$shown" = "$said 120"
 
+# A model predicts what its submission has, to the centimeter; several kinds side by side.
+run 0 view run/ckpt/best --av2 val.bjc --out model.html --count 8 --threads 1
+check grep -qF '<title>Forecasts of run/ckpt/best</title>' model.html
+forecasts() { payload "$1" | sed 's/.*"forecast":\[{"w":\[[0-9.,]*\],//' | grep '^"p"'; }
+forecasts cache.html >from_file
+forecasts model.html >from_model
+check test "$(wc -l <from_model)" -eq 8
+check cmp from_file from_model
+run 0 view run 'a<b>.parquet' --av2 val.bjc --out both.html --count 8 --threads 2
+check test "$(payload both.html | grep -o '"arm":' | wc -l)" -eq 2
+run 0 view run/ckpt/best --av2 val --out model_folder.html --count 8 --threads 1
+payload model.html >from_cache
+payload model_folder.html >from_folder
+check cmp from_cache from_folder
+
+# Chosen by maneuvers: scenes with several ways to go come first, and no future is read. The same
+# cache with other futures gives the same scenes and forecasts.
+run 0 view run --av2 val.bjc --out ways.html --count 6 --choose maneuvers --threads 1
+count_is ways.html 6
+check grep -qF '6 of 30 scenes, chosen before any future was read' ways.html
+run 0 view run --av2 val.bjc --out ways2.html --count 6 --choose maneuvers --threads 2
+check cmp ways.html ways2.html
+run 0 view run --av2 val.bjc --out most.html --count 1000 --choose maneuvers --threads 1
+count_is most.html 30
+check "$TEST_AUDIT" zero val.bjc blind.bjc
+cp val.bjc.law.safetensors blind.bjc.law.safetensors
+run 0 view run --av2 blind.bjc --out blind.html --count 6 --choose maneuvers --threads 1
+without_future() { payload "$1" | sed 's/,"future":.*//'; }
+without_future ways.html >seeing
+without_future blind.html >blind
+check cmp seeing blind
+check sh -c '! cmp -s ways.html blind.html'
+run 2 view run --av2 val.bjc --choose maneuvers --scene "$id"
+err_has "--choose maneuvers and --scene, expected one of them"
+run 3 view train.bjc.law.safetensors --av2 val.bjc
+
 # Futures that are not known, laws that do not belong, rows that cannot be drawn.
 run 3 view 'a<b>.parquet' --av2 val.bjc --law train.bjc.law.safetensors --out x.html
 err_has "no law of the scenes"

@@ -13,6 +13,7 @@
 #include "core/json.h"
 #include "fuzz.h"
 #include "run/config.h"
+#include "run/settings.h"
 
 /* Values of a JSON document in order, held against ours. */
 static void examine_json(yyjson_val *value, const char *prefix, const bj_config *config, int *at) {
@@ -54,7 +55,7 @@ static void examine_list(const bj_config *config, size_t lines) {
 
 static void examine_settings(const bj_config *config) {
     static bj_assignment list[BJ_CONFIG_NODES + 1];
-    static char text[64][BJ_SETTING_TEXT_SIZE];
+    static char text[BJ_SETTINGS_MAX][BJ_SETTING_TEXT_SIZE];
     char before[65], after[65];
     bj_settings s;
     bj_error err = {0};

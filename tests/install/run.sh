@@ -52,6 +52,13 @@ use() { # use PREFIX
 
     step "bjepa"
     env -u LD_LIBRARY_PATH "$1/bin/bjepa" version
+
+    if [ -e "$BJ_ROOT"/models/*.safetensors ]; then
+        step "pretrained model"
+        env -u BJEPA_BUILTIN -u LD_LIBRARY_PATH "$1/bin/bjepa" info builtin >builtin.out
+        grep -qF "file          $1/share/branchjepa/" builtin.out
+        grep -qF "card          $1/share/branchjepa/" builtin.out
+    fi
 }
 
 use "$prefix"

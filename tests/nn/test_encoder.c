@@ -34,7 +34,6 @@ static fixture make(const bj_kernels *k, int embed, int heads, int token_hidden,
     arena = (bj_arena){f.memory, 0};
     bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights,
                     f.model->weights, use);
-    f.encoder.factored = (use & BJ_ENCODER_FACTORED) != 0;
     for (int round = 0; round < BJ_ENCODER_ROUNDS; round++)
         for (int i = bj_encoder_prepare_items(&f.encoder, round) - 1; i >= 0; i--) /* any order */
             bj_encoder_prepare(&f.encoder, round, i);

@@ -2,6 +2,7 @@
 set -eu
 cd "$BJ_ROOT"
 limit=2000000
+model_limit=10300000 # of a pretrained model in models/
 scratch=$OLDPWD
 
 list() { # everything git would commit; without git, everything but build products
@@ -19,8 +20,9 @@ marks='(^|[^[:alnum:]_])(TO''DO|FIX''ME|XX''X)([^[:alnum:]_]|$)'
 inspect() { # file names on stdin, prints what is wrong with them; few processes, whatever their number
     grep -v '^third_party/' >"$scratch/listed" || true
     tr '\n' '\0' <"$scratch/listed" | xargs -0r stat -c '%s %n' >"$scratch/found" 2>/dev/null || true
-    awk -v limit=$limit '$1 > limit { size = $1; sub(/^[0-9]+ /, "")
-        print $0 ": " size " bytes, at most " limit " are wanted" }' "$scratch/found"
+    awk -v general=$limit -v models=$model_limit '{ size = $1; sub(/^[0-9]+ /, "")
+        limit = $0 ~ /^models\/[^\/]*\.safetensors$/ ? models : general
+        if (size > limit) print $0 ": " size " bytes, at most " limit " are wanted" }' "$scratch/found"
     sed 's/^[0-9]* //' "$scratch/found" |
         grep -E '\.(c|h|py|sh|md|cmake|txt|cpp|js|mjs|css|yaml)$|(^|/)Makefile$|^\.ci/run$' |
         tr '\n' '\0' >"$scratch/texts" || true

@@ -12,7 +12,7 @@
 #include "run/settings.h"
 #include "support/test.h"
 
-enum { MOST = 96 };
+enum { MOST = BJ_SETTINGS_MAX };
 
 static char path[] = "/tmp/test_settings.XXXXXX";
 static bj_error err;

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 
 CODES = {np.dtype("<f4"): b"F32", np.dtype("<f8"): b"F64", np.dtype("<i8"): b"I64",
-         np.dtype("<u8"): b"U64"}
+         np.dtype("<u8"): b"U64", np.dtype("<u2"): b"BF16"}    # NumPy has no bfloat16: its bits
 
 
 def digest(tensors, metadata):

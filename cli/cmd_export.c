@@ -1,0 +1,138 @@
+/* cmd_export.c - bjepa export: one model file from a run, for use elsewhere.
+ *
+ * The file keeps the facts of the checkpoint. Of a run folder it also gets where the weights come
+ * from: recipe, data and the number of scenes that training has seen.
+ * Test: tests/cli/export.sh
+ */
+#define _POSIX_C_SOURCE 200809L /* stat */
+#include "builtin.h"
+#include "checkpoint.h"
+#include "cli.h"
+#include "output.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char verb[] = "export";
+
+typedef struct export_options {
+    const char *checkpoint, *out, *name, *license;
+    int bf16;
+} export_options;
+
+static int parse(export_options *o, int argc, char **argv) {
+    const cli_option options[] = {
+        {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0, "the model file to write"},
+        {"bf16", 0, CLI_FLAG, NULL, &o->bf16, 0, 0,
+         "store weights in 16 bits, rounded to nearest even"},
+        {"name", 0, CLI_TEXT, "TEXT", &o->name, 0, 0, "name of the model, kept in the file"},
+        {"license", 0, CLI_TEXT, "TEXT", &o->license, 0, 0, "license, kept in the file"},
+        CLI_OPTION_END,
+    };
+    const cli_usage usage = {
+        .verb = verb,
+        .summary = "write the model of a run to one file, also with 16-bit weights",
+        .operands = "RUN|CHECKPOINT",
+        .min_operands = 1,
+        .max_operands = 1,
+        .examples = "bjepa export run --bf16 --out model.safetensors\n"
+                    "bjepa export run --bf16 --name town-v1 --license Apache-2.0 --out town-v1.safetensors\n",
+        .options = options,
+    };
+    int operands;
+    const int code = cli_parse(&usage, argc, argv, &operands);
+    if (code != CLI_CONTINUE) return code;
+    if (!o->out) return cli_misuse(verb, "--out FILE is missing");
+    o->checkpoint = argv[1];
+    return CLI_CONTINUE;
+}
+
+/* ---------------------------------------------------------------------------------------- facts */
+
+enum { FACTS = 5, TEXT = 256 };
+
+typedef struct export_facts {
+    bj_fact list[FACTS];
+    int count;
+    char data[TEXT], scenes[TEXT];
+} export_facts;
+
+static void add(export_facts *f, const char *key, const char *value) {
+    if (value) f->list[f->count++] = (bj_fact){key, value};
+}
+
+static int is_run(const char *checkpoint) {
+    char path[CLI_PATH_SIZE];
+    struct stat info;
+    bj_error ignored;
+    return !cli_is_builtin(checkpoint) &&
+           cli_path(path, checkpoint, "manifest.json", &ignored) == BJ_OK &&
+           stat(path, &info) == 0;
+}
+
+/* Returns the number of scenes behind an epoch's weights, repeated ones included. The last batch of a
+ * pass over a cache may be smaller than the others. */
+static int64_t scenes_seen(const bj_run *run, const bj_epoch *epoch) {
+    const char *fit = bj_run_fact(run, "split.fit");
+    if (bj_run_fact(run, "data.source") || !fit)
+        return epoch->step * bj_run_settings(run)->batch;
+    return epoch->epoch * strtoll(fit, NULL, 10);
+}
+
+/* Adds where the weights of a finished run come from. Fresh scenes are named by their source; a
+ * cache is named by its digest, because its path means nothing elsewhere. */
+static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj_error *err) {
+    const int best = bj_run_best(run);
+    if (!bj_run_finished(run) || best < 0)
+        return cli_error(err, BJ_ELOCKED,
+                         "%s: the run is not finished\n"
+                         "hint: 'bjepa train ... --resume' finishes it; to export it as it is, "
+                         "name %s/ckpt/best",
+                         dir, dir);
+    const char *source = bj_run_fact(run, "data.source"), *digest = bj_run_fact(run, "data.digest");
+    snprintf(f->data, sizeof f->data, "%s%s", source ? source : "cache ",
+             source ? "" : digest ? digest : "unknown");
+    const bj_epoch chosen = bj_run_epoch(run, best);
+    snprintf(f->scenes, sizeof f->scenes, "%" PRId64, scenes_seen(run, &chosen));
+    add(f, "recipe", bj_run_settings(run)->recipe);
+    add(f, "data", f->data);
+    add(f, "scenes", f->scenes);
+    return BJ_OK;
+}
+
+/* -------------------------------------------------------------------------------------- running */
+
+static bj_status write_file(const export_options *o, bj_error *err) {
+    char path[CLI_PATH_SIZE];
+    export_facts facts = {.count = 0};
+    bj_run *run = NULL;
+    bj_status status = cli_checkpoint_path(path, o->checkpoint, err);
+    if (status == BJ_OK) status = cli_file_replaceable(o->out, err);
+    if (status == BJ_OK && is_run(o->checkpoint)) {
+        status = bj_run_open(&run, o->checkpoint, err);
+        if (status == BJ_OK) status = add_run(&facts, run, o->checkpoint, err);
+    }
+    add(&facts, "name", o->name);
+    add(&facts, "license", o->license);
+    if (status == BJ_OK)
+        status = bj_model_export(path, o->out, o->bf16 ? BJ_PRECISION_BF16 : BJ_PRECISION_FULL,
+                                 facts.list, facts.count, err);
+    bj_run_free(run);
+    return status;
+}
+
+int cmd_export(int argc, char **argv) {
+    export_options o = {.out = NULL};
+    bj_error err;
+    struct stat info;
+    const int code = parse(&o, argc, argv);
+    if (code != CLI_CONTINUE) return code;
+    if (write_file(&o, &err) != BJ_OK) return cli_fail(verb, &err);
+    char size[CLI_COUNT_SIZE];
+    if (!stat(o.out, &info))
+        fprintf(stderr, "bjepa %s: wrote %s, %s bytes\n", verb, o.out,
+                cli_count(size, (size_t)info.st_size));
+    return CLI_OK;
+}
