@@ -38,7 +38,7 @@ uint64_t bj_rng_next(bj_rng *rng) {
 }
 
 uint64_t bj_rng_below(bj_rng *rng, uint64_t n) {
-    const uint64_t last = UINT64_MAX - (UINT64_MAX % n + 1) % n; /* largest multiple of n, minus 1 */
+    const uint64_t last = UINT64_MAX - (UINT64_MAX % n + 1) % n; /* last multiple of n, minus 1 */
     uint64_t r;
     do r = bj_rng_next(rng);
     while (r > last);
