@@ -63,7 +63,7 @@ int bj_json_scan_skip(bj_json_scan *scan);
 /* Returns 1 if only whitespace is left, otherwise -1. */
 int bj_json_scan_end(bj_json_scan *scan);
 
-/* ------------------------------------------------------------------ inline part of the scanner */
+/* ------------------------------------------------------------------- inline part of the scanner */
 
 int bj_json_scan_problem(bj_json_scan *scan, const char *problem); /* returns -1 */
 int bj_json_scan_string(bj_json_scan *scan, bj_json_text *out);    /* `at` is on the quote */

@@ -6,8 +6,9 @@
  * The gate order in memory is r, z, n, as in PyTorch.
  *   state row   [x (I) | 1 | pad | h (E)], where the pad rounds I + 1 up to a multiple of 8
  *   gates row   [r | z | hn | n] with hn = W_hn h + b_hn
- * One pass over a state row computes every gate, and one weight gradient covers all parts of a gate.
- * Backward replaces a gates row with the gradients [dr | dz | dhn | din] of the pre-activations.
+ * One pass over a state row computes every gate, and one weight gradient covers all parts of a
+ * gate. Backward replaces a gates row with the gradients [dr | dz | dhn | din] of the
+ * pre-activations.
  *
  * Shapes  state (T+1,M,ld)  gates (T,M,ld)  x (M,T,I)
  * Test    tests/nn/test_gru.c
