@@ -58,8 +58,7 @@ static void test_gemm(const bj_kernels *k, int M, int N, int K) {
         }
         k->gemm(c, ldc, a, lda, packed, use_bias, use_mask, ldc, M, N, K, flags);
         bj_kernels_c.gemm(d, ldc, a, lda, plain, use_bias, use_mask, ldc, M, N, K, flags);
-        compare(c, d, (size_t)M * ldc, sqrt((double)K) + 1, "gemm", k->isa); /* including the
-                                                                              * padding */
+        compare(c, d, (size_t)M * ldc, sqrt((double)K) + 1, "gemm", k->isa); /* with padding */
         if (!use_mask) { /* columns in two parts and rows one by one give the same bits */
             bj_real *e = random_array((size_t)M * ldc);
             int cut = N / 2 / k->panel * k->panel;
@@ -152,8 +151,7 @@ static void test_gru(const bj_kernels *k, int M, int E, int first) {
     bj_kernels_c.gru_step(g2, ldg, o2, ldh, rows, lds, c, lead, E, M, first);
     compare(g1, g2, ng, sqrt(E) + 4, "gates", k->isa);
     compare(o1, o2, nh, sqrt(E) + 4, "state", k->isa);
-    k->gru_step(NULL, 0, o3, ldh, rows, lds, packed, lead, E, M, 0); /* h may also be summed if it
-                                                                      * is zero */
+    k->gru_step(NULL, 0, o3, ldh, rows, lds, packed, lead, E, M, 0); /* zeros may be summed */
     for (int m = 0; m < M; m++)
         CHECK_MSG(!memcmp(o3 + (size_t)m * ldh, o1 + (size_t)m * ldh, (size_t)E * sizeof *o3),
                   "%s gru step %d %d without gates", k->isa, M, E);
