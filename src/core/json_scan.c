@@ -235,7 +235,7 @@ int bj_json_scan_skip(bj_json_scan *scan) {
         } else if (skip_scalar(scan) < 0) {
             return -1;
         }
-        for (int more = 0; !more;) { /* to the next value, past closing brackets */
+        for (int more = 0; !more;) { /* move past closing brackets to the next value */
             if (depth == 0) return 1;
             const int level = depth - 1, in_list = lists[level / 8] >> level % 8 & 1;
             more = in_list ? bj_json_scan_item(scan, &first) : bj_json_scan_key(scan, &key, &first);

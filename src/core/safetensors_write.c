@@ -32,8 +32,8 @@ static bj_status take_tensor(entry *out, const char *path, const bj_tensor_view 
     return BJ_OK;
 }
 
-/* Assigns data offsets. Tensors with the largest elements come first, otherwise the given order is
- * kept. */
+/* Assigns data offsets. Tensors with larger elements come first, and tensors with equal element
+ * sizes keep the given order. */
 static bj_status place_tensors(entry *order, size_t *data_size, const char *path,
                                const bj_tensor_view *tensors, int count, bj_error *err) {
     int placed = 0;

@@ -121,7 +121,7 @@ INLINE void tile_sum(vec acc[TALL][WIDTH], const bj_real *a, size_t lda,
 INLINE void tile(const product *p, const bj_real *restrict panel, int stride, int K, int mr, int nv,
                  int tail) {
     vec acc[TALL][WIDTH];
-    UNROLL for (int i = 0; i < mr; i++) { /* prefetch a result that is not read */
+    UNROLL for (int i = 0; i < mr; i++) { /* prefetch c unless it is loaded below */
         const bj_real *c = p->c + (size_t)i * p->ldc;
         if (!p->first || (p->flags & BJ_GEMM_ADD)) continue;
         __builtin_prefetch(c, 1);

@@ -180,8 +180,8 @@ static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, con
 
 /* ------------------------------------------------------------------------------------- backward */
 
-/* Returns the part of the gradient that reaches the old state directly. d is the gradient of the
- * new state. */
+/* Replaces the gates with their gradients, given the gradient d of the new state. Returns the part
+ * of d that reaches the old state directly. */
 INLINE vec gru_gates_backward(bj_real *at, vec d, const bj_real *h, int E, int n) {
     const vec r = load_n(at, n), z = load_n(at + E, n);
     const vec hn = load_n(at + 2 * E, n), c = load_n(at + 3 * E, n);

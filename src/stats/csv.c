@@ -72,7 +72,7 @@ bj_status bj_csv_next(bj_csv *csv, int *found, bj_error *err) {
         const int last = *csv->at != ',';
         if (last) skip_line_end(csv);
         else csv->at++;
-        *stop = '\0'; /* only now, because this overwrites the separator */
+        *stop = '\0'; /* done last because it overwrites the separator */
         csv->fields[csv->count++] = begin;
         if (last) break;
     }

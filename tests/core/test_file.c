@@ -217,7 +217,7 @@ static void test_write_is_atomic(void) {
 }
 
 /* Tests that two writers of one file do not interfere, that the last commit wins, and that a
- * leftover of a crash does no harm. */
+ * temporary file left by a crash does not interfere. */
 static void test_concurrent_writers(void) {
     bj_error err = {0};
     bj_file_writer *a = NULL, *b = NULL;

@@ -1,6 +1,6 @@
 /* test_safetensors.c - tests the reader and the writer of safetensors files.
  *
- * Runs the tests if there are no arguments. The arguments are for tests/core/peer_safetensors.py:
+ * Runs the tests when called without arguments. tests/core/peer_safetensors.py passes arguments:
  *   write PATH      writes the sample file
  *   read PATH...    prints the contents of each file, or "PATH refused: MESSAGE"
  */

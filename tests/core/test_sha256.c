@@ -1,4 +1,4 @@
-/* test_sha256.c - tests the published vectors of FIPS 180-2, as blocks, in pieces and as files. */
+/* test_sha256.c - tests the FIPS 180-2 vectors in one call, in pieces and from a file. */
 #define _XOPEN_SOURCE 700 /* mkstemp */
 #include <stdlib.h>
 

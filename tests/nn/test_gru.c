@@ -139,7 +139,7 @@ static void check_forward(layer *l) {
     CHECK(nn_untouched(l->gates, l->T * l->M, 4 * E, l->ldg));
     bj_free(h);
 
-    /* The result does not change without kept gates, or if rows are computed separately. */
+    /* The result is the same if gates are not kept and if rows are computed separately. */
     const size_t turn = (size_t)l->M * l->lds;
     bj_real *state = nn_array(2 * turn, MARKER);
     for (int rows = l->M; rows > 0; rows -= l->M - 1 > 0 ? l->M - 1 : 1)
@@ -159,7 +159,7 @@ static void test_layer(const bj_kernels *k, int M, int T, int I, int E) {
     check_forward(&l);
     gradient(&l);
     CHECK(nn_untouched(l.dh, M, E, l.lddh) && nn_untouched(l.gates, T * M, 4 * E, l.ldg));
-    const int first = T == 1; /* h_0 = 0, so one step gives w_hh no gradient */
+    const int first = T == 1; /* after one step w_hh has no gradient, as h_0 = 0 */
     const gradcheck_array arrays[] = {
         {.name = "w_ih", .x = l.w_ih, .dx = l.dw_ih, .rows = 3 * E, .cols = I},
         {.name = "w_hh", .x = l.w_hh, .dx = l.dw_hh, .rows = 3 * E, .cols = E, .zero = first},

@@ -1,7 +1,7 @@
 /* test_student.c - compares quantiles of Student's t with closed forms and printed tables.
  *
- * Runs the tests if there are no arguments. With the argument `quantiles`, which peer_student.py
- * uses, reads lines of the form "p degrees" and prints the quantile for each.
+ * Runs the tests when called without arguments. peer_student.py passes the argument `quantiles`, so
+ * the program reads lines of the form "p degrees" and prints the quantile for each.
  */
 #include <branchjepa/branchjepa.h>
 
