@@ -4,8 +4,9 @@
  *                 g        as o, l, m
  *                 s, st    absolute difference, relative for entries beyond 1
  * Tolerances      o, l, m 1e-4; g 1e-3; s and st 1e-5 for 99.9 % of all entries and steps * lr for
- *                 each entry, because AdamW can turn a gradient near zero into a full step of either
- *                 sign. Double builds use 1e-6 for all groups, because the files contain float32.
+ *                 each entry, because AdamW can turn a gradient near zero into a full step of
+ *                 either sign. Double builds use 1e-6 for all groups, because the files contain
+ *                 float32.
  * A tensor in the file that is not computed here is a failure.
  */
 #include <math.h>
