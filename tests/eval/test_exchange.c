@@ -24,8 +24,7 @@ static void require(bj_status status, const bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- partners */
 
-/* Tests that the partners form one cycle through all scenes.
- */
+/* Tests that the partners form one cycle through all scenes. */
 static void test_cycle(void) {
     enum { MOST = 300 };
     int partners[MOST];

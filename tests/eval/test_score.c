@@ -30,8 +30,7 @@ static const char *const ids[SCENES] = {
 static case_scenario world[SCENES];
 
 /* Makes four scenes. a: complete, north. b: gaps, a cyclist. c: turns
- * left, slow, a gap, another city. d: no future.
- */
+ * left, slow, a gap, another city. d: no future. */
 static void make_world(void) {
     const double north = 1.5707963267948966;
     world[0] = case_drive(ids[0], 100, 200, north);
