@@ -1,4 +1,5 @@
-/* drivable.h - drivable areas from a map that was read; the rest is in branchjepa/audit.h. */
+/* drivable.h - sets drivable areas from a parsed map; see
+ * branchjepa/audit.h for all other functions. */
 #ifndef BJ_AUDIT_DRIVABLE_H
 #define BJ_AUDIT_DRIVABLE_H
 

@@ -1,13 +1,14 @@
-/* exam.c - scenes with their laws, and what forecasters are worth on them: bj_exam_*.
+/* exam.c - measures forecasters on scenes with known laws: bj_exam_*.
  *
- * Scenes are taken in blocks: the forecaster fills a block, workers measure its scenes, the caller
- * adds them up in order. A scene's numbers depend on its id, its forecast and the seed alone.
+ * Scenes are processed in blocks. The forecaster fills a block, the
+ * workers measure its scenes, and the caller adds the results in order.
+ * The values of a scene depend only on its id, its forecast and the seed.
  *
  * Invariants
- *   1. Every scene of the exam has a law with the same id and the same frame (match). Without data
+ *   1. Every scene of the exam has a law with the same id and the same frame (match). Without data,
  *      the scenes are those of the law file.
- *   2. No number depends on the number of threads or on which other scenes there are.
- *   3. The best atoms of a K are searched once and serve all forecasters with that K.
+ *   2. No value depends on the number of threads or on the other scenes.
+ *   3. The best atoms for a given K are computed once and shared by all forecasters with that K.
  * Tests  tests/truth/test_exam.c, tests/cli/truth.sh
  */
 #include <math.h>
@@ -21,17 +22,17 @@
 enum { BLOCK = BJ_EXAM_BLOCK, ROW = BJ_EXAM_ROW };
 
 struct bj_exam {
-    const bj_cache *cache; /* NULL: models cannot take this exam */
-    const bj_truth *truth; /* NULL: the law file is all that is known of the scenes */
-    bj_truth *own_truth;   /* NULL: `truth` is borrowed */
+    const bj_cache *cache; /* if NULL, models cannot be measured */
+    const bj_truth *truth; /* if NULL, only the law file is available */
+    bj_truth *own_truth;   /* NULL if `truth` is borrowed */
     const bj_law *law;
     bj_exam_options options;
-    int64_t scenes, *law_of; /* (scenes) numbers in the law */
+    int64_t scenes, *law_of; /* (scenes) indices in the law file */
     int most_modes, best_scenes;
     bj_pool *pool;
     double **work;                     /* (threads) */
-    size_t work_size;                  /* doubles */
-    bj_moment *best[BJ_MAX_ATOMS + 1]; /* by K: (best_scenes) discrepancies, or NULL */
+    size_t work_size;                  /* number of doubles */
+    bj_moment *best[BJ_MAX_ATOMS + 1]; /* per K: (best_scenes) discrepancies, or NULL */
 };
 
 /* ------------------------------------------------------------------------------------- creation */
@@ -181,7 +182,7 @@ void bj_exam_known(bj_truth_scene *out, const bj_exam *exam, int64_t scene) {
 
 /* ---------------------------------------------------------------------------------- best atoms */
 
-/* Scene number of the i-th of the sample. */
+/* Returns the scene index of sample element i. */
 static int64_t best_scene(const bj_exam *exam, int64_t i) {
     return i * exam->scenes / exam->best_scenes;
 }

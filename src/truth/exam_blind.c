@@ -1,8 +1,9 @@
-/* exam_blind.c - how close a forecaster can come that sees no more than the inputs of a model.
+/* exam_blind.c - a lower bound of the discrepancy for forecasters that have only a model's inputs.
  *
- * For a law Q and its mixture M over what the inputs hide (bj_law_blind_at), D^2 between Q and M is
- * what the best such forecaster pays even with a full distribution. With c_m the weight of mode m
- * in Q minus that in M, modes of both counted once, and Y_m drawn from mode m:
+ * Q is a law and M its mixture over everything that the inputs hide
+ * (bj_law_blind_at). D^2 between Q and M is the discrepancy of the best such
+ * forecaster, even with a full distribution. With c_m the weight of mode m in Q
+ * minus its weight in M (modes of both laws counted once) and Y_m drawn from mode m:
  *
  *   D^2 = - sum_mn c_m c_n E d(Y_m,Y_n')
  *
@@ -87,7 +88,7 @@ bj_status bj_exam_between(bj_moment *out, const bj_law_scene *a, const bj_law_sc
 typedef struct blind_round {
     const bj_exam *exam;
     bj_law_blind **blind; /* (threads) */
-    int64_t count;        /* scenes in all */
+    int64_t count;        /* total number of scenes */
     int64_t first;
     bj_moment *out; /* (step,PARTS) */
     bj_status *status;

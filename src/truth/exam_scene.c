@@ -1,4 +1,4 @@
-/* exam_scene.c - estimates of discrepancy, floor and expected score of one scene; see exam.h. */
+/* exam_scene.c - estimates discrepancy, floor and expected score of one scene; see exam.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ void bj_exam_draw(double *draws, const bj_law_scene *law, int n, uint64_t seed,
     char name[160];
     snprintf(name, sizeof name, "%s %s", purpose, law->scenario_id);
     bj_rng rng = bj_rng_named(seed, name);
-    for (int m = 0; m < law->modes; m++) { /* each as a law of its own */
+    for (int m = 0; m < law->modes; m++) { /* treat each mode as a separate law */
         bj_law_scene mode = *law;
         mode.modes = 1;
         mode.weights = certain;
@@ -40,7 +40,7 @@ static const double *draw_at(const sample *s, int mode, int i) {
     return s->draws + ((size_t)mode * (size_t)s->M + (size_t)i) * ROW;
 }
 
-/* sum_k p_k d(y_k, draw) */
+/* Returns sum_k p_k d(y_k, draw). */
 static double fit(const bj_exam_forecast *f, const double *draw) {
     double sum = 0;
     for (int k = 0; k < f->K; k++)
@@ -48,7 +48,7 @@ static double fit(const bj_exam_forecast *f, const double *draw) {
     return sum;
 }
 
-/* E d(X,X') */
+/* Returns E d(X,X'). */
 static double dispersion(const bj_exam_forecast *f) {
     double sum = 0;
     for (int k = 0; k < f->K; k++)
@@ -81,7 +81,7 @@ double bj_exam_law_distance(const bj_law_scene *law, const double *draws, int sa
     return sum;
 }
 
-/* E d(X,Y) from the draws of one group; adds E d(X,y)^2 to `square`. */
+/* Returns E d(X,Y) from the draws of one group. Adds E d(X,y)^2 to `square`. */
 static double cross_distance(double *square, const sample *s, const bj_exam_forecast *f,
                              int group) {
     double sum = 0;

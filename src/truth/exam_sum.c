@@ -24,7 +24,8 @@ static void add_maneuvers(bj_exam_sum *sum, const bj_exam_scene *s) {
         sum->bins[bin].predicted += p;
         sum->bins[bin].actual += actual;
         sum->maneuver_error += fabs(p - actual) / 2;
-        /* Products of independent estimates: squares of one would add its own variance. */
+        /* Use products of two independent estimates, because the square of
+         * one estimate is biased by its own variance. */
         sum->brier_excess += (p - a) * (p - b);
         sum->brier_floor += (a * (1 - b) + b * (1 - a)) / 2;
     }
@@ -64,7 +65,7 @@ bj_estimate bj_moment_sum_estimate(const bj_moment_sum *sum, int64_t n) {
     return (bj_estimate){sum->mean / (double)n, sqrt(sum->variance) / (double)n};
 }
 
-/* Standard error of a mean over n scenes by their spread; NaN below two. */
+/* Returns the standard error of a mean over n scenes from their spread, or NaN if n < 2. */
 static double spread(double total, double squares, int64_t n) {
     const double count = (double)n, mean = total / count;
     if (n < 2) return NAN;
@@ -76,7 +77,8 @@ double bj_moment_sum_spread(const bj_moment_sum *sum, int64_t n) {
     return spread(sum->mean, sum->square, n);
 }
 
-/* The quantile of Student's t that is as rare as 5 standard deviations of a normal variable. */
+/* Returns the Student t quantile with the tail probability of 5 standard
+ * deviations of a normal variable. */
 static double tolerated(const bj_moment_sum *sum, int groups) {
     const double rare = 2.866515718791933e-7;
     if (!(sum->variance_square > 0)) return 5;
@@ -122,7 +124,7 @@ void bj_exam_sum_report(bj_exam_report *r, const bj_exam_sum *sum) {
                          .maneuver_error = sum->maneuver_error / n,
                          .brier_excess = sum->brier_excess / n,
                          .brier_floor = sum->brier_floor / n};
-    /* Sums of doubles round: a law without noise leaves an error of 0. */
+    /* The last term allows for rounding, because a law without noise has a standard error of 0. */
     r->identity = fabs(r->difference.mean) <=
                   r->tolerated * r->difference.error + 1e-10 * (1 + fabs(r->expected_es.mean));
     r->capacity = r->best.mean / r->best_own.mean;

@@ -1,15 +1,16 @@
-/* test_determinism.c - the same bits for any number of threads and any run, on one instruction set.
+/* test_determinism.c - tests that training is bitwise reproducible for any number of threads.
  *
- * A fingerprint covers weights, target, both moments, losses and gradient norms of every step.
+ * Runs are compared on the same instruction set. A hash covers weights, target, both moments,
+ * losses and gradient norms of every step.
  */
 #include "train_case.h"
 
 static uint64_t hash_report(uint64_t hash, const bj_step_report *r) {
-    hash = hash_bytes(hash, &r->loss, sizeof r->loss); /* doubles only: no padding */
+    hash = hash_bytes(hash, &r->loss, sizeof r->loss); /* doubles only, so no padding */
     return hash_bytes(hash, &r->grad_norm, sizeof r->grad_norm);
 }
 
-/* Steps in a row on two batches in turn, from the same start. */
+/* Runs steps on two alternating batches, always from the same initial state. Returns the hash. */
 static uint64_t run(const bj_arch *arch, bj_objective objective, const bj_batch *a,
                     const bj_batch *b, int steps, int threads, const char *isa) {
     const int most = a->B > b->B ? a->B : b->B;
@@ -39,7 +40,7 @@ static void check_threads(const char *name, const bj_arch *arch, bj_objective ob
             CHECK_MSG(found == one, "%s, %s, %d scenes, %d steps: %d threads give other bits", name,
                       isa, B, steps, threads[i]);
         }
-    a.future[0] += (bj_real)1e-3; /* the fingerprint sees a small change of one input */
+    a.future[0] += (bj_real)1e-3; /* a small change of one input must change the hash */
     CHECK(run(arch, objective, &a.batch, &b.batch, steps, 1, isa) != one);
     free_batch(&a);
     free_batch(&b);
@@ -47,13 +48,14 @@ static void check_threads(const char *name, const bj_arch *arch, bj_objective ob
 
 static void test_isa(const char *isa, int fastest) {
     static const bj_objective_kind kinds[] = {BJ_FULLSET, BJ_SINKHORN, BJ_ANCHOR_A};
-    static const int sizes[] = {1, 5, 37, 48}; /* 48: three scenes in every shard */
+    static const int sizes[] = {1, 5, 37, 48}; /* 48: three scenes in each shard */
     bj_arch arch = small_arch();
     for (int k = 0; k < 3; k++)
         for (int s = 0; s < 4; s++) {
             const bj_objective o = bj_objective_default(kinds[k]);
             check_threads(bj_objective_name(kinds[k]), &arch, o, sizes[s], 1, isa);
-            /* a hundred steps: every objective on the fastest table, one on the others */
+            /* 100 steps: all objectives on the fastest instruction set,
+             * one objective on the others */
             if (sizes[s] == 37 && (k == 0 || fastest))
                 check_threads(bj_objective_name(kinds[k]), &arch, o, sizes[s], 100, isa);
         }
@@ -69,8 +71,7 @@ static void test_isa(const char *isa, int fastest) {
     check_threads("outputonly", &arch, bj_objective_default(BJ_OUTPUTONLY), 37, 1, isa);
 }
 
-/* A scene's forward pass does not depend on the scenes around it, hence nor does the loss of a
- * batch of copies: B equal scenes give the loss of one. */
+/* Tests that a scene's forecast does not depend on the other scenes of its batch. */
 static void test_company(const char *isa, int B, int factored) {
     const bj_arch arch = small_arch();
     made_batch all = make_batch(&arch, B, -1, -1, 9);
@@ -99,7 +100,7 @@ static void test_company(const char *isa, int B, int factored) {
     close_case(&c);
 }
 
-/* One step at the paper's sizes: large products are cut into many tiles. */
+/* Tests one step at the paper's sizes, where large products are divided into many tiles. */
 static void test_paper_sizes(void) {
     const bj_arch arch = bj_arch_paper();
     bj_scenes *scenes;

@@ -1,4 +1,5 @@
-/* test_exam_blind.c - the discrepancy of two laws, and what the inputs of a model hide. */
+/* test_exam_blind.c - tests the discrepancy of two laws and of the
+ * information hidden from a model. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <unistd.h>
 
@@ -10,7 +11,7 @@ enum { SCENES = 120 };
 static char folder[] = "/tmp/test_blind.XXXXXX";
 static bj_error err;
 
-/* Tests laws whose discrepancy can be worked out: points, equal modes, noise. */
+/* Tests laws whose discrepancy can be calculated by hand: points, equal modes, noise. */
 static void test_between(void) {
     law_case a, b;
     bj_moment d;
@@ -20,7 +21,7 @@ static void test_between(void) {
     case_place(b.means + ROW, 3, 4);
     CHECK_OK(bj_exam_between(&d, &a.law, &b.law, 16, 1, &err), err);
     CHECK(d.mean == 0 && d.variance == 0);
-    /* Weights 1/2 and 1/2 against 3/4 and 1/4, 5 m apart: 2 (1/4)^2 5 m. */
+    /* Weights 1/2 and 1/2 compared with 3/4 and 1/4, 5 m apart: 2 (1/4)^2 5 m. */
     b.weights[0] = .75, b.weights[1] = .25;
     CHECK_OK(bj_exam_between(&d, &a.law, &b.law, 16, 1, &err), err);
     CHECK_NEAR(d.mean, 2 * 5 / 16., 1e-12);
@@ -32,7 +33,7 @@ static void test_between(void) {
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < i; j++) wanted -= 2 * c[i] * c[j] * 5 * (i - j);
     CHECK_NEAR(d.mean, wanted, 1e-12);
-    /* With noise: as far as atoms that are many draws of the other law. */
+    /* With noise, the result must match the discrepancy between large samples of the two laws. */
     case_random(&a, "y", 6);
     case_random(&b, "y", 5);
     CHECK_OK(bj_exam_between(&d, &a.law, &b.law, 1024, 1, &err), err);
@@ -91,7 +92,7 @@ static void test_worlds(void) {
     CHECK_MSG(one.discrepancy.mean > 0.02 && one.discrepancy.mean < 0.5, "%g",
               one.discrepancy.mean);
     CHECK(one.control.mean > 0.01 && one.limits.mean > 0.005);
-    /* Hiding more costs more. */
+    /* Hiding more information increases the discrepancy. */
     CHECK(one.discrepancy.mean > one.control.mean && one.discrepancy.mean > one.limits.mean);
     CHECK(one.discrepancy.error > 0 && one.spread > one.discrepancy.error);
     CHECK(measure(1, 7, 2, BJ_OK).scenes == 7);
