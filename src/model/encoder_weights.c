@@ -1,4 +1,4 @@
-/* encoder_weights.c - wires an encoder to its weights and prepares them for the kernels; lays out
+/* encoder_weights.c - connects an encoder to its weights, packs them for the kernels and allocates
  * the activations of its blocks. */
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bj_linear make_linear(bj_arena *arena, const bj_kernels *k, const bj_real
     return l;
 }
 
-/* Returns the columns of a head's packed matrix. */
+/* Returns the number of columns of a head's packed matrix. */
 static int head_width(const bj_encoder *e) { return e->factored ? e->arch->embed : e->W; }
 
 void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
@@ -41,7 +41,7 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
     e->gru.packed = bj_arena_take(arena, k->gru_size(lead, E));
     if (training) e->gru.recurrent = bj_arena_take(arena, k->packed_size(E, 3 * E));
 
-    e->linear[BJ_ENC_NEIGHBOR] = /* an encoder of futures uses the bias alone */
+    e->linear[BJ_ENC_NEIGHBOR] = /* a future encoder uses only the bias */
         NH ? make_linear(arena, k, AT(NEIGHBOR_W1), AT(NEIGHBOR_B1), arch->obs * I, TH, 0)
            : (bj_linear){.b = AT(NEIGHBOR_B1)};
     e->linear[BJ_ENC_POLYLINE] = make_linear(arena, k, AT(POLYLINE_W1), AT(POLYLINE_B1),
@@ -76,8 +76,8 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
 }
 
 unsigned bj_encoder_form(const bj_arch *arch, int B) {
-    /* Multiply-adds over 6 E: folding and its gradient take E W once. Every scene takes G W + E in
-     * each of six products instead of W. */
+    /* Multiply-adds divided by 6 E: folding and its gradient take E W once. A factored encoder
+     * takes G W + E per scene instead of W in each of six products. */
     const long E = arch->embed, G = arch->heads, W = 2L * arch->token_hidden + 2;
     return B * ((G - 1) * W + E) < E * W ? BJ_ENCODER_FACTORED : 0;
 }
@@ -121,8 +121,8 @@ void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encode
     b->hidden = bj_arena_take(arena, M * b->ldp);
 }
 
-/* Round 0: the GRU, every linear layer in both directions, U and the zero neighbor.
- * Round 1: M and N, or Wk and Wv, one head at a time. */
+/* Round 0 prepares the GRU, every linear layer in both directions, U and the zero neighbor. Round 1
+ * prepares M and N, or Wk and Wv, one head per item. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round) {
     if (e->observer.layers) return round == 0 ? bj_observer_prepare_items(&e->observer) : 0;
     return round == 0 ? 2 * BJ_ENC_LINEARS + 2 : 2 * e->arch->heads;
@@ -131,7 +131,7 @@ int bj_encoder_prepare_items(const bj_encoder *e, int round) {
 static void join_tokens(const bj_encoder *e) {
     const int E = e->arch->embed, TH = e->arch->token_hidden, NH = e->NH, W = e->W;
     const bj_real *b1 = e->linear[BJ_ENC_NEIGHBOR].b;
-    for (int j = 0; j < TH; j++) e->dummy[j] = b1[j] <= 0 ? 0 : b1[j]; /* NaN stays */
+    for (int j = 0; j < TH; j++) e->dummy[j] = b1[j] <= 0 ? 0 : b1[j]; /* keeps NaN */
     for (int i = 0; i < E; i++) {
         bj_real *row = e->joined + (size_t)i * e->ldt;
         const bj_real *neighbor = e->w2[0] + (size_t)i * TH;
@@ -146,11 +146,11 @@ static void join_tokens(const bj_encoder *e) {
     if (e->joined_nk) e->k->pack_nk(e->joined_nk, e->joined, e->ldt, E, W);
 }
 
-/* Forms M or N of a head, unless the encoder is factored, and packs it, or Wk or Wv. */
+/* Computes M or N of a head, or takes Wk or Wv if the encoder is factored, and packs the result. */
 static void prepare_head(const bj_encoder *e, int head, int values) {
     const bj_arch *arch = e->arch;
     const int E = arch->embed, d = E / arch->heads, W = e->W, width = head_width(e);
-    const int first = values * E + head * d; /* of the head's rows in kv_w and folded */
+    const int first = values * E + head * d; /* first row of the head in kv_w and folded */
     const bj_real *rows = e->kv_w + (size_t)first * (size_t)E;
     size_t ld = (size_t)E;
     if (!e->factored) {
@@ -164,7 +164,7 @@ static void prepare_head(const bj_encoder *e, int head, int values) {
     }
     bj_real *kn = values ? e->n_kn : e->m_kn, *nk = values ? e->n_nk : e->m_nk;
     if (kn) e->k->pack_kn(kn + (size_t)head * e->head_size, rows, ld, width, d);
-    /* as (d,width) rows the transposed right-hand side has N = d, K = width */
+    /* stored as (d,width) rows, the transposed right-hand side has N = d, K = width */
     if (nk) e->k->pack_nk(nk + (size_t)head * e->head_size, rows, ld, d, width);
 }
 
