@@ -1,5 +1,4 @@
-/* drivable.h - sets drivable areas from a parsed map; see
- * branchjepa/audit.h for all other functions. */
+/* drivable.h - drivable areas from a parsed map; see also branchjepa/audit.h. */
 #ifndef BJ_AUDIT_DRIVABLE_H
 #define BJ_AUDIT_DRIVABLE_H
 
