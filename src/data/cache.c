@@ -1,4 +1,4 @@
-/* cache.c - reading a cache: opening, looking, verifying. docs/DATA.md has the format. */
+/* cache.c - opens, reads and verifies a cache. docs/DATA.md describes the format. */
 #include "data/cache.h"
 
 #include <string.h>
