@@ -185,7 +185,7 @@ static void put(page *p, const char *format, ...) {
     if (n > 0 && p->size + (size_t)n < MAP_ROOM) p->size += (size_t)n;
 }
 
-/* A line of points from (x,y) in direction h, `digits` decimals. */
+/* Writes a line of points from (x,y) in direction h with `digits` decimals. */
 static void put_line(page *p, double x, double y, double h, double step, int count, int digits) {
     put(p, "[");
     for (int i = 0; i < count; i++)
@@ -200,7 +200,8 @@ static void put_areas(page *p, bj_rng *rng, double x, double y) {
     for (int i = 0; i < count; i++) {
         const double radius = 20 + 30 * bj_rng_uniform(rng);
         const int corners = 4 + (int)(20 * bj_rng_uniform(rng));
-        const int digits = bj_rng_uniform(rng) < 0.1 ? 6 : 2; /* most are whole centimeters */
+        const int digits = bj_rng_uniform(rng) < 0.1 ? 6 : 2; /* most coordinates are multiples of 1
+                                                                 cm */
         put(p, "%s\"%d\": {\"id\": %d, \"area_boundary\": [", i ? ", " : "", 700 + i, 700 + i);
         for (int k = 0; k < corners; k++)
             put(p, "%s{\"x\": %.*f, \"y\": %.*f, \"z\": 0.0}", k ? ", " : "", digits,
