@@ -27,8 +27,7 @@ double bj_energy_score_forward(const bj_points *points, const bj_real *pi) {
     return fit - spread;
 }
 
-/* Computes the gradients for the incoming gradient des. dx (K,n) is overwritten and may be NULL.
- * The result is added to dpi (K). */
+/* Backpropagates des. Overwrites dx (K,n) unless it is NULL, and adds to dpi (K). */
 void bj_energy_score_backward(bj_real *dx, double *dpi, double des, const bj_points *points,
                               const bj_real *pi) {
     bj_real pull[BJ_MAX_ATOMS * BJ_MAX_ATOMS];

@@ -1,5 +1,4 @@
-/* test_checkpoint.c - Tests that models survive a file bit for bit, and that damaged files are
- * rejected.
+/* test_checkpoint.c - Tests that models survive a file bit for bit and damaged files are rejected.
  *
  * Without arguments the program runs the tests. With arguments:
  *   write PATH   saves the model of the tests, in the precision of this build
@@ -84,8 +83,7 @@ static int same_model(const bj_model *a, const bj_model *b) {
     return 1;
 }
 
-/* ------------------------------------------------------------------------------ an editable file
- */
+/* ------------------------------------------------------------------------------- editable file */
 
 enum { MOST = 64 };
 

@@ -1,10 +1,9 @@
-/* test_future_encoder.c - Tests that latents of true futures equal those of the training step bit
- * for bit.
+/* test_future_encoder.c - Tests that latents of true futures equal those of the training step.
  *
  * The reference is bj_outputs.target and .recon of bj_trainer_gradients with one thread. The
- * comparison covers several objectives (the target encoder, and stage A's own encoder), several K,
- * each instruction set, 1 to 3 threads and any split of the batch. Other tests cover rejected
- * inputs, copied weights and that nothing is allocated.
+ * comparison is bit for bit and covers several objectives (the target encoder, and stage A's own
+ * encoder), several K, each instruction set, 1 to 3 threads and any split of the batch. Other tests
+ * cover rejected inputs, copied weights and that nothing is allocated.
  */
 #include "core/alloc.h"
 #include "kernels/kernels.h"

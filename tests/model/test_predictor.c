@@ -189,7 +189,7 @@ static result train_forward(bj_model *model, const bj_batch *batch, const char *
     return r;
 }
 
-/* ---------------------------------------------------------------------------- the same bits */
+/* ---------------------------------------------------------------------------------- equal bits */
 
 /* Compares the whole batch in blocks, then some single scenes and pairs, including scenes without
  * neighbors. */
@@ -436,7 +436,7 @@ static void test_failing_allocations(const bj_arch *arch, bj_precision precision
     bj_model_free(model);
 }
 
-/* -------------------------------------------------------------------------------------- refusal */
+/* ------------------------------------------------------------------------------ rejected input */
 
 static int untouched(const result *r, int B) {
     const size_t n = (size_t)B * r->path_row, m = (size_t)B * r->weight_row;

@@ -235,7 +235,7 @@ static inline void case_check_ranges(objective_case *c, const char *name) {
     for (int i = 0; i < 5; i++) free(copies[i]);
 }
 
-/* ------------------------------------------------------------------------------ plain formulas */
+/* -------------------------------------------------------------------------- reference formulas */
 
 static inline double plain_latent(const bj_real *a, const bj_real *b, int D) {
     double sum = 0;

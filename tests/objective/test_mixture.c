@@ -142,7 +142,7 @@ static double tree(const double *weight, int B, int first, int count) {
     return sum;
 }
 
-/* Tests that sums have the order of core/shards.h bit for bit. */
+/* Tests that sums are added in the order of core/shards.h, bit for bit. */
 static void test_order_of_sums(int scenes) {
     enum { MOST = 600, BRANCHES = 3 };
     objective_case c = case_make(BJ_MDN, scenes, BRANCHES, 2, 1, BJ_SCALES_FIXED, 33);

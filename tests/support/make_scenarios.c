@@ -48,8 +48,7 @@ test_recipe test_recipe_draw(uint64_t seed) {
                          .same_map = bj_rng_uniform(&rng) < 0.3};
 }
 
-/* --------------------------------------------------------------------------------------- traffic
- */
+/* ------------------------------------------------------------------------------------- traffic */
 
 typedef struct rows {
     int64_t count;
@@ -169,8 +168,7 @@ static bj_status write_rows(const rows *r, const char *path, bj_error *err) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------- map
- */
+/* ----------------------------------------------------------------------------------------- map */
 
 typedef struct page {
     char *text;
@@ -242,8 +240,7 @@ static void put_map(page *p, const test_recipe *recipe, bj_rng *rng, const doubl
     put(p, "}}");
 }
 
-/* -------------------------------------------------------------------------------------- together
- */
+/* ------------------------------------------------------------------------------------ scenario */
 
 static bj_status shorten(const char *path, bj_error *err) {
     struct stat info;
