@@ -2,7 +2,7 @@
  *
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/AUDIT.md defines every number.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_AUDIT_H
 #define BRANCHJEPA_AUDIT_H
@@ -107,13 +107,13 @@ typedef struct bj_audit_options {
     bj_precision precision;
     const char *isa;
     int64_t limit; /* max scenes, from the start of the cache; 0: all */
-    /* Like in bj_submit_options, but a stop returns BJ_ELOCKED. */
+    /* As in bj_submit_options, but a stop returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_audit_options;
 
-/* Borrows options->isa and context as long as the audit exists. options may be NULL. Fails if the
- * cache has no scene to audit. */
+/* Opens an audit. options->isa and options->context must outlive it. options may be NULL. Fails if
+ * the cache has no scene to audit. */
 BJ_API BJ_CHECK bj_status bj_audit_open(bj_audit **out, const char *cache,
                                         const bj_audit_options *options, bj_error *err);
 BJ_API void bj_audit_free(bj_audit *audit);
@@ -197,7 +197,7 @@ typedef struct bj_submission_counts {
     int64_t empty;   /* audited scenes without a feasible candidate */
 } bj_submission_counts;
 
-/* Borrows the submission as long as the audit exists. Reads only the rows of a scenario's last
+/* Audits a submission, which must outlive the audit. Reads only the rows of a scenario's last
  * observed step, and no later rows. Uses only threads, progress and context of the options. */
 BJ_API BJ_CHECK bj_status bj_submission_audit_create(bj_submission_audit **out,
                                                      const bj_submission *submission,

@@ -3,7 +3,7 @@
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/BENCHMARK.md defines the
  * benchmark and every rule.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_BENCHMARK_H
 #define BRANCHJEPA_BENCHMARK_H
@@ -14,7 +14,7 @@
  * version. */
 #define BJ_BENCHMARK_SEED 20260u
 enum { BJ_BENCHMARK_WORLD = 2, BJ_BENCHMARK_SCENES = 2000 };
-/* Seeds from this value on are reserved for blind comparisons. */
+/* Seeds at or above this value are reserved for blind comparisons. */
 #define BJ_BLIND_SEEDS 1000000u
 
 /* Returns the purpose a world seed is reserved for, or NULL if models may be trained on its

@@ -74,7 +74,7 @@ BJ_API uint64_t bj_rng_next(bj_rng *rng);
 BJ_API double bj_rng_uniform(bj_rng *rng); /* in [0,1) */
 BJ_API double bj_rng_normal(bj_rng *rng);
 
-/* --------------------------------------------------------------------------------------- words */
+/* ------------------------------------------------------------------------------ spelling hints */
 
 /* Tracks the candidate closest to a word, for "did you mean" hints. Initialize with
  * BJ_NEAREST(word). */
@@ -229,9 +229,9 @@ BJ_API void bj_scenes_free(bj_scenes *scenes);
 typedef struct bj_cache bj_cache;
 
 typedef struct bj_scene_info {
-    const char *scenario_id, *city, *focal_id, *focal_type; /* valid as long as the cache */
+    const char *scenario_id, *city, *focal_id, *focal_type; /* owned by the cache */
     double origin[2], heading; /* scene frame in city coordinates */
-    int neighbors, polylines;  /* stored, the nearest of the available ones */
+    int neighbors, polylines;  /* number stored, the nearest of those available */
     int neighbors_available, polylines_available;
     int has_future;
     uint64_t focal_valid;  /* bit t: observed at step t */
@@ -384,7 +384,7 @@ enum { BJ_WORLD_VERSION = 2 };
 typedef struct bj_world_options {
     int version; /* 1 or 2; 0: the default, BJ_WORLD_VERSION */
     uint64_t seed;
-    const char *split; /* NULL: "train"; letters, digits, '-' and '_', at most 31 */
+    const char *split; /* NULL: "train"; at most 31 letters, digits, '-' and '_' */
     int64_t scenes;    /* scenes 0 .. scenes - 1 are made; at most 2^32 */
     int jobs;          /* 0: one per available core */
     int restart;       /* discard an interrupted run; caches only */
@@ -444,7 +444,7 @@ BJ_API int64_t bj_law_count(const bj_law *law);
 /* Returns a metadata value of the file ("seed", "split", "world", ...), or NULL. */
 BJ_API const char *bj_law_fact(const bj_law *law, const char *key);
 BJ_API int64_t bj_law_find(const bj_law *law, const char *scenario_id); /* or -1 */
-BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* valid as long as the law */
+BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* owned by the law */
 BJ_API const char *bj_law_intent(const bj_law *law, int intent); /* "left", ..., or NULL */
 /* Computes the SHA-256 over the stored digests of all scenes, 64 hex digits. It identifies the
  * file's content. */
@@ -459,7 +459,8 @@ BJ_API int bj_law_sample(double *future, const bj_law_scene *scene, bj_rng *rng)
 typedef struct bj_law_blind bj_law_blind;
 enum { BJ_HIDDEN_CONTROL = 1, BJ_HIDDEN_LIMITS = 2, BJ_HIDDEN_ALL = 3 };
 
-/* Borrows the law. Scenes are regenerated from the law's seed, split and world version. */
+/* Creates mixtures for a law, which must outlive them. Scenes are regenerated from the law's seed,
+ * split and world version. */
 BJ_API BJ_CHECK bj_status bj_law_blind_create(bj_law_blind **out, const bj_law *law, bj_error *err);
 BJ_API void bj_law_blind_free(bj_law_blind *blind);
 /* Computes the law of scene `index` mixed over the quantities in `hidden`. The mixture has at most
@@ -508,7 +509,7 @@ typedef enum bj_objective_kind {
     BJ_UNIFORM,        /* Energy Score with weights 1/K */
     BJ_SPECIALIZATION, /* winner takes all */
     BJ_SOFTWTA,        /* soft assignment */
-    BJ_SINKHORN,       /* hard winner and balanced plan over the batch, mixed */
+    BJ_SINKHORN,       /* hard winner mixed with a balanced plan over the batch */
     BJ_MDN,            /* mixture likelihood */
     BJ_OUTPUTONLY,     /* one latent, Energy Score over K outputs */
     BJ_ANCHOR_A,       /* future encoder and decoder with variance and rank floors */
@@ -519,16 +520,18 @@ typedef enum bj_objective_kind {
 
 typedef struct bj_objective {
     bj_objective_kind kind;
-    double lambda_z, lambda_y, lambda_rec; /* latent, decoded, reconstruction weights */
+    double lambda_z, lambda_y, lambda_rec; /* weights of the latent, decoded and reconstruction
+                                              terms */
     double lambda_router;                  /* cross-entropy weight of the winner-takes-all family */
     double beta;                           /* time weight beta^t of the decoded distance, (0,1] */
     double tau;                            /* soft-WTA temperature */
     double rho, eps;                       /* Sinkhorn mixing share and entropy */
     int sinkhorn_iters;
-    int sigreg_slices;                     /* random directions of SIGReg: 256 */
-    double sigma_z, sigma_y, usage_kl;     /* mixture density */
-    double variance_floor;                 /* anchor stage A: .02 */
-    double rank_floor, rank_weight;        /* anchor stage A: 8, .25 */
+    int sigreg_slices;                     /* random directions of SIGReg, default 256 */
+    double sigma_z, sigma_y, usage_kl;     /* mixture density: standard deviations and weight of the
+                                              usage penalty */
+    double variance_floor;                 /* anchor stage A, default .02 */
+    double rank_floor, rank_weight;        /* anchor stage A, defaults 8 and .25 */
     double floor_weight;                   /* weight of the variance and rank floors on normalized
                                               contexts, for all other objectives without a
                                               decoder */
@@ -537,7 +540,7 @@ typedef struct bj_objective {
      * objective (docs/layers/regularizers.md). A weight of 0 disables a term. */
     double sigreg;                              /* weight of SIGReg */
     double vicreg_variance, vicreg_covariance;  /* weights of two VICReg terms */
-    double vicreg_gamma;                        /* VICReg's target standard deviation: 1 */
+    double vicreg_gamma;                        /* VICReg's target standard deviation, default 1 */
 } bj_objective;
 
 BJ_API bj_objective bj_objective_default(bj_objective_kind kind);
@@ -561,10 +564,10 @@ typedef struct bj_loss {
 typedef struct bj_trainer bj_trainer;
 
 typedef struct bj_optim {
-    double beta1, beta2, eps; /* .9, .999, 1e-8 */
-    double weight_decay;      /* 1e-2, on every trained tensor */
-    double clip;              /* 5, global gradient norm */
-    double ema;               /* .996 */
+    double beta1, beta2, eps; /* defaults .9, .999, 1e-8 */
+    double weight_decay;      /* applied to every trained tensor, default 1e-2 */
+    double clip;              /* max global gradient norm, default 5 */
+    double ema;               /* decay of the target encoder's moving average, default .996 */
     /* 1: AdamW updates theta, where the weights are w = sigma theta and sigma follows from the
      * units of the inputs and outputs (docs/TRAINING.md). Gradients, gradient norm and moments
      * refer to theta. Initialize with bj_model_condition. 0: sigma is 1. */
@@ -665,7 +668,8 @@ typedef struct bj_predictor_options {
     const char *isa; /* as in bj_trainer_options */
 } bj_predictor_options;
 
-/* Copies the weights it needs, so the model may be freed or trained further afterwards. */
+/* Creates a predictor. Copies the weights it needs, so the model may be freed or trained
+ * further. */
 BJ_API BJ_CHECK bj_status bj_predictor_create(bj_predictor **out, const bj_model *model,
                                               const bj_predictor_options *options, bj_error *err);
 BJ_API void bj_predictor_free(bj_predictor *predictor);
@@ -776,8 +780,8 @@ BJ_API BJ_CHECK bj_status bj_submit(int64_t *scenes, const char *path, const bj_
 typedef struct bj_truth bj_truth;
 
 typedef struct bj_truth_options {
-    int threads; /* 0: one per available core; for folders */
-    /* Like in bj_submit_options, but a stop returns BJ_ELOCKED. */
+    int threads; /* used only for folders; 0: one per available core */
+    /* As in bj_submit_options, but a stop returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_truth_options;
@@ -859,8 +863,7 @@ typedef struct bj_score_scene {
 typedef struct bj_score bj_score;
 
 /* Validates a submission and, if there is a ground truth, scores the valid scenarios. Violations
- * are counted and are not an error of this call. Borrows submission and truth as long as the score
- * exists. */
+ * are counted and do not make the call fail. Submission and truth must outlive the score. */
 BJ_API BJ_CHECK bj_status bj_score_create(bj_score **out, const bj_submission *submission,
                                           const bj_truth *truth, const bj_score_options *options,
                                           bj_error *err);
@@ -874,7 +877,7 @@ BJ_API bj_score_group bj_score_group_at(const bj_score *score, int index);
 BJ_API int64_t bj_score_scenes(const bj_score *score);
 BJ_API const bj_score_scene *bj_score_scene_at(const bj_score *score, int64_t index);
 
-/* --------------------------------------------------------------------------------------- truth */
+/* --------------------------------------------------------------------------- true distribution */
 
 /* Compares forecasts with the law of the futures instead of a single outcome. docs/TRUTH.md defines
  * every number. An exam is a set of scenes with their laws. All forecasters of an exam are measured
@@ -887,19 +890,19 @@ typedef struct bj_exam_options {
     int64_t limit;   /* max scenes, from the start of the cache; 0: all */
     int best_scenes; /* evenly spaced scenes for which the best K atoms are searched; 0: none */
     int threads;     /* 0: one per available core; does not change the results */
-    /* Like in bj_submit_options, but a stop returns BJ_ELOCKED. */
+    /* As in bj_submit_options, but a stop returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_exam_options;
 
-/* Borrows cache and law as long as the exam exists. Every scene of the cache must have a law with
- * the same frame. The law may contain more scenes. */
+/* Creates an exam. Cache and law must outlive it. Every scene of the cache must have a law with the
+ * same frame. The law may contain more scenes. */
 BJ_API BJ_CHECK bj_status bj_exam_create(bj_exam **out, const bj_cache *cache, const bj_law *law,
                                          const bj_exam_options *options, bj_error *err);
-/* Creates an exam for submission files. `truth` is borrowed and may be NULL, which means all scenes
- * of the law file. Without it there is no realized score and no constant-velocity baseline, and
- * every scenario of a submission must have exactly one track. bj_exam_model does not accept this
- * exam. */
+/* Creates an exam for submission files. Truth and law must outlive it. `truth` may be NULL, which
+ * means all scenes of the law file. Without it there is no realized score and no constant-velocity
+ * baseline, and every scenario of a submission must have exactly one track. bj_exam_model does not
+ * accept this exam. */
 BJ_API BJ_CHECK bj_status bj_exam_create_submissions(bj_exam **out, const bj_truth *truth,
                                                      const bj_law *law,
                                                      const bj_exam_options *options, bj_error *err);
@@ -1173,7 +1176,7 @@ typedef struct bj_parity_report {
                                         tolerance */
     int compared;                    /* number of tensors compared */
     int failed;                      /* number of comparisons above the tolerance */
-    char first_failure[256];         /* what, found and expected value; empty if none */
+    char first_failure[256];         /* tensor, found and expected value; empty if none */
 } bj_parity_report;
 
 typedef struct bj_parity_options {

@@ -10,7 +10,7 @@
  *   DIR/lock.json           hashes of everything that must not change before the evaluation
  *   DIR/locked/             only the three files of the evaluation
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_CAMPAIGN_H
 #define BRANCHJEPA_CAMPAIGN_H

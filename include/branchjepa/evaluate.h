@@ -2,7 +2,7 @@
  *
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/EVALUATE.md defines every number.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_EVALUATE_H
 #define BRANCHJEPA_EVALUATE_H

@@ -4,7 +4,7 @@
  * explains the rules. A scene has the same bits as the record in a cache written by
  * bj_world_to_cache. The laws of the scenes are not available here.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_FRESH_H
 #define BRANCHJEPA_FRESH_H

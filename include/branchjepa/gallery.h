@@ -3,7 +3,7 @@
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/GALLERY.md defines the screen and
  * the selection rule.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_GALLERY_H
 #define BRANCHJEPA_GALLERY_H
@@ -23,7 +23,7 @@ typedef struct bj_gallery_options {
     int threads;   /* as in bj_predictor_options; does not change the results */
     const char *isa;
     int64_t limit; /* max scenes, from the start of the cache; 0: all */
-    /* Like in bj_submit_options, but a stop returns BJ_ELOCKED. */
+    /* As in bj_submit_options, but a stop returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_gallery_options;
@@ -52,7 +52,7 @@ BJ_API unsigned bj_gallery_maneuvers(int K, int F, const double *weights,
 
 typedef struct bj_gallery_case {
     int64_t scene;      /* index in the cache */
-    unsigned maneuvers; /* bit mask of the branch model's maneuvers, as from bj_gallery_maneuvers */
+    unsigned maneuvers; /* bj_gallery_maneuvers of the branch model */
     char order[65];     /* SHA-256 of "SEED:SCENARIO_ID", 64 hex digits */
     char observed[65];  /* bj_gallery_observed */
     char areas[65];     /* bj_gallery_areas of the scene's map */

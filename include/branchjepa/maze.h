@@ -3,7 +3,7 @@
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/MAZES.md defines every number.
  * Shapes: C cells, S sources, K candidates per source, D latent width.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_MAZE_H
 #define BRANCHJEPA_MAZE_H
@@ -21,8 +21,7 @@ typedef struct bj_edge {
     int32_t from, to;
 } bj_edge;
 
-/* A maze. Cells are the free squares, numbered row by row. All pointers are valid as long as the
- * maze. */
+/* A maze. Cells are the free squares, numbered row by row. The maze owns all pointers. */
 typedef struct bj_maze {
     const char *name;
     int rows, cols;
@@ -57,7 +56,7 @@ BJ_API int bj_maze_cell(const bj_maze *maze, double x, double y);
 typedef enum bj_edge_kind {
     BJ_EDGE_REAL,     /* in the true graph */
     BJ_EDGE_RETREAT,  /* back out of a teleporter entry via its rim */
-    BJ_EDGE_DIAGONAL, /* across the corner of a square */
+    BJ_EDGE_DIAGONAL, /* diagonally across the corner of a square */
     BJ_EDGE_OTHER
 } bj_edge_kind;
 BJ_API bj_edge_kind bj_maze_edge_kind(const bj_maze *maze, bj_edge edge);

@@ -5,7 +5,7 @@
  * Shapes: H steps of the horizon, L rollouts per context (one per predicted latent), D latent
  * width.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_MAZE_AUDIT_H
 #define BRANCHJEPA_MAZE_AUDIT_H
@@ -30,8 +30,8 @@ typedef struct bj_rollout_step {
     double stay_distance, stay_error; /* of a prediction that stays at the context */
 } bj_rollout_step;
 
-/* Return the name and value of a step's metrics, in the order of the struct. The name is NULL for
- * larger indices. */
+/* Return the name and the value of a metric of a step, in the order of the struct. The name is NULL
+ * for larger indices. */
 BJ_API const char *bj_rollout_name(int index);
 BJ_API double bj_rollout_value(const bj_rollout_step *step, int index);
 

@@ -5,7 +5,7 @@
  * every file. Shapes: C cells, S sources or contexts, K candidates per source or context, D latent
  * width.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_MAZE_DRIVE_H
 #define BRANCHJEPA_MAZE_DRIVE_H
@@ -160,9 +160,9 @@ typedef struct bj_generate_options {
     uint64_t seed;
 } bj_generate_options;
 
-/* Generates a maze in which `junctions` cells have exactly `branches` successors each, which are
- * teleporters to the same cells. Every cell can be reached from every other cell. Five tasks are
- * drawn. */
+/* Generates a maze in which `junctions` cells have exactly `branches` successors each. These cells
+ * are teleporter entries that share their exits. Every cell can be reached from every other cell.
+ * Five tasks are drawn. */
 BJ_API BJ_CHECK bj_status bj_maze_generate(bj_maze **out, const bj_generate_options *options,
                                            bj_error *err);
 

@@ -3,7 +3,7 @@
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/MAZES.md contains the
  * definitions. Shapes: n observations, C cells, D latent width, L candidates per observation.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_MAZE_RUN_H
 #define BRANCHJEPA_MAZE_RUN_H
@@ -27,7 +27,7 @@ BJ_API BJ_CHECK bj_status bj_maze_run_open(bj_maze_run **out, const char *dir,
                                            const bj_maze_run_options *options, bj_error *err);
 BJ_API void bj_maze_run_free(bj_maze_run *run);
 
-/* Returned pointers are valid as long as the run. */
+/* The run owns the returned pointers. */
 BJ_API const bj_run *bj_maze_run_folder(const bj_maze_run *run); /* settings, facts, epochs */
 BJ_API const bj_maze *bj_maze_run_maze(const bj_maze_run *run);
 BJ_API const bj_arch *bj_maze_run_arch(const bj_maze_run *run);

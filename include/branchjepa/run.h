@@ -3,7 +3,7 @@
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/TRAINING.md explains arms,
  * settings and the files of a run.
  */
-#include <branchjepa/branchjepa.h> /* before the guard because it includes this file */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_RUN_H
 #define BRANCHJEPA_RUN_H

@@ -256,7 +256,7 @@ bj_status bj_checkpoint_digest(char hex[BJ_SHA256_HEX], const bj_tensor *tensors
     return status;
 }
 
-/* --------------------------------------------------------------------------------- any contents */
+/* ------------------------------------------------------------------------------ any checkpoint */
 
 bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *format, bj_error *err) {
     const char *value;
