@@ -82,8 +82,8 @@ static int find_leaders(car *cars, const road *r, double focal_way, const bj_tra
     return n;
 }
 
-/* Advances a vehicle by one step. `stop` is the position of the stop line, or 1e9 if there is
- * none. */
+/* Advances a vehicle by one step. `stop` is the stop line's distance along the route, or 1e9 if the
+ * vehicle may pass it. */
 static void advance(car *c, const road *r, double gap, double ahead_v, double stop) {
     const double line = stop - c->way - c->length / 2;
     if (line < 1e8 && line > -1 && line + 1 < gap) gap = line + 1, ahead_v = 0;

@@ -66,11 +66,11 @@ typedef struct bj_road_lane {
     int street;   /* street of the lane, or -1 in a junction */
     int node;     /* junction that contains the lane, or -1 */
     int approach; /* junction at the end of the lane, or -1 */
-    int arm;      /* arm through which the lane enters; also for lanes in a junction */
+    int arm;      /* arm through which the lane enters; set for lanes in a junction too */
     bj_move move; /* only for lanes in a junction */
     bj_mark left_mark, right_mark;
     double left[4][2], right[4][2]; /* control points of the boundaries in the layout plane */
-    int left_lane, right_lane;      /* neighbors or -1; the left one may be opposite */
+    int left_lane, right_lane;      /* neighbors or -1; left may be the opposite direction */
     int change_left, change_right;  /* neighbors in the same direction, or -1 */
     int next[BJ_TOWN_SUCC], next_count;
     int prev[BJ_TOWN_SUCC], prev_count;
@@ -206,7 +206,7 @@ int bj_town_add_lane(bj_town *town, const bj_road_lane *lane); /* index, or -1 i
 void bj_town_connect(bj_town *town, int from, int to);
 void bj_town_build_link(bj_town *town, int link);
 void bj_town_build_junction(bj_town *town, int node);
-/* Computes the end points of a crossing's edge at `u`, rounded like in the map. */
+/* Computes the end points of a crossing's edge at `u`, rounded as in the map. */
 void bj_town_crossing_edge(const bj_town *town, const bj_street *street, double u,
                            double edge[2][2]);
 /* Adds a crossing over the street between u0 and u1. Returns its index, or -1 if full. */
@@ -224,7 +224,7 @@ typedef struct bj_town_text {
     size_t size, room;
 } bj_town_text;
 
-/* Computes the points of a lane boundary, rounded like in the map, and returns their count. */
+/* Computes the points of a lane boundary, rounded as in the map, and returns their count. */
 int bj_town_boundary(bj_point points[BJ_TOWN_BOUNDARY], const bj_town *town,
                      const bj_road_lane *lane, const double *curve);
 /* Fills town->lines. */

@@ -63,8 +63,8 @@ typedef struct bj_light {
     int first, change;
 } bj_light;
 
-/* The given course of a vehicle whose path is already stored. Other agents see it at these
- * positions of its route. */
+/* The prescribed motion of a vehicle, which is already stored in its path. Other agents see the
+ * vehicle at these positions of its route. */
 typedef struct bj_script {
     int agent, steps; /* agent is -1 if the script is unused */
     int lane[BJ_WORLD_STEPS];

@@ -246,7 +246,7 @@ static void test_damaged_index(void) {
     bj_cache_free(cache);
 }
 
-/* --------------------------------------------------------------------------------- false sizes */
+/* -------------------------------------------------------------------------- inconsistent files */
 
 /* Overwrites a part of the index with an inconsistent value. The digest is not checked, so the
  * inconsistency itself must be detected. */

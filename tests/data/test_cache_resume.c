@@ -137,8 +137,8 @@ static void test_truncated(void) {
     }
 }
 
-/* Tests that bytes that never reached the disk are detected. Nothing was synced, because the
- * interval between syncs is longer than this test. */
+/* Tests that bytes that never reached the disk are detected. Nothing was synced, because the sync
+ * interval is longer than the run. */
 static void test_torn(void) {
     bj_rng rng = bj_rng_seed(2);
     for (int f = 0; f < NAMES; f++)

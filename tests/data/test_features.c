@@ -147,7 +147,7 @@ static void test_repeated_rows(void) {
     clear();
     town.scenario.focal = add_track("vehicle");
     const int other = add_track("vehicle"), gone = add_track("vehicle");
-    add_row(0, 49, -50, -50, 9, 9, 3); /* the second row at step 49 wins, also for the frame */
+    add_row(0, 49, -50, -50, 9, 9, 3); /* the second row at step 49 wins, for the frame too */
     add_row(other, 49, 1, 1, 9, 9, 3);
     add_row(0, 60, 1, 1, 0, 0, 0);
     add_row(gone, 48, 0, 0, 0, 0, 0);
@@ -216,7 +216,7 @@ static void test_nearest_neighbors(void) {
     for (int i = 0; i < 16; i++) CHECK(f.neighbor_track[i] == 19 - i);
     check_values(f.neighbor[15] + 343, 2, (double[]){0, 18}, "the sixteenth");
 
-    /* Ties within a tenth of a millimeter are broken by track order, also at the limit of 16. */
+    /* Ties within 0.1 mm are broken by track order, including at the limit of 16 neighbors. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_standing("vehicle", 5.00004, 0); /* ranks 50000, 50000, 50001, 49999, 50000 */
@@ -381,7 +381,7 @@ static void test_unfit(void) {
     CHECK_CONTAINS(err.message, "lane segment 6");
     CHECK(bj_features_make(&f, maker, &town.scenario, &town.map, "scene", NULL) == BJ_ENONFINITE);
 
-    clear(); /* also if 48 others are nearer */
+    clear(); /* even if 48 others are nearer */
     town.scenario.focal = add_standing("vehicle", 0, 0);
     for (int i = 0; i < 48; i++) add_crossing(i, add_points(1, (double[]){1, 1}));
     CHECK_OK(make(), err);

@@ -100,7 +100,7 @@ static void examine(const bj_graph_record *r, yyjson_val *root) {
     demand((size_t)r->fact_count == yyjson_obj_size(facts));
     for (int k = 0; k < r->fact_count; k++) {
         key = yyjson_obj_iter_next(&walk);
-        demand(yyjson_equals_str(key, r->facts[k].key)); /* also if it contains a zero byte */
+        demand(yyjson_equals_str(key, r->facts[k].key)); /* even if it contains a zero byte */
         demand(yyjson_equals_str(yyjson_obj_iter_get_val(key), r->facts[k].value));
         demand(member(facts, r->facts[k].key) != NULL);
     }

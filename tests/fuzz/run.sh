@@ -15,7 +15,7 @@ fi
 target=$1 seconds=$2 out=build/fuzz
 scripts/install_deps.sh build fuzz
 
-# clang does not define gcc's macro for AddressSanitizer, which the allocator checks.
+# Define gcc's macro for AddressSanitizer, because the allocator checks it.
 flags=(-std=c11 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -D__SANITIZE_ADDRESS__=1
     -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
     -Iinclude -Isrc -isystem third_party/yyjson)

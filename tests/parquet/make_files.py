@@ -285,8 +285,8 @@ def by_hand():
                [page_v2(b"", 100, 100, 100, PLAIN, varint(200) + b"\0", packed=b"")], 100,
                SNAPPY)], 100)
 
-    # A dictionary that is missing in the footer or has offset 0, index pages and empty pages between
-    # data pages, truncated packed indices, and a plain page at the end.
+    # A dictionary that is missing in the footer or has offset 0, index pages and empty pages
+    # between data pages, truncated packed indices, and a plain page at the end.
     words = b"".join(sized(b"id-%d" % n) for n in range(23))
     indices = [mixed(i) % 23 for i in range(100)]
     craft("hand_dictionary", [Column(leaf("text", BYTES, note=0), BYTES, [

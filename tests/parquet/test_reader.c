@@ -181,7 +181,7 @@ static void test_good_files(bj_parquet *parquet) {
     }
 }
 
-/* Tests that columns stay valid while others are read, and texts also after a failed read. */
+/* Tests that columns stay valid while others are read, and texts even after a failed read. */
 static void test_columns_stay(bj_parquet *parquet) {
     const double *f64, *list;
     const bj_text *texts;

@@ -1,8 +1,8 @@
 /* test_scene.c - tests that scenes are reproducible on all platforms, and that their content is
  * valid.
  *
- * The digests below hold for every compiler, option and instruction set. A change of the content of
- * scenes must change them deliberately.
+ * The digests below hold for every compiler, option and instruction set. Update them only if the
+ * content of scenes is changed on purpose.
  */
 #include "core/sha256.h"
 #include "world_case.h"
@@ -147,7 +147,7 @@ static void check_rows(const bj_world_scene *s) {
     CHECK(s->category[0] == 3 && s->category[1] == 1);
 }
 
-/* Checks that the focal speed changes smoothly, also at the end of the observation. */
+/* Checks that the focal speed changes smoothly, including at the end of the observation. */
 static void check_focal(const bj_world_scene *s, int *rough) {
     const bj_row *r = s->rows[0];
     double worst = 0;
