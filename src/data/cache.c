@@ -49,7 +49,7 @@ void bj_cache_free(bj_cache *cache) {
     bj_free(cache);
 }
 
-/* --------------------------------------------------------------------------------------- looking
+/* ---------------------------------------------------------------------------------------- access
  */
 
 int64_t bj_cache_count(const bj_cache *cache) { return cache->sizes.scenes; }

@@ -1,4 +1,4 @@
-/* cache.h - the reader behind bj_cache_* of the public header.
+/* cache.h - internal interface of the cache reader (bj_cache_* in the public header).
  *
  * Opening a cache checks everything that later calls rely on, so those calls need no checks:
  *   1. The file is a safetensors file with exactly the tensors of cache_format.h. Each tensor has
@@ -22,7 +22,7 @@
 
 enum {
     BJ_CACHE_BLIND = 1,    /* futures cannot be read */
-    BJ_CACHE_UNCHECKED = 2 /* skip rule 5, because the fuzzer cannot guess digests */
+    BJ_CACHE_UNCHECKED = 2 /* skip rule 5; for fuzzing, because mutations invalidate the digest */
 };
 
 /* Opens a cache file in memory. The buffer must be aligned to 8 bytes and outlive the cache.

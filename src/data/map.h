@@ -24,7 +24,7 @@ typedef struct bj_lane {
     int64_t id;
     int is_intersection;
     bj_points left, right;     /* boundaries, at least one point each */
-    const int64_t *successors; /* (successor_count) ids that may be missing in the map */
+    const int64_t *successors; /* (successor_count) lane ids, which need not be in the map */
     int successor_count;
 } bj_lane;
 

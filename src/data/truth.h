@@ -1,7 +1,7 @@
 /* truth.h - the true future of a scenario's focal track, from a cache or from scenario files.
  *
  * The frame is the feature frame: its origin and x axis are position and heading at the last
- * observed step. Future steps without a row are interpolated like in the features: linearly in time
+ * observed step. Future steps without a row are interpolated as in the features: linearly in time
  * between the nearest rows, including the last observed one, and constant after the last row.
  * Scenario files give the doubles of the file. A cache gives single precision in the scene frame.
  * Test: tests/eval/test_score.c

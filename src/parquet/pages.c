@@ -136,7 +136,7 @@ static void parse_header(header *h, bj_wire *in) {
     }
 }
 
-/* Parses the header of the next page and moves pages->at behind the page. */
+/* Parses the header of the next page and moves pages->at past the page. */
 static bj_status next_header(header *h, bj_pages *pages) {
     if (pages->at == pages->end)
         return REFUSE(pages, "its pages end %lld values before the chunk", (long long)pages->left);

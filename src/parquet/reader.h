@@ -93,7 +93,7 @@ BJ_CHECK bj_status bj_parquet_require(int *index, const bj_parquet *parquet, con
                                       bj_error *err);
 
 /* The functions below decode a whole flat column. The arrays belong to the reader and are valid
- * until the next open, close or free, also if other columns are read. If `valid` is NULL, a null is
+ * until the next open, close or free, even if other columns are read. If `valid` is NULL, a null is
  * an error whose message contains the row. Otherwise *valid points to (rows) bytes, 1 if there is a
  * value, and the value of a null is zero or the empty text. */
 

@@ -1,18 +1,19 @@
-/* law_blind.c - the law of a scene for somebody who sees no more of it than its features.
+/* law_blind.c - the law of a scene for an observer that sees only the features.
  *
- *   M = sum_h prior(h) Q_h        h: control of the junction ahead, limits of the streets
+ *   M = sum_h prior(h) Q_h        h: control of the junction ahead, speed limits of the streets
  *
  * Q_h is the law that the recorded past would have if the hidden quantities were h. In version 1
- * the scene is made again from the seed of the law file, and its law is computed under every h:
+ * the scene is generated again from the seed in the law file, and its law is computed for every h:
  *
- *   control   signal, stop sign, or priority of either street, as likely as the generator makes
- *             them, given the streets, arms, crossings and turning lanes (bj_town_control_odds);
- *             a roundabout shows
- *   limits    all values of the street the vehicle is on; those of the others go around with them,
- *             from a start drawn for the scene, so that every street has its values equally often.
- *             Values are left out that a vehicle in sight on the street is too fast for
+ *   control   signal, stop sign, or priority of one of the two streets, with the probabilities of
+ *             the generator given the streets, arms, crossings and turning lanes
+ *             (bj_town_control_odds); a roundabout is visible and therefore not hidden
+ *   limits    all values of the vehicle's own street; the values of the other streets cycle with
+ *             it from a random start per scene, so every street takes its values equally often.
+ *             Values that are too low for a visible vehicle on the street are excluded
  *
- * What the past says about h beyond that is not used. In version 2 nothing is hidden: M is the law.
+ * Further information about h in the past is not used. In version 2 nothing is hidden, so M is the
+ * law.
  * Test: tests/world/test_law_blind.c
  */
 #include <stdio.h>
@@ -29,12 +30,12 @@ struct bj_law_blind {
     int version;
     uint64_t seed;
     char split[SPLIT];
-    int64_t number; /* of the town, or -1 */
+    int64_t number; /* index of the town, or -1 */
     bj_town *town, *changed;
     bj_world_scene *scene;
     bj_rows rows[BJ_WORLD_AGENTS];
     bj_law_record *record;
-    /* the mixture */
+    /* The mixture. */
     int count;
     double weight[MODES];
     uint8_t intent[MODES];
@@ -51,7 +52,7 @@ void bj_law_blind_free(bj_law_blind *b) {
     bj_free(b);
 }
 
-/* Reads from the metadata which scenes they are. */
+/* Reads world version, seed and split from the metadata. */
 static bj_status read_source(bj_law_blind *b, bj_error *err) {
     const char *world = bj_law_fact(b->law, "world"), *seed = bj_law_fact(b->law, "seed");
     const char *split = bj_law_fact(b->law, "split");
@@ -112,7 +113,7 @@ static bj_status make_scene(bj_law_blind *b, const bj_law_scene *law, bj_error *
 
 /* ------------------------------------------------------------------------------------ mixing */
 
-/* Adds the law of the scene in the changed town; equal modes are counted once. */
+/* Adds the law of the scene in the changed town. Equal modes are merged. */
 static void add_law(bj_law_blind *b, double share) {
     bj_law_record *r = b->record;
     b->scene->traffic.town = b->changed;
@@ -134,7 +135,7 @@ static void add_law(bj_law_blind *b, double share) {
     }
 }
 
-/* Adds the laws under every control of the junction, which is -1 if none is hidden. */
+/* Adds the laws for every control of the junction. node is -1 if the control is not hidden. */
 static void add_controls(bj_law_blind *b, int node, double share) {
     if (node < 0) {
         add_law(b, share);
@@ -173,15 +174,15 @@ static void change_limits(bj_law_blind *b, const double speed[BJ_TOWN_STREETS]) 
     }
 }
 
-/* Returns the street of a lane, or of the one a junction's lane comes from. */
+/* Returns the street of a lane. For a lane in a junction returns the street that it comes from. */
 static int street_of(const bj_town *town, int lane) {
     for (int k = 0; k < 8 && town->lanes[lane].street < 0 && town->lanes[lane].prev_count; k++)
         lane = town->lanes[lane].prev[0];
     return town->lanes[lane].street < 0 ? 0 : town->lanes[lane].street;
 }
 
-/* Nobody drives faster than 1.12 of the limit; raises `low` to what the fastest one in sight
- * allows. */
+/* Excludes limits that are too low for the visible traffic. No vehicle drives faster than 1.12
+ * times the limit, so `low` is raised until the fastest visible vehicle is allowed. */
 static void exclude_limits(const bj_law_blind *b, int low[BJ_TOWN_STREETS],
                            const int high[BJ_TOWN_STREETS]) {
     const bj_traffic *tr = &b->scene->traffic;

@@ -1,9 +1,8 @@
-/* town.c - the layout of a town: streets, where they cross, and the lanes between junctions.
+/* town.c - the layout of a town: streets, junctions, and the lanes between them.
  *
- * One or two streets run along each axis. A street has one to three lanes a direction, or one
- * direction only; it may have a median whose ends are left-turn lanes, bicycle lanes, and parking
- * bays. Where a street ends at another, a three-way junction is left. Every junction keeps at least
- * three arms.
+ * One or two streets run along each axis. A street has one to three lanes per direction, or is
+ * one-way. It may have bicycle lanes, parking bays, and a median that ends in left-turn lanes. A
+ * street may end at another street in a three-way junction. Every junction has at least three arms.
  */
 #include "world/town.h"
 
@@ -14,8 +13,8 @@
 enum { INTERVALS = 3 };
 
 static const double size_half = 130, corner = 7, gutter = 0.6, bay_width = 2.3;
-static const double ring_inner = 26;    /* stop line of a roundabout, from its center */
-static const double visible_limit = 12; /* limit of every street in version 2, m/s */
+static const double ring_inner = 26;    /* distance of a roundabout's stop line from its center */
+static const double visible_limit = 12; /* speed limit of every street in version 2, m/s */
 
 /* ------------------------------------------------------------------------------------ building */
 
@@ -86,7 +85,7 @@ static void draw_place(bj_town *town) {
     bj_world_sincos(&town->sine, &town->cosine, angle);
     for (int i = 0; i < 2; i++) {
         const double length = bj_world_uniform(rng, 190, 420);
-        /* Steepness, not height, is what turns square corners into odd ones. */
+        /* The slope of the bend, not its amplitude, distorts right-angled corners. */
         const double steep = bj_world_chance(rng, 0.3) ? 0.03 : bj_world_uniform(rng, 0.08, 0.36);
         town->wave[i] = 2 * BJ_PI / length;
         town->bend[i] = steep / town->wave[i];
@@ -123,7 +122,8 @@ static int arm_count(const bj_node *node) {
     return n;
 }
 
-/* A uniform number below `round` means a roundabout, and so on; above all of them, priority. */
+/* Cumulative thresholds for one uniform number: roundabout below `round`, signal below `signal`,
+ * stop below `stop`, otherwise priority. */
 typedef struct control_draw {
     double round, signal, stop;
 } control_draw;
@@ -147,7 +147,7 @@ static void choose_control(bj_town *town, bj_node *node) {
                                           : BJ_CONTROL_PRIORITY;
     node->major =
         v->forward > h->forward || (v->forward == h->forward && bj_world_chance(rng, 0.5));
-    /* The street that ends at a junction is the one that yields. */
+    /* A street that ends at a junction yields. */
     for (int a = 0; a < BJ_TOWN_ARMS; a++)
         if (!node->arms[a].present) node->major = a % 2 == 0;
     const double round = node->control == BJ_CONTROL_ROUNDABOUT;
@@ -157,7 +157,7 @@ static void choose_control(bj_town *town, bj_node *node) {
     node->arms[3].inner = round > 0 ? ring_inner : h->edge_right + corner;
 }
 
-/* Junctions along a street in ascending order; at most two. */
+/* Lists the junctions along a street in ascending order, at most two. */
 static int nodes_of(const bj_town *town, int street, int nodes[2]) {
     int n = 0;
     for (int i = 0; i < town->node_count; i++)
@@ -210,8 +210,9 @@ static double crossing_share(bj_control control) {
     return control == BJ_CONTROL_SIGNAL ? 0.85 : 0.55;
 }
 
-/* Returns 1 if an arm gets a crossing. In version 2 the crossings of a junction show its control:
- * a signal has them on all arms, a stop sign on none, priority on the arms that yield. */
+/* Returns 1 if an arm gets a crossing. In version 2 the crossings of a junction indicate its
+ * control: a signal has crossings on all arms, a stop sign on none, and priority on the arms that
+ * yield. */
 static int has_crossing(bj_town *town, const bj_node *node, int arm) {
     const int drawn = bj_world_chance(&town->rng, crossing_share(node->control));
     if (town->version == 1 || node->control == BJ_CONTROL_ROUNDABOUT) return drawn;
@@ -250,14 +251,14 @@ bj_control_odds bj_town_control_odds(const bj_town *town, int index) {
         odds.signal *= arm->crossing >= 0 ? with / other : (1 - with) / (1 - other);
         if (bj_town_back_lane(town, arm) >= 0) odds.signal *= 1 - BJ_TOWN_BACK;
     }
-    for (int i = 0; i < node->turn_count; i++) /* nothing else has such lanes */
+    for (int i = 0; i < node->turn_count; i++) /* only signals have U-turn lanes */
         if (town->lanes[node->turns[i]].move == BJ_MOVE_BACK) odds.stop = odds.priority = 0;
     const double sum = odds.signal + odds.stop + odds.priority;
     odds.signal /= sum, odds.stop /= sum, odds.priority /= sum;
     return odds;
 }
 
-/* Where cars that leave or enter a junction meet its crossings. */
+/* Adds an arm's crossing to the lanes that enter or leave the junction there. */
 static void note_arm_crossings(bj_town *town) {
     for (int n = 0; n < town->node_count; n++) {
         const bj_node *node = &town->nodes[n];
@@ -277,7 +278,7 @@ static void note_arm_crossings(bj_town *town) {
     }
 }
 
-/* Finds where one stops before a crossing between junctions, from the edge that features show. */
+/* Computes where vehicles stop for a crossing between junctions, using the edge in the features. */
 static void place_crossing_stops(bj_town *town) {
     for (int i = 0; i < town->lane_count; i++) {
         bj_road_lane *l = &town->lanes[i];
@@ -287,7 +288,7 @@ static void place_crossing_stops(bj_town *town) {
             double s = l->length / 2, across = 0;
             for (int step = 0; step < 4; step++) {
                 const bj_pose p = bj_lane_pose(town, i, s, 0);
-                across = dx * p.ty - dy * p.tx; /* positive along the street, else against it */
+                across = dx * p.ty - dy * p.tx; /* positive along the street, negative against it */
                 s -= (dx * (p.y - edge[0][1]) - dy * (p.x - edge[0][0])) / across;
             }
             l->crossing_at[k] = s - 1.2 - (across > 0 ? 0 : 3.2);
@@ -309,7 +310,7 @@ static const char *draw_city(bj_rng *rng, const char *split) {
 bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *split, int64_t number,
                        bj_error *err) {
     const uint64_t key = bj_world_hash(seed, bj_world_hash_text(split), (uint64_t)number, 0x70776e);
-    memset(town, 0, offsetof(bj_town, lanes)); /* the large arrays behind it are filled anew */
+    memset(town, 0, offsetof(bj_town, lanes)); /* the large arrays after it are filled below */
     town->lane_count = town->sample_count = town->crossing_count = town->bay_count = town->full = 0;
     town->version = version;
     town->key = key;
@@ -336,7 +337,7 @@ bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *sp
         choose_control(town, &town->nodes[i]);
         round |= town->nodes[i].control == BJ_CONTROL_ROUNDABOUT;
     }
-    if (round) /* a roundabout stays round */
+    if (round) /* limit the bend so that a roundabout stays round */
         for (int i = 0; i < 2; i++)
             if (town->bend[i] * town->wave[i] > 0.1) town->bend[i] = 0.1 / town->wave[i];
     lay_links(town);

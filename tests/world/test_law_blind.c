@@ -1,4 +1,5 @@
-/* test_law_blind.c - laws mixed over what features hide: the odds, the mixtures, refusals. */
+/* test_law_blind.c - tests laws that are mixed over hidden quantities: odds, mixtures and
+ * failures. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ static void open_law(bj_law **law, char path[128], int version) {
     remove(cache);
 }
 
-/* Tests that controls are as frequent as the odds say, in ten bins of the odds of a signal. */
+/* Tests that the controls have the frequencies of the odds, in ten bins of the odds of a signal. */
 static void test_odds(void) {
     bj_town *town = calloc(1, sizeof *town);
     double said[10] = {0}, was[10] = {0}, spread[10] = {0}, stop = 0, vertical = 0, certain = 0;
@@ -49,7 +50,7 @@ static void test_odds(void) {
         CHECK_MSG(fabs(said[b] - was[b]) < 4 * sqrt(spread[b]) + 1e-6,
                   "bin %d: %g signals, %g said", b, was[b], said[b]);
     CHECK_MSG(fabs(stop) < 50 && fabs(vertical) < 60, "%g stop signs, %g vertical", stop, vertical);
-    CHECK(certain > 500); /* those with a lane to turn back */
+    CHECK(certain > 500); /* junctions with a U-turn lane */
     free(town);
 }
 
@@ -60,7 +61,8 @@ static int same_mode(const bj_law_scene *a, int m, const bj_law_scene *b, int n)
                    noise * sizeof(float));
 }
 
-/* Tests that mixtures are laws that contain the true one, and change as much as is hidden. */
+/* Tests that a mixture is a law that contains the true law, and that hiding more changes it
+ * more. */
 static void test_mixtures(void) {
     bj_law *law = NULL;
     bj_law_blind *blind = NULL;
@@ -85,7 +87,7 @@ static void test_mixtures(void) {
                 wider += hidden == BJ_HIDDEN_LIMITS && m.modes > own.modes;
                 continue;
             }
-            /* Without hidden limits every true mode is there, bit by bit. */
+            /* Without hidden limits the mixture contains every true mode bit for bit. */
             for (int q = 0; q < own.modes; q++) {
                 int at = -1;
                 for (int k = 0; k < m.modes; k++)
@@ -97,8 +99,8 @@ static void test_mixtures(void) {
             if (hidden) equal += moved<1e-12, controls += moved> 0.01;
         }
     }
-    /* Roads without a junction ahead, and junctions that show they have a signal, hide no control.
-     */
+    /* The control is not hidden if there is no junction ahead or the junction visibly has a
+     * signal. */
     CHECK_MSG(equal > 10 && controls > 20 && wider > SCENES / 2, "%d %d %d", equal, controls,
               wider);
     bj_law_blind_free(blind);
@@ -124,7 +126,7 @@ static void test_version_2(void) {
     remove(path);
 }
 
-/* Writes a law of one scene, and opens it. */
+/* Writes a law of one scene and opens it. */
 static void write_law(bj_law **law, const char *path, const char *split, int64_t bump) {
     bj_law_writer *writer = NULL;
     bj_law_record record = {.count = 1, .weight = {1}, .origin = {(double)bump, 0}};
@@ -136,7 +138,7 @@ static void write_law(bj_law **law, const char *path, const char *split, int64_t
     CHECK_OK(bj_law_open(law, path, &err), err);
 }
 
-/* Tests that scenes that are not made by the stated seed fail. */
+/* Tests that scenes that were not generated from the stated seed are rejected. */
 static void test_refusals(void) {
     bj_law *law = NULL;
     bj_law_blind *blind = NULL;
