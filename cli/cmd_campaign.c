@@ -115,6 +115,8 @@ static bj_status open_campaign(bj_campaign **out, const campaign_options *o, bj_
                          o->out);
     for (int i = 0; status == BJ_OK && i < o->set.count; i++)
         status = cli_split_set(&set[i], &memory[i], o->set.items[i], err);
+    char builtin[CLI_PATH_SIZE];
+    if (status == BJ_OK) status = cli_resolve_builtin(set, o->set.count, builtin, err);
     const bj_campaign_options options = {o->data, o->dev, set, o->set.count, o->dry_run};
     if (status == BJ_OK) status = bj_campaign_create(out, o->file, o->out, &options, err);
     for (int i = 0; i < o->set.count; i++) free(memory[i]);

@@ -8,8 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-const truth_options truth_defaults = {
-    .verb = "truth", .max_modes = BJ_SUBMISSION_MODES, .atoms = 6, .samples = 64, .best = 64};
+const truth_options truth_defaults = {.verb = "truth",
+                                      .max_modes = BJ_SUBMISSION_MODES,
+                                      .atoms = 6,
+                                      .samples = 64,
+                                      .best = 64,
+                                      .inputs = 2000};
 
 static int parse(truth_options *o, int argc, char **argv) {
     const char *const verb = o->verb;
@@ -28,6 +32,8 @@ static int parse(truth_options *o, int argc, char **argv) {
          "draws of every mode, a multiple of 4; 64"},
         {"best-scenes", 0, CLI_INT, "N", &o->best, 0, 1000000,
          "scenes to search the best K atoms of; 64"},
+        {"input-scenes", 0, CLI_INT, "N", &o->inputs, 0, 1000000,
+         "scenes to compute the floor of a model's inputs on; 2000"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -83,6 +89,17 @@ static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const cli_checkp
     if (status == BJ_OK) status = bj_exam_model(&arm->report, exam, model, err);
     bj_model_free(model);
     return status;
+}
+
+/* Computes what the inputs hide, if the law file states how its scenes were made. */
+static bj_status take_inputs(truth_result *t, cli_watch *w, bj_exam *exam, const bj_law *law,
+                             const truth_options *o, bj_error *err) {
+    const char *world = bj_law_fact(law, "world");
+    t->world = world ? atoi(world) : 1;
+    if (!bj_law_fact(law, "seed") || !bj_law_fact(law, "split")) return BJ_OK;
+    w->progress = cli_progress_begin("scenes", 0);
+    w->note = "inputs alone";
+    return bj_exam_blind(&t->inputs, exam, o->inputs, err);
 }
 
 static bj_status take_submission(truth_arm *arm, bj_exam *exam, const truth_options *o, int number,
@@ -156,7 +173,8 @@ static bj_status run(truth_result *t, const cli_checkpoints *list, const truth_o
                             .samples = bj_exam_samples(exam),
                             .detailed = o->detailed,
                             .seed = o->seed};
-        status = take_all(t, &w, exam, list, o, err);
+        if (o->inputs) status = take_inputs(t, &w, exam, law, o, err);
+        if (status == BJ_OK) status = take_all(t, &w, exam, list, o, err);
     }
     bj_exam_free(exam);
     bj_law_free(law);

@@ -34,6 +34,25 @@ static const curve learning[] = {
 };
 enum { LEARNING = sizeof learning / sizeof *learning };
 
+double plot_exchange_map(const bj_epoch *e) { return 100 * e->exchange.map / e->exchange.plain; }
+double plot_exchange_neighbors(const bj_epoch *e) {
+    return 100 * e->exchange.neighbors / e->exchange.plain;
+}
+double plot_exchange_focal(const bj_epoch *e) {
+    return 100 * e->exchange.focal / e->exchange.plain;
+}
+static double attention_tokens(const bj_epoch *e) { return e->encoder.attention_tokens; }
+static double context_norm(const bj_epoch *e) { return e->encoder.context_norm; }
+
+static const curve looks[] = {
+    {"Exchanged map, increase in %", 1, plot_exchange_map},
+    {"Exchanged neighbors, increase in %", 1, plot_exchange_neighbors},
+    {"Exchanged focal track, increase in %", 1, plot_exchange_focal},
+    {"Tokens attended to, effective number", 1, attention_tokens},
+    {"Norm of the context", 1, context_norm},
+};
+enum { LOOKS = sizeof looks / sizeof *looks };
+
 static double plan_all(const bj_epoch *e) { return 100 * e->maze.plan_all; }
 static double verified(const bj_epoch *e) { return 100 * e->maze.verified_route; }
 static double precision(const bj_epoch *e) { return 100 * e->maze.macro_precision; }
@@ -168,6 +187,17 @@ int plot_learning_panels(const report_data *data) {
 
 void plot_learning_draw(plot *p, const report_data *data, int panel) {
     const curve *c = curve_at(data, learning, LEARNING, -1, panel);
+    if (c) draw_curves(p, data, c, -1, c->title);
+}
+
+/* ------------------------------------------------------------------------------------ exchange */
+
+int plot_looks_panels(const report_data *data) {
+    return report_is_maze(data) ? 0 : count_curves(data, looks, LOOKS, -1);
+}
+
+void plot_looks_draw(plot *p, const report_data *data, int panel) {
+    const curve *c = curve_at(data, looks, LOOKS, -1, panel);
     if (c) draw_curves(p, data, c, -1, c->title);
 }
 

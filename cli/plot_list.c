@@ -36,6 +36,16 @@ const report_plot report_plots[] = {
      "below it, they promise too much. Gray: how many forecasts are in a bin. ECE is the mean over "
      "seeds.",
      REPORT_FROM_EVALUATION, 4, 270, 250, plot_calibration_panels, plot_calibration_draw},
+    {"exchange", "What the models look at",
+     "How much the trajectory Energy Score of a chosen checkpoint increases, in percent, when a "
+     "part of the observation is exchanged between development scenes; bars are means, marks are "
+     "seeds. A model with a bar near zero does not use that part.",
+     REPORT_FROM_TRAINING, 3, 340, 270, plot_exchange_panels, plot_exchange_draw},
+    {"exchange-curves", "What the models look at, epoch by epoch",
+     "The same increase after every epoch, a line for each run, and two signs of trouble in the "
+     "encoder: an attention that locks on one token, and a context whose norm grows without end. "
+     "Either of them keeps the map out of the forecast.",
+     REPORT_FROM_TRAINING, 3, 340, 300, plot_looks_panels, plot_looks_draw},
     {"learning", "Learning, epoch by epoch",
      "A line for each run; the mark is the epoch whose checkpoint was chosen, by the smallest "
      "trajectory Energy Score on development scenes. The rank counts the directions that "

@@ -15,8 +15,17 @@ int plot_learning_panels(const report_data *data); /* plot_curves.c */
 void plot_learning_draw(plot *p, const report_data *data, int panel);
 int plot_maze_panels(const report_data *data);
 void plot_maze_draw(plot *p, const report_data *data, int panel);
+int plot_looks_panels(const report_data *data);
+void plot_looks_draw(plot *p, const report_data *data, int panel);
 int plot_losses_panels(const report_data *data);
 void plot_losses_draw(plot *p, const report_data *data, int panel);
+/* Return how much an exchange increases the trajectory Energy Score, in percent; NaN: not measured. */
+double plot_exchange_map(const bj_epoch *epoch);
+double plot_exchange_neighbors(const bj_epoch *epoch);
+double plot_exchange_focal(const bj_epoch *epoch);
+
+int plot_exchange_panels(const report_data *data); /* plot_exchange.c */
+void plot_exchange_draw(plot *p, const report_data *data, int panel);
 
 int plot_calibration_panels(const report_data *data); /* plot_calibration.c */
 void plot_calibration_draw(plot *p, const report_data *data, int panel);

@@ -91,10 +91,9 @@ static int measured(const report_data *d, int metric) {
 
 static const char *short_title(const char *plot) {
     static const char *const names[][2] = {
-        {"summary", "Seeds"},     {"support", "Support"},
-        {"usage", "Branches"},    {"calibration", "Calibration"},
-        {"learning", "Learning"}, {"losses", "Losses"},
-        {"audit", "Maps"},        {"truth", "Truth"},
+        {"summary", "Seeds"},           {"support", "Support"}, {"usage", "Branches"},
+        {"calibration", "Calibration"}, {"exchange", "Inputs"}, {"learning", "Learning"},
+        {"losses", "Losses"},           {"audit", "Maps"},      {"truth", "Truth"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i][0], plot)) return names[i][1];
@@ -105,7 +104,8 @@ void report_navigation(FILE *to, const report_data *d, int pretrained) {
     if (pretrained) fputs("<a href=\"#pretrained\">Pretrained</a>", to);
     fputs("<a href=\"#scenes\">Scenes</a><a href=\"#results\">Results</a>", to);
     for (const report_plot *plot = report_plots; plot->name; plot++)
-        if (plot->panels(d) && strcmp(plot->name, "losses") && strcmp(plot->name, "usage"))
+        if (plot->panels(d) && strcmp(plot->name, "losses") && strcmp(plot->name, "usage") &&
+            strcmp(plot->name, "exchange-curves"))
             fprintf(to, "<a href=\"#%s\">%s</a>", plot->name, short_title(plot->name));
     fputs("<a href=\"#parameters\">Size</a><a href=\"#provenance\">Provenance</a>", to);
 }

@@ -19,6 +19,17 @@ bj_status cli_split_set(bj_assignment *out, char **memory, const char *text, bj_
     return BJ_OK;
 }
 
+bj_status cli_resolve_builtin(bj_assignment *list, int count, char path[CLI_PATH_SIZE],
+                              bj_error *err) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(list[i].key, "init") || !cli_is_builtin(list[i].value)) continue;
+        const bj_status status = cli_builtin_path(path, err);
+        if (status != BJ_OK) return status;
+        list[i].value = path;
+    }
+    return BJ_OK;
+}
+
 /* cli_parse hands out what the environment has where no option is given. */
 static int from_environment(const bj_assignment *option, const char *variable) {
     return option->value && option->value == getenv(variable);
@@ -58,17 +69,6 @@ static bj_status gather(cli_settings *s, bj_assignment *list, int *count,
     return BJ_OK;
 }
 
-/* Replaces the name `builtin` by the path of the pretrained model, wherever it was given. */
-static bj_status find_builtin(cli_settings *s, bj_assignment *list, int count, bj_error *err) {
-    for (int i = 0; i < count; i++) {
-        if (strcmp(list[i].key, "init") || !cli_is_builtin(list[i].value)) continue;
-        const bj_status status = cli_builtin_path(s->builtin, err);
-        if (status != BJ_OK) return status;
-        list[i].value = s->builtin;
-    }
-    return BJ_OK;
-}
-
 bj_status cli_settings_open(cli_settings *out, const cli_settings_options *options,
                             const char *arm_default, bj_error *err) {
     int count;
@@ -83,7 +83,7 @@ bj_status cli_settings_open(cli_settings *out, const cli_settings_options *optio
     out->origins = calloc((size_t)bj_setting_count(), sizeof *out->origins);
     bj_status status = list && out->origins ? BJ_OK : cli_error(err, BJ_ENOMEM, "out of memory");
     if (status == BJ_OK) status = gather(out, list, &count, options, arm_default, err);
-    if (status == BJ_OK) status = find_builtin(out, list, count, err);
+    if (status == BJ_OK) status = cli_resolve_builtin(list, count, out->builtin, err);
     if (status == BJ_OK) status = bj_settings_resolve(&out->value, out->origins, list, count, err);
     free(list);
     if (status != BJ_OK) cli_settings_close(out);

@@ -21,7 +21,7 @@ typedef struct cli_settings_options {
     {"recipe", 0, CLI_TEXT, "NAME", &(o)->recipe, 0, 0,                                            \
      "settings of the optimization: paper, or small for few scenes"},                              \
     {"init", 0, CLI_TEXT, "MODEL", &(o)->init, 0, 0,                                               \
-     "load the first weights from a run, checkpoint folder, model file, or builtin"},               \
+     "load the first weights from a run, checkpoint folder or model file"},                        \
     {"config", 'c', CLI_TEXT, "FILE", &(o)->config, 0, 0, "settings from a YAML or JSON file"},    \
     {"set", 0, CLI_LIST, "KEY=VALUE", &(o)->set, 0, 0,                                             \
      "one setting, train.epochs=10; may be repeated"}
@@ -31,6 +31,10 @@ typedef struct cli_settings_options {
 BJ_CHECK bj_status cli_split_set(bj_assignment *out, char **memory, const char *text,
                                  bj_error *err);
 
+/* Replaces `init = builtin` by the path of the pretrained model, which is written to `path`. */
+BJ_CHECK bj_status cli_resolve_builtin(bj_assignment *list, int count, char path[CLI_PATH_SIZE],
+                                       bj_error *err);
+
 /* Resolved settings, and what their origins point to. */
 typedef struct cli_settings {
     bj_settings value;
@@ -38,7 +42,7 @@ typedef struct cli_settings {
     int in_file;          /* assignments of the file */
     bj_config *config;
     char *memory[CLI_LIST_SIZE];
-    char builtin[CLI_PATH_SIZE]; /* path of the pretrained model, if it is to start from */
+    char builtin[CLI_PATH_SIZE]; /* path of the pretrained model, if `init` names it */
 } cli_settings;
 
 /* arm_default, when not NULL, is the arm where nobody names one. */

@@ -7,7 +7,7 @@
 typedef struct truth_options {
     const char *verb; /* opens messages */
     int submission;   /* operands are submission files */
-    int baseline, max_modes, atoms, limit, samples, best, threads, quiet, json;
+    int baseline, max_modes, atoms, limit, samples, best, inputs, threads, quiet, json;
     uint64_t seed;
     const char *const
         *operands;            /* (operand_count) checkpoints and campaigns, or submission files */
@@ -36,6 +36,8 @@ typedef struct truth_result {
     int64_t scenes, law_scenes;
     int samples;
     uint64_t seed;
+    int world;              /* version of the simulated world */
+    bj_blind_report inputs; /* scenes 0: not computed */
     int arms, detailed;
     truth_arm *arm;
 } truth_result;

@@ -33,6 +33,12 @@ static void print_distance(const truth_result *t) {
         else printf("%19s", "-");
         putchar('\n');
     }
+    if (t->inputs.scenes) {
+        print_name("inputs alone");
+        printf("%4s", "-");
+        print_estimate(&t->inputs.discrepancy);
+        puts("");
+    }
     printf("floor: 1/2 E d(Y,Y') =");
     print_estimate(&t->arm[0].report.floor);
     puts("\nidentity: expected ES less (1/2 discrepancy + floor)");
@@ -42,6 +48,20 @@ static void print_distance(const truth_result *t) {
         printf("%12.5f +- %.5f, %s %.1f standard errors\n", r->difference.mean, r->difference.error,
                r->identity ? "holds within" : "BROKEN: off by more than", r->tolerated);
     }
+}
+
+static void print_inputs(const truth_result *t) {
+    const bj_blind_report *r = &t->inputs;
+    char a[CLI_COUNT_SIZE];
+    if (!r->scenes) return;
+    printf("inputs alone: what the inputs of a model hide, world version %d, %s scenes\n", t->world,
+           cli_count(a, (size_t)r->scenes));
+    printf("  junction control");
+    print_estimate(&r->control);
+    printf("\n  speed limits    ");
+    print_estimate(&r->limits);
+    putchar('\n');
+    if (t->arm[0].report.best_scenes) puts("  K atoms add the discrepancy of the best K atoms");
 }
 
 static void print_best(const truth_result *t) {
@@ -156,6 +176,7 @@ void truth_print_text(const truth_result *t) {
            cli_count(a, (size_t)t->scenes), t->samples, (unsigned long long)t->seed);
     printf("%s: laws of %s scenes\n", t->law, cli_count(a, (size_t)t->law_scenes));
     print_distance(t);
+    print_inputs(t);
     print_best(t);
     print_modes(t);
     print_arms(t);
@@ -222,8 +243,17 @@ void truth_print_json(const truth_result *t) {
     cli_json_text(stdout, t->cache ? t->cache : t->data);
     printf(",\"law\":");
     cli_json_text(stdout, t->law);
-    printf(",\"scenes\":%lld,\"law_scenes\":%lld,\"samples\":%d,\"seed\":%llu,\"arms\":[",
+    printf(",\"scenes\":%lld,\"law_scenes\":%lld,\"samples\":%d,\"seed\":%llu",
            (long long)t->scenes, (long long)t->law_scenes, t->samples, (unsigned long long)t->seed);
+    if (t->inputs.scenes) {
+        printf(",\"inputs\":{\"world\":%d,\"scenes\":%lld", t->world, (long long)t->inputs.scenes);
+        json_estimate("discrepancy", &t->inputs.discrepancy);
+        json_number("discrepancy_spread", t->inputs.spread);
+        json_estimate("control", &t->inputs.control);
+        json_estimate("limits", &t->inputs.limits);
+        putchar('}');
+    }
+    printf(",\"arms\":[");
     for (int i = 0; i < t->arms; i++) {
         if (i) putchar(',');
         json_arm(&t->arm[i]);

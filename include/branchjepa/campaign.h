@@ -1,16 +1,16 @@
-/* campaign.h - the grid of arms and seeds, its registry, and the locked evaluation.
+/* campaign.h - campaigns (arms times seeds), the run registry and the locked evaluation.
  *
- * Part of the public interface; include <branchjepa/branchjepa.h>. docs/CAMPAIGNS.md explains files
- * and protocol.
+ * Part of the public API. Include <branchjepa/branchjepa.h>. docs/CAMPAIGNS.md explains the files
+ * and the protocol.
  *
- *   DIR/campaign.yaml       the file as given
- *   DIR/campaign.json       the grid as resolved: data, runs, settings; never changes afterwards
- *   DIR/registry*.sqlite    what happened to every run, one registry for each shard
+ *   DIR/campaign.yaml       copy of the campaign file
+ *   DIR/campaign.json       resolved grid: data, runs, settings; never changes afterwards
+ *   DIR/registry*.sqlite    state of every run, one registry per shard
  *   DIR/runs/ARM/seed-S/    run folders, see run.h; runs/SET/ARM/seed-S/ with several datasets
  *   DIR/lock.json           hashes of everything that must not change before the evaluation
- *   DIR/locked/             the three files of the evaluation, and nothing else
+ *   DIR/locked/             only the three files of the evaluation
  */
-#include <branchjepa/branchjepa.h> /* outside the guard: it includes this file in turn */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_CAMPAIGN_H
 #define BRANCHJEPA_CAMPAIGN_H
@@ -20,41 +20,43 @@
 typedef struct bj_campaign bj_campaign;
 
 typedef struct bj_campaign_options {
-    /* NULL: "data" of the file, relative to the file. A file: that, whatever "data" says. A folder:
-     * that of the datasets under "data". */
+    /* NULL: "data" of the campaign file, relative to that file. A file path replaces "data". A
+     * folder is where the datasets listed under "data" are found. */
     const char *data;
     const char *dev;  /* as in bj_run_options, or NULL */
-    const bj_assignment *set; /* for every run, after those of the file */
+    const bj_assignment *set; /* applied to every run, after the campaign file's settings */
     int set_count;
-    int look; /* write nothing: only to see the grid */
+    int look; /* 1: resolve the grid without writing anything */
 } bj_campaign_options;
 
-/* Reads a campaign file and lays its grid down in `dir`, which is created. A folder that holds the
- * same campaign already is left as it is; another one is refused by naming the difference. */
+/* Reads a campaign file and creates its grid in `dir`, which is created too. If `dir` already
+ * contains the same campaign, nothing changes. If it contains another campaign, the call fails and
+ * the message names the difference. */
 BJ_API BJ_CHECK bj_status bj_campaign_create(bj_campaign **out, const char *file, const char *dir,
                                              const bj_campaign_options *options, bj_error *err);
-/* One that is laid down already. */
+/* Opens an existing campaign folder. */
 BJ_API BJ_CHECK bj_status bj_campaign_open(bj_campaign **out, const char *dir, bj_error *err);
 BJ_API void bj_campaign_free(bj_campaign *campaign);
 BJ_API const char *bj_campaign_name(const bj_campaign *campaign);
 BJ_API const char *bj_campaign_dir(const bj_campaign *campaign);
-/* Datasets: one as a rule, and that is the one the runs have in common. */
+/* Datasets. Most campaigns have one, which all runs share. */
 BJ_API int bj_campaign_data_count(const bj_campaign *campaign);
-BJ_API const char *bj_campaign_data_name(const bj_campaign *campaign, int set); /* NULL: only one */
-BJ_API const char *bj_campaign_data(const bj_campaign *campaign); /* path of the first */
+BJ_API const char *bj_campaign_data_name(const bj_campaign *campaign, int set); /* NULL if there is
+                                                                                   only one */
+BJ_API const char *bj_campaign_data(const bj_campaign *campaign); /* path of the first dataset */
 BJ_API const char *bj_campaign_data_digest(const bj_campaign *campaign);
-BJ_API const char *bj_campaign_dev(const bj_campaign *campaign); /* path or NULL */
+BJ_API const char *bj_campaign_dev(const bj_campaign *campaign); /* path, or NULL */
 
 typedef struct bj_campaign_run {
-    const bj_settings *settings; /* arm, seed and all the rest */
-    const char *name; /* of its row in tables: the arm; "SET/ARM" with several datasets */
-    int set;          /* dataset */
-    const char *data, *data_digest; /* its path and digest */
-    const char *dir;             /* of the run, below the campaign's */
-    int needs;                   /* run that must be done before, or -1: stage B needs stage A */
+    const bj_settings *settings; /* all settings, including arm and seed */
+    const char *name; /* row name in tables: the arm, or "SET/ARM" with several datasets */
+    int set;          /* index of the dataset */
+    const char *data, *data_digest; /* path and digest of the dataset */
+    const char *dir;             /* run folder inside the campaign folder */
+    int needs;                   /* run that must be done first, or -1; stage B needs stage A */
 } bj_campaign_run;
 
-/* By seed, then by dataset, then in the order of the arms. */
+/* Return the runs, ordered by seed, then dataset, then arm. */
 BJ_API int bj_campaign_runs(const bj_campaign *campaign);
 BJ_API bj_campaign_run bj_campaign_run_at(const bj_campaign *campaign, int index);
 
@@ -63,17 +65,17 @@ BJ_API bj_campaign_run bj_campaign_run_at(const bj_campaign *campaign, int index
 typedef enum bj_run_state {
     BJ_STATE_WAITING,
     BJ_STATE_RUNNING,
-    BJ_STATE_STOPPED, /* interrupted, resumable */
+    BJ_STATE_STOPPED, /* interrupted, can be resumed */
     BJ_STATE_DONE,
-    BJ_STATE_FAILED,  /* not tried again unless asked to */
-    BJ_STATE_NO_PASS, /* stage A without an eligible epoch; what needs it cannot run */
-    BJ_STATE_COLLAPSED, /* mazes: done, and its latents are no score */
+    BJ_STATE_FAILED,  /* not retried unless requested */
+    BJ_STATE_NO_PASS, /* stage A without an eligible epoch; runs that need it cannot start */
+    BJ_STATE_COLLAPSED, /* mazes: done, but its latents collapsed, so it has no score */
     BJ_STATES
 } bj_run_state;
 
 BJ_API const char *bj_run_state_name(bj_run_state state);
 
-/* What the registry knows of a run. Texts are kept short and end in '\0'. */
+/* Registry entry of a run. Strings are truncated and end in '\0'. */
 typedef struct bj_run_record {
     bj_run_state state;
     char host[64];
@@ -83,35 +85,37 @@ typedef struct bj_run_record {
     int epoch, epochs;
     double progress;     /* 0 to 1 */
     double scenes_per_s, eta_s;
-    double dev, best;    /* selection metric (mazes: raw COV-R) of the last epoch, of the chosen
-                            one; NaN */
-    int best_epoch;      /* or -1 */
-    char message[256];   /* of a failure */
+    double dev, best;    /* selection metric (mazes: raw COV-R) of the last and of the chosen epoch;
+                            NaN if there is none */
+    int best_epoch;      /* -1 if there is none */
+    char message[256];   /* error message of a failed run */
 } bj_run_record;
 
-/* One shard of a campaign: run i belongs to shard i % shards. */
+/* One shard of a campaign. Run i belongs to shard i % shards. */
 typedef struct bj_registry bj_registry;
 
-/* For whoever runs the shard; a second one is refused while the first lives, and so is data that is
- * no longer what the campaign was laid down with. Runs that a process which is gone left as running
- * become stopped. The campaign must outlive the registry. */
-BJ_API BJ_CHECK bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign, int shard,
-                                           int shards, bj_error *err);
+/* Opens a shard for the process that runs it. Fails if another live process has the shard open, or
+ * if the data has changed since the campaign was created. Runs that a dead process left in state
+ * running become stopped. The campaign must outlive the registry. */
+BJ_API BJ_CHECK bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign,
+                                           int shard, int shards, bj_error *err);
 BJ_API void bj_registry_free(bj_registry *registry);
 BJ_API int bj_registry_owns(const bj_registry *registry, int run);
 BJ_API BJ_CHECK bj_status bj_registry_get(bj_run_record *out, const bj_registry *registry, int run,
                                           bj_error *err);
 BJ_API BJ_CHECK bj_status bj_registry_put(bj_registry *registry, int run,
                                           const bj_run_record *record, bj_error *err);
-/* What the folder of a run says: how far it is (status.json), or how it ended, which sets the state.
- * The rest of the record stays. A folder that holds another run is BJ_EMISMATCH. */
+/* Updates a record from the run folder: the progress in status.json, or the final state of a
+ * finished run. Other fields are unchanged. Fails with BJ_EMISMATCH if the folder contains another
+ * run. */
 BJ_API BJ_CHECK bj_status bj_campaign_look(bj_run_record *record, const bj_campaign *campaign,
                                            int run, bj_error *err);
-/* All runs of a campaign from all its registries, for onlookers: records (bj_campaign_runs). */
+/* Reads all runs from all registries of a campaign, for external monitors: records
+ * (bj_campaign_runs). */
 BJ_API BJ_CHECK bj_status bj_campaign_status(bj_run_record *records, const bj_campaign *campaign,
                                              bj_error *err);
 
-/* ----------------------------------------------------------------------------- locked evaluation */
+/* ---------------------------------------------------------------------------- locked evaluation */
 
 #define BJ_LOCK_FILE "lock.json"
 #define BJ_LOCKED_DIR "locked"
@@ -121,20 +125,22 @@ BJ_API BJ_CHECK bj_status bj_campaign_status(bj_run_record *records, const bj_ca
 
 typedef struct bj_lock_options {
     const char *data;      /* held-out cache */
-    const char *evaluator; /* path of the program that will evaluate */
-    int (*progress)(void *context, int64_t done, int64_t total); /* bytes; as in bj_submit_options */
+    const char *evaluator; /* path of the program that will run the evaluation */
+    int (*progress)(void *context, int64_t done, int64_t total); /* in bytes; as in
+                                                                    bj_submit_options */
     void *context;
 } bj_lock_options;
 
 typedef struct bj_lock_report {
     int runs, arms, seeds;
     int64_t scenes;
-    char digest[65]; /* of lock.json */
+    char digest[65]; /* SHA-256 of lock.json */
 } bj_lock_report;
 
-/* Binds every chosen checkpoint, its settings and history, the evaluator and the held-out data by
- * their bytes. Refused: a grid with runs that are not done, a checkpoint that the development rule
- * did not choose, data that training has seen, a campaign that is locked already. */
+/* Locks the campaign: stores the hashes of every chosen checkpoint, its settings and history, the
+ * evaluator and the held-out data. Fails if a run is not done, if a checkpoint is not the one that
+ * the development rule chooses, if training has seen the data, or if the campaign is already
+ * locked. */
 BJ_API BJ_CHECK bj_status bj_campaign_lock(bj_lock_report *report, const char *dir,
                                            const bj_lock_options *options, bj_error *err);
 
@@ -149,20 +155,23 @@ typedef struct bj_locked_options {
 typedef struct bj_locked_report {
     int checkpoints;
     int64_t scenes;
-    char digest[65]; /* of completion.json */
+    char digest[65]; /* SHA-256 of completion.json */
 } bj_locked_report;
 
-/* The one pass. BJ_ELOCKED: no lock, a second time, stopped; BJ_EMISMATCH names the byte-wise change. */
+/* Runs the locked evaluation, which is possible only once. Fails with BJ_ELOCKED if there is no
+ * lock, if the campaign is already evaluated or if progress stops it. Fails with BJ_EMISMATCH if a
+ * hash differs from the lock. */
 BJ_API BJ_CHECK bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
                                                const bj_locked_options *options, bj_error *err);
-/* Checks every hash of the lock and, after the evaluation, of its three files; evaluates nothing. */
+/* Checks every hash of the lock and, after the evaluation, of its three files. Does not
+ * evaluate. */
 BJ_API BJ_CHECK bj_status bj_campaign_verify(bj_locked_report *report, const char *dir,
                                              const bj_locked_options *options, bj_error *err);
 
-/* The values of a campaign by arm, metric and seed, for the statistics of branchjepa.h. */
+/* Source of a campaign's values by arm, metric and seed. */
 typedef enum bj_seed_source {
-    BJ_SEEDS_LOCKED,     /* of the evaluation; BJ_ELOCKED: there was none yet */
-    BJ_SEEDS_DEVELOPMENT /* of the chosen checkpoints on development scenes, of finished runs */
+    BJ_SEEDS_LOCKED,     /* locked evaluation; BJ_ELOCKED if it has not been run */
+    BJ_SEEDS_DEVELOPMENT /* chosen checkpoints of finished runs on development scenes */
 } bj_seed_source;
 
 BJ_API BJ_CHECK bj_status bj_campaign_seeds(bj_seeds **out, const char *dir, bj_seed_source source,

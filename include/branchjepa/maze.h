@@ -1,60 +1,62 @@
-/* maze.h - the mazes of OGBench: maps, true graphs, datasets, and metrics of predicted graphs.
+/* maze.h - OGBench mazes: maps, true graphs, datasets, and metrics for predicted graphs.
  *
- * Part of the public interface; include <branchjepa/branchjepa.h>. docs/MAZES.md defines every
- * number. Shapes: C cells, S sources, K candidates of a source, D latent width.
+ * Part of the public API. Include <branchjepa/branchjepa.h>. docs/MAZES.md defines every number.
+ * Shapes: C cells, S sources, K candidates per source, D latent width.
  */
-#include <branchjepa/branchjepa.h> /* outside the guard: it includes this file in turn */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_MAZE_H
 #define BRANCHJEPA_MAZE_H
 
 /* --------------------------------------------------------------------------------------- mazes */
 
-#define BJ_MAZE_UNIT 4.0    /* side of a cell; the center of row i, column j is (4j - 4, 4i - 4) */
-#define BJ_MAZE_TRIGGER 1.5 /* a teleporter fires this near to the center of its cell */
-#define BJ_MAZE_THRESHOLD 0.5 /* a cosine must exceed it to count */
-#define BJ_MAZE_WITHHELD 0.2  /* share of the unique edges kept out of fitting */
+#define BJ_MAZE_UNIT 4.0    /* side of a cell; row i, column j is centered at (4j - 4, 4i - 4) */
+#define BJ_MAZE_TRIGGER 1.5 /* distance from the cell center at which a teleporter fires */
+#define BJ_MAZE_THRESHOLD 0.5 /* a latent hits a cell if their cosine is above this value */
+#define BJ_MAZE_WITHHELD 0.2  /* share of the unique edges withheld from training */
 enum { BJ_MAZE_MAX_CELLS = 4096, BJ_MAZE_QUERIES = 300 };
 
-/* From one cell to another: an edge of a graph, or start and goal of a query. */
+/* A pair of cells: an edge of a graph, or the start and goal of a query. */
 typedef struct bj_edge {
     int32_t from, to;
 } bj_edge;
 
-/* Cells are the free squares, numbered row by row. Everything lives as long as the maze. */
+/* A maze. Cells are the free squares, numbered row by row. The maze owns all pointers. */
 typedef struct bj_maze {
     const char *name;
     int rows, cols;
     int cells;              /* C */
-    const int32_t *cell_at; /* (rows,cols) number of the cell, -1: wall */
+    const int32_t *cell_at; /* (rows,cols) cell number, -1: wall */
     const int32_t *square;  /* (C,2) row and column */
     const double *center;   /* (C,2) x and y */
     int edge_count, teleport_count, retreat_count, in_count, out_count, task_count;
-    const bj_edge *edges;     /* the true graph, sorted; teleports are among them */
-    const uint8_t *graph;     /* (C,C) the same: [u,v] is 1 when there is an edge from u to v */
-    const bj_edge *teleports; /* from every in cell to every out cell, one third each */
-    const bj_edge *retreats; /* out of an in cell to its neighbors, from its rim: rare, not in edges
-                                unless the neighbor is an out cell too */
-    const int32_t *ins, *outs; /* teleporters */
-    const bj_edge *tasks;      /* the five official ones, start and goal */
+    const bj_edge *edges;     /* true graph, sorted; includes teleports */
+    const uint8_t *graph;     /* (C,C) true graph; [u,v] is 1 if there is an edge from u to v */
+    const bj_edge *teleports; /* from every entry cell to every exit cell, probability 1/3 each */
+    const bj_edge *retreats; /* from an entry cell back to its neighbors, via the rim; rare; not in
+                                edges unless the neighbor is an exit cell */
+    const int32_t *ins, *outs; /* teleporter entry and exit cells */
+    const bj_edge *tasks;      /* start and goal of the five official tasks */
 } bj_maze;
 
-/* "medium", "large", "giant", "teleport"; NULL beyond them. */
+/* Returns "medium", "large", "giant", "teleport", and NULL for larger indices. */
 BJ_API const char *bj_maze_name(int index);
-/* The name of the maze in the name of a dataset, "pointmaze-large-navigate-v0.npz"; NULL: none. */
+/* Returns the maze name contained in a dataset's file name ("pointmaze-large-navigate-v0.npz"), or
+ * NULL. */
 BJ_API const char *bj_maze_guess(const char *path);
 BJ_API BJ_CHECK bj_status bj_maze_create(bj_maze **out, const char *name, bj_error *err);
-/* Any other map without teleporters or tasks: walls (rows,cols), not 0 where there is a wall. */
+/* Creates a maze without teleporters or tasks from walls (rows,cols), where nonzero means wall. */
 BJ_API BJ_CHECK bj_status bj_maze_from_walls(bj_maze **out, const char *name, const uint8_t *walls,
                                              int rows, int cols, bj_error *err);
 BJ_API void bj_maze_free(bj_maze *maze);
-/* The cell a position belongs to; -1: a wall, outside, or not a number. */
+/* Returns the cell that contains a position, or -1 for a wall, a position outside the map or
+ * NaN. */
 BJ_API int bj_maze_cell(const bj_maze *maze, double x, double y);
 
 typedef enum bj_edge_kind {
     BJ_EDGE_REAL,     /* in the true graph */
-    BJ_EDGE_RETREAT,  /* back out of a teleporter's rim */
-    BJ_EDGE_DIAGONAL, /* across the corner of a square */
+    BJ_EDGE_RETREAT,  /* back out of a teleporter entry via its rim */
+    BJ_EDGE_DIAGONAL, /* diagonally across the corner of a square */
     BJ_EDGE_OTHER
 } bj_edge_kind;
 BJ_API bj_edge_kind bj_maze_edge_kind(const bj_maze *maze, bj_edge edge);
@@ -62,73 +64,80 @@ BJ_API const char *bj_edge_kind_name(bj_edge_kind kind); /* "real", "retreat", .
 
 /* -------------------------------------------------------------------------------------- graphs */
 
-/* A graph is a matrix (C,C) of 0 and 1, [u,v] for u to v. */
+/* A graph is a (C,C) matrix of 0 and 1, where [u,v] is the edge from u to v. */
 
-/* distance (C): steps from start by breadth-first search, -1 where there is no path. scratch (C).
- */
+/* Fills distance (C) with the number of edges from `start` by breadth-first search, or -1 if there
+ * is no path. scratch is (C). */
 BJ_API void bj_graph_distances(int32_t *distance, int32_t *scratch, const uint8_t *graph, int cells,
                                int start);
-/* All pairs of different cells with a path, sorted; the caller gives *out to bj_edges_free. */
+/* Returns all pairs of different cells with a path, sorted. The caller frees *out with
+ * bj_edges_free. */
 BJ_API BJ_CHECK bj_status bj_graph_pairs(bj_edge **out, int *count, const uint8_t *graph, int cells,
                                          bj_error *err);
 BJ_API void bj_edges_free(bj_edge *edges);
 
-/* The two query sets of an evaluation, drawn apart from each other. */
+/* The two query sets of an evaluation, drawn independently. */
 typedef enum bj_query_set { BJ_QUERIES_PLAN, BJ_QUERIES_VERIFIED } bj_query_set;
-/* Up to `limit` of these pairs without repetition, sorted, the same for the same seed. */
+/* Draws up to `limit` of the pairs with a path without replacement, sorted. The result depends only
+ * on the graph, the set and the seed. */
 BJ_API BJ_CHECK bj_status bj_graph_queries(bj_edge **out, int *count, const uint8_t *graph,
                                            int cells, int limit, bj_query_set set, uint64_t seed,
                                            bj_error *err);
-/* Share of the queries with a path, NaN without queries; hit (count), which may be NULL: which. */
+/* Computes the share of queries that have a path, or NaN without queries. hit (count) receives 1
+ * for each query with a path and may be NULL. */
 BJ_API BJ_CHECK bj_status bj_graph_routes(double *rate, uint8_t *hit, const uint8_t *graph,
                                           int cells, const bj_edge *queries, int count,
                                           bj_error *err);
 
 /* ------------------------------------------------------------------------------ withheld edges */
 
-/* The order in which edges are considered: a permutation of 0 .. count - 1 from the seed. */
+/* Fills `order` with the seed's permutation of 0 .. count - 1, in which edges are considered. */
 BJ_API void bj_withhold_order(int32_t *order, int count, uint64_t seed);
-/* Marks (1 in held) up to floor(fraction * count) of the unique edges, in that order, passing over
- * an edge when its source would keep none. *chosen: how many. */
+/* Marks up to floor(fraction * count) of the unique edges as withheld (1 in held), in the given
+ * order. Skips an edge if its source would have no edge left. *chosen receives the number of marked
+ * edges. */
 BJ_API BJ_CHECK bj_status bj_withhold(uint8_t *held, int *chosen, const bj_edge *edges, int count,
                                       const int32_t *order, double fraction, bj_error *err);
 
 /* ------------------------------------------------------------------------------------- datasets */
 
-/* Cells and episodes of an OGBench dataset. The file is read by rows, a cell a step is kept. */
+/* Cells and episodes of an OGBench dataset. Observations are read by row. Only one cell per step is
+ * kept in memory. */
 typedef struct bj_maze_data bj_maze_data;
 
 typedef struct bj_maze_data_info {
     int64_t steps, episodes;
-    int64_t outside;          /* steps in a wall or beyond the map: passed over */
-    int64_t crossings;        /* from one cell to another */
+    int64_t outside;          /* steps in a wall or outside the map, which are skipped */
+    int64_t crossings;        /* moves from one cell to another */
     int visited;              /* cells with at least one step */
-    int sources;              /* cells with at least one edge out of them */
-    int edges;                /* unique directed ones */
+    int sources;              /* cells with at least one outgoing edge */
+    int edges;                /* unique directed edges */
     int open_end;             /* the last step is not marked as the end of an episode */
     int stride;               /* simulator steps between two rows */
-    const char *positions;    /* the array x and y come from */
-    const char *observations; /* the array of observations */
-    int rank;                 /* of an observation: 1 for a state, 3 for an image */
+    const char *positions;    /* name of the array that contains x and y */
+    const char *observations; /* name of the observation array */
+    int rank;                 /* rank of an observation: 1 for a state, 3 for an image */
     int shape[3];             /* (width), or (height,width,channels) */
 } bj_maze_data_info;
 
-/* x and y are the first two numbers of `observations`, or for images of `qpos` or `states`;
- * episodes end where `terminals` is not 0, or where `episode` changes. The maze must outlive the
- * data. */
+/* Opens a dataset. x and y are the first two components of `observations`, or for images of `qpos`
+ * or `states`. An episode ends where `terminals` is nonzero, or where `episode` changes. The maze
+ * must outlive the data. */
 BJ_API BJ_CHECK bj_status bj_maze_data_open(bj_maze_data **out, const char *path,
                                             const bj_maze *maze, bj_error *err);
 BJ_API void bj_maze_data_free(bj_maze_data *data);
 BJ_API bj_maze_data_info bj_maze_data_about(const bj_maze_data *data);
 BJ_API const bj_maze *bj_maze_data_maze(const bj_maze_data *data);
 BJ_API const int16_t *bj_maze_data_cells(const bj_maze_data *data);    /* (steps) -1: outside */
-BJ_API const int64_t *bj_maze_data_episodes(const bj_maze_data *data); /* (episodes + 1) begins */
+BJ_API const int64_t *bj_maze_data_episodes(const bj_maze_data *data); /* (episodes + 1) first
+                                                                          steps */
 BJ_API const bj_edge *bj_maze_data_edges(const bj_maze_data *data);    /* (edges) sorted */
 BJ_API const int64_t *bj_maze_data_counts(const bj_maze_data *data);   /* (edges) crossings */
 BJ_API BJ_CHECK bj_status bj_maze_data_positions(double *xy, bj_maze_data *data,
                                                  bj_error *err); /* (steps,2) */
-/* Rows [begin, end) of the observations, out (end - begin, numbers of an observation), as bj_reals
- * or, of images, as bytes. Going on where the last call ended is fast; going back starts over. */
+/* Read rows [begin, end) of the observations into out (end - begin, components of an observation),
+ * as bj_real values or, for images, as bytes. Reading forward from the end of the previous call is
+ * fast. Reading backward restarts from the beginning of the file. */
 BJ_API BJ_CHECK bj_status bj_maze_data_read(bj_real *out, bj_maze_data *data, int64_t begin,
                                             int64_t end, bj_error *err);
 BJ_API BJ_CHECK bj_status bj_maze_data_read_bytes(uint8_t *out, bj_maze_data *data, int64_t begin,
@@ -137,20 +146,21 @@ BJ_API BJ_CHECK bj_status bj_maze_data_read_bytes(uint8_t *out, bj_maze_data *da
 /* ---------------------------------------------------------------------------------- transitions */
 
 typedef enum bj_transition_kind {
-    BJ_TRANSITION_STEP,    /* `horizon` steps ahead, wherever that is */
-    BJ_TRANSITION_CROSSING /* the first later step of the episode in another cell */
+    BJ_TRANSITION_STEP,    /* the step `horizon` steps later, in any cell */
+    BJ_TRANSITION_CROSSING /* the first later step of the episode that is in another cell */
 } bj_transition_kind;
 
 typedef struct bj_transition_options {
     bj_transition_kind kind;
     int horizon;         /* steps; 0: 1 */
-    const uint8_t *held; /* (edges of the data) 1: withheld; NULL: none. Read while creating */
-    /* Episodes to take, (episodes) 1: taken; NULL: all. */
+    const uint8_t *held; /* (edges of the data) 1: withheld; NULL: none; read only during
+                            creation */
+    /* (episodes) 1: use this episode; NULL: use all. */
     const uint8_t *episodes;
 } bj_transition_options;
 
-/* Pairs of rows of one episode, both in a cell. A pair that crosses a withheld edge on its way is
- * left out. */
+/* Pairs of rows of one episode that both are in a cell. Pairs that cross a withheld edge are left
+ * out. */
 typedef struct bj_transitions bj_transitions;
 
 typedef struct bj_transition {
@@ -162,19 +172,20 @@ BJ_API BJ_CHECK bj_status bj_transitions_create(bj_transitions **out, const bj_m
                                                 bj_error *err);
 BJ_API void bj_transitions_free(bj_transitions *transitions);
 BJ_API int64_t bj_transitions_count(const bj_transitions *transitions);
-BJ_API int64_t bj_transitions_dropped(const bj_transitions *transitions); /* for a withheld edge */
+BJ_API int64_t bj_transitions_dropped(const bj_transitions *transitions); /* left out because of a
+                                                                             withheld edge */
 BJ_API bj_transition bj_transitions_at(const bj_transitions *transitions, int64_t index);
 
 /* ------------------------------------------------------------------------------------- metrics */
 
-/* What a predictor says, and what it is held against. */
+/* Outputs of a predictor and the ground truth for its evaluation. */
 typedef struct bj_graph_case {
     int cells, sources, K, D;
-    const bj_real *latents;                /* (C,D) of the cells */
-    const bj_real *candidates;             /* (S,K,D) all heads, whatever their weight */
+    const bj_real *latents;                /* (C,D) cell latents */
+    const bj_real *candidates;             /* (S,K,D) all candidates, regardless of their weight */
     const int32_t *source_cells;           /* (S) several sources may share a cell */
-    const uint8_t *graph;                  /* (C,C) the true one */
-    const uint8_t *successors;             /* (C,C) what COV-R looks for; NULL: graph */
+    const uint8_t *graph;                  /* (C,C) true graph */
+    const uint8_t *successors;             /* (C,C) successors for COV-R; NULL: graph */
     const bj_edge *held, *plan, *verified; /* withheld edges and the two query sets */
     int held_count, plan_count, verified_count;
 } bj_graph_case;
@@ -182,19 +193,21 @@ typedef struct bj_graph_case {
 typedef struct bj_graph_scores {
     int predicted_edges; /* between different cells */
     int sources_with_edges;
-    double plan_all;             /* queries with a path in the predicted graph */
-    double verified_route;       /* ... on predicted edges that are real */
-    double macro_precision;      /* mean over proposing cells of the share of real edges */
-    double macro_precision_self; /* the same where u to u is a false proposal */
-    double held_recall;          /* withheld edges that are predicted */
-    double cov_r;                /* raw COV-R: mean share of successors hit by a candidate */
-    double cov_three;            /* the same over sources with exactly three successors */
-    double heads_three;          /* over those: candidates that hit a successor, mean number */
-} bj_graph_scores;               /* a mean over nothing is NaN */
+    double plan_all;             /* share of queries with a path in the predicted graph */
+    double verified_route;       /* share of queries with a path of predicted edges that are real */
+    double macro_precision;      /* mean over proposing cells of the share of proposed edges that
+                                    are real */
+    double macro_precision_self; /* macro_precision that counts u to u as a false proposal */
+    double held_recall;          /* share of withheld edges that are predicted */
+    double cov_r;                /* raw COV-R: mean share of successors that a candidate hits */
+    double cov_three;            /* raw COV-R over sources with exactly three successors */
+    double heads_three;          /* mean number of candidates that hit a successor, over these
+                                    sources */
+} bj_graph_scores;               /* the mean of an empty set is NaN */
 
-/* Details for whoever wants them; each may be NULL. */
+/* Optional detailed results. Each pointer may be NULL. */
 typedef struct bj_graph_details {
-    uint8_t *predicted; /* (C,C) the diagonal: a candidate is its own cell */
+    uint8_t *predicted; /* (C,C) on the diagonal, 1 means that a candidate hits its own cell */
     uint8_t *plan_hit, *verified_hit;
     double *precision, *precision_self; /* (C) NaN: nothing proposed */
     double *cov_r;                      /* (S) NaN: no successor */
@@ -203,25 +216,25 @@ typedef struct bj_graph_details {
 BJ_API BJ_CHECK bj_status bj_graph_score(bj_graph_scores *out, const bj_graph_details *details,
                                          const bj_graph_case *input, bj_error *err);
 
-/* Raw COV-R over frames of recorded episodes, in two passes: all frames with their target latents,
- * then the candidates of the frames that have a next one. */
+/* Raw COV-R over frames of recorded episodes in two passes: first all frames with their target
+ * latents, then the candidates of the frames that have a next frame. */
 typedef struct bj_frame_coverage bj_frame_coverage;
 
 BJ_API BJ_CHECK bj_status bj_frame_coverage_create(bj_frame_coverage **out, int cells, int D,
                                                    bj_error *err);
 BJ_API void bj_frame_coverage_free(bj_frame_coverage *coverage);
-/* A frame in `cell`; the next frame of its episode lies in `next`, -1: there is none. */
+/* Adds a frame in `cell`. The next frame of its episode is in `next`, or -1 if there is none. */
 BJ_API BJ_CHECK bj_status bj_frame_coverage_target(bj_frame_coverage *coverage, int cell, int next,
                                                    const bj_real *latent, bj_error *err);
-/* The predictions (K,D) of a frame in `cell`. After the first call no target can be added. */
+/* Adds the candidates (K,D) of a frame in `cell`. No target can be added after the first call. */
 BJ_API BJ_CHECK bj_status bj_frame_coverage_predict(bj_frame_coverage *coverage, int cell,
                                                     const bj_real *candidates, int K,
                                                     bj_error *err);
-/* The latent (D) of a cell: the unit mean of its frames. NULL: it has none, or nothing was
- * predicted yet. */
+/* Returns the latent (D) of a cell, the normalized mean of its frames. Returns NULL if the cell has
+ * no frame or if no candidates have been added yet. */
 BJ_API const double *bj_frame_coverage_latent(const bj_frame_coverage *coverage, int cell);
-/* Mean over cells of the mean over their frames; per_cell (C), which may be NULL: NaN where there
- * is no frame. */
+/* Returns the mean over cells of the mean over their frames. per_cell (C) receives the cell means,
+ * NaN for a cell without frames, and may be NULL. */
 BJ_API double bj_frame_coverage_result(double *per_cell, const bj_frame_coverage *coverage);
 
 #endif

@@ -1,9 +1,9 @@
-/* maze_run.h - what a finished run says of its maze: latents, candidates, masses, its graph.
+/* maze_run.h - outputs of a finished maze run: latents, candidates, masses and the predicted graph.
  *
- * Part of the public interface; include <branchjepa/branchjepa.h>. docs/MAZES.md has the
- * definitions. Shapes: n observations, C cells, D latent width, L candidates of an observation.
+ * Part of the public API. Include <branchjepa/branchjepa.h>. docs/MAZES.md contains the
+ * definitions. Shapes: n observations, C cells, D latent width, L candidates per observation.
  */
-#include <branchjepa/branchjepa.h> /* outside the guard: it includes this file in turn */
+#include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
 #ifndef BRANCHJEPA_MAZE_RUN_H
 #define BRANCHJEPA_MAZE_RUN_H
@@ -11,56 +11,58 @@
 typedef struct bj_maze_run bj_maze_run;
 
 typedef struct bj_maze_run_options {
-    const char *data; /* dataset; NULL: where the run found it */
-    const char *maze; /* name or file; NULL: as the run had it; a file is beside the data */
-    int collapsed;    /* not 0: a run whose latents have collapsed is opened too */
-    int most;         /* observations that are looked at together; 0: 256 */
-    int threads;      /* 0: one per available core; no number depends on it */
+    const char *data; /* dataset; NULL: the path stored in the run */
+    const char *maze; /* name or file; NULL: the maze of the run; a file is in the dataset's
+                         folder */
+    int collapsed;    /* nonzero: accept a run whose latents collapsed */
+    int most;         /* max observations per batch; 0: 256 */
+    int threads;      /* 0: one per available core; does not change the results */
     const char *isa;  /* as in bj_trainer_options */
 } bj_maze_run_options;
 
-/* Opens a folder of bj_run_train: settings, weights and target, each checked against the others.
- * BJ_ELOCKED: it is not finished, or its latents have collapsed. The dataset is not touched.
+/* Opens a run folder and checks settings, weights and target against each other. Fails with
+ * BJ_ELOCKED if the run is not finished or its latents collapsed. Does not open the dataset.
  * options may be NULL. */
 BJ_API BJ_CHECK bj_status bj_maze_run_open(bj_maze_run **out, const char *dir,
                                            const bj_maze_run_options *options, bj_error *err);
 BJ_API void bj_maze_run_free(bj_maze_run *run);
 
-/* Everything lives as long as the run. */
+/* The run owns the returned pointers. */
 BJ_API const bj_run *bj_maze_run_folder(const bj_maze_run *run); /* settings, facts, epochs */
 BJ_API const bj_maze *bj_maze_run_maze(const bj_maze_run *run);
 BJ_API const bj_arch *bj_maze_run_arch(const bj_maze_run *run);
-BJ_API bj_epoch bj_maze_run_epoch(const bj_maze_run *run); /* the row of these weights */
+BJ_API bj_epoch bj_maze_run_epoch(const bj_maze_run *run); /* epoch of the loaded weights */
 BJ_API int bj_maze_run_collapsed(const bj_maze_run *run);
 BJ_API int bj_maze_run_candidates(const bj_maze_run *run); /* L */
-/* 1: a router weighs the candidates. 0: their masses are 1/L. */
+/* Returns 1 if a router weights the candidates, and 0 if all masses are 1/L. */
 BJ_API int bj_maze_run_routed(const bj_maze_run *run);
-/* 1: it sees x and y alone, and can be asked at the centers of cells. */
+/* Returns 1 if the model sees only x and y, so it can be evaluated at cell centers. */
 BJ_API int bj_maze_run_sees_points(const bj_maze_run *run);
 
-/* Target latents (n,D) of the pairs' second observations; candidates (n,L,D) and masses (n,L) from
- * the first. Each of the three may be NULL. */
+/* Computes target latents (n,D) of the pairs' second observations, and candidates (n,L,D) and
+ * masses (n,L) of the first observations. Each output may be NULL. */
 BJ_API BJ_CHECK bj_status bj_maze_run_look(bj_maze_run *run, bj_real *latents, bj_real *candidates,
                                            bj_real *masses, const bj_pair *pairs, int64_t n,
                                            bj_error *err);
-/* The same at the centers of all cells: (C,D), (C,L,D), (C,L). */
+/* Computes latents (C,D), candidates (C,L,D) and masses (C,L) at the centers of all cells. */
 BJ_API BJ_CHECK bj_status bj_maze_run_centers(bj_maze_run *run, bj_real *latents,
                                               bj_real *candidates, bj_real *masses, bj_error *err);
 
-/* The dataset, opened by the first call, which refuses one that the run was not trained on
- * (BJ_EMISMATCH). */
+/* Returns the dataset. The first call opens it and fails with BJ_EMISMATCH if the run was trained
+ * on other data. */
 BJ_API BJ_CHECK bj_status bj_maze_run_data(bj_maze_data **out, bj_maze_run *run, bj_error *err);
-/* Row of it, as both observations of a pair; only after bj_maze_run_data. */
+/* Returns a dataset row as both observations of a pair. Valid only after bj_maze_run_data. */
 BJ_API bj_pair bj_maze_run_row(const bj_maze_run *run, int64_t row);
 
-/* The graph a run predicts, as bj_graph_save writes it: candidates of the cells its dataset leaves,
- * edges, withheld edges, crossings of the dataset, where it comes from. For runs that see x and y
- * alone; opens the dataset. The run must outlive it. */
+/* The graph that a run predicts, in the form of bj_graph_save: candidates of all cells that the
+ * dataset leaves, edges, withheld edges, crossings and origin. Only for runs that see x and y
+ * alone. Opens the dataset. The run must outlive the graph. */
 typedef struct bj_maze_graph bj_maze_graph;
 BJ_API BJ_CHECK bj_status bj_maze_graph_create(bj_maze_graph **out, bj_maze_run *run,
                                                bj_error *err);
 BJ_API void bj_maze_graph_free(bj_maze_graph *graph);
 BJ_API const bj_graph_record *bj_maze_graph_record(const bj_maze_graph *graph);
-BJ_API bj_graph_scores bj_maze_graph_scores(const bj_maze_graph *graph); /* as in its metrics */
+BJ_API bj_graph_scores bj_maze_graph_scores(const bj_maze_graph *graph); /* same values as in the
+                                                                            run's metrics */
 
 #endif

@@ -1,17 +1,17 @@
-/* audit.c - models held against the drivable areas of a cache's scenes.
+/* audit.c - compares forecasts of models with the drivable areas of a cache's scenes.
  *
  *   open     lists the scenes whose focal actor is a vehicle or a bus, counts focal origins inside
- *   add      predicts them with a model, measures each (measure.c), keeps means and sums
- *   compare  two arms: per-scene values averaged over seeds, scenes resampled together
+ *   add      predicts these scenes with a model, measures each (measure.c), stores means and sums
+ *   compare  compares two arms: values are averaged over seeds, scenes are resampled jointly
  *
  * Invariants
- *   1. The cache is opened blind: no call here can reach a future, and no number depends on whether
- *      there is one.
- *   2. Forecasts become what `bjepa submit` writes: points moved into city coordinates in double,
- *      and the router's weights, which sum to one up to rounding, divided by their sum. Nothing is
- *      projected, matched to the map or dropped.
- *   3. A scene's numbers depend on the scene and the model alone, and sums go in the order of the
- *      scenes: neither threads nor batches show.
+ *   1. The cache is opened blind, so no call in this file can read a future, and no value depends
+ *      on whether the cache contains futures.
+ *   2. Forecasts are treated as in `bjepa submit`: points are transformed to city coordinates in
+ *      double, and the router's weights, which sum to one up to rounding, are divided by their sum.
+ *      Nothing is projected, matched to the map or dropped.
+ *   3. A scene's values depend only on the scene and the model, and sums follow scene order. So the
+ *      results do not depend on the number of threads or the batch size.
  * Tests: tests/audit/test_audit.c, tests/cli/audit.sh
  */
 #include <string.h>
@@ -38,7 +38,8 @@ static bj_status find_scenes(bj_audit *a, const char *path, bj_error *err) {
     return BJ_OK;
 }
 
-/* Everything the audit takes from a scene besides what the network sees. */
+/* Computes the digest of everything that the audit reads from the scenes
+ * besides the network's inputs. */
 static bj_status make_digest(bj_audit *a, bj_error *err) {
     bj_sha256 hash = {0};
     bj_status status;
@@ -57,7 +58,7 @@ done:
     return status;
 }
 
-/* The areas of a map in the hands of a worker; scenes of one town share a map. */
+/* Sets *out to the areas of a map. Loads them unless the worker already has this map. */
 static bj_status prepare(bj_drivable **out, bj_audit *a, int64_t map, int worker, bj_error *err) {
     bj_drivable *const areas = a->areas[worker];
     *out = areas;
@@ -70,15 +71,15 @@ static bj_status prepare(bj_drivable **out, bj_audit *a, int64_t map, int worker
 
 /* ------------------------------------------------------------------------------------ measuring */
 
-/* Forecasts of one batch on their way to values. */
+/* Work on the forecasts of one batch. */
 typedef struct turn {
     bj_audit *audit;
-    int64_t first; /* scene of the audit */
+    int64_t first; /* index of the first scene in the audit */
     int K;
-    const bj_real *weights, *trajectories; /* (B,K), (B,K,F,2); NULL: only origins are looked at */
+    const bj_real *weights, *trajectories; /* (B,K), (B,K,F,2), or NULL to test only the origins */
     double *local, *city;                  /* (workers,K,F,2) */
     double (*values)[BJ_AUDIT_METRICS];    /* (BATCH) */
-    int inside[BATCH];                     /* origins */
+    int inside[BATCH];                     /* 1 if the origin is inside */
     bj_status status[BATCH];
     bj_error error[BATCH];
 } turn;

@@ -1,9 +1,10 @@
-/* audit_arms.c - results of an audit by arm and seed, and the difference of two arms.
+/* audit_arms.c - results of an audit by arm and seed, and the difference between two arms.
  *
- *   mean, sd    over the seeds' means; SD of the population, sqrt(sum (x_i - mean)^2 / n)
+ *   mean, sd    over the seeds' means; population SD, sqrt(sum (x_i - mean)^2 / n)
  *   values      per scene, averaged over the seeds of the arm
- *   difference  mean over scenes of values(a) - values(b); interval: scenes drawn with replacement,
- *               both arms of a scene together (stats/bootstrap.c), conditional on the models
+ *   difference  mean over scenes of values(a) - values(b). For the interval, scenes are drawn with
+ *               replacement, with both arms of a scene together (stats/bootstrap.c). The interval
+ *               is conditional on the models.
  *
  * Shapes  sums (BJ_AUDIT_METRICS,scenes)
  * Test    tests/audit/test_audit.c

@@ -1,14 +1,14 @@
-/* audit_submission.c - anybody's forecasts against the raw map files of their scenarios.
+/* audit_submission.c - compares the forecasts of a submission with the raw map files.
  *
- * Every scenario below the folder is read once, several at a time: its scenario file for the focal
- * track, its type and its position at the last observed step, its map file for the drivable areas.
- * The rows of the focal track in the submission are in city coordinates already.
+ * Every scenario in the folder is read once, with several scenarios in parallel. The scenario file
+ * gives the focal track, its type and its position at the last observed step. The map file gives
+ * the drivable areas. Submission rows are already in city coordinates.
  *
  * Invariants
- *   1. Of a scenario file no row after the last observed step is looked at.
- *   2. Each scenario has one outcome: unreadable, of another type, missing, malformed, audited; the
- *      first that fits. Nothing is dropped in silence.
- *   3. Scenarios are in the order of their ids, and means are summed in it.
+ *   1. Rows of a scenario file after the last observed step are not used.
+ *   2. Each scenario has one outcome, the first that applies: unreadable, other type, missing,
+ *      malformed, audited. No scenario is dropped silently.
+ *   3. Scenarios are sorted by id, and means are summed in this order.
  * Tests: tests/audit/test_audit_submission.c, test_audit_golden.c, tests/cli/audit.sh
  */
 #include <math.h>
@@ -32,7 +32,7 @@ typedef struct scene {
     bj_audit_scene audit;
 } scene;
 
-/* What a worker needs. */
+/* Readers and scratch memory of one worker. */
 typedef struct desk {
     bj_scenario_reader *scenarios;
     bj_map_reader *maps;
@@ -60,7 +60,7 @@ const char *bj_audit_outcome_name(bj_audit_outcome outcome) {
 
 /* ----------------------------------------------------------------------------------- submission */
 
-/* The rows of that track of a scenario; count is 0 when there are none. */
+/* Returns the rows of a track in a scenario. The count is 0 if there are none. */
 static bj_submission_track find_track(const bj_submission *s, const char *scenario_id,
                                       const char *track) {
     const int64_t scenario = bj_submission_find(s, scenario_id);
@@ -69,7 +69,7 @@ static bj_submission_track find_track(const bj_submission *s, const char *scenar
     return (bj_submission_track){.scenario = scenario};
 }
 
-/* Fills weights and trajectories; the message says what breaks the format. */
+/* Copies weights and trajectories of a track. Fails with BJ_EFORMAT if a row is invalid. */
 static bj_status take_track(double weights[BJ_MAX_ATOMS], double *trajectories,
                             const bj_submission *s, const bj_submission_track *t, bj_error *err) {
     double sum = 0;
@@ -105,7 +105,8 @@ static bj_status take_track(double weights[BJ_MAX_ATOMS], double *trajectories,
 
 /* ------------------------------------------------------------------------------------ scenarios */
 
-/* Position of the focal track at the last observed step; a later row of that step wins. */
+/* Finds the focal track's position at the last observed step. If the step
+ * has several rows, the last one is used. */
 static int find_origin(double origin[2], const bj_scenario *s) {
     int found = 0;
     for (int64_t r = 0; r < s->rows; r++)

@@ -1,23 +1,23 @@
-/* drivable.c - points against the union of filled rings, with a tolerance.
+/* drivable.c - tests whether points are inside a union of filled rings, with a tolerance.
  *
- * A point is inside when, for any ring, it is inside by the even-odd rule or at most the tolerance
- * away from the line. An edge (i,j) is crossed by the ray to the right of (x,y) when
+ * A point is inside if, for any ring, it is inside by the even-odd rule or at most the tolerance
+ * away from an edge. The ray to the right of (x,y) crosses an edge (i,j) if
  *
  *   (y_i > y) != (y_j > y)   and   x < (x_j - x_i) (y - y_i) / (y_j - y_i) + x_i
  *
- * The map is cut into rows of equal height, and each row lists the edges that can matter to a point
- * in it, ring by ring; a question looks at one row. Official maps have some 640 edges, and a row
- * has about a dozen.
+ * The map is divided into rows of equal height. Each row lists, ring by ring,
+ * the edges that can affect a point in the row, so a query examines only one
+ * row. Official maps have about 640 edges, and a row has about a dozen.
  *
  * Invariants
- *   1. The answer is that of going through all edges with the formulas above, bit for bit. Edges
- *      are left out, or comparisons shortened, only where `reach` (the tolerance, and far more than
- *      all rounding errors) is between edge and point.
- *   2. Row numbers come from one monotone function of y, so that a point lies in the rows of every
- *      edge whose reach covers it, whatever the rounding.
- *   3. Memory is bounded by the number of edges: there are fewer rows where edges would be listed
- *      more than LISTED times on average.
- *   4. Questions change nothing.
+ *   1. The result is the same, bit for bit, as with a loop over all edges and the formulas above.
+ *      Edges are skipped and comparisons shortened only if the point is farther from the edge than
+ *      `reach`, which is the tolerance plus much more than all rounding errors.
+ *   2. Row numbers are a monotone function of y, so a point is in the rows of every edge within
+ *      reach, regardless of rounding.
+ *   3. Memory is bounded by the number of edges, because the number of rows is reduced until edges
+ *      are listed at most LISTED times on average.
+ *   4. Queries do not change the state.
  * Tests: tests/audit/test_drivable.c, tests/audit/peer_drivable.py
  */
 #include "audit/drivable.h"
@@ -31,21 +31,21 @@ enum { LISTED = 16, ROWS_MAX = 4096, EDGES_MAX = 1 << 26 };
 
 typedef struct edge {
     double x0, y0, y1, dx, dy, n2;
-    double left, right, bottom, top; /* of the edge with its reach */
+    double left, right, bottom, top; /* bounds of the edge, extended by reach */
     int ring;
 } edge;
 
 struct bj_drivable {
-    double limit; /* of squared distances within the tolerance */
+    double limit; /* max squared distance within the tolerance */
     double reach;
-    double left, right, bottom, top; /* of all edges with their reach */
+    double left, right, bottom, top; /* bounds of all edges, extended by reach */
     double rows_per_meter;
     int edge_count, rows;
     edge *edges;    /* (edge_count) ring by ring */
     int32_t *list;  /* edges of row 0, of row 1, ... */
-    int32_t *start; /* (rows + 1) in the list */
+    int32_t *start; /* (rows + 1) offsets into the list */
     size_t edge_room, list_room, start_room;
-    double *points; /* rings on their way from a cache */
+    double *points; /* rings copied from a cache */
     bj_ring *rings;
     size_t point_room, ring_room;
 };
@@ -82,7 +82,7 @@ static bj_status check(double *largest, int *edges, const bj_ring *rings, int co
                            rings[r].count);
         for (int64_t i = 0; i < 2 * (int64_t)rings[r].count; i++) {
             const double size = fabs(rings[r].points[i]);
-            if (!(size <= 1e100)) /* squares stay finite */
+            if (!(size <= 1e100)) /* so that squares are finite */
                 return BJ_FAIL(err, BJ_ENONFINITE,
                                "drivable areas: ring %d: point %lld is %g, expected a number of at "
                                "most 1e100",
@@ -130,13 +130,13 @@ static void take_edges(bj_drivable *d, const bj_ring *rings, int count) {
         }
 }
 
-/* Monotone in y; anything within bottom .. top has a row. */
+/* Returns the row of y, which must be between bottom and top. Monotone in y. */
 static int row_of(const bj_drivable *d, double y) {
     const double row = (y - d->bottom) * d->rows_per_meter;
     return row < d->rows - 1 ? (int)row : d->rows - 1;
 }
 
-/* Chooses the number of rows; returns how many entries their lists have in all. */
+/* Chooses the number of rows. Returns the total length of their lists. */
 static int64_t choose_rows(bj_drivable *d) {
     d->rows = d->edge_count < ROWS_MAX ? d->edge_count : ROWS_MAX;
     for (;; d->rows /= 2) {
@@ -148,7 +148,7 @@ static int64_t choose_rows(bj_drivable *d) {
     }
 }
 
-/* A counting sort that keeps the order of the edges within a row. */
+/* Fills the lists with a stable counting sort. */
 static void fill_rows(bj_drivable *d, int64_t listed) {
     for (int r = 0; r <= d->rows; r++) d->start[r] = 0;
     for (int i = 0; i < d->edge_count; i++) {
@@ -156,7 +156,8 @@ static void fill_rows(bj_drivable *d, int64_t listed) {
         for (int r = row_of(d, d->edges[i].bottom); r <= last; r++) d->start[r + 1]++;
     }
     for (int r = 0; r < d->rows; r++) d->start[r + 1] += d->start[r];
-    for (int i = d->edge_count - 1; i >= 0; i--) { /* from behind: ends move to beginnings */
+    for (int i = d->edge_count - 1; i >= 0; i--) { /* backward, because each end
+                                                      is decremented to the begin */
         const int last = row_of(d, d->edges[i].top);
         for (int r = row_of(d, d->edges[i].bottom); r <= last; r++) d->list[--d->start[r + 1]] = i;
     }
@@ -168,7 +169,7 @@ bj_status bj_drivable_set_rings(bj_drivable *d, const bj_ring *rings, int count,
                                 bj_error *err) {
     double largest = 0;
     int edges = 0;
-    d->edge_count = 0; /* empty, should anything fail */
+    d->edge_count = 0; /* stays empty after a failure */
     BJ_TRY(check(&largest, &edges, rings, count, tolerance, err));
     if (!edges) return BJ_OK;
     BJ_RESERVE(d->edges, d->edge_room, (size_t)edges, err);
@@ -234,7 +235,7 @@ int bj_drivable_inside(const bj_drivable *d, double x, double y) {
             if (odd) return 1;
             ring = e->ring;
         }
-        if (x > e->right) continue; /* neither crossed nor near */
+        if (x > e->right) continue; /* neither crossed nor within reach */
         if ((e->y0 > y) != (e->y1 > y))
             odd ^= x < e->left || x < e->dx * (y - e->y0) / e->dy + e->x0;
         if (x >= e->left && y >= e->bottom && y <= e->top &&

@@ -1,19 +1,19 @@
 /* measure.c - the seven map metrics of one scene.
  *
- * With weights p_k, trajectories y_k (F points), n_k points inside the drivable areas:
+ * With weights p_k, trajectories y_k (F points) and n_k points inside the drivable areas:
  *
- *   f_k                     1 when n_k >= .95 F: the candidate is feasible
+ *   f_k                     1 if n_k >= .95 F, which means that candidate k is feasible
  *   point_mass              sum_k p_k n_k / F
  *   trajectory_mass         m = sum_k p_k f_k
- *   components              feasible candidates joined where RMS_t |y_k - y_l| <= .5 m, also
- *                           through others
- *   unique_support          components whose weight is at least .01
- *   entropy_support         exp(- sum_c q_c ln q_c), q_c = weight of c / m; 0 when m is 0
+ *   components              feasible candidates connected by RMS_t |y_k - y_l| <= .5 m, directly or
+ *                           through other candidates
+ *   unique_support          number of components with a weight of at least .01
+ *   entropy_support         exp(- sum_c q_c ln q_c), q_c = weight of c / m; 0 if m is 0
  *   mass_weighted_support   entropy_support m
  *   trajectory_diversity    sum_kl p_k p_l f_k f_l RMS_t |y_k - y_l|
  *   endpoint_diversity      sum_kl p_k p_l f_k f_l |y_kF - y_lF|
  *
- * Weights are the router's: nothing is renormalized but q. Paper: Official Raw-Map Audits.
+ * The weights are those of the router. Only q is normalized. Paper: Official Raw-Map Audits.
  * Shapes  p (K)   y (K,F,2), city coordinates
  * Tests   tests/audit/test_measure.c, test_audit_golden.c
  */
@@ -47,7 +47,7 @@ int bj_audit_takes(const char *focal_type) {
     return !strcmp(focal_type, "vehicle") || !strcmp(focal_type, "bus");
 }
 
-/* Sum over steps of |a - b|^2. Eight strands, which do not wait for each other. */
+/* Returns the sum over steps of |a - b|^2, in eight independent partial sums. */
 static double sum_squares(const double *a, const double *b, int F) {
     double strand[8] = {0}, rest = 0;
     int t = 0;
@@ -66,8 +66,8 @@ static double sum_squares(const double *a, const double *b, int F) {
     return rest;
 }
 
-/* Pairs of feasible candidates: joins near ones and adds up the diversities. component is k where
- * candidate k is feasible, -1 elsewhere. */
+/* Merges the components of candidates that are close together and sums up the diversities.
+ * component[k] must be k if candidate k is feasible, else -1. */
 static void look_at_pairs(bj_audit_scene *s, const double *p, const double *y) {
     const size_t row = 2 * (size_t)s->F;
     double trajectory = 0, endpoint = 0;
@@ -85,7 +85,7 @@ static void look_at_pairs(bj_audit_scene *s, const double *p, const double *y) {
             for (int i = 0; i <= k; i++)
                 if (s->component[i] == from) s->component[i] = to;
         }
-    s->value[BJ_AUDIT_TRAJECTORY_DIVERSITY] = 2 * trajectory; /* each pair stands for two */
+    s->value[BJ_AUDIT_TRAJECTORY_DIVERSITY] = 2 * trajectory; /* each pair is counted once above */
     s->value[BJ_AUDIT_ENDPOINT_DIVERSITY] = 2 * endpoint;
 }
 

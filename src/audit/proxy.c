@@ -1,14 +1,14 @@
-/* proxy.c - the cached-map screen of galleries: points near the polylines the network has seen.
+/* proxy.c - map check for galleries: tests points against the polylines that the network reads.
  *
- * A point is on the map when it is at most 3 m from one of the polylines' segments. With o_k the
- * share of points of candidate k that are not:
+ * A point is on the map if it is at most 3 m from a segment of a polyline. With o_k the share of
+ * candidate k's points that are not on the map:
  *
  *   weighted_outside   sum_k p_k o_k
  *   compliant_mass     sum of p_k over candidates with o_k <= .10
  *   passes             weighted_outside <= .10 and compliant_mass >= .80
  *   strict             o_k = 0 for every k
  *
- * Without polylines every point is outside. Nothing here has been shown a future.
+ * Without polylines every point is outside. No future is read.
  * Shapes  polylines (count,points,6), x and y first   p (K)   y (K,F,2), frame of the scene
  * Paper   Target-Blind Qualitative Protocol
  * Tests   tests/audit/test_proxy.c, test_audit_golden.c
@@ -16,7 +16,7 @@
 #include "audit/segment.h"
 #include "core/status.h"
 
-/* Whether p is within the radius of one segment of the polyline (Q,6). */
+/* Returns 1 if p is within the radius of a segment of the polyline (Q,6). */
 static int near_line(const float *line, int Q, const double p[2], double limit) {
     for (int q = 0; q + 1 < Q; q++, line += BJ_POLYLINE_FEATURES) {
         const double ax = line[0], ay = line[1];
@@ -31,7 +31,7 @@ void bj_proxy_measure(bj_proxy *out, const float *polylines, int count, int poin
                       const double *p, const double *y) {
     const size_t size = (size_t)points * BJ_POLYLINE_FEATURES;
     const double limit = bj_square_limit(BJ_PROXY_RADIUS);
-    int last = 0; /* where the point before was found: the next one is often there too */
+    int last = 0; /* polyline of the previous point, which is often near the next one too */
     *out = (bj_proxy){.K = K, .strict = 1};
     for (int k = 0; k < K; k++) {
         int outside = 0;

@@ -1,9 +1,9 @@
-/* segment.h - squared distance from a point to a segment, in one order of operations.
+/* segment.h - squared distance from a point to a segment, with a fixed order of operations.
  *
  *   d = b - a    t = clip((p - a) . d / |d|^2, 0, 1)    r = (p - a) - t d    |r|^2
  *
- * |d|^2 of a segment without length counts as 1, which makes t = 0. Every caller gets the bits of
- * the reference, which computes in double in this order.
+ * For a segment of length zero, |d|^2 is set to 1, so t = 0. The results are bitwise equal to the
+ * reference, which computes in double in this order.
  * Tests: tests/audit/test_drivable.c, test_proxy.c
  */
 #ifndef BJ_AUDIT_SEGMENT_H
@@ -16,7 +16,7 @@ static inline double bj_segment_length2(double dx, double dy) {
     return n2 > 0 ? n2 : 1;
 }
 
-/* w = p - a; n2 from above. */
+/* Returns the squared distance. w = p - a, and n2 is the result of bj_segment_length2. */
 static inline double bj_segment_distance2(double wx, double wy, double dx, double dy, double n2) {
     double t = (wx * dx + wy * dy) / n2;
     t = t < 0 ? 0 : t > 1 ? 1 : t;
@@ -24,7 +24,8 @@ static inline double bj_segment_distance2(double wx, double wy, double dx, doubl
     return rx * rx + ry * ry;
 }
 
-/* The largest x with sqrt(x) <= distance, so that squares can be compared without a root. */
+/* Returns the largest x with sqrt(x) <= distance, so that squares can be
+ * compared without a root. */
 static inline double bj_square_limit(double distance) {
     double x = distance * distance;
     while (sqrt(x) > distance) x = nextafter(x, 0);

@@ -1,4 +1,4 @@
-/* alloc.c - see alloc.h. The counters are atomic; they are the only global state of the library. */
+/* alloc.c - see alloc.h. The counters are atomic and are the library's only global state. */
 #define _DEFAULT_SOURCE /* mmap, madvise */
 #include "core/alloc.h"
 
@@ -11,7 +11,7 @@
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
 static atomic_long total_count, live_count;
-static atomic_long budget = -1; /* allocations left before failure; negative: no limit */
+static atomic_long budget = -1; /* allocations left before failure; negative if unlimited */
 
 static int over_budget(void) {
     long left = atomic_load(&budget);
@@ -22,13 +22,14 @@ static int over_budget(void) {
     return 0;
 }
 
-/* What stands before every block; keeps the alignment of what follows. */
+/* Header in front of every block. Its size keeps the memory behind it aligned. */
 typedef union header {
-    size_t mapped; /* bytes of the mapping, 0 for memory of the C library */
+    size_t mapped; /* bytes of the mapping; 0 if the block comes from the C library */
     char space[ALIGNMENT];
 } header;
 
-/* Large blocks come straight from the kernel: zeroed as they are touched, on huge pages. */
+/* Maps a large block directly from the kernel, which zeroes pages on first access, and requests
+ * huge pages. */
 static header *map_block(size_t bytes) {
 #if defined(MAP_ANONYMOUS) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     if (bytes < 2 * (size_t)HUGE_PAGE) return NULL;

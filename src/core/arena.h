@@ -1,7 +1,7 @@
-/* arena.h - cuts one block into arrays, in two passes over the same code.
+/* arena.h - divides one memory block into arrays, in two passes over the same code.
  *
- * The first pass runs with base = NULL and only measures; the block is then allocated and the
- * second pass hands out its pieces. Pieces start on 64-byte boundaries.
+ * The first pass runs with base = NULL and only measures. The caller then allocates the block, and
+ * the second pass returns pointers into it. Every array starts on a 64-byte boundary.
  */
 #ifndef BJ_CORE_ARENA_H
 #define BJ_CORE_ARENA_H
@@ -21,13 +21,13 @@ static inline bj_real *bj_arena_take(bj_arena *arena, size_t count) {
     return piece;
 }
 
-/* Bytes for objects that are not bj_reals. */
+/* Takes memory for objects that are not bj_reals. */
 static inline void *bj_arena_take_bytes(bj_arena *arena, size_t bytes) {
     return bj_arena_take(arena, (bytes + sizeof(bj_real) - 1) / sizeof(bj_real));
 }
 
-/* Distance between rows of n elements: an odd number of 16-element groups, so that rows do not
- * fall on the same cache sets. */
+/* Returns the distance between rows of n elements. The distance is an odd number of 16-element
+ * groups, so consecutive rows do not map to the same cache sets. */
 static inline size_t bj_stride(int n) { return (((size_t)n + 15) / 16 | 1) * 16; }
 
 #endif

@@ -1,14 +1,16 @@
-/* blocks.h - how scenes are cut into items of work.
+/* blocks.h - splits a range of scenes into work items.
  *
- * Large blocks first, small ones last: the tail of a round is what a busy core makes everybody
- * wait for. The cut never shows in the results, as a row's bits do not depend on its block.
+ * Large blocks come first and small blocks last, so that all threads finish at about the same time
+ * even if one core is busy. The split does not affect the results, because a row's result does not
+ * depend on its block.
  */
 #ifndef BJ_CORE_BLOCKS_H
 #define BJ_CORE_BLOCKS_H
 
-enum { BJ_BLOCK = 32 /* most scenes of a block */ };
+enum { BJ_BLOCK = 32 /* max scenes per block */ };
 
-/* Cuts scenes [b0,b1). Fills begin (at most b1 - b0 + 1 entries) and returns the number of blocks. */
+/* Splits scenes [b0,b1) into blocks. Fills `begin` (at most b1 - b0 + 1 entries) and returns the
+ * number of blocks. */
 static inline int bj_blocks_cut(int *begin, int b0, int b1) {
     int n = 0;
     for (int b = b0; b < b1; n++) {

@@ -1,4 +1,4 @@
-/* check_batch.c - is a batch what the architecture expects? */
+/* check_batch.c - checks a batch against the architecture. */
 #include "core/check_batch.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ bj_status bj_batch_check(const bj_batch *batch, const bj_arch *arch, int max_bat
 }
 
 static int finite_array(const bj_real *x, size_t n) {
-    bj_real lane[16] = {0}; /* x * 0 is 0 for a finite x and NaN for any other */
+    bj_real lane[16] = {0}; /* x * 0 is 0 if x is finite and NaN otherwise */
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
         for (int j = 0; j < 16; j++) lane[j] += x[i + j] * 0;
@@ -83,7 +83,7 @@ bj_status bj_scene_check(const bj_batch *batch, const bj_arch *arch, int b, int 
 
 const char *bj_pair_nonfinite(const bj_pair *p, const bj_arch *arch, int with_next) {
     const size_t n = (size_t)arch->state, action = (size_t)arch->action;
-    if (arch->encoder == BJ_ENCODER_STATE) { /* bytes are always finite */
+    if (arch->encoder == BJ_ENCODER_STATE) { /* images are bytes, always finite */
         if (!finite_array(p->state, n)) return "state";
         if (with_next && !finite_array(p->next, n)) return "next";
     }

@@ -1,4 +1,4 @@
-/* clock.h - seconds of a clock that only goes forward. */
+/* clock.h - monotonic clock in seconds. */
 #ifndef BJ_CORE_CLOCK_H
 #define BJ_CORE_CLOCK_H
 

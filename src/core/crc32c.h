@@ -1,4 +1,4 @@
-/* crc32c.h - CRC-32C (Castagnoli, RFC 3720), the checksum of TensorBoard's records.
+/* crc32c.h - CRC-32C (Castagnoli, RFC 3720), the checksum of TensorBoard records.
  *
  * Test: tests/run/test_events.c
  */

@@ -16,9 +16,9 @@
 #include "core/file_internal.h"
 
 enum {
-    NAME_SHOWN = 200,        /* of the final name in the temporary one */
-    BUFFER_SIZE = 64 * 1024, /* small writes are gathered */
-    MAX_IO = 1 << 30         /* one read or write call; Linux stops at 2 GiB anyway */
+    NAME_SHOWN = 200,        /* chars of the final name in the temporary name */
+    BUFFER_SIZE = 64 * 1024, /* small writes are buffered */
+    MAX_IO = 1 << 30         /* max bytes per read or write call; Linux stops at 2 GiB */
 };
 
 bj_status bj_file_fail(bj_error *err, int number, const char *path, const char *what) {
@@ -50,7 +50,7 @@ bj_status bj_file_open_parent(int *dir, char name[BJ_FILE_NAME], const char *fin
 }
 
 bj_status bj_file_sync_folder(int dir, const char *path, const char *what, bj_error *err) {
-    /* Some file systems cannot sync a directory and say EINVAL; nothing is wrong then. */
+    /* Some file systems cannot sync a directory and return EINVAL, which is not an error here. */
     return fsync(dir) && errno != EINVAL ? bj_file_fail(err, errno, path, what) : BJ_OK;
 }
 
@@ -60,7 +60,8 @@ static bj_status fail_limit(bj_error *err, const char *path, size_t limit) {
     return BJ_FAIL(err, BJ_EFORMAT, "%s: file has more than %zu bytes", path, limit);
 }
 
-/* Room for `wanted` bytes and the final zero; the first `used` bytes are kept. */
+/* Makes sure that the buffer has room for `wanted` bytes and a terminating zero. Keeps the first
+ * `used` bytes. */
 static bj_status make_room(char **memory, size_t *room, size_t used, size_t wanted, bj_error *err) {
     char *larger;
     if (wanted < *room) return BJ_OK;
@@ -89,8 +90,8 @@ bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const ch
         status = fail_limit(err, path, limit);
         goto done;
     }
-    /* The size is a hint: pipes and /proc have none, and a file may grow while it is read. One byte
-     * more than the hint finds the end without another allocation. */
+    /* The size is only a hint, because pipes and /proc files have none and a file may grow while it
+     * is read. The extra byte makes it possible to reach end of file without another allocation. */
     const int has_size = S_ISREG(info.st_mode) && info.st_size > 0;
     BJ_GOTO(status, done,
             make_room(memory, room, 0, has_size ? (size_t)info.st_size + 1 : BUFFER_SIZE, err));
@@ -132,7 +133,7 @@ bj_status bj_file_map_open(bj_file_map *map, const char *path, size_t limit, bj_
     static const unsigned char nothing[1];
     bj_status status = BJ_OK;
     *map = (bj_file_map){NULL, 0};
-    /* O_NONBLOCK: a pipe must be refused, not waited for. */
+    /* O_NONBLOCK, so that a pipe is rejected instead of blocking open(). */
     const int fd = bj_file_open(path, O_RDONLY | O_NONBLOCK);
     if (fd < 0) return bj_file_fail(err, errno, path, "open");
 
@@ -146,7 +147,7 @@ bj_status bj_file_map_open(bj_file_map *map, const char *path, size_t limit, bj_
     } else if ((uintmax_t)info.st_size > limit) {
         status = fail_limit(err, path, limit);
     } else if (info.st_size == 0) {
-        map->data = nothing; /* mmap refuses empty files */
+        map->data = nothing; /* mmap rejects empty files */
     } else {
         void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED) {
@@ -168,14 +169,14 @@ void bj_file_map_close(bj_file_map *map) {
 /* -------------------------------------------------------------------------------------- writing */
 
 struct bj_file_writer {
-    char *path;                   /* as the caller wrote it, for messages */
-    int dir;                      /* directory of both names; -1 when writing directly */
+    char *path;                   /* as given by the caller, for messages */
+    int dir;                      /* directory of both names; -1 if writing directly */
     int fd;                       /* -1 once closed */
     int failure;                  /* errno of the first failed write */
-    int has_temporary;            /* there is a temporary file to rename or remove */
-    char target[BJ_FILE_NAME];    /* final name inside dir */
-    char temporary[BJ_FILE_NAME]; /* hidden name inside dir */
-    size_t used;                  /* bytes waiting in the buffer */
+    int has_temporary;            /* a temporary file exists */
+    char target[BJ_FILE_NAME];    /* final name in dir */
+    char temporary[BJ_FILE_NAME]; /* hidden name in dir */
+    size_t used;                  /* bytes in the buffer */
     unsigned char buffer[BUFFER_SIZE];
 };
 
@@ -188,10 +189,10 @@ static void writer_free(bj_file_writer *writer) {
     bj_free(writer);
 }
 
-/* Opens the directory of `final` and a new hidden file in it. */
+/* Opens the parent directory of `final` and creates a hidden file in it. */
 static bj_status open_temporary(bj_file_writer *writer, const char *final, bj_error *err) {
     BJ_TRY(bj_file_open_parent(&writer->dir, writer->target, final, writer->path, err));
-    /* Names taken by another thread, by another machine or by a crash are passed over. */
+    /* Skip names that are in use by another thread or machine, or that a crash left behind. */
     for (int n = 0; n < 1000 && writer->fd < 0; n++) {
         snprintf(writer->temporary, sizeof writer->temporary, ".%.*s.%ld-%d.tmp", (int)NAME_SHOWN,
                  writer->target, (long)getpid(), n);
@@ -276,7 +277,7 @@ bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t 
     return BJ_OK;
 }
 
-/* Everything that can run out of space or fail, short of the rename. */
+/* Does everything that can run out of space, and leaves only the rename to publish(). */
 static bj_status finish(bj_file_writer *writer, bj_error *err) {
     BJ_TRY(flush(writer, err));
     if (writer->has_temporary && fsync(writer->fd))

@@ -18,25 +18,26 @@
 #include "core/file_internal.h"
 
 enum {
-    LONGEST_NAME = 200, /* leaves room for what hidden names add */
-    EXCHANGE = 2        /* RENAME_EXCHANGE, which libc hides behind GNU extensions */
+    LONGEST_NAME = 200, /* leaves room for the affixes of hidden names */
+    EXCHANGE = 2        /* RENAME_EXCHANGE, which libc defines only for GNU extensions */
 };
 
 struct bj_folder_writer {
     const char *const *files;
-    int parent;                   /* directory of the names below */
+    int parent;                   /* directory that contains the names below */
     int folder;                   /* the new folder, locked; -1 once closed */
-    int has_temporary;            /* there is a hidden folder to rename or remove */
+    int has_temporary;            /* a hidden folder exists */
     char name[BJ_FILE_NAME];      /* final name */
     char temporary[BJ_FILE_NAME]; /* .<name>.<process>-<n>.tmp */
     char backup[BJ_FILE_NAME];    /* .<name>.old */
-    char path[BJ_FOLDER_PATH];    /* as the caller wrote it, for messages */
+    char path[BJ_FOLDER_PATH];    /* as given by the caller, for messages */
     char inside[BJ_FOLDER_PATH];  /* path of the hidden folder */
 };
 
 /* ------------------------------------------------------------------------------------- contents */
 
-/* One of the files, or what a killed bj_file_writer left of one. */
+/* Returns 1 if the entry is one of the files or a temporary version left by a killed
+ * bj_file_writer. */
 static int belongs(const char *entry, const char *const *files) {
     const size_t length = strlen(entry);
     for (; *files; files++) {
@@ -56,15 +57,15 @@ static DIR *open_listing(int parent, const char *name) {
     return dir;
 }
 
-/* The next name but . and .., or NULL. */
+/* Returns the next name other than "." and "..", or NULL. */
 static const char *next_entry(DIR *dir) {
     for (const struct dirent *entry; (entry = readdir(dir));)
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) return entry->d_name;
     return NULL;
 }
 
-/* Removes what belongs to a folder, and the folder if nothing else is in it. Best effort: what
- * remains has a hidden name and is met again by the next writer. */
+/* Removes the files that belong to a folder, and the folder if it is empty afterwards. Errors are
+ * ignored, because a folder that remains has a hidden name and is found by the next writer. */
 static void remove_folder(int parent, const char *name, const char *const *files) {
     DIR *dir = open_listing(parent, name);
     if (!dir) return;
@@ -76,7 +77,7 @@ static void remove_folder(int parent, const char *name, const char *const *files
     closedir(dir);
 }
 
-/* A name .<name>.<digits>-<digits>.tmp */
+/* Checks for a name of the form .<name>.<digits>-<digits>.tmp. */
 static int is_temporary(const char *entry, const char *name) {
     static const char digits[] = "0123456789";
     const size_t n = strlen(name);
@@ -107,13 +108,13 @@ static void remove_leftovers(const bj_folder_writer *w) {
 
 static void writer_free(bj_folder_writer *w) {
     if (!w) return;
-    if (w->folder >= 0) close(w->folder); /* also gives up the lock */
+    if (w->folder >= 0) close(w->folder); /* also releases the lock */
     if (w->has_temporary) remove_folder(w->parent, w->temporary, w->files);
     if (w->parent >= 0) close(w->parent);
     bj_free(w);
 }
 
-/* The path without slashes at its end; 0 when it is too long. */
+/* Copies the path without trailing slashes. Returns 0 if it is too long. */
 static int trim(char out[BJ_FOLDER_PATH], const char *path) {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/') length--;
@@ -123,7 +124,7 @@ static int trim(char out[BJ_FOLDER_PATH], const char *path) {
     return 1;
 }
 
-/* Finds the place, wherever symbolic links lead; final becomes its path. */
+/* Resolves symbolic links, sets `final` to the resulting path and opens its parent directory. */
 static bj_status locate(bj_folder_writer *w, char final[BJ_FOLDER_PATH], const char *path,
                         bj_error *err) {
     struct stat info;
@@ -133,7 +134,7 @@ static bj_status locate(bj_folder_writer *w, char final[BJ_FOLDER_PATH], const c
         return BJ_FAIL(err, BJ_EIO, "%s: cannot create: no folder name given", w->path);
     memcpy(final, w->path, strlen(w->path) + 1);
     if (stat(w->path, &info) == 0) {
-        char resolved[BJ_FOLDER_PATH]; /* PATH_MAX of Linux, which realpath needs */
+        char resolved[BJ_FOLDER_PATH]; /* PATH_MAX on Linux, as required by realpath */
         if (!S_ISDIR(info.st_mode)) return bj_file_fail(err, ENOTDIR, w->path, "replace");
         if (access(w->path, W_OK | X_OK)) return bj_file_fail(err, errno, w->path, "replace");
         if (!realpath(w->path, resolved)) return bj_file_fail(err, errno, w->path, "resolve");
@@ -149,7 +150,7 @@ static bj_status locate(bj_folder_writer *w, char final[BJ_FOLDER_PATH], const c
     return BJ_OK;
 }
 
-/* Refuses to replace a folder that holds more than the files. */
+/* Fails if the existing folder contains anything other than the files. */
 static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
     DIR *dir = open_listing(w->parent, w->name);
     bj_status status = BJ_OK;
@@ -166,7 +167,7 @@ static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
 static bj_status make_temporary(bj_folder_writer *w, const char *final, bj_error *err) {
     struct stat old;
     const int replacing = fstatat(w->parent, w->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
-    /* Names taken by another thread, by another machine or by a crash are passed over. */
+    /* Skip names that are in use by another thread or machine, or that a crash left behind. */
     for (int n = 0; n < 1000 && !w->has_temporary; n++) {
         snprintf(w->temporary, sizeof w->temporary, ".%.*s.%ld-%d.tmp", (int)LONGEST_NAME, w->name,
                  (long)getpid(), n);
@@ -181,7 +182,7 @@ static bj_status make_temporary(bj_folder_writer *w, const char *final, bj_error
     memcpy(w->inside + prefix, w->temporary, strlen(w->temporary) + 1);
     w->folder = openat(w->parent, w->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (w->folder < 0) return bj_file_fail(err, errno, w->path, "open a temporary folder");
-    (void)flock(w->folder, LOCK_EX | LOCK_NB); /* a courtesy; not every file system has locks */
+    (void)flock(w->folder, LOCK_EX | LOCK_NB); /* best effort, some file systems lack locks */
     if (replacing && fchmod(w->folder, old.st_mode & 07777))
         return bj_file_fail(err, errno, w->path, "keep the permissions");
     return BJ_OK;
@@ -215,7 +216,7 @@ const char *bj_folder_writer_path(const bj_folder_writer *writer) { return write
 
 /* ----------------------------------------------------------------------------------- publishing */
 
-/* Two names change places, or nothing happens and the result is 0. */
+/* Exchanges two names. Returns 0 and changes nothing if the system cannot do that. */
 static int exchange(int dir, const char *a, const char *b) {
 #ifdef SYS_renameat2
     return syscall(SYS_renameat2, dir, a, dir, b, EXCHANGE) == 0;
@@ -227,7 +228,7 @@ static int exchange(int dir, const char *a, const char *b) {
 
 static bj_status publish(bj_folder_writer *w, bj_error *err) {
     static const char rename_failed[] = "rename the finished folder";
-    const char *old = NULL; /* where the replaced folder is */
+    const char *old = NULL; /* current name of the replaced folder */
     if (!exists(w->parent, w->name)) {
         if (renameat(w->parent, w->temporary, w->parent, w->name))
             return bj_file_fail(err, errno, w->path, rename_failed);
@@ -244,7 +245,7 @@ static bj_status publish(bj_folder_writer *w, bj_error *err) {
         old = w->backup;
     }
     w->has_temporary = 0;
-    /* The old one goes only when the new one would survive a power cut. */
+    /* Remove the old folder only after the new one would survive a power failure. */
     BJ_TRY(
         bj_file_sync_folder(w->parent, w->path, "sync the directory of the finished folder", err));
     if (old) remove_folder(w->parent, old, w->files);

@@ -1,4 +1,4 @@
-/* folder.h - replacing a directory of files in one step, so that they always belong together.
+/* folder.h - replaces a directory of files atomically, so that its files always match each other.
  *
  *   bj_folder_writer *writer = NULL;
  *   status = bj_folder_writer_open(&writer, path, files, err);
@@ -6,20 +6,20 @@
  *   status = bj_folder_writer_commit(&writer, err);    or bj_folder_writer_abort(&writer)
  *
  * Invariants
- *   1. The new folder is filled beside the final name under a hidden one,
- *      .<name>.<process>-<n>.tmp, and synced. Until it takes its place the final name shows what it
- *      showed before.
- *   2. A folder that is replaced changes places with the new one in one step (RENAME_EXCHANGE) and
- *      is removed afterwards. A process that is killed leaves the old or the new one, complete.
- *   3. Where the system cannot exchange, the old folder becomes .<name>.old first, then the new one
- *      takes the name. Killed in between, the old one is found by bj_folder_find, and the next
- *      writer puts it back before anything else.
- *   4. Leftovers of killed writers are removed by the next writer of the same place. A live one
- *      holds a lock (flock) on its hidden folder, which is left alone.
- *   5. Nothing is ever removed but the files named in `files`, their temporary versions, and
- *      folders without other content: a folder that holds anything else is not replaced.
- *   6. Replacing keeps the permissions of the folder and follows symbolic links to it.
- * One writer at a time for a place. Listing directories uses libc's own memory.
+ *   1. The new folder is created next to the final name under the hidden name
+ *      .<name>.<process>-<n>.tmp and synced. Until it is published, the final name refers to the
+ *      old folder, or to nothing if there was none.
+ *   2. An existing folder is exchanged with the new one in one step (RENAME_EXCHANGE) and removed
+ *      afterwards. If the process is killed, either the old or the new folder is left, complete.
+ *   3. If the system does not support the exchange, the old folder is renamed to .<name>.old before
+ *      the new one takes its name. If the process is killed in between, bj_folder_find returns the
+ *      old folder, and the next writer restores its name first.
+ *   4. The next writer for the same path removes the leftovers of killed writers. A running writer
+ *      holds a lock (flock) on its hidden folder, so other writers leave that folder alone.
+ *   5. Only the files named in `files`, their temporary versions and folders without other content
+ *      are ever removed. A folder that contains anything else is not replaced.
+ *   6. Replacing a folder keeps its permissions and follows symbolic links.
+ * Only one writer at a time may write to a path. Listing directories uses libc's own memory.
  * Test: tests/train/test_state_files.c
  */
 #ifndef BJ_CORE_FOLDER_H
@@ -31,21 +31,23 @@
 
 typedef struct bj_folder_writer bj_folder_writer;
 
-/* `files` ends with NULL and outlives the writer. */
+/* Opens a writer. `files` ends with NULL and must outlive the writer. */
 BJ_CHECK bj_status bj_folder_writer_open(bj_folder_writer **out, const char *path,
                                          const char *const *files, bj_error *err);
-/* The folder to write into. */
+/* Returns the path of the hidden folder, into which the caller writes the files. */
 const char *bj_folder_writer_path(const bj_folder_writer *writer);
-/* Puts it in place, or removes it on failure. Frees the writer and sets it to NULL either way. */
+/* Publishes the folder, or removes it on failure. Frees the writer and sets it to NULL in both
+ * cases. */
 BJ_CHECK bj_status bj_folder_writer_commit(bj_folder_writer **writer, bj_error *err);
 void bj_folder_writer_abort(bj_folder_writer **writer); /* accepts NULL */
 
 enum { BJ_FOLDER_PATH = 4096 };
 
-/* The folder and those above it, where they are missing. */
+/* Creates the folder and all missing parent folders. */
 BJ_CHECK bj_status bj_folders_make(const char *path, bj_error *err);
 
-/* Path of `file` in the folder at `path`, or in what a crash left of it (invariant 3). */
+/* Returns the path of `file` in the folder `path`, or in the old folder if a crash left only that
+ * one (invariant 3). */
 BJ_CHECK bj_status bj_folder_find(char out[BJ_FOLDER_PATH], const char *path, const char *file,
                                   bj_error *err);
 

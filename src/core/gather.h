@@ -1,9 +1,10 @@
-/* gather.h - the scenes of a batch side by side, as the engine works on them.
+/* gather.h - copies the scenes of a batch into contiguous arrays.
  *
- * A batch is a table of scenes whose arrays lie anywhere. Workers copy their part of it into arrays
- * of the engine's own, in the pass that also looks for numbers that are not finite.
+ * The arrays of a batch's scenes can be anywhere in memory. Every worker copies its part of the
+ * batch into arrays owned by the engine and checks the values for NaN and infinity in the same
+ * pass.
  *
- * Shapes  as beside the fields; rows of scene b are *_start[b] .. *_start[b + 1]
+ * Shapes  see the fields; the rows of scene b are [*_start[b], *_start[b + 1])
  * Test    tests/core/test_gather.c
  */
 #ifndef BJ_CORE_GATHER_H
@@ -15,24 +16,24 @@
 
 typedef struct bj_gathered {
     int B;
-    bj_real *focal;                       /* (B,T,7), NULL as below */
-    bj_real *neighbors;                   /* (rows,T,7), NULL as below */
+    bj_real *focal;                       /* (B,T,7); NULL if not copied */
+    bj_real *neighbors;                   /* (rows,T,7); NULL if not copied */
     bj_real *polylines;                   /* (rows,Q,6) */
-    bj_real *future;                      /* (B,F,2); NULL: not looked at */
+    bj_real *future;                      /* (B,F,2); NULL if not copied */
     int *neighbor_start, *polyline_start; /* (B+1) */
 } bj_gathered;
 
-/* Room for up to B scenes of the architecture. */
+/* Takes arrays for up to B scenes from the arena. */
 void bj_gathered_take(bj_gathered *g, bj_arena *arena, const bj_arch *arch, size_t B,
                       int with_future);
-/* Where the rows of B scenes will go; before any of them is copied. */
+/* Computes the row offsets of B scenes. Must be called before any scene is copied. */
 void bj_gathered_lay_out(bj_gathered *g, const bj_scene *scenes, int B);
-/* Copies scenes [b0,b1) of those laid out. Returns the first that holds a NaN or infinity, -1 if
- * none does; all of them are copied. */
+/* Copies scenes [b0,b1) to their row offsets. Copies all of them and returns the first scene that
+ * contains a NaN or infinity, or -1. */
 int bj_gathered_copy(const bj_gathered *g, const bj_scene *scenes, const bj_arch *arch, int b0,
                      int b1);
 
-/* Keeps the smallest scene that any worker reports. */
+/* Updates *first to the smallest scene index that any worker has reported. */
 static inline void bj_note_first(atomic_int *first, int scene) {
     int seen = atomic_load(first);
     while (scene < seen && !atomic_compare_exchange_weak(first, &seen, scene)) {}

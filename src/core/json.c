@@ -29,7 +29,7 @@ const yyjson_alc bj_json_alc = {json_malloc, json_realloc, json_free, NULL};
 bj_status bj_json_parse(yyjson_doc **out, const char *text, size_t size, const char *what,
                         bj_error *err) {
     yyjson_read_err problem;
-    /* Without YYJSON_READ_INSITU the text is copied, not written to: the cast is safe. */
+    /* The cast is safe because yyjson copies the text unless YYJSON_READ_INSITU is set. */
     *out =
         yyjson_read_opts((char *)(uintptr_t)text, size, YYJSON_READ_NOFLAG, &bj_json_alc, &problem);
     if (*out) return BJ_OK;

@@ -37,7 +37,7 @@ int bj_json_scan_end(bj_json_scan *scan) {
 
 /* ------------------------------------------------------------------------------------- strings */
 
-/* The four digits behind \u, or -1. */
+/* Parses the four hex digits after \u. Returns -1 if they are invalid. */
 static long hex4(const char *p) {
     long value = 0;
     for (int i = 0; i < 4; i++) {
@@ -46,7 +46,7 @@ static long hex4(const char *p) {
                           : c >= 'a' && c <= 'f' ? c - 'a' + 10
                           : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                                  : -1;
-        if (digit < 0) return -1; /* the final zero too: p[i + 1] is not touched */
+        if (digit < 0) return -1; /* stops at the terminating zero */
         value = 16 * value + digit;
     }
     return value;
@@ -71,7 +71,7 @@ static char *put_utf8(char *to, unsigned long code) {
     return to;
 }
 
-/* Decodes the escape at scan->at and moves behind it; NULL where it is none. */
+/* Decodes the escape at scan->at and moves past it. Returns NULL if the escape is invalid. */
 static char *put_escape(char *to, bj_json_scan *scan) {
     static const char names[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
     const char *p = scan->at + 1;
@@ -84,7 +84,7 @@ static char *put_escape(char *to, bj_json_scan *scan) {
     long code = *p == 'u' ? hex4(p + 1) : -1;
     if (code < 0 || (code >= 0xdc00 && code < 0xe000)) return NULL;
     scan->at += 6;
-    if (code >= 0xd800 && code < 0xdc00) { /* the first half of a pair */
+    if (code >= 0xd800 && code < 0xdc00) { /* first half of a surrogate pair */
         p = scan->at;
         const long low = p[0] == '\\' && p[1] == 'u' ? hex4(p + 2) : -1;
         if (low < 0xdc00 || low > 0xdfff) return NULL;
@@ -94,8 +94,8 @@ static char *put_escape(char *to, bj_json_scan *scan) {
     return put_utf8(to, (unsigned long)code);
 }
 
-/* Nonzero where one of eight characters is a quote, a backslash, a control character or not ASCII:
- * x - 1 borrows into the highest bit of a byte x that is zero. */
+/* Returns nonzero if one of the eight characters at p is a quote, a backslash, a control character
+ * or not ASCII. The test relies on x - 1 setting the highest bit of a byte x that is zero. */
 static uint64_t has_special(const char *p) {
     const uint64_t ones = 0x0101010101010101u, high = 0x80 * ones;
     uint64_t eight;
@@ -133,7 +133,7 @@ int bj_json_scan_string(bj_json_scan *scan, bj_json_text *out) {
 
 /* ------------------------------------------------------------------------------------- numbers */
 
-/* Behind the number at p, or NULL where there is none. */
+/* Returns the end of the number at p, or NULL if there is no valid number. */
 static const char *number_end(const char *p) {
     p += *p == '-';
     if ((unsigned)*p - '0' >= 10) return NULL;
@@ -156,7 +156,7 @@ static int at_number(const bj_json_scan *scan) {
     return *scan->at == '-' || (unsigned)*scan->at - '0' < 10;
 }
 
-/* 0 where the value is no number, but some value or nothing at all, which somebody else refuses. */
+/* Reads a number of any length. Returns 0 if there is no number at this position. */
 int bj_json_scan_any_number(bj_json_scan *scan, double *out) {
     if (!at_number(scan)) return 0;
     char *end = (char *)(uintptr_t)number_end(scan->at);
@@ -219,7 +219,7 @@ static int skip_scalar(bj_json_scan *scan) {
 
 int bj_json_scan_skip(bj_json_scan *scan) {
     if (*scan->at != '{' && *scan->at != '[') return skip_scalar(scan);
-    unsigned char lists[BJ_JSON_DEPTH / 8] = {0}; /* bit: that level is a list, not an object */
+    unsigned char lists[BJ_JSON_DEPTH / 8] = {0}; /* bit set: this level is a list */
     bj_json_text key;
     int depth = 0, first = 0;
     for (;;) {
@@ -235,7 +235,7 @@ int bj_json_scan_skip(bj_json_scan *scan) {
         } else if (skip_scalar(scan) < 0) {
             return -1;
         }
-        for (int more = 0; !more;) { /* to the next value, through closing brackets */
+        for (int more = 0; !more;) { /* move past closing brackets to the next value */
             if (depth == 0) return 1;
             const int level = depth - 1, in_list = lists[level / 8] >> level % 8 & 1;
             more = in_list ? bj_json_scan_item(scan, &first) : bj_json_scan_key(scan, &key, &first);

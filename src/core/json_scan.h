@@ -1,8 +1,8 @@
-/* json_scan.h - walks through JSON text once, without building a document.
+/* json_scan.h - scans JSON text in one pass, without building a document.
  *
- * For large files of which little is kept. As strict as core/json.h: RFC 8259 in UTF-8, the same
- * texts are accepted and refused, but for nesting deeper than BJ_JSON_DEPTH, which is refused here,
- * and numbers beyond a double, which matter only where they are read.
+ * For large files of which only a small part is needed. The scanner is as strict as core/json.h
+ * (RFC 8259 in UTF-8) and accepts the same texts, with two exceptions. It rejects nesting deeper
+ * than BJ_JSON_DEPTH, and it checks whether a number fits a double only if that number is read.
  *
  *   bj_json_scan scan;
  *   bj_json_scan_begin(&scan, text, size);
@@ -12,10 +12,12 @@
  *   bj_json_scan_end(&scan)
  *
  * Invariants
- *   1. The text is the caller's, may be written to (escapes are decoded in place) and is followed
- * by a zero byte. That byte is no part of any JSON, so nothing reads beyond it.
- *   2. `at` is the first byte that was not understood yet. At a value it stands on its first byte.
- *   3. A negative result means that the text is not JSON; `problem` says why, `at` where.
+ *   1. The caller owns the text. It must be writable, because escapes are decoded in place, and it
+ *      must be followed by a zero byte. A zero byte is not valid JSON, so no scan goes past it.
+ *   2. `at` points to the first byte that has not been parsed. Before a value is read, `at` points
+ *      to its first byte.
+ *   3. A negative result means that the text is not valid JSON. `problem` is the reason and `at`
+ *      the position.
  * Test: tests/core/test_json_scan.c
  */
 #ifndef BJ_CORE_JSON_SCAN_H
@@ -30,40 +32,42 @@ enum { BJ_JSON_DEPTH = 1024 };
 
 typedef struct bj_json_scan {
     char *text, *at, *end; /* *end is 0 */
-    const char *problem;   /* NULL: none so far */
+    const char *problem;   /* NULL if none */
 } bj_json_scan;
 
-typedef struct bj_json_text { /* decoded; not terminated, may hold any character */
+typedef struct bj_json_text { /* decoded string, not terminated; may contain any character */
     const char *at;
     size_t size;
 } bj_json_text;
 
 void bj_json_scan_begin(bj_json_scan *scan, char *text, size_t size);
-/* "WHAT: not JSON at byte AT of SIZE: PROBLEM" */
+/* Fails with "WHAT: not JSON at byte AT of SIZE: PROBLEM". */
 bj_status bj_json_scan_fail(const bj_json_scan *scan, const char *what, bj_error *err);
 
-/* 1 when the value here begins with '{' or '[', which is then behind; else 0 and nothing moved. */
+/* If the current value starts with `bracket` ('{' or '['), skips the bracket and returns 1.
+ * Otherwise returns 0 and does not move. */
 int bj_json_scan_open(bj_json_scan *scan, char bracket);
-/* The next member of an object, or element of a list: 1 with `at` on its value, 0 after the closing
- * bracket, -1. `first` is 1 before the first call. */
+/* Move to the next member of an object or the next element of a list. Return 1 with `at` on its
+ * value, 0 after the closing bracket, or -1 on a syntax error. `first` must be 1 before the first
+ * call. */
 static inline int bj_json_scan_key(bj_json_scan *scan, bj_json_text *key, int *first);
 static inline int bj_json_scan_item(bj_json_scan *scan, int *first);
 
-/* What follows returns 1 and moves behind the value; 0 where the value is something else, without
- * moving; -1 where it is broken. */
-static inline int bj_json_scan_number(bj_json_scan *scan, double *out); /* 0 too when not finite */
-int bj_json_scan_integer(bj_json_scan *scan, int64_t *out); /* no fraction, no exponent, fits */
+/* The functions below return 1 and move past the value, return 0 without moving if the value has
+ * another type, or return -1 on a syntax error. */
+static inline int bj_json_scan_number(bj_json_scan *scan, double *out); /* 0 also if not finite */
+int bj_json_scan_integer(bj_json_scan *scan, int64_t *out); /* without fraction or exponent */
 int bj_json_scan_bool(bj_json_scan *scan, int *out);
-/* Any value; 1 or -1. */
+/* Skips a value of any type. Returns 1 or -1. */
 int bj_json_scan_skip(bj_json_scan *scan);
-/* 1 when nothing but blanks is left. */
+/* Returns 1 if only whitespace is left, otherwise -1. */
 int bj_json_scan_end(bj_json_scan *scan);
 
-/* -------------------------------------------------------------- what is called for every number */
+/* ------------------------------------------------------------------- inline part of the scanner */
 
-int bj_json_scan_problem(bj_json_scan *scan, const char *problem); /* -1 */
-int bj_json_scan_string(bj_json_scan *scan, bj_json_text *out);    /* stands on the quote */
-int bj_json_scan_any_number(bj_json_scan *scan, double *out);      /* the slow way */
+int bj_json_scan_problem(bj_json_scan *scan, const char *problem); /* returns -1 */
+int bj_json_scan_string(bj_json_scan *scan, bj_json_text *out);    /* `at` is on the quote */
+int bj_json_scan_any_number(bj_json_scan *scan, double *out);      /* slow path */
 extern const double bj_json_tens[8];                               /* 10^0 .. 10^7 */
 
 static inline void bj_json_scan_blanks(bj_json_scan *scan) {
@@ -71,7 +75,8 @@ static inline void bj_json_scan_blanks(bj_json_scan *scan) {
         scan->at++;
 }
 
-/* After the bracket or an element: 1 when another one follows, 0 behind the closing bracket. */
+/* Moves to the next element, from the opening bracket or from the end of an element. Returns 1 if
+ * an element follows, 0 after the closing bracket, or -1 on a syntax error. */
 static inline int bj_json_scan_more(bj_json_scan *scan, char closing, int *first) {
     bj_json_scan_blanks(scan);
     if (*scan->at == closing) {
@@ -104,9 +109,10 @@ static inline int bj_json_scan_key(bj_json_scan *scan, bj_json_text *key, int *f
     return 1;
 }
 
-/* Up to 7 digits on both sides of the point: digits and power of ten are exact, so their quotient
- * is the nearest double. (Eight digits at once by multiplications is slower here: where a number
- * ends is then computed instead of predicted, and everything behind it waits.) */
+/* Reads a number. If there are at most 7 digits on each side of the decimal point, the digits and
+ * the power of ten are exact, so their quotient is the nearest double. Parsing eight digits at once
+ * with multiplications was slower, because the end of the number is then computed instead of
+ * predicted and all later instructions wait for it. */
 static inline int bj_json_scan_number(bj_json_scan *scan, double *out) {
     const char *p = scan->at;
     const int minus = *p == '-';

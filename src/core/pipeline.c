@@ -1,10 +1,10 @@
 /* pipeline.c - see pipeline.h.
  *
- * Item i lives in slot (i - first) mod slots. Invariants, under `mutex`:
- *   1. consumed <= next <= consumed + slots: a slot is given out only after the item that used it
- *      before was consumed.
- *   2. ready[slot] is set by the worker that filled it and cleared by the consumer.
- *   3. Whoever changes a condition holds `mutex` while doing so: no wake-up is lost.
+ * Item i uses slot (i - first) mod slots. Invariants, under `mutex`:
+ *   1. consumed <= next <= consumed + slots, so a slot is assigned only after its previous item was
+ *      consumed.
+ *   2. ready[slot] is set by the worker that filled the slot and cleared by the consumer.
+ *   3. A thread holds `mutex` while it changes a condition, so no wake-up is lost.
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "core/pipeline.h"
@@ -19,8 +19,8 @@ enum { MAX_JOBS = 1024 };
 typedef struct run {
     const bj_pipeline *pipeline;
     pthread_mutex_t mutex;
-    pthread_cond_t room, filled; /* a slot became free; a slot was filled */
-    int64_t next, consumed;      /* item to hand out; item to consume */
+    pthread_cond_t room, filled; /* signaled when a slot becomes free, or is filled */
+    int64_t next, consumed;      /* next item to assign, next item to consume */
     int stop;
     unsigned char *ready; /* (slots) */
 } run;
@@ -84,7 +84,7 @@ static bj_status consume_all(run *r, bj_error *err) {
     return status;
 }
 
-/* Lets the workers finish what they are at. */
+/* Stops the workers after their current items and joins them. */
 static void join(run *r, worker *workers, int started) {
     pthread_mutex_lock(&r->mutex);
     r->stop = 1;
@@ -93,7 +93,7 @@ static void join(run *r, worker *workers, int started) {
     for (int i = 0; i < started; i++) pthread_join(workers[i].thread, NULL);
 }
 
-/* One worker needs no thread: everything happens on the caller's. */
+/* Runs the pipeline on the calling thread, because a single worker needs no thread. */
 static bj_status run_alone(const bj_pipeline *p, bj_error *err) {
     for (int64_t item = p->first; item < p->end; item++) {
         p->produce(p->context, item, slot_of(p, item), 0);

@@ -1,8 +1,8 @@
-/* pipeline.h - work done in any order, results taken in order.
+/* pipeline.h - produces items in parallel and consumes them in order.
  *
- * Items 0 .. n-1 are produced by workers, several at a time, each into a slot; the calling thread
- * consumes the slots in the order of the items. At most `slots` items are under way, so memory stays
- * bounded however uneven the items are. What is consumed does not depend on the number of workers.
+ * Worker threads produce the items, each into a slot. The calling thread consumes the slots in item
+ * order. At most `slots` items are in flight, so memory stays bounded even if some items take much
+ * longer than others. The result does not depend on the number of workers.
  * Test: tests/core/test_pipeline.c
  */
 #ifndef BJ_CORE_PIPELINE_H
@@ -14,16 +14,18 @@
 
 typedef struct bj_pipeline {
     int64_t first, end; /* items first .. end - 1 */
-    int jobs;           /* workers; <= 0: one per core this process may use */
+    int jobs;           /* workers; <= 0 means one per core available to this process */
     int slots;          /* >= jobs */
     void *context;
-    /* On a worker: fills slot `slot` with item `item`. Each slot is used by one thread at a time. */
+    /* Fills slot `slot` with item `item`, on a worker thread. Only one thread at a time uses a
+     * slot. */
     void (*produce)(void *context, int64_t item, int slot, int worker);
-    /* On the calling thread, in order. A failure stops the run. */
+    /* Consumes an item, on the calling thread and in item order. A failure stops the run. */
     bj_status (*consume)(void *context, int64_t item, int slot, bj_error *err);
 } bj_pipeline;
 
-/* Workers this pipeline will use, to size what `produce` needs. */
+/* Returns the number of workers of this pipeline, which the caller needs to size per-worker
+ * buffers. */
 int bj_pipeline_workers(const bj_pipeline *pipeline);
 BJ_CHECK bj_status bj_pipeline_run(const bj_pipeline *pipeline, bj_error *err);
 

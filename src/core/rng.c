@@ -5,7 +5,7 @@
 
 static uint64_t rotate(uint64_t x, int k) { return x << k | x >> (64 - k); }
 
-/* splitmix64: spreads a seed over the state, so that near seeds give unrelated streams. */
+/* Spreads a seed over the state (splitmix64), so that similar seeds produce unrelated streams. */
 static uint64_t spread(uint64_t *seed) {
     uint64_t x = *seed += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -38,7 +38,7 @@ uint64_t bj_rng_next(bj_rng *rng) {
 }
 
 uint64_t bj_rng_below(bj_rng *rng, uint64_t n) {
-    const uint64_t last = UINT64_MAX - (UINT64_MAX % n + 1) % n; /* of the largest multiple */
+    const uint64_t last = UINT64_MAX - (UINT64_MAX % n + 1) % n; /* last multiple of n, minus 1 */
     uint64_t r;
     do r = bj_rng_next(rng);
     while (r > last);
@@ -48,7 +48,7 @@ uint64_t bj_rng_below(bj_rng *rng, uint64_t n) {
 double bj_rng_uniform(bj_rng *rng) { return (double)(bj_rng_next(rng) >> 11) * 0x1p-53; }
 
 double bj_rng_normal(bj_rng *rng) {
-    /* Box-Muller without a cached second value: the state stays four words. */
+    /* Box-Muller without caching the second value, so that the state remains four words. */
     const double u = 1.0 - bj_rng_uniform(rng), v = bj_rng_uniform(rng);
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }

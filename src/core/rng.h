@@ -1,6 +1,7 @@
-/* rng.h - an explicit, serializable random generator (xoshiro256++, Blackman and Vigna).
+/* rng.h - explicit, serializable random number generator (xoshiro256++, Blackman and Vigna).
  *
- * The state is four words a caller can store and restore; there is no hidden generator anywhere.
+ * The state consists of four words that the caller can store and restore. There is no global
+ * generator.
  */
 #ifndef BJ_CORE_RNG_H
 #define BJ_CORE_RNG_H
@@ -9,10 +10,11 @@
 
 #include <branchjepa/branchjepa.h>
 
-/* A stream for (seed, name): tensors of the same name get the same numbers whatever else exists. */
+/* Returns the generator for (seed, name). Tensors with the same name get the same numbers, no
+ * matter which other tensors exist. */
 bj_rng bj_rng_named(uint64_t seed, const char *name);
-/* Returns an integer from 0 to n - 1, all with equal probability. Rejects numbers of the generator
- * that are not below the largest multiple of n, so a call may advance the generator more than once. */
+/* Returns a uniformly distributed integer in [0, n). Rejects generator outputs that are not below
+ * the largest multiple of n, so a call may advance the generator more than once. */
 uint64_t bj_rng_below(bj_rng *rng, uint64_t n);
 
 #endif

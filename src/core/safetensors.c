@@ -1,4 +1,4 @@
-/* safetensors.c - the reader; see safetensors.h for format and guarantees. */
+/* safetensors.c - reader, see safetensors.h for the format and its guarantees. */
 #include "core/safetensors.h"
 
 #include <math.h>
@@ -32,13 +32,13 @@ size_t bj_dtype_size(bj_dtype dtype) { return dtypes[dtype].size; }
 typedef bj_safetensors_entry entry;
 
 struct bj_safetensors {
-    char *label;           /* opens every message */
-    bj_file_map map;       /* unused when the file is the caller's memory */
+    char *label;           /* prefix of every message */
+    bj_file_map map;       /* unused if the caller owns the memory */
     yyjson_doc *doc;       /* owns names and metadata */
-    entry *entries;        /* by offset */
-    const entry **by_name; /* the same by name */
+    entry *entries;        /* sorted by offset */
+    const entry **by_name; /* sorted by name */
     int count;
-    bj_fact *facts;        /* by key */
+    bj_fact *facts;        /* sorted by key */
     int facts_count;
 };
 
@@ -52,7 +52,8 @@ bj_status bj_safetensors_refuse(bj_error *err, bj_status code, const char *path,
     return BJ_FAIL(err, code, "%s: tensor '%.80s': %s", bj_safetensors_label(path), name, detail);
 }
 
-/* Long paths keep their end, which tells more and leaves room for the rest of a message. */
+/* Shortens a long path to its end, which is the more useful part and leaves room for the
+ * message. */
 const char *bj_safetensors_label(const char *path) {
     enum { SHOWN = 200 };
     const size_t length = strlen(path);
@@ -64,7 +65,8 @@ const char *bj_safetensors_label(const char *path) {
 
 /* ------------------------------------------------------------------------------------- header */
 
-/* Names end up in messages, so nothing that moves a cursor or ends a C string. */
+/* Checks a name for control characters, because names are part of messages and must not move the
+ * cursor or end a C string. */
 static int has_control_characters(yyjson_val *text) {
     const unsigned char *c = (const unsigned char *)yyjson_get_str(text);
     for (size_t i = 0, n = yyjson_get_len(text); i < n; i++)
@@ -89,7 +91,7 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(x->key, y->key);
 }
 
-/* An empty tensor must not hide an overflow: zeros are left out of the product that is watched. */
+/* Zero dimensions are left out of the product, so an empty tensor cannot hide an overflow. */
 int bj_tensor_view_measure(bj_tensor_view *view) {
     size_t product = bj_dtype_size(view->dtype);
     int empty = 0;
@@ -117,7 +119,7 @@ static bj_status parse_dtype(bj_dtype *out, const bj_safetensors *st, const char
                : REFUSE(err, st, name, "dtype '%.20s' is not known", yyjson_get_str(value));
 }
 
-/* An array of non-negative integers that fit int64_t, at most `most` of them. */
+/* Parses an array of at most `most` non-negative integers that fit in int64_t. */
 static bj_status parse_integers(int64_t *out, int *count, int most, const bj_safetensors *st,
                                 const char *name, const char *field, yyjson_val *value,
                                 bj_error *err) {
@@ -207,7 +209,7 @@ static bj_status parse_metadata(bj_safetensors *st, yyjson_val *object, bj_error
     return BJ_OK;
 }
 
-/* Sorts, and checks what concerns more than one tensor. */
+/* Sorts the tensors, then checks that names are unique and that the data is covered exactly. */
 static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *err) {
     const size_t count = (size_t)st->count;
     if (count) qsort(st->entries, count, sizeof *st->entries, compare_offsets);
@@ -236,7 +238,8 @@ static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *er
     return BJ_OK;
 }
 
-/* Fills st from the header `text` of `size` bytes. data may be NULL when only the header counts. */
+/* Parses the header `text` of `size` bytes into st. `data` may be NULL if only the header is
+ * checked. */
 static bj_status parse_header(bj_safetensors *st, const char *text, size_t size,
                               const unsigned char *data, size_t data_size, bj_error *err) {
     if (size > BJ_SAFETENSORS_MAX_HEADER)
@@ -245,9 +248,9 @@ static bj_status parse_header(bj_safetensors *st, const char *text, size_t size,
     if (size == 0 || text[0] != '{')
         return BJ_FAIL(err, BJ_EFORMAT, "%s: header does not start with '{'", st->label);
     BJ_TRY(bj_json_parse(&st->doc, text, size, st->label, err));
-    yyjson_val *root = yyjson_doc_get_root(st->doc); /* an object: it starts with '{' */
-    /* No entry is shorter than "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}: a small hostile
-     * file must not ask for a large table. */
+    yyjson_val *root = yyjson_doc_get_root(st->doc); /* an object, because it starts with '{' */
+    /* The shortest entry is "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}. This check prevents
+     * a small malicious file from requesting a large table. */
     if (yyjson_obj_size(root) > size / 48 + 2)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: header of %zu bytes cannot describe %zu tensors",
                        st->label, size, yyjson_obj_size(root));
@@ -356,7 +359,7 @@ const char *bj_safetensors_metadata(const bj_safetensors *st, const char *key) {
     return found ? found->value : NULL;
 }
 
-/* "[2,3]"; 8 dimensions of 19 digits fit. */
+/* Formats a shape like "[2,3]". The buffer has room for 8 dimensions of 19 digits. */
 static const char *shape_text(char text[192], int rank, const int64_t *shape) {
     size_t used = (size_t)snprintf(text, 192, "[");
     for (int i = 0; i < rank && i < BJ_SAFETENSORS_MAX_RANK; i++)
@@ -380,7 +383,7 @@ bj_status bj_safetensors_require(const bj_tensor_view **out, const bj_safetensor
     return BJ_OK;
 }
 
-/* IEEE binary16: 1 sign, 5 exponent, 10 fraction bits. */
+/* Converts IEEE binary16 with 1 sign bit, 5 exponent bits and 10 fraction bits. */
 static double half_to_double(uint16_t bits) {
     const int exponent = bits >> 10 & 31;
     const double fraction = bits & 1023;
@@ -399,7 +402,7 @@ static double element(const unsigned char *data, bj_dtype dtype, size_t index) {
     case BJ_DTYPE_F64: memcpy(&f64, data + 8 * index, 8); return f64;
     case BJ_DTYPE_F32: memcpy(&f32, data + 4 * index, 4); return f32;
     case BJ_DTYPE_F16: memcpy(&bits, data + 2 * index, 2); return half_to_double(bits);
-    default: /* BF16: the upper half of a float */
+    default: /* BF16 is the upper half of a float */
         memcpy(&bits, data + 2 * index, 2);
         wide = (uint32_t)bits << 16;
         memcpy(&f32, &wide, 4);

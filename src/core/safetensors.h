@@ -1,23 +1,24 @@
-/* safetensors.h - named tensors in a file: the format of the Python package of that name.
+/* safetensors.h - reads and writes named tensors in the safetensors format.
  *
- *   8 bytes   N, the size of the header, little-endian
+ *   8 bytes   N, the header size, little-endian
  *   N bytes   JSON object: {"__metadata__": {key: string}, name: {"dtype": "F32", "shape": [2,3],
  *             "data_offsets": [begin, end]}, ...}, padded with spaces
- *   the rest  the data; offsets count from here; little-endian, row-major
+ *   data      little-endian, row-major; offsets are relative to the start of the data
  *
- * The reader trusts nothing. What it hands out has been checked:
- *   1. The header lies inside the file, has at most BJ_SAFETENSORS_MAX_HEADER bytes, starts with
- *      '{' and is strict JSON in UTF-8.
- *   2. Tensor names, and metadata keys, are unique and free of control characters; metadata values
+ * The reader checks everything before it returns a tensor:
+ *   1. The header is inside the file, has at most BJ_SAFETENSORS_MAX_HEADER bytes, starts with '{'
+ *      and is strict JSON in UTF-8.
+ *   2. Tensor names and metadata keys are unique and contain no control characters. Metadata values
  *      are strings without zero bytes.
  *   3. Every tensor has a known dtype, at most BJ_SAFETENSORS_MAX_RANK dimensions whose product
- *      does not overflow, and offsets whose distance is its size in bytes.
- *   4. In the order of their offsets the tensors cover the data exactly: no hole, no overlap, no
- *      byte after the last one.
- * Everything accepted here is accepted by the reference implementation; the reverse fails for
- * exotic dtypes, control characters and unknown fields. docs/FORMAT.md says it in full.
+ *      does not overflow, and offsets whose difference is the tensor's size in bytes.
+ *   4. Sorted by offset, the tensors cover the data exactly, without gaps, overlaps or trailing
+ *      bytes.
+ * The reference implementation accepts every file that this reader accepts. The converse does not
+ * hold for exotic dtypes, control characters and unknown fields. See docs/FORMAT.md for details.
  *
- * Data may be unaligned in files of other writers: read it with memcpy or bj_safetensors_read_real.
+ * Data in files from other writers may be unaligned, so read it with memcpy or
+ * bj_safetensors_read_real.
  * Tests: tests/core/test_safetensors.c, tests/fuzz/fuzz_safetensors.c
  */
 #ifndef BJ_CORE_SAFETENSORS_H
@@ -44,59 +45,62 @@ typedef enum bj_dtype {
     BJ_DTYPE_I64,
     BJ_DTYPE_F64,
     BJ_DTYPES,
-    BJ_DTYPE_REAL = BJ_REAL_IS_DOUBLE ? BJ_DTYPE_F64 : BJ_DTYPE_F32 /* what bj_real is */
+    BJ_DTYPE_REAL = BJ_REAL_IS_DOUBLE ? BJ_DTYPE_F64 : BJ_DTYPE_F32 /* dtype of bj_real */
 } bj_dtype;
 
 const char *bj_dtype_name(bj_dtype dtype);
 size_t bj_dtype_size(bj_dtype dtype);
 
-/* One tensor of a file, or one to be written. */
+/* A tensor in a file, or a tensor to be written. */
 typedef struct bj_tensor_view {
     const char *name;
     bj_dtype dtype;
-    int rank; /* 0: a single number */
+    int rank; /* 0 for a scalar */
     int64_t shape[BJ_SAFETENSORS_MAX_RANK];
-    size_t count;     /* product of the shape; the writer computes its own */
-    size_t bytes;     /* count * size of the dtype; the same */
-    const void *data; /* possibly unaligned */
+    size_t count;     /* product of the shape; ignored by the writer */
+    size_t bytes;     /* count * dtype size; ignored by the writer */
+    const void *data; /* may be unaligned */
 } bj_tensor_view;
 
 /* ------------------------------------------------------------------------------------- reading */
 
 typedef struct bj_safetensors bj_safetensors;
 
-/* Maps the file until _close; views and strings live as long. */
+/* Maps a file until bj_safetensors_close. Views and strings are valid until then. */
 BJ_CHECK bj_status bj_safetensors_open(bj_safetensors **out, const char *path, bj_error *err);
-/* The same for a file in memory, which stays the caller's; `label` stands for the path. */
+/* Opens a file in memory, which the caller keeps alive until bj_safetensors_close. Messages show
+ * `label` instead of a path. */
 BJ_CHECK bj_status bj_safetensors_open_memory(bj_safetensors **out, const void *data, size_t size,
                                               const char *label, bj_error *err);
 void bj_safetensors_close(bj_safetensors *st); /* accepts NULL */
 
 const char *bj_safetensors_path(const bj_safetensors *st);
-/* Tensors in the order of their data. */
+/* Tensors, ordered by data offset. */
 int bj_safetensors_count(const bj_safetensors *st);
 const bj_tensor_view *bj_safetensors_at(const bj_safetensors *st, int index);
 const bj_tensor_view *bj_safetensors_find(const bj_safetensors *st, const char *name); /* or NULL */
-/* Metadata in the order of their keys. */
+/* Metadata entries, ordered by key. */
 int bj_safetensors_metadata_count(const bj_safetensors *st);
 bj_fact bj_safetensors_metadata_at(const bj_safetensors *st, int index);
 const char *bj_safetensors_metadata(const bj_safetensors *st, const char *key); /* or NULL */
 
-/* The tensor of that name and shape, or a message that says what there is instead. */
+/* Finds the tensor `name`. Fails if it is missing or has another shape. */
 BJ_CHECK bj_status bj_safetensors_require(const bj_tensor_view **out, const bj_safetensors *st,
                                           const char *name, int rank, const int64_t *shape,
                                           bj_error *err);
-/* Copies a tensor of F64, F32, F16 or BF16 of that shape into dst (product of the shape), rounded
- * to bj_real. A value that is not finite, before or after rounding, is refused with its index. */
+/* Copies the tensor `name` of dtype F64, F32, F16 or BF16 into dst, rounded to bj_real. Fails if
+ * the shape differs or if a value is not finite before or after rounding. The message contains the
+ * index of that value. */
 BJ_CHECK bj_status bj_safetensors_read_real(bj_real *dst, const bj_safetensors *st,
                                             const char *name, int rank, const int64_t *shape,
                                             bj_error *err);
 
 /* ------------------------------------------------------------------------------------- writing */
 
-/* Writes atomically (core/file.h). The same input gives the same bytes: metadata in the order
- * given; tensors by size of their dtype, largest first, so that each is aligned to it, and
- * otherwise in the order given. The header is padded to a multiple of 8. */
+/* Writes a file atomically (see core/file.h). Equal input produces equal bytes. Metadata entries
+ * keep the given order. Tensors are ordered by element size, largest first, so that each one is
+ * aligned to its element size; tensors of equal element size keep the given order. The header is
+ * padded to a multiple of 8 bytes. */
 BJ_CHECK bj_status bj_safetensors_write(const char *path, const bj_tensor_view *tensors, int count,
                                         const bj_fact *metadata, int metadata_count, bj_error *err);
 

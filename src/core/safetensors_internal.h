@@ -1,5 +1,5 @@
-/* safetensors_internal.h - what reader and writers share: safetensors.c,
- * safetensors_write.c, and data/cache_finish.c, which lays out its own file. */
+/* safetensors_internal.h - functions shared by the reader (safetensors.c), the writer
+ * (safetensors_write.c) and data/cache_finish.c, which writes its own file layout. */
 #ifndef BJ_CORE_SAFETENSORS_INTERNAL_H
 #define BJ_CORE_SAFETENSORS_INTERNAL_H
 
@@ -10,24 +10,24 @@ typedef struct bj_safetensors_entry {
     size_t begin, end; /* data_offsets */
 } bj_safetensors_entry;
 
-/* The path as messages show it. */
+/* Returns the part of the path that messages show. */
 const char *bj_safetensors_label(const char *path);
 
-/* "PATH: tensor 'NAME': DETAIL". */
+/* Fails with "PATH: tensor 'NAME': DETAIL". */
 bj_status bj_safetensors_refuse(bj_error *err, bj_status code, const char *path, const char *name,
                                 const char *fmt, ...) BJ_PRINTF(5, 6);
 
-/* Sets count and bytes from shape and dtype. Returns 0 when they do not fit size_t. */
+/* Sets count and bytes from shape and dtype. Returns 0 if they do not fit in size_t. */
 int bj_tensor_view_measure(bj_tensor_view *view);
 
-/* The header of tensors that lie where their entries say, and of metadata: JSON padded to a multiple
- * of 8, in memory for bj_free. */
+/* Formats the header for tensors at the offsets in `order` and for the metadata. The result is
+ * JSON, padded to a multiple of 8 bytes and released with bj_free. */
 BJ_CHECK bj_status bj_safetensors_format_header(char **out, size_t *out_size, const char *path,
                                                 const bj_safetensors_entry *order, int count,
                                                 const bj_fact *facts, int facts_count,
                                                 bj_error *err);
 
-/* What the reader would say of a file with this header and data_size bytes of data. */
+/* Checks a header as the reader does, for a file with data_size bytes of data. */
 BJ_CHECK bj_status bj_safetensors_check_header(const char *path, const char *text, size_t size,
                                                size_t data_size, bj_error *err);
 

@@ -1,4 +1,4 @@
-/* safetensors_write.c - the writer; see safetensors.h for format and guarantees. */
+/* safetensors_write.c - writer, see safetensors.h for the format and its guarantees. */
 #include <string.h>
 
 #include "core/alloc.h"
@@ -12,7 +12,7 @@ typedef bj_safetensors_entry entry;
 #define REFUSE(err, path, name, ...)                                                               \
     bj_safetensors_refuse((err), BJ_EARG, (path), (name), __VA_ARGS__)
 
-/* Checks a tensor the caller wants written and copies it with its sizes. */
+/* Checks a tensor and copies it with its computed sizes. */
 static bj_status take_tensor(entry *out, const char *path, const bj_tensor_view *tensor,
                              bj_error *err) {
     const char *name = tensor->name;
@@ -32,11 +32,12 @@ static bj_status take_tensor(entry *out, const char *path, const bj_tensor_view 
     return BJ_OK;
 }
 
-/* Decides the order of the data: largest elements first, otherwise as given. */
+/* Assigns data offsets. Tensors with larger elements come first, and tensors with equal element
+ * sizes keep the given order. */
 static bj_status place_tensors(entry *order, size_t *data_size, const char *path,
                                const bj_tensor_view *tensors, int count, bj_error *err) {
     int placed = 0;
-    /* All are checked before any is placed: the size of an unknown dtype must not be asked for. */
+    /* Check all tensors before placing any, because an unknown dtype has no size. */
     for (int i = 0; i < count; i++) BJ_TRY(take_tensor(&order[0], path, &tensors[i], err));
     for (size_t size = 8; size; size /= 2)
         for (int i = 0; i < count; i++) {
@@ -133,11 +134,11 @@ bj_status bj_safetensors_write(const char *path, const bj_tensor_view *tensors, 
     BJ_GOTO(status, done,
             bj_safetensors_format_header(&header, &header_size, path, order, count, metadata,
                                          metadata_count, err));
-    /* Whatever the reader would refuse is not written: duplicate names, for example. */
+    /* Do not write anything that the reader would reject, for example duplicate names. */
     BJ_GOTO(status, done, bj_safetensors_check_header(path, header, header_size, data_size, err));
     status = stream(path, header, header_size, order, count, err);
 done:
-    if (status == BJ_EFORMAT) { /* the caller's fault, not a file's */
+    if (status == BJ_EFORMAT) { /* invalid input, not an invalid file */
         status = BJ_EARG;
         if (err) err->code = status;
     }

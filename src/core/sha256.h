@@ -1,10 +1,10 @@
-/* sha256.h - SHA-256 (FIPS 180) through OpenSSL's libcrypto.
+/* sha256.h - SHA-256 (FIPS 180) with OpenSSL's libcrypto.
  *
  *   bj_sha256 hash = {0};
  *   status = bj_sha256_init(&hash, err); ... bj_sha256_update ... bj_sha256_final(&hash, hex, err);
- *   bj_sha256_reset(&hash);   after success and failure alike
+ *   bj_sha256_reset(&hash);   after success or failure
  *
- * The context of libcrypto comes from its own allocator, the one exception to core/alloc.h.
+ * libcrypto allocates its context itself, which is the only exception to core/alloc.h.
  */
 #ifndef BJ_CORE_SHA256_H
 #define BJ_CORE_SHA256_H
@@ -13,22 +13,22 @@
 
 #include "core/status.h"
 
-enum { BJ_SHA256_HEX = 65 }; /* 64 lower-case digits and the terminator */
+enum { BJ_SHA256_HEX = 65 }; /* 64 lowercase digits and the terminator */
 
 typedef struct bj_sha256 {
-    void *context; /* NULL: nothing to release */
+    void *context; /* NULL if there is nothing to release */
 } bj_sha256;
 
-/* Starts a new message; a context that is already there is used again. */
+/* Starts a new message. Reuses the context if there is one. */
 BJ_CHECK bj_status bj_sha256_init(bj_sha256 *hash, bj_error *err);
 BJ_CHECK bj_status bj_sha256_update(bj_sha256 *hash, const void *data, size_t size, bj_error *err);
-/* The digest; another message needs bj_sha256_init. */
+/* Finishes the message and returns its digest. Another message needs another bj_sha256_init. */
 BJ_CHECK bj_status bj_sha256_final(bj_sha256 *hash, char hex[BJ_SHA256_HEX], bj_error *err);
-/* The same as bytes, and those as text. */
+/* Returns the digest as bytes instead of text. */
 enum { BJ_SHA256_BYTES = 32 };
 BJ_CHECK bj_status bj_sha256_final_bytes(bj_sha256 *hash, unsigned char digest[BJ_SHA256_BYTES],
                                          bj_error *err);
-/* Init, update and final of one block, with a context that is kept for the next. */
+/* Hashes one block and keeps the context for the next call. */
 BJ_CHECK bj_status bj_sha256_block(bj_sha256 *hash, unsigned char digest[BJ_SHA256_BYTES],
                                    const void *data, size_t size, bj_error *err);
 void bj_sha256_hex(char hex[BJ_SHA256_HEX], const unsigned char digest[BJ_SHA256_BYTES]);

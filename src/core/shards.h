@@ -1,11 +1,11 @@
-/* shards.h - the fixed order in which anything is summed over a batch.
+/* shards.h - fixed summation order for sums over a batch.
  *
- * A batch of B scenes is cut into BJ_SHARDS shards, whatever the number of workers: shard s holds
- * scenes [B*s/BJ_SHARDS, B*(s+1)/BJ_SHARDS), or of a batch too small for that BJ_SHARD_LEAST scenes
- * each until none is left, for adding up shards costs as much as a few of their rows. Inside a
- * shard rows are added in order, from zero; shard sums are added in a balanced binary tree
- * ((0+1)+(2+3))+..., where empty shards are zeros.
- * Threads, and later ranks, only decide who computes which shard: the bits stay.
+ * A batch of B scenes is split into BJ_SHARDS shards, for any number of workers. Shard s contains
+ * scenes [B*s/BJ_SHARDS, B*(s+1)/BJ_SHARDS). In a small batch every shard gets BJ_SHARD_LEAST
+ * scenes until none are left, because adding up the shards costs as much as a few of their rows.
+ * Inside a shard the rows are added in order, starting from zero. The shard sums are added in a
+ * balanced binary tree ((0+1)+(2+3))+..., where empty shards are zero. The number of threads
+ * decides only which thread computes a shard, so it does not change the result.
  */
 #ifndef BJ_CORE_SHARDS_H
 #define BJ_CORE_SHARDS_H
@@ -13,7 +13,7 @@
 enum {
     BJ_SHARDS = 16,
     BJ_SHARD_LEVELS = 5, /* log2(BJ_SHARDS) + 1 */
-    BJ_SHARD_LEAST = 32  /* scenes of a shard, unless it is the last or empty */
+    BJ_SHARD_LEAST = 32  /* min scenes per shard, except in the last and in empty shards */
 };
 
 static inline int bj_shard_begin(int B, int shard) {
@@ -21,7 +21,7 @@ static inline int bj_shard_begin(int B, int shard) {
     return shard * BJ_SHARD_LEAST < B ? shard * BJ_SHARD_LEAST : B;
 }
 
-/* Sum of value[b * stride] over the batch in the fixed order. */
+/* Returns the sum of value[b * stride] over the batch in the fixed order. */
 static inline double bj_shards_sum(const double *value, int B, int stride) {
     double sum[BJ_SHARDS];
     for (int s = 0; s < BJ_SHARDS; s++) {

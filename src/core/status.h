@@ -1,7 +1,8 @@
-/* status.h - how a function says that it failed.
+/* status.h - error reporting.
  *
- * Fallible functions return bj_status and take a nullable bj_error last. BJ_FAIL fills the message
- * and yields the code; BJ_TRY forwards the first failure; BJ_GOTO jumps to the clean-up label.
+ * Functions that can fail return bj_status and take a bj_error, which may be NULL, as last
+ * argument. BJ_FAIL fills in the message and evaluates to the code. BJ_TRY returns from the calling
+ * function if a call fails. BJ_GOTO jumps to the cleanup label if a call fails.
  */
 #ifndef BJ_CORE_STATUS_H
 #define BJ_CORE_STATUS_H
@@ -14,7 +15,7 @@
 #define BJ_PRINTF(fmt, args)
 #endif
 
-/* Formats the message into err (which may be NULL) and returns code. */
+/* Formats the message into err, which may be NULL, and returns code. */
 bj_status bj_fail(bj_error *err, bj_status code, const char *fmt, ...) BJ_PRINTF(3, 4);
 
 #define BJ_FAIL(err, code, ...) bj_fail((err), (code), __VA_ARGS__)
@@ -25,7 +26,7 @@ bj_status bj_fail(bj_error *err, bj_status code, const char *fmt, ...) BJ_PRINTF
         if (bj_try_status_ != BJ_OK) return bj_try_status_;                                        \
     } while (0)
 
-/* Stores the status in `status` and jumps to `label` when it is not BJ_OK. */
+/* Stores the result of the call in `status` and jumps to `label` if it is not BJ_OK. */
 #define BJ_GOTO(status, label, call)                                                               \
     do {                                                                                           \
         (status) = (call);                                                                         \

@@ -1,11 +1,11 @@
 /* threads.c - see threads.h.
  *
  * Invariants
- *   1. `generation` grows by one per job; a worker runs each generation exactly once.
- *   2. A job's fields are written before `generation` is released and not again until every
- *      worker has left the job (`running` is zero).
- *   3. Sleepers hold `mutex` between checking the condition and waiting, and whoever changes the
- *      condition takes `mutex` before signalling: no wake-up is lost.
+ *   1. `generation` grows by one per job. A worker runs each generation exactly once.
+ *   2. A job's fields are written before `generation` is incremented and do not change until every
+ *      worker has finished the job (`running` is zero).
+ *   3. A sleeping thread holds `mutex` between checking the condition and waiting. A thread that
+ *      changes the condition takes `mutex` before signaling, so no wake-up is lost.
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "core/threads.h"
@@ -17,14 +17,14 @@
 
 #include "core/alloc.h"
 
-enum { MAX_THREADS = 1024, SPINS = 40000 /* some 50 microseconds */ };
+enum { MAX_THREADS = 1024, SPINS = 40000 /* about 50 microseconds */ };
 
 typedef struct worker {
     bj_pool *pool;
     pthread_t thread;
     int index;
-    alignas(64) atomic_int next; /* first item of the worker's share that nobody has taken */
-    int end;                     /* of the share */
+    alignas(64) atomic_int next; /* first item of the share that no worker has taken */
+    int end;                     /* end of the share */
 } worker;
 
 struct bj_pool {
@@ -34,18 +34,18 @@ struct bj_pool {
     atomic_int running, stop;
     bj_task task;
     void *context;
-    int shares; /* of the items; 0: a team */
+    int shares; /* number of shares; 0 for a team */
     int threads, started;
-    worker *workers; /* (threads); 0 is the caller */
-    /* barrier of a team, on cache lines of its own: members look at it all the time */
+    worker *workers; /* (threads); worker 0 is the caller */
+    /* Barrier of a team, on separate cache lines because the members poll it. */
     alignas(64) atomic_int arrived;
     alignas(64) atomic_uint phase;
     alignas(64) atomic_int sleepers;
     atomic_long sleeps;
 };
 
-/* Called between two looks at a flag. A pause now and then is kind to a sibling thread; one at
- * every look would add its own length to each meeting. */
+/* Called between two polls of a flag. An occasional pause helps a sibling hyperthread. A pause in
+ * every poll would add its own duration to each barrier. */
 static void relax(int spins) {
 #if defined(__x86_64__)
     if (spins % 16 == 15) __builtin_ia32_pause();
@@ -65,7 +65,7 @@ static void work_on(bj_pool *pool, int index) {
         pool->task(pool->context, index, pool->threads);
         return;
     }
-    for (int i = 0; i < pool->shares; i++) { /* the worker's own share, then those of others */
+    for (int i = 0; i < pool->shares; i++) { /* own share, then those of other workers */
         worker *from = &pool->workers[(index + i) % pool->shares];
         for (;;) {
             const int item = atomic_fetch_add_explicit(&from->next, 1, memory_order_relaxed);
@@ -153,7 +153,7 @@ void bj_team_wait(bj_pool *pool) {
     if (atomic_fetch_add(&pool->arrived, 1) == pool->threads - 1) {
         atomic_store(&pool->arrived, 0);
         atomic_fetch_add(&pool->phase, 1);
-        /* Either this sees the sleeper, or the sleeper sees the new phase before it waits. */
+        /* Either this load sees the sleeper, or the sleeper sees the new phase before it waits. */
         if (atomic_load(&pool->sleepers) > 0) {
             pthread_mutex_lock(&pool->mutex);
             pthread_cond_broadcast(&pool->meet);

@@ -1,11 +1,11 @@
-/* threads.h - a pool of workers that hand out small pieces of work.
+/* threads.h - thread pool for small work items.
  *
- * bj_pool_run gives items 0 .. n-1 to whoever is free; the caller works too. Workers that find
- * nothing to do spin for a few microseconds and then block, so a busy machine loses its share of
- * one core and no more. bj_pool_team runs one function on every worker at once, for work that is
- * cut finer than an item can be; its members meet at bj_team_wait.
+ * bj_pool_run distributes items 0 .. n-1 to the workers that are free. The calling thread works
+ * too. Idle workers spin for a few microseconds and then block, so they do not keep a busy
+ * machine's cores occupied. bj_pool_team runs one function on all workers at once, for work that is
+ * too fine-grained for items. The members of a team synchronize with bj_team_wait.
  *
- * Who computes an item never shows in the result: see core/shards.h.
+ * The result does not depend on which worker computes an item, see core/shards.h.
  */
 #ifndef BJ_CORE_THREADS_H
 #define BJ_CORE_THREADS_H
@@ -15,26 +15,28 @@
 typedef struct bj_pool bj_pool;
 typedef void (*bj_task)(void *context, int item, int worker);
 
-/* threads <= 0: one per core this process may use. */
+/* Creates a pool. threads <= 0 means one thread per core available to this process. */
 BJ_CHECK bj_status bj_pool_create(bj_pool **out, int threads, bj_error *err);
 void bj_pool_free(bj_pool *pool);
 int bj_pool_threads(const bj_pool *pool);
 
 void bj_pool_run(bj_pool *pool, bj_task task, void *context, int items);
-/* Runs items [0, begin[threads]). Worker w starts with its share, items [begin[w], begin[w + 1]), and
- * then takes items that other workers have not started. begin[0] is 0. Rounds that give a worker the
- * same memory again and again keep that memory in the worker's caches. */
+/* Runs items [0, begin[threads]). Worker w starts with its share, items [begin[w], begin[w + 1]),
+ * and then takes items that other workers have not started. begin[0] is 0. If a worker's share uses
+ * the same memory in every round, that memory stays in the worker's caches. */
 void bj_pool_run_shares(bj_pool *pool, bj_task task, void *context, const int *begin);
-/* Returns where a worker's share begins if `items` are divided evenly. */
+/* Returns the first item of a worker's share if `items` are divided evenly. */
 static inline int bj_share_begin(int items, int worker, int threads) {
     return (int)((long)items * worker / threads);
 }
 
-/* task(context, member, members) on every worker; members is the argument called `worker`. */
+/* Runs task(context, member, members) on every worker. The task's last argument is the number of
+ * members instead of a worker index. */
 void bj_pool_team(bj_pool *pool, bj_task task, void *context);
-/* All members arrive before any leaves. Only inside bj_pool_team. */
+/* Waits until all members have arrived. May only be called inside bj_pool_team. */
 void bj_team_wait(bj_pool *pool);
-/* How often a member had to be put to sleep at bj_team_wait so far: a sign of a busy machine. */
+/* Returns how many times a member has gone to sleep in bj_team_wait. A high count indicates a busy
+ * machine. */
 long bj_team_sleeps(const bj_pool *pool);
 
 #endif

@@ -1,11 +1,11 @@
-/* utf8.h - is it UTF-8? Test: tests/data/test_cache.c (names of scenes, lines about rejects) */
+/* utf8.h - UTF-8 validation. Test: tests/data/test_cache.c (scene names, reject messages) */
 #ifndef BJ_CORE_UTF8_H
 #define BJ_CORE_UTF8_H
 
 #include <stddef.h>
 
-/* Bytes of the well-formed sequence at text (of `size` bytes), or 0: RFC 3629, no surrogates, no
- * overlong forms, nothing above U+10FFFF. */
+/* Returns the length of the UTF-8 sequence at `text`, which has `size` bytes, or 0 if it is not
+ * well formed (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF). */
 static inline size_t bj_utf8_sequence(const char *text, size_t size) {
     const unsigned char *c = (const unsigned char *)text;
     if (size == 0) return 0;

@@ -1,4 +1,4 @@
-/* cache.c - reading a cache: opening, looking, verifying. docs/DATA.md has the format. */
+/* cache.c - opens, reads and verifies a cache. docs/DATA.md describes the format. */
 #include "data/cache.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ void bj_cache_free(bj_cache *cache) {
     bj_free(cache);
 }
 
-/* --------------------------------------------------------------------------------------- looking
+/* ---------------------------------------------------------------------------------------- access
  */
 
 int64_t bj_cache_count(const bj_cache *cache) { return cache->sizes.scenes; }

@@ -1,15 +1,16 @@
-/* cache.h - the reader behind bj_cache_* of the public header.
+/* cache.h - internal interface of the cache reader (bj_cache_* in the public header).
  *
- * Opening checks everything that later calls rely on, so that they need no checks:
- *   1. The file is a safetensors file with exactly the tensors of cache_format.h, each of its type
- *      and shape and aligned to its elements; the facts are those of a cache of a known version.
- *   2. Records follow each other without gaps and end where the tensor ends; counts are within the
- *      sizes of the facts; numbers of cities, types and maps lie in their tables.
- *   3. Ids are printable, terminated, padded with zeros, and ascend.
- *   4. Rings lie one after the other in the points of their kind and use them up.
- *   5. The digest of the facts and the index is right.
- * The records, futures and points themselves are not touched: bj_cache_verify holds them against
- * their digests.
+ * Opening a cache checks everything that later calls rely on, so those calls need no checks:
+ *   1. The file is a safetensors file with exactly the tensors of cache_format.h. Each tensor has
+ *      the expected type and shape and is aligned to its element size. The facts have a known
+ *      version.
+ *   2. Records are contiguous and end where the tensor ends. Counts are within the sizes given by
+ *      the facts. City, type and map numbers are valid indices into their tables.
+ *   3. Ids are printable, terminated, padded with zeros, and ascending.
+ *   4. Rings are contiguous in the point array of their kind and use all of its points.
+ *   5. The digest of the facts and the index matches.
+ * Opening does not read the records, futures and points. bj_cache_verify checks them against their
+ * digests.
  * Tests: tests/data/test_cache.c; fuzz target: tests/fuzz/fuzz_cache.c
  */
 #ifndef BJ_DATA_CACHE_H
@@ -20,12 +21,12 @@
 #include "core/status.h"
 
 enum {
-    BJ_CACHE_BLIND = 1,    /* futures are out of reach */
-    BJ_CACHE_UNCHECKED = 2 /* rule 5 is left out: for the fuzz target, which cannot guess digests */
+    BJ_CACHE_BLIND = 1,    /* futures cannot be read */
+    BJ_CACHE_UNCHECKED = 2 /* skip rule 5; for fuzzing, because mutations invalidate the digest */
 };
 
-/* A file in memory, which stays the caller's and is aligned to 8 bytes; `label` stands for the
- * path. */
+/* Opens a cache file in memory. The buffer must be aligned to 8 bytes and outlive the cache.
+ * Messages use `label` in place of the path. */
 BJ_CHECK bj_status bj_cache_open_memory(bj_cache **out, const void *data, size_t size,
                                         const char *label, int flags, bj_error *err);
 

@@ -1,4 +1,4 @@
-/* cache_check.c - is it a cache, and is its index sound? See cache.h for what is checked. */
+/* cache_check.c - checks that a file is a cache with a valid index. See cache.h for the rules. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static int is_printable(const char *text, size_t size) {
     return 1;
 }
 
-/* A JSON list of names. */
+/* Reads a JSON list of names. */
 static bj_status read_table(bj_cache_names *out, const bj_cache *c, const char *key,
                             bj_error *err) {
     const char *text;
@@ -81,7 +81,7 @@ static bj_status read_facts(bj_cache *c, bj_error *err) {
         return BJ_FAIL(err, BJ_EVERSION, "%s: version is '%.40s', this program reads '%s'", path,
                        version, BJ_CACHE_VERSION);
     BJ_TRY(need_fact(&features, c, "features", err));
-    /* A step has a bit in 64, a count fits a byte. */
+    /* Steps are bits of a 64-bit mask, and counts are stored in one byte. */
     BJ_TRY(need_number(&obs, c, "obs", 1, 64, err));
     BJ_TRY(need_number(&fut, c, "fut", 1, 64, err));
     BJ_TRY(need_number(&neighbors, c, "neighbors", 0, 255, err));
@@ -106,7 +106,7 @@ static bj_status read_facts(bj_cache *c, bj_error *err) {
 /* --------------------------------------------------------------------------------------- tensors
  */
 
-/* Sizes that only the tensors know. */
+/* Reads a size that is stored only as the first dimension of a tensor. */
 static bj_status read_size(int64_t *out, const bj_cache *c, bj_cache_column column, bj_error *err) {
     const bj_tensor_view *view = bj_safetensors_find(c->file, bj_cache_columns[column].name);
     if (!view || view->rank < 1)

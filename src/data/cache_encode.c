@@ -1,9 +1,9 @@
-/* cache_encode.c - the bytes of one scene: its record, its row of the journal, its drivable areas.
+/* cache_encode.c - encodes one scene: its record, its journal row and its drivable areas.
  *
  *   record   focal (50,7), neighbors (n,50,7), polylines (p,10,6), zeros up to a multiple of 16
- *   rings    centimeters where cm / 100.0 gives back every coordinate bit for bit, else double
+ *   rings    centimeters if cm / 100.0 restores every coordinate bit for bit, otherwise double
  *
- * Knows nothing of the place the scene will have: any thread may encode.
+ * The encoding does not depend on the position in the cache, so any thread may encode a scene.
  * Test: tests/data/test_cache.c
  */
 #include <limits.h>
@@ -27,7 +27,7 @@ void bj_cache_bytes_free(bj_cache_bytes *bytes) {
     bj_free(bytes);
 }
 
-/* Names end up in messages, in JSON and in C strings. */
+/* Copies a name and checks that it is safe to use in messages, JSON and C strings. */
 static bj_status copy_name(char out[BJ_CACHE_NAME], bj_text text, const char *what, bj_error *err) {
     if (text.size == 0 || text.size >= BJ_CACHE_NAME)
         return BJ_FAIL(err, BJ_EFORMAT, "%s has %zu bytes, expected 1 to %d", what, text.size,
@@ -61,13 +61,14 @@ static void fill_record(bj_cache_bytes *out, const bj_features *f) {
 /* ----------------------------------------------------------------------------------------- rings
  */
 
-/* 1 when x is exactly a number of centimeters: dividing is what the reader does. */
+/* Returns 1 if x is exactly an integer number of centimeters. The check divides, like the
+ * reader. */
 static int centimeters_of(int32_t *out, double x) {
     const double scaled = x * 100.0;
     if (!(fabs(scaled) < 2e9)) return 0;
     *out = (int32_t)lrint(scaled);
     const double back = *out / 100.0;
-    return memcmp(&back, &x, sizeof x) == 0; /* -0.0 is not 0 */
+    return memcmp(&back, &x, sizeof x) == 0; /* distinguishes -0.0 from 0 */
 }
 
 static int ring_is_exact(int32_t *out, bj_points ring) {

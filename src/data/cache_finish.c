@@ -1,9 +1,9 @@
-/* cache_finish.c - from PATH.partial to PATH: index, header, and the rename that publishes it.
+/* cache_finish.c - turns PATH.partial into PATH: writes the index and the header, then renames.
  *
- * The records lie in the file already. Behind them go the columns, gathered from the journal in
- * stretches so that memory does not grow with the number of scenes; the header goes into the space
- * kept for it. A process that is killed here leaves a folder that the next one continues: the index
- * is cut off again and written anew.
+ * The records are already in the file. The columns are appended in batches read from the journal,
+ * so memory does not grow with the number of scenes. The header is written into the space reserved
+ * for it. If the process is killed here, the next one resumes from the folder: it truncates the
+ * index and writes it again.
  * Tests: tests/data/test_cache.c, tests/data/test_cache_resume.c
  */
 #define _XOPEN_SOURCE 700 /* renameat */
@@ -23,14 +23,14 @@
 
 enum {
     PIECE = 1 << 18, /* bytes copied or hashed at a time */
-    OWN_FACTS = 14,  /* besides those of the caller */
+    OWN_FACTS = 14,  /* in addition to the caller's facts */
     NUMBER = 24
 };
 
 typedef struct finish {
     bj_cache_writer *w;
     bj_safetensors_entry entry[BJ_COLUMNS];
-    int64_t data_size; /* bytes behind the header */
+    int64_t data_size; /* bytes after the header */
     unsigned char *piece;
     char scenes[NUMBER], maps[NUMBER], size[5][NUMBER];
     char *cities, *types;
@@ -60,7 +60,7 @@ static bj_status lay_out(finish *f, bj_error *err) {
     return BJ_OK;
 }
 
-/* `size` bytes of a column, `at` bytes from its start. */
+/* Writes `size` bytes to a column, `at` bytes from its start. */
 static bj_status put_column(finish *f, bj_cache_column column, const void *data, size_t size,
                             int64_t at, bj_error *err) {
     return bj_cache_put(f->w, BJ_FILE_RECORDS, data, size,
@@ -70,7 +70,7 @@ static bj_status put_column(finish *f, bj_cache_column column, const void *data,
 /* --------------------------------------------------------------------------------------- columns
  */
 
-/* Columns that are a field of the row. */
+/* Columns that are copied from a field of the journal row. */
 #define FIELD(column, field)                                                                       \
     { BJ_COLUMN_##column, offsetof(bj_cache_row, field) }
 static const struct {
@@ -94,12 +94,12 @@ static const struct {
 #undef FIELD
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-/* Bytes of one scene in a column. */
+/* Returns the number of bytes per scene in a column. */
 static size_t element(const finish *f, bj_cache_column column) {
     return f->entry[column].view.bytes / (size_t)f->w->at.sizes.scenes;
 }
 
-/* The columns of a stretch of scenes; the first of them is scene `first`. */
+/* Writes the columns of `count` consecutive scenes, starting with scene `first`. */
 static bj_status put_scenes(finish *f, const bj_cache_row *const *rows, int count, int64_t first,
                             bj_error *err) {
     for (int k = 0; k < FIELDS; k++) {
@@ -131,7 +131,7 @@ static bj_status put_scene_columns(finish *f, bj_error *err) {
     for (int64_t i = 0; i < w->at.items;) {
         int count = 0;
         const bj_cache_row *row;
-        /* Rows stay where they are until one outside the stretch is asked for. */
+        /* Row pointers stay valid until a row outside the buffered range is requested. */
         BJ_TRY(bj_cache_row_at(&row, w, i, err));
         const int64_t end = w->row_first + w->row_count;
         for (; i < end; i++) {
@@ -260,7 +260,7 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(((const bj_fact *)a)->key, ((const bj_fact *)b)->key);
 }
 
-/* Reads the columns back: what is hashed is what is in the file. */
+/* Computes the index digest from the columns read back from the file, not from memory. */
 static bj_status compute_digest(finish *f, bj_error *err) {
     bj_sha256 *hash = &f->w->hash;
     qsort(f->facts, (size_t)f->fact_count, sizeof *f->facts, compare_keys);
@@ -329,7 +329,7 @@ failed:
     return status;
 }
 
-/* A file that the reader refuses is not published. */
+/* Opens the finished file with the reader, so an invalid file is never published. */
 static bj_status look_at_it(const bj_cache_writer *w, bj_error *err) {
     char path[PATH_MAX];
     bj_cache *cache = NULL;
@@ -367,7 +367,7 @@ static bj_status write_file(finish *f, bj_error *err) {
     return put_header(f, err);
 }
 
-/* Nothing to put into a cache; the reasons are still worth having. */
+/* Handles a run without any scene: publishes the rejects, removes the folder and fails. */
 static bj_status give_up(bj_cache_writer *w, bj_error *err) {
     BJ_TRY(publish_rejects(w, err));
     bj_cache_remove_partial(w->parent, w->below, w->folder);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Larger elements first, so that every tensor is aligned to its own. */
+/* Larger elements come first, so every tensor is aligned to its element size. */
 /* clang-format off */
 const bj_cache_column_info bj_cache_columns[BJ_COLUMNS] = {
     [BJ_COLUMN_RECORDS]             = {"records",             BJ_DTYPE_F32, BJ_PER_FLOAT, 0, 1},

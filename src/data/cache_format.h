@@ -1,7 +1,7 @@
-/* cache_format.h - what writer and reader of a cache agree on: the tensors, the facts, the digests.
+/* cache_format.h - the tensors, facts and digests of a cache, shared by writer and reader.
  *
- * A cache is one safetensors file. Its tensors, in this order, are the rows of bj_cache_columns;
- * docs/DATA.md says what each means.
+ * A cache is one safetensors file. Its tensors are the rows of bj_cache_columns, in this order.
+ * docs/DATA.md describes each tensor.
  * Tests: tests/data/test_cache.c
  */
 #ifndef BJ_DATA_CACHE_FORMAT_H
@@ -16,10 +16,10 @@
 #define BJ_CACHE_VERSION "1"
 
 enum {
-    BJ_CACHE_HEADER = 65536, /* bytes before the records: length, header, spaces */
-    BJ_CACHE_ALIGN = 16,     /* floats a record is a multiple of */
-    BJ_CACHE_NAME = 64,      /* bytes of an id with its terminator */
-    BJ_CACHE_TABLE = 64,     /* cities, and types, at most */
+    BJ_CACHE_HEADER = 65536, /* bytes before the records: length, JSON header, padding */
+    BJ_CACHE_ALIGN = 16,     /* record sizes are a multiple of this many floats */
+    BJ_CACHE_NAME = 64,      /* bytes of an id including the terminator */
+    BJ_CACHE_TABLE = 64,     /* max number of cities, and of types */
     BJ_CACHE_HASH = BJ_SHA256_BYTES
 };
 
@@ -52,13 +52,13 @@ typedef enum bj_cache_column {
     BJ_COLUMNS
 } bj_cache_column;
 
-/* How many of everything there are; also the state of a cache that is being written. */
+/* Element counts of a cache. Also tracks the state of a cache that is being written. */
 typedef struct bj_cache_sizes {
     int64_t scenes;
-    int64_t floats;      /* of all records */
-    int64_t maps, rings; /* distinct drivable areas, and their rings */
-    int64_t doubles;     /* points of rings stored in double */
-    int64_t centimeters; /* points of rings stored in centimeters */
+    int64_t floats;      /* total over all records */
+    int64_t maps, rings; /* distinct drivable areas and their rings */
+    int64_t doubles;     /* ring points stored as double */
+    int64_t centimeters; /* ring points stored in centimeters */
 } bj_cache_sizes;
 
 /* What the first dimension of a tensor counts. */
@@ -66,7 +66,7 @@ typedef enum bj_cache_per {
     BJ_PER_FLOAT,
     BJ_PER_SCENE,
     BJ_PER_MAP,
-    BJ_PER_MAP_AND_END, /* one more than maps */
+    BJ_PER_MAP_AND_END, /* number of maps plus one */
     BJ_PER_RING,
     BJ_PER_DOUBLE,
     BJ_PER_CENTIMETER
@@ -76,8 +76,8 @@ typedef struct bj_cache_column_info {
     const char *name;
     bj_dtype dtype;
     bj_cache_per per;
-    int width;      /* second dimension, 0: none */
-    int is_content; /* not in the digest of the index: has digests of its own */
+    int width;      /* second dimension, 0 if there is none */
+    int is_content; /* excluded from the index digest because it has its own digests */
 } bj_cache_column_info;
 
 extern const bj_cache_column_info bj_cache_columns[BJ_COLUMNS];
@@ -85,24 +85,25 @@ extern const bj_cache_column_info bj_cache_columns[BJ_COLUMNS];
 /* Fills shape and returns the rank; fut is the number of future steps. */
 int bj_cache_shape(int64_t shape[3], bj_cache_column column, const bj_cache_sizes *sizes, int fut);
 
-/* Floats of a record, padding included. */
+/* Returns the number of floats in a record, including padding. */
 int64_t bj_cache_record_floats(int obs, int points, int neighbors, int polylines);
 
-/* SHA-256 of a record (padding included) and its future. */
+/* Computes the SHA-256 of a record (including padding) and its future. */
 BJ_CHECK bj_status bj_cache_scene_digest(uint8_t digest[BJ_CACHE_HASH], bj_sha256 *hash,
                                          const float *record, int64_t floats, const float *future,
                                          int future_floats, bj_error *err);
-/* A map's digest is the SHA-256 of its rings in order, each added here: count and kind, then the
- * points, (count,2) of int32_t centimeters or of double. */
+/* Adds one ring to a map digest. A map digest is the SHA-256 of its rings in order. Each ring
+ * contributes its count and kind (bj_cache_add_ring_head) and then its points, shape (count,2), as
+ * int32_t centimeters or as double. */
 BJ_CHECK bj_status bj_cache_add_ring_head(bj_sha256 *hash, int32_t count, int exact, bj_error *err);
 BJ_CHECK bj_status bj_cache_add_ring(bj_sha256 *hash, int32_t count, int exact, const void *points,
                                      bj_error *err);
-size_t bj_cache_point_size(int exact); /* bytes */
+size_t bj_cache_point_size(int exact); /* in bytes */
 
-/* Start of the digest of the index: facts sorted by key, "digest" left out. */
+/* Starts the index digest with the facts sorted by key. The fact "digest" is left out. */
 BJ_CHECK bj_status bj_cache_digest_begin(bj_sha256 *hash, const bj_fact *facts, int count,
                                          bj_error *err);
-/* Line that stands before the bytes of a column there. */
+/* Adds the header line that precedes the bytes of a column in the index digest. */
 BJ_CHECK bj_status bj_cache_digest_column(bj_sha256 *hash, bj_cache_column column,
                                           const bj_cache_sizes *sizes, int fut, bj_error *err);
 

@@ -1,4 +1,4 @@
-/* cache_internal.h - an open cache, for cache.c and cache_check.c alone. */
+/* cache_internal.h - the struct of an open cache, private to cache.c and cache_check.c. */
 #ifndef BJ_DATA_CACHE_INTERNAL_H
 #define BJ_DATA_CACHE_INTERNAL_H
 
@@ -22,10 +22,10 @@ struct bj_cache {
     char digest[BJ_SHA256_HEX];
 };
 
-/* The tensors under their types; see bj_cache_columns. */
+/* Returns a tensor as an array of `type`; see bj_cache_columns for the types. */
 #define COLUMN(cache, type, name) ((const type *)(cache)->column[BJ_COLUMN_##name])
 
-/* Everything the header of cache.h promises; fills the cache whose file is open. */
+/* Checks the rules listed in cache.h and fills the remaining fields. cache->file must be open. */
 BJ_CHECK bj_status bj_cache_check(bj_cache *cache, int flags, bj_error *err);
 
 #endif

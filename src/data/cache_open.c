@@ -1,5 +1,5 @@
-/* cache_open.c - starting a cache, or continuing one; see cache_writer.h for the contract and
- * cache_partial.h for the files. Test: tests/data/test_cache_resume.c */
+/* cache_open.c - creates a cache or resumes an interrupted one. cache_writer.h is the interface,
+ * cache_partial.h describes the files. Test: tests/data/test_cache_resume.c */
 #define _DEFAULT_SOURCE   /* flock */
 #define _XOPEN_SOURCE 700 /* openat, realpath */
 #include <errno.h>
@@ -26,7 +26,7 @@ static const char partial_suffix[] = ".partial";
 void bj_cache_remove_partial(int parent, const char *below, int folder) {
     for (int f = 0; f < BJ_FILES; f++) (void)unlinkat(folder, bj_cache_file_names[f], 0);
     (void)unlinkat(folder, facts_temporary, 0);
-    (void)unlinkat(folder, facts_name, 0); /* last: invariant 4 */
+    (void)unlinkat(folder, facts_name, 0); /* removed last, see invariant 4 */
     (void)unlinkat(parent, below, AT_REMOVEDIR);
 }
 
@@ -34,7 +34,7 @@ void bj_cache_writer_free(bj_cache_writer *w) {
     if (!w) return;
     for (int f = 0; f < BJ_FILES; f++)
         if (w->fd[f] >= 0) close(w->fd[f]);
-    if (w->folder >= 0) close(w->folder); /* also gives up the lock */
+    if (w->folder >= 0) close(w->folder); /* also releases the lock */
     if (w->parent >= 0) close(w->parent);
     for (int i = 0; i < w->fact_count; i++) {
         bj_free((void *)(uintptr_t)w->facts[i].key);
@@ -57,7 +57,7 @@ void bj_cache_writer_close(bj_cache_writer **writer) {
 
 /* --------------------------------------------------------------------------------------- folder */
 
-/* Names of the cache and of its folder, and the directory both lie in. */
+/* Finds the names of the cache and of its folder, and opens their parent directory. */
 static bj_status locate(bj_cache_writer *w, const char *path, bj_error *err) {
     char final[PATH_MAX];
     struct stat info;
@@ -86,7 +86,8 @@ static bj_status locate(bj_cache_writer *w, const char *path, bj_error *err) {
     return BJ_OK;
 }
 
-/* Opens the folder and locks it; -1 in w->folder when it is not there and may not be made. */
+/* Opens and locks the folder. Leaves w->folder at -1 if the folder does not exist and `make` is
+ * 0. */
 static bj_status lock_folder(bj_cache_writer *w, int make, bj_error *err) {
     for (int attempt = 0; attempt < 100; attempt++) {
         struct stat mine, named;
@@ -94,7 +95,7 @@ static bj_status lock_folder(bj_cache_writer *w, int make, bj_error *err) {
             return bj_file_fail(err, errno, w->partial, "create the folder");
         w->folder = openat(w->parent, w->below, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (w->folder < 0 && errno == ENOENT && !make) return BJ_OK;
-        if (w->folder < 0 && errno == ENOENT) continue; /* its writer has just removed it */
+        if (w->folder < 0 && errno == ENOENT) continue; /* another writer has just removed it */
         if (w->folder < 0) return bj_file_fail(err, errno, w->partial, "open the folder");
         if (flock(w->folder, LOCK_EX | LOCK_NB)) {
             if (errno == EWOULDBLOCK)
@@ -105,7 +106,7 @@ static bj_status lock_folder(bj_cache_writer *w, int make, bj_error *err) {
             !fstatat(w->parent, w->below, &named, AT_SYMLINK_NOFOLLOW) &&
             mine.st_dev == named.st_dev && mine.st_ino == named.st_ino)
             return BJ_OK;
-        close(w->folder); /* locked, but no longer the folder of that name */
+        close(w->folder); /* locked, but the name now refers to another folder */
         w->folder = -1;
     }
     return BJ_FAIL(err, BJ_ELOCKED, "%s: other processes keep replacing it", w->partial);
@@ -119,7 +120,7 @@ static int exists(const bj_cache_writer *w, const char *name) {
 /* ----------------------------------------------------------------------------------------- facts
  */
 
-/* One line for each setting, those every cache has first. */
+/* Formats the settings as one line each. The settings that every cache has come first. */
 static bj_status facts_text(char **out, const bj_cache_writer *w, bj_error *err) {
     char fixed[256];
     size_t size = (size_t)snprintf(fixed, sizeof fixed,
@@ -142,7 +143,7 @@ static bj_status write_facts(bj_cache_writer *w, const char *text, bj_error *err
         openat(w->folder, facts_temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     const size_t size = strlen(text);
     if (fd < 0) return bj_file_fail(err, errno, w->partial, "create its file facts");
-    /* One small write: a short one means a full disk. */
+    /* This is a single small write, so a short write means that the disk is full. */
     errno = ENOSPC;
     int failed = write(fd, text, size) != (ssize_t)size || fsync(fd) ? errno : 0;
     close(fd);
@@ -152,7 +153,7 @@ static bj_status write_facts(bj_cache_writer *w, const char *text, bj_error *err
     return bj_file_sync_folder(w->parent, w->partial, "sync the folder above", err);
 }
 
-/* Names the first setting that differs. */
+/* Fails with the first setting that differs. */
 static bj_status compare_facts(const bj_cache_writer *w, const char *mine, const char *theirs,
                                bj_error *err) {
     while (*mine && *theirs) {
@@ -214,7 +215,8 @@ static bj_status start(bj_cache_writer *w, int restart, bj_error *err) {
     bj_status status;
     BJ_TRY(lock_folder(w, 1, err));
     BJ_TRY(facts_text(&text, w, err));
-    /* Without records it is what remained of a cache that was published: nothing to continue. */
+    /* A folder without records is left over from a published cache, so there is nothing to
+     * resume. */
     if (restart || (exists(w, facts_name) && !exists(w, bj_cache_file_names[BJ_FILE_RECORDS])))
         (void)unlinkat(w->folder, facts_name, 0);
     BJ_GOTO(status, done, check_facts(&fresh, w, text, err));

@@ -1,10 +1,9 @@
-/* cache_resume.c - what an interrupted run left: how much of it is usable, and taking it over.
+/* cache_resume.c - determines how much of an interrupted run is usable, and continues from there.
  *
- *   1. Rows count up to the first that is torn, out of order, or speaks of bytes that are not
- * there.
- *   2. Those written after the last sync are held against their digests: after a power cut a row
- * may have reached the disk before its data.
- *   3. Every file is cut behind the last row that is left; names and maps are loaded from the rows.
+ *   1. Rows are valid up to the first row that is torn, out of order, or refers to missing bytes.
+ *   2. Rows written after the last sync are checked against their digests, because after a power
+ *      failure a row may be on disk although its data is not.
+ *   3. Every file is truncated after the last valid row. Names and maps are loaded from the rows.
  *
  * Test: tests/data/test_cache_resume.c
  */
@@ -39,7 +38,7 @@ bj_status bj_cache_row_at(const bj_cache_row **out, bj_cache_writer *w, int64_t 
 
 /* ------------------------------------------------------------------------------------- rule 1 */
 
-/* A row that can stand behind `before`. */
+/* Returns 1 if the row is a valid successor of the extent `before`. */
 static int follows(const bj_cache_row *row, const bj_cache_extent *before) {
     const bj_cache_sizes *a = &before->sizes, *b = &row->after.sizes;
     if (row->after.items != before->items + 1 || row->durable < 0 || row->durable > before->items)
@@ -63,13 +62,14 @@ static int fits(const bj_cache_extent *extent, const int64_t size[BJ_FILES]) {
     return 1;
 }
 
-/* Sets w->at behind the last row of an unbroken chain; *durable: items that were synced then. */
+/* Sets w->at to the extent after the last row of the valid chain, and *durable to the number of
+ * items that were synced when that row was written. */
 static bj_status follow_journal(bj_cache_writer *w, int64_t *durable, const int64_t size[BJ_FILES],
                                 bj_error *err) {
     bj_cache_extent at = {0};
     uint8_t check[BJ_CACHE_HASH];
     *durable = 0;
-    w->at.items = size[BJ_FILE_JOURNAL] / BJ_ROW_SIZE; /* what may be read */
+    w->at.items = size[BJ_FILE_JOURNAL] / BJ_ROW_SIZE; /* limit of bj_cache_row_at */
     for (int64_t i = 0, n = w->at.items; i < n; i++) {
         const bj_cache_row *row;
         BJ_TRY(bj_cache_row_at(&row, w, i, err));
@@ -87,7 +87,7 @@ static bj_status follow_journal(bj_cache_writer *w, int64_t *durable, const int6
 
 /* ------------------------------------------------------------------------------------- rule 2 */
 
-/* Points of a ring from the file of its kind, in pieces. */
+/* Hashes the points of a ring in pieces, from the file of the ring's kind. */
 static bj_status hash_ring(bj_cache_writer *w, const bj_cache_ring_row *ring, bj_error *err) {
     unsigned char piece[4096];
     const bj_cache_file file = ring->exact ? BJ_FILE_POINTS_CM : BJ_FILE_POINTS;
@@ -104,7 +104,7 @@ static bj_status hash_ring(bj_cache_writer *w, const bj_cache_ring_row *ring, bj
     return BJ_OK;
 }
 
-/* Is the map that came with this scene what its digest says? */
+/* Checks the map that was added with this scene against its digest. */
 static bj_status check_map(int *good, bj_cache_writer *w, const bj_cache_extent *before,
                            const bj_cache_extent *after, bj_error *err) {
     bj_cache_map_row map;
@@ -131,7 +131,7 @@ static bj_status check_map(int *good, bj_cache_writer *w, const bj_cache_extent 
     return BJ_OK;
 }
 
-/* Does the content of an item match its row? room holds a record. */
+/* Checks the content of an item against its row. `room` has space for one record. */
 static bj_status check_item(int *good, bj_cache_writer *w, const bj_cache_row *row,
                             const bj_cache_extent *before, float *room, bj_error *err) {
     uint8_t digest[BJ_CACHE_HASH];

@@ -1,5 +1,5 @@
-/* cache_writer.c - filling a cache, scene by scene; see cache_writer.h for the contract and
- * cache_partial.h for the files. Test: tests/data/test_cache_resume.c */
+/* cache_writer.c - writes a cache scene by scene. cache_writer.h is the interface, cache_partial.h
+ * describes the files. Test: tests/data/test_cache_resume.c */
 #define _XOPEN_SOURCE 700 /* pread, pwrite, fdatasync */
 #include <errno.h>
 #include <limits.h>
@@ -17,9 +17,9 @@ _Static_assert(sizeof(bj_cache_map_row) == 40 && sizeof(bj_cache_ring_row) == 16
 
 enum {
     SYNC_SECONDS = 5,
-    FOLDER_SHOWN = 4096, /* bytes of a path, and of other texts, in the line about a reject */
+    FOLDER_SHOWN = 4096, /* max bytes of a path in a reject line; TEXT_SHOWN for other texts */
     TEXT_SHOWN = 600,
-    LINE_ROOM = 6 * (FOLDER_SHOWN + 3 * TEXT_SHOWN) + 128 /* a byte takes up to six */
+    LINE_ROOM = 6 * (FOLDER_SHOWN + 3 * TEXT_SHOWN) + 128 /* escaping a byte takes up to six */
 };
 
 const char *const bj_cache_file_names[BJ_FILES] = {
@@ -81,7 +81,7 @@ bj_status bj_cache_get(bj_cache_writer *w, bj_cache_file file, void *data, size_
     return BJ_OK;
 }
 
-/* Appends to a file that ends where the current extent says, plus `ahead` bytes. */
+/* Appends to a file, `ahead` bytes after its end at the current extent. */
 static bj_status append(bj_cache_writer *w, bj_cache_file file, const void *data, size_t size,
                         int64_t ahead, bj_error *err) {
     return bj_cache_put(w, file, data, size, bj_cache_file_end(file, &w->at) + ahead, err);
@@ -126,7 +126,7 @@ static void enter_map(bj_cache_writer *w, int64_t number) {
     w->table[at] = (int32_t)number;
 }
 
-/* At most half of the table is ever taken. */
+/* Doubles the capacity. The hash table is at most half full. */
 static bj_status grow_maps(bj_cache_writer *w, int64_t count, bj_error *err) {
     const int64_t room = w->digest_room ? 2 * w->digest_room : 1024;
     uint8_t(*digests)[BJ_CACHE_HASH] = NULL;
@@ -171,7 +171,7 @@ static bj_status sync_files(bj_cache_writer *w, bj_error *err) {
     return BJ_OK;
 }
 
-/* The row makes everything before it count. */
+/* Writes the row, which makes the item's data valid. */
 static bj_status write_row(bj_cache_writer *w, bj_cache_row *row, const bj_cache_extent *after,
                            bj_error *err) {
     row->after = *after;
@@ -232,7 +232,7 @@ bj_status bj_cache_writer_add(bj_cache_writer *w, const bj_cache_bytes *bytes, b
     return BJ_OK;
 }
 
-/* Appends up to `most` bytes of a text as a JSON string; what is not UTF-8 becomes U+FFFD. */
+/* Appends up to `most` bytes of a text as a JSON string. Invalid UTF-8 becomes U+FFFD. */
 static size_t put_text(char *line, size_t at, const char *text, size_t most) {
     size_t left = strlen(text);
     if (left > most) left = most;

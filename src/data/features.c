@@ -1,8 +1,8 @@
-/* features.c - see features.h; the rules are numbered in docs/DATA.md.
+/* features.c - see features.h. docs/DATA.md numbers the rules.
  *
- * Rows are walked twice: once for the rows at step 49, which decide who is a neighbor, and once to
- * fill the tracks that were chosen. Later rows overwrite earlier ones, so that the last of a
- * repeated (track, step) wins.
+ * The rows are read twice: first the rows at step 49, which determine the neighbors, then the rows
+ * of the selected tracks. Later rows overwrite earlier ones, so the last row of a repeated (track,
+ * step) wins.
  */
 #include "data/features.h"
 
@@ -14,18 +14,18 @@
 
 enum { OBS = BJ_AV2_OBS, FUT = BJ_AV2_FUT, POINTS = BJ_AV2_POINTS, LAST = OBS - 1 };
 
-typedef struct candidate { /* in the order of the rules: rank, kind, id; then as they came */
+typedef struct candidate { /* sorted by rank, kind and id, then by input order */
     double rank;
     int kind;
     int64_t id;
-    int index; /* of the track, or of the polyline: lanes first */
+    int index; /* of the track or the polyline; polylines are the lanes, then the crossings */
 } candidate;
 
 struct bj_features_maker {
     int64_t *last_row; /* (tracks) row at step 49, or -1 */
-    int *slot;         /* (tracks) 0 focal, 1 .. neighbors, -1 not used */
+    int *slot;         /* (tracks) 0 focal, 1 .. neighbors, -1 unused */
     size_t last_row_room, slot_room;
-    double *length; /* along the longest boundary so far */
+    double *length; /* cumulative length; capacity of the longest boundary so far */
     size_t length_room;
     bj_point (*line)[POINTS]; /* (lanes + crossings) resampled, in city coordinates */
     size_t lines_room;
@@ -61,8 +61,8 @@ static bj_point to_frame(const frame *f, double x, double y) {
 
 /* -------------------------------------------------------------------------------------- ranking */
 
-/* Distance in whole tenths of a millimeter. Points that coincide but for the last bit, as the means
- * of mirrored boundaries do, tie with every compiler. */
+/* Returns the distance in integer tenths of a millimeter. The rounding makes points tie with every
+ * compiler if they differ only in the last bit, like the means of mirrored boundaries. */
 double bj_features_rank(double squared_distance) {
     return floor(1e4 * sqrt(squared_distance) + 0.5);
 }
@@ -73,7 +73,8 @@ static int comes_before(const candidate *a, const candidate *b) {
     return a->id < b->id;
 }
 
-/* Inserts into the nearest `most`, in order; among equals the earlier one stays in front. */
+/* Inserts c into the sorted list of the `most` nearest. If two are equal, the earlier one comes
+ * first. */
 static int keep_nearest(candidate *nearest, int count, int most, candidate c) {
     int at = count < most ? count : most;
     while (at > 0 && comes_before(&c, &nearest[at - 1])) at--;
@@ -98,7 +99,7 @@ static bj_status fail_track(const bj_scenario *scenario, int track, int64_t step
                    (int)id.size, id.data, (int)step);
 }
 
-/* Rounds once; 0 when some number does not fit. */
+/* Rounds doubles to floats. Returns 0 if a number does not fit. */
 static int to_floats(float *out, const double *values, int count) {
     int fits = 1;
     for (int i = 0; i < count; i++) {
@@ -108,7 +109,7 @@ static int to_floats(float *out, const double *values, int count) {
     return fits;
 }
 
-/* Rule 5: finds the neighbors and gives every track its slot. */
+/* Rule 5: selects the neighbors and assigns a slot to every track. */
 static void choose_neighbors(bj_features *out, bj_features_maker *maker,
                              const bj_scenario *scenario) {
     candidate nearest[BJ_AV2_NEIGHBORS + 1];
@@ -131,7 +132,7 @@ static void choose_neighbors(bj_features *out, bj_features_maker *maker,
     out->neighbors = count;
 }
 
-/* Rules 3 to 6. */
+/* Rules 3 to 6: fills the states of the focal track and the neighbors. */
 static bj_status fill_tracks(bj_features *out, const bj_features_maker *maker,
                              const bj_scenario *scenario, const frame *f, const char *label,
                              bj_error *err) {
@@ -156,13 +157,13 @@ static bj_status fill_tracks(bj_features *out, const bj_features_maker *maker,
     return BJ_OK;
 }
 
-/* Rule 7: positions where there is a row; between rows a straight line, after the last one rest.
- * Without any row that is rest at the origin, hence zero. */
+/* Rule 7: fills the future. Steps without a row are interpolated linearly between rows and are
+ * constant after the last row. Without any row the future stays at the origin, so it is zero. */
 static bj_status fill_future(bj_features *out, const bj_scenario *scenario, const frame *f,
                              const char *label, bj_error *err) {
     double at[FUT][2];
-    int before = -1;         /* step with a row, counted from 50 */
-    double from[2] = {0, 0}; /* its position; the frame has its origin at step 49 */
+    int before = -1;         /* last step with a row, counted from 50 */
+    double from[2] = {0, 0}; /* position at `before`; step 49 is the origin of the frame */
     for (int64_t row = 0; row < scenario->rows; row++) {
         const int64_t k = scenario->step[row] - OBS;
         if (scenario->track[row] != scenario->focal || k < 0) continue;
@@ -189,7 +190,8 @@ static bj_status fill_future(bj_features *out, const bj_scenario *scenario, cons
 
 /* ------------------------------------------------------------------------------------------ map */
 
-/* Rule 9: ten points at equal distances along the line. `length` has room for (count) numbers. */
+/* Rule 9: computes ten points at equal distances along the line. `length` has room for line.count
+ * numbers. */
 void bj_features_resample(bj_point out[POINTS], bj_points line, double *length) {
     const bj_point *p = line.at;
     const int m = line.count - 1;
@@ -203,7 +205,7 @@ void bj_features_resample(bj_point out[POINTS], bj_points line, double *length) 
     for (int k = 1; k < POINTS - 1; k++) {
         const double u = length[m] * k / (POINTS - 1);
         while (i < m && length[i + 1] <= u) i++;
-        if (i == m) { /* no length at all: all points are the same */
+        if (i == m) { /* the length is zero, so all points are equal */
             out[k] = p[m];
             continue;
         }
@@ -214,7 +216,7 @@ void bj_features_resample(bj_point out[POINTS], bj_points line, double *length) 
     out[POINTS - 1] = p[m];
 }
 
-/* Rule 10, lanes. */
+/* Rule 10: computes the center line of a lane. */
 void bj_features_center_line(bj_point out[POINTS], bj_points left, bj_points right,
                              double *length) {
     bj_point other[POINTS];
@@ -226,7 +228,7 @@ void bj_features_center_line(bj_point out[POINTS], bj_points left, bj_points rig
     }
 }
 
-/* Squared distance of the nearest point; NaN or infinite when any coordinate makes it so. */
+/* Returns the squared distance to the nearest point, or NaN if a squared distance is not finite. */
 double bj_features_nearest_squared(const bj_point line[POINTS], const double origin[2]) {
     double best = INFINITY, all = 0;
     for (int k = 0; k < POINTS; k++) {
@@ -238,14 +240,14 @@ double bj_features_nearest_squared(const bj_point line[POINTS], const double ori
     return isfinite(all) ? best : NAN;
 }
 
-/* Rules 10 to 12 for one chosen polyline. */
+/* Rules 10 to 12: fills one selected polyline. */
 static int fill_polyline(float out[BJ_AV2_LINE], const bj_point line[POINTS], const frame *f,
                          float intersection, float crosswalk) {
     bj_point p[POINTS], tangent = {0, 0};
     int fits = 1;
     for (int k = 0; k < POINTS; k++) p[k] = to_frame(f, line[k].x, line[k].y);
     for (int k = 0; k < POINTS; k++) {
-        if (k < POINTS - 1) { /* the last one repeats the one before */
+        if (k < POINTS - 1) { /* the last tangent repeats the previous one */
             const double dx = p[k + 1].x - p[k].x, dy = p[k + 1].y - p[k].y;
             const double size = sqrt(dx * dx + dy * dy);
             tangent = size < 1e-6 ? (bj_point){0, 0} : (bj_point){dx / size, dy / size};

@@ -1,21 +1,21 @@
-/* loader.c - batches of a cache, in an order that any run can repeat.
+/* loader.c - iterates over a cache in batches, in a reproducible order.
  *
- * Order  The scenes of the part, in the order of the cache, are shuffled from the end:
+ * Order  The scenes of the selected part, in cache order, are shuffled from the end:
  *
  *          g = the generator of (seed, "loader epoch E")
- *          for i = n - 1 .. 1:  swap scene i with scene r mod (i + 1), r the next number of g that
- *                               is below the largest multiple of i + 1 up to 2^64
+ *          for i = n - 1 .. 1:  swap scene i with scene r mod (i + 1), where r is the next number
+ *                               of g below the largest multiple of i + 1 up to 2^64
  *
- *        Every epoch starts from the same list, so an epoch needs no earlier one, and neither batch
- *        size nor model enters. docs/DATA.md has the generator.
+ *        Every epoch starts from the same list, so an epoch does not depend on earlier epochs,
+ *        the batch size or the model. docs/DATA.md describes the generator.
  *
  * Invariants
- *   1. Every scene of the part is in exactly one batch of an epoch.
- *   2. In float builds nothing is copied: the batch points into the mapped file. In double builds
- *      the loader converts into arrays of its own.
+ *   1. Every scene of the selected part is in exactly one batch of an epoch.
+ *   2. Float builds copy nothing: the batch points into the mapped file. Double builds convert the
+ *      scenes into arrays of the loader.
  *   3. Nothing is allocated after bj_loader_create.
- *   4. The kernel is asked to read the next batch while this one is used. That is advice: results
- *      do not depend on it. What is mapped can be dropped by the kernel at any time, so a cache may
+ *   4. The loader advises the kernel to read the next batch while the current one is used. Results
+ *      do not depend on this advice. The kernel can drop mapped pages at any time, so a cache may
  *      be larger than memory.
  * Test   tests/data/test_loader.c
  */
@@ -34,10 +34,10 @@ struct bj_loader {
     bj_loader_options options;
     bj_arch arch;
     int64_t n, steps;
-    int64_t *members;                /* (n) numbers in the cache, ascending */
-    int64_t *order;                  /* (n) the same in the order of `epoch` */
-    int64_t epoch;                   /* -1: none yet */
-    int64_t asked_epoch, asked_step; /* the batch the kernel was asked for last */
+    int64_t *members;                /* (n) scene indices in the cache, ascending */
+    int64_t *order;                  /* (n) the members in the order of `epoch` */
+    int64_t epoch;                   /* -1 if there is none yet */
+    int64_t asked_epoch, asked_step; /* the batch that was last prefetched */
     uintptr_t page;
     bj_batch batch;
     bj_scene *scenes;   /* (batch) */
@@ -99,8 +99,8 @@ static bj_status check_options(const bj_loader_options *o, bj_error *err) {
 
 static void advise(const void *begin, const void *end, uintptr_t page, int advice);
 
-/* Pages are wanted one scene here, one there: reading ahead of a fault would be in vain. Batches
- * are asked for instead. */
+/* Advises random access. Scenes are read in shuffled order, so read-ahead at a page fault would be
+ * wasted. The loader prefetches whole batches instead. */
 static void expect_jumps(const bj_loader *l) {
     const int64_t last = bj_cache_count(l->cache) - 1;
     advise(bj_cache_floats(l->cache, 0).focal,
@@ -160,11 +160,11 @@ static void make_order(bj_loader *l, int64_t epoch) {
 static void advise(const void *begin, const void *end, uintptr_t page, int advice) {
     const uintptr_t from = (uintptr_t)begin / page * page;
     const uintptr_t to = ((uintptr_t)end + page - 1) / page * page;
-    /* Refused advice changes nothing but speed. */
+    /* Ignore errors, because the advice affects only speed. */
     if (to > from) (void)madvise((void *)from, to - from, advice);
 }
 
-/* Scenes that follow each other in the file are asked for in one piece. */
+/* Prefetches a batch. Scenes that are adjacent in the file are requested in one piece. */
 static void ask_for(bj_loader *l, int64_t step) {
     const int64_t first = step * l->options.batch;
     const int64_t end = first + l->options.batch < l->n ? first + l->options.batch : l->n;

@@ -1,14 +1,12 @@
-/* map.c - see map.h. One pass over the text, which is checked as a whole: what is skipped must be
- * JSON too.
+/* map.c - see map.h. Reads the text in one pass. Skipped values must be valid JSON too.
  *
  *   {"lane_segments": {KEY: {"id", "is_intersection", "left_lane_boundary",
  *    "right_lane_boundary", "successors": [ID, ...]}},     successors may be missing
  *    "pedestrian_crossings": {KEY: {"id", "edge1"}},       may be missing
  *    "drivable_areas": {KEY: {"id", "area_boundary"}}}     boundaries and edges: [{"x", "y"}, ...]
  *
- * Memory: no object can be written in fewer bytes than the *_BYTES below, so the size of the text
- * bounds all counts, and everything is reserved before the first object is read. Nothing moves
- * afterwards.
+ * Memory: every object takes at least the *_BYTES below, so the text size bounds all counts. All
+ * arrays are reserved before the first object is read, and they are not moved afterwards.
  */
 #include "data/map.h"
 
@@ -21,18 +19,18 @@
 #include "core/json_scan.h"
 
 enum {
-    MAX_BYTES = 64 << 20, /* of a map; official ones have less than one million */
+    MAX_BYTES = 64 << 20, /* max size of a map; official maps are smaller than 1 MB */
     POINT_BYTES = 14,     /* {"x":0,"y":0}, */
     CROSSING_BYTES = 34,  /* "":{"id":0,"edge1":[{"x":0,"y":0}]} */
-    AREA_BYTES = 70,      /* "":{"id":0,"area_boundary":[{"x":0,"y":0},... twice more ]} */
+    AREA_BYTES = 70,      /* "":{"id":0,"area_boundary":[{"x":0,"y":0},... two more ]} */
     ID_BYTES = 2,         /* 0, */
     LANE_BYTES = 110,     /* "":{"id":0,"is_intersection":true,"left_lane_boundary":[...],... */
-    LABEL_SHOWN = 200,    /* of a long path, its end */
+    LABEL_SHOWN = 200,    /* a longer path is cut at its start */
     KEY_SHOWN = 40
 };
 
 typedef struct name {
-    const char *text; /* NULL: none */
+    const char *text; /* NULL if there is none */
     size_t size;
 } name;
 
@@ -48,7 +46,7 @@ static const name section_names[SECTIONS] = {NAME("lane_segments"), NAME("pedest
                                              NAME("drivable_areas")};
 
 struct bj_map_reader {
-    char *text; /* of the file, and a zero */
+    char *text; /* the file content, zero-terminated */
     size_t text_room;
     bj_point *points;
     int64_t *ids; /* successors of all lanes */
@@ -56,11 +54,11 @@ struct bj_map_reader {
     bj_crossing *crossings;
     bj_area *areas;
     size_t points_room, ids_room, lanes_room, crossings_room, areas_room;
-    bj_json_text *keys; /* of the objects of the current section */
+    bj_json_text *keys; /* keys of the objects in the current section */
     uint32_t *table;    /* hash -> object + 1 */
     size_t keys_room, table_room;
 
-    /* Where we are. */
+    /* Read position. */
     bj_json_scan scan;
     const char *label;
     section section;
@@ -87,7 +85,7 @@ void bj_map_reader_free(bj_map_reader *reader) {
 
 /* ------------------------------------------------------------------------------------- messages */
 
-/* Keys end up in messages, so nothing that moves a cursor, and no half characters. */
+/* Copies a key for a message. Bytes that are not printable ASCII become '?'. */
 static void printable(char out[KEY_SHOWN + 1], bj_json_text text) {
     size_t n = text.size < KEY_SHOWN ? text.size : KEY_SHOWN;
     for (size_t i = 0; i < n; i++) {
@@ -97,7 +95,7 @@ static void printable(char out[KEY_SHOWN + 1], bj_json_text text) {
     out[n] = '\0';
 }
 
-/* "FILE: SECTION 'KEY': what is wrong with it" */
+/* Fails with "FILE: SECTION 'KEY': detail". */
 static bj_status refuse(const bj_map_reader *reader, bj_error *err, const char *fmt, ...)
     BJ_PRINTF(3, 4);
 static bj_status refuse(const bj_map_reader *reader, bj_error *err, const char *fmt, ...) {
@@ -115,7 +113,7 @@ static bj_status broken(const bj_map_reader *reader, bj_error *err) {
     return bj_json_scan_fail(&reader->scan, reader->label, err);
 }
 
-/* The value here is not what `field` needs. It may also be no JSON at all, which comes first. */
+/* Fails because the value is not what `field` expects. Invalid JSON is reported first. */
 static bj_status refuse_value(bj_map_reader *reader, bj_error *err, const char *field, long index,
                               const char *part, const char *expected) {
     if (bj_json_scan_skip(&reader->scan) < 0) return broken(reader, err);
@@ -126,15 +124,15 @@ static bj_status refuse_value(bj_map_reader *reader, bj_error *err, const char *
 
 /* -------------------------------------------------------------------------------------- points */
 
-/* Moves behind a text of n bytes, if it is here. */
+/* Skips a text of n bytes if the input continues with it. */
 static inline int pass(bj_json_scan *scan, const char *text, size_t n) {
     if ((size_t)(scan->end - scan->at) < n || memcmp(scan->at, text, n)) return 0;
     scan->at += n;
     return 1;
 }
 
-/* One point in the layout of the official files, `{"x": 1.5, "y": 2.5, "z": 0.5}`. Returns 0, and
- * moves nothing, where anything is different. */
+/* Reads one point in the layout of the official files, `{"x": 1.5, "y": 2.5, "z": 0.5}`. Returns 0
+ * and consumes nothing if the layout differs. */
 static inline int read_usual_point(bj_point *out, bj_json_scan *scan) {
     bj_json_scan s = *scan;
     double z;
@@ -211,7 +209,7 @@ static bj_status read_ids(const int64_t **out, int *count, bj_map_reader *reader
 /* ------------------------------------------------------------------------------------- objects */
 
 enum { FIELDS = 5 };
-typedef struct fields { /* of an object; those that are read */
+typedef struct fields { /* the fields of an object that are read */
     name name[FIELDS];
 } fields;
 
@@ -247,7 +245,7 @@ static bj_status read_field(object *out, bj_map_reader *reader, int field, const
     return BJ_OK;
 }
 
-/* A field that is not read. Most of their bytes are points, such as those of "centerline". */
+/* Skips an unused field. Most unused bytes are points, for example in "centerline". */
 static int skip_field(bj_json_scan *scan) {
     bj_point ignored;
     int more;
@@ -284,7 +282,7 @@ static bj_status read_object(object *out, bj_map_reader *reader, bj_error *err) 
     return BJ_OK;
 }
 
-/* Takes an object into the map. A ring that is closed by its first point is opened. */
+/* Adds an object to the map. Removes the last point of a ring if it repeats the first one. */
 static bj_status keep_object(bj_map *map, bj_map_reader *reader, const object *o, bj_error *err) {
     switch (reader->section) {
     case LANES:
@@ -315,7 +313,7 @@ static int64_t id_of(const bj_map_reader *reader, size_t i) {
                                           : reader->areas[i].id;
 }
 
-static uint64_t mix(uint64_t hash) { /* the finalizer of splitmix64 */
+static uint64_t mix(uint64_t hash) { /* splitmix64 finalizer */
     hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9u;
     hash = (hash ^ hash >> 27) * 0x94d049bb133111ebu;
     return hash ^ hash >> 31;
@@ -328,8 +326,9 @@ static uint64_t hash_text(bj_json_text text) { /* FNV-1a */
     return mix(hash);
 }
 
-/* Keys and ids must differ: the objects are found by both, and ids decide between equal distances.
- * A table of open addressing, first for the keys, then for the ids. */
+/* Checks that keys and ids are unique, because objects are looked up by key and id, and ids break
+ * ties between equal distances. Uses one open-addressing table, first for the keys, then for the
+ * ids. */
 static bj_status check_distinct(bj_map_reader *reader, size_t count, bj_error *err) {
     size_t slots = 16;
     while (slots < 2 * count) slots *= 2;
@@ -422,7 +421,7 @@ static bj_status read_text(bj_map *map, bj_map_reader *reader, size_t size, bj_e
     return BJ_OK;
 }
 
-/* `out` is filled only by success. */
+/* Reads a map from reader->text. `out` is filled only on success. */
 static bj_status read_labeled(bj_map *out, bj_map_reader *reader, size_t size, const char *label,
                               bj_error *err) {
     const size_t length = strlen(label);

@@ -1,11 +1,11 @@
-/* prep.c - from folders of scenarios to a cache: walk, read, make features, write in order.
+/* prep.c - converts folders of scenarios to a cache: walks, reads, computes features, writes.
  *
  *   folder -> scenario, map -> features -> bytes of a scene      on workers, in any order
  *                                          -> cache or rejects   on the calling thread, in order
  *
- * Every scenario found becomes one item of the writer, a scene or a line about why not, in the
- * order of the ids. What fails for lack of memory or disk stops the run instead: it would succeed
- * elsewhere.
+ * Every scenario becomes one item of the writer, either a scene or a line with the reason for its
+ * rejection. Items are sorted by id. Running out of memory or disk space stops the run instead,
+ * because the scenario would succeed on another machine.
  *
  * Test: tests/cli/data_prep.sh, tests/data/test_prep.c
  */
@@ -26,23 +26,23 @@
 
 enum { FILE_LIMIT = 64 << 20, SLOTS_PER_JOB = 8 };
 
-/* What a worker keeps between scenes. */
+/* State of a worker, reused between scenes. */
 typedef struct worker {
     bj_scenario_reader *scenarios;
     bj_map_reader *maps;
     bj_features_maker *maker;
     bj_features features;
     bj_sha256 hash;
-    char *text; /* of a file */
+    char *text; /* content of the scenario file */
     size_t room;
     char *map_text;
     size_t map_room;
 } worker;
 
-/* What a worker hands over. */
+/* Result of a worker. */
 typedef struct result {
     bj_cache_bytes *bytes;
-    const char *code; /* NULL: a scene */
+    const char *code; /* reason for the rejection, NULL for a scene */
     bj_error why;
 } result;
 
@@ -55,7 +55,7 @@ typedef struct prep {
     worker *workers;
     result *results;
     int worker_count, slots;
-    int64_t total; /* items, --limit applied */
+    int64_t total; /* number of items after --limit */
 } prep;
 
 int64_t bj_cache_most_bytes(int64_t scenes) {
@@ -75,14 +75,14 @@ int64_t bj_cache_most_bytes(int64_t scenes) {
 /* ------------------------------------------------------------------------------------- producing
  */
 
-/* A refusal of the scene, or the end of the run. */
+/* Sets the code of a rejected scene or of a fatal error. */
 static void refuse(result *r, const char *code, bj_status status) {
     r->code = status == BJ_ENOMEM ? "memory" : status == BJ_ENONFINITE ? "nonfinite" : code;
 }
 
 static int is_fatal(const result *r) { return r->why.code == BJ_ENOMEM; }
 
-/* Reads one of the two files. 0: it was not possible, and r says why. */
+/* Reads an input file. Returns 0 and sets r->code if this fails. */
 static int read_input(char **text, size_t *room, size_t *size, const char *path,
                       const char *missing, result *r) {
     struct stat info;
@@ -145,7 +145,7 @@ static void make_scene(const prep *p, worker *w, result *r, int64_t item, const 
     if (status != BJ_OK) refuse(r, "names", status);
 }
 
-/* The item before this one that has the same id and is the one to be used, or -1. */
+/* Returns the first item with the same id, or -1 if `item` is the first. The first item is used. */
 static int64_t earlier(const bj_walk *walk, int64_t item) {
     int64_t first = item;
     while (first > 0 && !strcmp(bj_walk_id(walk, first - 1), bj_walk_id(walk, item))) first--;
@@ -181,7 +181,7 @@ static bj_status ask_to_go_on(prep *p, bj_error *err) {
     p->report->rejected = done - p->report->accepted;
     if (!o->progress || !o->progress(o->context, done, p->total, p->report->rejected)) return BJ_OK;
     p->report->interrupted = 1;
-    return BJ_FAIL(err, BJ_ELOCKED, "interrupted"); /* seen by bj_prep alone */
+    return BJ_FAIL(err, BJ_ELOCKED, "interrupted"); /* only bj_prep sees this error */
 }
 
 static bj_status consume(void *context, int64_t item, int slot, bj_error *err) {
@@ -249,7 +249,7 @@ static bj_status find(prep *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* What an interrupted run has done must be how this one would begin. */
+/* Checks that the items of the interrupted run are the first items of this run. */
 static bj_status check_resumed(prep *p, bj_error *err) {
     const int64_t items = p->report->resumed = bj_cache_writer_items(p->writer);
     for (int64_t i = 0; i < items; i++) {
@@ -298,7 +298,7 @@ static bj_status run(prep *p, bj_error *err) {
 /* ------------------------------------------------------------------------------------- interface
  */
 
-/* The cache was published, but its writer was killed before it had tidied up: all is done. */
+/* Fills the report from a published cache whose writer was killed before it had cleaned up. */
 static bj_status report_published(prep *p, int64_t items, bj_error *err) {
     bj_prep_report *r = p->report;
     struct stat info;

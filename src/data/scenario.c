@@ -1,4 +1,4 @@
-/* scenario.c - see scenario.h. Decodes eleven columns by name; the rest of the file is not touched.
+/* scenario.c - see scenario.h. Decodes eleven columns by name and skips all others.
  * Test: tests/data/test_scenario.c
  */
 #include "data/scenario.h"
@@ -12,8 +12,8 @@ struct bj_scenario_reader {
     bj_parquet *parquet; /* owns the columns and the texts */
     bj_text *type;       /* (tracks) */
     size_t type_room;
-    const char *label; /* of the current file; long paths keep their end */
-    const char *stage; /* what is being read */
+    const char *label; /* path of the current file; a long path is cut at its start */
+    const char *stage; /* the part that is being read */
 };
 
 enum { LABEL_SHOWN = 200 };
@@ -35,7 +35,7 @@ void bj_scenario_reader_free(bj_scenario_reader *reader) {
     bj_free(reader);
 }
 
-/* Names end up in messages, indexes and file names. */
+/* Checks a name, because names are used in messages, indexes and file names. */
 static bj_status check_name(const bj_scenario_reader *reader, const char *column, bj_text name,
                             bj_error *err) {
     if (name.size == 0)
@@ -60,7 +60,7 @@ static bj_status read_codes(const int32_t **codes, const bj_text **texts, int *c
     return BJ_OK;
 }
 
-/* A column with the same text in every row. */
+/* Reads a column that has the same text in every row. */
 static bj_status read_constant(bj_text *out, const bj_scenario_reader *reader, const char *column,
                                bj_error *err) {
     const int32_t *codes;
@@ -111,7 +111,7 @@ static bj_status read_steps(const int64_t **out, const bj_scenario_reader *reade
                 reader->label, (long long)(*out)[row], (long long)row, BJ_SCENARIO_STEPS - 1);
 }
 
-/* The type of a track is that of its first row. */
+/* Reads the tracks. The type of a track is taken from its first row. */
 static bj_status read_tracks(bj_scenario *s, bj_scenario_reader *reader, bj_error *err) {
     const int32_t *type_codes;
     const bj_text *types;
@@ -162,7 +162,7 @@ static bj_status read_columns(bj_scenario *s, bj_scenario_reader *reader, bj_err
     return read_numbers(&s->vy, reader, "velocity_y", err);
 }
 
-/* `out` is filled only by success. */
+/* Reads a scenario. `out` is filled only on success. */
 static bj_status read_labeled(bj_scenario *out, bj_scenario_reader *reader, const char *label,
                               bj_error *err) {
     const size_t length = strlen(label);

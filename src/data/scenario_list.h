@@ -1,5 +1,5 @@
-/* scenario_list.h - the map behind a scene of bj_scenario_list, for code that needs the lane graph.
- */
+/* scenario_list.h - access to the map of a bj_scenario_list scene, for code that needs the lane
+ * graph. */
 #ifndef BJ_DATA_SCENARIO_LIST_H
 #define BJ_DATA_SCENARIO_LIST_H
 
@@ -7,7 +7,8 @@
 
 #include "data/map.h"
 
-/* Returns the map of the scenario opened last. It is valid until the next bj_scenario_list_open. */
+/* Returns the map of the most recently opened scenario, which is valid until the next
+ * bj_scenario_list_open. */
 const bj_map *bj_scenario_list_map(const bj_scenario_list *list);
 
 #endif

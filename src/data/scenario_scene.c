@@ -1,10 +1,10 @@
-/* scenario_scene.c - scenario files as scenes, and the way between their frame and the city's.
+/* scenario_scene.c - reads scenario files as scenes, and converts between scene and city frame.
  *
  *   FOLDER/scenario_ID.parquet + FOLDER/log_map_archive_ID.json  ->  bj_features  ->  bj_scene
  *
- * The same reading and the same features as a cache is made of, so a scene predicted from its files
- * is the scene predicted from a cache, bit for bit. Instead of the folder its parquet file may be
- * named. A list of scenarios keeps the buffers of its readers from one to the next.
+ * Reading and features are the same as for a cache, so predictions from the files and from a cache
+ * are bit-identical. The path may be the folder or its parquet file. A list of scenarios reuses the
+ * buffers of its readers.
  *
  * Frame   city = origin + R(heading) point,   point = R(-heading) (city - origin)
  * Test    tests/data/test_scenario_scene.c
@@ -40,18 +40,18 @@ struct bj_scenario_scene {
     bj_scene scene;
     bj_real *room; /* double builds only */
     int rings;
-    int *ring_end; /* (rings) points of all rings up to its last */
-    bj_point *rim; /* (ring_end[rings - 1]) city coordinates */
+    int *ring_end; /* (rings) index after the last point of the ring */
+    bj_point *rim; /* (ring_end[rings - 1]) ring points in city coordinates */
 };
 
 /* ---------------------------------------------------------------------------------------- files */
 
 typedef struct files {
     char scenario[PATH_SIZE], map[PATH_SIZE];
-    char id[BJ_SCENARIO_NAME]; /* in the file names */
+    char id[BJ_SCENARIO_NAME]; /* id in the file names */
 } files;
 
-/* The id in "scenario_ID.parquet", when name is one. */
+/* Extracts the id if `name` has the form "scenario_ID.parquet". */
 static int id_of(char id[BJ_SCENARIO_NAME], const char *name) {
     const size_t n = strlen(name), head = sizeof scenario_prefix - 1;
     const size_t tail = sizeof scenario_suffix - 1;
@@ -74,7 +74,7 @@ static bj_status set_paths(files *f, const char *folder, int length, const char 
     return BJ_OK;
 }
 
-/* The one scenario file of a folder. */
+/* Finds the only scenario file of a folder. */
 static bj_status look_into(files *f, const char *folder, bj_error *err) {
     DIR *stream = opendir(folder);
     if (!stream) return BJ_FAIL(err, BJ_EIO, "%s: cannot open: %s", folder, strerror(errno));
@@ -117,7 +117,7 @@ typedef struct readers {
     char *map_text;
     size_t map_room;
     bj_sha256 hash;
-    bj_map last; /* the map read last; its arrays belong to `map` */
+    bj_map last; /* the most recently read map; `map` owns its arrays */
 } readers;
 
 static void release(readers *r) {

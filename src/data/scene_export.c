@@ -1,14 +1,14 @@
-/* scene_export.c - one scene of a cache as a safetensors file of its own.
+/* scene_export.c - writes one scene of a cache to a safetensors file.
  *
- * Slots that are not used are zero, as in the padded arrays other implementations work with.
+ * Unused slots are zero, as in the padded arrays of other implementations.
  *
  *   focal F32 (T,7)          focal_valid U8 (T)
- *   neighbors F32 (N,T,7)    neighbor_valid U8 (N,T)   nmask U8 (N)
+ *   neighbors F32 (N,T,7)    neighbor_valid U8 (N,T)      nmask U8 (N)
  *   polylines F32 (P,Q,6)    pmask U8 (P)
- *   future F32 (F,2)         future_valid U8 (F)       zero where it is unknown
- *   origin F64 (2)           heading F64 ()            the frame in city coordinates
+ *   future F32 (F,2)         future_valid U8 (F)          zero if unknown
+ *   origin F64 (2)           heading F64 ()               frame in city coordinates
  *
- * A step of a neighbor is valid when it has a heading: cosine and sine are never both zero.
+ * A neighbor's step is valid if it has a heading, because cosine and sine are never both zero.
  * Test: tests/data/test_scene_export.c
  */
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 enum { TENSORS = 11, FACTS = 12, NUMBER = 24 };
 
-/* The arrays that are not stored as they are written. */
+/* Arrays that must be converted before they are written. */
 typedef struct padded {
     float *neighbors, *polylines, *future;
     uint8_t *focal_valid, *neighbor_valid, *nmask, *pmask, *future_valid;

@@ -1,7 +1,7 @@
-/* scene_view.h - a stored scene, which is made of floats, as the engine takes it.
+/* scene_view.h - converts a stored scene, which consists of floats, to a bj_scene.
  *
- * Where bj_real is float the view points to the stored arrays. Where it is double they are
- * converted into room of the caller's, bj_scene_room() numbers.
+ * If bj_real is float, the view points to the stored arrays. If bj_real is double, the arrays are
+ * converted into memory of the caller, which has room for bj_scene_room() numbers.
  *
  * Shapes  focal (T,7)   neighbors (n,T,7)   polylines (p,Q,6)   future (F,2)
  * Test    tests/data/test_loader.c
@@ -18,7 +18,7 @@ static inline size_t bj_line_size(const bj_arch *a) {
 }
 static inline size_t bj_future_size(const bj_arch *a) { return 2 * (size_t)a->fut; }
 
-/* Numbers of a scene whose slots are all taken. */
+/* Returns the number of values in a scene with all slots occupied. */
 static inline size_t bj_scene_room(const bj_arch *a) {
     return bj_track_size(a) * (size_t)(1 + a->neighbors) + bj_line_size(a) * (size_t)a->polylines +
            bj_future_size(a);
@@ -33,7 +33,7 @@ static inline const bj_real *bj_scene_copied(bj_real **room, const float *source
 }
 #endif
 
-/* `room` is not used, and may be NULL, where bj_real is float. */
+/* Returns a view of a scene. If bj_real is float, `room` is unused and may be NULL. */
 static inline bj_scene bj_scene_view(bj_real *room, const bj_arch *a, const bj_scene_info *info,
                                      bj_scene_floats at) {
     bj_scene scene = {.neighbor_count = info->neighbors, .polyline_count = info->polylines};

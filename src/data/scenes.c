@@ -1,7 +1,7 @@
-/* scenes.c - batches that own their arrays: from padded tensors, or made up.
+/* scenes.c - batches that own their arrays, created from padded tensors or generated.
  *
- * Invariant: rows of neighbors and polylines follow the order of scenes, then of slots; absent
- * slots leave no trace.
+ * Invariant: rows of neighbors and polylines are ordered by scene, then by slot. Empty slots have
+ * no row.
  */
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 struct bj_scenes {
     bj_batch batch;
-    bj_scene *table; /* (B) into the arrays below */
+    bj_scene *table; /* (B) points into the arrays below */
     bj_real *focal, *neighbors, *polylines, *future;
 };
 
@@ -27,7 +27,7 @@ void bj_scenes_free(bj_scenes *s) {
     bj_free(s);
 }
 
-/* Arrays for B scenes with the given numbers of rows; no scene has a row yet. */
+/* Allocates arrays for B scenes with the given total row counts. All scenes start empty. */
 static bj_status create(bj_scenes **out, const bj_arch *a, int B, size_t neighbors,
                         size_t polylines, int has_future, bj_error *err) {
     const size_t b = (size_t)B, track = (size_t)a->obs * BJ_FOCAL_FEATURES;
@@ -53,7 +53,7 @@ fail:
     return status;
 }
 
-/* Copies the present slots of a scene, (slots,width), and returns their number. */
+/* Copies the occupied slots of a scene, shape (slots,width), and returns their count. */
 static int compact(bj_real *rows, const bj_real *padded, const uint8_t *mask, int slots,
                    size_t width) {
     int n = 0;
@@ -103,8 +103,7 @@ bj_status bj_scenes_from_padded(bj_scenes **out, const bj_arch *a, int B, const 
 
 enum { STATE = BJ_FOCAL_FEATURES };
 
-/* Steady speed on a path whose heading turns at a constant rate; time 0 is the last observed
- * step. */
+/* Motion at constant speed and constant turn rate. Time 0 is the last observed step. */
 typedef struct motion {
     double x, y, speed, heading, turn;
 } motion;
@@ -141,7 +140,7 @@ static void make_neighbor(bj_real *track, const bj_arch *a, bj_rng *rng) {
     const motion m = {40 * bj_rng_normal(rng), 40 * bj_rng_normal(rng), 15 * bj_rng_uniform(rng),
                       6.283185307179586 * bj_rng_uniform(rng), 0.05 * bj_rng_normal(rng)};
     const double type = bj_rng_uniform(rng) < 0.2;
-    /* most tracks are complete; the others appear late */
+    /* Most tracks are complete; some appear late. */
     const double appears = (bj_rng_uniform(rng) - 0.4) * a->obs;
     for (int t = 0; t < a->obs; t++)
         if (t >= appears) state_at(track + (size_t)t * STATE, &m, (t - a->obs + 1) * a->dt, type);

@@ -1,11 +1,12 @@
-/* submission_read.c - reading a challenge submission; see submission.h.
+/* submission_read.c - reads a challenge submission; see submission.h.
  *
- * The columns are decoded as a whole: about 1 kB a row. Rows are sorted by scenario and track with
- * two stable counting sorts, so that rows of a track keep the order of the file.
+ * Columns are decoded as a whole, which takes about 1 kB per row. Rows are sorted by scenario and
+ * track with two stable counting sorts, so the rows of a track keep their file order.
  *
  * Invariants
- *   1. Nothing of the content is judged here: only types of columns.
- *   2. Ids are copied once per distinct id and terminated; an id with a zero byte in it is refused.
+ *   1. Only the column types are checked here, not the values.
+ *   2. Every distinct id is copied once and terminated. An id that contains a zero byte is
+ *      rejected.
  * Tests: tests/eval/test_score.c, tests/eval/peer_score.py
  */
 #include <math.h>
@@ -17,8 +18,8 @@
 
 /* Distinct ids of a column. */
 typedef struct names {
-    int32_t *code; /* (rows) -1 where there is none */
-    char **text;   /* (count) into pool */
+    int32_t *code; /* (rows) -1 if there is no id */
+    char **text;   /* (count) points into pool */
     char *pool;
     int32_t count;
 } names;
@@ -33,10 +34,10 @@ struct bj_submission {
     const int64_t *x_start, *y_start;
     const double *x, *y;
     int64_t *order; /* (rows) sorted by scenario, track, row */
-    int64_t *begin; /* (tracks + 1) into order */
+    int64_t *begin; /* (tracks + 1) offsets into order */
     int64_t tracks;
-    int64_t *first_track; /* (scenarios + 2): of scenario s - 1, so that -1 has a place */
-    int32_t *sorted;      /* (scenarios) numbers by id as bytes */
+    int64_t *first_track; /* (scenarios + 2) entry s + 1 is for scenario s, so -1 has an entry */
+    int32_t *sorted;      /* (scenarios) scenario indices sorted by id, bytewise */
 };
 
 int bj_sums_to_one(double sum) { return fabs(1 - sum) <= 1e-8 + 1e-5 * fabs(sum); }
@@ -69,7 +70,8 @@ static bj_status copy_names(names *n, const bj_text *texts, const bj_distinct *d
     return BJ_OK;
 }
 
-/* Nulls are empty texts to the reader; neither is an id. */
+/* Removes the empty text. The reader returns nulls as empty texts, and an empty text is not an
+ * id. */
 static void drop_empty(names *n, int64_t rows) {
     int32_t empty = 0;
     while (empty < n->count && *n->text[empty]) empty++;
@@ -102,7 +104,7 @@ done:
 
 /* ---------------------------------------------------------------------------------------- order */
 
-/* Stable: out receives the entries of in (NULL: 0, 1, ...) sorted by key[entry] + 1. */
+/* Stable sort: fills `out` with the entries of `in` (NULL means 0, 1, ...) sorted by key[entry]. */
 static bj_status sort_by(int64_t *out, const int64_t *in, int64_t count, const int32_t *key,
                          int32_t keys, bj_error *err) {
     int64_t *place;
@@ -144,7 +146,7 @@ done:
     return status;
 }
 
-/* Numbers of the scenarios by id, with a heap: no library call, no worst case. */
+/* Sorts scenario indices by id with a heap sort, which has no quadratic worst case. */
 static void sort_names(int32_t *at, int32_t count, char *const *text) {
     for (int32_t i = 0; i < count; i++) at[i] = i;
     for (int32_t end = count, top = count / 2; end > 1;) {

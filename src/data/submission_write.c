@@ -1,7 +1,7 @@
-/* submission_write.c - writing a challenge submission; see submission.h.
+/* submission_write.c - writes a challenge submission; see submission.h.
  *
- * Rows are gathered and written as row groups of about ROWS rows, so memory does not grow with the
- * file: 1 kB a row.
+ * Rows are buffered and written in row groups of about ROWS rows, so memory does not grow with the
+ * file. A row takes 1 kB.
  * Tests: tests/eval/test_score.c, tests/eval/peer_score.py
  */
 #include <math.h>
@@ -24,12 +24,12 @@ static const bj_parquet_field fields[COLUMNS] = {
 struct bj_submission_writer {
     bj_parquet_writer *file;
     char *path;
-    int64_t rows; /* waiting */
+    int64_t rows; /* buffered rows */
     bj_text scenario[ROWS], track[ROWS];
     double probability[ROWS];
     double x[ROWS * F], y[ROWS * F];
     int64_t start[ROWS + 1];
-    char names[ROWS][2][NAME]; /* of the rows that open a track */
+    char names[ROWS][2][NAME]; /* ids of the rows that start a track */
 };
 
 static void writer_free(bj_submission_writer *w) {

@@ -15,11 +15,11 @@
 
 enum { F = BJ_TRUTH_STEPS, LAST = BJ_SCENARIO_OBSERVED - 1, CHUNK = 256 };
 
-/* A scene that was read from its file. */
+/* A scene read from its scenario file. */
 typedef struct scene {
     char id[BJ_SCENARIO_NAME], city[BJ_SCENARIO_NAME];
     char focal[BJ_SCENARIO_NAME], type[BJ_SCENARIO_NAME];
-    char failure[256]; /* empty: none */
+    char failure[256]; /* empty if the scene is readable */
     int has_future, gaps;
     double origin[2], heading, speed;
     double velocity[2];   /* city coordinates */
@@ -27,8 +27,8 @@ typedef struct scene {
 } scene;
 
 struct bj_truth {
-    const bj_cache *cache; /* or else: */
-    bj_cache *own_cache;   /* NULL: `cache` is borrowed */
+    const bj_cache *cache; /* NULL if `scenes` is used */
+    bj_cache *own_cache;   /* NULL if `cache` is borrowed */
     scene *scenes;         /* (count) sorted by id */
     int64_t count, failures;
 };
@@ -36,9 +36,9 @@ struct bj_truth {
 /* -------------------------------------------------------------------------------- scenario files
  */
 
-/* Rows of the focal track by step; a later row of the same step wins. */
+/* Rows of the focal track by step. If a step has several rows, the last one wins. */
 typedef struct focal_rows {
-    int64_t row[BJ_SCENARIO_STEPS]; /* -1: none */
+    int64_t row[BJ_SCENARIO_STEPS]; /* -1 if there is no row */
 } focal_rows;
 
 static void find_rows(focal_rows *f, const bj_scenario *s) {
@@ -47,7 +47,7 @@ static void find_rows(focal_rows *f, const bj_scenario *s) {
         if (s->track[r] == s->focal) f->row[s->step[r]] = r;
 }
 
-/* Fills the future from the rows there are; LAST has one. */
+/* Fills the future and interpolates missing rows. Step LAST must have a row. */
 static void fill_future(scene *out, const focal_rows *f, const bj_scenario *s) {
     int before = LAST;
     for (int k = 0; k < F; k++) out->gaps += f->row[LAST + 1 + k] < 0;

@@ -1,4 +1,4 @@
-/* walk.c - see walk.h. Listing directories uses libc's own memory. */
+/* walk.c - see walk.h. Directory listing uses libc's own memory. */
 #define _XOPEN_SOURCE 700 /* openat, fdopendir, fstatat, realpath */
 #include "data/walk.h"
 
@@ -18,12 +18,12 @@
 
 enum { CHUNK = 1 << 18 };
 
-/* Names of 250,000 scenarios take some 15 MB: an id, and the number of the folder above. */
+/* A scenario: its id and the number of its parent folder. 250,000 scenarios take about 15 MB. */
 typedef struct found {
     const char *id;
-    int32_t parent;  /* of `parents` */
-    int32_t in_file; /* 0: in a folder of that name below the parent; 1: in the parent itself */
-    int64_t order;   /* in which it was found */
+    int32_t parent;  /* index into `parents` */
+    int32_t in_file; /* 0: in a folder of that name in the parent; 1: in the parent itself */
+    int64_t order;   /* order of discovery */
 } found;
 
 typedef struct chunk {
@@ -37,17 +37,17 @@ struct bj_walk {
     int64_t count, room;
     const char **parents; /* paths */
     int32_t parent_count, parent_room;
-    chunk *names; /* holds ids and paths */
+    chunk *names; /* storage for ids and paths */
     const char *split;
 };
 
-/* A folder on the way down from a root. */
+/* A folder on the path from a root to the current folder. */
 typedef struct level {
     const struct level *above;
     dev_t device;
     ino_t inode;
-    int depth;         /* 0: a root */
-    const char *split; /* the last split name on the way, or NULL */
+    int depth;         /* 0 for a root */
+    const char *split; /* the last split name on the path, or NULL */
     char path[BJ_WALK_PATH];
 } level;
 
@@ -69,7 +69,7 @@ static const char *split_name(const char *name, size_t length) {
     return NULL;
 }
 
-/* The last split name among the parts of a path. */
+/* Returns the last split name among the components of a path, or NULL. */
 static const char *split_of_path(const char *path) {
     const char *last = NULL;
     for (const char *part = path; *part;) {
@@ -82,7 +82,7 @@ static const char *split_of_path(const char *path) {
     return last;
 }
 
-/* Length of the ID in scenario_ID.parquet, 0 for other names. */
+/* Returns the length of ID in scenario_ID.parquet, or 0 if the name has another form. */
 static size_t id_length(const char *name) {
     static const char head[] = "scenario_", tail[] = ".parquet";
     const size_t length = strlen(name), around = sizeof head - 1 + sizeof tail - 1;
@@ -129,7 +129,8 @@ static bj_status keep_parent(bj_walk *walk, const char *path, bj_error *err) {
     return BJ_OK;
 }
 
-/* Notes a scenario below, or in, the folder `at`; *parent is its number once it has one. */
+/* Adds a scenario in or below the folder `at`. *parent is the index of `at` in `parents`, or -1
+ * until the first scenario is added. */
 static bj_status keep(bj_walk *walk, int32_t *parent, const level *at, const char *id,
                       size_t length, int in_file, bj_error *err) {
     if (walk->count == walk->room) {
@@ -167,14 +168,14 @@ static int lies_above(const level *at, const struct stat *info) {
 
 static bj_status enter(bj_walk *walk, level *at, bj_error *err);
 
-/* One entry of the folder `at`. */
+/* Handles one entry of the folder `at`. */
 static bj_status look_at(bj_walk *walk, int32_t *parent, const level *at, int folder,
                          const char *name, bj_error *err) {
     struct stat info;
     if (name[0] == '.') return BJ_OK;
     const size_t id = id_length(name);
     if (id) return wanted(walk, at->split) ? keep(walk, parent, at, name + 9, id, 1, err) : BJ_OK;
-    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW)) return BJ_OK; /* gone meanwhile */
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW)) return BJ_OK; /* just removed */
     if (S_ISLNK(info.st_mode) && (at->depth >= BJ_WALK_LINKS || fstatat(folder, name, &info, 0)))
         return BJ_OK;
     if (!S_ISDIR(info.st_mode) || lies_above(at, &info)) return BJ_OK;
@@ -204,14 +205,14 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names of a folder in order, since the system gives them in any; all in one block behind the
- * table of pointers. */
+/* Lists the names in a folder in sorted order, because readdir returns them in any order. The names
+ * follow the pointer table in one memory block. */
 static bj_status list(const char ***out, size_t *count, DIR *dir, const char *path, bj_error *err) {
     size_t bytes = 0, n = 0, used = 0, kept = 0;
     errno = 0;
     for (const struct dirent *e; (e = readdir(dir)); n++) bytes += strlen(e->d_name) + 1;
     if (errno) return bj_file_fail(err, errno, path, "list the folder");
-    /* Files that appear between the two passes may be missed, as they might have been anyway. */
+    /* Files that are created between the two passes may be missed. */
     char *memory;
     BJ_TRY(BJ_ALLOC(memory, n * sizeof(char *) + bytes, err));
     const char **names = (const char **)(void *)memory;

@@ -1,6 +1,6 @@
-/* distance.h - squared distances of rows, summed in eight lanes so that they vectorize.
+/* distance.h - squared distances between rows, summed in eight lanes for vectorization.
  *
- * The order of the sum is the same for floats and doubles, and for every compiler.
+ * The order of summation does not depend on the element type or the compiler.
  * Test: tests/eval/test_metrics.c
  */
 #ifndef BJ_EVAL_DISTANCE_H
@@ -30,7 +30,7 @@ BJ_SUM_SQUARES(bj_sum_squares_double, double)
 BJ_SUM_SQUARES(bj_sum_squares_real, bj_real)
 #undef BJ_SUM_SQUARES
 
-/* As in training: a squared distance of at most 1e-12 counts as zero. */
+/* Returns sqrt(squared), or 0 if squared is at most 1e-12, as in training. */
 static inline double bj_distance(double squared) { return squared <= 1e-12 ? 0 : sqrt(squared); }
 
 #endif

@@ -1,16 +1,16 @@
-/* evaluator.c - one model on a stream of scenes: predictions, target latents, metrics in groups.
+/* evaluator.c - evaluates a model on a stream of scenes, with metrics by group.
  *
  *   bj_predict       weights (B,K), trajectories (B,K,F,2), latents (B,L,D)
- *   bj_future_encode target latents (B,D), where a target was given
- *   measure          the values of each scene, scenes spread over the workers
- *   count            scene after scene, into all groups of a scene
+ *   bj_future_encode target latents (B,D), if a target was given
+ *   measure          the values of each scene, with the scenes divided among the workers
+ *   count            adds the values scene by scene to all groups of a scene
  *
  * Invariants
- *   1. Group 0 has the bits of bj_metrics_add on the same outputs: a scene's values depend on
- *      nothing else, and one thread adds them in the order of the stream. Neither threads nor the
- *      cut into batches show in any number.
- *   2. A refused call leaves every sum and every group as it was.
- *   3. After creation only a group's first scene allocates.
+ *   1. Group 0 is bitwise equal to bj_metrics_add on the same outputs, because a scene's values
+ *      depend only on that scene and one thread adds them in stream order. The results do not
+ *      depend on the number of threads or the batch size.
+ *   2. A failed call leaves all sums and groups unchanged.
+ *   3. After creation, memory is allocated only for the first scene of a group.
  * Test: tests/eval/test_evaluator.c
  */
 #include <limits.h>
@@ -24,23 +24,23 @@
 #include "model/future_encoder.h"
 #include "model/predictor.h"
 
-enum { ITEM = 8 /* scenes of a measuring item */ };
+enum { ITEM = 8 /* scenes per work item */ };
 
 struct bj_evaluator {
     bj_arch arch;
-    int max_batch, grouped, latents; /* latents: of a scene; 0 without a target */
-    bj_predictor *predictor;         /* its workers do everything */
+    int max_batch, grouped, latents; /* latents: number per scene, 0 without a target */
+    bj_predictor *predictor;         /* provides the worker pool for all work */
     bj_future_encoder *encoder;      /* NULL without a target */
-    bj_metrics **measures;           /* (threads) scratch of the workers */
+    bj_metrics **measures;           /* (threads) scratch memory of the workers */
     bj_groups groups;
     bj_real *weights, *trajectories, *atoms, *target; /* (max_batch,...) */
     bj_scene_values *values;                          /* (max_batch) */
-    bj_scene_class *classes;                          /* (max_batch) when grouped */
+    bj_scene_class *classes;                          /* (max_batch) if grouped */
     bj_encoding *encodings;                           /* (max_batch) written by the predictor */
     bj_encoding encoded;                              /* sums over the scenes */
-    bj_real *sample; /* (BJ_HEALTH_SCENES,D) the first target latents; NULL without a target */
+    bj_real *sample; /* (BJ_HEALTH_SCENES,D) the first target latents, or NULL without a target */
     int sampled;
-    /* the current call */
+    /* State of the current call. */
     const bj_batch *batch;
     bj_outputs outputs;
     atomic_int bad_scene;
@@ -203,7 +203,8 @@ void bj_evaluator_free(bj_evaluator *e) {
     bj_free(e->classes);
     bj_free(e->encodings);
     bj_free(e->sample);
-    bj_future_encoder_free(e->encoder); /* before the predictor, whose workers it borrows */
+    bj_future_encoder_free(e->encoder); /* before the predictor, because it
+                                           uses the predictor's workers */
     bj_predictor_free(e->predictor);
     bj_free(e);
 }

@@ -1,7 +1,8 @@
-/* exchange.c - trajectory Energy Scores of scenes whose parts are exchanged; see exchange.h.
+/* exchange.c - trajectory Energy Scores of scenes with exchanged parts; see exchange.h.
  *
- * Scores come from a bj_evaluator, so they are those of every other evaluation, and do not depend
- * on the number of threads or on the cut into batches. Only tables of pointers are written.
+ * The scores come from a bj_evaluator, so they equal those of any other
+ * evaluation and do not depend on the number of threads or the batch size.
+ * Only pointers are copied, never the arrays of a scene.
  */
 #include "eval/exchange.h"
 
@@ -49,11 +50,11 @@ typedef struct exchange {
     int *partners;   /* (count) */
     bj_scene *mixed; /* (max_batch) */
     bj_evaluator *evaluator;
-    int64_t done, total; /* forecasts */
+    int64_t done, total; /* numbers of forecasts */
     int stopped;
 } exchange;
 
-/* Sets *score to the mean trajectory Energy Score with one part exchanged. */
+/* Computes the mean trajectory Energy Score with one part exchanged. */
 static bj_status measure(double *score, exchange *x, bj_exchange_part part, bj_error *err) {
     const bj_exchange_options *o = x->options;
     BJ_TRY(bj_evaluator_clear(x->evaluator, err));

@@ -1,15 +1,14 @@
-/* exchange.h - which scenes exchange parts of their observations, and the exchange itself.
+/* exchange.h - exchanges parts of the observations between scenes.
  *
- * Partners  A random cycle through all scenes (Sattolo's algorithm), hence a permutation without a
- *           fixed point:
+ * Partners  A random cycle through all scenes (Sattolo's algorithm) without a fixed point:
  *
  *             g = the generator of (seed, "exchange")
  *             for i = n - 1 .. 1:  swap partner i with partner j, j uniform in 0 .. i - 1 from g
  *
- *           starting from partner i = i. It depends on the seed and on the number of scenes.
+ *           starting from partner i = i. It depends only on the seed and the number of scenes.
  * Exchange  Scene i gets the pointers and the count of its partner's part. The arrays stay in the
  *           partner's frame, whose origin and direction are those of its focal road user. The
- *           future and all other parts remain those of scene i.
+ *           future and all other parts are still those of scene i.
  * Test      tests/eval/test_exchange.c
  */
 #ifndef BJ_EVAL_EXCHANGE_H
@@ -29,7 +28,7 @@ typedef enum bj_exchange_part {
 
 /* Fills partners (n). A single scene is its own partner. */
 void bj_exchange_partners(int *partners, int n, uint64_t seed);
-/* Returns a scene whose part is that of its partner. */
+/* Returns a copy of `scene` with one part replaced by that of its partner. */
 bj_scene bj_exchange_scene(const bj_scene *scene, const bj_scene *partner, bj_exchange_part part);
 
 #endif

@@ -25,7 +25,7 @@ static void measure_trajectories(bj_forecast_values *v, const bj_forecast *f) {
         v->end_es += p_k * v->fde[k];
         v->exp_ade += p_k * v->ade[k];
         v->exp_fde += p_k * v->fde[k];
-        for (int l = 0; l < k; l++) { /* each pair once, which absorbs the 1/2 */
+        for (int l = 0; l < k; l++) { /* each pair once instead of the factor 1/2 */
             const double *y_l = f->y + (size_t)l * (size_t)n;
             const double p_kl = p_k * f->p[l];
             v->traj_disp += p_kl * bj_distance(bj_sum_squares_double(y_k, y_l, n) / f->F);
@@ -72,10 +72,11 @@ static double exp_entropy(const double *p, int n) {
     return exp(entropy);
 }
 
-/* Mass of the clusters of endpoints that chains of steps of at most 1 m connect. */
+/* Computes exp H of the mass of the endpoint clusters. Two endpoints belong to the same cluster if
+ * a chain of endpoints with gaps of at most 1 m connects them. */
 static void measure_support(bj_forecast_values *v, const bj_forecast *f) {
     const size_t n = 2 * (size_t)f->F;
-    const double *ends = f->y + n - 2; /* n apart */
+    const double *ends = f->y + n - 2; /* stride n */
     double mass[BJ_MAX_ATOMS] = {0};
     int label[BJ_MAX_ATOMS];
     for (int k = 0; k < f->K; k++) label[k] = k;

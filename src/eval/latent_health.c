@@ -1,8 +1,9 @@
 /* latent_health.c - standard deviations and spectrum of a set of latents.
  *
- * Eigenvalues of the (D,D) covariance in double: Householder reduction to tridiagonal form, then
- * implicit QL with Wilkinson's shift, values only (Golub and Van Loan, sections 8.3.1 and 8.3.3).
- * The participation rank needs no spectrum: (tr C)^2 / sum_ij C_ij^2, and 0 for equal latents.
+ * Computes the eigenvalues of the (D,D) covariance in double by Householder
+ * reduction to tridiagonal form and implicit QL with Wilkinson's shift (Golub
+ * and Van Loan, sections 8.3.1 and 8.3.3). The participation rank needs no
+ * spectrum: it is (tr C)^2 / sum_ij C_ij^2, or 0 if all latents are equal.
  * Test: tests/eval/test_latent_health.c
  */
 #include <math.h>
@@ -11,10 +12,11 @@
 #include "core/alloc.h"
 #include "core/status.h"
 
-/* a (n,n) symmetric, destroyed; diagonal (n) and off (n), off[0] unused. */
+/* Reduces the symmetric matrix a (n,n) to diagonal (n) and off (n); off[0]
+ * is unused. Overwrites a. */
 static void tridiagonalize(double *a, int n, double *diagonal, double *off) {
     for (int i = n - 1; i > 0; i--) {
-        double *row = a + (size_t)i * n; /* its first i entries are to become (0,..,0,off) */
+        double *row = a + (size_t)i * n; /* its first i entries become (0,..,0,off) */
         double scale = 0, square = 0;
         for (int k = 0; k < i; k++) scale += fabs(row[k]);
         if (i == 1 || scale == 0) {
@@ -26,7 +28,7 @@ static void tridiagonalize(double *a, int n, double *diagonal, double *off) {
         off[i] = scale * size;
         const double half = square - head * size; /* |v|^2 / 2 for v = row - size e */
         row[i - 1] = head - size;
-        /* A <- P A P, P = I - v v^T / half: p = A v / half, q = p - (v.p / 2 half) v */
+        /* A <- P A P with P = I - v v^T / half: p = A v / half, q = p - (v.p / 2 half) v */
         double dot = 0;
         for (int j = 0; j < i; j++) {
             double sum = 0;
@@ -43,13 +45,13 @@ static void tridiagonalize(double *a, int n, double *diagonal, double *off) {
     for (int i = 0; i < n; i++) diagonal[i] = a[(size_t)i * n + i];
 }
 
-/* Turns diagonal into the eigenvalues; returns 0 if the iteration does not settle. */
+/* Replaces `diagonal` with the eigenvalues. Returns 0 if the iteration does not converge. */
 static int tridiagonal_values(double *diagonal, double *off, int n) {
     for (int i = 1; i < n; i++) off[i - 1] = off[i];
     off[n - 1] = 0;
     for (int l = 0; l < n; l++) {
         for (int iteration = 0;; iteration++) {
-            int m = l; /* the block l..m does not split further */
+            int m = l; /* the block l..m cannot be split further */
             while (m < n - 1 && fabs(off[m]) > 1e-16 * (fabs(diagonal[m]) + fabs(diagonal[m + 1])))
                 m++;
             if (m == l) break;
@@ -99,7 +101,8 @@ static void covariance(double *cov, double *mean, const bj_real *z, size_t strid
         for (int j = i + 1; j < D; j++) cov[(size_t)i * D + j] = cov[(size_t)j * D + i];
 }
 
-/* Trace and sum of squared entries are sums over the eigenvalues and over their squares. */
+/* Returns the participation rank. The trace is the sum of the eigenvalues, and the sum of the
+ * squared entries is the sum of their squares. */
 static double participation(const double *cov, size_t n) {
     double trace = 0, squares = 0;
     for (size_t i = 0; i < n; i++) trace += cov[i * n + i];

@@ -1,21 +1,23 @@
 /* metrics.c - evaluation metrics of weighted forecasts, accumulated scene by scene.
  *
- * Everything is in double and nothing of a scene is kept: an accumulator holds sums, the ten
- * calibration bins and the mass of each branch. eval/forecast.h has the formulas of one scene; with
- * weights p, latents u_k and target z there are besides
+ * All sums are in double. An accumulator stores sums, the ten calibration bins and the mass of each
+ * branch, but no scenes. The formulas of one scene are in eval/forecast.h. With weights p, latents
+ * u_k and target z, the additional values are
  *
  *   traj_es = traj_obs - traj_disp     Energy Score with the RMS distance over time steps
- *   latent_es                          Energy Score of the latents; one latent: its distance
- *   top1_*, min_*                      of the heaviest branch; the best branch (diagnostic only);
- *                                      _mr is the share of final displacements above 2 m
- *   ece                                of the likeliest maneuver, over ten bins of its mass
+ *   latent_es                          Energy Score of the latents; for one latent, its distance
+ *                                      from z
+ *   top1_*                             values of the branch with the largest weight
+ *   min_*                              values of the best branch (diagnostic only)
+ *   *_mr                               share of final displacements above 2 m
+ *   ece                                ECE of the most likely maneuver, over ten bins of its mass
  *   neff_collision                     1 / sum_kl p_k p_l [|u_k - u_l| <= .10]
- *   active_heads                       branches with at least 1 % of all mass
+ *   active_heads                       branches with at least 1 % of the total mass
  *
  * Invariants
  *   1. Any split of the scenes into calls gives the same values up to rounding of the sums.
- *   2. A refused call leaves the accumulator as it was.
- *   3. Ties (heaviest branch, likeliest maneuver) go to the first index.
+ *   2. A failed call leaves the accumulator unchanged.
+ *   3. Ties (largest weight, most likely maneuver) go to the lowest index.
  * Test  tests/eval/test_metrics.c
  */
 #include "eval/metrics.h"
@@ -32,12 +34,12 @@ enum { BINS = BJ_CALIBRATION_BINS };
 struct bj_metrics {
     int K, latents, D, F;
     double *p, *y, *t;         /* (K), (K,F,2), (F,2): the current scene in double */
-    bj_metric_values sum;      /* sums over scenes of the fields that are means */
+    bj_metric_values sum;      /* sums over scenes of those fields that are means */
     double mass[BJ_MAX_ATOMS]; /* (K) sum of weights */
     double bin_count[BINS], bin_conf[BINS], bin_hit[BINS];
 };
 
-/* One scene, in the layout of the outputs. */
+/* One scene, in the memory layout of the outputs. */
 typedef struct scene {
     int K;
     const bj_real *u, *p, *y, *z, *t;
@@ -109,7 +111,7 @@ static scene scene_at(const bj_metrics *m, const bj_outputs *o, const bj_real *f
                .t = future,
                .u_stride = o->atom_stride,
                .y_stride = o->decoded_stride};
-    if (!m->latents) return s; /* the pointers may be missing */
+    if (!m->latents) return s; /* the latent pointers may be NULL */
     s.u = o->atoms + (size_t)b * (size_t)m->latents * o->atom_stride;
     s.z = o->target + (size_t)b * o->atom_stride;
     return s;
@@ -161,8 +163,7 @@ bj_status check_outputs(const bj_metrics *m, const bj_outputs *o, const bj_real 
     return BJ_OK;
 }
 
-/* ------------------------------------------------------------------------------ parts of a scene
- */
+/* ---------------------------------------------------------------------------- parts of a scene */
 
 static void measure_latents(bj_scene_values *out, const bj_metrics *m, const scene *s) {
     double es = 0, colliding = 0;
@@ -213,7 +214,7 @@ void bj_metrics_count(bj_metrics *m, const bj_forecast_values *v, const double *
     sum->scenes++;
 }
 
-/* The scene in double, side by side in the accumulator's memory. */
+/* Converts a scene to double, in the accumulator's scratch memory. */
 static bj_forecast widen(const bj_metrics *m, const scene *s) {
     const int n = 2 * m->F;
     for (int k = 0; k < s->K; k++) m->p[k] = s->p[k];
@@ -276,7 +277,7 @@ bj_metric_values bj_metrics_values(const bj_metrics *metrics) {
     for (int i = 0; i < BINS; i++) v.ece += fabs(metrics->bin_hit[i] - metrics->bin_conf[i]);
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         *means[i] = scenes > 0 ? *means[i] / scenes : NAN;
-    if (scenes > 0) /* a count, not a mean */
+    if (scenes > 0) /* active_heads is a count, not a mean */
         for (int k = 0; k < metrics->K; k++) v.active_heads += metrics->mass[k] / scenes >= 0.01;
     if (metrics->latents != metrics->K) v.neff_collision = NAN;
     if (!metrics->latents) v.latent_es = NAN;

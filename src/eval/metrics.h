@@ -1,7 +1,7 @@
-/* metrics.h - the accumulator of evaluation metrics, from inside the library.
+/* metrics.h - internal interface of the metrics accumulator.
  *
- * bj_metrics_add of the public interface takes what a network puts out. Forecasts that came from
- * elsewhere are measured first (eval/forecast.h) and counted here.
+ * The public bj_metrics_add takes the outputs of a network. Forecasts from other sources are
+ * measured with eval/forecast.h first and then counted here.
  */
 #ifndef BJ_EVAL_METRICS_H
 #define BJ_EVAL_METRICS_H
@@ -9,27 +9,28 @@
 #include "core/status.h"
 #include "eval/forecast.h"
 
-/* What is known of a scene before it is counted. */
+/* Values of one scene before it is counted. */
 typedef struct bj_scene_values {
     bj_forecast_values forecast;
-    double latent_es, neff_collision; /* 0 where there are no latents, or but one */
+    double latent_es, neff_collision; /* 0 if there are no latents;
+                                         neff_collision also if there is one */
 } bj_scene_values;
 
-/* Refuses numbers of scene b that are not finite, and weights outside [0,1]. `future` (F,2) is the
- * scene's own. */
+/* Fails if a value of scene b is not finite or a weight is outside [0,1].
+ * `future` (F,2) is the true future of scene b. */
 BJ_CHECK bj_status bj_metrics_check_scene(const bj_metrics *metrics, const bj_outputs *outputs,
                                           const bj_real *future, int b, bj_error *err);
-/* The values of scene b, in the accumulator's scratch memory; counts nothing. */
+/* Computes the values of scene b without counting them. Uses the accumulator's scratch memory. */
 void bj_metrics_measure(bj_scene_values *out, bj_metrics *metrics, const bj_outputs *outputs,
                         const bj_real *future, int b);
 
-/* Counts a scene without latents; p (K) are its weights. */
+/* Counts a scene without its latents. p (K) are its weights. */
 void bj_metrics_count(bj_metrics *metrics, const bj_forecast_values *values, const double *p,
                       int K);
-/* Counts the latents of a scene besides. */
+/* Counts the latent values of a scene, in addition to bj_metrics_count. */
 void bj_metrics_count_latents(bj_metrics *metrics, const bj_scene_values *values);
 
-/* Weight that each branch got in all, (K). */
+/* Returns the total weight of each branch, (K). */
 const double *bj_metrics_mass(const bj_metrics *metrics);
 void bj_metrics_calibration(bj_calibration_bin bins[BJ_CALIBRATION_BINS],
                             const bj_metrics *metrics);

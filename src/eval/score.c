@@ -1,10 +1,10 @@
-/* score.c - checks a submission and scores it against the truth; see score.h and docs/SCORE.md.
+/* score.c - checks and scores a submission against the ground truth; see score.h, docs/SCORE.md.
  *
  * Invariants
- *   1. Scenes are added in the order of the truth: the order of the rows in the file does not show
- *      in the means.
- *   2. Each scene of the truth is counted once: as unreadable, missing, malformed, without a future
- *      or scored, in this order.
+ *   1. Scenes are added in the order of the ground truth, so the means do not depend on the order
+ *      of the rows in the file.
+ *   2. Each ground-truth scene is counted once, in the first of these categories that applies:
+ *      unreadable, missing, malformed, without a future, scored.
  *   3. Each scene is in group 0 and in one group of each kind.
  * Test: tests/eval/test_score.c
  */
@@ -17,22 +17,22 @@
 #include "eval/groups.h"
 #include "eval/metrics.h"
 
-enum { NUMBERS = 13 }; /* of bj_score_values before `distribution` */
+enum { NUMBERS = 13 }; /* numbers in bj_score_values before `distribution` */
 
 struct bj_score {
     const bj_submission *submission;
     const bj_truth *truth;
     bj_violations violations;
     bj_score_counts counts;
-    uint8_t *good; /* (tracks) modes that can be scored */
+    uint8_t *good; /* (tracks) 1 if the modes can be scored */
     bj_groups groups;
     bj_score_scene *scenes; /* (scene_count) */
     int64_t scene_count;
-    bj_metrics *single; /* for the values of one scene */
+    bj_metrics *single; /* for the values of a single scene */
     bj_score_modes *modes;
 };
 
-/* The numbers of a bj_score_values in order, for sums. */
+/* Returns number i of a bj_score_values, for sums. */
 static double *number(bj_score_values *v, int i) {
     double *const all[NUMBERS] = {&v->scenes,          &v->modes,     &v->min_ade_1,
                                   &v->min_fde_1,       &v->mr_1,      &v->brier_min_ade_1,
@@ -90,7 +90,7 @@ static bj_status score_truth(bj_score *s, int64_t index, bj_error *err) {
     bj_truth_scene truth;
     bj_truth_scene_at(&truth, s->truth, index);
     const int64_t scenario = bj_submission_find(s->submission, truth.scenario_id);
-    if (truth.failure) { /* its focal track is not known either */
+    if (truth.failure) { /* its focal track is unknown too */
         s->counts.unreadable++;
         return BJ_OK;
     }
@@ -118,7 +118,7 @@ static bj_status score_truth(bj_score *s, int64_t index, bj_error *err) {
 
 /* ---------------------------------------------------------------------------------------- check */
 
-/* Rows of a scenario against what the truth knows of it. */
+/* Checks a scenario's rows against the ground truth. */
 static void check_against_truth(bj_score *s, int64_t scenario, int64_t begin, int64_t end) {
     const char *const id = bj_submission_scenario(s->submission, scenario);
     const int64_t index = bj_truth_find(s->truth, id);

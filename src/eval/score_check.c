@@ -1,6 +1,6 @@
-/* score_check.c - the rules of a submission; see score.h and docs/SCORE.md.
+/* score_check.c - checks the rules of a submission; see score.h and docs/SCORE.md.
  *
- * Every violation is counted; the first ones are kept with a sentence. Rows count from 0.
+ * All violations are counted, and the first ones are stored with a message. Row numbers start at 0.
  * Test: tests/eval/test_score.c
  */
 #include <math.h>
@@ -42,7 +42,7 @@ void bj_violations_add(bj_violations *v, bj_violation_kind kind, int64_t row, co
 
 /* ----------------------------------------------------------------------------------------- rows */
 
-/* First coordinate that is not a finite number, or -1. */
+/* Returns the index of the first value that is not finite, or -1. */
 static int64_t first_bad(const double *values, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(values[i])) return i;
@@ -81,7 +81,8 @@ static int same_row(const bj_submission_row *a, const bj_submission_row *b) {
            same_values(a->y, a->y_count, b->y, b->y_count);
 }
 
-/* Beyond BJ_MAX_ATOMS modes there is a violation anyway, and pairs would be too many. */
+/* Reports rows that repeat an earlier row of the track. Compares at most BJ_MAX_ATOMS rows, because
+ * the cost is quadratic and a longer track is a violation anyway. */
 static void check_duplicates(bj_violations *v, const bj_submission *s,
                              const bj_submission_track *t) {
     for (int64_t i = 1; i < t->count && i < BJ_MAX_ATOMS; i++)
@@ -108,9 +109,9 @@ int bj_check_track(bj_violations *v, const bj_submission *s, const bj_submission
         weights &= r.probability >= 0 && r.probability <= 1;
         sum += r.probability;
     }
-    if (t->scenario < 0 || !t->track) return 0; /* rows without an id belong to nobody */
+    if (t->scenario < 0 || !t->track) return 0; /* rows without an id belong to no track */
     const char *scenario = bj_submission_scenario(s, t->scenario);
-    if (weights && !bj_sums_to_one(sum)) { /* else the reason has been said */
+    if (weights && !bj_sums_to_one(sum)) { /* else already reported */
         bj_violations_add(v, BJ_VIOLATION_SUM, t->rows[0], scenario,
                           "probabilities of the %lld modes of track '%s' sum to %.9g, expected 1",
                           (long long)t->count, t->track, sum);
@@ -124,7 +125,8 @@ int bj_check_track(bj_violations *v, const bj_submission *s, const bj_submission
     return good;
 }
 
-/* Are the probabilities of both the same numbers, in any order? n^2, hence only for few. */
+/* Returns 1 if two tracks have the same probabilities in any order. Compares only tracks of at most
+ * BJ_MAX_ATOMS modes, because the cost is quadratic. */
 static int same_weights(const bj_submission *s, const bj_submission_track *a,
                         const bj_submission_track *b) {
     for (int64_t i = 0; i < a->count && a->count <= BJ_MAX_ATOMS; i++) {

@@ -1,12 +1,12 @@
 /* score_values.c - the official metrics of one scene; see score.h.
  *
- * With displacements d_kt = |y_kt - t_t| in city coordinates, as the av2 package computes them:
+ * With displacements d_kt = |y_kt - t_t| in city coordinates, as computed by the av2 package:
  *
  *   ade_k = mean_t d_kt     fde_k = d_kF     missed = fde > 2     brier adds (1 - p_k)^2
  *
- * K modes means the K most probable ones; among equal probabilities the first row counts as more
- * probable, among equal errors the more probable mode as better.
- * Test: tests/eval/test_score.c, tests/eval/peer_score.py
+ * The metrics of K modes use the K most probable modes. Among equal probabilities, the first row
+ * comes first. Among equal errors, the more probable mode is the better one.
+ * Tests: tests/eval/test_score.c, tests/eval/peer_score.py
  */
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void bj_score_take(bj_score_modes *out, const bj_submission *s, const bj_submiss
     bj_from_city(out->local, out->city, out->K * F, truth->origin, truth->heading);
 }
 
-/* The modes by falling probability. */
+/* Sorts the modes by descending probability. */
 static void rank(int order[BJ_MAX_ATOMS], const bj_score_modes *m) {
     for (int k = 0; k < m->K; k++) {
         int at = k;

@@ -1,10 +1,10 @@
-/* submit.c - a model's forecasts of every scene of a cache as a challenge submission.
+/* submit.c - writes a model's forecasts of all scenes in a cache as a challenge submission.
  *
- *   weights      p_k = w_k / sum_l w_l in double: single precision leaves the sum of a softmax some
- *                1e-7 away from one
- *   trajectories the network's points, from the frame of the scene to the city's, in double
+ *   weights      p_k = w_k / sum_l w_l in double, because the sum of a softmax in single precision
+ *                differs from one by about 1e-7
+ *   trajectories the network's points, transformed from the scene's frame to the city's, in double
  *
- * All K branches are written, in the order of the network. The cache's futures are not looked at.
+ * All K branches are written in network order. The futures in the cache are not read.
  * Tests: tests/eval/test_submit.c, tests/eval/peer_score.py
  */
 #include "core/alloc.h"
@@ -87,7 +87,7 @@ static bj_status run(job *j, int64_t *scenes, const bj_submit_options *options, 
         for (int b = 0; b < batch->B; b++) BJ_TRY(add_scene(j, numbers[b], (size_t)b, err));
         done += batch->B;
         if (options && options->progress && options->progress(options->context, done, total))
-            return BJ_OK; /* the unfinished file is dropped */
+            return BJ_OK; /* the unfinished file is discarded */
     }
     BJ_TRY(bj_submission_writer_commit(&j->writer, err));
     *scenes = done;

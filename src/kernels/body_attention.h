@@ -10,7 +10,7 @@ INLINE bj_real lane_sum(vec v) {
     return sum;
 }
 
-/* sr tokens by sg heads, each a dot product of width W. */
+/* Computes the scores of sr tokens and sg heads, each a dot product of width W. */
 INLINE void score_tile(bj_real *scores, int G, const bj_real *r, size_t ldr, const bj_real *a,
                        size_t lda, int W, int sr, int sg) {
     vec acc[2][4] = {{{0}}};

@@ -1,11 +1,12 @@
-/* body_gemm.h - matrix products on packed right-hand sides.
+/* body_gemm.h - matrix products with packed right-hand sides.
  *
- * A register tile is BJ_BODY_ROWS x 3 vectors: 4 x 3 accumulators, 3 loads and a broadcast fill the
- * 16 registers of AVX2; 8 x 3 leave room among the 32 of AVX-512.
+ * A register tile has BJ_BODY_ROWS x 3 vectors. On AVX2, 4 x 3 accumulators, 3 loads and a
+ * broadcast fill the 16 registers. On AVX-512, 8 x 3 accumulators leave some of the 32 registers
+ * free.
  *
- * Packed right-hand side: panels of 3 vectors of columns, the last one 1 to 3 vectors wide and
- * padded with zeros; inside a panel k is the slow index. K is walked in blocks of BLOCK_K so that a
- * panel's block stays in the first-level cache while all row tiles pass over it.
+ * A packed right-hand side consists of panels that are 3 vectors wide. The last panel is 1 to 3
+ * vectors wide and padded with zeros. Inside a panel, k is the slow index. The loop over K uses
+ * blocks of BLOCK_K, so that a panel's block stays in the L1 cache while all row tiles use it.
  */
 #ifndef BJ_KERNELS_BODY_GEMM_H
 #define BJ_KERNELS_BODY_GEMM_H
@@ -16,15 +17,16 @@ static int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
 
 static size_t packed_size(int N, int K) { return (size_t)round_up(N) * (size_t)K; }
 
-/* Copies a row of a right-hand side into `panels` whole panels, which are `step` elements apart. */
+/* Copies a row of a right-hand side into `panels` complete panels, which are `step` elements
+ * apart. */
 INLINE void pack_row(bj_real *packed, size_t step, const bj_real *row, int panels) {
     for (int i = 0; i < panels; i++)
         UNROLL for (int j = 0; j < WIDTH; j++)
             store(packed + (size_t)i * step + j * LANES, load(row + i * PANEL + j * LANES));
 }
 
-/* Copies a few panels at a time, so that a row is read in runs of several cache lines, and fetches
- * later rows meanwhile, because rows are too far apart for the hardware to fetch them ahead. */
+/* Copies a few panels at a time, so that a row is read in runs of several cache lines. Later rows
+ * are prefetched, because the rows are too far apart for the hardware prefetcher. */
 static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
     enum { PANELS = 4, AHEAD = 16, LINE_REALS = 64 / sizeof(bj_real) };
     for (int n = 0; n < N;) {
@@ -45,8 +47,9 @@ static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K)
     }
 }
 
-/* packed[i * stride + j] = rows[j * ld + i], i below `depth`, for a vector's width of rows. The rows
- * of square weights lie in the same few sets of the first-level cache: no more of them at a time. */
+/* Computes packed[i * stride + j] = rows[j * ld + i] for i < depth and LANES rows. More rows at a
+ * time would conflict, because the rows of square weights map to the same few sets of the L1
+ * cache. */
 INLINE void pack_rows(bj_real *packed, int stride, const bj_real *rows, size_t ld, int depth) {
     for (int k = 0; k < depth; k += LANES) {
         vec v[LANES];
@@ -56,9 +59,9 @@ INLINE void pack_rows(bj_real *packed, int stride, const bj_real *rows, size_t l
     }
 }
 
-/* Transposes a band of columns of a panel's rows at a time, and fetches the rows of later bands
- * meanwhile, those of the next panel included. Vectors as long as a cache line would be written line
- * by line in a scattered order, so they take the way through a stage in the first-level cache. */
+/* Transposes one band of columns at a time and prefetches the rows of later bands, including those
+ * of the next panel. If a vector is as long as a cache line, the band is transposed into a staging
+ * buffer first, because direct stores would write the cache lines in a scattered order. */
 static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
     enum { BAND = 64 / sizeof(bj_real) > LANES ? 64 / sizeof(bj_real) : LANES }; /* a cache line */
     enum { AHEAD = 4 * BAND, STAGED = BJ_BODY_BYTES == 64 };
@@ -95,10 +98,10 @@ typedef struct product {
     size_t lda;
     const bj_real *bias, *mask;
     size_t ldm;
-    int first, last, flags; /* first and last block of k */
+    int first, last, flags; /* whether this is the first or last k block */
 } product;
 
-/* acc (mr rows, nv vectors) += a times K rows of a panel, `stride` apart. */
+/* Adds a times K rows of a panel, which are `stride` apart, to acc (mr rows, nv vectors). */
 INLINE void tile_sum(vec acc[TALL][WIDTH], const bj_real *a, size_t lda,
                      const bj_real *restrict panel, int stride, int K, int mr, int nv) {
     const bj_real *row[TALL];
@@ -113,12 +116,12 @@ INLINE void tile_sum(vec acc[TALL][WIDTH], const bj_real *a, size_t lda,
     }
 }
 
-/* Rows [0,mr) x nv vectors of columns, k in [0,K) of one block; tail is the number of valid
- * columns in the last vector. */
+/* Computes mr rows and nv vectors of columns for the K entries of one block of k. `tail` is the
+ * number of valid columns in the last vector. */
 INLINE void tile(const product *p, const bj_real *restrict panel, int stride, int K, int mr, int nv,
                  int tail) {
     vec acc[TALL][WIDTH];
-    UNROLL for (int i = 0; i < mr; i++) { /* a result that is only written, on its way meanwhile */
+    UNROLL for (int i = 0; i < mr; i++) { /* prefetch c unless it is loaded below */
         const bj_real *c = p->c + (size_t)i * p->ldc;
         if (!p->first || (p->flags & BJ_GEMM_ADD)) continue;
         __builtin_prefetch(c, 1);
@@ -206,7 +209,8 @@ static void rows_of_panel(product p, const bj_real *panel, int width, int M, int
     }
 }
 
-/* One row times two whole panels at once: six chains hide the latency of the multiply-add. */
+/* Multiplies one row by two complete panels at once, because six chains of sums hide the latency of
+ * the multiply-add. */
 static void row_of_two_panels(const product *p, const bj_real *panel, int K) {
     const bj_real *second = panel + (size_t)K * PANEL;
     vec acc[2 * WIDTH];
@@ -232,7 +236,7 @@ static void row_of_two_panels(const product *p, const bj_real *panel, int K) {
 
 INLINE void product_columns(product whole, const bj_real *packed, int M, int N, int K, int n0,
                             int n1) {
-    if (M == 1) { /* no reuse of a panel: stream it once, all of K */
+    if (M == 1) { /* every panel is used once, so no blocking over K */
         whole.first = whole.last = 1;
         int n = n0;
         while (n < n1) {

@@ -1,44 +1,44 @@
-/* body_gradient.h - weight and bias gradients: sums over the rows of a batch, shard by shard. */
+/* body_gradient.h - weight and bias gradients, summed over the rows of a batch shard by shard. */
 #ifndef BJ_KERNELS_BODY_GRADIENT_H
 #define BJ_KERNELS_BODY_GRADIENT_H
 
 #include "kernels/body_gemm.h"
 
-/* Rows are taken a chunk at a time, so that dy and x stay in the second-level cache while all tiles
- * of c pass over them: several whole shards where they are small, else a part of one. dy is copied
- * into strips as wide as a tile; x is read where it lies, and copied only where it is narrower than
- * the vectors that read it. Meanwhile the rows of the next chunk are fetched. Shard sums climb a
- * binary tree: a sum is added to the waiting sums of as many levels as its index has trailing ones.
- * Inside a chunk the tree stays in the first-level cache. */
+/* A chunk of rows. Chunks are small enough that dy and x stay in the L2 cache while all tiles of c
+ * use them. A chunk contains several complete shards if the shards are small, otherwise a part of
+ * one shard. dy is copied into strips as wide as a tile. x is read in place and copied only if it
+ * is narrower than the vectors that read it. The rows of the next chunk are prefetched meanwhile.
+ * The shard sums are added in a binary tree: a sum is added to the waiting sums of as many levels
+ * as its index has trailing ones. Inside a chunk the tree stays in the L1 cache. */
 typedef struct gradient_chunk {
     int run_at[CHUNK], run_rows[CHUNK]; /* runs of consecutive rows, in order */
-    int shard_runs[BJ_SHARDS];          /* how many of the runs belong to every shard */
-    int shards;                         /* of the chunk, a power of two */
-    int index, height;                  /* of the chunk among those of its size; log2(shards) */
-    int root;                           /* height of the tree over all shards that have rows */
-    int most;                           /* rows */
+    int shard_runs[BJ_SHARDS];          /* number of runs of every shard */
+    int shards;                         /* number of shards, a power of two */
+    int index, height;                  /* index among the chunks; log2(shards) */
+    int root;                           /* height of the tree over all used shards */
+    int most;                           /* max rows per chunk */
     int runs, rows;
-    int resume, finish;                 /* not the first / the last chunk of its only shard */
-    int last;                           /* of all: its sums are what is looked for */
+    int resume, finish;                 /* not the first part, the last part of a shard */
+    int last;                           /* last chunk of all, which completes the result */
 } gradient_chunk;
 
-/* The two sides of a product. */
+/* The two operands of a gradient product. */
 typedef struct gradient_sides {
     const bj_real *dy, *x;
     size_t lddy, ldx;
 } gradient_sides;
 
 enum {
-    ACROSS = SPAN * LANES, /* columns of a tile */
+    ACROSS = SPAN * LANES, /* columns per tile */
     TILE = STRIP * ACROSS,
     TILES = (BJ_GRADIENT_ROWS + STRIP - 1) / STRIP * ((BJ_GRADIENT_COLUMNS + ACROSS - 1) / ACROSS),
-    PLANE = TILES * TILE /* one sum of every tile */
+    PLANE = TILES * TILE /* one partial sum of every tile */
 };
 
-/* One register tile over the chunk: a strip of dy, nv vectors of every row of x. `sums` are the
- * tile's unfinished sum and its waiting ones, PLANE apart; c is written at the root, mr rows and
- * `width` columns of it. */
-enum { LINE = 64 / sizeof(bj_real) }; /* numbers of a cache line */
+/* Computes one register tile over the chunk: a strip of dy times nv vectors of every row of x.
+ * `sums` contains the tile's unfinished sum and its waiting sums, PLANE elements apart. The last
+ * chunk writes mr rows and `width` columns of c. */
+enum { LINE = 64 / sizeof(bj_real) }; /* elements per cache line */
 
 INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, bj_real *sums,
                           bj_real *c, size_t ldc, int mr, int width, int nv) {
@@ -46,7 +46,7 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, b
     vec acc[STRIP][SPAN] = {{{0}}};
     const bj_real *dy = from->dy;
     const size_t ldx = from->ldx;
-    UNROLL for (int i = 0; i < STRIP; i++) { /* nobody has touched c since the last step */
+    UNROLL for (int i = 0; i < STRIP; i++) { /* c is not in the cache yet */
         if (!g->last || i >= mr) continue;
         __builtin_prefetch(c + (size_t)i * ldc, 1);
         __builtin_prefetch(c + (size_t)i * ldc + nv * LANES - 1, 1);
@@ -108,7 +108,7 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, b
     }
 }
 
-/* The rows of a chunk that is still to come, fetched into the second-level cache bit by bit. */
+/* Rows of the next chunk, which are prefetched into the L2 cache a few at a time. */
 typedef struct gradient_fetch {
     const gradient_chunk *chunk;
     gradient_sides from;
@@ -124,13 +124,14 @@ INLINE void fetch_row(gradient_fetch *f) {
     for (int m = 0; m < f->M; m += LINE) __builtin_prefetch(dy + m, 0, 2);
 }
 
-/* All tiles of c for one chunk, dy packed, x packed or not. The last vectors of a row begin early
- * where they would reach beyond it: what they sum a second time has the same bits. */
+/* Computes all tiles of c for one chunk, with packed dy and optionally packed x. The last vectors
+ * of a row start earlier if they would extend past its end. Columns that are computed twice get
+ * identical results. */
 static void gradient_of_chunk(const gradient_chunk *g, gradient_sides from, int packed,
                               gradient_fetch *next, bj_real *sums, bj_real *c, size_t ldc, int M,
                               int N) {
     const int tiles = (M + STRIP - 1) / STRIP * ((N + ACROSS - 1) / ACROSS);
-    int due = 0; /* rows to fetch, in units of 1 / tiles */
+    int due = 0; /* rows to prefetch, in units of 1 / tiles */
     for (int n0 = 0; n0 < N; n0 += ACROSS) {
         const int nv = N - n0 > LANES ? 2 : 1;
         const int n = packed || n0 + nv * LANES <= N ? n0 : N - nv * LANES;
@@ -147,9 +148,9 @@ static void gradient_of_chunk(const gradient_chunk *g, gradient_sides from, int 
     }
 }
 
-/* Rows `row` .. + count of a matrix into strips of `strip` columns that are `total` rows long, the
- * rows landing at position `at`. The last strip is padded to a multiple of `unit` with zeros. A few
- * rows are read side by side, each as a stream, with the next ones on their way. */
+/* Copies `count` rows of a matrix, starting at `row`, into strips of `strip` columns and `total`
+ * rows. The rows are stored from row `at` of the strips. The last strip is padded with zeros to a
+ * multiple of `unit` columns. A few rows are read in parallel, and the next ones are prefetched. */
 INLINE void pack_strips(bj_real *packed, const bj_real *from, size_t ld, size_t row, int count,
                         int at, int total, int columns, int strip, int unit) {
     enum { SIDE = 4 };
@@ -179,8 +180,9 @@ static int rows_of_shard(const bj_rows *rows, int shard) {
     return n;
 }
 
-/* Sizes of the tree and of the chunks it is built from: as many shards as fit a chunk wherever in
- * the batch they are. Empty shards behind the last one with rows would only add zeros. */
+/* Computes the height of the tree and the number of shards per chunk, which is the largest power of
+ * two for which every group of shards fits in a chunk. Trailing empty shards are skipped, because
+ * they would only add zeros. */
 static void begin_chunks(gradient_chunk *g, const bj_rows *rows) {
     int largest = 0, used = 1, all = 0;
     for (int s = 0; s < BJ_SHARDS; s++) {
@@ -189,7 +191,7 @@ static void begin_chunks(gradient_chunk *g, const bj_rows *rows) {
         all += n;
         if (n > 0) used = s + 1;
     }
-    g->most = all <= CHUNK ? CHUNK : CHUNK / 2; /* the next one has to fit, too */
+    g->most = all <= CHUNK ? CHUNK : CHUNK / 2; /* the next chunk must fit in the cache too */
     g->root = g->height = 0;
     while (1 << g->root < used) g->root++;
     while (g->height < g->root && (2 << g->height) * largest <= g->most) g->height++;
@@ -197,18 +199,18 @@ static void begin_chunks(gradient_chunk *g, const bj_rows *rows) {
     g->resume = 0;
 }
 
-/* Where in the batch the next chunk begins. */
+/* Start of the next chunk in the batch. */
 typedef struct gradient_cursor {
-    int shard, segment, done; /* done: rows of the segment already taken */
+    int shard, segment, done; /* done: rows of the segment already used */
 } gradient_cursor;
 
-/* Fills g, whose sizes are set, with the rows at the cursor and moves that on. */
+/* Fills g, whose sizes are set, with the rows at the cursor and advances the cursor. */
 static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *rows) {
-    int left = -at->done; /* rows of the shards of this chunk that are still to come */
+    int left = -at->done; /* remaining rows of this chunk's shards */
     for (int i = at->shard * rows->segments + at->segment;
          i < (at->shard + g->shards) * rows->segments; i++)
         left += rows->count[i];
-    /* a shard that does not fit is cut into equal parts */
+    /* a shard that does not fit is split into equal parts */
     const int parts = (left + g->most - 1) / g->most;
     const int most = parts > 1 ? (left - 1) / parts + 1 : g->most;
     g->index = at->shard / g->shards;
@@ -236,8 +238,8 @@ static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *ro
     }
 }
 
-/* Copies the rows of dy side by side, and those of x where asked for: the runs of the chunk are
- * then those of the copy, one for a shard. */
+/* Copies the rows of dy into strips, and also those of x if `packed` is set. In that case the runs
+ * of the chunk are replaced with those of the copy, one per shard. */
 static gradient_sides pack_chunk(gradient_chunk *g, gradient_sides from, int packed,
                                  bj_real *packed_dy, bj_real *packed_x, int M, int N) {
     int at = 0;
@@ -251,8 +253,8 @@ static gradient_sides pack_chunk(gradient_chunk *g, gradient_sides from, int pac
             pack_strips(packed_dy, from.dy, from.lddy, row, count, at, g->rows, M, STRIP, STRIP);
             at += count;
         }
-        /* a run is read before its place is written: there are at least as many runs as shards
-         * that have rows */
+        /* A run is always read before it is overwritten, because there are at least as many runs as
+         * shards with rows. */
         if (!packed) continue;
         g->shard_runs[s] = at > before;
         if (at > before) g->run_at[runs] = before, g->run_rows[runs++] = at - before;
@@ -267,7 +269,7 @@ static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, con
     bj_real *packed_x = scratch + (size_t)(BJ_SHARD_LEVELS + 1) * PLANE;
     bj_real *packed_dy = packed_x + CHUNK * ACROSS;
     const gradient_sides from = {dy, x, lddy, ldx};
-    const int packed = N < ACROSS && N % LANES != 0; /* padded to whole vectors on the way */
+    const int packed = N < ACROSS && N % LANES != 0; /* padded to complete vectors by the copy */
     gradient_chunk chunk[2];
     gradient_cursor at = {0, 0, 0};
     begin_chunks(&chunk[0], rows);

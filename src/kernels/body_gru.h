@@ -1,10 +1,10 @@
-/* body_gru.h - gate activations, a GRU step of many rows and its gradient, a step of one row. */
+/* body_gru.h - gate activations, a GRU step for many rows, its gradient, and a step for one row. */
 #ifndef BJ_KERNELS_BODY_GRU_H
 #define BJ_KERNELS_BODY_GRU_H
 
 #include "kernels/body_half.h"
 
-/* r = sigmoid(a), z = sigmoid(b); tanh. */
+/* Gate activations: r = sigmoid(a) and z = sigmoid(b), and tanh. */
 #ifdef BJ_DOUBLE
 INLINE void sigmoid_two(vec *r, vec *z, vec a, vec b) {
     UNROLL for (int i = 0; i < LANES; i++) {
@@ -17,9 +17,9 @@ INLINE vec tanh_vec(vec x) {
     return x;
 }
 #else
-/* tanh x = p / q, where p / x and q are polynomials of x^2: least relative error, 2e-8, for |x| up to
- * 9, beyond which float has no other value than 1. Rounding included it is below 4e-7, half the work
- * of an exponential that is exact to 2e-7. NaN passes. */
+/* Computes tanh x = p / q, where p / x and q are polynomials in x^2. Their minimax relative error
+ * is 2e-8 for |x| <= 9, and beyond that tanh rounds to 1 in float. Including rounding, the error is
+ * below 4e-7, at half the cost of an exponential that is accurate to 2e-7. NaN is preserved. */
 INLINE void tanh_ratio(vec *p, vec *q, vec x) {
     x = BJ_BODY_MIN(splat(9.0f), BJ_BODY_MAX(splat(-9.0f), x));
     const vec u = x * x;
@@ -35,7 +35,7 @@ INLINE void tanh_ratio(vec *p, vec *q, vec x) {
     *q = b * u + 1;
 }
 
-/* sigmoid x = (1 + tanh (x / 2)) / 2, with one division for two of them. */
+/* Computes sigmoid x = (1 + tanh (x / 2)) / 2 for two vectors with one division. */
 INLINE void sigmoid_two(vec *r, vec *z, vec a, vec b) {
     vec p_a, q_a, p_b, q_b;
     tanh_ratio(&p_a, &q_a, a * 0.5f);
@@ -52,10 +52,11 @@ INLINE vec tanh_vec(vec x) {
 }
 #endif
 
-/* ------------------------------------------------------------------------------ a step of rows */
+/* --------------------------------------------------------------------------- step for many rows */
 
-/* Weights lie in groups of `units` units: b_hn, then for every entry of the state row the weights of
- * r, z and n, the input's for n before `lead` and the state's from there on. */
+/* Weights are stored in groups of `units` units. A group consists of b_hn, followed by the weights
+ * of r, z and n for every entry of the state row. The weights of n are those of the input before
+ * `lead` and those of the state from `lead` on. */
 static size_t gru_groups_size(int units, int lead, int E) {
     return (size_t)((E + units - 1) / units) * (size_t)units * (size_t)(1 + 3 * (lead + E));
 }
@@ -91,19 +92,19 @@ static void gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
     gru_pack_groups(packed, LANES, w_ih, w_hh, b_ih, b_hh, I, lead, E);
 }
 
-/* Rows of a step, seen from a group of units. */
+/* Rows of a step, restricted to a group of units. */
 typedef struct gru_block {
     bj_real *gates, *h_out;    /* of the group; gates may be NULL */
-    const bj_real *state, *h;  /* whole rows, and h of the group within them */
+    const bj_real *state, *h;  /* complete rows, and the group's part of h in them */
     size_t ldg, ldo, lds;
-    int lead, depth, E;        /* depth: of the product with h */
+    int lead, depth, E;        /* depth: length of the product with h */
 } gru_block;
 
-/* mr rows of a group: their gates never leave the registers before they are what backward needs.
- * n units are valid. */
+/* Computes mr rows of a group with n valid units. The gates stay in registers until they have the
+ * form that backward needs. */
 INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
-    vec sum[TALL][WIDTH] = {{{0}}}, in[ROWS]; /* of r, z and n */
-    UNROLL for (int i = 0; i < mr; i++) { /* where the next group will be written */
+    vec sum[TALL][WIDTH] = {{{0}}}, in[ROWS]; /* sums of r, z and n */
+    UNROLL for (int i = 0; i < mr; i++) { /* prefetch the next group's output */
         __builtin_prefetch(b->h_out + (size_t)i * b->ldo + LANES, 1);
         if (!b->gates) continue;
         UNROLL for (int gate = 0; gate < 4; gate++) {
@@ -115,7 +116,7 @@ INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
     UNROLL for (int i = 0; i < mr; i++) in[i] = sum[i][2], sum[i][2] = b_hn;
     tile_sum(sum, b->state + b->lead, b->lds, group + LANES + b->lead * PANEL, PANEL, b->depth, mr,
              3);
-    /* in two passes, so that the chains of dependent operations are short and overlap */
+    /* Two passes keep the chains of dependent operations short and let them overlap. */
     UNROLL for (int i = 0; i < mr; i++) {
         sigmoid_two(&sum[i][0], &sum[i][1], sum[i][0], sum[i][1]);
         in[i] += sum[i][0] * sum[i][2];
@@ -127,7 +128,7 @@ INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
     }
     UNROLL for (int i = 0; i < mr; i++) {
         const vec c = tanh_vec(in[i]), h = load_n(b->h + (size_t)i * b->lds, n);
-        /* c + z (h - c) contracts in one way only: gru_row has the same bits */
+        /* c + z (h - c) can be contracted in only one way, so gru_row computes the same bits */
         store_n(b->h_out + (size_t)i * b->ldo, c + sum[i][1] * (h - c), n);
         if (b->gates) store_n(b->gates + (size_t)i * b->ldg + 3 * b->E, c, n);
     }
@@ -143,7 +144,7 @@ GRU_TILE(8)
 #endif
 #undef GRU_TILE
 
-/* Every row of a group, which stays in the first-level cache. */
+/* Computes all rows of a group, whose weights stay in the L1 cache. */
 static void gru_rows(gru_block b, const bj_real *group, int M, int n) {
     for (int m = 0, mr; m < M; m += mr) {
         mr = 1;
@@ -179,7 +180,8 @@ static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, con
 
 /* ------------------------------------------------------------------------------------- backward */
 
-/* d is the gradient of the new state, the result its part that reaches the old one directly. */
+/* Replaces the gates with their gradients, given the gradient d of the new state. Returns the part
+ * of d that reaches the old state directly. */
 INLINE vec gru_gates_backward(bj_real *at, vec d, const bj_real *h, int E, int n) {
     const vec r = load_n(at, n), z = load_n(at + E, n);
     const vec hn = load_n(at + 2 * E, n), c = load_n(at + 3 * E, n);
@@ -194,12 +196,13 @@ INLINE vec gru_gates_backward(bj_real *at, vec d, const bj_real *h, int E, int n
     return d * z;
 }
 
-/* mr rows of a panel, n units of it: gates and h are of the step before, dgates of this one. */
+/* Computes the gradient of mr rows and n units of a panel. gates and h belong to the current step,
+ * dgates to the step after it. */
 INLINE void gru_unstep_tile(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates,
                             size_t ldg, const bj_real *h, size_t ldh, const bj_real *panel, int E,
                             int mr, int nv, int n) {
     vec acc[TALL][WIDTH];
-    UNROLL for (int i = 0; i < mr; i++) { /* on their way while the sums are formed */
+    UNROLL for (int i = 0; i < mr; i++) { /* prefetch while the sums are computed */
         const bj_real *last = gates + (size_t)i * ldg + n - 1, *state = h + (size_t)i * ldh;
         UNROLL for (int gate = 0; gate < 4; gate++) {
             __builtin_prefetch(last + gate * E - (n - 1), 1);
@@ -246,11 +249,11 @@ static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real 
     }
 }
 
-/* ------------------------------------------------------------------------------ a step of a row */
+/* ----------------------------------------------------------------------------- step for one row */
 
-/* Groups of two vectors of units. The two vectors of a pair are stored interleaved, which splits a
- * 16-bit pair by one shift and one mask; in registers the first vector of a group holds its even
- * units, the second its odd ones. */
+/* Groups of two vectors of units. 16-bit weights of the two vectors are read as interleaved pairs,
+ * which one shift and one mask split. In registers, the first vector then contains the even units
+ * of the group and the second vector the odd ones. */
 enum { UNITS = 2 * LANES };
 
 static size_t gru_row_size(int lead, int E) { return gru_groups_size(UNITS, lead, E); }
@@ -260,7 +263,8 @@ static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_
     gru_pack_groups(packed, UNITS, w_ih, w_hh, b_ih, b_hh, I, lead, E);
 }
 
-/* Full precision takes the units as they lie; 16-bit splits them into even and odd. */
+/* Loads two vectors of weights. Full-precision units are loaded in order, 16-bit units are split
+ * into even and odd ones. */
 INLINE void unit_pair(vec pair[2], const bj_real *packed, const uint16_t *half, size_t at,
                       int is_half) {
     if (is_half) widen_pairs(&pair[0], &pair[1], half + at);
@@ -293,8 +297,8 @@ INLINE void unit_load(vec pair[2], const bj_real *from, int n, int is_half) {
     }
 }
 
-/* `groups` groups from unit u on, side by side: six chains of sums are too few to hide the latency
- * of a multiply-add. */
+/* Computes `groups` groups at once, starting at unit u, because the six chains of sums of a single
+ * group do not hide the latency of a multiply-add. */
 INLINE void gru_groups(bj_real *h_out, const bj_real *row, const bj_real *packed,
                        const uint16_t *half, int lead, int E, int u, int groups, int is_half) {
     const size_t group = (size_t)UNITS * (size_t)(1 + 3 * (lead + E));

@@ -1,10 +1,11 @@
-/* body_half.h - weights stored in 16 bits (bfloat16) and products with them. */
+/* body_half.h - weights stored in 16 bits (bfloat16), and matrix products with them. */
 #ifndef BJ_KERNELS_BODY_HALF_H
 #define BJ_KERNELS_BODY_HALF_H
 
 #include "kernels/body_gemm.h"
 
-/* Two numbers of a pair lie side by side, so that one shift and one mask widen a vector of pairs. */
+/* Widens a vector of pairs. The two numbers of a pair are adjacent, so one shift and one mask are
+ * enough. */
 #ifdef BJ_DOUBLE
 INLINE void widen_pairs(vec *first, vec *second, const uint16_t *p) {
     UNROLL for (int i = 0; i < 2 * LANES; i++) {
@@ -29,7 +30,7 @@ static void narrow(uint16_t *half, bj_real *full, size_t n) {
         const float value = (float)full[i];
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
-        bits += 0x7fff + (bits >> 16 & 1); /* finite weights: no NaN to keep */
+        bits += 0x7fff + (bits >> 16 & 1); /* weights are finite, so NaN is not handled */
         if (half) half[i] = (uint16_t)(bits >> 16);
         bits &= 0xffff0000u;
         float rounded;
@@ -38,7 +39,8 @@ static void narrow(uint16_t *half, bj_real *full, size_t n) {
     }
 }
 
-/* Panels as in full precision, but with rows k and k + 1 of a panel paired; an odd K is padded. */
+/* Returns the size of the panels. They are laid out as in full precision, except that rows
+ * k and k + 1 of a panel are interleaved. An odd K is padded. */
 static size_t half_size(int N, int K) { return (size_t)round_up(N) * (size_t)((K + 1) / 2 * 2); }
 
 static void narrow_panels(uint16_t *half, bj_real *packed, int N, int K) {
@@ -54,7 +56,7 @@ static void narrow_panels(uint16_t *half, bj_real *packed, int N, int K) {
     }
 }
 
-/* One row times `panels` whole panels at once; step is the distance of panels. */
+/* Multiplies one row by `panels` complete panels at once. The panels are `step` elements apart. */
 INLINE void row_of_half_panels(const product *p, const uint16_t *panel, size_t step, int K,
                                int panels) {
     vec acc[3][WIDTH];
@@ -94,7 +96,7 @@ static void gemm_half(bj_real *c, size_t ldc, const bj_real *a, size_t lda, cons
         const uint16_t *panel = half + (size_t)n * even;
         product p = {.c = c + n, .ldc = ldc, .a = a, .lda = lda, .bias = bias ? bias + n : NULL,
                      .first = 1, .last = 1, .flags = flags};
-        if (M == 1 && n1 - n >= 3 * PANEL) { /* enough chains to hide the latency of their links */
+        if (M == 1 && n1 - n >= 3 * PANEL) { /* enough sums to hide the latency */
             row_of_half_panels(&p, panel, even * PANEL, K, 3);
             n += 3 * PANEL;
             continue;
@@ -109,7 +111,7 @@ static void gemm_half(bj_real *c, size_t ldc, const bj_real *a, size_t lda, cons
             n += PANEL;
             continue;
         }
-        enum { DEPTH = 256 }; /* widened at a time */
+        enum { DEPTH = 256 }; /* rows widened at a time */
         bj_real wide[(DEPTH + 1) * PANEL];
         for (int k = 0; k < K; k += DEPTH) {
             const int depth = K - k < DEPTH ? K - k : DEPTH;

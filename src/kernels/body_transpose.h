@@ -1,8 +1,8 @@
-/* body_transpose.h - rows of a matrix as columns, a square of vectors at a time.
+/* body_transpose.h - transposes a square of vectors.
  *
- * v[i][j] and v[j][i] change places: blocks of half the width beside the diagonal first, then ever
- * smaller ones. The numbers are lanes of a, then those of b; tests/kernels compares packed matrices
- * with the portable ones.
+ * v[i][j] and v[j][i] are exchanged, first in off-diagonal blocks of half the width and then in
+ * smaller and smaller blocks. The shuffle indices count the lanes of a first, then those of b.
+ * tests/kernels compares packed matrices with those of the portable kernels.
  */
 #ifndef BJ_KERNELS_BODY_TRANSPOSE_H
 #define BJ_KERNELS_BODY_TRANSPOSE_H

@@ -1,4 +1,4 @@
-/* body_vec.h - vectors of bj_real, and the sizes everything in the body is cut to. */
+/* body_vec.h - vectors of bj_real and the tile and block sizes of all vector kernels. */
 #ifndef BJ_KERNELS_BODY_VEC_H
 #define BJ_KERNELS_BODY_VEC_H
 
@@ -21,14 +21,14 @@ enum {
     WIDTH = 3,
     PANEL = WIDTH * LANES,
     ROWS = BJ_BODY_ROWS,
-    TALL = 8, /* rows of a tile that is one vector wide: fewer would wait for their own sums */
+    TALL = 8, /* rows of a tile that is one vector wide; fewer rows would not hide the latency */
     BLOCK_K = 1024,
     BLOCK_M = 64,
-    /* tiles of weight gradients: two vectors of every row of x, so that a tile's part of a row is
-     * one cache line and many rows fit the first-level cache */
+    /* Tiles of weight gradients are two vectors wide, so the tile's part of a row of x is one cache
+     * line and many rows fit in the L1 cache. */
     STRIP = BJ_BODY_ROWS == 8 ? 12 : 6,
     SPAN = 2,
-    CHUNK = 256 /* most rows that are taken at a time */
+    CHUNK = 256 /* max rows per chunk */
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -36,7 +36,7 @@ enum {
 
 INLINE vec load(const bj_real *p) { return *(const vec_u *)p; }
 INLINE void store(bj_real *p, vec v) { *(vec_u *)p = v; }
-/* v where gate > 0, else zero; NaN passes, so that it is found rather than hidden. */
+/* Returns v where gate > 0 and zero elsewhere. A NaN in gate keeps v, so that NaN is not hidden. */
 INLINE vec where_positive(vec gate, vec v) { return (vec)((ivec)v & ~(gate <= 0)); }
 INLINE vec splat(bj_real x) { return x - (vec){0}; }
 
@@ -51,7 +51,7 @@ INLINE void store_part(bj_real *p, vec v, int n) {
     memcpy(p, lane, (size_t)n * sizeof *p);
 }
 
-/* The first n lanes, all of them when n is larger. */
+/* Load or store the first n lanes, or all lanes if n is larger. */
 INLINE vec load_n(const bj_real *p, int n) { return n >= LANES ? load(p) : load_part(p, n); }
 INLINE void store_n(bj_real *p, vec v, int n) {
     if (n >= LANES) store(p, v);

@@ -1,4 +1,4 @@
-/* dispatch.c - which kernel table this machine can run. */
+/* dispatch.c - selects the kernel table for this machine. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,13 +1,14 @@
-/* kernels.h - the arithmetic the engine is built on, one table of functions per instruction set.
+/* kernels.h - numerical kernels of the engine, one function table per instruction set.
  *
- * The portable column ("c") is plain loops and the reference of the tests; "avx2" and "avx512" are
- * kernels_body.h compiled with their flags. A table is chosen once, when a handle is created.
+ * The portable table ("c") consists of plain loops and is the reference for the tests. "avx2" and
+ * "avx512" are kernels_body.h, compiled with the matching flags. The table is chosen once, when a
+ * handle is created.
  *
- * Bits: every element of a matrix product is summed over k in ascending order, starting from the
- * bias, zero or the old value, whatever the tile it falls in. A row's result therefore depends
- * neither on the other rows of the call nor on how the rows are cut into calls.
+ * Reproducibility: every element of a matrix product is summed over k in ascending order, starting
+ * from the bias, zero or the old value, in every kind of tile. So the result of a row depends
+ * neither on the other rows of the call nor on how the rows are split into calls.
  *
- * Rows of matrices are `ld*` elements apart. Nothing needs alignment; nothing allocates.
+ * `ld*` is the row stride of a matrix in elements. No function needs aligned pointers or allocates.
  */
 #ifndef BJ_KERNELS_KERNELS_H
 #define BJ_KERNELS_KERNELS_H
@@ -15,21 +16,22 @@
 #include "core/real.h"
 #include "core/shards.h"
 
-/* What a matrix product does with its result. */
+/* Flags of a matrix product. */
 enum {
-    BJ_GEMM_ADD = 1, /* c += instead of c = */
-    BJ_GEMM_RELU = 2 /* max(0, .) at the end */
+    BJ_GEMM_ADD = 1, /* add to c instead of replacing it */
+    BJ_GEMM_RELU = 2 /* apply max(0, .) to the result */
 };
 
-/* Rows of a batch, shard by shard: shard s has `segments` runs of rows,
- * run i being rows begin[s * segments + i] .. + count[s * segments + i]. */
+/* Rows of a batch, grouped by shard. Shard s has `segments` runs of rows. Run i starts at row
+ * begin[s * segments + i] and has count[s * segments + i] rows. */
 typedef struct bj_rows {
     int segments;
     const int *begin; /* (BJ_SHARDS, segments) */
     const int *count; /* (BJ_SHARDS, segments) */
 } bj_rows;
 
-/* Most rows and columns of one bj_kernels.gradient call, and its scratch in bj_reals. */
+/* Max rows and columns of one call to bj_kernels.gradient, and the size of its scratch in
+ * bj_reals. */
 enum {
     BJ_GRADIENT_ROWS = 96,
     BJ_GRADIENT_COLUMNS = 288,
@@ -47,93 +49,100 @@ typedef struct bj_adamw_coefficients {
 
 typedef struct bj_kernels {
     const char *isa;
-    int panel; /* columns of a packed panel, the natural width to cut work at */
+    int panel; /* columns of a packed panel, the preferred granularity for splitting work */
 
-    /* A right-hand side (K,N) in the order the product reads it: from b[k * ldb + n] (pack_kn) or
-     * from b[n * ldb + k] (pack_nk). */
+    /* Pack a right-hand side (K,N) in the order in which the product reads it. The source is
+     * b[k * ldb + n] for pack_kn and b[n * ldb + k] for pack_nk. */
     size_t (*packed_size)(int N, int K);
     void (*pack_kn)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
     void (*pack_nk)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
 
-    /* c (M,N) = a (M,K) * packed (K,N) + bias (N), see BJ_GEMM_*. bias and mask may be NULL;
-     * where mask (M,N) is given the result is zero unless mask > 0. */
+    /* Computes c (M,N) = a (M,K) * packed (K,N) + bias (N) with BJ_GEMM_* flags. bias and mask may
+     * be NULL. If mask (M,N) is given, the result is zero unless mask > 0. */
     void (*gemm)(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
                  const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
                  int flags);
 
-    /* The same for columns [n0,n1) alone; n0 is a multiple of `panel`. */
+    /* Computes columns [n0,n1) of gemm. n0 must be a multiple of `panel`. */
     void (*gemm_columns)(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
                          const bj_real *packed, const bj_real *bias, int M, int N, int K, int flags,
                          int n0, int n1);
 
-    /* c (M,N) = sum over rows of dy[row,:]^T x[row,:], in the order of core/shards.h.
-     * M <= BJ_GRADIENT_ROWS, N <= BJ_GRADIENT_COLUMNS. */
+    /* Computes c (M,N) = sum over rows of dy[row,:]^T x[row,:], in the order defined in
+     * core/shards.h. M <= BJ_GRADIENT_ROWS, N <= BJ_GRADIENT_COLUMNS. */
     void (*gradient)(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
                      size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch);
-    /* sum (N) = sum over rows of dy[row,:], same order. N <= panel. */
+    /* Computes sum (N) = sum over rows of dy[row,:], in the order defined in core/shards.h.
+     * N <= panel. */
     void (*column_sum)(bj_real *sum, const bj_real *dy, size_t lddy, const bj_rows *rows, int N);
 
-    /* One GRU step of M rows: a row of `state` is [x | 1 | pad | h] with `lead` entries before h,
-     * all zero in the first step (`first`); h_out (M,E) is not h. gates (M,4E), unless NULL, become
-     * [r | z | hn | n]: h_out = (1 - z) n + z h, n = tanh(in + r hn). packed (gru_size) comes from
-     * gru_pack. The bits of a row depend on no other. */
+    /* Computes one GRU step for M rows. A row of `state` is [x | 1 | pad | h] with `lead` entries
+     * before h. In the first step (`first`) h is zero. h_out (M,E) must not overlap h. Unless gates
+     * (M,4E) is NULL, it is set to [r | z | hn | n] with h_out = (1 - z) n + z h and
+     * n = tanh(in + r hn). packed (gru_size elements) is filled by gru_pack. The result of a row
+     * does not depend on other rows. */
     size_t (*gru_size)(int lead, int E);
     void (*gru_pack)(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh, const bj_real *b_ih,
                      const bj_real *b_hh, int I, int lead, int E);
     void (*gru_step)(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *state,
                      size_t lds, const bj_real *packed, int lead, int E, int M, int first);
-    /* A step backward: dh (M,E) is the gradient of its new state, less what the step after it adds:
-     * dgates (M,4E) of that one, unless NULL, times `recurrent`, W_hh by pack_kn. The gates
-     * [r | z | hn | n] of the step become gradients [dr | dz | dhn | din] of the sums before
-     * activation, dh the part that reaches the old state h (M,E) directly. */
+    /* Computes the gradient of one GRU step. On entry, dh (M,E) is the gradient of the new state
+     * without the contribution of the following step. Unless dgates is NULL, that contribution is
+     * added first. It is dgates (M,4E) of the following step times `recurrent`, which is W_hh
+     * packed by pack_kn. The gates [r | z | hn | n] are replaced with the gradients
+     * [dr | dz | dhn | din] of the pre-activations, and dh with the part of the gradient that
+     * reaches the old state h (M,E) directly. */
     void (*gru_unstep)(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates, size_t ldg,
                        const bj_real *h, size_t ldh, const bj_real *recurrent, int E, int M);
 
-    /* One GRU step of a single row, for units [u0,u1) alone, both multiples of `units` (or u1 = E):
-     * a pass over weights stored in the order they are read, 16-bit when half is set. row is the
-     * state row of gru_step, and so are the bits. */
-    int units; /* hidden units of a group */
+    /* Computes one GRU step of a single row for units [u0,u1). u0 and u1 must be multiples of
+     * `units`, or u1 = E. The weights are stored in the order in which they are read, in 16 bits if
+     * half is set. `row` is a state row of gru_step, and the results are identical to those of
+     * gru_step. */
+    int units; /* hidden units per group */
     size_t (*gru_row_size)(int lead, int E);
     void (*gru_row_pack)(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
                          const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E);
     void (*gru_row)(bj_real *h_out, const bj_real *row, const bj_real *packed, const uint16_t *half,
                     int lead, int E, int u0, int u1);
 
-    /* 16-bit storage (bfloat16, nearest even). narrow copies n numbers, half may be NULL;
-     * narrow_panels a packed right-hand side, in the order gemm_half reads it. Both round `full`
-     * too, so that the two agree. */
+    /* 16-bit storage (bfloat16, round to nearest even). narrow rounds n numbers; half may be NULL.
+     * narrow_panels rounds a packed right-hand side and stores it in the order in which gemm_half
+     * reads it. Both also round the full-precision copy, so that the two copies agree. */
     void (*narrow)(uint16_t *half, bj_real *full, size_t n);
     size_t (*half_size)(int N, int K);
     void (*narrow_panels)(uint16_t *half, bj_real *packed, int N, int K);
-    /* gemm_columns on a narrowed right-hand side. */
+    /* Computes gemm_columns with a right-hand side from narrow_panels. */
     void (*gemm_half)(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const uint16_t *half,
                       const bj_real *bias, int M, int N, int K, int flags, int n0, int n1);
 
-    /* Single-query attention over the hidden rows r (S,W) of one scene and G heads.
+    /* Single-query attention over the hidden rows r (S,W) of one scene with G heads. Computes
      * scores (S,G) = r . a_g with a (G,W). */
     void (*scores)(bj_real *scores, const bj_real *r, size_t ldr, const bj_real *a, size_t lda,
                    int S, int G, int W);
-    /* pooled (G,W) = sum_s weight[s,g] r[s,:]. */
+    /* Computes pooled (G,W) = sum_s weight[s,g] r[s,:]. */
     void (*pool)(bj_real *pooled, size_t ldp, const bj_real *weight, const bj_real *r, size_t ldr,
                  int S, int G, int W);
-    /* dr[s,:] = (sum_g alpha[s,g] dpooled_g + dscore[s,g] a_g), zero where r <= 0. */
+    /* Computes dr[s,:] = sum_g (alpha[s,g] dpooled_g + dscore[s,g] a_g), with zeros where
+     * r <= 0. */
     void (*pool_backward)(bj_real *dr, size_t lddr, const bj_real *alpha, const bj_real *dscore,
                           const bj_real *dpooled, size_t ldp, const bj_real *a, size_t lda,
                           const bj_real *r, size_t ldr, int S, int G, int W);
 
     double (*sum_squares)(const bj_real *x, size_t n);
-    /* One AdamW update of n weights; scale (n), unless NULL, multiplies the step of each weight. */
+    /* Applies one AdamW update to n weights. Unless NULL, scale (n) multiplies the step of each
+     * weight. */
     void (*adamw)(bj_real *w, bj_real *m, bj_real *v, const bj_real *g, const bj_real *scale,
                   size_t n, const bj_adamw_coefficients *k);
-    /* target = decay * target + (1 - decay) * w. */
+    /* Computes target = decay * target + (1 - decay) * w. */
     void (*ema)(bj_real *target, const bj_real *w, size_t n, bj_real decay);
 } bj_kernels;
 
-/* The table for `isa` ("c", "avx2", "avx512"), for BJ_ISA from the environment when isa is NULL,
- * or the best this machine can run when that is unset too. Fails on a name that is unknown or
- * beyond the machine. */
+/* Returns the table for `isa` ("c", "avx2", "avx512"). If isa is NULL, the environment variable
+ * BJ_ISA is used. If that is not set either, the best table that this machine can run is returned.
+ * Fails if the name is unknown or if the machine does not support the instruction set. */
 BJ_CHECK bj_status bj_kernels_find(const bj_kernels **out, const char *isa, bj_error *err);
-/* The i-th table this machine can run, slowest first; NULL past the end. */
+/* Returns the i-th table that this machine can run, slowest first, or NULL past the end. */
 const bj_kernels *bj_kernels_at(int i);
 
 extern const bj_kernels bj_kernels_c;

@@ -1,10 +1,10 @@
-/* kernels_body.h - the vector kernels, compiled once per instruction set.
+/* kernels_body.h - vector kernels, compiled once per instruction set.
  *
  * The including file defines
- *   BJ_BODY_TABLE  name of the table      BJ_BODY_ISA    its string
- *   BJ_BODY_BYTES  bytes of a vector      BJ_BODY_ROWS   rows of a register tile
- *   BJ_BODY_MAX(a, b), BJ_BODY_MIN(a, b)  of floats, elementwise; b where either is NaN
- * The parts are body_*.h, one job each.
+ *   BJ_BODY_TABLE  name of the table      BJ_BODY_ISA    name of the instruction set
+ *   BJ_BODY_BYTES  bytes per vector       BJ_BODY_ROWS   rows per register tile
+ *   BJ_BODY_MAX(a, b), BJ_BODY_MIN(a, b)  elementwise on floats; b if either operand is NaN
+ * The kernels are defined in body_*.h.
  */
 #include "kernels/body_attention.h"
 #include "kernels/body_gradient.h"

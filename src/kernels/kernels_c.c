@@ -1,6 +1,6 @@
-/* kernels_c.c - the portable column: plain loops, the reference the vector kernels are tested by.
+/* kernels_c.c - portable kernels: plain loops, used as the reference in the kernel tests.
  *
- * A packed right-hand side is simply the (K,N) matrix, row-major.
+ * A packed right-hand side is the row-major (K,N) matrix.
  */
 #include <math.h>
 #include <string.h>
@@ -103,7 +103,8 @@ static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real 
     }
 }
 
-/* A group is one unit: its row of [r | z | n] weights over the state, b_hn first. */
+/* A group is one unit: b_hn, followed by the weights of [r | z | n] for every entry of the state
+ * row. */
 static size_t gru_row_size(int lead, int E) { return (size_t)E * (size_t)(1 + 3 * (lead + E)); }
 
 static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,

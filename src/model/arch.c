@@ -1,4 +1,4 @@
-/* arch.c - the paper's architectures and the check every model passes before it is built. */
+/* arch.c - default architectures and the validation of an architecture. */
 #include <math.h>
 
 #include "core/status.h"
@@ -28,7 +28,7 @@ bj_arch bj_arch_paper(void) {
 bj_arch bj_arch_point(void) {
     bj_arch arch = bj_arch_paper();
     arch.atoms = 1;
-    arch.atom_hidden = 3204; /* as many parameters as six atoms and a router, within 130 */
+    arch.atom_hidden = 3204; /* matches the parameter count of six atoms and a router within 130 */
     return arch;
 }
 
@@ -51,7 +51,7 @@ bj_arch bj_arch_maze(bj_model_kind kind, int one_atom) {
                     .state = 2,
                     .waves = 2,
                     .octaves = 4};
-    /* as many parameters as eight branches and their router, within 400 */
+    /* Match the parameter count of eight branches and their router within 400. */
     if (one_atom || kind == BJ_MODEL_CODEBOOK) arch.atom_hidden = 4230;
     if (kind == BJ_MODEL_VARIATIONAL) {
         arch.noise = 32;
@@ -61,11 +61,15 @@ bj_arch bj_arch_maze(bj_model_kind kind, int one_atom) {
     return arch;
 }
 
-/* Which of the kinds of encoders has a size; it is 0 for the others. */
-enum { SCENE = 1 << BJ_ENCODER_SCENE, STATE = 1 << BJ_ENCODER_STATE, IMAGE = 1 << BJ_ENCODER_IMAGE };
+/* Encoder kinds that use a size. The size must be 0 for all other kinds. */
+enum {
+    SCENE = 1 << BJ_ENCODER_SCENE,
+    STATE = 1 << BJ_ENCODER_STATE,
+    IMAGE = 1 << BJ_ENCODER_IMAGE
+};
 enum { SEEN = STATE | IMAGE, ALL = SCENE | SEEN };
 
-/* Which sizes go with a model kind. */
+/* Checks the sizes that depend on the model kind. */
 static bj_status check_kind(const bj_arch *arch, bj_error *err) {
     const int scene = arch->encoder == BJ_ENCODER_SCENE;
     const int variational = arch->kind == BJ_MODEL_VARIATIONAL;
@@ -143,8 +147,8 @@ bj_status bj_arch_check(const bj_arch *arch, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG, "architecture: embed is %d, expected a multiple of heads, %d",
                        arch->embed, arch->heads);
     if (!(arch->dt > 0) || !isfinite(arch->dt))
-        return BJ_FAIL(err, BJ_EARG, "architecture: dt is %g, expected a positive number of seconds",
-                       arch->dt);
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: dt is %g, expected a positive number of seconds", arch->dt);
     if (arch->kind == BJ_MODEL_OUTPUT_ONLY) {
         if (arch->fut % BJ_SEGMENT_STEPS)
             return BJ_FAIL(err, BJ_EARG, "architecture: fut is %d, expected a multiple of %d for "

@@ -1,10 +1,11 @@
 /* checkpoint.c - see checkpoint.h.
  *
- * The digest is SHA-256 over, in this order,
- *   each metadata entry but `sha256`, by key:  key 0 value 0
- *   each tensor, by name:                      name 0 dtype 0 rank shape... data
- * where 0 is a zero byte, rank and sizes are 8 bytes, little-endian, and order is that of bytes.
- * It depends on content alone: a file written again by another program keeps it.
+ * The digest is the SHA-256 over, in this order,
+ *   each metadata entry except `sha256`, sorted by key:  key 0 value 0
+ *   each tensor, sorted by name:                         name 0 dtype 0 rank shape... data
+ * where 0 is a zero byte. The rank and the sizes are 8 bytes each, little-endian. Keys and names
+ * are sorted bytewise. The digest depends only on the content, so it does not change if another
+ * program rewrites the file.
  */
 #include "model/checkpoint.h"
 
@@ -31,7 +32,7 @@ static const struct {
     SIZE(obs),   SIZE(fut),         SIZE(neighbors),     SIZE(polylines),      SIZE(points),
     SIZE(embed), SIZE(heads),       SIZE(token_hidden),  SIZE(latent),         SIZE(proj_hidden),
     SIZE(atoms), SIZE(atom_hidden), SIZE(router_hidden), SIZE(decoder_hidden), SIZE(trunk),
-    /* of encoders of observations alone: */
+    /* Only for state and image encoders: */
     SIZE(state), SIZE(waves),       SIZE(octaves),       SIZE(height),         SIZE(width),
     SIZE(channels), SIZE(patch_in), SIZE(patch_out),     SIZE(action),         SIZE(noise),
     SIZE(noise_hidden),
@@ -40,7 +41,8 @@ static const struct {
 enum { SCENE_SIZES = 15, SIZES = sizeof sizes / sizeof *sizes };
 _Static_assert(BJ_ARCH_FACTS == SIZES + 5, "kind, scales, weighting, encoder, sizes and dt");
 _Static_assert(offsetof(bj_arch, trunk) == (SCENE_SIZES + 2) * sizeof(int) &&
-                   sizeof(bj_arch) == offsetof(bj_arch, state) + (SIZES - SCENE_SIZES) * sizeof(int),
+                   sizeof(bj_arch) ==
+                       offsetof(bj_arch, state) + (SIZES - SCENE_SIZES) * sizeof(int),
                "a size of bj_arch is not in the list");
 _Static_assert((int)BJ_ARCH_FACT_SIZE >= (int)BJ_JSON_NUMBER, "dt must fit");
 
@@ -83,7 +85,7 @@ bj_status bj_arch_to_facts(bj_arch_facts *out, const bj_arch *arch, bj_error *er
     return BJ_OK;
 }
 
-/* Metadata as a message may show it: short, and without control characters. */
+/* Copies a metadata value for an error message, truncated and without control characters. */
 enum { SHOWN_SIZE = 65 };
 
 static const char *shown(char text[SHOWN_SIZE], const char *value) {
@@ -124,10 +126,10 @@ bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error
     memset(out, 0, sizeof *out);
     BJ_TRY(find_word(&kind, st, "model", kinds,
                      "branch, outputonly, fused, variational or codebook", err));
-    if (bj_safetensors_metadata(st, "encoder")) /* those of scenes do not say */
+    if (bj_safetensors_metadata(st, "encoder")) /* missing for scene encoders */
         BJ_TRY(find_word(&encoder, st, "encoder", encoders, "scene, state or image", err));
     BJ_TRY(find_word(&scale, st, "scales", scales, "fixed, global or component", err));
-    if (bj_safetensors_metadata(st, "weighting")) /* files of before do not say */
+    if (bj_safetensors_metadata(st, "weighting")) /* missing in older files */
         BJ_TRY(find_word(&weighting, st, "weighting", weightings, "router or uniform", err));
     out->kind = (bj_model_kind)kind;
     out->weighting = (bj_weighting)weighting;
@@ -185,7 +187,7 @@ static bj_status hash_tensor(bj_sha256 *hash, const bj_tensor_view *view, bj_err
     return bj_sha256_update(hash, view->data, bytes, err);
 }
 
-/* Sorts both lists. */
+/* Computes the digest. Sorts both lists in place. */
 static bj_status digest(char hex[BJ_SHA256_HEX], bj_tensor_view *tensors, int count, bj_fact *facts,
                         int facts_count, bj_error *err) {
     bj_sha256 hash = {0};
@@ -228,7 +230,7 @@ done:
     return status;
 }
 
-/* The tensors as the container knows them, in memory for bj_free. */
+/* Describes the tensors as views for the writer. The caller frees *out with bj_free. */
 static bj_status views_of(bj_tensor_view **out, const bj_tensor *tensors, int count,
                           bj_error *err) {
     BJ_TRY(BJ_ALLOC(*out, (size_t)count, err));
@@ -254,7 +256,7 @@ bj_status bj_checkpoint_digest(char hex[BJ_SHA256_HEX], const bj_tensor *tensors
     return status;
 }
 
-/* --------------------------------------------------------------------------------- any contents */
+/* ------------------------------------------------------------------------------ any checkpoint */
 
 bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *format, bj_error *err) {
     const char *value;
@@ -290,7 +292,8 @@ bj_status bj_checkpoint_write_views(const char *path, const char *format,
     bj_fact *all = NULL, *sorted = NULL;
     char hex[BJ_SHA256_HEX], version[16];
     bj_status status;
-    for (int i = 0; i < facts_count; i++) /* they are compared below, before the writer looks */
+    for (int i = 0; i < facts_count; i++) /* check here because they are compared below, before the
+                                             writer checks them */
         if (!facts[i].key || !facts[i].value)
             return BJ_FAIL(err, BJ_EARG, "%s: fact %d has no key or no value", path, i);
     BJ_GOTO(status, done, BJ_ALLOC(sorted_views, (size_t)count, err));
@@ -403,7 +406,8 @@ bj_status bj_model_read(bj_model **out, const bj_safetensors *st, bj_error *err)
         const bj_param *p = &layout.params[i];
         tensors[i] = (bj_tensor){p->name, p->rank, {p->shape[0], p->shape[1]}, p->size, NULL};
     }
-    /* Sizes are held against the file before memory is asked for: it bounds them. */
+    /* Compare the sizes with the file before allocating, so that the file size limits the
+     * memory. */
     BJ_GOTO(status, done, bj_checkpoint_check_tensors(st, tensors, layout.count, err));
     BJ_GOTO(status, done, bj_model_create_empty(&model, &arch, err));
     for (int i = 0; i < layout.count; i++) tensors[i] = bj_model_tensor(model, i);

@@ -1,4 +1,4 @@
-/* encoder.c - forward and backward of a block of scenes, see encoder.h. */
+/* encoder.c - forward and backward pass for a block of scenes, see encoder.h. */
 #include "model/encoder.h"
 
 #include <math.h>
@@ -6,7 +6,8 @@
 
 #include "nn/attention.h"
 
-enum { GROUP = 4 /* scenes whose tokens fit the second-level cache until they are attended to */ };
+enum { GROUP = 4 /* number of scenes whose tokens fit into the L2 cache until attention reads
+                    them */ };
 
 void bj_future_view(bj_real *features, const bj_real *future, int M, int F, double dt) {
     for (int m = 0; m < M; m++, future += 2 * F) {
@@ -26,7 +27,7 @@ void bj_future_view(bj_real *features, const bj_real *future, int M, int F, doub
     }
 }
 
-/* The tokens of scene m, the zero neighbor in place of none. */
+/* Sets up the tokens of scene m. A scene without neighbors gets the zero neighbor. */
 static void scene_tokens(bj_tokens tokens[2], const bj_encoder *e, const bj_encoder_block *b,
                          int m) {
     const int G = e->arch->heads;
@@ -40,11 +41,12 @@ static void scene_tokens(bj_tokens tokens[2], const bj_encoder *e, const bj_enco
         tokens[s].alpha = none ? b->dummy_alpha + (size_t)m * G : b->alpha[s] + row * G;
         tokens[s].dscore = b->dscore[s];
         tokens[s].dr = NULL;
-        if (b->dr[s]) tokens[s].dr = none ? b->dummy_dr + (size_t)m * b->ldr : b->dr[s] + row * b->ldr;
+        if (b->dr[s])
+            tokens[s].dr = none ? b->dummy_dr + (size_t)m * b->ldr : b->dr[s] + row * b->ldr;
     }
 }
 
-/* Of scenes [m0,m1). */
+/* Computes the hidden token rows of scenes [m0,m1). */
 static void token_hidden(const bj_encoder *e, const bj_encoder_block *b, int m0, int m1) {
     const bj_real *features[2] = {b->neighbors, b->polylines};
     const int *start[2] = {b->neighbor_start, b->polyline_start};
@@ -58,7 +60,7 @@ static void token_hidden(const bj_encoder *e, const bj_encoder_block *b, int m0,
     }
 }
 
-/* Rows of scenes that have a part for every head: rows ld apart, the parts of a row `head` apart. */
+/* Scene rows with one part per head. `ld` is the row stride, `head` the stride between parts. */
 typedef struct head_rows {
     bj_real *at;
     size_t ld, head;
@@ -76,27 +78,30 @@ static head_rows within_embed(const bj_encoder *e, bj_real *at, size_t lde) { /*
     return (head_rows){at, lde, (size_t)(e->arch->embed / e->arch->heads)};
 }
 
-/* y_g (M,N) = x_g (M,K) times the packed matrix of head g, plus bias (G,N) unless that is NULL. */
+/* Computes y_g (M,N) = x_g (M,K) times the packed matrix of head g, plus bias (G,N) if not NULL. */
 static void each_head(const bj_encoder *e, head_rows y, int N, head_rows x, int K,
-                      const bj_real *packed, size_t size, const bj_real *bias, int M) {
+                      const bj_real *packed, const bj_real *bias, int M) {
     for (int g = 0; g < e->arch->heads; g++)
         e->k->gemm(y.at + (size_t)g * y.head, y.ld, x.at + (size_t)g * x.head, x.ld,
-                   packed + (size_t)g * size, bias ? bias + g * N : NULL, NULL, 0, M, N, K, 0);
+                   packed + (size_t)g * e->head_size, bias ? bias + g * N : NULL, NULL, 0, M, N, K,
+                   0);
 }
 
-/* y (M,G,W) = x_g Wk_g U or x_g Wv_g U for x (M,E): folded, or factored with `between` (M,G,E). */
+/* Computes y (M,G,W) = x_g Wk_g U, or x_g Wv_g U if `values` is set, for x (M,E). A factored
+ * encoder stores x_g Wk_g in `between` (M,G,E). */
 static void to_tokens(const bj_encoder *e, bj_real *y, bj_real *between, bj_real *x, size_t lde,
                       int values, int M) {
     const int E = e->arch->embed, G = e->arch->heads, d = E / G, W = e->W;
+    const bj_real *packed = values ? e->n_kn : e->m_kn;
     const head_rows from = within_embed(e, x, lde);
     if (!e->factored) {
-        each_head(e, by_width(e, y), W, from, d, values ? e->n_kn : e->m_kn, e->head_size, NULL, M);
+        each_head(e, by_width(e, y), W, from, d, packed, NULL, M);
         return;
     }
-    each_head(e, by_embed(e, between, lde), E, from, d, values ? e->v_kn : e->k_kn, e->factor_size,
-              NULL, M);
+    each_head(e, by_embed(e, between, lde), E, from, d, packed, NULL, M);
     e->k->gemm(y, e->ldt, between, lde, e->joined_kn, NULL, NULL, 0, M * G, W, E, 0);
-    for (int row = 0; row < M * G && !values; row++) { /* bk is in the last two columns of M_g */
+    for (int row = 0; row < M * G && !values; row++) { /* bk is added to the last two columns of
+                                                          M_g */
         const bj_real *q = x + (size_t)(row / G) * lde + row % G * d;
         bj_real sum = 0;
         for (int i = 0; i < d; i++) sum += q[i] * e->kv_b[row % G * d + i];
@@ -104,18 +109,19 @@ static void to_tokens(const bj_encoder *e, bj_real *y, bj_real *between, bj_real
     }
 }
 
-/* y (M,E) = Wk_g U x_g or Wv_g U x_g for x (M,G,W), plus bias: folded, or factored as above. */
+/* Computes y (M,E) = Wk_g U x_g, or Wv_g U x_g if `values` is set, plus bias, for x (M,G,W). A
+ * factored encoder stores U x_g in `between` (M,G,E). */
 static void from_tokens(const bj_encoder *e, bj_real *y, bj_real *between, bj_real *x, size_t lde,
                         int values, const bj_real *bias, int M) {
     const int E = e->arch->embed, G = e->arch->heads, d = E / G, W = e->W;
+    const bj_real *packed = values ? e->n_nk : e->m_nk;
     const head_rows to = within_embed(e, y, lde);
     if (!e->factored) {
-        each_head(e, to, d, by_width(e, x), W, values ? e->n_nk : e->m_nk, e->head_size, bias, M);
+        each_head(e, to, d, by_width(e, x), W, packed, bias, M);
         return;
     }
     e->k->gemm(between, lde, x, e->ldt, e->joined_nk, NULL, NULL, 0, M * G, E, W, 0);
-    each_head(e, to, d, by_embed(e, between, lde), E, values ? e->v_nk : e->k_nk, e->factor_size,
-              bias, M);
+    each_head(e, to, d, by_embed(e, between, lde), E, packed, bias, M);
     for (int row = 0; row < M * G && !values; row++) {
         bj_real *q = y + (size_t)(row / G) * lde + row % G * d;
         const bj_real *last = x + (size_t)row * e->ldt + (W - 2);
@@ -131,7 +137,7 @@ void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b) {
     const bj_kernels *k = e->k;
     const int E = e->arch->embed, G = e->arch->heads, d = E / G;
     const int M = b->M, I = BJ_FOCAL_FEATURES;
-    const size_t ldg = (size_t)G * e->ldt; /* between scenes in a and h */
+    const size_t ldg = (size_t)G * e->ldt; /* scene stride of a and h */
     const bj_real scale = (bj_real)(1.0 / sqrt((double)d));
 
     const bj_real *last =

@@ -1,4 +1,4 @@
-/* encoder_weights.c - wires an encoder to its weights and prepares them for the kernels; lays out
+/* encoder_weights.c - connects an encoder to its weights, packs them for the kernels and allocates
  * the activations of its blocks. */
 #include <string.h>
 
@@ -11,6 +11,9 @@ static bj_linear make_linear(bj_arena *arena, const bj_kernels *k, const bj_real
     if (backward) l.backward = bj_arena_take(arena, bj_linear_packed_size(k, in, out));
     return l;
 }
+
+/* Returns the number of columns of a head's packed matrix. */
+static int head_width(const bj_encoder *e) { return e->factored ? e->arch->embed : e->W; }
 
 void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                      const bj_layout *layout, const bj_real *weights, const bj_real *model,
@@ -25,7 +28,9 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
     const int NH = use & BJ_ENCODER_OF_FUTURES ? 0 : TH, W = NH + TH + 2;
     const int I = BJ_FOCAL_FEATURES, lead = bj_gru_lead(I);
 #define AT(id) (weights + bj_layout_offset(layout, BJ_P_##id, 0))
-    *e = (bj_encoder){.arch = arch, .k = k, .use = use, .NH = NH, .W = W, .ldt = bj_stride(W)};
+    *e = (bj_encoder){.arch = arch, .k = k, .NH = NH, .W = W, .ldt = bj_stride(W)};
+    e->trained = training;
+    e->factored = (use & BJ_ENCODER_FACTORED) != 0;
     e->gru = (bj_gru){.w_ih = AT(GRU_W_IH),
                       .w_hh = AT(GRU_W_HH),
                       .b_ih = AT(GRU_B_IH),
@@ -36,7 +41,7 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
     e->gru.packed = bj_arena_take(arena, k->gru_size(lead, E));
     if (training) e->gru.recurrent = bj_arena_take(arena, k->packed_size(E, 3 * E));
 
-    e->linear[BJ_ENC_NEIGHBOR] = /* an encoder of futures uses the bias alone */
+    e->linear[BJ_ENC_NEIGHBOR] = /* a future encoder uses only the bias */
         NH ? make_linear(arena, k, AT(NEIGHBOR_W1), AT(NEIGHBOR_B1), arch->obs * I, TH, 0)
            : (bj_linear){.b = AT(NEIGHBOR_B1)};
     e->linear[BJ_ENC_POLYLINE] = make_linear(arena, k, AT(POLYLINE_W1), AT(POLYLINE_B1),
@@ -55,10 +60,10 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
 #undef AT
     e->joined = bj_arena_take(arena, (size_t)E * e->ldt);
     e->joined_kn = bj_arena_take(arena, k->packed_size(W, E));
-    const int factors = (use & BJ_ENCODER_FACTORED) != 0;
-    if (training || factors) e->joined_nk = bj_arena_take(arena, k->packed_size(E, W));
-    e->folded = bj_arena_take(arena, 2 * (size_t)E * e->ldt);
-    const size_t a = k->packed_size(W, d), b = k->packed_size(d, W);
+    if (training || e->factored) e->joined_nk = bj_arena_take(arena, k->packed_size(E, W));
+    if (!e->factored) e->folded = bj_arena_take(arena, 2 * (size_t)E * e->ldt);
+    const int width = head_width(e);
+    const size_t a = k->packed_size(width, d), b = k->packed_size(d, width);
     e->head_size = ((a > b ? a : b) + 15) / 16 * 16;
     const size_t heads = (size_t)arch->heads * e->head_size;
     e->m_kn = bj_arena_take(arena, heads);
@@ -68,19 +73,13 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
         e->n_kn = bj_arena_take(arena, heads);
     }
     e->dummy = bj_arena_take(arena, (size_t)TH);
-    if (!factors) return;
-    const size_t kn = k->packed_size(E, d), nk = k->packed_size(d, E);
-    e->factor_size = ((kn > nk ? kn : nk) + 15) / 16 * 16;
-    bj_real **packed[] = {&e->k_kn, &e->v_nk, &e->k_nk, &e->v_kn};
-    for (int i = 0; i < (training ? 4 : 2); i++)
-        *packed[i] = bj_arena_take(arena, (size_t)arch->heads * e->factor_size);
 }
 
-int bj_encoder_suits_factors(const bj_encoder *e, int B) {
-    /* Multiply-adds over 6 E: folding and its gradient take E W once. Every scene takes G W + E in
-     * each of six products instead of W. */
-    const long E = e->arch->embed, G = e->arch->heads, W = e->W;
-    return (e->use & BJ_ENCODER_FACTORED) && B * ((G - 1) * W + E) < E * W;
+unsigned bj_encoder_form(const bj_arch *arch, int B) {
+    /* Multiply-adds divided by 6 E: folding and its gradient take E W once. A factored encoder
+     * takes G W + E per scene instead of W in each of six products. */
+    const long E = arch->embed, G = arch->heads, W = 2L * arch->token_hidden + 2;
+    return B * ((G - 1) * W + E) < E * W ? BJ_ENCODER_FACTORED : 0;
 }
 
 bj_encoder_block bj_encoder_block_strides(const bj_arch *a) {
@@ -109,22 +108,21 @@ void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encode
     b->q = bj_arena_take(arena, M * b->lde);
     b->a = bj_arena_take(arena, M * G * e->ldt);
     const size_t wide = M * G * e->ldt, narrow = M * G * b->lde;
-    const int trained = (e->use & BJ_ENCODER_TRAINED) != 0;
-    b->h = bj_arena_take(arena, trained ? 2 * wide : wide);
-    b->da = trained && b->h ? b->h + wide : NULL;
-    if (e->use & BJ_ENCODER_FACTORED) {
+    b->h = bj_arena_take(arena, e->trained ? 2 * wide : wide);
+    b->da = e->trained && b->h ? b->h + wide : NULL;
+    if (e->factored) {
         b->s = bj_arena_take(arena, narrow);
-        b->dp = bj_arena_take(arena, trained ? narrow : 0);
-        b->ds = bj_arena_take(arena, trained ? 2 * narrow : narrow);
-        b->p = trained && b->ds ? b->ds + narrow : b->ds;
+        b->dp = bj_arena_take(arena, e->trained ? narrow : 0);
+        b->ds = bj_arena_take(arena, e->trained ? 2 * narrow : narrow);
+        b->p = e->trained && b->ds ? b->ds + narrow : b->ds;
     }
     b->pooled = bj_arena_take(arena, M * b->lde);
     b->joint = bj_arena_take(arena, M * b->ldj);
     b->hidden = bj_arena_take(arena, M * b->ldp);
 }
 
-/* Round 0: the GRU, every linear layer in both directions, U and the zero neighbor.
- * Round 1: M and N, or Wk and Wv, one head at a time. */
+/* Round 0 prepares the GRU, every linear layer in both directions, U and the zero neighbor. Round 1
+ * prepares M and N, or Wk and Wv, one head per item. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round) {
     if (e->observer.layers) return round == 0 ? bj_observer_prepare_items(&e->observer) : 0;
     return round == 0 ? 2 * BJ_ENC_LINEARS + 2 : 2 * e->arch->heads;
@@ -133,7 +131,7 @@ int bj_encoder_prepare_items(const bj_encoder *e, int round) {
 static void join_tokens(const bj_encoder *e) {
     const int E = e->arch->embed, TH = e->arch->token_hidden, NH = e->NH, W = e->W;
     const bj_real *b1 = e->linear[BJ_ENC_NEIGHBOR].b;
-    for (int j = 0; j < TH; j++) e->dummy[j] = b1[j] <= 0 ? 0 : b1[j]; /* NaN stays */
+    for (int j = 0; j < TH; j++) e->dummy[j] = b1[j] <= 0 ? 0 : b1[j]; /* keeps NaN */
     for (int i = 0; i < E; i++) {
         bj_real *row = e->joined + (size_t)i * e->ldt;
         const bj_real *neighbor = e->w2[0] + (size_t)i * TH;
@@ -148,34 +146,31 @@ static void join_tokens(const bj_encoder *e) {
     if (e->joined_nk) e->k->pack_nk(e->joined_nk, e->joined, e->ldt, E, W);
 }
 
-static void fold_head(const bj_encoder *e, int head, int values) {
+/* Computes M or N of a head, or takes Wk or Wv if the encoder is factored, and packs the result. */
+static void prepare_head(const bj_encoder *e, int head, int values) {
     const bj_arch *arch = e->arch;
-    const int E = arch->embed, d = E / arch->heads, W = e->W;
-    const int first = values * E + head * d; /* of the head's rows in kv_w and folded */
-    bj_real *out = e->folded + (size_t)first * e->ldt;
-    e->k->gemm(out, e->ldt, e->kv_w + (size_t)first * E, (size_t)E, e->joined_kn, NULL, NULL, 0, d,
-               W, E, 0);
-    for (int i = 0; i < d && !values; i++)
-        for (int s = 1; s <= 2; s++) out[(size_t)i * e->ldt + (size_t)(W - s)] += e->kv_b[first + i];
+    const int E = arch->embed, d = E / arch->heads, W = e->W, width = head_width(e);
+    const int first = values * E + head * d; /* first row of the head in kv_w and folded */
+    const bj_real *rows = e->kv_w + (size_t)first * (size_t)E;
+    size_t ld = (size_t)E;
+    if (!e->factored) {
+        bj_real *out = e->folded + (size_t)first * e->ldt;
+        e->k->gemm(out, e->ldt, rows, ld, e->joined_kn, NULL, NULL, 0, d, W, E, 0);
+        for (int i = 0; i < d && !values; i++)
+            for (int s = 1; s <= 2; s++)
+                out[(size_t)i * e->ldt + (size_t)(W - s)] += e->kv_b[first + i];
+        rows = out;
+        ld = e->ldt;
+    }
     bj_real *kn = values ? e->n_kn : e->m_kn, *nk = values ? e->n_nk : e->m_nk;
-    if (kn) e->k->pack_kn(kn + (size_t)head * e->head_size, out, e->ldt, W, d);
-    /* as (d,W) rows the transposed right-hand side has N = d, K = W */
-    if (nk) e->k->pack_nk(nk + (size_t)head * e->head_size, out, e->ldt, d, W);
-}
-
-static void pack_head(const bj_encoder *e, int head, int values) {
-    const int E = e->arch->embed, d = E / e->arch->heads;
-    const bj_real *w = e->kv_w + (size_t)(values * E + head * d) * (size_t)E;
-    const size_t at = (size_t)head * e->factor_size;
-    bj_real *kn = values ? e->v_kn : e->k_kn, *nk = values ? e->v_nk : e->k_nk;
-    if (kn) e->k->pack_kn(kn + at, w, (size_t)E, E, d);
-    if (nk) e->k->pack_nk(nk + at, w, (size_t)E, d, E);
+    if (kn) e->k->pack_kn(kn + (size_t)head * e->head_size, rows, ld, width, d);
+    /* stored as (d,width) rows, the transposed right-hand side has N = d, K = width */
+    if (nk) e->k->pack_nk(nk + (size_t)head * e->head_size, rows, ld, d, width);
 }
 
 void bj_encoder_prepare(const bj_encoder *e, int round, int item) {
     if (e->observer.layers) bj_observer_prepare(&e->observer, item);
-    else if (round == 1 && e->factored) pack_head(e, item / 2, item % 2);
-    else if (round == 1) fold_head(e, item / 2, item % 2);
+    else if (round == 1) prepare_head(e, item / 2, item % 2);
     else if (item == 0) bj_gru_pack(e->k, &e->gru);
     else if (item == 1) join_tokens(e);
     else {

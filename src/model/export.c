@@ -1,9 +1,8 @@
-/* export.c - copies of model files: other facts, weights in 16 bits.
+/* export.c - copies model files with other facts or with BF16 weights.
  *
- * A copy keeps the architecture and the facts of its source. Facts of the caller replace those with
- * the same key. In 16 bits (BF16, rounded to nearest even, like the predictor's weights) a file has
- * 2 bytes per parameter; bj_model_load widens them. A build in double precision rounds to float
- * first.
+ * A copy keeps the architecture and the facts of its source. Facts of the caller replace facts with
+ * the same key. A BF16 file has 2 bytes per parameter, rounded to nearest even like the predictor's
+ * weights. bj_model_load widens them. A double-precision build rounds to float first.
  * Test: tests/model/test_export.c
  */
 #include <math.h>
@@ -21,8 +20,8 @@ static const char *value_of(const bj_fact *facts, int count, const char *key) {
     return NULL;
 }
 
-/* Fills `out` with the architecture, the source's facts that neither the writer adds itself nor the
- * caller replaces, and the caller's facts. Returns the count. */
+/* Fills `out` with the architecture, the source's facts and the caller's facts. Leaves out facts of
+ * the source that the writer adds itself or that the caller replaces. Returns the count. */
 static int merge_facts(bj_fact *out, const bj_arch_facts *arch, const bj_safetensors *st,
                        const bj_fact *facts, int count) {
     static const bj_fact own[] = {
@@ -39,7 +38,7 @@ static int merge_facts(bj_fact *out, const bj_arch_facts *arch, const bj_safeten
     return kept;
 }
 
-/* Rounds the tensors to BF16, in place and into `half`, and describes `half` in `views`. */
+/* Rounds the tensors to BF16, both in place and into `half`, and describes `half` in `views`. */
 static bj_status narrow(bj_tensor_view *views, uint16_t *half, const bj_tensor *tensors, int count,
                         const char *path, bj_error *err) {
     const bj_kernels *kernels;
@@ -72,7 +71,8 @@ static bj_status write_narrow(const char *path, const bj_tensor *tensors, int co
     BJ_GOTO(status, done, BJ_ALLOC(views, (size_t)count, err));
     BJ_GOTO(status, done, BJ_ALLOC(half, size, err));
     BJ_GOTO(status, done, narrow(views, half, tensors, count, path, err));
-    status = bj_checkpoint_write_views(path, BJ_MODEL_FORMAT, views, count, facts, facts_count, err);
+    status =
+        bj_checkpoint_write_views(path, BJ_MODEL_FORMAT, views, count, facts, facts_count, err);
 done:
     bj_free(half);
     bj_free(views);

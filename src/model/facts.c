@@ -1,8 +1,9 @@
-/* facts.c - what a model file says about itself, without its weights.
+/* facts.c - reads the metadata of a model file without its weights.
  *
- * All metadata of the file in the order of their keys: the architecture (one entry for each field
- * of bj_arch), the facts of whoever saved it, format, format_version and sha256. The header and the
- * architecture are checked; the checksum over the weights is not, which would mean reading them.
+ * Returns all metadata sorted by key: the architecture (one entry per field of bj_arch), the facts
+ * given by the caller of bj_model_save, format, format_version and sha256. The header and the
+ * architecture are checked. The checksum is not verified, because that requires reading the
+ * weights.
  * Test: tests/model/test_facts.c
  */
 #include <string.h>
@@ -12,7 +13,7 @@
 
 struct bj_facts {
     int count;
-    bj_fact *list; /* (count) into text */
+    bj_fact *list; /* (count) pointers into text */
     char *text;
 };
 

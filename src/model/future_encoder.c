@@ -14,7 +14,7 @@
 
 /* Activations of a block, one set per worker. */
 typedef struct scratch {
-    bj_gathered scenes; /* polylines and futures alone */
+    bj_gathered scenes; /* polylines and futures only */
     bj_real *features;  /* (BLOCK,F,7) */
     bj_encoder_block encoder;
     bj_network_block head;
@@ -22,18 +22,18 @@ typedef struct scratch {
 } scratch;
 
 struct bj_future_encoder {
-    bj_arch arch; /* of the model */
+    bj_arch arch; /* architecture of the model */
     const bj_kernels *k;
     bj_pool *pool;
     int owns_pool, max_batch;
     bj_encoder encoder;
     bj_network decoder;
-    bj_real *weights; /* of the target */
-    bj_real *packed;  /* every packed array, and the decoder's biases */
+    bj_real *weights; /* target encoder weights */
+    bj_real *packed;  /* all packed arrays, and the decoder's biases */
     bj_real *memory;  /* activations */
     scratch *scratch; /* (threads) */
     int *block_begin;
-    /* the current call */
+    /* arguments of the current call */
     const bj_batch *batch;
     bj_real *latents, *recon;
     atomic_int bad_scene; /* first scene with a non-finite input, INT_MAX if none */
@@ -76,7 +76,7 @@ static void copy_rows(bj_real *to, size_t n, const bj_real *from, size_t stride,
         memcpy(to + (size_t)m * n, from + (size_t)m * stride, n * sizeof *to);
 }
 
-/* Second observations of pairs. */
+/* Encodes the second observations of pairs. */
 static void encode_pairs(void *context, int item, int worker) {
     bj_future_encoder *e = context;
     const bj_arch *a = &e->arch;
@@ -185,7 +185,7 @@ static void take_activations(bj_future_encoder *e, bj_arena *arena) {
     for (int i = 0; i < threads; i++) take_scratch(e->scratch + i, arena, e, measuring);
 }
 
-/* The decoder's biases move from the model to the encoder's own memory. */
+/* Allocates the packed arrays and copies the decoder's biases from the model. */
 static void take_packed(bj_future_encoder *e, bj_arena *arena, const bj_model *model) {
     bj_encoder_init(&e->encoder, arena, e->k, &e->arch, &model->layout, e->weights,
                     model->weights, BJ_ENCODER_OF_FUTURES);
@@ -205,7 +205,7 @@ static void pack_all(bj_future_encoder *e) {
             bj_encoder_prepare(&e->encoder, round, i);
     for (int i = 0; e->arch.fut && i < bj_network_prepare_items(&e->decoder); i++)
         bj_network_prepare(&e->decoder, i);
-    e->decoder.decoder_in.w = e->decoder.decoder_out.w = NULL; /* the model's */
+    e->decoder.decoder_in.w = e->decoder.decoder_out.w = NULL; /* they point into the model */
 }
 
 static bj_status build(bj_future_encoder *e, const bj_model *model, const bj_target *target,
@@ -226,7 +226,8 @@ static bj_status build(bj_future_encoder *e, const bj_model *model, const bj_tar
     return BJ_OK;
 }
 
-/* Encoders of one shape, for scenes of one shape; what follows the encoder may differ. */
+/* Fails unless the two encoders have the same sizes. Sizes of the layers after the encoder may
+ * differ. */
 static bj_status check_target(const bj_arch *model, const bj_arch *target, bj_error *err) {
     const struct {
         const char *name;

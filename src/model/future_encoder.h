@@ -1,9 +1,9 @@
-/* future_encoder.h - the latents of true futures, and what the decoder makes of them.
+/* future_encoder.h - target latents of true futures and their reconstruction by the decoder.
  *
  *   future (F,2) --future view--> features (F,7) --target encoder--> z = c / |c| --decoder--> recon
  *
- * The future view has the map of the scene and no neighbors. A row's bits depend neither on the
- * batch nor on the number of workers, and are those of the training step.
+ * The future view contains the scene's map and no neighbors. The bits of a row depend neither on
+ * the batch nor on the number of workers, and are equal to those of the training step.
  * Test: tests/model/test_future_encoder.c
  */
 #ifndef BJ_MODEL_FUTURE_ENCODER_H
@@ -15,14 +15,14 @@
 struct bj_target {
     bj_arch arch;
     size_t size;
-    bj_real *weights; /* (size) the encoder's prefix of a block of arch's layout */
+    bj_real *weights; /* (size) encoder prefix of a weight block in arch's layout */
 };
 
-/* Zero weights, for whoever has some to fill in. */
+/* Creates a target with zero weights, which the caller fills. */
 BJ_CHECK bj_status bj_target_create_empty(bj_target **out, const bj_arch *arch,
                                           const bj_layout *layout, bj_error *err);
 
-/* bj_future_encoder_create on workers of somebody else, who outlives it. */
+/* Creates a future encoder that uses the caller's worker pool. The pool must outlive it. */
 BJ_CHECK bj_status bj_future_encoder_create_on(bj_future_encoder **out, const bj_model *model,
                                                const bj_target *target, int max_batch,
                                                const char *isa, bj_pool *pool, bj_error *err);

@@ -1,4 +1,4 @@
-/* model.h - a model is an architecture, a layout and one block of weights. */
+/* model.h - a model: an architecture, a layout and one block of weights. */
 #ifndef BJ_MODEL_MODEL_H
 #define BJ_MODEL_MODEL_H
 
@@ -10,7 +10,7 @@ struct bj_model {
     bj_real *weights; /* (layout.size) */
 };
 
-/* Zero weights, for a loader to fill. */
+/* Creates a model with zero weights, which a loader fills. */
 BJ_CHECK bj_status bj_model_create_empty(bj_model **out, const bj_arch *arch, bj_error *err);
 
 #endif

@@ -63,7 +63,8 @@ void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const 
         n->atom_in[i] = branch ? TAKE(ATOM_W1, ATOM_B1, i) : TAKE(ONE_W1, ONE_B1, 0);
         n->atom_out[i] = branch ? TAKE(ATOM_W2, ATOM_B2, i) : TAKE(ONE_W2, ONE_B2, 0);
     }
-    for (int i = 0; i < n->L && !variational && training; i++) { /* packed by train/atoms.c */
+    for (int i = 0; i < n->L && !variational && training; i++) { /* train/atoms.c packs the
+                                                                    weights */
 #define FIND(w, b, i) find_linear(layout, weights, BJ_P_##w, BJ_P_##b, i)
         n->atom_in[i] = branch ? FIND(ATOM_W1, ATOM_B1, i) : FIND(ONE_W1, ONE_B1, 0);
         n->atom_out[i] = branch ? FIND(ATOM_W2, ATOM_B2, i) : FIND(ONE_W2, ONE_B2, 0);
@@ -82,7 +83,7 @@ void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const 
 #undef TAKE
 }
 
-/* The i-th linear layer, NULL past the end. */
+/* Returns the i-th linear layer, or NULL past the end. */
 static const bj_linear *layer(const bj_network *n, int i) {
     if (i < n->L) return &n->atom_in[i];
     if ((i -= n->L) < n->L) return &n->atom_out[i];
@@ -216,7 +217,8 @@ int bj_network_compact_width(const bj_arch *a) {
     return most;
 }
 
-/* du of the winners' rows += what comes through the decoder; ddecoder_hidden of these rows. */
+/* Backpropagates through the decoder for the winners' rows: fills ddecoder_hidden and adds to
+ * du. */
 static void winners_decoded(const bj_network *n, const bj_network_block *b, const int *rows,
                             unsigned from) {
     bj_real *in = b->compact[0], *mask = b->compact[1], *out = b->compact[2];
@@ -231,7 +233,7 @@ static void winners_decoded(const bj_network *n, const bj_network_block *b, cons
     bj_rows_scatter(b->du, b->ldu, rows, in, b->ldk, M, D);
 }
 
-/* The same bits as for all latents: what is left out adds zeros. */
+/* Gives the same bits as the pass over all latents, because the other rows have zero gradients. */
 static void winners_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
     int row[BJ_BLOCK];
     for (int m = 0; m < b->M; m++) row[m] = m * n->L + b->winner[m];
@@ -252,7 +254,7 @@ static void decoded_backward(const bj_network *n, const bj_network_block *b, uns
         split_residuals(n, b);
         dy = b->dbase;
     }
-    /* the mask follows the last addend, as every addend is masked the same way */
+    /* Masking the last addend is enough, because all addends have the same mask. */
     bj_linear_backward(k, b->ddecoder_hidden, b->ldd, dy, b->ldy, b->decoder_hidden, b->ldd,
                        &n->decoder_out, M * L, 0);
     for (int i = 0; n->step_scale && i < K; i++)

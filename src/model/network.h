@@ -1,4 +1,4 @@
-/* network.h - everything behind the context: atoms, router and decoder, for a block of scenes.
+/* network.h - the layers after the context: atoms, router and decoder, for a block of scenes.
  *
  *   branch       context --atom k--> u_k --decoder--> y_k      context --router--> logits
  *   output-only  context --atom----> u --trunk--> base + scale_k * residual_k = y_k
@@ -6,14 +6,16 @@
  *   codebook     context --atom----> u        (the codes are not part of the network)
  *   variational  see variational.h
  *
- * L is the number of latents of a scene: K, or 1 where there is one predictor. The decoder is there
- * for models of scenes. Reconstruction decodes the target latent z with the same decoder (its base
- * path alone for output-only).
+ * L is the number of latents per scene: K, or 1 for models with one predictor. Only models of
+ * scenes have a decoder. Reconstruction decodes the target latent z with the same decoder. An
+ * output-only model uses only its base path for it.
  *
- * Winner takes all: where b->winner names one latent of every scene, no other has a gradient, and
- * backward passes through that one alone. Rows of the others are neither read nor written.
+ * Winner takes all: if b->winner selects one latent per scene, only this latent has a gradient, and
+ * the backward pass computes only its row. The rows of the other latents are neither read nor
+ * written.
  *
- * Atoms that are trained hold no packed weights: train/atoms.c takes them through the whole batch.
+ * In training, the atoms have no packed weights here, because train/atoms.c runs them over the
+ * whole batch.
  */
 #ifndef BJ_MODEL_NETWORK_H
 #define BJ_MODEL_NETWORK_H
@@ -25,11 +27,12 @@
 typedef struct bj_network {
     const bj_arch *arch;
     const bj_kernels *k;
-    int L; /* latents of a scene */
-    int K; /* weights of a scene: atoms, or 1 where there is one predictor */
-    bj_linear atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS]; /* L of them */
+    int L; /* latents per scene */
+    int K; /* weights per scene: atoms, or 1 for models with one predictor */
+    bj_linear atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS]; /* (L) */
     bj_linear router_in, router_out;                         /* out == 0: no router */
-    bj_linear decoder_in, decoder_out;                       /* or trunk and base; out == 0: none */
+    bj_linear decoder_in, decoder_out;                       /* or trunk and base; out == 0: no
+                                                                decoder */
     bj_linear residual[BJ_MAX_ATOMS];                        /* output-only */
     bj_linear prior_in, prior_out, posterior_in, posterior_out; /* out == 0: not variational */
     const bj_real *step_scale, *segment_scale;               /* (K,F) (K,F/10) */
@@ -37,7 +40,7 @@ typedef struct bj_network {
 
 void bj_network_init(bj_network *n, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                      const bj_layout *layout, const bj_real *weights, int training);
-/* What bj_network_reconstruct needs, and no more: L is 0. */
+/* Initializes only the layers that bj_network_reconstruct needs. L is 0. */
 void bj_network_init_decoder(bj_network *n, bj_arena *arena, const bj_kernels *k,
                              const bj_arch *arch, const bj_layout *layout, const bj_real *weights);
 int bj_network_prepare_items(const bj_network *n);
@@ -56,52 +59,55 @@ typedef struct bj_network_block {
     bj_real *base, *residual; /* (M,2F) (M,K,2F) output-only */
     bj_real *z, *z_hidden;    /* (M,D) (M,decoder_hidden) target */
     bj_real *rec;             /* (M,2F) */
-    size_t ldc, lda, ldu, ldr, ldd, ldy; /* strides of context, atom hidden, latents, router
-                                            hidden, decoder hidden, trajectories */
-    /* gradients; du, dlogits, dy and drec come from the objective */
+    size_t ldc, lda, ldu, ldr, ldd, ldy; /* strides of context, atom hidden, latents, router hidden,
+                                            decoder hidden, trajectories */
+    /* gradients; the objective fills du, dlogits, dy and drec */
     bj_real *du, *dlogits, *dy, *drec;
     bj_real *dcontext, *datom_hidden, *drouter_hidden, *ddecoder_hidden, *dz_hidden;
     bj_real *dbase, *dresidual, *dscale; /* (M,2F) (M,K,2F) (M,K,F) output-only */
     bj_real *dz;              /* (M,D), NULL unless the target latent is trained */
     size_t lds;               /* stride of dscale rows */
-    /* variational.h */
+    /* see variational.h */
     bj_real *eps;                          /* (M,V) */
     bj_real *prior, *posterior;            /* (M,2V) */
     bj_real *prior_hidden, *posterior_hidden; /* (M,noise_hidden) */
     bj_real *posterior_x, *generator_x;    /* (M,D+action+D) (M,D+action+V) */
     bj_real *dprior, *dposterior, *dprior_hidden, *dposterior_hidden, *dposterior_x, *dgenerator_x;
     size_t ldn, ldp, ldg;                  /* strides of hidden, posterior_x, generator_x */
-    const int *winner;        /* (M) the one latent with a gradient, or NULL: all have */
-    bj_real *compact[3];      /* with winner: (M, bj_network_compact_width()) scratch each */
-    size_t ldk;               /* their stride */
+    const int *winner;        /* (M) the only latent with a gradient; NULL: all latents have one */
+    bj_real *compact[3];      /* with winner: scratch of shape (M, bj_network_compact_width())
+                                 each */
+    size_t ldk;               /* stride of compact */
 } bj_network_block;
 
-/* Widest row of what backward of winners gathers. */
+/* Returns the width of the widest row that the winner-takes-all backward pass gathers. */
 int bj_network_compact_width(const bj_arch *arch);
 
-/* Behind the atoms, or behind bj_variational_forward_block: u normalized, logits, y. */
+/* Computes the normalized u, logits and y after the atoms or bj_variational_forward_block. */
 void bj_network_read(const bj_network *n, const bj_network_block *b);
-void bj_network_reconstruct(const bj_network *n, const bj_network_block *b); /* rec from z */
+/* Computes rec from z. */
+void bj_network_reconstruct(const bj_network *n, const bj_network_block *b);
 
-/* Logits; u_i from the context for rows `lda` and `ldu` apart, in a network that is not trained. */
+/* Compute the logits, and u_i with row strides `lda` and `ldu`, from the context. For networks that
+ * are not trained. */
 void bj_network_route(const bj_network *n, const bj_network_block *b);
 void bj_network_atom(const bj_network *n, const bj_network_block *b, int i, bj_real *hidden,
                      size_t lda, bj_real *u, size_t ldu);
-/* y from u (M,rows,D): `rows` latents a scene, all of them or one. */
+/* Decodes u (M,rows,D) to y. `rows` is the number of latents per scene, either all or one. */
 void bj_network_decode(const bj_network *n, const bj_network_block *b, int rows);
 
-/* y (2F) = base + scale_k * residual, output-only. */
+/* Computes y (2F) = base + scale_k * residual for output-only models. */
 void bj_network_add_residual(const bj_network *n, bj_real *y, const bj_real *base,
                              const bj_real *residual, int k);
 
-/* Which incoming gradients are real. */
+/* Flags for the incoming gradients that are present. */
 enum { BJ_FROM_LATENT = 1, BJ_FROM_DECODED = 2, BJ_FROM_ROUTER = 4 };
-/* du, that of the latents before normalization, from du and dy; of the winners' rows alone where
- * there is a winner. */
+/* Computes du before normalization from du and dy. With a winner, only the winners' rows are
+ * computed. */
 void bj_network_latents_backward(const bj_network *n, const bj_network_block *b, unsigned from);
-/* dcontext from dlogits; flags: BJ_GEMM_ADD, or 0. */
+/* Computes dcontext from dlogits. `flags` is BJ_GEMM_ADD or 0. */
 void bj_network_route_backward(const bj_network *n, const bj_network_block *b, int flags);
-/* dz_hidden from drec, and dz where it is trained. */
+/* Computes dz_hidden from drec, and dz if it is not NULL. */
 void bj_network_reconstruct_backward(const bj_network *n, const bj_network_block *b);
 
 #endif

@@ -77,7 +77,7 @@ void bj_observer_block_take(bj_observer_block *b, bj_arena *arena, const bj_obse
                             int training) {
     for (int i = 0; i < o->layers; i++) {
         const size_t in = (size_t)o->layer[i].in;
-        /* rows that are made of several output rows have no gaps */
+        /* a row that consists of several output rows has no gaps */
         b->ldx[i] = i > 0 && o->group[i - 1] > 1 ? in : bj_stride(o->layer[i].in);
         const size_t size = M * (size_t)o->rows[i] * b->ldx[i];
         b->x[i] = bj_arena_take(arena, size);
@@ -109,7 +109,7 @@ static void state_features(bj_real *x, const bj_observer *o, const bj_real *stat
         }
 }
 
-/* Pixels patch by patch, patches block by block. */
+/* Copies the pixels patch by patch, and the patches block by block. */
 static void image_patches(bj_real *x, size_t ld, const bj_observer *o, const uint8_t *image) {
     const bj_arch *a = o->arch;
     const int C = a->channels, columns = a->width / BJ_PATCH, blocks = columns / BJ_PATCH;
@@ -118,7 +118,8 @@ static void image_patches(bj_real *x, size_t ld, const bj_observer *o, const uin
         const int block = p / 16, in = p % 16;
         const int row = BJ_PATCH * (block / blocks) + in / BJ_PATCH;
         const int column = BJ_PATCH * (block % blocks) + in % BJ_PATCH;
-        const uint8_t *from = image + (size_t)(BJ_PATCH * row) * line + (size_t)(BJ_PATCH * column * C);
+        const uint8_t *from =
+            image + (size_t)(BJ_PATCH * row) * line + (size_t)(BJ_PATCH * column * C);
         bj_real *to = x;
         for (int y = 0; y < BJ_PATCH; y++, from += line)
             for (int i = 0; i < BJ_PATCH * C; i++) *to++ = o->levels[256 * (i % C) + from[i]];
@@ -149,7 +150,7 @@ void bj_observer_backward(const bj_observer *o, const bj_observer_block *b, cons
     const bj_real *dy = dcontext;
     size_t lddy = ldc;
     for (int i = o->layers - 1; i > 0; i--) {
-        /* forward: y = layer_i(x_i), x_i = ReLU of what layer i - 1 gave */
+        /* forward: y = layer_i(x_i), x_i = ReLU(output of layer i - 1) */
         bj_linear_backward(o->k, b->dx[i], b->ldx[i], dy, lddy, b->x[i], b->ldx[i], &o->layer[i],
                            M * o->rows[i], 0);
         dy = b->dx[i];

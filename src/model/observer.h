@@ -1,15 +1,15 @@
-/* observer.h - the encoder of states and images up to the context: a chain of linear layers.
+/* observer.h - the encoder for states and images up to the context: a chain of linear layers.
  *
  *   state  x -> [x^ | sin, cos of octaves] --mlp.0--> --mlp.2--> --proj.0--> --proj.2--> context
- *          x^ = (x - mean) / scale;  octave j of the first `waves` numbers: angle pi/4 2^j x^
- *   image  pixels 4x4 --patch.0--> 4x4 of these --patch.2--> all of these --mlp.0--> ... as above
- *          pixel = (byte / 255 - mean) / scale, by channel
- * with ReLU between layers. A patch layer is a convolution whose stride is its width, hence a linear
- * layer over rows: pixels are laid out patch by patch, so that the outputs of 16 patches lie side by
- * side and are one row of the next layer. Layer i has rows[i] rows for an observation, and
- * group[i] of its output rows make one input row of layer i + 1.
+ *          x^ = (x - mean) / scale;  octave j of the first `waves` components: angle pi/4 2^j x^
+ *   image  4x4 pixels --patch.0--> 4x4 patches --patch.2--> all blocks --mlp.0--> ... as above
+ *          pixel = (byte / 255 - mean) / scale, per channel
+ * with ReLU between layers. A patch layer is a convolution whose stride equals its width, so it is
+ * a linear layer over rows. Pixels are stored patch by patch, so the outputs of 16 patches are
+ * contiguous and form one input row of the next layer. Layer i has rows[i] rows per observation,
+ * and group[i] of its output rows form one input row of layer i + 1.
  *
- * Shapes  x[i] (M,rows[i],in_i) rows ldx[i] apart; context (M,D) rows ldc apart
+ * Shapes  x[i] (M,rows[i],in_i) row stride ldx[i]; context (M,D) row stride ldc
  * Test    tests/train/test_observed.c, tests/train/peer_observed.py
  */
 #ifndef BJ_MODEL_OBSERVER_H
@@ -28,33 +28,33 @@ typedef struct bj_observer {
     bj_linear layer[BJ_OBSERVER_LAYERS];
     bj_param_id weight[BJ_OBSERVER_LAYERS], bias[BJ_OBSERVER_LAYERS];
     int rows[BJ_OBSERVER_LAYERS], group[BJ_OBSERVER_LAYERS];
-    const bj_real *inputs[2];    /* where input.mean and input.scale are, until prepared */
-    bj_real *mean, *scale;       /* (state) or (channels), copies */
-    bj_real *levels;             /* (channels,256) image: what a byte becomes */
+    const bj_real *inputs[2];    /* input.mean and input.scale; read by bj_observer_prepare */
+    bj_real *mean, *scale;       /* (state) or (channels), copies of inputs */
+    bj_real *levels;             /* (channels,256) images: standardized value of each byte */
 } bj_observer;
 
-/* `inputs`: the block that holds input.mean and input.scale; a target's own block has only its
- * encoder. */
+/* `inputs` is the block that contains input.mean and input.scale. It is separate from `weights`
+ * because a target's block contains only its encoder. */
 void bj_observer_init(bj_observer *o, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                       const bj_layout *layout, const bj_real *weights, const bj_real *inputs,
                       int training);
-/* Repacks after the weights changed, items in any order. */
+/* Repacks the weights after they changed. The items may run in any order. */
 int bj_observer_prepare_items(const bj_observer *o);
 void bj_observer_prepare(const bj_observer *o, int item);
 
 /* Activations of M observations. */
 typedef struct bj_observer_block {
     const bj_pair *pairs; /* (M) */
-    int successor;        /* the second observation of each pair */
+    int successor;        /* 1: encode the second observation of each pair */
     bj_real *x[BJ_OBSERVER_LAYERS];
-    bj_real *dx[BJ_OBSERVER_LAYERS]; /* dx[0] is NULL; all are where there is no backward */
+    bj_real *dx[BJ_OBSERVER_LAYERS]; /* dx[0] is NULL; all are NULL without a backward pass */
     size_t ldx[BJ_OBSERVER_LAYERS];
 } bj_observer_block;
 
-/* Takes the rows of M observations. */
+/* Allocates the rows of M observations. */
 void bj_observer_block_take(bj_observer_block *b, bj_arena *arena, const bj_observer *o, size_t M,
                             int training);
-/* The block of observations from `first` on. */
+/* Moves the block to the observations starting at `first`. */
 void bj_observer_block_shift(bj_observer_block *b, const bj_observer *o, size_t first);
 
 void bj_observer_forward(const bj_observer *o, const bj_observer_block *b, bj_real *context,

@@ -1,4 +1,4 @@
-/* params.c - turns params.def into a layout, counts and initial weights. */
+/* params.c - builds layouts, parameter counts and initial weights from params.def. */
 #include "model/params.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 enum { UNIFORM, XAVIER, ZERO, ONE, LOG };
 enum { GAP = 16 };
 
-/* Sizes that make inputs and outputs of order 1, see params.h. */
+/* Units that make inputs and outputs of order 1, see params.h. */
 static const double meters = 20, meters_per_second = 5;
 
 typedef struct row {
@@ -40,8 +40,9 @@ static void table(row out[BJ_P_COUNT], const bj_arch *a) {
     const int SCALE_ROWS = a->scales == BJ_SCALES_COMPONENT ? a->atoms : 1;
 #define SCALE_COLS(n) (a->scales == BJ_SCALES_COMPONENT ? (n) : 1)
     const double HE =
-        sqrt(6); /* bound sqrt(6/fan), which keeps the size of activations, over 1/sqrt(fan) */
-    const double SMALL = 0.1; /* first trajectories are smooth and short */
+        sqrt(6); /* ratio of the bound sqrt(6/fan), which preserves the activation scale, to
+                    1/sqrt(fan) */
+    const double SMALL = 0.1; /* makes the first trajectories smooth and short */
 #define PARAM(id, name, repeat, rows, cols, init, fan, part, when, scale, gain)                    \
     out[BJ_P_##id] =                                                                               \
         (row){BJ_P_##id,      name, repeat,           rows, cols, init, (double)(fan),             \
@@ -100,7 +101,7 @@ bj_status bj_layout_init(bj_layout *layout, const bj_arch *arch, bj_error *err) 
         layout->first[i] = r->present ? (int)(p - layout->params) : -1;
         for (int k = 0; r->present && k < r->repeat; k++, p++) {
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* names come from params.def alone */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* names come only from params.def */
 #pragma GCC diagnostic ignored "-Wformat-extra-args"
             snprintf(p->name, sizeof p->name, r->name, k);
 #pragma GCC diagnostic pop
@@ -132,7 +133,7 @@ size_t bj_layout_offset(const bj_layout *layout, bj_param_id id, int index) {
     return layout->params[layout->first[id] + index].offset;
 }
 
-/* w = sigma gain theta, where w holds theta. */
+/* Computes w = sigma gain theta in place. On entry w contains theta. */
 static void condition(bj_real *w, const bj_param *p) {
     const size_t columns = (size_t)p->shape[1], row_pair = 2 * columns;
     for (size_t j = 0; j < p->size; j++) {

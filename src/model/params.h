@@ -1,8 +1,8 @@
-/* params.h - where every parameter lies in a model's one block of weights.
+/* params.h - the layout of all parameters in a model's single block of weights.
  *
- * Built from params.def for an architecture. Tensors start on multiples of 16 elements; the gaps
- * hold zeros and stay zero, so optimizer, EMA and norms may run over the whole block. The encoder
- * is a prefix of the block.
+ * The layout is built from params.def for an architecture. Tensors start at multiples of 16
+ * elements. The gaps are zero and stay zero, so the optimizer, the EMA and norms can run over the
+ * whole block. The encoder is a prefix of the block.
  */
 #ifndef BJ_MODEL_PARAMS_H
 #define BJ_MODEL_PARAMS_H
@@ -17,7 +17,7 @@ typedef enum bj_param_id {
     BJ_P_COUNT
 } bj_param_id;
 
-/* The part of the network a tensor belongs to. */
+/* Part of the network that a tensor belongs to. */
 typedef enum bj_param_part {
     BJ_PART_ENCODER,
     BJ_PART_ATOMS,
@@ -26,18 +26,19 @@ typedef enum bj_param_part {
     BJ_PART_RESIDUAL,
     BJ_PART_SCALE_Z,
     BJ_PART_SCALE_Y,
-    BJ_PART_INPUT, /* standardization and codes: no term reaches them */
+    BJ_PART_INPUT, /* input standardization and codes, which get no gradient */
     BJ_PARTS
 } bj_param_part;
 
-/* Conditioned training steps theta, where w = sigma theta. sigma follows from units:
+/* Scale of conditioned training, which updates theta, where w = sigma theta. sigma follows from
+ * units:
  *
  *   ONE     1
  *   TRACK   columns are the 7 features of track rows: 1/20 per meter, 1/5 per m/s, 1 for directions
  *           and flags, so that every channel is of order 1
- *   GATES   TRACK, times sqrt(3 E / 7), because PyTorch draws GRU input weights for E inputs and
- *           there are 7
- *   MAP     columns are the 6 features of polyline points: 1/20 per meter, 1 for the others
+ *   GATES   TRACK times sqrt(3 E / 7), because PyTorch draws GRU input weights for E inputs, but
+ *           there are only 7
+ *   MAP     columns are the 6 features of polyline points: 1/20 per meter, 1 for the other features
  *   LATENT  sqrt(D), because a latent of norm 1 has entries of about 1/sqrt(D)
  *   STEPS   rows 2t and 2t+1 are x and y at step t, and w_t = sigma (theta_0 + ... + theta_t);
  *           sigma = 5 m/s times dt, the size of a step
@@ -59,29 +60,29 @@ typedef struct bj_param {
     size_t size, offset;
     bj_param_part part;
     bj_param_scale scale;
-    int init; /* private to params.c, like the numbers below */
+    int init; /* private to params.c, like fan, sigma and gain */
     double fan, sigma, gain;
 } bj_param;
 
 typedef struct bj_layout {
     int count;
     bj_param *params;      /* (count) in block order */
-    size_t size;           /* of the block, gaps included */
-    size_t encoder_size;   /* prefix of the block, gaps included */
-    int first[BJ_P_COUNT]; /* index of an id's first tensor, -1 when absent */
+    size_t size;           /* size of the block, including gaps */
+    size_t encoder_size;   /* size of the encoder prefix, including gaps */
+    int first[BJ_P_COUNT]; /* index of an id's first tensor, -1 if absent */
 } bj_layout;
 
 BJ_CHECK bj_status bj_layout_init(bj_layout *layout, const bj_arch *arch, bj_error *err);
 void bj_layout_reset(bj_layout *layout);
 
-/* Offset of tensor `index` of id, which must exist. */
+/* Returns the offset of tensor `index` of an id, which must exist. */
 size_t bj_layout_offset(const bj_layout *layout, bj_param_id id, int index);
 
-/* Returns sigma of the elements in `column`; 1 in every column for scale ONE. */
+/* Returns sigma for the elements of a column. Scale ONE gives 1 for every column. */
 double bj_param_sigma(const bj_param *param, int column);
 
-/* Fills a zeroed block with PyTorch's default distributions; conditioned: theta is drawn from them,
- * times the gain of its tensor, and the block gets w = sigma theta. */
+/* Fills a zeroed block with PyTorch's default initialization. If `conditioned` is set, theta is
+ * drawn from it and multiplied by the tensor's gain, and the block receives w = sigma theta. */
 void bj_layout_initialize(const bj_layout *layout, bj_real *weights, uint64_t seed,
                           int conditioned);
 

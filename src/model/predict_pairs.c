@@ -1,14 +1,14 @@
-/* predict_pairs.c - prediction from states and images: latents and their weights, nothing decoded.
+/* predict_pairs.c - prediction from states and images: latents and weights without decoding.
  *
- *   branch       the K latents, weights of the router
- *   fused        one latent, the normalized weighted mean of all; weights of the router
- *   variational  the prior's mean and K - 1 draws with noise that is the same for every context;
- *                weights 1/K
- *   codebook     the K codes; weights 1/K
+ *   branch       K latents, router weights
+ *   fused        one latent, the normalized weighted mean of all latents; router weights
+ *   variational  prior mean and K - 1 samples with the same noise for every context; weights 1/K
+ *   codebook     K codes; weights 1/K
  *
- * A block of observations is one item of work; its bits depend neither on the batch nor on the
- * workers. Contexts may be asked for, and given in place of observations: whoever rolls a model out
- * in its latents feeds what it predicted. Test: tests/model/test_predict_pairs.c
+ * A block of observations is one work item. Its bits depend neither on the batch nor on the
+ * workers. bj_predict_encode returns contexts, and bj_predict_contexts predicts from contexts, so
+ * that rollouts can feed predicted latents back.
+ * Test: tests/model/test_predict_pairs.c
  */
 #include <math.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void branches(bj_predictor *p, const bj_network_block *h, size_t b0) {
     const bj_network *n = &p->network;
     const size_t K = (size_t)n->K, ldu = h->ldu;
     const int fused = p->arch.kind == BJ_MODEL_FUSED, D = p->arch.latent;
-    bj_real *mean = h->u + (size_t)h->M * ldu; /* behind the rows of one latent */
+    bj_real *mean = h->u + (size_t)h->M * ldu; /* after the rows of one latent */
     bj_network_route(n, h);
     for (size_t m = 0; m < (size_t)h->M; m++)
         bj_weigh_row(p->weights + (b0 + m) * K, h->logits + m * K, &p->arch);
@@ -69,7 +69,7 @@ static void one_predictor(bj_predictor *p, const bj_network_block *h, size_t b0)
     }
 }
 
-/* Contexts of a block from its observations; 0 when one of them is not finite. */
+/* Computes the contexts of a block. Returns 0 if an observation is not finite. */
 static int observe(bj_predictor *p, bj_encoder_block *e, int b0) {
     e->observer.pairs = p->batch->pairs + b0;
     for (int m = 0; m < e->M; m++)

@@ -1,9 +1,9 @@
-/* predict_row.c - one scene by all workers at once, for the lowest latency.
+/* predict_row.c - prediction of one scene by all workers together, for the lowest latency.
  *
- * Every product is cut by columns, so that each worker reads its own part of the weights: the GRU's
- * share stays in its second-level cache over all steps. Workers meet after every stage; attention
- * is cut by heads and needs no meeting inside. In full precision the bits are those of the block
- * path.
+ * Every product is split by columns, so each worker reads its own part of the weights. A worker's
+ * part of the GRU stays in its L2 cache during all steps. Workers synchronize after every stage.
+ * Attention is split by heads and needs no synchronization inside. In full precision the bits are
+ * the same as in the block path.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------------------------------- preparation */
 
-/* Hands out the 16-bit copies; base is NULL while they are measured. */
+/* Allocates the 16-bit copies. `base` is NULL while the size is measured. */
 typedef struct half_arena {
     uint16_t *base;
     size_t used;
@@ -67,7 +67,7 @@ static void wire(bj_predictor *p, half_arena *h) {
     r->decoder_out = row_linear(p, h, &n->decoder_out);
 }
 
-/* The block path's GRU products hold the same weights in another order. */
+/* Rounds the block path's GRU weights, which are the same weights in another order. */
 static void round_gru(const bj_predictor *p) {
     const bj_gru *g = &p->encoder.gru;
     p->k->narrow(NULL, g->packed, p->k->gru_size(g->lead, g->E));
@@ -124,7 +124,7 @@ typedef struct team {
     int member, members;
 } team;
 
-/* This member's part of n units of work in groups of `size`. */
+/* Computes this member's range of n units of work in groups of `size`. */
 static void share(int *begin, int *end, int n, int size, const team *t) {
     const int groups = (n + size - 1) / size;
     *begin = groups * t->member / t->members * size;
@@ -140,7 +140,7 @@ static void columns(const bj_predictor *p, bj_real *c, size_t ldc, const bj_real
     else p->k->gemm_columns(c, ldc, a, lda, w->full, w->bias, M, w->out, w->in, flags, n0, n1);
 }
 
-/* This member's columns of a product with M contiguous rows. */
+/* Computes this member's columns of a product with M contiguous rows. */
 static void product(const team *t, bj_real *c, const bj_real *a, const bj_row_weights *w, int M,
                     int flags) {
     int n0, n1;
@@ -165,7 +165,7 @@ static void stage_tokens(const team *t) {
     }
 }
 
-/* Writes [x | 1 | pad] of a step; h stays. */
+/* Writes [x | 1 | pad] of a step and leaves h unchanged. */
 static void set_input(const bj_predictor *p, bj_real *row, int step) {
     const bj_gru *g = &p->encoder.gru;
     const bj_real *x = scene_of(p)->focal + (size_t)step * (size_t)g->I;
@@ -174,7 +174,7 @@ static void set_input(const bj_predictor *p, bj_real *row, int step) {
     for (int i = g->I + 1; i < g->lead; i++) row[i] = 0;
 }
 
-/* Returns the row that ends up with the last state. */
+/* Runs the GRU and returns the row with the last state. */
 static const bj_real *stage_gru(const team *t) {
     const bj_predictor *p = t->p;
     const bj_gru *g = &p->encoder.gru;
@@ -207,7 +207,7 @@ static void stage_query(const team *t, const bj_real *state) {
     if (t->member == 0) memcpy(p->row.joint, state, (size_t)E * sizeof *state);
 }
 
-/* The tokens as head g sees them, with weights of its own. */
+/* Sets up the tokens for head g, which has attention weights of its own. */
 static void head_tokens(bj_tokens tokens[2], const bj_predictor *p, int g) {
     const bj_row_path *r = &p->row;
     const int TH = p->arch.token_hidden;
@@ -222,7 +222,7 @@ static void head_tokens(bj_tokens tokens[2], const bj_predictor *p, int g) {
                             .TH = TH};
 }
 
-/* The heads of this member, from folded query to pooled values. */
+/* Computes this member's heads, from folded query to pooled values. */
 static void stage_attention(const team *t) {
     const bj_predictor *p = t->p;
     const bj_encoder *e = &p->encoder;
@@ -238,7 +238,7 @@ static void stage_attention(const team *t) {
     }
 }
 
-/* Writes the statistics of the encoding; all heads and the context must be ready. */
+/* Writes the statistics of the encoding. All heads and the context must be finished. */
 static void stage_encoding(const team *t) {
     const bj_predictor *p = t->p;
     const int G = p->arch.heads;
@@ -253,8 +253,8 @@ static void stage_encoding(const team *t) {
         (bj_encoding){sum / G, bj_context_norm(p->row.context, p->arch.latent)};
 }
 
-/* Atoms are walked back and forth from call to call: the weights that were read last are the ones
- * a shared cache still holds. */
+/* Returns the i-th atom to compute. The order reverses from call to call, because a shared cache
+ * still holds the weights that were read last. */
 static int atom_at(const bj_predictor *p, int i) { return p->calls % 2 ? p->network.L - 1 - i : i; }
 
 static void stage_atoms_in(const team *t) {

@@ -31,7 +31,7 @@ double bj_context_norm(const bj_real *context, int D) {
 
 /* -------------------------------------------------------------------------------------- blocks */
 
-/* First round: the contexts of a block of scenes. */
+/* First round: computes the contexts of a block of scenes. */
 static void encode_block(void *context, int item, int worker) {
     bj_predictor *p = context;
     const int b0 = p->block_begin[item];
@@ -58,8 +58,8 @@ static void encode_block(void *context, int item, int worker) {
                           bj_context_norm(e.context + (size_t)m * e.ldc, p->arch.latent)};
 }
 
-/* Second round: one latent, or the router, of many scenes, so that weights are read but a few
- * times. Item i of a chunk of scenes: latent i, the router after the last one. */
+/* Second round: computes one latent, or the router, for a chunk of scenes, so that weights are read
+ * only a few times. Items 0 .. L - 1 of a chunk are latents, item L is the router. */
 static void decode_item(void *context, int item, int worker) {
     const bj_predictor *p = context;
     const bj_network *n = &p->network;
@@ -79,7 +79,7 @@ static void decode_item(void *context, int item, int worker) {
     bj_network_atom(n, &h, i, h.atom_hidden, h.lda, h.u, h.ldu);
     bj_normalize_forward(h.u, h.ldu, h.inverse, h.M, p->arch.latent);
     bj_network_decode(n, &h, 1);
-    const int outputs = n->step_scale ? K : 1; /* of this latent */
+    const int outputs = n->step_scale ? K : 1; /* outputs of this latent */
     for (size_t m = 0; m < (size_t)h.M; m++) {
         for (int k = 0; k < outputs; k++)
             memcpy(p->trajectories + ((b0 + m) * (size_t)K + (size_t)(i + k)) * line,
@@ -90,8 +90,9 @@ static void decode_item(void *context, int item, int worker) {
     }
 }
 
-/* A team is as slow as its slowest member. On a busy machine, where members had to wait for a core,
- * one worker goes on alone for a while; the result is the same to the bit. */
+/* Predicts one scene. A team is as slow as its slowest member. If members had to wait for a core on
+ * a busy machine, one worker predicts the next scenes alone. The bits of the result are the
+ * same. */
 static void predict_scene(bj_predictor *p) {
     enum { DISTURBED = 3, LEAST = 8, MOST = 256 };
     if (p->alone > 0) {
@@ -208,7 +209,7 @@ static void take_packed(bj_predictor *p, bj_arena *arena, const bj_model *model)
     if (p->arch.noise) p->eps = bj_arena_take(arena, K * (size_t)p->arch.noise);
 }
 
-/* Moves *pointer from the model's weights to the predictor's own copy of its vectors. */
+/* Copies a vector from the model into p->vectors and redirects *pointer to the copy. */
 static size_t keep_vector(bj_predictor *p, const bj_model *model, const bj_real **pointer,
                           size_t used) {
     const bj_layout *layout = &model->layout;
@@ -224,7 +225,8 @@ static size_t keep_vector(bj_predictor *p, const bj_model *model, const bj_real 
     return used + size;
 }
 
-/* Returns how many elements all vectors take; copies and redirects when p->vectors exists. */
+/* Returns the total number of elements of all vectors. Copies and redirects them if p->vectors
+ * exists. */
 static size_t keep_vectors(bj_predictor *p, const bj_model *model) {
     size_t used = 0;
     for (int i = 0; i < BJ_ENC_LINEARS; i++)

@@ -1,8 +1,8 @@
 /* predictor.h - a model prepared for prediction.
  *
- * Weights are packed and folded once. Batches run in blocks of scenes, a block to a worker
- * (predictor.c); one or two scenes run one after the other with every product cut over all workers
- * (predict_row.c), where the time is bounded by reading the weights.
+ * Weights are packed and folded once. Batches run in blocks of scenes, one block per worker
+ * (predictor.c). One or two scenes run one after the other, with every product split over all
+ * workers (predict_row.c), because reading the weights then limits the speed.
  */
 #ifndef BJ_MODEL_PREDICTOR_H
 #define BJ_MODEL_PREDICTOR_H
@@ -17,26 +17,26 @@
 #include "model/network.h"
 
 enum {
-    BJ_ROW_SCENES = 2,   /* up to so many scenes go one by one */
-    BJ_PREDICT_ROWS = 64 /* scenes of an item behind the encoder */
+    BJ_ROW_SCENES = 2,   /* max batch size for the row path, which runs scenes one by one */
+    BJ_PREDICT_ROWS = 64 /* scenes per work item after the encoder */
 };
 
-/* A right-hand side of the row path: 16-bit where half is set. */
+/* Right-hand side of a product in the row path. `half` is the 16-bit copy, or NULL. */
 typedef struct bj_row_weights {
     const bj_real *full, *bias;
     const uint16_t *half;
     int in, out;
 } bj_row_weights;
 
-/* The row path's weights and the activations of its one scene, shared by the workers. */
+/* Weights of the row path and the activations of its single scene, shared by the workers. */
 typedef struct bj_row_path {
     bj_row_weights linear[BJ_ENC_LINEARS];
-    bj_row_weights m[256], n[256]; /* folded keys and values, by head */
+    bj_row_weights m[256], n[256]; /* folded keys and values per head */
     bj_row_weights atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS], residual[BJ_MAX_ATOMS];
     bj_row_weights router_in, router_out, decoder_in, decoder_out;
     const bj_real *gru;
     const uint16_t *gru_half;
-    bj_real *row[2];                  /* (lead+E) state rows in turn */
+    bj_real *row[2];                  /* (lead+E) state rows, used alternately */
     bj_real *r[2], *alpha[2];         /* (N,TH) (P,TH); (G,N) (G,P) */
     bj_real *q, *a, *h, *pooled;      /* (E) (G,W) (G,W) (E) */
     bj_real *joint, *hidden, *context; /* (2E) (proj_hidden) (D) */
@@ -47,8 +47,8 @@ typedef struct bj_row_path {
 
 /* Statistics of one scene's encoding. */
 typedef struct bj_encoding {
-    double entropy; /* of the attention weights, in nats, mean over heads */
-    double norm;    /* of the context, which is not normalized */
+    double entropy; /* entropy of the attention weights in nats, averaged over heads */
+    double norm;    /* norm of the context, which is not normalized */
 } bj_encoding;
 
 /* Activations of a block, one set per worker. */
@@ -65,44 +65,45 @@ struct bj_predictor {
     int max_batch;
     bj_encoder encoder;
     bj_network network;
-    bj_real *packed;  /* every packed array */
+    bj_real *packed;  /* all packed arrays */
     uint16_t *half;   /* 16-bit copies for the row path; NULL in full precision */
     bj_real *vectors; /* biases and residual scales */
     bj_real *memory;  /* activations */
     bj_real *gru_row;
-    bj_real *codes; /* (K,D) codebook, else NULL */
-    bj_real *eps;   /* (K,V) variational, else NULL */
+    bj_real *codes; /* (K,D) for codebook models, otherwise NULL */
+    bj_real *eps;   /* (K,V) for variational models, otherwise NULL */
     bj_row_path row;
     bj_predict_scratch *scratch; /* (threads) */
     bj_real *contexts; /* (max_batch,D) */
     int *block_begin;
-    /* the current call */
+    /* arguments of the current call */
     const bj_batch *batch;
     atomic_int bad_scene; /* first scene with a non-finite input, INT_MAX if none */
     bj_real *weights, *trajectories, *atoms;
-    const bj_real *given; /* (B,D) contexts in place of observations; else NULL */
-    bj_real *encoded;     /* (B,D) contexts alone are asked for; else NULL */
-    bj_encoding *encodings; /* (max_batch) written by bj_predict for scenes; NULL: not wanted */
-    int scene;      /* of the row path */
-    unsigned calls; /* of the row path so far */
-    int alone;      /* calls left that one worker makes by itself */
-    int patience;   /* how many of them follow the next disturbed call */
+    const bj_real *given; /* (B,D) contexts to use instead of observations, or NULL */
+    bj_real *encoded;     /* (B,D) receives contexts; then nothing else is computed; or NULL */
+    bj_encoding *encodings; /* (max_batch) written by bj_predict for scenes; may be NULL */
+    int scene;      /* current scene of the row path */
+    unsigned calls; /* scenes predicted by the row path so far */
+    int alone;      /* number of following calls that one worker does alone */
+    int patience;   /* value of `alone` after the next disturbed call */
 };
 
 /* Returns the Euclidean norm of a context (D). */
 double bj_context_norm(const bj_real *context, int D);
 
-/* Weights and trajectories of one scene, by every member of the team. */
+/* Predicts one scene. Called by every member of the team. */
 void bj_predict_row(void *predictor, int member, int members);
 BJ_CHECK bj_status bj_row_path_init(bj_predictor *p, bj_precision precision, bj_error *err);
 void bj_row_path_take(bj_predictor *p, bj_arena *arena);
 
-/* predict_pairs.c: what models of states and images do. p has batch, weights and atoms set. */
+/* Predicts pairs (predict_pairs.c). p->batch, p->weights and p->atoms must be set. */
 BJ_CHECK bj_status bj_predict_pairs(bj_predictor *p, const bj_batch *batch, bj_error *err);
-/* Contexts (B,D) of observations, not normalized: what atoms and router see. */
+/* Computes the contexts (B,D) of observations. They are not normalized and are the input of atoms
+ * and router. */
 BJ_CHECK bj_status bj_predict_encode(bj_predictor *p, const bj_batch *batch, bj_real *contexts,
                                      bj_error *err);
-/* bj_predict with contexts (B,D) in place of observations: weights (B,K), atoms (B,L,D). */
+/* Predicts from contexts (B,D) instead of observations: weights (B,K), atoms (B,L,D). */
 BJ_CHECK bj_status bj_predict_contexts(bj_predictor *p, const bj_real *contexts, int B,
                                        bj_real *weights, bj_real *atoms, bj_error *err);
 void bj_predict_pairs_take(bj_predict_scratch *s, bj_arena *arena, const bj_predictor *p,
@@ -110,7 +111,7 @@ void bj_predict_pairs_take(bj_predict_scratch *s, bj_arena *arena, const bj_pred
 /* Fills codes and eps. */
 void bj_predict_pairs_fit(bj_predictor *p, const bj_model *model);
 
-/* pi (K) from the logits, as the architecture says. */
+/* Computes the weights pi (K) from the logits, or 1/K if the architecture has uniform weights. */
 void bj_weigh_row(bj_real *pi, const bj_real *logits, const bj_arch *arch);
 
 #endif

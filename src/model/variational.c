@@ -54,7 +54,7 @@ void bj_variational_prior(const bj_network *n, const bj_network_block *b) {
                       &n->prior_out, b->M, 0);
 }
 
-/* [c | extra] */
+/* Fills x with rows [c | extra]. */
 static void join(bj_real *x, size_t ldx, const bj_network_block *b, int C, const bj_real *extra,
                  size_t lde, int n) {
     for (size_t m = 0; m < (size_t)b->M; m++) {
@@ -63,7 +63,7 @@ static void join(bj_real *x, size_t ldx, const bj_network_block *b, int C, const
     }
 }
 
-/* u = normalize(generator(generator_x)) */
+/* Computes u = normalize(generator(generator_x)). */
 static void generate(const bj_network *n, const bj_network_block *b) {
     bj_linear_forward(n->k, b->atom_hidden, b->lda, b->generator_x, b->ldg, &n->atom_in[0], b->M,
                       BJ_GEMM_RELU);

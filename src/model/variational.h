@@ -2,10 +2,10 @@
  *
  *   prior     [m_p | s_p] = prior(c)             posterior  [m_q | s_q] = posterior([c | z])
  *   training  w = m_q + exp(s_q) eps             u = normalize(generator([c | w]))
- *   readout   w_0 = m_p,  w_j = m_p + exp(s_p) eps_j for j = 1 .. K - 1, eps_j the same for all
+ *   readout   w_0 = m_p,  w_j = m_p + exp(s_p) eps_j for j = 1 .. K - 1, eps_j equal for all scenes
  *
- * c is the context with the action behind it, z the target latent, which gets no gradient. Every
- * network is linear, ReLU, linear; the generator takes the place of an atom in bj_network.
+ * c is the context followed by the action. z is the target latent, which gets no gradient. Every
+ * network is linear, ReLU, linear. The generator is stored in place of an atom in bj_network.
  *
  * Shapes  eps (M,V)  prior, posterior (M,2V) contiguous
  * Test    tests/train/test_observed.c, tests/model/test_predict_pairs.c
@@ -15,21 +15,21 @@
 
 #include "model/network.h"
 
-/* Takes the rows of M scenes; training: with those of backward. */
+/* Allocates the rows of M scenes, including those of the backward pass if `training` is set. */
 void bj_variational_take(bj_network_block *b, bj_arena *arena, const bj_network *n, size_t M,
                          int training);
-/* The block of scenes from `first` on. */
+/* Moves the block to the scenes starting at `first`. */
 void bj_variational_shift(bj_network_block *b, const bj_network *n, size_t first);
 
-/* u, prior and posterior from context, z and eps. */
+/* Computes u, prior and posterior from context, z and eps. */
 void bj_variational_forward_block(const bj_network *n, const bj_network_block *b);
-/* dcontext from du (before normalization), dprior and dposterior, which come with the gradient of
- * the divergence and leave with all of it. */
+/* Computes dcontext from du (before normalization), dprior and dposterior. On entry dprior and
+ * dposterior contain the gradient of the KL divergence, on return the whole gradient. */
 void bj_variational_backward_block(const bj_network *n, const bj_network_block *b);
 
-/* The noise of readout j >= 1: eps (V). */
+/* Draws the noise eps (V) of readout j >= 1. */
 void bj_variational_noise(bj_real *eps, int V, int j);
-/* u (M,D) of readout j, normalized, from the prior. */
+/* Computes u (M,D) of readout j, normalized, from the prior. */
 void bj_variational_read(const bj_network *n, const bj_network_block *b, int j, const bj_real *eps);
 void bj_variational_prior(const bj_network *n, const bj_network_block *b);
 

@@ -9,7 +9,7 @@
 #define EXP expf
 #endif
 
-/* Where in a row of a or h the two kinds have their hidden part and their mass. */
+/* Columns of the hidden part and of the mass of each kind, in a row of a or h. */
 typedef struct columns {
     int hidden[2], mass[2];
 } columns;
@@ -32,7 +32,7 @@ void bj_attention_forward(const bj_kernels *k, bj_real *h, const bj_real *a, siz
             for (int t = 0; t < tokens[s].S; t++) {
                 bj_real *score = &tokens[s].alpha[t * G + g];
                 *score += constant;
-                if (!(*score <= most)) most = *score; /* NaN stays */
+                if (!(*score <= most)) most = *score; /* keeps NaN */
             }
         }
         bj_real mass[2] = {0, 0};
@@ -67,7 +67,7 @@ double bj_attention_entropy(const bj_tokens tokens[2], int g, int G) {
 void bj_attention_backward(const bj_kernels *k, bj_real *da, const bj_real *dh, const bj_real *a,
                            size_t ldt, const bj_tokens tokens[2], size_t ldr, int G) {
     const columns c = columns_of(tokens);
-    /* forward: h = sum alpha r and sum alpha, hence dalpha = dh . r + dh_mass */
+    /* forward: h = sum alpha r and sum alpha, so dalpha = dh . r + dh_mass */
     for (int s = 0; s < 2; s++)
         k->scores(tokens[s].dscore, tokens[s].r, ldr, dh + c.hidden[s], ldt, tokens[s].S, G,
                   tokens[s].TH);
@@ -81,7 +81,7 @@ void bj_attention_backward(const bj_kernels *k, bj_real *da, const bj_real *dh, 
             }
         }
         for (int s = 0; s < 2; s++) {
-            /* forward: alpha = softmax(score); score = a . r + c */
+            /* forward: alpha = softmax(score), score = a . r + c */
             bj_real sum = 0;
             for (int t = 0; t < tokens[s].S; t++) {
                 bj_real *d = &tokens[s].dscore[t * G + g];

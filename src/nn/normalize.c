@@ -1,4 +1,4 @@
-/* normalize.c - see normalize.h. Dot products run in eight lanes, added in a fixed order. */
+/* normalize.c - see normalize.h. Dot products use eight lanes that are added in a fixed order. */
 #include "nn/normalize.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ void bj_normalize_forward(bj_real *a, size_t ld, bj_real *inverse, int M, int D)
     const double floor = 1e-12;
     for (int m = 0; m < M; m++, a += ld) {
         const double size = sqrt(dot(a, a, D));
-        /* a length beyond the range of the type must not turn the row into zeros unseen */
+        /* NaN instead of zeros, so that a norm beyond the range of the type is noticed */
         const bj_real scale =
             isinf(size) ? (bj_real)NAN : (bj_real)(1.0 / (size < floor ? floor : size));
         inverse[m] = size < floor ? -scale : scale;
@@ -29,7 +29,7 @@ void bj_normalize_forward(bj_real *a, size_t ld, bj_real *inverse, int M, int D)
 void bj_normalize_backward(bj_real *du, size_t ld, const bj_real *u, const bj_real *inverse, int M,
                            int D) {
     for (int m = 0; m < M; m++, du += ld, u += ld) {
-        /* forward: u = a / |a|; the part of du along u does not move it */
+        /* forward: u = a / |a|, so the component of du along u has no effect */
         const bj_real along = inverse[m] < 0 ? 0 : (bj_real)dot(du, u, D);
         const bj_real scale = inverse[m] < 0 ? -inverse[m] : inverse[m];
         for (int d = 0; d < D; d++) du[d] = (du[d] - along * u[d]) * scale;

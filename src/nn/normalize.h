@@ -1,7 +1,8 @@
-/* normalize.h - u = a / max(|a|, 1e-12), row by row, in place, and its gradient in place.
+/* normalize.h - u = a / max(|a|, 1e-12) for every row, in place, and its gradient, in place.
  *
- * Shapes  a, u, du (M,D) rows ld apart; inverse (M) is 1 / max(|a|, 1e-12), kept for backward.
- * Edge    below the floor the divisor is constant: inverse is stored negative to say so.
+ * Shapes  a, u, du (M,D) with row stride ld; inverse (M) is 1 / max(|a|, 1e-12), kept for backward.
+ * Edge    if |a| is below 1e-12, the divisor is constant and inverse is stored with a negative
+ *         sign.
  * Test    tests/nn/test_normalize.c
  */
 #ifndef BJ_NN_NORMALIZE_H

@@ -1,4 +1,4 @@
-/* rows.h - chosen rows of a matrix side by side, and back. */
+/* rows.h - copies selected rows of a matrix into contiguous rows (gather) and back (scatter). */
 #ifndef BJ_NN_ROWS_H
 #define BJ_NN_ROWS_H
 

@@ -47,7 +47,7 @@ static void skip_blanks(scan *s) {
     while (s->at < s->end && is_blank(*s->at)) s->at++;
 }
 
-/* Takes the character when it is the next one after blanks. */
+/* Skips blanks. If the next character is c, consumes it and returns 1. */
 static int take(scan *s, char c) {
     skip_blanks(s);
     if (s->at == s->end || *s->at != c) return 0;
@@ -64,7 +64,7 @@ static bj_status malformed(const scan *s, const char *expected) {
                    expected);
 }
 
-/* A string in either kind of quotes, without escapes. */
+/* Reads a string in single or double quotes without escapes. */
 static bj_status read_text(scan *s, char *out, size_t room, const char *expected) {
     skip_blanks(s);
     const char quote = s->at < s->end ? *s->at : '\0';
@@ -122,7 +122,7 @@ static bj_status read_size(int64_t *out, scan *s) {
         *out = *out * 10 + (*s->at - '0');
     }
     if (s->at == begin) return malformed(s, "a size");
-    if (s->at < s->end && *s->at == 'L') s->at++; /* of Python 2 */
+    if (s->at < s->end && *s->at == 'L') s->at++; /* suffix of Python 2 */
     return BJ_OK;
 }
 
@@ -135,13 +135,13 @@ static bj_status read_shape(bj_npy *out, scan *s) {
         BJ_TRY(read_size(&out->shape[out->rank++], s));
         if (take(s, ',')) continue;
         skip_blanks(s);
-        if (s->at == s->end || *s->at != ')' || out->rank == 1) /* (3) is no tuple */
+        if (s->at == s->end || *s->at != ')' || out->rank == 1) /* (3) is not a tuple */
             return malformed(s, "',' or ')' in 'shape'");
     }
     return BJ_OK;
 }
 
-/* Rows, width and bytes; none of the products may overflow, even where another size is 0. */
+/* Computes rows, width and row_bytes. No partial product may overflow, even if a dimension is 0. */
 static bj_status measure(bj_npy *out, scan *s) {
     int64_t all = (int64_t)bj_npy_size(out->type);
     out->rows = out->rank ? out->shape[0] : 1;
@@ -184,7 +184,7 @@ bj_status bj_npy_parse(bj_npy *out, const char *text, size_t size, const char *w
     if (s.at != s.end) return malformed(&s, "nothing after the dictionary");
     for (int k = 0; k < KEYS; k++)
         if (!seen[k]) return BJ_FAIL(err, BJ_EFORMAT, "%s: .npy header lacks '%s'", what, keys[k]);
-    if (fortran && out->rank > 1) /* one dimension is the same in both orders */
+    if (fortran && out->rank > 1) /* both orders are equal for rank 1 */
         return BJ_FAIL(err, BJ_EFORMAT, "%s: Fortran order, expected C order", what);
     return measure(out, &s);
 }

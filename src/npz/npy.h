@@ -1,10 +1,11 @@
-/* npy.h - the header of an .npy array.
+/* npy.h - parses the header of an .npy array.
  *
- *   \x93NUMPY  major minor  length (2 bytes, from version 2 on 4)  text of that length
+ *   \x93NUMPY  major minor  length (2 bytes, 4 from version 2)  text of that length
  *
  * The text is a Python dictionary of literals, {'descr': '<f4', 'fortran_order': False, 'shape':
- * (3, 4), }, blanks and a newline. Read are little-endian float32, float64, int32, int64, uint8 and
- * bool in C order; everything else is named in the message.
+ * (3, 4), }, followed by blanks and a newline. Little-endian float32, float64, int32, int64, uint8
+ * and bool in C order are supported. Other types are rejected with a message that contains the
+ * type.
  */
 #ifndef BJ_NPZ_NPY_H
 #define BJ_NPZ_NPY_H
@@ -28,26 +29,26 @@ enum { BJ_NPY_RANK = 8, BJ_NPY_PREFIX = 12, BJ_NPY_MAX_HEADER = 64 * 1024 };
 
 typedef struct bj_npy {
     bj_npy_type type;
-    int rank; /* 0: a single number */
+    int rank; /* 0 for a single number */
     int64_t shape[BJ_NPY_RANK];
-    int64_t rows;  /* shape[0], or 1 */
-    int64_t width; /* numbers of a row */
+    int64_t rows;  /* shape[0], or 1 if rank is 0 */
+    int64_t width; /* numbers per row */
     size_t row_bytes;
 } bj_npy;
 
-size_t bj_npy_size(bj_npy_type type);      /* bytes of a number */
+size_t bj_npy_size(bj_npy_type type);      /* bytes per number */
 const char *bj_npy_name(bj_npy_type type); /* "float32", ... */
 
-/* Length of everything before the numbers; prefix has the first BJ_NPY_PREFIX bytes, the text
- * begins at *text. `what` opens the messages: file and member. */
+/* Determines the number of bytes before the numbers. `prefix` contains the first BJ_NPY_PREFIX
+ * bytes of the array. Sets *text to the offset of the header text. Messages start with `what`, the
+ * file and member. */
 BJ_CHECK bj_status bj_npy_prefix(size_t *length, size_t *text, const uint8_t *prefix,
                                  const char *what, bj_error *err);
-/* The text of the header, size bytes of it. */
+/* Parses `size` bytes of header text. */
 BJ_CHECK bj_status bj_npy_parse(bj_npy *out, const char *text, size_t size, const char *what,
                                 bj_error *err);
 
-/* Numbers as they lie in the file, at any address, as doubles or as bj_reals. A bool is 0 or 1
- * whatever its byte. */
+/* Convert unaligned numbers from the file to double or bj_real. Any nonzero bool byte becomes 1. */
 void bj_npy_doubles(double *out, const void *raw, bj_npy_type type, size_t count);
 void bj_npy_reals(bj_real *out, const void *raw, bj_npy_type type, size_t count);
 

@@ -1,9 +1,10 @@
 /* npz.c - see npz.h.
  *
  * Invariants
- *   1. An array without a problem has exactly the bytes its shape asks for, header aside: no read
- *      depends on a number of the file that was not compared with another one.
- *   2. Nothing is allocated after a member's size: numbers go to the caller's memory.
+ *   1. An array without a problem has exactly the number of bytes that its shape requires, plus its
+ *      header, so every size from the file is checked before it is used.
+ *   2. No allocation depends on the size of a member, except in bj_npz_doubles. Rows are read into
+ *      the caller's memory.
  */
 #include "npz/npz.h"
 
@@ -29,7 +30,7 @@ struct bj_npz_rows {
 
 /* ----------------------------------------------------------------------------------------- open */
 
-/* Reads the header of an array; a is complete after success. */
+/* Reads the header of an array. Fills all fields of `a` on success. */
 static bj_status read_header(bj_npz_array *a, const bj_npz *npz, bj_error *err) {
     char what[300];
     uint8_t prefix[BJ_NPY_PREFIX];
@@ -203,7 +204,7 @@ bj_status bj_npz_rows_rewind(bj_npz_rows *rows, bj_error *err) {
     return bj_zip_stream_read(rows->stream, NULL, rows->array->header, err);
 }
 
-/* The next rows, or over them when out is NULL. */
+/* Reads the next rows, or skips them if `out` is NULL. */
 static bj_status advance(bj_npz_rows *rows, void *out, int64_t count, bj_error *err) {
     BJ_TRY(
         bj_zip_stream_read(rows->stream, out, (uint64_t)count * rows->array->npy.row_bytes, err));
@@ -240,7 +241,7 @@ bj_status bj_npz_doubles(double **out, const bj_npz *npz, const char *name, int6
     *out = NULL;
     BJ_TRY(bj_npz_rows_open(&rows, npz, name, err));
     const bj_npy *npy = &rows->array->npy;
-    /* rows times width cannot overflow: the file has as many bytes */
+    /* rows * width cannot overflow, because the file contains at least that many bytes. */
     const int64_t count = npy->width ? npy->rows * npy->width : 0;
     if (count > limit) {
         status = BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld numbers, expected at most %lld",

@@ -1,7 +1,8 @@
 /* npz_write.c - see npz_write.h.
  *
- *   for each array     local header (30 bytes), name, .npy header of a multiple of 64 bytes,
- * numbers central directory  46 bytes and the name of each member end                22 bytes
+ *   for each array     local header (30 bytes), name, .npy header (a multiple of 64 bytes), numbers
+ *   central directory  46 bytes and the name per member
+ *   end                22 bytes
  */
 #include "npz/npz_write.h"
 
@@ -15,8 +16,8 @@
 enum { MEMBERS = 64, NAME = 64, HEADER = 256, DOS_DATE = 0x21 /* January 1, 1980 */ };
 
 typedef struct member {
-    char name[NAME + 8]; /* with .npy */
-    char header[HEADER]; /* of the array */
+    char name[NAME + 8]; /* including .npy */
+    char header[HEADER]; /* .npy header */
     size_t header_size, bytes;
     uint32_t crc, offset;
 } member;
@@ -53,7 +54,7 @@ static bj_status describe(member *m, const bj_npz_source *a, const char *path, b
                        a->name);
     m->bytes = (size_t)count * bj_npy_size(a->type);
     snprintf(m->name, sizeof m->name, "%s.npy", a->name);
-    memcpy(m->header, "\x93NUMPY\x01", 8); /* with the zero of the minor version */
+    memcpy(m->header, "\x93NUMPY\x01", 8); /* includes the zero of the minor version */
     const int text = snprintf(m->header + 10, HEADER - 10,
                               "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }",
                               types[a->type], shape, a->rank == 1 ? "," : "");
@@ -66,7 +67,8 @@ static bj_status describe(member *m, const bj_npz_source *a, const char *path, b
     return BJ_OK;
 }
 
-/* What local header and directory have in common: 26 bytes from "version needed" on. */
+/* Writes the 26 bytes that the local header and the directory entry have in common, starting with
+ * "version needed". */
 static void put_facts(unsigned char *p, const member *m) {
     const uint32_t size = (uint32_t)(m->header_size + m->bytes);
     put16(p, 20);

@@ -1,7 +1,7 @@
-/* npz_write.h - writes a NumPy archive of arrays that are in memory, as numpy.savez does.
+/* npz_write.h - writes arrays in memory to a NumPy archive, like numpy.savez.
  *
- * Members are stored, not compressed; no dates, so that the same arrays give the same bytes. An
- * archive stays below 4 GiB: larger ones are refused. Test: tests/npz/test_npz_write.c
+ * Members are stored without compression and without dates, so equal arrays give equal bytes.
+ * Archives of 4 GiB or more are rejected. Test: tests/npz/test_npz_write.c
  */
 #ifndef BJ_NPZ_NPZ_WRITE_H
 #define BJ_NPZ_NPZ_WRITE_H
@@ -13,10 +13,10 @@ typedef struct bj_npz_source {
     bj_npy_type type;
     int rank; /* 1 to 4 */
     int64_t shape[4];
-    const void *data; /* row-major, in the machine's order, which is little-endian */
+    const void *data; /* row-major, little-endian */
 } bj_npz_source;
 
-/* Published whole (core/file.h). */
+/* Writes an archive. The file is published atomically (core/file.h). */
 BJ_CHECK bj_status bj_npz_write(const char *path, const bj_npz_source *arrays, int count,
                                 bj_error *err);
 

@@ -1,18 +1,18 @@
-/* zip.c - the directory of a ZIP archive; see zip.h.
+/* zip.c - reads the directory of a ZIP archive; see zip.h.
  *
  *   members ... | central directory | [ZIP64 end, locator] | end record, comment
  *
- *   end record      22 bytes  PK 5 6, disks, entries, size and place of the directory, comment
- *   locator         20 bytes  PK 6 7, disk, place of the ZIP64 end, disks
- *   ZIP64 end       56 bytes  PK 6 6, ..., the same numbers in 64 bits
+ *   end record      22 bytes  PK 5 6, disks, entries, size and offset of the directory, comment
+ *   locator         20 bytes  PK 6 7, disk, offset of the ZIP64 end, disks
+ *   ZIP64 end       56 bytes  PK 6 6, ..., the same numbers with 64 bits
  *   directory entry 46 bytes  PK 1 2, ..., name, extra fields, comment
  *
- * A number that does not fit is all ones, and stands in the extra field 1 of its entry, or in the
- * ZIP64 end.
+ * A number that does not fit is stored as all ones. Its value is then in the extra field 1 of the
+ * entry or in the ZIP64 end.
  *
  * Invariants
- *   1. Whatever is allocated has been checked against the size of the file.
- *   2. Every member's header and packed bytes lie before the directory.
+ *   1. Sizes are checked against the file size before memory is allocated.
+ *   2. The header and the packed bytes of every member are before the directory.
  */
 #define _POSIX_C_SOURCE 200809L /* pread */
 #include <errno.h>
@@ -60,7 +60,7 @@ typedef struct directory {
     uint64_t at, size, entries;
 } directory;
 
-/* Where the end record lies: the last one whose comment reaches exactly to the end of the file. */
+/* Finds the last end record whose comment ends exactly at the end of the file. */
 static bj_status find_end(uint64_t *at, uint8_t end[END], const bj_zip *zip, bj_error *err) {
     const size_t room = zip->size < END + MAX_COMMENT ? (size_t)zip->size : END + MAX_COMMENT;
     uint8_t *tail;
@@ -85,7 +85,7 @@ static bj_status find_end(uint64_t *at, uint8_t end[END], const bj_zip *zip, bj_
     return status;
 }
 
-/* Replaces the numbers by those of the ZIP64 end, when there is one. */
+/* Replaces the numbers by those of the ZIP64 end if there is one. */
 static bj_status read_end64(directory *d, uint64_t *limit, const bj_zip *zip, uint64_t end,
                             bj_error *err) {
     uint8_t locator[LOCATOR], record[END64];
@@ -136,7 +136,8 @@ static bj_status find_directory(directory *d, const bj_zip *zip, bj_error *err) 
 
 /* ------------------------------------------------------------------------------------ directory */
 
-/* Takes what did not fit into 32 bits from the extra fields; 0 when it is not there. */
+/* Reads the sizes that did not fit into 32 bits from the extra fields. Returns 0 if they are
+ * missing. */
 static int read_extra(bj_zip_member *m, const uint8_t *extra, size_t size) {
     const int wants_size = m->size == 0xffffffff, wants_packed = m->packed == 0xffffffff;
     const int wants_header = m->header == 0xffffffff;
@@ -158,7 +159,7 @@ static int read_extra(bj_zip_member *m, const uint8_t *extra, size_t size) {
     return 0;
 }
 
-/* One entry at *p, of which `left` bytes are there; moves both on. The name goes to *names. */
+/* Reads the entry at *at and advances *at and *left past it. Copies the name to *names. */
 static bj_status read_entry(bj_zip *zip, const uint8_t **at, size_t *left, char **names,
                             bj_error *err) {
     const uint8_t *p = *at;
@@ -206,7 +207,7 @@ static bj_status read_directory(bj_zip *zip, bj_error *err) {
                        (unsigned long long)d.entries, (unsigned long long)d.size);
     zip->directory = d.at;
     BJ_TRY(BJ_ALLOC(zip->members, (size_t)d.entries, err));
-    BJ_TRY(BJ_ALLOC(zip->names, (size_t)d.size, err)); /* an entry is longer than name and zero */
+    BJ_TRY(BJ_ALLOC(zip->names, (size_t)d.size, err)); /* longer than all names */
     BJ_GOTO(status, done, BJ_ALLOC(bytes, (size_t)d.size, err));
     BJ_GOTO(status, done, bj_zip_fetch(zip, bytes, d.at, (size_t)d.size, err));
     const uint8_t *at = bytes;
@@ -226,7 +227,7 @@ done:
 
 static bj_status open_file(bj_zip *zip, bj_error *err) {
     struct stat info;
-    zip->fd = bj_file_open(zip->path, O_RDONLY | O_NONBLOCK); /* a pipe is refused, not awaited */
+    zip->fd = bj_file_open(zip->path, O_RDONLY | O_NONBLOCK); /* do not block on a pipe */
     if (zip->fd < 0) return bj_file_fail(err, errno, zip->path, "open");
     if (fstat(zip->fd, &info)) return bj_file_fail(err, errno, zip->path, "examine");
     if (S_ISDIR(info.st_mode)) return bj_file_fail(err, EISDIR, zip->path, "read");

@@ -1,4 +1,4 @@
-/* zip_internal.h - what directory (zip.c) and streams (zip_stream.c) of an archive share. */
+/* zip_internal.h - declarations shared by zip.c (directory) and zip_stream.c (members). */
 #ifndef BJ_NPZ_ZIP_INTERNAL_H
 #define BJ_NPZ_ZIP_INTERNAL_H
 
@@ -6,16 +6,16 @@
 
 struct bj_zip {
     char *path;
-    int fd;                /* -1: in memory */
-    const uint8_t *memory; /* NULL: in a file */
+    int fd;                /* -1 for an archive in memory */
+    const uint8_t *memory; /* NULL for a file */
     uint64_t size;
-    uint64_t directory; /* where it begins: members lie before */
+    uint64_t directory; /* offset of the directory; members are before it */
     char *names;
     bj_zip_member *members;
     int count;
 };
 
-/* Fills out with the n bytes at `at`; the caller has checked that they lie inside. */
+/* Reads the n bytes at offset `at`. The caller has checked the range. */
 BJ_CHECK bj_status bj_zip_fetch(const bj_zip *zip, void *out, uint64_t at, size_t n, bj_error *err);
 
 static inline uint32_t bj_zip_u16(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }

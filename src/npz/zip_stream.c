@@ -1,10 +1,10 @@
-/* zip_stream.c - the content of one member of a ZIP archive; see zip.h.
+/* zip_stream.c - reads the content of one ZIP member; see zip.h.
  *
  * Invariants
- *   1. At most `packed` bytes are taken from the file and at most `size` are handed out.
- *   2. The end is reached only with the right CRC; a deflated member must end its compressed data
- *      exactly there, with nothing left over.
- *   3. After a failure every read fails in the same way until the stream is rewound.
+ *   1. At most `packed` bytes are read from the file, and at most `size` bytes are returned.
+ *   2. The last read succeeds only if the CRC matches. The compressed data of a deflated member
+ *      must end exactly there.
+ *   3. After a failure every read fails until the stream is rewound.
  */
 #include <string.h>
 #include <zlib.h>
@@ -17,12 +17,12 @@ enum { LOCAL = 30, BUFFER = 64 * 1024, PASSED = 16 * 1024, ENCRYPTED = 1 | 1 << 
 struct bj_zip_stream {
     const bj_zip *zip;
     const bj_zip_member *member;
-    uint64_t begin;         /* of the packed bytes */
-    uint64_t taken, handed; /* packed bytes from the file, unpacked bytes to the caller */
+    uint64_t begin;         /* offset of the packed bytes */
+    uint64_t taken, handed; /* packed bytes read so far, unpacked bytes returned so far */
     uint32_t crc;
     int failed, ended, has_inflater;
     z_stream inflater;
-    uint8_t *buffer; /* (BUFFER) packed bytes; deflated members only */
+    uint8_t *buffer; /* (BUFFER) packed bytes, only for deflated members */
 };
 
 static bj_status fail(const bj_zip_stream *s, bj_error *err, const char *what) {
@@ -64,7 +64,7 @@ static bj_status check_method(const bj_zip_stream *s, bj_error *err) {
                    s->zip->path, m->name, m->method, name);
 }
 
-/* The local header repeats name and method, and says how long it is itself. */
+/* Checks name and method in the local header, and finds where the packed bytes start. */
 static bj_status check_local(bj_zip_stream *s, bj_error *err) {
     const bj_zip_member *m = s->member;
     uint8_t local[LOCAL], piece[256];
@@ -73,7 +73,7 @@ static bj_status check_local(bj_zip_stream *s, bj_error *err) {
     if (memcmp(local, "PK\3\4", 4)) return fail(s, err, "no local header where it should be");
     if (bj_zip_u16(local + 26) != length || (int)bj_zip_u16(local + 8) != m->method)
         return fail(s, err, "its local header is that of another member");
-    for (size_t done = 0; done < length;) { /* the directory has made sure that it is there */
+    for (size_t done = 0; done < length;) { /* in bounds, see read_entry */
         const size_t n = length - done < sizeof piece ? length - done : sizeof piece;
         BJ_TRY(bj_zip_fetch(s->zip, piece, m->header + LOCAL + done, n, err));
         if (memcmp(piece, m->name + done, n))
@@ -101,7 +101,7 @@ static bj_status start(bj_zip_stream *s, bj_error *err) {
     }
     s->inflater.zalloc = zlib_alloc;
     s->inflater.zfree = zlib_free;
-    if (inflateInit2(&s->inflater, -15) != Z_OK) /* no header, full window */
+    if (inflateInit2(&s->inflater, -15) != Z_OK) /* raw deflate, 32 KB window */
         return BJ_FAIL(err, BJ_ENOMEM, "%s: member '%.200s': no memory for zlib", s->zip->path,
                        s->member->name);
     s->has_inflater = 1;
@@ -138,7 +138,8 @@ bj_status bj_zip_stream_rewind(bj_zip_stream *s, bj_error *err) { return start(s
 
 /* ----------------------------------------------------------------------------------------- read */
 
-/* One call of zlib with more input where it has none; fills up to n bytes, says how many. */
+/* Calls zlib once and refills its input if it is empty. Writes up to n bytes and sets *got to their
+ * count. */
 static bj_status inflate_some(bj_zip_stream *s, uint8_t *out, size_t n, size_t *got,
                               bj_error *err) {
     z_stream *z = &s->inflater;
@@ -182,7 +183,7 @@ static bj_status fill_deflated(bj_zip_stream *s, uint8_t *out, size_t n, bj_erro
     return BJ_OK;
 }
 
-/* All bytes were handed out: is this the end, and were they the right ones? */
+/* Checks the end of the compressed data and the CRC after all bytes were returned. */
 static bj_status finish(bj_zip_stream *s, bj_error *err) {
     while (s->member->method == BJ_ZIP_DEFLATED && !s->ended) {
         uint8_t more;
@@ -219,7 +220,7 @@ static bj_status read_all(bj_zip_stream *s, uint8_t *out, uint64_t n, bj_error *
                        s->zip->path, s->member->name, (unsigned long long)n,
                        (unsigned long long)(s->member->size - s->handed));
     while (n) {
-        /* pieces that stay in the processor's cache between unpacking and checksum */
+        /* Use pieces that stay in the CPU cache between unpacking and checksum. */
         const size_t most = out ? BUFFER : PASSED, piece = n < most ? (size_t)n : most;
         BJ_TRY(read_piece(s, out ? out : passed, piece, err));
         if (out) out += piece;

@@ -7,17 +7,17 @@
  *   floors = variance + rank_weight * rank
  *
  *   dfloors/dz_b = c_b (a + lin) + quad (c_b C),  elementwise in the first term
- *   a_d  = -1 / (D B sqrt(var_d + 1e-4))                   where the variance floor is missed
- *   lin  = -(rank_weight / rank_floor) 4 T / (B Q)         where the rank floor is missed
+ *   a_d  = -1 / (D B sqrt(var_d + 1e-4))                   if sqrt(var_d + 1e-4) < floor
+ *   lin  = -(rank_weight / rank_floor) 4 T / (B Q)         if p < rank_floor
  *   quad =  (rank_weight / rank_floor) 4 T^2 / (B Q^2)
- * (the mean contributes nothing: columns of c, and hence of c C, sum to zero)
+ * The mean contributes nothing because the columns of c, and hence of c C, sum to zero.
  *
  * Shapes  z, c, dz (B,D)   C (D,D)
  * Cache   io->moments: c, C as the matrix, a + lin (moments.c)
- * Order   Sums over the batch: bj_real inside a shard, then the tree of core/shards.h in double.
- *         c C sums over dimensions in order, whatever the range of scenes.
- * Edge    relu has gradient 0 at 0. When all latents are equal, Q = 0: p = 0 and the rank floor is
- *         missed in full, with gradient 0 (p has none there).
+ * Order   Sums over the batch use bj_real within a shard, then the tree of core/shards.h in double.
+ *         c C sums over dimensions in order, for any range of scenes.
+ * Edge    relu has gradient 0 at 0. If all latents are equal, then Q = 0 and p = 0. The rank term
+ *         is then 1 with gradient 0, because p is not differentiable there.
  * Test    tests/objective/test_anchor.c            Derivation  docs/layers/anchor.md
  */
 #include <string.h>
@@ -30,7 +30,7 @@ size_t bj_anchor_size(int B, int D) { return bj_moments_size(B, D, D); }
 
 static bj_moments moments_of(const bj_objective_io *io) { return bj_moments_of(io, io->D); }
 
-/* sum[j] += a_0 x_0[j], then a_1 x_1[j] and so on, in this order. */
+/* Adds a_0 x_0[j], then a_1 x_1[j] and so on to sum[j], in this order. */
 static void add_rows_4(bj_real *restrict sum, const bj_real *restrict x, size_t stride,
                        const bj_real a[4], int n) {
     const bj_real *x_1 = x + stride, *x_2 = x_1 + stride, *x_3 = x_2 + stride;
@@ -38,7 +38,8 @@ static void add_rows_4(bj_real *restrict sum, const bj_real *restrict x, size_t 
         sum[j] = sum[j] + a[0] * x[j] + a[1] * x_1[j] + a[2] * x_2[j] + a[3] * x_3[j];
 }
 
-/* sum[j] = sum_i a[i * a_stride] x[i][j] for `rows` rows of x and n columns, rows in order. */
+/* Computes sum[j] = sum_i a[i * a_stride] x[i][j] over `rows` rows of x for n columns, in row
+ * order. */
 static void combine_rows(bj_real *restrict sum, const bj_real *restrict a, size_t a_stride,
                          const bj_real *restrict x, size_t stride, int rows, int n) {
     int i = 0;
@@ -52,7 +53,7 @@ static void combine_rows(bj_real *restrict sum, const bj_real *restrict a, size_
         for (int j = 0; j < n; j++) sum[j] += a[(size_t)i * a_stride] * x[(size_t)i * stride + j];
 }
 
-/* Fills the matrix C, blocks of a row on and above the diagonal; returns Q. */
+/* Computes the matrix C in blocks on and above the diagonal and mirrors them. Returns Q. */
 static double covariance(const bj_objective_io *io, bj_moments m) {
     const int B = io->B, D = io->D;
     double total = 0;
@@ -88,7 +89,7 @@ void bj_anchor_backward(bj_objective_io *io, int b0, int b1) {
     const int D = io->D;
     const bj_real quad = (bj_real)m.scalar[BJ_MOMENT_QUAD];
     if (!io->dz) return;
-    for (int j0 = 0; j0 < D; j0 += BLOCK) /* outside: these columns of C stay in cache */
+    for (int j0 = 0; j0 < D; j0 += BLOCK) /* outer loop, so that these columns of C stay in cache */
         for (int b = b0; b < b1; b++) {
             const int n = D - j0 < BLOCK ? D - j0 : BLOCK;
             const bj_real *c = m.c + (size_t)b * D;

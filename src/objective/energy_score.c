@@ -5,14 +5,14 @@
  *   des/dx_k  = pi_k (dd(k,target)/dx_k - sum_l pi_l dd(k,l)/dx_k)
  *   des/dpi_k = d(k,target) - sum_l pi_l d(k,l)
  *
- * The same code scores latents (chord) and trajectories (RMS block), see points.h. With K = 1 it
- * is the distance to the target: the point control. The uniform arm has pi = 1/K and no router;
- * the output-only control scores its one latent by the distance alone; anchor stage B has the
- * latent score only.
+ * The same code scores latents (chord) and trajectories (RMS block), see points.h. With K = 1 the
+ * score is the distance to the target, which is the point control. The uniform arm has pi = 1/K and
+ * no router. The output-only model scores its single latent by the distance alone. Anchor stage B
+ * has only the latent score.
  *
  * Shapes  x (K,n)  pi (K)  target (n)
- * Cache   none but io->pi: K is small, backward recomputes the distances.
- * Edge    equal points pull on nothing (distance 0 has gradient 0)
+ * Cache   only io->pi; backward recomputes the distances because K is small
+ * Edge    A distance of 0 has gradient 0.
  * Test    tests/objective/test_energy_score.c      Derivation  docs/layers/energy_score.md
  */
 #include "objective/parts.h"
@@ -21,13 +21,13 @@ double bj_energy_score_forward(const bj_points *points, const bj_real *pi) {
     double fit = 0, spread = 0;
     for (int k = 0; k < points->K; k++) {
         fit += pi[k] * bj_points_to_target(points, k);
-        for (int l = 0; l < k; l++) /* each pair once, which absorbs the 1/2 */
+        for (int l = 0; l < k; l++) /* visits each pair once, which replaces the factor 1/2 */
             spread += (double)pi[k] * pi[l] * bj_points_between(points, k, l);
     }
     return fit - spread;
 }
 
-/* dx (K,n) is overwritten unless NULL; dpi (K) accumulates; des is the incoming gradient. */
+/* Backpropagates des. Overwrites dx (K,n) unless it is NULL, and adds to dpi (K). */
 void bj_energy_score_backward(bj_real *dx, double *dpi, double des, const bj_points *points,
                               const bj_real *pi) {
     bj_real pull[BJ_MAX_ATOMS * BJ_MAX_ATOMS];
@@ -80,7 +80,7 @@ void bj_energy_backward(const bj_objective *objective, bj_objective_io *io, int 
             if (du) bj_rows_clear(du, io->L, io->D, io->ldu);
         } else {
             const bj_points latent = bj_points_latent(io, b);
-            if (objective->kind == BJ_OUTPUTONLY) { /* one point, outside the mixture */
+            if (objective->kind == BJ_OUTPUTONLY) { /* a single point without weights */
                 const double d = bj_points_to_target(&latent, 0), pull = d == 0 ? 0 : dlatent / d;
                 if (du) bj_points_gradient_target(du, &pull, &latent);
             } else {

@@ -1,15 +1,15 @@
-/* floors.c - variance and rank floors under the normalized contexts of a batch, against collapse.
+/* floors.c - variance and rank floors on the normalized contexts of a batch, against collapse.
  *
- * The terms of anchor.c, with n = context / |context| in place of the target latents:
+ * The terms are those of anchor.c with n = context / |context| instead of the target latents:
  *   floors = floor_weight (variance + rank_weight rank)
- * Here the batch is smaller than the latent, so that the rank comes from the products of pairs:
+ * The batch is smaller than the latent width here, so the rank is computed from pairwise products:
  *   G = c c' (B,B)    T = sum_b G_bb / B    Q = sum G^2 / B^2    c_b C = (1/B) sum_b' G_bb' c_b'
  *
  * Shapes  n, c, dn (B,D)   G (B,B)
  * Cache   io->moments: c, G as the matrix, a + lin (moments.c)
- * Order   As in anchor.c; products of pairs run over dimensions in fixed lanes, sums over pairs and
- *         over c_b' in the order of the batch.
- * Edge    As in anchor.c.
+ * Order   Like anchor.c. Pairwise products sum over dimensions in fixed lanes. Sums over pairs and
+ *         over c_b' are in batch order.
+ * Edge    Like anchor.c.
  * Test    tests/train/test_observed.c, tests/train/peer_observed.py
  */
 #include "objective/parts.h"
@@ -30,7 +30,7 @@ static double dot(const bj_real *restrict x, const bj_real *restrict y, int n) {
     return sum;
 }
 
-/* Fills the matrix G; returns Q. */
+/* Computes the matrix G and returns Q. */
 static double products(const bj_objective_io *io, bj_moments m) {
     const int B = io->B;
     const size_t D = (size_t)io->D;

@@ -1,4 +1,4 @@
-/* fused.c - the fused mixture of experts: one latent, the normalized weighted mean of all.
+/* fused.c - the fused mixture of experts: one latent, the normalized weighted mean of all latents.
  *
  *   v = sum_k pi_k u_k,   m = v / max(|v|, 1e-12),   latent = |m - z|
  *
@@ -6,9 +6,9 @@
  *   dlatent/du_k = pi_k dv,           dlatent/dpi_k = u_k . dv
  *
  * Shapes  u (K,D)  pi (K)  z (D)
- * Cache   none: backward recomputes v, which is K rows long.
- * Edge    A distance of at most 1e-6 counts as zero, with gradient zero; below the floor of |v| the
- *         divisor is constant.
+ * Cache   none; backward recomputes v from K rows
+ * Edge    A distance of at most 1e-6 counts as zero and has gradient zero. If |v| is below 1e-12,
+ *         the divisor is constant.
  * Test    tests/train/test_observed.c, tests/train/peer_observed.py
  */
 #include <math.h>
@@ -17,7 +17,7 @@
 
 enum { CHUNK = 64 };
 
-/* v of dimensions [d0, d0 + n). */
+/* Computes v for dimensions [d0, d0 + n). */
 static void mean_of(double v[CHUNK], const bj_real *u, size_t ldu, const bj_real *pi, int K, int d0,
                     int n) {
     for (int i = 0; i < n; i++) v[i] = 0;
@@ -32,8 +32,8 @@ static int chunk_size(int D, int d0) { return D - d0 < CHUNK ? D - d0 : CHUNK; }
 
 typedef struct fused {
     double length;   /* max(|v|, floor) */
-    int constant;    /* below the floor */
-    double distance; /* |m - z|, 0 where it counts as zero */
+    int constant;    /* |v| is below the floor */
+    double distance; /* |m - z|, or 0 if it counts as zero */
 } fused;
 
 static fused measure(const bj_real *u, size_t ldu, const bj_real *pi, const bj_real *z, int K,
@@ -56,7 +56,7 @@ static fused measure(const bj_real *u, size_t ldu, const bj_real *pi, const bj_r
             away += e * e;
         }
     }
-    f.distance = away <= 1e-12 ? 0 : sqrt(away); /* NaN stays */
+    f.distance = away <= 1e-12 ? 0 : sqrt(away); /* keeps NaN */
     return f;
 }
 
@@ -91,7 +91,7 @@ void bj_fused_backward(const bj_objective *objective, bj_objective_io *io, int b
         for (int d0 = 0; d0 < D; d0 += CHUNK) {
             const int n = chunk_size(D, d0);
             mean_of(v, u, io->ldu, pi, K, d0, n);
-            for (int i = 0; i < n; i++) { /* v becomes dv */
+            for (int i = 0; i < n; i++) { /* replace v by dv */
                 const double m = v[i] / f.length;
                 v[i] = (pull * (m - (double)z[d0 + i]) - along * m) / f.length;
             }

@@ -8,15 +8,16 @@
  *   dnll/ds_ki    = r_k (1 - (x_ki - t_i)^2 exp(-2 s_ki))      summed over the batch
  *   dnll/dlogit_k = pi_k - r_k
  *
- * once for latents (t = z), once for trajectories (t = future). s is the logarithm of a standard
- * deviation: a constant of the objective, one learned number, or one for each branch and dimension.
+ * The likelihood is computed for latents (t = z) and for trajectories (t = future). s is the
+ * logarithm of a standard deviation: a constant of the objective, one learned number, or one
+ * learned number per branch and dimension.
  *
  *   usage = sum_k m_k log(max(K m_k, 1e-12)),  m = mean of pi over the batch
  *
  * Shapes  x (K,n)  s (1) or (K,n)  t (n)
  * Cache   io->resp_z, io->resp_y (B,K): r; io->usage (K): m
- * Order   Scenes of a range share the exponentials of a chunk of dimensions. The sums of a scene
- *         run over chunks in order, so that the bits do not depend on the range.
+ * Order   The scenes of a range share the exponentials of a chunk of dimensions. The sums of a
+ *         scene run over chunks in order, so the bits do not depend on the range.
  * Test    tests/objective/test_mixture.c           Derivation  docs/layers/mixture.md
  */
 #include <math.h>
@@ -26,14 +27,14 @@
 
 enum { CHUNK = 64 };
 
-/* One of the two spaces of a batch. */
+/* Latents or trajectories of a batch. */
 typedef struct space {
     int K, n;
-    size_t stride; /* rows of x and dx */
+    size_t stride; /* row stride of x and dx */
     size_t target_stride;
     const bj_real *x;         /* (B,K,n) */
     const bj_real *target;    /* (B,n) */
-    const bj_real *log_scale; /* (1) or (K,n), NULL when fixed */
+    const bj_real *log_scale; /* (1) or (K,n), NULL if fixed */
     int per_component;
     double fixed; /* log of the fixed scale */
     double *resp; /* (B,K) */
@@ -65,7 +66,8 @@ static space decoded_space(const bj_objective *objective, const bj_objective_io 
                    .resp = io->resp_y};
 }
 
-/* Inverse variances of dimensions [i0, i0 + n) of branch k; returns the sum of their log scales. */
+/* Computes the inverse variances of dimensions [i0, i0 + n) of branch k. Returns the sum of their
+ * log scales. */
 static double chunk_scales(bj_real inverse[CHUNK], const space *s, int k, int i0, int n) {
     double sum = 0;
     if (s->log_scale && s->per_component) {
@@ -101,7 +103,7 @@ static double chunk_squares(const bj_real *x, const bj_real *t, const bj_real *i
     return sum;
 }
 
-/* Fills rows of resp with r and the terms with nll. */
+/* Fills the rows of resp with r and the terms with nll. */
 static void space_forward(const space *s, bj_objective_io *io, int term, int b0, int b1) {
     const double log_2pi = 1.8378770664093454836;
     for (int b = b0; b < b1; b++)
@@ -136,7 +138,8 @@ double bj_mixture_usage(double *usage, const bj_real *logits, int B, int K) {
     double sum[BJ_SHARDS][BJ_MAX_ATOMS] = {{0}}, penalty = 0;
     for (int s = 0; s < BJ_SHARDS; s++)
         for (int b = bj_shard_begin(B, s); b < bj_shard_begin(B, s + 1); b++) {
-            /* not io->pi: near balance its rounding would be as large as the penalty */
+            /* do not use io->pi, because near balance its rounding error is as large as the
+             * penalty */
             double pi[BJ_MAX_ATOMS];
             bj_router_log_weights(pi, logits ? logits + (size_t)b * K : NULL, K);
             for (int k = 0; k < K; k++) sum[s][k] += exp(pi[k]);
@@ -153,7 +156,7 @@ void bj_mixture_couple(bj_objective_io *io) {
     bj_mixture_usage(io->usage, io->logits, io->B, io->K);
 }
 
-/* dx = dnll * dnll/dx for scenes [b0,b1), overwritten. */
+/* Computes dx = dnll * dnll/dx for scenes [b0,b1). Overwrites dx. */
 static void space_backward(bj_real *dx, double dnll, const space *s, int b0, int b1) {
     if (dnll == 0) {
         bj_rows_clear(dx + (size_t)b0 * s->K * s->stride, (b1 - b0) * s->K, s->n, s->stride);
@@ -187,7 +190,8 @@ void bj_mixture_backward(const bj_objective *objective, bj_objective_io *io, int
     if (!io->dlogits || !(reach & BJ_REACH_ROUTER)) return;
     double dusage[BJ_MAX_ATOMS] = {0};
     if (weight.usage != 0)
-        /* forward: penalty += m_k log(max(K m_k, 1e-12)); below the clamp only m_k moves */
+        /* forward: penalty += m_k log(max(K m_k, 1e-12)); below the clamp the logarithm is
+         * constant */
         for (int k = 0; k < K; k++) {
             const double share = io->usage[k] * K;
             dusage[k] = weight.usage * (share < 1e-12 ? log(1e-12) : log(share) + 1);
@@ -208,7 +212,7 @@ void bj_mixture_backward(const bj_objective *objective, bj_objective_io *io, int
     }
 }
 
-/* dlog_scale, overwritten: sums over the batch in shards, column by column. */
+/* Computes dlog_scale from batch sums in shards, column by column. Overwrites dlog_scale. */
 static void scales_backward(bj_real *dlog_scale, double dnll, const space *s, int B) {
     double total = 0;
     for (int k = 0; k < s->K; k++)

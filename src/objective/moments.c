@@ -1,8 +1,8 @@
-/* moments.c - what the variance and rank floors of anchor.c and floors.c have in common: the batch
- * less its mean, the variance floor, and the rank floor once T and Q are known. anchor.c has the
- * equations; the two differ in the matrix from which Q comes.
+/* moments.c - code shared by the variance and rank floors of anchor.c and floors.c: centering of
+ * the batch, the variance floor, and the rank floor for given T and Q. anchor.c contains the
+ * equations. The two files differ in the matrix from which Q is computed.
  *
- * Order   Sums over the batch: inside a shard in double, then the tree of core/shards.h.
+ * Order   Sums over the batch are in double within a shard, then in the tree of core/shards.h.
  * Test    tests/objective/test_anchor.c, tests/train/test_observed.c
  */
 #include <math.h>
@@ -12,7 +12,7 @@
 
 enum { BLOCK = BJ_MOMENT_COLUMNS };
 
-/* Doubles that hold `count` numbers of type bj_real. */
+/* Returns the number of doubles that hold `count` values of type bj_real. */
 static size_t doubles_for(size_t count) {
     return (count * sizeof(bj_real) + sizeof(double) - 1) / sizeof(double);
 }
@@ -28,7 +28,8 @@ bj_moments bj_moments_of(const bj_objective_io *io, int side) {
     return (bj_moments){(bj_real *)(void *)c, (bj_real *)(void *)matrix, linear, linear + io->D};
 }
 
-/* sum[0] = sum over the batch of x, or of x^2, for n columns; x has rows stride apart. */
+/* Sets sum[0] to the sum of x, or of x^2, over the batch for n columns. x has row stride
+ * `stride`. */
 static void column_sums(double sum[BJ_SHARDS][BLOCK], const bj_real *x, size_t stride, int B, int n,
                         int squared) {
     memset(sum, 0, sizeof(double) * BJ_SHARDS * BLOCK);

@@ -1,16 +1,16 @@
-/* objective.c - names, defaults and checks of the objectives, and the calls of a step.
+/* objective.c - names, defaults and checks of the objectives, and the functions of a training step.
  *
  *   total = lambda_z latent + lambda_y decoded + lambda_rec rec
  *           + lambda_router router         winner-takes-all family
  *           + usage_kl usage               MDN
  *   total = lambda_rec rec + variance + rank_weight rank      anchor stage A
  *   total = lambda_z latent                                   anchor stage B
- *   ... + floor_weight (variance + rank_weight rank)          any but stage A, without decoder
+ *   ... + floor_weight (variance + rank_weight rank)          without decoder, except stage A
  *   ... + kl_weight KL                                        variational
  *   ... + sigreg SIGReg + vicreg_variance v + vicreg_covariance c     any, regularizers.h
  *
- * A zero weight removes its term: it is still reported, but neither enters the total nor reaches
- * anything. Terms are means over the batch in the order of core/shards.h.
+ * A term with weight zero is reported, but it does not count in the total and has no gradient.
+ * Terms are means over the batch in the order of core/shards.h.
  * Test  tests/objective/test_objective.c
  */
 #include <assert.h>
@@ -98,7 +98,7 @@ static bj_status check_numbers(const bj_objective *o, bj_error *err) {
     const struct {
         const char *name;
         double value, min, max;
-        int open; /* min itself is refused */
+        int open; /* 1: min itself is not allowed */
     } fields[] = {
         /* clang-format off */
         {"lambda_z",       o->lambda_z,       0, HUGE_VAL, 0},
@@ -138,11 +138,11 @@ static bj_status check_numbers(const bj_objective *o, bj_error *err) {
     return BJ_OK;
 }
 
-/* What models without a decoder allow, and what only they do. */
+/* Checks the combinations that depend on whether the model has a decoder. */
 static bj_status check_latent_only(const bj_objective *o, const bj_arch *arch, bj_error *err) {
     const char *name = names[o->kind];
     const bj_term_weights w = bj_objective_weights(o);
-    if (arch->encoder == BJ_ENCODER_SCENE) { /* which always decode */
+    if (arch->encoder == BJ_ENCODER_SCENE) { /* scene models always decode */
         if (o->kind == BJ_FUSED || o->kind == BJ_VARIATIONAL || o->floor_weight != 0)
             return BJ_FAIL(err, BJ_EARG,
                            "objective %s: floor_weight is %g and the model decodes trajectories, "
@@ -211,7 +211,7 @@ static unsigned reach_of(const bj_objective *o, int K, bj_scales scales) {
     case BJ_ANCHOR_B:
         if (K > 1 && forecast) reach |= BJ_REACH_ROUTER;
         break;
-    case BJ_OUTPUTONLY: /* only the decoded score has weights; a router exists for every K */
+    case BJ_OUTPUTONLY: /* only the decoded score has weights; the router exists for every K */
         if (w.decoded != 0) reach |= BJ_REACH_ROUTER | BJ_REACH_RESIDUAL;
         break;
     case BJ_SPECIALIZATION:
@@ -293,7 +293,8 @@ void bj_objective_couple(const bj_objective *objective, bj_objective_io *io) {
 
 void bj_objective_scenes_backward(const bj_objective *objective, bj_objective_io *io, int b0,
                                   int b1) {
-    /* stage A: also without a weight, since the latent's gradient passes through drec */
+    /* Stage A needs drec even if the weight is zero, because the latent's gradient passes through
+     * it. */
     if (objective->kind == BJ_ANCHOR_A ||
         (bj_objective_reach_step(objective, io) & BJ_REACH_DECODER))
         bj_reconstruction_backward(bj_objective_weights(objective).rec, io, b0, b1);
@@ -310,7 +311,7 @@ static double batch_mean(const bj_objective_io *io, int term) {
     return bj_shards_sum(io->terms + term, io->B, BJ_TERMS) / io->B;
 }
 
-/* A zero weight drops the term, even one that is not finite. */
+/* Returns weight * term, or 0 if the weight is 0, even if the term is not finite. */
 static double weighted(double weight, double term) { return weight == 0 ? 0 : weight * term; }
 
 bj_loss bj_objective_finish(const bj_objective *objective, bj_objective_io *io) {

@@ -1,8 +1,9 @@
-/* parts.h - what the files of this folder share; objective.c calls the rest.
+/* parts.h - declarations shared by the files of this folder and called by objective.c.
  *
- * Each family has a forward and a backward over scenes [b0,b1) of a step. Forward fills the rows
- * of io->terms; backward overwrites the rows of the gradients that the objective reaches, weights
- * and 1/B included. Router weights io->pi are filled before the family's forward.
+ * Each family of objectives has a forward and a backward function over scenes [b0,b1) of a step.
+ * Forward fills rows of io->terms. Backward overwrites the rows of the gradients that the objective
+ * reaches, including the weights and the factor 1/B. The router weights io->pi are filled before
+ * the family's forward function is called.
  */
 #ifndef BJ_OBJECTIVE_PARTS_H
 #define BJ_OBJECTIVE_PARTS_H
@@ -11,22 +12,23 @@
 #include "objective/objective.h"
 #include "objective/points.h"
 
-/* The weights that count: what a kind does not have is 0 here whatever the setting says. */
+/* Effective term weights. The weight of a term that the kind does not have is 0, regardless of the
+ * setting. */
 typedef struct bj_term_weights {
     double latent, decoded, rec, router, usage, kl;
 } bj_term_weights;
 bj_term_weights bj_objective_weights(const bj_objective *objective);
 
-/* bj_objective_reach from the sizes of a step. */
+/* Returns bj_objective_reach for the sizes of a step. */
 unsigned bj_objective_reach_step(const bj_objective *objective, const bj_objective_io *io);
 
 /* router_weights.c */
 void bj_router_weights(bj_real *pi, const bj_real *logits, int K); /* pi = softmax(logits) */
 void bj_router_log_weights(double *log_pi, const bj_real *logits, int K);
-/* dlogits = pi_k (dpi_k - sum_l pi_l dpi_l), overwritten */
+/* Computes dlogits = pi_k (dpi_k - sum_l pi_l dpi_l). Overwrites dlogits. */
 void bj_router_backward(bj_real *dlogits, const double *dpi, const bj_real *pi, int K);
 double bj_log_sum_exp(const double *x, int n);
-void bj_softmax(double *p, const double *x, int n); /* p may be x */
+void bj_softmax(double *p, const double *x, int n); /* p may equal x */
 
 /* energy_score.c: full set, uniform, output-only, anchor stage B */
 double bj_energy_score_forward(const bj_points *points, const bj_real *pi);
@@ -40,7 +42,7 @@ void bj_winner_forward(const bj_objective *objective, bj_objective_io *io, int b
 void bj_winner_couple(const bj_objective *objective, bj_objective_io *io);
 void bj_winner_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
 
-/* sinkhorn.c: cost (B,K) becomes the balanced plan, every row summing to 1 */
+/* sinkhorn.c: replaces cost (B,K) by the balanced plan, whose rows sum to 1 */
 void bj_sinkhorn_plan(double *cost, int B, int K, double eps, int iters);
 
 /* mixture.c: MDN */
@@ -55,7 +57,7 @@ double bj_mixture_usage(double *usage, const bj_real *logits, int B, int K);
 void bj_reconstruction_forward(bj_objective_io *io, int b0, int b1);
 void bj_reconstruction_backward(double weight, bj_objective_io *io, int b0, int b1);
 
-/* moments.c: what both kinds of floors keep from couple to finish, in io->moments */
+/* moments.c: values that anchor.c and floors.c keep in io->moments from couple to finish */
 enum {
     BJ_MOMENT_VARIANCE,
     BJ_MOMENT_RANK,
@@ -64,26 +66,28 @@ enum {
     BJ_MOMENT_SCALARS
 };
 typedef struct bj_moments {
-    bj_real *c;      /* (B,D) the batch less its mean */
-    bj_real *matrix; /* (side,side) covariances, or products of pairs */
+    bj_real *c;      /* (B,D) batch minus its mean */
+    bj_real *matrix; /* (side,side) covariances, or pairwise products */
     double *linear;  /* (D) a + lin */
     double *scalar;  /* (BJ_MOMENT_SCALARS) */
 } bj_moments;
-/* What bj_moments_columns finds for each of at most BJ_MOMENT_COLUMNS columns. */
+/* Results of bj_moments_columns for at most BJ_MOMENT_COLUMNS columns. */
 enum { BJ_MOMENT_COLUMNS = 64 };
 typedef struct bj_column_moments {
     double var[BJ_MOMENT_COLUMNS];     /* sum_b c^2 / divisor */
     double missing[BJ_MOMENT_COLUMNS]; /* relu(floor - sqrt(var + 1e-4)) */
     double slope[BJ_MOMENT_COLUMNS];   /* gradient of mean_d missing is slope * c */
 } bj_column_moments;
-/* Subtracts the mean over the batch from n of the D columns: c = x - mean, and measures c. */
+/* Computes c = x - mean over the batch for n of the D columns, and the moments of c. */
 void bj_moments_columns(bj_real *c, size_t ldc, bj_column_moments *m, const bj_real *x,
                         size_t stride, int B, int D, int n, double floor, double divisor);
 size_t bj_moments_size(int B, int D, int side); /* in doubles */
 bj_moments bj_moments_of(const bj_objective_io *io, int side);
-/* Fills c, linear with a, and the variance term; returns T. x (B,D) has rows stride apart. */
+/* Fills c, linear (with a) and the variance term, and returns T. x (B,D) has row stride
+ * `stride`. */
 double bj_moments_center(bj_moments m, const bj_real *x, size_t stride, int B, int D, double floor);
-/* The rank term, and what it adds to linear; quad is divided by `unit`, that of the matrix. */
+/* Computes the rank term and adds its gradient to linear. Divides quad by `unit`, the scale of the
+ * matrix. */
 void bj_moments_rank(bj_moments m, const bj_objective *objective, double T, double Q, int B, int D,
                      double unit);
 void bj_moments_loss(bj_loss *loss, bj_moments m);
@@ -94,7 +98,7 @@ void bj_anchor_couple(const bj_objective *objective, bj_objective_io *io);
 void bj_anchor_backward(bj_objective_io *io, int b0, int b1);
 void bj_anchor_loss(bj_loss *loss, const bj_objective_io *io);
 
-/* floors.c: the same floors under the contexts of every other objective */
+/* floors.c: variance and rank floors on the contexts, for all other objectives */
 size_t bj_floors_size(int B, int D);
 void bj_floors_couple(const bj_objective *objective, bj_objective_io *io);
 void bj_floors_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
@@ -108,9 +112,10 @@ void bj_fused_backward(const bj_objective *objective, bj_objective_io *io, int b
 void bj_variational_forward(bj_objective_io *io, int b0, int b1);
 void bj_variational_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
 
-/* regularizers.c: dx (M,D) += a (M,rows) P, where P (rows,D) is packed in blocks of rows */
-size_t bj_blocks_size(const bj_regularizers *r, int rows);                /* of P, packed */
-bj_real *bj_block_at(const bj_regularizers *r, bj_real *packed, int row); /* block of that row */
+/* regularizers.c: adds a (M,rows) P to dx (M,D), where P (rows,D) is packed in blocks of rows */
+size_t bj_blocks_size(const bj_regularizers *r, int rows);                /* size of the packed P */
+bj_real *bj_block_at(const bj_regularizers *r, bj_real *packed, int row); /* block that contains the
+                                                                             row */
 void bj_blocks_add(const bj_regularizers *r, bj_real *dx, size_t lddx, const bj_real *a, size_t lda,
                    bj_real *packed, int rows, int M);
 
@@ -128,7 +133,7 @@ void bj_vicreg_item(bj_regularizers *r, int round, int item, bj_real *scratch);
 void bj_vicreg_backward(const bj_regularizers *r, bj_real *dx, size_t lddx, int b0, int b1);
 void bj_vicreg_loss(bj_loss *loss, const bj_regularizers *r);
 
-/* Adds the shard sums of n columns in the tree of core/shards.h; the result is sum[0]. */
+/* Adds the shard sums of n columns in the tree of core/shards.h. The result is in sum[0]. */
 static inline void bj_shards_fold(double *sum, int n, int stride) {
     for (int width = 1; width < BJ_SHARDS; width *= 2)
         for (int s = 0; s < BJ_SHARDS; s += 2 * width) {

@@ -1,7 +1,7 @@
-/* points.c - distances of a weighted set and the gradients they pull on its points.
+/* points.c - distances of a weighted set of points and their gradients.
  *
- * Sums run in LANES partial sums of bj_real that the compiler turns into vector registers; the
- * lanes are then added in order in double, so that the bits depend on n alone.
+ * Sums use LANES partial sums of bj_real, which the compiler keeps in vector registers. The lanes
+ * are then added in order in double, so the bits depend only on n.
  * Test  tests/objective/test_energy_score.c
  */
 #include "objective/points.h"
@@ -48,7 +48,7 @@ double bj_sum_squares(const bj_real *a, const bj_real *b, int n) {
     return sum;
 }
 
-/* Two time steps at a time, in double: only objectives with beta < 1 come here. */
+/* Processes two time steps at a time in double. Only used for objectives with beta < 1. */
 static double weighted_squares(const bj_real *a, const bj_real *b, const double *weight, int F) {
     double even = 0, odd = 0;
     int t = 0;
@@ -67,7 +67,7 @@ static double weighted_squares(const bj_real *a, const bj_real *b, const double 
 static double distance(const bj_points *points, const bj_real *a, const bj_real *b) {
     const double squared = points->weight ? weighted_squares(a, b, points->weight, points->n / 2)
                                           : points->scale * bj_sum_squares(a, b, points->n);
-    return squared <= 1e-12 ? 0 : sqrt(squared); /* written so that NaN stays NaN */
+    return squared <= 1e-12 ? 0 : sqrt(squared); /* this comparison keeps NaN */
 }
 
 double bj_points_to_target(const bj_points *points, int k) {
@@ -78,7 +78,7 @@ double bj_points_between(const bj_points *points, int k, int l) {
     return distance(points, points->x + k * points->stride, points->x + l * points->stride);
 }
 
-/* Whole rows at a time: loops this long are the ones the compiler keeps in vector registers. */
+/* Processes whole rows, because the compiler keeps such long loops in vector registers. */
 static void pull_row(bj_real *restrict dx, const bj_real *restrict x, const bj_real *restrict to,
                      bj_real c, int n) {
     for (int i = 0; i < n; i++) dx[i] += c * (x[i] - to[i]);

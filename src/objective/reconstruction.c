@@ -1,9 +1,8 @@
-/* reconstruction.c - smooth L1 of the decoded target latent against the true future.
+/* reconstruction.c - smooth L1 distance between the decoded target latent and the true future.
  *
- *   rec = mean_i h(r_i - y_i),  h(e) = e^2 / 2 if |e| < 1, else |e| - 1/2;   h'(e) = clamp(e, -1,
- * 1)
+ *   rec = mean_i h(r_i - y_i),  h(e) = e^2 / 2 if |e| < 1, else |e| - 1/2,  h'(e) = clamp(e, -1, 1)
  *
- * Shapes  rec, future (2F) of one scene, the mean over time and coordinate
+ * Shapes  rec, future (2F) of one scene; the mean is over time and coordinates
  * Test    tests/objective/test_reconstruction.c
  */
 #include <math.h>
@@ -36,7 +35,7 @@ void bj_reconstruction_backward(double weight, bj_objective_io *io, int b0, int 
         bj_real *drec = io->drec + (size_t)b * io->ldy;
         for (int i = 0; i < n; i++) {
             const bj_real e = rec[i] - future[i];
-            drec[i] = scale * (e > 1 ? 1 : e < -1 ? -1 : e); /* NaN passes through */
+            drec[i] = scale * (e > 1 ? 1 : e < -1 ? -1 : e); /* keeps NaN */
         }
     }
 }

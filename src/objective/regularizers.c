@@ -6,7 +6,7 @@
  *
  * Each gradient is a product dx = a P with a large matrix P, which is packed in blocks of
  * BJ_REGULARIZER_ROWS rows by the item that computes them. The products of the blocks are added in
- * order, which gives the bits of one product with all rows (kernels.h).
+ * order, which gives the same bits as one product with all rows (kernels.h).
  */
 #include "objective/parts.h"
 

@@ -17,38 +17,38 @@
 #include "core/arena.h"
 #include "kernels/kernels.h"
 
-enum { BJ_REGULARIZER_ROUNDS = 3, BJ_REGULARIZER_ROWS = 32 /* rows of a packed block */ };
+enum { BJ_REGULARIZER_ROUNDS = 3, BJ_REGULARIZER_ROWS = 32 /* rows per packed block */ };
 
 typedef struct bj_regularizers {
     const bj_kernels *k;
     const bj_objective *objective;
     int D, round;
-    /* the batch of this step */
-    const bj_real *x; /* (B,D) rows ldx apart */
+    /* batch of this step */
+    const bj_real *x; /* (B,D) row stride ldx */
     size_t ldx;
     int B;
     uint64_t seed;
     long step;
     int shard_begin[BJ_SHARDS], shard_count[BJ_SHARDS];
-    /* SIGReg with S slices, rounded up to whole lanes */
+    /* SIGReg with S slices, rounded up to a multiple of the lanes */
     bj_real *direction;         /* (S,D) unit rows */
     bj_real *project, *unproject; /* directions packed in blocks, for x A and for its gradient */
-    bj_real *projected;         /* (B,S) a'x, then its gradient; rows lds apart */
+    bj_real *projected;         /* (B,S) a'x, then its gradient; row stride lds */
     size_t lds;
     double *turn;               /* (S / lanes, B, 2, lanes) cos and sin of dt a'x */
     double *statistic;          /* (S) */
     /* VICReg */
     bj_real *centered;          /* (B,D) x minus its mean */
-    bj_real *product;           /* (D,D) centered' centered, then what multiplies the gradient */
+    bj_real *product;           /* (D,D) centered' centered, then the factor of the gradient */
     bj_real *packed;            /* the rows of `product` packed in blocks */
-    double *missing, *slope;    /* (D) variance hinge and the factor of its gradient */
-    double *squares;            /* (D) sum of squares of a row of `product` off the diagonal */
+    double *missing, *slope;    /* (D) variance hinge, and the factor of its gradient */
+    double *squares;            /* (D) sum of squares of a row of `product` without the diagonal */
 } bj_regularizers;
 
-/* Returns 1 if a term has a weight other than 0. */
+/* Returns 1 if a term has a nonzero weight. */
 int bj_regularizers_active(const bj_objective *objective);
 
-/* Takes the arrays that the active terms need; `objective` must outlive `r`. */
+/* Allocates the arrays of the active terms. `objective` must outlive `r`. */
 void bj_regularizers_take(bj_regularizers *r, bj_arena *arena, const bj_kernels *k,
                           const bj_objective *objective, int max_batch, int D);
 
@@ -56,10 +56,10 @@ void bj_regularizers_take(bj_regularizers *r, bj_arena *arena, const bj_kernels 
 void bj_regularizers_begin(bj_regularizers *r, const bj_real *x, size_t ldx, int B, uint64_t seed,
                            long step);
 int bj_regularizers_round(bj_regularizers *r, int round);
-/* scratch: BJ_GRADIENT_SCRATCH numbers that no other thread uses. */
+/* `scratch` has BJ_GRADIENT_SCRATCH elements that no other thread uses. */
 void bj_regularizers_item(bj_regularizers *r, int item, bj_real *scratch);
 
-/* Adds the gradient of the weighted terms to rows [b0,b1) of a batch; dx is row b0. */
+/* Adds the gradient of the weighted terms to rows [b0,b1) of a batch. dx points to row b0. */
 void bj_regularizers_backward(const bj_regularizers *r, bj_real *dx, size_t lddx, int b0, int b1);
 
 /* Fills the unweighted terms. */

@@ -1,10 +1,10 @@
-/* router_weights.c - weights of the branches from router logits.
+/* router_weights.c - branch weights from router logits.
  *
  *   pi = softmax(logits),   dlogits_k = pi_k (dpi_k - sum_l pi_l dpi_l)
  *
  * Shapes  logits, pi, dlogits (K)
- * Edge    The largest logit is subtracted first, so that nothing overflows. K = 1 never reads the
- *         logits: that network has no router.
+ * Edge    The largest logit is subtracted first, so nothing overflows. For K = 1 the logits are not
+ *         read, because that network has no router.
  * Test    tests/objective/test_energy_score.c, test_mixture.c
  */
 #include <math.h>
@@ -62,6 +62,7 @@ void bj_router_backward(bj_real *dlogits, const double *dpi, const bj_real *pi, 
         mean += pi[k] * dpi[k];
         mass += pi[k];
     }
-    mean /= mass; /* 1 but for the rounding of pi; a common shift of dpi must not leak */
+    mean /= mass; /* mass is 1 except for the rounding of pi; without it a common shift of dpi would
+                     change dlogits */
     for (int k = 0; k < K; k++) dlogits[k] = (bj_real)(pi[k] * (dpi[k] - mean));
 }

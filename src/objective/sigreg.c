@@ -1,8 +1,8 @@
 /* sigreg.c - Sketched Isotropic Gaussian Regularization (SIGReg) of LeJEPA.
  *
  * Balestriero and LeCun, "LeJEPA: Provable and Scalable Self-Supervised Learning Without the
- * Heuristics", 2025 (arXiv:2511.08544): the mean over random unit directions a of the Epps-Pulley
- * statistic of the projections p_b = a'x_b against N(0,1).
+ * Heuristics", 2025 (arXiv:2511.08544). The term is the Epps-Pulley statistic of the projections
+ * p_b = a'x_b for N(0,1), averaged over random unit directions a.
  *
  *   SIGReg = (1/S) sum_s T_s,   T = B sum_j w_j ((C_j - phi_j)^2 + S_j^2)
  *   C_j = mean_b cos(t_j p_b),  S_j = mean_b sin(t_j p_b),  phi_j = exp(-t_j^2 / 2)
@@ -14,8 +14,9 @@
  *   dT/dp_b = 2 sum_j w_j t_j (S_j cos(t_j p_b) - (C_j - phi_j) sin(t_j p_b))
  *   dx_b   += sum_s (weight / S) dT_s/dp_bs a_s
  *
- * With z_b = exp(i dt p_b), cos and sin of t_j p_b are the parts of z_b^j: one sine and cosine for
- * each projection, then powers in the sums and a Horner scheme in the gradient, in double.
+ * With z_b = exp(i dt p_b), the cosine and sine of t_j p_b are the real and imaginary parts of
+ * z_b^j. Each projection needs one sine and one cosine. The sums use powers and the gradient a
+ * Horner scheme, in double.
  *
  * Directions  D normal numbers of the stream (seed, "sigreg STEP SLICE"), divided by their norm.
  * Shapes      x, dx (B,D)   direction (S,D)   projections p, dp (B,S)
@@ -69,7 +70,7 @@ static void draw(const bj_regularizers *r, int slice) {
     for (int d = 0; d < r->D; d++) a[d] = (bj_real)((double)a[d] * inverse);
 }
 
-/* Fills turn (B,2,LANES) from n projections p, rows lds apart; the other lanes have p = 0. */
+/* Fills turn (B,2,LANES) from n projections p with row stride lds. The other lanes use p = 0. */
 static void take_turns(double *turn, const bj_real *p, size_t lds, int B, int n) {
     for (int b = 0; b < B; b++, turn += 2 * LANES, p += lds)
         for (int l = 0; l < LANES; l++) {
@@ -79,7 +80,7 @@ static void take_turns(double *turn, const bj_real *p, size_t lds, int B, int n)
         }
 }
 
-/* sum (KNOTS,2,LANES) += z^1, z^2, ... of z (2,LANES). */
+/* Adds z^1, z^2, ... of z (2,LANES) to sum (KNOTS,2,LANES). */
 static void add_powers(double *restrict sum, const double *restrict z) {
     double re[LANES], im[LANES];
     memcpy(re, z, sizeof re);
@@ -94,8 +95,8 @@ static void add_powers(double *restrict sum, const double *restrict z) {
         }
 }
 
-/* Turns the sums of a batch into the statistics T and the coefficients
- * 2 w_j t_j (S_j + i (C_j - phi_j)) times `scale`, in place. */
+/* Computes the statistics T from the sums of a batch and replaces the sums by the coefficients 2
+ * w_j t_j (S_j + i (C_j - phi_j)) times `scale`. */
 static void measure(double *statistic, double *sum, int B, double scale) {
     for (int l = 0; l < LANES; l++) statistic[l] = 0;
     for (int j = 0; j < KNOTS; j++, sum += 2 * LANES) {
@@ -110,7 +111,7 @@ static void measure(double *statistic, double *sum, int B, double scale) {
     }
 }
 
-/* value = real part of sum_j coefficient_j z^j, by Horner's scheme. */
+/* Sets value to the real part of sum_j coefficient_j z^j by Horner's scheme. */
 static void evaluate(double *restrict value, const double *restrict coefficient,
                      const double *restrict z) {
     double re[LANES] = {0}, im[LANES] = {0};

@@ -3,11 +3,12 @@
  *   plan = diag(exp u) exp(-cost/eps) diag(exp v),  rows sum to 1/B, columns to 1/K:
  *   u_b = -log B - lse_k(-cost_bk/eps + v_k)
  *   v_k = -log K - lse_b(-cost_bk/eps + u_b)        repeated `iters` times, from u = v = 0
- * and every row is then scaled to sum to 1, which leaves softmax_k(-cost_bk/eps + v_k).
+ * Every row is then scaled to sum to 1, which gives softmax_k(-cost_bk/eps + v_k).
  *
- * Log domain throughout: metres over eps = .1 reach exponents of thousands. u_b follows from v, so
- * that only v is kept. The column sums run over the batch: a streaming log-sum-exp in each shard,
- * shards merged in the tree of core/shards.h.
+ * All computations are in the log domain, because costs in meters divided by eps = .1 give
+ * exponents of thousands. Only v is stored, because u_b follows from v. The column sums run over
+ * the batch with a streaming log-sum-exp in each shard. The shards are merged in the tree of
+ * core/shards.h.
  *
  * Shapes  cost (B,K), overwritten by the plan
  * Test    tests/objective/test_sinkhorn.c
@@ -16,7 +17,7 @@
 
 #include "objective/parts.h"
 
-/* Stands for exp(max) * sum. */
+/* Represents exp(max) * sum. */
 typedef struct log_sum {
     double max, sum;
 } log_sum;

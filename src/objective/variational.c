@@ -1,4 +1,4 @@
-/* variational.c - divergence of the posterior from the prior of the variational model.
+/* variational.c - KL divergence of the posterior from the prior of the variational model.
  *
  *   q = N(m_q, exp(2 s_q)),  p = N(m_p, exp(2 s_p)),  diagonal, s the log of a standard deviation
  *   KL(q | p) = sum_i s_p - s_q + (exp(2 s_q) + (m_q - m_p)^2) / (2 exp(2 s_p)) - 1/2
@@ -7,8 +7,8 @@
  *   dKL/ds_q = exp(2 (s_q - s_p)) - 1
  *   dKL/ds_p = 1 - (exp(2 s_q) + (m_q - m_p)^2) exp(-2 s_p)
  *
- * The latent term is the distance of energy_score.c with one latent, which the network made of the
- * context and a draw of q.
+ * The latent term is the distance of energy_score.c with one latent, which the network computes
+ * from the context and a sample of q.
  *
  * Shapes  prior, posterior (B,2V): m (V), then s (V)
  * Test    tests/train/test_observed.c, tests/train/peer_observed.py

@@ -7,13 +7,13 @@
  *   variance   = mean_d relu(gamma - sqrt(var_d + 1e-4))
  *   covariance = (1/D) sum_{i != j} C_ij^2
  *
- *   dvariance/dx_bd = slope_d c_bd,   slope_d = -1 / (D (B - 1) sqrt(var_d + 1e-4))  if missed
+ *   dvariance/dx_bd = slope_d c_bd,   slope_d = -1 / (D (B - 1) sqrt(var_d + 1e-4))  if below gamma
  *   dcovariance/dx  = 4 / (D (B - 1)) c Coff,   Coff = C without its diagonal
- * (The mean contributes nothing because the columns of c, and hence of c Coff, sum to zero.)
+ * The mean contributes nothing because the columns of c, and hence of c Coff, sum to zero.
  *
  * Shapes  x, c, dx (B,D)   C (D,D)
  * Order   Variances: in double, by core/shards.h. c'c: bj_kernels.gradient, in the same order.
- *         c Coff sums over dimensions in order, whatever the range of scenes.
+ *         c Coff sums over dimensions in order, for any range of scenes.
  * Edge    relu has gradient 0 at 0. The terms of a batch of one scene, and their gradients, are 0
  *         because such a batch has no variance (PyTorch returns NaN).
  * Test    tests/objective/test_regularizers.c    Derivation  docs/layers/regularizers.md
@@ -60,7 +60,7 @@ static void center(bj_regularizers *r, int first) {
     }
 }
 
-/* One tile of centered' centered. */
+/* Computes one tile of centered' centered. */
 static void multiply(bj_regularizers *r, int item, bj_real *scratch) {
     const int D = r->D, columns = pieces(D, BJ_GRADIENT_COLUMNS);
     const int i = item / columns * BJ_GRADIENT_ROWS, j = item % columns * BJ_GRADIENT_COLUMNS;
@@ -70,7 +70,8 @@ static void multiply(bj_regularizers *r, int item, bj_real *scratch) {
                    at_most(D - j, BJ_GRADIENT_COLUMNS), scratch);
 }
 
-/* Clears the diagonal in a block of rows, sums their squares, and packs the rows for backward. */
+/* Clears the diagonal in a block of rows, sums the squares of each row, and packs the rows for the
+ * backward pass. */
 static void finish_rows(bj_regularizers *r, int first) {
     const int D = r->D, n = at_most(D - first, BJ_REGULARIZER_ROWS);
     const double per = (double)r->B - 1;

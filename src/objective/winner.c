@@ -8,13 +8,13 @@
  *   soft-WTA         softmax(-d_y / tau)                 p
  *   Sinkhorn         (1-rho) winner + rho balanced       one at the winner
  *
- * The winner is the first branch of least d_y; where nothing is decoded, d_z stands for d_y in plan
+ * The winner is the first branch with the smallest d_y. Without a decoder, d_z replaces d_y in plan
  * and label, and there is no decoded term. Plan and label are constants for the gradient:
  *   dlatent/du_k = p_k dd_z/du_k,  ddecoded/dy_k = p_k dd_y/dy_k,  drouter/dlogits = pi - q
  *
  * Shapes  u (L,D)  y (K,2F)  pi (K)
- * Cache   io->dist (B,K): d_y; for Sinkhorn replaced by the plan when the batch is coupled, where
- *         its latent and decoded terms are filled too
+ * Cache   io->dist (B,K): d_y. For Sinkhorn, bj_winner_couple replaces it by the plan and fills the
+ *         latent and decoded terms.
  * Test    tests/objective/test_winner.c            Derivation  docs/layers/winner.md
  */
 #include <math.h>
@@ -24,7 +24,7 @@
 static int winner_of(const double *dist, int K) {
     int winner = 0;
     for (int k = 1; k < K; k++)
-        if (dist[k] < dist[winner]) winner = k; /* ties stay with the first */
+        if (dist[k] < dist[winner]) winner = k; /* the first branch wins a tie */
     return winner;
 }
 
@@ -38,13 +38,13 @@ static void soft_plan(double *p, const double *dist, int K, double tau) {
     bj_softmax(p, p, K);
 }
 
-/* q of the table above from the decoded distances; also p, but for Sinkhorn. */
+/* Computes q of the table above from the distances. It is also p, except for Sinkhorn. */
 static void label_of(double *q, const bj_objective *objective, const double *dist, int K) {
     if (objective->kind == BJ_SOFTWTA) soft_plan(q, dist, K, objective->tau);
     else one_hot(q, dist, K);
 }
 
-/* The points that decide: trajectories, or latents where there are none. */
+/* Returns the points that decide the winner: trajectories, or latents without a decoder. */
 static bj_points deciding(const bj_objective *objective, const bj_objective_io *io, int b) {
     return io->F ? bj_points_decoded(objective, io, b) : bj_points_latent(io, b);
 }
@@ -53,7 +53,7 @@ static void decoded_distances(double *dist, const bj_points *decoded) {
     for (int k = 0; k < decoded->K; k++) dist[k] = bj_points_to_target(decoded, k);
 }
 
-/* sum_k p_k d(k,target); a branch without a share is not measured. */
+/* Returns sum_k p_k d(k,target). Skips branches with p_k = 0. */
 static double plan_distance(const double *p, const bj_points *points) {
     double sum = 0;
     for (int k = 0; k < points->K; k++)
@@ -82,7 +82,7 @@ void bj_winner_forward(const bj_objective *objective, bj_objective_io *io, int b
             const bj_points latent = bj_points_latent(io, b);
             term[BJ_TERM_LATENT] = plan_distance(label, &latent);
             if (io->F) term[BJ_TERM_DECODED] = dot(label, dist, K);
-        } else { /* until the batch is coupled it shows whether the distances are finite */
+        } else { /* provisional value, which bj_winner_couple checks for finite distances */
             for (int k = 0; k < K; k++) term[BJ_TERM_DECODED] += dist[k];
         }
     }
@@ -92,7 +92,8 @@ void bj_winner_couple(const bj_objective *objective, bj_objective_io *io) {
     const int K = io->K;
     const double rho = objective->rho;
     if (objective->kind != BJ_SINKHORN) return;
-    /* a scene that is not finite would spoil the plan of all, and none could be named */
+    /* Skip the plan if a scene is not finite, because that scene would make the plan of all scenes
+     * invalid and could not be named. */
     for (int b = 0; b < io->B; b++)
         if (!isfinite(io->terms[(size_t)b * BJ_TERMS + BJ_TERM_DECODED])) return;
     bj_sinkhorn_plan(io->dist, io->B, K, objective->eps, objective->sinkhorn_iters);
@@ -109,7 +110,7 @@ void bj_winner_couple(const bj_objective *objective, bj_objective_io *io) {
     }
 }
 
-/* dx = dloss * p_k dd(k,target)/dx_k */
+/* Computes dx = dloss * p_k dd(k,target)/dx_k. */
 static void plan_backward(bj_real *dx, double dloss, const double *p, const bj_points *points) {
     double reach[BJ_MAX_ATOMS];
     for (int k = 0; k < points->K; k++) {
@@ -129,7 +130,7 @@ void bj_winner_backward(const bj_objective *objective, bj_objective_io *io, int 
         const bj_points decoded = deciding(objective, io, b);
         double label[BJ_MAX_ATOMS], dist[BJ_MAX_ATOMS];
         const double *plan = label;
-        if (objective->kind == BJ_SINKHORN) { /* the cache holds the plan by now */
+        if (objective->kind == BJ_SINKHORN) { /* the cache contains the plan now */
             plan = cache;
             decoded_distances(dist, &decoded);
             cache = dist;

@@ -11,7 +11,7 @@
 #include "core/alloc.h"
 
 /* clang-format off */
-static const struct { const char *name; unsigned best_ratio; } known[] = { /* ratio 0: refused */
+static const struct { const char *name; unsigned best_ratio; } known[] = { /* 0: unsupported */
     [BJ_CODEC_NONE] = {"no compression", 1},
     [BJ_CODEC_SNAPPY] = {"snappy", 32},
     [BJ_CODEC_GZIP] = {"gzip", 1040},
@@ -52,19 +52,19 @@ static z_stream *inflater(bj_codecs *codecs) {
     if (!stream) return NULL;
     stream->zalloc = zlib_alloc;
     stream->zfree = zlib_free;
-    if (inflateInit2(stream, 15 + 32) != Z_OK) { /* full window; gzip or zlib header, as found */
+    if (inflateInit2(stream, 15 + 32) != Z_OK) { /* 32 KB window; accepts gzip and zlib headers */
         bj_free(stream);
         return NULL;
     }
     return codecs->inflater = stream;
 }
 
-/* A page may be several gzip members, one after the other. */
+/* Unpacks a page, which may consist of several concatenated gzip members. */
 static bj_status unpack_gzip(uint8_t *out, size_t out_size, const uint8_t *in, size_t in_size,
                              bj_codecs *codecs, const char **why) {
     z_stream *stream = inflater(codecs);
     if (!stream) return BJ_ENOMEM;
-    if (in_size > UINT_MAX || out_size > UINT_MAX) { /* pages are below 2 GiB */
+    if (in_size > UINT_MAX || out_size > UINT_MAX) { /* pages are smaller than 2 GiB */
         *why = "gzip page is too large";
         return BJ_EFORMAT;
     }

@@ -1,11 +1,12 @@
-/* codecs.h - compressed pages: snappy, gzip and zstd.
+/* codecs.h - decompresses pages: snappy, gzip and zstd.
  *
- * A page says how many bytes it unpacks to. The result must have exactly that size; the claim is
- * first held against what the codec can reach at best (a copy of 64 bytes from 3 for snappy, 1032
- * for 1 with deflate, a block of 128 kB from 4 bytes with zstd), so that a lie costs nothing.
+ * A page header contains the unpacked size, and the result must have exactly this size. The size is
+ * first compared with the best ratio of the codec (snappy copies 64 bytes from 3, deflate reaches
+ * 1032 to 1, zstd expands 4 bytes to a block of 128 kB), so a false size costs no memory.
  *
- * The state of gzip and zstd is kept for the next page. zstd allocates its own (about 160 kB,
- * once); the hook for that is not part of its stable interface. Test: tests/parquet/test_codecs.c
+ * The gzip and zstd states are reused for the next page. zstd allocates its own state (about 160
+ * kB, once) because custom allocators are not part of its stable interface.
+ * Test: tests/parquet/test_codecs.c
  */
 #ifndef BJ_PARQUET_CODECS_H
 #define BJ_PARQUET_CODECS_H
@@ -15,7 +16,7 @@
 
 #include "core/status.h"
 
-/* Numbers of the format. */
+/* Values from the Parquet specification. */
 typedef enum bj_codec {
     BJ_CODEC_NONE = 0,
     BJ_CODEC_SNAPPY = 1,
@@ -24,20 +25,20 @@ typedef enum bj_codec {
 } bj_codec;
 
 typedef struct bj_codecs {
-    void *inflater, *zstd; /* made when first needed */
+    void *inflater, *zstd; /* created on first use */
 } bj_codecs;
 
-/* "snappy", "LZ4", "codec 12": for messages. */
+/* Returns a name for messages, for example "snappy", "LZ4" or "an unknown codec". */
 const char *bj_codec_name(int codec);
 int bj_codec_known(int codec);
-/* Could so many bytes unpack to so many? */
+/* Returns 1 if `packed` bytes can unpack to `unpacked` bytes with this codec. */
 int bj_codec_plausible(int codec, size_t packed, size_t unpacked);
 
-/* Unpacks into exactly out_size bytes. Not for BJ_CODEC_NONE. *why says what is wrong when the
- * bytes are (BJ_EFORMAT); otherwise memory is exhausted (BJ_ENOMEM). */
+/* Unpacks into exactly out_size bytes. Does not accept BJ_CODEC_NONE. If the data is invalid,
+ * returns BJ_EFORMAT and sets *why to the reason. Returns BJ_ENOMEM if memory is exhausted. */
 BJ_CHECK bj_status bj_codec_unpack(uint8_t *out, size_t out_size, const uint8_t *in, size_t in_size,
                                    int codec, bj_codecs *codecs, const char **why);
-/* The checksum of gzip, which pages may carry. */
+/* Returns the gzip CRC-32, which a page header may contain. */
 uint32_t bj_codec_crc32(const uint8_t *data, size_t size);
 void bj_codecs_free(bj_codecs *codecs);
 

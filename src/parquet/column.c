@@ -45,7 +45,7 @@ bj_status bj_column_start(bj_column *column, bj_parquet *parquet, int index, int
     bj_pages_start(&column->pages, parquet, leaf, err);
     BJ_TRY(check_form(column, is_list, form));
     for (int g = 0; g < footer->groups; g++) {
-        BJ_TRY(bj_pages_open(&column->pages, g)); /* every claim is checked before memory is used */
+        BJ_TRY(bj_pages_open(&column->pages, g)); /* check all sizes before allocating */
         const uint64_t values = (uint64_t)column->pages.chunk->values;
         if (values > SIZE_MAX / 2) return REFUSE(column, "has more values than memory has bytes");
         if (values > column->most) column->most = (size_t)values;
@@ -77,7 +77,7 @@ bj_status bj_column_indices(size_t count, bj_column *column, const bj_page *page
 
 static bj_status decode_levels(uint32_t *out, size_t count, int highest, const uint8_t *in,
                                size_t size, const bj_column *column) {
-    const int width = highest > 1 ? 2 : 1; /* lists have three levels at most */
+    const int width = highest > 1 ? 2 : 1; /* lists have at most three levels */
     uint32_t found = 0;
     BJ_TRY(bj_pages_judge(&column->pages, bj_hybrid_decode(out, count, width, in, size)));
     for (size_t i = 0; i < count; i++) found = out[i] > found ? out[i] : found;
@@ -85,7 +85,7 @@ static bj_status decode_levels(uint32_t *out, size_t count, int highest, const u
                           found > (uint32_t)highest ? "a level beyond the highest" : NULL);
 }
 
-/* How many values of a flat page are there; when all, column->def is left alone. */
+/* Counts the non-null values of a flat page. column->def is filled only if there are nulls. */
 static bj_status count_present(size_t *present, bj_column *column, const bj_page *page) {
     *present = page->count;
     if (!column->def || bj_hybrid_is_constant(page->count, 1, 1, page->def, page->def_size))
@@ -111,7 +111,7 @@ static bj_status open_chunk(bj_column *column, int group) {
     return bj_pages_open(&column->pages, group);
 }
 
-/* The next data page; a dictionary before it is taken in. */
+/* Reads the next data page, and the dictionary page before it if there is one. */
 static bj_status next_page(bj_page *page, bj_column *column) {
     for (;;) {
         BJ_TRY(bj_pages_next(page, &column->pages));
@@ -129,7 +129,8 @@ static bj_status decode(void *out, size_t count, bj_column *column, const bj_pag
                                         : bj_numbers_decode(out, count, column, page);
 }
 
-/* Moves `present` elements at the front of `count` to where their level is 1. */
+/* Spreads the first `present` elements over `count` positions: element i moves to the i-th position
+ * whose level is 1. Null positions become zero. */
 static void spread_words(uint64_t *out, size_t present, size_t count, const uint32_t *def) {
     for (size_t i = count; i-- > 0;) out[i] = def[i] ? out[--present] : 0;
 }
@@ -196,7 +197,7 @@ static bj_status code_page(int32_t *codes, bj_vocabulary *vocabulary, int32_t *o
     BJ_TRY(BJ_STORE(texts, store, page->count, err));
     BJ_TRY(bj_texts_decode(texts, page->count, column, page));
     for (size_t i = 0; i < page->count; i++) {
-        if (i && texts[i].size == texts[i - 1].size && /* rows of one track follow each other */
+        if (i && texts[i].size == texts[i - 1].size && /* rows of a track are adjacent */
             !memcmp(texts[i].data, texts[i - 1].data, texts[i].size))
             codes[i] = codes[i - 1];
         else BJ_TRY(bj_vocabulary_code(&codes[i], vocabulary, texts[i], store, err));
@@ -243,8 +244,8 @@ bj_status bj_column_values(size_t *out, const bj_column *column) {
     return BJ_OK;
 }
 
-/* Turns levels into row starts, behind `values` values of earlier pages; *present is set to those
- * of this page. */
+/* Converts levels to row starts, given `values` values in earlier pages. Sets *present to the
+ * number of values in this page. */
 static bj_status walk_levels(int64_t *start, size_t *present, size_t values, int64_t last_row,
                              bj_column *column, const bj_page *page, int *open) {
     const uint32_t there = (uint32_t)column->pages.leaf->max_def;
@@ -281,7 +282,7 @@ bj_status bj_column_read_list(int64_t *start, void *values, bj_column *column) {
     int64_t last_row = 0;
     for (int g = 0; g < footer->groups; g++) {
         const bj_store_mark chunk = bj_store_here(store);
-        int open = 0; /* a list may go on in the next page */
+        int open = 0; /* a list may continue in the next page */
         last_row += footer->group_rows[g];
         BJ_TRY(open_chunk(column, g));
         while (column->pages.left) {

@@ -4,7 +4,7 @@
 #include "parquet/hybrid.h"
 #include "parquet/thrift.h"
 
-/* Up to `count` numbers of one miniblock of `size` numbers, from the differences in it. */
+/* Decodes the first `count` of the `size` numbers in one miniblock. */
 static const char *miniblock(uint64_t *out, size_t count, uint64_t size, int width, uint64_t least,
                              uint64_t *last, bj_wire *in) {
     const size_t left = (size_t)(in->end - in->at);
@@ -12,7 +12,7 @@ static const char *miniblock(uint64_t *out, size_t count, uint64_t size, int wid
     const char *bad = bj_unpack64(out, count, width, in->at, left);
     if (bad) return bad;
     for (size_t i = 0; i < count; i++) out[i] = *last += out[i] + least;
-    /* The last one is padded to its full size, but not by every writer. */
+    /* The last miniblock is padded to its full size, but some writers omit the padding. */
     const uint64_t bytes = size / 8 * (uint64_t)width;
     in->at += bytes < left ? (size_t)bytes : left;
     return NULL;

@@ -12,7 +12,7 @@ void bj_distinct_free(bj_distinct *distinct) {
     *distinct = (bj_distinct){0};
 }
 
-/* Arrays for so many rows, and an empty table at least twice as large as the limit. */
+/* Allocates arrays for `rows` rows and an empty table with at least twice `limit` slots. */
 static bj_status prepare(bj_distinct *d, size_t *slots, int64_t rows, int64_t limit,
                          bj_error *err) {
     size_t wanted = 16;
@@ -40,8 +40,8 @@ static bj_status prepare(bj_distinct *d, size_t *slots, int64_t rows, int64_t li
     return BJ_OK;
 }
 
-/* Whole numbers as doubles differ in their highest bits only: twice down, so that all bits reach
- * the lowest ones, which choose the slot. */
+/* Hashes one word. Doubles with integer values differ only in their high bits, so the hash is
+ * shifted twice to mix all bits into the low bits, which select the slot. */
 static uint64_t mix(uint64_t hash, uint64_t word) {
     hash ^= word;
     hash = (hash ^ hash >> 33) * UINT64_C(0x9e3779b97f4a7c15);
@@ -71,7 +71,7 @@ bj_status bj_distinct_texts(bj_distinct *d, int *found, const bj_text *texts, in
     BJ_TRY(prepare(d, &slots, rows, limit, err));
     *found = 1;
     for (int64_t r = 0; r < rows; r++) {
-        /* Rows of one track follow each other and share their text. */
+        /* Rows of a track are adjacent and share their text. */
         if (r && texts[r].data == texts[r - 1].data && texts[r].size == texts[r - 1].size) {
             d->codes[r] = d->codes[r - 1];
             continue;

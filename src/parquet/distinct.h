@@ -1,6 +1,6 @@
-/* distinct.h - the distinct values of a column, numbered in the order of their first row.
+/* distinct.h - finds the distinct values of a column, numbered in the order of their first row.
  *
- * Texts are compared by content, numbers by their bits (so that NaN and -0 come back as they were).
+ * Texts are compared by content. Numbers are compared bitwise, which preserves NaN and -0.
  * Tests: tests/parquet/test_writer.c
  */
 #ifndef BJ_PARQUET_DISTINCT_H
@@ -13,17 +13,17 @@
 
 typedef struct bj_distinct {
     int32_t *codes; /* (rows) */
-    int64_t *first; /* (count) row in which a value comes first */
+    int64_t *first; /* (count) first row with this value */
     int32_t count;
     uint32_t *table; /* open addressing: 1 + code, or 0 */
     size_t room, table_room;
 } bj_distinct;
 
 void bj_distinct_free(bj_distinct *distinct);
-/* Fills codes, first and count, or sets *found to 0 when more than `limit` values are distinct. */
+/* Fills codes, first and count. Sets *found to 0 if there are more than `limit` distinct values. */
 BJ_CHECK bj_status bj_distinct_texts(bj_distinct *distinct, int *found, const bj_text *texts,
                                      int64_t rows, int64_t limit, bj_error *err);
-/* The same for numbers of 8 bytes. */
+/* Like bj_distinct_texts, for 8-byte numbers. */
 BJ_CHECK bj_status bj_distinct_words(bj_distinct *distinct, int *found, const void *words,
                                      int64_t rows, int64_t limit, bj_error *err);
 

@@ -67,7 +67,7 @@ void bj_bytes_put_varint(bj_bytes *bytes, uint64_t value) {
 
 /* -------------------------------------------------------------------------------------- thrift */
 
-/* Small numbers of either sign become small numbers: 0, -1, 1, -2 are 0, 1, 2, 3. */
+/* Maps signed to unsigned numbers: 0, -1, 1, -2 become 0, 1, 2, 3. */
 static uint64_t zigzag(int64_t value) {
     return ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);
 }
@@ -124,7 +124,7 @@ void bj_hybrid_run(bj_bytes *out, uint32_t value, uint64_t count, int width) {
     for (int bit = 0; bit < width; bit += 8) bj_bytes_put_byte(out, value >> bit & 0xff);
 }
 
-/* Groups of eight, the last one filled up with zeros. */
+/* Writes bit-packed groups of eight values and pads the last group with zeros. */
 static void put_packed(bj_bytes *out, const int32_t *values, size_t count, int width) {
     const size_t groups = (count + GROUP - 1) / GROUP;
     uint64_t bits = 0;
@@ -140,11 +140,12 @@ static void put_packed(bj_bytes *out, const int32_t *values, size_t count, int w
 }
 
 void bj_hybrid_values(bj_bytes *out, const int32_t *values, size_t count, int width) {
-    size_t packed = 0; /* values before i that wait from here on */
+    size_t packed = 0; /* start of the values that are not written yet */
     for (size_t i = 0; i < count;) {
         size_t equal = 1;
         while (i + equal < count && values[i + equal] == values[i]) equal++;
-        /* Packed groups are full ones except at the end, so a run may have to lend them some. */
+        /* Every packed group except the last must be full, so values of a run may have to fill
+         * it. */
         const size_t lend = (GROUP - (i - packed) % GROUP) % GROUP;
         if (equal < lend + GROUP) {
             i += equal;

@@ -1,14 +1,14 @@
-/* encode.h - bytes of a Parquet file on their way out.
+/* encode.h - encodes the bytes of a Parquet file.
  *
- * A bj_bytes grows and is reused. What can be appended to it:
+ * A bj_bytes is a growing, reusable buffer. The following can be appended to it:
  *
- *   plain        bytes, numbers of 4 and 8 bytes, little-endian; varints
- *   thrift       structs of the compact protocol: a field is a header (distance to the previous
- *                field's number, type) and its value; a struct ends with a zero byte
+ *   plain        bytes, little-endian numbers of 4 and 8 bytes, varints
+ *   thrift       structs of the compact protocol: a field consists of a header (difference to the
+ *                previous field id, type) and its value; a struct ends with a zero byte
  *   hybrid       runs (count << 1, value) and bit-packed groups of 8 (groups << 1 | 1, bits)
  *
- * An allocation that fails is remembered: everything after it is dropped, and bj_bytes_check tells.
- * So encoders need no error path of their own.
+ * If an allocation fails, later writes are ignored and bj_bytes_check returns the error, so
+ * encoders do not need error handling.
  * Tests: tests/parquet/test_writer.c
  */
 #ifndef BJ_PARQUET_ENCODE_H
@@ -25,11 +25,11 @@ typedef struct bj_bytes {
     int failed;
 } bj_bytes;
 
-void bj_bytes_reset(bj_bytes *bytes); /* empty; keeps its memory */
+void bj_bytes_reset(bj_bytes *bytes); /* empties the buffer but keeps its memory */
 void bj_bytes_free(bj_bytes *bytes);
 BJ_CHECK bj_status bj_bytes_check(const bj_bytes *bytes, bj_error *err);
 
-/* Room for `count` more bytes, which the caller fills; NULL after a failure. */
+/* Appends `count` bytes for the caller to fill. Returns NULL after a failure. */
 unsigned char *bj_bytes_extend(bj_bytes *bytes, size_t count);
 void bj_bytes_put(bj_bytes *bytes, const void *data, size_t count);
 void bj_bytes_put_byte(bj_bytes *bytes, unsigned value);
@@ -38,7 +38,7 @@ void bj_bytes_put_varint(bj_bytes *bytes, uint64_t value);
 
 /* -------------------------------------------------------------------------------------- thrift */
 
-typedef enum bj_emit_type { /* numbers of the protocol */
+typedef enum bj_emit_type { /* types of the compact protocol */
                             BJ_EMIT_I32 = 5,
                             BJ_EMIT_I64 = 6,
                             BJ_EMIT_BINARY = 8,
@@ -46,7 +46,7 @@ typedef enum bj_emit_type { /* numbers of the protocol */
                             BJ_EMIT_STRUCT = 12
 } bj_emit_type;
 
-/* One struct being written: remembers the number of its last field. */
+/* A struct that is being written, with the id of its last field. */
 typedef struct bj_emit {
     bj_bytes *out;
     int last;
@@ -54,9 +54,10 @@ typedef struct bj_emit {
 
 void bj_emit_int(bj_emit *to, int field, bj_emit_type type, int64_t value);
 void bj_emit_text(bj_emit *to, int field, const char *text);
-/* The struct's own fields follow, written through the result, up to bj_emit_end. */
+/* Starts a nested struct. Write its fields through the result, then call bj_emit_end. */
 bj_emit bj_emit_struct(bj_emit *to, int field);
-/* `count` elements follow: structs each ended by bj_emit_end, or the two below. */
+/* Starts a list of `count` elements. Structs end with bj_emit_end; other elements are written with
+ * bj_emit_element_int or bj_emit_element_text. */
 void bj_emit_list(bj_emit *to, int field, bj_emit_type type, size_t count);
 void bj_emit_element_int(bj_emit *to, int64_t value);
 void bj_emit_element_text(bj_emit *to, const char *text);
@@ -64,9 +65,9 @@ void bj_emit_end(bj_emit *to);
 
 /* -------------------------------------------------------------------------------------- hybrid */
 
-/* `count` times the same value of `width` bits. */
+/* Writes a run of `count` equal values of `width` bits. */
 void bj_hybrid_run(bj_bytes *out, uint32_t value, uint64_t count, int width);
-/* Any values; stretches of equal ones become runs. */
+/* Writes any values. Sequences of equal values become runs. */
 void bj_hybrid_values(bj_bytes *out, const int32_t *values, size_t count, int width);
 
 #endif

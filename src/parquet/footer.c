@@ -6,15 +6,15 @@
 
 #include "parquet/thrift.h"
 
-enum { REQUIRED, OPTIONAL, REPEATED }; /* repetition types of the format */
+enum { REQUIRED, OPTIONAL, REPEATED }; /* repetition types of the Parquet specification */
 
-/* Annotations of a schema element that matter here. */
+/* Annotations of a schema element that this reader uses. */
 enum { NOTE_TEXT = 1, NOTE_LIST = 2, NOTE_MAP = 4, NOTE_UNSIGNED = 8, NOTE_DECIMAL = 16 };
 
 typedef struct element {
     const char *name;
     size_t name_size;
-    int type; /* -1: a group */
+    int type; /* -1 for a group */
     int type_length, repetition, children, notes, scale;
 } element;
 
@@ -28,7 +28,7 @@ typedef struct parser {
 
 #define REFUSE(p, ...) BJ_FAIL((p)->err, BJ_EFORMAT, __VA_ARGS__)
 
-/* Names end up in messages, so nothing that moves a cursor or ends a C string. */
+/* Copies a text. Names appear in messages, so `clean` replaces control characters by '?'. */
 static bj_status copy_text(const char **out, parser *p, const char *text, size_t size, int clean) {
     char *copy;
     BJ_TRY(BJ_STORE(copy, p->store, size + 1, p->err));
@@ -59,7 +59,7 @@ static int notes_of_converted(int converted) {
     }
 }
 
-/* The logical type, a union: the number of its one field tells which. */
+/* Parses the logical type, a union whose field id is the type. */
 static void parse_logical(element *e, bj_wire *in) {
     bj_wire_field kind = {0}, field = {0};
     while (bj_wire_next(in, &kind)) {
@@ -97,7 +97,8 @@ static void parse_element(element *e, bj_wire *in) {
     }
 }
 
-/* Elements of the subtree that begins at `at`, itself included; 0 when the list ends too early. */
+/* Returns the number of elements in the subtree at `at`, including `at`. Returns 0 if the list ends
+ * too early. */
 static size_t subtree(const element *all, size_t count, size_t at) {
     size_t end = at;
     for (size_t missing = 1; missing; missing--) {
@@ -124,7 +125,7 @@ static void describe_leaf(bj_leaf *leaf, const element *e) {
         leaf->obstacle = "a decimal with more than 18 digits after the point";
 }
 
-/* The top-level field at all[at], whose subtree has `size` elements. */
+/* Describes the top-level field at all[at], whose subtree has `size` elements. */
 static void describe_field(bj_leaf *leaf, const element *all, size_t at, size_t size) {
     const element *top = &all[at], *e = top;
     leaf->max_def = top->repetition != REQUIRED;
@@ -177,7 +178,7 @@ static bj_status parse_schema(parser *p, bj_wire_field field) {
     BJ_TRY(BJ_STORE(all, p->store, count, p->err));
     for (size_t i = 0; i < count; i++) {
         parse_element(&all[i], &p->in);
-        if (p->in.bad) return BJ_OK; /* said at the end */
+        if (p->in.bad) return BJ_OK; /* reported at the end */
         if (all[i].type < -1 || all[i].children < 0 || (size_t)all[i].children >= count ||
             all[i].repetition < REQUIRED || all[i].repetition > REPEATED)
             return REFUSE(p,
@@ -207,7 +208,7 @@ static void parse_chunk_metadata(bj_chunk *chunk, bj_wire *in) {
         default: bj_wire_skip(in, field.type);
         }
     }
-    /* Some writers put 0 where there is no dictionary. */
+    /* Some writers store 0 if there is no dictionary. */
     chunk->offset = dictionary > 0 && dictionary < data ? dictionary : data;
     chunk->obstacle = NULL;
 }
@@ -266,7 +267,8 @@ static bj_status parse_groups(parser *p, bj_wire_field field) {
     bj_footer *out = p->out;
     const size_t count = bj_wire_structs(&p->in, field);
     const size_t left = (size_t)(p->in.end - p->in.at);
-    /* A chunk takes a byte or more; held against the bytes before it becomes an allocation. */
+    /* Every chunk takes at least one byte. Check the count first, because the allocation depends on
+     * it. */
     if (count > INT_MAX || (out->chunks_each && count > left / (size_t)out->chunks_each))
         return REFUSE(p, "%s: %zu row groups of %d columns do not fit the footer", p->label, count,
                       out->chunks_each);
@@ -323,7 +325,7 @@ static bj_status parse_file(parser *p) {
         switch (field.id) {
         case 2: BJ_TRY(parse_schema(p, field)); break;
         case 3: out->rows = bj_wire_int(&p->in, field); break;
-        case 4: /* read last: it needs the schema */
+        case 4: /* parsed last, because it needs the schema */
             groups = p->in;
             groups_field = field;
             bj_wire_skip(&p->in, field.type);

@@ -1,17 +1,17 @@
-/* footer.h - what a Parquet file says about itself.
+/* footer.h - parses the footer of a Parquet file.
  *
  *   "PAR1"  pages of all column chunks  footer (Thrift)  u32 bytes of the footer  "PAR1"
  *
- * The schema is a tree in depth-first order; its leaves are the columns of every row group, in the
- * same order. A top-level field is one column for the reader: a leaf, or a list of one
+ * The schema is a tree in depth-first order. Its leaves are the columns of every row group, in the
+ * same order. A top-level field is one column for the reader if it is a leaf or one of these lists
  *
- *   optional group NAME (LIST) { repeated group X { optional TYPE Y } }      also required, and
- *   optional group NAME (LIST) { repeated TYPE Y }                           the older two levels
+ *   optional group NAME (LIST) { repeated group X { optional TYPE Y } }      also required
+ *   optional group NAME (LIST) { repeated TYPE Y }                           older two-level form
  *
- * while everything else is kept with a note on why it cannot be read.
+ * Any other field is kept with the reason why it cannot be read.
  *
- * Levels  a value is there at definition level max_def; below list_def the list itself is null; the
- *         level list_def is an empty list; repetition level 0 begins a row.
+ * Levels  a value has definition level max_def; below list_def the list itself is null; level
+ *         list_def is an empty list; repetition level 0 starts a row.
  * Test    tests/parquet/test_reader.c
  */
 #ifndef BJ_PARQUET_FOOTER_H
@@ -28,15 +28,15 @@ typedef struct bj_leaf {
     bj_parquet_column column;
     int chunk;            /* index of its chunk in every row group */
     int max_def, max_rep; /* highest levels */
-    int list_def;         /* of lists: level of one without elements */
-    int scale;            /* digits after the point of a decimal; -1: not a decimal */
+    int list_def;         /* level of an empty list */
+    int scale;            /* decimal digits after the point, -1 if not a decimal */
     const char *obstacle; /* why it cannot be read, or NULL */
 } bj_leaf;
 
-/* A column of a row group: its pages, one after the other. */
+/* A column chunk: the pages of a column in one row group. */
 typedef struct bj_chunk {
-    int64_t offset, size; /* bytes of the file */
-    int64_t values;       /* nulls and empty lists count too */
+    int64_t offset, size; /* in bytes of the file */
+    int64_t values;       /* including nulls and empty lists */
     int type, codec;
     const char *obstacle;
 } bj_chunk;
@@ -53,7 +53,7 @@ typedef struct bj_footer {
     const char *created_by; /* or NULL */
 } bj_footer;
 
-/* Everything is copied into the store. Messages begin with the label. */
+/* Reads the footer and copies everything into the store. Messages start with the label. */
 BJ_CHECK bj_status bj_footer_read(bj_footer *footer, bj_store *store, const uint8_t *file,
                                   size_t size, const char *label, bj_error *err);
 

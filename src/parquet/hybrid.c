@@ -1,8 +1,8 @@
 /* hybrid.c - see hybrid.h.
  *
- * A group of 8 values of w bits takes w whole bytes. With w known to the compiler a value is one
- * unaligned 8-byte load, a shift and a mask; there is one such loop for each width. Loads reach up
- * to 8 bytes past a group, so that the last groups are copied to a padded place first.
+ * A group of 8 values of w bits takes w bytes. If w is a compile-time constant, a value is one
+ * unaligned 8-byte load, a shift and a mask, so there is one loop per width. Loads read up to 8
+ * bytes past a group, so the last groups are first copied to a padded buffer.
  */
 #include "parquet/hybrid.h"
 
@@ -22,7 +22,7 @@ static inline uint64_t load64(const uint8_t *at) {
     return word;
 }
 
-/* `groups` groups of 8; in may be read up to 8 bytes past them. */
+/* Unpacks groups of 8 values. May read up to 8 bytes past the input. */
 static inline void unpack_groups(uint32_t *out, const uint8_t *in, size_t groups, unsigned width) {
     const uint64_t mask = ((uint64_t)1 << width) - 1;
     for (size_t g = 0; g < groups; g++, in += width, out += 8)
@@ -51,7 +51,7 @@ const char *bj_unpack32(uint32_t *out, size_t count, int width, const uint8_t *i
     }
     const size_t w = (size_t)width, groups = (count + 7) / 8;
     if (size / w < count / 8 || size - count / 8 * w < (count % 8 * w + 7) / 8) return ends_early;
-    /* Groups whose loads stay inside. */
+    /* Number of groups whose loads stay inside the input. */
     size_t safe = size < w + 8 ? 0 : (size - 8) / w;
     if (safe > groups) safe = groups;
     unpack_any(out, in, safe, width);
@@ -74,7 +74,7 @@ const char *bj_unpack64(uint64_t *out, size_t count, int width, const uint8_t *i
         const unsigned shift = bit % 8;
         uint8_t padded[9] = {0};
         const uint8_t *from = in + at;
-        if (size - at < sizeof padded) { /* a value may straddle nine bytes */
+        if (size - at < sizeof padded) { /* a value may span nine bytes */
             memcpy(padded, from, size - at);
             from = padded;
         }
@@ -85,7 +85,7 @@ const char *bj_unpack64(uint64_t *out, size_t count, int width, const uint8_t *i
     return NULL;
 }
 
-/* Header of the next run. Returns 0 when the bytes end. */
+/* Reads the header of the next run. Returns 0 at the end of the input. */
 static int next_run(bj_wire *in, uint64_t *count, int *packed, uint32_t *value, int width) {
     const uint64_t header = bj_wire_varint(in);
     *packed = (int)(header & 1);
@@ -115,7 +115,7 @@ const char *bj_hybrid_decode(uint32_t *out, size_t count, int width, const uint8
             count -= n;
             continue;
         }
-        /* The last group may hold more than is wanted, and some writers cut it short. */
+        /* The last group may contain more values than needed, and some writers truncate it. */
         const size_t left = (size_t)(runs.end - runs.at);
         const size_t n = length <= count / 8 ? (size_t)length * 8 : count;
         const size_t bytes = width && length > left ? SIZE_MAX : (size_t)length * (size_t)width;

@@ -1,7 +1,8 @@
-/* numbers.c - pages of booleans, integers and floating-point numbers as words of 8 bytes.
+/* numbers.c - decodes pages of booleans, integers and floating-point numbers to 8-byte words.
  *
- * Every encoding but the dictionary first becomes PLAIN, little-endian values without gaps, and
- * then int64_t or double. A dictionary is converted once; its values are gathered by index.
+ * Every encoding except the dictionary is first decoded to PLAIN, that is contiguous little-endian
+ * values, and then converted to int64_t or double. A dictionary is converted once, and its values
+ * are then looked up by index.
  * Test: tests/parquet/test_encodings.c
  */
 #include <string.h>
@@ -14,7 +15,7 @@ static size_t width_of(bj_parquet_type type) {
     return type == BJ_PARQUET_INT32 || type == BJ_PARQUET_FLOAT ? 4 : 8;
 }
 
-/* Values at any address; the compiler turns the copies into plain loads. */
+/* Converts unaligned values. The compiler turns memcpy into plain loads. */
 #define CONVERT(To, From)                                                                          \
     do {                                                                                           \
         To *to_ = out;                                                                             \
@@ -52,7 +53,7 @@ static void to_double(void *out, const uint8_t *in, size_t count, const bj_leaf 
     for (size_t i = 0; i < count; i++) values[i] /= unit;
 }
 
-/* `count` PLAIN values of `size` bytes in all. */
+/* Converts `count` PLAIN values from `size` bytes. */
 static bj_status convert(void *out, size_t count, const uint8_t *in, size_t size,
                          const bj_column *column) {
     const bj_leaf *leaf = column->pages.leaf;
@@ -94,7 +95,7 @@ static bj_status decode_deltas(void *out, size_t count, bj_column *column, const
                           bj_delta_decode(wide, count, page->values, page->values_size, &used)));
     uint8_t *plain = (uint8_t *)wide;
     if (column->pages.leaf->column.type == BJ_PARQUET_INT32)
-        for (size_t i = 0; i < count; i++) { /* in place: the narrow ones fall behind */
+        for (size_t i = 0; i < count; i++) { /* in place, because writes stay behind reads */
             const uint32_t narrow = (uint32_t)wide[i];
             memcpy(plain + 4 * i, &narrow, 4);
         }
@@ -120,7 +121,8 @@ bj_status bj_numbers_dictionary(bj_column *column, const bj_page *page) {
     const bj_parquet_type type = column->pages.leaf->column.type;
     if (type == BJ_PARQUET_BOOLEAN)
         return bj_pages_judge(&column->pages, "a dictionary of booleans");
-    /* Held against the bytes first: the count becomes an allocation. */
+    /* Check the count against the remaining bytes first, because the allocation below depends on
+     * it. */
     if (page->count > page->values_size / width_of(type))
         return bj_pages_judge(&column->pages, "the dictionary ends too early");
     uint64_t *words;

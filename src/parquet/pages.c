@@ -7,7 +7,7 @@
 
 #include "parquet/thrift.h"
 
-enum { KIND_DATA = 0, KIND_DICTIONARY = 2, KIND_DATA_V2 = 3 }; /* numbers of the format */
+enum { KIND_DATA = 0, KIND_DICTIONARY = 2, KIND_DATA_V2 = 3 }; /* page types */
 
 const char *bj_encoding_name(int encoding) {
     static const char *const names[] = {[BJ_ENCODING_PLAIN] = "PLAIN",
@@ -68,7 +68,7 @@ bj_status bj_pages_open(bj_pages *pages, int group) {
         return REFUSE(pages, "row group %d has %lld values, expected %lld", group,
                       (long long)chunk->values, (long long)rows);
     pages->at = pages->end = parquet->data;
-    if (!chunk->values) return BJ_OK; /* writers are careless about offsets of nothing */
+    if (!chunk->values) return BJ_OK; /* offsets of empty chunks may be invalid */
     if (!bj_codec_known(chunk->codec))
         return bj_pages_refuse(pages, BJ_EVERSION, "compression %d (%s) is not supported",
                                chunk->codec, bj_codec_name(chunk->codec));
@@ -84,15 +84,15 @@ bj_status bj_pages_open(bj_pages *pages, int group) {
 /* -------------------------------------------------------------------------------------- header */
 
 typedef struct header {
-    int kind, unpacked, packed; /* bytes */
+    int kind, unpacked, packed; /* sizes in bytes */
     int has_checksum;
     uint32_t checksum;
     int count, encoding, def_encoding, rep_encoding;
-    int def_size, rep_size, is_packed; /* v2 */
-    int described;                     /* the struct of its kind is there */
+    int def_size, rep_size, is_packed; /* only v2 */
+    int described;                     /* 1 if the struct of this page type exists */
 } header;
 
-/* The structs of the three kinds number their fields differently. */
+/* Parses the struct of a page type. Field ids differ between the three page types. */
 static void parse_kind(header *h, int kind, bj_wire *in) {
     bj_wire_field field = {0};
     const int v2 = kind == KIND_DATA_V2;
@@ -136,7 +136,7 @@ static void parse_header(header *h, bj_wire *in) {
     }
 }
 
-/* Sets h to the header of the next page and steps over the page. */
+/* Parses the header of the next page and moves pages->at past the page. */
 static bj_status next_header(header *h, bj_pages *pages) {
     if (pages->at == pages->end)
         return REFUSE(pages, "its pages end %lld values before the chunk", (long long)pages->left);
@@ -159,7 +159,7 @@ static bj_status next_header(header *h, bj_pages *pages) {
 
 /* ------------------------------------------------------------------------------------- content */
 
-/* Unpacks size bytes at `in` to `unpacked` bytes, or leaves them where they are. */
+/* Unpacks `size` bytes at `in` to `unpacked` bytes. Uncompressed bytes are not copied. */
 static bj_status unpack(const uint8_t **out, const uint8_t *in, size_t size, size_t unpacked,
                         int codec, bj_pages *pages) {
     bj_parquet *parquet = pages->parquet;
@@ -186,7 +186,7 @@ static bj_status unpack(const uint8_t **out, const uint8_t *in, size_t size, siz
     return BJ_OK;
 }
 
-/* Cuts levels, with their size in front, off the values of a v1 page. */
+/* Splits the levels, which start with their size, from the values of a v1 page. */
 static bj_status cut_levels(const uint8_t **levels, size_t *size, bj_page *page, int encoding,
                             const char *what, bj_pages *pages) {
     if (encoding != BJ_ENCODING_RLE)
@@ -230,7 +230,7 @@ static bj_status read_v2(bj_page *page, const header *h, const uint8_t *in, bj_p
 
 bj_status bj_pages_next(bj_page *page, bj_pages *pages) {
     header h = {0};
-    do { /* pages of other kinds, and empty ones */
+    do { /* skip other page types and empty pages */
         BJ_TRY(next_header(&h, pages));
     } while ((h.kind != KIND_DATA && h.kind != KIND_DICTIONARY && h.kind != KIND_DATA_V2) ||
              (h.kind != KIND_DICTIONARY && h.count == 0));

@@ -1,15 +1,15 @@
-/* pages.h - the pages of one column, unpacked one at a time.
+/* pages.h - iterates over the pages of one column and unpacks them.
  *
  *   v1  header | packed: [u32 size, repetition levels] [u32 size, definition levels] values
  *   v2  header | repetition levels, definition levels | packed or not: values
  *
- * A chunk begins with a dictionary page or none. Index pages and kinds not known are skipped, pages
- * with a checksum are held against it.
+ * A chunk may start with a dictionary page. Index pages and unknown page types are skipped.
+ * Checksums are verified if they are present.
  *
  * Invariants
- *   1. A page's bytes lie inside its chunk, and the chunk inside the file.
- *   2. Data pages never hand out more values than the chunk claims.
- *   3. The pages of one read unpack to no more bytes than the store's limit, all together.
+ *   1. A page is inside its chunk, and a chunk is inside the file.
+ *   2. Data pages never return more values than the chunk declares.
+ *   3. All pages of one read together unpack to at most the store's limit in bytes.
  */
 #ifndef BJ_PARQUET_PAGES_H
 #define BJ_PARQUET_PAGES_H
@@ -20,16 +20,16 @@
 #include "parquet/store.h"
 
 struct bj_parquet {
-    char *label; /* the path, in the store */
+    char *label; /* the path, allocated from the store */
     const uint8_t *data;
     size_t size;
     bj_store store;
     bj_codecs codecs;
     bj_footer footer;
-    bj_file_map map; /* of a file opened by path, or closed */
+    bj_file_map map; /* used only if the file was opened by path */
 };
 
-/* Numbers of the format. */
+/* Values from the Parquet specification. */
 typedef enum bj_encoding {
     BJ_ENCODING_PLAIN = 0,
     BJ_ENCODING_PLAIN_DICTIONARY = 2,
@@ -47,8 +47,8 @@ const char *bj_encoding_name(int encoding); /* for messages */
 typedef struct bj_page {
     int is_dictionary;
     int encoding;
-    size_t count; /* entries of a dictionary; values, nulls and empty lists included */
-    const uint8_t *rep, *def, *values; /* levels without their size */
+    size_t count; /* dictionary entries, or values including nulls and empty lists */
+    const uint8_t *rep, *def, *values; /* levels without their size field */
     size_t rep_size, def_size, values_size;
 } bj_page;
 
@@ -57,25 +57,26 @@ typedef struct bj_pages {
     const bj_leaf *leaf;
     bj_error *err;
     const bj_chunk *chunk;
-    const uint8_t *at, *end; /* not yet read */
-    const uint8_t *page;     /* where the page at hand begins */
-    int64_t left;            /* values not yet handed out */
+    const uint8_t *at, *end; /* remaining bytes of the chunk */
+    const uint8_t *page;     /* start of the current page, for messages */
+    int64_t left;            /* values that are not returned yet */
     size_t work;             /* bytes that may still be unpacked */
 } bj_pages;
 
-/* Reading of a column; then of each of its chunks. */
+/* bj_pages_start starts reading a column, bj_pages_open starts reading one of its chunks. */
 void bj_pages_start(bj_pages *pages, bj_parquet *parquet, const bj_leaf *leaf, bj_error *err);
 BJ_CHECK bj_status bj_pages_open(bj_pages *pages, int group);
-/* The next page with anything in it; to be called while pages->left. Memory comes from the store.
- */
+/* Returns the next non-empty page. Call it only while pages->left > 0. Memory comes from the
+ * store. */
 BJ_CHECK bj_status bj_pages_next(bj_page *page, bj_pages *pages);
 
-/* "FILE: column 'NAME': ..." */
+/* Fails with "FILE: column 'NAME': ...". */
 bj_status bj_pages_refuse(const bj_pages *pages, bj_status code, const char *fmt, ...)
     BJ_PRINTF(3, 4);
-/* The same about the page at hand, with its place in the file; BJ_OK when bad is NULL. */
+/* Fails with a message that also contains the position of the current page. Returns BJ_OK if `bad`
+ * is NULL. */
 BJ_CHECK bj_status bj_pages_judge(const bj_pages *pages, const char *bad);
-/* "encoding X of numbers is not supported" */
+/* Fails with "encoding X of numbers is not supported". */
 bj_status bj_pages_unsupported(const bj_pages *pages, const bj_page *page, const char *of);
 
 #endif

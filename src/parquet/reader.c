@@ -1,5 +1,4 @@
-/* reader.c - see reader.h. What a column goes through: pages.c, then numbers.c or texts.c, driven
- * by column.c. */
+/* reader.c - see reader.h. column.c reads a column through pages.c and numbers.c or texts.c. */
 #include "parquet/reader.h"
 
 #include <stdio.h>
@@ -31,7 +30,7 @@ void bj_parquet_free(bj_parquet *parquet) {
     bj_free(parquet);
 }
 
-/* The most a file may make the reader hold, and unpack for one column. */
+/* Returns the max number of bytes that the reader may hold, and may unpack for one column. */
 static size_t limit_of(size_t file_size) {
     const size_t most = SIZE_MAX / 4;
     return file_size > (most - FREE_BYTES) / BYTES_A_BYTE ? most
@@ -41,7 +40,7 @@ static size_t limit_of(size_t file_size) {
 static bj_status open_bytes(bj_parquet *parquet, const void *data, size_t size, const char *label,
                             bj_error *err) {
     const size_t length = strlen(label);
-    if (length > LABEL_SHOWN) label += length - LABEL_SHOWN; /* the end of a path tells more */
+    if (length > LABEL_SHOWN) label += length - LABEL_SHOWN; /* the end of a path is more useful */
     bj_store_reset(&parquet->store, limit_of(size), label);
     BJ_TRY(BJ_STORE(parquet->label, &parquet->store, strlen(label) + 1, err));
     memcpy(parquet->label, label, strlen(label) + 1);
@@ -82,7 +81,7 @@ int bj_parquet_find(const bj_parquet *parquet, const char *name) {
     return -1;
 }
 
-/* Single-character changes from a to b, of which the first 63 characters count. */
+/* Returns the edit distance between a and b. Only the first 63 characters count. */
 static int edit_distance(const char *a, const char *b) {
     enum { MOST = 64 };
     int row[MOST], n = 0;
@@ -116,7 +115,7 @@ bj_status bj_parquet_require(int *index, const bj_parquet *parquet, const char *
                                name);
         return BJ_OK;
     }
-    for (int i = 0; i < parquet->footer.count; i++) { /* insertion into the few best */
+    for (int i = 0; i < parquet->footer.count; i++) { /* insert into the nearest names */
         const int d = edit_distance(name, parquet->footer.columns[i].column.name);
         int at = found < NEAREST ? found++ : NEAREST;
         for (; at > 0 && d < distance[at - 1]; at--)
@@ -132,8 +131,9 @@ bj_status bj_parquet_require(int *index, const bj_parquet *parquet, const char *
 
 /* -------------------------------------------------------------------------------------- reading */
 
-/* Arrays are taken from the store before the scratch of the column, which stays until the file is
- * closed when texts point into it, and is given back otherwise. A failure gives back everything. */
+/* Reads a flat column. The arrays are allocated before the scratch memory of the column, so the
+ * scratch memory can be released afterwards. It is kept if texts point into it. A failure releases
+ * everything. */
 static bj_status read_flat(void **out, const uint8_t **valid, bj_parquet *parquet, int index,
                            bj_form form, bj_error *err) {
     bj_store *store = &parquet->store;
@@ -220,8 +220,8 @@ bj_status bj_parquet_read_double_list(const int64_t **start, const double **valu
     bj_status status;
     *start = NULL;
     *values = NULL;
-    /* Sizes are known once the chunks were looked at; the scratch taken by that is taken again,
-     * behind the arrays. */
+    /* The first bj_column_start only determines the sizes. Its scratch memory is released and
+     * allocated again after the arrays. */
     BJ_GOTO(status, fail, bj_column_start(&reading, parquet, column, 1, BJ_FORM_DOUBLE, err));
     BJ_GOTO(status, fail, bj_column_values(&count, &reading));
     bj_store_release(store, mark);

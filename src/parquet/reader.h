@@ -1,7 +1,7 @@
-/* reader.h - columns of a Parquet file.
+/* reader.h - reads columns of a Parquet file.
  *
- * A focused reader: what motion-forecasting files and the common writers (pyarrow, fastparquet,
- * polars, DuckDB) use, and a clear refusal of the rest.
+ * The reader supports what motion-forecasting files and the common writers (pyarrow, fastparquet,
+ * polars, DuckDB) use, and rejects everything else with a clear message.
  *
  *   types         BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
  *   encodings     PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans), DELTA_BINARY_PACKED,
@@ -9,23 +9,24 @@
  *   compression   none, snappy, gzip, zstd
  *   shape         flat columns, required or optional, and lists of them (footer.h)
  *   pages         data pages v1 and v2, dictionary pages, any number of pages and row groups;
- *                 checksums are verified where there are any
+ *                 checksums are verified if present
  *
- * Columns are found by name; only those asked for are decompressed and decoded. What is not
- * supported (groups, lists of lists, encryption, other codecs and encodings) makes only the column
- * unreadable that uses it: BJ_EVERSION, "column 'x': ... is not supported".
+ * Columns are found by name, and only requested columns are decompressed and decoded. An
+ * unsupported feature (groups, lists of lists, encryption, other codecs and encodings) makes only
+ * the column that uses it unreadable. Reading this column fails with BJ_EVERSION and "column 'x':
+ * ... is not supported".
  *
- * The reader trusts nothing. Every length is checked against the bytes that are there before it is
- * used, and a file of n bytes makes the reader hold no more than 32 MiB + 256 n bytes, nor unpack
- * more than that for one column: a claim beyond it is refused before anything is allocated. That is
- * far above what data needs; only long columns of one and the same value could come near.
+ * Input is not trusted. Every length is checked against the available bytes before it is used. For
+ * a file of n bytes the reader allocates at most 32 MiB + 256 n bytes, and it unpacks at most this
+ * many bytes for one column. A larger size is rejected before anything is allocated. The limit is
+ * far above what real data needs. Only long constant columns could reach it.
  *
- * A reader may be used for one file after the other and keeps its memory: once it has read the
- * largest of them, one more file puts it in order, and then it allocates nothing.
+ * A reader can read many files and reuses its memory. After it has read the largest file and one
+ * more file, it no longer allocates.
  *
  *   reader.c            columns by name, arrays   column.c             levels, nulls, lists, codes
  *   footer.c            schema, row groups        numbers.c, texts.c   values of a page
- *   pages.c, codecs.c   pages, unpacked           hybrid.c, delta.c    packed integers
+ *   pages.c, codecs.c   unpacked pages            hybrid.c, delta.c    packed integers
  *   thrift.c            headers                   store.c              memory
  *
  * Tests: tests/parquet/; fuzz target: tests/fuzz/fuzz_parquet.c
@@ -38,7 +39,7 @@
 
 #include "core/status.h"
 
-/* Numbers of the format. */
+/* Values from the Parquet specification. */
 typedef enum bj_parquet_type {
     BJ_PARQUET_BOOLEAN = 0,
     BJ_PARQUET_INT32 = 1,
@@ -51,16 +52,16 @@ typedef enum bj_parquet_type {
 } bj_parquet_type;
 
 typedef struct bj_parquet_column {
-    const char *name;     /* of the top-level field; control characters became '?' */
+    const char *name;     /* of the top-level field; control characters are replaced by '?' */
     bj_parquet_type type; /* of the leaf */
-    int is_text;          /* the file says that the bytes are UTF-8 */
-    int is_unsigned;      /* integers without a sign */
-    int is_list;          /* a list of the leaf in each row */
-    int fixed_size;       /* bytes of a BJ_PARQUET_FIXED or INT96 */
-    int readable;         /* 0: nested in a way this reader does not follow */
+    int is_text;          /* the file declares the bytes as UTF-8 */
+    int is_unsigned;      /* unsigned integers */
+    int is_list;          /* every row is a list of the leaf type */
+    int fixed_size;       /* bytes per BJ_PARQUET_FIXED or INT96 value */
+    int readable;         /* 0 if the nesting is not supported */
 } bj_parquet_column;
 
-/* A string inside a file; not terminated. */
+/* A string inside a file. It is not terminated. */
 typedef struct bj_text {
     const char *data;
     size_t size;
@@ -68,13 +69,14 @@ typedef struct bj_text {
 
 typedef struct bj_parquet bj_parquet;
 
-/* A reader without a file. */
+/* Creates a reader without a file. */
 BJ_CHECK bj_status bj_parquet_create(bj_parquet **out, bj_error *err);
 void bj_parquet_free(bj_parquet *parquet); /* accepts NULL */
 
-/* Opens a file (mapped until the next open, close or free) or one in memory, which stays the
- * caller's until then; `label` stands for the path in messages. What an earlier file handed out is
- * gone. On failure the reader is without a file and may be used again. */
+/* Opens a file by path or in memory. A file opened by path stays mapped until the next open, close
+ * or free; a buffer must stay valid as long. Messages use `label` in place of the path. Opening
+ * invalidates everything returned for an earlier file. After a failure the reader has no file and
+ * can be used again. */
 BJ_CHECK bj_status bj_parquet_open(bj_parquet *parquet, const char *path, bj_error *err);
 BJ_CHECK bj_status bj_parquet_open_memory(bj_parquet *parquet, const void *data, size_t size,
                                           const char *label, bj_error *err);
@@ -83,41 +85,42 @@ void bj_parquet_close(bj_parquet *parquet);
 int64_t bj_parquet_rows(const bj_parquet *parquet);
 int bj_parquet_column_count(const bj_parquet *parquet);
 const bj_parquet_column *bj_parquet_column_at(const bj_parquet *parquet, int index);
-/* Index of the top-level column of that name, or -1. */
+/* Returns the index of the top-level column with that name, or -1. */
 int bj_parquet_find(const bj_parquet *parquet, const char *name);
-/* The same, or a message that names the file, the column and the nearest ones there are. A name
- * that is there twice is refused too. */
+/* Like bj_parquet_find, but fails if the column is missing or exists twice. The message contains
+ * the file, the column and the most similar names. */
 BJ_CHECK bj_status bj_parquet_require(int *index, const bj_parquet *parquet, const char *name,
                                       bj_error *err);
 
-/* What follows decodes a whole flat column. The arrays belong to the reader and live until the next
- * open, close or free; reading several columns keeps them all. A null is refused with its row
- * unless `valid` is given, which then points to (rows) bytes, 1 where there is a value; the value
- * of a null is zero or the empty text. */
+/* The functions below decode a whole flat column. The arrays belong to the reader and are valid
+ * until the next open, close or free, even if other columns are read. If `valid` is NULL, a null is
+ * an error whose message contains the row. Otherwise *valid points to (rows) bytes, 1 if there is a
+ * value, and the value of a null is zero or the empty text. */
 
-/* INT32, INT64 and BOOLEAN, dates and times as they are stored; unsigned values beyond INT64_MAX
- * and decimals with digits after the point are refused. (rows) */
+/* Reads INT32, INT64 and BOOLEAN into (rows). Dates and times are returned as stored. Fails for
+ * unsigned values above INT64_MAX and for decimals with digits after the point. */
 BJ_CHECK bj_status bj_parquet_read_int64(const int64_t **out, const uint8_t **valid,
                                          bj_parquet *parquet, int column, bj_error *err);
-/* DOUBLE, FLOAT, INT32, INT64, and decimals stored in the latter two: the nearest double. NaN and
- * infinity pass. (rows) */
+/* Reads DOUBLE, FLOAT, INT32, INT64, and decimals stored as INT32 or INT64 into (rows), rounded to
+ * the nearest double. NaN and infinity are allowed. */
 BJ_CHECK bj_status bj_parquet_read_double(const double **out, const uint8_t **valid,
                                           bj_parquet *parquet, int column, bj_error *err);
-/* BYTE_ARRAY, FIXED and INT96, byte for byte. (rows) */
+/* Reads BYTE_ARRAY, FIXED and INT96 into (rows), byte for byte. */
 BJ_CHECK bj_status bj_parquet_read_text(const bj_text **out, const uint8_t **valid,
                                         bj_parquet *parquet, int column, bj_error *err);
-/* The same as numbers of the distinct texts, counted in the order of their first row: the texts are
- * (count), the codes (rows). Nulls are refused. Uses the dictionary of the file where there is
- * one. */
+/* Reads a text column as codes (rows) of its distinct texts (count). Texts are numbered in the
+ * order of their first row. Nulls are an error. Uses the dictionary of the file if there is one. */
 BJ_CHECK bj_status bj_parquet_read_codes(const int32_t **codes, const bj_text **texts, int *count,
                                          bj_parquet *parquet, int column, bj_error *err);
 
-/* A list column of DOUBLE, FLOAT, INT32 or INT64: row r has the values start[r] .. start[r + 1].
- * Null lists and null elements are refused with their row. start is (rows + 1). */
+/* Reads a list column of DOUBLE, FLOAT, INT32 or INT64. The values of row r are start[r] up to but
+ * excluding start[r + 1]; start has rows + 1 entries. Null lists and null elements are an error
+ * whose message contains the row. */
 BJ_CHECK bj_status bj_parquet_read_double_list(const int64_t **start, const double **values,
                                                bj_parquet *parquet, int column, bj_error *err);
 
-/* Key-value metadata of the file, or NULL; terminated, lives like the columns. */
+/* Returns a value of the file's key-value metadata, or NULL. The text is terminated and valid as
+ * long as the columns. */
 const char *bj_parquet_metadata(const bj_parquet *parquet, const char *key);
 const char *bj_parquet_created_by(const bj_parquet *parquet); /* or NULL */
 

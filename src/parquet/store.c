@@ -15,7 +15,7 @@
 #endif
 #ifdef POISONS
 #include <sanitizer/asan_interface.h>
-enum { GAP = 64 }; /* poisoned, behind every piece */
+enum { GAP = 64 }; /* poisoned bytes after every allocation */
 #define HIDE(at, size) __asan_poison_memory_region((at), (size))
 #define SHOW(at, size) __asan_unpoison_memory_region((at), (size))
 #else
@@ -28,7 +28,7 @@ enum { ALIGNMENT = 64, LEAST = 64 * 1024 };
 
 struct bj_store_block {
     bj_store_block *previous;
-    size_t size, at; /* of the bytes that follow, and how many of them are out */
+    size_t size, at; /* capacity, and bytes that are allocated */
     char pad[ALIGNMENT - sizeof(void *) - 2 * sizeof(size_t)];
 };
 
@@ -92,7 +92,8 @@ void bj_store_release(bj_store *store, bj_store_mark mark) {
 }
 
 void bj_store_reset(bj_store *store, size_t limit, const char *label) {
-    /* Several blocks, or one that was not enough: the next take asks for one of the peak's size. */
+    /* Drop the block if there are several or it is smaller than the peak. The next allocation then
+     * creates one block of the peak size. */
     while (store->last && (store->last->previous || store->last->size < store->peak))
         drop_last(store);
     if (store->last) {

@@ -1,13 +1,12 @@
-/* store.h - the memory of a reader: taken piece by piece, given back all at once.
+/* store.h - arena allocator of a reader.
  *
- * Pieces start on 64-byte boundaries and are not zeroed. What one file needed is remembered when
- * the store is reset, and the next one finds it in a single block, so that a reader that goes from
- * file to file soon allocates nothing. Under AddressSanitizer the space between pieces is poisoned.
+ * Allocations are aligned to 64 bytes and not zeroed. The store remembers its peak size when it is
+ * reset and then allocates a single block of this size, so a reader of many files soon stops
+ * allocating. Under AddressSanitizer the space between allocations is poisoned.
  *
  * Invariants
- *   1. No more than `limit` bytes are ever out at a time: whoever asks for more is refused before
- *      anything is allocated.
- *   2. bj_store_release gives back exactly what was taken after the mark.
+ *   1. At most `limit` bytes are allocated at a time. A larger request fails before any allocation.
+ *   2. bj_store_release frees exactly what was allocated after the mark.
  * Test: tests/parquet/test_store.c
  */
 #ifndef BJ_PARQUET_STORE_H
@@ -20,10 +19,10 @@
 typedef struct bj_store_block bj_store_block;
 
 typedef struct bj_store {
-    bj_store_block *last; /* the one pieces are cut from */
-    size_t used, peak;    /* bytes out now, and most of them since the store was made */
+    bj_store_block *last; /* the block that serves allocations */
+    size_t used, peak;    /* bytes allocated now, and their maximum since creation */
     size_t limit;
-    bj_status failure; /* why the last take gave NULL */
+    bj_status failure; /* status of the last failed bj_store_take */
     const char *label; /* of the file, for messages */
 } bj_store;
 
@@ -32,15 +31,16 @@ typedef struct bj_store_mark {
     size_t at, used;
 } bj_store_mark;
 
-/* count * size bytes, not NULL even for none; or NULL, with the reason in err and failure. */
+/* Allocates count * size bytes. The result is not NULL even for 0 bytes. After a failure returns
+ * NULL and sets err and store->failure. */
 void *bj_store_take(bj_store *store, size_t count, size_t size, bj_error *err);
 bj_store_mark bj_store_here(const bj_store *store);
 void bj_store_release(bj_store *store, bj_store_mark mark);
-/* Takes everything back; sets limit and label, which is not copied. */
+/* Frees all allocations and sets limit and label. The label is not copied. */
 void bj_store_reset(bj_store *store, size_t limit, const char *label);
-void bj_store_free(bj_store *store); /* a zeroed store is an empty one */
+void bj_store_free(bj_store *store); /* a zeroed store is a valid empty store */
 
-/* Sets pointer to `count` elements, and yields a status. */
+/* Allocates `count` elements, assigns them to `pointer` and returns a status. */
 #define BJ_STORE(pointer, store, count, err)                                                       \
     (((pointer) = bj_store_take((store), (count), sizeof *(pointer), (err))) ? BJ_OK               \
                                                                              : (store)->failure)

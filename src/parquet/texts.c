@@ -1,8 +1,7 @@
-/* texts.c - pages of byte arrays and of values of a fixed size as bj_text.
+/* texts.c - decodes pages of byte arrays and fixed-size values to bj_text.
  *
- * A text points into its page, which therefore stays in the store, or in the file. Only texts that
- * are stored in pieces (DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT) are put together in memory of their
- * own.
+ * A text points into its page, so the page stays in the store or in the file. Only texts that are
+ * stored in pieces (DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT) are assembled in separate memory.
  * Test: tests/parquet/test_encodings.c
  */
 #include <string.h>
@@ -14,7 +13,7 @@ static uint32_t load32(const uint8_t *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* u32 length, bytes, and so on; or bytes of the fixed size. */
+/* Decodes texts stored as u32 length and bytes, or as bytes of a fixed size. */
 static const char *decode_plain(bj_text *out, size_t count, const uint8_t *in, size_t size,
                                 int fixed) {
     const uint8_t *end = in + size;
@@ -35,7 +34,7 @@ static const char *decode_plain(bj_text *out, size_t count, const uint8_t *in, s
     return NULL;
 }
 
-/* Lengths, then bytes. */
+/* Decodes DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. */
 static bj_status decode_lengths(bj_text *out, size_t count, const uint8_t *in, size_t size,
                                 bj_column *column) {
     uint64_t *lengths;
@@ -53,7 +52,7 @@ static bj_status decode_lengths(bj_text *out, size_t count, const uint8_t *in, s
     return BJ_OK;
 }
 
-/* How much of the text before is kept, then the rest of each as above. */
+/* Decodes DELTA_BYTE_ARRAY: lengths of the shared prefixes, then the suffixes. */
 static bj_status decode_prefixes(bj_text *out, size_t count, bj_column *column,
                                  const bj_page *page) {
     bj_store *store = &column->pages.parquet->store;
@@ -153,7 +152,7 @@ static int same(bj_text a, bj_text b) {
     return a.size == b.size && (a.data == b.data || !memcmp(a.data, b.data, a.size));
 }
 
-/* Room for one more, with the table at most half full. */
+/* Reserves room for one more text and keeps the table at most half full. */
 static bj_status reserve(bj_vocabulary *v, bj_store *store, bj_error *err) {
     if (v->count < v->room) return BJ_OK;
     const int32_t room = v->room ? 2 * v->room : 64;

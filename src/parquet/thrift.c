@@ -1,7 +1,7 @@
 /* thrift.c - see thrift.h. */
 #include "parquet/thrift.h"
 
-enum { MOST_DEPTH = 32 }; /* of what is skipped; Parquet's own structs nest about six deep */
+enum { MOST_DEPTH = 32 }; /* of skipped values; Parquet's own structs have about six levels */
 
 static void refuse(bj_wire *cursor, const char *why) {
     if (!cursor->bad) cursor->bad = why;
@@ -47,7 +47,8 @@ int bj_wire_next(bj_wire *cursor, bj_wire_field *field) {
     return !cursor->bad;
 }
 
-/* Header of a list or set. Every element takes a byte or more. */
+/* Reads the header of a list or set. Fails if the count exceeds the remaining bytes, because every
+ * element takes at least one byte. */
 static size_t list_header(bj_wire *cursor, bj_wire_type *type) {
     const unsigned byte = next_byte(cursor);
     uint64_t count = byte >> 4;
@@ -67,7 +68,7 @@ static void skip(bj_wire *cursor, bj_wire_type type, int in_list, int depth) {
     }
     switch (type) {
     case BJ_WIRE_TRUE:
-    case BJ_WIRE_FALSE: /* as a field, the type is the value */
+    case BJ_WIRE_FALSE: /* the type of a field is its value */
         if (in_list) advance(cursor, 1);
         return;
     case BJ_WIRE_I8: advance(cursor, 1); return;
@@ -88,7 +89,7 @@ static void skip(bj_wire *cursor, bj_wire_type type, int in_list, int depth) {
         const uint64_t count = bj_wire_varint(cursor);
         if (!count) return;
         const unsigned types = next_byte(cursor);
-        for (uint64_t i = 0; i < count && !cursor->bad; i++) { /* elements take bytes, so it ends */
+        for (uint64_t i = 0; i < count && !cursor->bad; i++) { /* elements take bytes */
             skip(cursor, (bj_wire_type)(types >> 4), 1, depth + 1);
             skip(cursor, (bj_wire_type)(types & 15), 1, depth + 1);
         }

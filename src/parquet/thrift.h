@@ -1,11 +1,12 @@
-/* thrift.h - the compact protocol of Thrift, as far as Parquet's headers use it.
+/* thrift.h - the subset of Thrift's compact protocol that Parquet headers use.
  *
  *   struct   fields until a zero byte: header byte (id step << 4 | type), or type and zigzag id
  *   numbers  zigzag varints; binary: varint length and bytes; list: (count << 4 | type), elements
  *
- * A cursor over bytes that are not trusted. The first thing that does not fit makes it `bad`: from
- * then on every read yields zero and every struct is at its end, so that callers check once.
- * Lists never claim more elements than bytes are left. Test: tests/parquet/test_thrift.c
+ * A cursor reads untrusted bytes. The first error sets `bad`. After that every read returns zero
+ * and every struct is at its end, so callers check `bad` only once. A list never has more elements
+ * than remaining bytes.
+ * Test: tests/parquet/test_thrift.c
  */
 #ifndef BJ_PARQUET_THRIFT_H
 #define BJ_PARQUET_THRIFT_H
@@ -32,30 +33,31 @@ typedef enum bj_wire_type {
 
 typedef struct bj_wire {
     const uint8_t *at, *end;
-    const char *bad; /* what did not fit, or NULL */
+    const char *bad; /* description of the first error, or NULL */
 } bj_wire;
 
-/* One struct of the cursor's bytes: while (bj_wire_next(cursor, &field)) switch (field.id) ... */
+/* Iterates over a struct: while (bj_wire_next(cursor, &field)) switch (field.id) ... */
 typedef struct bj_wire_field {
-    int id; /* 0 before the first */
+    int id; /* 0 before the first field */
     bj_wire_type type;
 } bj_wire_field;
 
-/* Goes to the next field, whose value must then be read or skipped; 0 at the end of the struct. */
+/* Advances to the next field, whose value must then be read or skipped. Returns 0 at the end of the
+ * struct. */
 int bj_wire_next(bj_wire *cursor, bj_wire_field *field);
 void bj_wire_skip(bj_wire *cursor, bj_wire_type type);
 
-/* The value of a field. A type other than the expected one makes the cursor bad. */
+/* Return the value of a field. An unexpected type makes the cursor bad. */
 int64_t bj_wire_int(bj_wire *cursor, bj_wire_field field); /* I8 to I64 */
 int32_t bj_wire_int32(bj_wire *cursor, bj_wire_field field);
 int bj_wire_bool(bj_wire *cursor, bj_wire_field field);
 const char *bj_wire_binary(size_t *size, bj_wire *cursor, bj_wire_field field);
-/* Count of a list of structs. */
+/* Returns the count of a list of structs. */
 size_t bj_wire_structs(bj_wire *cursor, bj_wire_field field);
-/* Notes that the field is not a struct, if so. */
+/* Returns 1 if the field is a struct, otherwise makes the cursor bad. */
 int bj_wire_is_struct(bj_wire *cursor, bj_wire_field field);
 
-/* An unsigned varint, also used outside of Thrift. */
+/* Reads an unsigned varint. Also used outside of Thrift. */
 uint64_t bj_wire_varint(bj_wire *cursor);
 static inline int64_t bj_zigzag(uint64_t n) { return (int64_t)(n >> 1 ^ (0 - (n & 1))); }
 

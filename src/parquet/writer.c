@@ -1,12 +1,12 @@
-/* writer.c - see writer.h for what is written.
+/* writer.c - see writer.h for the supported subset.
  *
- *   "PAR1"  chunks of the first row group, column after column, those of the second, ...
- *   footer  schema and row groups in thrift's compact protocol   u32 its size   "PAR1"
+ *   "PAR1"  chunks of the first row group, column by column, then of the second, ...
+ *   footer  schema and row groups in Thrift's compact protocol   u32 footer size   "PAR1"
  *
  * Invariants
  *   1. Arguments are checked before the first byte of a row group is written.
- *   2. After a failure in the middle of a row group the file can only be dropped.
- *   3. Bytes depend on fields, codec, rows and their cut into row groups alone.
+ *   2. After a failure within a row group the file can only be discarded.
+ *   3. The bytes depend only on the fields, the codec, the rows and their division into row groups.
  * Tests: tests/parquet/test_writer.c, tests/parquet/peer_writer.py
  */
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "core/alloc.h"
 #include "parquet/writer_internal.h"
 
-/* Numbers of the format. */
+/* Values from the Parquet specification. */
 enum { OPTIONAL = 1, REPEATED = 2 };
 enum { CONVERTED_UTF8 = 0, CONVERTED_LIST = 3 };
 enum { LOGICAL_STRING = 1, LOGICAL_LIST = 3 };
@@ -186,7 +186,7 @@ bj_status bj_parquet_writer_rows(bj_parquet_writer *writer, int64_t rows,
 
 /* --------------------------------------------------------------------------------------- footer */
 
-/* How the texts and lists of a column are meant: the old word and the new one. */
+/* Writes the converted type (older readers) and the logical type of texts and lists. */
 static void put_meaning(bj_emit *element, int converted, int logical) {
     bj_emit_int(element, 6, BJ_EMIT_I32, converted);
     bj_emit type = bj_emit_struct(element, 10);

@@ -1,9 +1,9 @@
-/* writer_pages.c - column chunks of a Parquet file; see writer.h for what is written.
+/* writer_pages.c - writes column chunks of a Parquet file; see writer.h for the supported subset.
  *
- * A chunk is a dictionary page (where it pays) and data pages of about PAGE bytes that end between
- * rows. A data page is, before compression:
+ * A chunk is a dictionary page (if it saves space) and data pages of about PAGE bytes that end
+ * between rows. A data page contains, before compression:
  *
- *   lists   u32 size, repetition levels: 0 opens a row, 1 continues it
+ *   lists   u32 size, repetition levels: 0 starts a row, 1 continues it
  *   all     u32 size, definition levels: flat 1; lists 3 for an element, 1 for an empty list
  *   values  PLAIN, or one byte with the width of the dictionary codes and the codes
  *
@@ -18,16 +18,16 @@
 #error "writer_pages.c copies little-endian numbers as they are"
 #endif
 
-/* Numbers of the format. */
+/* Values from the Parquet specification. */
 enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 enum { UNCOMPRESSED = 0, SNAPPY = 1 };
 
-enum { PAGE = 1 << 20 }; /* a data page is full at so many bytes of values */
+enum { PAGE = 1 << 20 }; /* target size of the values in a data page, in bytes */
 
 /* ---------------------------------------------------------------------------------------- pages */
 
-/* Compresses and writes writer->page behind its header. */
+/* Compresses writer->page and writes it after its header. */
 static bj_status put_page(bj_parquet_writer *writer, bj_chunk *c, int type, int64_t values,
                           int encoding, bj_error *err) {
     const bj_bytes *body = &writer->page;
@@ -85,7 +85,7 @@ static bj_status put_dictionary(bj_parquet_writer *writer, bj_chunk *c, bj_error
     return put_page(writer, c, DICTIONARY_PAGE, d->count, PLAIN, err);
 }
 
-/* The levels behind a size that is known afterwards. */
+/* Start and end a block of levels, whose size is written at the end. */
 static size_t levels_begin(bj_bytes *out) {
     bj_bytes_put_u32(out, 0);
     return out->size;
@@ -97,13 +97,13 @@ static void levels_end(bj_bytes *out, size_t begin) {
     for (int i = 0; i < 4; i++) out->data[begin - 4 + i] = (unsigned char)(size >> 8 * i);
 }
 
-/* Levels of the lists [r0,r1); returns how many there are. */
+/* Writes the levels of the lists [r0,r1) and returns their count. */
 static int64_t put_list_levels(bj_bytes *out, const int64_t *start, int64_t r0, int64_t r1) {
     int64_t opened = 0, levels = 0;
     size_t begin = levels_begin(out);
     for (int64_t r = r0; r < r1; r++) {
         const int64_t size = start[r + 1] - start[r];
-        opened++; /* zeros of rows without a second element join */
+        opened++; /* merge zeros of consecutive rows with at most one element */
         if (size < 2 && r + 1 < r1) continue;
         bj_hybrid_run(out, 0, (uint64_t)opened, 1);
         if (size > 1) bj_hybrid_run(out, 1, (uint64_t)size - 1, 1);
@@ -163,7 +163,7 @@ static bj_status put_data_page(bj_parquet_writer *writer, bj_chunk *c, int64_t r
 /* --------------------------------------------------------------------------------- column chunks
  */
 
-/* A dictionary that saves less than half of the values is left out. */
+/* Finds the distinct values. Uses a dictionary only if at most half of the values are distinct. */
 static bj_status find_dictionary(bj_parquet_writer *writer, bj_chunk *c, int64_t rows,
                                  bj_error *err) {
     const int64_t first = c->start ? c->start[0] : 0;
@@ -178,13 +178,13 @@ static bj_status find_dictionary(bj_parquet_writer *writer, bj_chunk *c, int64_t
     else
         BJ_TRY(bj_distinct_words(&writer->distinct, &c->use_dictionary, c->data.integers + first,
                                  count, limit, err));
-    c->code_width = 1; /* never 0, which some readers do not expect */
+    c->code_width = 1; /* never 0, because some readers do not support it */
     while (c->code_width < 31 && writer->distinct.count > INT32_C(1) << c->code_width)
         c->code_width++;
     return BJ_OK;
 }
 
-/* Bytes of values in row r of a page. */
+/* Returns the number of bytes that the values of row r take in a page. */
 static uint64_t row_bytes(const bj_chunk *c, int64_t r) {
     if (c->use_dictionary) return 4 * (uint64_t)(c->start ? c->start[r + 1] - c->start[r] : 1);
     if (c->start) return 8 + 8 * (uint64_t)(c->start[r + 1] - c->start[r]);
@@ -195,7 +195,7 @@ static uint64_t row_bytes(const bj_chunk *c, int64_t r) {
 static void describe_chunk(bj_bytes *out, const bj_chunk *c, bj_parquet_codec codec) {
     const bj_parquet_field *f = c->field;
     bj_emit column = {out, 0};
-    bj_emit_int(&column, 2, BJ_EMIT_I64, 0); /* metadata lies in the footer alone */
+    bj_emit_int(&column, 2, BJ_EMIT_I64, 0); /* metadata is stored only in the footer */
     bj_emit meta = bj_emit_struct(&column, 3);
     bj_emit_int(&meta, 1, BJ_EMIT_I32, f->type);
     bj_emit_list(&meta, 2, BJ_EMIT_I32, c->use_dictionary ? 3 : 2);

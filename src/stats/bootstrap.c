@@ -3,11 +3,11 @@
  *   d_i = a_i - b_i;  resample r:  m_r = mean of n of the d_i, drawn with replacement
  *   interval: the (1 - level)/2 and (1 + level)/2 quantiles of the m_r, interpolated linearly
  *
- * Resamples are cut into groups with a generator each, so that the numbers do not depend on who
- * draws them. 64 random bits give two indices by multiplication (Lemire): of the product of 32 bits
- * and n the upper half is the index, and the lower half tells the few products to draw again, after
- * which all indices are equally likely. The differences of 25,000 scenes are 200 kB and stay in the
- * second-level cache; what is drawn is added at once and never stored.
+ * The resamples are divided into groups with one generator each, so the result does not depend on
+ * the number of threads. 64 random bits give two indices by multiplication (Lemire). The upper half
+ * of the product of 32 random bits and n is the index. If the lower half is below a threshold, the
+ * index is drawn again, so that all indices are equally likely. The differences of 25,000 scenes
+ * take 200 kB and stay in the L2 cache. A drawn difference is added immediately and never stored.
  *
  * Shapes  a, b (n)   means (resamples)
  * Test    tests/stats/test_bootstrap.c
@@ -25,7 +25,7 @@ typedef struct job {
     double *means;       /* (resamples) */
     const double *d;     /* (n) */
     const uint64_t *key; /* (groups) */
-    uint32_t n, unfair;  /* products whose lower half is below `unfair` are drawn again */
+    uint32_t n, unfair;  /* a product whose lower half is below `unfair` is drawn again */
     int resamples;
 } job;
 
@@ -37,7 +37,7 @@ static double draw_again(bj_rng *rng, const job *j) {
 }
 
 static double resampled_sum(bj_rng *rng, const job *j) {
-    double even = 0, odd = 0; /* two chains of additions: one would be waited for */
+    double even = 0, odd = 0; /* two sums, because a single one would be limited by latency */
     for (uint32_t i = 0; i < j->n / 2; i++) {
         const uint64_t bits = bj_rng_next(rng);
         const uint64_t p = (bits >> 32) * j->n, q = (uint32_t)bits * (uint64_t)j->n;

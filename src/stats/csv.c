@@ -1,11 +1,11 @@
-/* csv.c - see csv.h. Fields are unquoted in place: they only ever get shorter. */
+/* csv.c - see csv.h. Fields are unquoted in place, which only makes them shorter. */
 #include "stats/csv.h"
 
 #include <string.h>
 
 void bj_csv_begin(bj_csv *csv, char *text, size_t size, const char *path) {
     *csv = (bj_csv){.path = path, .at = text, .end = text + size, .next_line = 1};
-    *csv->end = '\n'; /* ends the last line, and any scan for a line end */
+    *csv->end = '\n'; /* ends the last line and every search for a newline */
     if (size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) csv->at += 3;
 }
 
@@ -17,7 +17,7 @@ static int at_line_end(const bj_csv *csv) {
     return *csv->at == '\n' || (*csv->at == '\r' && csv->at + 1 <= csv->end && csv->at[1] == '\n');
 }
 
-/* A field in quotes; `at` stands on the opening one and ends behind the closing one. */
+/* Reads a quoted field, from the opening quote at `at` to just after the closing quote. */
 static bj_status quoted_field(bj_csv *csv, char **begin, char **stop, bj_error *err) {
     const long opened = csv->next_line;
     char *to = *begin = ++csv->at;
@@ -27,7 +27,7 @@ static bj_status quoted_field(bj_csv *csv, char **begin, char **stop, bj_error *
                            csv->path, opened);
         if (*csv->at == '"') {
             if (csv->at[1] != '"' || csv->at + 1 >= csv->end) break;
-            csv->at++; /* of two quotes the second one stays */
+            csv->at++; /* keep the second of two quotes */
         }
         if (*csv->at == '\n') csv->next_line++;
         if (!*csv->at) return fail(csv, err, "found a zero byte, expected text");
@@ -72,7 +72,7 @@ bj_status bj_csv_next(bj_csv *csv, int *found, bj_error *err) {
         const int last = *csv->at != ',';
         if (last) skip_line_end(csv);
         else csv->at++;
-        *stop = '\0'; /* only now: the separator stands there */
+        *stop = '\0'; /* done last because it overwrites the separator */
         csv->fields[csv->count++] = begin;
         if (last) break;
     }

@@ -1,9 +1,9 @@
-/* csv.h - records of a comma-separated file (RFC 4180), one at a time.
+/* csv.h - reads the records of a CSV file (RFC 4180) one at a time.
  *
- * Fields are separated by commas; one in double quotes may hold commas, line ends and, doubled,
- * quotes. Lines end in LF or CRLF, the last one may lack it; empty lines are skipped; a byte order
- * mark is. Text behind a closing quote, a quote inside a bare field, an open quote at the end and
- * zero bytes are refused with the number of the line.
+ * Fields are separated by commas. A field in double quotes may contain commas, newlines and doubled
+ * quotes. Lines end with LF or CRLF, and the last line may lack its newline. Empty lines and a byte
+ * order mark are skipped. Text after a closing quote, a quote inside an unquoted field, an unclosed
+ * quote and zero bytes are rejected with the line number.
  * Tests: tests/stats/test_seeds.c
  */
 #ifndef BJ_STATS_CSV_H
@@ -16,17 +16,18 @@
 enum { BJ_CSV_FIELDS = 64 };
 
 typedef struct bj_csv {
-    const char *path;            /* opens the messages */
-    char *at, *end;              /* what is not read yet; *end is writable */
+    const char *path;            /* prefix of the messages */
+    char *at, *end;              /* text not read yet; *end is writable */
     long next_line;              /* number of the line at `at` */
-    long line;                   /* where the current record begins, from 1 */
-    int count;                   /* fields of the record */
-    char *fields[BJ_CSV_FIELDS]; /* zero-terminated, in the text itself */
+    long line;                   /* first line of the current record, from 1 */
+    int count;                   /* number of fields of the record */
+    char *fields[BJ_CSV_FIELDS]; /* zero-terminated, inside the text */
 } bj_csv;
 
-/* Reads `size` bytes of text, which is overwritten and must have one more byte behind it. */
+/* Starts reading `size` bytes of text. The text is overwritten and must be followed by one more
+ * byte. */
 void bj_csv_begin(bj_csv *csv, char *text, size_t size, const char *path);
-/* The next record; *found is 0 at the end. */
+/* Reads the next record. *found is 0 at the end of the text. */
 BJ_CHECK bj_status bj_csv_next(bj_csv *csv, int *found, bj_error *err);
 
 #endif

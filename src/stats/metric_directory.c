@@ -1,7 +1,7 @@
 /* metric_directory.c - name, title, better direction and decimals of every metric.
  *
- * Titles follow the paper's tables. Dispersion has no better direction: it is a credit inside the
- * Energy Score, and more of it is good only where observations ask for it.
+ * The titles are those of the paper's tables. Dispersion has no better direction. The Energy Score
+ * subtracts it, and more dispersion is better only if the observations are spread out.
  * Test: tests/stats/test_paired.c
  */
 #include <math.h>
@@ -50,7 +50,7 @@ static const entry directory[] = {
     OTHER(low_std_fraction, "low-std frac.", LOWER, 3),
     OTHER(entropy_rank, "eff. rank", HIGHER, 3),
     OTHER(participation, "part. ratio", HIGHER, 2),
-    /* mazes: the predicted graph, and the latents of cells */
+    /* mazes: the predicted graph and the cell latents */
     OTHER(plan_all, "planAll", HIGHER, 4),
     OTHER(verified_route, "verified", HIGHER, 4),
     OTHER(macro_precision, "precision", HIGHER, 4),

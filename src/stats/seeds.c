@@ -1,14 +1,17 @@
-/* seeds.c - values of arms by metric and seed, read from a CSV file or handed over as a list.
+/* seeds.c - metric values by arm, metric and seed, read from a CSV file or passed as a list.
  *
- *   arm,seed,metric,value        columns in any order; others are passed over
+ *   arm,seed,metric,value        columns in any order; other columns are ignored
  *
  * Invariants
- *   1. A value is finite, a seed an integer >= 0, a name not empty and without control characters.
- *   2. An (arm, seed, metric) has one value; a second one is refused, even if it is the same.
- *   3. Messages name the line, or the entry of the list, what was found and what was expected.
- *   4. Sizes are limited before they are allocated: the grid of all triples is held in full.
+ *   1. A value is finite, a seed is an integer >= 0, and a name is not empty and has no control
+ *      characters.
+ *   2. An (arm, seed, metric) triple has one value. A second value is rejected, even if it is
+ *      equal.
+ *   3. Messages contain the line or list entry, what was found and what was expected.
+ *   4. Sizes are limited before anything is allocated, because the grid of all triples is stored in
+ *      full.
  *
- * Shape   values (arms,metrics,seeds), NaN where there is none
+ * Shape   values (arms,metrics,seeds), NaN if there is no value
  * Tests   tests/stats/test_seeds.c, tests/cli/table.sh
  */
 #define _POSIX_C_SOURCE 200809L /* S_ISDIR */
@@ -25,11 +28,11 @@
 
 enum {
     MAX_FILE = 32 << 20, /* bytes */
-    MAX_NAMES = 1024,    /* arms, and metrics */
+    MAX_NAMES = 1024,    /* arms, and also metrics */
     MAX_SEEDS = 4096,
     MAX_CELLS = 1 << 22,
-    NAME_SIZE = 64, /* longest name, with its terminator */
-    NAMED = 8       /* missing pairs a message lists */
+    NAME_SIZE = 64, /* longest name, including its terminator */
+    NAMED = 8       /* max missing pairs listed in a message */
 };
 
 typedef struct names {
@@ -46,18 +49,18 @@ typedef struct record {
 
 struct bj_seeds {
     char *path;
-    names arms, metrics; /* metrics: directory first, then as they came */
+    names arms, metrics; /* metrics: directory order, then order of appearance */
     int64_t *seed;       /* (seeds), ascending */
     double *values;      /* (arms,metrics,seeds) */
     int seeds;
 };
 
-/* What is known while the values come in. Of a list, csv has only `path` and `line`. */
+/* State while values are read. For a list, only `path` and `line` of csv are used. */
 typedef struct reading {
     bj_csv csv;
-    const char *place; /* what a message calls `line`: "line", or "entry" of a list */
+    const char *place; /* name of `line` in messages: "line", or "entry" for a list */
     bj_seeds *s;
-    record *records; /* (count), room for `room` */
+    record *records; /* (count), with room for `room` */
     int count, room;
     int column[4], columns;
 } reading;
@@ -110,7 +113,7 @@ static bj_status take_seed(int64_t *out, const reading *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* A JSON number, or one without the digit before its point, or with a plus sign. */
+/* Parses a JSON number. Also accepts a plus sign and a missing digit before the decimal point. */
 static bj_status take_value(double *out, const reading *r, bj_error *err) {
     const char *text = r->csv.fields[r->column[VALUE]], *digits = text;
     char number[64];
@@ -207,7 +210,7 @@ static bj_status collect_seeds(const reading *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* Known metrics first, in the order of the directory. The records follow. */
+/* Sorts the metrics into directory order, with unknown metrics last, and updates the records. */
 static bj_status sort_metrics(const reading *r, bj_error *err) {
     names *list = &r->s->metrics, *sorted;
     int place[MAX_NAMES];
@@ -233,7 +236,7 @@ static size_t cell(const bj_seeds *s, int arm, int metric, int seed) {
 static bj_status fill_grid(const reading *r, bj_error *err) {
     bj_seeds *s = r->s;
     bj_status status = BJ_OK;
-    int *first = NULL; /* number of the record that filled a cell, plus one */
+    int *first = NULL; /* index of the record that filled a cell, plus one */
     const size_t cells = (size_t)s->arms.count * (size_t)s->metrics.count * (size_t)s->seeds;
     if (cells > MAX_CELLS)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: %d arms x %d metrics x %d seeds, at most %d cells fit",
@@ -268,7 +271,7 @@ static bj_status build(const reading *r, bj_error *err) {
     return fill_grid(r, err);
 }
 
-/* Which file holds the values: a folder stands for its seeds.csv. */
+/* Returns the path of the file with the values. For a folder, that is its seeds.csv. */
 static bj_status source_of(char **out, const char *path, bj_error *err) {
     static const char file[] = "/seeds.csv";
     struct stat info;

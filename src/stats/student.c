@@ -1,9 +1,9 @@
 /* student.c - see student.h.
  *
- * The quantile is found by Newton's method on log P against log t, kept inside a bracket. Tails of
- * the distribution are nearly straight lines there, so a handful of steps gives all digits.
- * Beyond BJ_STUDENT_LARGE degrees of freedom the first terms of the expansion around the normal
- * quantile z leave less than 1e-11, however far out.
+ * The quantile is computed with Newton's method on log P as a function of log t, kept inside a
+ * bracket. The tails of the distribution are nearly straight lines on these axes, so a few steps
+ * give all digits. Beyond BJ_STUDENT_LARGE degrees of freedom, the first terms of the expansion
+ * around the normal quantile z have an error below 1e-11 even far out in the tails.
  */
 #include "stats/student.h"
 
@@ -13,17 +13,17 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* log Gamma(s) - [(s - 1/2) log s - s + log(2 pi)/2], for s >= 16: Stirling's series. */
+/* Returns log Gamma(s) - [(s - 1/2) log s - s + log(2 pi)/2] for s >= 16, by Stirling's series. */
 static double stirling_rest(double s) {
     const double r = 1 / (s * s);
     return (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r / 1188)))) / s;
 }
 
-/* log x, for y = 1 - x: of the two the smaller one has its digits. */
+/* Returns log x, where y = 1 - x. Uses the smaller of x and y, because it is more precise. */
 static double log_of(double x, double y) { return x < 0.5 ? log(x) : log1p(-y); }
 
-/* log of 1 / B(a, b) = Gamma(a + b) / (Gamma(a) Gamma(b)), without the cancellation that
- * log Gamma(a + b) - log Gamma(a) suffers for large a. */
+/* Returns log of 1 / B(a, b) = Gamma(a + b) / (Gamma(a) Gamma(b)), without the cancellation of log
+ * Gamma(a + b) - log Gamma(a) for large a. */
 static double log_inverse_beta(double a, double b) {
     double shift = 1; /* B(a, b) = B(a + 1, b) (a + b) / a, until both are large */
     for (; a < 16; a++) shift *= a / (a + b);
@@ -34,8 +34,8 @@ static double log_inverse_beta(double a, double b) {
            stirling_rest(b);
 }
 
-/* The continued fraction of the incomplete beta function by Lentz's method; converges quickly for
- * x < (a + 1) / (a + b + 2), in about sqrt(max(a, b)) steps. */
+/* Computes the continued fraction of the incomplete beta function with Lentz's method. Converges
+ * quickly for x < (a + 1) / (a + b + 2), in about sqrt(max(a, b)) steps. */
 static double beta_fraction(double x, double a, double b) {
     const double tiny = 1e-300;
     double c = 1, d = 1 - (a + b) * x / (a + 1);
@@ -59,7 +59,8 @@ static double beta_fraction(double x, double a, double b) {
     return value;
 }
 
-/* Both halves: whichever side converges is computed, the other is the rest. */
+/* Computes I_x(a, b) and its complement. Evaluates the one whose fraction converges quickly, and
+ * subtracts it from 1 to get the other. */
 static void beta_split(double *below, double *above, double x, double y, double a, double b) {
     const double front = exp(log_inverse_beta(a, b) + a * log_of(x, y) + b * log_of(y, x));
     if (x < (a + 1) / (a + b + 2)) {
@@ -84,7 +85,7 @@ void bj_student_split(double *outside, double *inside, double t, double v) {
     *outside = 1;
     *inside = 0;
     if (square <= 0) return;
-    if (square > 1e300) { /* v + t^2 is t^2; only the fraction's first term is left */
+    if (square > 1e300) { /* v + t^2 equals t^2, and only the fraction's first term is left */
         *outside = exp(log_inverse_beta(v / 2, 0.5) + v * (0.5 * log(v) - log(t))) / (v / 2);
         *inside = 1 - *outside;
         return;
@@ -99,18 +100,18 @@ static double log_density(double t, double v) {
 
 /* ------------------------------------------------------------------------------------ quantiles */
 
-/* Moves u toward the root of a monotone function known through its value and slope at u, by Newton
- * where that stays between the points already seen on either side, else by halving or striding.
+/* Moves u toward the root of a monotone function, given its value and slope at u. Takes a Newton
+ * step if the result stays between the known bounds, otherwise bisects or takes a fixed step.
  * Returns 0 when the root is reached. */
 typedef struct search {
-    double u, low, high; /* the root lies in (low, high) */
+    double u, low, high; /* the root is in (low, high) */
 } search;
 
 static int search_step(search *s, double value, double slope, int falling) {
     if ((value > 0) == falling) s->low = s->u;
     else s->high = s->u;
     double next = s->u - value / slope;
-    if (fabs(next - s->u) <= 2e-16) { /* as good as rounding lets it be */
+    if (fabs(next - s->u) <= 2e-16) { /* limit of rounding */
         s->u = next;
         return 0;
     }
@@ -124,17 +125,18 @@ static int search_step(search *s, double value, double slope, int falling) {
     return moved;
 }
 
-/* t > 0 with P(|T| > t) = outside and P(|T| <= t) = inside; the smaller one is believed. */
+/* Returns t > 0 with P(|T| > t) = outside and P(|T| <= t) = inside. Uses the smaller of the two
+ * probabilities. */
 static double two_sided_quantile(double outside, double inside, double v) {
-    search s = {0, -INFINITY, INFINITY}; /* of log t */
+    search s = {0, -INFINITY, INFINITY}; /* u is log t */
     const int tail = outside < inside;
     for (int i = 0; i < 200; i++) {
         const double t = exp(s.u);
         double out, in;
         bj_student_split(&out, &in, t, v);
         const double p = tail ? out : in, wanted = tail ? outside : inside;
-        if (p <= 0) {                       /* beyond what a double holds */
-            search_step(&s, -1, NAN, tail); /* no slope: halve or stride */
+        if (p <= 0) {                       /* underflow */
+            search_step(&s, -1, NAN, tail); /* no slope, so bisect or take a fixed step */
             continue;
         }
         const double slope = (tail ? -2 : 2) * exp(log_density(t, v) + s.u) / p;
@@ -143,7 +145,8 @@ static double two_sided_quantile(double outside, double inside, double v) {
     return exp(s.u);
 }
 
-/* The same for the normal distribution. */
+/* Returns t > 0 for which a standard normal variable Z has P(|Z| > t) = outside and P(|Z| <= t) =
+ * inside. */
 static double normal_quantile(double outside, double inside) {
     search s = {0, 0, INFINITY};
     const int tail = outside < inside;
@@ -151,7 +154,7 @@ static double normal_quantile(double outside, double inside) {
         const double scaled = s.u * sqrt(0.5);
         const double p = tail ? erfc(scaled) : erf(scaled), wanted = tail ? outside : inside;
         const double slope = (tail ? -2 : 2) * exp(-0.5 * s.u * s.u) / sqrt(2 * pi);
-        /* in logarithms where the tail is steep, plainly near the center */
+        /* Compare logarithms in the steep tail, and probabilities near the center. */
         if (tail ? !search_step(&s, log(p / wanted), slope / p, 1)
                  : !search_step(&s, p - wanted, slope, 0))
             break;

@@ -1,21 +1,22 @@
-/* atoms.c - the atoms, for the whole batch at once: forward, and backward of data.
+/* atoms.c - forward pass and data gradients of the atoms, for the whole batch at once.
  *
  *   hidden_i = relu(context W1_i^T + b1_i)     u_i = hidden_i W2_i^T + b2_i
  *
- * Their weights are most of a model and are new after every update: each is read once a pass, a
- * slice of columns at a time that is packed into the worker's cache and meets every row there.
- * Packed whole, as other layers are, they would travel to memory and back for every block of rows.
- * A product's bits depend neither on slices nor on who computes them (kernels.h).
+ * The atoms have most of a model's weights, and these change with every update. So
+ * each pass reads each weight once: a slice of columns is packed into the worker's
+ * cache and multiplied with all rows. Packing whole matrices, as in other layers,
+ * would stream them through memory for every block of rows. The result depends
+ * neither on the slices nor on the worker that computes them (kernels.h).
  *
- * Winner takes all: a scene passes backward through the atom that won it, and no other.
- * Test: tests/train (parity, gradients, determinism)
+ * With a hard objective, the gradient of a scene flows only through the atom that won the scene.
+ * Tests: tests/train (parity, gradients, determinism)
  */
 #include "nn/rows.h"
 #include "train/trainer.h"
 
 enum { SLICE_BYTES = 192 * 1024, SLICE_PANELS = 4 };
 
-/* Columns of a slice that sums over `depth`: whole panels, few enough for the second-level cache. */
+/* Returns the slice width for sums over `depth`: whole panels that fit in the level-2 cache. */
 static int slice_width(const bj_kernels *k, int depth) {
     const size_t panel = (size_t)k->panel * (size_t)depth * sizeof(bj_real);
     const int fit = (int)(SLICE_BYTES / panel);
@@ -38,7 +39,7 @@ size_t bj_atoms_scratch(const bj_trainer *t) {
     return most;
 }
 
-/* Slice s of y = x W^T + b. */
+/* Computes slice s of y = x W^T + b. */
 static void forward_slice(const bj_trainer *t, bj_real *y, size_t ldy, const bj_real *x, size_t ldx,
                           const bj_linear *l, int s, int flags, int worker) {
     const int width = slice_width(t->k, l->in), n = s * width;
@@ -48,7 +49,8 @@ static void forward_slice(const bj_trainer *t, bj_real *y, size_t ldy, const bj_
     t->k->gemm(y + n, ldy, x, ldx, packed, l->b + n, NULL, 0, t->batch.B, columns, l->in, flags);
 }
 
-/* Slice s of dx = dy W for M rows, zero where relu_output <= 0 when that is given. */
+/* Computes slice s of dx = dy W for M rows. If relu_output is given, dx is
+ * zero where relu_output <= 0. */
 static void backward_slice(const bj_trainer *t, bj_real *dx, size_t lddx, const bj_real *dy,
                            size_t lddy, const bj_real *relu_output, size_t ldr, const bj_linear *l,
                            int M, int s, int flags, int worker) {
@@ -95,7 +97,7 @@ static void dhidden_item(void *context, int item, int worker) {
                    item / (int)L, 0, worker);
 }
 
-/* A slice of dcontext: the sum over the atoms, in their order. */
+/* Computes a slice of dcontext, the sum over the atoms in index order. */
 static void dcontext_item(void *context, int item, int worker) {
     const bj_trainer *t = context;
     const bj_network_block *b = &t->head;
@@ -105,7 +107,7 @@ static void dcontext_item(void *context, int item, int worker) {
                        &t->network.atom_in[i], t->batch.B, item, i ? BJ_GEMM_ADD : 0, worker);
 }
 
-/* Both layers of one atom for the scenes it won. */
+/* Runs the backward pass of both layers of one atom for the scenes that it won. */
 static void winner_item(void *context, int item, int worker) {
     const bj_trainer *t = context;
     const bj_network_block *b = &t->head;

@@ -1,17 +1,18 @@
-/* gradients.c - every weight gradient of a step as a list of jobs cut into tiles.
+/* gradients.c - computes all weight gradients of a step as a list of jobs divided into tiles.
  *
- * A job is c = sum over rows of dy^T x. All sums over the batch follow core/shards.h, whichever
- * worker takes a tile. Jobs of tensors no term reaches are not listed.
+ * A job is c = sum over rows of dy^T x. Sums over the batch follow the
+ * order in core/shards.h, so they do not depend on which worker computes a
+ * tile. Tensors that no loss term reaches have no job.
  */
 #include <string.h>
 
 #include "core/clock.h"
 #include "train/trainer.h"
 
-enum { PLANS = 9, KV_ROWS = 64 /* rows of an unfold item */ };
+enum { PLANS = 9, KV_ROWS = 64 /* rows per unfold item */ };
 
-/* Runs of rows that a latent may have won in a shard, at most: scenes of the largest. Smaller batches
- * have no larger shards. */
+/* Returns the max number of separate row ranges that a latent can win in one shard, which is the
+ * number of scenes in the largest shard. A smaller batch has no larger shards. */
 static size_t winner_segments(int B) {
     int most = 0;
     for (int s = 0; s < BJ_SHARDS; s++) {
@@ -22,7 +23,8 @@ static size_t winner_segments(int B) {
 }
 
 size_t bj_plans_size(const bj_trainer *t) {
-    /* two arrays for each plan; at most two segments, the GRU one a step */
+    /* Each plan has two arrays, with at most two segments per shard, or
+     * one per step for the GRU. */
     const size_t fixed = 2 * (PLANS - 1) + (size_t)t->steps + BJ_OBSERVER_LAYERS;
     const size_t winners = bj_objective_is_hard(&t->objective) ? winner_segments(t->max_batch) : 0;
     return 2 * (size_t)BJ_SHARDS *
@@ -62,7 +64,8 @@ static void plan_observer(bj_trainer *t, planner *p) {
     }
 }
 
-/* Rows that have a gradient under a hard objective: zeros of the others would change no sum. */
+/* Lists the rows that have a gradient under a hard objective. All other
+ * rows are zero and do not change the sums. */
 static void plan_winners(bj_trainer *t) {
     const int B = t->batch.B, L = t->network.L, segments = (int)winner_segments(B);
     const int *winner = t->io.winner;
@@ -162,7 +165,7 @@ static void add_job(bj_trainer *t, bj_real *c, size_t ldc, const bj_real *dy, si
     t->jobs[t->job_count++] = (bj_gradient_job){c, ldc, dy, x, lddy, ldx, rows, M, N, items};
 }
 
-/* Weight and bias of a linear layer. */
+/* Adds the jobs for the weight and the bias of a linear layer. */
 static void add_linear(bj_trainer *t, bj_param_id w, bj_param_id b, int index, const bj_real *dy,
                        size_t lddy, const bj_real *x, size_t ldx, const bj_rows *rows) {
     const bj_layout *layout = &t->model->layout;
@@ -201,7 +204,8 @@ static void add_variational(bj_trainer *t) {
 #undef ADD
 }
 
-/* Adds gradients of the second token layers: rows of dy (embed wide) by rows of x (folded width). */
+/* Adds the jobs for the second token layers: rows of dy (width E) times
+ * rows of x (folded width). */
 static void add_token_layers(bj_trainer *t, const bj_real *dy, size_t lddy, const bj_real *x,
                              const bj_rows *rows) {
     static const bj_param_id weight[2] = {BJ_P_NEIGHBOR_W2, BJ_P_POLYLINE_W2};
@@ -217,8 +221,8 @@ static void add_token_layers(bj_trainer *t, const bj_real *dy, size_t lddy, cons
     }
 }
 
-/* Adds gradients of a factored encoder's token layers, keys and values, and those by bk in the
- * columns where unfold expects them. */
+/* Adds the jobs for a factored encoder's token layers, keys and values. The gradients for bk go to
+ * the columns where unfold expects them. */
 static void add_factors(bj_trainer *t) {
     const bj_encoder_block *b = &t->encoder;
     const int E = t->model->arch.embed, G = t->model->arch.heads, d = E / G, W = t->online.W;
@@ -249,7 +253,8 @@ static void add_encoder(bj_trainer *t) {
     const bj_real *dcontext = anchor ? t->head.du + (size_t)t->batch.B * t->io.L * t->head.ldu
                                      : t->head.dcontext;
 #define OF(id) (t->gradients + bj_layout_offset(layout, BJ_P_##id, 0))
-    /* dr, dz and dhn meet the whole state row [x | 1 | h]; din its [x | 1], the narrow side first */
+    /* dr, dz and dhn multiply the whole state row [x | 1 | h]. din
+     * multiplies [x | 1] with the narrow side first. */
     add_job(t, t->dgates, b->lds, b->gates, b->ldg, 3 * E, b->state, b->lds, lead + E,
             &rows->time);
     add_job(t, t->dinput, bj_stride(E), b->state, b->lds, BJ_FOCAL_FEATURES + 1, b->gates + 3 * E,
@@ -266,7 +271,7 @@ static void add_encoder(bj_trainer *t) {
             &rows->neighbor_bias);
     add_linear(t, BJ_P_POLYLINE_W1, BJ_P_POLYLINE_B1, 0, b->dr[1], b->ldr, t->batch.polylines,
                (size_t)a->points * BJ_POLYLINE_FEATURES, &rows->polylines);
-    /* the query is the first third of the input projection */
+    /* The query is the first third of the input projection. */
     add_job(t, OF(ATTN_W_IN), (size_t)E, b->dq, b->lde, E, b->joint, b->ldj, E, &rows->scenes);
     add_job(t, OF(ATTN_B_IN), 0, b->dq, b->lde, 0, NULL, 0, E, &rows->scenes);
     add_job(t, OF(ATTN_B_IN) + 2 * E, 0, b->dpooled, b->lde, 0, NULL, 0, E, &rows->scenes);
@@ -327,9 +332,9 @@ static void add_network(bj_trainer *t) {
     }
 }
 
-/* Divides the tiles of every job among the workers. A worker gets the same rows of a tensor in every
- * step, and the same rows in the update (update.c), because a line that another worker wrote last is
- * slow to get where workers share no cache. */
+/* Divides the tiles of every job among the workers. A worker gets the same rows of a tensor in
+ * every step and in the update (update.c), because reading a cache line that another worker wrote
+ * is slow if the workers share no cache. */
 static void share_jobs(bj_trainer *t) {
     const int threads = bj_pool_threads(t->pool);
     t->share[0] = 0;
@@ -369,7 +374,8 @@ static void run_tile(void *context, int item, int worker) {
 
 /* -------------------------------------------------------------------------------------- unfold */
 
-/* Gate gradients by state rows [x | 1 | h] to the weights and both biases. */
+/* Splits the gate gradients by state rows [x | 1 | h] into gradients of
+ * the weights and both biases. */
 static void split_gates(bj_trainer *t) {
     const int E = t->model->arch.embed, I = BJ_FOCAL_FEATURES, lead = t->online.gru.lead;
     const size_t ld = t->encoder.lds;
@@ -379,7 +385,8 @@ static void split_gates(bj_trainer *t) {
     bj_real *b_ih = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_IH, 0);
     bj_real *b_hh = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_HH, 0);
     for (int o = 0; o < 3 * E; o++) {
-        /* rows of dgates: dr, dz, dhn; h and the recurrent bias meet dhn, x meets din */
+        /* Rows of dgates are dr, dz, dhn. The third group uses dhn for h
+         * and the recurrent bias, din for x. */
         const bj_real *row = t->dgates + (size_t)o * ld;
         const bj_real *input = o < 2 * E ? row : t->dinput + (o - 2 * E);
         const size_t step = o < 2 * E ? 1 : bj_stride(E);
@@ -390,7 +397,7 @@ static void split_gates(bj_trainer *t) {
     }
 }
 
-/* forward: scale[k,t] = step[k,t] * segment[k,t/10] */
+/* Splits the gradient of scale[k,t] = step[k,t] * segment[k,t/10]. */
 static void split_residual_scale(bj_trainer *t) {
     const int K = t->model->arch.atoms, F = t->model->arch.fut, S = F / BJ_SEGMENT_STEPS;
     const bj_layout *layout = &t->model->layout;
@@ -406,7 +413,7 @@ static void split_residual_scale(bj_trainer *t) {
     }
 }
 
-/* forward: [M; N] = [Wk; Wv] U, and bk on the last two columns of M */
+/* Unfolds the gradient of [M; N] = [Wk; Wv] U. bk is added to the last two columns of M. */
 static void unfold_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_arch *a = &t->model->arch;

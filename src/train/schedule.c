@@ -1,4 +1,4 @@
-/* schedule.c - the learning rate of an update and the paper's optimizer settings.
+/* schedule.c - learning-rate schedules and the paper's optimizer settings.
  * Test: tests/train/test_step.c
  */
 #include <math.h>

@@ -1,17 +1,18 @@
-/* state.c - a training run on disk, and the frozen anchor of stage B.
+/* state.c - saves and loads a training run, and loads the frozen anchor of stage B.
  *
- * A checkpoint is a folder of two safetensors files that are put in place together (core/folder.h):
- *   model.safetensors   the model, as bj_model_save writes it
- *   state.safetensors   what a step changes beside it: mean.P and variance.P of AdamW for every
- *                       parameter P, target.Q for every parameter encoder.Q, and as metadata the
- *                       step, the generator and every setting of objective and optimizer
+ * A checkpoint is a folder of two safetensors files that are committed together (core/folder.h):
+ *   model.safetensors   the model, as written by bj_model_save
+ *   state.safetensors   everything else that a step changes: AdamW's mean.P and variance.P for
+ *                       every parameter P and target.Q for every parameter encoder.Q. The metadata
+ *                       has the step, the generator and all objective and optimizer settings.
  * docs/FORMAT.md has the details.
  *
  * Invariants
  *   1. Saving and loading restores everything a later step depends on, bit for bit. Threads, batch
- *      capacity and instruction set belong to the trainer; only the last shows in later bits.
- *   2. state.safetensors names the digest of its model: files of two checkpoints do not mix.
- *   3. Loading changes the trainer only after everything was found to be in order.
+ *      capacity and instruction set are not saved. Of these, only the instruction set affects the
+ *      results of later steps.
+ *   2. state.safetensors contains its model's digest, so files of two checkpoints cannot be mixed.
+ *   3. Loading changes the trainer only after all checks have passed.
  * Tests: tests/train/test_state.c, test_state_files.c; tests/train/peer_state.py
  */
 #include <limits.h>
@@ -26,7 +27,7 @@
 #include "train/trainer.h"
 
 static const char objective_key[] = "objective", step_key[] = "step", rng_key[] = "rng";
-static const char seed_key[] = "noise_seed"; /* variational models and SIGReg */
+static const char seed_key[] = "noise_seed"; /* used by variational models and SIGReg */
 static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
 
 /* ------------------------------------------------------------------------------------- settings */
@@ -41,8 +42,8 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(optim, beta1)         X(optim, beta2)              X(optim, eps)                             \
     X(optim, weight_decay)  X(optim, clip)               X(optim, ema)
 
-/* Settings that were added later. The third argument is the value that is not written, and that a
- * file without the setting had. */
+/* Settings that were added later. The third argument is the default. It is not written, and a file
+ * without the setting has this value. */
 #define EACH_ADDED(X)                                                                              \
     X(objective, floor_weight, 0)      X(objective, kl_weight, 0)                                  \
     X(optim, conditioned, 0)           X(objective, sigreg, 0)                                     \
@@ -64,7 +65,7 @@ enum {
     FIRST_ADDED = SETTINGS - sizeof usual / sizeof *usual
 };
 
-/* Only the kind is not among the settings; it and `conditioned` are padded to a double. */
+/* Every field except the kind is a setting. The kind and `conditioned` are padded to a double. */
 _Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(ADDED_SIZE)) + offsetof(bj_objective, lambda_z) ==
                    sizeof(bj_objective) + sizeof(bj_optim) - sizeof(int),
                "a setting of bj_objective or bj_optim is not in the list");
@@ -81,7 +82,7 @@ typedef struct state_facts {
     char step[24], seed[24], rng[4 * 17];
 } state_facts;
 
-/* The facts point into the same struct and to the model's digest. */
+/* Fills the metadata of a state file. The facts point into `out` and to model_digest. */
 static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *rng,
                           const char *model_digest, bj_error *err) {
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
@@ -111,7 +112,7 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
     return BJ_OK;
 }
 
-/* The run was started with the settings of the trainer. */
+/* Checks that the run was started with the trainer's settings. */
 static bj_status check_settings(const bj_safetensors *st, const bj_trainer *t, bj_error *err) {
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
     const char *text, *kind = bj_objective_name(t->objective.kind);
@@ -225,7 +226,7 @@ bj_status bj_trainer_save(const bj_trainer *t, const char *dir, const bj_rng *rn
     bj_status status;
     if (rng && !is_seeded(rng))
         return BJ_FAIL(err, BJ_EARG, "%s: not saved: the generator was never seeded", dir);
-    /* Before anything is written, so that messages have the final path. */
+    /* Check before anything is written, so that messages contain the final path. */
     BJ_TRY(join(path, dir, BJ_CHECKPOINT_MODEL, err));
     for (int i = 0; i < t->model->layout.count; i++) {
         const bj_tensor weights = bj_model_tensor(t->model, i);
@@ -247,7 +248,7 @@ done:
 
 /* -------------------------------------------------------------------------------------- loading */
 
-/* Both architectures agree, `except` for the entries of a NULL-terminated list. */
+/* Checks that two architectures are equal, except for the keys in a NULL-terminated list. */
 static bj_status check_arch(const char *path, const bj_arch *found, const bj_arch *expected,
                             const char *const *except, bj_error *err) {
     bj_arch_facts a, b;
@@ -273,7 +274,7 @@ static bj_status check_state_tensors(const bj_safetensors *st, const bj_state_te
     BJ_TRY(bj_checkpoint_check_tensors(st, s->list, s->count, err));
     for (int i = 0; i < s->count; i++) {
         const bj_tensor_view *view = bj_safetensors_find(st, s->list[i].name);
-        if (view->dtype != BJ_DTYPE_REAL) /* rounded, the run would take another course */
+        if (view->dtype != BJ_DTYPE_REAL) /* rounding would change the run */
             return BJ_FAIL(err, BJ_EFORMAT,
                            "%s: tensor '%s': dtype %s, expected %s: a run continues in the "
                            "precision it was started in",
@@ -283,11 +284,11 @@ static bj_status check_state_tensors(const bj_safetensors *st, const bj_state_te
     return BJ_OK;
 }
 
-/* What a checkpoint holds, until it is known to be in order. */
+/* Contents of a checkpoint before all checks have passed. */
 typedef struct pending {
     bj_state_pair files;
     bj_model *model;
-    bj_real *memory; /* of the blocks */
+    bj_real *memory; /* storage of the blocks */
     bj_state_blocks blocks;
     bj_state_tensors tensors;
     long step;
@@ -353,7 +354,7 @@ long bj_trainer_updates(const bj_trainer *t) { return t->step; }
 /* --------------------------------------------------------------------------------------- anchor */
 
 bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error *err) {
-    /* sizes of what the anchor is not: one anchor serves predictors of any width */
+    /* Sizes that the anchor does not have. One anchor can be used with predictors of any width. */
     static const char *const free_sizes[] = {"atoms", "atom_hidden", "router_hidden",
                                              "trunk", "weighting",   NULL};
     const bj_layout *layout = &t->model->layout;

@@ -2,8 +2,8 @@
  *
  * Invariants
  *   1. Weights, optimizer state and target change only in bj_update_run, after the loss and the
- *      gradient norm have been found finite: a failed step leaves everything as it was.
- *   2. No allocation, no dependence on the number of workers.
+ *      gradient norm were found to be finite. A failed step leaves them unchanged.
+ *   2. A step allocates nothing, and its result does not depend on the number of workers.
  */
 #include <limits.h>
 #include <math.h>
@@ -44,7 +44,7 @@ static void prepare(bj_trainer *t) {
 
 /* -------------------------------------------------------------------------------------- scenes */
 
-/* z = normalize(target encoder(future view)), without keeping anything for backward. */
+/* Computes z = normalize(target encoder(future view)). Keeps nothing for the backward pass. */
 static void target_forward(bj_trainer *t, const bj_network_block *head, int b0, int b1,
                            int worker) {
     const bj_arch *a = &t->model->arch;
@@ -60,7 +60,8 @@ static void target_forward(bj_trainer *t, const bj_network_block *head, int b0, 
     bj_normalize_forward(head->z, head->ldu, w->inverse, b.M, a->latent);
 }
 
-/* Noise of the variational model: of seed, step and place in the batch alone. */
+/* Draws the variational model's noise, which depends only on seed, step
+ * and position in the batch. */
 static void draw_noise(const bj_trainer *t, const bj_network_block *head, int b0) {
     const int V = t->model->arch.noise;
     for (int m = 0; m < head->M; m++) {
@@ -72,7 +73,8 @@ static void draw_noise(const bj_trainer *t, const bj_network_block *head, int b0
     }
 }
 
-/* Both observations of every pair: the first by the trained encoder, the second by the target. */
+/* Encodes the first observation of each pair with the trained encoder and
+ * the second with the target. */
 static void pairs_forward(bj_trainer *t, int b0, int b1, int worker) {
     const bj_arch *a = &t->model->arch;
     const bj_network_block head = bj_trainer_network_block(t, b0, b1, worker);
@@ -108,7 +110,7 @@ static void pairs_forward(bj_trainer *t, int b0, int b1, int worker) {
     bj_variational_forward_block(&t->network, &head);
 }
 
-/* dcontext += what the floors under the normalized contexts pull. */
+/* Adds the floors' gradient with respect to the contexts to dcontext. */
 static void floors_backward(bj_trainer *t, const bj_network_block *head, int b0) {
     const size_t at = (size_t)b0 * head->ldu;
     bj_normalize_backward(t->dunit + at, head->ldu, t->unit + at, t->inverse_z + b0, head->M,
@@ -126,7 +128,7 @@ static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
     if (bad >= 0) bj_note_first(&t->bad_scene, bad);
     bj_future_view(t->scratch[worker].features, t->batch.future + 2 * (size_t)a->fut * (size_t)b0,
                    b1 - b0, a->fut, a->dt);
-    if (t->objective.kind == BJ_ANCHOR_A) { /* the trained encoder sees the future */
+    if (t->objective.kind == BJ_ANCHOR_A) { /* the trained encoder reads the future */
         encoder.context = head.z;
         bj_encoder_forward(&t->online, &encoder);
         if (t->raw)
@@ -139,7 +141,7 @@ static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
     }
 }
 
-/* Which gradients reach the network from the objective. */
+/* Returns which gradients the network receives from the objective. */
 static unsigned incoming(const bj_trainer *t) {
     const bj_objective *o = &t->objective;
     const int frozen = o->kind == BJ_ANCHOR_B;
@@ -150,7 +152,7 @@ static unsigned incoming(const bj_trainer *t) {
     return from;
 }
 
-/* Contexts of the trained encoder, latents of the target. */
+/* Computes the contexts with the trained encoder and the latents with the target encoder. */
 static void encode_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const int b0 = t->block_begin[item], b1 = t->block_begin[item + 1];
@@ -163,7 +165,7 @@ static void regularize_item(void *context, int item, int worker) {
     bj_regularizers_item(&t->regularizers, item, t->scratch[worker].gradient);
 }
 
-/* Computes the regularizers of the online encoder's output, which is complete. */
+/* Computes the regularizers of the online encoder's output, which must be complete. */
 static void regularize(bj_trainer *t) {
     const bj_network_block head = bj_trainer_network_block(t, 0, t->batch.B, 0);
     bj_regularizers_begin(&t->regularizers, t->raw ? t->raw : head.context,
@@ -172,7 +174,7 @@ static void regularize(bj_trainer *t) {
         bj_pool_run(t->pool, regularize_item, t, bj_regularizers_round(&t->regularizers, i));
 }
 
-/* Everything behind the atoms, and the loss. */
+/* Computes the layers after the atoms and the loss. */
 static void read_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const int b0 = t->block_begin[item], b1 = t->block_begin[item + 1];
@@ -182,7 +184,7 @@ static void read_item(void *context, int item, int worker) {
     bj_objective_scenes_forward(&t->objective, &t->io, b0, b1);
 }
 
-/* From the loss back to the atoms. */
+/* Runs the backward pass from the loss to the atoms. */
 static void unread_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_objective *o = &t->objective;
@@ -201,7 +203,7 @@ static void both_item(void *context, int item, int worker) {
     unread_item(context, item, worker);
 }
 
-/* From the atoms back through the trained encoder. */
+/* Runs the backward pass from the atoms through the trained encoder. */
 static void encoder_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const int b0 = t->block_begin[item], b1 = t->block_begin[item + 1];
@@ -219,7 +221,7 @@ static void encoder_item(void *context, int item, int worker) {
     if (head.eps) bj_variational_backward_block(&t->network, &head);
     else if (from & BJ_FROM_ROUTER)
         bj_network_route_backward(&t->network, &head, latents ? BJ_GEMM_ADD : 0);
-    if (!from) /* floors or regularizers alone */
+    if (!from) /* only floors or regularizers */
         memset(head.dcontext, 0, (size_t)head.M * head.ldc * sizeof *head.dcontext);
     if (t->unit) floors_backward(t, &head, b0);
     if (t->io.regularizers)
@@ -251,7 +253,7 @@ static void point_objective_at_batch(bj_trainer *t) {
     io->dposterior = head.dposterior;
 }
 
-/* Cuts each worker's share of the scenes into blocks. */
+/* Divides each worker's share of the scenes into blocks. */
 static void cut_blocks(bj_trainer *t) {
     const int threads = bj_pool_threads(t->pool), groups = (t->batch.B + 7) / 8;
     t->block_share[0] = 0;
@@ -311,7 +313,6 @@ bj_status bj_trainer_gradients(bj_trainer *t, const bj_batch *batch, bj_step_rep
     atomic_store(&t->bad_scene, INT_MAX);
     point_objective_at_batch(t);
     bj_plans_build(t);
-    t->online.factored = t->target.factored = bj_encoder_suits_factors(&t->online, batch->B);
     prepare(t);
     run_scenes(t);
     bj_step_report r = {.loss = bj_objective_finish(&t->objective, &t->io), .step = t->step};

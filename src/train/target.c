@@ -1,8 +1,9 @@
-/* target.c - the target encoder of a training run, as it is or as a checkpoint has it.
+/* target.c - the target encoder of a training run, from a trainer or from a checkpoint.
  *
- * A checkpoint folder is checked as a whole before its target counts: the model with its checksum,
- * that the state was written beside it, every tensor of the state, its checksum. Optimizer moments
- * are not read beyond that, and files of another precision are rounded: nothing is trained here.
+ * The whole checkpoint folder is checked before its target is used: the model and its checksum, the
+ * model digest in the state file, every state tensor, and the state file's checksum. Optimizer
+ * moments are checked but not loaded. Files with another precision are accepted and rounded,
+ * because nothing is trained here.
  * Test: tests/train/test_target.c
  */
 #include <string.h>
@@ -17,7 +18,7 @@ bj_status bj_target_from_trainer(bj_target **out, const bj_trainer *t, bj_error 
     return BJ_OK;
 }
 
-/* What is open while a folder is read. */
+/* Resources held while a folder is read. */
 typedef struct loading {
     bj_state_pair files;
     bj_model *model;

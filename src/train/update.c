@@ -18,7 +18,8 @@
 
 #include "train/trainer.h"
 
-/* The reach bit of a part: bj_param_part and BJ_REACH_* list the same parts in the same order. */
+/* Returns the reach bit of a part. bj_param_part and BJ_REACH_* list the
+ * parts in the same order. */
 static int reached(const bj_trainer *t, bj_param_part part) { return (int)(t->reach >> part & 1); }
 
 /* Lists the chunks of one worker's share, or of all workers if `shares` is 1. */
@@ -58,7 +59,8 @@ void bj_chunks_build(bj_trainer *t) {
     }
 }
 
-/* g (size) of positions becomes that of steps: sums over the later rows, which lie a pair apart. */
+/* Converts gradients of positions to gradients of steps: each row becomes the sum of itself and all
+ * later rows, which are one pair apart, times sigma. */
 static void sum_later(bj_real *g, const bj_param *p) {
     const size_t pair = 2 * (size_t)p->shape[1];
     const bj_real sigma = (bj_real)bj_param_sigma(p, 0);
@@ -83,12 +85,12 @@ double bj_gradient_norm(bj_trainer *t) {
     return sqrt(sum);
 }
 
-/* The anchor stages keep their target as it is. */
+/* Returns 1 if the target follows the encoder. The anchor stages keep their target unchanged. */
 static int target_follows(const bj_trainer *t) {
     return t->objective.kind != BJ_ANCHOR_A && t->objective.kind != BJ_ANCHOR_B;
 }
 
-/* Steps a tensor of scale STEPS: `moved` (2 rows) is the sum of the steps of theta so far. */
+/* Updates a tensor of scale STEPS. `moved` (2 rows) is the running sum of the steps of theta. */
 static void update_steps(bj_trainer *t, const bj_param *p, bj_real *moved) {
     const size_t pair = 2 * (size_t)p->shape[1];
     bj_adamw_coefficients sum = t->adamw;
@@ -128,7 +130,7 @@ void bj_update_run(bj_trainer *t, double lr, double norm) {
                                 .step_size = (bj_real)(lr / (1 - pow(o->beta1, n))),
                                 .inv_sqrt_correction = (bj_real)(1 / sqrt(1 - pow(o->beta2, n)))};
     bj_pool_run_shares(t->pool, update_item, t, t->chunk_share);
-    /* a target follows its encoder even where no term reaches that */
+    /* The target follows its encoder even if no loss term reaches the encoder. */
     if (target_follows(t) && !reached(t, BJ_PART_ENCODER))
         t->k->ema(t->target_weights, t->model->weights, t->model->layout.encoder_size,
                   (bj_real)o->ema);

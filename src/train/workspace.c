@@ -1,4 +1,4 @@
-/* workspace.c - cuts the trainer's one block into every array a step needs. */
+/* workspace.c - divides the trainer's memory block into the arrays of a step. */
 #include <string.h>
 
 #include "core/status.h"
@@ -48,7 +48,7 @@ static void take_network(bj_trainer *t, bj_arena *arena) {
     b->dcontext = bj_arena_take(arena, B * b->ldc);
     b->atom_hidden = bj_arena_take(arena, B * L * b->lda);
     b->datom_hidden = bj_arena_take(arena, B * L * b->lda);
-    /* latents of all scenes, then the targets of all scenes: one matrix for the decoder */
+    /* The targets of all scenes follow the latents, so the decoder reads one matrix. */
     b->u = bj_arena_take(arena, B * (L + 1) * b->ldu);
     b->du = bj_arena_take(arena, B * (L + 1) * b->ldu);
     if (decoder) {
@@ -165,10 +165,13 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->mean = bj_arena_take(arena, layout->size);
     t->variance = bj_arena_take(arena, layout->size);
     t->sigma = t->optim.conditioned ? bj_arena_take(arena, layout->size) : NULL;
+    /* The form depends on max_batch, so a short last batch of an epoch is
+     * rounded like the others. */
+    const unsigned form = bj_encoder_form(a, t->max_batch);
     bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights,
-                    t->model->weights, BJ_ENCODER_TRAINED | BJ_ENCODER_FACTORED);
+                    t->model->weights, BJ_ENCODER_TRAINED | form);
     bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, t->model->weights,
-                    BJ_ENCODER_OF_FUTURES | BJ_ENCODER_FACTORED);
+                    BJ_ENCODER_OF_FUTURES | form);
     bj_network_init(&t->network, arena, t->k, a, layout, t->model->weights, 1);
     if (!bj_trainer_observes(t)) bj_gathered_take(&t->batch, arena, a, (size_t)t->max_batch, 1);
     take_encoder(t, arena);
@@ -209,7 +212,7 @@ bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, i
     const bj_worker_scratch *w = &t->scratch[worker];
     const bj_gathered *batch = &t->batch;
     const size_t G = (size_t)a->heads, at = (size_t)b0, B = (size_t)batch->B;
-    const int anchor = t->objective.kind == BJ_ANCHOR_A; /* sees the future, no neighbors */
+    const int anchor = t->objective.kind == BJ_ANCHOR_A; /* reads the future, no neighbors */
     const size_t n0 = anchor ? 0 : (size_t)batch->neighbor_start[b0];
     const size_t n1 = anchor ? 0 : (size_t)batch->neighbor_start[batch->B];
     const size_t p0 = (size_t)batch->polyline_start[b0];
@@ -243,10 +246,12 @@ bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, i
     b.dq += at * b.lde;
     b.dpooled += at * b.lde;
     b.da += at * G * t->online.ldt;
-    b.p += at * G * b.lde;
-    b.s += at * G * b.lde;
-    b.dp += at * G * b.lde;
-    b.ds += at * G * b.lde;
+    if (t->online.factored) {
+        b.p += at * G * b.lde;
+        b.s += at * G * b.lde;
+        b.dp += at * G * b.lde;
+        b.ds += at * G * b.lde;
+    }
     b.djoint += at * b.ldj;
     b.dhidden += at * b.ldp;
     b.dh = w->dh;

@@ -1,13 +1,14 @@
-/* exam.c - scenes with their laws, and what forecasters are worth on them: bj_exam_*.
+/* exam.c - measures forecasters on scenes with known laws: bj_exam_*.
  *
- * Scenes are taken in blocks: the forecaster fills a block, workers measure its scenes, the caller
- * adds them up in order. A scene's numbers depend on its id, its forecast and the seed alone.
+ * Scenes are processed in blocks. The forecaster fills a block, the
+ * workers measure its scenes, and the caller adds the results in order.
+ * The values of a scene depend only on its id, its forecast and the seed.
  *
  * Invariants
- *   1. Every scene of the exam has a law with the same id and the same frame (match). Without data
+ *   1. Every scene of the exam has a law with the same id and the same frame (match). Without data,
  *      the scenes are those of the law file.
- *   2. No number depends on the number of threads or on which other scenes there are.
- *   3. The best atoms of a K are searched once and serve all forecasters with that K.
+ *   2. No value depends on the number of threads or on the other scenes.
+ *   3. The best atoms for a given K are computed once and shared by all forecasters with that K.
  * Tests  tests/truth/test_exam.c, tests/cli/truth.sh
  */
 #include <math.h>
@@ -21,17 +22,17 @@
 enum { BLOCK = BJ_EXAM_BLOCK, ROW = BJ_EXAM_ROW };
 
 struct bj_exam {
-    const bj_cache *cache; /* NULL: models cannot take this exam */
-    const bj_truth *truth; /* NULL: the law file is all that is known of the scenes */
-    bj_truth *own_truth;   /* NULL: `truth` is borrowed */
+    const bj_cache *cache; /* if NULL, models cannot be measured */
+    const bj_truth *truth; /* if NULL, only the law file is available */
+    bj_truth *own_truth;   /* NULL if `truth` is borrowed */
     const bj_law *law;
     bj_exam_options options;
-    int64_t scenes, *law_of; /* (scenes) numbers in the law */
+    int64_t scenes, *law_of; /* (scenes) indices in the law file */
     int most_modes, best_scenes;
     bj_pool *pool;
     double **work;                     /* (threads) */
-    size_t work_size;                  /* doubles */
-    bj_moment *best[BJ_MAX_ATOMS + 1]; /* by K: (best_scenes) discrepancies, or NULL */
+    size_t work_size;                  /* number of doubles */
+    bj_moment *best[BJ_MAX_ATOMS + 1]; /* per K: (best_scenes) discrepancies, or NULL */
 };
 
 /* ------------------------------------------------------------------------------------- creation */
@@ -162,6 +163,7 @@ const bj_cache *bj_exam_cache(const bj_exam *exam) { return exam->cache; }
 const bj_truth *bj_exam_truth(const bj_exam *exam) { return exam->truth; }
 const bj_law *bj_exam_laws(const bj_exam *exam) { return exam->law; }
 int bj_exam_threads(const bj_exam *exam) { return exam->options.threads; }
+uint64_t bj_exam_seed(const bj_exam *exam) { return exam->options.seed; }
 
 bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene) {
     return bj_law_at(exam->law, exam->law_of[scene]);
@@ -180,7 +182,7 @@ void bj_exam_known(bj_truth_scene *out, const bj_exam *exam, int64_t scene) {
 
 /* ---------------------------------------------------------------------------------- best atoms */
 
-/* Scene number of the i-th of the sample. */
+/* Returns the scene index of sample element i. */
 static int64_t best_scene(const bj_exam *exam, int64_t i) {
     return i * exam->scenes / exam->best_scenes;
 }
@@ -204,7 +206,7 @@ static void search_scene(void *context, int item, int worker) {
     r->out[r->first + item] = measured.discrepancy;
 }
 
-static bj_status report_progress(const bj_exam *exam, int64_t done, int64_t total, bj_error *err) {
+bj_status bj_exam_progress(const bj_exam *exam, int64_t done, int64_t total, bj_error *err) {
     const bj_exam_options *o = &exam->options;
     if (o->progress && o->progress(o->context, done, total))
         return BJ_FAIL(err, BJ_ELOCKED, "stopped after %lld of %lld scenes", (long long)done,
@@ -220,7 +222,7 @@ static bj_status find_best(bj_exam *exam, int K, int64_t done, int64_t total, bj
         best_round round = {exam, out, K, first};
         const int items = n - first < step ? n - first : step;
         bj_pool_run(exam->pool, search_scene, &round, items);
-        const bj_status status = report_progress(exam, done + first + items, total, err);
+        const bj_status status = bj_exam_progress(exam, done + first + items, total, err);
         if (status == BJ_OK) continue;
         bj_free(out);
         return status;
@@ -318,7 +320,7 @@ static bj_status run(bj_exam_report *report, bj_exam *exam, block *b, bj_forecas
         const int64_t left = exam->scenes - b->first;
         b->count = left < BLOCK ? (int)left : BLOCK;
         BJ_TRY(take_block(&sum, b, forecaster, context, err));
-        BJ_TRY(report_progress(exam, search + b->first + b->count, total, err));
+        BJ_TRY(bj_exam_progress(exam, search + b->first + b->count, total, err));
     }
     bj_exam_sum_report(report, &sum);
     return BJ_OK;

@@ -1,19 +1,21 @@
-/* exam_best.c - the K weighted atoms closest to a law, by direct optimization.
+/* exam_best.c - finds the K weighted atoms closest to a law by direct optimization.
  *
- * Minimizes f = sum_k p_k a_k - 1/2 sum_kl p_k p_l d(y_k,y_l) with a_k = sum_j q_j d(y_k,Y_j) over
- * draws Y_j of the law, of weights q_j = w_m / draws of m. Two steps alternate, neither of which
- * can raise f:
+ * Minimizes f = sum_k p_k a_k - 1/2 sum_kl p_k p_l d(y_k,y_l) with a_k =
+ * sum_j q_j d(y_k,Y_j) over draws Y_j of the law with weights q_j = w_m /
+ * draws of m. Two steps alternate. Neither can increase f:
  *
- *   atoms    d(y,Y) lies below a parabola that touches it, -d(y_k,y_l) below its tangent; the sum
- * of both has its minimum at y_k <- (sum_j q_j/d_kj Y_j + sum_l p_l (y_k - y_l)/d_kl) / sum_j
- * q_j/d_kj (the fixed points of this are the stationary points of f) weights  f is a convex
- * quadratic of p on the simplex; mass moves between pairs of atoms, each time to the minimum along
- * that direction
+ *   atoms    d(y,Y) is bounded above by a parabola that touches it, -d(y_k,y_l) by its tangent. The
+ *            sum of these bounds has its minimum at
+ *              y_k <- (sum_j q_j/d_kj Y_j + sum_l p_l (y_k - y_l)/d_kl) / sum_j q_j/d_kj
+ *            The fixed points of this update are the stationary points of f.
+ *   weights  f is a convex quadratic of p on the simplex. Mass moves between pairs of atoms, each
+ *            time to the minimum along that direction.
  *
- * Starts: the true modes, the heaviest ones when there are too many, with several atoms for heavy
- * ones when there are too few; and two k-means clusterings of the draws. The start that ends lowest
- * on other, more draws goes on with those. It is a local search: the result bounds the best from
- * above.
+ * The search has three starts. The first one uses the true modes: the modes with
+ * the largest weights if there are more than K, or several atoms for such modes
+ * if there are fewer. The other two are k-means clusterings of the draws. The
+ * start with the lowest f on a second, larger set of draws is refined on that
+ * set. This is a local search, so the result is an upper bound of the optimum.
  * Test  tests/truth/test_exam_best.c
  */
 #include <math.h>
@@ -23,22 +25,22 @@
 #include "truth/exam.h"
 
 enum { ROW = BJ_EXAM_ROW, STARTS = 3, LLOYD = 5, SWEEPS = 4 };
-enum { FEW = 256, MANY = 2048 }; /* draws of a first and a second search, over all modes */
-enum { FEW_ROUNDS = 150, MANY_ROUNDS = 40 }; /* at most */
-#define NEAR 1e-3   /* m: closer counts as this far, so that no atom sticks to a draw */
-#define ENOUGH 1e-6 /* of f: less progress in a round ends the search */
+enum { FEW = 256, MANY = 2048 }; /* draws over all modes in the first and second search */
+enum { FEW_ROUNDS = 150, MANY_ROUNDS = 40 }; /* max number of rounds */
+#define NEAR 1e-3   /* m: lower bound of distances, so that no atom sticks to a draw */
+#define ENOUGH 1e-6 /* a round with less relative progress in f ends the search */
 
 typedef struct search {
     const bj_law_scene *law;
-    int K, J, n;          /* J draws, n of each mode */
+    int K, J, n;          /* J draws in total, n per mode */
     double *draws, *q;    /* (J,ROW), (J) */
     double *p, *y, *next; /* (K), (K,ROW) */
     double *distance;     /* (K,J) */
     double *a, *pair;     /* (K), (K,K) */
-    double *ends;         /* (STARTS,K + K ROW) where the starts led to */
+    double *ends;         /* (STARTS,K + K ROW) results of the starts */
 } search;
 
-/* Draws of each mode, an even number; many modes get at least a sixteenth each. */
+/* Returns the number of draws per mode, an even number and at least all / 16. */
 static int draws_of(int modes, int all) {
     const int n = all / modes / 2 * 2;
     return n < all / 16 ? all / 16 : n;
@@ -62,8 +64,8 @@ static void lay_out(search *s, double *work) {
     s->ends = s->pair + K * K;
 }
 
-/* Draws to fit to. The second half of a mode's draws is the first one seen from the other side of
- * the mean: the noise is symmetric, and so is the sample. Fewer are needed for the same atoms. */
+/* Draws the samples to fit. The second half of a mode's draws is the first half mirrored at the
+ * mean. The noise is symmetric, so a symmetric sample needs fewer draws for the same atoms. */
 static void take_draws(search *s, int all, uint64_t seed, const char *purpose) {
     s->n = draws_of(s->law->modes, all);
     s->J = s->law->modes * s->n;
@@ -79,7 +81,7 @@ static void take_draws(search *s, int all, uint64_t seed, const char *purpose) {
 
 /* ----------------------------------------------------------------------------------- objective */
 
-/* Fills distance, a and pair; returns f. */
+/* Computes distance, a and pair. Returns f. */
 static double objective(search *s) {
     double f = 0;
     for (int k = 0; k < s->K; k++) {
@@ -168,7 +170,7 @@ static void start_at_modes(search *s) {
         bj_exam_truncate(s->p, s->y, s->K, law);
         return;
     }
-    for (int k = 0; k < s->K; k++) { /* one each, the rest by weight */
+    for (int k = 0; k < s->K; k++) { /* one atom per mode, then by weight */
         int m = 0;
         for (int n = 0; n < law->modes; n++)
             if (k < law->modes ? n == k : law->weights[n] / share[n] > law->weights[m] / share[m])
@@ -195,9 +197,11 @@ static int pick(const double *weights, int n, double total, bj_rng *rng) {
     return j;
 }
 
-/* Centers spread by the squares of their distances, then Lloyd's rounds. `distance` is scratch. */
+/* Starts from k-means clusters: k-means++ seeding, then Lloyd iterations.
+ * Uses `distance` as scratch memory. */
 static void start_at_clusters(search *s, bj_rng *rng) {
-    double *const nearest = s->distance; /* (J) q_j times the squared distance to a center */
+    double *const nearest = s->distance; /* (J) q_j times the squared
+                                            distance to the nearest center */
     for (int j = 0; j < s->J; j++) nearest[j] = s->q[j];
     for (int k = 0; k < s->K; k++) {
         double total = 0;
@@ -249,7 +253,7 @@ void bj_exam_best(double *p, double *y, int K, const bj_law_scene *law, uint64_t
                   double *work) {
     search s = {.law = law, .K = K};
     bj_rng rng = bj_rng_named(seed, law->scenario_id);
-    const size_t size = (size_t)K * (ROW + 1); /* of an end */
+    const size_t size = (size_t)K * (ROW + 1); /* size of one result */
     double lowest = INFINITY, sum = 0;
     int best = 0;
     lay_out(&s, work);

@@ -1,12 +1,13 @@
-/* exam_modes.c - which true modes a forecast has, and what it says about maneuvers; see exam.h.
+/* exam_modes.c - compares a forecast with the true modes; see exam.h.
  *
- * A branch belongs to the mode whose mean is nearest, if that is within 2 m RMS; among equally near
- * ones to the heavier. With q_m the mass of the branches of mode m and q_0 that of the others,
+ * A branch belongs to the mode with the nearest mean if that mean is
+ * within 2 m RMS. Ties go to the first mode. With q_m the mass of the
+ * branches of mode m and q_0 the mass of the branches without a mode,
  *
  *   mass_error = 1/2 (sum_m |w_m - q_m| + q_0)       between 0 and 1
  *
- * A mode is found by any branch of at least 1 % within 2 m RMS, nearest or not: two modes closer
- * than that can share one.
+ * A mode is found if any branch of at least 1 % is within 2 m RMS of its mean, even if another mode
+ * is nearer to that branch. So one branch can find two modes that are close together.
  */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* exam_scene.c - estimates of discrepancy, floor and expected score of one scene; see exam.h. */
+/* exam_scene.c - estimates discrepancy, floor and expected score of one scene; see exam.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ void bj_exam_draw(double *draws, const bj_law_scene *law, int n, uint64_t seed,
     char name[160];
     snprintf(name, sizeof name, "%s %s", purpose, law->scenario_id);
     bj_rng rng = bj_rng_named(seed, name);
-    for (int m = 0; m < law->modes; m++) { /* each as a law of its own */
+    for (int m = 0; m < law->modes; m++) { /* treat each mode as a separate law */
         bj_law_scene mode = *law;
         mode.modes = 1;
         mode.weights = certain;
@@ -40,7 +40,7 @@ static const double *draw_at(const sample *s, int mode, int i) {
     return s->draws + ((size_t)mode * (size_t)s->M + (size_t)i) * ROW;
 }
 
-/* sum_k p_k d(y_k, draw) */
+/* Returns sum_k p_k d(y_k, draw). */
 static double fit(const bj_exam_forecast *f, const double *draw) {
     double sum = 0;
     for (int k = 0; k < f->K; k++)
@@ -48,7 +48,7 @@ static double fit(const bj_exam_forecast *f, const double *draw) {
     return sum;
 }
 
-/* E d(X,X') */
+/* Returns E d(X,X'). */
 static double dispersion(const bj_exam_forecast *f) {
     double sum = 0;
     for (int k = 0; k < f->K; k++)
@@ -59,18 +59,18 @@ static double dispersion(const bj_exam_forecast *f) {
     return sum;
 }
 
-/* E d(Y,Y') from the draws of one group: different draws of a mode, all draws of two modes. */
-static double law_distance(const sample *s, int group) {
-    const double *w = s->law->weights;
+double bj_exam_law_distance(const bj_law_scene *law, const double *draws, int samples, int group) {
+    const sample s = {law, draws, samples};
+    const double *w = law->weights;
     double sum = 0;
-    for (int m = 0; m < s->law->modes; m++) {
-        const double *a = draw_at(s, m, group * GROUP);
+    for (int m = 0; m < law->modes; m++) {
+        const double *a = draw_at(&s, m, group * GROUP);
         double within = 0;
         for (int i = 0; i < GROUP; i++)
             for (int j = 0; j < i; j++) within += bj_exam_distance(a + i * ROW, a + j * ROW);
         sum += w[m] * w[m] * within / (GROUP * (GROUP - 1) / 2);
         for (int n = 0; n < m; n++) {
-            const double *b = draw_at(s, n, group * GROUP);
+            const double *b = draw_at(&s, n, group * GROUP);
             double across = 0;
             for (int i = 0; i < GROUP; i++)
                 for (int j = 0; j < GROUP; j++)
@@ -81,7 +81,7 @@ static double law_distance(const sample *s, int group) {
     return sum;
 }
 
-/* E d(X,Y) from the draws of one group; adds E d(X,y)^2 to `square`. */
+/* Returns E d(X,Y) from the draws of one group. Adds E d(X,y)^2 to `square`. */
 static double cross_distance(double *square, const sample *s, const bj_exam_forecast *f,
                              int group) {
     double sum = 0;
@@ -102,8 +102,7 @@ static void count_maneuvers(double actual[BJ_MANEUVERS], const sample *s) {
             actual[bj_maneuver_of(draw_at(s, m, i) + ROW - 2)] += s->law->weights[m] / s->M;
 }
 
-/* Mean of the groups, and its variance by their spread. */
-static bj_moment moment_of(const double *groups, int n) {
+bj_moment bj_exam_moment(const double *groups, int n) {
     bj_moment out = {0, 0};
     for (int g = 0; g < n; g++) out.mean += groups[g] / n;
     for (int g = 0; g < n; g++) {
@@ -133,22 +132,22 @@ void bj_exam_measure(bj_exam_scene *out, const bj_law_scene *law, const bj_exam_
     for (int g = 0; g < groups; g++) {
         const double cross = cross_distance(&square, &s, forecast, g);
         first += cross / groups;
-        discrepancy[g] = 2 * cross - own - law_distance(&s, g);
+        discrepancy[g] = 2 * cross - own - bj_exam_law_distance(law, draws, samples, g);
     }
     square /= groups;
     out->score_variance = square > first * first ? square - first * first : 0;
 
     bj_exam_draw(draws, law, samples, seed, "floor");
     count_maneuvers(out->actual[1], &s);
-    for (int g = 0; g < groups; g++) ground[g] = law_distance(&s, g) / 2;
+    for (int g = 0; g < groups; g++) ground[g] = bj_exam_law_distance(law, draws, samples, g) / 2;
 
     bj_exam_draw(draws, law, samples, seed, "score");
     for (int g = 0; g < groups; g++) {
         expected[g] = cross_distance(&ignored, &s, forecast, g) - own / 2;
         difference[g] = expected[g] - (discrepancy[g] / 2 + ground[g]);
     }
-    out->discrepancy = moment_of(discrepancy, groups);
-    out->floor = moment_of(ground, groups);
-    out->expected = moment_of(expected, groups);
-    out->difference = moment_of(difference, groups);
+    out->discrepancy = bj_exam_moment(discrepancy, groups);
+    out->floor = bj_exam_moment(ground, groups);
+    out->expected = bj_exam_moment(expected, groups);
+    out->difference = bj_exam_moment(difference, groups);
 }

@@ -1,8 +1,9 @@
 /* exam_submission.c - measures a submission file of any model; see bj_exam_submission.
  *
- * A scene that cannot be scored would leave the mean over all scenes undefined, so every violation
- * of the format is an error here. Points are rotated and translated from the city to the scene
- * frame in double. Tests: tests/truth/test_exam_submission.c, tests/cli/truth.sh
+ * Any format violation is an error, because a scene that cannot be scored
+ * would leave the mean over all scenes undefined. Points are rotated and
+ * translated from the city frame to the scene frame in double.
+ * Tests: tests/truth/test_exam_submission.c, tests/cli/truth.sh
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static bj_status fail_violation(const bj_submission *s, const bj_score *score, b
                    v->scenario_id ? v->scenario_id : "no scenario", v->message);
 }
 
-/* Checks the file against the law file alone: the same scenarios, one track in each. */
+/* Checks the file against the law file: the same scenarios, one track in each. */
 static bj_status check_scenarios(const bj_law *law, const bj_submission *s, bj_error *err) {
     const char *const path = bj_submission_path(s);
     for (int64_t i = 0; i < bj_law_count(law); i++) {
@@ -68,7 +69,7 @@ static bj_status check(const submission_arm *arm, int max_modes, bj_error *err) 
 
 /* ------------------------------------------------------------------------------------ forecasts */
 
-/* Returns the rows of the focal track, which the checks have found. */
+/* Returns the rows of the focal track, which exists because the file was checked. */
 static bj_submission_track track_of(const bj_submission *s, const bj_truth_scene *scene) {
     const int64_t scenario = bj_submission_find(s, scene->scenario_id);
     const int64_t track = scene->focal_id ? bj_submission_find_track(s, scenario, scene->focal_id)
@@ -95,7 +96,7 @@ static bj_status submission_forecast(void *context, double *weights, double *tra
     return BJ_OK;
 }
 
-/* Returns the largest number of modes of a scene. */
+/* Returns the max number of modes per scene. */
 static int most_modes(const submission_arm *arm) {
     int64_t most = 1;
     for (int64_t i = 0; i < bj_exam_scenes(arm->exam); i++) {

@@ -7,7 +7,7 @@ void bj_exam_sum_start(bj_exam_sum *sum, int K, int groups) {
     *sum = (bj_exam_sum){.K = K, .groups = groups};
 }
 
-static void add_moment(bj_moment_sum *sum, const bj_moment *m) {
+void bj_moment_sum_add(bj_moment_sum *sum, const bj_moment *m) {
     sum->mean += m->mean;
     sum->square += m->mean * m->mean;
     sum->variance += m->variance;
@@ -24,7 +24,8 @@ static void add_maneuvers(bj_exam_sum *sum, const bj_exam_scene *s) {
         sum->bins[bin].predicted += p;
         sum->bins[bin].actual += actual;
         sum->maneuver_error += fabs(p - actual) / 2;
-        /* Products of independent estimates: squares of one would add its own variance. */
+        /* Use products of two independent estimates, because the square of
+         * one estimate is biased by its own variance. */
         sum->brier_excess += (p - a) * (p - b);
         sum->brier_floor += (a * (1 - b) + b * (1 - a)) / 2;
     }
@@ -33,10 +34,10 @@ static void add_maneuvers(bj_exam_sum *sum, const bj_exam_scene *s) {
 void bj_exam_sum_add(bj_exam_sum *sum, const bj_exam_result *result) {
     const bj_exam_scene *s = &result->scene;
     sum->scenes++;
-    add_moment(&sum->discrepancy, &s->discrepancy);
-    add_moment(&sum->floor, &s->floor);
-    add_moment(&sum->expected, &s->expected);
-    add_moment(&sum->difference, &s->difference);
+    bj_moment_sum_add(&sum->discrepancy, &s->discrepancy);
+    bj_moment_sum_add(&sum->floor, &s->floor);
+    bj_moment_sum_add(&sum->expected, &s->expected);
+    bj_moment_sum_add(&sum->difference, &s->difference);
     sum->modes += s->modes;
     sum->found += s->found;
     sum->found_mass += s->found_mass;
@@ -53,18 +54,18 @@ void bj_exam_sum_add(bj_exam_sum *sum, const bj_exam_result *result) {
 
 void bj_exam_sum_add_best(bj_exam_sum *sum, const bj_exam_scene *own, const bj_moment *best) {
     sum->best_own_count++;
-    add_moment(&sum->best_own, &own->discrepancy);
-    add_moment(&sum->best, best);
+    bj_moment_sum_add(&sum->best_own, &own->discrepancy);
+    bj_moment_sum_add(&sum->best, best);
 }
 
 /* -------------------------------------------------------------------------------------- report */
 
-static bj_estimate estimate(const bj_moment_sum *sum, int64_t n) {
+bj_estimate bj_moment_sum_estimate(const bj_moment_sum *sum, int64_t n) {
     if (!n) return (bj_estimate){NAN, NAN};
     return (bj_estimate){sum->mean / (double)n, sqrt(sum->variance) / (double)n};
 }
 
-/* Standard error of a mean over n scenes by their spread; NaN below two. */
+/* Returns the standard error of a mean over n scenes from their spread, or NaN if n < 2. */
 static double spread(double total, double squares, int64_t n) {
     const double count = (double)n, mean = total / count;
     if (n < 2) return NAN;
@@ -72,7 +73,12 @@ static double spread(double total, double squares, int64_t n) {
     return variance > 0 ? sqrt(variance / count) : 0;
 }
 
-/* The quantile of Student's t that is as rare as 5 standard deviations of a normal variable. */
+double bj_moment_sum_spread(const bj_moment_sum *sum, int64_t n) {
+    return spread(sum->mean, sum->square, n);
+}
+
+/* Returns the Student t quantile with the tail probability of 5 standard
+ * deviations of a normal variable. */
 static double tolerated(const bj_moment_sum *sum, int groups) {
     const double rare = 2.866515718791933e-7;
     if (!(sum->variance_square > 0)) return 5;
@@ -97,28 +103,28 @@ static void report_bins(bj_exam_report *r, const bj_exam_sum *sum) {
 
 void bj_exam_sum_report(bj_exam_report *r, const bj_exam_sum *sum) {
     const double n = (double)sum->scenes;
-    *r = (bj_exam_report){.scenes = sum->scenes,
-                          .atoms = sum->K,
-                          .discrepancy = estimate(&sum->discrepancy, sum->scenes),
-                          .discrepancy_spread =
-                              spread(sum->discrepancy.mean, sum->discrepancy.square, sum->scenes),
-                          .floor = estimate(&sum->floor, sum->scenes),
-                          .expected_es = estimate(&sum->expected, sum->scenes),
-                          .difference = estimate(&sum->difference, sum->scenes),
-                          .tolerated = tolerated(&sum->difference, sum->groups),
-                          .realized = sum->realized,
-                          .best_scenes = sum->best_own_count,
-                          .best = estimate(&sum->best, sum->best_own_count),
-                          .best_own = estimate(&sum->best_own, sum->best_own_count),
-                          .modes = sum->modes,
-                          .recall = (double)sum->found / (double)sum->modes,
-                          .recall_mass = sum->found_mass / n,
-                          .mass_error = sum->mass_error / n,
-                          .unexplained = sum->unexplained / n,
-                          .maneuver_error = sum->maneuver_error / n,
-                          .brier_excess = sum->brier_excess / n,
-                          .brier_floor = sum->brier_floor / n};
-    /* Sums of doubles round: a law without noise leaves an error of 0. */
+    *r =
+        (bj_exam_report){.scenes = sum->scenes,
+                         .atoms = sum->K,
+                         .discrepancy = bj_moment_sum_estimate(&sum->discrepancy, sum->scenes),
+                         .discrepancy_spread = bj_moment_sum_spread(&sum->discrepancy, sum->scenes),
+                         .floor = bj_moment_sum_estimate(&sum->floor, sum->scenes),
+                         .expected_es = bj_moment_sum_estimate(&sum->expected, sum->scenes),
+                         .difference = bj_moment_sum_estimate(&sum->difference, sum->scenes),
+                         .tolerated = tolerated(&sum->difference, sum->groups),
+                         .realized = sum->realized,
+                         .best_scenes = sum->best_own_count,
+                         .best = bj_moment_sum_estimate(&sum->best, sum->best_own_count),
+                         .best_own = bj_moment_sum_estimate(&sum->best_own, sum->best_own_count),
+                         .modes = sum->modes,
+                         .recall = (double)sum->found / (double)sum->modes,
+                         .recall_mass = sum->found_mass / n,
+                         .mass_error = sum->mass_error / n,
+                         .unexplained = sum->unexplained / n,
+                         .maneuver_error = sum->maneuver_error / n,
+                         .brier_excess = sum->brier_excess / n,
+                         .brier_floor = sum->brier_floor / n};
+    /* The last term allows for rounding, because a law without noise has a standard error of 0. */
     r->identity = fabs(r->difference.mean) <=
                   r->tolerated * r->difference.error + 1e-10 * (1 + fabs(r->expected_es.mean));
     r->capacity = r->best.mean / r->best_own.mean;

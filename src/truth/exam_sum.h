@@ -1,9 +1,9 @@
-/* exam_sum.h - numbers of scenes added up to a report, and what exam.c lends to forecasters.
+/* exam_sum.h - sums over scenes for a report, and exam.c functions for the forecasters.
  *
- * Errors of the Monte-Carlo: scenes are independent, so variances add and are divided by the square
- * of the number of scenes. The identity may be off by 5 errors; with few scenes the error itself is
- * uncertain, and Student's t of the same probability takes the place of 5, with the degrees of
- * freedom of Welch and Satterthwaite.
+ * Scenes are independent, so the variances of the Monte Carlo errors add up and are divided by the
+ * squared number of scenes. The identity may be off by 5 standard errors. With few scenes the
+ * standard error itself is uncertain. Then the Student t quantile of the same probability replaces
+ * 5, with degrees of freedom after Welch and Satterthwaite.
  */
 #ifndef BJ_TRUTH_EXAM_SUM_H
 #define BJ_TRUTH_EXAM_SUM_H
@@ -11,16 +11,19 @@
 #include "eval/score.h"
 #include "truth/exam.h"
 
-enum { BJ_EXAM_BLOCK = 64 /* scenes a forecaster is asked for at a time */ };
+enum { BJ_EXAM_BLOCK = 64 /* scenes per call of a forecaster */ };
 
-const bj_cache *bj_exam_cache(const bj_exam *exam); /* or NULL */
-const bj_truth *bj_exam_truth(const bj_exam *exam); /* NULL: only the law file is known */
+const bj_cache *bj_exam_cache(const bj_exam *exam); /* may be NULL */
+const bj_truth *bj_exam_truth(const bj_exam *exam); /* NULL if only the law file is available */
 const bj_law *bj_exam_laws(const bj_exam *exam);
-/* Fills what is known of a scene without its law. If there is no data, only id and frame are set,
- * and focal_id is NULL. */
+/* Fills the information about a scene that does not come from its law. Without data, only id and
+ * frame are set, and focal_id is NULL. */
 void bj_exam_known(bj_truth_scene *out, const bj_exam *exam, int64_t scene);
-int bj_exam_threads(const bj_exam *exam); /* as in its options */
+int bj_exam_threads(const bj_exam *exam); /* from the options */
 bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene);
+uint64_t bj_exam_seed(const bj_exam *exam);
+/* Calls the caller's progress function. Returns BJ_ELOCKED if the function requests a stop. */
+bj_status bj_exam_progress(const bj_exam *exam, int64_t done, int64_t total, bj_error *err);
 
 typedef struct bj_exam_result {
     bj_exam_scene scene;
@@ -43,9 +46,15 @@ typedef struct bj_exam_sum {
     bj_exam_bin bins[BJ_EXAM_BINS]; /* sums, not means */
 } bj_exam_sum;
 
+void bj_moment_sum_add(bj_moment_sum *sum, const bj_moment *moment);
+bj_estimate bj_moment_sum_estimate(const bj_moment_sum *sum, int64_t scenes); /* NaN if
+                                                                                 scenes is 0 */
+/* Returns the standard error of the mean due to the choice of scenes, or NaN below two scenes. */
+double bj_moment_sum_spread(const bj_moment_sum *sum, int64_t scenes);
+
 void bj_exam_sum_start(bj_exam_sum *sum, int K, int groups);
 void bj_exam_sum_add(bj_exam_sum *sum, const bj_exam_result *result);
-/* A scene of the sample: the forecaster's numbers, and the discrepancy of the best atoms. */
+/* Adds a scene of the sample: the forecaster's values and the discrepancy of the best atoms. */
 void bj_exam_sum_add_best(bj_exam_sum *sum, const bj_exam_scene *own, const bj_moment *best);
 void bj_exam_sum_report(bj_exam_report *report, const bj_exam_sum *sum);
 

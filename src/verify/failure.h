@@ -1,4 +1,4 @@
-/* failure.h - counts what differs from a golden file, and keeps the words about the first. */
+/* failure.h - counts differences from a golden file and stores the message of the first one. */
 #ifndef BJ_VERIFY_FAILURE_H
 #define BJ_VERIFY_FAILURE_H
 

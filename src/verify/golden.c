@@ -41,7 +41,8 @@ static bj_status read_count(int *out, const bj_safetensors *st, const char *key,
     return BJ_OK;
 }
 
-/* Index of the metadata's word in a NULL-terminated list; the first one when the key is absent. */
+/* Sets *out to the index of the metadata value in a NULL-terminated list,
+ * or to 0 if the key is absent. */
 static bj_status read_word(int *out, const bj_safetensors *st, const char *key,
                            const char *const *words, bj_error *err) {
     const char *text = bj_safetensors_metadata(st, key);
@@ -53,7 +54,7 @@ static bj_status read_word(int *out, const bj_safetensors *st, const char *key,
                    bj_safetensors_path(st), key, text);
 }
 
-/* A setting that makes no sense is the file's fault: its name before the message. */
+/* Adds the file name to the message of a failed check of its settings and returns BJ_EFORMAT. */
 static bj_status blame_file(const bj_golden *g, bj_status status, bj_error *err) {
     if (status == BJ_OK) return BJ_OK;
     char why[sizeof err->message] = "";
@@ -147,7 +148,8 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- tensors */
 
-/* Fills a tensor of the model's shape from `prefix` + its name; absent ones are left if allowed. */
+/* Reads the tensor named `prefix` + to.name. An absent tensor is left
+ * unchanged if may_miss is set. */
 static bj_status load_tensor(bj_tensor to, const bj_safetensors *st, const char *prefix,
                              int may_miss, bj_error *err) {
     char name[96];
@@ -160,7 +162,7 @@ static bj_status load_tensor(bj_tensor to, const bj_safetensors *st, const char 
 static bj_status load_weights(bj_golden *g, bj_error *err) {
     BJ_TRY(bj_model_create(&g->model, &g->arch, 0, err));
     for (int i = 0; i < bj_model_tensor_count(g->model); i++) {
-        /* the anchor has no atoms and no router to state */
+        /* An anchor file contains no atoms and no router. */
         const bj_param_part part = g->model->layout.params[i].part;
         const int unused = g->objective.kind == BJ_ANCHOR_A &&
                            (part == BJ_PART_ATOMS || part == BJ_PART_ROUTER);
@@ -175,7 +177,7 @@ bj_status bj_golden_load_target(const bj_golden *g, bj_trainer *trainer, bj_erro
         const bj_tensor to = bj_trainer_target(trainer, i);
         const char *encoder = "encoder.";
         if (!to.data) continue;
-        bj_tensor renamed = to; /* the target file's names lack the prefix */
+        bj_tensor renamed = to; /* t. names have no "encoder." prefix */
         renamed.name += strlen(encoder);
         BJ_TRY(load_tensor(renamed, g->file, "t.", may_miss, err));
     }

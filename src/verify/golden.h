@@ -1,9 +1,8 @@
-/* golden.h - a golden file as the engine needs it: architecture, objective, weights, scenes.
+/* golden.h - reads a golden file: architecture, objective, weights, scenes.
  *
- * Tensors: w. weights, t. target encoder, x. batch, and what the reference computed: o. outputs,
- * l. loss parts, g. gradients, m. metrics, s. weights and st. target after `steps` updates.
- * Sizes and settings come from the metadata, whatever they are; an absent one has the default of
- * the paper.
+ * Tensors: w. weights, t. target encoder, x. batch. Results of the reference: o. outputs, l. loss
+ * parts, g. gradients, m. metrics, s. weights and st. target after `steps` updates. Sizes and
+ * settings come from the metadata. A missing setting has the paper's default.
  */
 #ifndef BJ_VERIFY_GOLDEN_H
 #define BJ_VERIFY_GOLDEN_H
@@ -24,7 +23,7 @@ typedef struct bj_golden {
 
 BJ_CHECK bj_status bj_golden_open(bj_golden *golden, const char *path, bj_error *err);
 void bj_golden_reset(bj_golden *golden);
-/* Copies the t. tensors into the trainer's target, if there are any. */
+/* Copies the t. tensors to the trainer's target. */
 BJ_CHECK bj_status bj_golden_load_target(const bj_golden *golden, bj_trainer *trainer,
                                          bj_error *err);
 

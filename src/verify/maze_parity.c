@@ -10,7 +10,7 @@
 #include "npz/npz.h"
 #include "verify/failure.h"
 
-enum { LIMIT = 1 << 27, ARRAYS = 64 }; /* numbers of an array; arrays loaded from one file */
+enum { LIMIT = 1 << 27, ARRAYS = 64 }; /* max values per array, max arrays loaded from one file */
 
 typedef struct check {
     bj_parity_report *report;
@@ -18,7 +18,7 @@ typedef struct check {
     bj_error *err;
     void *memory[ARRAYS]; /* freed at the end */
     int loaded;
-    unsigned char *seen; /* (arrays of the file) those that were compared */
+    unsigned char *seen; /* (arrays of the file) 1 if the array was compared */
 } check;
 
 /* --------------------------------------------------------------------------------------- inputs */
@@ -37,7 +37,7 @@ static void *keep(check *c, size_t count, size_t size, bj_status *status) {
         if (keep_status_ != BJ_OK) return keep_status_;                                            \
     } while (0)
 
-/* An array of that rank as doubles. */
+/* Loads an array of the given rank as doubles. */
 static bj_status load(check *c, const double **out, const bj_npy **npy, const char *name,
                       int rank) {
     const bj_npz_array *a = NULL;
@@ -71,7 +71,7 @@ static bj_status load_reals(check *c, bj_real **out, const bj_npy **npy, const c
     return BJ_OK;
 }
 
-/* Whole numbers from `least` to `most`, `width` in a row (1: rank 1). */
+/* Loads integers in [least, most], `width` per row. Width 1 means a rank-1 array. */
 static bj_status load_ints(check *c, int32_t **out, int64_t *rows, const char *name, int width,
                            int64_t least, int64_t most) {
     const double *values = NULL;
@@ -94,7 +94,7 @@ static bj_status load_ints(check *c, int32_t **out, int64_t *rows, const char *n
     return BJ_OK;
 }
 
-/* Pairs of cells. */
+/* Loads pairs of cells. */
 static bj_status load_pairs(check *c, bj_edge **out, int *count, const char *name, int cells) {
     int32_t *flat = NULL;
     int64_t rows = 0;
@@ -105,10 +105,9 @@ static bj_status load_pairs(check *c, bj_edge **out, int *count, const char *nam
     return BJ_OK;
 }
 
-/* ------------------------------------------------------------------------------------- comparing
- */
+/* ----------------------------------------------------------------------------------- comparing */
 
-/* found (count) against the array of that name, where the file has it. */
+/* Compares found (count) with the array `name`, if the file has it. */
 static bj_status compare(check *c, const char *name, const double *found, size_t count) {
     const bj_npz_array *a = bj_npz_find(c->npz, name);
     const double *expected = NULL;
@@ -153,7 +152,7 @@ static bj_status compare_bytes(check *c, const char *name, const uint8_t *found,
     return compare(c, name, values, count);
 }
 
-/* The edges whose mark is `mark`; marks may be NULL. */
+/* Compares the edges whose mark equals `mark`, or all edges if `marks` is NULL. */
 static bj_status compare_edges(check *c, const char *name, const bj_edge *edges, int count,
                                const uint8_t *marks, int mark) {
     double *values;
@@ -185,8 +184,7 @@ static bj_status compare_withheld(check *c, const bj_edge *edges, int count, con
     return compare_edges(c, held, edges, count, marks, 1);
 }
 
-/* ---------------------------------------------------------------------------------------- graphs
- */
+/* -------------------------------------------------------------------------------------- graphs */
 
 static bj_status read_case(check *c, bj_graph_case *in, bj_edge **edges, int *edge_count) {
     const bj_npy *npy = NULL;
@@ -269,8 +267,7 @@ static bj_status check_graph(check *c) {
     return compare_withheld(c, edges, edge_count, "kept_edges", "held_edges");
 }
 
-/* ----------------------------------------------------------------------------------- trajectories
- */
+/* -------------------------------------------------------------------------------- trajectories */
 
 static bj_status read_map(check *c, bj_maze **maze) {
     const double *map = NULL;
@@ -286,7 +283,7 @@ static bj_status read_map(check *c, bj_maze **maze) {
     return bj_maze_from_walls(maze, "maze_map", walls, (int)npy->rows, (int)npy->width, c->err);
 }
 
-/* Cells of the steps and the edges between them. */
+/* Computes the cells of the steps and the edges between them. */
 static bj_status walk(check *c, const bj_maze *maze, bj_crossings *crossings) {
     const double *xy = NULL, *terminals = NULL;
     const bj_npy *npy = NULL, *marks = NULL;
@@ -319,7 +316,8 @@ static bj_status compare_walk(check *c, const bj_crossings *crossings) {
     BJ_TRY(compare(c, "expected_counts", values, (size_t)n));
     if (!bj_npz_find(c->npz, "edge_order")) return BJ_OK;
     const bj_npz_array *order = bj_npz_find(c->npz, "edge_order");
-    if (order->npy.rows != n) { /* the reference had other edges: a difference, not a bad file */
+    if (order->npy.rows != n) { /* the reference has other edges: a
+                                   difference, not an invalid file */
         bj_note_failure(c->report, "edge_order has %lld numbers, expected %d as there are edges",
                      (long long)order->npy.rows, n);
         return BJ_OK;
@@ -341,8 +339,7 @@ done:
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------- frames
- */
+/* -------------------------------------------------------------------------------------- frames */
 
 static bj_status cover(check *c, bj_frame_coverage *coverage, const int32_t *cell,
                        const int32_t *next, const bj_real *targets, const bj_real *candidates,
@@ -380,7 +377,7 @@ static bj_status check_frames(check *c) {
     }
     const bj_npz_array *stated = bj_npz_find(c->npz, "expected_cov_r_per_cell");
     if (stated && stated->npy.rows > cells && stated->npy.rows <= BJ_MAZE_MAX_CELLS)
-        cells = (int)stated->npy.rows; /* cells nobody was in */
+        cells = (int)stated->npy.rows; /* trailing cells without a frame */
     bj_frame_coverage *coverage = NULL;
     double *per;
     KEEP(c, per, (size_t)cells);
@@ -394,8 +391,7 @@ static bj_status check_frames(check *c) {
     return compare(c, "expected_cov_r_per_cell", per, (size_t)cells);
 }
 
-/* ------------------------------------------------------------------------------------------ file
- */
+/* ---------------------------------------------------------------------------------------- file */
 
 static bj_status run(check *c) {
     if (bj_npz_find(c->npz, "candidates")) BJ_TRY(check_graph(c));
@@ -415,7 +411,7 @@ static bj_status run(check *c) {
     return BJ_OK;
 }
 
-/* What the arrays ask for and makes no sense is the file's fault: its name before the message. */
+/* Adds the file name to the message if the arrays of the file caused the failure. */
 static bj_status blame_file(const char *path, bj_status status, bj_error *err) {
     if (status != BJ_EARG && status != BJ_ENONFINITE) return status;
     char why[sizeof err->message] = "";

@@ -1,12 +1,13 @@
-/* parity.c - recomputes a golden file and compares everything it states.
+/* parity.c - recomputes the results in a golden file and compares them.
  *
- * Measures        o, l, m  largest difference over the largest entry of the tensor
- *                 g        the same
+ * Measures        o, l, m  largest difference divided by the tensor's largest entry
+ *                 g        as o, l, m
  *                 s, st    absolute difference, relative for entries beyond 1
  * Tolerances      o, l, m 1e-4; g 1e-3; s and st 1e-5 for 99.9 % of all entries and steps * lr for
- *                 each, since AdamW turns a gradient of nearly zero into a full step of either
- *                 sign. In double builds 1e-6 throughout: the files hold float32.
- * A tensor the file has and we cannot compute, or the reverse, is a failure, never passed over.
+ *                 each entry, because AdamW can turn a gradient near zero into a full step of
+ *                 either sign. Double builds use 1e-6 for all groups, because the files contain
+ *                 float32.
+ * A tensor in the file that is not computed here is a failure.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const double tolerance[BJ_PARITY_GROUPS] = {1e-6, 1e-6, 1e-6, 1e-6, 1e-6,
 #else
 static const double tolerance[BJ_PARITY_GROUPS] = {1e-4, 1e-4, 1e-3, 1e-4, 1e-5, 1e-5};
 #endif
-static const double rare = 1e-3; /* share of weights that may miss the tolerance */
+static const double rare = 1e-3; /* share of weights that may exceed the tolerance */
 
 const char *bj_parity_group_name(int group) { return group_name[group]; }
 
@@ -32,13 +33,13 @@ typedef struct check {
     bj_parity_report *report;
     const bj_golden *golden;
     bj_error *err;
-    size_t updated, updated_off; /* entries of s and st, and those beyond the tolerance */
+    size_t updated, updated_off; /* entries of s and st, and how many exceed the tolerance */
     bj_real *expected;           /* (largest tensor) */
-    unsigned char *seen;         /* (tensors of the file) those that were compared */
+    unsigned char *seen;         /* (tensors of the file) 1 if the tensor was compared */
 } check;
 
-/* Compares found, rows of `width` entries `stride` apart, with the tensor of that name. A missing
- * tensor is fine: golden files of large models leave some out. */
+/* Compares `found`, rows of `width` entries with the given stride, with the tensor `name`. A
+ * missing tensor is accepted, because golden files of large models omit some. */
 static bj_status compare(check *c, int group, const char *name, const bj_real *found, size_t rows,
                          size_t width, size_t stride) {
     char full[112];
@@ -56,21 +57,22 @@ static bj_status compare(check *c, int group, const char *name, const bj_real *f
     for (size_t i = 0; i < rows * width; i++) {
         const double want = (double)c->expected[i];
         const double got = (double)found[i / width * stride + i % width];
-        /* the file rounds to 24 bits, which shows in a weight far from 1 */
+        /* Relative above 1, because the file stores weights rounded to 24 bits. */
         const double off = fabs(got - want) / (weights && fabs(want) > 1 ? fabs(want) : 1);
         if (fabs(want) > most) most = fabs(want);
         if (weights) {
             c->updated++;
             c->updated_off += !(off <= tolerance[group]);
         }
-        if (!(off <= worst)) { /* NaN is the worst and stays */
+        if (!(off <= worst)) { /* NaN counts as infinitely bad */
             worst = isnan(off) ? INFINITY : off;
             at = i, worst_found = got, worst_expected = want;
         }
     }
-    /* a tensor of zeros has no scale of its own */
+    /* A tensor of zeros has no scale. */
     const double measure = weights ? worst : worst / (most > 1e-30 ? most : 1);
-    /* both signs of a full step: the bound on what a single weight may be off */
+    /* A near-zero gradient can become a full AdamW step of either sign, so
+     * each weight may be off by steps * lr. */
     double bound = tolerance[group];
 #ifndef BJ_DOUBLE
     if (weights) bound = fmax(bound, c->golden->steps * c->golden->lr);
@@ -183,7 +185,7 @@ static bj_status compare_updates(check *c, bj_trainer *trainer) {
     return BJ_OK;
 }
 
-/* Every stated tensor must have been compared: an unknown name would otherwise pass unseen. */
+/* Fails if a tensor of the file was not compared. Otherwise an unknown name would go unnoticed. */
 static void check_complete(check *c) {
     for (int i = 0; i < bj_safetensors_count(c->golden->file); i++) {
         const char *name = bj_safetensors_at(c->golden->file, i)->name;
@@ -197,8 +199,9 @@ static void check_complete(check *c) {
     }
 }
 
-/* A writer that keeps references to its parameters instead of copies stores w. as it is after the
- * last update: equal to s., and of no use to recompute what it states of the start. */
+/* Returns 1 if every w. equals its s. This happens if a writer stores
+ * references to its parameters instead of copies. Then w. contains the
+ * weights after the last update, which cannot reproduce the other values. */
 static int stated_too_late(const bj_golden *g) {
     int stated = 0;
     for (int i = 0; i < bj_safetensors_count(g->file) && g->steps > 0 && g->lr > 0; i++) {

@@ -1,4 +1,4 @@
-/* fresh.c - training and development scenes of a run, by a short specification
+/* fresh.c - training and development scenes of a run, given by a short specification
  * (branchjepa/fresh.h).
  *
  *   training      split "train" of the given seed, in windows, permuted
@@ -29,7 +29,7 @@ struct bj_fresh {
 
 /* -------------------------------------------------------------------------------- specification */
 
-/* Returns what follows "world:" or "worldN:", or NULL. */
+/* Returns the text after "world:" or "worldN:", or NULL if the text starts differently. */
 static const char *body_of(const char *text, int *version) {
     *version = BJ_WORLD_VERSION;
     if (strncmp(text, "world", 5)) return NULL;
@@ -43,7 +43,8 @@ int bj_fresh_is_spec(const char *text) {
     return body_of(text, &version) != NULL;
 }
 
-/* Reads digits; returns the end, or NULL if there are none or they do not fit. */
+/* Reads a decimal number. Returns the end of the number, or NULL if there is none or it
+ * overflows. */
 static const char *read_number(uint64_t *out, const char *text) {
     char *end;
     if (!isdigit((unsigned char)*text)) return NULL;
@@ -96,7 +97,7 @@ bj_status bj_fresh_digest(char hex[65], const bj_fresh_spec *spec, bj_error *err
     return bj_sha256_memory(hex, text, (size_t)size, err);
 }
 
-/* Returns 1 if the id is that of scene `index`, which is its first eight digits. */
+/* Returns 1 if the id is the id of scene `index`. The first eight digits of an id are the index. */
 static int is_scene(const char *id, int version, uint64_t seed, const char *split, int64_t index) {
     char expected[BJ_SCENARIO_NAME];
     bj_world_scene_id(expected, version, seed, split, index);
@@ -111,7 +112,8 @@ int bj_fresh_has(const bj_fresh_spec *spec, const char *id) {
     if (index < BJ_FRESH_DEV_SCENES &&
         is_scene(id, spec->version, BJ_FRESH_DEV_SEED, dev_split, index))
         return 1;
-    /* A window is made of whole towns, so the last one may reach beyond `scenes`. */
+    /* A window consists of whole towns, so the last window may contain scenes beyond
+     * spec->scenes. */
     const int64_t window = BJ_FRESH_WINDOW_TOWNS * BJ_FRESH_TOWN_SCENES;
     const int64_t end_index =
         spec->scenes ? (spec->scenes + window - 1) / window * window : most_scenes;

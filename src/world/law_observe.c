@@ -1,4 +1,4 @@
-/* law_observe.c - what the law knows of a scene: see bj_observed in law.h. */
+/* law_observe.c - computes the inputs of the law, see bj_observed in law.h. */
 #include "world/law.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 static const int last = BJ_WORLD_OBSERVED - 1;
 
 void bj_law_motion(double *v, double *a, bj_rows rows) {
-    /* Steps of the way along the heading, at times -0.95 .. -0.05 s: a line through the speeds. */
+    /* Fit a line to the speeds along the heading, at times -0.95 .. -0.05 s. */
     double speed = 0, slope = 0;
     for (int k = 0; k < 10; k++) {
         const bj_row *p = &rows[last - 10 + k], *q = p + 1;
@@ -44,7 +44,7 @@ static void see_leader(bj_observed *o, const bj_traffic *tr, const bj_rows *rows
         }
 }
 
-/* Finds the stop line and the walked crossing ahead, as far as the lanes do not fork. */
+/* Finds the stop line and the next crossing in use, up to the first fork of the lanes. */
 static void see_lines(bj_observed *o, const bj_traffic *tr, const bj_rows *rows) {
     const bj_town *town = tr->town;
     const double half = tr->agents[0].length / 2;

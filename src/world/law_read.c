@@ -1,9 +1,9 @@
-/* law_read.c - reads the files of law_file.h: the public calls bj_law_*.
+/* law_read.c - reads the files of law_file.h with the public functions bj_law_*.
  *
- * bj_law_open checks everything but the digests, so that the other calls need no checks: tensors
- * and their shapes, starts that ascend by 1 to 8, ids that ascend and end, weights that are
- * positive and sum to one, intents and realized modes within range, finite frames. bj_law_verify
- * recomputes the digest of a scene.
+ * bj_law_open checks everything except the digests, so later calls need no checks: the tensors and
+ * their shapes, mode_start ascending by 1 to 8, ids ascending and terminated, weights positive with
+ * sum one, intents and realized modes in range, finite frames. bj_law_verify recomputes the digest
+ * of a scene.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static bj_status refuse(const bj_law *law, const char *what, int64_t scene, bj_e
                    what, (long long)scene, (long long)law->scenes);
 }
 
-/* A tensor of that type and shape, where it can be read in place. */
+/* Returns the data of a tensor after checking its type, shape and alignment. */
 static bj_status take(const void **out, const bj_law *law, const char *name, bj_dtype dtype,
                       int rank, int64_t a, int64_t b, int64_t c, int64_t d, bj_error *err) {
     const int64_t shape[4] = {a, b, c, d};

@@ -1,8 +1,9 @@
-/* law_roll.c - mean trajectory and noise of a mode, and draws from the law.
+/* law_roll.c - computes the mean trajectory and the noise of a mode, and draws from the law.
  *
  * The mean is a simulation of the focal vehicle along the mode's route, together with up to three
- * vehicles ahead of it, from the observed state. The noise stretches the way made and shifts it to
- * the side, along tangent T and normal N of the mean, S being the way made since step 49:
+ * vehicles ahead of it, starting from the observed state. The noise changes the distance traveled
+ * and the lateral position. T and N are tangent and normal of the mean, and S is the distance
+ * traveled since step 49:
  *
  *   factor 0   T 0.055 k S smooth(t / 2.5 s)
  *   factor 1   T 0.035 k S smooth(t / 2 s) cos(pi t / 6 s)
@@ -21,7 +22,7 @@ static const int last = BJ_WORLD_OBSERVED - 1;
 
 typedef struct car {
     int agent;
-    double way, v, a, length, wanted; /* way along the route from its start */
+    double way, v, a, length, wanted; /* way: distance from the start of the route */
     double acceleration, braking, headway, offset;
 } car;
 
@@ -29,7 +30,7 @@ typedef struct road {
     const bj_town *town;
     const int *lanes;
     int count;
-    double start[BJ_WORLD_ROUTE + 1]; /* way at which a lane begins */
+    double start[BJ_WORLD_ROUTE + 1]; /* distance at which a lane starts */
 } road;
 
 static int lane_at(const road *r, double way) {
@@ -38,7 +39,7 @@ static int lane_at(const road *r, double way) {
     return k;
 }
 
-/* Slowest of the limits ahead, as seen from here. */
+/* Returns the desired speed, limited by the speed limits here and ahead. */
 static double speed_limit(const road *r, double way, double wanted) {
     for (int k = lane_at(r, way); k < r->count && r->start[k] < way + 60; k++) {
         const double ahead = r->start[k] - way;
@@ -49,7 +50,7 @@ static double speed_limit(const road *r, double way, double wanted) {
     return wanted;
 }
 
-/* Vehicles ahead on the route, nearest first. */
+/* Finds the vehicles ahead on the route, nearest first. */
 static int find_leaders(car *cars, const road *r, double focal_way, const bj_traffic *tr,
                         const bj_rows *rows) {
     int n = 0;
@@ -81,7 +82,8 @@ static int find_leaders(car *cars, const road *r, double focal_way, const bj_tra
     return n;
 }
 
-/* stop: line in way, or 1e9 once it may be passed. */
+/* Advances a vehicle by one step. `stop` is the stop line's distance along the route, or 1e9 if the
+ * vehicle may pass it. */
 static void advance(car *c, const road *r, double gap, double ahead_v, double stop) {
     const double line = stop - c->way - c->length / 2;
     if (line < 1e8 && line > -1 && line + 1 < gap) gap = line + 1, ahead_v = 0;
@@ -109,7 +111,7 @@ static void fill_factors(bj_mode *m, const double *way, double tangent[BJ_LAW_ST
     const double end = way[BJ_LAW_STEPS - 1];
     double k = narrowest < 1e8 ? 0.33 * narrowest / (0.055 * end + 0.05) : 1;
     k = bj_world_clamp(k, 0.05, 1);
-    /* cos and sin of pi t / 6 s, turned on step by step. */
+    /* Compute cos and sin of pi t / 6 s by repeated rotation. */
     double s0, c0, s1 = 0, c1 = 1;
     bj_world_sincos(&s0, &c0, BJ_PI * dt / 6);
     for (int t = 0; t < BJ_LAW_STEPS; t++) {
@@ -148,7 +150,7 @@ void bj_law_roll(bj_mode *m, const bj_observed *o, const bj_traffic *tr, const b
                                      .headway = 1.2}};
     const int n = 1 + find_leaders(cars + 1, &r, begin, tr, rows);
     const double line = begin + m->stop + focal->length / 2;
-    /* Back to the middle, or over to the next lane, as a critically damped spring would. */
+    /* Move to the lane center or the next lane like a critically damped spring. */
     const double tau = m->shift < 0 || m->shift > 0 ? 1.0 : 0.9;
     const double fade = bj_world_exp(-dt / tau), away = offset - m->shift;
     double decay = 1, way[BJ_LAW_STEPS], tangent[BJ_LAW_STEPS][2], narrowest = 1e9;
@@ -161,7 +163,7 @@ void bj_law_roll(bj_mode *m, const bj_observed *o, const bj_traffic *tr, const b
             const double gap = i + 1 < n ? cars[i + 1].way - cars[i].way -
                                                (cars[i].length + cars[i + 1].length) / 2
                                          : 1e9;
-            /* Those ahead stop at the same line unless they are over it, or too fast. */
+            /* Leaders stop at the same line unless they have passed it or are too fast. */
             const double room = line - cars[i].way - cars[i].length / 2;
             const int held = i == 0 || room > cars[i].v * cars[i].v / 9;
             if (i == 0 && gap < narrowest) narrowest = gap > 0.3 ? gap : 0.3;
@@ -170,7 +172,7 @@ void bj_law_roll(bj_mode *m, const bj_observed *o, const bj_traffic *tr, const b
         const double time = dt * (t + 1);
         decay *= fade;
         const double moving = bj_world_clamp((cars[0].way - begin) / (0.5 + time), 0, 1);
-        /* A vehicle that stands does not slide sideways. */
+        /* A standing vehicle does not move sideways. */
         const double side = m->shift + (away + (o->drift + away / tau) * time) * decay;
         const double kept = offset + (side - offset) * moving;
         const bj_pose p = bj_route_pose(tr->town, r.lanes, r.count, 0, cars[0].way, kept);
@@ -193,7 +195,7 @@ void bj_law_roll(bj_mode *m, const bj_observed *o, const bj_traffic *tr, const b
 
 /* ------------------------------------------------------------------------------------ the whole */
 
-/* Root mean square distance of two means. */
+/* Returns the root mean square distance between two means. */
 static double apart(const bj_mode *a, const bj_mode *b) {
     double sum = 0;
     for (int t = 0; t < BJ_LAW_STEPS; t++) {
@@ -210,7 +212,7 @@ void bj_law_make(bj_law_state *law, const bj_traffic *tr, const bj_rows *rows) {
     for (int i = 0; i < law->count; i++) {
         bj_mode *m = &law->modes[i];
         bj_law_roll(m, &law->observed, tr, rows);
-        /* What looks the same for six seconds is one mode. */
+        /* Modes that are nearly equal over six seconds are merged. */
         int same = -1;
         for (int k = 0; k < n && same < 0; k++)
             if (apart(m, &law->modes[k]) < 0.5) same = k;
@@ -220,12 +222,12 @@ void bj_law_make(bj_law_state *law, const bj_traffic *tr, const bj_rows *rows) {
             continue;
         }
         const double sum = law->modes[same].weight + m->weight;
-        /* Version 2 keeps the first one, so that modes stay apart from each other. */
+        /* Version 2 keeps the first of two merged modes, so that the distinct modes stay apart. */
         if (tr->town->version == 1 && m->weight > law->modes[same].weight) law->modes[same] = *m;
         law->modes[same].weight = sum;
     }
     law->count = n;
-    /* Most likely first; equal ones keep their order. */
+    /* Sort by weight, most likely first. The sort is stable. */
     for (int i = 1; i < n; i++)
         for (int k = i; k > 0 && law->modes[k].weight > law->modes[k - 1].weight; k--) {
             const bj_mode swap = law->modes[k];

@@ -1,8 +1,9 @@
-/* law_view.c - what features show of the map and of others, for the law of version 2.
+/* law_view.c - the parts of the map and the traffic that the features contain, for version 2.
  *
- * Features keep the 48 polylines nearest to the focal vehicle, without the kind of a lane or its
- * marks, and tell vehicles and buses from everything else, without their sizes. The rules here use
- * no more than that. tests/world/test_view.c finds the same answers from features alone.
+ * The features contain the 48 polylines nearest to the focal vehicle, without lane types and
+ * markings. They distinguish vehicles and buses from all other road users, but contain no sizes.
+ * The rules here use only this information. tests/world/test_view.c computes the same results from
+ * the features alone.
  */
 #include "world/law.h"
 
@@ -40,7 +41,7 @@ int bj_view_next(const bj_view *view, const bj_road_lane *lane, int next[BJ_TOWN
     return count;
 }
 
-/* Returns 1 if a point may be within `margin` of the lane. */
+/* Returns 1 if a point may be within `margin` of the lane. The test is conservative. */
 static int is_near(const bj_town *town, int lane, const bj_row *r, double margin) {
     const bj_road_lane *l = &town->lanes[lane];
     const bj_sample *middle = &town->samples[l->first + l->steps / 2];
@@ -49,7 +50,8 @@ static int is_near(const bj_town *town, int lane, const bj_row *r, double margin
     return dx * dx + dy * dy < most * most;
 }
 
-/* Chooses the lane with the least squared distance, plus 20 m^2 (1 - cos of the angle between). */
+/* Returns the lane with the smallest cost: squared distance plus 20 m^2 (1 - cos(angle to the
+ * lane)). */
 int bj_view_own_lane(const bj_view *view, const bj_traffic *tr, const bj_row *focal) {
     const bj_town *town = tr->town;
     int best = tr->agents[0].route[tr->agents[0].at];
@@ -70,7 +72,7 @@ int bj_view_own_lane(const bj_view *view, const bj_traffic *tr, const bj_row *fo
     return best;
 }
 
-/* Returns 1 if a crossing of the arm is, or would be, among the polylines in view. */
+/* Returns 1 if the arm's crossing is in view, or would be if the arm had one. */
 static int shows(const bj_view *view, const bj_arm *arm, const bj_row *focal) {
     const bj_point ends[2] = {{arm->place[0][0], arm->place[0][1]},
                               {arm->place[1][0], arm->place[1][1]}};
@@ -85,7 +87,7 @@ int bj_view_junction(const bj_view *view, const bj_town *town, const bj_row *foc
     const bj_road_lane *l = &town->lanes[lane];
     const bj_node *node = &town->nodes[l->approach];
     if (town->version == 1) return 1;
-    if (node->control == BJ_CONTROL_ROUNDABOUT) /* its ring is in view */
+    if (node->control == BJ_CONTROL_ROUNDABOUT) /* the entry and the ring are in view */
         return l->next_count && bj_view_lane(view, l->next[0]) &&
                bj_view_lane(view, town->lanes[l->next[0]].next[0]);
     const bj_arm *side = &node->arms[(l->arm + 1) % BJ_TOWN_ARMS];

@@ -1,9 +1,10 @@
-/* law_weigh.c - which modes a scene has, and how likely each is.
+/* law_weigh.c - determines the modes of a scene and their weights.
  *
- * Two questions are answered one after the other: which way (forks of the lanes ahead, with the
- * logits of `fork_logit`), and how fast (`stop_logit` at a stop line or crossing, a choice of three
- * on the open road). The weight of a mode is the product; modes below 1.5 percent are dropped and
- * the others scaled to one. The numbers are the model: docs/WORLD.md repeats them.
+ * Two choices are made in sequence: the route (at forks of the lanes ahead, with the logits of
+ * `fork_logit`) and the speed (`stop_logit` at a stop line or crossing, three options on the open
+ * road). The weight of a mode is the product of the two probabilities. Modes below 1.5 percent are
+ * dropped, and the remaining weights are normalized. The constants define the model. docs/WORLD.md
+ * lists them too.
  */
 #include "world/law.h"
 
@@ -28,7 +29,7 @@ enum { ROUTES = 24 };
 typedef struct path {
     int lanes[BJ_WORLD_ROUTE], count;
     double share, length;
-    int forked; /* passed a fork within a junction */
+    int forked; /* has passed a fork in a junction */
 } path;
 
 typedef struct paths {
@@ -39,14 +40,14 @@ typedef struct paths {
     double reach;
 } paths;
 
-/* Log-odds of going from `lane` to `next`; `way` is how far ahead the fork is. */
+/* Returns the log-odds of continuing on `next`. `way` is the distance to the fork. */
 static double fork_logit(const paths *p, const bj_road_lane *next, double way) {
     const bj_observed *o = p->o;
     const double near = bj_world_clamp((45 - way) / 35, 0, 1);
     const double slow = bj_world_clamp(1 - o->v / (o->limit + 0.1), 0, 1);
     const double brakes = bj_world_clamp(-o->a, -2, 2.5);
     const double side = near * bj_world_clamp(1.2 * o->offset + 2.0 * o->drift, -2, 2);
-    if (next->node < 0) /* a lane that begins on the left */
+    if (next->node < 0) /* a lane that starts on the left */
         return next->left_mark == BJ_MARK_SOLID_YELLOW && next->move == 0
                    ? bj_world_clamp(-0.9 + 4 * near * o->drift, -4, 4)
                    : 0;
@@ -88,9 +89,8 @@ static void walk(paths *p, path now) {
     }
 }
 
-/* Every route the vehicle may take within the horizon. Just behind a stop line (in version 2: just
- * behind any fork) its lane still looks like those that leave from the same place: they count as
- * well. */
+/* Finds all routes within the horizon. Just after a stop line (in version 2, after any fork) the
+ * lanes that start at the same point still overlap, so their routes are included too. */
 static void find_paths(paths *p, const bj_town *town, const bj_observed *o, const bj_row *now) {
     const bj_road_lane *lane = &town->lanes[o->lane];
     int starts[BJ_TOWN_SUCC], n = 0;
@@ -110,7 +110,7 @@ static void find_paths(paths *p, const bj_town *town, const bj_observed *o, cons
     for (int i = 0; i < n; i++) {
         double s, offset;
         bj_lane_project(town, starts[i], now->x, now->y, &s, &offset);
-        /* The lane one follows is the one whose middle one keeps to. */
+        /* Lanes whose center is closer are more likely. */
         sum += odds[i] = bj_world_exp(
             n > 1 ? fork_logit(p, &town->lanes[starts[i]], 0) - 8 * offset * offset : 0);
     }
@@ -118,27 +118,27 @@ static void find_paths(paths *p, const bj_town *town, const bj_observed *o, cons
         path first = {.count = 1, .share = odds[i] / sum, .forked = n > 1};
         first.lanes[0] = starts[i];
         first.length = town->lanes[starts[i]].length - o->s;
-        if (i == 0) p->list[0] = first; /* stays if everything else is too unlikely */
+        if (i == 0) p->list[0] = first; /* used if all routes are too unlikely */
         walk(p, first);
     }
     if (!p->count) p->count = 1;
 }
 
-/* What a route does, from how much it turns. */
+/* Returns the intent of a route, based on its total turn. */
 static bj_intent path_intent(const bj_town *town, const path *way) {
     int inside = 0;
     double turn = 0;
     for (int i = 0; i < way->count; i++) {
         const bj_road_lane *l = &town->lanes[way->lanes[i]];
         if (l->node < 0) {
-            if (inside) break; /* the first junction decides */
+            if (inside) break; /* only the first junction counts */
             continue;
         }
         inside = 1;
         turn += town->samples[l->first + l->steps].heading - town->samples[l->first].heading;
     }
     if (!inside) return BJ_INTENT_KEEP;
-    /* Half a roundabout says nothing about the way out. */
+    /* A route that ends inside a roundabout has no known exit. */
     const bj_road_lane *end = &town->lanes[way->lanes[way->count - 1]];
     if (end->node >= 0 && town->nodes[end->node].control == BJ_CONTROL_ROUNDABOUT)
         return BJ_INTENT_STRAIGHT;
@@ -148,7 +148,7 @@ static bj_intent path_intent(const bj_town *town, const path *way) {
 
 /* ---------------------------------------------------------------------------------------- speed */
 
-/* Log-odds of stopping at the line or crossing ahead. */
+/* Returns the log-odds of stopping at the line or crossing ahead. */
 static double stop_logit(const bj_town *town, const bj_observed *o) {
     const double way = o->walked < o->line ? o->walked : o->line;
     const double needed = o->v * o->v / (2 * (way > 1 ? way : 1));
@@ -168,11 +168,11 @@ static double stop_logit(const bj_town *town, const bj_observed *o) {
     return z;
 }
 
-/* The mode, with defaults to change, or NULL when it is too unlikely to be kept. */
+/* Adds a mode with default values. Returns NULL if it is too unlikely. */
 static bj_mode *add_mode(bj_law_state *law, const path *way, bj_intent intent, double weight) {
     int at = law->count;
     if (!(weight >= least)) return NULL;
-    if (at == BJ_LAW_MODES) { /* the least likely one leaves */
+    if (at == BJ_LAW_MODES) { /* replace the least likely mode */
         at = 0;
         for (int i = 1; i < law->count; i++)
             if (law->modes[i].weight < law->modes[at].weight) at = i;
@@ -196,7 +196,8 @@ static bj_mode *add_mode(bj_law_state *law, const path *way, bj_intent intent, d
 
 /* ------------------------------------------------------------------------------------ open road */
 
-/* Odds of moving to the next lane on the left (side 1) or right (side -1), against staying. */
+/* Returns the odds of a lane change to the left (side 1) or right (side -1), relative to
+ * staying. */
 static double change_odds(const bj_law_state *law, const bj_town *town, int side) {
     const bj_observed *o = &law->observed;
     const bj_road_lane *lane = &town->lanes[o->lane];
@@ -208,7 +209,7 @@ static double change_odds(const bj_law_state *law, const bj_town *town, int side
 }
 
 static void add_changes(bj_law_state *law, const path *way, double left, double right) {
-    const double width = 3.3; /* from one lane to the next */
+    const double width = 3.3; /* distance between lane centers */
     bj_mode *m = add_mode(law, way, BJ_INTENT_CHANGE_LEFT, left);
     if (m) m->shift = width, m->wanted = law->observed.v + 0.5;
     m = add_mode(law, way, BJ_INTENT_CHANGE_RIGHT, right);
@@ -232,7 +233,7 @@ static void open_road(bj_law_state *law, const bj_town *town, const path *way) {
     add_changes(law, way, part * left, part * right);
 }
 
-/* Before a junction: who changes lanes goes straight on; returns the share of those who stay. */
+/* Adds lane changes before a junction, which continue straight. Returns the share that stays. */
 static double change_before_junction(bj_law_state *law, const paths *p, double goes) {
     const double left = change_odds(law, p->town, 1), right = change_odds(law, p->town, -1);
     const path *ahead = NULL;
@@ -260,7 +261,7 @@ void bj_law_weigh(bj_law_state *law, const bj_traffic *tr) {
     const int stoppable = way < 6 * o->v + 6 && way > o->v * o->v / 9 - 1 && way > -1;
     const double stops = stoppable ? sigmoid(stop_logit(town, o)) : 0;
     const int junction = o->line < 6 * o->v + 12;
-    /* Who waits may go on within the horizon, where nothing but others holds it back. */
+    /* Probability that a stopped vehicle continues within the horizon. */
     const bj_node *node = o->node >= 0 ? &town->nodes[o->node] : NULL;
     const double yields = !node || !junction                   ? 0.25
                           : node->control == BJ_CONTROL_SIGNAL ? 0.2
@@ -293,7 +294,7 @@ void bj_law_weigh(bj_law_state *law, const bj_traffic *tr) {
         bj_mode *m = add_mode(law, r, path_intent(town, r), r->share);
         if (m) m->green = 1;
     }
-    if (!law->count) add_mode(law, &p.list[top], BJ_INTENT_KEEP, 1); /* many, none likely */
+    if (!law->count) add_mode(law, &p.list[top], BJ_INTENT_KEEP, 1); /* many routes, none likely */
     double sum = 0;
     for (int i = 0; i < law->count; i++) sum += law->modes[i].weight;
     for (int i = 0; i < law->count; i++) law->modes[i].weight /= sum;

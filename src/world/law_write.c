@@ -1,4 +1,4 @@
-/* law_write.c - the writer of law_file.h. */
+/* law_write.c - the writer declared in law_file.h. */
 #define _POSIX_C_SOURCE 200809L /* open, unlink, getpid */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "core/sha256.h"
 #include "world/law_file.h"
 
-/* Larger elements first: then every tensor is aligned. */
+/* Larger elements come first, so every tensor is aligned. */
 typedef enum column {
     MODE_START,
     WEIGHT,
@@ -29,10 +29,10 @@ typedef enum column {
 enum { BUFFER = 1 << 18, NAME = BJ_SCENARIO_NAME, HASH = 32, HEADER = 8192 };
 
 typedef struct part { /* one tensor under construction */
-    int file;         /* -1: none */
+    int file;         /* -1 if not open */
     char *buffer;
     size_t filled;
-    int64_t bytes; /* in all */
+    int64_t bytes; /* total number of bytes */
 } part;
 
 struct bj_law_writer {
@@ -110,7 +110,7 @@ static bj_status part_open(const bj_law_writer *w, part *p, int number, bj_error
     p->file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (p->file < 0)
         return BJ_FAIL(err, BJ_EIO, "%s: cannot create %s: %s", w->path, name, strerror(errno));
-    unlink(name); /* nothing is left behind, however this ends */
+    unlink(name); /* the file disappears when it is closed */
     return BJ_OK;
 }
 
@@ -146,7 +146,7 @@ bj_status bj_law_writer_open(bj_law_writer **out, const char *path, bj_error *er
     return status;
 }
 
-/* Adds to the tensor and to the scene's digest. */
+/* Appends data to a tensor and to the scene's digest. */
 static bj_status store(bj_law_writer *w, column at, const void *data, size_t size, bj_error *err) {
     BJ_TRY(bj_sha256_update(&w->hash, data, size, err));
     return part_add(w, &w->parts[at], data, size, err);
@@ -180,7 +180,7 @@ bj_status bj_law_writer_add(bj_law_writer *w, const bj_law_record *r, bj_error *
 static size_t header_text(char text[HEADER], const bj_law_writer *w, int version, uint64_t seed,
                           const char *split) {
     static const struct {
-        const char *name, *dtype, *rest; /* dimensions behind the first */
+        const char *name, *dtype, *rest; /* dimensions after the first */
     } tensors[COLUMNS] = {{"mode_start", "I64", ""}, {"weight", "F64", ""},
                           {"origin", "F64", ",2"},   {"heading", "F64", ""},
                           {"mean", "F32", ",60,2"},  {"factor", "F32", ",4,60,2"},
@@ -223,7 +223,7 @@ static bj_status copy_part(bj_file_writer *file, const bj_law_writer *w, part *p
         BJ_TRY(bj_file_writer_write(file, p->buffer, (size_t)n, err));
         left -= n;
     }
-    close(p->file); /* gives its space back */
+    close(p->file); /* frees its disk space */
     p->file = -1;
     return BJ_OK;
 }

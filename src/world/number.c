@@ -5,7 +5,8 @@
 #include <string.h>
 
 void bj_world_sincos(double *sine, double *cosine, double x) {
-    /* x = k pi/2 + r, |r| <= pi/4; pi/2 in two parts, the first with trailing zeros. */
+    /* x = k pi/2 + r with |r| <= pi/4. pi/2 is split in two parts, the first with trailing
+     * zeros. */
     const double k = floor(x * (2 / BJ_PI) + 0.5);
     const double r = (x - k * 1.57079632673412561417e+00) - k * 6.07710050650619224932e-11;
     const double q = r * r;
@@ -32,7 +33,7 @@ void bj_world_sincos(double *sine, double *cosine, double x) {
     }
 }
 
-/* |x| <= tan(pi/8): odd series. */
+/* Evaluates the odd series for |x| <= tan(pi/8). */
 static double atan_small(double x) {
     const double q = x * x;
     double sum = 0;
@@ -51,7 +52,7 @@ double bj_world_atan2(double y, double x) {
     return y < 0 ? -angle : angle;
 }
 
-/* 2^k for -1022 <= k <= 1023. */
+/* Returns 2^k for -1022 <= k <= 1023. */
 static double power_of_two(int k) {
     const uint64_t bits = (uint64_t)(k + 1023) << 52;
     double x;
@@ -129,7 +130,7 @@ double bj_world_normal(bj_rng *rng) {
     return sqrt(-2 * bj_world_log(u)) * c;
 }
 
-/* Sum of four bytes, each uniform with variance (2^16 - 1) / 12, as a number of variance 1. */
+/* Adds four bytes, each uniform with variance (2^16 - 1) / 12, and scales the sum to variance 1. */
 static double four_bytes(uint32_t bits) {
     const int sum =
         (int)(bits & 0xff) + (int)(bits >> 8 & 0xff) + (int)(bits >> 16 & 0xff) + (int)(bits >> 24);

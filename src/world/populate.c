@@ -9,7 +9,7 @@ typedef struct maker {
     bj_traffic *tr;
     const bj_town *town;
     bj_rng *rng;
-    double x, y; /* where the focal vehicle will be at the end of the observation, roughly */
+    double x, y; /* approximate focal position at the end of the observation */
 } maker;
 
 /* --------------------------------------------------------------------------------------- routes */
@@ -30,7 +30,7 @@ static int pick_next(const maker *m, const bj_road_lane *lane) {
     return lane->next[0];
 }
 
-/* Appends lanes until the route is `reach` long beyond its current end, or full. */
+/* Appends lanes until the route is extended by `reach`, or full. */
 static void extend_route(const maker *m, bj_agent *a, double reach) {
     double length = 0;
     while (a->route_count < BJ_WORLD_ROUTE && length < reach) {
@@ -51,7 +51,7 @@ static void driver(const maker *m, bj_agent *a, bj_kind kind) {
                 : kind == BJ_KIND_MOTORCYCLIST ? 2.2
                 : kind == BJ_KIND_CYCLIST      ? 1.8
                                                : bj_world_uniform(m->rng, 4.2, 5.3);
-    if (m->town->version > 1) a->length = 4.8; /* features show no sizes */
+    if (m->town->version > 1) a->length = 4.8; /* features contain no sizes */
     a->headway = bj_world_uniform(m->rng, 0.9, 1.7);
     a->acceleration = kind == BJ_KIND_BUS ? 1.0 : bj_world_uniform(m->rng, 1.2, 2.1);
     a->braking = bj_world_uniform(m->rng, 1.6, 2.4);
@@ -71,18 +71,18 @@ static void place_focal(maker *m) {
     bj_agent *a = &tr->agents[tr->count++];
     const double type = bj_rng_uniform(m->rng);
     driver(m, a, type < 0.94 ? BJ_KIND_VEHICLE : type < 0.97 ? BJ_KIND_BUS : BJ_KIND_MOTORCYCLIST);
-    /* A lane that leads into a junction, and the lanes before it. */
+    /* Choose a lane that leads into a junction, and lanes before it. */
     int lane = -1;
     for (int tries = 0; tries < 60 && lane < 0; tries++) {
         const bj_node *node = &m->town->nodes[bj_world_integer(m->rng, 0, m->town->node_count - 1)];
         const bj_arm *arm = &node->arms[bj_world_integer(m->rng, 0, 3)];
         if (!arm->present || !arm->in_count) continue;
         lane = arm->in[bj_world_integer(m->rng, 0, arm->in_count - 1)];
-        /* Most have green: who waits at a red light is not much of a scene. */
+        /* Most get a green light, because waiting at a red light makes a dull scene. */
         const int group = m->town->lanes[lane].arm % 2;
         tr->lights[node - m->town->nodes].first = bj_world_chance(m->rng, 0.7) ? group : 1 - group;
     }
-    if (lane < 0) lane = 0; /* one-way streets that all lead out; any lane will do */
+    if (lane < 0) lane = 0; /* all streets are one-way and lead out, so use any lane */
     int chain[BJ_WORLD_ROUTE], n = 0;
     double length = m->town->lanes[lane].length;
     const double limit = m->town->lanes[lane].speed;
@@ -103,7 +103,7 @@ static void place_focal(maker *m) {
     for (int i = 0; i < n; i++) a->route[i] = chain[n - 1 - i];
     a->route_count = n;
     extend_route(m, a, 260);
-    a->s = bj_world_clamp(length - start, -12, 1e9); /* below 0: it comes from beyond the map */
+    a->s = bj_world_clamp(length - start, -12, 1e9); /* negative: enters from outside the map */
     while (a->s > m->town->lanes[a->route[a->at]].length && a->at + 1 < a->route_count)
         a->s -= m->town->lanes[a->route[a->at++]].length;
     a->v = a->wanted * (style >= 0.82    ? bj_world_uniform(m->rng, 0, 0.4)
@@ -131,7 +131,7 @@ static int has_room(const maker *m, const bj_agent *a) {
     return 1;
 }
 
-/* On a random lane around the focal vehicle; 0 when no place was found. */
+/* Places a vehicle on a random lane near the focal vehicle. Returns 0 if no place was found. */
 static int place_driver(maker *m, bj_kind kind, double radius) {
     bj_traffic *tr = m->tr;
     bj_agent *a = &tr->agents[tr->count];
@@ -149,14 +149,15 @@ static int place_driver(maker *m, bj_kind kind, double radius) {
         a->route_count = 1;
         a->at = 0;
         a->s = s;
-        /* Features do not tell motorcyclists from cyclists: in version 2 both ride at the edge. */
+        /* Features do not distinguish motorcyclists from cyclists, so in version 2 both ride at the
+         * edge. */
         if ((kind == BJ_KIND_CYCLIST && !l->bike) ||
             (kind == BJ_KIND_MOTORCYCLIST && m->town->version > 1))
             a->offset = -1.15;
         a->wanted = wanted_speed(m, kind, l->speed);
         a->v = a->wanted * bj_world_uniform(m->rng, 0.5, 1);
         if (l->approach >= 0 && m->town->nodes[l->approach].control != BJ_CONTROL_ROUNDABOUT &&
-            bj_world_chance(m->rng, 0.5)) { /* waits, or is about to */
+            bj_world_chance(m->rng, 0.5)) { /* waits at the line */
             a->s = l->length - a->length / 2 - 1;
             a->v = 0;
         }
@@ -168,7 +169,7 @@ static int place_driver(maker *m, bj_kind kind, double radius) {
     return 0;
 }
 
-/* In front of the focal vehicle, or behind it. */
+/* Places a vehicle ahead of the focal vehicle, or behind it if `ahead` is negative. */
 static void place_company(maker *m, double ahead) {
     bj_traffic *tr = m->tr;
     const bj_agent *focal = &tr->agents[0];
@@ -191,7 +192,7 @@ static void place_company(maker *m, double ahead) {
     tr->count++;
 }
 
-/* ------------------------------------------------------------------------------ walkers, things */
+/* ------------------------------------------------------------------------- pedestrians, objects */
 
 static void stander(bj_agent *a, bj_kind kind, bj_pose at) {
     memset(a, 0, offsetof(bj_agent, path));
@@ -223,7 +224,7 @@ static void place_parked(maker *m, int wanted, double radius) {
     }
 }
 
-/* A place on the sidewalk near the focal vehicle, and the direction along it. */
+/* Finds a place on the sidewalk near the focal vehicle, with the heading along the sidewalk. */
 static int sidewalk(const maker *m, bj_pose *out, double away, double radius) {
     for (int tries = 0; tries < 10; tries++) {
         const bj_link *link = &m->town->links[bj_world_integer(m->rng, 0, m->town->link_count - 1)];
@@ -320,10 +321,10 @@ void bj_world_populate(bj_traffic *tr, const bj_town *town, bj_rng *rng) {
     const int others = bj_world_chance(rng, 0.03)
                            ? bj_world_integer(rng, 0, 4)
                            : (int)bj_world_clamp(31 + 8 * bj_world_normal(rng), 3, 40);
-    /* The ego vehicle is always there. */
+    /* The ego vehicle always exists. */
     for (int tries = 0; tr->count < 2 && tries < 40; tries++)
         place_driver(&m, BJ_KIND_VEHICLE, 30 + 3 * tries);
-    if (tr->count < 2) { /* no room anywhere: it stands at the roadside */
+    if (tr->count < 2) { /* no free lane, so it stands at the roadside */
         bj_pose at = {m.x + 40, m.y, 0, 0, 0, 0};
         sidewalk(&m, &at, 0.5, 1000);
         stander(&tr->agents[tr->count++], BJ_KIND_VEHICLE, at);

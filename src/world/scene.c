@@ -11,7 +11,7 @@
 
 enum { WARM_UP = 15, LAST = BJ_WORLD_OBSERVED - 1 };
 
-/* Streams of a scene. */
+/* Random streams of a scene. */
 enum { STREAM_ID, STREAM_SCENE, STREAM_SIGHT, STREAM_NOISE, STREAM_DRAW };
 
 static uint64_t scene_key(uint64_t seed, const char *split, int64_t index, int stream) {
@@ -28,7 +28,7 @@ void bj_world_scene_id(char id[BJ_SCENARIO_NAME], int version, uint64_t seed, co
 }
 
 bj_status bj_world_check_split(const char *split, bj_error *err) {
-    const size_t size = 32; /* with the terminator */
+    const size_t size = 32; /* including the terminator */
     size_t n = 0;
     while (n < size &&
            (isalnum((unsigned char)split[n]) || (n && strchr("-_", split[n]) && split[n])))
@@ -50,7 +50,7 @@ bj_status bj_world_choose_version(int *out, int version, bj_error *err) {
 
 /* ----------------------------------------------------------------------------------- the past */
 
-/* The focal vehicle may begin to leave its lane late in the observation. */
+/* Simulates the observed steps. The focal vehicle may start to leave its lane near the end. */
 static void drive_past(bj_world_scene *scene, bj_rng *rng) {
     bj_traffic *tr = &scene->traffic;
     bj_agent *focal = &tr->agents[0];
@@ -70,9 +70,9 @@ static void drive_past(bj_world_scene *scene, bj_rng *rng) {
 
 /* --------------------------------------------------------------------------------------- sight */
 
-/* Which steps the sensor has a row of agent i. The focal and the ego vehicle are always seen, and
- * so is, from step 38 to 49, whatever the law looks at: vehicles in front of the focal vehicle and
- * pedestrians on crossings. */
+/* Chooses the steps in which the sensor sees each agent. The focal and the ego vehicle are always
+ * seen. Everything that the law uses is seen from step 38 to 49: vehicles ahead of the focal
+ * vehicle and pedestrians on crossings. */
 static void see(bj_world_scene *scene, bj_rng *rng) {
     const bj_traffic *tr = &scene->traffic;
     const bj_motion *focal = &tr->agents[0].path[LAST];
@@ -104,13 +104,12 @@ static void see(bj_world_scene *scene, bj_rng *rng) {
                 t >= from && t < until && (!hole || (needed && t >= 38 && t < BJ_WORLD_OBSERVED));
         }
         if (a->mover == BJ_MOVER_WALKS && a->crossing >= 0)
-            for (int t = 0; t < BJ_WORLD_STEPS; t++) /* comes out of a door, leaves through one */
+            for (int t = 0; t < BJ_WORLD_STEPS; t++) /* appears and disappears through doors */
                 if (t < a->from - 12 || t > a->until + 25) scene->seen[i][t] = 0;
     }
 }
 
-/* Adds what the sensor makes of it: white jitter of the position, slow errors of velocity and
- * heading. */
+/* Adds sensor noise: white jitter of the position, and slow errors of velocity and heading. */
 static void sense(bj_world_scene *scene, int agent, int from, int until) {
     const bj_agent *a = &scene->traffic.agents[agent];
     bj_rng *rng = &scene->noise[agent];
@@ -127,7 +126,7 @@ static void sense(bj_world_scene *scene, int agent, int from, int until) {
         bj_world_jitter2(fresh + 2, rng);
         slow[0] = 0.92 * slow[0] + 0.392 * fresh[2];
         slow[1] = 0.92 * slow[1] + 0.392 * fresh[3];
-        /* The heading's error is a mixture of the two, which saves a draw. */
+        /* The heading error combines the two velocity draws, which saves a draw. */
         slow[2] = 0.7 * slow[2] + 0.505 * (fresh[2] - fresh[3]);
         const double speed = fabs(m->vx) + fabs(m->vy);
         const double error = (0.02 + 0.3 * bj_world_clamp(speed / 4, 0, 1)) * still;
@@ -139,7 +138,7 @@ static void sense(bj_world_scene *scene, int agent, int from, int until) {
     }
 }
 
-/* Beyond the end of the map nobody is seen any more. */
+/* Hides agents that have left the map. */
 static void hide(bj_world_scene *scene, int step) {
     const bj_traffic *tr = &scene->traffic;
     for (int i = 2; i < tr->count; i++) {
@@ -150,7 +149,7 @@ static void hide(bj_world_scene *scene, int step) {
     }
 }
 
-/* Returns 1 if agent i is one of the neighbors that features keep. */
+/* Returns 1 if agent i is one of the neighbors in the features. */
 static int is_kept(const bj_world_scene *scene, int i) {
     const bj_row *focal = &scene->rows[0][LAST];
     int nearer = 0;
@@ -167,6 +166,15 @@ static int is_kept(const bj_world_scene *scene, int i) {
     return nearer < BJ_AV2_NEIGHBORS;
 }
 
+void bj_world_scene_rows(bj_rows rows[BJ_WORLD_AGENTS], const bj_world_scene *scene) {
+    for (int i = 0; i < scene->traffic.count; i++) {
+        int seen = 1;
+        for (int t = 38; t < BJ_WORLD_OBSERVED; t++) seen &= scene->seen[i][t];
+        if (i && seen && scene->traffic.town->version > 1) seen = is_kept(scene, i);
+        rows[i] = seen ? scene->rows[i] : NULL;
+    }
+}
+
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                             const char *split, int64_t index) {
     bj_rng rng = bj_rng_seed(scene_key(seed, split, index, STREAM_SCENE));
@@ -181,12 +189,8 @@ void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t
         scene->noise[i] = bj_rng_seed(bj_world_hash(noise, (uint64_t)i, 0, 0));
         memset(scene->slow[i], 0, sizeof scene->slow[i]);
         sense(scene, i, 0, BJ_WORLD_OBSERVED);
-        int seen = 1;
-        for (int t = 38; t < BJ_WORLD_OBSERVED; t++) seen &= scene->seen[i][t];
-        rows[i] = seen ? scene->rows[i] : NULL;
     }
-    for (int i = 1; i < scene->traffic.count && town->version > 1; i++)
-        if (rows[i] && !is_kept(scene, i)) rows[i] = NULL;
+    bj_world_scene_rows(rows, scene);
     bj_law_make(&scene->law, &scene->traffic, rows);
 }
 
@@ -210,7 +214,7 @@ int bj_world_scene_future(double future[BJ_LAW_STEPS][2], const bj_world_scene *
     return draw_future(smooth, future, scene, seed, split, draw);
 }
 
-/* The focal vehicle and those before it follow the drawn mode; lights go with it. */
+/* Simulates the future. The focal vehicle, its leaders and the lights follow the drawn mode. */
 static void drive_future(bj_world_scene *scene, double smooth[BJ_LAW_STEPS][2]) {
     bj_traffic *tr = &scene->traffic;
     const bj_mode *m = &scene->law.modes[scene->mode];
@@ -241,7 +245,7 @@ static void drive_future(bj_world_scene *scene, double smooth[BJ_LAW_STEPS][2]) 
             if (m->scripts[k].agent >= 0)
                 tr->agents[m->scripts[k].agent].path[step] = m->leader_path[k - 1][t];
         hide(scene, step);
-        /* Velocity from neighbors in time; one-sided at the end. */
+        /* Central difference for the velocity, one-sided at the end. */
         const double *here = smooth[t], *next = smooth[t + 1 < BJ_LAW_STEPS ? t + 1 : t];
         const bj_motion *start = &tr->agents[0].path[LAST];
         const double first[2] = {start->x, start->y}, *before = t ? smooth[t - 1] : first;
@@ -256,7 +260,7 @@ static void drive_future(bj_world_scene *scene, double smooth[BJ_LAW_STEPS][2]) 
 
 static bj_text text_of(const char *text) { return (bj_text){text, strlen(text)}; }
 
-/* Numbers as text; the ego vehicle is "AV", which sorts behind them. */
+/* Names the tracks. Names are numbers except for the ego vehicle "AV", which sorts after them. */
 static void name_tracks(bj_world_scene *scene, uint64_t key) {
     const int n = scene->traffic.count;
     for (int i = 0; i < n; i++) {
@@ -329,7 +333,7 @@ static void list_rows(bj_world_scene *scene, int until) {
     out->heading = scene->heading;
 }
 
-/* The focal vehicle's rows of the future have the drawn positions. */
+/* Stores the drawn positions in the future rows of the focal vehicle. */
 static void store_future(bj_world_scene *scene, double stored[BJ_LAW_STEPS][2]) {
     for (int t = 0; t < BJ_LAW_STEPS; t++) {
         scene->rows[0][BJ_WORLD_OBSERVED + t].x = stored[t][0];
@@ -337,7 +341,7 @@ static void store_future(bj_world_scene *scene, double stored[BJ_LAW_STEPS][2]) 
     }
 }
 
-/* Names scene and tracks, and lists the rows of steps below `until`. */
+/* Names the scene and its tracks, and lists the rows of steps below `until`. */
 static void finish(bj_world_scene *scene, uint64_t seed, const char *split, int until) {
     bj_world_scene_id(scene->id, scene->traffic.town->version, seed, split, scene->index);
     name_tracks(scene, scene_key(seed, split, scene->index, STREAM_ID));

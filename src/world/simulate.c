@@ -1,13 +1,13 @@
-/* simulate.c - the simulated world as a cache, or as folders of official files.
+/* simulate.c - writes the simulated world to a cache or to folders of official files.
  *
- *   town -> its map as JSON -> the map every scene of the town gets       once a town
+ *   town -> map as JSON -> map shared by all scenes of the town           once per town
  *   scene -> features -> bytes of a cache     or     Parquet and JSON     on workers, in any order
  *                     -> cache, law                   in order, on the calling thread
  *
- * An item of the pipeline is a town with all its scenes. The cache sees the map through the same
- * JSON text that the folders hold, and the very numbers that the Parquet files hold, so both ways
- * give the same bytes. A run that continues an interrupted one makes the scenes that are already in
- * the cache again, for their laws only.
+ * An item of the pipeline is a town with all its scenes. The cache is computed from the same JSON
+ * text and the same numbers that the folders contain, so a cache made from the folders is
+ * identical. A resumed run generates the scenes that are already in the cache again, but only for
+ * their laws.
  * Tests: tests/world/test_simulate.c, tests/cli/simulate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat, mkdir */
@@ -26,7 +26,7 @@
 
 enum { SLOTS_PER_JOB = 2, PATH_SIZE = 4096 };
 
-/* What a worker keeps. */
+/* State of a worker. */
 typedef struct worker {
     bj_town *town;
     bj_world_scene *scene;
@@ -35,14 +35,14 @@ typedef struct worker {
     bj_features_maker *maker;
     bj_features *features;
     bj_sha256 hash;
-    bj_world_folder *folder; /* NULL: to a cache */
+    bj_world_folder *folder; /* NULL if the output is a cache */
 } worker;
 
-/* A town's scenes, ready to be taken. */
+/* The results for one town. */
 typedef struct block {
-    bj_cache_bytes *bytes[BJ_WORLD_TOWN_SCENES]; /* NULL for folders */
+    bj_cache_bytes *bytes[BJ_WORLD_TOWN_SCENES]; /* NULL if the output is folders */
     bj_law_record *laws;                         /* (BJ_WORLD_TOWN_SCENES) */
-    bj_error why;                                /* code BJ_OK: all went well */
+    bj_error why;                                /* code is BJ_OK on success */
 } block;
 
 typedef struct run {
@@ -51,12 +51,12 @@ typedef struct run {
     const char *path, *split;
     int version;
     char law_path[PATH_SIZE];
-    bj_cache_writer *writer; /* NULL: to folders */
+    bj_cache_writer *writer; /* NULL if the output is folders */
     bj_law_writer *law;
     worker *workers;
     block *blocks;
     int worker_count, slots;
-    int64_t done_before; /* scenes the cache already has */
+    int64_t done_before; /* scenes that the cache already contains */
 } run;
 
 /* ---------------------------------------------------------------------------------- producing */
@@ -108,7 +108,7 @@ static bj_status ask_to_go_on(run *r, bj_error *err) {
     const bj_world_options *o = r->options;
     if (!o->progress || !o->progress(o->context, r->report->scenes, o->scenes)) return BJ_OK;
     r->report->interrupted = 1;
-    return BJ_FAIL(err, BJ_ELOCKED, "interrupted"); /* seen by finish alone */
+    return BJ_FAIL(err, BJ_ELOCKED, "interrupted"); /* handled by the caller of the pipeline */
 }
 
 static bj_status consume(void *context, int64_t item, int slot, bj_error *err) {
@@ -209,7 +209,7 @@ static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
     return BJ_OK;
 }
 
-/* What an interrupted run has done must be how this one begins. */
+/* Checks that the last scene of the interrupted run is the expected scene of this run. */
 static bj_status check_resumed(run *r, bj_error *err) {
     char id[BJ_SCENARIO_NAME];
     r->done_before = r->report->resumed = bj_cache_writer_items(r->writer);
@@ -241,7 +241,7 @@ bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
     bj_status status = bj_cache_writer_open(&r.writer, cache, facts, 1, options->restart, err);
     if (status == BJ_OK) status = check_resumed(&r, err);
     if (status == BJ_OK) status = run_pipeline(&r, err);
-    /* The law first: a cache that is there has its law. */
+    /* Publish the law first, so a published cache always has a law. */
     if (status == BJ_OK)
         status = bj_law_writer_finish(&r.law, r.version, options->seed, r.split, &report->law_bytes,
                                       err);
@@ -256,9 +256,9 @@ bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
     return status;
 }
 
-/* The folder, and those above it that are missing. */
+/* Creates the folder and its missing parents. */
 static bj_status create_folder(const char *folder, bj_error *err) {
-    char part[PATH_SIZE]; /* prepare() saw that it fits */
+    char part[PATH_SIZE]; /* prepare() has checked the length */
     for (size_t n = 1; folder[n - 1]; n++) {
         if (folder[n] && folder[n] != '/') continue;
         memcpy(part, folder, n);

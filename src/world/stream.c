@@ -1,15 +1,15 @@
-/* stream.c - scenes in a fixed order, one window of towns at a time (branchjepa/fresh.h).
+/* stream.c - generates scenes in a fixed order, one window of towns at a time (branchjepa/fresh.h).
  *
  *   position p = w * W + k    window w, W = towns * 32 scenes, k = order_w^-1(scene number - w * W)
- *   order_w                   Fisher-Yates shuffle of 0 .. W - 1 by the generator of (seed, split, w);
+ *   order_w                   Fisher-Yates shuffle of 0 .. W - 1, seeded with (seed, split, w);
  *                             the identity in an ordered stream
  *
- * A window is made as a whole, each town by one worker. The scene number decides where a scene is
- * stored, so the number of threads does not change the result. Window w is stored in slot w % 2,
- * and a batch crosses at most one window boundary.
+ * A window is generated as a whole, and each town by one worker. The scene number determines where
+ * a scene is stored, so the number of threads does not change the result. Window w is stored in
+ * slot w % 2, and a batch crosses at most one window boundary.
  *
- * Shapes  numbers of a scene: focal (T,7), neighbors (n,T,7), polylines (p,Q,6), future (F,2)
- * Memory  a slot is allocated when its first window is made; nothing is allocated afterwards
+ * Shapes  arrays of a scene: focal (T,7), neighbors (n,T,7), polylines (p,Q,6), future (F,2)
+ * Memory  a slot is allocated for its first window; nothing is allocated afterwards
  * Tests   tests/world/test_stream.c
  */
 #include <stdio.h>
@@ -33,13 +33,13 @@ typedef struct worker {
     bj_map_reader *maps;
     bj_features_maker *maker;
     bj_features *features;
-    bj_error why; /* code BJ_OK: no failure in this window */
+    bj_error why; /* first failure in this window, code BJ_OK if none */
 } worker;
 
 typedef struct slot {
-    int64_t window;    /* -1: none */
+    int64_t window;    /* -1 if empty */
     bj_scene *scenes;  /* (W) in stream order */
-    int64_t *numbers;  /* (W) */
+    int64_t *numbers;  /* (W) scene numbers */
     bj_real *features; /* (W,bj_scene_room) */
 } slot;
 
@@ -53,10 +53,10 @@ struct bj_world_stream {
     bj_pool *pool;
     worker *workers; /* (bj_pool_threads) */
     slot slots[SLOTS];
-    int *place; /* (W) position in the window of a scene; used while a window is made */
+    int *place; /* (W) position of a scene in the window; used during generation */
     int64_t making;
-    bj_scene *scenes; /* (W) of the last read */
-    int64_t *numbers; /* (W) */
+    bj_scene *scenes; /* (W) scenes of the last read */
+    int64_t *numbers; /* (W) scene numbers of the last read */
     double seconds;
 };
 

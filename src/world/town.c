@@ -1,9 +1,8 @@
-/* town.c - the layout of a town: streets, where they cross, and the lanes between junctions.
+/* town.c - the layout of a town: streets, junctions, and the lanes between them.
  *
- * One or two streets run along each axis. A street has one to three lanes a direction, or one
- * direction only; it may have a median whose ends are left-turn lanes, bicycle lanes, and parking
- * bays. Where a street ends at another, a three-way junction is left. Every junction keeps at least
- * three arms.
+ * One or two streets run along each axis. A street has one to three lanes per direction, or is
+ * one-way. It may have bicycle lanes, parking bays, and a median that ends in left-turn lanes. A
+ * street may end at another street in a three-way junction. Every junction has at least three arms.
  */
 #include "world/town.h"
 
@@ -14,8 +13,8 @@
 enum { INTERVALS = 3 };
 
 static const double size_half = 130, corner = 7, gutter = 0.6, bay_width = 2.3;
-static const double ring_inner = 26;    /* stop line of a roundabout, from its center */
-static const double visible_limit = 12; /* limit of every street in version 2, m/s */
+static const double ring_inner = 26;    /* distance of a roundabout's stop line from its center */
+static const double visible_limit = 12; /* speed limit of every street in version 2, m/s */
 
 /* ------------------------------------------------------------------------------------ building */
 
@@ -41,6 +40,11 @@ void bj_town_connect(bj_town *town, int from, int to) {
 }
 
 /* ------------------------------------------------------------------------------------- streets */
+
+void bj_street_speeds(const bj_street *s, int *low, int *high) {
+    *low = s->forward == 1 ? 8 : 11;
+    *high = s->forward == 1 ? 12 : 16;
+}
 
 static void draw_street(bj_town *town, bj_street *s, int vertical, double at) {
     bj_rng *rng = &town->rng;
@@ -69,7 +73,9 @@ static void draw_street(bj_town *town, bj_street *s, int vertical, double at) {
     s->edge_right = side + (s->bike ? BJ_TOWN_BIKE : 0) + (s->park_right ? bay_width : 0) + gutter;
     s->edge_left =
         side + (s->bike && !one_way ? BJ_TOWN_BIKE : 0) + (s->park_left ? bay_width : 0) + gutter;
-    s->speed = (s->forward == 1 ? bj_world_integer(rng, 8, 12) : bj_world_integer(rng, 11, 16));
+    int low, high;
+    bj_street_speeds(s, &low, &high);
+    s->speed = bj_world_integer(rng, low, high);
     if (town->version > 1) s->speed = visible_limit;
 }
 
@@ -79,7 +85,7 @@ static void draw_place(bj_town *town) {
     bj_world_sincos(&town->sine, &town->cosine, angle);
     for (int i = 0; i < 2; i++) {
         const double length = bj_world_uniform(rng, 190, 420);
-        /* Steepness, not height, is what turns square corners into odd ones. */
+        /* The slope of the bend, not its amplitude, distorts right-angled corners. */
         const double steep = bj_world_chance(rng, 0.3) ? 0.03 : bj_world_uniform(rng, 0.08, 0.36);
         town->wave[i] = 2 * BJ_PI / length;
         town->bend[i] = steep / town->wave[i];
@@ -116,19 +122,32 @@ static int arm_count(const bj_node *node) {
     return n;
 }
 
-static void choose_control(bj_town *town, bj_node *node, int alone) {
+/* Cumulative thresholds for one uniform number: roundabout below `round`, signal below `signal`,
+ * stop below `stop`, otherwise priority. */
+typedef struct control_draw {
+    double round, signal, stop;
+} control_draw;
+
+static control_draw control_draw_of(const bj_town *town, const bj_node *node) {
     const bj_street *v = &town->streets[node->vertical], *h = &town->streets[node->horizontal];
     const int small = v->forward == 1 && h->forward == 1 && v->back && h->back;
+    const double signal = v->forward + h->forward > 2 ? 0.8 : 0.65;
+    const double round = town->node_count == 1 ? 0.6 : 0.4;
+    return (control_draw){small && !v->bike && !h->bike ? round : 0, signal, small ? 0.9 : signal};
+}
+
+static void choose_control(bj_town *town, bj_node *node) {
+    const bj_street *v = &town->streets[node->vertical], *h = &town->streets[node->horizontal];
     bj_rng *rng = &town->rng;
     const double draw = bj_rng_uniform(rng);
-    if (small && draw < (alone ? 0.6 : 0.4) && !v->bike && !h->bike)
-        node->control = BJ_CONTROL_ROUNDABOUT;
-    else if (v->forward + h->forward > 2 ? draw < 0.8 : draw < 0.65)
-        node->control = BJ_CONTROL_SIGNAL;
-    else node->control = draw < 0.9 && small ? BJ_CONTROL_STOP : BJ_CONTROL_PRIORITY;
+    const control_draw below = control_draw_of(town, node);
+    node->control = draw < below.round    ? BJ_CONTROL_ROUNDABOUT
+                    : draw < below.signal ? BJ_CONTROL_SIGNAL
+                    : draw < below.stop   ? BJ_CONTROL_STOP
+                                          : BJ_CONTROL_PRIORITY;
     node->major =
         v->forward > h->forward || (v->forward == h->forward && bj_world_chance(rng, 0.5));
-    /* The street that ends at a junction is the one that yields. */
+    /* A street that ends at a junction yields. */
     for (int a = 0; a < BJ_TOWN_ARMS; a++)
         if (!node->arms[a].present) node->major = a % 2 == 0;
     const double round = node->control == BJ_CONTROL_ROUNDABOUT;
@@ -138,7 +157,7 @@ static void choose_control(bj_town *town, bj_node *node, int alone) {
     node->arms[3].inner = round > 0 ? ring_inner : h->edge_right + corner;
 }
 
-/* Junctions along a street in ascending order; at most two. */
+/* Lists the junctions along a street in ascending order, at most two. */
 static int nodes_of(const bj_town *town, int street, int nodes[2]) {
     int n = 0;
     for (int i = 0; i < town->node_count; i++)
@@ -187,10 +206,15 @@ static void lay_links(bj_town *town) {
     }
 }
 
-/* Returns 1 if an arm gets a crossing. In version 2 the crossings of a junction show its control:
- * a signal has them on all arms, a stop sign on none, priority on the arms that yield. */
+static double crossing_share(bj_control control) {
+    return control == BJ_CONTROL_SIGNAL ? 0.85 : 0.55;
+}
+
+/* Returns 1 if an arm gets a crossing. In version 2 the crossings of a junction indicate its
+ * control: a signal has crossings on all arms, a stop sign on none, and priority on the arms that
+ * yield. */
 static int has_crossing(bj_town *town, const bj_node *node, int arm) {
-    const int drawn = bj_world_chance(&town->rng, node->control == BJ_CONTROL_SIGNAL ? 0.85 : 0.55);
+    const int drawn = bj_world_chance(&town->rng, crossing_share(node->control));
     if (town->version == 1 || node->control == BJ_CONTROL_ROUNDABOUT) return drawn;
     if (node->control == BJ_CONTROL_PRIORITY) return arm % 2 != node->major;
     return node->control == BJ_CONTROL_SIGNAL;
@@ -210,7 +234,31 @@ static void cross_arms(bj_town *town, int index) {
     }
 }
 
-/* Where cars that leave or enter a junction meet its crossings. */
+bj_control_odds bj_town_control_odds(const bj_town *town, int index) {
+    const bj_node *node = &town->nodes[index];
+    const bj_street *v = &town->streets[node->vertical], *h = &town->streets[node->horizontal];
+    const control_draw below = control_draw_of(town, node);
+    bj_control_odds odds = {below.signal - below.round, below.stop - below.signal, 1 - below.stop,
+                            v->forward == h->forward ? 0.5 : v->forward > h->forward};
+    for (int a = 0; a < BJ_TOWN_ARMS; a++) {
+        const bj_arm *arm = &node->arms[a];
+        if (!arm->present) {
+            odds.vertical = a % 2 == 0;
+            continue;
+        }
+        const double with = crossing_share(BJ_CONTROL_SIGNAL),
+                     other = crossing_share(BJ_CONTROL_STOP);
+        odds.signal *= arm->crossing >= 0 ? with / other : (1 - with) / (1 - other);
+        if (bj_town_back_lane(town, arm) >= 0) odds.signal *= 1 - BJ_TOWN_BACK;
+    }
+    for (int i = 0; i < node->turn_count; i++) /* only signals have U-turn lanes */
+        if (town->lanes[node->turns[i]].move == BJ_MOVE_BACK) odds.stop = odds.priority = 0;
+    const double sum = odds.signal + odds.stop + odds.priority;
+    odds.signal /= sum, odds.stop /= sum, odds.priority /= sum;
+    return odds;
+}
+
+/* Adds an arm's crossing to the lanes that enter or leave the junction there. */
 static void note_arm_crossings(bj_town *town) {
     for (int n = 0; n < town->node_count; n++) {
         const bj_node *node = &town->nodes[n];
@@ -230,7 +278,7 @@ static void note_arm_crossings(bj_town *town) {
     }
 }
 
-/* Finds where one stops before a crossing between junctions, from the edge that features show. */
+/* Computes where vehicles stop for a crossing between junctions, using the edge in the features. */
 static void place_crossing_stops(bj_town *town) {
     for (int i = 0; i < town->lane_count; i++) {
         bj_road_lane *l = &town->lanes[i];
@@ -240,7 +288,7 @@ static void place_crossing_stops(bj_town *town) {
             double s = l->length / 2, across = 0;
             for (int step = 0; step < 4; step++) {
                 const bj_pose p = bj_lane_pose(town, i, s, 0);
-                across = dx * p.ty - dy * p.tx; /* positive along the street, else against it */
+                across = dx * p.ty - dy * p.tx; /* positive along the street, negative against it */
                 s -= (dx * (p.y - edge[0][1]) - dy * (p.x - edge[0][0])) / across;
             }
             l->crossing_at[k] = s - 1.2 - (across > 0 ? 0 : 3.2);
@@ -262,7 +310,7 @@ static const char *draw_city(bj_rng *rng, const char *split) {
 bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *split, int64_t number,
                        bj_error *err) {
     const uint64_t key = bj_world_hash(seed, bj_world_hash_text(split), (uint64_t)number, 0x70776e);
-    memset(town, 0, offsetof(bj_town, lanes)); /* the large arrays behind it are filled anew */
+    memset(town, 0, offsetof(bj_town, lanes)); /* the large arrays after it are filled below */
     town->lane_count = town->sample_count = town->crossing_count = town->bay_count = town->full = 0;
     town->version = version;
     town->key = key;
@@ -286,10 +334,10 @@ bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *sp
     drop_arms(town);
     int round = 0;
     for (int i = 0; i < town->node_count; i++) {
-        choose_control(town, &town->nodes[i], town->node_count == 1);
+        choose_control(town, &town->nodes[i]);
         round |= town->nodes[i].control == BJ_CONTROL_ROUNDABOUT;
     }
-    if (round) /* a roundabout stays round */
+    if (round) /* limit the bend so that a roundabout stays round */
         for (int i = 0; i < 2; i++)
             if (town->bend[i] * town->wave[i] > 0.1) town->bend[i] = 0.1 / town->wave[i];
     lay_links(town);

@@ -1,21 +1,23 @@
-/* town_junction.c - the lanes inside junctions and roundabouts, and which of them cross.
+/* town_junction.c - builds the lanes in junctions and roundabouts, and finds conflicts between
+ * them.
  *
- * Which lane may go where: the leftmost turns left, the rightmost turns right, every lane that has
- * a counterpart goes straight; a single lane does everything. A left-turn lane of its own takes the
- * left turns, and the turn back where the street is wide enough.
+ * The leftmost lane turns left, the rightmost lane turns right, and every lane with a counterpart
+ * goes straight. A single lane does all of this. A separate left-turn lane takes the left turns,
+ * and also the U-turns if the street is wide enough.
  */
 #include "world/town.h"
 
 #include <math.h>
 
-static const double ring_radius = 13, ring_half = 2.25, ring_gap = 0.48; /* gap: radians */
+static const double ring_radius = 13, ring_half = 2.25, ring_gap = 0.48; /* gap in radians */
 
 static void outward_unit(int arm, double unit[2]) {
     unit[0] = arm == 0 ? 1 : arm == 2 ? -1 : 0;
     unit[1] = arm == 1 ? 1 : arm == 3 ? -1 : 0;
 }
 
-/* From p0 along t0 to p1 along t1, `near` and `far` being the lengths of the handles. */
+/* Computes a cubic from p0 with tangent t0 to p1 with tangent t1. `near` and `far` are the handle
+ * lengths. */
 static void handle_curve(double c[4][2], const double p0[2], const double t0[2], const double p1[2],
                          const double t1[2], double near, double far) {
     for (int k = 0; k < 2; k++) {
@@ -43,6 +45,7 @@ static int add_turn(bj_town *town, int index, bj_road_lane *lane) {
         town->full = 1;
         return -1;
     }
+    lane->street = -1;
     lane->node = index;
     lane->approach = -1;
     lane->left_lane = lane->right_lane = lane->change_left = lane->change_right = -1;
@@ -75,6 +78,12 @@ static double distance(const bj_road_lane *in, const bj_road_lane *out) {
     return 0.5 * sqrt(x * x + y * y);
 }
 
+int bj_town_back_lane(const bj_town *town, const bj_arm *arm) {
+    for (int q = 0; q < arm->out_count && arm->in_count; q++)
+        if (distance(&town->lanes[arm->in[0]], &town->lanes[arm->out[q]]) > 6.4) return arm->out[q];
+    return -1;
+}
+
 static void build_crossroads(bj_town *town, int index) {
     bj_node *node = &town->nodes[index];
     for (int a = 0; a < BJ_TOWN_ARMS; a++) {
@@ -104,17 +113,14 @@ static void build_crossroads(bj_town *town, int index) {
                 join(town, index, in, to_right->out[rights - 1], a, right);
                 moves++;
             }
-            if (!moves) { /* whatever is there */
+            if (!moves) { /* use any exit */
                 if (aheads) join(town, index, in, to_ahead->out[0], a, ahead);
                 else if (rights) join(town, index, in, to_right->out[rights - 1], a, right);
                 else if (lefts) join(town, index, in, to_left->out[0], a, left);
             }
-            if (i == 0 && node->control == BJ_CONTROL_SIGNAL && bj_world_chance(&town->rng, 0.6))
-                for (int q = 0; q < arm->out_count; q++)
-                    if (distance(&town->lanes[in], &town->lanes[arm->out[q]]) > 6.4) {
-                        join(town, index, in, arm->out[q], a, a);
-                        break;
-                    }
+            if (i == 0 && node->control == BJ_CONTROL_SIGNAL &&
+                bj_world_chance(&town->rng, BJ_TOWN_BACK))
+                join(town, index, in, bj_town_back_lane(town, arm), a, a);
         }
         if (arm->bike_in >= 0 && to_ahead->present)
             join(town, index, arm->bike_in, to_ahead->bike_out, a, ahead);
@@ -123,7 +129,7 @@ static void build_crossroads(bj_town *town, int index) {
 
 /* ---------------------------------------------------------------------------------- roundabout */
 
-/* Cubic through the arc from angle a to b (counterclockwise) of that radius. */
+/* Approximates the arc from angle a to b (counterclockwise) by a cubic. */
 static void arc_curve(double c[4][2], const bj_node *node, double radius, double a, double b) {
     double sa, ca, sb, cb, st, ct;
     bj_world_sincos(&sa, &ca, a);
@@ -147,7 +153,7 @@ static int add_arc(bj_town *town, int index, double from, double to, int arm) {
     return add_turn(town, index, &lane);
 }
 
-/* Between an arm's lane and the ring, at the ring's angle. */
+/* Connects an arm's lane and the ring at the given angle. */
 static void slip(bj_town *town, int index, int lane_index, int arc, int arm, double angle,
                  int enter) {
     const bj_road_lane *road = &town->lanes[lane_index];
@@ -220,7 +226,7 @@ void bj_town_find_conflicts(bj_town *town) {
         for (int i = 0; i < node->turn_count; i++)
             for (int k = 0; k < i; k++) {
                 bj_road_lane *a = &town->lanes[node->turns[i]], *b = &town->lanes[node->turns[k]];
-                /* Lanes that fork from one lane follow each other; they do not meet. */
+                /* Lanes that fork from the same lane are not in conflict. */
                 if (a->prev_count && b->prev_count && a->prev[0] == b->prev[0]) continue;
                 if (!too_close(town, a, b)) continue;
                 a->conflicts |= (uint64_t)1 << b->turn;

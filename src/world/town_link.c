@@ -1,7 +1,7 @@
-/* town_link.c - the lanes of a street between two junctions, its parking bays and crossings.
+/* town_link.c - builds the lanes, parking bays and crossings of a street between two junctions.
  *
- * A link is cut into lane segments at the same places for all its lanes. Where the street has a
- * median with left-turn lanes, lane 0 forks 35 m before the stop line.
+ * All lanes of a link are divided into segments at the same positions. If the street has a median
+ * with left-turn lanes, lane 0 forks 35 m before the stop line.
  */
 #include "world/town.h"
 
@@ -13,8 +13,8 @@ static int arm_towards(const bj_street *s, int outward) {
     return s->vertical ? (outward > 0 ? 1 : 3) : (outward > 0 ? 0 : 2);
 }
 
-/* Places along the street where its lane segments end: every `most` meters at most, and at the ends
- * of the left-turn lanes. */
+/* Computes the segment boundaries along the street: at most `most` meters apart, and at the ends of
+ * the left-turn lanes. */
 static int split_link(double splits[16], const bj_link *link, int pocket_from, int pocket_to,
                       double most) {
     int n = 0;
@@ -35,7 +35,7 @@ static int split_link(double splits[16], const bj_link *link, int pocket_from, i
 
 static void straight_curve(const bj_street *s, double curve[4][2], double u0, double u1, double w0,
                            double w1) {
-    /* A shift to the side is an S: tangents at the ends are along the street. */
+    /* A lateral shift is an S curve with tangents along the street at its ends. */
     const double third = w0 < w1 || w0 > w1 ? 0.5 : 1.0 / 3;
     bj_street_point(s, curve[0], u0, w0);
     bj_street_point(s, curve[1], u0 + (u1 - u0) * third, w0);
@@ -43,7 +43,7 @@ static void straight_curve(const bj_street *s, double curve[4][2], double u0, do
     bj_street_point(s, curve[3], u1, w1);
 }
 
-/* One direction of a link: way is 1 along the street, -1 against it. */
+/* Builds the lanes in one direction of a link. `way` is 1 along the street and -1 against it. */
 static void build_way(bj_town *town, int link_index, const double *splits, int split_count, int way,
                       int pocket, int first_lane[BJ_TOWN_ARM_LANES][16]) {
     const bj_link *link = &town->links[link_index];
@@ -60,6 +60,7 @@ static void build_way(bj_town *town, int link_index, const double *splits, int s
             const double u0 = way > 0 ? splits[p] : splits[parts - p];
             const double u1 = way > 0 ? splits[p + 1] : splits[parts - p - 1];
             bj_road_lane lane = {.bike = bike,
+                                 .street = link->street,
                                  .node = -1,
                                  .approach = -1,
                                  .arm = -1,
@@ -102,9 +103,10 @@ static void build_way(bj_town *town, int link_index, const double *splits, int s
     if (to < 0) return;
     bj_arm *arm = &town->nodes[to].arms[arm_towards(s, -way)];
     if (pocket && parts >= 3) {
-        /* Lane 0 forks 35 m before the stop line; 15 m later the new lane lies in the median. */
+        /* Lane 0 forks 35 m before the stop line, and 15 m later the new lane is in the median. */
         const double end = way > 0 ? splits[parts] : splits[0];
-        bj_road_lane lane = {.node = -1,
+        bj_road_lane lane = {.street = link->street,
+                             .node = -1,
                              .approach = -1,
                              .arm = -1,
                              .left_lane = -1,
@@ -139,7 +141,7 @@ static void add_bays(bj_town *town, const bj_link *link, const bj_street *s, int
     if (!(way > 0 ? s->park_right : s->park_left)) return;
     const double edge = way > 0 ? s->edge_right : s->edge_left, w = way * (edge - 0.45 - 1.05);
     const double margin_from = link->from >= 0 ? 9 : 3, margin_to = link->to >= 0 ? 9 : 3;
-    /* Parked cars face the traffic beside them; in one-way streets on both sides. */
+    /* Parked cars face in the direction of the adjacent lane, in one-way streets on both sides. */
     const double face = way > 0 || !s->back ? 1 : -1;
     for (double u = link->start + margin_from; u < link->end - margin_to; u += 6.2) {
         if (link->crossing_at < 0 || link->crossing_at > 0)
@@ -204,7 +206,7 @@ void bj_town_build_link(bj_town *town, int index) {
     build_way(town, index, splits, count, 1, pocket_to, forward);
     build_way(town, index, splits, count, -1, pocket_from, back);
     if (town->full) return;
-    if (s->back && s->half_median < 0.3) /* opposite lanes are neighbors across the line */
+    if (s->back && s->half_median < 0.3) /* opposite lanes are neighbors across the center line */
         for (int p = 0; p < count - 1; p++) {
             town->lanes[forward[0][p]].left_lane = back[0][count - 2 - p];
             town->lanes[back[0][count - 2 - p]].left_lane = forward[0][p];

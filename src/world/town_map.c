@@ -1,7 +1,8 @@
-/* town_map.c - the map of a town as JSON in the official layout, and its drivable areas.
+/* town_map.c - writes the map of a town as JSON in the official layout, with drivable areas.
  *
- * One drivable area per junction: its box and its streets up to the middle of the next, as a simple
- * ring in counterclockwise order, the first point not repeated. Coordinates have two decimals.
+ * There is one drivable area per junction: the junction and its streets up to the middle of the
+ * link to the next junction. An area is a simple counterclockwise ring whose first point is not
+ * repeated. Coordinates have two decimals.
  */
 #include "world/town.h"
 
@@ -12,7 +13,7 @@
 
 /* ---------------------------------------------------------------------------------------- text */
 
-/* Room for `more` further bytes. */
+/* Reserves `more` bytes. */
 static bj_status reserve(bj_town_text *out, size_t more, bj_error *err) {
     if (out->size + more <= out->room) return BJ_OK;
     char *larger;
@@ -30,7 +31,7 @@ void bj_town_text_free(bj_town_text *text) {
     *text = (bj_town_text){0};
 }
 
-/* The three below write into room that was reserved. */
+/* The next three functions write into reserved memory. */
 static void put(bj_town_text *out, const char *text) {
     const size_t n = strlen(text);
     memcpy(out->text + out->size, text, n);
@@ -47,7 +48,7 @@ static void put_integer(bj_town_text *out, int64_t value) {
     while (n) out->text[out->size++] = digits[--n];
 }
 
-/* Hundredths as the official files print them: 12.5, 3.0, -0.04. */
+/* Writes hundredths in the format of the official files: 12.5, 3.0, -0.04. */
 static void put_cents(bj_town_text *out, double value) {
     int64_t cents = (int64_t)floor(value * 100 + 0.5);
     if (cents < 0) {
@@ -74,14 +75,14 @@ static void put_point(bj_town_text *out, const bj_town *town, double x, double y
     put(out, "}");
 }
 
-/* Returns 1 if a point of a line is left out because it repeats the last one, or the first one. */
+/* Returns 1 if a point must be omitted because it repeats the last or the first point of a line. */
 static int repeats(int count, double x, double y, double last_x, double last_y, double first_x,
                    double first_y) {
     if (count && fabs(x - last_x) + fabs(y - last_y) < 0.05) return 1;
     return count > 2 && fabs(x - first_x) + fabs(y - first_y) < 0.05;
 }
 
-/* Collects points that follow each other; equal neighbors are written once. */
+/* Writes consecutive points. Repeated points are written once. */
 typedef struct line {
     bj_town_text *out;
     const bj_town *town;
@@ -104,7 +105,7 @@ static bj_status line_add(line *l, double u, double v, bj_error *err) {
 
 /* --------------------------------------------------------------------------------------- areas */
 
-/* Side `w` of a street between two places, ends included. */
+/* Adds the side `w` of a street between two positions, including both ends. */
 static bj_status add_side(line *l, const bj_street *s, double u0, double u1, double w,
                           bj_error *err) {
     const int n = (int)(fabs(u1 - u0) / 6) + 1;
@@ -116,7 +117,7 @@ static bj_status add_side(line *l, const bj_street *s, double u0, double u1, dou
     return BJ_OK;
 }
 
-/* The end of an area, from curb to curb. */
+/* Adds the end of an area from curb to curb. */
 static bj_status add_end(line *l, const bj_street *s, double u, double w0, double w1,
                          bj_error *err) {
     const int n = (int)(fabs(w1 - w0) / 4) + 1;
@@ -142,7 +143,7 @@ static bj_status add_corner(line *l, const bj_node *node, int arm, int next, con
         return BJ_OK;
     }
     const int adjacent = (next - arm + 4) % 4 == 1, n = adjacent ? 7 : 8;
-    /* Handles along the curbs, which meet at a right angle. */
+    /* The handles are along the curbs, which meet at a right angle. */
     double curve[4][2];
     const double meet[2] = {arm % 2 ? from[0] : to[0], arm % 2 ? to[1] : from[1]};
     for (int k = 0; k < 2; k++) {
@@ -203,7 +204,8 @@ static const char *mark_name(bj_mark mark) {
 
 int bj_town_boundary(bj_point points[BJ_TOWN_BOUNDARY], const bj_town *town,
                      const bj_road_lane *lane, const double *curve) {
-    /* In version 2 the bends of short lanes, where a left-turn lane begins, show as well. */
+    /* In version 2 the points are dense enough to show where a left-turn lane starts on a short
+     * lane. */
     const int fine = lane->node >= 0 || (town->version > 1 && lane->length < 22);
     const int n = (int)(lane->length / (fine ? 2.2 : 7.5)) + 1;
     int count = 0;

@@ -1,8 +1,9 @@
-/* town_shape.c - from the layout plane to the city, and the center lines cars follow.
+/* town_shape.c - maps the layout plane to the city, and samples the center lines.
  *
- *   x' = x + b0 sin(k0 y + f0)        y' = y + b1 sin(k1 x' + f1)        then turned and moved
+ *   x' = x + b0 sin(k0 y + f0)        y' = y + b1 sin(k1 x' + f1)        then rotated and
+ *   translated
  *
- * Each of the two steps can be undone, so the whole is one-to-one however strong the bending.
+ * Each of the two steps is invertible, so the map is one-to-one for any bending.
  */
 #include "world/town.h"
 
@@ -24,7 +25,7 @@ void bj_curve_point(double p[2], const double *curve, double t) {
         p[k] = a * curve[k] + b * curve[2 + k] + c * curve[4 + k] + d * curve[6 + k];
 }
 
-/* Middle of the lane at parameter t, in the city. */
+/* Computes the lane center at parameter t in city coordinates. */
 static void middle(const bj_town *town, const bj_road_lane *lane, double t, double *x, double *y) {
     double l[2], r[2];
     bj_curve_point(l, lane->left[0], t);
@@ -81,8 +82,9 @@ static void sample_lane(bj_town *town, bj_road_lane *lane) {
         const double bend = fabs(turn) / lane->spacing;
         if (bend > sharpest) sharpest = bend;
     }
-    /* Sideways acceleration of at most 2.2 m/s^2. */
-    if (sharpest * lane->speed * lane->speed > 2.2) lane->speed = sqrt(2.2 / sharpest);
+    /* Limit the lateral acceleration to 2.2 m/s^2. */
+    lane->curve_speed = sharpest > 1e-9 ? sqrt(2.2 / sharpest) : 1e9;
+    if (sharpest * lane->speed * lane->speed > 2.2) lane->speed = lane->curve_speed;
     if (lane->speed < 2.5) lane->speed = 2.5;
 }
 
@@ -109,7 +111,7 @@ bj_pose bj_lane_pose(const bj_town *town, int lane, double s, double offset) {
                      h11 = -t * t * r * d;
         tx = p->tx + t * (q->tx - p->tx);
         ty = p->ty + t * (q->ty - p->ty);
-        const double unit = 1.5 - 0.5 * (tx * tx + ty * ty); /* 1 / length, which is almost 1 */
+        const double unit = 1.5 - 0.5 * (tx * tx + ty * ty); /* about 1 / length, near 1 */
         tx *= unit, ty *= unit;
         pose.x = h00 * p->x + h10 * p->tx + h01 * q->x + h11 * q->tx;
         pose.y = h00 * p->y + h10 * p->ty + h01 * q->y + h11 * q->ty;
@@ -132,7 +134,7 @@ void bj_lane_project(const bj_town *town, int lane, double x, double y, double *
         const double dx = x - first[i].x, dy = y - first[i].y, d = dx * dx + dy * dy;
         if (d < best) best = d, at = i;
     }
-    /* Newton along the curve: move by the tangential part of what is left. */
+    /* Newton iteration along the curve: move by the tangential part of the residual. */
     double guess = at * l->spacing;
     for (int k = 0; k < 3; k++) {
         const bj_pose p = bj_lane_pose(town, lane, guess, 0);

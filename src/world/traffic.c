@@ -1,7 +1,7 @@
 /* traffic.c - see traffic.h.
  *
- * A step first notes who is on which lane, junction and crossing, then moves everybody by what was
- * noted: the order of the agents does not matter.
+ * A step first records the positions of all agents on lanes, junctions and crossings, and then
+ * moves every agent based on these records. The result does not depend on the order of the agents.
  */
 #include "world/traffic.h"
 
@@ -52,7 +52,7 @@ bj_pose bj_route_pose(const bj_town *town, const int *route, int count, int at, 
     return bj_lane_pose(town, route[at], s, offset);
 }
 
-/* ------------------------------------------------------------------------------- who is where */
+/* ---------------------------------------------------------------------------------- occupancy */
 
 static void note_everybody(bj_traffic *tr) {
     const bj_town *town = tr->town;
@@ -80,7 +80,7 @@ static void forget_everybody(bj_traffic *tr) {
 
 /* -------------------------------------------------------------------------------- right of way */
 
-/* 1: lane `mine` yields to somebody who wants to take lane `other` of the same junction. */
+/* Returns 1 if lane `mine` yields to traffic on lane `other` of the same junction. */
 static int yields(const bj_node *node, const bj_road_lane *mine, const bj_road_lane *other) {
     const int left = mine->move == BJ_MOVE_LEFT || mine->move == BJ_MOVE_BACK;
     const int other_left = other->move == BJ_MOVE_LEFT || other->move == BJ_MOVE_BACK;
@@ -144,7 +144,7 @@ static void see_lane(const bj_traffic *tr, int agent, int lane, double start, do
         const int narrow = you->kind == BJ_KIND_CYCLIST ||
                            (you->kind == BJ_KIND_MOTORCYCLIST && tr->town->version > 1);
         if (narrow && me->kind != BJ_KIND_CYCLIST && you->offset < -0.9)
-            continue; /* rides at the edge: there is room to pass */
+            continue; /* rides at the edge, so there is room to pass */
         obstacle(view, gap - (me->length + you->length) / 2, you->v);
     }
 }
@@ -154,7 +154,7 @@ static ahead look_ahead(const bj_traffic *tr, int agent) {
     const bj_agent *me = &tr->agents[agent];
     const double horizon = 25 + me->v * 3 + me->v * me->v / 4, half = me->length / 2;
     ahead view = {1e9, 0, me->wanted};
-    double start = -me->s; /* of the lane, from here */
+    double start = -me->s; /* distance to the start of the lane */
     for (int k = me->at; k < me->route_count && start < horizon; k++) {
         const bj_road_lane *lane = &town->lanes[me->route[k]];
         double limit = lane->speed * 1.08;
@@ -169,7 +169,7 @@ static ahead look_ahead(const bj_traffic *tr, int agent) {
         const double end = start + lane->length;
         if (lane->approach >= 0 && k + 1 < me->route_count) {
             const double line = end - half;
-            for (int b = 0; b < lane->next_count; b++) /* who just left for another direction */
+            for (int b = 0; b < lane->next_count; b++) /* vehicles that have just turned off */
                 if (lane->next[b] != me->route[k + 1])
                     see_lane(tr, agent, lane->next[b], end, 5, &view);
             if (line < 8 + 2 * me->v + me->v * me->v / 4 && line > -1.5 &&
@@ -189,7 +189,7 @@ static void drive(bj_traffic *tr, int agent) {
     const double a = bj_idm(me->v, view.wanted, view.gap, me->v - view.speed, me->acceleration,
                             me->braking, me->headway);
     me->a += 0.35 * (a - me->a);
-    if (a < -3) me->a = a; /* no time to be gentle */
+    if (a < -3) me->a = a; /* brake hard without smoothing */
 }
 
 static void move(bj_traffic *tr, bj_agent *me) {

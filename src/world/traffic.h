@@ -1,9 +1,8 @@
-/* traffic.h - road users of a scene and how they move, step by step at 10 Hz.
+/* traffic.h - the road users of a scene and their motion in steps of 0.1 s.
  *
- * Whoever drives follows a route, a list of lanes, by its arc length: acceleration from the
- * Intelligent Driver Model towards the nearest thing ahead, which may be another road user, a stop
- * line one may not pass yet, or a crossing somebody walks on. Pedestrians walk straight lines;
- * everything else stands.
+ * A vehicle follows a route, which is a list of lanes. The Intelligent Driver Model computes its
+ * acceleration from the nearest obstacle ahead: another road user, a stop line that it may not pass
+ * yet, or a crossing in use. Pedestrians walk straight lines. Everything else stands still.
  * Test: tests/world/test_traffic.c
  */
 #ifndef BJ_WORLD_TRAFFIC_H
@@ -30,7 +29,7 @@ typedef enum bj_kind {
     BJ_KINDS
 } bj_kind;
 
-const char *bj_kind_name(bj_kind kind); /* as in the column object_type */
+const char *bj_kind_name(bj_kind kind); /* value of the column object_type */
 
 typedef struct bj_motion {
     double x, y, heading, vx, vy;
@@ -42,31 +41,32 @@ typedef struct bj_agent {
     bj_kind kind;
     bj_mover mover;
     double length;
-    /* drives */
+    /* BJ_MOVER_DRIVES */
     int route[BJ_WORLD_ROUTE], route_count, at; /* current lane: route[at] */
-    double s, v, a;                             /* arc length in it, speed, acceleration */
-    double offset, drift; /* left of the center line, and its change per second */
+    double s, v, a;                             /* arc length on the lane, speed, acceleration */
+    double offset, drift; /* distance to the left of the center line, and its rate of change */
     double wanted, headway, acceleration, braking;
-    int halted; /* has stopped before the line of an all-way stop */
-    /* walks: from start at step 0 with (vx, vy); stands: start */
+    int halted; /* has stopped at the line of an all-way stop */
+    /* BJ_MOVER_WALKS: starts at `start` with velocity (vx, vy). BJ_MOVER_STANDS: stays at
+     * `start`. */
     bj_pose start;
     double vx, vy;
-    int from, until; /* steps between which it walks */
-    int crossing;    /* or -1 */
-    /* what happened */
+    int from, until; /* walks between these steps */
+    int crossing;    /* index of the crossing, or -1 */
+    /* The recorded motion. */
     bj_motion path[BJ_WORLD_STEPS];
 } bj_agent;
 
-/* Lights of a junction: group 1 (the vertical street) or 0 has green until `change`, then, after
- * two seconds, the other one. */
+/* The lights of a junction. Group `first` (1 is the vertical street) has green until `change`.
+ * After two seconds of red the other group has green. */
 typedef struct bj_light {
     int first, change;
 } bj_light;
 
-/* A vehicle whose course is given: steps first .. 109, already stored in its path. Others see it at
- * these places of its route. */
+/* The prescribed motion of a vehicle, which is already stored in its path. Other agents see the
+ * vehicle at these positions of its route. */
 typedef struct bj_script {
-    int agent, steps; /* -1: none */
+    int agent, steps; /* agent is -1 if the script is unused */
     int lane[BJ_WORLD_STEPS];
     double s[BJ_WORLD_STEPS], v[BJ_WORLD_STEPS];
 } bj_script;
@@ -76,26 +76,27 @@ typedef struct bj_traffic {
     bj_agent agents[BJ_WORLD_AGENTS]; /* 0 is the focal vehicle, 1 the ego vehicle */
     int count;
     bj_light lights[BJ_TOWN_NODES];
-    /* of the current step */
+    /* State of the current step. */
     int step;
-    int head[BJ_TOWN_LANES], behind[BJ_WORLD_AGENTS]; /* who is on a lane, as a list; -1 ends it */
-    uint64_t taken[BJ_TOWN_NODES]; /* lanes of a junction with somebody on them */
-    uint32_t walked;               /* crossings with somebody on them */
+    int head[BJ_TOWN_LANES], behind[BJ_WORLD_AGENTS]; /* linked list per lane; -1 ends it */
+    uint64_t taken[BJ_TOWN_NODES];                    /* occupied lanes of a junction, as bits */
+    uint32_t walked;                                  /* crossings in use, as bits */
 } bj_traffic;
 
-void bj_traffic_reset(bj_traffic *traffic, const bj_town *town); /* nobody there */
-/* Moves everybody who drives from step - 1 to `step` and stores where they are; a negative step
- * stores nothing. Scripted agents are moved along their scripts. */
+void bj_traffic_reset(bj_traffic *traffic, const bj_town *town); /* removes all agents */
+/* Moves all vehicles from step - 1 to `step` and stores their motion. A negative step stores
+ * nothing. Scripted agents follow their scripts. */
 void bj_traffic_step(bj_traffic *traffic, int step, const bj_script *scripts, int script_count);
-/* Stores the course of everybody who does not drive. */
+/* Stores the motion of all agents that do not drive. */
 void bj_traffic_walkers(bj_traffic *traffic);
 
-/* 1: group `group` of the junction has green at the step. */
+/* Returns 1 if the group has green at the step. */
 int bj_light_green(const bj_light *light, int group, int step);
-/* Acceleration of the Intelligent Driver Model; gap is the free space to the leader. */
+/* Returns the acceleration of the Intelligent Driver Model. `gap` is the free space to the
+ * leader. */
 double bj_idm(double v, double wanted, double gap, double closing, double acceleration,
               double braking, double headway);
-/* Pose on the agent's route: arc length s from the start of route[at]. */
+/* Returns the pose on a route at arc length s from the start of route[at]. */
 bj_pose bj_route_pose(const bj_town *town, const int *route, int count, int at, double s,
                       double offset);
 

@@ -1,6 +1,6 @@
-/* audit_case.h - the plain answer to a point and some rings, and random rings, for tests of audits.
+/* audit_case.h - random rings and a simple reference for point-in-ring tests.
  *
- * The plain answer goes through every edge of every ring and knows nothing of rows or reach.
+ * The reference loops over all edges of all rings, without rows or reach.
  */
 #ifndef BJ_TESTS_AUDIT_CASE_H
 #define BJ_TESTS_AUDIT_CASE_H

@@ -1,10 +1,11 @@
-/* test_audit.c - audits of models on a cache: means, seeds, intervals, threads, memory, and that no
- * future enters.
+/* test_audit.c - tests audits of models on a cache.
  *
- * For tests/cli/audit.sh it also makes what the script works on:
- *   test_audit model PATH SEED ATOMS      a small network whose forecasts leave the road at times
- *   test_audit zero CACHE PATH            the same cache, every future zero
- *   test_audit campaign DIR CACHE         arms fullset and point, seeds 0 and 1; point's seed 1 is
+ * Tests means, seeds, intervals, threads, failed allocations, and that no future is read.
+ *
+ * Also writes the inputs of tests/cli/audit.sh:
+ *   test_audit model PATH SEED ATOMS      a small network whose forecasts sometimes leave the road
+ *   test_audit zero CACHE PATH            a copy of the cache with all futures set to zero
+ *   test_audit campaign DIR CACHE         arms fullset and point, seeds 0 and 1; seed 1 of point is
  *                                         not finished
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
@@ -38,7 +39,7 @@ static bj_status make_model(bj_model **out, uint64_t seed, int atoms, bj_error *
     return BJ_OK;
 }
 
-/* Only the bytes of the tensor `future` change. */
+/* Copies a cache and changes only the bytes of the tensor `future`. */
 static bj_status zero_futures(const char *from, const char *to, bj_error *err) {
     bj_safetensors *file = NULL;
     const bj_tensor_view *view;
@@ -52,7 +53,7 @@ static bj_status zero_futures(const char *from, const char *to, bj_error *err) {
         const size_t at = (size_t)((const char *)view->data - bytes);
         int differs = 0;
         for (size_t i = 0; i < view->bytes; i++) differs |= bytes[at + i] != 0;
-        CHECK(differs); /* otherwise nothing is proved */
+        CHECK(differs); /* otherwise the test proves nothing */
         memset(bytes + at, 0, view->bytes);
         status = bj_file_write(to, bytes, size, err);
     }
@@ -117,7 +118,7 @@ static bj_audit *open_audit(const char *path, int threads, int64_t limit) {
     return audit;
 }
 
-/* All values of a model from another audit, which is opened and closed. */
+/* Returns all values of a model from a separate audit. */
 static double *values_of(const char *path, int threads, const bj_model *model) {
     bj_error err = {0};
     bj_audit *audit = open_audit(path, threads, 0);
@@ -140,7 +141,7 @@ static double *values_of(const char *path, int threads, const bj_model *model) {
     return values;
 }
 
-/* Every scene from the parts of the interface, one at a time. */
+/* Tests every scene against the public functions, one scene at a time. */
 static void test_scene_by_scene(void) {
     bj_error err = {0};
     bj_cache *cache = NULL;
@@ -211,7 +212,7 @@ static void test_blind_and_threads(void) {
     const bj_audit_counts ca = bj_audit_count(a), cb = bj_audit_count(b);
     double *seen = values_of(cache_path, 1, six[1]), *unseen = values_of(blind_path, 1, six[1]);
     double *three = values_of(blind_path, 3, six[1]);
-    CHECK(!memcmp(seen, unseen, size)); /* to the bit */
+    CHECK(!memcmp(seen, unseen, size)); /* bitwise equal */
     CHECK(!memcmp(seen, three, size));
     CHECK(!memcmp(&ca, &cb, sizeof ca) && !strcmp(bj_audit_digest(a), bj_audit_digest(b)));
     bj_audit_free(a);
@@ -257,7 +258,7 @@ static void test_arms(void) {
         const bj_audit_summary s = bj_audit_summarize(audit, 0, m);
         CHECK(s.n == 2);
         CHECK_NEAR(s.mean, (x + y) / 2, 1e-15);
-        CHECK_NEAR(s.sd, fabs(x - y) / 2, 1e-14); /* of the population */
+        CHECK_NEAR(s.sd, fabs(x - y) / 2, 1e-14); /* population SD */
         bj_audit_values(mean, audit, 0, m);
         bj_audit_values(other, audit, 1, m);
         for (int64_t i = 0; i < n; i++)
@@ -294,7 +295,7 @@ static void test_refused(void) {
     CHECK(bj_audit_open(NULL, cache_path, NULL, &err) == BJ_EARG);
     CHECK_OK(bj_audit_open(&audit, cache_path, &options, &err), err);
     CHECK(bj_audit_add(audit, "six", 0, six[0], NULL, &err) == BJ_ELOCKED);
-    CHECK(bj_audit_arms(audit) == 0); /* as before */
+    CHECK(bj_audit_arms(audit) == 0); /* unchanged */
     calls = 10;
     CHECK_OK(bj_audit_add(audit, "six", 0, six[0], NULL, &err), err);
     bj_arch arch = *bj_model_arch(six[0]);

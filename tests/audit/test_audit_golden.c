@@ -1,11 +1,11 @@
-/* test_audit_golden.c - audit and screen of real scenes against stored results of a float64
- * reference, from map files and through a submission.
+/* test_audit_golden.c - tests audit and map check of real scenes against stored results.
  *
- * Real scenarios, and what is derived from them, cannot be part of this repository (license:
- * CC BY-NC-SA 4.0).
+ * The results come from a float64 reference. Scenes are read from map
+ * files and as a submission. Real scenarios and data derived from them
+ * cannot be part of this repository (license: CC BY-NC-SA 4.0).
  *   BJ_AV2_DATA     folder with folders of scenarios: av2/<id>/scenario_<id>.parquet, ...
  *   BJ_AV2_GOLDEN   folder with <id>.npz
- * Skipped without them.
+ * The test is skipped if they are not set.
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -117,10 +117,10 @@ static void compare_proxy(const golden *g, const char *id) {
     CHECK(proxy.strict == strict);
 }
 
-/* Outcomes seen, so that a comparison of nothing but zeros cannot pass. */
+/* Counts of outcomes, so that a comparison of only zeros cannot pass. */
 typedef struct tally {
     int scenes, taken, passes, strict, infeasible, origins;
-    double mean[BJ_AUDIT_METRICS]; /* over the scenes that are audited */
+    double mean[BJ_AUDIT_METRICS]; /* over the audited scenes */
 } tally;
 
 static void count_scene(tally *t, const golden *g) {
@@ -191,7 +191,7 @@ static int write_submission(const char *path, const char *goldens, bj_scenario_l
     return test_failed == 0;
 }
 
-/* The same scenes as anybody's submission. */
+/* Tests the same scenes as a submission. */
 static void test_submission(const tally *t, const char *data, const char *name,
                             const char *goldens) {
     char path[64], folder[4096];

@@ -1,7 +1,8 @@
-/* test_audit_submission.c - anybody's submission against raw maps: every outcome, numbers by hand,
- * threads, memory.
+/* test_audit_submission.c - tests audits of a submission on raw maps.
  *
- * For tests/cli/audit.sh: test_audit_submission make DIR FILE.parquet [good] writes the same.
+ * Tests every outcome, values calculated by hand, threads and failed allocations.
+ *
+ * For tests/cli/audit.sh: test_audit_submission make DIR FILE.parquet [good] writes the inputs.
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <math.h>
@@ -17,7 +18,8 @@
 enum { SCENES = 7 };
 static case_scenario scenes[SCENES];
 
-/* A road along x, 10 m wide, from -100 m to 30 m of the origin: half of a straight drive. */
+/* Writes the map of a road along x, 10 m wide, from -100 m to 30 m
+ * relative to the origin, which is half of a straight drive. */
 static bj_status write_map(const char *folder, const case_scenario *s, double x, double y,
                            bj_error *err) {
     char path[CASE_PATH], text[1024];
@@ -46,29 +48,29 @@ static bj_status write_scenarios(const char *folder, int good, bj_error *err) {
     if (good) return BJ_OK;
     char path[CASE_PATH];
     snprintf(path, sizeof path, "%s/%s/log_map_archive_%s.json", folder, ids[5], ids[5]);
-    return bj_file_write(path, "{\"drivable_areas\":", 18, err); /* f: ends early */
+    return bj_file_write(path, "{\"drivable_areas\":", 18, err); /* f: truncated */
 }
 
 static void fill_file(case_file *f, int good) {
     memset(f, 0, sizeof *f);
     case_row *r;
-    /* a: 30 of 60 points on the road, the last one at its end, and one more 0.09 m behind it; a
-     * candidate that stays where it is; one that stands 2 m beside that. */
+    /* a: a drive with 30 of 60 points on the road, the last of them at its end, and one point 0.09
+     * m behind the end; a candidate that does not move; one that stands 2 m to its side. */
     r = case_add(f, &scenes[0], 0.5, 0, 0);
     r->x[30] = scenes[0].x[CASE_LAST] + 30.09;
     case_row *stand = case_add(f, &scenes[0], 0.3, 0, 0),
              *beside = case_add(f, &scenes[0], 0.2, 0, 2);
     for (int k = 0; k < CASE_F; k++) stand->x[k] = beside->x[k] = scenes[0].x[CASE_LAST];
-    case_add(f, &scenes[0], 1, 0, 0)->track = "AV"; /* another track does not count */
+    case_add(f, &scenes[0], 1, 0, 0)->track = "AV"; /* another track is ignored */
     case_add(f, &scenes[1], 1, 0, 0);
     case_add(f, &scenes[2], 1, 0, 0);
     if (good) return;
-    case_add(f, &scenes[3], 1, 0, 0)->track = "AV"; /* d: no rows of its focal track */
+    case_add(f, &scenes[3], 1, 0, 0)->track = "AV"; /* d: no rows for its focal track */
     case_add(f, &scenes[4], 0.4, 0, 0);             /* e: probabilities sum to .9 */
     case_add(f, &scenes[4], 0.5, 0, 0);
     case_add(f, &scenes[5], 1, 0, 0);
     case_add(f, &scenes[6], 1, 0, 0)->x_count = 59;
-    case_add(f, &scenes[6], 0, 0, 0)->scenario = ID("8"); /* unknown to the folder */
+    case_add(f, &scenes[6], 0, 0, 0)->scenario = ID("8"); /* not in the folder */
 }
 
 static bj_status make(const char *folder, const char *file, int good, bj_error *err) {
@@ -156,7 +158,7 @@ static void test_whole(const char *folder, const char *file) {
     CHECK(bj_alloc_live() == live);
 }
 
-/* Whatever allocation fails, the run fails or the scene it was for counts as unreadable. */
+/* Tests that after a failed allocation the audit fails or the affected scene is unreadable. */
 static void test_memory(const char *folder, const char *file) {
     const bj_audit_options options = {.threads = 1};
     const long live = bj_alloc_live();

@@ -1,5 +1,6 @@
-/* test_drivable.c - points against drivable areas: hand-made rings, random ones against the plain
- * answer of audit_case.h, memory.
+/* test_drivable.c - tests points in drivable areas.
+ *
+ * Uses rings made by hand, random rings with the reference in audit_case.h, and failed allocations.
  */
 #define _XOPEN_SOURCE 700 /* getrusage */
 #include <stdlib.h>
@@ -29,19 +30,19 @@ static void test_tolerance(void) {
     const bj_ring ring = RING(square);
     set(&ring, 1, 0.1);
     CHECK(at(5, 5) && at(0, 0) && at(10, 10) && at(0, 7) && at(3, 10));
-    /* Exactly the tolerance is inside, the next number is not: left, below and, as 10 + .1 is a
-     * little less than .1 away, right. */
+    /* A point at exactly the tolerance is inside, the next number is outside. On the right, 10 + .1
+     * is slightly less than .1 away. */
     CHECK(at(-0.1, 5) && !at(nextafter(-0.1, -1), 5));
     CHECK(at(5, -0.1) && !at(5, nextafter(-0.1, -1)));
     CHECK(at(10.1, 5) && !at(10.2, 5) && !at(10.1001, 5));
-    /* Round a corner: 3-4-5. */
+    /* At a corner: 3-4-5. */
     CHECK(at(-0.0599, -0.0799) && !at(-0.0601, -0.0801) && !at(-0.1, -0.1));
     CHECK(!at(-5, 5) && !at(5, 11) && !at(1e9, 5) && !at(5, -1e9));
     CHECK(!at(NAN, 5) && !at(5, NAN) && !at(INFINITY, 5) && !at(5, -INFINITY));
     set(&ring, 1, 0);
     CHECK(at(0, 0) && at(10, 0) && at(10, 10) && at(0, 10)); /* corners and edges */
     CHECK(at(0, 5) && at(10, 5) && at(5, 0) && at(5, 10));
-    CHECK(!at(-1e-150, 5) && !at(nextafter(10, 11), 5)); /* smaller squares would be zero */
+    CHECK(!at(-1e-150, 5) && !at(nextafter(10, 11), 5)); /* smaller squares underflow */
     CHECK(!at(5, -1e-150) && !at(5, nextafter(10, 11)));
 }
 
@@ -56,13 +57,13 @@ static void test_unions(void) {
     set(touching, 2, 0);
     CHECK(at(10, 5) && at(10, 0) && at(nextafter(10, 0), 5) && at(nextafter(10, 20), 5));
     CHECK(at(15, 5) && !at(21, 5));
-    set(gap, 2, 0.1); /* each reaches over the middle */
+    set(gap, 2, 0.1); /* the two tolerances cover the gap */
     CHECK(at(10.05, 5) && at(10.075, 5) && at(10.1, 5));
     set(gap, 2, 0.05);
     CHECK(at(10.04, 5) && !at(10.075, 5) && at(10.11, 5));
     set(wide, 2, 0.1);
     CHECK(at(10.09, 5) && !at(10.125, 5) && at(10.16, 5));
-    /* A ring inside another is no hole, whichever way it turns and whichever comes first. */
+    /* A ring inside another ring is not a hole, for any orientation and order. */
     const bj_ring nested[] = {RING(square), RING(inner)}, back[] = {RING(square), RING(turned)};
     const bj_ring swapped[] = {RING(turned), RING(square)};
     for (int i = 0; i < 3; i++) {
@@ -72,12 +73,12 @@ static void test_unions(void) {
 }
 
 static void test_self_contact(void) {
-    /* Out to a hole and back along the same cut: the hole is outside. */
+    /* A path to a hole and back along the same cut, so the hole is outside. */
     static const double keyhole[][2] = {{0, 0}, {10, 0}, {10, 10}, {0, 10}, {0, 5}, {4, 5},
                                         {4, 6}, {6, 6},  {6, 4},   {4, 4},  {4, 5}, {0, 5}};
     static const double bow[][2] = {{0, 0}, {10, 10}, {10, 0}, {0, 10}};
     double star[5][2];
-    for (int i = 0; i < 5; i++) { /* pentagram: even-odd leaves its middle out */
+    for (int i = 0; i < 5; i++) { /* pentagram: its center is outside by the even-odd rule */
         star[i][0] = 10 * sin(2 * 3.141592653589793 * 2 * i / 5);
         star[i][1] = 10 * cos(2 * 3.141592653589793 * 2 * i / 5);
     }
@@ -121,7 +122,7 @@ static void test_refused(void) {
         CHECK(at(5, 5));
         CHECK(bj_drivable_set_rings(areas, &bad[i], 1, 0.1, &err) != BJ_OK);
         CHECK_CONTAINS(err.message, "ring 0");
-        CHECK(!at(5, 5)); /* empty, not what it was before */
+        CHECK(!at(5, 5)); /* empty, previous areas are gone */
     }
     CHECK(bj_drivable_set_rings(areas, &good, 1, -0.1, &err) == BJ_EARG);
     CHECK(bj_drivable_set_rings(areas, &good, 1, NAN, &err) == BJ_EARG);
@@ -140,7 +141,8 @@ typedef struct random_map {
     int rings;
 } random_map;
 
-/* Lattice maps have many points that coincide, edges that are horizontal, vertical or touch. */
+/* Draws random rings. Lattice maps have many coinciding points and many
+ * edges that touch or are horizontal or vertical. */
 static void draw_map(random_map *m, bj_rng *rng, int lattice, double shift) {
     m->rings = 1 + (int)(RINGS * bj_rng_uniform(rng));
     for (int r = 0; r < m->rings; r++) {
@@ -155,7 +157,7 @@ static void draw_map(random_map *m, bj_rng *rng, int lattice, double shift) {
     }
 }
 
-/* On corners, on edges, the tolerance away from them, or anywhere. */
+/* Draws a point on a corner, on an edge, near the tolerance limit, or anywhere. */
 static void draw_point(double p[2], const random_map *m, bj_rng *rng, double tolerance,
                        double shift) {
     const int r = (int)(m->rings * bj_rng_uniform(rng));
@@ -198,16 +200,17 @@ static void test_random(void) {
                       !want);
         }
     }
-    CHECK(inside > total / 4 && inside < total * 3 / 4 + total / 8); /* both answers are common */
+    CHECK(inside > total / 4 && inside < total * 3 / 4 + total / 8); /* both results are common */
 }
 
-/* Most memory this process ever had, in kilobytes. */
+/* Returns the peak memory of this process in kilobytes. */
 static long peak(void) {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) ? 0 : usage.ru_maxrss;
 }
 
-/* Edges that cross every row: fewer rows, same answers, memory of the order of the edges. */
+/* Tests edges that cross all rows: there are fewer rows, the results are the same, and memory is
+ * proportional to the number of edges. */
 static void test_comb(void) {
     enum { TEETH = 20000 };
     double(*comb)[2] = malloc(TEETH * sizeof *comb);
@@ -274,7 +277,7 @@ static void test_memory(void) {
 int main(void) {
     bj_error err = {0};
     CHECK_OK(bj_drivable_create(&areas, &err), err);
-    CHECK(!at(0, 0)); /* empty at first */
+    CHECK(!at(0, 0)); /* initially empty */
     test_tolerance();
     test_unions();
     test_self_contact();

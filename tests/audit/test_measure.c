@@ -1,4 +1,4 @@
-/* test_measure.c - the seven map metrics of scenes computed by hand. */
+/* test_measure.c - tests the seven map metrics against values calculated by hand. */
 #include "audit_case.h"
 #include "support/test.h"
 
@@ -12,8 +12,8 @@ typedef struct case_set {
     double p[BJ_MAX_ATOMS], y[BJ_MAX_ATOMS][F][2];
 } case_set;
 
-/* A straight line at that distance from the middle, one meter a step; the last `off` points leave
- * the road. */
+/* Makes a straight line at the distance `left` from the middle, one meter
+ * per step. The last `off` points leave the road. */
 static void drive(case_set *s, int k, double p, double left, int off) {
     s->p[k] = p;
     for (int t = 0; t < F; t++) {
@@ -33,7 +33,8 @@ static double value(const bj_audit_scene *s, bj_audit_metric m) { return s->valu
 
 static void test_all_inside(void) {
     static case_set s;
-    /* Three apart, and one 0.5 m beside the first: exactly at the threshold, hence joined. */
+    /* Three separate candidates, and one 0.5 m next to the first. This is
+     * exactly the threshold, so the two are joined. */
     drive(&s, 0, 0.4, 0, 0);
     drive(&s, 1, 0.3, 2, 0);
     drive(&s, 2, 0.2, -3, 0);
@@ -55,7 +56,7 @@ static void test_all_inside(void) {
     CHECK(measure(&s, 4).component[3] == 3);
 }
 
-/* 57 of 60 points are 95 %; 56 are not. Infeasible mass is lost everywhere but in point mass. */
+/* Tests that 57 of 60 points are 95 % and 56 are not. Infeasible mass counts only in point_mass. */
 static void test_feasibility(void) {
     static case_set s;
     drive(&s, 0, 0.5, 0, 3);
@@ -75,8 +76,8 @@ static void test_feasibility(void) {
     CHECK_NEAR(value(&a, BJ_AUDIT_ENDPOINT_DIVERSITY), 2 * 0.5 * 0.2 * 103, 1e-13);
 }
 
-/* One point off the road keeps a candidate feasible, but the scene is not contained. 95 of 100
- * points are enough, 94 are not. */
+/* Tests that one point off the road leaves a candidate feasible, but the scene is not contained. 95
+ * of 100 points are enough, 94 are not. */
 static void test_contained(void) {
     static case_set s;
     static double y[2][100][2];
@@ -94,15 +95,16 @@ static void test_contained(void) {
     CHECK(a.inside[0] == 95 && a.component[0] == 0 && a.inside[1] == 94 && a.component[1] == -1);
 }
 
-/* Joined through others, in any order; a component counts from one percent on. */
+/* Tests that candidates are joined through others in any order, and that a
+ * component counts from one percent on. */
 static void test_components(void) {
     static case_set s;
     drive(&s, 0, 0.45, 0, 0);
     drive(&s, 1, 0.4, 0.9, 0);
     drive(&s, 2, 0.01, -3, 0);    /* just enough */
-    drive(&s, 3, 0.0099, 3, 0);   /* not */
+    drive(&s, 3, 0.0099, 3, 0);   /* not enough */
     drive(&s, 4, 0.13, 0.45, 0);  /* bridges 0 and 1 */
-    drive(&s, 5, 0.0001, 3.2, 0); /* joins 3, which now is enough */
+    drive(&s, 5, 0.0001, 3.2, 0); /* joins candidate 3, which is then enough */
     bj_audit_scene a = measure(&s, 5);
     CHECK(value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 2);
     CHECK(a.component[1] == 0 && a.component[4] == 0 && a.component[3] == 3);
@@ -126,14 +128,14 @@ static void test_empty(void) {
     a = measure(&s, 1);
     CHECK(value(&a, BJ_AUDIT_ENTROPY_SUPPORT) == 1 && value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 1);
     CHECK(value(&a, BJ_AUDIT_TRAJECTORY_DIVERSITY) == 0);
-    drive(&s, 0, 0, 0, 0); /* feasible, but without weight: nothing is feasible by mass */
+    drive(&s, 0, 0, 0, 0); /* feasible, but with zero weight, so the feasible mass is zero */
     drive(&s, 1, 1, 50, 0);
     a = measure(&s, 2);
     CHECK(a.component[0] == 0 && value(&a, BJ_AUDIT_ENTROPY_SUPPORT) == 0);
     CHECK(value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 0 && value(&a, BJ_AUDIT_TRAJECTORY_MASS) == 0);
 }
 
-/* Order of candidates, and moving everything, change nothing; most candidates there can be. */
+/* Tests that the order of candidates does not change the values, with BJ_MAX_ATOMS candidates. */
 static void test_properties(void) {
     static case_set s, turned;
     bj_rng rng = bj_rng_seed(2);

@@ -1,10 +1,11 @@
-/* test_proxy.c - the cached-map screen by hand: 3 m, .10, .80, at and beside every threshold. */
+/* test_proxy.c - tests the map check at all thresholds (3 m, .10, .80)
+ * with values calculated by hand. */
 #include "audit_case.h"
 #include "support/test.h"
 
 enum { K = 3, F = 60, Q = 10 };
 
-/* Two polylines along x, 100 m long; the second one is 20 m to the left. */
+/* Two polylines along x, 100 m long. The second one is 20 m to the left. */
 static float lines[2][Q][6];
 static double p[K], y[K][F][2];
 
@@ -16,7 +17,8 @@ static void draw_lines(void) {
         }
 }
 
-/* The last `off` points are 10 m from either line, the others `left` of the first. */
+/* Places the last `off` points 10 m from both lines and all others `left`
+ * meters from the first line. */
 static void drive(int k, double weight, double left, int off) {
     p[k] = weight;
     for (int t = 0; t < F; t++) {
@@ -35,7 +37,7 @@ static bj_proxy measure(int count) {
 int main(void) {
     draw_lines();
     drive(0, 0.5, 0, 0);
-    drive(1, 0.3, 3, 0);  /* exactly 3 m away: on the map */
+    drive(1, 0.3, 3, 0);  /* exactly 3 m away counts as on the map */
     drive(2, 0.2, 17, 0); /* 3 m from the second line */
     bj_proxy s = measure(2);
     CHECK(s.passes && s.strict && s.weighted_outside == 0);
@@ -49,7 +51,7 @@ int main(void) {
     drive(1, 0.3, -3.5, 0); /* below the first line */
     CHECK(measure(2).outside[1] == 1);
 
-    /* Six of sixty points outside are .10, which is allowed; seven are not. */
+    /* Six of sixty points outside are .10, which is allowed. Seven are not. */
     drive(0, 0.5, 0, 6);
     drive(1, 0.3, 0, 6);
     drive(2, 0.2, 0, 0);
@@ -69,7 +71,7 @@ int main(void) {
     s = measure(2); /* .79 of the mass */
     CHECK(s.weighted_outside < 0.1 && !s.passes);
 
-    /* Beyond the ends of a line, and no line at all. */
+    /* Beyond the ends of a line, and without lines. */
     drive(0, 1, 0, 0);
     drive(1, 0, 0, 0);
     drive(2, 0, 0, 0);
@@ -79,7 +81,7 @@ int main(void) {
     CHECK_NEAR(measure(2).outside[0], 1. / 60, 1e-15);
     s = measure(0);
     CHECK(s.outside[0] == 1 && !s.passes && !s.strict && s.compliant_mass == 0);
-    /* A polyline without length, as crossings of one point become: a disk of 3 m. */
+    /* A polyline of length zero, as from crossings with one point, is a disk of 3 m. */
     for (int q = 0; q < Q; q++) lines[0][q][0] = lines[0][q][1] = 0;
     for (int t = 0; t < F; t++) y[0][t][0] = t < 30 ? 1.8 : 1.9, y[0][t][1] = 2.4;
     CHECK(measure(1).outside[0] == 0.5);

@@ -4,10 +4,10 @@
 
 name=branchjepa-world2-v1
 run 0 simulate --cache val.bjc --scenes 40 --seed 2 --split val --quiet --jobs 1
-tiny="--set train.epochs=1 --set train.warmup=0 --set train.batch=32 --set model.embed=8
-    --set model.heads=2 --set model.latent=8 --set model.token_hidden=8 --set model.proj_hidden=8
-    --set model.atom_hidden=8 --set model.router_hidden=8 --set model.decoder_hidden=8"
-run 0 train --data world:7:64 --arm fullset --out run --threads 1 --quiet $tiny
+run 0 train --data world:7:64 --arm fullset --out run --threads 1 --quiet \
+    --set train.epochs=1 --set train.warmup=0 --set train.batch=32 --set model.embed=8 \
+    --set model.heads=2 --set model.latent=8 --set model.token_hidden=8 --set model.proj_hidden=8 \
+    --set model.atom_hidden=8 --set model.router_hidden=8 --set model.decoder_hidden=8
 run 0 export run --bf16 --name $name --license Apache-2.0 --out $name.safetensors
 
 # ---------------------------------------------------------------------------------------- verbs
@@ -38,11 +38,17 @@ out_has "name          $name"
 out_has "SHA-256       $(sha256sum $name.safetensors | cut -d' ' -f1)"
 out_has "scenes seen   64"
 
-# Training starts from it, whether it is named by an option or by a setting.
-run 0 train --data world:7:64 --arm fullset --init builtin --out tuned --threads 1 $tiny
+# Training from it: the setting is the path of the file.
+tune="--arm fullset --threads 1 --set train.epochs=1 --set train.warmup=0 --set model.embed=8
+    --set model.heads=2 --set model.latent=8 --set model.token_hidden=8 --set model.proj_hidden=8
+    --set model.atom_hidden=8 --set model.router_hidden=8 --set model.decoder_hidden=8"
+run 0 train --data val.bjc --init builtin --out tuned $tune
 err_has "init: $BJEPA_BUILTIN: loaded 52 of 52 tensors"
-run 0 config show --arm fullset --set init=builtin
-out_has "$BJEPA_BUILTIN"
+check grep -qF "\"init\": \"$BJEPA_BUILTIN\"" tuned/config.resolved.json
+printf 'name: tune\ndata: val.bjc\narms: [fullset]\nseeds: 1\n' >tune.yaml
+run 0 campaign tune.yaml --out camp --dry-run --set init=builtin
+run 5 campaign tune.yaml --out camp --dry-run --set init=./builtin
+err_has "./builtin: cannot open"
 
 # A folder of that name is not meant by it, but by ./builtin.
 mkdir builtin

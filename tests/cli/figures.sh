@@ -52,7 +52,8 @@ check grep -q campaign err
 
 check small_campaign camp fullset specialization point
 run 0 figures camp --out dev --format svg
-check test "$(drawn dev)" = "learning.svg losses.svg summary.svg support.svg "
+check test "$(drawn dev)" = \
+    "exchange-curves.svg exchange.svg learning.svg losses.svg summary.svg support.svg "
 check grep -qF 'development split' dev/summary.svg
 check grep -qF 'not the locked evaluation' dev/summary.svg
 check grep -qF ', chosen' dev/learning.svg
@@ -61,6 +62,23 @@ check grep -qF '(c) point, K = 1' dev/losses.svg
 # epochs are whole numbers: the campaign has two
 check test "$(grep -c '>[012]</text>' dev/learning.svg)" -ge 12
 check sh -c '! grep -q ">0\.5</text>" dev/losses.svg'
+# what the models look at: a mark for each seed, a line for each run, and the numbers of metrics.csv
+for title in "(a) Exchanged map, increase in %" "(b) Exchanged neighbors" "(c) Exchanged focal track"; do
+    check grep -qF "$title" dev/exchange.svg
+    check grep -qF "$title" dev/exchange-curves.svg
+done
+check grep -qF '(d) Tokens attended to' dev/exchange-curves.svg
+check grep -qF '(e) Norm of the context' dev/exchange-curves.svg
+for seed in 0 1; do
+    norm=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+        $at["best"] == 1 { printf "%.1f at epoch %d", $at["encoder.context_norm"], $at["epoch"] }' \
+        camp/runs/fullset/seed-$seed/metrics.csv)
+    check grep -qF "full-set, seed $seed: $norm, chosen" dev/exchange-curves.svg
+    focal=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+        $at["best"] == 1 { printf "%.1f", 100 * $at["exchange.focal"] / $at["exchange.plain"] }' \
+        camp/runs/fullset/seed-$seed/metrics.csv)
+    check grep -qE "full-set, seed $seed: .?$(echo "$focal" | tr -d -)<" dev/exchange.svg
+done
 # a line for each run
 check test "$(grep -o '<title>[^<]*, seed [01]</title>' dev/losses.svg | sort -u | wc -l)" -eq 6
 
@@ -68,7 +86,7 @@ check "$BJEPA" lock camp --data val.bjc -q >/dev/null
 check "$BJEPA" evaluate camp --threads 1 -q >/dev/null
 run 0 figures camp --out locked --format svg
 check test "$(drawn locked)" = \
-    "calibration.svg learning.svg losses.svg summary.svg support.svg usage.svg "
+    "calibration.svg exchange-curves.svg exchange.svg learning.svg losses.svg summary.svg support.svg usage.svg "
 check grep -qF 'locked evaluation, 80 held-out scenes' locked/summary.svg
 check sh -c '! grep -qF "development split" locked/summary.svg'
 check sh -c '! grep -qF "locked evaluation" locked/learning.svg'
@@ -81,7 +99,7 @@ check grep -qF "full-set, seed 1: $(printf %.4f "$value")<" locked/summary.svg
 "$BJEPA" truth --baseline --limit 20 --samples 16 --best-scenes 0 --json -q \
     camp/runs/fullset/seed-[01]/ckpt/best val.bjc val.bjc.law.safetensors >camp/truth.json
 run 0 figures camp --out all --format svg
-check test "$(drawn all | wc -w)" -eq 8
+check test "$(drawn all | wc -w)" -eq 10
 check grep -qF '(g) Feasible endpoint diversity' all/audit.svg
 check grep -qF 'full-set less point K=1' all/audit.svg
 check grep -qF '80 scenes: vehicles and buses' all/audit.svg
@@ -103,7 +121,7 @@ run 0 figures camp --out gal --only gallery --format svg
 check test "$(drawn gal)" = "gallery-atlas.svg gallery-inner-case-1.svg "
 check cmp gal/gallery-inner-case-1.svg all/truth.svg
 run 0 figures camp --out gal2 --format svg
-check test "$(drawn gal2 | wc -w)" -eq 10
+check test "$(drawn gal2 | wc -w)" -eq 12
 run 0 figures "$BJ_ROOT/data/paper/av2_seeds.csv" --out gal3 --gallery camp/gallery -f svg \
     --only gallery
 check diff -r gal gal3

@@ -32,7 +32,8 @@ count_is dev.html '"forecast":\[{"w":.*{"w":.*{"w":.*{"w":.*{"w":.*{"w":' 5
 run 0 data split train.bjc --list --part dev
 for id in $(payload dev.html | sed -n 's/^{"id":"\([^"]*\)".*/\1/p'); do out_has "$id"; done
 # The sections, the paper's numbers, only what was checked about matching.
-for id in about scenes results summary support learning parameters provenance; do
+for id in about scenes results summary support exchange exchange-curves learning parameters \
+    provenance; do
     has dev.html "<section id=\"$id\""
 done
 has dev.html "all arms here see the same scenes in the same order"

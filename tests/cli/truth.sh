@@ -23,6 +23,17 @@ run 0 truth --baseline val.bjc $law --samples 16 --best-scenes 0 --limit 20 -q
 out_has "val.bjc: 20 scenes"
 out_lacks "best K atoms"
 
+# Inputs alone: nothing is hidden in version 2, control and limits are in version 1.
+check grep -qE '^inputs alone +- +0\.0000 \+- 0\.0000$' text
+check grep -qE 'hide, world version 2, 130 scenes$' text
+run 0 simulate --world 1 --cache one.bjc --scenes 64 --seed 2 --split val -q
+run 0 truth --baseline one.bjc one.bjc.law.safetensors --samples 16 --best-scenes 0 -q
+check grep -qE '^inputs alone +- +0\.[0-9]+ \+- 0\.[0-9]+$' out
+check grep -qE '^inputs alone +- +0\.0[2-9]|^inputs alone +- +0\.[1-9]' out
+out_has "hide, world version 1, 64 scenes"
+run 0 truth --baseline one.bjc one.bjc.law.safetensors --samples 16 --best-scenes 0 -q --input-scenes 0
+out_lacks "inputs alone"
+
 # ------------------------------------------------------------------------------------ checkpoints
 
 mkdir -p run/ckpt/best
@@ -37,6 +48,9 @@ if command -v python3 >/dev/null; then
 import json
 t = json.load(open("all.json"))
 assert (t["schema"], t["type"], t["scenes"], t["samples"]) == (1, "truth", 130, 16)
+inputs = t["inputs"]
+assert (inputs["world"], inputs["scenes"], inputs["discrepancy"]["mean"]) == (2, 130, 0)
+assert inputs["control"]["mean"] == inputs["limits"]["mean"] == 0
 assert [a["name"] for a in t["arms"]] == ["model.safetensors", "run", "constant-velocity", "true-modes"]
 assert [a["atoms"] for a in t["arms"]] == [6, 6, 1, 3]
 a, b, velocity, modes = t["arms"]

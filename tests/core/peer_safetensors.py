@@ -43,7 +43,7 @@ def c_read(paths):
             *shape, rest = rest.split(" ", int(rank))
             data, name = rest.split(" ", 1)
             tensors[name] = (dtype, [int(d) for d in shape], bytes.fromhex(data[1:]))
-        elif line.startswith("meta "):                  # sizes first: values may span lines
+        elif line.startswith("meta "):                  # sizes first, because values may span lines
             head = text[at:].split(b" ", 3)
             key, value = int(head[1]), int(head[2])
             start = at + len(b" ".join(head[:3])) + 1

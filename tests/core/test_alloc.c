@@ -1,4 +1,5 @@
-/* test_alloc.c - the one door to the heap: zeroed, aligned, counted, able to fail on demand. */
+/* test_alloc.c - tests that memory is zeroed, aligned and counted, and that failures can be
+ * injected. */
 #include "core/alloc.h"
 
 #include <pthread.h>
@@ -15,7 +16,7 @@ static void test_memory(void) {
         size_t dirty = 0;
         for (size_t b = 0; b < sizes[i]; b++) dirty += memory[b] != 0;
         CHECK_MSG(dirty == 0, "%zu of %zu bytes are not zero", dirty, sizes[i]);
-        memset(memory, 0xa5, sizes[i]); /* the next allocation may get it back */
+        memset(memory, 0xa5, sizes[i]); /* the next allocation may reuse it */
         bj_free(memory);
     }
     void *empty = bj_alloc(0, 8), *other = bj_alloc(8, 0);
@@ -42,7 +43,7 @@ static void test_counting(void) {
     CHECK(bj_alloc_live() == live);
 }
 
-/* Products that wrap around must not come back as a small block. */
+/* Tests that a product that overflows does not return a small block. */
 static void test_overflow(void) {
     const long count = bj_alloc_count(), live = bj_alloc_live();
     const size_t half = SIZE_MAX / 2 + 1;
@@ -52,7 +53,7 @@ static void test_overflow(void) {
     CHECK(bj_alloc(SIZE_MAX, 1) == NULL);
     CHECK(bj_alloc(1, SIZE_MAX - 1) == NULL);
     CHECK(bj_alloc(SIZE_MAX / 8 + 1, 8) == NULL);
-    CHECK(bj_alloc(SIZE_MAX / 4, 4) == NULL); /* does not wrap, is merely far too much */
+    CHECK(bj_alloc(SIZE_MAX / 4, 4) == NULL); /* does not overflow, but is too large */
     CHECK(bj_alloc_count() == count && bj_alloc_live() == live);
 
     double *many;
@@ -82,7 +83,7 @@ static void test_failing(void) {
     }
     CHECK(bj_alloc_count() == count + 4 + 0 + 1 + 2 + 3); /* failures are not counted */
     CHECK(bj_alloc_live() == live);
-    bj_alloc_fail_after(2); /* a product that overflows is refused before it costs anything */
+    bj_alloc_fail_after(2); /* a product that overflows is rejected before it counts */
     CHECK(bj_alloc(SIZE_MAX, 2) == NULL);
     void *a = bj_alloc(1, 1), *b = bj_alloc(1, 1), *c = bj_alloc(1, 1);
     CHECK(a && b && !c);
@@ -102,7 +103,7 @@ static void *churn(void *got) {
     return NULL;
 }
 
-/* Counters and budget are exact from many threads at once. */
+/* Tests that the counters and the budget are exact with several threads. */
 static void test_threads(void) {
     const long count = bj_alloc_count(), live = bj_alloc_live();
     pthread_t thread[THREADS];

@@ -1,4 +1,4 @@
-/* test_file.c - reading with limits, and writing that is all or nothing under injected failures. */
+/* test_file.c - tests reads with limits and atomic writes with injected failures. */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 static char folder[] = "/tmp/test_file.XXXXXX";
 
-/* A path in the scratch folder; eight may be in use at a time. */
+/* Returns a path in the scratch folder. Up to eight paths can be in use at a time. */
 static const char *in_folder(const char *name) {
     static char paths[8][512];
     static int next;
@@ -25,7 +25,7 @@ static const char *in_folder(const char *name) {
     return path;
 }
 
-/* Names in the folder, hidden ones included. */
+/* Returns the number of entries in the scratch folder, including hidden ones. */
 static int folder_entries(void) {
     DIR *dir = opendir(folder);
     int count = -2; /* . and .. */
@@ -34,7 +34,7 @@ static int folder_entries(void) {
     return count;
 }
 
-/* The lowest free descriptor: it moves when one leaks. */
+/* Returns the lowest free descriptor, which changes if a descriptor leaks. */
 static int free_descriptor(void) {
     const int fd = dup(0);
     close(fd);
@@ -72,14 +72,15 @@ static void test_read(void) {
     CHECK(bj_file_read(&text, &size, folder, 9, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "cannot read: Is a directory");
 
-    /* Endless and without a size: the limit ends it. */
+    /* An endless file without a size is read up to the limit. */
     CHECK(bj_file_read(&text, &size, "/dev/zero", 200000, &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "more than 200000 bytes");
     CHECK_OK(bj_file_read(&text, &size, "/dev/null", 0, &err), err);
     bj_free(text);
 }
 
-/* Memory that is kept: replaced only by a larger file, and still the caller's after a failure. */
+/* Tests that a reused buffer is replaced only for a larger file, and that the caller still owns it
+ * after a failure. */
 static void test_read_again(void) {
     bj_error err = {0};
     char *memory = NULL;
@@ -104,7 +105,8 @@ static void test_read_again(void) {
     CHECK(unlink(in_folder("more")) == 0);
 }
 
-/* A pipe has no size and comes in pieces: more than the first guess of the reader. */
+/* Tests a pipe, which has no size and arrives in pieces, with more data than the reader's first
+ * buffer. */
 static void test_read_pipe(size_t limit) {
     enum { SIZE = 300000 };
     bj_error err = {0};
@@ -159,7 +161,7 @@ static void test_map(void) {
     CHECK_CONTAINS(err.message, "Is a directory");
     CHECK(bj_file_map_open(&map, "/dev/null", 4, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "not a regular file");
-    /* A pipe nobody writes to must not block. */
+    /* A pipe without a writer must not block. */
     CHECK(mkfifo(in_folder("fifo"), 0600) == 0);
     CHECK(bj_file_map_open(&map, in_folder("fifo"), 4, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "not a regular file");
@@ -179,7 +181,7 @@ static void test_write_is_atomic(void) {
     memset(block, 'x', sizeof block - 1);
     CHECK_OK(bj_file_writer_write(writer, block, 10, &err), err);
     CHECK_OK(bj_file_writer_write(writer, block, sizeof block - 11, &err), err);
-    CHECK(content_is(path, "old")); /* large enough to have been written through */
+    CHECK(content_is(path, "old")); /* large enough to bypass the buffer */
     CHECK(folder_entries() == before + 2);
     CHECK_OK(bj_file_writer_commit(&writer, &err), err);
     CHECK(writer == NULL);
@@ -194,7 +196,7 @@ static void test_write_is_atomic(void) {
     CHECK(content_is(path, block));
     CHECK(folder_entries() == before + 1);
 
-    /* Many pieces through the buffer keep their order. */
+    /* Many buffered pieces keep their order. */
     CHECK_OK(bj_file_writer_open(&writer, path, &err), err);
     for (size_t i = 0, piece = 1; i < sizeof block - 1; i += piece, piece = piece % 997 + 1) {
         if (piece > sizeof block - 1 - i) piece = sizeof block - 1 - i;
@@ -204,7 +206,7 @@ static void test_write_is_atomic(void) {
     CHECK_OK(bj_file_writer_commit(&writer, &err), err);
     CHECK(content_is(path, block));
 
-    /* The longest name there is leaves room for a hidden one. */
+    /* The longest possible name still allows a hidden name. */
     char name[256];
     memset(name, 'n', 255);
     name[255] = '\0';
@@ -214,8 +216,8 @@ static void test_write_is_atomic(void) {
     CHECK(remove(path) == 0);
 }
 
-/* Two writers of one file do not meet; the last commit wins. A leftover of a crash is no obstacle.
- */
+/* Tests that two writers of one file do not interfere, that the last commit wins, and that a
+ * temporary file left by a crash does not interfere. */
 static void test_concurrent_writers(void) {
     bj_error err = {0};
     bj_file_writer *a = NULL, *b = NULL;
@@ -258,7 +260,7 @@ static void test_permissions_and_links(void) {
     CHECK(remove(link) == 0);
 }
 
-/* What the caller sees when the name cannot be created at all. */
+/* Tests the messages for paths that cannot be created. */
 static void test_bad_targets(void) {
     bj_error err = {0};
     const int entries = folder_entries(), fd = free_descriptor();
@@ -284,7 +286,8 @@ static void test_bad_targets(void) {
     CHECK(free_descriptor() == fd);
 }
 
-/* /dev/full is a disk without space; devices are written directly and never renamed over. */
+/* Tests that /dev/full behaves like a full disk, and that devices are written directly and never
+ * replaced. */
 static void test_devices(void) {
     bj_error err = {0};
     bj_file_writer *writer = NULL;
@@ -295,7 +298,7 @@ static void test_devices(void) {
     CHECK_OK(bj_file_writer_open(&writer, "/dev/full", &err), err);
     CHECK(bj_file_writer_write(writer, block, sizeof block, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "No space left on device");
-    /* A failed writer stays failed, even for a caller who did not look. */
+    /* A failed writer stays failed, even if the caller ignored the first failure. */
     CHECK(bj_file_writer_write(writer, "x", 1, &err) == BJ_EIO);
     CHECK(bj_file_writer_write(writer, "x", 0, &err) == BJ_EIO);
     memset(&err, 0, sizeof err);
@@ -305,7 +308,7 @@ static void test_devices(void) {
     CHECK(stat("/dev/null", &info) == 0 && S_ISCHR(info.st_mode));
 }
 
-/* In a process of its own with a limit on file sizes: the kernel refuses what exceeds it. */
+/* Tests writes beyond a file size limit, in a process of its own. */
 static void too_large_child(void) {
     bj_error err = {0};
     const struct rlimit limit = {150000, 150000};
@@ -319,12 +322,13 @@ static void too_large_child(void) {
     CHECK(bj_file_write(in_folder("never"), block, sizeof block, &err) == BJ_EIO);
     CHECK(access(in_folder("never"), F_OK) != 0);
 
-    /* Only the second of two files is too large: neither appears, the first keeps its old text. */
+    /* If only the second of two files is too large, neither is published and the first keeps its
+     * old content. */
     bj_file_writer *writers[2] = {NULL, NULL};
     CHECK_OK(bj_file_writer_open(&writers[0], in_folder("kept"), &err), err);
     CHECK_OK(bj_file_writer_open(&writers[1], in_folder("never"), &err), err);
     CHECK_OK(bj_file_writer_write(writers[0], "new", 3, &err), err);
-    for (int i = 0; i < 3; i++) /* the last piece waits in the buffer until the commit */
+    for (int i = 0; i < 3; i++) /* the last piece is buffered until the commit */
         CHECK_OK(bj_file_writer_write(writers[1], block, 51000, &err), err);
     CHECK(bj_file_writer_commit_all(writers, 2, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "never: cannot write: File too large");
@@ -334,7 +338,7 @@ static void too_large_child(void) {
     CHECK(free_descriptor() == fd);
 }
 
-/* As somebody who is not root, whom permissions do not bind. */
+/* Tests write permissions, as a user other than root, because permissions do not apply to root. */
 static void read_only_child(void) {
     bj_error err = {0};
     const char *locked = in_folder("locked");
@@ -352,7 +356,7 @@ static void read_only_child(void) {
     CHECK(content_is(in_folder("frozen"), "old"));
 }
 
-/* Runs a test in a child and takes over its counts. */
+/* Runs a test in a child process and adds its counts to those of this process. */
 static void in_child(void (*test)(void)) {
     int ends[2], counts[2] = {0, 1}, state = 0;
     CHECK(pipe(ends) == 0);
@@ -386,7 +390,8 @@ static void test_commit_all(void) {
     CHECK(remove(in_folder("one")) == 0 && remove(in_folder("two")) == 0);
 }
 
-/* The final name becomes a directory before the commit: the rename fails, nothing remains. */
+/* Tests that the rename fails and leaves nothing behind if the final name has become a
+ * directory. */
 static void test_rename_failure(void) {
     bj_error err = {0};
     bj_file_writer *writer = NULL;
@@ -421,7 +426,7 @@ static void test_allocation_failures(void) {
     CHECK(content_is(in_folder("kept"), "new"));
     bj_alloc_fail_after(0);
     CHECK(bj_file_read(&text, &size, in_folder("kept"), 9, &err) == BJ_ENOMEM);
-    bj_alloc_fail_after(1); /* growing */
+    bj_alloc_fail_after(1); /* while growing */
     CHECK(bj_file_read(&text, &size, "/dev/zero", 1 << 20, &err) == BJ_ENOMEM);
     bj_alloc_fail_after(-1);
     CHECK(bj_alloc_live() == live && free_descriptor() == fd);
@@ -459,6 +464,6 @@ int main(void) {
     for (size_t i = 0; i < sizeof leftovers / sizeof *leftovers; i++)
         CHECK(remove(in_folder(leftovers[i])) == 0);
     CHECK(rmdir(in_folder("locked")) == 0);
-    CHECK(rmdir(folder) == 0); /* fails if any temporary file remained */
+    CHECK(rmdir(folder) == 0); /* fails if a temporary file is left */
     return test_report("file");
 }

@@ -1,4 +1,5 @@
-/* test_gather.c - scenes from anywhere end up side by side; numbers that are none are noticed. */
+/* test_gather.c - tests that scattered scenes are copied into contiguous arrays and that NaN is
+ * found. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@ static bj_arch small(void) {
     return a;
 }
 
-/* Every array of a scene in memory of its own, with numbers that tell where they are from. */
+/* Allocates one array of a scene, filled with numbers that identify the scene, the array and the
+ * index. */
 static bj_real *piece(int scene, int kind, int n) {
     bj_real *x = malloc((size_t)(n ? n : 1) * sizeof *x);
     if (!x) exit(1);
@@ -67,7 +69,8 @@ static int holds(const bj_real *row, int scene, int kind, int n) {
     return same;
 }
 
-/* Any order, any scene twice; parts of the batch copied last first, as workers may. */
+/* Tests scenes in any order, with a repeated scene, and parts of the batch that are copied last to
+ * first, as workers may do. */
 static void test_order(const bj_arch *arch, scattered *s) {
     static const int order[SCENES] = {3, 0, 2, 0, 1};
     room r = take(arch, 1);
@@ -92,7 +95,8 @@ static void test_order(const bj_arch *arch, scattered *s) {
     bj_free(r.memory);
 }
 
-/* One bad number at every position of every array, then two at once: the first is reported. */
+/* Tests that a NaN or infinity is found at every position of every array, and that the first of two
+ * bad scenes is reported. */
 static void test_bad(const bj_arch *arch, scattered *s) {
     const bj_real bad[] = {(bj_real)NAN, (bj_real)INFINITY, (bj_real)-INFINITY};
     for (int with_future = 0; with_future < 2; with_future++) {
@@ -114,7 +118,7 @@ static void test_bad(const bj_arch *arch, scattered *s) {
         s->array[1][0][5] = s->array[4][2][LINE] = (bj_real)NAN;
         r.g.focal[4 * TRACK] = -1;
         CHECK(bj_gathered_copy(&r.g, s->scene, arch, 0, SCENES) == 1);
-        CHECK(holds(r.g.focal + 4 * TRACK, 4, 0, TRACK)); /* what follows is copied all the same */
+        CHECK(holds(r.g.focal + 4 * TRACK, 4, 0, TRACK)); /* later scenes are still copied */
         CHECK(bj_gathered_copy(&r.g, s->scene, arch, 2, SCENES) == 4);
         CHECK(bj_gathered_copy(&r.g, s->scene, arch, 2, 4) == -1);
         s->array[1][0][5] = 5 + 1000, s->array[4][2][LINE] = (bj_real)(4000 + 200 + LINE);

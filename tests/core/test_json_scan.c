@@ -1,7 +1,8 @@
-/* test_json_scan.c - the scanner against yyjson: the same texts pass, the same values come out.
+/* test_json_scan.c - compares the scanner with yyjson: both accept the same texts and read the same
+ * values.
  *
- * Texts are put at the end of exactly sized blocks, where AddressSanitizer sees a read beyond the
- * final zero.
+ * Texts are copied to the end of blocks of exactly their size, so that AddressSanitizer detects a
+ * read past the terminating zero.
  */
 #include <stdlib.h>
 
@@ -29,7 +30,8 @@ static char *copy_of(const char *text, size_t size) {
 
 /* ------------------------------------------------------------------------------------- validity */
 
-/* yyjson's verdict. Numbers as raw text, so that 1e999 is judged by its form alone. */
+/* Returns whether yyjson accepts the text. Numbers are kept as raw text, so 1e999 is checked only
+ * for its syntax. */
 static int is_json(const char *text, size_t size) {
     yyjson_doc *doc = yyjson_read(text, size, YYJSON_READ_NUMBER_AS_RAW);
     yyjson_doc_free(doc);
@@ -172,7 +174,8 @@ static void test_validity(void) {
         const size_t size = strlen(texts[i]);
         CHECK_MSG(passes(texts[i], size, NULL) == is_json(texts[i], size), "%s", texts[i]);
     }
-    /* Long strings are looked at in groups: every kind of byte at every place of two of them. */
+    /* The scanner examines long strings in groups of eight bytes. Test every byte value at every
+     * position of two groups. */
     for (int place = 1; place < 18; place++)
         for (int c = 0; c < 256; c++) {
             char string[21] = "\"aaaaaaaaaaaaaaaaaa\"";
@@ -198,7 +201,8 @@ static void test_depth(void) {
     }
 }
 
-/* Random texts of fragments, then random damage: both judges must agree on each. */
+/* Composes a random JSON text, which test_random_texts then damages at random. The scanner and
+ * yyjson must agree on each text. */
 static size_t compose(char *out, int depth) {
     static const char *const scalars[] = {"0",
                                           "-1.5",
@@ -258,7 +262,7 @@ static int number_of(const char *text, double *out, long *moved) {
     bj_json_scan_begin(&scan, copy, strlen(text));
     const int result = bj_json_scan_number(&scan, out);
     *moved = (long)(scan.at - copy);
-    CHECK(!strcmp(copy, text)); /* also where a zero was put for a while */
+    CHECK(!strcmp(copy, text)); /* even after a temporary zero was written into it */
     free(copy);
     return result;
 }
@@ -338,7 +342,7 @@ static void test_numbers(void) {
                                          "+1",    ".5",   "x",    "1e999", "-1e999"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         CHECK_MSG(number_of(others[i], &out, &moved) == 0 && moved == 0, "%s", others[i]);
-    /* A leading zero is a number of its own; whoever looks for a comma behind it finds a digit. */
+    /* A leading zero is a complete number. A caller that expects a comma after it finds a digit. */
     CHECK(number_of("01", &out, &moved) == 1 && out == 0 && moved == 1);
     CHECK(number_of("-012.5", &out, &moved) == 1 && out == 0 && moved == 2);
     CHECK(number_of("00", &out, &moved) == 1 && moved == 1);

@@ -1,4 +1,4 @@
-/* test_pipeline.c - items come out in order, whoever made them; few are under way at a time. */
+/* test_pipeline.c - tests that items are consumed in order and that few items are in flight. */
 #define _XOPEN_SOURCE 700
 #include <stdatomic.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 enum { ITEMS = 400, MOST_SLOTS = 16 };
 
 typedef struct work {
-    int64_t slot[MOST_SLOTS]; /* what was produced there */
+    int64_t slot[MOST_SLOTS]; /* what was produced in each slot */
     atomic_int taken[MOST_SLOTS];
     atomic_int under_way, most_under_way, workers_seen, collisions;
     int64_t next, stop_at;
@@ -30,7 +30,7 @@ static void produce(void *context, int64_t item, int slot, int worker) {
     while (now > most && !atomic_compare_exchange_weak(&w->most_under_way, &most, now)) {
     }
     atomic_fetch_or(&w->workers_seen, 1 << worker);
-    /* Every seventh item takes long, so that others overtake it. */
+    /* Every seventh item takes longer, so that other items overtake it. */
     if (w->uneven && item % 7 == 0) nap(300);
     w->slot[slot] = item * item + 1;
 }
@@ -70,7 +70,7 @@ static void test_odd(void) {
     work w = {.stop_at = -1};
     bj_error err = {0};
     bj_pipeline p = {5, 5, 4, 4, &w, produce, consume};
-    CHECK_OK(bj_pipeline_run(&p, &err), err); /* nothing to do */
+    CHECK_OK(bj_pipeline_run(&p, &err), err); /* no items */
     CHECK(w.next == 0 && bj_pipeline_workers(&p) == 1);
     p.end = 7; /* fewer items than workers */
     w.next = 5;
@@ -80,7 +80,7 @@ static void test_odd(void) {
     CHECK(bj_pipeline_workers(&p) >= 1);
     p = (bj_pipeline){0, 100, 4, 3, &w, produce, consume};
     CHECK(bj_pipeline_run(&p, &err) == BJ_EARG);
-    for (long n = 0; n < 2; n++) { /* every allocation in turn */
+    for (long n = 0; n < 2; n++) { /* each allocation fails in turn */
         p = (bj_pipeline){0, 100, 4, 4, &w, produce, consume};
         w.next = 0;
         bj_alloc_fail_after(n);

@@ -1,7 +1,8 @@
-/* test_rng.c - the generator against published and independently computed values, and its moments.
+/* test_rng.c - compares the generator with known values and checks its moments.
  *
- * The numbers after state {1,2,3,4} are those of the generator's authors; the others were computed
- * with arbitrary-precision integers from the definitions of splitmix64, FNV-1a and xoshiro256++.
+ * The values after state {1,2,3,4} were published by the generator's authors. The other values were
+ * computed with arbitrary-precision integers from the definitions of splitmix64, FNV-1a and
+ * xoshiro256++.
  */
 #include "core/rng.h"
 
@@ -44,7 +45,7 @@ static void test_known_values(void) {
     CHECK(bj_rng_uniform(&rng) == 0x1.467905d15dbccp-2);
     rng = bj_rng_seed(42);
     CHECK_NEAR(bj_rng_normal(&rng), -0.7689930538210061, 1e-15);
-    CHECK(bj_rng_uniform(&rng) == 0x1.f7c0f9f61849dp-1); /* a normal takes exactly two words */
+    CHECK(bj_rng_uniform(&rng) == 0x1.f7c0f9f61849dp-1); /* a normal consumes two words */
 }
 
 static void test_named_streams(void) {
@@ -55,7 +56,7 @@ static void test_named_streams(void) {
         CHECK(bj_rng_next(&a) == atom[i]);
         CHECK(bj_rng_next(&p) == proj[i]);
     }
-    /* one letter or one bit of the seed apart: unrelated streams */
+    /* Names that differ in one letter, or seeds that differ in one bit, give unrelated streams. */
     const char *names[] = {"atoms.0.0.weight", "atoms.1.0.weight", "atoms.0.0.bias", "a", ""};
     uint64_t first[16];
     int n = 0;
@@ -80,7 +81,7 @@ static void test_stored_state(void) {
     for (int i = 0; i < 100; i++) CHECK(bj_rng_normal(&rng) == bj_rng_normal(&stored));
 }
 
-/* Moments of n draws within five standard errors of their expectation. */
+/* Tests that the moments of n draws are within five standard errors of their expectation. */
 static void test_moments(void) {
     enum { N = 200000, CELLS = 64 };
     bj_rng rng = bj_rng_seed(3);
@@ -122,7 +123,7 @@ static void test_moments(void) {
     CHECK_NEAR(lag / N, 0, 5 / sqrt(N));
 }
 
-/* The words nearest to the ends of [0,1) stay inside and give finite normals. */
+/* Tests that the words closest to the ends of [0,1) stay inside and give finite normals. */
 static void test_extremes(void) {
     bj_rng ones = {{UINT64_MAX, 0, 0, 0}}; /* first word: rotate(max) + max = max - 1 */
     CHECK(bj_rng_uniform(&ones) == 1 - 0x1p-53);

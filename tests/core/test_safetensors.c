@@ -1,8 +1,8 @@
-/* test_safetensors.c - reader and writer of safetensors files.
+/* test_safetensors.c - tests the reader and the writer of safetensors files.
  *
- * Without arguments: the tests. With arguments, for tests/core/peer_safetensors.py:
+ * Runs the tests when called without arguments. tests/core/peer_safetensors.py passes arguments:
  *   write PATH      writes the sample file
- *   read PATH...    prints what is in each file, or "PATH refused: MESSAGE"
+ *   read PATH...    prints the contents of each file, or "PATH refused: MESSAGE"
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const int32_t sample_i32[3] = {0, -7, INT32_MAX};
 static const uint8_t sample_u8[5] = {0, 1, 2, 254, 255};
 static const uint8_t sample_bool[2] = {1, 0};
 
-/* Sizes go up and down, so that the writer has something to sort. */
+/* The element sizes are not sorted, so the writer has to sort them. */
 static const bj_tensor_view sample[] = {
     {.name = "mask", .dtype = BJ_DTYPE_U8, .rank = 1, .shape = {5}, .data = sample_u8},
     {.name = "w.weight", .dtype = BJ_DTYPE_F32, .rank = 2, .shape = {2, 3}, .data = sample_f32},
@@ -122,7 +122,7 @@ static void test_deterministic_bytes(void) {
               first + 8);
     bj_free(first);
 
-    /* And an even smaller one: nothing at all. */
+    /* A file without tensors. */
     bj_safetensors *st = NULL;
     CHECK_OK(bj_safetensors_write(path, NULL, 0, NULL, 0, &err), err);
     CHECK_OK(bj_safetensors_open(&st, path, &err), err);
@@ -166,7 +166,7 @@ static void test_read_real(void) {
     CHECK_CONTAINS(err.message, "tensor 'index': dtype I32, expected F64, F32, F16 or BF16");
     bj_safetensors_close(st);
 
-    /* NaN and infinity in each float type. */
+    /* NaN and infinity in each float type are rejected. */
     const double bad_f64[3] = {1, 2, (double)NAN};
     const float bad_f32[3] = {1, -INFINITY, 2};
     const uint16_t bad_f16[3] = {0x7c00, 0, 0}, bad_bf16[3] = {0, 0, 0x7fc1};
@@ -187,7 +187,7 @@ static void test_read_real(void) {
     bj_safetensors_close(st);
 }
 
-/* All 65536 halves against arithmetic on their fields, the way the standard defines them. */
+/* Tests all finite halves against arithmetic on their bit fields, as the standard defines them. */
 static void test_every_half(void) {
     bj_error err = {0};
     bj_safetensors *st = NULL;
@@ -215,7 +215,7 @@ static void test_every_half(void) {
 
 /* --------------------------------------------------------------------------------- bad headers */
 
-/* Opens header (its length is put in front) followed by `data` zero bytes. */
+/* Opens a file that consists of the header length, the header and `data` zero bytes. */
 static bj_status open_text(const char *header, size_t data, bj_error *err) {
     static unsigned char file[4096];
     const size_t length = strlen(header);
@@ -238,7 +238,7 @@ static void test_refused_headers(void) {
     static const struct {
         const char *header;
         size_t data;
-        const char *message; /* NULL: accepted */
+        const char *message; /* NULL if accepted */
     } cases[] = {
         {"{" A4 "}", 4, NULL},
         {"{" A4 "}   \n", 4, NULL},
@@ -346,14 +346,14 @@ static void test_refused_files(void) {
           BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "header of 18446744073709551615 bytes announced");
 
-    /* A header above the limit in a file large enough to hold it; only a hole on the disk. */
+    /* A header above the limit, in a sparse file that is large enough to contain it. */
     const uint64_t huge = BJ_SAFETENSORS_MAX_HEADER + 1;
     CHECK_OK(bj_file_write(path, &huge, sizeof huge, &err), err);
     CHECK(truncate(path, BJ_SAFETENSORS_MAX_HEADER + 100) == 0);
     CHECK(bj_safetensors_open(&st, path, &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "header of 100000001 bytes, at most 100000000 are allowed");
 
-    /* Every truncation of a good file is refused, and so is one byte more. */
+    /* Every truncation of a valid file is rejected, and so is one additional byte. */
     char *file;
     size_t size;
     CHECK_OK(write_sample(path, &err), err);
@@ -373,7 +373,7 @@ static void test_refused_files(void) {
     bj_free(moved);
     bj_free(file);
 
-    /* Of a long path the end is shown, and the tensor still is. */
+    /* Messages show the end of a long path, and still contain the tensor name. */
     char label[600], name[200];
     memset(label, 'p', sizeof label);
     memcpy(label + sizeof label - 5, "/end", 5);
@@ -428,7 +428,7 @@ static void test_refused_writes(void) {
     CHECK_CONTAINS(err.message, "metadata 0 has no key or no value");
     CHECK(bj_safetensors_write("/dev/full", &good, 1, NULL, 0, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "/dev/full: cannot write: No space left on device");
-    static const float large[50000]; /* fails while writing, not at the end */
+    static const float large[50000]; /* fails during the write, not at the commit */
     pair[0] = good;
     pair[0].shape[0] = 50000;
     pair[0].data = large;
@@ -460,7 +460,7 @@ static void test_allocation_failures(void) {
         CHECK_CONTAINS(err.message, "out of memory");
         bj_safetensors *st = NULL;
         CHECK_OK(bj_safetensors_open(&st, path, &err), err);
-        CHECK(st && bj_safetensors_count(st) == 1); /* still the file of before */
+        CHECK(st && bj_safetensors_count(st) == 1); /* still the old file */
         bj_safetensors_close(st);
     }
     CHECK_MSG(failures >= 10, "%d", failures);
@@ -481,7 +481,7 @@ static void test_allocation_failures(void) {
     CHECK_MSG(failures >= 6, "%d", failures);
 }
 
-/* Many tensors: growing buffers inside the JSON library, and finding by name. */
+/* Tests many tensors, which make the JSON library grow its buffers, and finds them by name. */
 static void test_many(void) {
     enum { MANY = 3000 };
     static char names[MANY][12];
@@ -505,8 +505,7 @@ static void test_many(void) {
     bj_safetensors_close(st);
 }
 
-/* ------------------------------------------------------------------------- for the peer's script
- */
+/* -------------------------------------------------------------------------- for the peer script */
 
 static void print_file(const char *where) {
     bj_error err = {0};

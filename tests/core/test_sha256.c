@@ -1,4 +1,4 @@
-/* test_sha256.c - the published test vectors of FIPS 180-2, and the ways to feed them. */
+/* test_sha256.c - tests the FIPS 180-2 vectors in one call, in pieces and from a file. */
 #define _XOPEN_SOURCE 700 /* mkstemp */
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ static void test_vectors(void) {
     }
 }
 
-/* A million times 'a', in pieces of changing size, twice with the same context. */
+/* Tests a million times 'a', in pieces of varying size and twice with the same context. */
 static void test_pieces(void) {
     static char text[1000];
     memset(text, 'a', sizeof text);
@@ -54,7 +54,7 @@ static void test_file(void) {
     bj_error err = {0};
     const int fd = mkstemp(path);
     CHECK(fd >= 0);
-    CHECK_OK(bj_sha256_file(hex, path, &err), err); /* still empty */
+    CHECK_OK(bj_sha256_file(hex, path, &err), err); /* the file is still empty */
     CHECK(!strcmp(hex, vectors[0].digest));
     CHECK_OK(bj_file_write(path, "abc", 3, &err), err);
     CHECK_OK(bj_sha256_file(hex, path, &err), err);

@@ -1,4 +1,5 @@
-/* test_threads.c - the pool: every item once, on a worker that exists, and nobody left behind. */
+/* test_threads.c - tests that the pool runs every item once, on a valid worker, and loses no
+ * wake-up. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "core/threads.h"
 
@@ -21,10 +22,10 @@ static bj_pool *make_pool(int threads) {
 /* ---------------------------------------------------------------------------------------- items */
 
 typedef struct tally {
-    atomic_int times[MOST_ITEMS]; /* each item was given out */
-    atomic_int on[MOST_THREADS];  /* items of each worker */
+    atomic_int times[MOST_ITEMS]; /* number of times each item was run */
+    atomic_int on[MOST_THREADS];  /* number of items run by each worker */
     atomic_int busy[MOST_THREADS];
-    atomic_int wrong; /* items outside the range, unknown workers, a worker twice at once */
+    atomic_int wrong; /* items out of range, unknown workers, or a worker used twice at once */
     int items, threads;
 } tally;
 
@@ -51,7 +52,7 @@ static void test_items(int threads) {
         t.items = sizes[s];
         t.threads = threads;
         bj_pool_run(pool, count_item, &t, sizes[s]);
-        /* the call returns after the last item: nothing may change from here on */
+        /* The call returns after the last item, so nothing may change from here on. */
         int once = 1, sum = 0;
         for (int i = 0; i < MOST_ITEMS; i++) once &= t.times[i] == (i < sizes[s]);
         for (int i = 0; i < MOST_THREADS; i++) sum += t.on[i];
@@ -61,7 +62,7 @@ static void test_items(int threads) {
     bj_pool_free(pool);
 }
 
-/* Thousands of short rounds: a lost wake-up or a worker that runs a round twice shows here. */
+/* Tests thousands of short rounds, to detect a lost wake-up or a worker that runs a round twice. */
 static void add_one(void *context, int item, int worker) {
     (void)item, (void)worker;
     atomic_fetch_add((atomic_long *)context, 1);
@@ -83,7 +84,7 @@ static void test_many_rounds(int threads) {
     bj_pool_free(pool);
 }
 
-/* Writes of a round are visible to the next one, and to the caller, without further care. */
+/* Tests that the writes of a round are visible to the next round and to the caller. */
 typedef struct relay {
     int value[64];
 } relay;
@@ -108,7 +109,7 @@ static void test_visibility(void) {
     bj_pool_free(pool);
 }
 
-/* A worker that sleeps on its item does not keep the others from the rest. */
+/* Tests that a worker that sleeps in its item does not block the remaining items. */
 typedef struct slow {
     atomic_int done, others;
 } slow;
@@ -137,7 +138,7 @@ static void test_uneven(void) {
 
 /* --------------------------------------------------------------------------------------- shares */
 
-/* Tests that every item of uneven shares, empty ones included, runs once. */
+/* Tests that every item of uneven shares, including empty shares, runs once. */
 static void test_shares(int threads) {
     bj_pool *pool = make_pool(threads);
     if (!pool) return;
@@ -157,8 +158,8 @@ static void test_shares(int threads) {
     bj_pool_free(pool);
 }
 
-/* Tests that a worker starts with its own share: every item waits until all items have started, so
- * no worker can take the item of another one. */
+/* Tests that a worker starts with its own share. Every item waits until all items have started, so
+ * no worker can take another worker's item. */
 typedef struct owners {
     atomic_int started;
     int members, owner[MOST_THREADS];
@@ -186,7 +187,8 @@ static void test_own_share_first(int threads) {
 
 /* ----------------------------------------------------------------------------------------- team */
 
-/* Members fill a row, meet, and read what the others wrote; twice as many phases as rows. */
+/* Members of a team fill a row, wait, and read what the other members wrote. The two rows are used
+ * alternately. */
 typedef struct gathering {
     bj_pool *pool;
     atomic_int present[MEMBERS];
@@ -199,7 +201,7 @@ static void meet(void *context, int member, int members) {
     atomic_fetch_add(&g->present[member], 1);
     atomic_store(&g->size, members);
     for (int phase = 1; phase <= 100; phase++) {
-        if (phase % 97 == member) nanosleep(&(struct timespec){0, 200000}, NULL); /* a late one */
+        if (phase % 97 == member) nanosleep(&(struct timespec){0, 200000}, NULL); /* arrives late */
         g->row[phase % 2][member] = phase;
         bj_team_wait(g->pool);
         for (int i = 0; i < members; i++)
@@ -219,7 +221,7 @@ static void test_team(int threads) {
         for (int i = 0; i < MEMBERS; i++) each &= g.present[i] == (i < threads);
         CHECK_MSG(each && g.size == threads, "team of %d: not every member came once", threads);
         CHECK_MSG(g.wrong == 0, "team of %d: %d reads ran ahead of a write", threads, g.wrong);
-        static tally t; /* a pool serves both kinds of work in turn */
+        static tally t; /* a pool runs items after a team */
         memset(&t, 0, sizeof t);
         t.items = 40;
         t.threads = threads;
@@ -246,7 +248,7 @@ static void test_create(void) {
 
     const long live = bj_alloc_live();
     int n = 0;
-    for (;; n++) { /* the n-th allocation fails, until there is none left to fail */
+    for (;; n++) { /* the n-th allocation fails, until none fails */
         bj_alloc_fail_after(n);
         pool = (bj_pool *)&err;
         const bj_status status = bj_pool_create(&pool, 3, &err);

@@ -1,4 +1,4 @@
-/* test_words.c - edit distance, and which word was meant. */
+/* test_words.c - tests the edit distance and the choice of the nearest word. */
 #include <branchjepa/branchjepa.h>
 
 #include "test.h"
@@ -17,7 +17,7 @@ int main(void) {
     CHECK(bj_edit_distance("kitten", "sitting") == 3);
     CHECK(bj_edit_distance("flaw", "lawn") == 2);
 
-    /* Words too long to compare are as far apart as the longer one is long. */
+    /* If a word is too long to compare, the distance is the length of the longer word. */
     char word[200];
     memset(word, 'a', sizeof word - 1);
     word[sizeof word - 1] = '\0';
@@ -31,14 +31,14 @@ int main(void) {
     CHECK(!strcmp(nearest("mdn-globl", arms), "mdn-global"));
     CHECK(!strcmp(nearest("mnd", arms), "mdn"));
     CHECK(!strcmp(nearest("ponit", arms), "point"));
-    CHECK(!strcmp(nearest("pxixy", arms), "(none)"));  /* two letters of five, not three */
-    CHECK(!strcmp(nearest("mxy", arms), "(none)"));    /* one letter of three */
-    CHECK(!strcmp(nearest("fllst", arms), "fullset")); /* two letters of seven */
+    CHECK(!strcmp(nearest("pxixy", arms), "(none)"));  /* 2 of 5 letters may differ, not 3 */
+    CHECK(!strcmp(nearest("mxy", arms), "(none)"));    /* 1 of 3 letters may differ */
+    CHECK(!strcmp(nearest("fllst", arms), "fullset")); /* 2 of 7 letters may differ */
     CHECK(!strcmp(nearest("flst", arms), "(none)"));
-    CHECK(!strcmp(nearest("x", arms), "(none)")); /* not when every letter is wrong */
+    CHECK(!strcmp(nearest("x", arms), "(none)")); /* not all letters may differ */
     CHECK(!strcmp(nearest("", arms), "(none)"));
 
-    /* Of equally near ones the first. */
+    /* The first of several equally near words is chosen. */
     static const char *const twins[] = {"abcd1", "abcd2", NULL};
     CHECK(!strcmp(nearest("abcd3", twins), "abcd1"));
     return test_report("core words");

@@ -1,4 +1,4 @@
-/* cache_case.h - made-up scenes for the tests of the cache, written without any scenario file. */
+/* cache_case.h - generated scenes for the cache tests, written without any scenario file. */
 #ifndef BJ_TESTS_CACHE_CASE_H
 #define BJ_TESTS_CACHE_CASE_H
 
@@ -29,8 +29,8 @@ static inline void case_fill(float *out, int count, bj_rng *rng) {
     for (int i = 0; i < count; i++) out[i] = (float)bj_rng_normal(rng);
 }
 
-/* Scene `number`: sizes, texts and areas follow from it. Scenes 2, 5, 8 ... share one map; some
- * areas are not in whole centimeters. */
+/* Generates scene `number`, which determines sizes, texts and areas. Scenes 2, 5, 8, ... share one
+ * map. Some areas cannot be stored in centimeters. */
 static inline void case_draw(case_scene *s, int number) {
     static const char *const cities[] = {"austin", "z\xc3\xbcrich", "say \"hi\" \\"};
     static const char *const types[] = {"vehicle", "bus"};
@@ -72,13 +72,13 @@ static inline void case_draw(case_scene *s, int number) {
             s->points[r][i] = (bj_point){x / 100.0, (x + 77) / 100.0};
         }
     }
-    if (number == 6) s->points[1][2].x = 1.0 / 3; /* not in centimeters */
-    if (number == 7) s->points[0][0].y = -0.0;    /* nor is this zero */
-    if (number == 9) s->points[2][1].x = 3e9;     /* nor does this fit */
+    if (number == 6) s->points[1][2].x = 1.0 / 3; /* not an integer number of centimeters */
+    if (number == 7) s->points[0][0].y = -0.0;    /* -0.0 cannot be stored as an integer */
+    if (number == 9) s->points[2][1].x = 3e9;     /* too large for int32_t centimeters */
     for (int i = 0; i < 32; i++) s->map_sha256[i] = (uint8_t)(number + i);
 }
 
-/* Items 0 .. : every fifth is a reject, the others are the scenes of that number. */
+/* Returns 1 if the item is a reject. Every fifth item is a reject; the others are scenes. */
 static inline int case_is_reject(int item) { return item % 5 == 3; }
 
 static inline bj_status case_add(bj_cache_writer *w, bj_cache_bytes *bytes, case_scene *s, int item,
@@ -93,7 +93,7 @@ static inline bj_status case_add(bj_cache_writer *w, bj_cache_bytes *bytes, case
 
 static const bj_fact case_facts[] = {{"split", "train"}, {"note", "made up"}};
 
-/* Opens, adds the items from where it stands to `end`, and finishes when `finish`. */
+/* Opens a writer, adds the missing items up to `end`, and finishes the cache if `finish` is set. */
 static inline bj_status case_write(const char *path, int end, int finish, bj_prep_report *report,
                                    bj_error *err) {
     bj_cache_writer *w = NULL;
@@ -113,7 +113,7 @@ done:
     return status;
 }
 
-/* 1 when both files have the same bytes, or neither exists. */
+/* Returns 1 if the two files have the same bytes or neither exists. */
 static inline int case_same(const char *a, const char *b) {
     char *x = NULL, *y = NULL;
     size_t n = 0, m = 0;
@@ -125,8 +125,8 @@ static inline int case_same(const char *a, const char *b) {
     return same;
 }
 
-/* A scratch folder in memory where there is one: these tests would wait for the disk most of the
- * time, since caches are synced. */
+/* Creates a scratch folder, in memory if possible, because syncing caches to a disk would take most
+ * of the test time. */
 static inline int case_folder(char out[64], const char *name) {
     snprintf(out, 64, "/dev/shm/%s.XXXXXX", name);
     if (mkdtemp(out)) return 1;

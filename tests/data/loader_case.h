@@ -1,8 +1,8 @@
-/* loader_case.h - a small cache of made-up scenes for tests of what reads caches.
+/* loader_case.h - writes a small cache of generated scenes for tests of cache readers.
  *
- * Every number says where it belongs: features of scene s are value(s, position), so that a test
- * recognizes a scene that lies in the wrong place. Numbers of neighbors and polylines run through
- * 0 .. 16 and 0 .. 48. Every fifth scene, counted from the fourth, has no future.
+ * Features of scene s are loader_case_value(s, array, index), so a test detects any misplaced
+ * value. The neighbor and polyline counts run through 0 .. 16 and 0 .. 48. Every fifth scene,
+ * starting with the fourth, has no future.
  */
 #ifndef BJ_TESTS_LOADER_CASE_H
 #define BJ_TESTS_LOADER_CASE_H

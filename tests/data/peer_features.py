@@ -32,11 +32,11 @@ LAYOUTS = (dict(), dict(compression="zstd"), dict(use_dictionary=False, compress
            dict(data_page_version="2.0"), dict(row_group_size=64), dict(compression="gzip"))
 
 
-# ---------------------------------------------------------------------------------------- making up
+# --------------------------------------------------------------------------------------- generation
 
 def made_up_tracks(random: np.random.Generator, name: str) -> pa.Table:
     steps = 110 if random.random() < 0.8 else 50
-    grid = random.random() < 0.5                        # coarse coordinates make distances tie
+    grid = random.random() < 0.5                        # a coarse grid makes distances tie
     rows = []
     tracks = [f"{number}" for number in random.permutation(random.integers(1, 40))]
     for track in tracks:
@@ -67,7 +67,7 @@ def made_up_line(random: np.random.Generator, grid: bool) -> list:
     count = random.choice([1, 2, 3, 10, 30])
     place = 4000 + 1j * -900 + random.uniform(-90, 90) + 1j * random.uniform(-90, 90)
     steps = random.normal(0, 3, count) + 1j * random.normal(0, 3, count)
-    steps[random.random(count) < 0.2] = 0               # repeated points, lines without length
+    steps[random.random(count) < 0.2] = 0               # repeated points, lines of zero length
     line = place + np.cumsum(steps)
     line = np.round(line) if grid else np.round(line, 2)
     return [dict(x=float(p.real), y=float(p.imag), z=1.0) for p in line]
@@ -81,7 +81,7 @@ def made_up_map(random: np.random.Generator) -> dict:
             id=int(number), is_intersection=bool(random.random() < 0.5), successors=[],
             centerline=made_up_line(random, grid), left_lane_boundary=made_up_line(random, grid),
             right_lane_boundary=made_up_line(random, grid))
-        if lanes and random.random() < 0.2:             # a twin: only the ids differ
+        if lanes and random.random() < 0.2:             # a duplicate with another id
             twin = dict(lanes[random.choice(list(lanes))], id=int(1000 + number))
             lanes[str(twin["id"])] = twin
     for number in range(random.integers(0, 10)):
@@ -161,7 +161,7 @@ def main() -> int:
             failed += 1
         cut += scene.neighbors_available > 16 and scene.polylines_available > 48
         tied += len({tuple(line[0, :2]) for line in scene.polylines}) < len(scene.polylines)
-    # The comparison must be able to fail, and the scenes must reach the rules.
+    # Check that the comparison can fail and that the scenes exercise the rules.
     scene = preprocess(folders[0])
     scene.focal = scene.focal + 1e-4
     if differences(split(np.fromfile(out / f"{scene.scenario_id}.bin")), scene) != ["focal"]:

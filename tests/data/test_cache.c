@@ -1,4 +1,4 @@
-/* test_cache.c - what is written comes back; what is damaged is noticed, and named. */
+/* test_cache.c - tests that a cache returns what was written, and that damage is detected. */
 #define _XOPEN_SOURCE 700
 #include "cache_case.h"
 #include "core/json.h"
@@ -67,7 +67,7 @@ static void test_round_trip(void) {
         if (!case_is_reject(i)) compare_scene(cache, scenes++, i);
     CHECK(bj_cache_count(cache) == scenes && report.accepted == scenes);
     CHECK(report.rejected == ITEMS - scenes && report.without_future == 3);
-    for (int i = 0; i < scenes; i++) { /* scenes 2, 5 and 11 have the same areas, 8 is a reject */
+    for (int i = 0; i < scenes; i++) { /* scenes 2, 5 and 11 share a map, 8 is a reject */
         const bj_scene_info info = bj_cache_info(cache, i);
         const int number = atoi(info.scenario_id + 6);
         if (number == 2) shared = (int)info.map;
@@ -89,7 +89,7 @@ static void test_round_trip(void) {
     bj_cache_free(NULL);
 }
 
-/* No more than promised: 35.4 kB of features a scene. */
+/* Tests that the features of a scene take at most 36 kB. */
 static void test_size(void) {
     CHECK(bj_cache_record_floats(50, 10, 16, 48) * 4 <= 36000);
     CHECK(bj_cache_record_floats(50, 10, 0, 0) == 352);
@@ -106,7 +106,7 @@ static void test_blind(void) {
         CHECK(bj_cache_verify(cache, i, &err) == BJ_ELOCKED);
     }
     CHECK_CONTAINS(err.message, "blind");
-    CHECK(bj_cache_info(cache, 0).has_future); /* that there is one is no secret */
+    CHECK(bj_cache_info(cache, 0).has_future); /* the existence of a future is not hidden */
     bj_cache_free(cache);
 }
 
@@ -138,7 +138,7 @@ static void test_rejects(void) {
 static char *content;
 static size_t content_size;
 
-/* Position of a byte of a tensor in the file. */
+/* Returns the file offset of a tensor's byte. */
 static size_t place(const char *tensor, size_t byte) {
     bj_safetensors *st = NULL;
     bj_error err = {0};
@@ -155,7 +155,8 @@ static bj_status open_content(bj_cache **cache, int flags, bj_error *err) {
     return bj_cache_open_memory(cache, content, content_size, "memory", flags, err);
 }
 
-/* Flips a bit; the index must still be fine, exactly the scenes of `bad` (a mask) must not. */
+/* Flips a bit and checks that the index is still valid and exactly the scenes of the mask `bad` are
+ * damaged. */
 static void expect_damage(size_t at, uint32_t bad, const char *what) {
     bj_cache *cache = NULL;
     bj_error err = {0};
@@ -191,14 +192,14 @@ static void test_damaged_content(void) {
         expect_damage(place("future", 480 * (size_t)i), 1u << i, "features or future");
         expect_damage(place("future", 480 * (size_t)i + 479), 1u << i, "features or future");
     }
-    /* The first ring is that of scene 0. */
+    /* The first ring belongs to scene 0. */
     expect_damage(place("points_cm", 3), 1u << 0, "drivable areas");
     const int64_t common = bj_cache_info(cache, 2).map;
     uint32_t shared = 0;
     size_t shared_at = 0;
     for (int64_t i = 0; i < bj_cache_count(cache); i++)
         if (bj_cache_info(cache, i).map == common) shared |= 1u << i;
-    for (int64_t m = 0; m < common; m++) /* the maps before it are in whole centimeters */
+    for (int64_t m = 0; m < common; m++) /* earlier maps are in centimeters */
         for (int r = 0; r < bj_cache_rings(cache, m); r++)
             shared_at += 8 * (size_t)bj_cache_ring_size(cache, m, r);
     CHECK(shared == (1u << 2 | 1u << 4 | 1u << 9));
@@ -206,7 +207,7 @@ static void test_damaged_content(void) {
     bj_cache_free(cache);
 }
 
-/* Any byte of any column of the index, and of the header. */
+/* Tests that damage to any index column or to the header is detected. */
 static void test_damaged_index(void) {
     bj_error err = {0};
     bj_cache *cache = NULL;
@@ -241,14 +242,14 @@ static void test_damaged_index(void) {
         CHECK(open_content(&cache, 0, &err) == BJ_EFORMAT);
     }
     content_size = whole;
-    CHECK_OK(open_content(&cache, 0, &err), err); /* all is as before */
+    CHECK_OK(open_content(&cache, 0, &err), err); /* everything is restored */
     bj_cache_free(cache);
 }
 
-/* ------------------------------------------------------------------------------ files that lie */
+/* -------------------------------------------------------------------------- inconsistent files */
 
-/* Puts other bytes over a part of the index; with the digest left out the lie itself must be seen.
- */
+/* Overwrites a part of the index with an inconsistent value. The digest is not checked, so the
+ * inconsistency itself must be detected. */
 static void expect_lie(const char *tensor, size_t byte, const void *lie, size_t size,
                        const char *message) {
     char before[64];
@@ -303,7 +304,7 @@ static void test_lies(void) {
     expect_lie("ring_count", last, &fewer, 4, "points that belong to no ring");
 }
 
-/* The same for the text of the header; `lie` has the length of `text`. */
+/* Like expect_lie, for the header text. `lie` has the same length as `text`. */
 static void expect_header_lie(const char *text, const char *lie, bj_status want,
                               const char *message) {
     char *at = NULL;
@@ -340,7 +341,7 @@ static void test_header_lies(void) {
     expect_header_lie("\"digest\":", "\"digesx\":", BJ_EFORMAT, "fact 'digest'");
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static void refuse_name(bj_cache_bytes *bytes, case_scene *s, bj_text *name, const char *text,
                         size_t size, const char *message) {
@@ -381,7 +382,8 @@ static void test_refused_names(void) {
     bj_free(s);
 }
 
-/* More cities than the table holds: those scenes are refused, the others go on. */
+/* Tests that scenes with too many different cities are rejected, and other scenes are still
+ * accepted. */
 static void test_many_cities(void) {
     bj_cache_writer *w = NULL;
     bj_cache_bytes *bytes = NULL;
@@ -395,7 +397,7 @@ static void test_many_cities(void) {
     for (int i = 0; i < BJ_CACHE_TABLE + 2; i++) {
         char city[64];
         case_draw(s, i);
-        memset(city, '"', sizeof city); /* the longest possible header */
+        memset(city, '"', sizeof city); /* gives the longest possible header */
         snprintf(city + 50, 14, "%d", i < 65 ? i : 0);
         s->scenario.city = case_text(city);
         char type[64];
@@ -407,7 +409,7 @@ static void test_many_cities(void) {
         const bj_status status = bj_cache_writer_add(w, bytes, &err);
         CHECK(status == (i == 64 ? BJ_EFORMAT : BJ_OK));
     }
-    CHECK(bj_cache_writer_add(w, bytes, &err) == BJ_EARG); /* the same id again */
+    CHECK(bj_cache_writer_add(w, bytes, &err) == BJ_EARG); /* repeats the id */
     CHECK_CONTAINS(err.message, "ids must ascend");
     CHECK_OK(bj_cache_writer_finish(&w, &report, &err), err);
     CHECK(report.accepted == 65);
@@ -430,7 +432,7 @@ static void test_no_scene(void) {
     CHECK(bj_cache_writer_finish(&w, &report, &err) == BJ_EFORMAT && !w);
     CHECK_CONTAINS(err.message, "not one of 1 scenes");
     CHECK(access(other, F_OK) != 0 && access(list, F_OK) == 0);
-    /* A later run without rejects does not leave the old list beside its cache. */
+    /* A later run without rejects removes the old reject list. */
     CHECK_OK(case_write(other, 2, 1, &report, &err), err);
     CHECK(report.rejected == 0 && access(list, F_OK) != 0);
     CHECK(unlink(other) == 0);
@@ -438,7 +440,7 @@ static void test_no_scene(void) {
     CHECK(bj_cache_writer_open(&w, other, bad, 1, 0, &err) == BJ_EARG);
 }
 
-/* Whatever allocation fails, nothing leaks and the next attempt succeeds. */
+/* Tests that any failing allocation is reported, leaks nothing, and the next attempt succeeds. */
 static void test_no_memory(void) {
     bj_error err = {0};
     bj_prep_report report = {0};

@@ -1,8 +1,8 @@
-/* test_cache_resume.c - wherever a run was cut off, continuing it gives the bytes of one that was
- * not.
+/* test_cache_resume.c - tests that a resumed run gives the same bytes as an uninterrupted run.
  *
- * A killed process leaves the files of PATH.partial at any length; a power cut may besides leave
- * wrong bytes behind what was synced. Both are imitated on copies of one interrupted run.
+ * A killed process leaves the files of PATH.partial with any length. A power failure may also leave
+ * wrong bytes after the last sync. The tests reproduce these states on copies of one interrupted
+ * run.
  */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
@@ -16,7 +16,7 @@ enum { ITEMS = 13, DONE = 9 };
 static char folder[64];
 static char whole[80], whole_rejects[100], path[80], path_rejects[100], kept[80];
 
-/* A file of path.partial, or of the copy that is kept. */
+/* Returns the path of a file in path.partial or in its saved copy. */
 static const char *inside(const char *of, const char *name) {
     static char text[2][200];
     static int turn;
@@ -47,7 +47,7 @@ static void copy_file(const char *from, const char *to) {
     bj_free(text);
 }
 
-/* path.partial as the interrupted run left it; no cache. */
+/* Restores path.partial to the state of the interrupted run, and removes the cache. */
 static void set_up(void) {
     for (int i = 0; i < NAMES; i++) unlink(inside(partial, names[i]));
     unlink(inside(partial, "facts"));
@@ -69,7 +69,7 @@ static void go_on(const char *how, long detail) {
     CHECK_MSG(size_of(partial) < 0, "%s %ld: %s is still there", how, detail, partial);
 }
 
-/* How many items a writer finds. */
+/* Returns the number of items that a writer finds. */
 static int64_t items_found(void) {
     bj_cache_writer *w = NULL;
     bj_error err = {0};
@@ -123,7 +123,7 @@ static void test_truncated(void) {
         CHECK(f == 0 || unlink(inside(partial, names[f])) == 0);
         go_on(names[f], -1);
     }
-    /* all of them at once, each at some place */
+    /* truncate all files at random positions */
     bj_rng rng = bj_rng_seed(1);
     for (int round = 0; round < 30; round++) {
         set_up();
@@ -137,7 +137,8 @@ static void test_truncated(void) {
     }
 }
 
-/* Bytes that never reached the disk: nothing was synced within the seconds this test takes. */
+/* Tests that bytes that never reached the disk are detected. Nothing was synced, because the sync
+ * interval is longer than the run. */
 static void test_torn(void) {
     bj_rng rng = bj_rng_seed(2);
     for (int f = 0; f < NAMES; f++)
@@ -157,7 +158,7 @@ static void test_torn(void) {
         }
 }
 
-/* Killed while finishing: the header and a part of the index are there. */
+/* Tests a run that was killed in finish: the header and a part of the index were written. */
 static void test_half_finished(void) {
     bj_prep_report report = {0};
     bj_error err = {0};
@@ -177,7 +178,7 @@ static void test_half_finished(void) {
     go_on("half finished", 0);
 }
 
-/* Killed after the rename: only the folder is left over. */
+/* Tests a run that was killed after the rename: only the folder is left. */
 static void test_published(void) {
     int64_t items = 0;
     bj_error err = {0};
@@ -186,21 +187,21 @@ static void test_published(void) {
     CHECK(items == -1);
     set_up();
     CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
-    CHECK(items == -1 && items_found() == DONE); /* an interrupted run is left alone */
+    CHECK(items == -1 && items_found() == DONE); /* an interrupted run is not touched */
     CHECK(unlink(inside(partial, "records")) == 0);
     copy_file(whole, path);
     CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
     CHECK(items == DONE && size_of(partial) < 0);
-    /* half removed already */
+    /* The folder is already partly removed. */
     set_up();
     CHECK(unlink(inside(partial, "records")) == 0 && unlink(inside(partial, "journal")) == 0);
     CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
     CHECK(items == 0 && size_of(partial) < 0);
-    /* whoever writes anew does not take such a folder for its own beginning */
+    /* A new writer does not resume from such a folder. */
     set_up();
     CHECK(unlink(inside(partial, "records")) == 0);
     bj_cache_writer *w = NULL;
-    CHECK_OK(bj_cache_writer_open(&w, path, NULL, 0, 0, &err), err); /* with other settings */
+    CHECK_OK(bj_cache_writer_open(&w, path, NULL, 0, 0, &err), err); /* other settings */
     CHECK(w && bj_cache_writer_items(w) == 0);
     bj_cache_writer_close(&w);
     set_up();
@@ -219,7 +220,7 @@ static void test_refusals(void) {
     CHECK_CONTAINS(err.message, "there 'split=train', here 'split=val'");
     CHECK(bj_cache_writer_open(&w, path, case_facts, 1, 0, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "settings");
-    CHECK(items_found() == DONE); /* nothing was touched */
+    CHECK(items_found() == DONE); /* nothing has changed */
 
     CHECK_OK(bj_cache_writer_open(&w, path, case_facts, 2, 0, &err), err);
     CHECK(bj_cache_writer_open(&second, path, case_facts, 2, 0, &err) == BJ_ELOCKED && !second);
@@ -237,7 +238,7 @@ static void test_refusals(void) {
     CHECK_CONTAINS(err.message, "not a regular file");
 }
 
-/* Ids ascend over an interruption too. */
+/* Tests that ids must also ascend across an interruption. */
 static void test_order(void) {
     bj_cache_writer *w = NULL;
     bj_cache_bytes *bytes = NULL;
@@ -255,7 +256,7 @@ static void test_order(void) {
     go_on("a scene out of order", 2);
 }
 
-/* Files of others in the folder stay, and so does the folder then. */
+/* Tests that foreign files in the folder are kept, and the folder with them. */
 static void test_strangers(void) {
     bj_prep_report report = {0};
     bj_error err = {0};
@@ -267,7 +268,8 @@ static void test_strangers(void) {
     case_remove(partial);
 }
 
-/* A cache that is replaced keeps its name until the new one is complete; links are followed. */
+/* Tests that an existing cache stays in place until the new one is complete, and that links are
+ * followed. */
 static void test_replacing(void) {
     bj_prep_report report = {0};
     bj_error err = {0};
@@ -275,7 +277,7 @@ static void test_replacing(void) {
     struct stat info;
     snprintf(link, sizeof link, "%s/link", folder);
     CHECK(symlink("run.bjc", link) == 0);
-    copy_file(whole_rejects, path); /* anything that was there before */
+    copy_file(whole_rejects, path); /* any previous content */
     CHECK_OK(case_write(link, 4, 0, &report, &err), err);
     CHECK(case_same(path, whole_rejects));
     CHECK_OK(case_write(link, ITEMS, 1, &report, &err), err);

@@ -1,6 +1,5 @@
-/* test_features.c - the rules of docs/DATA.md on scenarios built by hand, and a slow second
- * computation of them on random ones. Real scenarios: tests/data/test_golden.c
- */
+/* test_features.c - tests the rules of docs/DATA.md on hand-made scenarios, and compares random
+ * scenarios with a slow second implementation. test_golden.c tests real scenarios. */
 #include <float.h>
 #include <stdlib.h>
 
@@ -17,7 +16,7 @@ enum {
 };
 static const double pi = 3.14159265358979323846;
 
-/* A scenario and a map that can grow. */
+/* A growing scenario and map. */
 static struct town {
     bj_scenario scenario;
     bj_map map;
@@ -72,7 +71,7 @@ static void add_row(int track, int step, double x, double y, double vx, double v
     town.heading[r] = heading;
 }
 
-/* A track that stands at (x, y) at step 49 only. */
+/* Adds a track that only has a row at step 49, at (x, y). */
 static int add_standing(const char *type, double x, double y) {
     const int k = add_track(type);
     add_row(k, 49, x, y, 0, 0, 0);
@@ -148,7 +147,7 @@ static void test_repeated_rows(void) {
     clear();
     town.scenario.focal = add_track("vehicle");
     const int other = add_track("vehicle"), gone = add_track("vehicle");
-    add_row(0, 49, -50, -50, 9, 9, 3); /* the second row at 49 wins, for the frame too */
+    add_row(0, 49, -50, -50, 9, 9, 3); /* the second row at step 49 wins, for the frame too */
     add_row(other, 49, 1, 1, 9, 9, 3);
     add_row(0, 60, 1, 1, 0, 0, 0);
     add_row(gone, 48, 0, 0, 0, 0, 0);
@@ -185,7 +184,7 @@ static void test_types(void) {
                  {"busy", 1},    {"VEHICLE", 1}};
     enum { TYPES = sizeof types / sizeof *types };
     clear();
-    town.scenario.focal = add_standing("pedestrian", 0, 0); /* a focal track has 0 whatever it is */
+    town.scenario.focal = add_standing("pedestrian", 0, 0); /* the focal type is always 0 */
     for (int i = 0; i < TYPES; i++) {
         const int k = add_track(types[i].name);
         add_row(k, 7, i, 0, 0, 0, 0);
@@ -198,7 +197,7 @@ static void test_types(void) {
         CHECK(f.neighbor_track[i] == i + 1);
         CHECK_MSG(n[349] == types[i].flag && n[7 * 7 + 6] == types[i].flag, "%s", types[i].name);
         CHECK(f.neighbor_valid[i] == ((uint64_t)1 << 49 | 1 << 7));
-        CHECK(all_zero(n + 7 * 8, 7 * 41) && all_zero(n, 7 * 7)); /* the flag too */
+        CHECK(all_zero(n + 7 * 8, 7 * 41) && all_zero(n, 7 * 7)); /* including the type flag */
     }
     CHECK(all_zero(f.neighbor[TYPES], (BJ_AV2_NEIGHBORS - TYPES) * BJ_AV2_TRACK));
     CHECK(f.neighbor_valid[TYPES] == 0 && f.neighbor_track[TYPES] == -1);
@@ -206,7 +205,7 @@ static void test_types(void) {
 
 static void test_nearest_neighbors(void) {
     clear();
-    add_standing("vehicle", 500, 0); /* the ego vehicle is an ordinary track; here too far */
+    add_standing("vehicle", 500, 0); /* the ego vehicle is an ordinary track, here too far away */
     town.scenario.focal = add_standing("vehicle", 0, 0);
     for (int i = 0; i < 18; i++) add_standing("vehicle", 0, 20 - i); /* tracks 2 .. 19: 20 .. 3 m */
     const int absent = add_track("vehicle");
@@ -217,7 +216,7 @@ static void test_nearest_neighbors(void) {
     for (int i = 0; i < 16; i++) CHECK(f.neighbor_track[i] == 19 - i);
     check_values(f.neighbor[15] + 343, 2, (double[]){0, 18}, "the sixteenth");
 
-    /* Ties: in track order, and only within a tenth of a millimeter; also at the cut. */
+    /* Ties within 0.1 mm are broken by track order, including at the limit of 16 neighbors. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_standing("vehicle", 5.00004, 0); /* ranks 50000, 50000, 50001, 49999, 50000 */
@@ -257,7 +256,7 @@ static void test_future(void) {
     CHECK_OK(make(), err);
     CHECK(f.future_valid == 0 && all_zero(f.future, BJ_AV2_FUTURE));
     CHECK(f.focal_valid == ((uint64_t)1 << 50) - 1);
-    add_standing("vehicle", 3, 3); /* the future of others is nobody's business */
+    add_standing("vehicle", 3, 3); /* the future of other tracks is ignored */
     add_row(1, 70, 3, 3, 0, 0, 0);
     CHECK_OK(make(), err);
     CHECK(f.future_valid == 0 && f.neighbor_valid[0] == (uint64_t)1 << 49);
@@ -268,7 +267,8 @@ static void test_future(void) {
 static void test_lines(void) {
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
-    /* Left: 9 m in a corner of 3 + 6; right: one point. Their mean is half of the left. */
+    /* The left boundary is a 3 m + 6 m corner and the right one is a point, so the mean is half of
+     * the left. */
     add_lane(1, 1, add_points(3, (double[]){0, 2, 3, 2, 3, 8}), add_points(1, (double[]){0, 0}));
     CHECK_OK(make(), err);
     CHECK(f.polylines == 1 && f.polyline_id[0] == 1 && f.polylines_available == 1);
@@ -280,7 +280,8 @@ static void test_lines(void) {
     CHECK(all_zero(f.polyline[1], 47 * BJ_AV2_LINE));
     CHECK(f.polyline_id[1] == -1 && f.polyline_id[47] == -1);
 
-    /* A crossing: only edge1, crosswalk 1, intersection 0. Repeated points add no length. */
+    /* A crossing uses only edge1, with crosswalk 1 and intersection 0. Repeated points add no
+     * length. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_crossing(8, add_points(5, (double[]){4, 0, 4, 0, 4, 4.5, 4, 4.5, 4, 9}));
@@ -292,7 +293,8 @@ static void test_lines(void) {
         check_values(f.polyline[1] + 6 * k, 6, (double[]){8, 8, 0, 0, 0, 0}, "no length");
     }
 
-    /* Tangents: none below a micrometer; the tenth is the ninth. In the frame, not the city. */
+    /* Tangents are zero below a micrometer, the last one repeats, and all are in the scene
+     * frame. */
     clear();
     town.scenario.focal = add_track("vehicle");
     add_row(0, 49, 0, 0, 0, 0, pi / 2);
@@ -305,7 +307,7 @@ static void test_lines(void) {
         CHECK_NEAR(f.polyline[1][6 * k + 3], -1, 1e-6);
     }
 
-    /* First and last point are copies, whatever the lengths round to; also for the tiniest line. */
+    /* The first and last point are exact copies, independent of rounding, even for a tiny line. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_crossing(1, add_points(3, (double[]){0.1, 0.7, 1e3 / 3, 0.3, 1e3 / 7, 1e3 / 9}));
@@ -319,14 +321,14 @@ static void test_lines(void) {
 static void test_nearest_lines(void) {
     clear();
     town.scenario.focal = add_standing("vehicle", 10, 10);
-    for (int i = 0; i < 60; i++) /* 60 .. 1 m, by the end of the line, not its middle */
+    for (int i = 0; i < 60; i++) /* 60 .. 1 m, from the end of the line, not its middle */
         add_lane(100 + i, 0, add_points(2, (double[]){10, 10 - (60 - i), 10, -90}),
                  add_points(2, (double[]){10, 10 - (60 - i), 10, -90}));
     CHECK_OK(make(), err);
     CHECK(f.polylines == 48 && f.polylines_available == 60);
     for (int k = 0; k < 48; k++) CHECK(f.polyline_id[k] == 159 - k);
 
-    /* The nearest of the ten points counts, not the line between them: 5 m beats 4 m. */
+    /* The nearest of the ten points counts, not the segments between them: 5 m beats 4 m. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_crossing(1, add_points(2, (double[]){-45, 4, 45, 4})); /* points at x = +-5: 6.4 m */
@@ -334,7 +336,8 @@ static void test_nearest_lines(void) {
     CHECK_OK(make(), err);
     CHECK(f.polyline_id[0] == 2 && f.polyline_id[1] == 1);
 
-    /* Ties: lanes before crossings, then smaller ids; rounding noise does not decide. */
+    /* Ties are broken by lanes before crossings, then by smaller id. Rounding noise has no
+     * influence. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_crossing(-7, add_points(2, (double[]){3, 4, 9, 9}));
@@ -352,7 +355,7 @@ static void test_nearest_lines(void) {
     CHECK(f.polyline[2][5] == 0 && f.polyline[3][5] == 1 && f.polyline[5][4] == 1);
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static void test_unfit(void) {
     clear();
@@ -378,7 +381,7 @@ static void test_unfit(void) {
     CHECK_CONTAINS(err.message, "lane segment 6");
     CHECK(bj_features_make(&f, maker, &town.scenario, &town.map, "scene", NULL) == BJ_ENONFINITE);
 
-    clear(); /* also where 48 others are nearer */
+    clear(); /* even if 48 others are nearer */
     town.scenario.focal = add_standing("vehicle", 0, 0);
     for (int i = 0; i < 48; i++) add_crossing(i, add_points(1, (double[]){1, 1}));
     CHECK_OK(make(), err);
@@ -387,7 +390,7 @@ static void test_unfit(void) {
     CHECK_CONTAINS(err.message, "pedestrian crossing 48");
 }
 
-/* --------------------------------------------------------------- a second, slow, computation */
+/* ------------------------------------------------------------------ reference implementation */
 
 static uint64_t state = 11;
 
@@ -402,8 +405,8 @@ static double between(double low, double high) {
     return low + (high - low) * draw(1u << 30) / (1 << 30);
 }
 
-/* The last row of (track, step), or NO_ROW: looked for each time. (Compared by !=, not by its sign:
- * gcc 12.2 at -O1 drops the sign test in `(bits >> i & 1) == (row >= 0)`.) */
+/* Returns the last row of (track, step), or NO_ROW. Compare with !=, because gcc 12.2 at -O1 drops
+ * the sign test in `(bits >> i & 1) == (row >= 0)`. */
 enum { NO_ROW = -1 };
 static int64_t row_of(int track, int step) {
     for (int64_t r = town.scenario.rows - 1; r >= 0; r--)
@@ -415,7 +418,7 @@ static int64_t tenths(double dx, double dy) {
     return (int64_t)floor(1e4 * sqrt(dx * dx + dy * dy) + 0.5);
 }
 
-/* Polar: length and angle, the frame only shifts the angle. */
+/* Rotates into the frame with polar coordinates. */
 static void turned(double out[2], double x, double y) {
     const double r = hypot(x, y), a = atan2(y, x) - f.heading;
     out[0] = r * cos(a);
@@ -484,7 +487,7 @@ static void check_future(void) {
     }
 }
 
-/* Point k of ten along a line: walks from the start each time. */
+/* Returns point k of ten along a line. Walks from the start each time. */
 static bj_point along(bj_points line, int k) {
     double total = 0, walked = 0;
     for (int i = 1; i < line.count; i++)
@@ -559,7 +562,7 @@ static void check_lines(void) {
     }
 }
 
-/* Coordinates on a coarse grid half of the time, so that distances tie. */
+/* Returns a random coordinate, rounded to a coarse grid if `grid` is set, so that distances tie. */
 static double coordinate(double at, double range, int grid) {
     const double value = at + between(-range, range);
     return grid ? floor(value) : value;
@@ -652,7 +655,7 @@ static void test_memory(void) {
             status = bj_features_make(&f, fresh, &town.scenario, &town.map, "scene", &err);
         bj_alloc_fail_after(-1);
         CHECK(status == BJ_OK || status == BJ_ENOMEM);
-        if (fresh) { /* goes on afterwards, and does not allocate twice */
+        if (fresh) { /* works afterwards, and does not allocate again */
             CHECK_OK(bj_features_make(&f, fresh, &town.scenario, &town.map, "scene", &err), err);
             const long count = bj_alloc_count();
             memset(&again, 0xff, sizeof again);

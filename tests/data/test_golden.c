@@ -1,12 +1,11 @@
-/* test_golden.c - files to features on real scenarios, against stored arrays of a float64
- * reference.
+/* test_golden.c - compares the features of real scenarios with the arrays of a float64 reference.
  *
- * Real scenarios cannot be part of this repository (CC BY-NC-SA 4.0), nor what is derived from
- * them: BJ_AV2_DATA     folder with folders of scenarios: av2/<id>/scenario_<id>.parquet, ...
+ * Real scenarios and data derived from them cannot be part of this repository (CC BY-NC-SA 4.0):
+ *   BJ_AV2_DATA     folder with folders of scenarios: av2/<id>/scenario_<id>.parquet, ...
  *   BJ_AV2_GOLDEN   folder with <id>.npz
- * Skipped without them. With arguments, for bench/compare_av2.py:
- *   time ROUNDS FOLDER...    best and mean CPU milliseconds from files to features, as JSON
- *   dump OUT FOLDER...       OUT/<id>.bin: the arrays one after the other, as float64
+ * The test is skipped without them. With arguments, for bench/compare_av2.py:
+ *   time ROUNDS FOLDER...   best and mean CPU milliseconds from files to features, as JSON
+ *   dump OUT FOLDER...      OUT/<id>.bin: the concatenated arrays as float64
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -45,7 +44,7 @@ static void close_reader(reader *r) {
     bj_features_maker_free(r->maker);
 }
 
-/* The scenario in folder/<id>, step by step so that each can be timed. */
+/* Reads the scenario in folder/<id>. Separate steps allow separate timings. */
 static bj_status read_scenario(scene *out, reader *r, const char *folder, bj_error *err) {
     const char *id = strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder;
     char path[4096];
@@ -72,7 +71,7 @@ static bj_status read_scene(scene *out, reader *r, const char *folder, bj_error 
 
 /* ------------------------------------------------------------------------------------- goldens */
 
-static const char *current; /* scenario, for messages */
+static const char *current; /* current scenario, for messages */
 
 static const npz_array *need(const npz *archive, const char *name, long count) {
     const npz_array *a = npz_find(archive, name);
@@ -121,7 +120,7 @@ static void compare_mask(const npz *archive, const char *name, int used, long co
                   name, i, used);
 }
 
-/* Element i of an array of texts, which NumPy pads with zeros. */
+/* Compares element i of a text array, which NumPy pads with zeros. */
 static void compare_text(const npz *archive, const char *name, long i, bj_text ours) {
     const npz_array *a = npz_find(archive, name);
     CHECK_MSG(a && i < a->count && a->dtype[1] == 'S', "%s: no text %s[%ld]", current, name, i);
@@ -177,7 +176,7 @@ static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* A second reading may still put buffers together; a third one must not allocate. */
+/* Compares all scenarios of a folder. A second read may still allocate, but a third must not. */
 static int test_folder(reader *r, const char *data, const char *name, const char *goldens) {
     static scene ours, again;
     char folder[4096], path[8192];
@@ -238,13 +237,14 @@ static int run_tests(void) {
 
 static double milliseconds(void) {
     struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); /* other programs do not prolong it */
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); /* excludes the time of other processes */
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
 enum { SCENARIO, MAP, FEATURES, TOTAL, PARTS };
 
-/* Every round goes through all folders, as a long run does; best: of each folder, averaged. */
+/* Measures the time. Every round reads all folders, like a long run. `best` is the mean over
+ * folders of the best time. */
 static int run_time(int rounds, int count, char **folders) {
     static const char *const names[PARTS] = {"scenario", "map", "features", "total"};
     static scene s;
@@ -253,7 +253,7 @@ static int run_time(int rounds, int count, char **folders) {
     double sum[PARTS] = {0}, best_sum[PARTS] = {0};
     double(*best)[PARTS] = calloc((size_t)count, sizeof *best);
     if (!best || !open_reader(&r)) return 1;
-    for (int round = -1; round < rounds; round++) /* the first warms up */
+    for (int round = -1; round < rounds; round++) /* round -1 is a warm-up */
         for (int i = 0; i < count; i++) {
             const double t0 = milliseconds();
             bj_status status = read_scenario(&s, &r, folders[i], &err);
@@ -291,7 +291,7 @@ static void put(FILE *file, const float *values, int count) {
     }
 }
 
-/* origin, heading, counts, focal, future, neighbors, polylines, ids: all as float64. */
+/* Writes origin, heading, counts, focal, future, neighbors, polylines and ids as float64. */
 static int run_dump(const char *out, int count, char **folders) {
     static scene s;
     bj_error err = {0};

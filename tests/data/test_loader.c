@@ -1,7 +1,6 @@
-/* test_loader.c - batches of a cache: which scenes, in which order, with which numbers in them.
+/* test_loader.c - tests the batches of a cache: the scenes, their order and their values.
  *
- * Known orders were computed by a separate implementation in Python, from the description in
- * docs/DATA.md.
+ * The expected orders were computed by a separate Python implementation of docs/DATA.md.
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <unistd.h>
@@ -30,7 +29,7 @@ static bj_loader *create(const bj_cache *cache, bj_loader_options options) {
     return loader;
 }
 
-/* The order of an epoch, batch by batch; returns the number of scenes. */
+/* Reads the order of an epoch batch by batch, and returns the number of scenes. */
 static int order_of(int64_t *order, bj_loader *loader, int batch, int64_t epoch) {
     int n = 0;
     bj_error err;
@@ -82,7 +81,7 @@ static void test_parts(void) {
 
 /* ---------------------------------------------------------------------------------------- order */
 
-/* A cache of n scenes beside the large one. */
+/* Creates a cache of n scenes next to the large one. */
 static bj_cache *small_cache(char file[80], int n) {
     bj_error err;
     bj_cache *cache = NULL;
@@ -118,7 +117,7 @@ static void test_known_orders(void) {
     unlink(file);
 }
 
-/* All orders of four scenes are about equally likely. */
+/* Tests that all orders of four scenes are about equally likely. */
 static void test_uniform(void) {
     enum { N = 4, EPOCHS = 6000 };
     char file[80];
@@ -160,7 +159,7 @@ static void test_seeds_and_epochs(void) {
     CHECK(!same_order(a, b, 0, 1) && !same_order(a, b, 1, 2));
     CHECK(!same_order(a, other, 0, 0) && !same_order(a, other, 1, 1));
 
-    /* A run that starts in the middle of an epoch sees what the other one would have. */
+    /* A run that starts in the middle of an epoch sees the same batches. */
     bj_error err;
     const bj_batch *x, *y;
     const int64_t *in_x, *in_y;
@@ -255,7 +254,7 @@ static void test_errors(void) {
     bj_loader_free(loader);
     bj_loader_free(NULL);
 
-    /* whatever allocation fails, nothing is left behind */
+    /* Any failing allocation leaks nothing. */
     const long live = bj_alloc_live();
     bj_status status = BJ_ENOMEM;
     for (int n = 0; n < 20 && status == BJ_ENOMEM; n++) {

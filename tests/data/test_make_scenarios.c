@@ -1,8 +1,8 @@
-/* test_make_scenarios.c - the made-up scenarios other tests use are what the readers expect.
+/* test_make_scenarios.c - tests that the generated scenarios of other tests are valid.
  *
- * Without arguments: the test. With arguments, for scripts:
- *   FOLDER FIRST COUNT [FLAW]   writes scenarios with the seeds FIRST ... into FOLDER; FLAW is a
- *                               number of test_flaw. Prints their ids, one a line.
+ * With arguments, for scripts:
+ *   FOLDER FIRST COUNT [FLAW]   writes scenarios with the seeds FIRST, FIRST + 1, ... to FOLDER and
+ *                               prints their ids, one per line; FLAW is a number of test_flaw
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>

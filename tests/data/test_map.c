@@ -1,7 +1,6 @@
-/* test_map.c - what the map reader takes, and how it names what it refuses.
+/* test_map.c - tests which maps the reader accepts, and its messages for the others.
  *
- * tests/fuzz/fuzz_map.c compares it with a document of the same bytes; its corpus is replayed here
- * with mutations, the same in each run.
+ * Also replays the corpus of tests/fuzz/fuzz_map.c with the same mutations in every run.
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -37,7 +36,7 @@ static void check_whole(void) {
     check_points(map.lanes[0].left, 2, (double[]){1, 1.5, 5, 1.5});
     check_points(map.lanes[0].right, 2, (double[]){1, -1.5, 5, -1.5});
     CHECK(map.lanes[0].successor_count == 2 && map.lanes[0].successors[0] == 11);
-    CHECK(map.lanes[0].successors[1] == -3); /* outside the map */
+    CHECK(map.lanes[0].successors[1] == -3); /* not in the map */
     CHECK(map.lanes[1].id == 11 && map.lanes[1].is_intersection);
     CHECK(map.lanes[1].successor_count == 0); /* missing in the file */
     check_points(map.lanes[1].left, 1, (double[]){5, 1.5});
@@ -58,9 +57,9 @@ static void test_files(void) {
     check_points(map.lanes[0].left, 1, (double[]){1, 2});
     check_points(map.lanes[0].right, 1, (double[]){0, 0.1});
     CHECK(map.areas[0].id == INT64_MAX);
-    check_points(map.areas[0].ring, 3, (double[]){0, 0, 1, 0, 0, 1}); /* opened */
+    check_points(map.areas[0].ring, 3, (double[]){0, 0, 1, 0, 0, 1}); /* ring opened */
 
-    const long before = bj_alloc_count(); /* buffers are kept */
+    const long before = bj_alloc_count(); /* buffers are reused */
     CHECK_OK(bj_map_read(&map, reader, path, &err), err);
     CHECK(bj_alloc_count() == before);
     check_whole();
@@ -74,8 +73,7 @@ static void test_files(void) {
     CHECK(map.lane_count == 0 && map.crossing_count == 0 && map.area_count == 0);
 }
 
-/* Objects keep the order of the file, whatever their ids; the same id may be a lane and a crossing.
- */
+/* Tests that objects keep the file order, and that a lane and a crossing may have the same id. */
 static void test_order(void) {
     CHECK_OK(
         read_map(
@@ -91,7 +89,7 @@ static void test_order(void) {
     check_points(map.lanes[0].right, 2, (double[]){1, 2, 1, 3});
 }
 
-/* A point in every mixture of blanks and members is the same point. */
+/* Tests that a point may have any layout of blanks and members. */
 static void test_layouts(void) {
     static const char *const layouts[] = {"{\"x\": -12.5, \"y\": 404.83, \"z\": 1.5}",
                                           "{\"x\":-12.5,\"y\":404.83,\"z\":1.5}",
@@ -117,7 +115,7 @@ static void test_layouts(void) {
     }
 }
 
-/* -------------------------------------------------------------------------------------- refused */
+/* ------------------------------------------------------------------------------- rejected input */
 
 #define LANE(id, flag, left, right)                                                                \
     "{\"id\":" id ",\"is_intersection\":" flag ",\"left_lane_boundary\":" left                     \
@@ -227,7 +225,7 @@ static void test_successors(void) {
     CHECK(map.lanes[1].successors[0] == 8 && map.lanes[1].successors[1] == 9);
 }
 
-/* The shortest objects there can be: the room that is reserved must suffice for as many as fit. */
+/* Tests that the reserved memory suffices for the shortest possible objects. */
 static void test_dense(void) {
     static const char *const shapes[3][2] = {
         {"lane_segments", "{\"id\":%d,\"is_intersection\":true,\"left_lane_boundary\":"
@@ -261,7 +259,7 @@ static void test_dense(void) {
         }
     bj_map_reader_free(NULL);
 
-    /* And points: nothing but them. */
+    /* A list of only points. */
     bj_map_reader *fresh = NULL;
     char *p = text;
     CHECK_OK(bj_map_reader_create(&fresh, &err), err);
@@ -273,7 +271,7 @@ static void test_dense(void) {
     for (int i = 0; i < 4000; i++) CHECK(map.areas[0].ring.at[i].y == i % 9 + 1);
     bj_map_reader_free(fresh);
 
-    /* And ids. */
+    /* A list of only ids. */
     fresh = NULL;
     p = text;
     CHECK_OK(bj_map_reader_create(&fresh, &err), err);
@@ -288,8 +286,7 @@ static void test_dense(void) {
     bj_map_reader_free(fresh);
 }
 
-/* Allocations that fail while a larger map is read: the buffers of the smaller one are gone, and
- * the reader knows. */
+/* Tests that a reader stays valid if an allocation fails while it reads a larger map. */
 static void test_memory(void) {
     static const char small[] = CROSSINGS("\"8\":{\"id\":8,\"edge1\":" P "}");
     const char *whole = "tests/fuzz/corpus/map/whole.json";
@@ -342,7 +339,7 @@ static void test_mutations(void) {
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
         CHECK_OK(bj_file_read(&text, &size, path, 1 << 20, &err), err);
         for (int round = 0; round < 1500; round++) {
-            uint8_t *copy = malloc(size); /* exactly sized, for AddressSanitizer */
+            uint8_t *copy = malloc(size); /* exact size, for AddressSanitizer */
             if (!copy) abort();
             memcpy(copy, text, size);
             size_t left = size;
@@ -355,7 +352,7 @@ static void test_mutations(void) {
                     left--;
                 }
             }
-            LLVMFuzzerTestOneInput(copy, left); /* aborts when something is wrong */
+            LLVMFuzzerTestOneInput(copy, left); /* aborts on an error */
             free(copy);
         }
         bj_free(text);

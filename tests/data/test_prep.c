@@ -1,6 +1,6 @@
-/* test_prep.c - from scenario folders to a cache: same bytes for any number of workers, every flaw
- * named, and on the real files (BJ_AV2_DATA, BJ_AV2_GOLDEN) every array of every scene.
- */
+/* test_prep.c - tests the conversion of scenario folders to a cache: the bytes do not depend on the
+ * number of workers, every flaw is reported, and every array of the real files (BJ_AV2_DATA,
+ * BJ_AV2_GOLDEN) is correct. */
 #define _XOPEN_SOURCE 700
 #include <limits.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ static bj_prep_options options_for(const char *const *roots, int jobs) {
     return (bj_prep_options){.roots = roots, .root_count = 1, .jobs = jobs};
 }
 
-/* ------------------------------------------------------------------------------- made-up folders
+/* ----------------------------------------------------------------------------- generated folders
  */
 
 static void make_scenarios(void) {
@@ -62,7 +62,7 @@ static void test_jobs_and_stops(void) {
     CHECK_OK(bj_prep(&report, path, &options, &err), err);
     CHECK(report.found == SCENARIOS && report.accepted == SCENARIOS && report.rejected == 0);
     CHECK(report.resumed == 0 && report.without_future >= 2 && !report.interrupted);
-    CHECK(report.maps > 1 && report.maps < SCENARIOS); /* some share one */
+    CHECK(report.maps > 1 && report.maps < SCENARIOS); /* some scenes share a map */
     CHECK(w.calls == SCENARIOS + 1 && w.last == SCENARIOS && w.total == SCENARIOS);
     struct stat info;
     CHECK(stat(path, &info) == 0 && info.st_size == report.bytes);
@@ -73,7 +73,7 @@ static void test_jobs_and_stops(void) {
         CHECK(case_same(path, other) && !strcmp(report.digest, again.digest));
         CHECK(unlink(other) == 0);
     }
-    /* stopped after each scene in turn, with changing numbers of workers */
+    /* Interrupt after each scene, with varying numbers of workers. */
     options.progress = on_progress;
     options.context = &w;
     for (int i = 0; i < SCENARIOS; i++) {
@@ -118,7 +118,7 @@ static void test_options(void) {
     CHECK(unlink(other) == 0);
 }
 
-/* What was done must be a beginning of what is to be done. */
+/* Tests that a run is resumed only if its items are the first items of the new run. */
 static void test_changed_folders(void) {
     char moved[200], id[TEST_ID], from[BJ_WALK_PATH];
     const char *const roots[] = {data};
@@ -130,7 +130,7 @@ static void test_changed_folders(void) {
     options.context = &w;
     CHECK_OK(bj_prep(&report, other, &options, &err), err);
     CHECK(report.interrupted);
-    /* the first by id goes away */
+    /* Remove the first scenario by id. */
     bj_walk *walk = NULL;
     CHECK_OK(bj_walk_create(&walk, roots, 1, NULL, &err), err);
     snprintf(id, sizeof id, "%s", bj_walk_id(walk, 0));
@@ -156,7 +156,7 @@ static void test_changed_folders(void) {
 
 /* -------------------------------------------------------------------------------------- rejects */
 
-/* The code of a scenario in the list, or "". */
+/* Returns the code of a scenario in the reject list, or "". */
 static const char *code_of(char out[64], const char *list, const char *id) {
     char *text = NULL;
     size_t size = 0;
@@ -193,7 +193,7 @@ static void test_flaws(void) {
         recipe.flaw = (test_flaw)flaw;
         CHECK_OK(test_make_scenario(bad, &recipe, &err), err);
     }
-    const test_recipe repeated = test_recipe_draw(3); /* train has it already */
+    const test_recipe repeated = test_recipe_draw(3); /* train already contains it */
     CHECK_OK(test_make_scenario(bad, &repeated, &err), err);
     bj_prep_options options = options_for(roots, 2);
     options.root_count = 2;
@@ -208,18 +208,18 @@ static void test_flaws(void) {
     test_scenario_id(id, 3);
     CHECK_MSG(!strcmp(code_of(code, list, id), "duplicate"), "%s", code);
 
-    /* strict: stops, and may be continued without being strict */
+    /* Strict mode stops at a reject. The run can be resumed without it. */
     CHECK(unlink(other) == 0 && unlink(list) == 0);
     options.strict = 1;
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EFORMAT);
     CHECK(access(other, F_OK) != 0 && report.rejected == 0);
-    CHECK(bj_prep(&report, other, &options, &err) == BJ_EFORMAT); /* still there */
+    CHECK(bj_prep(&report, other, &options, &err) == BJ_EFORMAT); /* fails again */
     options.strict = 0;
     CHECK_OK(bj_prep(&report, other, &options, &err), err);
     CHECK(report.rejected == TEST_FLAWS && case_same(path, other));
     CHECK(unlink(other) == 0);
 
-    /* nothing but bad ones */
+    /* Only invalid scenarios. */
     roots[0] = bad;
     options.root_count = 1;
     test_scenario_id(id, 3);
@@ -233,7 +233,7 @@ static void test_flaws(void) {
 /* ------------------------------------------------------------------------------------ real files
  */
 
-/* `count` numbers of a golden array, which may be longer. */
+/* Compares the first `count` numbers of a golden array. */
 static void compare(const npz *golden, const char *id, const char *name, const float *found,
                     long count) {
     const npz_array *want = npz_find(golden, name);
@@ -282,7 +282,7 @@ static void compare_golden(const bj_cache *cache, int64_t index, const npz *gold
     CHECK(is_text(golden, "scenario_id", id));
 }
 
-/* The areas in the cache are those of the map file, bit for bit. */
+/* Checks that the areas in the cache equal those of the map file bit for bit. */
 static void compare_areas(const bj_cache *cache, int64_t index, const bj_walk *walk,
                           bj_map_reader *reader) {
     char where[BJ_WALK_PATH], file[BJ_WALK_PATH + 128];

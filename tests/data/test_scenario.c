@@ -1,4 +1,5 @@
-/* test_scenario.c - scenarios from Parquet files: what is read, and how the rest is refused. */
+/* test_scenario.c - tests reading scenarios from Parquet files, and the messages for invalid
+ * files. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 
 enum { ROWS = 6, COLUMNS = 13 };
 
-/* The columns of a file, in an order of our own; `observed` and `extra` are not read. */
+/* The columns of a file in arbitrary order. `observed` and `extra` are not read. */
 enum { OBSERVED, Y, X, TRACK, STEP, TYPE, HEADING, VX, EXTRA, VY, FOCAL, CITY, ID };
 
 typedef struct table {
@@ -34,7 +35,7 @@ static int same(bj_text a, const char *b) {
     return a.size == strlen(b) && !memcmp(a.data, b, a.size);
 }
 
-/* Three tracks; "b" comes first, though "a" is smaller; rows are mixed. */
+/* Returns three tracks with mixed rows. "b" comes first although "a" is smaller. */
 static table good_table(void) {
     static const char *const names[COLUMNS] = {
         "observed",       "position_y", "position_x", "track_id", "timestep",
@@ -95,7 +96,7 @@ static void check_good(const table *t) {
     CHECK(s.rows == ROWS && s.tracks == 3 && s.focal == 1);
     if (s.rows != ROWS || s.tracks != 3) return;
     CHECK(same(s.track_id[0], "b") && same(s.track_id[1], "a") && same(s.track_id[2], "AV"));
-    CHECK(same(s.type[0], "bus")); /* of its first row; later ones say vehicle */
+    CHECK(same(s.type[0], "bus")); /* from the first row; later rows have "vehicle" */
     CHECK(same(s.type[1], "cyclist") && same(s.type[2], "static"));
     for (int r = 0; r < ROWS; r++) {
         CHECK(s.track[r] == tracks[r] && s.step[r] == t->step[r]);
@@ -126,7 +127,7 @@ static void test_reading(void) {
     CHECK_CONTAINS(err.message, "absent.parquet");
 }
 
-/* Writes the table and expects a refusal that names the file and says `message`. */
+/* Writes the table and checks that reading fails with the path and `message`. */
 static void refuse(const table *t, bj_status code, const char *message) {
     write_table(t, ROWS);
     const bj_status status = bj_scenario_read(&s, reader, path, &err);
@@ -147,7 +148,7 @@ static void test_numbers(void) {
         snprintf(message, sizeof message, "column '%s' is %s in row 4, not finite",
                  t.field[columns[i]].name, i % 2 ? "nan" : "-inf");
         refuse(&t, BJ_ENONFINITE, message);
-        values[i][4] = 1e300; /* finite: whether it fits is for others to say */
+        values[i][4] = 1e300; /* finite, so the reader accepts it */
         write_table(&t, ROWS);
         CHECK_OK(bj_scenario_read(&s, reader, path, &err), err);
     }
@@ -167,9 +168,9 @@ static void test_columns(void) {
         const int c = read[i];
         snprintf(message, sizeof message, "'%s'", t.field[c].name);
         t.field[c].name = "other";
-        refuse(&t, BJ_EFORMAT, message); /* missing */
+        refuse(&t, BJ_EFORMAT, message); /* missing column */
     }
-    table t = good_table(); /* numbers under a name of texts, and the other way round */
+    table t = good_table(); /* numbers in a text column, and texts in a number column */
     t.field[EXTRA].name = "city";
     t.field[CITY].name = "extra";
     refuse(&t, BJ_EFORMAT, "'city'");
@@ -180,7 +181,7 @@ static void test_columns(void) {
     t = good_table();
     t.field[X].name = "timestep";
     t.field[STEP].name = "position_x";
-    refuse(&t, BJ_EFORMAT, "'timestep'"); /* integers would do for x, but doubles not for steps */
+    refuse(&t, BJ_EFORMAT, "'timestep'"); /* x accepts integers, but steps do not accept doubles */
     t = good_table();
     t.field[TYPE].name = "heading";
     t.field[HEADING].name = "object_type";
@@ -223,7 +224,7 @@ static void test_names(void) {
         t.focal[r] = text("c");
     }
     refuse(&t, BJ_EFORMAT, "focal track 'c' has no rows");
-    for (int r = 0; r < ROWS; r++) t.focal[r] = text("A"); /* part of a name is not the name */
+    for (int r = 0; r < ROWS; r++) t.focal[r] = text("A"); /* a prefix does not match */
     refuse(&t, BJ_EFORMAT, "focal track 'A' has no rows");
     for (int r = 0; r < ROWS; r++) t.focal[r] = text("AV");
     write_table(&t, ROWS);

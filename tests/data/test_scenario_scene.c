@@ -1,8 +1,8 @@
-/* test_scenario_scene.c - scenes straight from scenario folders, and coordinates there and back.
+/* test_scenario_scene.c - tests scenes read from scenario folders, and coordinate conversion.
  *
- * The scenarios are written here in the official layout: scenario i drives straight on at
- * 4 + i m/s, heading 0.3 i radians, from a place of its own, with i % 4 others beside it, on a
- * map of three lanes and a crossing.
+ * The test writes scenarios in the official layout. The focal track of scenario i drives straight
+ * at 4 + i m/s with heading 0.3 i radians from its own origin, next to i % 4 other tracks, on a map
+ * of three lanes and a crossing.
  *
  * For the scripts in tests/cli:  test_scenario_scene scenarios FOLDER COUNT  writes them.
  */
@@ -22,11 +22,11 @@ enum { STEPS = 110, MOST_TRACKS = 4, ROWS = STEPS * MOST_TRACKS, PATH = 256 };
 
 static char folder[] = "/tmp/test_scenario_scene.XXXXXX";
 
-static double speed_of(int i) { return i == 7 ? 0.2 : 4 + i; } /* the eighth nearly stands */
+static double speed_of(int i) { return i == 7 ? 0.2 : 4 + i; } /* the eighth is almost standing */
 static double heading_of(int i) { return 0.3 * i; }
 static double origin_of(int i, int axis) { return axis ? -900.5 + 3 * i : 2000.25 - 7 * i; }
 static int neighbors_of(int i) { return i % 4; }
-static int steps_of(int i) { return i % 5 == 4 ? 50 : STEPS; } /* some are of the test split */
+static int steps_of(int i) { return i % 5 == 4 ? 50 : STEPS; } /* 50: no future */
 
 static void id_of(char id[40], int i) {
     snprintf(id, 40, "%08x-0000-4000-8000-%012x", (unsigned)(i + 1) * 0x01010101u, (unsigned)i);
@@ -34,7 +34,7 @@ static void id_of(char id[40], int i) {
 
 /* -------------------------------------------------------------------------------------- writing */
 
-/* A point of the focal frame in city coordinates. */
+/* Converts a point from the focal frame to city coordinates. */
 static void place(double out[2], int i, double x, double y) {
     const double c = cos(heading_of(i)), s = sin(heading_of(i));
     out[0] = origin_of(i, 0) + c * x - s * y;
@@ -56,7 +56,7 @@ static bj_status write_tracks(const char *path, const char *id, int i, bj_error 
     static int64_t step[ROWS];
     static double x[ROWS], y[ROWS], heading[ROWS], vx[ROWS], vy[ROWS];
     int rows = 0;
-    for (int n = neighbors_of(i); n >= 0; n--) /* the focal track is the last one */
+    for (int n = neighbors_of(i); n >= 0; n--) /* the focal track comes last */
         for (int t = 0; t < steps_of(i); t++, rows++) {
             double at[2];
             place(at, i, speed_of(i) * 0.1 * (t - 49), 3.5 * n);
@@ -93,7 +93,7 @@ static void write_points(FILE *to, int i, const char *key, double x0, double x1,
             a[0], a[1], b[0], b[1]);
 }
 
-/* Drivable areas, one after the other. */
+/* The points of all drivable areas. */
 enum { RINGS = 2 };
 static const int ring_sizes[RINGS] = {4, 3};
 static const double corner[][2] = {{-40, -2}, {60, -2}, {60, 9}, {-40, 9}, {60, 0}, {70, 3}, {60, 5}};
@@ -168,7 +168,7 @@ static void check_numbers(const bj_scene_info *info, bj_scene_floats at, int i) 
         CHECK_NEAR(at.neighbors[n * 350 + 49 * 7 + 1], 3.5 * (n + 1), 1e-4);
         CHECK(at.neighbors[n * 350 + 49 * 7 + 6] == (n == 1)); /* the cyclist */
     }
-    CHECK_NEAR(at.polylines[1], 0, 0.01); /* the own lane is nearest */
+    CHECK_NEAR(at.polylines[1], 0, 0.01); /* its own lane is nearest */
     CHECK(at.polylines[3 * 60 + 5] == 1); /* the crossing is farthest */
     for (int k = 0; k < 60 && at.future; k++) {
         CHECK_NEAR(at.future[2 * k], speed_of(i) * 0.1 * (k + 1), 1e-4);
@@ -237,7 +237,7 @@ static void test_folders(void) {
         CHECK_OK(bj_scenario_list_open(&scene, list, i, &err), err);
         if (scene) check_scene(scene, i);
         const uint8_t *from_list = scene ? bj_scenario_info(scene).map_sha256 : NULL;
-        for (int kind = 0; kind < 2; kind++) { /* the folder, or its parquet file */
+        for (int kind = 0; kind < 2; kind++) { /* 0: the folder, 1: its parquet file */
             bj_scenario_scene *one = NULL;
             file_name(path, folder, i, kind ? "scenario" : NULL, ".parquet");
             CHECK_OK(bj_scenario_open(&one, path, &err), err);
@@ -269,7 +269,7 @@ static void test_errors(void) {
     file_name(path, folder, 1, "log_map_archive", ".json");
     expect(path, BJ_EFORMAT, "expected a scenario folder or a file scenario_ID.parquet");
 
-    /* another id in the name than in the file; then two scenarios in one folder */
+    /* The file name has another id than the file, then a folder has two scenarios. */
     file_name(other, folder, 1, NULL, "");
     strcat(other, "/scenario_other.parquet");
     file_name(path, folder, 1, "scenario", ".parquet");
@@ -280,7 +280,7 @@ static void test_errors(void) {
     expect(path, BJ_EFORMAT, "expected one in a folder");
     CHECK(unlink(other) == 0);
 
-    /* whatever allocation fails, nothing is left behind */
+    /* Any failing allocation leaks nothing. */
     const long live = bj_alloc_live();
     bj_status status = BJ_ENOMEM;
     int failures = 0;

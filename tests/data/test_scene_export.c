@@ -1,6 +1,6 @@
-/* test_scene_export.c - one scene as a safetensors file: names, shapes, padding, facts.
+/* test_scene_export.c - tests the export of a scene to safetensors: names, shapes, padding, facts.
  *
- * For the scripts in tests/cli it also writes what they work on:
+ * Also writes input files for the scripts in tests/cli:
  *   test_scene_export cache PATH SCENES     the scenes of loader_case.h
  *   test_scene_export model PATH STEPS      a small network for scenes of STEPS observed steps
  */
@@ -17,7 +17,7 @@ enum { SCENES = 30, N = BJ_AV2_NEIGHBORS, P = BJ_AV2_POLYLINES, T = BJ_AV2_OBS }
 static char folder[] = "/tmp/test_scene_export.XXXXXX";
 static char cache_path[64], scene_path[64];
 
-/* The tensor of that type and shape; ends the program's checks of it when there is none. */
+/* Returns a tensor of that type and shape, or zeros if there is none. */
 static const void *tensor(const bj_safetensors *st, const char *name, bj_dtype dtype, int rank,
                           int64_t a, int64_t b, int64_t c) {
     static const double nothing[8000];
@@ -35,7 +35,7 @@ static float float_at(const void *data, int64_t i) {
     return x;
 }
 
-/* Slots in use hold the values of their array, the others zero. */
+/* Checks that used slots have the values of their array and the other slots are zero. */
 static void check_slots(const void *data, int slots, int used, int width, int64_t scene,
                         int array) {
     int wrong = 0;
@@ -108,7 +108,7 @@ static void test_errors(const bj_cache *cache) {
     CHECK(status == BJ_OK);
 }
 
-/* ------------------------------------------------------------------------------ for the scripts */
+/* ---------------------------------------------------------------------------- input for scripts */
 
 static bj_status write_model(const char *path, int steps, bj_error *err) {
     bj_arch arch = bj_arch_paper();

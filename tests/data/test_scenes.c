@@ -1,4 +1,4 @@
-/* test_scenes.c - batches from padded arrays, and stand-in traffic with the right statistics. */
+/* test_scenes.c - tests batches from padded arrays, and the statistics of synthetic scenes. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static bj_arch small(void) {
 
 /* -------------------------------------------------------------------------------- padded arrays */
 
-/* Slot values tell where they come from: 100 b + 10 slot + index. */
+/* Fills slots with values that encode their position: 100 b + 10 slot + index. */
 static void fill(bj_real *x, int B, int slots, int width) {
     for (int i = 0; i < B * slots * width; i++)
         x[i] = (bj_real)(100 * (i / width / slots) + 10 * (i / width % slots) + i % width);
@@ -31,7 +31,7 @@ static void test_padded(void) {
     const uint8_t pmask[B * 2] = {0, 0, 1, 1, 0, 255, 1, 0};
     fill(focal, B, 1, track), fill(neighbors, B, 3, track);
     fill(polylines, B, 2, line), fill(future, B, 1, 6);
-    neighbors[3 * track] = (bj_real)NAN; /* an absent slot may hold anything */
+    neighbors[3 * track] = (bj_real)NAN; /* an empty slot may contain anything */
     bj_scenes *scenes;
     bj_error err;
     CHECK_OK(bj_scenes_from_padded(&scenes, &a, B, focal, neighbors, nmask, polylines, pmask,
@@ -55,7 +55,7 @@ static void test_padded(void) {
     CHECK_OK(bj_batch_check(b, &a, B, 1, &err), err);
     bj_scenes_free(scenes);
 
-    /* no future, no token at all */
+    /* No future, neighbors or polylines. */
     const uint8_t none[B * 3] = {0};
     CHECK_OK(
         bj_scenes_from_padded(&scenes, &a, B, focal, neighbors, none, polylines, none, NULL, &err),
@@ -111,7 +111,7 @@ static void test_magnitudes(const bj_arch *a, const bj_batch *b) {
         const bj_real *focal = s->focal, *future = s->future, *last = focal + (a->obs - 1) * 7;
         check_track(focal, a->obs, a->dt, 1);
         for (int t = 0; t < a->obs; t++) CHECK(focal[t * 7 + 6] == 0); /* focal type 0 */
-        /* the origin is where the focal track ends, looking along x */
+        /* The origin is the end of the focal track, and the x axis is its heading. */
         CHECK(last[0] == 0 && last[1] == 0 && last[4] == 1 && last[5] == 0);
         for (int t = 0; t < a->fut; t++) {
             const double x = t ? (double)future[2 * t - 2] : 0,
@@ -148,7 +148,7 @@ static void test_synthetic(void) {
     CHECK_OK(bj_batch_check(b, &a, B, 1, &err), err);
     for (int i = 0; i < B; i++) CHECK(bj_scene_nonfinite(&b->scenes[i], &a, 1) == NULL);
 
-    /* the same seed, the same scenes */
+    /* Equal seeds give equal scenes. */
     int same = 1, same_as_other = 1;
     for (int i = 0; i < B; i++) {
         same &= equal_scenes(&b->scenes[i], &c->scenes[i], &a);
@@ -156,7 +156,8 @@ static void test_synthetic(void) {
     }
     CHECK(same && !same_as_other);
 
-    /* neighbors uniform on 0..16, polylines on 8..48: means within five standard errors */
+    /* Neighbors are uniform on 0..16 and polylines on 8..48. Means are within five standard
+     * errors. */
     int least[2] = {99, 99}, most[2] = {0, 0};
     double all[2] = {0, 0};
     for (int i = 0; i < B; i++)
@@ -190,7 +191,7 @@ static void test_synthetic(void) {
 
 /* ------------------------------------------------------------------------------- finite numbers */
 
-/* Any position, any array: found, named, and only in its own scene. */
+/* Tests that a non-finite number at any position is found, and only in its own scene. */
 static void test_nonfinite(void) {
     const bj_arch a = small();
     enum { B = 3 };
@@ -226,9 +227,9 @@ static void test_nonfinite(void) {
                 const char *found = bj_scene_nonfinite(&b[s], &a, 1);
                 CHECK_MSG(s == scene ? found && strcmp(found, arrays[i].name) == 0 : !found,
                           "%s[%d]: scene %d says %s", arrays[i].name, j, s, found ? found : "none");
-                if (i == 3) CHECK(bj_scene_nonfinite(&b[s], &a, 0) == NULL); /* not asked for */
+                if (i == 3) CHECK(bj_scene_nonfinite(&b[s], &a, 0) == NULL); /* not requested */
             }
-            arrays[i].x[j] = (bj_real)1e30; /* large is fine */
+            arrays[i].x[j] = (bj_real)1e30; /* large numbers are valid */
         }
     for (int s = 0; s < B; s++) CHECK(bj_scene_nonfinite(&b[s], &a, 1) == NULL);
 }

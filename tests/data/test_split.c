@@ -1,6 +1,6 @@
-/* test_split.c - the parts of known ids, ids close to the boundary, and how many fall where.
+/* test_split.c - tests the split of known ids and of ids near the threshold, and the split sizes.
  *
- * Expected parts were computed with Python's hashlib and integers.
+ * The expected values were computed with Python's hashlib and integers.
  */
 #include "data/split.h"
 #include "test.h"
@@ -12,8 +12,8 @@ static void test_known(void) {
     } known[] = {
         {"", 0},    /* SHA-256 e3b0c44298fc1c14... */
         {"abc", 0}, /* ba7816bf8f01cfea... */
-        /* Nearest to 9944/199908 on either side among "scene 0" .. "scene 2999999": off by
-         * 2e-7 of the fraction. */
+        /* The ids among "scene 0" .. "scene 2999999" that are nearest to 9944/199908 on either
+         * side. They differ by 2e-7 of the fraction. */
         {"scene 954484", 1},
         {"scene 1399312", 1},
         {"scene 1151828", 0},
@@ -40,7 +40,8 @@ static void test_count(void) {
     CHECK_MSG(dev == 992, "%d of 20000, expected 992", dev);
 }
 
-/* 199908 threshold is the first multiple of 199908 from 9944 * 2^64 on; by halves of 32 bits. */
+/* Tests that 199908 * threshold is the first multiple of 199908 that is at least 9944 * 2^64.
+ * Computed in 32-bit halves. */
 static void test_threshold(void) {
     const uint64_t low = (BJ_SPLIT_THRESHOLD & UINT32_MAX) * 199908;
     const uint64_t high = (BJ_SPLIT_THRESHOLD >> 32) * 199908 + (low >> 32);

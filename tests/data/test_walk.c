@@ -1,5 +1,5 @@
-/* test_walk.c - scenarios are found in every layout people have, sorted, and none twice in silence.
- */
+/* test_walk.c - tests that scenarios are found in all common layouts, sorted, and that duplicates
+ * are kept. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 
 static char root[] = "/tmp/test_walk.XXXXXX";
 
-/* Makes a folder with everything above it, or an empty file; relative to the root. */
+/* Creates a folder with its parents, or an empty file. The path is relative to the root. */
 static void make(const char *path, int is_file) {
     char whole[1024];
     snprintf(whole, sizeof whole, "%s/%s", root, path);
@@ -41,7 +41,8 @@ static void link_to(const char *target, const char *path) {
     CHECK(symlink(target, whole) == 0);
 }
 
-/* Walks root/where and compares "id@folder id@folder ...", folders relative to the root. */
+/* Walks root/where and compares the result with "id@folder id@folder ...". Folders are relative to
+ * the root. */
 static void expect(const char *where, const char *split, const char *expected) {
     char path[1024], found[4096] = "", folder[BJ_WALK_PATH];
     const char *roots[] = {path};
@@ -81,17 +82,17 @@ static void test_layouts(void) {
     expect("av2/train/" A "/", NULL, "a@av2/train/" A);
     expect("av2/train/", NULL, "a@av2/train/" A " b@av2/train/" B " d@av2/train/raw/" D);
 
-    /* folders with other names, and files side by side */
+    /* Folders with other names, and several files in one folder. */
     make("odd/1/scenario_" B ".parquet", 1);
     make("odd/flat/scenario_" C ".parquet", 1);
     make("odd/flat/scenario_" A ".parquet", 1);
     make("odd/flat/log_map_archive_" A ".json", 1);
     make("odd/flat/scenario_.parquet", 1);
     make("odd/flat/other_" D ".parquet", 1);
-    make("odd/aaaaaaaa-0000-4000-8000-00000000000", 0); /* a digit short */
+    make("odd/aaaaaaaa-0000-4000-8000-00000000000", 0); /* one digit too short */
     make("odd/" D ".txt", 1);
     expect("odd", NULL, "C@odd/flat a@odd/flat b@odd/1");
-    /* the nearest name on the way decides */
+    /* The nearest split name on the path counts. */
     make("nest/val/train/" A, 0);
     make("nest/val/" B, 0);
     expect("nest/val", "val", "b@nest/val/" B);
@@ -114,13 +115,13 @@ static void test_repeated(void) {
     CHECK_OK(bj_walk_create(&walk, roots, 2, NULL, &err), err);
     CHECK(bj_walk_count(walk) == 2);
     CHECK_OK(bj_walk_folder(folder, walk, 0, &err), err);
-    CHECK_CONTAINS(folder, "/twice/y/"); /* the order of the roots */
+    CHECK_CONTAINS(folder, "/twice/y/"); /* in the order of the roots */
     bj_walk_free(walk);
 }
 
 static void test_links(void) {
     make("links/real/train/" A, 0);
-    link_to("../real", "links/real/up"); /* real/up/train/... would be endless */
+    link_to("../real", "links/real/up"); /* real/up/train/... would be an endless loop */
     link_to("..", "links/real/train/loop");
     expect("links/real", NULL, "a@links/real/train/" A);
     make("links/data/one", 0);
@@ -128,7 +129,7 @@ static void test_links(void) {
     expect("links/data", "train", "a@links/data/train/" A);
     link_to("nowhere", "links/data/dangling");
     expect("links/data", NULL, "a@links/data/train/" A);
-    link_to("../../real/train/" A, "links/data/one/" B); /* a scenario that is a link */
+    link_to("../../real/train/" A, "links/data/one/" B); /* a link to a scenario */
     expect("links/data/one", NULL, "b@links/data/one/" B);
     make("links/deep/1/2/3/4/5", 0);
     link_to("../../../../../../real", "links/deep/1/2/3/4/5/real");

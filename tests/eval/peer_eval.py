@@ -36,7 +36,7 @@ SCENES = 150
 MASK = (1 << 64) - 1
 PARTS = dict(map=("polylines", "pmask"), neighbors=("neighbors", "nmask"), focal=("focal",))
 TOLERANCE = 1e-5      # relative; single precision on one side
-FLOOR = 1e-2          # below that, of this: a sum of single-precision weights is 1 up to 1e-7
+FLOOR = 1e-2          # min denominator, because single-precision weights sum to 1 only up to 1e-7
 KINDS = ("branch", "point", "outputonly", "uniform")
 NAMES = ("stop", "straight", "left", "right")
 
@@ -235,7 +235,7 @@ def compare(kind: str, report: dict, ref: Reference) -> int:
         if kind == "branch" and abs(score - expected["traj_es"]) <= 10 * TOLERANCE * score:
             print(f"  the exchanged {name} cannot be told from the plain scenes")
             c.failed += 1
-    # the test itself: another target is another number
+    # sanity check of the test: another target must give another value
     other = ref.metrics(everything, ref.online)["latent_es"]
     if abs(other - expected["latent_es"]) <= 10 * TOLERANCE * expected["latent_es"]:
         print("  the target cannot be told from the online encoder")

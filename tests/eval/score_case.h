@@ -1,7 +1,7 @@
-/* score_case.h - made-up scenarios and submissions for the tests of scores.
+/* score_case.h - synthetic scenarios and submissions for score tests.
  *
- * A case is a focal track whose rows the test chooses, in the official columns a truth needs, and
- * submissions row by row, right or wrong. Nothing comes from a real data set.
+ * A scenario has a focal track with rows chosen by the test, in the official columns that the
+ * ground truth needs. Submissions are built row by row and may be invalid. No real data is used.
  */
 #ifndef BJ_TESTS_SCORE_CASE_H
 #define BJ_TESTS_SCORE_CASE_H
@@ -24,8 +24,8 @@ typedef struct case_scenario {
     int present[CASE_STEPS];
 } case_scenario;
 
-/* A road user that drives straight along `heading`, one meter a step, and is at (x, y) at the last
- * observed step. */
+/* Makes a road user that drives straight along `heading` at one meter per
+ * step and is at (x, y) at the last observed step. */
 static inline case_scenario case_drive(const char *id, double x, double y, double heading) {
     case_scenario s = {.id = id, .focal = "17", .type = "vehicle", .city = "austin"};
     s.heading = heading;
@@ -40,8 +40,8 @@ static inline case_scenario case_drive(const char *id, double x, double y, doubl
 
 static inline bj_text case_text(const char *text) { return (bj_text){text, strlen(text)}; }
 
-/* Writes FOLDER/ID/scenario_ID.parquet and an empty map beside it. The focal rows come last first,
- * behind those of another track. */
+/* Writes FOLDER/ID/scenario_ID.parquet and an empty map next to it. The focal rows are in reverse
+ * order, after the rows of another track. */
 static inline bj_status case_write_scenario(const char *folder, const case_scenario *s,
                                             bj_error *err) {
     static const bj_parquet_field fields[] = {{"track_id", BJ_PARQUET_BYTE_ARRAY, 0, 1},
@@ -116,7 +116,7 @@ typedef struct case_file {
     case_row row[64];
 } case_file;
 
-/* The true future with every point `ahead` and `left` meters off, in the scene's own directions. */
+/* Adds a row: the true future shifted by `ahead` and `left` meters in the scene's directions. */
 static inline case_row *case_add(case_file *f, const case_scenario *s, double p, double ahead,
                                  double left) {
     case_row *r = &f->row[f->rows++];
@@ -129,7 +129,7 @@ static inline case_row *case_add(case_file *f, const case_scenario *s, double p,
     return r;
 }
 
-/* Moves one point of the row. */
+/* Shifts point k of the row to the left. */
 static inline void case_shift(case_row *r, const case_scenario *s, int k, double left) {
     r->x[k] -= sin(s->heading) * left;
     r->y[k] += cos(s->heading) * left;

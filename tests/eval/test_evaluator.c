@@ -1,13 +1,14 @@
-/* test_evaluator.c - an evaluation is its parts: prediction, target latents, metrics, in groups.
+/* test_evaluator.c - tests the evaluator against its parts: prediction, target latents, metrics.
  *
- * Reference: bj_predict and bj_future_encode with one thread, counted by bj_metrics_add. The
- * evaluator must give the same bits for every kind of model, 1 to 3 threads, any cut into batches,
- * and for each group what bj_metrics_add gives for its scenes alone. Its groups and values are also
- * held against bj_score, on simulated scenes.
+ * The reference is bj_predict and bj_future_encode with one thread, counted by bj_metrics_add. The
+ * evaluator must give the same bits for every kind of model, 1 to 3 threads and any batch sizes.
+ * Each group must equal bj_metrics_add on the scenes of that group. Groups and values are also
+ * compared with bj_score on simulated scenes.
  *
- * Without arguments: the tests. With arguments, for tests/cli/eval.sh and tests/eval/peer_eval.py:
+ * Without arguments, runs the tests. With arguments, for tests/cli/eval.sh
+ * and tests/eval/peer_eval.py:
  *   make CACHE DIR [branch|point|outputonly|uniform]
- *     a checkpoint folder of a small model after a few steps on the cache
+ *     writes a checkpoint folder of a small model after a few steps on the cache
  */
 #define _XOPEN_SOURCE 700
 #include <unistd.h>
@@ -23,7 +24,7 @@ static void require(bj_status status, const bj_error *err) {
     exit(1);
 }
 
-/* Weights and maneuvers that differ. */
+/* Scales up router and decoder, so that weights and maneuvers differ between branches. */
 static void stretch(bj_model *model) {
     static const char *const names[] = {"router.2.weight", "decoder.2.weight"};
     for (int i = 0; i < 2; i++) {
@@ -36,7 +37,7 @@ static void stretch(bj_model *model) {
 
 /* ----------------------------------------------------------------------------------- reference */
 
-/* A model, the target of its trainer, scenes, and everything one thread makes of them. */
+/* A model, its trainer's target, scenes, and the single-threaded outputs. */
 typedef struct world {
     bj_arch arch;
     train_case train;
@@ -55,10 +56,10 @@ static void make_scenes(world *w) {
     w->made = make_batch(&w->arch, SCENES, -1, -1, 21);
     for (size_t b = 0; b < SCENES; b++) {
         bj_real *last = w->made.focal + (b + 1) * track - BJ_FOCAL_FEATURES;
-        last[2] = (bj_real)(b % 19); /* m/s: every bin, and its limits */
+        last[2] = (bj_real)(b % 19); /* m/s, covers every bin and its limits */
         last[3] = 0;
         bj_real *end = w->made.future + (b + 1) * F * 2 - 2;
-        end[0] = (bj_real)(b % 5 == 0 ? 0.5 : 8); /* stops, then straight, left, right */
+        end[0] = (bj_real)(b % 5 == 0 ? 0.5 : 8); /* stop, then straight, left, right */
         end[1] = (bj_real)(b % 5 == 0 ? 0 : b % 5 == 3 ? 9 : b % 5 == 4 ? -9 : 1);
         w->infos[b] = (bj_scene_info){.city = cities[b % 7 == 0], .focal_type = types[b % 3]};
     }
@@ -98,7 +99,7 @@ static void free_world(world *w) {
 
 typedef int (*picker)(const world *w, int scene, const char *key);
 
-/* bj_metrics_add over the scenes that are picked, one by one. */
+/* Returns bj_metrics_add over the selected scenes, one by one. */
 static bj_metric_values plain(const world *w, int with_target, picker picks, const char *key) {
     bj_error err;
     bj_metrics *m;
@@ -125,7 +126,7 @@ static bj_metric_values plain(const world *w, int with_target, picker picks, con
     return v;
 }
 
-/* The same bits; any NaN is like any other. */
+/* Returns 1 if all values are bitwise equal or both NaN. */
 static int same(const bj_metric_values *a, const bj_metric_values *b) {
     double x[sizeof *a / sizeof(double)], y[sizeof *a / sizeof(double)];
     memcpy(x, a, sizeof x);
@@ -143,7 +144,7 @@ static bj_evaluator *start(const world *w, const bj_target *target, int threads,
     return e;
 }
 
-/* All scenes, cut into batches of 1, 1 + by, 1 + 2 by, ... */
+/* Adds all scenes in batches of size 1, 1 + by, 1 + 2 by, ... */
 static void feed(bj_evaluator *e, const world *w, int by) {
     bj_error err;
     for (int first = 0, size = 1; first < SCENES; first += size, size += by) {
@@ -222,7 +223,8 @@ static void test_groups(void) {
     world w = make_world(small_arch(), BJ_FULLSET);
     bj_evaluator *e = start(&w, w.target, 2, 1);
     feed(e, &w, 3);
-    for (int b = 0; b < SCENES; b++) w.infos[b] = (bj_scene_info){0}; /* nothing is borrowed */
+    for (int b = 0; b < SCENES; b++) w.infos[b] = (bj_scene_info){0}; /* the evaluator must not
+                                                                         keep pointers to them */
     CHECK(bj_evaluator_groups(e) == GROUPS);
     for (int b = 0; b < SCENES; b++)
         w.infos[b] = (bj_scene_info){.city = cities[b % 7 == 0], .focal_type = types[b % 3]};
@@ -258,7 +260,7 @@ static void test_usage_and_calibration(void) {
     CHECK_NEAR(sum, 1, 1e-14);
     CHECK(fabs(shares[0] - shares[1]) > 1e-3);
 
-    /* Every scene once: the masses of maneuvers, by hand. */
+    /* Compute the maneuver masses of every scene directly. */
     double count[BJ_CALIBRATION_BINS] = {0}, confidence[BJ_CALIBRATION_BINS] = {0};
     double hits[BJ_CALIBRATION_BINS] = {0}, scenes = 0, ece = 0;
     const size_t line = 2 * (size_t)arch.fut;
@@ -326,7 +328,7 @@ static void test_health(void) {
     CHECK_OK(bj_evaluator_health(&h, e, &err), err);
     require(bj_latent_health_measure(&expected, w.latents, (size_t)D, SCENES, D, &err), &err);
     CHECK(same_health(&h, &expected) && h.participation > 1 && h.entropy_rank > 1);
-    /* Only the first 4096 latents count. */
+    /* Only the first 4096 latents are used. */
     bj_real *all = case_alloc((size_t)ROUNDS * SCENES * (size_t)D, sizeof *all);
     for (int i = 0; i < ROUNDS; i++) {
         memcpy(all + (size_t)i * SCENES * (size_t)D, w.latents, SCENES * (size_t)D * sizeof *all);
@@ -368,7 +370,8 @@ static void test_refusals(void) {
     refused(e, &part, NULL, BJ_EARG, "infos is NULL");
     w.infos[4].city = NULL;
     refused(e, &part, w.infos, BJ_EARG, "scene 4");
-    w.infos[4].city = "elsewhere"; /* a group of its own that must not stay behind: */
+    w.infos[4].city = "elsewhere"; /* would be a new group, which must not
+                                      remain after the failure */
     w.infos[7].focal_type = NULL;
     refused(e, &part, w.infos, BJ_EARG, "scene 7");
     w.infos[7].focal_type = "bus";
@@ -384,11 +387,11 @@ static void test_refusals(void) {
     bj_evaluator_free(bare);
     bj_evaluator_free(NULL);
 
-    /* Weights may be finite and what comes of them not. */
+    /* Finite weights can give non-finite outputs. */
     bj_tensor inner, outer;
     require(bj_model_find(&inner, w.train.model, "decoder.0.bias", &err), &err);
     require(bj_model_find(&outer, w.train.model, "decoder.2.weight", &err), &err);
-    for (size_t i = 0; i < inner.size; i++) inner.data[i] = 1000; /* open whatever comes in */
+    for (size_t i = 0; i < inner.size; i++) inner.data[i] = 1000; /* active for any input */
     for (size_t i = 0; i < outer.size; i++)
         outer.data[i] = (bj_real)(sizeof(bj_real) == sizeof(float) ? 1e38 : 1e308);
     w.made.scenes[3].future = w.made.future;
@@ -426,7 +429,7 @@ static void test_memory(void) {
         failures++;
     }
     CHECK(failures > 15);
-    /* New groups need memory; a call that does not get it changes nothing. */
+    /* New groups need memory. A call that runs out of memory must not change anything. */
     const bj_batch part = {.B = 10, .scenes = w.made.scenes};
     failures = 0;
     for (long n = 0;; n++) {
@@ -436,7 +439,7 @@ static void test_memory(void) {
         bj_alloc_fail_after(-1);
         if (status == BJ_OK) break;
         CHECK(status == BJ_ENOMEM && bj_evaluator_groups(e) == 1);
-        CHECK(bj_evaluator_values(e).scenes == 0 && bj_alloc_live() <= before + 1); /* room */
+        CHECK(bj_evaluator_values(e).scenes == 0 && bj_alloc_live() <= before + 1); /* list */
         failures++;
     }
     CHECK(failures > 10 && bj_evaluator_values(e).scenes == 10);
@@ -451,8 +454,8 @@ static void test_memory(void) {
 
 /* ------------------------------------------------------------------------------------ bj_score */
 
-/* The same forecasts as a submission: the same groups, and the same values up to the way through
- * city coordinates. */
+/* Tests that a submission with the same forecasts has the same groups and values. The values differ
+ * slightly because of the conversion to city coordinates. */
 static void test_against_score(void) {
     enum { COUNT = 60 };
     char folder[] = "/tmp/test_evaluator.XXXXXX", cache_path[64], path[64], law[96];
@@ -536,7 +539,7 @@ static int make(const char *cache_path, const char *dir, const char *kind) {
     require(bj_cache_open(&cache, cache_path, 0, &err), &err);
     bj_arch arch = bj_cache_arch(cache);
     bj_trainer_options options = options_for(bj_objective_default(BJ_FULLSET), SIZE, 1, NULL);
-    options.optim.ema = 0.5; /* a target of its own after a few steps */
+    options.optim.ema = 0.5; /* so that the target differs after a few steps */
     arch.embed = arch.latent = arch.proj_hidden = arch.atom_hidden = arch.decoder_hidden = 32;
     arch.token_hidden = arch.router_hidden = 16;
     arch.trunk = 24;

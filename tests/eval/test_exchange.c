@@ -1,14 +1,14 @@
-/* test_exchange.c - tests of exchanged scenes and of the encoder's statistics.
+/* test_exchange.c - tests exchanged scenes and the encoder statistics.
  *
- * Reference for the exchange: scenes that are built again, array by array, with copies of their
- * partner's arrays, and then evaluated like any other scenes. The scores must have the same bits
- * for every kind of model, any number of threads and any batch size.
+ * The reference for the exchange are scenes that are rebuilt with copies of their partner's arrays
+ * and evaluated like any other scenes. The scores must be bitwise equal for every kind of model,
+ * any number of threads and any batch size.
  *
- * Reference for attention and context: models whose weights make the result known in advance.
- * tests/eval/peer_eval.py repeats the same numbers in PyTorch for models without such weights.
+ * The reference for attention and context are models whose weights give a known result.
+ * tests/eval/peer_eval.py checks models without such weights in PyTorch.
  *
- * Reference for the rule about blind models: two models that are trained on scenes whose map does
- * or does not determine the future.
+ * The reference for the rule about blind models are two models that are trained on scenes whose map
+ * does or does not determine the future.
  */
 #include "core/alloc.h"
 #include "eval/exchange.h"
@@ -24,8 +24,7 @@ static void require(bj_status status, const bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- partners */
 
-/* Tests that partners are one cycle through all scenes, hence a permutation without fixed points.
- */
+/* Tests that the partners form one cycle through all scenes. */
 static void test_cycle(void) {
     enum { MOST = 300 };
     int partners[MOST];
@@ -47,7 +46,7 @@ static void test_cycle(void) {
     CHECK(partners[0] == 0);
 }
 
-/* Tests fixed values, which come from an implementation in Python that follows docs/EVALUATE.md. */
+/* Tests the partners against values from a Python implementation that follows docs/EVALUATE.md. */
 static void test_partners(void) {
     static const int one[8] = {2, 0, 3, 5, 7, 4, 1, 6}, two[8] = {7, 3, 5, 4, 6, 1, 0, 2};
     int found[8];
@@ -60,8 +59,8 @@ static void test_partners(void) {
 
 /* ------------------------------------------------------------------------------------ exchanges */
 
-/* Enlarges what the tokens add to the context, and the decoder's output, so that every part of a
- * scene has an effect that is larger than rounding. */
+/* Scales up the tokens' contribution to the context and the decoder's output, so that every part of
+ * a scene has an effect larger than rounding. */
 static void stretch(bj_model *model) {
     static const char *const names[] = {"encoder.attn.out_proj.weight", "router.2.weight",
                                         "decoder.2.weight"};
@@ -99,8 +98,8 @@ static bj_real *copy(const bj_real *from, size_t n) {
     return to;
 }
 
-/* Returns the score of scenes whose arrays are copied, `part` from the partner and all other parts
- * from the scene, counted by the evaluator of every other evaluation. */
+/* Returns the score of scenes with copied arrays, `part` from the partner
+ * and all other parts from the scene itself. */
 static double rebuilt_score(const bj_model *model, const made_batch *made, const int *partners,
                             bj_exchange_part part) {
     const bj_arch *a = bj_model_arch(model);
@@ -144,7 +143,7 @@ static bj_exchange_values exchange_of(const bj_model *model, const bj_scene *sce
     return x;
 }
 
-/* Tests the scores against rebuilt scenes, for all numbers of threads and batch sizes. */
+/* Tests the scores against rebuilt scenes, for several thread counts and batch sizes. */
 static void test_rebuilt(bj_arch arch) {
     bj_model *model = make_model(&arch);
     made_batch made = make_batch(&arch, SCENES, -1, -1, 33);
@@ -171,7 +170,8 @@ static void test_rebuilt(bj_arch arch) {
     bj_model_free(model);
 }
 
-/* Tests a model that does not read its tokens: neither map nor neighbors change a bit. */
+/* Tests a model that does not use its tokens. Exchanging the map or the
+ * neighbors must not change a bit. */
 static void test_focal_only(void) {
     const bj_arch arch = small_arch();
     const bj_exchange_options how = {.max_batch = 32, .threads = 2};
@@ -221,7 +221,7 @@ static void test_edges(void) {
     none.scenes[40].future = NULL;
     CHECK(bj_exchange_measure(&x, model, none.scenes, SCENES, &how, &err) == BJ_EARG);
     none.scenes[40].future = none.future;
-    for (int n = 0;; n++) { /* until an attempt has enough memory */
+    for (int n = 0;; n++) { /* until the call has enough memory */
         bj_alloc_fail_after(n);
         const bj_status status = bj_exchange_measure(&x, model, some.scenes, 3, &how, &err);
         bj_alloc_fail_after(-1);
@@ -243,7 +243,7 @@ static bj_encoder_values encoder_of(const bj_model *model, const made_batch *mad
     bj_error err;
     require(bj_evaluator_create(&e, model, NULL, &how, &err), &err);
     CHECK(isnan(bj_evaluator_encoder(e).attention_tokens));
-    for (int round = 0; round < 2; round++) { /* the second after everything was forgotten */
+    for (int round = 0; round < 2; round++) { /* the second round after bj_evaluator_clear */
         CHECK_OK(bj_evaluator_clear(e, &err), err);
         CHECK(bj_evaluator_values(e).scenes == 0);
         for (int first = 0; first < SCENES; first += size) {
@@ -257,15 +257,15 @@ static bj_encoder_values encoder_of(const bj_model *model, const made_batch *mad
     return values;
 }
 
-/* Tests models whose attention and context are known: equal attention on all tokens, the zero
- * neighbor included, and a context that is a bias. */
+/* Tests models with known attention and context: equal attention on all tokens, including the zero
+ * neighbor, and a context that equals a bias. */
 static void test_encoder(void) {
     const bj_arch arch = small_arch();
     bj_model *model = make_model(&arch);
     made_batch made = make_batch(&arch, SCENES, -1, -1, 37);
     const bj_encoder_values plain = encoder_of(model, &made, 1, SCENES);
     for (int threads = 1; threads <= 3; threads++)
-        for (int size = 1; size <= SCENES; size = 2 * size + 1) { /* one by one, and in blocks */
+        for (int size = 1; size <= SCENES; size = 2 * size + 1) { /* one by one and in blocks */
             const bj_encoder_values v = encoder_of(model, &made, threads, size);
             CHECK(!memcmp(&v, &plain, sizeof v));
         }
@@ -290,7 +290,8 @@ static void test_encoder(void) {
 
 /* ------------------------------------------------------------------------------- blind or not */
 
-/* Sets scenes in which the focal speed is the length of the future, and the map its direction. */
+/* Fills scenes in which the focal speed determines the length of the
+ * future and the map its direction. */
 static void set_scenes(const made_batch *made, const bj_arch *a, uint64_t seed) {
     bj_rng rng = bj_rng_seed(seed);
     for (int i = 0; i < made->batch.B; i++) {
@@ -309,8 +310,8 @@ static void set_scenes(const made_batch *made, const bj_arch *a, uint64_t seed) 
     }
 }
 
-/* Returns the row of a run's last epoch whose model was trained on such scenes; with `shuffled`
- * every update shows the maps of other scenes. */
+/* Trains a model on such scenes and returns the row of its last epoch. With `shuffled`, every
+ * update uses the maps of other scenes. */
 static bj_epoch train(int shuffled) {
     enum { BATCH = 64, UPDATES = 400 };
     const bj_arch arch = small_arch();
@@ -339,7 +340,8 @@ static bj_epoch train(int shuffled) {
     return row;
 }
 
-/* Tests that the rule tells a model that reads the map from one that reads only the focal track. */
+/* Tests that the rule distinguishes a model that reads the map from one
+ * that reads only the focal track. */
 static void test_blind(void) {
     const bj_settings s = {.epochs = 6};
     const bj_epoch reads = train(0), blind = train(1);

@@ -1,5 +1,6 @@
-/* test_latent_health.c - spread and spectrum of latents: by hand, and against a plain Jacobi
- * solver.
+/* test_latent_health.c - tests standard deviations and spectrum of latents.
+ *
+ * The reference values are calculated by hand or with a simple Jacobi solver.
  */
 #include <stdlib.h>
 
@@ -31,7 +32,8 @@ static bj_real *normals(size_t n, uint64_t seed) {
 
 /* ----------------------------------------------------------------------------- plain reference */
 
-/* Eigenvalues of the symmetric a (n,n) by cyclic Jacobi rotations; they end on its diagonal. */
+/* Computes the eigenvalues of the symmetric matrix a (n,n) with cyclic
+ * Jacobi rotations. They replace its diagonal. */
 static void jacobi(double *a, int n) {
     for (int sweep = 0; sweep < 60; sweep++) {
         double off = 0;
@@ -91,7 +93,7 @@ static void check_random(int B, int D, int rank, uint64_t seed) {
     bj_real *z = normals((size_t)B * stride, seed), *mix = normals((size_t)(rank * D), seed + 1);
     bj_real *code = normals((size_t)(B * rank), seed + 2);
     for (int b = 0; b < B; b++) {
-        for (int i = 0; i < D && rank; i++) { /* unequal directions around a common offset */
+        for (int i = 0; i < D && rank; i++) { /* unequal directions and a common offset */
             double sum = 5;
             for (int r = 0; r < rank; r++)
                 sum += (double)code[b * rank + r] * (double)mix[r * D + i] / (1 + r);
@@ -115,7 +117,7 @@ static void check_random(int B, int D, int rank, uint64_t seed) {
 /* --------------------------------------------------------------------------------------- tests */
 
 static void test_by_hand(void) {
-    /* plus and minus every axis: covariance 1/4 on the diagonal */
+    /* +1 and -1 on every axis: the covariance is 1/4 on the diagonal */
     bj_real cross[8][4] = {{0}};
     for (int i = 0; i < 8; i++) cross[i][i / 2] = (bj_real)(i % 2 ? -1 : 1);
     bj_latent_health h = measure(&cross[0][0], 4, 8, 4);
@@ -124,7 +126,7 @@ static void test_by_hand(void) {
     CHECK_NEAR(h.participation, 4, 1e-12);
     CHECK(h.low_std_fraction == 0);
 
-    /* variances 3:1 on two axes, nothing on the third: exp(-(3/4)log(3/4) - (1/4)log(1/4)) */
+    /* variances 9:1 on two axes, 0 on the third: exp(-(9/10)log(9/10) - (1/10)log(1/10)) */
     const bj_real uneven[4][3] = {{3, 1, 7}, {-3, 1, 7}, {3, -1, 7}, {-3, -1, 7}};
     h = measure(&uneven[0][0], 3, 4, 3);
     CHECK_NEAR(h.entropy_rank, exp(-0.9 * log(0.9) - 0.1 * log(0.1)), 1e-12); /* 9 : 1 */
@@ -132,7 +134,7 @@ static void test_by_hand(void) {
     CHECK_NEAR(h.mean_std, 4.0 / 3, 1e-14);
     CHECK_NEAR(h.low_std_fraction, 1.0 / 3, 1e-15);
 
-    /* the same turned by 45 degrees: another covariance, the same spectrum */
+    /* The same latents rotated by 45 degrees have another covariance but the same spectrum. */
     bj_real turned[4][2];
     for (int i = 0; i < 4; i++) {
         turned[i][0] = (bj_real)((uneven[i][0] - uneven[i][1]) * sqrt(0.5));
@@ -148,7 +150,7 @@ static void test_by_hand(void) {
     const bj_real same[3][2] = {{1, 2}, {1, 2}, {1, 2}}; /* collapsed */
     h = measure(&same[0][0], 2, 3, 2);
     CHECK(h.mean_std == 0 && h.low_std_fraction == 1 && h.entropy_rank == 1);
-    CHECK(h.participation == 0); /* as in the loss of the anchor: nothing is spread at all */
+    CHECK(h.participation == 0); /* as in the anchor's loss, for latents without variance */
     h = measure(&same[0][0], 2, 1, 2); /* one latent */
     CHECK(h.mean_std == 0 && h.low_std_fraction == 1 && h.entropy_rank == 1);
     const bj_real column[4] = {1, 2, 3, 4}; /* one dimension */
@@ -156,7 +158,7 @@ static void test_by_hand(void) {
     CHECK_NEAR(h.mean_std, sqrt(1.25), 1e-15);
     CHECK_NEAR(h.entropy_rank, 1, 1e-15);
 
-    /* standard deviations on both sides of 1e-3 */
+    /* standard deviations just below and above 1e-3 */
     const bj_real low[2][3] = {{(bj_real)0.00099, (bj_real)0.00101, 1},
                                {(bj_real)-0.00099, (bj_real)-0.00101, -1}};
     CHECK_NEAR(measure(&low[0][0], 3, 2, 3).low_std_fraction, 1.0 / 3, 1e-15);
@@ -189,7 +191,7 @@ static void test_refusals(void) {
         z[i] = 1;
     }
     CHECK(bj_latent_health_measure(&h, z, 3, 2, 0, NULL) == BJ_EARG);
-    CHECK(h.mean_std == -1 && h.entropy_rank == -1 && h.participation == -1); /* untouched */
+    CHECK(h.mean_std == -1 && h.entropy_rank == -1 && h.participation == -1); /* unchanged */
 }
 
 int main(void) {

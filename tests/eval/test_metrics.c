@@ -1,5 +1,5 @@
-/* test_metrics.c - the metric accumulator: values by hand and by a plain second implementation,
- * splits, ties, edge cases and refusals. */
+/* test_metrics.c - tests the metrics accumulator against values calculated by hand and a simple
+ * second implementation, with splits, ties, edge cases and invalid arguments. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -7,7 +7,8 @@
 
 enum { D = 5, F = 4, PAD = 2, MOST_B = 60, MOST_K = 64 };
 
-/* Rows are PAD longer than they must be; the padding holds NaN, which would be refused if read. */
+/* Rows are PAD entries longer than necessary. The padding is NaN, which
+ * would be rejected if read. */
 typedef struct batch {
     int B, K, latents;
     bj_real atoms[MOST_B * MOST_K * (D + PAD)], target[MOST_B * (D + PAD)];
@@ -42,7 +43,7 @@ static batch *random_batch(int B, int K, int latents, uint64_t seed) {
     x->B = B;
     x->K = K;
     x->latents = latents;
-    fill_rows(x->atoms, B * latents, D, &rng, 0.05); /* some collide within .10, some do not */
+    fill_rows(x->atoms, B * latents, D, &rng, 0.05); /* some are within .10 of each other */
     fill_rows(x->target, B, D, &rng, 0.3);
     fill_rows(x->decoded, B * K, 2 * F, &rng, 3);
     for (int i = 0; i < B * 2 * F; i++) x->future[i] = (bj_real)(3 * bj_rng_normal(&rng));
@@ -98,7 +99,8 @@ static double entropy_number(const double *p, int n) {
     return exp(h);
 }
 
-/* Mass of the cluster of each endpoint, by spreading the lowest label until nothing changes. */
+/* Returns exp H of the cluster masses. Finds the clusters by spreading the
+ * lowest label until nothing changes. */
 static double cluster_number(const bj_real *const *y, const double *p, int K) {
     int label[MOST_K];
     double mass[MOST_K] = {0};
@@ -207,7 +209,7 @@ static void test_random(void) {
         check_equal(bj_metrics_values(m), expected, 1e-12, "one by one");
         bj_metrics_reset(m);
         add(m, x, 0, x->B / 3);
-        add(m, x, x->B / 3, x->B / 3); /* no scene at all */
+        add(m, x, x->B / 3, x->B / 3); /* an empty batch */
         add(m, x, x->B / 3, x->B);
         check_equal(bj_metrics_values(m), expected, 1e-12, "in thirds");
         bj_metrics_free(m);
@@ -215,7 +217,7 @@ static void test_random(void) {
     }
 }
 
-/* A straight line to `end`, reached in F equal steps. */
+/* Fills y with a straight line to (end_x, end_y) in F equal steps. */
 static void line_to(bj_real *y, double end_x, double end_y) {
     for (int t = 0; t < F; t++) {
         y[2 * t] = (bj_real)(end_x * (t + 1) / F);
@@ -227,7 +229,8 @@ static bj_real *decoded(batch *x, int b, int k) {
     return x->decoded + (b * x->K + k) * (2 * F + PAD);
 }
 
-/* Truth 10 m ahead; two branches of weight 1/2, 3 m beyond it and 4 m short. */
+/* Tests a true future of 10 m ahead with two branches of weight 1/2, one 3
+ * m too far and one 4 m too short. */
 static void test_by_hand(void) {
     batch *x = random_batch(1, 2, 2, 1);
     bj_metrics *m = create(x);
@@ -243,11 +246,11 @@ static void test_by_hand(void) {
     CHECK_NEAR(v.end_es, 3.5 - 7.0 / 4, 1e-6);
     CHECK_NEAR(v.exp_ade, mean_ramp * 3.5, 1e-6);
     CHECK_NEAR(v.exp_fde, 3.5, 1e-6);
-    CHECK_NEAR(v.top1_fde, 3, 1e-6); /* a tie: the first */
+    CHECK_NEAR(v.top1_fde, 3, 1e-6); /* a tie goes to the first */
     CHECK_NEAR(v.top1_ade, mean_ramp * 3, 1e-6);
     CHECK_NEAR(v.min_fde, 3, 1e-6);
     CHECK(v.top1_mr == 1 && v.min_mr == 1);
-    CHECK(v.brier == 0 && v.ece == 0); /* both go straight, as does the truth */
+    CHECK(v.brier == 0 && v.ece == 0); /* both branches and the true future go straight */
     CHECK_NEAR(v.exp_entropy, 2, 1e-9);
     CHECK_NEAR(v.dedup_support, 2, 1e-9);
     CHECK(v.active_heads == 2 && v.scenes == 1);
@@ -255,12 +258,12 @@ static void test_by_hand(void) {
     free(x);
 }
 
-/* A chain of endpoints .9 m apart is one cluster although its ends are 2.7 m apart; the order in
- * which its links are seen must not matter. */
+/* Tests that a chain of endpoints .9 m apart is one cluster, although its
+ * ends are 2.7 m apart, for any order of the endpoints. */
 static void test_clusters(void) {
     const double ends[][5] = {
         {0, 0.9, 1.8, 2.7, 50}, {1.8, 0, 50, 2.7, 0.9}, {2.7, 0, 1.8, 0.9, 50}, {0, 1, 2, 3, 50}};
-    for (int i = 0; i < 4; i++) { /* the last: exactly 1 m apart is near */
+    for (int i = 0; i < 4; i++) { /* the last: exactly 1 m counts as connected */
         batch *x = random_batch(1, 5, 5, 2);
         bj_metrics *m = create(x);
         for (int k = 0; k < 5; k++) {
@@ -274,7 +277,7 @@ static void test_clusters(void) {
     }
 }
 
-/* The limits of the maneuvers; a hit is Brier 0, a miss 2. */
+/* Tests the limits of the maneuvers. The Brier score is 0 for a hit and 2 for a miss. */
 static void test_maneuvers(void) {
     const double x30 = 10 * cos(0.52359877559829887), y30 = 10 * sin(0.52359877559829887);
     const struct {
@@ -308,8 +311,8 @@ static void test_maneuvers(void) {
         }
 }
 
-/* Two scenes of confidence .75 in one bin, one hit: |1 - 1.5| / 2. A tie of maneuvers goes to the
- * first of stop, straight, left, right. */
+/* Tests two scenes with confidence .75 in one bin and one hit: |1 - 1.5| / 2. Ties between
+ * maneuvers go to the first of stop, straight, left, right. */
 static void test_calibration(void) {
     batch *x = random_batch(2, 2, 2, 4);
     bj_metrics *m = create(x);
@@ -325,17 +328,17 @@ static void test_calibration(void) {
     CHECK_NEAR(bj_metrics_values(m).brier, (2 * 0.75 * 0.75 + 2 * 0.25 * 0.25) / 2, 1e-12);
     bj_metrics_reset(m);
     for (int i = 0; i < 4; i++) x->weights[i] = (bj_real)0.5;
-    add(m, x, 1, 2); /* straight and left alike, the truth is straight: a hit at .5 */
+    add(m, x, 1, 2); /* straight and left are equal, the true future is straight: a hit at .5 */
     CHECK_NEAR(bj_metrics_values(m).ece, 0.5, 1e-12);
     bj_metrics_reset(m);
-    add(m, x, 0, 1); /* the truth is left: a miss at .5 */
+    add(m, x, 0, 1); /* the true future is left: a miss at .5 */
     CHECK_NEAR(bj_metrics_values(m).ece, 0.5, 1e-12);
-    add(m, x, 1, 2); /* together they are calibrated */
+    add(m, x, 1, 2); /* the two scenes together are calibrated */
     CHECK_NEAR(bj_metrics_values(m).ece, 0, 1e-12);
     bj_metrics_free(m);
     free(x);
 
-    /* all four alike: stop is taken, a hit at .25 or a miss at .25 */
+    /* All four are equal, so the forecast is stop: a hit or a miss at .25. */
     const double ends[4][2] = {{0, 10}, {0, -10}, {0, 0}, {10, 0}};
     x = random_batch(1, 4, 4, 4);
     m = create(x);
@@ -352,7 +355,7 @@ static void test_calibration(void) {
     bj_metrics_free(m);
     free(x);
 
-    /* certainty shares the last bin with .9375: a miss and a hit, |1 - 1.9375| / 2 */
+    /* Confidence 1 is in the last bin together with .9375: a miss and a hit, |1 - 1.9375| / 2. */
     x = random_batch(2, 2, 2, 4);
     m = create(x);
     for (int b = 0; b < 2; b++) {
@@ -368,7 +371,7 @@ static void test_calibration(void) {
     free(x);
 }
 
-/* One per cent of all mass, over all scenes, makes a branch active. */
+/* Tests that a branch is active if it has at least one percent of the mass of all scenes. */
 static void test_active_heads(void) {
     batch *x = random_batch(2, 3, 3, 5);
     bj_metrics *m = create(x);
@@ -382,7 +385,7 @@ static void test_active_heads(void) {
     free(x);
 }
 
-/* Latents that coincide count once; .10 apart still collides. */
+/* Tests that coinciding latents count once and that latents .10 apart still collide. */
 static void test_collisions(void) {
     batch *x = random_batch(1, 3, 3, 6);
     bj_metrics *m = create(x);
@@ -397,8 +400,8 @@ static void test_collisions(void) {
     free(x);
 }
 
-/* Forecasts without latents, of different numbers of modes, in one accumulator: the means are those
- * of each number by itself, weighted by scenes. */
+/* Tests that one accumulator takes forecasts without latents and with different numbers of modes.
+ * The means must equal the means per number of modes, weighted by scenes. */
 static void test_without_latents(void) {
     static const int modes[3] = {2, 5, 1}, scenes[3] = {7, 20, 4};
     bj_error err = {0};
@@ -426,7 +429,7 @@ static void test_without_latents(void) {
     CHECK_NEAR(v.min_fde, fde / 31, 1e-12);
     CHECK_NEAR(v.brier, brier / 31, 1e-12);
     CHECK_NEAR(v.dedup_support, support / 31, 1e-12);
-    batch *x = random_batch(1, 6, 6, 80); /* more modes than announced */
+    batch *x = random_batch(1, 6, 6, 80); /* more modes than the accumulator has */
     bj_outputs o = outputs_of(x, 0, 1);
     o.latents = 0;
     CHECK(bj_metrics_add(m, &o, x->future, &err) == BJ_EARG);

@@ -1,10 +1,11 @@
-/* test_score.c - submissions, their check and their metrics, against values computed by hand.
+/* test_score.c - tests checking and scoring of submissions against values calculated by hand.
  *
- * Without arguments: the tests. With arguments, for tests/cli/score.sh and
- * tests/eval/peer_score.py: scenarios DIR        writes the scenarios of `world` below DIR
- *   submission PATH WHAT writes a submission for them: "good", or with one thing wrong
- *   rewrite IN OUT       reads a submission and writes it with our own writer
- *   large DIR SCENES     a cache and a submission of so many made-up scenes
+ * Without arguments, runs the tests. With arguments, for
+ * tests/cli/score.sh and tests/eval/peer_score.py:
+ *   scenarios DIR        writes the scenarios of `world` to DIR
+ *   submission PATH WHAT writes a submission for them: "good", or the name of one flaw
+ *   rewrite IN OUT       reads a submission and writes it with bj_submission_writer
+ *   large DIR SCENES     writes a cache and a submission of SCENES synthetic scenes
  */
 #define _XOPEN_SOURCE 700
 #include <ftw.h>
@@ -28,8 +29,8 @@ static const char *const ids[SCENES] = {
 
 static case_scenario world[SCENES];
 
-/* a: complete, north. b: gaps, a cyclist. c: turns left, slow, a gap, another city. d: no future.
- */
+/* Makes four scenes. a: complete, north. b: gaps, a cyclist. c: turns
+ * left, slow, a gap, another city. d: no future. */
 static void make_world(void) {
     const double north = 1.5707963267948966;
     world[0] = case_drive(ids[0], 100, 200, north);
@@ -58,7 +59,7 @@ static bj_status write_world(const char *where, bj_error *err) {
     return status;
 }
 
-/* Scene a has three modes to compute by hand; the others one or two. */
+/* Makes a valid file. Scene a has three modes, all other scenes have one or two. */
 static case_file good_file(void) {
     case_file f = {0};
     case_add(&f, &world[0], .5, 0, 1);
@@ -73,7 +74,7 @@ static case_file good_file(void) {
     return f;
 }
 
-/* A good file with one thing wrong; NULL when there is no such thing. */
+/* Makes a valid file with the given flaw. Returns 0 if the flaw is unknown. */
 static const char *const flaws[] = {
     "good",   "points",       "nonfinite", "infinite", "negative", "above",       "nan",
     "sum",    "modes",        "duplicate", "track",    "unknown",  "missing",     "focal-missing",
@@ -120,7 +121,7 @@ static int make_file(case_file *f, const char *flaw) {
             f->row[f->rows].p = same ? (k == 0 ? .4 : .3) : .5;
             f->row[f->rows++].track = "other";
         }
-    } else if (!strcmp(flaw, "shuffled")) { /* rows of a scenario need not be neighbors */
+    } else if (!strcmp(flaw, "shuffled")) { /* rows of a scenario need not be adjacent */
         const case_row first = f->row[0];
         f->row[0] = f->row[5];
         f->row[5] = first;
@@ -145,7 +146,7 @@ static void scored_free(scored *s) {
     bj_submission_free(s->submission);
 }
 
-/* Writes the file, opens everything, scores. */
+/* Writes the file, opens it and scores it. */
 static scored score_file(const case_file *f, const char *truth, int max_modes) {
     scored s = {0};
     bj_error err = {0};
@@ -190,7 +191,8 @@ static void test_values(const char *truth, double tolerance) {
     CHECK(s.c.truths == 4 && s.c.scored == 3 && s.c.no_future == 1 && total(&s.c) == 4);
     CHECK(s.c.gaps == 2);
 
-    /* a: 1 m to the left throughout; right but for the last point; 4 m off and .5 m at the end. */
+    /* a: the modes are 1 m to the left everywhere; exact except for the last point; 4 m off
+     * everywhere except for .5 m at the end. */
     const bj_score_values *v = scene(&s, ids[0]);
     CHECK(v->modes == 3);
     CHECK_NEAR(v->min_ade_1, 1, tolerance);
@@ -215,21 +217,21 @@ static void test_values(const char *truth, double tolerance) {
     CHECK_NEAR(d->end_es, .5 + .9 + .1 - (.15 * 2 + .1 * .5 + .06 * 2.5), tolerance);
     CHECK_NEAR(d->exp_ade, .5 + .3 * .05 + .2 * 236.5 / 60, tolerance);
     CHECK_NEAR(d->exp_fde, 1.5, tolerance);
-    CHECK_NEAR(d->brier, 0, tolerance); /* all modes go straight, and so does the truth */
+    CHECK_NEAR(d->brier, 0, tolerance); /* all modes and the true future go straight */
     CHECK_NEAR(d->exp_entropy, exp(-.5 * log(.5) - .3 * log(.3) - .2 * log(.2)), tolerance);
-    /* endpoints 1, 3 and .5 m to the left: the first and the last are one cluster */
+    /* Endpoints are 1, 3 and .5 m to the left, so the first and the last form one cluster. */
     CHECK_NEAR(d->dedup_support, exp(-.7 * log(.7) - .3 * log(.3)), tolerance);
     CHECK(isnan(d->latent_es) && isnan(d->neff_collision));
 
-    /* b: three gaps on a straight line are interpolated exactly; from step 106 on it stands still
-     * at the last row, so that the forecast is ahead by 1, 2, 3 and 4 m. */
+    /* b: three gaps on a straight line are interpolated exactly. From step 106 on, the true
+     * position stays at the last row, so the forecast is 1, 2, 3 and 4 m too far. */
     v = scene(&s, ids[1]);
     CHECK_NEAR(v->min_ade_1, 10. / 60, tolerance);
     CHECK_NEAR(v->min_fde_6, 4, tolerance);
     CHECK(v->mr_1 == 1 && v->mr_6 == 1);
     CHECK_NEAR(v->brier_min_fde_6, 4, tolerance);
 
-    /* c: the likelier mode is 1.5 m to the right, the better one too. */
+    /* c: the most probable mode is 1.5 m to the right and is also the best one. */
     v = scene(&s, ids[2]);
     CHECK_NEAR(v->min_ade_1, 1.5, tolerance);
     CHECK_NEAR(v->min_fde_1, 1.5, tolerance);
@@ -260,7 +262,8 @@ static void test_values(const char *truth, double tolerance) {
     scored_free(&s);
 }
 
-/* Which modes are the six: the most probable ones; equal weights go by their rows. */
+/* Tests which six modes are selected: the most probable ones, in row order
+ * if the probabilities are equal. */
 static void test_selection(void) {
     case_file f = {0};
     static const double p[8] = {.05, .2, .05, .2, .2, .1, .1, .1};
@@ -270,13 +273,13 @@ static void test_selection(void) {
     if (!s.score) return;
     CHECK(s.c.violations[BJ_VIOLATION_MODES] == 0);
     const bj_score_values *v = scene(&s, ids[0]);
-    CHECK_NEAR(v->min_fde_1, 3, 1e-9); /* row 1: the first of those with .2 */
-    CHECK_NEAR(v->min_fde_6, 1, 1e-9); /* row 6; rows 0 and 2 are not among the six */
+    CHECK_NEAR(v->min_fde_1, 3, 1e-9); /* row 1: the first one with .2 */
+    CHECK_NEAR(v->min_fde_6, 1, 1e-9); /* row 6; rows 0 and 2 are not selected */
     CHECK_NEAR(v->brier_min_fde_6, 1 + .81, 1e-9);
-    CHECK_NEAR(v->distribution.min_fde, .125, 1e-9); /* of all modes */
+    CHECK_NEAR(v->distribution.min_fde, .125, 1e-9); /* over all modes */
     scored_free(&s);
 
-    /* Two modes end in the same point: the likelier one counts, wherever it stands. */
+    /* If two modes have the same endpoint, the more probable one is used, in any row order. */
     f.rows = 0;
     case_add(&f, &world[0], .4, 0, 1);
     case_row *same = case_add(&f, &world[0], .6, 0, 1);
@@ -290,7 +293,8 @@ static void test_selection(void) {
     CHECK_NEAR(v->brier_min_ade_6, 1 + .36, 1e-9);
     scored_free(&s);
 
-    /* The same line twice: the likelier one, and no duplicate, as the weights differ. */
+    /* If two modes are equal, the more probable one is used. They are no
+     * duplicates, because the probabilities differ. */
     f.rows = 0;
     case_add(&f, &world[0], .3, 0, 1);
     case_add(&f, &world[0], .7, 0, 1);
@@ -301,14 +305,14 @@ static void test_selection(void) {
     CHECK_NEAR(scene(&s, ids[0])->brier_min_fde_6, 1 + .09, 1e-9);
     scored_free(&s);
 
-    /* Six modes are not too many. */
+    /* Six modes are allowed. */
     f.rows = 0;
     for (int k = 0; k < 6; k++) case_add(&f, &world[0], k ? .125 : .375, 0, k);
     s = score_file(&f, NULL, 0);
     CHECK(s.c.violations_total == 0);
     scored_free(&s);
 
-    /* A displacement of exactly 2 m is no miss. */
+    /* A displacement of exactly 2 m is not a miss. */
     f.rows = 0;
     case_row *edge = case_add(&f, &world[1], 1, 0, 0);
     for (int k = 56; k < CASE_F; k++) edge->x[k] = -3000.5 + 56 + 2;
@@ -354,7 +358,7 @@ static void test_violations(void) {
     expect("negative", BJ_VIOLATION_SUM, 0, 0, 2, "");
     expect("above", BJ_VIOLATION_PROBABILITY, 1, 3, 2, "probability is 1.0000001");
     expect("nan", BJ_VIOLATION_PROBABILITY, 1, 5, 2, "probability is nan");
-    expect("nan", BJ_VIOLATION_SUM, 0, 0, 2, ""); /* one reason is enough */
+    expect("nan", BJ_VIOLATION_SUM, 0, 0, 2, ""); /* reported once */
     expect("points-x", BJ_VIOLATION_POINTS, 1, 1, 2, "61 x and 60 y values, expected 60");
     expect("no-first-id", BJ_VIOLATION_ID, 1, 0, 2, "has no scenario_id");
     expect("no-first-id", BJ_VIOLATION_MISSING, 0, 0, 2, "");
@@ -372,7 +376,7 @@ static void test_violations(void) {
            "track 'other' has 2 modes, track '17' has 3");
     expect("weights", BJ_VIOLATION_INCONSISTENT, 1, 7, 3, "modes of other probabilities");
 
-    /* The tolerance of the sum is numpy's. */
+    /* The tolerance of the sum is that of numpy. */
     static const struct {
         double p;
         int64_t violations;
@@ -385,7 +389,7 @@ static void test_violations(void) {
         CHECK_MSG(s.c.violations_total == sums[i].violations, "sum %.10f", sums[i].p);
         scored_free(&s);
     }
-    /* Both ends: 1 + 1.00001e-5 is still close. */
+    /* The tolerance also applies above 1. */
     for (int k = 0; k < 2; k++) {
         case_file f = good_file();
         f.row[4].p = .5;
@@ -394,7 +398,7 @@ static void test_violations(void) {
         CHECK(s.c.violations_total == k && s.c.truths == -1 && !bj_score_groups(s.score));
         scored_free(&s);
     }
-    /* Fewer are kept than counted. */
+    /* `listed` limits the stored violations, not their count. */
     case_file f;
     make_file(&f, "no-ids");
     scored s = score_file(&f, truth_folder, 0);
@@ -408,7 +412,7 @@ static void test_violations(void) {
     scored_free(&s);
 }
 
-/* Scenes the truth cannot use, and roots without scenes. */
+/* Tests unusable scenes in the ground truth and folders without scenes. */
 static void test_truth(void) {
     bj_error err = {0};
     bj_truth *truth = NULL;
@@ -432,7 +436,7 @@ static void test_truth(void) {
     CHECK_CONTAINS(err.message, "found no scenario");
     snprintf(root, sizeof root, "%s/none", folder);
     CHECK(bj_truth_open(&truth, root, NULL, &err) == BJ_EIO && !truth);
-    CHECK(bj_truth_open(&truth, path, NULL, &err) != BJ_OK && !truth); /* no cache */
+    CHECK(bj_truth_open(&truth, path, NULL, &err) != BJ_OK && !truth); /* not a cache */
 }
 
 /* -------------------------------------------------------------------------------------- writing */
@@ -446,7 +450,7 @@ static bj_status rewrite(const char *in, const char *out, bj_error *err) {
     for (int64_t i = 0; status == BJ_OK && i < bj_submission_scenarios(s); i++) {
         int64_t n, from = 0;
         const int64_t *rows = bj_submission_rows_of(&n, s, i);
-        while (from < n && status == BJ_OK) { /* a track at a time */
+        while (from < n && status == BJ_OK) { /* one track at a time */
             const bj_submission_row first = bj_submission_at(s, rows[from]);
             int K = 0;
             for (; from + K < n && K < 64; K++) {
@@ -495,7 +499,7 @@ static void test_writer(void) {
     bj_submission_free(a);
     bj_submission_free(b);
 
-    /* Many row groups: 3000 tracks of six modes. */
+    /* Many row groups: 3000 tracks with six modes each. */
     static double p[6] = {.1, .2, .3, .15, .15, .1}, y[6 * 2 * CASE_F];
     CHECK_OK(bj_submission_writer_create(&w, copy, &err), err);
     for (int i = 0; i < 3000 && w; i++) {
@@ -519,7 +523,7 @@ static void test_writer(void) {
     }
     bj_submission_free(b);
 
-    /* What a check would find is not written. */
+    /* The writer rejects rows that the check would report. */
     double bad_p[2] = {.5, .6}, bad_y[4 * CASE_F] = {0};
     CHECK_OK(bj_submission_writer_create(&w, copy, &err), err);
     CHECK(bj_submission_writer_add(w, "s", "t", 2, bad_p, bad_y, &err) == BJ_EARG);
@@ -539,7 +543,7 @@ static void test_writer(void) {
     unlink(copy);
 }
 
-/* Files that are no submission. */
+/* Tests files that are not submissions. */
 static void test_columns(void) {
     bj_error err = {0};
     bj_submission *s = NULL;
@@ -558,14 +562,14 @@ static void test_columns(void) {
         CHECK(bj_submission_open(&s, path, &err) == BJ_EFORMAT && !s);
         CHECK_CONTAINS(err.message, "track_id");
     }
-    /* No rows at all: nothing wrong, everything missing. */
+    /* A file without rows has no invalid rows, but all scenes are missing. */
     const case_file none = {0};
     scored empty = score_file(&none, truth_folder, 0);
     CHECK(empty.c.rows == 0 && empty.c.missing == 4 && empty.c.scored == 0);
     scored_free(&empty);
 }
 
-/* Every allocation of opening and scoring fails once. */
+/* Tests the failure of every allocation while opening and scoring. */
 static void test_memory(void) {
     bj_error err = {0};
     bj_truth *truth = NULL;
@@ -595,10 +599,9 @@ static void test_memory(void) {
     bj_truth_free(truth);
 }
 
-/* ----------------------------------------------------------------------------------- large files
- */
+/* --------------------------------------------------------------------------------- large files */
 
-/* A cache and a submission that predicts the truth and five modes beside it. */
+/* Writes a cache and a submission that contains the true future and five modes next to it. */
 static int write_large(const char *where, int64_t scenes) {
     bj_error err = {0};
     char file[CASE_PATH];
@@ -703,7 +706,7 @@ int main(int argc, char **argv) {
     test_columns();
     test_memory();
 
-    /* The same truth from a cache: single precision in the scene's frame. */
+    /* The same ground truth from a cache, in single precision in the scene's frame. */
     const char *const roots[1] = {truth_folder};
     const bj_prep_options prep = {.roots = roots, .root_count = 1, .jobs = 1};
     bj_prep_report report;

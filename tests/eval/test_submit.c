@@ -1,6 +1,6 @@
-/* test_submit.c - submissions of a model: the network's own numbers in the city's frame.
+/* test_submit.c - tests that a submission contains the network's outputs in the city frame.
  *
- * Without arguments: the tests. With arguments, for tests/cli/submit.sh:
+ * Without arguments, runs the tests. With arguments, for tests/cli/submit.sh:
  *   make DIR    writes DIR/model.safetensors and DIR/test.bjc
  */
 #define _XOPEN_SOURCE 700
@@ -20,7 +20,8 @@ enum { SCENES = 70, K = 3, F = BJ_SUBMISSION_STEPS };
 static char folder[] = "/tmp/test_submit.XXXXXX";
 static char cache_path[64], path[64], other_path[64];
 
-/* The paper's sizes of scenes, a network small enough for sanitizers. */
+/* Returns an architecture with the paper's scene sizes and a network small
+ * enough for sanitizers. */
 static bj_arch small_arch(void) {
     bj_arch arch = bj_arch_paper();
     arch.embed = 16;
@@ -48,7 +49,7 @@ static bj_status submit(int64_t *scenes, const char *where, const bj_model *mode
     return status;
 }
 
-/* Scene by scene: what the predictor says, moved by hand. */
+/* Tests every scene against the predictor's output, transformed by hand. */
 static void test_content(const bj_model *model) {
     bj_error err = {0};
     bj_cache *cache = NULL;
@@ -109,7 +110,7 @@ static void test_same_bytes_and_stops(const bj_model *model) {
     bj_cache *cache = NULL;
     char *a = NULL, *b = NULL;
     size_t a_size = 0, b_size = 0;
-    CHECK_OK(submit(&scenes, other_path, model, 1, &err), err); /* any number of threads */
+    CHECK_OK(submit(&scenes, other_path, model, 1, &err), err); /* with another number of threads */
     CHECK_OK(bj_file_read(&a, &a_size, path, 1 << 26, &err), err);
     CHECK_OK(bj_file_read(&b, &b_size, other_path, 1 << 26, &err), err);
     CHECK(a_size == b_size && a && b && !memcmp(a, b, a_size));
@@ -142,7 +143,8 @@ static void test_refusals(void) {
     CHECK(bj_submit(&scenes, other_path, NULL, NULL, NULL, &err) == BJ_EARG);
 }
 
-/* The score of the file, from the cache it came from, is what bj_metrics says of the outputs. */
+/* Tests that scoring the file with its cache gives the values of
+ * bj_metrics for the same outputs. */
 static void test_score(const bj_model *model) {
     bj_error err = {0};
     bj_cache *cache = NULL;

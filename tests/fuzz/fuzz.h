@@ -1,10 +1,10 @@
-/* fuzz.h - what every fuzz target shares.
+/* fuzz.h - declarations shared by all fuzz targets.
  *
- * A target fuzz_<name>.c defines LLVMFuzzerTestOneInput, which must survive any bytes: whatever is
- * demanded and does not hold aborts. It sets fuzz_accepted, so that the replay of
- * test_replay_<name>.c can tell whether its mutations reach beyond the first check.
+ * A target fuzz_<name>.c defines LLVMFuzzerTestOneInput, which must handle any input. A violated
+ * condition aborts. The target sets fuzz_accepted, so the replay in test_replay_<name>.c can check
+ * that some mutations pass the first checks.
  *
- *   tests/fuzz/run.sh <name> SECONDS     with libFuzzer, from the files in corpus/<name>
+ *   tests/fuzz/run.sh <name> SECONDS     runs libFuzzer on the files in corpus/<name>
  */
 #ifndef BJ_TESTS_FUZZ_H
 #define BJ_TESTS_FUZZ_H
@@ -15,8 +15,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The bytes were taken for what they claim to be. libFuzzer has its own meaning for every result
- * but 0. */
+/* 1 if the input was accepted. This is a variable because libFuzzer reserves return values other
+ * than 0. */
 static int fuzz_accepted;
 
 static inline void demand(int condition) {

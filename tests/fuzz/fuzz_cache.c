@@ -1,8 +1,9 @@
-/* fuzz_cache.c - fuzz target of the reader of caches.
+/* fuzz_cache.c - fuzz target of the cache reader.
  *
- * Whatever the bytes are, the reader must refuse them with a message or hand out scenes, texts and
- * polygons that lie inside the file. The digest of the index, which no mutation would get past, is
- * left out at first; with it the same file must be refused, or accepted as well. Violations abort.
+ * For any input, the reader must fail with a message or return scenes, texts and polygons that are
+ * inside the file. The index digest is not checked at first, because mutations would never pass it.
+ * With the digest check, the same file must be rejected or accepted without a crash. Violations
+ * abort.
  * Corpus: tests/fuzz/corpus/cache
  */
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "fuzz.h"
 
 static void touch(const void *data, size_t size) {
-    static volatile unsigned sink; /* the reads must happen */
+    static volatile unsigned sink; /* prevents removal of the reads */
     unsigned sum = 0;
     for (size_t i = 0; i < size; i++) sum += ((const unsigned char *)data)[i];
     sink = sum;
@@ -63,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const int blind = size % 2 ? BJ_CACHE_BLIND : 0;
     bj_cache *cache = NULL;
     bj_error err = {0};
-    /* Aligned as a mapped file is, and exactly as long. */
+    /* Aligned like a mapped file, with the exact size. */
     uint8_t *copy = malloc(size ? size : 1);
     demand(copy != NULL);
     memcpy(copy, data, size);

@@ -1,9 +1,9 @@
-/* fuzz_config.c - fuzz target of the reader of config files and of what settings take from them.
+/* fuzz_config.c - fuzz target of the config reader and of the settings that use it.
  *
- * Whatever the bytes are, the reader must refuse them with a message that begins with the name, or
- * hand out distinct keys with their lines. Bytes that are JSON too must come out as yyjson reads
- * them, with no null and no key twice. Settings that resolve must resolve from their own texts to
- * the same digest. Violations abort.
+ * For any input, the reader must fail with a message that starts with the name, or return distinct
+ * keys with their lines. If the input is also JSON, the result must equal that of yyjson, without
+ * nulls and repeated keys. Settings that resolve must resolve from their own texts to the same
+ * digest. Violations abort.
  * Corpus: tests/fuzz/corpus/config
  */
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "run/config.h"
 #include "run/settings.h"
 
-/* Values of a JSON document in order, held against ours. */
+/* Compares the values of a JSON document with ours, in order. */
 static void examine_json(yyjson_val *value, const char *prefix, const bj_config *config, int *at) {
     char key[BJ_CONFIG_KEY_SIZE];
     size_t i, count;
@@ -49,7 +49,7 @@ static void examine_list(const bj_config *config, size_t lines) {
         demand(a.key[0] && strlen(a.key) < BJ_CONFIG_KEY_SIZE && !strncmp(a.origin, "fuzz:", 5));
         const long line = strtol(a.origin + 5, NULL, 10);
         demand(line >= 1 && (size_t)line <= lines);
-        demand(bj_config_get(config, a.key) == a.value); /* the first of that key is this one */
+        demand(bj_config_get(config, a.key) == a.value); /* this is the first entry with that key */
     }
 }
 
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const bj_status status = bj_config_parse(&config, (const char *)data, size, "fuzz", &err);
     fuzz_accepted = status == BJ_OK;
     if (status == BJ_OK) {
-        size_t lines = 2; /* an empty one behind the end */
+        size_t lines = 2; /* including an empty line after the end */
         for (size_t i = 0; i < size; i++) lines += data[i] == '\n' || data[i] == '\r';
         examine_list(config, lines);
         examine_settings(config);

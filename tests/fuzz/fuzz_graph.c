@@ -1,9 +1,9 @@
-/* fuzz_graph.c - fuzz target of the reader of graph files, with the mazes inside of them.
+/* fuzz_graph.c - fuzz target of the graph reader and of the mazes in graph files.
  *
- * Whatever the bytes are, the reader must refuse them with a message that begins with the name, or
- * hand out what a slow reading of the same bytes through a yyjson document gives: edges that
- * ascend, cells that exist, a maze whose graph and squares agree. What was read is written and read
- * again, and must be the same. Violations abort. Corpus: tests/fuzz/corpus/graph
+ * For any input, the reader must fail with a message that starts with the name, or return the
+ * result of a slow reader based on yyjson: ascending edges, existing cells, and a maze whose graph
+ * and squares agree. The result is written and read again and must be the same. Violations abort.
+ * Corpus: tests/fuzz/corpus/graph
  */
 #include <math.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void examine_sources(const bj_graph_record *r, yyjson_val *list) {
     }
 }
 
-/* Squares, centers and edges say the same; a map, where there is one, is the file's. */
+/* Checks that squares, centers and edges agree, and that a map equals the map of the file. */
 static void examine_maze(const bj_maze *m, yyjson_val *value) {
     yyjson_val *map = member(value, "map");
     int free_squares = 0;
@@ -100,13 +100,13 @@ static void examine(const bj_graph_record *r, yyjson_val *root) {
     demand((size_t)r->fact_count == yyjson_obj_size(facts));
     for (int k = 0; k < r->fact_count; k++) {
         key = yyjson_obj_iter_next(&walk);
-        demand(yyjson_equals_str(key, r->facts[k].key)); /* also where it holds a zero byte */
+        demand(yyjson_equals_str(key, r->facts[k].key)); /* even if it contains a zero byte */
         demand(yyjson_equals_str(yyjson_obj_iter_get_val(key), r->facts[k].value));
         demand(member(facts, r->facts[k].key) != NULL);
     }
 }
 
-/* Written and read again, twice the same bytes. */
+/* Writes and reads the record, and checks that writing it again gives the same bytes. */
 static void round_trip(const bj_graph_record *r) {
     bj_graph_file *back = NULL;
     bj_doc doc, other;

@@ -1,11 +1,12 @@
-/* fuzz_json.h - what fuzz targets of readers of JSON share. */
+/* fuzz_json.h - functions shared by the fuzz targets of JSON readers. */
 #ifndef BJ_TESTS_FUZZ_JSON_H
 #define BJ_TESTS_FUZZ_JSON_H
 
 #include "core/json.h"
 #include "fuzz.h"
 
-/* The one value of that key: a key that is there twice should have been refused. */
+/* Returns the value of a key. Aborts if the key is repeated, because the reader must reject
+ * that. */
 static inline yyjson_val *member(yyjson_val *object, const char *name) {
     yyjson_val *found = NULL, *key;
     yyjson_obj_iter items = yyjson_obj_iter_with(object);

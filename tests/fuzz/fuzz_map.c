@@ -1,7 +1,7 @@
 /* fuzz_map.c - fuzz target of the map reader.
  *
- * Whatever the bytes are, the reader must refuse them with a message, or hand out the map that a
- * slow reading of the same bytes through a yyjson document gives. Violations abort.
+ * For any input, the reader must fail with a message, or return the same map as a slow reader based
+ * on yyjson. Violations abort.
  * Corpus: tests/fuzz/corpus/map
  */
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "data/map.h"
 #include "fuzz_json.h"
 
-static double number(yyjson_val *value) { /* raw: as text */
+static double number(yyjson_val *value) { /* raw values are text */
     demand(yyjson_is_raw(value));
     return strtod(yyjson_get_raw(value), NULL);
 }
@@ -30,7 +30,7 @@ static void examine_points(bj_points ours, yyjson_val *list, int may_be_closed) 
     }
 }
 
-/* Successors may be missing. */
+/* Compares the successors of a lane, which may be missing. */
 static void examine_ids(const bj_lane *lane, yyjson_val *list) {
     demand(list ? yyjson_is_arr(list) : lane->successor_count == 0);
     demand((size_t)lane->successor_count == yyjson_arr_size(list));
@@ -41,7 +41,7 @@ static void examine_ids(const bj_lane *lane, yyjson_val *list) {
     }
 }
 
-/* The i-th object of a section, and its id. */
+/* Returns the i-th object of a section and checks its id. */
 static yyjson_val *object_at(yyjson_val *section, int i, int64_t id) {
     yyjson_obj_iter items = yyjson_obj_iter_with(section);
     yyjson_val *key = NULL;
@@ -95,7 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } else {
         demand(status == BJ_EFORMAT && err.code == status && !strncmp(err.message, "fuzz: ", 6));
         demand(!map.lanes && !map.lane_count && !map.crossing_count && !map.area_count);
-        /* What is called no JSON must be none; nesting has a limit only here. */
+        /* If the message reports invalid JSON, yyjson must fail too. Only our reader limits the
+         * nesting depth. */
         demand(!doc || strncmp(err.message, "fuzz: not JSON", 14) ||
                strstr(err.message, "nested too deeply"));
     }

@@ -1,9 +1,9 @@
-/* fuzz_npz.c - fuzz target of the reader of NumPy archives.
+/* fuzz_npz.c - fuzz target of the NumPy archive reader.
  *
- * Whatever the bytes are, the reader must refuse them with a message, or list arrays whose rows can
- * be read to the end, or refused on the way, in pieces of any size; a second reading finds the
- * same. Nothing may need more memory than the file accounts for. Violations abort. Corpus:
- * tests/fuzz/corpus/npz
+ * For any input, the reader must fail with a message or list arrays. Their rows can be read to the
+ * end or fail with a message, in pieces of any size, and a second read gives the same result.
+ * Memory must stay within the bound given by the file size. Violations abort.
+ * Corpus: tests/fuzz/corpus/npz
  */
 #include <string.h>
 
@@ -11,15 +11,13 @@
 #include "fuzz.h"
 #include "npz/npz.h"
 
-enum {
-    PIECE = 1 << 16,
-    MOST = 1 << 24
-}; /* bytes at a time; bytes of an array, since it may unpack
-      to a thousand times its size */
+/* Bytes per read, and the max size of an array that is read. A compressed array may unpack to a
+ * thousand times its size. */
+enum { PIECE = 1 << 16, MOST = 1 << 24 };
 
 static unsigned char piece[PIECE];
 
-/* Reads rows of an array; returns its status and adds what was read to *sum. */
+/* Reads the rows of an array. Returns the status and adds the bytes to *sum. */
 static bj_status read_rows(bj_npz_rows *rows, int64_t step, unsigned *sum, bj_error *err) {
     const bj_npy *npy = &bj_npz_rows_array(rows)->npy;
     while (bj_npz_rows_next(rows) < npy->rows) {
@@ -57,12 +55,12 @@ static void examine_array(const bj_npz *npz, const bj_npz_array *a) {
         demand(status == BJ_OK || status == BJ_EFORMAT);
         if (status == BJ_EFORMAT) {
             demand(!strncmp(err.message, "fuzz: ", 6));
-            demand(bj_npz_rows_read(rows, piece, 1, &err) == BJ_EFORMAT); /* and stays so */
+            demand(bj_npz_rows_read(rows, piece, 1, &err) == BJ_EFORMAT); /* later reads fail too */
         }
         demand(bj_npz_rows_rewind(rows, &err) == BJ_OK);
         const bj_status again = read_rows(rows, most / 3 + 1, &second, &err);
         demand(again == status && (status != BJ_OK || first == second));
-        if (status == BJ_OK && npy->rows > 1) { /* passing over rows ends in the same place */
+        if (status == BJ_OK && npy->rows > 1) { /* skipping rows reaches the same position */
             demand(bj_npz_rows_rewind(rows, &err) == BJ_OK);
             demand(bj_npz_rows_range(rows, piece, npy->rows - 1, npy->rows, &err) == BJ_OK);
         }

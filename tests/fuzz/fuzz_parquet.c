@@ -1,8 +1,8 @@
 /* fuzz_parquet.c - fuzz target of the Parquet reader.
  *
- * Whatever the bytes are, the reader must refuse them with a message, or hand out columns whose
- * every element can be read, within the memory it promises; and reading a column again must give
- * the same. Violations abort. Corpus: tests/fuzz/corpus/parquet, by tests/parquet/make_files.py
+ * For any input, the reader must fail with a message, or return columns whose elements can all be
+ * read within the memory limit. Reading a column again must give the same values. Violations abort.
+ * Corpus: tests/fuzz/corpus/parquet, written by tests/parquet/make_files.py
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "fuzz.h"
 #include "parquet/reader.h"
 
-static volatile unsigned sink; /* what is read must be used */
+static volatile unsigned sink; /* prevents removal of the reads */
 
 static void touch(const void *data, size_t size) {
     unsigned sum = 0;

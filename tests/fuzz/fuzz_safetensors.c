@@ -1,7 +1,7 @@
 /* fuzz_safetensors.c - fuzz target of the safetensors reader.
  *
- * Whatever the bytes are, the reader must refuse them with a message or hand out views that lie
- * inside the file, follow each other without a gap and can be found by name. Violations abort.
+ * For any input, the reader must fail with a message, or return views that are inside the file,
+ * contiguous and found by name. Violations abort.
  * Corpus: tests/fuzz/corpus/safetensors
  */
 #include <string.h>
@@ -43,7 +43,7 @@ static void examine(const bj_safetensors *st, const uint8_t *file, size_t size) 
         demand(bj_safetensors_metadata(st, fact.key) == fact.value);
         sum += (unsigned)strlen(fact.value);
     }
-    static volatile unsigned sink; /* the reads above must happen */
+    static volatile unsigned sink; /* prevents removal of the reads */
     sink = sum;
     (void)sink;
 }

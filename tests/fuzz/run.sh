@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# run.sh TARGET SECONDS - run tests/fuzz/fuzz_TARGET.c with libFuzzer for so long.
+# run.sh TARGET SECONDS - runs tests/fuzz/fuzz_TARGET.c with libFuzzer for SECONDS seconds.
 #
-# Everything is built with clang, AddressSanitizer and UndefinedBehaviorSanitizer in build/fuzz. The
-# committed corpus is only read; inputs that reach new code gather in build/fuzz/found_TARGET, and a
-# crash leaves its input in build/fuzz. Exit code 0: nothing was found.
+# Builds with clang, AddressSanitizer and UndefinedBehaviorSanitizer in build/fuzz. The committed
+# corpus is not changed. Inputs that reach new code are stored in build/fuzz/found_TARGET, and the
+# input of a crash in build/fuzz. Exit code 0 means that no error was found.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -15,16 +15,16 @@ fi
 target=$1 seconds=$2 out=build/fuzz
 scripts/install_deps.sh build fuzz
 
-# gcc's name for the address sanitizer: the allocator looks for it.
+# Define gcc's macro for AddressSanitizer, because the allocator checks it.
 flags=(-std=c11 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -D__SANITIZE_ADDRESS__=1
     -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
     -Iinclude -Isrc -isystem third_party/yyjson)
 compile() { # compile SOURCE FLAG...
-    local name=${1//\//_} # files of two folders may share a name
+    local name=${1//\//_} # file names may repeat between folders
     clang "${flags[@]}" "${@:2}" -c "$1" -o "$out/objects/${name%.c}.o"
 }
 
-# The parsers and what they stand on, in an archive, from which the linker takes what it needs.
+# Build an archive of the parsers and their dependencies. The linker takes only what it needs.
 mkdir -p "$out/objects" "$out/found_$target"
 archive=$out/libparsers.a
 if [ -z "$(find "$archive" 2>/dev/null)" ] ||
@@ -35,7 +35,7 @@ if [ -z "$(find "$archive" 2>/dev/null)" ] ||
         src/objective/*.c src/nn/normalize.c src/train/schedule.c src/run/{config,settings,arms}.c; do
         compile "$source"
     done
-    compile third_party/yyjson/yyjson.c -w -fno-sanitize=undefined # minutes otherwise
+    compile third_party/yyjson/yyjson.c -w -fno-sanitize=undefined # takes minutes otherwise
     ar rcs "$archive" "$out"/objects/*.o
 fi
 clang "${flags[@]}" -fsanitize=fuzzer "tests/fuzz/fuzz_$target.c" "$archive" -o "$out/fuzz_$target" \

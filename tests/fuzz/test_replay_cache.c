@@ -1,6 +1,6 @@
-/* test_replay_cache.c - the fuzz target of the reader of caches without a fuzzer.
+/* test_replay_cache.c - runs the fuzz target of the cache reader without a fuzzer.
  *
- * With the argument FOLDER: writes the corpus there, from made-up scenes.
+ * With the argument FOLDER, writes the corpus of generated scenes there.
  */
 #define _XOPEN_SOURCE 700
 #include "fuzz_cache.c"
@@ -9,7 +9,7 @@
 #include "data/cache_format.h"
 #include "support/mutate.h"
 
-/* The first eight bytes count the header that follows them. */
+/* Repairs the header length, which is stored in the first eight bytes. */
 static void repair(uint8_t *file, size_t size, size_t at, ptrdiff_t grown) {
     uint64_t header = 0;
     if (size < 8 || at < 8) return;
@@ -19,7 +19,7 @@ static void repair(uint8_t *file, size_t size, size_t at, ptrdiff_t grown) {
     for (int i = 0; i < 8; i++) file[i] = (uint8_t)(header >> 8 * i);
 }
 
-/* Few small scenes, and a header without the space a large cache keeps. */
+/* Writes a few small scenes with a header without the reserved space of a large cache. */
 static void write_seed(const char *folder, const char *name, int first, int count) {
     char path[256], scratch[256], *text = NULL;
     size_t size = 0;

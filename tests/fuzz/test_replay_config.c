@@ -1,4 +1,4 @@
-/* test_replay_config.c - the fuzz target of the config reader without a fuzzer. */
+/* test_replay_config.c - runs the fuzz target of the config reader without a fuzzer. */
 #include "fuzz_config.c"
 #include "support/mutate.h"
 

@@ -1,4 +1,4 @@
-/* test_replay_graph.c - the fuzz target of graph files without a fuzzer. */
+/* test_replay_graph.c - runs the fuzz target of the graph reader without a fuzzer. */
 #include "fuzz_graph.c"
 #include "support/mutate.h"
 

@@ -1,4 +1,4 @@
-/* test_replay_map.c - the fuzz target of the map reader without a fuzzer. */
+/* test_replay_map.c - runs the fuzz target of the map reader without a fuzzer. */
 #include "fuzz_map.c"
 #include "support/mutate.h"
 

@@ -1,13 +1,14 @@
-/* test_replay_npz.c - the fuzz target of the reader of NumPy archives without a fuzzer.
+/* test_replay_npz.c - runs the fuzz target of the NumPy archive reader without a fuzzer.
  *
- * With the argument FOLDER: writes the corpus there.
+ * With the argument FOLDER, writes the corpus there.
  */
 #include "fuzz_npz.c"
 
 #include "npz/npz_case.h"
 #include "support/mutate.h"
 
-/* What grew in front of the directory moves it: its place stands 16 bytes into the end record. */
+/* Repairs the directory offset, which is 16 bytes into the end record, if bytes before it were
+ * added. */
 static void repair(uint8_t *file, size_t size, size_t at, ptrdiff_t grown) {
     if (size < 22 || memcmp(file + size - 22, "PK\5\6", 4)) return;
     uint8_t *place = file + size - 6;

@@ -1,8 +1,8 @@
-/* test_replay_parquet.c - the fuzz target of the Parquet reader without a fuzzer. */
+/* test_replay_parquet.c - runs the fuzz target of the Parquet reader without a fuzzer. */
 #include "fuzz_parquet.c"
 #include "support/mutate.h"
 
-/* The footer counts its own bytes, just before the last four of the file. */
+/* Repairs the footer length, which is stored before the last four bytes of the file. */
 static void repair(uint8_t *file, size_t size, size_t at, ptrdiff_t grown) {
     if (size < 12 || at > size - 8) return;
     uint8_t *end = file + size - 8;

@@ -1,8 +1,8 @@
-/* test_replay_safetensors.c - the fuzz target of the safetensors reader without a fuzzer. */
+/* test_replay_safetensors.c - runs the fuzz target of the safetensors reader without a fuzzer. */
 #include "fuzz_safetensors.c"
 #include "support/mutate.h"
 
-/* The first eight bytes count the header that follows them. */
+/* Repairs the header length, which is stored in the first eight bytes. */
 static void repair(uint8_t *file, size_t size, size_t at, ptrdiff_t grown) {
     uint64_t header = 0;
     if (size < 8 || at < 8) return;

@@ -1,7 +1,7 @@
-/* test_kernels.c - every vector table against the portable one, on sizes with and without tails.
+/* test_kernels.c - compares every vector table with the portable one, with and without tails.
  *
- * Also the promise the engine's reproducibility rests on: a row's bits do not depend on the rows
- * it is computed with.
+ * Also tests the property that makes the engine reproducible: the result of a row does not depend
+ * on the rows with which it is computed.
  */
 #include "kernels/kernels.h"
 
@@ -58,8 +58,8 @@ static void test_gemm(const bj_kernels *k, int M, int N, int K) {
         }
         k->gemm(c, ldc, a, lda, packed, use_bias, use_mask, ldc, M, N, K, flags);
         bj_kernels_c.gemm(d, ldc, a, lda, plain, use_bias, use_mask, ldc, M, N, K, flags);
-        compare(c, d, (size_t)M * ldc, sqrt((double)K) + 1, "gemm", k->isa); /* gaps included */
-        if (!use_mask) { /* columns in two parts, rows one by one: the same bits */
+        compare(c, d, (size_t)M * ldc, sqrt((double)K) + 1, "gemm", k->isa); /* with padding */
+        if (!use_mask) { /* columns in two parts and rows one by one give the same bits */
             bj_real *e = random_array((size_t)M * ldc);
             int cut = N / 2 / k->panel * k->panel;
             if (flags & BJ_GEMM_ADD) {
@@ -85,7 +85,7 @@ static void test_gemm(const bj_kernels *k, int M, int N, int K) {
     bj_free(a), bj_free(w), bj_free(bias), bj_free(mask), bj_free(packed), bj_free(plain);
 }
 
-/* Rows of B scenes, `repeat` times over: the layout of a recurrent layer. */
+/* Tests rows of B scenes, repeated `repeat` times, which is the layout of a recurrent layer. */
 static void test_gradient(const bj_kernels *k, int B, int repeat, int M, int N) {
     const size_t lddy = (size_t)M + 2, ldx = (size_t)N + 1, ldc = (size_t)N + 3;
     int begin[BJ_SHARDS * 64], count[BJ_SHARDS * 64];
@@ -130,7 +130,8 @@ static bj_real *packed_gru(const bj_kernels *k, const gru_weights *w, int I, int
     return packed;
 }
 
-/* A step and its gradient; sums of every size, so that gates lie on all of their curves. */
+/* Tests a step and its gradient. The sums vary in size, so that the gates cover their whole
+ * range. */
 static void test_gru(const bj_kernels *k, int M, int E, int first) {
     const int I = 7, lead = 8;
     const size_t ldg = 4 * (size_t)E + 3, ldh = (size_t)E + 2, lds = (size_t)(lead + E) + 1;
@@ -150,7 +151,7 @@ static void test_gru(const bj_kernels *k, int M, int E, int first) {
     bj_kernels_c.gru_step(g2, ldg, o2, ldh, rows, lds, c, lead, E, M, first);
     compare(g1, g2, ng, sqrt(E) + 4, "gates", k->isa);
     compare(o1, o2, nh, sqrt(E) + 4, "state", k->isa);
-    k->gru_step(NULL, 0, o3, ldh, rows, lds, packed, lead, E, M, 0); /* zeros may be summed, too */
+    k->gru_step(NULL, 0, o3, ldh, rows, lds, packed, lead, E, M, 0); /* zeros may be summed */
     for (int m = 0; m < M; m++)
         CHECK_MSG(!memcmp(o3 + (size_t)m * ldh, o1 + (size_t)m * ldh, (size_t)E * sizeof *o3),
                   "%s gru step %d %d without gates", k->isa, M, E);
@@ -171,8 +172,8 @@ static void test_gru(const bj_kernels *k, int M, int E, int first) {
     bj_free(packed), bj_free(c), free_gru(&w);
 }
 
-/* sigmoid and tanh over the whole range, and what they make of numbers that are none: a unit with one
- * input of weight v, and none from h, has the gates sigmoid(v), sigmoid(v), tanh(v). */
+/* Tests sigmoid and tanh over the whole range and for NaN and infinity. A unit with one input of
+ * weight v and no input from h has the gates sigmoid(v), sigmoid(v) and tanh(v). */
 static void test_activations(const bj_kernels *k) {
     enum { E = 1024, I = 1, LEAD = 8 };
     const double most = sizeof(bj_real) == 8 ? 1e-15 : 4e-7;
@@ -181,7 +182,7 @@ static void test_activations(const bj_kernels *k) {
                      bj_alloc(3 * E, sizeof(bj_real)), bj_alloc(3 * E, sizeof(bj_real))};
     for (int o = 0; o < 3 * E; o++) {
         const double v = (o % E - E / 2) / (E / 2.0);
-        w.w_ih[o] = (bj_real)(25 * v * fabs(v)); /* densely around zero */
+        w.w_ih[o] = (bj_real)(25 * v * fabs(v)); /* dense around zero */
     }
     for (int gate = 0; gate < 3; gate++) {
         w.w_ih[gate * E] = (bj_real)NAN;
@@ -201,7 +202,7 @@ static void test_activations(const bj_kernels *k) {
     bj_free(gates), bj_free(h), bj_free(packed), free_gru(&w);
 }
 
-/* One row at a time against the step of many: the same bits in full precision. */
+/* Tests that gru_row gives the same bits as gru_step in full precision. */
 static void test_gru_row(const bj_kernels *k, int E) {
     const int I = 7, lead = 8;
     gru_weights w = random_gru(I, E);
@@ -220,7 +221,7 @@ static void test_gru_row(const bj_kernels *k, int E) {
         if (!round)
             CHECK_MSG(!memcmp(h, expected, (size_t)E * sizeof *h), "%s gru row %d", k->isa, E);
         else compare(h, expected, (size_t)E, 1, "16-bit gru row", k->isa);
-        /* second round: weights rounded to 16 bits on both sides */
+        /* In the second round both use weights rounded to 16 bits. */
         k->narrow(half, packed, size);
         bj_real *all[4] = {w.w_ih, w.w_hh, w.b_ih, w.b_hh};
         const size_t count[4] = {(size_t)(3 * E * I), (size_t)(3 * E * E), (size_t)(3 * E),
@@ -305,7 +306,7 @@ static void test_table(const bj_kernels *k) {
     static const int sizes[][3] = {{1, 1, 1},     {1, 24, 8},    {1, 96, 33},   {3, 7, 5},
                                    {4, 24, 16},   {5, 25, 300},  {16, 96, 264}, {17, 121, 600},
                                    {70, 50, 40},  {8, 48, 64},   {9, 97, 1030}, {2, 47, 321},
-                                   {5, 50, 2700} /* k in three blocks */};
+                                   {5, 50, 2700} /* three blocks of k */};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         test_gemm(k, sizes[i][0], sizes[i][1], sizes[i][2]);
     for (int N = 1; N <= BJ_GRADIENT_COLUMNS; N += N < 4 ? 1 : N < 60 ? 5 : 57) {
@@ -313,8 +314,8 @@ static void test_table(const bj_kernels *k) {
         test_gradient(k, 5, 3, 7, N);
         test_gradient(k, 40, 11, 13, N);
         test_gradient(k, 256, 1, 64, N);
-        test_gradient(k, 1024, 1, 9, N); /* two shards in a chunk */
-        test_gradient(k, 2048, 1, 9, N); /* a shard of exactly one chunk */
+        test_gradient(k, 1024, 1, 9, N); /* two shards per chunk */
+        test_gradient(k, 2048, 1, 9, N); /* one shard per chunk */
     }
     test_gradient(k, 300, 50, BJ_GRADIENT_ROWS, BJ_GRADIENT_COLUMNS);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

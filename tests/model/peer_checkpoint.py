@@ -1,11 +1,12 @@
-"""Model checkpoints against the Python package safetensors and docs/FORMAT.md.
+"""Checks model checkpoints with the Python package safetensors and docs/FORMAT.md.
 
   TEST_CHECKPOINT=path/of/test_checkpoint python3 tests/model/peer_checkpoint.py
 
-1. Python opens what C saved; the digest, computed here from docs/FORMAT.md, is the stored one.
-2. Written again by Python, in its own order of tensors, the file still loads in C.
-3. A weight changed by Python does not.
-Exit code 0 done, 1 failed, 77 skipped because a package is not installed.
+1. Python opens a file written by C. The digest computed here from docs/FORMAT.md equals the stored
+   digest.
+2. C loads the file after Python rewrote it with another order of tensors.
+3. C rejects the file after Python changed a weight.
+Exit code 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import json
 import os

@@ -1,10 +1,10 @@
-"""Compares a 16-bit copy of a model with PyTorch's rounding.
+"""Compares a BF16 copy of a model with PyTorch's rounding.
 
   TEST_EXPORT=path/of/test_export python3 tests/model/peer_export.py
 
 1. The Python package safetensors reads the copy as torch.bfloat16.
 2. Every tensor equals PyTorch's own conversion of the original to bfloat16.
-3. The stored digest is the digest that docs/FORMAT.md defines, computed here.
+3. The stored digest equals the digest computed here from docs/FORMAT.md.
 Exit code 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import os

@@ -1,8 +1,8 @@
-/* test_checkpoint.c - models survive a file bit for bit, and no damaged file becomes a model.
+/* test_checkpoint.c - Tests that models survive a file bit for bit and damaged files are rejected.
  *
- * Without arguments: the tests. With arguments:
+ * Without arguments the program runs the tests. With arguments:
  *   write PATH   saves the model of the tests, in the precision of this build
- *   read PATH    loads it, compares it with that model and prints "ok", or prints why not
+ *   read PATH    loads the file, compares it with that model and prints "ok" or the difference
  * tests/golden/checkpoint_v1.safetensors was written by the first version of this program in single
  * precision and must stay readable.
  */
@@ -20,13 +20,13 @@
 #include "core/status.h"
 #include "support/test.h"
 
-/* Of the file in tests/golden. */
+/* Digest of the file in tests/golden. */
 #define GOLDEN_DIGEST "9a64f6be230c96cdde401dee7e7671c4560cc3b48449893c00e081afebb37487"
 
 static char folder[] = "/tmp/test_checkpoint.XXXXXX";
-static char good[64], bad[64]; /* the two files everything happens in */
+static char good[64], bad[64]; /* the only two files of the tests */
 
-/* Small, with every size different from the others where the network allows it. */
+/* Returns a small architecture whose sizes differ from each other as far as possible. */
 static bj_arch small_arch(void) {
     return (bj_arch){.kind = BJ_MODEL_BRANCH,
                      .scales = BJ_SCALES_FIXED,
@@ -83,8 +83,7 @@ static int same_model(const bj_model *a, const bj_model *b) {
     return 1;
 }
 
-/* ------------------------------------------------------------------------------ an editable file
- */
+/* ------------------------------------------------------------------------------- editable file */
 
 enum { MOST = 64 };
 
@@ -122,7 +121,7 @@ static bj_fact *fact_of(contents *c, const char *key) {
     exit(test_report("checkpoint"));
 }
 
-/* The digest as docs/FORMAT.md defines it, written a second time: one buffer, selection sort. */
+/* Reimplements the digest of docs/FORMAT.md with one buffer and selection sort. */
 static void sign(contents *c) {
     static unsigned char text[1 << 20];
     unsigned char *end = text;
@@ -193,7 +192,7 @@ static void round_trip(bj_arch arch) {
     contents c;
     read_contents(&c, good);
     CHECK(c.count == bj_model_tensor_count(model));
-    for (int i = 0; i < c.count; i++) { /* in the order of the model */
+    for (int i = 0; i < c.count; i++) { /* in model order */
         const bj_tensor t = bj_model_tensor(model, i);
         CHECK(!strcmp(c.tensors[i].name, t.name) && c.tensors[i].rank == t.rank);
         CHECK(c.tensors[i].dtype == BJ_DTYPE_REAL && c.tensors[i].count == t.size);
@@ -231,10 +230,10 @@ static void test_round_trips(void) {
     round_trip(arch);
 }
 
-/* A file that does not say where weights come from is of a time when they came from the router. */
+/* Tests that a file without "weighting", as older versions wrote it, means router weights. */
 static void test_weighting(void) {
     static const struct {
-        const char *value; /* NULL: left out */
+        const char *value; /* NULL: entry is missing */
         bj_weighting expected;
     } cases[] = {
         {NULL, BJ_WEIGHTS_ROUTER}, {"router", BJ_WEIGHTS_ROUTER}, {"uniform", BJ_WEIGHTS_UNIFORM}};
@@ -254,7 +253,7 @@ static void test_weighting(void) {
     }
 }
 
-/* Keys and values other programs rely on. */
+/* Tests the keys and values that other programs rely on. */
 static void test_metadata(void) {
     static const bj_fact expected[] = {{"format", "branchjepa-model"},
                                        {"format_version", "1"},
@@ -296,8 +295,8 @@ static void test_metadata(void) {
     bj_free(second);
 }
 
-/* A caller's decimal comma must not reach the file. Skipped silently where no such locale exists:
- * bj_json_number_* below do not depend on one being installed. */
+/* Tests that a locale with a decimal comma does not change the file. This part is skipped without a
+ * message if no such locale is installed. The tests of bj_json_number_* below do not need one. */
 static void test_numbers(void) {
     bj_error err = {0};
     bj_model *model = NULL;
@@ -324,7 +323,8 @@ static void test_numbers(void) {
         CHECK_MSG(!bj_json_number_read(&value, wrong[i]), "'%s'", wrong[i]);
 }
 
-/* The other precision, half precision too: converted, and still vouched for. */
+/* Tests that files in the other precision and in half precision are converted and pass the digest
+ * check. */
 static void test_other_precision(void) {
     bj_error err = {0};
     bj_model *model = NULL, *copy = NULL;
@@ -350,7 +350,7 @@ static void test_other_precision(void) {
         sign(&c);
         write_contents(&c);
         CHECK_OK(bj_model_load(&copy, bad, &err), err);
-        CHECK(copy && same_model(model, copy)); /* initial weights are floats in either build */
+        CHECK(copy && same_model(model, copy)); /* initial weights are floats in both builds */
         bj_model_free(copy);
     }
     bj_model_free(model);
@@ -364,7 +364,8 @@ static void test_other_precision(void) {
     refused(BJ_EFORMAT, "tensor 'decoder.2.bias': dtype I32, expected F64, F32, F16 or BF16");
 }
 
-/* Names and shapes, each with a correct digest: it is not the digest that notices. */
+/* Tests wrong names and shapes in files with a correct digest, so that other checks must reject
+ * them. */
 static void test_wrong_tensors(void) {
     contents c;
     read_contents(&c, good);
@@ -402,7 +403,7 @@ static void test_wrong_tensors(void) {
     write_contents(&c);
     refused(BJ_EFORMAT, "tensor 'router.0.weight': shape [66], expected [11,6]");
 
-    /* Two tensors of one shape exchange their names: only the digest can tell. */
+    /* Exchange the names of two tensors with equal shapes, which only the digest detects. */
     read_contents(&c, good);
     const char *name = tensor_of(&c, "atoms.0.0.weight")->name;
     bj_tensor_view *other = tensor_of(&c, "atoms.1.0.weight");
@@ -427,7 +428,7 @@ static void test_wrong_tensors(void) {
 
 static void test_wrong_metadata(void) {
     static const struct {
-        const char *key, *value; /* NULL: left out */
+        const char *key, *value; /* NULL: entry is missing */
         bj_status code;
         const char *message;
     } cases[] = {
@@ -436,7 +437,7 @@ static void test_wrong_metadata(void) {
         {"format_version", NULL, BJ_EFORMAT, "metadata 'format_version' is missing"},
         {"format_version", "2", BJ_EVERSION, "format version '2', this library reads 1"},
         {"model", "point", BJ_EFORMAT,
-         "metadata 'model' is 'point', expected branch, outputonly, fused, variational or codebook"},
+        "metadata 'model' is 'point', expected branch, outputonly, fused, variational or codebook"},
         {"scales", "\x1b[2J", BJ_EFORMAT, "metadata 'scales' is '?[2J', expected fixed, global or"},
         {"weighting", "even", BJ_EFORMAT,
          "metadata 'weighting' is 'even', expected router or uniform"},
@@ -468,7 +469,7 @@ static void test_wrong_metadata(void) {
         write_contents(&c);
         refused(cases[i].code, cases[i].message);
     }
-    /* What no shape depends on is guarded by the digest, run facts included. */
+    /* Entries that do not affect any shape, including run facts, are protected by the digest. */
     static const bj_fact silent[] = {{"neighbors", "8"}, {"heads", "4"}, {"dt", "0.2"},
                                      {"trunk", "15"},    {"seed", "8"},  {"weighting", "uniform"},
                                      {"sha256", "0"}};
@@ -479,7 +480,7 @@ static void test_wrong_metadata(void) {
         refused(BJ_EFORMAT, "checksum of the content is ");
     }
 
-    /* Sizes that would need terabytes are refused by comparison with the file, not by trying. */
+    /* Sizes that need terabytes are rejected by comparison with the file, before any allocation. */
     static const char *const grown[] = {"latent",       "atom_hidden", "decoder_hidden",
                                         "token_hidden", "proj_hidden", "router_hidden"};
     read_contents(&c, good);
@@ -490,7 +491,7 @@ static void test_wrong_metadata(void) {
     refused(BJ_EFORMAT, "tensor 'encoder.neighbor.0.weight': shape [5,21], expected [65536,21]");
 }
 
-/* One flipped bit anywhere, any shorter file, any longer one. */
+/* Tests that every flipped bit, every shorter file and every longer file is rejected. */
 static void test_damaged_bytes(void) {
     bj_error err = {0};
     bj_model *model = NULL;
@@ -509,7 +510,7 @@ static void test_damaged_bytes(void) {
         CHECK(pwrite(fd, file + at, 1, (off_t)at) == 1);
     }
     CHECK_MSG(loaded == 0, "%d damaged files were loaded", loaded);
-    CHECK_OK(bj_model_load(&model, bad, &err), err); /* the undamaged one is good */
+    CHECK_OK(bj_model_load(&model, bad, &err), err); /* the undamaged file loads */
     bj_model_free(model);
 
     CHECK(pwrite(fd, "", 1, (off_t)size) == 1);
@@ -559,7 +560,7 @@ static void test_refused_saves(void) {
     CHECK(size == again && !memcmp(before, after, size));
     bj_free(before);
     bj_free(after);
-    CHECK_OK(bj_model_save(model, bad, NULL, 0, &err), err); /* no facts are fine */
+    CHECK_OK(bj_model_save(model, bad, NULL, 0, &err), err); /* facts are optional */
     bj_model_free(model);
     CHECK_OK(bj_model_load(&model, bad, &err), err);
     bj_model_free(model);
@@ -613,8 +614,8 @@ done:
     return status;
 }
 
-/* Files of the past stay readable. Weights are compared with the file, not with a fresh model: a
- * change of the initial distribution is no change of the format. */
+/* Tests that old files stay readable. Weights are compared with the file and not with a new model,
+ * because a change of the initial distribution does not change the format. */
 static void test_golden(void) {
     bj_error err = {0};
     bj_model *model = NULL;

@@ -1,6 +1,6 @@
-/* test_export.c - Tests copies of model files: their facts, 16-bit weights, failures.
+/* test_export.c - Tests copies of model files: their facts, BF16 weights, failures.
  *
- * With an argument, writes the 16-bit copy of a small model to that path (peer_export.py reads it),
+ * With an argument, writes the BF16 copy of a small model to that path (peer_export.py reads it),
  * and the original next to it, with ".full" appended.
  */
 #define _XOPEN_SOURCE 700
@@ -42,7 +42,7 @@ static int has(const bj_facts *facts, const char *key, const char *value) {
     return found && !strcmp(found, value);
 }
 
-/* Rounds to 8 significant bits, ties to even, by arithmetic instead of by bits. */
+/* Rounds to 8 significant bits, ties to even, with arithmetic instead of bit operations. */
 static double nearest(double value) {
     int exponent;
     const double fraction = frexp((double)(float)value, &exponent); /* in [.5, 1) */
@@ -52,13 +52,13 @@ static double nearest(double value) {
     return ldexp(whole, exponent - 8);
 }
 
-/* Tests that a 16-bit copy has the rounded weights, the source's facts and the caller's. */
+/* Tests that a BF16 copy has the rounded weights, the source's facts and the caller's facts. */
 static void test_narrow(void) {
     static const bj_fact added[] = {{"name", "new"}, {"license", "Apache-2.0"}};
     bj_error err = {0};
     bj_model *model = small_model(), *read = NULL;
     bj_facts *facts = NULL;
-    /* Ties in both directions, a carry into the exponent, and zeros. */
+    /* Ties in both directions, a carry into the exponent, and zero. */
     static const double odd[] = {1 + 1.0 / 256, 1 + 3.0 / 256, 2 - 1.0 / 256, -1 - 1.0 / 256, 0,
                                  1 + 1.0 / 256 + 1.0 / 65536};
     const bj_tensor first = bj_model_tensor(model, 0);
@@ -89,8 +89,8 @@ static void test_narrow(void) {
     bj_model_free(model);
 }
 
-/* Tests that a copy in full precision has the weights bit for bit, and that a 16-bit copy of a
- * 16-bit file changes nothing. */
+/* Tests that a full-precision copy has identical weights, and that a BF16 copy of a BF16 file is
+ * identical to it. */
 static void test_copies(void) {
     bj_error err = {0};
     bj_model *model = small_model(), *read = NULL;
@@ -114,7 +114,7 @@ static void test_copies(void) {
 }
 
 /* Tests that bad arguments, bad files and weights beyond the range of BF16 are rejected, and that
- * the file that is there stays. */
+ * an existing file stays unchanged. */
 static void test_failures(void) {
     static const bj_fact taken[] = {{"latent", "7"}};
     bj_error err = {0};
@@ -138,7 +138,7 @@ static void test_failures(void) {
     bj_model_free(model);
 }
 
-/* Tests that every failed allocation is an error and leaks nothing. */
+/* Tests that every failed allocation is reported as an error and leaks nothing. */
 static void test_memory(void) {
     bj_error err = {0};
     bj_model *model = small_model();

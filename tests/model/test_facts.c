@@ -1,4 +1,4 @@
-/* test_facts.c - what a model file says about itself, read without its weights. */
+/* test_facts.c - Tests that the metadata of a model file is read without its weights. */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
 #include <stdlib.h>
@@ -47,16 +47,16 @@ static void test_facts(void) {
     for (int i = 0; i < bj_facts_count(facts); i++) {
         const bj_fact f = bj_facts_at(facts, i);
         CHECK(says(facts, f.key, f.value));
-        if (i) CHECK(strcmp(bj_facts_at(facts, i - 1).key, f.key) < 0); /* in order, once each */
+        if (i) CHECK(strcmp(bj_facts_at(facts, i - 1).key, f.key) < 0); /* sorted and unique */
     }
-    /* The file may go. */
+    /* The facts do not need the file anymore. */
     CHECK(remove(path) == 0);
     CHECK(says(facts, "arm", "fullset"));
     bj_facts_free(facts);
     bj_facts_free(NULL);
 }
 
-/* Weights may be damaged, the header may not. */
+/* Tests that damaged weights are accepted and a damaged header is rejected. */
 static void test_refusals(void) {
     bj_error err = {0};
     bj_facts *facts = NULL;
@@ -68,7 +68,7 @@ static void test_refusals(void) {
 
     char header[4096] = {0};
     CHECK(pread(fd, header, sizeof header - 1, 0) > 100);
-    const char *heads = NULL; /* "heads":"2", behind the 8 bytes of the length */
+    const char *heads = NULL; /* "heads":"2", after the 8 length bytes */
     for (int i = 8; i < 4000 && !heads; i++)
         if (!memcmp(header + i, "\"heads\":\"2\"", 11)) heads = header + i + 9;
     CHECK(heads != NULL);

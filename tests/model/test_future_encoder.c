@@ -1,9 +1,9 @@
-/* test_future_encoder.c - latents of true futures are those of the training step, bit for bit.
+/* test_future_encoder.c - Tests that latents of true futures equal those of the training step.
  *
- * Reference: bj_outputs.target and .recon of bj_trainer_gradients with one thread. Compared with
- * it, for several objectives (the target's encoder, and stage A's own), K, each instruction set, 1
- * to 3 threads and any cut of the batch. Besides: what is refused, what is copied, and that nothing
- * is allocated.
+ * The reference is bj_outputs.target and .recon of bj_trainer_gradients with one thread. The
+ * comparison is bit for bit and covers several objectives (the target encoder, and stage A's own
+ * encoder), several K, each instruction set, 1 to 3 threads and any split of the batch. Other tests
+ * cover rejected inputs, copied weights and that nothing is allocated.
  */
 #include "core/alloc.h"
 #include "kernels/kernels.h"
@@ -17,12 +17,12 @@ static void require(bj_status status, const bj_error *err) {
     exit(1);
 }
 
-/* A trainer whose target is not its online encoder, and what it makes of a batch. */
+/* A trainer whose target differs from its online encoder, and its outputs for a batch. */
 typedef struct reference {
     train_case train;
     bj_target *target;
     bj_outputs outputs;
-    int rounded; /* not the same bits */
+    int rounded; /* equal only up to rounding */
 } reference;
 
 static reference make_reference(const bj_arch *arch, bj_objective_kind kind, const char *isa,
@@ -49,8 +49,8 @@ static void free_reference(reference *r) {
     close_case(&r->train);
 }
 
-/* Whether n numbers are the same: to the bit, or where the trained encoder itself sees futures, and
- * has the long form of the attention, to rounding. */
+/* Returns 1 if n numbers are equal. They must be equal bit for bit, or up to rounding if the
+ * trained encoder itself sees futures, because its attention then has another form. */
 static int same_numbers(const reference *r, const bj_real *a, const bj_real *b, size_t n) {
     const double most = sizeof(bj_real) == 8 ? 1e-12 : 2e-5;
     if (!r->rounded) return memcmp(a, b, n * sizeof *a) == 0;
@@ -59,7 +59,8 @@ static int same_numbers(const reference *r, const bj_real *a, const bj_real *b, 
     return 1;
 }
 
-/* Latents and reconstructions of scenes [first,first+count) equal those of the training step. */
+/* Returns 1 if latents and reconstructions of scenes [first,first+count) equal those of the
+ * training step. */
 static int same(const reference *r, const bj_real *latents, const bj_real *recon, int first,
                 int count) {
     const bj_outputs *o = &r->outputs;
@@ -131,7 +132,7 @@ static void test_bits(void) {
     }
 }
 
-/* Latents have length one, and differ between scenes: there is something to compare. */
+/* Tests that latents have length one and differ between scenes. */
 static void test_meaning(void) {
     bj_error err;
     const bj_arch arch = small_arch();
@@ -152,7 +153,7 @@ static void test_meaning(void) {
         CHECK_NEAR(square, 1, 1e-5);
         CHECK(difference > 1e-4);
     }
-    /* The observed past does not enter: neither its numbers nor its neighbors. */
+    /* The observed past is not used, neither the focal track nor the neighbors. */
     made.focal[0] = (bj_real)NAN;
     if (made.neighbors) made.neighbors[0] = (bj_real)NAN;
     CHECK_OK(bj_future_encode(e, &made.batch, got.latents, got.recon, &err), err);
@@ -173,7 +174,7 @@ static void test_copies_and_allocates_nothing(void) {
     const long live = bj_alloc_live();
     bj_future_encoder *e;
     require(bj_future_encoder_create(&e, r.train.model, r.target, &options, &err), &err);
-    for (int i = 0; i < r.train.tensors; i++) { /* whatever happens to the originals */
+    for (int i = 0; i < r.train.tensors; i++) { /* overwrite the originals */
         const bj_tensor t = bj_model_tensor(r.train.model, i);
         for (size_t j = 0; j < t.size; j++) t.data[j] = (bj_real)NAN;
     }
@@ -184,7 +185,7 @@ static void test_copies_and_allocates_nothing(void) {
     CHECK(bj_alloc_count() == before);
     CHECK(same(&r, got.latents, got.recon, 0, SCENES));
     bj_future_encoder_free(e);
-    CHECK(bj_alloc_live() < live); /* the target is gone, and nothing else is left */
+    CHECK(bj_alloc_live() < live); /* the target is freed, and nothing else is left */
     free_answer(&got);
     free_reference(&r);
     free_batch(&made);
@@ -199,7 +200,8 @@ static void test_refusals(void) {
     bj_predictor_options options = {SCENES - 1, 1, BJ_PRECISION_FULL, NULL};
     bj_future_encoder *e;
     require(bj_future_encoder_create(&e, r.train.model, r.target, &options, &err), &err);
-    CHECK(bj_future_encode(e, &made.batch, got.latents, NULL, &err) == BJ_EARG); /* too many */
+    CHECK(bj_future_encode(e, &made.batch, got.latents, NULL, &err) == BJ_EARG); /* too many
+                                                                                    scenes */
     made.batch.B = 9;
     CHECK(bj_future_encode(e, &made.batch, NULL, NULL, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "latents");
@@ -220,7 +222,7 @@ static void test_refusals(void) {
     options = (bj_predictor_options){4, 1, BJ_PRECISION_FULL, "abacus"};
     CHECK(bj_future_encoder_create(&e, r.train.model, r.target, &options, &err) != BJ_OK && !e);
 
-    /* A target of another shape, and one that differs behind the encoder alone. */
+    /* A target with other sizes, and a target that differs only after the encoder. */
     bj_model *model;
     bj_arch other = arch;
     options.isa = NULL;
@@ -243,7 +245,7 @@ static void test_refusals(void) {
     free_batch(&made);
 }
 
-/* Every allocation may fail. */
+/* Tests that every failed allocation is reported. */
 static void test_memory(void) {
     bj_error err;
     const bj_arch arch = small_arch();

@@ -1,5 +1,5 @@
-/* test_params.c - the parameter table: counts, layout, and initial weights with PyTorch's
- * distributions, the same for every arm of a seed. */
+/* test_params.c - Tests the parameter table: counts, layout, and initial weights with PyTorch's
+ * distributions, which are equal for all arms of a seed. */
 #include "model/params.h"
 
 #include <math.h>
@@ -62,13 +62,14 @@ static void check_layout(const bj_arch *arch) {
     for (int i = 0; i < l->count; i++) {
         const bj_param *p = &l->params[i];
         CHECK(p->offset % 16 == 0 && p->offset >= end && p->offset < end + 16);
-        for (size_t j = end; j < p->offset; j++) CHECK(model->weights[j] == 0); /* gaps */
+        for (size_t j = end; j < p->offset; j++) CHECK(model->weights[j] == 0); /* gaps are zero */
         CHECK(p->size == (size_t)p->shape[0] * (size_t)p->shape[1]);
         CHECK(p->rank == 2 || (p->rank == 1 && p->shape[1] == 1));
         end = p->offset + p->size;
         if (p->part != BJ_PART_ENCODER) left_encoder = 1;
         CHECK((p->part == BJ_PART_ENCODER) == (strncmp(p->name, "encoder.", 8) == 0));
-        CHECK(!(left_encoder && p->part == BJ_PART_ENCODER)); /* a prefix of the block */
+        CHECK(!(left_encoder && p->part == BJ_PART_ENCODER)); /* the encoder is a prefix of the
+                                                                 block */
         CHECK((p->offset < l->encoder_size) == (p->part == BJ_PART_ENCODER));
         for (int j = 0; j < i; j++) CHECK(strcmp(p->name, l->params[j].name) != 0);
         bj_tensor t;
@@ -108,7 +109,7 @@ static void test_layout(void) {
 
 /* ------------------------------------------------------------------------------ initial weights */
 
-/* n draws of U(-bound, bound): ends, mean and variance within five standard errors. */
+/* Checks n samples of U(-bound, bound): range, mean and variance within five standard errors. */
 static void check_uniform(const bj_tensor *t, double bound) {
     const double n = (double)t->size;
     double sum = 0, square = 0, least = HUGE_VAL, most = -HUGE_VAL;
@@ -119,7 +120,8 @@ static void check_uniform(const bj_tensor *t, double bound) {
     }
     CHECK_MSG(least >= -bound * (1 + 1e-7) && most <= bound * (1 + 1e-7), "%s: [%g,%g] leaves %g",
               t->name, least, most, bound);
-    /* the gap of n draws to the end of the range is above 20/n of it once in e^10 */
+    /* The gap between n samples and the end of the range exceeds 20/n of it with probability
+     * e^-10. */
     CHECK_MSG(n < 100 || (least < -bound * (1 - 20 / n) && most > bound * (1 - 20 / n)),
               "%s: [%g,%g] does not fill %g", t->name, least, most, bound);
     CHECK_MSG(fabs(sum / n) <= 5 * bound / sqrt(3 * n), "%s: mean %g", t->name, sum / n);
@@ -138,8 +140,9 @@ static void check_constant(const bj_tensor *t, double value) {
 
 static int is(const char *name, const char *whole) { return strcmp(name, whole) == 0; }
 
-/* PyTorch's defaults: Linear +-1/sqrt(fan in) for weight and bias, GRU +-1/sqrt(E), attention's
- * input projection Xavier over its whole (3E,E) with zero bias, output projection zero bias. */
+/* Checks PyTorch's defaults: Linear +-1/sqrt(fan in) for weight and bias, GRU +-1/sqrt(E),
+ * attention input projection Xavier over its whole (3E,E) with zero bias, output projection with
+ * zero bias. */
 static void check_initial(const bj_arch *a) {
     bj_model *model = create(a, 12);
     double fan = 0;
@@ -154,11 +157,11 @@ static void check_initial(const bj_arch *a) {
         else if (is(t.name, "step_scale") || is(t.name, "segment_scale")) check_constant(&t, 1);
         else if (is(t.name, "log_sz")) check_constant(&t, log(0.25));
         else if (is(t.name, "log_sy")) check_constant(&t, log(2));
-        else { /* weight, then the bias of the same layer */
+        else { /* a weight, followed by the bias of its layer */
             if (t.rank == 2) fan = t.shape[1];
             check_uniform(&t, 1 / sqrt(fan));
         }
-        int stored = 1; /* a checkpoint in single precision must lose nothing */
+        int stored = 1; /* a single-precision checkpoint must be lossless */
         for (size_t j = 0; j < t.size; j++) stored &= (double)(float)t.data[j] == (double)t.data[j];
         CHECK_MSG(stored, "%s", t.name);
     }
@@ -175,7 +178,8 @@ static void test_initial(void) {
     check_initial(&arch);
 }
 
-/* Tensors of the same name and shape: how many, and whether all have the same bits. */
+/* Returns the number of tensors with the same name and size in both models. *same is 1 if all of
+ * them have the same bits. */
 static int shared_tensors(const bj_model *a, const bj_model *b, const char *prefix, int *same) {
     int shared = 0;
     *same = 1;
@@ -200,7 +204,7 @@ static void test_same_seed(void) {
     bj_model *model[6];
     int same;
     for (int i = 0; i < 6; i++) model[i] = create(archs[i], 5);
-    for (int i = 1; i < 4; i++) { /* again, and with learned scales: everything */
+    for (int i = 1; i < 4; i++) { /* the same model, and models with learned scales: all tensors */
         CHECK(shared_tensors(model[0], model[i], "", &same) == bj_model_tensor_count(model[0]));
         CHECK_MSG(same, "branch model %d starts elsewhere", i);
     }
@@ -208,7 +212,7 @@ static void test_same_seed(void) {
     CHECK(shared_tensors(model[0], model[4], "router.", &same) == 4 && same);
     CHECK(shared_tensors(model[0], model[5], "encoder.", &same) == 20 && same);
     CHECK(shared_tensors(model[0], model[5], "decoder.", &same) == 4 && same);
-    /* another seed gives other numbers, and so does another atom */
+    /* another seed and another atom have different numbers */
     bj_model *other = create(&arch, 6);
     for (int i = 0; i < bj_model_tensor_count(other); i++) {
         const bj_tensor a = bj_model_tensor(model[0], i), b = bj_model_tensor(other, i);
@@ -225,7 +229,7 @@ static void test_same_seed(void) {
     for (int i = 0; i < 6; i++) bj_model_free(model[i]);
 }
 
-/* Tests that conditioned training starts from sigma times gain times the plain draw, and that the
+/* Tests that conditioned training starts from sigma times gain times the plain sample, and that the
  * last decoder layer starts from running sums over time. */
 static void test_conditioned(void) {
     const bj_arch archs[] = {bj_arch_paper(), bj_arch_point(), bj_arch_output_only()};
@@ -245,7 +249,7 @@ static void test_conditioned(void) {
                 const int map = !strcmp(w.name, "encoder.polyline.0.weight");
                 const int f = j % columns % (map ? 6 : 7);
                 double expected = draw.data[j], before = 0;
-                if (steps) { /* 0.1 for the small start, 5 m/s for 0.1 s */
+                if (steps) { /* gain 0.1, and 5 m/s during 0.1 s */
                     expected *= 0.1 * 0.5;
                     before = j >= 2 * columns ? w.data[j - 2 * columns] : 0;
                 } else if (strstr(w.name, ".weight") && !strstr(w.name, "gru")) {

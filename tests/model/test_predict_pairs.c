@@ -1,7 +1,8 @@
-/* test_predict_pairs.c - prediction and target latents of models of states and images.
+/* test_predict_pairs.c - Tests prediction and target latents of state and image models.
  *
- * Against the trainer's own forward pass, which tests/train/peer_observed.py holds against PyTorch:
- * the same bits where it computes the same, and definitions where it does not.
+ * The reference is the trainer's forward pass, which tests/train/peer_observed.py compares with
+ * PyTorch. Results must be equal bit for bit if the trainer computes them too, and must match their
+ * definition otherwise.
  */
 #include "train/observed_case.h"
 
@@ -46,7 +47,8 @@ static void check_fused(const bj_outputs *o, const bj_real *atoms) {
     }
 }
 
-/* Readouts are normalized and differ; the first is that of the prior's mean, noise 0. */
+/* Tests that readouts are normalized and differ, and that the first one uses the prior mean without
+ * noise. */
 static void check_variational(const train_case *c, const bj_arch *a, const bj_real *atoms,
                               const bj_real *weights) {
     bj_real eps[2][8];
@@ -62,7 +64,7 @@ static void check_variational(const train_case *c, const bj_arch *a, const bj_re
             CHECK_NEAR((double)weights[b * a->atoms + k], 1.0 / a->atoms, 1e-7);
             if (k) CHECK(!same(u, u - a->latent, (size_t)a->latent));
         }
-    /* with the prior's mean as posterior and no noise, training gives the first readout */
+    /* with the prior mean as posterior and no noise, training gives the first readout */
     const bj_network *n = &c->trainer->network;
     bj_network_block h = bj_trainer_network_block(c->trainer, 0, 8, 0);
     bj_variational_prior(n, &h);
@@ -81,7 +83,7 @@ static void check_codes(const bj_model *model, const bj_arch *a, const bj_real *
     CHECK(codes.shape[0] == a->atoms && codes.shape[1] == a->latent);
 }
 
-/* Contexts that are asked for and given back predict the same bits, in whatever batch. */
+/* Tests that predictions from computed contexts have the same bits, in any batch. */
 static void check_contexts(bj_predictor *p, const bj_arch *a, const bj_batch *batch,
                            const bj_real *weights, const bj_real *atoms, const char *name) {
     const size_t D = (size_t)a->latent, L = (size_t)bj_arch_latents(a), K = (size_t)a->atoms;
@@ -99,7 +101,7 @@ static void check_contexts(bj_predictor *p, const bj_arch *a, const bj_batch *ba
         CHECK_MSG(same(u, atoms, B * L * D) && same(w, weights, B * K), "%s: contexts", name);
         CHECK_OK(bj_predict_contexts(p, c + 3 * D, 2, w, u, &err), err);
         CHECK_MSG(same(u, atoms + 3 * L * D, 2 * L * D), "%s: the batch of contexts shows", name);
-        CHECK_OK(bj_predict(p, batch, w, NULL, u, &err), err); /* observations count again */
+        CHECK_OK(bj_predict(p, batch, w, NULL, u, &err), err); /* predict from observations again */
         CHECK(same(u, atoms, B * L * D));
         CHECK(bj_predict_contexts(p, c, B + 1, w, u, &err) == BJ_EARG);
         c[D + 2] = (bj_real)NAN;
@@ -120,8 +122,10 @@ static void check_case(const observed_case *o) {
     CHECK_OK(bj_trainer_gradients(c.trainer, &m.batch, NULL, &err), err);
     const bj_outputs out = bj_trainer_outputs(c.trainer);
     const size_t D = (size_t)a.latent, L = (size_t)bj_arch_latents(&a), K = (size_t)a.atoms;
-    bj_real *atoms = case_alloc(B * L * D, sizeof *atoms), *parts = case_alloc(B * L * D, sizeof *atoms);
-    bj_real *weights = case_alloc(B * K, sizeof *weights), *latents = case_alloc(B * D, sizeof *atoms);
+    bj_real *atoms = case_alloc(B * L * D, sizeof *atoms),
+            *parts = case_alloc(B * L * D, sizeof *atoms);
+    bj_real *weights = case_alloc(B * K, sizeof *weights),
+            *latents = case_alloc(B * D, sizeof *atoms);
     const bj_predictor_options options = {.max_batch = B, .threads = 2};
     bj_predictor *p = NULL;
     CHECK_OK(bj_predictor_create(&p, c.model, &options, &err), err);
@@ -131,12 +135,12 @@ static void check_case(const observed_case *o) {
     if (o->model == BJ_MODEL_VARIATIONAL) check_variational(&c, &a, atoms, weights);
     if (o->model == BJ_MODEL_CODEBOOK) check_codes(c.model, &a, atoms);
     check_contexts(p, &a, &m.batch, weights, atoms, o->name);
-    for (int b = 0; b < B; b++) { /* one by one */
+    for (int b = 0; b < B; b++) { /* one scene per call */
         const bj_batch one = {.B = 1, .pairs = m.pairs + b};
         CHECK_OK(bj_predict(p, &one, weights, NULL, parts + (size_t)b * L * D, &err), err);
     }
     CHECK_MSG(same(atoms, parts, B * L * D), "%s: the batch shows", o->name);
-    /* targets, and what prediction does not look at */
+    /* Test the targets, and inputs that are not used. */
     bj_target *target;
     bj_future_encoder *e;
     CHECK_OK(bj_target_from_trainer(&target, c.trainer, &err), err);
@@ -146,7 +150,7 @@ static void check_case(const observed_case *o) {
     for (int b = 0; b < B; b++)
         CHECK_MSG(same(latents + (size_t)b * D, out.target + (size_t)b * out.atom_stride, D),
                   "%s: target %d", o->name, b);
-    bj_pair kept = m.pairs[0]; /* the second observation counts, the first does not */
+    bj_pair kept = m.pairs[0]; /* only the second observation is used */
     m.pairs[0].state = kept.next;
     m.pairs[0].image = kept.next_image;
     CHECK_OK(bj_future_encode(e, &m.batch, parts, NULL, &err), err);

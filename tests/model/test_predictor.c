@@ -1,14 +1,14 @@
-/* test_predictor.c - predictions are those of the training step, bit for bit.
+/* test_predictor.c - Tests that predictions equal those of the training step bit for bit.
  *
- * Reference: bj_trainer_outputs of one thread. Compared with it, for all three kinds of models,
- * each instruction set and 1, 2, 3 threads: batches (blocks of scenes) and one or two scenes (all
- * workers on one row). Besides: uniform weights, 16-bit weights, what is refused, and that nothing
- * is allocated.
+ * The reference is bj_trainer_outputs with one thread. The comparison covers all three model kinds,
+ * each instruction set and 1, 2 and 3 threads, both for batches (blocks of scenes) and for one or
+ * two scenes (all workers on one row). Other tests cover uniform weights, 16-bit weights, rejected
+ * inputs and that nothing is allocated.
  *
- * Without arguments: the tests. With arguments:
+ * Without arguments the program runs the tests. With arguments:
  *   export CHECKPOINT OUTPUTS [branch|point|outputonly]
- *     saves a model and, as safetensors, padded inputs x.* with what bj_predict makes of them: o.y,
- *     o.weights, o.u. tests/peers/peer_checkpoint_in_torch.py repeats that in PyTorch.
+ *     saves a model and, as safetensors, padded inputs x.* with the outputs of bj_predict: o.y,
+ *     o.weights, o.u. tests/peers/peer_checkpoint_in_torch.py repeats the prediction in PyTorch.
  */
 #include <stdlib.h>
 
@@ -18,17 +18,17 @@
 #include "kernels/kernels.h"
 #include "support/test.h"
 
-enum { SCENES = 37 /* blocks of 16, 8, 4 and what is left */, SEED = 11 };
+enum { SCENES = 37 /* blocks of 16, 8, 4 and the remainder */, SEED = 11 };
 
 /* ------------------------------------------------------------------------------- architectures */
 
-/* Sizes that are no multiple of any vector width. */
+/* Returns sizes that are not multiples of any vector width. */
 static bj_arch odd_branch(void) {
     return (bj_arch){.kind = BJ_MODEL_BRANCH,
                      .obs = 7,
                      .fut = 10,
                      .neighbors = 5,
-                     .polylines = 5, /* few enough for scenes without any */
+                     .polylines = 5, /* few enough that some scenes have none */
                      .points = 3,
                      .embed = 21,
                      .heads = 3,
@@ -43,7 +43,7 @@ static bj_arch odd_branch(void) {
                      .dt = 0.1};
 }
 
-/* The paper's proportions, every size a multiple of 16. */
+/* Returns the paper's proportions with every size a multiple of 16. */
 static bj_arch round_branch(void) {
     bj_arch arch = bj_arch_paper();
     arch.obs = 12;
@@ -85,7 +85,7 @@ static void *allocate(size_t count, size_t size) {
     return memory;
 }
 
-/* Fresh weights with every bias and scale moved away from its initial zero or one. */
+/* Creates a model and moves every bias and scale away from its initial zero or one. */
 static bj_model *make_model(const bj_arch *arch) {
     bj_error err;
     bj_model *model;
@@ -99,10 +99,10 @@ static bj_model *make_model(const bj_arch *arch) {
     return model;
 }
 
-/* What a prediction consists of. */
+/* Outputs of a prediction. */
 typedef struct result {
     bj_real *weights, *paths, *atoms;
-    size_t weight_row, path_row, atom_row; /* numbers of a scene */
+    size_t weight_row, path_row, atom_row; /* numbers per scene */
 } result;
 
 static result make_result(const bj_arch *a, int B) {
@@ -122,7 +122,8 @@ static void free_result(result *r) {
     free(r->atoms);
 }
 
-/* `count` scenes of a from scene `first` equal the first ones of b, bit for bit. */
+/* Returns 1 if `count` scenes of a, starting at `first`, equal the first scenes of b bit for
+ * bit. */
 static int same_bits(const result *a, int first, const result *b, int count) {
     const size_t f = (size_t)first, n = (size_t)count, size = sizeof(bj_real);
     return !memcmp(a->weights + f * a->weight_row, b->weights, n * a->weight_row * size) &&
@@ -130,7 +131,7 @@ static int same_bits(const result *a, int first, const result *b, int count) {
            !memcmp(a->atoms + f * a->atom_row, b->atoms, n * a->atom_row * size);
 }
 
-/* Scenes [first,first+count) of a batch as a batch of their own, whose futures are unknown. */
+/* Scenes [first,first+count) of a batch as a separate batch without futures. */
 typedef struct slice {
     bj_batch batch;
     bj_scene scenes[SCENES];
@@ -160,7 +161,7 @@ static void predict(result *r, bj_predictor *predictor, const bj_batch *batch) {
     CHECK_MSG(status == BJ_OK, "%s", err.message);
 }
 
-/* What the training step computes for the same scenes. */
+/* Returns the outputs of the training step for the same scenes. */
 static result train_forward(bj_model *model, const bj_batch *batch, const char *isa) {
     const bj_arch *a = bj_model_arch(model);
     const int output_only = a->kind == BJ_MODEL_OUTPUT_ONLY;
@@ -188,9 +189,9 @@ static result train_forward(bj_model *model, const bj_batch *batch, const char *
     return r;
 }
 
-/* ---------------------------------------------------------------------------- the same bits */
+/* ---------------------------------------------------------------------------------- equal bits */
 
-/* Everything at once in blocks, then some scenes alone and in pairs, among them those that have no
+/* Compares the whole batch in blocks, then some single scenes and pairs, including scenes without
  * neighbors. */
 static void compare(const char *name, const bj_model *model, const bj_batch *batch,
                     const result *want, int threads, bj_precision precision, const char *isa) {
@@ -202,7 +203,7 @@ static void compare(const char *name, const bj_model *model, const bj_batch *bat
     predict(&found, predictor, batch);
     CHECK_MSG(same_bits(want, 0, &found, batch->B), "%s: %d scenes, %d threads, %s", name, batch->B,
               threads, isa);
-    for (int size = 1; size <= 3; size++) /* 3 is a block again, of another shape */
+    for (int size = 1; size <= 3; size++) /* 3 scenes run as a block of another shape */
         for (int b = 0; b + size <= batch->B; b++) {
             const int alone = batch->scenes[b].neighbor_count == 0;
             if (b % 7 != size && !(alone && size == 1)) continue;
@@ -235,7 +236,7 @@ static void test_same_bits(const char *name, const bj_arch *arch) {
     bj_model_free(model);
 }
 
-/* Neither neighbors nor polylines in any scene: there is no array of either. */
+/* Tests scenes without any neighbors or polylines, whose arrays are NULL. */
 static void test_empty_scenes(const bj_arch *arch) {
     bj_error err;
     bj_scenes *scenes;
@@ -249,9 +250,10 @@ static void test_empty_scenes(const bj_arch *arch) {
     }
     for (int i = 0; bj_kernels_at(i); i++) {
         const char *isa = bj_kernels_at(i)->isa;
-        for (int b = 0; b < SCENES; b++) s.scenes[b].future = bj_scenes_batch(scenes)->scenes[b].future;
+        for (int b = 0; b < SCENES; b++)
+            s.scenes[b].future = bj_scenes_batch(scenes)->scenes[b].future;
         result want = train_forward(model, &batch, isa);
-        for (int b = 0; b < SCENES; b++) s.scenes[b].future = NULL; /* prediction does not know it */
+        for (int b = 0; b < SCENES; b++) s.scenes[b].future = NULL; /* prediction gets no future */
         bj_predictor *predictor = make_predictor(model, SCENES, 2, BJ_PRECISION_FULL, isa);
         result found = make_result(arch, SCENES);
         predict(&found, predictor, &batch);
@@ -269,7 +271,8 @@ static void test_empty_scenes(const bj_arch *arch) {
     bj_model_free(model);
 }
 
-/* Weights 1/K, whatever the router says, in blocks and on the row path; the rest is untouched. */
+/* Tests that uniform weights are 1/K in blocks and in the row path, and that other outputs stay the
+ * same. */
 static void test_uniform(bj_arch arch) {
     bj_error err;
     bj_scenes *scenes;
@@ -297,7 +300,7 @@ static void test_uniform(bj_arch arch) {
             }
             CHECK_MSG(even == count * arch.atoms, "%d of %d weights are 1/K", even,
                       count * arch.atoms);
-            CHECK(routed_even < count * arch.atoms); /* the router has another opinion */
+            CHECK(routed_even < count * arch.atoms); /* the router's weights are not uniform */
             CHECK(!memcmp(want.paths, found.paths, n * want.path_row * sizeof *want.paths));
             CHECK(!memcmp(want.atoms, found.atoms, n * want.atom_row * sizeof *want.atoms));
         }
@@ -328,7 +331,7 @@ static double largest(const bj_real *a, size_t n) {
     return most;
 }
 
-/* Rounded weights: another result, but close, and again one result whatever the path. */
+/* Tests that 16-bit weights give close results, which are equal in blocks and in the row path. */
 static void test_half(const char *name, const bj_arch *arch) {
     bj_error err;
     bj_scenes *scenes;
@@ -433,7 +436,7 @@ static void test_failing_allocations(const bj_arch *arch, bj_precision precision
     bj_model_free(model);
 }
 
-/* -------------------------------------------------------------------------------------- refusal */
+/* ------------------------------------------------------------------------------ rejected input */
 
 static int untouched(const result *r, int B) {
     const size_t n = (size_t)B * r->path_row, m = (size_t)B * r->weight_row;
@@ -464,7 +467,8 @@ static void test_refusals(const bj_arch *arch) {
     CHECK(bj_predict(predictor, four, r.weights, r.paths, NULL, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "scene 3");
 
-    /* not finite: the scene and the array are named, in blocks and in rows */
+    /* Values that are not finite: the message names the scene and the array, in blocks and in the
+     * row path. */
     bj_real *focal = allocate(track, sizeof *focal), *future = allocate(2 * (size_t)arch->fut,
                                                                           sizeof *future);
     memcpy(focal, all->scenes[2].focal, track * sizeof *focal);
@@ -481,7 +485,7 @@ static void test_refusals(const bj_arch *arch) {
     focal[4] = (bj_real)INFINITY;
     CHECK(bj_predict(predictor, two, r.weights, r.paths, r.atoms, NULL) == BJ_ENONFINITE);
     CHECK(untouched(&r, 5));
-    future[3] = (bj_real)NAN; /* the future is none of its business */
+    future[3] = (bj_real)NAN; /* the future is not checked */
     for (int count = 4; count > 0; count -= 3) {
         cut(&s, all, 0, count);
         s.scenes[0].future = future;
@@ -511,7 +515,7 @@ static void test_refusals(const bj_arch *arch) {
 
 enum { EXPORTED = 9 };
 
-/* The rows of a scene to (slots,width) with a mask. */
+/* Copies the rows of a scene to (slots,width) and sets the mask. */
 static void pad(bj_real *padded, uint8_t *mask, const bj_real *rows, int count, size_t width) {
     memcpy(padded, rows, (size_t)count * width * sizeof *rows);
     memset(mask, 1, (size_t)count);

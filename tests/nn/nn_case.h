@@ -1,7 +1,7 @@
-/* nn_case.h - random arrays and tolerances for the tests of the layers.
+/* nn_case.h - random arrays and tolerances for the layer tests.
  *
- * Rows are longer than they must be. The rest of a row holds NaN in inputs, so that reading it
- * spoils the result, and a marker in outputs, so that writing it is seen.
+ * Rows are longer than needed. The padding contains NaN in inputs, so that reading it spoils the
+ * result, and a marker in outputs, so that writing to it is detected.
  */
 #ifndef BJ_TESTS_NN_CASE_H
 #define BJ_TESTS_NN_CASE_H
@@ -12,7 +12,7 @@
 
 #define MARKER ((bj_real)-12345)
 
-/* Of values of size one after sums of a few hundred terms. */
+/* Returns the tolerance for values of magnitude one after sums of a few hundred terms. */
 static inline double nn_tolerance(void) { return sizeof(bj_real) == sizeof(double) ? 1e-12 : 2e-5; }
 
 static inline bj_real *nn_array(size_t n, bj_real value) {
@@ -25,7 +25,7 @@ static inline bj_real *nn_array(size_t n, bj_real value) {
     return x;
 }
 
-/* (rows,cols) normal numbers, NaN between the rows. */
+/* Allocates (rows,cols) normal numbers with NaN in the padding. */
 static inline bj_real *nn_normal(bj_rng *rng, int rows, int cols, size_t stride, double scale) {
     bj_real *x = nn_array((size_t)rows * stride, (bj_real)NAN);
     for (int r = 0; r < rows; r++)
@@ -34,7 +34,7 @@ static inline bj_real *nn_normal(bj_rng *rng, int rows, int cols, size_t stride,
     return x;
 }
 
-/* Whether everything from column `used` on still holds the marker. */
+/* Returns whether all columns from `used` on still contain the marker. */
 static inline int nn_untouched(const bj_real *x, int rows, int used, size_t stride) {
     for (int r = 0; r < rows; r++)
         for (size_t c = (size_t)used; c < stride; c++)
@@ -42,7 +42,7 @@ static inline int nn_untouched(const bj_real *x, int rows, int used, size_t stri
     return 1;
 }
 
-/* Largest difference; NaN counts as infinite. */
+/* Returns the largest absolute difference. NaN counts as infinite. */
 static inline double nn_distance(const bj_real *x, size_t ldx, const double *y, size_t ldy,
                                  int rows, int cols) {
     double worst = 0;
@@ -55,7 +55,7 @@ static inline double nn_distance(const bj_real *x, size_t ldx, const double *y, 
     return worst;
 }
 
-/* One shard plan for M consecutive rows. */
+/* Shards of M consecutive rows. */
 typedef struct nn_rows {
     int begin[BJ_SHARDS], count[BJ_SHARDS];
 } nn_rows;

@@ -1,13 +1,13 @@
-/* test_attention.c - folded single-query attention: against attention with keys and values spelled
- * out, and backward against finite differences. */
+/* test_attention.c - compares folded single-query attention with attention that computes keys and
+ * values, and backward with finite differences. */
 #include "nn/attention.h"
 
 #include "nn_case.h"
 
 enum { PAD = 3 };
 
-/* One scene. The hidden rows are relu(p), so that the mask of backward is part of what is checked;
- * the loss is sum(weight * h). */
+/* One scene. The hidden rows are relu(p), so that the ReLU mask of backward is tested too. The loss
+ * is sum(weight * h). */
 typedef struct scene {
     const bj_kernels *k;
     int S[2], G, TH, W;
@@ -78,7 +78,8 @@ static void gradient(void *context) {
     bj_attention_backward(s->k, s->da, s->weight, s->a, s->ldt, tokens, s->ldr, s->G);
 }
 
-/* Weights of a head sum to one, and the last two entries of h are the shares of the two kinds. */
+/* Checks that the weights of a head sum to one, and that the last two entries of h are the shares
+ * of the two kinds. */
 static void check_weights(const scene *s) {
     for (int g = 0; g < s->G; g++) {
         double share[2] = {0, 0};
@@ -102,7 +103,7 @@ static void test_gradient(const bj_kernels *k, int neighbors, int polylines, int
     gradient(&s);
     CHECK(nn_untouched(s.h, G, s.W, s.ldt) && nn_untouched(s.da, G, s.W, s.ldt));
     for (int i = 0; i < 2; i++) CHECK(nn_untouched(s.dp[i], s.S[i], TH, s.ldr));
-    /* one token gets all the weight whatever the query says */
+    /* A single token gets all the weight for every query, so `a` is not checked then. */
     gradcheck_array arrays[3] = {
         {.name = "a", .x = s.a, .dx = s.da, .rows = G, .cols = s.W, .stride = s.ldt}};
     int count = neighbors + polylines > 1;
@@ -135,7 +136,8 @@ static void test_gradient(const bj_kernels *k, int neighbors, int polylines, int
 
 /* ----------------------------------------------------------------------------------- unfolded */
 
-/* Multi-head attention of one query over tokens x_t = W2_s r_t + b2_s, keys and values formed. */
+/* Multi-head attention of one query over tokens x_t = W2_s r_t + b2_s, with explicit keys and
+ * values. */
 typedef struct plain {
     int E, G, TH;
     double *q;                 /* (E) already scaled by 1/sqrt(d) */
@@ -205,13 +207,13 @@ static void plain_pooled(double *pooled, const plain *p, const scene *s) {
     bj_free(x), bj_free(key), bj_free(value), bj_free(score);
 }
 
-/* Column w of U = [W2_n | W2_p | b2_n | b2_p]. */
+/* Returns entry e of column w of U = [W2_n | W2_p | b2_n | b2_p]. */
 static double joined(const plain *p, int e, int w) {
     const int TH = p->TH;
     return w < 2 * TH ? p->w2[w / TH][e * TH + w % TH] : p->b2[w - 2 * TH][e];
 }
 
-/* a_g = M_g^T q_g with M_g = Wk_g U + bk_g on the last two columns. */
+/* Computes a_g = M_g^T q_g with M_g = Wk_g U + bk_g on the last two columns. */
 static void fold_query(scene *s, const plain *p) {
     const int E = p->E, d = E / p->G;
     for (int g = 0; g < p->G; g++)
@@ -226,7 +228,7 @@ static void fold_query(scene *s, const plain *p) {
         }
 }
 
-/* pooled_g = N_g h_g + bv_g with N_g = Wv_g U. */
+/* Computes pooled_g = N_g h_g + bv_g with N_g = Wv_g U. */
 static double unfold_pooled(const scene *s, const plain *p, int i) {
     const int E = p->E, g = i / (E / p->G);
     double sum = p->bv[i];
@@ -257,7 +259,8 @@ static void test_unfolded(const bj_kernels *k, int neighbors, int polylines, int
     release(&s);
 }
 
-/* Scores in the hundreds: softmax must not overflow, and one token takes all. */
+/* Tests scores in the hundreds. The softmax must not overflow, and one token gets all the
+ * weight. */
 static void test_large_scores(const bj_kernels *k) {
     scene s = make(k, 5, 9, 2, 16, 800);
     loss(&s);
@@ -271,7 +274,7 @@ static void test_large_scores(const bj_kernels *k) {
     gradient(&s);
     for (int g = 0; g < 2; g++)
         for (int w = 0; w < s.W; w++) CHECK(isfinite(s.da[(size_t)g * s.ldt + (size_t)w]));
-    s.p[1][3] = (bj_real)INFINITY; /* must be seen, not averaged away */
+    s.p[1][3] = (bj_real)INFINITY; /* must not be averaged away */
     CHECK(!isfinite(loss(&s)));
     release(&s);
 }
@@ -279,7 +282,7 @@ static void test_large_scores(const bj_kernels *k) {
 int main(void) {
     for (int i = 0; bj_kernels_at(i); i++) {
         const bj_kernels *k = bj_kernels_at(i);
-        test_gradient(k, 1, 0, 2, 5); /* the zero neighbor alone */
+        test_gradient(k, 1, 0, 2, 5); /* only the zero neighbor */
         test_gradient(k, 0, 1, 1, 8);
         test_gradient(k, 3, 0, 2, 16);
         test_gradient(k, 0, 6, 4, 24);

@@ -1,11 +1,11 @@
-/* test_encoder.c - the whole context encoder, folded or factored, against the network spelled out in
+/* test_encoder.c - compares the context encoder, folded or factored, with a plain network in
  * double: GRU, both token networks, multi-head attention with keys and values, projection. */
 #include "model/encoder.h"
 
 #include "model/model.h"
 #include "nn_case.h"
 
-enum { T_OTHER = 9 /* steps of a view that is longer than the observed one */ };
+enum { T_OTHER = 9 /* steps of a view that is longer than the observed part */ };
 
 typedef struct fixture {
     bj_arch arch;
@@ -25,7 +25,7 @@ static fixture make(const bj_kernels *k, int embed, int heads, int token_hidden,
     f.arch.latent = 13, f.arch.proj_hidden = 10;
     f.arch.atoms = 1, f.arch.atom_hidden = f.arch.decoder_hidden = 2;
     if (bj_model_create(&f.model, &f.arch, 3, &err) != BJ_OK) exit(1);
-    for (size_t i = 0; i < f.model->layout.encoder_size; i++) /* zero biases would hide mistakes */
+    for (size_t i = 0; i < f.model->layout.encoder_size; i++) /* zero biases would hide errors */
         f.model->weights[i] += (bj_real)(0.1 * bj_rng_normal(&f.rng));
     bj_arena arena = {NULL, 0};
     bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights,
@@ -34,7 +34,6 @@ static fixture make(const bj_kernels *k, int embed, int heads, int token_hidden,
     arena = (bj_arena){f.memory, 0};
     bj_encoder_init(&f.encoder, &arena, k, &f.model->arch, &f.model->layout, f.model->weights,
                     f.model->weights, use);
-    f.encoder.factored = (use & BJ_ENCODER_FACTORED) != 0;
     for (int round = 0; round < BJ_ENCODER_ROUNDS; round++)
         for (int i = bj_encoder_prepare_items(&f.encoder, round) - 1; i >= 0; i--) /* any order */
             bj_encoder_prepare(&f.encoder, round, i);
@@ -46,7 +45,7 @@ static void release(fixture *f) {
     bj_free(f->memory);
 }
 
-/* M scenes with the given numbers of tokens, and their activations. */
+/* M scenes with the given token counts, and their activations. */
 typedef struct scenes {
     bj_encoder_block b;
     bj_real *focal, *neighbors, *polylines;
@@ -89,7 +88,7 @@ static scenes make_scenes(fixture *f, int T, int M, const int *neighbors, const 
     return s;
 }
 
-/* Copies of the struct move its arrays of starts: point at them just before use. */
+/* Runs the encoder. Sets the pointers first, because copying the struct moves the start arrays. */
 static void run(const fixture *f, scenes *s) {
     s->b.focal = s->focal;
     s->b.neighbors = s->neighbor_start[s->b.M] ? s->neighbors : NULL;
@@ -133,7 +132,8 @@ static void widen(double *to, const bj_real *from, int n) {
 
 enum { WIDE = 256, TOKENS = 64 };
 
-/* Tokens of scene m: relu MLP of each row, the zero row where there is no neighbor at all. */
+/* Computes the tokens of scene m with a ReLU MLP per row. A scene without neighbors gets one
+ * neighbor of zeros. */
 static int plain_tokens(double x[TOKENS][WIDE], const fixture *f, const scenes *s, int m) {
     const bj_arch *a = &f->arch;
     double in[WIDE], hidden[WIDE];
@@ -224,7 +224,8 @@ static void check_scenes(fixture *f, int T, int M, const int *neighbors, const i
     release_scenes(&s);
 }
 
-/* No neighbor is one neighbor of zeros, to the bit. */
+/* Tests that a scene without neighbors gives the same bits as a scene with one neighbor of
+ * zeros. */
 static void check_zero_neighbor(fixture *f) {
     scenes none = make_scenes(f, f->arch.obs, 2, (int[]){0, 0}, (int[]){3, 0});
     scenes zero = make_scenes(f, f->arch.obs, 2, (int[]){1, 1}, (int[]){3, 0});
@@ -249,7 +250,7 @@ static void check_zero_neighbor(fixture *f) {
 static void test_encoder(const bj_kernels *k, int embed, int heads, int token_hidden,
                          unsigned form) {
     fixture f = make(k, embed, heads, token_hidden, BJ_ENCODER_TRAINED | form);
-    check_scenes(&f, f.arch.obs, 1, (int[]){0}, (int[]){0}); /* one token: the zero neighbor */
+    check_scenes(&f, f.arch.obs, 1, (int[]){0}, (int[]){0}); /* only the zero neighbor */
     check_scenes(&f, f.arch.obs, 2, (int[]){0, 0}, (int[]){4, 1});
     check_scenes(&f, f.arch.obs, 3, (int[]){2, 1, 6}, (int[]){0, 0, 0});
     check_scenes(&f, f.arch.obs, 5, (int[]){6, 0, 3, 0, 1}, (int[]){40, 7, 0, 0, 2});
@@ -259,7 +260,7 @@ static void test_encoder(const bj_kernels *k, int embed, int heads, int token_hi
     release(&f);
 }
 
-/* The short form, for views that have no neighbors. */
+/* Tests the short form for views without neighbors. */
 static void test_encoder_of_futures(const bj_kernels *k, int embed, int heads, int token_hidden,
                                     unsigned form) {
     fixture f = make(k, embed, heads, token_hidden, BJ_ENCODER_OF_FUTURES | form);

@@ -1,4 +1,5 @@
-/* test_future_view.c - future positions as focal features: x, y, vx, vy, direction, type 0. */
+/* test_future_view.c - tests future positions as focal features: x, y, vx, vy, direction, type
+ * 0. */
 #include "model/encoder.h"
 
 #include "nn_case.h"
@@ -13,7 +14,7 @@ static void check_row(const bj_real *row, double x, double y, double vx, double 
 }
 
 static void test_by_hand(void) {
-    /* a step along x, a step of 3-4-5, standing still; the last difference is used twice */
+    /* A step along x, a 3-4-5 step, and no motion. The last difference is used twice. */
     const bj_real future[] = {
         1, 2, (bj_real)1.5, 2, (bj_real)1.8, (bj_real)2.4, (bj_real)1.8, (bj_real)2.4};
     bj_real out[4 * I + 1];
@@ -26,19 +27,19 @@ static void test_by_hand(void) {
     for (int i = 2; i < 6; i++) CHECK(out[2 * I + i] == 0 && out[3 * I + i] == 0); /* exactly */
     CHECK(out[4 * I] == MARKER);
 
-    const bj_real two[] = {0, 0, -2, 0}; /* the shortest future; seconds count */
+    const bj_real two[] = {0, 0, -2, 0}; /* shortest future, another time step */
     bj_future_view(out, two, 1, 2, 0.5);
     check_row(out, 0, 0, -4, 0, -1, 0);
     check_row(out + I, -2, 0, -4, 0, -1, 0);
 
-    /* slower than the floor of 1e-12: the direction shrinks with it */
+    /* Below the floor of 1e-12 the direction shrinks with the speed. */
     const bj_real crawl[] = {0, 0, (bj_real)3e-14, (bj_real)4e-14};
     bj_future_view(out, crawl, 1, 2, 1);
     CHECK_NEAR(out[4], 0.03, 1e-6);
     CHECK_NEAR(out[5], 0.04, 1e-6);
 }
 
-/* Every scene starts anew: no difference across the border between two of them. */
+/* Tests that no difference is taken across the boundary between two scenes. */
 static void test_scenes(void) {
     enum { M = 3, F = 6 };
     bj_rng rng = bj_rng_seed(4);

@@ -1,12 +1,12 @@
-/* test_gru.c - the recurrent layer against PyTorch's formulas in plain double loops, and backward
- * through time against finite differences, on every table and with and without vector tails. */
+/* test_gru.c - compares the GRU with PyTorch's formulas in plain double loops, and backward through
+ * time with finite differences, for every kernel table and with and without vector tails. */
 #include "nn/gru.h"
 
 #include "nn_case.h"
 
 enum { PAD = 5 };
 
-/* The loss is sum(r * h_T). */
+/* A GRU layer. The loss is sum(r * h_T). */
 typedef struct layer {
     const bj_kernels *k;
     int M, T, I, E;
@@ -14,7 +14,7 @@ typedef struct layer {
     bj_gru gru;
     bj_real *w_ih, *w_hh, *b_ih, *b_hh, *x, *r; /* inputs */
     bj_real *state, *gates, *dh;
-    bj_real *dw_ih, *dw_hh, *db_ih, *db_hh; /* formed here from gates and state */
+    bj_real *dw_ih, *dw_hh, *db_ih, *db_hh; /* computed here from gates and state */
 } layer;
 
 static layer make(const bj_kernels *k, int M, int T, int I, int E) {
@@ -30,7 +30,7 @@ static layer make(const bj_kernels *k, int M, int T, int I, int E) {
     l.x = nn_normal(&rng, M, T * I, l.ldx, 1);
     l.r = nn_normal(&rng, M, E, l.lddh, 1);
     l.state = nn_array((size_t)((T + 1) * M) * l.lds, MARKER);
-    for (int row = 0; row < (T + 1) * M; row++) /* stale numbers must not get into a product */
+    for (int row = 0; row < (T + 1) * M; row++) /* stale values must not be used */
         for (int i = 0; i < lead + E; i++) l.state[(size_t)row * l.lds + (size_t)i] = (bj_real)NAN;
     l.gates = nn_array((size_t)(T * M) * l.ldg, MARKER);
     l.dh = nn_array((size_t)M * l.lddh, MARKER);
@@ -73,7 +73,8 @@ static double loss(void *context) {
     return sum;
 }
 
-/* What gru.h says about a row of `state` and of `gates` after backward, spelled out. */
+/* Computes the weight gradients from the rows of `state` and `gates` after backward, as defined in
+ * gru.h. */
 static void gradient(void *context) {
     layer *l = context;
     const int E = l->E, I = l->I;
@@ -102,7 +103,7 @@ static void gradient(void *context) {
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* State of row m after every step, (T+1,E), gates in PyTorch's order r, z, n. */
+/* Computes the state of row m after every step, (T+1,E), with PyTorch's gate order r, z, n. */
 static void plain(double *h, const layer *l, int m) {
     const int E = l->E, I = l->I;
     for (int e = 0; e < E; e++) h[e] = 0;
@@ -138,7 +139,7 @@ static void check_forward(layer *l) {
     CHECK(nn_untouched(l->gates, l->T * l->M, 4 * E, l->ldg));
     bj_free(h);
 
-    /* keeping nothing changes nothing; nor does the company of other rows */
+    /* The result is the same if gates are not kept and if rows are computed separately. */
     const size_t turn = (size_t)l->M * l->lds;
     bj_real *state = nn_array(2 * turn, MARKER);
     for (int rows = l->M; rows > 0; rows -= l->M - 1 > 0 ? l->M - 1 : 1)
@@ -158,7 +159,7 @@ static void test_layer(const bj_kernels *k, int M, int T, int I, int E) {
     check_forward(&l);
     gradient(&l);
     CHECK(nn_untouched(l.dh, M, E, l.lddh) && nn_untouched(l.gates, T * M, 4 * E, l.ldg));
-    const int first = T == 1; /* h_0 = 0: the recurrent weights get no gradient from one step */
+    const int first = T == 1; /* after one step w_hh has no gradient, as h_0 = 0 */
     const gradcheck_array arrays[] = {
         {.name = "w_ih", .x = l.w_ih, .dx = l.dw_ih, .rows = 3 * E, .cols = I},
         {.name = "w_hh", .x = l.w_hh, .dx = l.dw_hh, .rows = 3 * E, .cols = E, .zero = first},
@@ -178,7 +179,8 @@ static void test_layer(const bj_kernels *k, int M, int T, int I, int E) {
     release(&l);
 }
 
-/* Sums far outside the range of exp: gates at their ends, states within [-1,1], no NaN. */
+/* Tests sums far outside the range of exp: gates saturate, states stay in [-1,1], nothing is
+ * NaN. */
 static void test_saturation(const bj_kernels *k) {
     layer l = make(k, 3, 4, 7, 11);
     for (int i = 0; i < 3 * 11 * 7; i++) l.w_ih[i] *= 3000;
@@ -204,7 +206,7 @@ int main(void) {
         test_layer(k, 17, 3, 7, 16);
         test_layer(k, 5, 6, 7, 37);
         test_layer(k, 3, 4, 3, 6);  /* a pad of several columns */
-        test_layer(k, 2, 3, 8, 10); /* inputs that fill a vector on their own */
+        test_layer(k, 2, 3, 8, 10); /* inputs that fill a complete vector */
         test_saturation(k);
     }
     return test_report("gru");

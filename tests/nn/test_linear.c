@@ -1,19 +1,20 @@
-/* test_linear.c - y = x W^T + b and its gradients: plain loops, finite differences, every table. */
+/* test_linear.c - compares y = x W^T + b with plain loops and its gradients with finite
+ * differences, for every kernel table. */
 #include "nn/linear.h"
 
 #include "nn_case.h"
 
 enum { PAD = 3 };
 
-/* x --in--> relu --out--> y, the loss being sum(r * y). */
+/* x --in--> relu --out--> y, with the loss sum(r * y). */
 typedef struct network {
     const bj_kernels *k;
     int M, I, H, O;
     size_t ldx, ldh, ldy;
     bj_real *x, *w1, *b1, *w2, *b2, *r; /* inputs */
     bj_real *hidden, *y;                /* (M,H) (M,O) */
-    bj_real *dx, *dhidden;              /* by bj_linear_backward */
-    bj_real *dw1, *db1, *dw2, *db2;     /* by the kernels the trainer uses */
+    bj_real *dx, *dhidden;              /* from bj_linear_backward */
+    bj_real *dw1, *db1, *dw2, *db2;     /* from the kernels that the trainer uses */
     bj_linear in, out;
     bj_real *scratch;
 } network;
@@ -62,7 +63,8 @@ static bj_linear make(const bj_kernels *k, const bj_real *w, const bj_real *b, i
     return (bj_linear){w, b, in, out, nn_array(packed, MARKER), nn_array(packed, MARKER)};
 }
 
-/* The hidden sums in double; pushes those near the kink away from it through the bias. */
+/* Computes the hidden sums in double. The caller moves sums near the kink of the ReLU away by
+ * changing the bias. */
 static void plain_hidden(double *sum, const network *n) {
     for (int m = 0; m < n->M; m++)
         for (int h = 0; h < n->H; h++) {
@@ -108,7 +110,7 @@ static void test_network(const bj_kernels *k, int M, int I, int H, int O) {
             plain_hidden(hidden, &n);
         }
 
-    /* forward against plain loops */
+    /* Compare forward with plain loops. */
     forward(&n);
     int positive = 0;
     for (int i = 0; i < M * H; i++) positive += hidden[i] > 0, hidden[i] = fmax(hidden[i], 0);
@@ -119,9 +121,9 @@ static void test_network(const bj_kernels *k, int M, int I, int H, int O) {
         }
     CHECK(nn_distance(n.hidden, n.ldh, hidden, (size_t)H, M, H) <= nn_tolerance());
     CHECK(nn_distance(n.y, n.ldy, y, (size_t)O, M, O) <= nn_tolerance());
-    CHECK(M * H < 20 || (positive > 0 && positive < M * H)); /* both sides of the kink are seen */
+    CHECK(M * H < 20 || (positive > 0 && positive < M * H)); /* both sides of the kink occur */
 
-    /* backward against finite differences */
+    /* Compare backward with finite differences. */
     const gradcheck_array arrays[] = {
         {.name = "x", .x = n.x, .dx = n.dx, .rows = M, .cols = I, .stride = n.ldx},
         {.name = "w1", .x = n.w1, .dx = n.dw1, .rows = H, .cols = I},
@@ -143,7 +145,7 @@ static void test_network(const bj_kernels *k, int M, int I, int H, int O) {
     CHECK(nn_untouched(n.hidden, M, H, n.ldh) && nn_untouched(n.y, M, O, n.ldy));
     CHECK(nn_untouched(n.dx, M, I, n.ldx) && nn_untouched(n.dhidden, M, H, n.ldh));
 
-    /* adding to what is there, forward without bias and backward */
+    /* Test BJ_GEMM_ADD, forward without a bias and backward. */
     gradient(&n);
     bj_real *sum = nn_array((size_t)M * n.ldx, 2), *added = nn_array((size_t)M * n.ldy, 2);
     bj_linear bare = n.out;
@@ -172,7 +174,7 @@ int main(void) {
         const bj_kernels *k = bj_kernels_at(i);
         test_network(k, 1, 1, 3, 1);
         test_network(k, 3, 5, 7, 2);
-        test_network(k, 4, 16, 24, 8); /* whole vectors and panels */
+        test_network(k, 4, 16, 24, 8); /* complete vectors and panels */
         test_network(k, 17, 33, 50, 25);
         test_network(k, 37, 7, 101, 9);
     }

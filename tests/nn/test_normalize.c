@@ -1,4 +1,4 @@
-/* test_normalize.c - u = a / max(|a|, 1e-12): values, gradient, the floor and the far end. */
+/* test_normalize.c - tests u = a / max(|a|, 1e-12): values, gradient, the floor and overflow. */
 #include "nn/normalize.h"
 
 #include <float.h>
@@ -7,7 +7,7 @@
 
 enum { PAD = 3 };
 
-/* The loss is sum(r * u). */
+/* Rows to normalize. The loss is sum(r * u). */
 typedef struct rows {
     int M, D;
     size_t ld;
@@ -86,19 +86,20 @@ static void test_values(int M, int D, double scale) {
     }
     if (D > 1) {
         check_gradient(&x, "normalize", 1e-3 * scale);
-    } else { /* a sign: nothing moves it */
+    } else { /* u is a sign, so the gradient is zero */
         gradient(&x);
         for (int m = 0; m < M; m++) CHECK_NEAR(x.du[(size_t)m * x.ld], 0, nn_tolerance());
     }
     release(&x);
 }
 
-/* Below the floor the divisor is the constant 1e-12: the gradient keeps its part along u. */
+/* Tests that below the floor the divisor is the constant 1e-12, so the gradient keeps its component
+ * along u. */
 static void test_floor(void) {
     const double tolerance = sizeof(bj_real) == sizeof(double) ? 1e-12 : 1e-6;
     rows x = make(4, 9, 1e-14, 5);
-    memset(x.a + x.ld, 0, 9 * sizeof *x.a); /* row 1: nothing at all */
-    for (int d = 0; d < 9; d++) x.a[3 * x.ld + (size_t)d] *= (bj_real)1e14; /* row 3: ordinary */
+    memset(x.a + x.ld, 0, 9 * sizeof *x.a); /* row 1: zeros */
+    for (int d = 0; d < 9; d++) x.a[3 * x.ld + (size_t)d] *= (bj_real)1e14; /* row 3: normal */
     gradient(&x);
     for (int m = 0; m < 3; m++)
         for (int d = 0; d < 9; d++) {
@@ -109,13 +110,13 @@ static void test_floor(void) {
     double along = 0;
     for (int d = 0; d < 9; d++)
         along += (double)x.du[3 * x.ld + (size_t)d] * (double)x.u[3 * x.ld + (size_t)d];
-    CHECK_NEAR(along, 0, 10 * nn_tolerance()); /* above it that part is gone */
+    CHECK_NEAR(along, 0, 10 * nn_tolerance()); /* above the floor that component is zero */
     x.M = 3;
     check_gradient(&x, "normalize below the floor", 1e-15);
     release(&x);
 }
 
-/* A length beyond the range of the type must not pass for a row of zeros. */
+/* Tests that a norm beyond the range of the type does not produce a row of zeros. */
 static void test_overflow(void) {
     rows x = make(2, 12, 1, 6);
     for (int d = 0; d < 12; d++)

@@ -1,11 +1,11 @@
-/* npz_case.h - writes NumPy archives, right ones and wrong ones, in memory or to a file.
+/* npz_case.h - writes valid and invalid NumPy archives to memory or a file.
  *
  *   npz_maker m = {0};
  *   npz_add(&m, "x", "<f4", "(3, 2)", data, bytes, NPZ_DEFLATED);
- *   npz_finish(&m);       m.bytes, m.size; free(m.bytes)
+ *   npz_finish(&m);    m.bytes, m.size; free(m.bytes)
  *
- * Options let a member lie about itself; zip64 puts its sizes, and the end of the archive, into the
- * records for large files.
+ * The options of npz_lie falsify the metadata of a member. zip64 stores its sizes, and the end of
+ * the archive, in the ZIP64 records.
  */
 #ifndef BJ_TESTS_NPZ_CASE_H
 #define BJ_TESTS_NPZ_CASE_H
@@ -19,13 +19,13 @@
 enum { NPZ_STORED = 0, NPZ_DEFLATED = 8, NPZ_MOST = 64 };
 
 typedef struct npz_lie {
-    int method; /* as claimed, plus one; 0: the truth */
+    int method; /* declared method plus one, 0 for the actual method */
     int flags;
-    long size, packed; /* added to what is claimed */
-    int crc;           /* flips a bit of it */
-    int local;         /* the local header is damaged */
-    int zip64;         /* sizes in the extra field */
-    long cut;          /* compressed bytes left out */
+    long size, packed; /* added to the declared sizes */
+    int crc;           /* flips a bit of the CRC */
+    int local;         /* damages the local header */
+    int zip64;         /* stores the sizes in the extra field */
+    long cut;          /* compressed bytes to omit */
 } npz_lie;
 
 typedef struct npz_maker {
@@ -39,8 +39,8 @@ typedef struct npz_maker {
         npz_lie lie;
     } member[NPZ_MOST];
     int count;
-    int zip64;           /* the end of the archive too */
-    const char *comment; /* of the archive; NULL: none */
+    int zip64;           /* ZIP64 end record */
+    const char *comment; /* of the archive, or NULL */
 } npz_maker;
 
 static inline void npz_put(npz_maker *m, const void *data, size_t n) {
@@ -73,7 +73,7 @@ static inline size_t npz_pack(uint8_t **out, const void *data, size_t n) {
     return room - z.avail_out;
 }
 
-/* A member of any content; its full name is given. */
+/* Adds a member with any content. `name` is the full name. */
 static inline void npz_add_raw(npz_maker *m, const char *name, const void *data, size_t n,
                                int method, const npz_lie *lie) {
     static const npz_lie honest = {0};
@@ -95,18 +95,18 @@ static inline void npz_add_raw(npz_maker *m, const char *name, const void *data,
     npz_number(m, (uint64_t)lie->flags, 2);
     npz_number(m, (uint64_t)m->member[k].method, 2);
     npz_number(m, 0, 4); /* time and date */
-    npz_number(m, 0, 4); /* readers take the rest from the directory */
+    npz_number(m, 0, 4); /* readers use the directory instead */
     npz_number(m, 0xffffffff, 4);
     npz_number(m, 0xffffffff, 4);
     npz_number(m, strlen(name), 2);
-    npz_number(m, 5, 2); /* an extra field the directory does not have */
+    npz_number(m, 5, 2); /* an extra field that the directory does not have */
     npz_put(m, name, strlen(name));
     npz_put(m, "\1\2\1\0x", 5);
     npz_put(m, packed ? packed : data, length);
     free(packed);
 }
 
-/* An array with a header of version 1, or 2 when the version says so. */
+/* Adds an array with an .npy header of version 1 or 2. */
 static inline void npz_add_header(npz_maker *m, const char *name, const char *header, int version,
                                   const void *data, size_t n, int method, const npz_lie *lie) {
     char full[96];
@@ -189,7 +189,7 @@ static inline void npz_finish(npz_maker *m) {
     if (m->comment) npz_put(m, m->comment, strlen(m->comment));
 }
 
-/* Finishes into a file and forgets everything. */
+/* Finishes the archive, writes it to a file and resets the maker. */
 static inline void npz_write(npz_maker *m, const char *path) {
     npz_finish(m);
     FILE *file = fopen(path, "wb");

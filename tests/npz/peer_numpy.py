@@ -113,7 +113,7 @@ def npy(array, version=None):
 
 def write_zip(path, arrays, method, level=None, version=None, stream=False, zip64=False):
     """By zipfile itself: other levels and versions, data descriptors, forced ZIP64."""
-    class Pipe(io.RawIOBase):                            # cannot seek: sizes follow the data
+    class Pipe(io.RawIOBase):                            # not seekable, so sizes follow the data
         def __init__(self, out):
             self.out = out
 

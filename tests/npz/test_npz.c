@@ -1,9 +1,9 @@
-/* test_npz.c - archives as NumPy writes them, and everything that can be wrong with one.
+/* test_npz.c - tests archives in the format of NumPy, and all kinds of invalid archives.
  *
- *   test_npz dump FILE...     prints what the reader finds, for tests/npz/peer_numpy.py: a line
- *                             "file PATH", then "array NAME TYPE SHAPE CRC-32 of its numbers" or
+ *   test_npz dump FILE...     prints the content for tests/npz/peer_numpy.py: a line "file PATH",
+ *                             then "array NAME TYPE SHAPE CRC-32 of its numbers" or
  *                             "refused NAME MESSAGE"; numbers are read in pieces of odd sizes
- *   test_npz time FILE NAME   reads an array by blocks of rows, prints rows and seconds
+ *   test_npz time FILE NAME   reads an array in blocks of rows, prints rows and seconds
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static int measure(const char *path, const char *name) {
     return status != BJ_OK;
 }
 
-/* --------------------------------------------------------------------------------- good archives
+/* -------------------------------------------------------------------------------- valid archives
  */
 
 static const float numbers[6] = {1, -2.5f, 3, 4, 5, 1e-30f};
@@ -127,7 +127,7 @@ static void check_numbers(const void *bytes, size_t size) {
         CHECK(!memcmp(found, numbers, sizeof found));
         CHECK(bj_npz_rows_read(rows, found, 1, &err) == BJ_EARG);
         CHECK_CONTAINS(err.message, "1 rows asked for, 0 are left");
-        /* again, and a range that passes over a row */
+        /* Read again, and read a range that skips a row. */
         CHECK_OK(bj_npz_rows_rewind(rows, &err), err);
         CHECK_OK(bj_npz_rows_range(rows, found, 2, 3, &err), err);
         CHECK(!memcmp(found, numbers + 4, 8));
@@ -219,7 +219,7 @@ static void test_types(void) {
     free(m.bytes);
 }
 
-/* Blocks larger than the buffers, in every size of piece. */
+/* Tests blocks larger than the buffers, in pieces of all sizes. */
 static void test_large(void) {
     enum { ROWS = 70001 };
     int32_t *values = malloc(ROWS * sizeof *values), *found = malloc(ROWS * sizeof *found);
@@ -251,10 +251,10 @@ static void test_large(void) {
     free(found);
 }
 
-/* ---------------------------------------------------------------------------------- bad archives
+/* ------------------------------------------------------------------------------ invalid archives
  */
 
-/* The array x must be refused with this in the message: when listed, or while it is read. */
+/* Checks that the array x is rejected with this message, either at opening or while it is read. */
 static void refuse_array(npz_maker *m, const char *message) {
     bj_npz *npz = NULL;
     bj_npz_rows *rows = NULL;
@@ -265,7 +265,7 @@ static void refuse_array(npz_maker *m, const char *message) {
     bj_status status = npz ? bj_npz_rows_open(&rows, npz, "x", &err) : BJ_OK;
     if (npz && status == BJ_OK) {
         status = bj_npz_rows_read(rows, found, 3, &err);
-        CHECK(bj_npz_rows_read(rows, found, 0, &err) != BJ_EIO); /* does not crash afterwards */
+        CHECK(bj_npz_rows_read(rows, found, 0, &err) != BJ_EIO); /* no crash after a failure */
     }
     CHECK_MSG(status == BJ_EFORMAT, "accepted, expected '%s'", message);
     if (status == BJ_EFORMAT) {
@@ -353,7 +353,7 @@ static void test_members(void) {
     refuse_lie((npz_lie){.cut = 9}, NPZ_DEFLATED, "its compressed data ends after");
     refuse_lie((npz_lie){.packed = -1}, NPZ_DEFLATED, "has no end");
     refuse_lie((npz_lie){.packed = -5, .size = -5}, NPZ_STORED, "19 bytes of numbers");
-    /* the data of one and the directory entry of another */
+    /* The data of one member with the directory entry of another. */
     npz_maker m = {0};
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     memcpy(m.bytes + 30, "y", 1);
@@ -361,7 +361,8 @@ static void test_members(void) {
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     m.bytes[m.size - 3] ^= 0x55;
     refuse_array(&m, "member 'x");
-    /* more than the directory says comes out of it: the shape is honest, the stream is not */
+    /* The stream unpacks to more bytes than the directory declares, although the shape is
+     * correct. */
     uint8_t longer[200];
     memset(longer, 7, sizeof longer);
     npz_maker inner = {0};
@@ -414,7 +415,7 @@ static void test_archives(void) {
     free(m.bytes);
     memset(&m, 0, sizeof m);
 
-    m.zip64 = 1; /* a directory that reaches into the record behind it */
+    m.zip64 = 1; /* a directory that overlaps the next record */
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_finish(&m);
     m.bytes[m.size - 22 - 20 - 56 + 40]++;
@@ -438,7 +439,7 @@ static void test_archives(void) {
     free(m.bytes);
     memset(&m, 0, sizeof m);
 
-    /* one that cannot be read does not spoil the other */
+    /* An unreadable array does not affect the others. */
     npz_add(&m, "bad", "<U3", "(3,)", numbers, 24, NPZ_DEFLATED);
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_finish(&m);
@@ -446,7 +447,7 @@ static void test_archives(void) {
     CHECK_OK(bj_npz_open_memory(&npz, m.bytes, m.size, "here", &err), err);
     CHECK(npz && bj_npz_count(npz) == 2 && bj_npz_at(npz, 0)->problem);
     bj_npz_close(npz);
-    /* memory that runs out at any point */
+    /* Out of memory at any point. */
     for (long n = 0; n < 40; n++) {
         bj_alloc_fail_after(n);
         const bj_status status = bj_npz_open_memory(&npz, m.bytes, m.size, "here", &err);

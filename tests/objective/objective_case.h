@@ -1,7 +1,7 @@
-/* objective_case.h - a random batch for the tests of the objectives, and plain formulas.
+/* objective_case.h - a random batch for the tests of the objectives, and reference formulas.
  *
- * Rows are PAD numbers longer than they must be; the padding holds NaN in inputs, so that reading
- * it spoils the loss, and a marker in gradients, so that writing it is seen.
+ * Rows are PAD elements longer than necessary. The padding of inputs is NaN, so that reading it
+ * makes the loss NaN. The padding of gradients is a marker, so that writing it is detected.
  */
 #ifndef BJ_TESTS_OBJECTIVE_CASE_H
 #define BJ_TESTS_OBJECTIVE_CASE_H
@@ -15,9 +15,9 @@ enum { PAD = 3, MOST_BUFFERS = 32 };
 typedef struct objective_case {
     bj_objective objective;
     bj_objective_io io;
-    /* writable views of the inputs of io */
+    /* writable pointers to the inputs of io */
     bj_real *u, *logits, *y, *z, *rec, *future, *log_sz, *log_sy;
-    double *plan, *label; /* (B,K) of the reference of the winner-takes-all family */
+    double *plan, *label; /* (B,K) for the reference of the winner-takes-all family */
     void *buffer[MOST_BUFFERS];
     int buffers;
 } objective_case;
@@ -37,7 +37,7 @@ static inline bj_real *case_reals(objective_case *c, size_t count, bj_real value
     return x;
 }
 
-/* (rows,n) normal numbers around mean (mean_rows,n), NaN between the rows. */
+/* Returns (rows,n) normal numbers around mean (mean_rows,n), with NaN between the rows. */
 static inline bj_real *case_rows(objective_case *c, bj_rng *rng, int rows, int n, size_t stride,
                                  const bj_real *mean, int rows_per_mean, double scale) {
     bj_real *x = case_reals(c, (size_t)rows * stride, (bj_real)NAN);
@@ -75,7 +75,8 @@ static inline objective_case case_make(bj_objective_kind kind, int B, int K, int
     c.future = case_rows(&c, &rng, B, 2 * F, n, NULL, 1, 5);
     c.y = case_rows(&c, &rng, B * K, 2 * F, ldy, c.future, K, 1.5);
     c.rec = case_rows(&c, &rng, B, 2 * F, ldy, c.future, 1, 0);
-    for (size_t i = 0; i < b * ldy; i++) { /* on both sides of the seam of smooth L1, never near */
+    for (size_t i = 0; i < b * ldy; i++) { /* on both sides of the smooth L1 transition, but never
+                                              close to it */
         const double e = 1.8 * bj_rng_uniform(&rng) - 0.9;
         c.rec[i] += (bj_real)(i % 4 ? e : e < 0 ? e - 1.1 : e + 1.1);
     }
@@ -117,7 +118,7 @@ static inline void case_free(objective_case *c) {
     for (int i = 0; i < c->buffers; i++) free(c->buffer[i]);
 }
 
-/* The whole step, scenes handed out in ranges of `range`, last range first. */
+/* Runs a whole step with scenes in ranges of `range`, last range first. */
 static inline bj_loss case_step(objective_case *c, int backward, int range) {
     const int B = c->io.B, last = (B - 1) / range * range;
     bj_objective_begin(&c->objective, &c->io);
@@ -147,7 +148,7 @@ static inline unsigned case_reach(const objective_case *c) {
     return bj_objective_reach(&c->objective, &arch);
 }
 
-/* What is left of a gradient array that must not be touched; also the padding of one that is. */
+/* Returns 1 if the columns from `used` on, all of them or the padding, still contain the marker. */
 static inline int case_untouched(const bj_real *dx, int rows, int used, size_t stride) {
     for (int r = 0; r < rows; r++)
         for (size_t i = (size_t)used; i < stride; i++)
@@ -155,8 +156,8 @@ static inline int case_untouched(const bj_real *dx, int rows, int used, size_t s
     return 1;
 }
 
-/* Gradient check of every array that the objective reaches, through `loss`; what it does not
- * reach must keep its marker. */
+/* Checks the gradient of every array that the objective reaches, using `loss`. Arrays that it does
+ * not reach must keep their marker. */
 static inline void case_gradcheck(objective_case *c, const char *name, double (*loss)(void *),
                                   int probes) {
     const bj_objective_io *io = &c->io;
@@ -214,7 +215,7 @@ static inline void case_gradcheck(objective_case *c, const char *name, double (*
               "%s: dz outside its rows", name);
 }
 
-/* The bits of a step do not depend on how its scenes are handed out. */
+/* Checks that the bits of a step do not depend on the ranges of scenes. */
 static inline void case_check_ranges(objective_case *c, const char *name) {
     const bj_objective_io *io = &c->io;
     const size_t sizes[] = {(size_t)io->B * (size_t)io->L * io->ldu, (size_t)io->B * io->ldu,
@@ -234,7 +235,7 @@ static inline void case_check_ranges(objective_case *c, const char *name) {
     for (int i = 0; i < 5; i++) free(copies[i]);
 }
 
-/* ------------------------------------------------------------------------------ plain formulas */
+/* -------------------------------------------------------------------------- reference formulas */
 
 static inline double plain_latent(const bj_real *a, const bj_real *b, int D) {
     double sum = 0;
@@ -275,7 +276,7 @@ static inline void plain_softmax(double *p, const double *x, int n) {
     for (int i = 0; i < n; i++) p[i] /= sum;
 }
 
-/* Router weights of scene b. */
+/* Computes the router weights of scene b. */
 static inline void plain_weights(double *pi, const objective_case *c, int b) {
     double logits[BJ_MAX_ATOMS] = {0};
     for (int k = 0; k < c->io.K; k++) logits[k] = c->logits[b * c->io.K + k];
@@ -296,7 +297,7 @@ static inline double plain_reconstruction(const objective_case *c) {
     return sum / (c->io.B * n);
 }
 
-/* Relative tolerance of values: rounding of the inputs in float, of the sums in double. */
+/* Returns the relative tolerance: rounding of inputs in float, or of sums in double. */
 static inline double case_tolerance(void) {
     return sizeof(bj_real) == sizeof(double) ? 1e-12 : 1e-5;
 }

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""SIGReg and VICReg of a batch of 256 embeddings of width 512 against PyTorch in double precision.
+"""Compares SIGReg and VICReg of 256 embeddings of width 512 with PyTorch in double precision.
 
     TEST_REGULARIZERS=path/of/test_regularizers peer_regularizers.py
 
-test_regularizers writes embeddings, directions, terms and the gradient of the weighted total. Here
-scripts/reference recomputes them by autograd, with directions of its own from seed and step. Two
-more comparisons, with other directions and with another target deviation, have to fail.
+test_regularizers writes embeddings, directions, terms and the gradient of the weighted total. This
+script recomputes them with scripts/reference and autograd, and draws the directions from seed and
+step itself. Two more comparisons, with other directions and with another target deviation, must
+fail.
 
-Exit 0 equal, 1 different, 77 PyTorch or safetensors is not installed.
+Exit code 0 equal, 1 different, 77 PyTorch or safetensors is not installed.
 """
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from reference import regularizers  # noqa: E402
 
 TERMS = ("sigreg", "vicreg_variance", "vicreg_covariance")
-TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-9}    # of the largest entry
+TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-9}    # relative to the largest entry
 
 
 def compare(name: str, tensors: dict, meta: dict, step: int, gamma: float) -> bool:
-    """Prints the largest relative errors; returns whether all of them are small."""
+    """Prints the largest relative errors. Returns True if all are within the tolerance."""
     tolerance = TOLERANCE[tensors["x"].dtype]
     x = tensors["x"].double().requires_grad_()
     directions = regularizers.directions(int(meta["seed"]), step, *tensors["directions"].shape)

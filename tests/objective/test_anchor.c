@@ -1,7 +1,7 @@
-/* test_anchor.c - stage A: variance and rank floors of a batch, values and gradients. */
+/* test_anchor.c - Tests variance and rank floors of stage A: values and gradients. */
 #include "objective_case.h"
 
-/* Straight from the definition, in double. */
+/* Computes the loss from its definition in double. */
 static bj_loss plain_anchor(const objective_case *c) {
     const int B = c->io.B, D = c->io.D;
     const bj_objective *o = &c->objective;
@@ -31,7 +31,7 @@ static bj_loss plain_anchor(const objective_case *c) {
     return loss;
 }
 
-/* Pulls the latents towards the first one: a small spread misses both floors. */
+/* Moves the latents toward the first one. A small spread is below both floors. */
 static void shrink(objective_case *c, double spread) {
     for (int b = 1; b < c->io.B; b++)
         for (int d = 0; d < c->io.D; d++) {
@@ -50,7 +50,7 @@ typedef struct setup {
 static void run(const setup *s, uint64_t seed) {
     objective_case c = case_make(BJ_ANCHOR_A, s->B, 1, s->D, 5, BJ_SCALES_FIXED, seed);
     shrink(&c, s->spread);
-    c.io.u = c.io.y = c.io.logits = NULL; /* no forecast here */
+    c.io.u = c.io.y = c.io.logits = NULL; /* stage A has no forecast */
     c.objective.lambda_rec = s->lambda_rec;
     c.objective.variance_floor = s->variance_floor;
     c.objective.rank_floor = s->rank_floor;
@@ -71,7 +71,8 @@ static void run(const setup *s, uint64_t seed) {
     case_free(&c);
 }
 
-/* Latents +e_i and -e_i: C = I / D, participation D, every variance 1 / D. */
+/* Tests latents +e_i and -e_i, for which C = I / D, the participation is D and every variance is 1
+ * / D. */
 static void test_known_rank(void) {
     enum { D = 6 };
     objective_case c = case_make(BJ_ANCHOR_A, 2 * D, 1, D, 5, BJ_SCALES_FIXED, 1);
@@ -82,7 +83,7 @@ static void test_known_rank(void) {
     CHECK_NEAR(loss.participation, D, 1e-5);
     CHECK_NEAR(loss.rank, (8.0 - D) / 8, 1e-6);
     CHECK(loss.variance == 0);
-    c.objective.rank_floor = 5; /* both floors hold: nothing is left to push */
+    c.objective.rank_floor = 5; /* both floors are satisfied, so the gradient is zero */
     loss = case_step(&c, 1, 2 * D);
     CHECK(loss.rank == 0);
     for (int b = 0; b < 2 * D; b++)
@@ -90,12 +91,12 @@ static void test_known_rank(void) {
     case_free(&c);
 }
 
-/* Equal latents, or a single one: no spread at all, and nothing that says where to go. */
+/* Tests equal latents and a single latent, which have no spread and a zero gradient. */
 static void test_no_spread(void) {
     for (int B = 1; B <= 3; B += 2) {
         objective_case c = case_make(BJ_ANCHOR_A, B, 1, 7, 5, BJ_SCALES_FIXED, 2);
         shrink(&c, 0);
-        for (int i = 0; i < 7; i++) /* exact means, hence exact zeros */
+        for (int i = 0; i < 7; i++) /* exact means give exact zeros */
             for (int b = 0; b < B; b++) c.z[(size_t)b * c.io.ldu + (size_t)i] = (bj_real)0.25;
         const bj_loss loss = case_step(&c, 1, B);
         CHECK_NEAR(loss.variance, 0.02 - 0.01, 1e-12);

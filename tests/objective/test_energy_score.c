@@ -1,4 +1,5 @@
-/* test_energy_score.c - full set, uniform, output-only and anchor stage B: values and gradients. */
+/* test_energy_score.c - Tests full set, uniform, output-only and anchor stage B: values and
+ * gradients. */
 #include "objective_case.h"
 
 static double plain_score(const double *pi, const double *to_target,
@@ -11,7 +12,7 @@ static double plain_score(const double *pi, const double *to_target,
     return score;
 }
 
-/* Straight from the definition, all pairs, in double. */
+/* Computes the loss from its definition over all pairs in double. */
 static bj_loss plain_energy(const objective_case *c) {
     static double between[BJ_MAX_ATOMS][BJ_MAX_ATOMS];
     const int B = c->io.B, K = c->io.K, D = c->io.D, F = c->io.F;
@@ -69,14 +70,14 @@ static void run(const setup *s, uint64_t seed) {
     c.objective.lambda_rec = s->lambda_rec;
     c.objective.beta = s->beta;
     if (s->kind == BJ_ANCHOR_B) c.io.y = c.io.rec = NULL;          /* stage B decodes nothing */
-    if (s->kind != BJ_OUTPUTONLY && s->K == 1) c.io.logits = NULL; /* and has no router */
+    if (s->kind != BJ_OUTPUTONLY && s->K == 1) c.io.logits = NULL; /* K = 1 has no router */
     check_values(&c, s->name);
     case_gradcheck(&c, s->name, case_loss, s->probes);
     case_check_ranges(&c, s->name);
     case_free(&c);
 }
 
-/* Coinciding branches, and a branch on its target: distance zero pulls on nothing. */
+/* Tests that equal branches, and a branch equal to its target, have a zero gradient. */
 static void test_equal_atoms(void) {
     objective_case c = case_make(BJ_FULLSET, 2, 4, 9, 10, BJ_SCALES_FIXED, 50);
     memcpy(c.u + c.io.ldu, c.u, (size_t)c.io.D * sizeof *c.u);
@@ -87,7 +88,7 @@ static void test_equal_atoms(void) {
     case_gradcheck(&c, "equal atoms", case_loss, 0);
     case_free(&c);
 
-    c = case_make(BJ_FULLSET, 1, 3, 5, 10, BJ_SCALES_FIXED, 51); /* all of it in one point */
+    c = case_make(BJ_FULLSET, 1, 3, 5, 10, BJ_SCALES_FIXED, 51); /* all branches equal the target */
     for (int k = 0; k < 3; k++) {
         memcpy(c.u + (size_t)k * c.io.ldu, c.z, (size_t)c.io.D * sizeof *c.u);
         memcpy(c.y + (size_t)k * c.io.ldy, c.future, 2 * (size_t)c.io.F * sizeof *c.y);
@@ -102,7 +103,7 @@ static void test_equal_atoms(void) {
     case_free(&c);
 }
 
-/* Half a millionth apart is the same point; two millionths are not. */
+/* Tests that points 5e-7 apart count as equal, and points 2e-6 apart do not. */
 static void test_almost_equal(void) {
     for (int far = 0; far < 2; far++) {
         objective_case c = case_make(BJ_ANCHOR_B, 1, 1, 4, 1, BJ_SCALES_FIXED, 52);
@@ -115,7 +116,7 @@ static void test_almost_equal(void) {
     }
 }
 
-/* Two points at 3 and 4 from the target, 5 apart, weights 1/4 and 3/4. */
+/* Tests two points at distances 3 and 4 from the target, 5 apart, with weights 1/4 and 3/4. */
 static void test_by_hand(void) {
     objective_case c = case_make(BJ_ANCHOR_B, 1, 2, 2, 1, BJ_SCALES_FIXED, 1);
     const bj_real u[2][2] = {{3, 0}, {0, 4}};
@@ -133,7 +134,7 @@ static void test_by_hand(void) {
     case_free(&c);
 }
 
-/* Swapping branches 0 and 2 swaps their gradients. */
+/* Tests that swapping branches 0 and 2 swaps their gradients. */
 static void test_permutation(void) {
     objective_case a = case_make(BJ_FULLSET, 3, 3, 20, 10, BJ_SCALES_FIXED, 60);
     objective_case b = case_make(BJ_FULLSET, 3, 3, 20, 10, BJ_SCALES_FIXED, 60);
@@ -159,7 +160,7 @@ static void test_permutation(void) {
     case_free(&b);
 }
 
-/* What is not a number shows in the terms of its scene and nowhere else. */
+/* Tests that a value that is not finite affects only the terms of its scene. */
 static void test_nan_names_its_scene(void) {
     objective_case c = case_make(BJ_FULLSET, 3, 3, 9, 10, BJ_SCALES_FIXED, 70);
     c.u[4 * c.io.ldu + 8] = (bj_real)NAN;      /* scene 1 */
@@ -172,7 +173,7 @@ static void test_nan_names_its_scene(void) {
     case_free(&c);
 }
 
-/* Gradient outputs that nobody asked for. */
+/* Tests that gradient outputs may be NULL. */
 static void test_no_outputs(void) {
     objective_case c = case_make(BJ_FULLSET, 2, 3, 9, 10, BJ_SCALES_FIXED, 80);
     const double total = case_step(&c, 1, 2).total;

@@ -1,4 +1,4 @@
-/* test_gradcheck.c - the harness itself: right gradients pass, planted mistakes are caught.
+/* test_gradcheck.c - Tests gradcheck.h: correct gradients pass, and injected errors are detected.
  *
  *   f(x, w) = sum_i w_i sin(x_i) + (sum_i x_i)^2 / 2
  */
@@ -8,10 +8,10 @@ enum { N = 7, ROWS = 3, COLS = 4, STRIDE = 6 };
 
 typedef enum mistake {
     NONE,
-    SCALED,       /* one entry 0.1 % off */
-    SIGN,         /* one entry negated */
-    SILENT_ZERO,  /* the whole gradient missing */
-    NOT_A_NUMBER, /* one entry NaN */
+    SCALED,       /* one entry is off by 0.1 % */
+    SIGN,         /* one entry is negated */
+    SILENT_ZERO,  /* the whole gradient is missing */
+    NOT_A_NUMBER, /* one entry is NaN */
     CLOBBERED     /* the backward pass changes its input */
 } mistake;
 
@@ -45,8 +45,8 @@ static void gradient(void *context) {
     if (f->plant == CLOBBERED) f->x[0] += (bj_real)0.5;
 }
 
-/* Runs the harness on a mistake and returns how many of its checks failed, without counting them
- * as failures of this test. */
+/* Runs gradcheck with an injected error and returns the number of failed checks, without counting
+ * them as failures of this test. */
 static int failures_with(mistake plant) {
     fixture f = {.plant = plant};
     for (int i = 0; i < N; i++) {
@@ -64,7 +64,7 @@ static int failures_with(mistake plant) {
                               .arrays = arrays,
                               .count = 2};
     const int passed = test_passed, failed = test_failed;
-    test_failed = 1000; /* past the messages that test.h prints */
+    test_failed = 1000; /* beyond the number of messages that test.h prints */
     gradcheck(&c);
     const int found = test_failed - 1000;
     test_passed = passed;
@@ -72,7 +72,7 @@ static int failures_with(mistake plant) {
     return found;
 }
 
-/* Rows apart: padding between them is neither read as gradient nor perturbed. */
+/* Rows with padding, which is neither read as gradient nor perturbed. */
 typedef struct padded {
     bj_real x[ROWS * STRIDE], dx[ROWS * STRIDE];
 } padded;
@@ -99,7 +99,7 @@ int main(void) {
     CHECK(failures_with(SILENT_ZERO) > 0);
     CHECK(failures_with(NOT_A_NUMBER) > 0);
     CHECK(failures_with(CLOBBERED) > 0);
-    if (in_double) { /* these two need the finite differences */
+    if (in_double) { /* these two need finite differences */
         CHECK(failures_with(SCALED) > 0);
         CHECK(failures_with(SIGN) > 0);
     }
@@ -117,6 +117,6 @@ int main(void) {
                               .arrays = &array,
                               .count = 1};
     const gradcheck_result r = gradcheck(&c);
-    CHECK(!in_double || (r.worst > 0 && r.worst < 1e-9)); /* two computations did run */
+    CHECK(!in_double || (r.worst > 0 && r.worst < 1e-9)); /* the comparison was done */
     return test_report("gradcheck");
 }

@@ -1,8 +1,8 @@
-/* test_mixture.c - mixture density: values, gradients of points, router and scales, usage. */
+/* test_mixture.c - Tests mixture density: values, gradients of points, router and scales, usage. */
 #include "objective_case.h"
 #include "objective/parts.h"
 
-/* log of pi_k N(x; t, s): straight from the definition. */
+/* Returns log(pi_k N(x; t, s)) from its definition. */
 static double plain_log_density(double log_pi, const bj_real *x, const bj_real *t, int n,
                                 const bj_real *log_scale, int each, int k, double sigma) {
     double q = log_pi - 0.5 * n * log(2 * 3.14159265358979323846);
@@ -83,7 +83,7 @@ static void run(const setup *s, uint64_t seed) {
     }
     case_gradcheck(&c, s->name, case_loss, s->probes);
     case_check_ranges(&c, s->name);
-    /* scales that no term reaches keep their marker */
+    /* scales without a loss term keep their marker */
     if (s->scales != BJ_SCALES_FIXED) {
         CHECK((c.io.dlog_sz[0] == MARKER) == (s->lambda_z == 0));
         CHECK((c.io.dlog_sy[0] == MARKER) == (s->lambda_y == 0));
@@ -91,7 +91,7 @@ static void run(const setup *s, uint64_t seed) {
     case_free(&c);
 }
 
-/* A branch that no scene ever uses: its share is below the clamp of the penalty. */
+/* Tests a branch that no scene uses, whose share is below the clamp of the penalty. */
 static void test_unused_branch(void) {
     objective_case c = case_make(BJ_MDN, 3, 3, 5, 10, BJ_SCALES_FIXED, 30);
     c.objective.usage_kl = 0.5;
@@ -103,7 +103,7 @@ static void test_unused_branch(void) {
     case_free(&c);
 }
 
-/* Usage couples scenes; without it a scene's gradient is its own. */
+/* Tests that only the usage penalty makes a scene's gradient depend on other scenes. */
 static void test_coupling(void) {
     for (int coupled = 0; coupled < 2; coupled++) {
         objective_case c = case_make(BJ_MDN, 4, 3, 5, 10, BJ_SCALES_FIXED, 31);
@@ -118,7 +118,7 @@ static void test_coupling(void) {
     }
 }
 
-/* Near balance the penalty is tiny; float weights must not drown it. */
+/* Tests that the tiny penalty near balance is not lost in the rounding of float weights. */
 static void test_usage_near_balance(void) {
     objective_case c = case_make(BJ_MDN, 8, 2, 5, 10, BJ_SCALES_FIXED, 32);
     for (int b = 0; b < 8; b++) {
@@ -131,18 +131,18 @@ static void test_usage_near_balance(void) {
     case_free(&c);
 }
 
-/* Pairs of shards, pairs of pairs: the sum over shards [first, first + count). */
+/* Returns the sum over shards [first, first + count) in pairs, pairs of pairs and so on. */
 static double tree(const double *weight, int B, int first, int count) {
     double sum = 0;
     if (count > 1)
         return tree(weight, B, first, count / 2) + tree(weight, B, first + count / 2, count / 2);
     int begin = B * first / 16, end = B * (first + 1) / 16;
-    if (B < 512) begin = 32 * first, end = begin + 32; /* 32 scenes each until none is left */
+    if (B < 512) begin = 32 * first, end = begin + 32; /* 32 scenes per shard until none are left */
     for (int b = begin; b < end && b < B; b++) sum += weight[b];
     return sum;
 }
 
-/* To the bit the order of core/shards.h, so that who adds what never matters. */
+/* Tests that sums are added in the order of core/shards.h, bit for bit. */
 static void test_order_of_sums(int scenes) {
     enum { MOST = 600, BRANCHES = 3 };
     objective_case c = case_make(BJ_MDN, scenes, BRANCHES, 2, 1, BJ_SCALES_FIXED, 33);

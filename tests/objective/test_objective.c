@@ -1,4 +1,4 @@
-/* test_objective.c - names, defaults, refusals, reach, and the weighting of the total. */
+/* test_objective.c - Tests names, defaults, rejected settings, reach, and the weighted total. */
 #include "objective_case.h"
 
 static void test_names(void) {
@@ -41,7 +41,7 @@ static void test_defaults(void) {
     }
 }
 
-/* Expects the check to refuse, naming the field and what it found. */
+/* Checks that the objective is rejected with a message that contains the field and its value. */
 static void refused(const bj_objective *o, const bj_arch *arch, const char *field,
                     const char *found) {
     bj_error err = {0};
@@ -84,13 +84,13 @@ static void test_refusals(void) {
     o = good;
     o.lambda_z = o.lambda_y = o.lambda_rec = 0;
     refused(&o, &arch, "lambda_z", "no term is left");
-    o.kind = BJ_SOFTWTA; /* the router's own term is one */
+    o.kind = BJ_SOFTWTA; /* the router term remains */
     CHECK(bj_objective_check(&o, &arch, NULL) == BJ_OK);
     o.kind = BJ_MDN;
     refused(&o, &arch, "mdn", "no term is left");
     o.usage_kl = 0.01;
     CHECK(bj_objective_check(&o, &arch, NULL) == BJ_OK);
-    o = bj_objective_default(BJ_ANCHOR_B); /* nothing but the latent score counts */
+    o = bj_objective_default(BJ_ANCHOR_B); /* only the latent score counts */
     o.lambda_z = 0;
     o.lambda_y = o.lambda_rec = 1;
     refused(&o, &arch, "anchor_b", "no term is left");
@@ -177,7 +177,7 @@ static void test_coupled(void) {
     }
 }
 
-/* A zero weight drops its term from the total, even one that is not a number. */
+/* Tests that a weight of zero removes its term from the total, even if the term is NaN. */
 static void test_zero_weight(void) {
     objective_case c = case_make(BJ_FULLSET, 2, 3, 9, 10, BJ_SCALES_FIXED, 5);
     c.objective.lambda_rec = 0;
@@ -188,7 +188,7 @@ static void test_zero_weight(void) {
     case_free(&c);
 }
 
-/* Time weights: beta^t over their sum. */
+/* Tests that time weights are beta^t divided by their sum. */
 static void test_time_weights(void) {
     objective_case c = case_make(BJ_FULLSET, 1, 2, 5, 4, BJ_SCALES_FIXED, 6);
     c.objective.beta = 0.5;

@@ -1,4 +1,4 @@
-/* test_reconstruction.c - smooth L1: both regimes, the seam between them, weights. */
+/* test_reconstruction.c - Tests smooth L1: both regimes, the transition between them, weights. */
 #include "objective_case.h"
 
 static objective_case with_errors(const double *error, int n, double weight) {
@@ -26,12 +26,12 @@ int main(void) {
     CHECK_NEAR(c.io.terms[BJ_TERM_REC], sum, 1e-12);
     case_free(&c);
 
-    c = with_errors(error, 8, 0); /* reported, but it moves nothing */
+    c = with_errors(error, 8, 0); /* the term is reported but has no gradient */
     CHECK_NEAR(case_step(&c, 1, 1).rec, sum, 1e-12);
     for (int i = 0; i < 8; i++) CHECK(c.io.drec[i] == 0);
     case_free(&c);
 
-    /* far from the seam on either side, where the difference is exact */
+    /* away from the transition, where the finite difference is exact */
     const double smooth[] = {0.9, -0.9, 1.1, -1.1, 40, -40, 0.01, -0.01};
     c = with_errors(smooth, 8, 2);
     case_gradcheck(&c, "smooth l1", case_loss, 0);

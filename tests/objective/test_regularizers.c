@@ -1,9 +1,9 @@
-/* test_regularizers.c - SIGReg and VICReg: values, gradients, directions, edge cases.
+/* test_regularizers.c - Tests SIGReg and VICReg: values, gradients, directions, edge cases.
  *
- *   - values and gradients of every term against tests/golden/regularizers.safetensors, which
- *     PyTorch computed in float64, on every instruction set: to 1e-6 in a double build;
- *   - gradients against finite differences (double build);
- *   - results that do not depend on the order of items and ranges.
+ *   - values and gradients of every term are compared with tests/golden/regularizers.safetensors,
+ *     which PyTorch computed in float64, on every instruction set, to 1e-6 in a double build
+ *   - gradients are compared with finite differences (double build)
+ *   - results do not depend on the order of items and ranges
  * `test_regularizers export FILE` writes batches of the paper's size for peer_regularizers.py.
  */
 #include "core/safetensors.h"
@@ -20,7 +20,7 @@ typedef struct reg_case {
     bj_objective objective;
     bj_regularizers r;
     bj_real *memory, *scratch;
-    bj_real *x, *dx; /* (B,D) rows `stride` apart, NaN between the rows of x */
+    bj_real *x, *dx; /* (B,D) row stride `stride`, NaN between the rows of x */
     int B, D;
     size_t stride;
     uint64_t seed;
@@ -33,7 +33,7 @@ static void *take(size_t count, size_t size) {
     return memory;
 }
 
-/* Returns an objective with these weights of the terms. */
+/* Returns an objective with the given term weights. */
 static bj_objective weights_of(double sigreg, double variance, double covariance, int slices) {
     bj_objective o = bj_objective_default(BJ_FULLSET);
     o.sigreg = sigreg;
@@ -66,7 +66,8 @@ static void fill(reg_case *c, uint64_t seed, double scale) {
             c->x[(size_t)b * c->stride + (size_t)d] = (bj_real)(scale * bj_rng_normal(&rng));
 }
 
-/* Runs a whole step: the items forward or backward, the gradient in ranges of `range` scenes. */
+/* Runs a whole step with the items forward or backward, and the gradient in ranges of `range`
+ * scenes. */
 static bj_loss run_case(reg_case *c, int reversed, int range) {
     bj_loss loss = {0};
     bj_regularizers_begin(&c->r, c->x, c->stride, c->B, c->seed, c->step);
@@ -121,7 +122,8 @@ static double at(const bj_tensor_view *view, size_t i) {
     return value;
 }
 
-/* Largest difference between rows of `found` and a tensor, over its largest entry. */
+/* Returns the largest difference between rows of `found` and a tensor, relative to the tensor's
+ * largest entry. */
 static double error_of(const bj_real *found, size_t stride, const bj_tensor_view *view, int rows,
                        int cols) {
     double worst = 0, most = 1e-30;
@@ -291,12 +293,12 @@ static void test_zero_embeddings(void) {
     CHECK_NEAR(loss.sigreg, expected, 1e-12);
     CHECK_NEAR(loss.vicreg_variance, 0.9 - 0.01, 1e-12);
     CHECK(loss.vicreg_covariance == 0);
-    for (int b = 0; b < 8; b++) /* no direction is better than another */
+    for (int b = 0; b < 8; b++) /* the gradient is zero by symmetry */
         for (int d = 0; d < 5; d++) CHECK(c.dx[(size_t)b * c.stride + (size_t)d] == 0);
     close_case(&c);
 }
 
-/* Tests that VICReg's terms of a single scene are 0, also after a larger batch. */
+/* Tests that VICReg's terms of a single scene are 0, even after a larger batch. */
 static void test_one_scene(void) {
     reg_case c;
     open_case(&c, weights_of(0, 1, 1, 1), 4, 5, &bj_kernels_c);
@@ -341,8 +343,8 @@ static void test_nan(void) {
 
 /* ------------------------------------------------------------------------------------ objective */
 
-/* Tests that a weight of 0 is off, that the checks name a bad setting, and that the encoder is
- * reached through a regularizer alone. */
+/* Tests that a weight of 0 disables a term, that the checks name a bad setting, and that a
+ * regularizer alone reaches the encoder. */
 static void test_settings(void) {
     const bj_arch arch = bj_arch_paper();
     bj_error err = {BJ_OK, ""};

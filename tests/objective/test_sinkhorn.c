@@ -1,4 +1,4 @@
-/* test_sinkhorn.c - the balanced plan: marginals, extreme costs, and its symmetries. */
+/* test_sinkhorn.c - Tests the balanced plan: marginals, extreme costs and symmetries. */
 #include "objective/parts.h"
 #include "support/test.h"
 
@@ -20,7 +20,8 @@ static void check_rows(const double *plan, int rows) {
     }
 }
 
-/* Enough iterations: every branch gets B / K scenes although branch 0 is the cheapest for all. */
+/* Tests that after enough iterations every branch gets B / K scenes, although branch 0 is the
+ * cheapest for all scenes. */
 static void test_marginals(void) {
     double plan[B * K];
     fill(plan, B, 1, 1);
@@ -34,7 +35,8 @@ static void test_marginals(void) {
     }
 }
 
-/* Kilometres over eps = .1: exponents beyond the range of exp, and a column nobody wants. */
+/* Tests costs of kilometers with eps = .1, whose exponents exceed the range of exp, and a column
+ * that is expensive for all scenes. */
 static void test_extreme_costs(void) {
     double plan[B * K];
     fill(plan, B, 2000, 2);
@@ -43,10 +45,10 @@ static void test_extreme_costs(void) {
     check_rows(plan, B);
     double column = 0;
     for (int b = 0; b < B; b++) column += plan[b * K + 3];
-    CHECK(column > 0.5); /* balance brings the unwanted branch its share */
+    CHECK(column > 0.5); /* balancing assigns a share to the expensive branch */
 }
 
-/* A cost that a scene or a branch pays anyway moves nothing once both sides are scaled. */
+/* Tests that a constant added to all costs of a scene or of a branch does not change the plan. */
 static void test_invariance(void) {
     double a[B * K], b[B * K];
     fill(a, B, 1, 3);
@@ -57,7 +59,7 @@ static void test_invariance(void) {
     for (int i = 0; i < B * K; i++) CHECK_NEAR(a[i], b[i], 1e-9);
 }
 
-/* One scene: the columns can be met exactly, and the plan is uniform. */
+/* Tests that the plan of a single scene is uniform, because the column sums can be met exactly. */
 static void test_one_scene(void) {
     double plan[K];
     fill(plan, 1, 3, 4);
@@ -65,7 +67,7 @@ static void test_one_scene(void) {
     for (int k = 0; k < K; k++) CHECK_NEAR(plan[k], 1.0 / K, 1e-12);
 }
 
-/* One iteration, written out: v_k = -log K - lse_b(g_bk - log B - lse_k g_bk). */
+/* Tests one iteration against v_k = -log K - lse_b(g_bk - log B - lse_k g_bk). */
 static void test_one_iteration(void) {
     double plan[2 * K], cost[2 * K];
     fill(cost, 2, 1, 5);

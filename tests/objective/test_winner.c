@@ -1,11 +1,12 @@
-/* test_winner.c - specialization, soft-WTA and partial Sinkhorn: values, plans and gradients.
+/* test_winner.c - Tests specialization, soft-WTA and partial Sinkhorn: values, plans and gradients.
  *
- * Plan and label are constants for the gradient, so the differences are taken through a reference
- * loss whose plan and label are frozen where the gradient was computed.
+ * Plan and label are constants for the gradient, so finite differences use a reference loss whose
+ * plan and label stay fixed at the point where the gradient was computed.
  */
 #include "objective_case.h"
 
-/* Fills c->plan and c->label from the definition; Sinkhorn with plain potentials of both sides. */
+/* Fills c->plan and c->label from their definition. Sinkhorn computes the potentials of both
+ * sides. */
 static void freeze(objective_case *c) {
     const bj_objective *o = &c->objective;
     const int B = c->io.B, K = c->io.K;
@@ -111,13 +112,15 @@ static int row_is_zero(const bj_real *x, int n) {
     return 1;
 }
 
-/* Branches 1 and 2 share the least distance: the first one is the winner, and nobody else moves. */
+/* Tests that if branches 1 and 2 have the same smallest distance, branch 1 wins and is the only one
+ * with a gradient. */
 static void test_tie(void) {
     objective_case c = case_make(BJ_SPECIALIZATION, 1, 4, 9, 10, BJ_SCALES_FIXED, 7);
     for (int k = 0; k < 4; k++)
         for (int i = 0; i < 20; i++)
             c.y[(size_t)k * c.io.ldy + (size_t)i] =
-                c.future[i] + (bj_real)(k == 1 || k == 2 ? 1 : 2); /* all entries alike: exact */
+                c.future[i] + (bj_real)(k == 1 || k == 2 ? 1 : 2); /* equal entries give exact
+                                                                      distances */
     case_step(&c, 1, 1);
     for (int k = 0; k < 4; k++) {
         CHECK(row_is_zero(c.io.du + (size_t)k * c.io.ldu, c.io.D) == (k != 1));
@@ -127,7 +130,7 @@ static void test_tie(void) {
     case_free(&c);
 }
 
-/* A winner on its target: no gradient, and no division by its distance. */
+/* Tests that a winner that equals its target has no gradient and causes no division by zero. */
 static void test_winner_on_target(void) {
     const bj_objective_kind kinds[] = {BJ_SPECIALIZATION, BJ_SOFTWTA, BJ_SINKHORN};
     for (int i = 0; i < 3; i++) {
@@ -141,7 +144,7 @@ static void test_winner_on_target(void) {
     }
 }
 
-/* A label that follows tau: very cold is specialization, very hot is uniform. */
+/* Tests that a small tau gives specialization and a large tau a uniform plan. */
 static void test_temperature(void) {
     objective_case c = case_make(BJ_SOFTWTA, 2, 3, 9, 10, BJ_SCALES_FIXED, 9);
     objective_case hard = case_make(BJ_SPECIALIZATION, 2, 3, 9, 10, BJ_SCALES_FIXED, 9);

@@ -109,7 +109,7 @@ def by_writers():
     some.write_parquet(path("polars_default"))
     some.write_parquet(path("polars_small"), compression="snappy", row_group_size=120,
                        data_page_size=400)
-    made = table(ALL)                                   # found by name in the statements below
+    made = table(ALL)                                   # the statements below use this name
     connection = duckdb.connect()
     connection.register("made", made)
     connection.execute(f"COPY made TO '{path('duckdb_default')}' (FORMAT parquet)")
@@ -119,7 +119,7 @@ def by_writers():
     fastparquet.write(path("fastparquet_default"), frame)
 
 
-# ----------------------------------------------------------------------------------- bytes by hand
+# --------------------------------------------------------------------------------- hand-made bytes
 
 def varint(n):
     out = bytearray()
@@ -262,7 +262,8 @@ def deltas(count, first, step):
 
 
 def by_hand():
-    # Two gzip members in a page, a zlib header in the next, levels "BIT_PACKED" where there are none.
+    # A page of two gzip members, then a page with a zlib header. The level encoding is BIT_PACKED
+    # although there are no levels.
     first = doubles("f64", 0, 60)
     members = gzip.compress(first[:100], mtime=0) + gzip.compress(first[100:], mtime=0)
     second = doubles("f64", 60, 100)
@@ -271,7 +272,7 @@ def by_hand():
         page(zlib.compress(second), 40, unpacked=len(second), levels=BIT_PACKED)],
         100, GZIP)], 100)
 
-    # Data pages v2 that are not packed although the column is; all null; nothing but levels.
+    # Data pages v2: not packed although the column is packed, only nulls, only levels.
     there = [0 if is_null(i) else 1 for i in range(100)]
     values = b"".join(struct.pack("<d", FORMULAS["f64"][1](i)) for i in range(100) if there[i])
     craft("hand_v2", [
@@ -284,8 +285,8 @@ def by_hand():
                [page_v2(b"", 100, 100, 100, PLAIN, varint(200) + b"\0", packed=b"")], 100,
                SNAPPY)], 100)
 
-    # A dictionary that the footer does not mention (or says is at 0), index pages and empty pages in
-    # between, packed indices cut short, a plain page at last.
+    # A dictionary that is missing in the footer or has offset 0, index pages and empty pages
+    # between data pages, truncated packed indices, and a plain page at the end.
     words = b"".join(sized(b"id-%d" % n) for n in range(23))
     indices = [mixed(i) % 23 for i in range(100)]
     craft("hand_dictionary", [Column(leaf("text", BYTES, note=0), BYTES, [
@@ -297,15 +298,15 @@ def by_hand():
              packed_run(indices[67:75], 5) + varint(1), 25, RLE_DICTIONARY),
         page(strings("text", 75, 100), 25)], 100, dictionary_offset=0)], 100)
 
-    # Lists in the older two levels, repeated without any group, in odd names; one goes on in the
-    # next page.
+    # Lists with the older two levels, repeated without a group, and with unusual names. One list
+    # continues in the next page.
     rows = [FORMULAS["list"][1](i) for i in range(40)]
     flat = b"".join(struct.pack("<d", v) for row in rows for v in row)
     reps, defs = [], []
     for row in rows:
         reps += [0] + [1] * (len(row) - 1) if row else [0]
         defs += [1] * len(row) if row else [0]
-    cut = 33                                            # inside the list of three of row 23
+    cut = 33                                            # inside the three-element list of row 23
     assert reps[cut] == 1
     before = 8 * sum(defs[:cut])
 
@@ -322,7 +323,7 @@ def by_hand():
                                                False)], 1), 1)):
         craft("hand_list_" + name, [Column(schema, DOUBLE, list_pages(add), len(reps))], len(rows))
 
-    # Everything that is refused, and only when it is read, beside a column that is not.
+    # All kinds of columns that fail only when they are read, next to a valid column.
     plain = doubles("f64", 0, 8)
     ones = sized(varint(16) + b"\1")
     craft("hand_refused", [
@@ -366,7 +367,7 @@ def by_hand():
         Column(leaf("f64", DOUBLE), DOUBLE, [page(plain, 8)], 8),
     ], 8)
 
-    # Lists of four rows whose levels make no sense, or have nulls.
+    # Lists of four rows with invalid levels or nulls.
     def bad_list(name, reps, defs):
         values = struct.pack("<d", 1) * sum(d == 3 for d in defs)
         body = sized(packed_run(reps, 1)) + sized(packed_run(defs, 2)) + values
@@ -381,7 +382,7 @@ def by_hand():
         bad_list("null_element", [0, 0, 0, 1, 0], [3, 3, 3, 2, 3]),
         bad_list("list", [0, 0, 0, 1, 0, 1, 1], [1, 3, 3, 3, 3, 3, 3])], 4)
 
-    # Lies about sizes. Nothing here may cost more than the few bytes it takes.
+    # False sizes. Rejecting them must not take more memory than the file itself.
     huge = 2 ** 60
     craft("lie_rows", [Column(leaf("f64", DOUBLE), DOUBLE, [page(plain, 8)], huge)], huge)
     craft("lie_list", [Column(leaf("list", DOUBLE, 2), DOUBLE, [page(plain, 8)], huge)], 8)
@@ -397,7 +398,7 @@ def by_hand():
     craft("lie_delta", [Column(leaf("step", INT64), INT64, [
         page(varint(2 ** 30) + varint(2 ** 24) + varint(8) + varint(0) + plain, 8, 5)], 8)],
         8)
-    # Texts that keep all of the one before and add a byte: 50 MB from 10 kB.
+    # Each text is the previous one plus a byte: 50 MB from 10 kB.
     count = 10000
     blocks = -(-(count - 1) // 1024)
     keeps = varint(1024) + varint(4) + varint(count) + zigzag(0) + (zigzag(1) + bytes(4)) * blocks

@@ -156,7 +156,7 @@ def compare(paths):
         for (name, got), column in zip(columns, table.columns):
             want = expected(column)
             if want == "any" or (pa.types.is_decimal(column.type) and "text" in got):
-                continue                        # decimals in raw bytes are left to the caller
+                continue                        # the reader returns raw bytes for decimals
             if want is None:
                 if "refused" not in got:
                     fail(f"{path}: column {name} ({column.type}) was read as {list(got)}")
@@ -252,7 +252,7 @@ def encodings(kind):
         return {}
     if kind == "plain":
         return {"use_dictionary": False}
-    if kind == "fallback":                      # the dictionary soon outgrows its page
+    if kind == "fallback":                      # the dictionary exceeds its page limit early
         return {"dictionary_pagesize_limit": 1500}
     chosen = {}
     if kind == "delta":
@@ -347,7 +347,7 @@ def write_duckdb(folder, tables):
     some = pa.table(lists(rng, 200)).select(["x", "ragged", "whole", "null_list", "plain"])
     connection = duckdb.connect()
     for table in (tables[0, 0], tables[2500, 0], tables[2500, 0.1], some):
-        if "category" in table.column_names:            # would become an ENUM of its own
+        if "category" in table.column_names:            # DuckDB would store it as an ENUM
             table = table.drop_columns(["category"])
         for settings in ("", ", COMPRESSION zstd, ROW_GROUP_SIZE 2048", ", COMPRESSION gzip",
                          ", PARQUET_VERSION V2", ", COMPRESSION uncompressed"):

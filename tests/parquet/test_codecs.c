@@ -1,4 +1,4 @@
-/* test_codecs.c - unpacking of pages: exact sizes, damage, several gzip members, claims. */
+/* test_codecs.c - tests unpacking: exact sizes, damaged data, several gzip members, false sizes. */
 #include <stdlib.h>
 
 #include <snappy-c.h>
@@ -63,7 +63,7 @@ int main(void) {
         CHECK(unpack(SIZE + 1, packed, size, codec, &codecs, 0) == BJ_EFORMAT);
         for (size_t n = 0; n < size; n += 1 + size / 50)
             CHECK(unpack(SIZE, packed, n, codec, &codecs, 0) == BJ_EFORMAT);
-        for (size_t n = 0; n < size; n++) { /* a damaged page before does no harm to the next */
+        for (size_t n = 0; n < size; n++) { /* a damaged page does not affect the next */
             packed[n] ^= 0x55;
             (void)unpack(SIZE, packed, size, codec, &codecs, 0);
             packed[n] ^= 0x55;
@@ -87,7 +87,7 @@ int main(void) {
 
     bj_codecs_free(&codecs);
     CHECK(bj_alloc_live() == live);
-    for (long n = 0; n < 3; n++) { /* a stream, and its state */
+    for (long n = 0; n < 3; n++) { /* the stream and its state */
         bj_alloc_fail_after(n);
         const bj_status status = unpack(SIZE, packed, size, BJ_CODEC_GZIP, &codecs, 0);
         bj_alloc_fail_after(-1);

@@ -1,12 +1,12 @@
-/* test_dump.c - prints Parquet files for tests/parquet/peer_reader.py; without arguments it does
- * nothing.
+/* test_dump.c - prints Parquet files for tests/parquet/peer_reader.py. Does nothing without
+ * arguments.
  *
  *   test_dump FILE...
  *
- * For each file "file PATH rows N columns M", or "file PATH refused MESSAGE"; then for each column
- * "column NAME" followed by a line for every way it can be read: the kind of the values and the
- * values, 8-byte words in hexadecimal (doubles by their bits), texts as "x" and their bytes, a null
- * as "-"; or "refused" and the message.
+ * Prints "file PATH rows N columns M" or "file PATH refused MESSAGE" for each file. For each column
+ * prints "column NAME" and one line for every way to read it: the kind of the values, then the
+ * values, or "refused" and the message. Values are 8-byte words in hexadecimal (the bits of
+ * doubles), texts are "x" and their bytes, and a null is "-".
  */
 #include <inttypes.h>
 

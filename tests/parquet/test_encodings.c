@@ -1,7 +1,8 @@
-/* test_encodings.c - bit-packed values, runs and differences against encoders written down here.
+/* test_encodings.c - compares the decoders of bit-packed values, runs and differences with simple
+ * encoders.
  *
- * Every input sits at the end of an exactly sized block, where AddressSanitizer sees a read beyond
- * it, and every shorter one must be refused or give the same values.
+ * Every input is in a block of its exact size, so AddressSanitizer detects reads beyond it. Every
+ * truncated input must fail or give the same values.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static void put_zigzag(bytes *out, int64_t n) {
     put_varint(out, (uint64_t)n << 1 ^ (n < 0 ? ~(uint64_t)0 : 0));
 }
 
-/* Bit by bit, lowest first. */
+/* Packs values bit by bit, lowest bit first. */
 static void put_packed(bytes *out, const uint64_t *values, size_t count, int width) {
     size_t bit = 0;
     const size_t begin = out->size;
@@ -44,7 +45,7 @@ static uint64_t low_bits(uint64_t value, int width) {
     return width == 64 ? value : value & (((uint64_t)1 << width) - 1);
 }
 
-/* A copy without a byte to spare. */
+/* Returns a copy in a block of its exact size. */
 static uint8_t *exact(const bytes *in, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     if (!copy) exit(1);
@@ -79,7 +80,7 @@ static void test_unpack(bj_rng *rng) {
         }
 }
 
-/* Runs and packed groups in turn, of random lengths. */
+/* Tests random sequences of runs and packed groups. */
 static void test_hybrid(bj_rng *rng) {
     static uint64_t values[MOST + 64];
     static uint32_t out[MOST + BJ_HYBRID_ROOM];
@@ -90,7 +91,7 @@ static void test_hybrid(bj_rng *rng) {
         size_t n = 0;
         while (n < count) {
             size_t length = 1 + bj_rng_next(rng) % 40;
-            if (bj_rng_next(rng) % 2) { /* a run, which may be longer than what is wanted */
+            if (bj_rng_next(rng) % 2) { /* a run, which may be longer than needed */
                 const uint64_t value = low_bits(bj_rng_next(rng), width);
                 put_varint(&in, length << 1);
                 for (int b = 0; b < (width + 7) / 8; b++) put(&in, value >> 8 * b);
@@ -134,7 +135,7 @@ static int bits_of(uint64_t n) {
     return bits;
 }
 
-/* Differences modulo 2^64 in blocks of `block`, cut in `parts`. */
+/* Encodes differences modulo 2^64 in blocks of `block` values with `parts` miniblocks each. */
 static void put_deltas(bytes *out, const uint64_t *values, size_t count, size_t block,
                        size_t parts) {
     put_varint(out, block);
@@ -155,7 +156,7 @@ static void put_deltas(bytes *out, const uint64_t *values, size_t count, size_t 
         for (size_t p = 0; p < parts; p++) {
             uint64_t all = 0;
             for (size_t i = 0; i < each; i++) all |= differences[p * each + i];
-            /* Parts without values may say anything. */
+            /* Miniblocks without values may have any width. */
             put(out, p * each < n ? (uint64_t)bits_of(all) : 200);
         }
         for (size_t p = 0; p * each < n; p++)
@@ -175,7 +176,7 @@ static void test_deltas(bj_rng *rng) {
         for (size_t i = 0; i < count; i++) values[i] = last += low_bits(bj_rng_next(rng), width);
         put_deltas(&in, values, count, block, parts);
         const size_t size = in.size;
-        put(&in, 0x55); /* what follows is not touched */
+        put(&in, 0x55); /* trailing bytes are not read */
         uint8_t *block_of = exact(&in, in.size);
         const char *bad = bj_delta_decode(out, count, block_of, in.size, &used);
         CHECK_MSG(!bad, "%s", bad);

@@ -1,5 +1,6 @@
-/* test_reader.c - columns of the files in tests/parquet/files, whose values follow from column and
- * row (tests/parquet/make_files.py has the same formulas), and what happens with damaged ones.
+/* test_reader.c - tests the columns of the files in tests/parquet/files, and damaged files.
+ *
+ * The values are functions of column and row. tests/parquet/make_files.py has the same formulas.
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static double number(const char *name, int64_t i) {
     return NAN;
 }
 
-/* Returns the size. */
+/* Computes the text of a row and returns its size. */
 static size_t text(char out[32], const char *name, int64_t i) {
     if (begins(name, "text")) return (size_t)snprintf(out, 32, "id-%d", (int)(mixed(i) % 23));
     if (begins(name, "track")) return (size_t)snprintf(out, 32, "%d", 138000 + (int)(i / 40));
@@ -44,7 +45,7 @@ static size_t text(char out[32], const char *name, int64_t i) {
     return 4;
 }
 
-/* -------------------------------------------------------------------------------- good columns */
+/* ------------------------------------------------------------------------------- valid columns */
 
 static void check_null_refused(bj_status status, const bj_error *err, const void *out) {
     CHECK_MSG(status == BJ_EFORMAT && !out, "%d", status);
@@ -110,7 +111,7 @@ static void check_texts(bj_parquet *parquet, int column, const char *name, int n
         const bj_text *found = codes[i] >= 0 && codes[i] < count ? &texts[codes[i]] : NULL;
         CHECK_MSG(found && found->size == size && !memcmp(found->data, want, size),
                   "%s, row %d: code %d", name, (int)i, (int)codes[i]);
-        CHECK(codes[i] <= next); /* numbered as they appear */
+        CHECK(codes[i] <= next); /* numbered by first appearance */
         next += codes[i] == next;
     }
     CHECK_MSG(next == count, "%s: %d codes used of %d", name, next, count);
@@ -130,7 +131,7 @@ static void check_list(bj_parquet *parquet, int column) {
     CHECK(start && start[rows] == at);
 }
 
-/* Every column of a file, by what its name says. */
+/* Checks every column of a file. The column name determines the expected values. */
 static void check_columns(bj_parquet *parquet, int64_t rows, int columns) {
     CHECK_MSG(bj_parquet_rows(parquet) == rows, "%lld", (long long)bj_parquet_rows(parquet));
     CHECK_MSG(bj_parquet_column_count(parquet) == columns, "%d", bj_parquet_column_count(parquet));
@@ -180,7 +181,7 @@ static void test_good_files(bj_parquet *parquet) {
     }
 }
 
-/* Columns read one after the other stay; so do texts when a later read fails. */
+/* Tests that columns stay valid while others are read, and texts even after a failed read. */
 static void test_columns_stay(bj_parquet *parquet) {
     const double *f64, *list;
     const bj_text *texts;
@@ -244,7 +245,7 @@ static void test_names(bj_parquet *parquet) {
     CHECK_CONTAINS(err.message, "not a Parquet file");
 }
 
-/* Each column of hand_refused: only its own reading fails, and says what was found. */
+/* Tests that every column of hand_refused fails with its own message, and other columns do not. */
 static void test_refused(bj_parquet *parquet) {
     static const struct {
         const char *name;
@@ -303,14 +304,14 @@ static void test_refused(bj_parquet *parquet) {
         CHECK_CONTAINS(err.message, cases[i].name);
         CHECK(!values && !integers && !texts && err.code == status);
     }
-    /* A failed read leaves nothing behind: else so many would meet the limit on memory. */
+    /* A failed read releases its memory. Otherwise this loop would reach the memory limit. */
     const int bad_index = bj_parquet_find(parquet, "bad_index");
     for (int i = 0; i < 100000; i++) {
         const double *values;
         if (bj_parquet_read_double(&values, NULL, parquet, bad_index, &err) == BJ_OK) break;
     }
     CHECK_CONTAINS(err.message, "dictionary index 8");
-    /* Beyond INT64_MAX a double still holds it. */
+    /* Values above INT64_MAX can still be read as double. */
     const double *values;
     const int u64 = bj_parquet_find(parquet, "u64");
     CHECK_OK(bj_parquet_read_double(&values, NULL, parquet, u64, &err), err);
@@ -349,7 +350,7 @@ static void test_bad_lists(bj_parquet *parquet) {
 
 /* ------------------------------------------------------------------------------- damaged files */
 
-/* Reads all there is, in each way; returns the columns that could be read in some way. */
+/* Reads all columns in every way. Returns the number of columns that could be read. */
 static int read_everything(bj_parquet *parquet, bj_error *err) {
     int read = 0;
     for (int c = 0; c < bj_parquet_column_count(parquet); c++) {
@@ -375,7 +376,7 @@ static int read_everything(bj_parquet *parquet, bj_error *err) {
     return read;
 }
 
-/* The same for bytes, in a block of exactly their size; -1 when they do not open. */
+/* Like read_everything, for a buffer of exact size. Returns -1 if it cannot be opened. */
 static int read_bytes(bj_parquet *parquet, const char *bytes, size_t size, bj_error *err) {
     char *exact = malloc(size ? size : 1);
     if (!exact) return -1;
@@ -402,7 +403,7 @@ static void test_truncated(bj_parquet *parquet) {
         for (size_t n = 0; n < size; n++)
             CHECK_MSG(read_bytes(parquet, bytes, n, &err) == -1, "%s of %zu bytes", damaged[f], n);
         CHECK(read_bytes(parquet, bytes, size, &err) > 0);
-        /* Whole at both ends, but with bytes missing before the footer. */
+        /* Remove bytes before the footer and keep the start and the end. */
         for (size_t n = 4; n + 200 < size; n += 7) {
             memmove(bytes + n, bytes + n + 1, size - n - 1);
             size--;
@@ -412,8 +413,8 @@ static void test_truncated(bj_parquet *parquet) {
     }
 }
 
-/* Every place of a file overwritten with large numbers of every kind: wherever a length, a count or
- * an offset stands, it now lies. */
+/* Tests every position of a file with large numbers of every kind, so every length, count and
+ * offset becomes false at some point. */
 static void test_blown_up(bj_parquet *parquet) {
     static const struct {
         const char *bytes;
@@ -434,8 +435,8 @@ static void test_blown_up(bj_parquet *parquet) {
         if (!copy) break;
         for (size_t at = 0; at < size; at++)
             for (size_t l = 0; l < sizeof large / sizeof *large; l++) {
-                /* In place of one byte, so that what follows keeps its meaning; the footer's own
-                 * length is repaired. Every fourth is written over as many bytes instead. */
+                /* Replace one byte, so that the following bytes keep their meaning, and repair the
+                 * footer length. Every fourth case overwrites as many bytes as the number has. */
                 const size_t gone = (at + l) % 4 ? 1 : large[l].size;
                 if (at + gone > size) continue;
                 memcpy(copy, bytes, at);
@@ -465,7 +466,8 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Small files that claim to be huge: refused by arithmetic, not by trying. */
+/* Tests that small files with huge declared sizes are rejected by a size check, before any
+ * allocation. */
 static void test_lies(void) {
     static const struct {
         const char *name, *message;
@@ -498,7 +500,7 @@ static void test_lies(void) {
             else status = bj_parquet_read_double(&doubles, NULL, parquet, 0, &err);
             CHECK_MSG(status == BJ_EFORMAT, "%s: %d", lies[i].name, status);
         }
-        /* Microseconds each; generous enough for sanitizers on a busy machine. */
+        /* Each read takes microseconds. The limit allows for sanitizers on a busy machine. */
         CHECK_MSG(seconds() - begin < 0.5, "%s: 20 times in %g s", lies[i].name, seconds() - begin);
         CHECK_CONTAINS(err.message, lies[i].message);
         CHECK_CONTAINS(err.message, lies[i].name);

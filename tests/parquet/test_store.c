@@ -1,4 +1,4 @@
-/* test_store.c - pieces, marks, the limit, and one block for the next file. */
+/* test_store.c - tests allocations, marks, the limit, and the single block after a reset. */
 #include <stdint.h>
 
 #include "core/alloc.h"
@@ -20,7 +20,7 @@ static void test_marks(void) {
     const bj_store_mark mark = bj_store_here(&store);
     unsigned char *second = bj_store_take(&store, 100, 3, &err);
     fill(second, 300, 2);
-    fill(bj_store_take(&store, 3 << 20, 1, &err), 3 << 20, 3); /* another block */
+    fill(bj_store_take(&store, 3 << 20, 1, &err), 3 << 20, 3); /* needs another block */
     fill(bj_store_take(&store, 1 << 20, 4, &err), 4 << 20, 4);
     CHECK(bj_alloc_live() > live + 1);
     bj_store_release(&store, mark);
@@ -28,7 +28,7 @@ static void test_marks(void) {
     CHECK(first[0] == 1 && first[999] == 1);
     CHECK(store.used < 4096 && store.peak > 7 << 20);
 
-    /* The next file finds everything in one block. */
+    /* After a reset everything fits into one block. */
     bj_store_reset(&store, 10 << 20, "file");
     CHECK(store.used == 0);
     fill(bj_store_take(&store, 1000, 1, &err), 1000, 1);

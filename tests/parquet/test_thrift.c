@@ -1,4 +1,4 @@
-/* test_thrift.c - the compact protocol: values, what is skipped, and what does not fit. */
+/* test_thrift.c - tests the compact protocol: values, skipped values, and invalid input. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ static void test_values(void) {
 }
 
 static void test_skip(void) {
-    /* One of each type, in a struct, in a list of two. */
+    /* One value of each type in a struct, in a list of two structs. */
     bj_wire in = CURSOR("\x2c"                         /* two structs */
                         "\x11\x12\x13\x7f\x14\x80\x01" /* true, false, i8, i16 */
                         "\x15\x02\x16\x04\x17"
@@ -87,7 +87,7 @@ static void test_bad(void) {
     memset(deep, 0x1c, sizeof deep); /* structs in structs */
     CHECK(breaks(deep, sizeof deep, BJ_WIRE_STRUCT));
 
-    memset(deep, 0x1c, 100); /* the same, properly ended */
+    memset(deep, 0x1c, 100); /* properly terminated */
     memset(deep + 100, 0, 100);
     bj_wire nested = {.at = (const uint8_t *)deep, .end = (const uint8_t *)deep + sizeof deep};
     bj_wire_skip(&nested, BJ_WIRE_STRUCT);
@@ -95,7 +95,7 @@ static void test_bad(void) {
     bj_wire many = CURSOR("\xfc\x04\0\0\0"); /* four structs in three bytes */
     CHECK(bj_wire_structs(&many, (bj_wire_field){1, BJ_WIRE_LIST}) == 0 && many.bad);
 
-    /* A field of another type than wanted; from then on everything is zero. */
+    /* A field of an unexpected type. After this every read returns zero. */
     bj_wire in = CURSOR("\x15\x06\x15\x08\x00");
     bj_wire_field field = {0};
     size_t size;
@@ -107,7 +107,7 @@ static void test_bad(void) {
     bj_wire flag = CURSOR("\x02");
     bj_wire_bool(&flag, (bj_wire_field){1, BJ_WIRE_I32});
     CHECK(flag.bad);
-    bj_wire list = CURSOR("\x25\x02\x02"); /* two i32 where structs are wanted */
+    bj_wire list = CURSOR("\x25\x02\x02"); /* two i32 instead of structs */
     CHECK(bj_wire_structs(&list, (bj_wire_field){1, BJ_WIRE_LIST}) == 0 && list.bad);
 }
 

@@ -1,9 +1,9 @@
-/* test_writer.c - Parquet files written and read back by our own reader.
+/* test_writer.c - tests that Parquet files can be read back by our own reader.
  *
- * Without arguments: the tests. With arguments, for tests/parquet/peer_writer.py:
- *   write PATH SEED snappy|plain    writes random tables and prints them, a line a value
- *   scenario PATH ID                writes a small scenario in the official columns
- *   speed PATH FILES                writes one scenario file after the other, prints the rate
+ * With arguments, for tests/parquet/peer_writer.py:
+ *   write PATH SEED snappy|plain    writes random tables and prints them, one value per line
+ *   scenario PATH ID                writes a small scenario with the official columns
+ *   speed PATH FILES                writes scenario files and prints the rate
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -53,7 +53,8 @@ static void table_free(table *t) {
 
 static int64_t below(bj_rng *rng, int64_t n) { return (int64_t)(bj_rng_next(rng) % (uint64_t)n); }
 
-/* `kinds` distinct names and codes; lists of up to `longest` elements. */
+/* Generates a table with `kinds` distinct names and codes, and lists of up to `longest`
+ * elements. */
 static table make_table(bj_rng *rng, int64_t rows, int64_t kinds, int64_t longest) {
     const size_t n = (size_t)rows + 1;
     table t = {.rows = rows};
@@ -100,7 +101,7 @@ static int same_text(bj_text a, bj_text b) {
     return a.size == b.size && !memcmp(a.data, b.data, a.size);
 }
 
-/* The file at `path` must hold the tables one after the other. */
+/* Checks that the file contains the concatenated tables. */
 static void check_file(bj_parquet *reader, const char *where, const table *tables, int count) {
     bj_error err = {0};
     const int64_t *flag, *number, *code, *start;
@@ -144,8 +145,8 @@ static void check_file(bj_parquet *reader, const char *where, const table *table
 /* ------------------------------------------------------------------------------------ round trip
  */
 
-/* Sizes around the page limit, few and many kinds, several row groups, both codecs; one writer and
- * one reader for all of them. */
+/* Tests sizes around the page limit, few and many distinct values, several row groups and both
+ * codecs, with one writer and one reader. */
 static void test_round_trip(void) {
     static const struct {
         int64_t rows, kinds, longest;
@@ -176,7 +177,7 @@ static void test_round_trip(void) {
     }
 }
 
-/* Texts that begin alike, from one place in memory: twenty beginnings of one text, three times. */
+/* Tests texts that share a prefix and an address: twenty prefixes of one text, three times. */
 static void test_prefixes(void) {
     enum { SIZES = 20, ROWS = 3 * SIZES };
     static const char letters[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -200,7 +201,8 @@ static void test_prefixes(void) {
     bj_parquet_free(reader);
 }
 
-/* A page ends after a megabyte of values; its size is the second number of its header. */
+/* Tests that a page ends after a megabyte of values. Its size is the second number in its
+ * header. */
 static void test_page_size(void) {
     enum { ROWS = 200000 };
     const bj_parquet_field field = {"n", BJ_PARQUET_INT64, 0, 0};
@@ -244,19 +246,19 @@ static void test_no_rows(void) {
 
 /* ------------------------------------------------------------------------------------ the bytes */
 
-/* One column, two rows: every byte has its reason. */
+/* Tests every byte of a file with one column and two rows. */
 static void test_bytes(void) {
     static const unsigned char expected[] = {
         'P', 'A', 'R', '1',
-        /* page header: data page, 22 bytes, stored as they are */
+        /* page header: data page, 22 bytes, uncompressed */
         0x15, 0, 0x15, 44, 0x15, 44,
         /* 2 values, PLAIN, levels RLE and RLE */
         0x2c, 0x15, 4, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0,
         /* definition levels: 2 bytes, one run of two ones */
         2, 0, 0, 0, 4, 1,
-        /* the numbers */
+        /* the values */
         5, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-        /* footer: version 2; schema of two elements: the root with one child, the column */
+        /* footer: version 2; schema of two elements: the root with one child, and the column */
         0x15, 4, 0x19, 0x2c, 0x48, 6, 's', 'c', 'h', 'e', 'm', 'a', 0x15, 2, 0, 0x15, 4, 0x25, 2,
         0x18, 1, 'n', 0,
         /* 2 rows; one row group of one column */
@@ -295,9 +297,9 @@ static void check_hybrid(const int32_t *values, size_t count, int width,
 
 static void test_hybrid(void) {
     static const int32_t same[20] = {0};
-    static const int32_t eight[8] = {0, 1, 2, 3, 4, 5, 6, 7}; /* the example of the format */
-    /* Three literals borrow five of the ten sevens; five sevens are too few for a run of their own
-     * and go with what follows. */
+    static const int32_t eight[8] = {0, 1, 2, 3, 4, 5, 6, 7}; /* example of the specification */
+    /* Three literals take five of the ten sevens to fill their group. The remaining five are too
+     * few for a run, so they are packed with the following values. */
     static const int32_t mixed[13] = {1, 2, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
     static const int32_t lent[16] = {1, 2, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
     check_hybrid(same, 20, 1, (const unsigned char[]){40, 0}, 2);
@@ -317,7 +319,7 @@ static void test_same_bytes(void) {
     size_t first_size = 0, second_size = 0;
     table t = make_table(&rng, 5000, 40, 6), other = make_table(&rng, 9000, 4000, 9);
     CHECK_OK(bj_parquet_writer_create(&writer, columns, COLUMNS, BJ_PARQUET_SNAPPY, &err), err);
-    for (int pass = 0; pass < 2; pass++) { /* another file between does not show */
+    for (int pass = 0; pass < 2; pass++) { /* writing another file in between has no influence */
         CHECK_OK(bj_parquet_writer_open(writer, path, &err), err);
         CHECK_OK(put_rows(writer, &t, &err), err);
         CHECK_OK(bj_parquet_writer_commit(writer, &err), err);
@@ -329,7 +331,7 @@ static void test_same_bytes(void) {
         CHECK_OK(bj_parquet_writer_commit(writer, &err), err);
     }
     CHECK(first_size == second_size && !memcmp(first, second, first_size));
-    /* Buffers are kept: only the file itself (its path twice, its writer) is allocated anew. */
+    /* Buffers are reused. Only the file (its path twice, its writer) is allocated again. */
     const long before = bj_alloc_count();
     CHECK_OK(bj_parquet_writer_open(writer, path, &err), err);
     CHECK_OK(put_rows(writer, &t, &err), err);
@@ -342,7 +344,7 @@ static void test_same_bytes(void) {
     bj_parquet_writer_free(writer);
 }
 
-/* -------------------------------------------------------------------------------------- refusals
+/* -------------------------------------------------------------------------------- rejected input
  */
 
 static void refuse_fields(const bj_parquet_field *fields, int count, const char *part) {
@@ -386,12 +388,12 @@ static void test_refusals(void) {
     CHECK_CONTAINS(err.message, "'l' is a list without starts");
     CHECK(bj_parquet_writer_rows(writer, 2, data, falling, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "row 1 has elements 2 to 1");
-    /* A refusal of arguments leaves the file usable. */
+    /* The file stays usable after rejected arguments. */
     CHECK_OK(bj_parquet_writer_rows(writer, 2, data, right, &err), err);
     CHECK(access(path, F_OK) != 0);
     CHECK_OK(bj_parquet_writer_commit(writer, &err), err);
     CHECK(access(path, F_OK) == 0);
-    /* An open file is dropped. */
+    /* Freeing the writer discards an open file. */
     unlink(path);
     CHECK_OK(bj_parquet_writer_open(writer, path, &err), err);
     bj_parquet_writer_free(writer);
@@ -399,7 +401,8 @@ static void test_refusals(void) {
     CHECK(access(path, F_OK) != 0);
 }
 
-/* Every allocation fails once: an error, nothing leaks, no file appears, the writer goes on. */
+/* Tests that every failing allocation returns an error, leaks nothing and creates no file, and that
+ * the writer stays usable. */
 static void test_memory(void) {
     bj_rng rng = bj_rng_seed(9);
     table t = make_table(&rng, 500, 20, 4);
@@ -436,7 +439,7 @@ static void test_memory(void) {
     table_free(&t);
 }
 
-/* --------------------------------------------------------------------------- work for the peers */
+/* ----------------------------------------------------------------------------- output for peers */
 
 static void print_text(bj_text text) {
     putchar('.');
@@ -504,7 +507,8 @@ static const bj_parquet_field scenario_fields[SCENARIO] = {
     {"map_id", BJ_PARQUET_INT64, 0, 1},
     {"slice_id", BJ_PARQUET_BYTE_ARRAY, 0, 1}};
 
-/* Files of `tracks` tracks that drive straight on; returns seconds for all of them, or -1. */
+/* Writes files with `tracks` tracks that drive straight. Returns the total time in seconds, or
+ * -1. */
 static double write_scenarios(const char *where, const char *id, int tracks, int files) {
     const int64_t rows = (int64_t)tracks * STEPS;
     const size_t n = (size_t)rows;
@@ -591,6 +595,6 @@ int main(int argc, char **argv) {
     test_refusals();
     test_memory();
     unlink(path);
-    CHECK(rmdir(folder) == 0); /* and nothing else was left there */
+    CHECK(rmdir(folder) == 0); /* no other files are left */
     return test_report("writer");
 }

@@ -67,7 +67,7 @@ def compare_interval():
         for row in csv.DictReader(io.StringIO(text)):
             a, b = values["fullset", row["metric"]], values["mdn", row["metric"]]
             if len(set(a[s] - b[s] for s in a)) == 1:
-                continue                                # no spread: SciPy divides by zero
+                continue                                # zero spread, SciPy divides by zero
             test = stats.ttest_rel([a[s] for s in sorted(a)], [b[s] for s in sorted(a)])
             interval = test.confidence_interval(level)
             for found, wanted in ((row["low"], interval.low), (row["high"], interval.high)):

@@ -1,4 +1,4 @@
-/* test_bootstrap.c - the paired bootstrap against one written straight down, and against theory. */
+/* test_bootstrap.c - compares the paired bootstrap with a plain implementation and with theory. */
 #include <stdlib.h>
 
 #include <branchjepa/branchjepa.h>
@@ -12,7 +12,7 @@ static double a[N], b[N];
 static void make_scenes(void) {
     bj_rng rng = bj_rng_seed(3);
     for (int i = 0; i < N; i++) {
-        a[i] = exp(bj_rng_normal(&rng)); /* skewed, as errors are */
+        a[i] = exp(bj_rng_normal(&rng)); /* skewed like real errors */
         b[i] = 0.9 * a[i] + 0.2 * bj_rng_normal(&rng);
     }
 }
@@ -22,7 +22,7 @@ static int by_size(const void *x, const void *y) {
     return (p > q) - (p < q);
 }
 
-/* Draws, adds, sorts and picks; another generator, another order. */
+/* Computes the bootstrap in the simplest way, with another generator and another order. */
 static bj_bootstrap plain_bootstrap(uint64_t seed, double level) {
     static double means[MANY];
     bj_rng rng = bj_rng_seed(seed);
@@ -46,7 +46,8 @@ static bj_bootstrap plain_bootstrap(uint64_t seed, double level) {
     return out;
 }
 
-/* Both estimate the same quantiles with errors of about .04 standard errors each. */
+/* Tests that the two implementations agree. Each estimates the quantiles with an error of about
+ * 0.04 standard errors. */
 static void test_against_plain(void) {
     static const double levels[] = {0.5, 0.9, 0.95};
     bj_error err = {0};
@@ -61,7 +62,7 @@ static void test_against_plain(void) {
     }
 }
 
-/* SD of a resampled mean is sqrt(population variance / n). */
+/* Tests that the SD of a resampled mean is sqrt(population variance / n). */
 static void test_theory(void) {
     bj_bootstrap out;
     bj_error err = {0};
@@ -73,8 +74,8 @@ static void test_theory(void) {
     CHECK_NEAR(out.se, se, 0.04 * se);
     CHECK_NEAR(out.high - out.low, 2 * 1.95996 * se, 0.1 * se * 2);
 
-    /* Every scene is drawn, equally often, by both halves of the random bits and in the odd draw:
-     * d is 1 for one scene, so that the resampled means average 1/n. */
+    /* Every scene is drawn equally often, by both halves of the random bits and by the extra draw
+     * for an odd n. d is 1 for one scene, so the resampled means average 1/n. */
     enum { SMALL = 3 };
     for (int k = 0; k < SMALL; k++) {
         double one[SMALL] = {0}, zero[SMALL] = {0};
@@ -96,7 +97,7 @@ static void test_threads_and_seeds(void) {
     }
     CHECK_OK(bj_bootstrap_paired(&other, a, b, N, 997, 6, 0.95, 2, &err), err);
     CHECK(other.low != first.low && other.high != first.high && other.mean == first.mean);
-    /* paired: what both have in common does not matter */
+    /* A common shift of both arms does not change the paired result. */
     static double shifted[2][N];
     for (int i = 0; i < N; i++) {
         shifted[0][i] = a[i] + 4 * (i % 7);

@@ -1,11 +1,11 @@
-/* test_paired.c - summaries, paired comparisons, and the directory of metrics. */
+/* test_paired.c - tests summaries, paired comparisons and the metric directory. */
 #include <branchjepa/branchjepa.h>
 
 #include "core/alloc.h"
 #include "support/test.h"
 
 static void test_summary(void) {
-    const double values[] = {2, 4, 4, 4, 5, 5, 7, 9}; /* mean 5, squares 32 */
+    const double values[] = {2, 4, 4, 4, 5, 5, 7, 9}; /* mean 5, sum of squared deviations 32 */
     bj_summary s = bj_summarize(values, 8);
     CHECK(s.n == 8 && s.mean == 5 && s.lowest == 2 && s.highest == 9);
     CHECK_NEAR(s.sd, sqrt(32.0 / 7), 1e-15);
@@ -14,7 +14,7 @@ static void test_summary(void) {
     s = bj_summarize(values, 0);
     CHECK(s.n == 0 && isnan(s.mean) && isnan(s.sd) && isnan(s.lowest) && isnan(s.highest));
 
-    /* a large common part costs no digits */
+    /* A large common offset costs no precision. */
     const double shifted[] = {1e9 + 1, 1e9 + 2, 1e9 + 4};
     CHECK_NEAR(bj_summarize(shifted, 3).sd, sqrt(7.0 / 3), 1e-9);
     const double equal[] = {0.1, 0.1, 0.1};
@@ -29,7 +29,7 @@ static void test_comparison(void) {
     CHECK_OK(bj_compare_paired(&c, a, b, 4, -1, 0.95, &err), err);
     CHECK(c.difference.mean == 0.5 && c.a.mean == 5 && c.b.mean == 4.5 && c.better == -1);
     CHECK_NEAR(c.difference.sd, sqrt(5.0 / 3), 1e-15);
-    const double half = 3.1824463052837096 * sqrt(5.0 / 3) / 2; /* .975, 3 degrees */
+    const double half = 3.1824463052837096 * sqrt(5.0 / 3) / 2; /* .975, 3 degrees of freedom */
     CHECK_NEAR(c.low, 0.5 - half, 1e-12);
     CHECK_NEAR(c.high, 0.5 + half, 1e-12);
     CHECK(c.lower == 1 && c.equal == 1 && c.higher == 2);
@@ -40,13 +40,13 @@ static void test_comparison(void) {
     CHECK_OK(bj_compare_paired(&c, a, b, 4, 0, 0.95, &err), err);
     CHECK(isnan(c.improvement));
 
-    /* b and a exchanged: the mirror image */
+    /* Exchanging a and b mirrors the result. */
     bj_comparison m;
     CHECK_OK(bj_compare_paired(&c, a, b, 4, -1, 0.9, &err), err);
     CHECK_OK(bj_compare_paired(&m, b, a, 4, -1, 0.9, &err), err);
     CHECK(m.low == -c.high && m.high == -c.low && m.lower == c.higher && m.equal == c.equal);
 
-    /* negative scores: less is better, so -3 improves on -2 */
+    /* Lower is better, also for negative scores, so -3 improves on -2. */
     const double below[] = {-3, -3}, above[] = {-2, -2}, zero[] = {0, 0};
     CHECK_OK(bj_compare_paired(&c, below, above, 2, -1, 0.95, &err), err);
     CHECK(c.improvement == 0.5 && c.low == -1 && c.high == -1);
@@ -74,7 +74,8 @@ static void test_refusals(void) {
     CHECK(bj_alloc_live() == 0);
 }
 
-/* Every field of bj_metric_values but `scenes` is in the directory, once, under its own name. */
+/* Tests that every field of bj_metric_values except `scenes` is in the directory once, under its
+ * name. */
 static void test_directory(void) {
     enum { FIELDS = sizeof(bj_metric_values) / sizeof(double) - 1 };
     bj_metric_values values;

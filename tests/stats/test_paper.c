@@ -1,8 +1,10 @@
-/* test_paper.c - the paper's per-seed tables give its published means, SDs and intervals.
+/* test_paper.c - tests that the paper's per-seed tables give its published means, SDs and
+ * intervals.
  *
- * data/paper/published.csv lists what the paper prints, digit for digit. What is computed from its
- * per-seed tables must print the same. Where it does not, the column `recomputed` says what it
- * prints instead, and the distance must be one that rounding of the per-seed values can explain.
+ * data/paper/published.csv lists the numbers that the paper prints, digit for digit. The values
+ * computed from the per-seed tables must print the same digits. If they do not, the column
+ * `recomputed` contains the digits that they print instead, and the difference must be small enough
+ * to be explained by the rounding of the per-seed values.
  */
 #include <stdlib.h>
 
@@ -30,7 +32,7 @@ static void open_seeds(const char *file) {
     CHECK_OK(bj_seeds_read(&seeds, path, &err), err);
 }
 
-/* Half a unit of the last digit the values of an arm are given with. */
+/* Returns half a unit of the last digit of an arm's values. */
 static double rounding_of(int arm, int metric) {
     double unit = 1;
     for (int digits = 0; digits < 8; digits++, unit /= 10) {
@@ -44,7 +46,8 @@ static double rounding_of(int arm, int metric) {
     return unit / 2;
 }
 
-/* The quantity, and how far it can move when the per-seed values move within their rounding. */
+/* Computes a quantity, and in *slack how far it can change if the per-seed values change within
+ * their rounding. */
 static double compute(double *slack, const char *quantity, int a, int b, int metric) {
     const bj_summary s = bj_seeds_summary(seeds, a, metric);
     bj_comparison c;
@@ -63,7 +66,7 @@ static double compute(double *slack, const char *quantity, int a, int b, int met
     *slack += other;
     if (!strcmp(quantity, "difference")) return c.difference.mean;
     if (!strcmp(quantity, "better")) return c.better < 0 ? c.lower : c.higher;
-    /* The SD moves by at most slack sqrt(n / (n - 1)). */
+    /* The SD changes by at most slack sqrt(n / (n - 1)). */
     *slack *= 1 + bj_student_quantile(0.975, c.a.n - 1) / sqrt(c.a.n - 1);
     if (!strcmp(quantity, "low")) return c.low;
     CHECK_MSG(!strcmp(quantity, "high"), "%s", quantity);
@@ -124,7 +127,7 @@ static void test_published(void) {
     seeds = NULL;
 }
 
-/* The claim the whole page stands on, without the list. */
+/* Tests the paper's main result, without published.csv. */
 static void test_headline(void) {
     bj_seeds *s = NULL;
     bj_comparison c;

@@ -1,5 +1,5 @@
-/* test_seeds.c - the table of arms, seeds and metrics: what is read, and what is refused and how.
- */
+/* test_seeds.c - tests the table of arms, seeds and metrics: values, rejected input and
+ * messages. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@ static char path[64];
 static bj_error err;
 
 static bj_status read_bytes(bj_seeds **out, const char *text, size_t size) {
-    FILE *file = fopen(path, "wb"); /* not synced: there are many */
+    FILE *file = fopen(path, "wb"); /* not synced, because there are many files */
     CHECK(file && fwrite(text, 1, size, file) == size && !fclose(file));
     err.message[0] = '\0';
     return bj_seeds_read(out, path, &err);
@@ -35,14 +35,14 @@ static void test_order(void) {
                                "\r\n"
                                "-2e-3,\"two\r\nlines\",brier,a,2\r\n"
                                ".25,,traj_es,a,10\n"
-                               "\"+4\",,traj_es,\"b, \"\"2\"\"\",2"; /* no line end */
+                               "\"+4\",,traj_es,\"b, \"\"2\"\"\",2"; /* no newline */
     bj_seeds *s = NULL;
     CHECK_OK(read_text(&s, text), err);
     if (!s) return;
     CHECK(bj_seeds_arm_count(s) == 2 && bj_seeds_metric_count(s) == 3 && bj_seeds_count(s) == 2);
     CHECK(!strcmp(bj_seeds_arm(s, 0), "b, \"2\"") && !strcmp(bj_seeds_arm(s, 1), "a"));
     CHECK(bj_seeds_seed(s, 0) == 2 && bj_seeds_seed(s, 1) == 10);
-    /* metrics in the order of the directory, unknown ones behind */
+    /* Metrics in directory order, unknown metrics last. */
     CHECK(!strcmp(bj_seeds_metric(s, 0).name, "traj_es") && bj_seeds_metric(s, 0).better == -1);
     CHECK(!strcmp(bj_seeds_metric(s, 1).name, "brier") && bj_seeds_metric(s, 1).digits == 5);
     CHECK(!strcmp(bj_seeds_metric(s, 2).name, "mystery") && bj_seeds_metric(s, 2).better == 0);
@@ -123,7 +123,7 @@ static void test_refusals(void) {
     bj_seeds *s = NULL;
     CHECK(read_bytes(&s, HEAD "x,0,br\0er,1\n", sizeof HEAD + 11) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "line 2: found a zero byte");
-    /* a line that follows a field of two lines has the right number */
+    /* The line number is correct after a field that contains newlines. */
     CHECK(read_text(&s, "arm,seed,metric,value,n\nx,0,ece,1,\"a\nb\nc\"\nx,0,ece,?,n\n") ==
           BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "line 5: value is '?'");
@@ -135,7 +135,7 @@ static void test_refusals(void) {
     CHECK_CONTAINS(err.message, "has 64 bytes, at most 63 fit");
 }
 
-/* Sizes beyond the limits are refused before anything of that size is allocated. */
+/* Tests that sizes beyond the limits are rejected before anything of that size is allocated. */
 static void test_limits(void) {
     enum { ROWS = 5000, LINE = 32 };
     static char text[ROWS * LINE + 64];
@@ -158,7 +158,7 @@ static void test_limits(void) {
     CHECK(!s);
 }
 
-/* ----------------------------------------------------------------------------- statistics of it */
+/* ----------------------------------------------------------------------------------- statistics */
 
 static void test_missing(void) {
     static const char text[] = HEAD "a,0,ece,1\na,1,ece,2\na,3,ece,6\n"
@@ -173,7 +173,7 @@ static void test_missing(void) {
     const int all[] = {0, 1, 2, 3};
     CHECK(bj_seeds_check(s, all, 2, ece, &e) == BJ_EFORMAT);
     CHECK_CONTAINS(e.message, "metric 'ece' has no value for (arm, seed) (a, 2), (b, 3)");
-    CHECK(bj_seeds_check(s, all, 3, brier, &e) == BJ_OK); /* a and b were not measured */
+    CHECK(bj_seeds_check(s, all, 3, brier, &e) == BJ_OK); /* a and b have no brier values */
     CHECK(bj_seeds_check(s, all, 1, ece, &e) == BJ_OK);
     CHECK(bj_seeds_check(s, all, 4, ece, &e) == BJ_EFORMAT);
     CHECK_CONTAINS(e.message, "(d, 0), (d, 1), (a, 2), (d, 2), (b, 3), (d, 3), (a, 7), (b, 7)");
@@ -224,7 +224,8 @@ static void test_allocations(void) {
     CHECK_MSG(refused >= 6, "%d", refused);
 }
 
-/* Bytes changed, dropped, doubled at random: read or refused with a message, never worse. */
+/* Tests that files with bytes changed, removed or doubled at random are either read or rejected
+ * with a message. */
 static void test_mutations(void) {
     static const char alphabet[] = "\",\n\r\0 .-e0a9\xff";
     bj_rng rng = bj_rng_seed(9);
@@ -249,7 +250,7 @@ static void test_mutations(void) {
         bj_csv csv;
         int found;
         char *copy =
-            malloc(size + 1); /* exact, so that a sanitizer sees the first byte behind it */
+            malloc(size + 1); /* exact size, so that a sanitizer detects a read past the end */
         memcpy(copy, text, size);
         bj_csv_begin(&csv, copy, size, "mutation");
         do {
@@ -263,7 +264,7 @@ static void test_mutations(void) {
                       csv.fields[i] + strlen(csv.fields[i]) <= copy + size);
         } while (found);
         free(copy);
-        if (round % 100) continue; /* files are slow */
+        if (round % 100) continue; /* reading files is slow */
         bj_seeds *s = NULL;
         if (read_bytes(&s, text, size)) CHECK_CONTAINS(err.message, path);
         else accepted++;

@@ -1,7 +1,7 @@
-/* test_student.c - quantiles of Student's t against closed forms and printed tables.
+/* test_student.c - compares quantiles of Student's t with closed forms and printed tables.
  *
- * Without arguments: the tests. With the argument `quantiles`, for peer_student.py: reads lines of
- * "p degrees" and prints the quantile of each.
+ * Runs the tests when called without arguments. peer_student.py passes the argument `quantiles`, so
+ * the program reads lines of the form "p degrees" and prints the quantile for each.
  */
 #include <branchjepa/branchjepa.h>
 
@@ -17,7 +17,7 @@ static const double pi = 3.14159265358979323846;
                   found_, wanted_);                                                                \
     } while (0)
 
-/* One, two and four degrees of freedom can be inverted by hand; here from the tail 1 - p = q. */
+/* Closed forms for one, two and four degrees of freedom, as functions of the tail q = 1 - p. */
 static double exact_1(double q) { return 1 / tan(pi * q); }
 static double exact_2(double q) { return (1 - 2 * q) / sqrt(2 * q * (1 - q)); }
 static double exact_4(double q) {
@@ -33,12 +33,12 @@ static void test_closed_forms(void) {
         CHECK_RELATIVE(bj_student_quantile(q, 1), -exact_1(q), 1e-12);
         CHECK_RELATIVE(bj_student_quantile(q, 2), -exact_2(q), 1e-12);
         CHECK_RELATIVE(bj_student_quantile(q, 4), -exact_4(q), 1e-12);
-        /* from the other side 1 - p is what p rounds to */
+        /* In the upper tail, use 1 - p instead of q, because p is rounded. */
         const double p = 1 - q;
         CHECK_RELATIVE(bj_student_quantile(p, 2), exact_2(1 - p), 1e-12);
         CHECK_RELATIVE(bj_student_quantile(p, 4), exact_4(1 - p), 1e-12);
     }
-    /* beside the middle, where 1 - 2 q has no digits left: t = c / density at 0 */
+    /* Near the median 1 - 2 q has no digits left. There t = c / density at 0. */
     const double c = 0x1p-30;
     CHECK_RELATIVE(bj_student_quantile(0.5 + c, 1), pi * c, 1e-12);
     CHECK_RELATIVE(bj_student_quantile(0.5 + c, 2), 2 * sqrt(2) * c, 1e-12);
@@ -47,7 +47,7 @@ static void test_closed_forms(void) {
     CHECK(bj_student_quantile(0.5, 3) == 0);
 }
 
-/* As printed in tables of the distribution, three decimals, and more digits for a few. */
+/* Tests values as printed in tables, with three decimals, and a few with more digits. */
 static void test_tables(void) {
     static const int degrees[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 60, 120};
     static const double at_95[] = {6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.860, 1.812,
@@ -67,7 +67,8 @@ static void test_tables(void) {
     CHECK_RELATIVE(bj_student_quantile(0.995, INFINITY), 2.5758293035489004, 1e-12);
 }
 
-/* P(|T| > t) of what comes out is what went in, and quantiles have no step where methods meet. */
+/* Tests that P(|T| > t) at a quantile t is the probability it was computed from, and that quantiles
+ * have no step between the two methods. */
 static void test_round_trip(void) {
     static const double degrees[] = {1, 1.25, 2.5, 3, 7.75, 33, 1000.5, 54321, 199999};
     for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
@@ -95,7 +96,7 @@ static void test_edges(void) {
     CHECK(bj_student_quantile(1, 4) == INFINITY);
     CHECK(bj_student_quantile(0, 4) == -INFINITY);
     CHECK_RELATIVE(bj_student_quantile(1e-300, 1), -1 / (pi * 1e-300), 1e-11);
-    /* far out, from 40-digit arithmetic */
+    /* far in the tails, from 40-digit arithmetic */
     CHECK_RELATIVE(bj_student_quantile(1e-300, 200001), -37.110791801464419, 1e-11);
     CHECK_RELATIVE(bj_student_quantile(1e-30, 250000), -11.465542967912419, 1e-11);
     CHECK_RELATIVE(bj_student_quantile(1e-9, 300000), -5.9979918207772008, 1e-11);
@@ -103,7 +104,7 @@ static void test_edges(void) {
     CHECK_RELATIVE(bj_student_quantile(1e-20, 1234.5), -9.4275794154983412, 1e-11);
 }
 
-/* I_x(a, b) with whole a, b is a binomial tail. */
+/* Tests that I_x(a, b) with integer a and b is a binomial tail. */
 static void test_incomplete_beta(void) {
     for (int a = 1; a < 9; a++)
         for (int b = 1; b < 9; b++)

@@ -1,15 +1,15 @@
-"""The digest a checkpoint file carries in its metadata, computed as docs/FORMAT.md states it."""
+"""Computes the digest of a checkpoint file as defined in docs/FORMAT.md."""
 import hashlib
 import struct
 
 import numpy as np
 
 CODES = {np.dtype("<f4"): b"F32", np.dtype("<f8"): b"F64", np.dtype("<i8"): b"I64",
-         np.dtype("<u8"): b"U64", np.dtype("<u2"): b"BF16"}    # NumPy has no bfloat16: its bits
+         np.dtype("<u8"): b"U64", np.dtype("<u2"): b"BF16"}    # bits, because NumPy has no bfloat16
 
 
 def digest(tensors, metadata):
-    """tensors: {name: NumPy array}; metadata: {key: text}, whose own "sha256" is left out."""
+    """Returns the digest of {name: NumPy array} and {key: text}, except for the key "sha256"."""
     h = hashlib.sha256()
     for key in sorted(metadata, key=str.encode):
         if key != "sha256":

@@ -1,10 +1,11 @@
-# cli.sh - checks for the scripts in tests/cli; source it, call `finish` at the end.
+# cli.sh - checks for the scripts in tests/cli. Source this file and call `finish` at the end.
 #
-#   run CODE ARGUMENT...   bjepa with these arguments must exit with CODE; output in out, err
-#   out_has TEXT           stdout contains TEXT; out_lacks: it does not
-#   err_has TEXT           the same for stderr
-#   out_empty, err_empty   nothing at all was printed there
-#   check COMMAND...       any other command that must succeed
+#   run CODE ARGUMENT...   runs bjepa, which must exit with CODE; output goes to files out and err
+#   out_has TEXT           stdout must contain TEXT
+#   out_lacks TEXT         stdout must not contain TEXT
+#   err_has TEXT           stderr must contain TEXT
+#   out_empty, err_empty   stdout or stderr must be empty
+#   check COMMAND...       runs any other command, which must succeed
 
 passed=0 failed=0
 

@@ -10,16 +10,16 @@
  *                       .arrays = arrays, .count = 1};
  *   gradcheck(&c);                           counts checks through test.h
  *
- * What is checked for every array
- *   - dx is finite, and not zero everywhere (zero everywhere when .zero says so);
+ * Checks for every array:
+ *   - dx is finite and not zero everywhere (or zero everywhere if .zero is set)
  *   - |dx_i - (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h|  <=  tol * scale, where scale is
- *     the largest gradient entry of the array by either way of computing it (1 under .zero);
- *   - neither function changed its inputs, and loss gives the same value before and after.
- * A layer with many outputs becomes a scalar as sum(out * r) with a random r: under a plain sum, or
- * a constant r, softmax and normalization have gradient zero and nothing is tested.
+ *     the largest entry of the analytic and the numeric gradient of the array (1 if .zero is set)
+ *   - neither function changed its inputs, and loss returns the same value before and after
+ * A layer with many outputs becomes a scalar as sum(out * r) with a random r. With a plain sum or a
+ * constant r, softmax and normalization have gradient zero, and nothing is tested.
  *
- * In a float build the noise of f swamps the difference, so this part is left out and a line says
- * so; the others still run. A point where f has a kink within 2h has no difference to compare with.
+ * In a float build, rounding errors of f exceed the difference, so this comparison is skipped with
+ * a message. The other checks still run. A point where f has a kink within 2h cannot be compared.
  */
 #ifndef BJ_TESTS_GRADCHECK_H
 #define BJ_TESTS_GRADCHECK_H
@@ -33,11 +33,11 @@
 typedef struct gradcheck_array {
     const char *name;
     bj_real *x;        /* (rows,cols) input, perturbed and restored */
-    const bj_real *dx; /* (rows,cols) gradient that `gradient` fills */
+    const bj_real *dx; /* (rows,cols) gradient filled by `gradient` */
     int rows, cols;
-    size_t stride; /* between rows of x and of dx; 0: cols */
-    int zero;      /* the gradient is expected to be zero everywhere */
-    double step;   /* h; 0: that of the case */
+    size_t stride; /* row stride of x and dx; 0: cols */
+    int zero;      /* 1: the gradient is expected to be zero everywhere */
+    double step;   /* h; 0: the step of the case */
 } gradcheck_array;
 
 typedef struct gradcheck_case {
@@ -49,10 +49,10 @@ typedef struct gradcheck_case {
     int count;
     double step; /* h; 0: 1e-3 */
     double tol;  /* 0: 1e-7 */
-    int probes;  /* most entries compared per array, evenly spread; 0: all */
+    int probes;  /* max entries compared per array, evenly spaced; 0: all */
 } gradcheck_case;
 
-/* The largest relative error, and where. */
+/* The largest relative error and its position. */
 typedef struct gradcheck_result {
     double worst;
     const char *array; /* NULL: nothing was compared */
@@ -78,7 +78,7 @@ static inline bj_real *gradcheck_copy(const bj_real *x, size_t n) {
     return copy;
 }
 
-/* 4-point central difference of the loss at one entry, which is restored. */
+/* Returns the 4-point central difference of the loss at one entry and restores the entry. */
 static inline double gradcheck_difference(const gradcheck_case *c, bj_real *entry, double h) {
     const bj_real x = *entry;
     double f[4];
@@ -91,7 +91,8 @@ static inline double gradcheck_difference(const gradcheck_case *c, bj_real *entr
     return (8 * (f[0] - f[1]) - (f[2] - f[3])) / (12 * h);
 }
 
-/* Largest |analytic - numeric| over the entries, over the scale; NaN counts as the largest. */
+/* Returns the largest |analytic - numeric| over the entries, relative to the scale. NaN counts as
+ * the largest error. */
 static inline gradcheck_result gradcheck_compare(const gradcheck_case *c, const gradcheck_array *a,
                                                  const bj_real *dx) {
     const size_t stride = gradcheck_stride(a), n = (size_t)a->rows * (size_t)a->cols;
@@ -116,7 +117,7 @@ static inline gradcheck_result gradcheck_compare(const gradcheck_case *c, const 
             r.col = (int)col;
             r.analytic = analytic;
             r.numeric = numeric;
-            if (!(e >= 0)) break; /* NaN stays the worst */
+            if (!(e >= 0)) break; /* NaN stays the worst error */
         }
     }
     r.worst = scale > 0 && !a->zero ? error / scale : error;
@@ -137,7 +138,7 @@ static inline gradcheck_result gradcheck(const gradcheck_case *c) {
         x[i] = gradcheck_copy(c->arrays[i].x, gradcheck_extent(&c->arrays[i]));
     c->gradient(c->context);
 
-    for (int i = 0; i < c->count; i++) { /* copies: loss may overwrite dx */
+    for (int i = 0; i < c->count; i++) { /* copy, because loss may overwrite dx */
         const gradcheck_array *a = &c->arrays[i];
         int finite = 1, nonzero = 0;
         dx[i] = gradcheck_copy(a->dx, gradcheck_extent(a));

@@ -48,8 +48,7 @@ test_recipe test_recipe_draw(uint64_t seed) {
                          .same_map = bj_rng_uniform(&rng) < 0.3};
 }
 
-/* --------------------------------------------------------------------------------------- traffic
- */
+/* ------------------------------------------------------------------------------------- traffic */
 
 typedef struct rows {
     int64_t count;
@@ -169,8 +168,7 @@ static bj_status write_rows(const rows *r, const char *path, bj_error *err) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------- map
- */
+/* ----------------------------------------------------------------------------------------- map */
 
 typedef struct page {
     char *text;
@@ -185,7 +183,7 @@ static void put(page *p, const char *format, ...) {
     if (n > 0 && p->size + (size_t)n < MAP_ROOM) p->size += (size_t)n;
 }
 
-/* A line of points from (x,y) in direction h, `digits` decimals. */
+/* Writes a line of points from (x,y) in direction h with `digits` decimals. */
 static void put_line(page *p, double x, double y, double h, double step, int count, int digits) {
     put(p, "[");
     for (int i = 0; i < count; i++)
@@ -200,7 +198,8 @@ static void put_areas(page *p, bj_rng *rng, double x, double y) {
     for (int i = 0; i < count; i++) {
         const double radius = 20 + 30 * bj_rng_uniform(rng);
         const int corners = 4 + (int)(20 * bj_rng_uniform(rng));
-        const int digits = bj_rng_uniform(rng) < 0.1 ? 6 : 2; /* most are whole centimeters */
+        const int digits = bj_rng_uniform(rng) < 0.1 ? 6 : 2; /* most coordinates are multiples of 1
+                                                                 cm */
         put(p, "%s\"%d\": {\"id\": %d, \"area_boundary\": [", i ? ", " : "", 700 + i, 700 + i);
         for (int k = 0; k < corners; k++)
             put(p, "%s{\"x\": %.*f, \"y\": %.*f, \"z\": 0.0}", k ? ", " : "", digits,
@@ -241,8 +240,7 @@ static void put_map(page *p, const test_recipe *recipe, bj_rng *rng, const doubl
     put(p, "}}");
 }
 
-/* -------------------------------------------------------------------------------------- together
- */
+/* ------------------------------------------------------------------------------------ scenario */
 
 static bj_status shorten(const char *path, bj_error *err) {
     struct stat info;

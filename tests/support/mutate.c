@@ -28,7 +28,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const sample *)a)->name, ((const sample *)b)->name);
 }
 
-/* Files of the corpus in the order of their names; what is written about them stays out. */
+/* Loads the files of the corpus sorted by name. Skips the README. */
 static int load(sample *out, const char *name) {
     char folder[256], path[600];
     int count = 0;
@@ -52,13 +52,13 @@ static int load(sample *out, const char *name) {
     return count;
 }
 
-/* Replaces `gone` bytes at `at` by `count` bytes of `with`, and has the format repaired. */
+/* Replaces `gone` bytes at `at` by `count` bytes of `with` and usually repairs the format. */
 static size_t splice(uint8_t *file, size_t size, size_t at, size_t gone, const void *with,
                      size_t count, const mutate_target *target) {
     static uint8_t copy[MOST_SIZE];
     if (gone > size - at) gone = size - at;
     if (size - gone + count > MOST_SIZE) return size;
-    memcpy(copy, with, count); /* may overlap */
+    memcpy(copy, with, count); /* the ranges may overlap */
     memmove(file + at + count, file + at + gone, size - at - gone);
     memcpy(file + at, copy, count);
     const size_t after = size - gone + count;
@@ -82,7 +82,8 @@ static size_t mutate(uint8_t *file, size_t size, const mutate_target *target) {
         const size_t count = span * 5 < size - from ? span * 5 : size - from;
         return splice(file, size, at, draw(2) ? count : 0, file + from, count, target);
     }
-    case 4: { /* over a digit or byte, so that it keeps its place more often */
+    case 4: { /* overwrite bytes of the same size half of the time, so that later bytes keep their
+                 positions */
         if (!target->fragment_count) return size;
         const mutate_fragment *f = &target->fragments[draw(target->fragment_count)];
         return splice(file, size, at, draw(2) ? f->size : draw(2), f->bytes, f->size, target);
@@ -91,7 +92,7 @@ static size_t mutate(uint8_t *file, size_t size, const mutate_target *target) {
     }
 }
 
-/* Runs an exactly sized copy. */
+/* Runs the target on a copy in an allocation of the exact size. Returns 1 if it is accepted. */
 static int run(const mutate_target *target, const uint8_t *data, size_t size) {
     uint8_t *exact = malloc(size ? size : 1);
     if (!exact) exit(1);

@@ -1,9 +1,9 @@
-/* mutate.h - a fuzz target on its corpus and on mutations of it, the same in each run.
+/* mutate.h - runs a fuzz target on its corpus and on reproducible mutations of it.
  *
- * Mutations flip bits, copy, insert and delete spans, and put fragments of the format in place of
- * what was there; a target may then repair what its format counts, so that most of them get past
- * the first check. Each input sits at the end of an exactly sized block, where AddressSanitizer
- * sees a read beyond it. What must hold of an input is the target's to demand.
+ * Mutations flip bits, copy, insert and delete spans, and insert fragments of the format. A target
+ * may then repair the sizes in its format, so that most mutations pass the first check. Each input
+ * is in an allocation of its exact size, so AddressSanitizer detects a read beyond its end. The
+ * target itself checks the invariants of an input.
  */
 #ifndef BJ_TESTS_MUTATE_H
 #define BJ_TESTS_MUTATE_H
@@ -16,10 +16,10 @@ typedef struct mutate_fragment {
     size_t size;
 } mutate_fragment;
 
-/* A string literal, which may hold zeros, as a fragment. */
+/* Makes a fragment of a string literal, which may contain zeros. */
 #define FRAGMENT(text)                                                                             \
     { (text), sizeof(text) - 1 }
-/* What holds JSON together. */
+/* Structural tokens of JSON. */
 #define JSON_FRAGMENTS                                                                             \
     FRAGMENT("\""), FRAGMENT("{"), FRAGMENT("}"), FRAGMENT("["), FRAGMENT("]"), FRAGMENT(","),     \
         FRAGMENT(":"), FRAGMENT("[]"), FRAGMENT("{}"), FRAGMENT("null")
@@ -27,18 +27,19 @@ typedef struct mutate_fragment {
 typedef struct mutate_target {
     const char *name; /* corpus in tests/fuzz/corpus/<name> */
     int (*run)(const uint8_t *data, size_t size);
-    const int *accepted; /* set by run */
+    const int *accepted; /* set by run: 1 if the input was accepted */
     int rounds;
     const mutate_fragment *fragments;
     size_t fragment_count;
-    /* Bytes at `at` were replaced and the file grew by `grown`; may be NULL. */
+    /* Repairs a file after bytes at `at` were replaced and the file grew by `grown`. May be
+     * NULL. */
     void (*repair)(uint8_t *file, size_t size, size_t at, ptrdiff_t grown);
-    /* Between these parts of a thousand of the mutations must be accepted: machinery whose output
-     * is always, or never, refused would test little. */
+    /* Min and max accepted mutations per thousand. If mutations are always or never rejected, they
+     * test little. */
     int least, most;
 } mutate_target;
 
-/* Runs everything; prints a line and returns the exit code of a test. */
+/* Runs the corpus and the mutations, prints a line and returns the exit code of a test. */
 int mutate_replay(const mutate_target *target);
 
 #endif

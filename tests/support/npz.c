@@ -16,14 +16,14 @@ static uint32_t u16(const char *p) {
 
 static uint32_t u32(const char *p) { return u16(p) | u16(p + 2) << 16; }
 
-/* The shape, "(50, 7)" or "()", at text. */
+/* Reads the shape at `text`, for example "(50, 7)" or "()". */
 static int read_shape(npz_array *a, const char *text) {
     a->rank = 0;
     a->count = 1;
     for (const char *p = text + 1; *p && *p != ')'; p++) {
         char *end;
         const long size = strtol(p, &end, 10);
-        if (end == p) continue; /* a comma or a blank */
+        if (end == p) continue; /* a comma or a space */
         if (a->rank == NPZ_RANK || size < 0) return 0;
         a->shape[a->rank++] = size;
         a->count *= size;

@@ -1,8 +1,9 @@
-/* npz.h - arrays of a NumPy archive, for tests that compare with stored references.
+/* npz.h - reads arrays of a NumPy archive, for tests that compare with stored references.
  *
- * A ZIP whose members are stored without compression, as numpy.savez writes it, each an .npy file
- * of version 1 in C order and little endian. Offsets and sizes come from the central directory.
- * Not for untrusted files: it refuses what it does not know, and checks that members lie inside.
+ * An archive is a ZIP file without compression, as numpy.savez writes it. Each member is an .npy
+ * file of version 1 in C order and little endian. Offsets and sizes come from the central
+ * directory. Unknown content is rejected, and members must be inside the file, but this code is not
+ * meant for untrusted files.
  */
 #ifndef BJ_TESTS_NPZ_H
 #define BJ_TESTS_NPZ_H
@@ -16,9 +17,9 @@ typedef struct npz_array {
     char dtype[16]; /* as in the file: "<f4", "|u1", "|S24" */
     int rank;
     long shape[NPZ_RANK];
-    long count;       /* elements */
-    size_t size;      /* bytes of one */
-    const void *data; /* not aligned: use npz_number or memcpy */
+    long count;       /* number of elements */
+    size_t size;      /* bytes per element */
+    const void *data; /* not aligned, so use npz_number or memcpy */
 } npz_array;
 
 typedef struct npz {
@@ -27,11 +28,11 @@ typedef struct npz {
     npz_array array[NPZ_MEMBERS];
 } npz;
 
-/* 1, or 0 with a reason on stderr. */
+/* Returns 1, or 0 after printing the reason to stderr. */
 int npz_open(npz *out, const char *path);
 void npz_close(npz *archive);
-const npz_array *npz_find(const npz *archive, const char *name); /* or NULL */
-/* Element i of an array of f4, f8, u1, i4 or i8; NaN for others. */
+const npz_array *npz_find(const npz *archive, const char *name); /* NULL if not found */
+/* Returns element i of an array of f4, f8, u1, i4 or i8, and NaN for other types. */
 double npz_number(const npz_array *array, long i);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run_script.sh SCRIPT SCRATCH - run a test script in an empty scratch folder.
+# run_script.sh SCRIPT SCRATCH - runs a test script in an empty scratch folder.
 #
-# A .py script runs with the Python of .venv and is skipped (exit 77) where that does not exist.
+# A .py script runs with the Python of .venv and is skipped (exit code 77) if that does not exist.
 set -euo pipefail
 script=$1 scratch=$2
 

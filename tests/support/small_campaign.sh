@@ -1,6 +1,7 @@
-# small_campaign.sh - a campaign that is trained within seconds, for scripts; source it after cli.sh.
+# small_campaign.sh - trains a small campaign within seconds. Source this file after cli.sh.
 #
-#   small_campaign DIR ARM...   train.bjc and val.bjc in the current folder, DIR trained on the former
+#   small_campaign DIR ARM...   creates train.bjc, dev.bjc and val.bjc in the current folder and
+#                               trains the campaign DIR on train.bjc
 
 small_campaign() {
     local dir=$1

@@ -1,8 +1,8 @@
-/* test.h - the whole test framework: check, count, report.
+/* test.h - a minimal test framework: check, count, report.
  *
  *   int main(void) { CHECK(1 + 1 == 2); CHECK_NEAR(x, 0.5, 1e-6); return test_report("name"); }
  *
- * Comparisons are written so that NaN fails. A program's exit code is its verdict.
+ * Comparisons are written so that NaN fails. The exit code is 0 if all checks passed.
  */
 #ifndef BJ_TESTS_TEST_H
 #define BJ_TESTS_TEST_H
@@ -26,7 +26,7 @@ static int test_passed, test_failed;
 
 #define CHECK(condition) CHECK_MSG(condition, "failed")
 
-/* |a - b| <= tolerance, absolute. */
+/* Checks that |a - b| <= tolerance. */
 #define CHECK_NEAR(a, b, tolerance)                                                                \
     do {                                                                                           \
         const double near_a_ = (a), near_b_ = (b), near_t_ = (tolerance);                          \

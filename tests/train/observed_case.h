@@ -1,4 +1,5 @@
-/* observed_case.h - small models of states and images of every kind, and transitions for them. */
+/* observed_case.h - small models of all kinds that read states and images,
+ * and their transitions. */
 #ifndef BJ_TESTS_OBSERVED_CASE_H
 #define BJ_TESTS_OBSERVED_CASE_H
 
@@ -11,7 +12,7 @@ typedef struct observed_case {
     bj_objective_kind objective;
     int atoms, action;
     double floor;
-    int regularized; /* SIGReg and VICReg */
+    int regularized; /* 1: with SIGReg and VICReg */
 } observed_case;
 
 static const observed_case observed_cases[] = {
@@ -65,7 +66,7 @@ static inline bj_objective observed_objective(const observed_case *c) {
     bj_objective o = bj_objective_default(c->objective);
     o.lambda_y = o.lambda_rec = 0;
     o.floor_weight = c->floor;
-    o.variance_floor = 0.4; /* of nine dimensions: missed by some */
+    o.variance_floor = 0.4; /* some of the nine dimensions are below */
     o.rank_floor = 7;
     o.rank_weight = 0.5;
     if (c->objective == BJ_VARIATIONAL) o.kl_weight = 0.3;
@@ -106,7 +107,7 @@ static inline void free_pairs(made_pairs *m) {
     free(m->pairs), free(m->numbers), free(m->bytes);
 }
 
-/* A model with inputs that are standardized, and a trainer whose target is not its copy. */
+/* Opens a model with standardized inputs and a trainer whose target differs from the encoder. */
 static inline train_case open_observed(const observed_case *o, int max_batch, int threads,
                                        const char *isa) {
     const bj_arch arch = observed_arch(o);

@@ -35,10 +35,10 @@ CASES = ("branch", "floors", "mdn", "fullset", "standard", "fused", "variational
 LOSSES = ("total", "latent", "router", "usage", "variance", "rank", "participation", "sigreg",
           "vicreg_variance", "vicreg_covariance", "grad_norm")
 REGULARIZERS = dict(sigreg=0.05, vicreg_variance=0.6, vicreg_covariance=0.9)    # weights
-SLICES, SEED = 21, 5    # of SIGReg's directions
+SLICES, SEED = 21, 5    # SIGReg's directions
 LR, DECAY, CLIP, EMA = 0.01, 1e-2, 5.0, 0.996
 VARIANCE_FLOOR, RANK_FLOOR, RANK_WEIGHT, KL_WEIGHT, SIGMA = 0.4, 7.0, 0.5, 0.3, 0.5
-TOLERANCE = {"o": 2e-5, "l": 2e-5, "g": 1e-4, "s": 1e-3, "st": 2e-5}   # of the largest entry
+TOLERANCE = {"o": 2e-5, "l": 2e-5, "g": 1e-4, "s": 1e-3, "st": 2e-5}   # relative to the max
 
 
 def two_layers(x, w, name):
@@ -51,7 +51,7 @@ def encode(x, w, sizes, mean, scale):
     if sizes["encoder"] == "image":
         h, wd, c = (int(sizes[k]) for k in ("height", "width", "channels"))
         image = (x.reshape(-1, h, wd, c) / 255 - mean) / scale
-        # patch layers are convolutions whose stride is their width, on channels-last patches
+        # patch layers are channels-last convolutions with stride equal to the kernel size
         for layer, outputs in (("0", int(sizes["patch_in"])), ("2", int(sizes["patch_out"]))):
             weight = w[f"encoder.patch.{layer}.weight"].reshape(outputs, 4, 4, -1).permute(0, 3, 1, 2)
             image = F.conv2d(image.permute(0, 3, 1, 2), weight, w[f"encoder.patch.{layer}.bias"],

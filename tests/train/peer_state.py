@@ -39,8 +39,8 @@ from reference.training import Optim, State, gradients, update          # noqa: 
 
 TOOL = os.environ.get("TEST_STATE") or os.path.join(os.environ["BJ_BUILD"], "tests",
                                                     "test_train_state")
-# Of the largest entry of a moment, and of the learning rate for weights: AdamW divides by the root
-# of a variance, so that the rounding of a small gradient shows in them.
+# Relative to the largest entry of a moment, or to the learning rate for weights. AdamW divides by
+# the root of a variance, which amplifies the rounding of small gradients.
 TOLERANCES = {torch.float32: (1e-4, 1e-2), torch.float64: (1e-9, 1e-9)}
 
 

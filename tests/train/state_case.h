@@ -1,8 +1,8 @@
-/* state_case.h - small training runs and a scratch folder, for the tests of checkpoints. */
+/* state_case.h - small training runs and a scratch folder for checkpoint tests. */
 #ifndef BJ_TESTS_STATE_CASE_H
 #define BJ_TESTS_STATE_CASE_H
 
-/* The including file asks for _XOPEN_SOURCE 700. */
+/* The including file must define _XOPEN_SOURCE as 700. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,9 +12,9 @@
 #include "support/test.h"
 #include "train/trainer.h"
 
-static char folder[64]; /* everything happens in it */
+static char folder[64]; /* scratch folder of the test */
 
-/* A path in the scratch folder; 32 may be in use at a time. */
+/* Returns a path in the scratch folder. The last 32 paths stay valid. */
 static inline const char *in_folder(const char *name) {
     static char paths[32][512];
     static int next;
@@ -77,7 +77,7 @@ static bj_scenes *scenes[BATCHES];
 typedef struct run {
     bj_model *model;
     bj_trainer *trainer;
-    bj_rng rng; /* picks the batch of a step */
+    bj_rng rng; /* chooses the batch of a step */
     double loss;
 } run;
 
@@ -115,7 +115,7 @@ static inline void advance(run *r, int steps) {
     }
 }
 
-/* Digest of everything a checkpoint must restore. */
+/* Returns a digest of everything that a checkpoint must restore. */
 static inline const char *print_of(const run *r) {
     static char prints[4][BJ_SHA256_HEX];
     static int next;
@@ -149,7 +149,7 @@ static inline void load(run *r, const char *dir) {
     CHECK_OK(bj_trainer_load(r->trainer, dir, &r->rng, &err), err);
 }
 
-/* Scratch in the first of two places that allows it. */
+/* Creates the scratch folder in `place`, or in `other` if that fails. */
 static inline void case_begin(const char *place, const char *other) {
     bj_error err = {0};
     const bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);

@@ -1,30 +1,30 @@
-/* test_gradients.c - the gradient of the whole network under every objective, by finite
- * differences.
+/* test_gradients.c - checks the gradients of every objective with finite differences.
  *
- * For each tensor that an objective reaches: the gradient along random directions, single entries,
- * and every entry of small tensors, against
+ * For each tensor that an objective reaches, the gradient is checked along random directions, for
+ * single entries, and for every entry of small tensors, against
  *   (8 (f(w + h d) - f(w - h d)) - (f(w + 2 h d) - f(w - 2 h d))) / 12 h
- * A rectifier that switches within 2 h spoils a difference; a second, smaller step decides then.
- * For each tensor that it does not reach: there is no gradient, and the loss does not change by a
- * bit when the tensor does.
+ * If a ReLU switches within 2 h, the difference is wrong, and a second,
+ * smaller step decides. A tensor that an objective does not reach must have
+ * no gradient, and changing it must not change the loss by a single bit.
  *
- * Soft-WTA and Sinkhorn hold their plan fixed in the gradient, so the loss that is differenced is
- * computed here from the network's outputs, with the plan of the unperturbed weights.
+ * Soft-WTA and Sinkhorn treat their plan as a constant in the gradient. So for these objectives the
+ * test computes the loss from the network's outputs with the plan of the unperturbed weights.
  *
- * In a float build differences are noise: only the parts about reach and finite values run.
+ * In single precision the differences are dominated by rounding, so a float build tests only which
+ * tensors are reached and that all values are finite.
  */
 #include "train_case.h"
 
-enum { SMALL = 28 /* tensors of at most this size are checked entry by entry */, MOST = 4096 };
+enum { SMALL = 28 /* max size of tensors that are checked entry by entry */, MOST = 4096 };
 
 typedef struct probe {
     const char *name;
     train_case c;
     made_batch scenes;
     bj_objective objective;
-    double *plan, *label; /* (B,K) of the detached assignments, or NULL */
+    double *plan, *label; /* (B,K) fixed assignments, or NULL */
     bj_real *gradients[256];
-    double norm; /* of the whole gradient */
+    double norm; /* norm of the whole gradient */
     double step, tolerance;
 } probe;
 
@@ -60,7 +60,7 @@ static const bj_real *future_at(const probe *p, const bj_outputs *o, int b) {
     return p->scenes.future + (size_t)b * 2 * (size_t)o->F;
 }
 
-/* The winner-takes-all family with p->plan and p->label in place of its own. */
+/* Computes a winner-takes-all loss with p->plan and p->label as fixed assignments. */
 static double detached_loss(const probe *p) {
     const bj_outputs o = bj_trainer_outputs(p->c.trainer);
     const bj_objective *j = &p->objective;
@@ -89,7 +89,7 @@ static double detached_loss(const probe *p) {
     return total / o.B;
 }
 
-/* Returns what the regularizers add to the total. */
+/* Returns the regularizers' contribution to the total. */
 static double regularizers(const bj_objective *o, const bj_loss *l) {
     return o->sigreg * l->sigreg + o->vicreg_variance * l->vicreg_variance +
            o->vicreg_covariance * l->vicreg_covariance;
@@ -136,7 +136,7 @@ static void detach(probe *p) {
     free(u);
 }
 
-/* The scalar as a function of the model's weights; the target stays as it is. */
+/* Returns the loss as a function of the model's weights. The target stays unchanged. */
 static double loss(const probe *p) {
     bj_step_report report;
     bj_error err;
@@ -164,7 +164,7 @@ static double slope(const probe *p, bj_tensor w, const double *direction, double
     return (8 * (f[0] - f[1]) - (f[2] - f[3])) / (12 * h);
 }
 
-/* |g . d - difference| over the size of the tensor's gradient. */
+/* Returns |g . d - difference| divided by the norm of the tensor's gradient. */
 static double direction_error(const probe *p, int index, const double *direction) {
     const bj_tensor w = bj_model_tensor(p->c.model, index);
     const bj_real *g = p->gradients[index];
@@ -182,7 +182,8 @@ static double direction_error(const probe *p, int index, const double *direction
     return best;
 }
 
-/* Largest error of one tensor: `directions` random ones, and entries. */
+/* Returns the largest error of one tensor over `directions` random
+ * directions and single entries. */
 static double tensor_error(const probe *p, int index, int directions) {
     static double d[MOST];
     const size_t n = bj_model_tensor(p->c.model, index).size;
@@ -212,7 +213,7 @@ static probe open_probe(const char *name, const bj_arch *arch, bj_objective obje
     p.c = open_case(arch, objective, B);
     p.scenes = make_batch(arch, B, neighbors, polylines, 11);
     shake_target(&p.c, 0.1, 5);
-    bj_rng rng = bj_rng_seed(23); /* zero biases and unit scales would hide mistakes */
+    bj_rng rng = bj_rng_seed(23); /* zero biases and unit scales would hide errors */
     for (int i = 0; i < p.c.tensors; i++) {
         const bj_tensor w = bj_model_tensor(p.c.model, i);
         for (size_t j = 0; j < w.size; j++) w.data[j] += (bj_real)(0.1 * bj_rng_normal(&rng));
@@ -253,8 +254,8 @@ static void close_probe(probe *p) {
     close_case(&p->c);
 }
 
-/* Moving a tensor that no term reaches must not change the loss at all; moving it far could change
- * who wins, and with that the label of a router. */
+/* Checks that changing a tensor that no term reaches does not change the loss. The change is small,
+ * because a large one could change the winner and so the label of a router. */
 static void check_unreached(const probe *p, int index) {
     const bj_tensor w = bj_model_tensor(p->c.model, index);
     static bj_real kept[MOST];
@@ -272,8 +273,8 @@ static int zero_everywhere(const bj_real *x, size_t n) {
     return 1;
 }
 
-/* `zeros`: how many tensors are reached by a term and yet get a gradient of zero; negative: that
- * is up to rounding. */
+/* Checks all tensors. `zeros` is the expected number of tensors that are reached but have a zero
+ * gradient. If it is negative, the number depends on rounding and is not checked. */
 static void check_probe(probe *p, int zeros) {
     int reached = 0, silent = 0;
     take_gradients(p);
@@ -306,10 +307,9 @@ static bj_objective weighted(bj_objective_kind kind, double z, double y, double 
     return o;
 }
 
-/* -------------------------------------------------------------------------------------- self-test
- */
+/* ----------------------------------------------------------------------------------- self-test */
 
-/* The check must notice a gradient that is a thousandth off, in one tensor or in one entry. */
+/* Tests that the check detects a relative error of 1e-3 in one tensor or in one entry. */
 static void test_harness(void) {
     if (sizeof(bj_real) != sizeof(double)) return;
     const bj_arch arch = small_arch();
@@ -378,13 +378,14 @@ static void test_objectives(void) {
     o = bj_objective_default(BJ_ANCHOR_A);
     o.variance_floor = 0.35, o.rank_floor = 6, o.rank_weight = 0.5;
     probe p = open_probe("anchor stage A", &arch, o, 7, -1, -1);
-    check_probe(&p, 1);                      /* the first neighbor layer sees zeros alone */
-    o.variance_floor = 0, o.rank_weight = 0; /* both floors out of the way */
+    check_probe(&p, 1);                      /* the input of the first neighbor layer is zero */
+    o.variance_floor = 0, o.rank_weight = 0; /* disables both floors */
     p = open_probe("anchor stage A without floors", &arch, o, 4, -1, -1);
     check_probe(&p, 1);
 }
 
-/* A zero weight removes its term, and with it what only that term reached. */
+/* Tests that a zero weight removes its term, so that tensors reached only
+ * by that term have no gradient. */
 static void test_zero_weights(void) {
     const bj_arch arch = small_arch(), single = small_arch_for(BJ_OUTPUTONLY);
     check("fullset, decoded only", &arch, weighted(BJ_FULLSET, 0, 1, 0), 3);
@@ -408,14 +409,14 @@ static void test_zero_weights(void) {
     check("output-only, reconstruction only", &single, weighted(BJ_OUTPUTONLY, 0, 0, 1), 3);
 }
 
-/* Tests the regularizers in every objective of scenes, and on their own. */
+/* Tests the regularizers with every objective for scenes, and alone. */
 static void test_regularizers(void) {
     for (bj_objective_kind kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
         const bj_arch arch = small_arch_for(kind);
         char name[64];
         snprintf(name, sizeof name, "%s, regularized", bj_objective_name(kind));
         probe p = open_probe(name, &arch, regularized(bj_objective_default(kind)), 5, -1, -1);
-        check_probe(&p, kind == BJ_ANCHOR_A); /* whose first neighbor layer sees zeros alone */
+        check_probe(&p, kind == BJ_ANCHOR_A); /* the input of its first neighbor layer is zero */
     }
     const bj_arch arch = small_arch();
     check("regularizers only", &arch, regularized(weighted(BJ_FULLSET, 0, 0, 0)), 5);
@@ -431,13 +432,13 @@ static void test_shapes(void) {
     const bj_objective fullset = bj_objective_default(BJ_FULLSET);
     check("one scene", &arch, fullset, 1);
     check("more scenes than shards", &arch, fullset, 21);
-    /* neighbor.0.weight sees zeros alone */
+    /* The input of neighbor.0.weight is zero. */
     probe p = open_probe("no neighbors", &arch, fullset, 3, 0, 3);
     check_probe(&p, 1);
-    /* polyline.{0,2}.{weight,bias} see nothing */
+    /* polyline.{0,2}.{weight,bias} have no input. */
     p = open_probe("no polylines", &arch, fullset, 3, 2, 0);
     check_probe(&p, 4);
-    p = open_probe("neither", &arch, fullset, 2, 0, 0); /* one token: the zero neighbor */
+    p = open_probe("neither", &arch, fullset, 2, 0, 0); /* the zero neighbor is the only token */
     check_probe(&p, 5);
     p = open_probe("all slots taken", &arch, fullset, 2, arch.neighbors, arch.polylines);
     check_probe(&p, 0);
@@ -447,7 +448,7 @@ static void test_shapes(void) {
     arch = small_arch();
     arch.obs = 1;
     p = open_probe("one observed step", &arch, fullset, 3, 1, 2);
-    check_probe(&p, 1); /* gru.weight_hh: the state before the first step is zero */
+    check_probe(&p, 1); /* gru.weight_hh: the initial state is zero */
     arch = small_arch();
     arch.embed = 7, arch.heads = 7, arch.fut = 2;
     check("seven heads of one, two future steps", &arch, fullset, 3);
@@ -463,9 +464,9 @@ static void test_shapes(void) {
     check("K = 7", &arch, fullset, 2);
 }
 
-/* Distances of zero have gradient zero. Equal atoms move apart by a step's length, which must stay
- * below the 1e-6 that counts as no distance: hence the small step, and the noise that comes with
- * it. */
+/* Tests that zero distances have a zero gradient. A finite difference
+ * moves equal atoms apart, and their distance must stay below 1e-6, which
+ * counts as zero. So the step is small and the tolerance large. */
 static void test_equal_atoms(bj_objective_kind kind) {
     const bj_arch arch = small_arch();
     probe p = open_probe("equal atoms", &arch, bj_objective_default(kind), 3, -1, -1);
@@ -484,7 +485,7 @@ static void test_equal_atoms(bj_objective_kind kind) {
             memcpy(other.data, first.data, first.size * sizeof *first.data);
         }
     CHECK(isfinite(loss(&p)));
-    for (int i = 0; i < p.c.tensors; i++) { /* nothing to choose: the router stays as it is */
+    for (int i = 0; i < p.c.tensors; i++) { /* with one atom, the router has no gradient */
         const bj_tensor g = bj_trainer_gradient(p.c.trainer, i);
         for (size_t j = 0; g.data && j < g.size && starts_with(g.name, "router"); j++)
             CHECK_NEAR(g.data[j], 0, sizeof(bj_real) == sizeof(double) ? 1e-14 : 1e-6);
@@ -492,41 +493,42 @@ static void test_equal_atoms(bj_objective_kind kind) {
     check_probe(&p, -1);
 }
 
-/* Tests that a few scenes, which pass through factored encoders, have the gradients of many copies of
- * them, which pass through folded ones (model/encoder.h). */
+/* Opens a case whose weights and target have no zeros, because zero biases would hide mistakes. */
+static train_case open_form(const bj_arch *arch, bj_objective_kind kind, int max_batch,
+                            int factored) {
+    train_case c = open_case(arch, bj_objective_default(kind), max_batch);
+    CHECK(c.trainer->online.factored == factored && c.trainer->target.factored == factored);
+    bj_rng rng = bj_rng_seed(4);
+    for (size_t i = 0; i < c.model->layout.size; i++)
+        c.model->weights[i] += (bj_real)(0.1 * bj_rng_normal(&rng));
+    shake_target(&c, 0.1, 3);
+    return c;
+}
+
+/* Tests that a trainer with a small max_batch, whose encoders are factored, computes the same
+ * gradients as a trainer with a large max_batch, whose encoders are folded (model/encoder.h). */
 static void compare_forms(const char *name, const bj_arch *arch, bj_objective_kind kind,
                           int neighbors, int polylines) {
     enum { FEW = 3, MANY = 150 };
-    made_batch few = make_batch(arch, FEW, neighbors, polylines, 5);
-    bj_scene copies[MANY];
-    for (int b = 0; b < MANY; b++) copies[b] = few.scenes[b % FEW];
-    const bj_batch many = {.B = MANY, .scenes = copies};
-    train_case c = open_case(arch, bj_objective_default(kind), MANY);
+    made_batch scenes = make_batch(arch, FEW, neighbors, polylines, 5);
+    train_case few = open_form(arch, kind, FEW, 1), many = open_form(arch, kind, MANY, 0);
     bj_error err;
-    bj_real *first = case_alloc(c.model->layout.size, sizeof *first);
-    bj_rng rng = bj_rng_seed(4);
-    for (size_t i = 0; i < c.model->layout.size; i++) /* zero biases would hide mistakes */
-        c.model->weights[i] += (bj_real)(0.1 * bj_rng_normal(&rng));
-    shake_target(&c, 0.1, 3);
-    CHECK_OK(bj_trainer_gradients(c.trainer, &few.batch, NULL, &err), err);
-    CHECK(c.trainer->online.factored && c.trainer->target.factored);
-    memcpy(first, c.trainer->gradients, c.model->layout.size * sizeof *first);
-    CHECK_OK(bj_trainer_gradients(c.trainer, &many, NULL, &err), err);
-    CHECK(!c.trainer->online.factored && !c.trainer->target.factored);
+    CHECK_OK(bj_trainer_gradients(few.trainer, &scenes.batch, NULL, &err), err);
+    CHECK_OK(bj_trainer_gradients(many.trainer, &scenes.batch, NULL, &err), err);
     const double tolerance = sizeof(bj_real) == sizeof(double) ? 1e-11 : 1e-4;
-    for (int i = 0; i < c.tensors; i++) {
-        const bj_tensor g = bj_trainer_gradient(c.trainer, i);
-        const bj_real *other = first + c.model->layout.params[i].offset;
+    for (int i = 0; i < few.tensors; i++) {
+        const bj_tensor g = bj_trainer_gradient(few.trainer, i);
+        const bj_tensor other = bj_trainer_gradient(many.trainer, i);
         double off = 0, most = 1e-3;
         for (size_t j = 0; g.data && j < g.size; j++) {
-            off = fmax(off, fabs((double)g.data[j] - (double)other[j]));
-            most = fmax(most, fabs((double)g.data[j]));
+            off = fmax(off, fabs((double)g.data[j] - (double)other.data[j]));
+            most = fmax(most, fabs((double)other.data[j]));
         }
         CHECK_MSG(off <= tolerance * most, "%s: %s is off by %g of %g", name, g.name, off, most);
     }
-    free(first);
-    free_batch(&few);
-    close_case(&c);
+    free_batch(&scenes);
+    close_case(&few);
+    close_case(&many);
 }
 
 static void test_forms(void) {

@@ -1,12 +1,12 @@
-/* test_observed.c - training steps of models of states and images, of every kind.
+/* test_observed.c - tests training steps of all kinds of models that read states and images.
  *
- *   - gradients of every tensor against differences along random directions (double build);
- *   - bits that depend neither on the number of threads nor on going on from a checkpoint;
- *   - winner takes all: the same bits as when every atom is passed through;
- *   - what a batch may not be, and that a failed step changes nothing.
- * `test_observed export CASE FILE` writes a case for tests/train/peer_observed.py: weights w.*,
- * target t.*, inputs x.*, losses l.*, outputs o.*, gradients g.*, weights s.* and target st.* after
- * three updates.
+ *   - gradients of every tensor match differences along random directions (double build)
+ *   - results do not depend on the number of threads or on resuming from a checkpoint
+ *   - winner takes all gives the same bits as passing gradients through every atom
+ *   - invalid batches are rejected, and a failed step changes nothing
+ * `test_observed export CASE FILE` writes a case for
+ * tests/train/peer_observed.py: weights w.*, target t.*, inputs x.*, losses l.*,
+ * outputs o.*, gradients g.*, weights s.* and target st.* after three updates.
  */
 #include "core/safetensors.h"
 #include "model/checkpoint.h"
@@ -24,7 +24,7 @@ static bj_step_report gradients(train_case *c, const bj_batch *batch) {
 
 /* ---------------------------------------------------------------------------------- differences */
 
-/* Slope of the loss along `direction` of a tensor. */
+/* Returns the slope of the loss along `direction` in one tensor. */
 static double slope(train_case *c, const bj_batch *batch, bj_tensor t, const double *direction,
                     double h) {
     static const double at[4] = {1, -1, 2, -2}, by[4] = {8, -8, -1, 1};
@@ -48,7 +48,7 @@ static void check_differences(const observed_case *o) {
     bj_rng rng = bj_rng_seed(4);
     const double norm = gradients(&c, &m.batch).grad_norm;
     CHECK(norm > 0);
-    int learning = 0; /* atoms that won something */
+    int learning = 0; /* number of tensors of winning atoms with a gradient */
     for (int i = 0; i < c.tensors; i++) {
         const bj_tensor t = bj_model_tensor(c.model, i);
         const bj_tensor g = bj_trainer_gradient(c.trainer, i);
@@ -67,7 +67,7 @@ static void check_differences(const observed_case *o) {
         CHECK_MSG(size > 0 || won, "%s: the gradient of %s is zero", o->name, t.name);
         if (BJ_REAL_IS_DOUBLE) {
             double error = HUGE_VAL;
-            /* a rectifier or winner that switches spoils a step; a smaller one decides */
+            /* A ReLU or winner that switches spoils the difference, so retry with smaller steps. */
             for (double h = 1e-4; h > 1e-8 && !(error <= 1e-6 * norm); h /= 10)
                 error = fabs(slope(&c, &m.batch, t, direction, h) - along);
             CHECK_MSG(error <= 1e-6 * norm, "%s: %s: slope is off by %g of a norm of %g", o->name,
@@ -97,7 +97,7 @@ static void check_bits(const observed_case *o) {
     const uint64_t bits = after_steps(&one, &m.batch, UPDATES);
     CHECK_MSG(bits == after_steps(&three, &m.batch, UPDATES), "%s: threads show", o->name);
     close_case(&three);
-    /* from a checkpoint of two updates to the third */
+    /* Resume from a checkpoint after two updates and do the third. */
     train_case again = open_observed(o, 70, 2, NULL), resumed = open_observed(o, 70, 1, NULL);
     bj_error err = {BJ_OK, ""};
     after_steps(&again, &m.batch, UPDATES - 1);
@@ -122,7 +122,8 @@ static void check_bits(const observed_case *o) {
     free_pairs(&m);
 }
 
-/* A soft assignment this sharp is the winner's alone, and passes through every atom. */
+/* Checks that hard winner takes all gives the same bits as a soft assignment with tau = 1e-9, which
+ * passes gradients through every atom. */
 static void check_winners(const observed_case *o) {
     const bj_arch arch = observed_arch(o);
     made_pairs m = make_pairs(&arch, B, 9);
@@ -130,7 +131,7 @@ static void check_winners(const observed_case *o) {
     bj_trainer_options options = options_for(observed_objective(o), B, 1, NULL);
     options.objective.kind = BJ_SOFTWTA;
     options.objective.tau = 1e-9;
-    options.seed = hard.trainer->seed; /* of SIGReg's directions */
+    options.seed = hard.trainer->seed; /* seed of SIGReg's directions */
     train_case soft = open_case_with(&arch, &options, 1);
     memcpy(soft.model->weights, hard.model->weights,
            hard.model->layout.size * sizeof *hard.model->weights);
@@ -166,7 +167,7 @@ static void check_refusals(void) {
     const uint64_t before = hash_state(&c);
     bj_error err = {BJ_OK, ""};
     const bj_real kept = m.numbers[7];
-    m.numbers[7] = (bj_real)NAN; /* of the third state */
+    m.numbers[7] = (bj_real)NAN; /* an entry of the third state */
     CHECK(bj_trainer_step(c.trainer, &m.batch, lr, NULL, &err) == BJ_ENONFINITE);
     CHECK_CONTAINS(err.message, "transition 2 of the batch: state");
     m.numbers[7] = kept;
@@ -179,7 +180,7 @@ static void check_refusals(void) {
     CHECK(hash_state(&c) == before);
     close_case(&c);
     free_pairs(&m);
-    /* objectives that need what these models lack, and the other way round */
+    /* Objectives that require parts these models do not have, and vice versa. */
     bj_objective decoded = bj_objective_default(BJ_SPECIALIZATION);
     CHECK(bj_objective_check(&decoded, &arch, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "decodes nothing");
@@ -269,7 +270,7 @@ static int export_case(const char *name, const char *path) {
     add_tensors(&e, "w.", &c, weight_of);
     add_tensors(&e, "t.", &c, target_of);
     add_inputs(&e, &arch, &m);
-    for (int i = 0; i < UPDATES; i++) { /* noise of every update is of its step */
+    for (int i = 0; i < UPDATES; i++) { /* the noise depends on the step */
         const bj_step_report r = gradients(&c, &m.batch);
         if (arch.noise) {
             char eps[16];

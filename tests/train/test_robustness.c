@@ -1,7 +1,7 @@
-/* test_robustness.c - memory that runs out, numbers that are none, batches that lie.
+/* test_robustness.c - tests failed allocations, non-finite values and invalid batches.
  *
- * Whatever is wrong, the caller gets a code and a message that names it, handles stay NULL, nothing
- * leaks, and a trainer is to the bit what it was.
+ * In each case the caller gets a status and a specific message, output handles are NULL, nothing
+ * leaks, and the state of the trainer is bitwise unchanged.
  */
 #include <float.h>
 #include <limits.h>
@@ -12,14 +12,14 @@ static const char golden[] = "tests/golden/tiny/fullset.safetensors";
 
 /* ---------------------------------------------------------------------------------- allocations */
 
-/* Steps, gradients and metrics of any batch size: the counter stands still. */
+/* Tests that steps, gradients and metrics of any batch size allocate nothing. */
 static void test_no_allocation(void) {
     static const int sizes[10] = {48, 1, 5, 47, 16, 3, 48, 2, 33, 17};
     for (bj_objective_kind kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
         const bj_arch arch = small_arch_for(kind);
         const bj_objective plain = bj_objective_default(kind);
         const bj_trainer_options options =
-            options_for(kind % 2 ? regularized(plain) : plain, 48, 3, NULL); /* stage A included */
+            options_for(kind % 2 ? regularized(plain) : plain, 48, 3, NULL); /* includes stage A */
         train_case c = open_case_with(&arch, &options, 1);
         bj_metrics *metrics = NULL;
         bj_error err;
@@ -44,7 +44,7 @@ static void test_no_allocation(void) {
     }
 }
 
-/* Everything that may run out of memory, as one kind of call. */
+/* A call that can run out of memory. */
 typedef struct attempt {
     const char *name;
     bj_status (*make)(void **out, bj_error *err);
@@ -55,7 +55,7 @@ static bj_model *shared_model;
 
 static bj_status make_model(void **out, bj_error *err) {
     const bj_arch arch = small_arch();
-    bj_model *model = (bj_model *)out; /* not NULL: it must become so */
+    bj_model *model = (bj_model *)out; /* must be reset to NULL */
     const bj_status status = bj_model_create(&model, &arch, 1, err);
     *out = model;
     return status;
@@ -114,7 +114,7 @@ static bj_status make_parity(void **out, bj_error *err) {
 }
 static void release_nothing(void *made) { (void)made; }
 
-/* The n-th allocation fails, for every n until none is left to fail. */
+/* Tests the failure of the n-th allocation for every n until the call succeeds. */
 static void test_failing_allocations(void) {
     static const attempt attempts[] = {
         {"bj_model_create", make_model, release_model},
@@ -151,7 +151,7 @@ static void test_failing_allocations(void) {
         CHECK_MSG(n > 0 && n < 1000, "%s: %d allocations could fail", a->name, n);
         a->release(made);
         CHECK_MSG(bj_alloc_live() == live, "%s leaks %ld blocks", a->name, bj_alloc_live() - live);
-        bj_alloc_fail_after(0); /* the message is optional */
+        bj_alloc_fail_after(0); /* err may be NULL */
         CHECK(a->make(&made, NULL) == BJ_ENOMEM);
         bj_alloc_fail_after(-1);
     }
@@ -162,7 +162,7 @@ static void test_failing_allocations(void) {
 /* -------------------------------------------------------------------------------- bad numbers */
 
 typedef struct pair {
-    train_case c, control; /* the control never sees a bad batch */
+    train_case c, control; /* the control never gets a bad batch */
     made_batch good;
     bj_arch arch;
 } pair;
@@ -180,7 +180,7 @@ static pair open_pair(bj_objective_kind kind, int B, int threads, const char *is
     return p;
 }
 
-/* A good step after all the bad ones gives the bits it gives without them. */
+/* Checks that a valid step gives the same bits after failed steps as without them. */
 static void close_pair(pair *p) {
     bj_step_report a, b;
     bj_error err;
@@ -213,7 +213,7 @@ static void test_bad_numbers(bj_objective_kind kind, int threads) {
     const struct {
         const char *name;
         bj_real *data;
-        size_t scene; /* numbers of a scene */
+        size_t scene; /* number of values per scene */
     } arrays[] = {{"focal", p.good.focal, (size_t)p.arch.obs * 7},
                   {"neighbors", p.good.neighbors, 2 * (size_t)p.arch.obs * 7},
                   {"polylines", p.good.polylines, 2 * (size_t)p.arch.points * 6},
@@ -223,7 +223,7 @@ static void test_bad_numbers(bj_objective_kind kind, int threads) {
     for (int i = 0; i < 12; i++) {
         const size_t n = arrays[i % 4].scene;
         const int b = scenes[i / 4];
-        /* first, last and some number between */
+        /* first, last or a middle value */
         bj_real *at =
             arrays[i % 4].data + (size_t)b * n + (i % 3 == 0 ? 0 : n * (size_t)(i % 3) / 2 - 1);
         const bj_real kept = *at;
@@ -233,7 +233,7 @@ static void test_bad_numbers(bj_objective_kind kind, int threads) {
         expect_refusal(&p, scene, arrays[i % 4].name);
         *at = kept;
     }
-    /* of several bad scenes the first is named, whoever finds it */
+    /* If several scenes are bad, the message must name the first one on any number of threads. */
     p.good.future[20 * 2 * p.arch.fut] = p.good.focal[30 * p.arch.obs * 7] = (bj_real)NAN;
     const bj_real kept = p.good.polylines[19 * 2 * p.arch.points * 6];
     p.good.polylines[19 * 2 * p.arch.points * 6] = (bj_real)NAN;
@@ -243,8 +243,8 @@ static void test_bad_numbers(bj_objective_kind kind, int threads) {
     close_pair(&p);
 }
 
-/* One weight after the other at the end of the type's range. The network may survive it, as gates
- * saturate; if it does not, the step is refused. Never does it end with weights that are none. */
+/* Tests weights near the maximum of the type, one tensor at a time. The step may succeed, because
+ * gates saturate. Otherwise it must fail, and no weight may become non-finite. */
 static void test_huge_weights(bj_objective_kind kind) {
     const bj_real huge = (bj_real)((sizeof(bj_real) == sizeof(double) ? DBL_MAX : FLT_MAX) / 8);
     pair p = open_pair(kind, 5, 2, NULL);
@@ -253,7 +253,8 @@ static void test_huge_weights(bj_objective_kind kind) {
     int refused = 0, must = 0;
     for (int i = 0; i < p.c.tensors; i++) {
         const bj_tensor w = bj_model_tensor(p.c.model, i);
-        /* squared somewhere; stage A measures the decoded future with smooth L1 alone */
+        /* These tensors are squared in the loss. Stage A uses only smooth
+         * L1 for the decoded future. */
         static const char *const fatal[] = {"encoder.proj.2.bias", "decoder.2.bias", "base.bias",
                                             "decoder.2.weight", "base.weight"};
         const int fatals = kind == BJ_ANCHOR_A ? 1 : 5;
@@ -300,7 +301,7 @@ static void test_huge_weights(bj_objective_kind kind) {
     close_pair(&p);
 }
 
-/* A finite scene whose loss is not: it is named, the others are not to blame. */
+/* Tests that a scene with finite values but a non-finite loss is named in the message. */
 static void test_overflowing_scene(bj_objective_kind kind) {
     pair p = open_pair(kind, 37, 3, NULL);
     bj_real *future = p.good.future + 23 * 2 * p.arch.fut, kept = future[5];
@@ -310,8 +311,8 @@ static void test_overflowing_scene(bj_objective_kind kind) {
     close_pair(&p);
 }
 
-/* A loss that is finite, with a gradient that is not: nothing moves, so the state of the recurrent
- * layer is zero whatever its weights, but backward multiplies with them at every step. */
+/* Tests a finite loss with a non-finite gradient. Nothing moves, so the GRU state is zero for any
+ * weights, but the backward pass multiplies with the large weights at every step. */
 static void test_overflowing_gradient(void) {
     const bj_real large = (bj_real)(sizeof(bj_real) == sizeof(double) ? 1e150 : 1e20);
     pair p = open_pair(BJ_FULLSET, 5, 2, NULL);
@@ -333,13 +334,13 @@ static void test_overflowing_gradient(void) {
     close_pair(&p);
 }
 
-/* A weight that is NaN, in the model or in the target. */
+/* Tests NaN weights in the model and in the target. */
 static void test_bad_weights(const char *isa) {
     pair p = open_pair(BJ_FULLSET, 5, 2, isa);
     for (int i = 0; i < p.c.tensors; i++) {
         const bj_tensor w = bj_model_tensor(p.c.model, i), t = bj_trainer_target(p.c.trainer, i);
         for (int target = 0; target < (t.data ? 2 : 1); target++) {
-            /* the target sees no neighbor: only the bias of that layer counts there */
+            /* The target has no neighbors, so it uses only the bias of this layer. */
             if (target && strcmp(w.name, "encoder.neighbor.0.weight") == 0) continue;
             bj_real *at = (target ? t.data : w.data) + w.size / 2, kept = *at;
             bj_error err = {BJ_OK, ""};
@@ -442,7 +443,7 @@ static void test_bad_architectures(void) {
     BAD(polylines, -1, "-1");
     BAD(points, 0, "0");
     BAD(embed, 0, "0");
-    BAD(embed, 9, "9"); /* no multiple of two heads */
+    BAD(embed, 9, "9"); /* not a multiple of two heads */
     BAD(heads, 0, "0");
     BAD(heads, 3, "3");
     BAD(token_hidden, 0, "0");
@@ -529,7 +530,7 @@ static void test_bad_settings(void) {
     BAD(BJ_MDN, objective.usage_kl, -1, "usage_kl", "-1");
     BAD(BJ_ANCHOR_A, objective.rank_floor, 0, "rank_floor", "0");
     BAD(BJ_FULLSET, objective.kind, (bj_objective_kind)42, "kind", "42");
-    BAD(BJ_OUTPUTONLY, threads, 1, "outputonly", "branch"); /* the wrong model */
+    BAD(BJ_OUTPUTONLY, threads, 1, "outputonly", "branch"); /* wrong model */
 #undef BAD
     bj_arch scaled = arch, single = small_arch_for(BJ_OUTPUTONLY);
     scaled.scales = BJ_SCALES_COMPONENT;

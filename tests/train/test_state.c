@@ -1,12 +1,14 @@
-/* test_state.c - a run that was saved and loaded goes on as if nothing had happened, and nothing
- * that is damaged or belongs to another run reaches a trainer. Files: test_state_files.c
+/* test_state.c - tests saving and loading of training runs.
  *
- * Without arguments: the tests. With arguments:
+ * A loaded run must continue with the same results. Damaged files and files of another run must be
+ * rejected. test_state_files.c tests the folder operations.
+ *
+ * Without arguments, runs the tests. With arguments:
  *   write DIR   trains on a golden file, saves DIR/before, does one more update, saves DIR/after;
- *               tests/train/peer_state.py does that update in Python
- *   read DIR    loads such a checkpoint and prints "ok", or why not
- *   golden DIR  saves a run; in single precision this made tests/golden/training_v1, which must
- * stay readable
+ *               tests/train/peer_state.py repeats that update in Python
+ *   read DIR    loads such a checkpoint and prints "ok" or the error
+ *   golden DIR  saves a run; tests/golden/training_v1 was written by this command in single
+ *               precision and must stay readable
  */
 #define _XOPEN_SOURCE 700
 #include "core/alloc.h"
@@ -16,7 +18,7 @@
 #include "train/state_case.h"
 #include "verify/golden.h"
 
-/* Of the state in tests/golden. */
+/* Digest of the state in tests/golden. */
 #define GOLDEN_DIGEST "820a3165eecd4861bbc94b8711a9351de9e47a0a3390ae7e37f8cba67660df57"
 
 /* --------------------------------------------------------------------------------------- resume */
@@ -36,7 +38,8 @@ static void same_run(const run *a, const run *b, const char *what) {
 
 enum { STEPS = 20, FIRST = 7 };
 
-/* 20 steps at once, and 7 + 13 with a checkpoint between two processes' worth of objects. */
+/* Checks that 20 steps in one run equal 7 + 13 steps with a checkpoint
+ * between two sets of objects. */
 static void check_resume(const bj_arch *arch, bj_trainer_options options, const char *anchor) {
     const char *name = bj_objective_name(options.objective.kind), *dir = in_folder("resume");
     bj_error err = {0};
@@ -79,7 +82,7 @@ static void test_resume(void) {
     check_resume(&arch, options_of(BJ_FULLSET, 0), NULL);
     check_resume(&arch, options_of(BJ_ANCHOR_A, 0), NULL);
     bj_trainer_options options = options_of(BJ_FULLSET, 0);
-    options.objective.sigreg = 0.1; /* its directions go on with the steps */
+    options.objective.sigreg = 0.1; /* its directions depend on the step */
     options.objective.sigreg_slices = 40;
     options.objective.vicreg_covariance = 0.5;
     options.seed = 77;
@@ -92,7 +95,7 @@ static void test_resume(void) {
     check_resume(&arch, options_of(BJ_OUTPUTONLY, 0), NULL);
 }
 
-/* Stage A with K = 1, stage B with K = 3 on the same anchor. */
+/* Tests stage A with K = 1 and stage B with K = 3 on the same anchor. */
 static void test_anchor(void) {
     bj_error err = {0};
     bj_arch narrow = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
@@ -121,7 +124,7 @@ static void test_anchor(void) {
     }
     CHECK(count == 24);
     char digest[65], expected[65];
-    for (int steps = 0; steps < 2; steps++) { /* as loaded, and after steps */
+    for (int steps = 0; steps < 2; steps++) { /* after loading and after steps */
         for (int i = 0; i < bj_model_tensor_count(b.model); i++) {
             const bj_tensor own = bj_model_tensor(b.model, i),
                             start = bj_model_tensor(fresh.model, i);
@@ -134,7 +137,7 @@ static void test_anchor(void) {
             if (source)
                 CHECK_MSG(!memcmp((decoder ? own : target).data, source->data, bytes), "%s",
                           own.name);
-            if (!decoder) /* the rest starts as initialized and learns */
+            if (!decoder) /* all other tensors start from the initialization and are trained */
                 CHECK_MSG(!memcmp(own.data, start.data, bytes) == (steps == 0), "%s", own.name);
         }
         CHECK_OK(bj_checkpoint_digest(expected, from_a, count, &err), err);
@@ -142,7 +145,7 @@ static void test_anchor(void) {
         CHECK_MSG(!strcmp(digest, expected), "%s, expected %s", digest, expected);
         if (steps == 0) advance(&b, 4);
     }
-    /* the digest sees either half */
+    /* The digest must cover the target and the decoder. */
     bj_trainer_target(b.trainer, 3).data[1] += 1;
     CHECK_OK(bj_trainer_anchor_digest(b.trainer, digest, &err), err);
     CHECK(strcmp(digest, expected) != 0);
@@ -153,7 +156,7 @@ static void test_anchor(void) {
     CHECK_OK(bj_trainer_anchor_digest(b.trainer, digest, &err), err);
     CHECK(strcmp(digest, expected) != 0);
 
-    /* refusals leave everything as it is */
+    /* A rejected anchor must not change the trainer. */
     CHECK(bj_trainer_load_anchor(b.trainer, path, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "the trainer has done 4 updates, expected none");
     CHECK(bj_trainer_load_anchor(a.trainer, path, &err) == BJ_EARG);
@@ -188,7 +191,7 @@ static void refused(run *r, const char *dir, bj_status code, const char *message
     CHECK(bj_trainer_load(r->trainer, dir, NULL, NULL) == code);
 }
 
-/* Every setting, and every size of the architecture, is held against the trainer. */
+/* Tests that loading checks every setting and every architecture size against the trainer. */
 static void test_other_settings(void) {
     const bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
     bj_trainer_options options = options_of(BJ_FULLSET, 1);
@@ -265,7 +268,7 @@ static void test_other_settings(void) {
         run_free(&r);
         other = arch;
     }
-    r = run_create(&arch, &options, 2); /* and the right one is taken */
+    r = run_create(&arch, &options, 2); /* the matching settings are accepted */
     load(&r, dir);
     run_free(&r);
     remove_tree(dir);
@@ -297,7 +300,7 @@ static void test_sigreg_seed(void) {
 
 enum { MOST = 256 };
 
-/* An open file whose content may be edited and written again. */
+/* An open file whose content can be edited and written again. */
 typedef struct contents {
     bj_safetensors *st;
     bj_tensor_view views[MOST];
@@ -340,14 +343,14 @@ static void drop_tensor(contents *c, const char *name) {
     *view = c->views[--c->count];
 }
 
-/* With the digest it had: for damage that must be noticed before the digest is looked at. */
+/* Writes the file with its old digest, for damage that must be detected before the digest check. */
 static void write_as_is(contents *c, const char *path) {
     bj_error err = {0};
     CHECK_OK(bj_safetensors_write(path, c->views, c->count, c->facts, c->facts_count, &err), err);
     bj_safetensors_close(c->st);
 }
 
-/* With a digest of its new content: it is not the digest that notices. */
+/* Writes the file with a new digest, so the digest check cannot detect the change. */
 static void write_signed(contents *c, const char *path) {
     bj_error err = {0};
     bj_tensor tensors[MOST];
@@ -400,7 +403,7 @@ static void test_damage(void) {
     advance(&r, 1);
     save(&r, in_folder("later"));
 
-    /* contents other programs rely on */
+    /* contents that other programs depend on */
     read_contents(&c, good_model);
     CHECK(c.count == bj_model_tensor_count(r.model));
     CHECK(!strcmp(fact_of(&c, "seed")->value, "7"));
@@ -467,7 +470,7 @@ static void test_damage(void) {
 
     /* metadata */
     static const struct {
-        const char *key, *value; /* NULL: left out */
+        const char *key, *value; /* NULL: omit the key */
         bj_status code;
         const char *message;
     } cases[] = {
@@ -496,7 +499,7 @@ static void test_damage(void) {
              else drop_fact(&c, cases[i].key));
 #undef EDIT
 
-    /* either file cut off, exchanged or gone */
+    /* A truncated, exchanged or missing file. */
     copy_file(good_state, state, 1);
     refused(&r, bad, BJ_EFORMAT, "state.safetensors: tensor 'target.proj.2.bias': data ends at");
     copy_file(good_state, state, 0);
@@ -504,7 +507,7 @@ static void test_damage(void) {
     refused(&r, bad, BJ_EFORMAT, "model.safetensors: tensor 'decoder.2.bias': data ends at byte");
     copy_file(later_model, model, 0);
     refused(&r, bad, BJ_EFORMAT, "state.safetensors: belongs to another model.safetensors");
-    read_contents(&c, good_model); /* the right weights, signed again with one fact changed */
+    read_contents(&c, good_model); /* the correct weights with one changed fact and a new digest */
     fact_of(&c, "seed")->value = "8";
     write_signed(&c, model);
     refused(&r, bad, BJ_EFORMAT, "state.safetensors: belongs to another model.safetensors");
@@ -522,7 +525,7 @@ static void test_damage(void) {
     CHECK(remove(model) == 0);
     refused(&r, bad, BJ_EIO, "model.safetensors: cannot open: No such file or directory");
 
-    /* without a generator */
+    /* A checkpoint without a generator. */
     CHECK_OK(bj_trainer_save(r.trainer, bad, NULL, NULL, 0, &err), err);
     CHECK_OK(bj_trainer_load(r.trainer, bad, NULL, &err), err);
     CHECK(bj_trainer_load(r.trainer, bad, &r.rng, &err) == BJ_EFORMAT);
@@ -629,8 +632,8 @@ static run golden_run(void) {
     return run_create(&arch, &options, 1);
 }
 
-/* Files of the past stay readable. Numbers are compared with the files, not with a new run: a
- * change of the arithmetic is no change of the format. */
+/* Tests that old files stay readable. The values are compared with the files and not with a new
+ * run, because a change of the arithmetic does not change the format. */
 static void test_golden(void) {
     run r = golden_run();
     const char *dir = "tests/golden/training_v1";

@@ -1,5 +1,7 @@
-/* test_state_files.c - checkpoints as folders: a killed writer loses nothing, nobody else's files
- * are touched, and what cannot be saved leaves no trace.
+/* test_state_files.c - tests the file operations of checkpoint folders.
+ *
+ * A killed writer must not lose data, unrelated files must not be touched,
+ * and a failed save must leave no files behind.
  */
 #define _DEFAULT_SOURCE /* ptrace, flock, system call numbers */
 #define _XOPEN_SOURCE 700
@@ -69,7 +71,7 @@ static void test_refused_saves(run *r) {
     CHECK_CONTAINS(err.message, "metadata 'latent' is given twice");
     CHECK(count_entries(folder) == 1);
 
-    /* no room on the disk, after the first file and in it */
+    /* The disk is full after the first file or within it. */
     struct rlimit old, small;
     CHECK(getrlimit(RLIMIT_FSIZE, &old) == 0);
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -100,7 +102,7 @@ static void test_refused_saves(run *r) {
     name[230] = '\0';
     not_saved(r, in_folder(name), BJ_EIO, "cannot create: File name too long");
 
-    /* a folder somebody keeps other things in */
+    /* A folder that contains other files must not be replaced. */
     CHECK_OK(bj_file_write(in_folder("ck/notes"), "x", 1, &err), err);
     not_saved(r, dir, BJ_EIO, "ck: cannot replace: it holds 'notes', which would be lost");
     CHECK(is_there(in_folder("ck/notes")) && remove(in_folder("ck/notes")) == 0);
@@ -110,7 +112,8 @@ static void test_refused_saves(run *r) {
 
 static void test_folder(run *r) {
     bj_error err = {0};
-    /* links are followed, slashes at the end ignored, permissions kept, empty folders replaced */
+    /* Links are followed, trailing slashes are ignored, permissions are
+     * kept, and empty folders are replaced. */
     CHECK(symlink("ck", in_folder("link")) == 0 && chmod(in_folder("ck"), 0710) == 0);
     save(r, in_folder("link"));
     save(r, in_folder("link///"));
@@ -132,7 +135,8 @@ static void test_folder(run *r) {
     remove_tree("relative");
     CHECK(fchdir(here) == 0 && close(here) == 0 && count_entries(folder) == 1);
 
-    /* leftovers go, look-alikes stay, a live writer's folder too */
+    /* Leftover folders are removed. Folders with similar names and the
+     * folder of a running writer stay. */
     static const char *const made[] = {".ck.123-0.tmp", ".ck.99-12.tmp", ".ck.-1.tmp",
                                        ".ck.1-1.tmpx",  ".ckx1-1.tmp",   ".ck.7-7.tmp",
                                        ".ck.5-5.tmp"};
@@ -150,24 +154,24 @@ static void test_folder(run *r) {
     save(r, in_folder("ck"));
     CHECK(!is_there(in_folder(made[0])) && !is_there(in_folder(made[1])));
     for (int i = 2; i < 6; i++) CHECK(count_entries(in_folder(made[i])) == 2);
-    CHECK(count_entries(in_folder(made[6])) == 1); /* the notes */
+    CHECK(count_entries(in_folder(made[6])) == 1); /* the `notes` file */
     CHECK(close(lock) == 0);
     save(r, in_folder("ck"));
     CHECK(!is_there(in_folder(made[5])) && count_entries(in_folder("ck")) == 2);
     for (int i = 2; i < 7; i++) remove_tree(in_folder(made[i]));
 
-    /* the moment between two renames, where folders cannot be exchanged */
+    /* The state between two renames, on file systems that cannot exchange folders. */
     CHECK(rename(in_folder("ck"), in_folder(".ck.old")) == 0);
     load(r, in_folder("ck"));
     CHECK(!is_there(in_folder("ck")));
     const bj_real kept = r->model->weights[0];
-    r->model->weights[0] = (bj_real)NAN; /* refused before it looks at the folder */
+    r->model->weights[0] = (bj_real)NAN; /* rejected before the folder is accessed */
     CHECK(bj_trainer_save(r->trainer, in_folder("ck"), &r->rng, NULL, 0, &err) == BJ_ENONFINITE);
     r->model->weights[0] = kept;
     load(r, in_folder("ck/"));
     save(r, in_folder("ck"));
     CHECK(!is_there(in_folder(".ck.old")) && count_entries(folder) == 1);
-    CHECK(mkdir(in_folder(".ck.old"), 0777) == 0); /* killed a moment later */
+    CHECK(mkdir(in_folder(".ck.old"), 0777) == 0); /* left by a writer killed after the renames */
     save(r, in_folder("ck"));
     CHECK(!is_there(in_folder(".ck.old")) && count_entries(folder) == 1);
     load(r, in_folder("ck"));
@@ -175,7 +179,7 @@ static void test_folder(run *r) {
 
 /* -------------------------------------------------------------------------------------- kill -9 */
 
-/* From now on this process cannot exchange folders, as on file systems that know no such thing. */
+/* Makes RENAME_EXCHANGE fail in this process, as on file systems without support for it. */
 static int forbid_exchange(void) {
 #if defined(__linux__) && defined(SYS_renameat2)
     struct sock_filter code[] = {
@@ -193,13 +197,13 @@ static int forbid_exchange(void) {
 #endif
 }
 
-/* What the two versions of a checkpoint look like once loaded. */
+/* Digests of the two versions of a checkpoint after loading. */
 static struct {
     run version[2], reader;
     char print[2][BJ_SHA256_HEX];
 } kills;
 
-/* The version under `dir`, -1 for none; anything else is a failure. */
+/* Returns the version in `dir`, or -1 if there is none. Any other content is a failure. */
 static int version_at(const char *dir) {
     bj_error err = {0};
     kills.reader.rng = bj_rng_seed(0);
@@ -218,8 +222,8 @@ static int save_version(int version, const char *dir) {
     return bj_trainer_save(r->trainer, dir, &r->rng, NULL, 0, NULL) == BJ_OK;
 }
 
-/* Runs a writer and kills it after its n-th system call. Returns 1 if it had finished before, -1 if
- * this machine does not let processes be traced. */
+/* Runs a writer and kills it after its n-th system call. Returns 1 if it finished first, -1 if this
+ * machine does not allow tracing. */
 static int kill_after(int n, int version, const char *dir, int fallback) {
     fflush(NULL);
     const pid_t child = fork();
@@ -232,7 +236,8 @@ static int kill_after(int n, int version, const char *dir, int fallback) {
     int status = 0;
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     if (WIFEXITED(status)) return -1;
-    /* two stops for each call: before it, where a killed process does not begin it, and after */
+    /* There are two stops per call, before and after it. A process killed
+     * at the first stop does not start the call. */
     for (int stop = 0; stop < 2 * n; stop++) {
         if (ptrace(PTRACE_SYSCALL, child, NULL, NULL) || waitpid(child, &status, 0) != child) break;
         if (WIFEXITED(status)) {
@@ -245,7 +250,7 @@ static int kill_after(int n, int version, const char *dir, int fallback) {
     return 0;
 }
 
-/* Whether the scratch folder's file system lets two folders change places. */
+/* Returns 1 if the file system of the scratch folder can exchange two folders. */
 static int can_exchange(void) {
     int done = 0;
 #ifdef SYS_renameat2
@@ -256,11 +261,11 @@ static int can_exchange(void) {
     return done;
 }
 
-/* What a writer that is going to be killed finds. */
-enum { NOTHING, CHECKPOINT, MOVED_ASIDE /* by a writer killed between its two renames */ };
+/* State of the folder before a writer is killed. */
+enum { NOTHING, CHECKPOINT, MOVED_ASIDE /* by a writer killed between two renames */ };
 
-/* Killed after every single system call of a save, from the same start each time: with leftovers
- * around, the calls would shift and a moment could be passed over. */
+/* Tests killing the writer after every system call of a save. Each try starts from the same state,
+ * because leftover files would shift the calls and a moment could be skipped. */
 static void test_kill_everywhere(int start, int fallback) {
     char dir[128], aside[128];
     snprintf(dir, sizeof dir, "%s/killed", folder);
@@ -295,7 +300,7 @@ static void test_kill_everywhere(int start, int fallback) {
     remove_tree(dir);
 }
 
-/* Killed by the clock, again and again, in a process that saves without end; leftovers pile up. */
+/* Tests killing a process that saves repeatedly at random times. Leftover files accumulate. */
 static void test_kill_anytime(int fallback) {
     const char *dir = in_folder("killed");
     bj_rng rng = bj_rng_seed(3);
@@ -329,7 +334,7 @@ static void test_kills(void) {
         snprintf(kills.print[i], sizeof kills.print[i], "%s", print_of(&kills.version[i]));
     }
     kills.reader = run_create(&arch, &options, 9);
-    test_kill_everywhere(NOTHING, 0); /* where exchanging does not matter */
+    test_kill_everywhere(NOTHING, 0); /* exchange is not used here */
     test_kill_everywhere(CHECKPOINT, 0);
     test_kill_everywhere(CHECKPOINT, 1);
     test_kill_everywhere(MOVED_ASIDE, 1);
@@ -342,7 +347,7 @@ static void test_kills(void) {
 
 int main(void) {
     const long live = bj_alloc_live();
-    case_begin("/dev/shm", "/tmp"); /* hundreds of saves: better without a disk to wait for */
+    case_begin("/dev/shm", "/tmp"); /* in memory, because there are hundreds of saves */
     const bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
     const bj_trainer_options options = options_of(BJ_FULLSET, 1);
     run r = run_create(&arch, &options, 1);

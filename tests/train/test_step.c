@@ -1,8 +1,8 @@
-/* test_step.c - what an update changes and what it leaves alone.
+/* test_step.c - tests what an update changes and what it leaves unchanged.
  *
- * The schedule against numbers worked out by hand; clipping, AdamW and EMA against a plain double
- * version of their formulas; and reach: a tensor that no term with a weight reaches keeps its bits,
- * weight decay included.
+ * Schedules are compared with numbers calculated by hand. Clipping, AdamW and EMA are compared with
+ * a simple double implementation. A tensor that no term with a nonzero weight reaches must keep its
+ * bits, so it gets no weight decay either.
  */
 #include "train_case.h"
 
@@ -14,7 +14,7 @@ static double rate(long step, long steps_per_epoch, int epochs, int warmup, doub
     return bj_lr_at(&cosine, step);
 }
 
-/* Tests the other schedules at corners worked out by hand: 2 updates of warm-up, 10 in all. */
+/* Tests the other schedules with values calculated by hand: 2 warm-up updates, 10 in total. */
 static void test_straight_schedules(void) {
     const bj_schedule line = {BJ_SCHEDULE_LINEAR, 8, 0, 10, 2};
     const bj_schedule trapezoid = {BJ_SCHEDULE_TRAPEZOID, 8, 0.4, 10, 2};
@@ -30,16 +30,16 @@ static void test_straight_schedules(void) {
 }
 
 static void test_schedule(void) {
-    /* the paper's run: 743 steps an epoch, 30 epochs, 2 of them warm-up, 22290 steps in all */
+    /* The paper's run: 743 steps per epoch, 30 epochs, 2 of them warm-up, 22290 steps in total. */
     const double base = 3e-4;
     CHECK_NEAR(rate(0, 743, 30, 2, base), 2.0188425302826379e-7, 1e-20);
     CHECK_NEAR(rate(742, 743, 30, 2, base), 1.5e-4, 1e-18);
-    CHECK_NEAR(rate(1485, 743, 30, 2, base), 3e-4, 1e-18); /* the last step of the warm-up */
-    CHECK_NEAR(rate(1486, 743, 30, 2, base), 3e-4, 1e-18); /* the cosine starts at its top */
+    CHECK_NEAR(rate(1485, 743, 30, 2, base), 3e-4, 1e-18); /* last warm-up step */
+    CHECK_NEAR(rate(1486, 743, 30, 2, base), 3e-4, 1e-18); /* start of the cosine */
     CHECK_NEAR(rate(1487, 743, 30, 2, base), 2.9999999828971956e-4, 1e-18);
     CHECK_NEAR(rate(1486 + 5201, 743, 30, 2, base), 2.5606601717798212e-4, 1e-17);
     CHECK_NEAR(rate(1486 + 10402, 743, 30, 2, base), 1.5e-4, 1e-17);
-    CHECK_NEAR(rate(22289, 743, 30, 2, base), 1.710280396e-12, 1e-19); /* the last step */
+    CHECK_NEAR(rate(22289, 743, 30, 2, base), 1.710280396e-12, 1e-19); /* last step */
     CHECK_NEAR(rate(22290, 743, 30, 2, base), 0, 1e-18);
 
     static const double rise[] = {0.25, 0.5, 0.75, 1};
@@ -73,8 +73,8 @@ static int listed(const char *name, const char *prefixes) {
     return 0;
 }
 
-/* Tensors whose names start with one of the words of `untouched` keep their bits over four steps;
- * every other one changes. */
+/* Checks that tensors whose names start with a word in `untouched` keep their bits for four steps
+ * and that all other tensors change. */
 static void check_reach(bj_objective objective, bj_scales scales, const char *untouched) {
     bj_arch arch = small_arch_for(objective.kind);
     arch.scales = scales;
@@ -139,10 +139,11 @@ static void test_reach(void) {
                 "encoder. atom. router. residual. step_scale segment_scale");
     check_reach(bj_objective_default(BJ_ANCHOR_A), fixed, "atoms. router.");
     check_reach(bj_objective_default(BJ_ANCHOR_B), fixed, "decoder.");
-    check_reach(weighted(BJ_ANCHOR_B, 1, 1, 1, 1), fixed, "decoder."); /* whatever the weights */
+    check_reach(weighted(BJ_ANCHOR_B, 1, 1, 1, 1), fixed, "decoder."); /* for any weights */
 }
 
-/* Stage B: target and decoder are frozen, drift exactly zero. Stage A leaves its target too. */
+/* Tests that stage B leaves target and decoder bitwise unchanged and stage
+ * A leaves its target unchanged. */
 static void test_frozen(bj_objective_kind kind, int atoms) {
     bj_arch arch = small_arch();
     arch.atoms = atoms;
@@ -180,7 +181,7 @@ static double real_tolerance(double in_double, double in_float) {
     return sizeof(bj_real) == sizeof(double) ? in_double : in_float;
 }
 
-/* Reached parameters in double, updated by the formulas of the paper. */
+/* Reached parameters in double, updated with the paper's formulas. */
 typedef struct plain_state {
     size_t n, encoder;
     double *w, *m, *v, *target;
@@ -221,7 +222,8 @@ static double *widened(const bj_real *x, size_t n) {
     return y;
 }
 
-/* Six steps on three batches; `clip` is a share of the first gradient's norm, 0: the default. */
+/* Checks six steps on three batches. `clip` is relative to the norm of the
+ * first gradient. 0 means the default. */
 static void check_updates(bj_objective_kind kind, bj_optim optim, double clip, const char *isa) {
     const bj_arch arch = small_arch_for(kind);
     bj_trainer_options options = options_for(bj_objective_default(kind), 7, 2, isa);
@@ -281,17 +283,17 @@ static void test_updates(void) {
         .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-2, .weight_decay = 2, .clip = 5, .ema = 0.3};
     for (int i = 0; bj_kernels_at(i); i++) {
         const char *isa = bj_kernels_at(i)->isa;
-        check_updates(BJ_FULLSET, bj_optim_default(), 100, isa); /* never clipped */
-        check_updates(BJ_FULLSET, bj_optim_default(), 0.3, isa); /* always */
+        check_updates(BJ_FULLSET, bj_optim_default(), 100, isa); /* never clips */
+        check_updates(BJ_FULLSET, bj_optim_default(), 0.3, isa); /* always clips */
         check_updates(BJ_FULLSET, other, 0.5, isa);
         check_updates(BJ_OUTPUTONLY, other, 1, isa);
     }
-    other.beta1 = other.beta2 = other.weight_decay = 0, other.ema = 1; /* allowed, if odd */
+    other.beta1 = other.beta2 = other.weight_decay = 0, other.ema = 1; /* unusual but allowed */
     check_updates(BJ_UNIFORM, other, 0.5, NULL);
 }
 
-/* Nothing but a step changes the state; a learning rate of zero moves the target and the moments
- * only; the gaps between tensors stay zero. */
+/* Tests that only a step changes the state, that a learning rate of zero changes only the target
+ * and the moments, and that the padding between tensors stays zero. */
 static void test_side_effects(void) {
     const bj_arch arch = small_arch();
     train_case c = open_case(&arch, bj_objective_default(BJ_FULLSET), 4);
@@ -326,7 +328,7 @@ static void test_side_effects(void) {
     close_case(&c);
 }
 
-/* The target follows its encoder even when no term trains that. */
+/* Tests that the target follows its encoder even if no term trains the encoder. */
 static void test_target_of_untrained_encoder(void) {
     const bj_arch arch = small_arch();
     train_case c = open_case(&arch, weighted(BJ_FULLSET, 0, 0, 1, 1), 3);
@@ -344,7 +346,8 @@ static void test_target_of_untrained_encoder(void) {
     close_case(&c);
 }
 
-/* Gradients by name and part: NULL outside the reach, targets for the encoder alone. */
+/* Tests gradient and target access: gradients are NULL if not reached,
+ * targets exist only for the encoder. */
 static void test_access(void) {
     const bj_arch arch = small_arch();
     train_case c = open_case(&arch, bj_objective_default(BJ_UNIFORM), 3);
@@ -355,7 +358,7 @@ static void test_access(void) {
         CHECK((t.data != NULL) == starts_with(w.name, "encoder."));
         CHECK((g.data != NULL) == !starts_with(w.name, "router."));
         if (t.data)
-            CHECK(memcmp(t.data, w.data, w.size * sizeof *w.data) == 0); /* a copy at first */
+            CHECK(memcmp(t.data, w.data, w.size * sizeof *w.data) == 0); /* initially a copy */
         CHECK(t.data != w.data);
     }
     close_case(&c);

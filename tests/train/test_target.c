@@ -1,4 +1,5 @@
-/* test_target.c - the target of a checkpoint folder is the target of its trainer, or is refused. */
+/* test_target.c - tests loading the target from a checkpoint, and that
+ * damaged ones are rejected. */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
 
@@ -23,7 +24,7 @@ static void test_load(bj_objective_kind kind) {
     save(&r, in_folder("run"));
     CHECK_OK(bj_target_from_trainer(&now, r.trainer, &err), err);
     CHECK_OK(bj_target_from_model(&own, r.model, &err), err);
-    CHECK(!same_target(now, own)); /* an average that lags behind */
+    CHECK(!same_target(now, own)); /* a moving average */
     advance(&r, 1);
     CHECK_OK(bj_target_from_trainer(&later, r.trainer, &err), err);
     CHECK_OK(bj_target_load(&loaded, in_folder("run"), &err), err);
@@ -57,7 +58,7 @@ static void copy_file(const char *to, const char *from) {
     bj_free(data);
 }
 
-/* Changes the byte `back` before the end. */
+/* Flips one bit of the byte at `back` bytes before the end. */
 static void damage(const char *path, int back) {
     char byte = 0;
     const int fd = open(path, O_RDWR);
@@ -112,7 +113,7 @@ static void test_refusals(void) {
     remove_tree(in_folder("before"));
 }
 
-/* A checkpoint of the past, written in single precision, is good in any build. */
+/* Tests that an old checkpoint in single precision can be loaded in any build. */
 static void test_golden(void) {
     bj_error err = {0};
     bj_target *target = NULL;

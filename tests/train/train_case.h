@@ -1,4 +1,4 @@
-/* train_case.h - small networks, batches of chosen shape, and fingerprints of a trainer's state. */
+/* train_case.h - small networks, batches of chosen sizes, and hashes of a trainer's state. */
 #ifndef BJ_TESTS_TRAIN_CASE_H
 #define BJ_TESTS_TRAIN_CASE_H
 
@@ -30,7 +30,7 @@ static inline bj_arch small_arch(void) {
                      .dt = 0.5};
 }
 
-/* The architecture an objective can be trained on. */
+/* Returns an architecture on which the objective can be trained. */
 static inline bj_arch small_arch_for(bj_objective_kind kind) {
     bj_arch arch = small_arch();
     if (kind == BJ_OUTPUTONLY) arch.kind = BJ_MODEL_OUTPUT_ONLY;
@@ -40,7 +40,7 @@ static inline bj_arch small_arch_for(bj_objective_kind kind) {
 /* -------------------------------------------------------------------------------------- batches */
 
 typedef struct made_batch {
-    bj_batch batch; /* points at the rest */
+    bj_batch batch; /* points to the arrays below */
     bj_scene *scenes;
     bj_real *focal, *neighbors, *polylines, *future;
     int *neighbor_start, *polyline_start;
@@ -58,8 +58,8 @@ static inline bj_real *case_normals(bj_rng *rng, size_t n) {
     return x;
 }
 
-/* B scenes of normal numbers. Each has the given number of tokens, or any number that the
- * architecture allows where that is negative; a scene's array without a row is NULL. */
+/* Makes B scenes of normally distributed numbers. Each scene has the given numbers of tokens, or
+ * random numbers if these are negative. The array of a scene without rows is NULL. */
 static inline made_batch make_batch(const bj_arch *a, int B, int neighbors, int polylines,
                                     uint64_t seed) {
     bj_rng rng = bj_rng_seed(seed);
@@ -147,7 +147,7 @@ static inline void close_case(train_case *c) {
     bj_model_free(c->model);
 }
 
-/* Moves the target away from its copy of the online encoder. */
+/* Perturbs the target, which is initially a copy of the online encoder. */
 static inline void shake_target(train_case *c, double size, uint64_t seed) {
     bj_rng rng = bj_rng_seed(seed);
     for (int i = 0; i < c->tensors; i++) {
@@ -169,7 +169,8 @@ static inline uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) 
     return hash;
 }
 
-/* Weights, target, both moments and the number of steps: all that a failed step must not touch. */
+/* Hashes everything that a failed step must not change: weights, target,
+ * both moments, step count. */
 static inline uint64_t hash_state(const train_case *c) {
     const bj_trainer *t = c->trainer;
     const size_t all = c->model->layout.size * sizeof(bj_real);

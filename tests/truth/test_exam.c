@@ -1,5 +1,7 @@
-/* test_exam.c - exams on a small simulated world: baselines, models, any forecaster; the same
- * numbers for any number of threads; refusals, damage, lack of memory; the verdict on the identity.
+/* test_exam.c - tests exams on a small simulated world.
+ *
+ * Tests baselines, models and custom forecasters, independence of the number of threads, invalid
+ * arguments, damaged files, failed allocations, and the check of the identity.
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <unistd.h>
@@ -29,7 +31,7 @@ static bj_exam *open_exam(bj_exam_options options) {
     return exam;
 }
 
-/* Every number of a report, one after the other. */
+/* Lists all numbers of a report. */
 enum { NUMBERS = 30 + 3 * BJ_EXAM_BINS };
 static void list_numbers(double out[NUMBERS], const bj_exam_report *r) {
     const double numbers[30] = {(double)r->scenes,
@@ -87,7 +89,7 @@ static int same_reports(const bj_exam_report *a, const bj_exam_report *b, double
 
 /* --------------------------------------------------------------------------------- forecasters */
 
-/* The last position goes on with the last velocity, on two branches. */
+/* Predicts constant velocity from the last position, on two branches. */
 static bj_status go_on(void *context, double *weights, double *trajectories, int64_t first,
                        int count, bj_error *e) {
     int64_t *next = context;
@@ -107,7 +109,7 @@ static bj_status go_on(void *context, double *weights, double *trajectories, int
     return BJ_OK;
 }
 
-/* All modes of the law, as the file has them. */
+/* Predicts all modes of the law. */
 static bj_status tell_the_truth(void *context, double *weights, double *trajectories, int64_t first,
                                 int count, bj_error *e) {
     (void)context, (void)e;
@@ -125,7 +127,7 @@ static bj_status tell_the_truth(void *context, double *weights, double *trajecto
     return BJ_OK;
 }
 
-/* A model asked for one scene at a time. */
+/* A model that predicts one scene at a time. */
 typedef struct one_by_one {
     bj_loader *loader;
     bj_predictor *predictor;
@@ -147,7 +149,7 @@ static bj_status predict_each(void *context, double *weights, double *trajectori
     return BJ_OK;
 }
 
-/* One straight branch with something wrong in one scene. */
+/* A straight branch with an invalid value in one scene. */
 typedef struct spoiled {
     int64_t scene;
     double weight, x;
@@ -180,12 +182,12 @@ static void test_baselines(void) {
     CHECK(next == SCENES && velocity.scenes == SCENES && velocity.realized == SCENES);
     CHECK(velocity.atoms == 1 && modes.atoms == 8 && two.atoms == 2);
     CHECK(same_reports(&modes, &truth, 1e-9));
-    /* The same forecast cut in two branches. */
+    /* The same forecast, split into two branches. */
     CHECK_NEAR(two.discrepancy.mean, velocity.discrepancy.mean, 1e-9);
     CHECK_NEAR(two.realized_es.mean, velocity.realized_es.mean, 1e-9);
     CHECK_NEAR(two.recall, velocity.recall, 0);
     CHECK_NEAR(two.brier_excess, velocity.brier_excess, 1e-9);
-    /* What a law says about itself. */
+    /* The modes of the law as a forecast. */
     CHECK(modes.recall > .95 && modes.unexplained == 0 && modes.mass_error < 1e-9);
     CHECK(modes.discrepancy.mean < velocity.discrepancy.mean / 4);
     CHECK(modes.maneuver_error < .05 && velocity.maneuver_error > modes.maneuver_error);
@@ -272,13 +274,14 @@ static void test_threads(void) {
     CHECK(same_reports(&reports[0], &reports[2], 0));
     bj_exam *exam = open_exam((bj_exam_options){.limit = 70, .samples = 16, .seed = 4});
     CHECK_OK(bj_exam_baseline(&reports[1], exam, BJ_BASELINE_MODES, 3, &err), err);
-    CHECK(reports[0].discrepancy.mean != reports[1].discrepancy.mean); /* another seed */
+    CHECK(reports[0].discrepancy.mean != reports[1].discrepancy.mean); /* different seeds */
     CHECK_NEAR(reports[0].discrepancy.mean, reports[1].discrepancy.mean,
                5 * hypot(reports[0].discrepancy.error, reports[1].discrepancy.error));
     bj_exam_free(exam);
 }
 
-/* The best atoms are searched for scenes 0, 14, ... of 70, and measured like any forecast. */
+/* Tests that the best atoms are searched for scenes 0, 14, ... of 70 and
+ * measured like any forecast. */
 static void test_best_scenes(void) {
     enum { N = 5, K = 2 };
     const bj_exam_options o = {
@@ -288,7 +291,7 @@ static void test_best_scenes(void) {
     bj_exam_scene measured;
     double p[K], y[K * ROW], own = 0, best = 0;
     const bj_exam_forecast forecast = {K, p, y};
-    double *work = calloc(bj_exam_best_work(8, K), sizeof *work); /* more than 16 draws take */
+    double *work = calloc(bj_exam_best_work(8, K), sizeof *work); /* more than 16 samples need */
     CHECK_OK(bj_exam_baseline(&report, exam, BJ_BASELINE_MODES, K, &err), err);
     for (int i = 0; i < N && work; i++) {
         const bj_law_scene s = bj_law_at(law, 70 / N * i);
@@ -367,7 +370,7 @@ static void test_refusals(void) {
     bj_exam_free(exam);
 }
 
-/* Changes one byte of a mean: the digest of that scene no longer fits. */
+/* Tests that a changed byte in a mean is detected by the digest of its scene. */
 static void test_damage(void) {
     char *text = NULL;
     size_t length = 0;
@@ -381,7 +384,7 @@ static void test_damage(void) {
         if (!memcmp(text + i, s.means, ROW * sizeof(float))) at = text + i;
     CHECK(at != NULL);
     if (at) at[40] ^= 1;
-    FILE *file = fopen(other_path, "wb"); /* not needed any more */
+    FILE *file = fopen(other_path, "wb"); /* overwrites a file that is no longer needed */
     CHECK(file && fwrite(text, 1, length, file) == length && fclose(file) == 0);
     bj_free(text);
     CHECK_OK(bj_law_open(&damaged, other_path, &err), err);
@@ -415,7 +418,8 @@ static void test_memory(void) {
 
 /* -------------------------------------------------------------------------------------- verdict */
 
-/* One scene repeated, its identity off by so many standard errors of the mean. */
+/* Returns the report of one repeated scene whose identity is off by
+ * `errors` standard errors of the mean. */
 static bj_exam_report verdict(int scenes, double errors) {
     bj_exam_sum sum;
     bj_exam_report report;
@@ -429,7 +433,8 @@ static bj_exam_report verdict(int scenes, double errors) {
     return report;
 }
 
-/* Squares multiply two estimates of the truth; everything else takes their mean. */
+/* Tests the maneuver values. Squares use the product of two independent estimates of the true
+ * probabilities, all other values their mean. */
 static void test_maneuvers(void) {
     bj_exam_sum sum;
     bj_exam_report r;
@@ -454,7 +459,7 @@ static void test_verdict(void) {
     CHECK_NEAR(r.difference.error, .002, 1e-9);
     CHECK_NEAR(r.tolerated, 5, .01);
     CHECK(!verdict(10000, 5.1).identity && !verdict(10000, -5.1).identity);
-    /* 15 degrees of freedom: the quantile of t at 1 - 2.8665e-7 is 8.32. */
+    /* With 15 degrees of freedom, the t quantile at 1 - 2.8665e-7 is 8.32. */
     r = verdict(1, 8);
     CHECK_NEAR(r.tolerated, 8.32, .1);
     CHECK(r.identity && !verdict(1, 9).identity);

@@ -1,5 +1,6 @@
-/* test_exam_best.c - the best K atoms: known optima on a line, points, and never worse than the
- * true modes. */
+/* test_exam_best.c - tests the search for the best K atoms.
+ *
+ * The search must find known optima and must never be worse than the true modes. */
 #include "truth_case.h"
 
 static law_case c;
@@ -27,18 +28,18 @@ static void search(int K, uint64_t seed) {
     CHECK_NEAR(sum, 1, 1e-12);
 }
 
-/* E |z - a| of a standard normal z. */
+/* Returns E |z - a| of a standard normal z. */
 static double away(double a) {
     return a * erf(a / sqrt(2)) + 2 * exp(-a * a / 2) / sqrt(2 * 3.14159265358979323846);
 }
 
-/* One normal factor along a line, 1 m long: the discrepancy of atoms on it has a closed form, and
- * its minima over atoms and weights can be had from any optimizer. Those of K = 3 and more do not
- * have equal weights. */
+/* Tests a law with one normal factor of 1 m along a line. The discrepancy
+ * of atoms on this line has a closed form, and the optima below come from
+ * another optimizer. For K = 3 and more they do not have equal weights. */
 static void test_line(void) {
     static const double optimum[] = {.4673899545, .1427271236, .0689033420,
                                      .0405771225, .0267421592, .0189541572};
-    static const double tolerated[] = {1e-4, .01, .04, .05, .08, .1}; /* a sample is not the law */
+    static const double tolerated[] = {1e-4, .01, .04, .05, .08, .1}; /* because of sampling */
     enum { SEEDS = 2 };
     case_start(&c, "line", 1, 1);
     case_place(c.factor, .6, .8);
@@ -68,9 +69,10 @@ static void test_points(void) {
     c.weights[0] = .1, c.weights[1] = .2, c.weights[2] = .3, c.weights[3] = .4;
     search(4, 1);
     CHECK_NEAR(discrepancy(4, 16, 1).mean, 0, 1e-6);
-    search(6, 1); /* more than needed */
+    search(6, 1); /* more atoms than needed */
     CHECK_NEAR(discrepancy(6, 16, 1).mean, 0, 1e-3);
-    /* Light modes close to heavy ones: clusters of draws miss some, the true modes do not. */
+    /* Modes with a small weight close to modes with a large weight:
+     * clusters of draws miss some of them, the true modes do not. */
     case_start(&c, "light", 8, 0);
     for (int m = 0; m < 8; m++) {
         c.weights[m] = m % 2 ? .01 : .24;
@@ -78,7 +80,7 @@ static void test_points(void) {
     }
     search(8, 1);
     CHECK_NEAR(discrepancy(8, 16, 1).mean, 0, 1e-6);
-    /* One atom: where more than half of the mass is, that point is the median. */
+    /* One atom: if a point has more than half of the mass, it is the median. */
     case_start(&c, "median", 3, 0);
     c.weights[0] = .2, c.weights[1] = .6, c.weights[2] = .2;
     case_place(c.means, 10, 0);
@@ -86,7 +88,7 @@ static void test_points(void) {
     search(1, 1);
     CHECK_NEAR(y[0], 0, .02);
     CHECK_NEAR(y[1], 0, .02);
-    /* Two far points and two atoms: the weights are the points'. */
+    /* Two distant points and two atoms: the weights must be those of the points. */
     case_start(&c, "weights", 2, 0);
     c.weights[0] = .85, c.weights[1] = .15;
     case_place(c.means, 100, 0);
@@ -94,7 +96,8 @@ static void test_points(void) {
     CHECK_NEAR(p[0] * (y[0] > 50) + p[1] * (y[ROW] > 50), .85, 1e-3);
 }
 
-/* Fewer atoms than modes, and more: never worse than the heaviest modes, nor than fewer atoms. */
+/* Tests fewer and more atoms than modes. The result must never be worse than the modes with the
+ * largest weights or than fewer atoms. */
 static void test_random(void) {
     for (uint64_t n = 0; n < 8; n += 2) {
         double last = INFINITY, slack = 0;

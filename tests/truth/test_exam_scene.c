@@ -1,5 +1,7 @@
-/* test_exam_scene.c - discrepancy, floor and expected score of one scene: cases worked out by hand,
- * honest errors, the identity on random laws; modes and maneuvers. */
+/* test_exam_scene.c - tests the values of one scene: discrepancy, floor and expected score.
+ *
+ * Compares with cases calculated by hand, checks the stated errors, the
+ * identity on random laws, modes and maneuvers. */
 #include "truth_case.h"
 
 static law_case c;
@@ -31,7 +33,7 @@ static void test_points(void) {
     CHECK_NEAR(s.discrepancy.variance + s.expected.variance + s.difference.variance, 0, 1e-24);
     CHECK_NEAR(s.score_variance, 0, 1e-12);
 
-    /* A law of points predicted exactly, in another order: nothing is left but the floor. */
+    /* If a law of points is predicted exactly, in another order, only the floor remains. */
     const double p[3] = {.2, .5, .3};
     case_start(&c, "points", 3, 0);
     for (int m = 0; m < 3; m++) {
@@ -49,7 +51,8 @@ static void test_points(void) {
     CHECK(s.modes == 3 && s.found == 3);
     CHECK_NEAR(s.mass_error, 0, 1e-12);
 
-    /* One of two points with all the mass: D^2 = 2 w d - 2 w (1 - w) d = 2 w^2 d. */
+    /* If one of two points is predicted with all the mass, D^2 = 2 w d - 2
+     * w (1 - w) d = 2 w^2 d. */
     case_start(&c, "half", 2, 0);
     c.weights[0] = .7, c.weights[1] = .3;
     case_place(c.means + ROW, 6, 8);
@@ -61,10 +64,9 @@ static void test_points(void) {
     CHECK_NEAR(s.score_variance, .21 * 100, 1e-9); /* 0 or 10 */
 }
 
-/* ------------------------------------------------------------------------------ one normal factor
- */
+/* --------------------------------------------------------------------------- one normal factor */
 
-/* Y = z f with |f| = 2.5 m at every step: d(0,Y) = 2.5 |z|, d(Y,Y') = 2.5 |z - z'|. */
+/* Tests Y = z f with |f| = 2.5 m at every step: d(0,Y) = 2.5 |z|, d(Y,Y') = 2.5 |z - z'|. */
 static void test_normal(void) {
     enum { SEEDS = 400, SAMPLES = 16 };
     const double one[1] = {1}, size = 2.5;
@@ -86,16 +88,17 @@ static void test_normal(void) {
     }
     for (int i = 0; i < 4; i++) {
         CHECK_NEAR(mean[i], exact[i], 5 * sqrt(variance[i] / SEEDS));
-        /* The stated variance is that of the error: 400 squares know it to 7 %. */
+        /* The estimated variance must match the mean squared error, which
+         * 400 seeds determine to 7 %. */
         CHECK_MSG(fabs(square[i] / variance[i] - 1) < .3, "number %d: %g, stated %g", i, square[i],
                   variance[i]);
         CHECK(variance[i] > 1e-3);
     }
-    /* The sample variance of 16 draws lacks 1/16; the rest is chance. */
+    /* The sample variance of 16 draws is biased by 1/16. The remaining difference is random. */
     CHECK_NEAR(spread, size * size * (1 - 2 / pi), .15 * size * size * (1 - 2 / pi));
 }
 
-/* Sets of draws are apart from each other, from other seeds and from other scenes. */
+/* Tests that draws differ between purposes, seeds and scenes. */
 static void test_draws(void) {
     static double a[4 * ROW], b[4 * ROW];
     case_random(&c, "draws", 0);
@@ -114,7 +117,7 @@ static void test_draws(void) {
 
 /* ---------------------------------------------------------------------------------- random laws */
 
-/* Expected score by the evaluation's own metric, over draws that also choose the mode. */
+/* Returns the expected score from bj_forecast_measure, over draws from the whole law. */
 static double plain_score(double *error, int K, const double *p, const double *y, bj_rng *rng) {
     enum { DRAWS = 3000 };
     double sum = 0, square = 0, future[ROW];
@@ -154,7 +157,7 @@ static void test_identity(void) {
         total += s.difference.mean;
         variance += s.difference.variance;
     }
-    CHECK_NEAR(total, 0, 4 * sqrt(variance)); /* sharper than any one of them */
+    CHECK_NEAR(total, 0, 4 * sqrt(variance)); /* a tighter test than each single law */
 }
 
 /* --------------------------------------------------------------------------- modes, maneuvers */
@@ -167,7 +170,7 @@ static void test_modes(void) {
     case_place(c.means + 1 * ROW, 53, 0); /* 3 m from the first */
     case_place(c.means + 2 * ROW, 10, 40);
     const double p[5] = {.405, .3, .005, .25, .04};
-    case_atom(y + 0 * ROW, 51.4, 0); /* within 2 m of both, nearer to the first */
+    case_atom(y + 0 * ROW, 51.4, 0); /* within 2 m of the first two, nearer to the first */
     case_atom(y + 1 * ROW, 49, 0);   /* the first */
     case_atom(y + 2 * ROW, 10, 40);  /* the third, but below 1 % */
     case_atom(y + 3 * ROW, 50, -40); /* none; right */
@@ -176,7 +179,8 @@ static void test_modes(void) {
     CHECK(s.modes == 3 && s.found == 2);
     CHECK_NEAR(s.found_mass, .8, 1e-12);
     CHECK_NEAR(s.unexplained, .29, 1e-12);
-    /* masses .705, 0, .005 and .29 elsewhere, against .5, .3, .2 and 0 */
+    /* The masses are .705, 0, .005 and .29 outside all modes. The true
+     * masses are .5, .3, .2 and 0. */
     CHECK_NEAR(s.mass_error, (.205 + .3 + .195 + .29) / 2, 1e-12);
     CHECK_NEAR(s.predicted[BJ_STRAIGHT], .705, 1e-12);
     CHECK_NEAR(s.predicted[BJ_LEFT], .005, 1e-12);
@@ -187,7 +191,7 @@ static void test_modes(void) {
         CHECK_NEAR(s.actual[set][BJ_LEFT], .2, 1e-12);
         CHECK_NEAR(s.actual[set][BJ_RIGHT] + s.actual[set][BJ_STOP], 0, 0);
     }
-    /* Just inside and just outside of 2 m. */
+    /* Just below and just above 2 m. */
     const double one[1] = {1};
     case_atom(y, 10, 41.999);
     CHECK(measure(1, one, y, 16, 1).found == 1);
@@ -196,7 +200,7 @@ static void test_modes(void) {
     CHECK(s.found == 0);
     CHECK_NEAR(s.unexplained, 1, 0);
     CHECK_NEAR(s.mass_error, 1, 1e-12);
-    /* Noise that moves the end across a border of maneuvers: half left, half straight. */
+    /* Noise moves the endpoint across the limit between two maneuvers: half left, half straight. */
     case_start(&c, "border", 1, 1);
     case_place(c.means, 10 * cos(pi / 6), 10 * sin(pi / 6));
     case_place(c.factor, -.3 * sin(pi / 6), .3 * cos(pi / 6));

@@ -1,5 +1,6 @@
-/* test_exam_submission.c - tests that a submission file gets the numbers of the model it came from,
- * with a cache, a folder or nothing but the law file as data, and that bad files are rejected.
+/* test_exam_submission.c - tests that a submission file gets the values of the model that wrote it.
+ *
+ * The data is a cache, a folder or only the law file. Invalid files must be rejected.
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <math.h>
@@ -99,7 +100,8 @@ static void test_model(void) {
     bj_model_free(model);
 }
 
-/* Tests that the constant-velocity row is the submission of the rule, with any kind of data. */
+/* Tests that the constant-velocity baseline equals the submission of the
+ * rule, for any kind of data. */
 static void test_velocity(void) {
     bj_exam_report baseline, report;
     bj_truth *truth;
@@ -107,7 +109,7 @@ static void test_velocity(void) {
     bj_exam *exam = open_exam(&truth, world_path);
     CHECK_OK(bj_exam_baseline(&baseline, exam, BJ_BASELINE_VELOCITY, 6, &err), err);
     CHECK_OK(measure_file(&report, path, world_path, 0), err);
-    CHECK_NEAR(report.discrepancy.mean, baseline.discrepancy.mean, 1e-5); /* float velocities */
+    CHECK_NEAR(report.discrepancy.mean, baseline.discrepancy.mean, 1e-5); /* velocities are float */
     bj_exam_free(exam);
     bj_truth_free(truth);
     CHECK_OK(bj_exam_create(&exam, cache, law, &how, &err), err);
@@ -123,7 +125,7 @@ static void test_velocity(void) {
 
 /* -------------------------------------------------------------------------------- modes by hand */
 
-/* Writes the true modes, at most `most` of each scene, scenes `first` .. `end` - 1. */
+/* Writes the true modes of scenes `first` to `end` - 1, at most `most` modes per scene. */
 static void write_modes(int most, int64_t first, int64_t end) {
     bj_submission_writer *writer = NULL;
     CHECK_OK(bj_submission_writer_create(&writer, path, &err), err);
@@ -169,7 +171,7 @@ static void test_missing(void) {
 
 /* ----------------------------------------------------------------------------------- rejections */
 
-/* A law file and a cache of three scenes, and a good submission for them. */
+/* A law file and a cache of three scenes, and a valid submission for them. */
 static bj_cache *small_cache;
 static char small_path[64], small_law[96];
 
@@ -259,7 +261,7 @@ static void test_arguments(void) {
     bj_truth_free(truth);
 }
 
-/* Tests that a scenario file that cannot be read is an error of the exam. */
+/* Tests that an exam fails if a scenario file cannot be read. */
 static void test_unreadable(void) {
     char file[256];
     bj_truth *truth = NULL;

@@ -1,4 +1,4 @@
-/* truth_case.h - laws in memory whose distances can be worked out by hand. */
+/* truth_case.h - laws in memory with distances that can be calculated by hand. */
 #ifndef BJ_TESTS_TRUTH_CASE_H
 #define BJ_TESTS_TRUTH_CASE_H
 
@@ -16,7 +16,7 @@ typedef struct law_case {
     float means[CASE_MODES * ROW], factor[CASE_MODES * CASE_FACTORS * ROW];
 } law_case;
 
-/* No noise; all means at the origin. */
+/* Starts a law without noise and with all means at the origin. */
 static inline void case_start(law_case *c, const char *id, int modes, int factors) {
     memset(c, 0, sizeof *c);
     c->law = (bj_law_scene){.scenario_id = id,
@@ -29,7 +29,7 @@ static inline void case_start(law_case *c, const char *id, int modes, int factor
     for (int m = 0; m < modes; m++) c->weights[m] = 1. / modes;
 }
 
-/* Every point at (x, y): rows that differ by (dx, dy) are |(dx, dy)| apart. */
+/* Sets every point to (x, y), so rows that differ by (dx, dy) have the distance |(dx, dy)|. */
 static inline void case_place(float *row, double x, double y) {
     for (int i = 0; i < ROW; i += 2) row[i] = (float)x, row[i + 1] = (float)y;
 }
@@ -38,7 +38,7 @@ static inline void case_atom(double *row, double x, double y) {
     for (int i = 0; i < ROW; i += 2) row[i] = x, row[i + 1] = y;
 }
 
-/* Modes with weights, means some meters apart and noise, different for every seed. */
+/* Makes a law with random weights, means some meters apart and noise, different for every seed. */
 static inline void case_random(law_case *c, const char *id, uint64_t seed) {
     bj_rng rng = bj_rng_seed(seed);
     case_start(c, id, 1 + (int)(seed % CASE_MODES), CASE_FACTORS);

@@ -1,7 +1,8 @@
-/* test_maze_parity.c - golden files of the mazes: they agree, and every stated number matters.
+/* test_maze_parity.c - tests that the maze golden files match and that
+ * every changed number is found.
  *
- * Each file is taken apart and written again with one array changed, with sound checksums. With a
- * folder in BJ_MAZE_GOLDEN its .npz files must agree as well.
+ * Each file is split into arrays and written again with one array changed and valid checksums. If
+ * BJ_MAZE_GOLDEN is set, the .npz files in that folder must match as well.
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -18,8 +19,7 @@ static const char *const cases[] = {"threshold", "small_k3", "some_k1",
 enum { CASES = sizeof cases / sizeof *cases, ARRAYS = 32 };
 static char folder[64] = "/tmp/test_maze_parity.XXXXXX", changed[96];
 
-/* ------------------------------------------------------------------------------------ taken apart
- */
+/* --------------------------------------------------------------------------------- taken apart */
 
 typedef struct part {
     char name[64], shape[64];
@@ -92,7 +92,7 @@ static bj_status verdict(const copy *c, bj_parity_report *report, bj_error *err)
     return bj_parity_file(report, changed, &options, err);
 }
 
-/* Another number in place of the k-th. */
+/* Changes number k of the array. */
 static void change(part *p, size_t k) {
     unsigned char *at = p->data + k * bj_npy_size(p->npy.type);
     double f8;
@@ -108,8 +108,7 @@ static void change(part *p, size_t k) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------ tests
- */
+/* --------------------------------------------------------------------------------------- tests */
 
 static void test_agreement(void) {
     const bj_parity_options options = {1, NULL};
@@ -131,7 +130,7 @@ static int is_stated(const copy *c, const char *name) {
            (graph && (!strcmp(name, "kept_edges") || !strcmp(name, "held_edges")));
 }
 
-/* Every number a file states, one after the other, and a number too few. */
+/* Tests a change of every expected number, and an array that is one number short. */
 static void test_changes(void) {
     for (int i = 0; i < CASES; i++) {
         copy c;
@@ -179,7 +178,7 @@ static void test_names(void) {
     CHECK(report.failed == 1);
     CHECK_CONTAINS(report.first_failure, "expected_cov_x: nothing here computes it");
     put_away(&c);
-    take_apart(&c, "small_k3"); /* each input is needed */
+    take_apart(&c, "small_k3"); /* every input is required */
     static const char *const inputs[] = {"cells",      "sources",      "true_edges",
                                          "held_edges", "plan_queries", "verified_queries",
                                          "candidates"};
@@ -189,7 +188,7 @@ static void test_names(void) {
         CHECK_CONTAINS(err.message, inputs[k]);
         find(&c, inputs[k])->absent = 0;
     }
-    for (int i = 0; i < c.count; i++) /* nothing stated */
+    for (int i = 0; i < c.count; i++) /* no expected results */
         c.parts[i].absent =
             !strncmp(c.parts[i].name, "expected_", 9) || !strcmp(c.parts[i].name, "edge_order");
     CHECK(verdict(&c, &report, &err) == BJ_EFORMAT);
@@ -233,7 +232,7 @@ static void test_inputs(void) {
     CHECK_CONTAINS(err.message, changed);
     put_away(&c);
 
-    take_apart(&c, "small_k3"); /* a width that is not that of the cells */
+    take_apart(&c, "small_k3"); /* a width that differs from that of the cells */
     part *p = find(&c, "candidates");
     p->npy.shape[1] *= 2, p->npy.shape[2] /= 2;
     write_shape(p);
@@ -248,7 +247,7 @@ static void test_inputs(void) {
     CHECK(verdict(&c, &report, &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "'terminals' has 359 numbers, expected 360");
     put_away(&c);
-    take_apart(&c, "walk"); /* other walks have other edges: a difference, not a bad file */
+    take_apart(&c, "walk"); /* other walks have other edges: a difference, not an invalid file */
     memset(find(&c, "terminals")->data, 1, 360);
     CHECK_OK(verdict(&c, &report, &err), err);
     CHECK(report.failed > 0);

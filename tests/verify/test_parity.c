@@ -1,8 +1,8 @@
-/* test_parity.c - golden files pass on every instruction set, and a changed number does not.
+/* test_parity.c - tests that golden files pass on every instruction set and changed files fail.
  *
- * The changes are made to copies in a temporary folder: one entry of one tensor, for every group of
- * every file and for every tensor of some; names, metadata; errors just below and above what the
- * comparison allows.
+ * The changes are made to copies in a temporary folder: one entry of one
+ * tensor, for every group of every file and for every tensor of some
+ * files; names and metadata; errors just below and above the tolerance.
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp, scandir */
 #include <dirent.h>
@@ -16,21 +16,21 @@
 #include "test.h"
 
 static const char *const folders[] = {"tests/golden/tiny", "tests/golden/odd"};
-static char folder[32] = "/dev/shm/test_parity.XXXXXX"; /* syncing costs nothing there */
-static char changed[64];                                /* the file that changes go to */
+static char folder[32] = "/dev/shm/test_parity.XXXXXX"; /* in memory, because files are synced */
+static char changed[64];                                /* path of the changed file */
 
 enum { MOST = 1024, MOST_FACTS = 64 };
 
-/* A golden file taken apart. One tensor at a time may get other data; names, shapes and metadata
- * may be changed too. */
+/* The parts of a golden file. One tensor at a time can have other data.
+ * Names, shapes and metadata can be changed too. */
 typedef struct copy {
-    char *bytes; /* the file as it is */
+    char *bytes; /* the unchanged file */
     size_t size;
     bj_safetensors *file;
     bj_tensor_view tensors[MOST];
     bj_fact facts[MOST_FACTS];
     int count, fact_count;
-    void *replaced; /* the data of tensor `open` */
+    void *replaced; /* data of tensor `open` */
     int open;
 } copy;
 
@@ -62,7 +62,7 @@ static const char *fact(const copy *c, const char *key) {
 
 static int is_mask(const bj_tensor_view *t) { return t->dtype == BJ_DTYPE_U8; }
 
-/* Own, writable data of tensor i; all others get back what the file holds. */
+/* Returns a writable copy of the data of tensor i and resets all other tensors. */
 static void *open_tensor(copy *c, int i) {
     for (int j = 0; j < c->count; j++) c->tensors[j] = *bj_safetensors_at(c->file, j);
     free(c->replaced);
@@ -81,15 +81,15 @@ static size_t largest(const float *x, size_t n) {
     return at;
 }
 
-/* The largest number changes its sign. */
+/* Flips the sign of the largest number. */
 static void flip(copy *c, int i) {
     float *x = open_tensor(c, i);
     const size_t at = largest(x, c->tensors[i].count);
     x[at] = x[at] == 0 ? 1 : -x[at];
 }
 
-/* The same in one token of many: slot `row` of a mask or of the rows it stands for. Returns 0 when
- * there is nothing in it. */
+/* Flips one token: slot `row` of a mask or the largest number in its row.
+ * Returns 0 if the slot is empty. */
 static int flip_token(copy *c, int i, size_t row) {
     void *data = open_tensor(c, i);
     if (is_mask(&c->tensors[i])) {
@@ -110,8 +110,8 @@ static bj_status judge(bj_parity_report *report, bj_error *err) {
     return bj_parity_file(report, changed, &options, err);
 }
 
-/* Verdict on the file with the open tensor's other data. Written without the care, and the time,
- * that the library takes. */
+/* Runs the parity check with the changed data of the open tensor. Writes the file directly, because
+ * bj_safetensors_write is slower. */
 static bj_status verdict(const copy *c, bj_parity_report *report, bj_error *err) {
     const bj_tensor_view *view = bj_safetensors_at(c->file, c->open);
     const size_t begin = (size_t)((const char *)view->data - c->bytes), end = begin + view->bytes;
@@ -126,7 +126,7 @@ static bj_status verdict(const copy *c, bj_parity_report *report, bj_error *err)
     return judge(report, err);
 }
 
-/* The same after a change of names, shapes or metadata. */
+/* Runs the parity check after a change of names, shapes or metadata. */
 static bj_status verdict_rewritten(const copy *c, bj_parity_report *report, bj_error *err) {
     *err = (bj_error){BJ_OK, ""};
     if (bj_safetensors_write(changed, c->tensors, c->count, c->facts, c->fact_count, err) !=
@@ -142,14 +142,16 @@ static int in_group(const char *name, const char *group) {
     return strncmp(name, group, n) == 0 && name[n] == '.';
 }
 
-/* Stage A sees the future alone: what was observed, and neighbors, do not enter it. */
+/* Returns 1 if the input is unused. Stage A reads only the future, no
+ * observed track and no neighbors. */
 static int unused(const copy *c, const char *name) {
     return strcmp(fact(c, "objective"), "anchor_a") == 0 &&
            (strcmp(name, "x.focal") == 0 || strcmp(name, "x.neighbors") == 0 ||
             strcmp(name, "x.nmask") == 0);
 }
 
-/* Attention gives most tokens of these scenes a weight of zero: some of them must be noticed. */
+/* Checks that changing at least one token is detected. Most tokens of
+ * these scenes have an attention weight of zero. */
 static void expect_token_noticed(copy *c, int i) {
     const size_t rows = (size_t)(c->tensors[i].shape[0] * c->tensors[i].shape[1]);
     int noticed = 0;
@@ -180,7 +182,7 @@ static void expect_noticed(copy *c, int i) {
               bj_safetensors_path(c->file), c->tensors[i].name);
     if (status != BJ_OK) return;
     CHECK(report.first_failure[0] != 0);
-    /* what is only stated, and not an input, is named */
+    /* The message must name the tensor if it is a result and not an input. */
     static const char *const stated[] = {"o", "l", "g", "m", "s", "st"};
     for (int g = 0; g < BJ_PARITY_GROUPS; g++)
         if (in_group(c->tensors[i].name, stated[g])) {
@@ -191,7 +193,7 @@ static void expect_noticed(copy *c, int i) {
         }
 }
 
-/* Every tensor, or the first with a number in it of every group. */
+/* Tests every tensor, or the first nonzero one of each group. */
 static void test_flips(const char *path, int all) {
     static const char *const groups[] = {"o", "l", "g", "m", "s", "st", "w", "t", "x"};
     static copy c;
@@ -258,13 +260,13 @@ static int find(const copy *c, const char *name) {
     exit(1);
 }
 
-/* One number off by a little more, or less, than its group allows. */
+/* Tests numbers that are off by slightly more or less than the tolerance of their group. */
 static void test_tolerances(void) {
     const int wide = sizeof(bj_real) == sizeof(double);
     static const struct {
         const char *name;
         double in_float, in_double;
-        int relative; /* to the tensor's largest entry */
+        int relative; /* 1: relative to the tensor's largest entry */
     } cases[] = {{"o.u", 1e-4, 1e-6, 1},
                  {"o.y", 1e-4, 1e-6, 1},
                  {"l.total", 1e-4, 1e-6, 1},
@@ -285,7 +287,8 @@ static void test_tolerances(void) {
             const double tolerance = wide ? cases[k].in_double : cases[k].in_float;
             bj_parity_report report;
             bj_error err;
-            /* a float has seven digits: an allowed error in double is near the last of them */
+            /* A float has seven digits, so the tolerance of double builds
+             * is close to the last one. */
             x[at] = (float)((double)x[at] + (above ? 1.6 : 0.4) * tolerance * scale);
             CHECK_OK(verdict(&c, &report, &err), err);
             CHECK_MSG((report.failed > 0) == above, "%s off by %g: %s", cases[k].name,
@@ -293,7 +296,7 @@ static void test_tolerances(void) {
                       report.failed ? report.first_failure : "passes");
         }
 
-    /* a few updated weights may be off by a step, many may not */
+    /* A few updated weights may be off by a full step, many may not. */
     const int i = find(&c, "s.encoder.attn.in_proj_weight");
     size_t all = 0;
     for (int j = 0; j < c.count; j++)
@@ -346,7 +349,7 @@ static void test_names(void) {
         c.tensors[i].name = "renamed";
         expect_refused(&c, inputs[k]);
     }
-    /* a stated tensor nobody knows: named, not passed over */
+    /* A tensor with an unknown name must be reported. */
     static const char *const stated[] = {
         "o.c", "l.rec", "g.atoms.0.0.bias", "m.ece", "s.decoder.0.bias", "st.proj.2.bias"};
     for (size_t k = 0; k < sizeof stated / sizeof *stated; k++) {
@@ -359,7 +362,7 @@ static void test_names(void) {
         CHECK(report.failed == 1);
         CHECK_CONTAINS(report.first_failure, other);
     }
-    /* shapes: an input, and something stated */
+    /* Wrong shapes of an input and of a result. */
     int i = find(&c, "w.encoder.gru.weight_ih_l0");
     open_tensor(&c, i);
     c.tensors[i].shape[0] /= 2, c.tensors[i].shape[1] *= 2;
@@ -368,7 +371,7 @@ static void test_names(void) {
     open_tensor(&c, i);
     c.tensors[i].shape[0] -= 1;
     expect_refused(&c, "o.u");
-    i = find(&c, "x.nmask"); /* a mask that is not one */
+    i = find(&c, "x.nmask"); /* not a valid mask */
     open_tensor(&c, i);
     c.tensors[i].dtype = BJ_DTYPE_I8;
     expect_refused(&c, "x.nmask");
@@ -419,7 +422,7 @@ static void test_metadata(void) {
         }
         c.facts[at] = kept;
     }
-    /* settings that may be missing must still be numbers; another value must not pass */
+    /* Optional settings must be numbers, and another value must not pass. */
     static const char *const numbers[] = {"lambda_z", "lambda_rec", "beta",         "lr",
                                           "clip",     "ema",        "beta1",        "beta2",
                                           "adam_eps", "steps",      "weight_decay", "dt"};

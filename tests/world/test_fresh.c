@@ -1,5 +1,5 @@
-/* test_fresh.c - specifications of fresh scenes: what is accepted, what their digest and their
- * scenes depend on. */
+/* test_fresh.c - tests which specifications of fresh scenes are valid, and what their digest and
+ * their scenes depend on. */
 #include <branchjepa/branchjepa.h>
 
 #include "core/alloc.h"
@@ -65,7 +65,8 @@ static void test_digest(void) {
     }
 }
 
-/* Tests which scenarios count as seen: those of the windows a run reads, and development scenes. */
+/* Tests which scenarios count as seen: the scenes of the windows that a run reads, and the
+ * development scenes. */
 static void test_has(void) {
     const bj_fresh_spec some = {2, 7, 3000}, all = {2, 7, 0}, older = {1, 7, 0};
     const struct {
@@ -87,8 +88,8 @@ static void test_has(void) {
     CHECK(!bj_fresh_has(&all, "") && !bj_fresh_has(&all, "0000") && !bj_fresh_has(&all, "zz"));
 }
 
-/* Tests the two sources: names, sizes, and development scenes that are those of the reserved seed.
- */
+/* Tests the two sources: their names and sizes, and that development scenes use the reserved
+ * seed. */
 static void test_sources(void) {
     const bj_fresh_spec spec = {2, 7, 640};
     const long live = bj_alloc_live();

@@ -1,19 +1,21 @@
-/* test_law.c - futures that are drawn against the law that is stated, and the law itself.
+/* test_law.c - compares drawn futures with the law, and tests the law itself.
  *
- * Draws of a few scenes with several modes: frequencies by chi-square, means and covariances of
- * each mode by their standard errors. The seeds are fixed, so the test does not fail by chance.
+ * Futures are drawn for several scenes with several modes. Mode frequencies are tested by
+ * chi-square, and means and covariances of each mode by their standard errors. The seeds are fixed,
+ * so the test does not fail by chance.
  */
 #include "world_case.h"
 
 enum { DRAWS = 6000, SCENES = 6, NUMBERS = 2 * BJ_LAW_STEPS, LAST = BJ_WORLD_OBSERVED - 1 };
 
-/* Chi-square with n degrees exceeds this with probability 1e-4 (Wilson and Hilferty). */
+/* Returns the value that chi-square with n degrees exceeds with probability 1e-4 (Wilson and
+ * Hilferty). */
 static double chi_limit(int n) {
     const double a = 2.0 / (9.0 * n);
     return n * pow(1 - a + 3.719 * sqrt(a), 3);
 }
 
-/* A point of a mode's mean or factor in the frame of the scene. */
+/* Transforms a point of a mode's mean, or a factor, to the scene frame. */
 static void turned(double out[2], const double v[2], int is_point) {
     double x = v[0], y = v[1];
     if (is_point) {
@@ -45,7 +47,7 @@ static void check_mode(const double *futures, const int *modes, int mode) {
             for (int d = 0; d < DRAWS; d++)
                 if (modes[d] == mode) sum += futures[d * NUMBERS + at];
             CHECK_NEAR(sum / (double)n, mean[k], 4.5 * sqrt(variance / (double)n) + 1e-9);
-            /* Covariance with every other number looked at. */
+            /* Covariance with every other tested number. */
             for (int b = 0; b < 5; b++)
                 for (int q = 0; q < 2; q++) {
                     double covariance = 0, wanted = 0, other_mean[2], scale = 0;
@@ -86,7 +88,7 @@ static void test_draws(void) {
         }
         CHECK_MSG(chi < chi_limit(scene->law.count - 1), "scene %lld: chi-square %g of %d modes",
                   (long long)i, chi, scene->law.count);
-        /* Draw 0 is what the scene shows. */
+        /* Draw 0 is the future of the scene. */
         CHECK(modes[0] == scene->mode);
         for (int t = 0; t < BJ_LAW_STEPS; t++) {
             double x = scene->rows[0][BJ_WORLD_OBSERVED + t].x;
@@ -99,7 +101,7 @@ static void test_draws(void) {
     free(futures);
 }
 
-/* Running the whole generator again and again from one prefix gives the law's frequencies. */
+/* Tests that repeated runs of the whole generator from one past have the frequencies of the law. */
 static void test_reruns(void) {
     enum { RUNS = 400 };
     int64_t i = 0;
@@ -135,14 +137,14 @@ static void test_shape(void) {
             sum += mode->weight;
             CHECK(mode->weight > 0 && (m == 0 || mode->weight <= mode[-1].weight));
             intents[mode->intent]++;
-            /* The first step goes on from the last observed one. */
+            /* The first step continues from the last observed one. */
             const bj_row *now = &scene->rows[0][LAST];
             CHECK(hypot(mode->mean[0][0] - now->x, mode->mean[0][1] - now->y) <
                   0.1 * law->observed.v + 0.12);
             for (int t = 0; t < BJ_LAW_STEPS; t++)
                 for (int k = 0; k < 2; k++)
                     CHECK(isfinite(mode->mean[t][k]) && isfinite(mode->factor[0][t][k]));
-            for (int k = 0; k < m; k++) { /* modes are told apart by eye */
+            for (int k = 0; k < m; k++) { /* modes are clearly distinct */
                 double apart = 0;
                 for (int t = 0; t < BJ_LAW_STEPS; t++)
                     apart += pow(mode->mean[t][0] - law->modes[k].mean[t][0], 2) +
@@ -165,12 +167,13 @@ static double share(const bj_law_state *law, bj_intent intent) {
     return sum;
 }
 
-/* Waiting at the line, for good or for a while. */
+/* Returns the probability of stopping or yielding at the line. */
 static double waiting(const bj_law_state *law) {
     return share(law, BJ_INTENT_STOP) + share(law, BJ_INTENT_YIELD);
 }
 
-/* Weights follow what can be seen: braking means stopping or turning, drifting a lane change. */
+/* Tests that weights depend on the observation: braking favors stopping or turning, and drifting
+ * favors a lane change. */
 static void test_evidence(void) {
     int stops = 0, turns = 0, changes = 0, walks = 0;
     for (int64_t i = 0; i < 320; i++) {
@@ -219,7 +222,7 @@ static void test_evidence(void) {
               changes, walks);
 }
 
-/* Speed and acceleration from rows without noise. */
+/* Tests speed and acceleration of rows without noise. */
 static void test_motion(void) {
     bj_row rows[BJ_WORLD_OBSERVED] = {{0}};
     double s, c, v, a;

@@ -1,4 +1,4 @@
-/* test_law_file.c - the file of laws: what is written is read, and what is damaged is named. */
+/* test_law_file.c - tests that a law file returns what was written, and that damage is detected. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <stdlib.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ static void test_round_trip(void) {
     }
     CHECK(bj_law_find(law, "0") == -1 && bj_law_find(law, "zz") == -1);
     CHECK(bj_law_intent(law, BJ_INTENTS) == NULL && bj_law_intent(law, -1) == NULL);
-    /* Draws from the file: mean over many of a mode is the mode's mean. */
+    /* The mean of many draws from a mode is the mode's mean. */
     const bj_law_scene s = bj_law_at(law, 0);
     bj_rng rng = bj_rng_seed(3);
     double sum[2] = {0}, n = 0, future[2 * BJ_LAW_STEPS];
@@ -68,7 +68,7 @@ static void test_round_trip(void) {
 
 /* ------------------------------------------------------------------------------------- damage */
 
-/* Writes the file again with `size` bytes of a tensor replaced. */
+/* Writes the file again and replaces `size` bytes of a tensor. */
 static void patch(const char *tensor, size_t offset, const void *bytes, size_t size) {
     bj_error err = {0};
     bj_safetensors *file = NULL;
@@ -126,7 +126,7 @@ static void test_damage(void) {
     CHECK_CONTAINS(err.message, records[0].id);
     CHECK_OK(bj_law_verify(law, 1, &err), err);
     bj_law_free(law);
-    /* Another safetensors file is not a law. */
+    /* Any other safetensors file is rejected. */
     const float x = 1;
     const bj_tensor_view view = {
         .name = "x", .dtype = BJ_DTYPE_F32, .rank = 1, .shape = {1}, .data = &x};

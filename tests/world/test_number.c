@@ -1,4 +1,5 @@
-/* test_number.c - the world's own functions against the C library's, and its random numbers. */
+/* test_number.c - compares the elementary functions with the C library, and tests the random
+ * numbers. */
 #include "support/test.h"
 #include "world/number.h"
 
@@ -42,7 +43,7 @@ static void test_special(void) {
     CHECK(bj_world_smooth(2) == 1);
 }
 
-/* Mean, variance and fourth moment; 5 is far beyond the standard errors times their bounds. */
+/* Tests mean, variance and fourth moment. The bounds are at least five standard errors. */
 static void test_random(void) {
     enum { N = 400000 };
     bj_rng rng = bj_rng_seed(7);
@@ -64,7 +65,7 @@ static void test_random(void) {
     CHECK_NEAR(normal[2] / N, 3, 10 * error);
     CHECK_NEAR(jitter[0] / N, 0, error);
     CHECK_NEAR(jitter[1] / N, 1, 1.3 * error);
-    CHECK_NEAR(jitter[2] / N, 3 - 1.2 / 4, 6 * error); /* four uniform numbers: excess -1.2 / 4 */
+    CHECK_NEAR(jitter[2] / N, 3 - 1.2 / 4, 6 * error); /* excess kurtosis -1.2 / 4 */
     CHECK_NEAR(product / N, 0, error);
     for (int k = 0; k < 5; k++) CHECK_NEAR((double)counts[k] / N, 0.2, 0.4 * error);
 }

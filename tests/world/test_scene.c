@@ -1,7 +1,8 @@
-/* test_scene.c - scenes are the same everywhere and every time, and are what the format asks for.
+/* test_scene.c - tests that scenes are reproducible on all platforms, and that their content is
+ * valid.
  *
- * The digests below were computed once and hold for every compiler, option and instruction set:
- * whoever changes what a scene contains has to change them, knowingly.
+ * The digests below hold for every compiler, option and instruction set. Update them only if the
+ * content of scenes is changed on purpose.
  */
 #include "core/sha256.h"
 #include "world_case.h"
@@ -35,7 +36,7 @@ static void test_digests(void) {
         int version;
         uint64_t seed;
         int64_t index;
-        const char *hex; /* the first 16 digits */
+        const char *hex; /* first 16 digits */
     } known[] = {{1, 1, 0, "cb236ba4e8a7a054"},      {1, 1, 77, "ee336ad9e7f0c350"},
                  {1, 99, 12345, "a8410bc98a75bd85"}, {1, 7, 4000000000, "03e02632be8adf70"},
                  {2, 1, 0, "c17b9cbef38c5665"},      {2, 1, 77, "2ea4bb8d8b0414ad"},
@@ -51,7 +52,7 @@ static void test_digests(void) {
     version = BJ_WORLD_VERSION;
 }
 
-/* Three towns with all their scenes, in one digest. */
+/* Tests one digest of three towns with all their scenes. */
 static void test_digest_of_many(int number, const char *known) {
     enum { SCENES = 3 * BJ_WORLD_TOWN_SCENES };
     static char all[SCENES][BJ_SHA256_HEX];
@@ -68,7 +69,7 @@ static void test_digest_of_many(int number, const char *known) {
     version = BJ_WORLD_VERSION;
 }
 
-/* Tests that no version's scene has the id of another version's. */
+/* Tests that ids differ between the versions of the world. */
 static void test_ids(void) {
     char one[BJ_SCENARIO_NAME], two[BJ_SCENARIO_NAME];
     for (int64_t i = 0; i < 200; i++) {
@@ -78,7 +79,7 @@ static void test_ids(void) {
     }
 }
 
-/* A scene does not depend on what was made before it in the same memory. */
+/* Tests that a scene does not depend on earlier content of the memory. */
 static void test_independence(void) {
     char alone[BJ_SHA256_HEX], after[BJ_SHA256_HEX];
     make(scene, 5, 40, 0);
@@ -98,7 +99,7 @@ static void test_independence(void) {
 
 /* --------------------------------------------------------------------------------- the prefix */
 
-/* Everything up to step 49, and the law, is the same for every draw; the rest is not. */
+/* Tests that steps 0 to 49 and the law are the same for every draw, and the future is not. */
 static void test_prefix(void) {
     for (int64_t i = 0; i < 64; i += 3) {
         make(scene, 9, i, 0);
@@ -121,7 +122,7 @@ static void test_prefix(void) {
             }
             changed += memcmp(&scene->rows[0][109], &other->rows[0][109], sizeof(bj_row)) != 0;
         }
-        CHECK(changed == 5); /* at least the jitter */
+        CHECK(changed == 5); /* at least by the jitter */
     }
 }
 
@@ -146,7 +147,7 @@ static void check_rows(const bj_world_scene *s) {
     CHECK(s->category[0] == 3 && s->category[1] == 1);
 }
 
-/* Speeds of the focal track change smoothly, across the end of the observation too. */
+/* Checks that the focal speed changes smoothly, including at the end of the observation. */
 static void check_focal(const bj_world_scene *s, int *rough) {
     const bj_row *r = s->rows[0];
     double worst = 0;
@@ -157,7 +158,7 @@ static void check_focal(const bj_world_scene *s, int *rough) {
         const double vx = (r[t].x - r[t - 1].x) * 10, vy = (r[t].y - r[t - 1].y) * 10;
         CHECK_NEAR(hypot(r[t].vx - vx, r[t].vy - vy), 0, 2.5);
     }
-    /* 4 mm of jitter alone make 1 to 3 m/s^2 of such differences. */
+    /* Jitter of 4 mm alone causes differences of 1 to 3 m/s^2. */
     *rough += worst > 12;
 }
 

@@ -1,7 +1,7 @@
-/* test_simulate.c - the world as a cache and as folders: the same bytes either way, for any number
- * of workers, and however often the run was interrupted.
+/* test_simulate.c - tests that a cache and folders give the same bytes, for any number of workers
+ * and interruptions.
  *
- *   test_simulate write DIR SCENES    writes folders, for tests/world/peer_av2.py
+ *   test_simulate write DIR SCENES    writes folders for tests/world/peer_av2.py
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
 #include <ftw.h>
@@ -48,7 +48,7 @@ static bj_status to_cache(const char *name, const bj_world_options *options,
     return bj_world_to_cache(report, path, options, err);
 }
 
-/* ----------------------------------------------------------------------------------- both ways */
+/* --------------------------------------------------------------------------- cache and folders */
 
 static void test_same_bytes(void) {
     bj_error err = {0};
@@ -78,7 +78,7 @@ static void test_same_bytes(void) {
     check_same("one.bjc", "prepared.bjc");
 }
 
-/* Fewer scenes are the first of more. */
+/* Tests that a smaller run has the first scenes of a larger run. */
 static void test_prefix_of_many(void) {
     bj_error err = {0};
     bj_world_report report;
@@ -102,7 +102,7 @@ static void test_prefix_of_many(void) {
     bj_cache_free(many);
 }
 
-/* The future of the cache is draw 0, and one the law allows. */
+/* Tests that the future in the cache is draw 0 and is possible under the law. */
 static void test_law_and_cache(void) {
     bj_error err = {0};
     bj_law *law = NULL;

@@ -1,5 +1,5 @@
-/* test_stream.c - a stream has the scenes of a cache, each once, in an order that neither the
- * number of threads nor earlier reads change. */
+/* test_stream.c - tests that a stream has every scene of a cache once, in an order that depends
+ * neither on the number of threads nor on earlier reads. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ static bj_world_stream *open_stream(int version, int towns, int ordered, int thr
 
 static int same(const bj_real *a, const float *b, int64_t count) {
     int equal = 1;
-    for (int64_t i = 0; i < count; i++) { /* bits: -0 is not 0 */
+    for (int64_t i = 0; i < count; i++) { /* bitwise, because -0 is not 0 */
         const bj_real expected = (bj_real)b[i];
         equal &= !memcmp(&a[i], &expected, sizeof expected);
     }
@@ -46,9 +46,9 @@ static void check_scene(const bj_scene *scene, const bj_cache *cache, int64_t nu
               "scene %lld differs from the cache", (long long)number);
 }
 
-/* Tests that three windows have every scene of the cache once, bit for bit, with its id. */
+/* Tests that three windows contain every scene of the cache once, bit for bit and with its id. */
 static void test_cache(int version) {
-    enum { SCENES = 3 * W, BATCH = 24 }; /* batches that cross a boundary */
+    enum { SCENES = 3 * W, BATCH = 24 }; /* batches that cross a window boundary */
     char folder[] = "/tmp/test_stream.XXXXXX", path[64], law[96];
     bj_error err = {0};
     bj_world_report report;

@@ -1,4 +1,5 @@
-/* test_town.c - properties of many towns: lanes fit together, areas contain them, maps are read. */
+/* test_town.c - tests properties of many towns: lanes connect, areas contain them, maps can be
+ * read. */
 #include <stdlib.h>
 
 #include "support/test.h"
@@ -14,7 +15,7 @@ static double gap(const double a[2], const double b[2]) {
     return fabs(a[0] - b[0]) + fabs(a[1] - b[1]);
 }
 
-/* Lanes that follow each other meet with the same ends, tangents and headings. */
+/* Checks that consecutive lanes have the same end points, tangents and headings. */
 static void check_lanes(int number) {
     for (int i = 0; i < town->lane_count; i++) {
         const bj_road_lane *l = &town->lanes[i];
@@ -42,7 +43,7 @@ static void check_lanes(int number) {
         }
         if (l->left_lane >= 0 && l->change_left < 0 && l->node < 0 && !l->bike) {
             const bj_road_lane *o =
-                &town->lanes[l->left_lane]; /* runs the other way, or a pocket */
+                &town->lanes[l->left_lane]; /* opposite direction, or a left-turn lane */
             CHECK(gap(l->left[0], o->left[3]) < 1e-9 || gap(l->left[0], o->right[0]) < 1e-9);
         }
         for (int c = 0; c < l->crossing_count; c++)
@@ -50,8 +51,8 @@ static void check_lanes(int number) {
     }
 }
 
-/* Lanes end at the border of the map only, or where a bicycle lane does; and wherever a street
- * leads away, somebody may turn into it. */
+/* Checks that only lanes at the border of the map and bicycle lanes end, and that some lane turns
+ * into every street that leaves a junction. */
 static void check_network(int number) {
     for (int i = 0; i < town->lane_count; i++) {
         const bj_road_lane *l = &town->lanes[i];
@@ -80,7 +81,7 @@ static void check_network(int number) {
     }
 }
 
-/* Poses invert projections, on the line and beside it. */
+/* Checks that poses invert projections, on the center line and next to it. */
 static void check_poses(void) {
     for (int i = 0; i < town->lane_count; i += 3) {
         const bj_road_lane *l = &town->lanes[i];
@@ -108,7 +109,7 @@ static double edge_distance(bj_point a, bj_point b, bj_point p) {
     return hypot(a.x + t * dx - p.x, a.y + t * dy - p.y);
 }
 
-/* Inside an area, or within the tolerance of the audits. */
+/* Returns 1 if a point is inside an area or within the tolerance of the audits. */
 static int drivable(const bj_map *map, bj_point p) {
     for (int i = 0; i < map->area_count; i++) {
         const bj_points ring = map->areas[i].ring;
@@ -164,7 +165,7 @@ static void check_map(int number) {
         CHECK(drivable(&map, (bj_point){town->bays[i].x, town->bays[i].y}));
 }
 
-/* Tests that the crossings of version 2 show how a junction is controlled. */
+/* Checks that the crossings of version 2 indicate the control of a junction. */
 static void check_crossings(int number) {
     for (int i = 0; i < town->node_count; i++) {
         const bj_node *n = &town->nodes[i];
@@ -179,7 +180,7 @@ static void check_crossings(int number) {
     }
 }
 
-/* --------------------------------------------------------------------------------- what occurs */
+/* ---------------------------------------------------------------------------------- statistics */
 
 typedef struct tally {
     int controls[4], moves[4], three_way, pockets, one_way, bikes, bays, crossings, lanes[4];

@@ -1,4 +1,4 @@
-/* test_traffic.c - how road users move: the driver model, lights, and many scenes of traffic. */
+/* test_traffic.c - tests the driver model, lights, and the traffic of many scenes. */
 #include <stdlib.h>
 
 #include "support/test.h"
@@ -7,14 +7,14 @@
 enum { SCENES = 96 };
 
 static void test_driver_model(void) {
-    /* On a free road: full acceleration from standstill, none at the wanted speed. */
+    /* Free road: full acceleration from standstill, none at the desired speed. */
     CHECK_NEAR(bj_idm(0, 12, 1e9, 0, 1.5, 2, 1.2), 1.5, 0);
     CHECK_NEAR(bj_idm(12, 12, 1e9, 0, 1.5, 2, 1.2), 0, 1e-12);
     CHECK(bj_idm(14, 12, 1e9, 0, 1.5, 2, 1.2) < -1);
-    /* Equilibrium: at the gap for which (v/w)^4 + (reach/gap)^2 = 1 nothing changes. */
+    /* Equilibrium: no acceleration at the gap for which (v/w)^4 + (reach/gap)^2 = 1. */
     const double v = 8, reach = 2 + v * 1.2, share = 1 - (v / 12) * (v / 12) * (v / 12) * (v / 12);
     CHECK_NEAR(bj_idm(v, 12, reach / sqrt(share), 0, 1.5, 2, 1.2), 0, 1e-12);
-    /* Closer, or closing in: brakes harder, never beyond -6. */
+    /* A smaller gap or a higher closing speed causes harder braking, limited to -6. */
     CHECK(bj_idm(8, 12, 8, 0, 1.5, 2, 1.2) < bj_idm(8, 12, 12, 0, 1.5, 2, 1.2));
     CHECK(bj_idm(8, 12, 20, 8, 1.5, 2, 1.2) < bj_idm(8, 12, 20, 0, 1.5, 2, 1.2));
     CHECK_NEAR(bj_idm(15, 12, 0.1, 15, 1.5, 2, 1.2), -6, 0);
@@ -23,12 +23,12 @@ static void test_driver_model(void) {
 static void test_lights(void) {
     const bj_light light = {1, 30};
     CHECK(bj_light_green(&light, 1, 29) && !bj_light_green(&light, 0, 29));
-    CHECK(!bj_light_green(&light, 1, 30) && !bj_light_green(&light, 0, 30)); /* nobody */
+    CHECK(!bj_light_green(&light, 1, 30) && !bj_light_green(&light, 0, 30)); /* all red */
     CHECK(!bj_light_green(&light, 0, 49) && bj_light_green(&light, 0, 50));
     CHECK(!bj_light_green(&light, 1, 50));
 }
 
-/* Two cars on one route overlap when they are nearer than their lengths along the road. */
+/* Returns 1 if two cars on one route overlap along the road. */
 static int overlap(const bj_agent *a, const bj_agent *b, int t) {
     const bj_motion *p = &a->path[t], *q = &b->path[t];
     double s, c;
@@ -60,7 +60,7 @@ static void test_scenes(void) {
                 if (a->mover != BJ_MOVER_DRIVES || was[k] == a->route[a->at]) continue;
                 const bj_road_lane *from = &town->lanes[was[k]],
                                    *to = &town->lanes[a->route[a->at]];
-                int linked = 0; /* short lanes may be skipped in one step, never at a stop line */
+                int linked = 0; /* a step may skip short lanes, but never a stop line */
                 for (int q = 0; q < from->next_count; q++)
                     linked |= from->next[q] == a->route[a->at];
                 CHECK(linked);
@@ -78,7 +78,8 @@ static void test_scenes(void) {
             for (int t = 1; t < BJ_WORLD_STEPS; t++) {
                 const bj_motion *p = &a->path[t - 1], *q = &a->path[t];
                 const double vx = (p->vx + q->vx) / 2, vy = (p->vy + q->vy) / 2;
-                /* Velocity is the change of the position, up to the bend of the road. */
+                /* The velocity is the derivative of the position, except for the curvature of the
+                 * road. */
                 if (a->mover == BJ_MOVER_DRIVES)
                     CHECK_NEAR(hypot((q->x - p->x) * 10 - vx, (q->y - p->y) * 10 - vy), 0, 0.6);
                 CHECK(hypot(q->vx, q->vy) < 20);

@@ -1,9 +1,9 @@
-/* test_view.c - the law of version 2 depends on nothing that the features of a scene do not show.
+/* test_view.c - tests that the law of version 2 depends only on what the features contain.
  *
- * test_blind overwrites everything that features do not show and computes the law again: every bit
- * of it must stay. test_decode finds what the law looks at (lane, limit, stop line, control, walked
- * crossing, vehicle ahead) from the arrays of floats alone, by routines that share nothing with the
- * simulator, and compares.
+ * test_blind overwrites everything that the features do not contain and computes the law again,
+ * which must be bit-identical. test_decode computes the inputs of the law (lane, limit, stop line,
+ * control, crossing in use, vehicle ahead) from the feature arrays, with code that is independent
+ * of the simulator, and compares them.
  */
 #include "world_case.h"
 
@@ -33,8 +33,8 @@ static void make_features(int64_t i) {
 
 static int lane_in_view(int lane) { return bj_view_lane(&scene->law.observed.view, lane); }
 
-/* Overwrites what features do not show of the map: lanes and crossings that are out of view, the
- * control of other junctions, and how the town came about. */
+/* Overwrites the parts of the map that the features do not contain: lanes and crossings out of
+ * view, the control of other junctions, and the layout of the town. */
 static void blind_town(bj_town *t) {
     const bj_observed *o = &scene->law.observed;
     memset(t->streets, 0x5a, sizeof t->streets);
@@ -64,7 +64,8 @@ static void blind_town(bj_town *t) {
     }
 }
 
-/* Overwrites what features do not show of others; rows are those of the neighbors they keep. */
+/* Overwrites the traffic that the features do not contain. `rows` are the rows of the kept
+ * neighbors. */
 static void blind_traffic(bj_traffic *tr, bj_rows rows[BJ_WORLD_AGENTS]) {
     memset(tr->lights, 0x5a, sizeof tr->lights);
     memset(tr->head, 0x5a, sizeof tr->head);
@@ -134,7 +135,7 @@ static double reach_of(int line) {
     return least;
 }
 
-/* Nearer than the farthest of 48. */
+/* Returns 1 if a polyline is nearer than the farthest of 48. */
 static int in_view(int line) {
     return features->polylines < BJ_AV2_POLYLINES ||
            reach_of(line) < reach_of(BJ_AV2_POLYLINES - 1) - 1e-4;
@@ -151,7 +152,7 @@ typedef struct place {
     point t;
 } place;
 
-/* The nearest place of a polyline, whose ends go on straight. */
+/* Returns the nearest position on a polyline, extended straight at its ends. */
 static place project(int line, point p) {
     place best = {0};
     double least = 1e300, start = 0;
@@ -170,7 +171,7 @@ static place project(int line, point p) {
     return best;
 }
 
-/* Polylines that begin where this one ends. */
+/* Lists the polylines that start where this one ends. */
 static int next_of(int line, int next[BJ_AV2_POLYLINES]) {
     int n = 0;
     for (int j = 0; j < features->polylines; j++)
@@ -181,8 +182,8 @@ static int next_of(int line, int next[BJ_AV2_POLYLINES]) {
     return n;
 }
 
-/* At a fork: the rightmost lane of a street, the leftmost one of a junction (it stays on a ring).
- */
+/* Chooses a successor at a fork: the rightmost lane of a street, or the leftmost lane in a
+ * junction, which stays on a ring. */
 static int go_on(int line) {
     int next[BJ_AV2_POLYLINES];
     const int n = next_of(line, next);
@@ -195,7 +196,7 @@ static int go_on(int line) {
     return best;
 }
 
-/* -------------------------------------------------------------------------------- what is seen */
+/* ---------------------------------------------------------------------------------- visibility */
 
 static int own_lane(double *second) {
     double least = 1e300;
@@ -237,7 +238,7 @@ static int walks_on(int crosswalk) {
     return 0;
 }
 
-/* Where one stops on a polyline before a crosswalk, or 1e9 when it does not lead over it. */
+/* Returns the stopping position on a polyline before a crosswalk, or 1e9 if they do not cross. */
 static double stop_before(int line, int crosswalk, int approach) {
     const point a = at(crosswalk, 0), d = minus(at(crosswalk, POINTS - 1), a);
     const double length = length_of(line);
@@ -314,7 +315,7 @@ static seen look(int own) {
     return out;
 }
 
-/* Control of the junction behind an approach, and whether the approach yields. */
+/* Returns the control of the junction after an approach, and whether the approach yields. */
 static bj_control control_of(int approach, int *minor) {
     const point end = at(approach, POINTS - 1), t = along(approach, POINTS - 1);
     int next[BJ_AV2_POLYLINES], mine = 0, side = 0;
@@ -328,7 +329,7 @@ static bj_control control_of(int approach, int *minor) {
         const point middle = {(at(j, 0).x + at(j, POINTS - 1).x) / 2 - end.x,
                               (at(j, 0).y + at(j, POINTS - 1).y) / 2 - end.y};
         const point ahead = {end.x + 4.2 * t.x, end.y + 4.2 * t.y};
-        int inside = 0; /* lanes of the junction end beside its crosswalks */
+        int inside = 0; /* lanes of the junction end next to its crosswalks */
         for (int k = 0; k < features->polylines; k++)
             if (!is_crosswalk(k) && is_turn(k))
                 for (int e = 0; e < POINTS; e += POINTS - 1) {
@@ -350,8 +351,8 @@ static bj_control control_of(int approach, int *minor) {
 /* ------------------------------------------------------------------------------------- compare */
 
 typedef struct tally {
-    int lanes, limits, lines, controls, walks, leaders; /* wrong */
-    int shown, classes[5], walked, led;                 /* cases */
+    int lanes, limits, lines, controls, walks, leaders; /* wrong results */
+    int shown, classes[5], walked, led;                 /* number of cases */
 } tally;
 
 static int near(double a, double b, double tolerance) {
@@ -372,7 +373,7 @@ static void check_view(void) {
     }
     for (int i = 0; i < town->lane_count; i++) lanes += lane_in_view(i);
     for (int i = 0; i < town->crossing_count; i++) lanes += view->crossings >> i & 1;
-    CHECK(lanes == shown); /* nothing in view is missing in the features */
+    CHECK(lanes == shown); /* the features contain everything in view */
 }
 
 static void test_decode(int64_t number, tally *t) {
@@ -381,7 +382,7 @@ static void test_decode(int64_t number, tally *t) {
     check_view();
     const int own = own_lane(&second);
     if (own < 0 || features->polyline_id[own] != town->lanes[o->lane].id) {
-        t->lanes += second > 0.15; /* near a fork either will do */
+        t->lanes += second > 0.15; /* near a fork both lanes are correct */
         return;
     }
     t->shown++;
@@ -433,7 +434,7 @@ int main(void) {
         test_blind(blind, tr, law);
         test_decode(i, &t);
     }
-    /* Every class occurs, nothing is decoded wrongly, and hardly any lane is ambiguous. */
+    /* Every class occurs, nothing is decoded wrongly, and almost no lane is ambiguous. */
     CHECK_MSG(t.lanes + t.limits + t.lines + t.controls + t.walks + t.leaders == 0,
               "wrong: lanes %d, limits %d, lines %d, controls %d, walked %d, leaders %d", t.lanes,
               t.limits, t.lines, t.controls, t.walks, t.leaders);

@@ -1,4 +1,4 @@
-/* world_case.h - what the tests of scenes and laws share: a town and a scene on the heap. */
+/* world_case.h - a town and a scene on the heap, shared by the tests of scenes and laws. */
 #ifndef BJ_TESTS_WORLD_CASE_H
 #define BJ_TESTS_WORLD_CASE_H
 
@@ -23,9 +23,9 @@ static void case_close(void) {
     free(other);
 }
 
-static int version = BJ_WORLD_VERSION; /* of the scenes that make() makes */
+static int version = BJ_WORLD_VERSION; /* version of the scenes from make() */
 
-/* Makes scene `index` of the seed in `out`, and its town. */
+/* Generates scene `index` of the seed and its town. */
 static inline void make(bj_world_scene *out, uint64_t seed, int64_t index, uint64_t draw) {
     bj_error err = {0};
     CHECK_OK(bj_town_make(town, version, seed, "train", index / BJ_WORLD_TOWN_SCENES, &err), err);
