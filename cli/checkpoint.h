@@ -9,6 +9,9 @@
 BJ_CHECK bj_status cli_checkpoint_path(char path[CLI_PATH_SIZE], const char *checkpoint,
                                        bj_error *err);
 
+/* Returns the number of scenes behind an epoch's weights, repeated ones included. */
+int64_t cli_scenes_seen(const bj_run *run, const bj_epoch *epoch);
+
 /* A checkpoint to look at: one that was named, or the chosen one of a run of a campaign. */
 typedef struct cli_checkpoint {
     char path[CLI_PATH_SIZE]; /* as named, or DIR/runs/ARM/seed-S/ckpt/best */

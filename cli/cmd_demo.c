@@ -1,15 +1,20 @@
-/* cmd_demo.c - bjepa demo: the whole way, from simulated traffic to a report.
+/* cmd_demo.c - bjepa demo: the pretrained model on new scenes, then a whole experiment.
+ *
+ * Stage 1 writes a page with forecasts of the pretrained model; it is left out where the model is not
+ * installed. Stage 2 trains three arms, locks, evaluates, audits and draws them, and writes a report.
  *
  * Every step is a command that could have been typed, and is printed before it runs. A step whose
- * result is there is left out, and training resumes: an interrupted demo goes on when it is started
- * again with the same folder. The same bytes come out with any number of threads on one instruction
- * set, but for times and paths.
+ * result already exists is left out, and training resumes, so an interrupted demo continues when it
+ * is started again with the same folder. The bytes do not depend on the number of threads, except
+ * for times and paths.
  * Test: tests/cli/demo.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
+#include "builtin.h"
 #include "cli.h"
 #include "embedded.h"
 #include "output.h"
+#include "show_page.h"
 #include "signals.h"
 #include "step.h"
 
@@ -20,12 +25,31 @@
 
 static const char verb[] = "demo";
 
-enum { FILES = 14 };
+/* World seeds. The pretrained model was trained with another one. */
+#define TRAIN_SEED "7"
+#define TEST_SEED "8"
 
 /* Files of the demo, below its folder. */
-enum file { TRAIN, VAL, LAW, PLAN, CAMPAIGN, MADE, LOCK, LOCKED, AUDIT, TRUTH, GALLERY, DRAWN, REPORT };
+enum file {
+    FRESH,
+    PAGE,
+    VAL,
+    LAW,
+    PLAN,
+    CAMPAIGN,
+    MADE,
+    LOCK,
+    LOCKED,
+    AUDIT,
+    TRUTH,
+    GALLERY,
+    DRAWN,
+    REPORT,
+    FILES
+};
 static const char *const names[FILES] = {
-    [TRAIN] = "train.bjc",
+    [FRESH] = "fresh.bjc",
+    [PAGE] = "pretrained.html",
     [VAL] = "val.bjc",
     [LAW] = "val.bjc.law.safetensors",
     [PLAN] = "demo.yaml",
@@ -43,44 +67,96 @@ static const char *const names[FILES] = {
 typedef struct demo {
     const char *out;
     int scenes, held_out, epochs, threads;
+    int pretrained; /* 1: the pretrained model is installed */
     char path[FILES][CLI_PATH_SIZE];
     int code; /* of the step that did not succeed */
 } demo;
 
-static int there(const char *path) {
+static int exists(const char *path) {
     struct stat info;
     return stat(path, &info) == 0;
 }
 
-/* One command, unless `result` is there already. Returns 1 to go on. */
-static int step(demo *d, const char *result, const char *output, const char *const *args) {
+/* -------------------------------------------------------------------------------------- commands */
+
+/* A command line; options that are not wanted are left out. */
+typedef struct command {
+    const char *args[CLI_STEP_ARGS + 1];
+    int count;
+    char number[4][24];
+    int numbers;
+} command;
+
+static void add(command *c, const char *arg) { c->args[c->count++] = arg; }
+
+static void add_option(command *c, const char *name, const char *value) {
+    add(c, name);
+    add(c, value);
+}
+
+static void add_number(command *c, const char *name, int value) {
+    char *text = c->number[c->numbers++];
+    snprintf(text, sizeof c->number[0], "%d", value);
+    add_option(c, name, text);
+}
+
+/* Limits the threads of a step, if the demo's are limited. */
+static void add_threads(command *c, const demo *d, const char *name) {
+    if (d->threads) add_number(c, name, d->threads);
+}
+
+#define COMMAND(...)                                                                               \
+    { .args = {__VA_ARGS__}, .count = sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *) }
+
+/* Runs a command, unless its result already exists. Returns 1 if it ran and succeeded. */
+static int run(demo *d, const command *c, const char *result, const char *output) {
     bj_error err;
-    if (d->code || (result && there(result))) return !d->code;
-    const bj_status status = cli_step(&d->code, args, output, &err);
+    if (d->code || (result && exists(result))) return 0;
+    const bj_status status = cli_step(&d->code, c->args, output, &err);
     if (status != BJ_OK) d->code = cli_fail(verb, &err);
     return !d->code;
 }
 
-#define STEP(d, result, output, ...) step((d), (result), (output), (const char *[]){__VA_ARGS__, NULL})
+/* --------------------------------------------------------------------------------------- stage 1 */
 
-/* --------------------------------------------------------------------------------------- steps */
-
-static void simulate(demo *d) {
-    char train[16], val[16];
-    snprintf(train, sizeof train, "%d", d->scenes);
-    snprintf(val, sizeof val, "%d", d->held_out);
-    STEP(d, d->path[TRAIN], NULL, "simulate", "--cache", d->path[TRAIN], "--scenes", train, "--seed",
-         "7");
-    STEP(d, d->path[VAL], NULL, "simulate", "--cache", d->path[VAL], "--scenes", val, "--seed", "7",
-         "--split", "val");
+static void simulate(demo *d, enum file cache, int scenes, const char *split) {
+    command c = COMMAND("simulate", "--cache", d->path[cache]);
+    add_number(&c, "--scenes", scenes);
+    add_option(&c, "--seed", TEST_SEED);
+    add_option(&c, "--split", split);
+    add_threads(&c, d, "--jobs");
+    run(d, &c, d->path[cache], NULL);
 }
 
-/* The plan is a file that a reader may copy and change. */
+static void show_pretrained(demo *d) {
+    char path[CLI_PATH_SIZE];
+    bj_error err;
+    d->pretrained = cli_builtin_path(path, &err) == BJ_OK;
+    if (!d->pretrained) {
+        char *hint = strchr(err.message, '\n');
+        if (hint) *hint = '\0';
+        fprintf(stderr, "bjepa demo: %s; its page is left out\n", err.message);
+        return;
+    }
+    simulate(d, FRESH, d->held_out, "test");
+    command c = COMMAND("view", CLI_BUILTIN, "--av2", d->path[FRESH], "--choose", "maneuvers",
+                        "--count", "12", "--out", d->path[PAGE]);
+    add_threads(&c, d, "--threads");
+    if (!run(d, &c, d->path[PAGE], NULL)) return;
+    printf("\n%s: what the pretrained model predicts for scenes it has not seen, next to the true\n"
+           "  distribution and what happened. Open it while the rest of the demo runs.\n\n",
+           d->path[PAGE]);
+    cli_show_page(d->path[PAGE]);
+}
+
+/* --------------------------------------------------------------------------------------- stage 2 */
+
+/* Writes the plan: a file that a reader may copy and change. */
 static void write_plan(demo *d) {
     const cli_embedded *plan = cli_embedded_find(names[PLAN]);
     cli_file file;
     bj_error err;
-    if (d->code || there(d->path[PLAN])) return;
+    if (d->code || exists(d->path[PLAN])) return;
     bj_status status = cli_file_open(&file, d->path[PLAN], &err);
     if (status == BJ_OK) {
         fwrite(plan->bytes, 1, plan->size, file.stream);
@@ -89,36 +165,61 @@ static void write_plan(demo *d) {
     if (status != BJ_OK) d->code = cli_fail(verb, &err);
 }
 
+/* Trains the arms one after the other with all threads, or all at once where there are enough. */
 static void train(demo *d) {
-    char set[32], threads[16];
-    snprintf(set, sizeof set, "train.epochs=%d", d->epochs);
-    snprintf(threads, sizeof threads, "%d", d->threads);
+    char data[48], set[32];
+    const int threads = cli_threads(d->threads), jobs = threads < 3 ? 1 : 3;
+    command begin = COMMAND("campaign", d->path[PLAN]);
+    command resume = COMMAND("campaign", "--resume");
+    command *c = exists(d->path[MADE]) ? &resume : &begin;
     write_plan(d);
-    if (d->code || there(d->path[LOCK])) return;
-    if (there(d->path[MADE]))
-        STEP(d, NULL, NULL, "campaign", "--out", d->path[CAMPAIGN], "--resume", "--jobs", threads);
-    else
-        STEP(d, NULL, NULL, "campaign", d->path[PLAN], "--data", d->path[TRAIN], "--out",
-             d->path[CAMPAIGN], "--set", set, "--jobs", threads);
+    snprintf(data, sizeof data, "world:" TRAIN_SEED ":%d", d->scenes);
+    snprintf(set, sizeof set, "train.epochs=%d", d->epochs);
+    add_option(&begin, "--data", data);
+    add_option(&begin, "--set", set);
+    add_option(c, "--out", d->path[CAMPAIGN]);
+    add_number(c, "--jobs", jobs);
+    add_number(c, "--threads", threads / jobs);
+    run(d, c, d->path[LOCK], NULL);
 }
 
 static void judge(demo *d) {
-    STEP(d, d->path[LOCK], NULL, "lock", d->path[CAMPAIGN], "--data", d->path[VAL]);
-    STEP(d, d->path[LOCKED], NULL, "evaluate", d->path[CAMPAIGN]);
-    STEP(d, d->path[AUDIT], d->path[AUDIT], "audit", d->path[CAMPAIGN], "--data", d->path[VAL], "--a",
-         "fullset", "--b", "specialization", "--json");
-    STEP(d, d->path[TRUTH], d->path[TRUTH], "truth", "--baseline", d->path[CAMPAIGN],
-         d->path[VAL], d->path[LAW], "--json");
+    const char *val = d->path[VAL], *campaign = d->path[CAMPAIGN];
+    const command lock = COMMAND("lock", campaign, "--data", val);
+    command evaluate = COMMAND("evaluate", campaign);
+    command audit = COMMAND("audit", "--data", val, "--a", "fullset", "--b", "specialization", "--json",
+                            campaign);
+    command truth = COMMAND("truth", "--baseline", "--json");
+    add_threads(&evaluate, d, "--threads");
+    add_threads(&audit, d, "--threads");
+    add_threads(&truth, d, "--threads");
+    add(&truth, campaign);
+    if (d->pretrained) {
+        add(&audit, CLI_BUILTIN);
+        add(&truth, CLI_BUILTIN);
+    }
+    add(&truth, val);
+    add(&truth, d->path[LAW]);
+    run(d, &lock, d->path[LOCK], NULL);
+    run(d, &evaluate, d->path[LOCKED], NULL);
+    run(d, &audit, d->path[AUDIT], d->path[AUDIT]);
+    run(d, &truth, d->path[TRUTH], d->path[TRUTH]);
 }
 
 static void show(demo *d) {
-    STEP(d, d->path[GALLERY], NULL, "gallery", "lock", d->path[CAMPAIGN], "--data", d->path[VAL],
-         "--out", d->path[GALLERY]);
-    STEP(d, d->path[DRAWN], NULL, "gallery", "draw", d->path[GALLERY], "--data", d->path[VAL]);
-    STEP(d, d->path[REPORT], NULL, "report", d->path[CAMPAIGN], "--out", d->path[REPORT]);
+    command choose = COMMAND("gallery", "lock", d->path[CAMPAIGN], "--data", d->path[VAL], "--out",
+                             d->path[GALLERY]);
+    const command draw = COMMAND("gallery", "draw", d->path[GALLERY], "--data", d->path[VAL]);
+    command report = COMMAND("report", d->path[CAMPAIGN], "--out", d->path[REPORT]);
+    add_threads(&choose, d, "--threads");
+    add_threads(&report, d, "--threads");
+    if (d->pretrained) add_option(&report, "--pretrained", CLI_BUILTIN);
+    run(d, &choose, d->path[GALLERY], NULL);
+    run(d, &draw, d->path[DRAWN], NULL);
+    if (run(d, &report, d->path[REPORT], NULL)) cli_show_page(d->path[REPORT]);
 }
 
-/* ------------------------------------------------------------------------------------- summary */
+/* --------------------------------------------------------------------------------------- summary */
 
 static double mean_of(const bj_seeds *seeds, const char *arm, const char *metric) {
     const int a = bj_seeds_find_arm(seeds, arm), m = bj_seeds_find_metric(seeds, metric);
@@ -130,52 +231,57 @@ static int summarize(const demo *d) {
     bj_error err;
     if (bj_campaign_seeds(&seeds, d->path[CAMPAIGN], BJ_SEEDS_LOCKED, &err) != BJ_OK)
         return cli_fail(verb, &err);
-    const double full = mean_of(seeds, "fullset", "traj_es");
-    const double winner = mean_of(seeds, "specialization", "traj_es");
-    const double point = mean_of(seeds, "point", "traj_es");
-    printf("\n%d simulated scenes no model has seen, evaluated once, behind a lock:\n", d->held_out);
-    printf("  trajectory Energy Score (lower is better): full-set %.2f, specialization %.2f, one "
-           "point %.2f m\n",
-           full, winner, point);
+    printf("\n%d simulated scenes that no model has seen, evaluated once, behind a lock:\n",
+           d->held_out);
+    printf("  trajectory Energy Score, less is better: full-set %.2f, specialization %.2f, "
+           "one point %.2f m\n",
+           mean_of(seeds, "fullset", "traj_es"), mean_of(seeds, "specialization", "traj_es"),
+           mean_of(seeds, "point", "traj_es"));
     printf("  expected distance of all futures: full-set %.2f, specialization %.2f m\n",
            mean_of(seeds, "fullset", "exp_ade"), mean_of(seeds, "specialization", "exp_ade"));
-    printf("%s: the numbers with their intervals, learning curves, calibration, and scenes\n"
-           "  to browse: six weighted futures on the map, what happened, and the true law\n",
+    if (d->pretrained)
+        printf("%s: forecasts of the pretrained model and the true distribution\n", d->path[PAGE]);
+    printf("%s: numbers, learning curves, calibration, maps, and scenes to browse\n",
            d->path[REPORT]);
-    printf("%s: cases chosen before any future was read\n", d->path[GALLERY]);
+    printf("%s: cases that were chosen before any future was read\n", d->path[GALLERY]);
     bj_seeds_free(seeds);
     return CLI_OK;
 }
 
 int cmd_demo(int argc, char **argv) {
-    static demo d = {.out = "demo", .scenes = 2400, .held_out = 600, .epochs = 12};
+    static demo d = {.out = "demo", .scenes = 61440, .held_out = 600, .epochs = 6};
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "DIR", &d.out, 0, 0, "folder for everything; demo"},
-        {"scenes", 'n', CLI_INT, "N", &d.scenes, 60, 1000000, "simulated scenes to train with; 2400"},
-        {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "and to evaluate on; 600"},
-        {"epochs", 0, CLI_INT, "N", &d.epochs, 1, 1000, "of training; 12"},
+        {"scenes", 'n', CLI_INT, "N", &d.scenes, 64, 100000000,
+         "simulated scenes that each arm is trained with; 61440"},
+        {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "scenes to evaluate on; 600"},
+        {"epochs", 0, CLI_INT, "N", &d.epochs, 1, 1000,
+         "parts that training is divided into, each followed by an evaluation; 6"},
         CLI_OPTION_THREADS(&d.threads),
         CLI_OPTION_END};
-    const cli_usage usage = {verb, "the whole way on simulated traffic: train, evaluate, report", NULL,
-                             0, 0,
+    const cli_usage usage = {verb,
+                             "show the pretrained model, then train, evaluate and report three arms",
+                             NULL,
+                             0,
+                             0,
                              "bjepa demo\n"
-                             "bjepa demo --out try --scenes 300 --epochs 2\n",
+                             "bjepa demo --out try --scenes 3840 --epochs 2\n",
                              options};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
-    d.threads = cli_threads(d.threads);
     bj_error err;
     int created;
     bj_status status = cli_folder(&created, d.out, &err);
     for (int i = 0; i < FILES && status == BJ_OK; i++)
-        if (names[i]) status = cli_path(d.path[i], d.out, names[i], &err);
+        status = cli_path(d.path[i], d.out, names[i], &err);
     if (status != BJ_OK) return cli_fail(verb, &err);
     cli_catch_signals();
-    simulate(&d);
+    show_pretrained(&d);
+    simulate(&d, VAL, d.held_out, "val");
     train(&d);
     judge(&d);
     show(&d);
     if (d.code > CLI_SIGNALED)
-        fprintf(stderr, "bjepa demo: interrupted; the same command goes on from here\n");
+        fprintf(stderr, "bjepa demo: interrupted; the same command continues from here\n");
     return d.code ? d.code : summarize(&d);
 }

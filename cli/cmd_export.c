@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 static const char verb[] = "export";
@@ -72,15 +71,6 @@ static int is_run(const char *checkpoint) {
            stat(path, &info) == 0;
 }
 
-/* Returns the number of scenes behind an epoch's weights, repeated ones included. The last batch of a
- * pass over a cache may be smaller than the others. */
-static int64_t scenes_seen(const bj_run *run, const bj_epoch *epoch) {
-    const char *fit = bj_run_fact(run, "split.fit");
-    if (bj_run_fact(run, "data.source") || !fit)
-        return epoch->step * bj_run_settings(run)->batch;
-    return epoch->epoch * strtoll(fit, NULL, 10);
-}
-
 /* Adds where the weights of a finished run come from. Fresh scenes are named by their source; a
  * cache is named by its digest, because its path means nothing elsewhere. */
 static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj_error *err) {
@@ -95,7 +85,7 @@ static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj
     snprintf(f->data, sizeof f->data, "%s%s", source ? source : "cache ",
              source ? "" : digest ? digest : "unknown");
     const bj_epoch chosen = bj_run_epoch(run, best);
-    snprintf(f->scenes, sizeof f->scenes, "%" PRId64, scenes_seen(run, &chosen));
+    snprintf(f->scenes, sizeof f->scenes, "%" PRId64, cli_scenes_seen(run, &chosen));
     add(f, "recipe", bj_run_settings(run)->recipe);
     add(f, "data", f->data);
     add(f, "scenes", f->scenes);

@@ -3,6 +3,7 @@
 #include "output.h"
 #include "report_maze.h"
 #include "report_page.h"
+#include "report_pretrained.h"
 #include "report_sections.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ static const char verb[] = "report";
 enum { SCENE_BYTES = 12000000, SCENES = 1000 };
 
 typedef struct report_options {
-    const char *dir, *out, *scenes, *law;
+    const char *dir, *out, *scenes, *law, *pretrained;
     int count, threads;
 } report_options;
 
@@ -26,6 +27,8 @@ static int parse(report_options *o, int argc, char **argv) {
          "law of simulated scenes, if it is not beside the cache"},
         {"count", 0, CLI_INT, "N", &o->count, 0, SCENES,
          "most scenes, chosen by a hash of their ids; 24"},
+        {"pretrained", 0, CLI_TEXT, "CHECKPOINT", &o->pretrained, 0, 0,
+         "also show a model that was trained elsewhere, such as builtin"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
@@ -37,6 +40,7 @@ static int parse(report_options *o, int argc, char **argv) {
         .max_operands = 1,
         .examples = "bjepa report demo-world --out report.html\n"
                     "bjepa report demo-world --scenes val.bjc --count 40\n"
+                    "bjepa report demo-world --pretrained builtin --out report.html\n"
                     "bjepa report maze-planall --out mazes.html\n"
                     "bjepa report data/paper/av2_seeds.csv --out paper.html\n",
         .options = options,
@@ -52,19 +56,30 @@ static int parse(report_options *o, int argc, char **argv) {
 typedef struct page {
     const report_data *data;
     const report_forecasts *forecasts;
+    const report_pretrained *pretrained;
 } page;
 
 static bj_status fill_browser(FILE *to, const char *name, void *context, bj_error *err) {
     const page *p = context;
     (void)err;
     if (!strcmp(name, "about")) report_about_scenes(to, p->forecasts);
+    if (!strcmp(name, "glance")) report_about_glance(to, p->pretrained->title);
     return BJ_OK;
 }
 
 static bj_status fill_sections(FILE *to, page *p, bj_error *err) {
-    report_about(to, p->data);
-    const bj_status status = report_template(to, "browser.html", fill_browser, p, err);
+    const int pretrained = p->pretrained->model != NULL;
+    bj_status status = BJ_OK;
+    report_head(to, p->data);
+    if (pretrained) {
+        report_pretrained_write(to, p->pretrained, p->data);
+        status = report_template(to, "glance.html", fill_browser, p, err);
+    } else {
+        report_about(to, p->data, NULL);
+    }
+    if (status == BJ_OK) status = report_template(to, "browser.html", fill_browser, p, err);
     if (status != BJ_OK) return status;
+    if (pretrained) report_about(to, p->data, "The arms, compared");
     report_results(to, p->data);
     report_figures(to, p->data);
     report_parameters(to, p->data);
@@ -74,7 +89,7 @@ static bj_status fill_sections(FILE *to, page *p, bj_error *err) {
 static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) {
     page *p = context;
     if (!strcmp(name, "title")) report_textf(to, "%s: Branch-JEPA report", p->data->name);
-    else if (!strcmp(name, "navigation")) report_navigation(to, p->data);
+    else if (!strcmp(name, "navigation")) report_navigation(to, p->data, p->pretrained->model != NULL);
     else if (!strcmp(name, "sections")) return fill_sections(to, p, err);
     else if (!strcmp(name, "footer"))
         fprintf(to,
@@ -120,22 +135,25 @@ int cmd_report(int argc, char **argv) {
     report_options o = {.out = "report.html", .count = 24};
     const int code = parse(&o, argc, argv);
     if (code != CLI_CONTINUE) return code;
-    const report_forecast_options how = {o.scenes, o.law, o.count, o.threads, SCENE_BYTES};
+    report_pretrained pretrained = {.model = NULL};
+    const report_forecast_options how = {o.scenes,  o.law,       o.count,
+                                         o.threads, SCENE_BYTES, &pretrained};
     report_data *data = NULL;
     report_forecasts forecasts = {.scenes = NULL};
     bj_error err;
     bj_status status = cli_file_replaceable(o.out, &err);
     if (status == BJ_OK) status = report_data_open(&data, o.dir, &err);
     if (status == BJ_OK && report_is_maze(data)) {
-        status = o.scenes || o.law ? cli_error(&err, BJ_EARG, "%s: a campaign of mazes has no scenes",
-                                               o.dir)
-                                   : write_maze(data, &o, &err);
+        status = o.scenes || o.law || o.pretrained
+                     ? cli_error(&err, BJ_EARG, "%s: a campaign of mazes has no scenes", o.dir)
+                     : write_maze(data, &o, &err);
         report_data_free(data);
         return status == BJ_OK ? CLI_OK : cli_fail(verb, &err);
     }
+    if (status == BJ_OK) status = report_pretrained_open(&pretrained, o.pretrained, &err);
     if (status == BJ_OK) status = report_forecasts_make(&forecasts, data, &how, &err);
     if (status == BJ_OK) {
-        page p = {data, &forecasts};
+        page p = {data, &forecasts, &pretrained};
         status = write_page(&p, o.out, &err);
     }
     const int scenes = forecasts.scenes ? report_scenes_count(forecasts.scenes) : 0;
@@ -145,6 +163,7 @@ int cmd_report(int argc, char **argv) {
         fprintf(stderr, "bjepa %s: left out %d scenes: the page would be larger than 15 MB\n", verb,
                 forecasts.dropped);
     report_forecasts_free(&forecasts);
+    report_pretrained_close(&pretrained);
     report_data_free(data);
     if (status != BJ_OK) return cli_fail(verb, &err);
     fprintf(stderr, "bjepa %s: wrote %s, %d scene%s: open it in a browser\n", verb, o.out, scenes,

@@ -327,6 +327,15 @@ static bj_status add_scenes(viewer *v, bj_error *err) {
 
 /* ----------------------------------------------------------------------------------------- page */
 
+static void put_abouts(FILE *to, const viewer *v) {
+    for (int i = 0; i < v->options->source_count; i++) {
+        if (!*v->source[i].about) continue;
+        fputs("<p class=\"note\">", to);
+        report_textf(to, "%s: %s", v->source[i].title, v->source[i].about);
+        fputs("</p>\n", to);
+    }
+}
+
 static void put_names(FILE *to, const viewer *v) {
     const int count = v->options->source_count;
     for (int i = 0; i < count; i++) {
@@ -335,9 +344,13 @@ static void put_names(FILE *to, const viewer *v) {
     }
 }
 
+/* One forecast next to the true distribution; several forecasts are compared in the browser. */
+static int has_glance(const viewer *v) { return v->laws && v->options->source_count == 1; }
+
 static bj_status fill_browser(FILE *to, const char *name, void *context, bj_error *err) {
     const viewer *v = context;
     (void)err;
+    if (!strcmp(name, "glance")) report_about_glance(to, v->source[0].title);
     if (strcmp(name, "about")) return BJ_OK;
     fputs("<p>Every scene is shown as it was known at the moment of prediction: the map, the road "
           "users, and five seconds of their past. The colored lines are the futures that were "
@@ -352,9 +365,9 @@ static bj_status fill_browser(FILE *to, const char *name, void *context, bj_erro
     else
         fprintf(to, "%d of %d scenes, chosen by a hash of their ids",
                 report_scenes_count(v->scenes), v->most);
-    fputs("; those whose futures end far apart come first. What really happened is kept back until "
-          "you ask for it.</p>\n",
-          to);
+    fprintf(to, "; those whose futures end far apart come first. %s</p>\n",
+            has_glance(v) ? "Here, what happened is kept back until you ask for it."
+                          : "What really happened is kept back until you ask for it.");
     return BJ_OK;
 }
 
@@ -367,7 +380,11 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
         fputs("<h1>Forecasts of ", to);
         put_names(to, v);
         fputs("</h1>\n", to);
-        return report_template(to, "browser.html", fill_browser, v, err);
+        put_abouts(to, v);
+        const bj_status status = has_glance(v)
+                                     ? report_template(to, "glance.html", fill_browser, v, err)
+                                     : BJ_OK;
+        return status == BJ_OK ? report_template(to, "browser.html", fill_browser, v, err) : status;
     } else if (!strcmp(name, "footer")) {
         fprintf(to,
                 "<p>Written by bjepa %s. Everything is in this one file; it asks nothing of any "

@@ -14,7 +14,7 @@ static const cli_verb verbs[] = {
     {"compare", "two arms of a campaign, paired by seed, with intervals", cmd_compare},
     {"config", "the arms, and the settings of a run with where each comes from", cmd_config},
     {"data", "prepare scenarios for training, and look at what came out", cmd_data},
-    {"demo", "train on synthetic scenes and draw what came out", cmd_demo},
+    {"demo", "show the pretrained model, then train, evaluate and report three arms", cmd_demo},
     {"eval", "every metric of a checkpoint on a cache, in groups, with its speed", cmd_eval},
     {"evaluate", "evaluate a locked campaign once, or verify what it bound", cmd_evaluate},
     {"export", "write the model of a run to one file, also with 16-bit weights", cmd_export},

@@ -22,7 +22,7 @@ typedef struct work {
     bj_loader *loader; /* of it; step i is scene i */
     int64_t chosen[SCENES];
     int count;
-    int *run; /* (models) number of the run */
+    int *run; /* (models) number of the run; -1: the pretrained model */
     double *weights, *paths;
     bj_real *weights_real, *paths_real;
 } work;
@@ -97,13 +97,18 @@ static bj_status add_scenes(work *w, bj_error *err) {
 
 /* -------------------------------------------------------------------------------------- models */
 
-/* Every finished run that forecasts, in the order of arms, then seeds. */
+/* The pretrained model, then every finished run that forecasts, in the order of arms, then seeds. */
 static bj_status list_models(work *w, bj_error *err) {
     const report_data *d = w->data;
     report_forecasts *out = w->out;
-    out->models = calloc((size_t)d->runs + 1, sizeof *out->models);
-    w->run = calloc((size_t)d->runs + 1, sizeof *w->run);
+    const report_pretrained *p = w->options->pretrained;
+    out->models = calloc((size_t)d->runs + 2, sizeof *out->models);
+    w->run = calloc((size_t)d->runs + 2, sizeof *w->run);
     if (!out->models || !w->run) return cli_error(err, BJ_ENOMEM, "out of memory");
+    if (p->model) {
+        w->run[out->model_count] = -1;
+        out->models[out->model_count++] = (report_model){REPORT_PRETRAINED_ARM, p->title, -1};
+    }
     for (int arm = 0; arm < d->arms; arm++)
         for (int seed = 0; seed < d->seeds; seed++)
             for (int r = 0; r < d->runs; r++) {
@@ -148,7 +153,9 @@ static bj_status predict_all(work *w, int number, bj_error *err) {
     char path[CLI_PATH_SIZE];
     bj_model *model = NULL;
     bj_predictor *predictor = NULL;
-    bj_status status = cli_checkpoint_path(path, w->data->run[w->run[number]].dir, err);
+    const int run = w->run[number];
+    bj_status status = cli_checkpoint_path(
+        path, run < 0 ? w->options->pretrained->path : w->data->run[run].dir, err);
     if (status == BJ_OK) status = bj_model_load(&model, path, err);
     if (status != BJ_OK) return status;
     const bj_arch arch = *bj_model_arch(model);

@@ -10,6 +10,7 @@
 #define BJEPA_REPORT_FORECAST_H
 
 #include "report_data.h"
+#include "report_pretrained.h"
 #include "report_scenes.h"
 
 typedef struct report_forecast_options {
@@ -18,6 +19,7 @@ typedef struct report_forecast_options {
     int count;         /* most scenes; 0: none */
     int threads;
     size_t most; /* bytes of JSON */
+    const report_pretrained *pretrained; /* shown first; its model may be NULL */
 } report_forecast_options;
 
 typedef enum report_origin { REPORT_GIVEN, REPORT_HELD_OUT, REPORT_DEVELOPMENT } report_origin;

@@ -72,8 +72,20 @@ bj_status report_page_write_with(FILE *to, const char *const *styles, const char
 
 bj_status report_page_write(FILE *to, report_filler fill, void *context, bj_error *err) {
     static const char *const styles[] = {"report.css", "plot.css", NULL};
-    static const char *const scripts[] = {"report.js", "scene.js", "browser.js", NULL};
+    static const char *const scripts[] = {"report.js", "scene.js", "browser.js", "glance.js",
+                                          NULL};
     return report_page_write_with(to, styles, scripts, fill, context, err);
+}
+
+void report_about_glance(FILE *to, const char *model) {
+    fputs("<p>The futures that ", to);
+    report_text(to, model);
+    fputs(" predicts, each with its probability, next to the distribution that the true future was "
+          "drawn from. It is known because the scenes are simulated: thin lines are draws from it, "
+          "labels name its modes, and the dashed line is what happened. Bars compare "
+          "probabilities: every predicted future counts for the true mode that it is closest to. "
+          "Blue is the forecast, purple is true.</p>\n",
+          to);
 }
 
 void report_text(FILE *to, const char *text) { svg_text(to, text ? text : ""); }

@@ -24,6 +24,9 @@ BJ_CHECK bj_status report_page_write_with(FILE *to, const char *const *styles,
                                           const char *const *scripts, report_filler fill,
                                           void *context, bj_error *err);
 
+/* What is written above the scenes at a glance. */
+void report_about_glance(FILE *to, const char *model);
+
 /* Text with the characters escaped that mean something in HTML. */
 void report_text(FILE *to, const char *text);
 void report_textf(FILE *to, const char *fmt, ...) CLI_PRINTF(2, 3);

@@ -351,6 +351,26 @@ bj_status report_scenes_future(report_scenes *s, int scene, const float *future,
     return text_close(to, err);
 }
 
+/* Writes draws from the law, every third step of each. They depend on the scene alone. */
+static void put_draws(FILE *to, const bj_law_scene *stated) {
+    enum { DRAWS = 40, STEPS = 60, EVERY = 3 };
+    double future[STEPS * 2];
+    uint64_t seed = 14695981039346656037u; /* FNV-1a of the id */
+    for (const char *c = stated->scenario_id; *c; c++)
+        seed = (seed ^ (unsigned char)*c) * 1099511628211u;
+    bj_rng rng = bj_rng_seed(seed);
+    fputs(",\"d\":[", to);
+    for (int i = 0; i < DRAWS; i++) {
+        bj_law_sample(future, stated, &rng);
+        if (i) fputc(',', to);
+        line l = line_begin(to);
+        for (int t = EVERY - 1; t < STEPS; t += EVERY)
+            line_point(&l, future[2 * t], future[2 * t + 1]);
+        line_end(&l);
+    }
+    fputc(']', to);
+}
+
 static void put_law(FILE *to, const bj_law *law, const bj_law_scene *stated, int F) {
     put_weights(to, stated->weights, stated->modes);
     fputs(",\"n\":[", to);
@@ -366,7 +386,9 @@ static void put_law(FILE *to, const bj_law *law, const bj_law_scene *stated, int
         for (int t = 0; t < F; t++) line_point(&l, (double)path[2 * t], (double)path[2 * t + 1]);
         line_end(&l);
     }
-    fputs("]}", to);
+    fputc(']', to);
+    put_draws(to, stated);
+    fputc('}', to);
 }
 
 bj_status report_scenes_law(report_scenes *s, int scene, const bj_law *law,

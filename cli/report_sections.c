@@ -100,7 +100,8 @@ static const char *short_title(const char *plot) {
     return plot;
 }
 
-void report_navigation(FILE *to, const report_data *d) {
+void report_navigation(FILE *to, const report_data *d, int pretrained) {
+    if (pretrained) fputs("<a href=\"#pretrained\">Pretrained</a>", to);
     fputs("<a href=\"#scenes\">Scenes</a><a href=\"#results\">Results</a>", to);
     for (const report_plot *plot = report_plots; plot->name; plot++)
         if (plot->panels(d) && strcmp(plot->name, "losses") && strcmp(plot->name, "usage") &&
@@ -236,9 +237,9 @@ static void put_digest(FILE *to, const report_data *d) {
                 bj_campaign_data_digest(d->campaign));
 }
 
-void report_about(FILE *to, const report_data *d) {
+void report_head(FILE *to, const report_data *d) {
     char numbers[REPORT_SOURCE_SIZE];
-    fputs("<section id=\"about\">\n<h1>", to);
+    fputs("<h1>", to);
     report_text(to, d->name);
     fprintf(to, "</h1>\n<p class=\"tags\"><span class=\"tag %s\">", d->locked ? "locked" : "dev");
     report_text(to, report_numbers(numbers, d));
@@ -248,6 +249,11 @@ void report_about(FILE *to, const report_data *d) {
           "know: it may turn or go on. These models answer with a few possible futures and a "
           "probability for each, instead of one guess that lies between them.</p>\n",
           to);
+}
+
+void report_about(FILE *to, const report_data *d, const char *title) {
+    fputs("<section id=\"about\">\n", to);
+    if (title) fprintf(to, "<h2>%s</h2>\n", title);
     put_matching(to, d);
     if (d->locked)
         fputs("The numbers come from the one locked evaluation: every checkpoint was chosen on "
@@ -396,12 +402,14 @@ void report_results(FILE *to, const report_data *d) {
               to);
         return;
     }
-    fputs("<section id=\"results\">\n<h2>Results</h2>\n<p class=\"note\">Mean \xc2\xb1 sample SD "
-          "over seeds; the best mean of a column is shaded",
+    fputs("<section id=\"results\">\n<h2>Results</h2>\n<p class=\"note\">", to);
+    fputs(d->seeds > 1 ? "Mean \xc2\xb1 sample SD over seeds; the best mean of a column is shaded"
+                       : "One seed, so nothing is known about the spread between seeds; the best value "
+                         "of a column is shaded",
           to);
     if (most_atoms(d) > 1) fprintf(to, ", among sets of %d branches", most_atoms(d));
     fputs(".", to);
-    if (reference >= 0) {
+    if (reference >= 0 && d->seeds > 1) {
         fputs(" Second line: difference to ", to);
         report_text(to, d->arm[reference].title);
         fputs(" in the same seeds, with its paired-t 95 % interval.", to);

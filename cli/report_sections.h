@@ -10,9 +10,11 @@
 #include "report_data.h"
 #include "report_forecast.h"
 
-void report_navigation(FILE *to, const report_data *data);
-/* What this is, and what came out. */
-void report_about(FILE *to, const report_data *data);
+void report_navigation(FILE *to, const report_data *data, int pretrained);
+/* The title, and what these models do. */
+void report_head(FILE *to, const report_data *data);
+/* What the arms are, and what came out. `title`: a heading of its own, or NULL. */
+void report_about(FILE *to, const report_data *data, const char *title);
 /* What is said above the scene browser. */
 void report_about_scenes(FILE *to, const report_forecasts *forecasts);
 /* Main metrics with intervals beside the paper's; all metrics and their meanings, folded. */

@@ -38,12 +38,13 @@ void view_scene_close(view_scene *scene);
 
 /* ------------------------------------------------------------------------------------ forecasts */
 
-enum { VIEW_TITLE_SIZE = 96 };
+enum { VIEW_TITLE_SIZE = 96, VIEW_ABOUT_SIZE = 320 };
 
 /* Whose forecasts. */
 typedef struct view_source {
     const char *name; /* as given */
     char title[VIEW_TITLE_SIZE];
+    char about[VIEW_ABOUT_SIZE]; /* where a model comes from; empty if its file does not contain it */
     bj_submission *submission; /* NULL: a model */
     bj_predictor *predictor;
     bj_arch arch; /* of the model */

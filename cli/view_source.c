@@ -41,6 +41,16 @@ static int is_model(const char *operand) {
            (!stat(operand, &info) && S_ISDIR(info.st_mode));
 }
 
+static void describe_model(view_source *s, const bj_facts *facts) {
+    const char *scenes = bj_facts_get(facts, "scenes"), *data = bj_facts_get(facts, "data");
+    const char *recipe = bj_facts_get(facts, "recipe"), *license = bj_facts_get(facts, "license");
+    char count[CLI_COUNT_SIZE];
+    if (!scenes || !data || !recipe) return;
+    snprintf(s->about, sizeof s->about, "trained on %s scenes of %.80s with recipe %.40s%s%.60s",
+             cli_count(count, (size_t)strtoull(scenes, NULL, 10)), data, recipe,
+             license ? "; license " : "", license ? license : "");
+}
+
 /* Models are called by the name in their file, else as they were given. */
 static bj_status name_model(view_source *s, const char *path, bj_error *err) {
     bj_facts *facts;
@@ -48,6 +58,7 @@ static bj_status name_model(view_source *s, const char *path, bj_error *err) {
     if (status != BJ_OK) return status;
     const char *name = bj_facts_get(facts, "name");
     snprintf(s->title, sizeof s->title, "%.90s", name ? name : s->name);
+    describe_model(s, facts);
     bj_facts_free(facts);
     return BJ_OK;
 }

@@ -5,7 +5,7 @@
     "use strict";
     const {
         decode, maneuver, MANEUVERS, percent, distance, energyScore, svg, html, windowOf, blindPoints,
-        chooseWindow, d, drawMap, stateAt, pointAt, drawUser, spreadLabels, drawScale,
+        chooseWindow, d, drawMap, drawDraws, stateAt, pointAt, drawUser, spreadLabels, drawScale,
     } = sceneKit;
     const $ = (id) => document.getElementById(id);
     const source = $("scene-data"), browser = $("browser");
@@ -32,6 +32,11 @@
         if (!arm) arms.push(arm = { arm: m.arm, title: m.title, models: [] });
         arm.models.push({ index, seed: m.seed });
     });
+    /* The true distribution of simulated scenes can be chosen like a model. */
+    const TRUE = "true-distribution";
+    const hasLaw = data.scenes.some((s) => s.law);
+    if (hasLaw) arms.push({ arm: TRUE, title: "true distribution", models: [{ index: TRUE, seed: null }] });
+    const forecastOf = (s, model) => (model.index === TRUE ? s.law : s.forecasts[model.index]);
     const armNamed = (...names) => names.map((n) => arms.find((a) => a.arm === n)).find((a) => a);
     const panels = [];
 
@@ -44,8 +49,8 @@
         const p = { number, arm, model: arm.models[modelNumber], pinned: -1, hover: -1 };
         const box = html("div", "panel", $("panels"));
         const head = html("div", "panel-head", box);
-        const side = data.models.length > 1 ? ["left", "right"][number] : "";
-        if (arms.length > 1) {
+        const side = ["left", "right"][number];
+        if (data.models.length > 1) {
             const label = html("label", "", head);
             html("span", "sr", label, `Model of the ${side} panel`);
             p.armSelect = html("select", "arm", label);
@@ -88,17 +93,22 @@
     function fillSeeds(p) {
         if (p.armSelect) p.armSelect.value = arms.indexOf(p.arm);
         if (!p.seedSelect) return;
+        p.seedSelect.parentElement.hidden = p.model.seed === null;
         p.seedSelect.replaceChildren();
         p.arm.models.forEach((m, i) => option(p.seedSelect, i, "seed " + m.seed));
         p.seedSelect.value = p.arm.models.indexOf(p.model);
     }
 
-    const describe = (f, k) => `Branch ${k + 1}: ${percent(f.w[k])}, ${maneuver(f.p[k])}`;
-    const colorOf = (k) => "k" + k % 6;
+    /* Modes of the true distribution have names, branches of a model have the maneuver they end in. */
+    const nameOf = (f, k) => (f.n ? f.n[k] : maneuver(f.p[k]));
+    const describe = (f, k) => `${f.n ? "Mode" : "Branch"} ${k + 1}: ${percent(f.w[k])}, ${nameOf(f, k)}`;
+    const colorOf = (k, f) => (f && f.n ? "kt" : "k" + k % 6);
+
+    const showsLaw = () => panels.some((p) => p.model.index === TRUE);
 
     function drawPanel(p) {
-        const s = sceneAt(state.scene), f = s.forecasts[p.model.index];
-        const w = p.window = chooseWindow(s, state.revealed, state.law, size);
+        const s = sceneAt(state.scene), f = forecastOf(s, p.model);
+        const w = p.window = chooseWindow(s, state.revealed, state.law || showsLaw(), size);
         p.svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
         p.svg.replaceChildren();
         svg("rect", { class: "ground", width: size, height: size }, p.svg);
@@ -112,7 +122,8 @@
         p.endLayer = svg("g", { class: "branch-layer" }, p.svg);
         p.labelLayer = svg("g", {}, p.svg);
         drawScale(p.svg, w);
-        if (state.law && s.law) drawLaw(p, w, s.law);
+        if (f && f.draws) drawDraws(p.lawLayer, w, f);
+        else if (state.law && s.law) drawLaw(p, w, s.law);
         p.branches = [];
         if (f) drawBranches(p, w, f);
         if (state.revealed && s.future) drawFuture(p, w, s.future);
@@ -145,7 +156,7 @@
         const order = f.w.map((_, k) => k).sort((a, b) => f.w[a] - f.w[b]); /* heavy ones on top */
         for (const k of order) {
             const strength = f.w[k] / most, path = [[0, 0], ...f.p[k]];
-            const g = svg("g", { class: "branch " + colorOf(k), "data-k": k }, p.branchLayer);
+            const g = svg("g", { class: "branch " + colorOf(k, f), "data-k": k }, p.branchLayer);
             const b = { k, g, path, w: f.w[k], opacity: 0.28 + 0.67 * strength };
             const width = Math.min(1.5 + 9 * f.w[k], 6.5).toFixed(2);
             b.rest = svg("path", { class: "line", d: d(w, path), "stroke-width": width }, g);
@@ -155,7 +166,7 @@
             p.branches.push(b);
         }
         for (const b of p.branches) { /* above all lines, so that none covers an end */
-            const k = b.k, g = svg("g", { class: "branch " + colorOf(k), "data-k": k }, p.endLayer);
+            const k = b.k, g = svg("g", { class: "branch " + colorOf(k, f), "data-k": k }, p.endLayer);
             b.end = g;
             b.mark = svg("g", { opacity: Math.max(0.7, b.opacity).toFixed(2) }, g);
             svg("circle", { r: (8 + 4 * Math.sqrt(f.w[k])).toFixed(1) }, b.mark);
@@ -236,14 +247,14 @@
         const order = f.w.map((_, k) => k).sort((a, b) => f.w[b] - f.w[a] || a - b);
         for (const k of order) {
             const item = html("li", "", p.list);
-            const row = html("button", "row " + colorOf(k), item);
+            const row = html("button", "row " + colorOf(k, f), item);
             row.type = "button";
             row.setAttribute("aria-pressed", p.pinned === k);
             html("span", "dot", row, k + 1);
             const bar = html("span", "meter", row);
             html("span", "fill", bar).style.width = (100 * f.w[k]).toFixed(1) + "%";
             html("span", "value", row, percent(f.w[k]));
-            html("span", "maneuver", row, maneuver(f.p[k]));
+            html("span", "maneuver", row, nameOf(f, k));
             const end = f.p[k][f.p[k].length - 1];
             let far = `${Math.hypot(end[0], end[1]).toFixed(0)} m away`;
             if (state.revealed && s.future)
@@ -264,8 +275,8 @@
             .filter(([w]) => w > 0.0005).sort((a, b) => b[0] - a[0])
             .map(([w, m]) => `${m} ${percent(w)}`).join(", ");
         if (state.revealed && s.future)
-            p.foot.textContent += `. What happened: ${maneuver(s.future.points)}; ` +
-                `Energy Score of this scene ${energyScore(f, s.future.points).toFixed(2)} m.`;
+            p.foot.textContent += `. What happened: ${maneuver(s.future.points)}` + (f.n ? "."
+                : `; Energy Score of this scene ${energyScore(f, s.future.points).toFixed(2)} m.`);
     }
 
     /* ------------------------------------------------------------------------ hover and choice */
@@ -283,7 +294,7 @@
 
     function hover(p, k, event) {
         p.hover = k;
-        const f = sceneAt(state.scene).forecasts[p.model.index];
+        const f = forecastOf(sceneAt(state.scene), p.model);
         p.tip.hidden = !(k >= 0 && event && f);
         if (!p.tip.hidden) {
             const box = p.stage.getBoundingClientRect();
@@ -348,9 +359,10 @@
             : state.revealed ? "Hide what happened" : "Reveal what happened (hindsight)";
         law.hidden = $("key-law").hidden = !s.law;
         law.setAttribute("aria-pressed", state.law);
-        law.textContent = state.law ? "Hide the true law" : "Show the true law";
+        law.textContent = state.law ? "Hide the true distribution" : "Show the true distribution";
         $("legend-future").hidden = !state.revealed;
         $("legend-law").hidden = !(state.law && s.law);
+        $("legend-draws").hidden = !(showsLaw() && s.law);
         const gaps = s.future ? s.future.seen.filter((x) => !x).length : 0;
         $("notice").textContent = state.revealed
             ? "Hindsight: nobody could know this path at the moment of prediction." +
@@ -451,6 +463,8 @@
         e.preventDefault();
     }
 
+    document.addEventListener("bjepa-scene", (e) => go(e.detail));
+
     browser.hidden = false;
     const time = $("time");
     time.min = -PAST + data.dt;
@@ -458,10 +472,11 @@
     time.step = data.dt;
     const range = SECONDS + PAST - data.dt;
     browser.querySelector(".ticks .now").style.setProperty("--at", (PAST - data.dt) / range);
-    const first = armNamed("fullset") || arms[0];
+    const first = armNamed("pretrained", "fullset") || arms[0];
+    const truth = (arms.length === 2 || first.arm === "pretrained") && armNamed(TRUE);
     makePanel(0, first, 0);
-    if (data.models.length > 1) {
-        const second = first.arm === "fullset" && armNamed("specialization", "point") ||
+    if (data.models.length > 1 || truth) {
+        const second = truth || first.arm === "fullset" && armNamed("specialization", "point") ||
             arms.find((a) => a !== first) || first;
         makePanel(1, second, second === first ? 1 : 0);
     }

@@ -32,7 +32,8 @@ const sceneKit = (() => {
         others: raw.others.map(([small, track]) => ({ small, track: unpackTrack(track) })),
         forecasts: raw.forecast.map((f) => f && { w: f.w, p: f.p.map(unpack) }),
         future: raw.future && { points: unpack(raw.future.p), seen: raw.future.seen },
-        law: raw.law && { w: raw.law.w, n: raw.law.n, p: raw.law.p.map(unpack) },
+        law: raw.law && { w: raw.law.w, n: raw.law.n, p: raw.law.p.map(unpack),
+            draws: (raw.law.d || []).map(unpack) },
     });
 
     /* As the metrics decode it: where a future ends, seen from the start. */
@@ -114,6 +115,11 @@ const sceneKit = (() => {
             return (i ? "L" : "M") + x.toFixed(1) + " " + y.toFixed(1);
         }).join("") + (closed ? "Z" : "");
 
+    /* Draws from the true distribution: where many lie on each other, a future is likely. */
+    const drawDraws = (g, w, law) => {
+        for (const path of law.draws) svg("path", { class: "draw", d: d(w, [[0, 0], ...path]) }, g);
+    };
+
     const drawMap = (g, w, s, thumb) => {
         const rings = s.areas.map((ring) => d(w, ring, true)).join("");
         if (rings) {
@@ -168,20 +174,23 @@ const sceneKit = (() => {
         user);
     };
 
-    /* Labels beside the ends of lines, moved apart where they would lie on each other. */
+    /* Moves labels next to the ends of lines apart where they would overlap. A label may have a
+     * width in pixels. */
     const spreadLabels = (labels, size) => {
         labels.sort((a, b) => a.y - b.y || a.x - b.x);
         for (let round = 0; round < 60; round++)
             for (let i = 0; i < labels.length; i++)
                 for (let j = i + 1; j < labels.length; j++) {
                     const overlap = 19 - (labels[j].y - labels[i].y);
-                    if (overlap <= 0 || Math.abs(labels[j].x - labels[i].x) > 62) continue;
+                    const first = labels[i].x <= labels[j].x ? labels[i] : labels[j];
+                    const apart = Math.abs(labels[j].x - labels[i].x);
+                    if (overlap <= 0 || apart > (first.width || 58) + 4) continue;
                     labels[i].y -= overlap / 2;
                     labels[j].y += overlap / 2;
                 }
         for (const l of labels) {
             l.y = Math.max(16, Math.min(size - 8, l.y));
-            l.x = Math.min(size - 58, l.x);
+            l.x = Math.min(size - (l.width || 58), l.x);
         }
     };
 
@@ -197,6 +206,6 @@ const sceneKit = (() => {
 
     return {
         decode, maneuver, MANEUVERS, percent, distance, energyScore, svg, html, windowOf, blindPoints,
-        chooseWindow, d, drawMap, stateAt, pointAt, drawUser, spreadLabels, drawScale,
+        chooseWindow, d, drawMap, drawDraws, stateAt, pointAt, drawUser, spreadLabels, drawScale,
     };
 })();

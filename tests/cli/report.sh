@@ -83,6 +83,32 @@ has full.html "lock <span class=\"hash\">$(sha256sum camp/lock.json | cut -c1-16
 check test "$(grep -c '^<tr><th scope="row">full-set</th>.*n best' full.html)" -ge 1
 check sh -c "! grep '^<tr><th scope=\"row\">point, K = 1</th>' full.html | grep -q 'n best'"
 for id in calibration usage audit truth; do has full.html "<section id=\"$id\""; done
+lacks full.html '<section id="pretrained"'
+
+# A model that was trained elsewhere: shown first, with its numbers from truth.json and audit.json.
+run 0 export camp/runs/fullset/seed-1 --bf16 --name 'else<where>' --license Apache-2.0 --out other.safetensors
+run 0 report camp --pretrained other.safetensors --out alone.html --count 5 --threads 1
+has alone.html '<section id="pretrained">'
+has alone.html '<a href="#pretrained">Pretrained</a>'
+has alone.html 'else&lt;where&gt;<br><span class="soft">pretrained</span></th><td class="n">'
+has alone.html "</th><td class=\"n\">$(sed -n 's/.*"scenes":"\([0-9]*\)".*/\1/p' out)"
+check test "$(payload alone.html | grep -o '"arm":' | wc -l)" -eq 7
+check sh -c 'grep -qF "\"models\":[{\"arm\":\"pretrained\",\"title\":\"else" alone.html'
+cp camp/truth.json camp/audit.json .
+"$BJEPA" audit camp other.safetensors --data val.bjc --json -q --threads 1 >camp/audit.json 2>err
+"$BJEPA" truth camp other.safetensors val.bjc val.bjc.law.safetensors --baseline --json -q --threads 1 \
+    --samples 16 --best-scenes 0 >camp/truth.json 2>err
+run 0 report camp --pretrained other.safetensors --out beside.html --count 5 --threads 1
+number() { # number NAME FIELD: of an entry of truth.json, with three digits
+    tr '{' '\n' <camp/truth.json | grep -A9 "^\"name\":\"$1\"" | sed -n "/\"$2\":\$/{n;p;q}" |
+        sed 's/^"mean":\([^,]*\),.*/\1/' | awk '{ printf "%.3f", $1 }'
+}
+has beside.html "<td class=\"n\">$(number other.safetensors discrepancy)</td>"
+has beside.html "<td class=\"n\">$(number true-modes discrepancy)</td>"
+has beside.html 'true modes<br><span class="soft">six, known only to the simulator</span>'
+run 5 report camp --pretrained nowhere.safetensors --out x.html
+check test ! -e x.html
+mv truth.json audit.json camp/
 has full.html "paper 2.0766"
 count_is full.html '"future":{"p":' 20
 

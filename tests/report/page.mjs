@@ -45,7 +45,7 @@ await test("scenes, panels and branches are those of the data", async () => {
     assert.equal(await count(page, ".panel"), 2);
     const arms = page.locator(".panel").nth(0).locator("select.arm option");
     assert.deepEqual(await arms.allTextContents(),
-        ["full-set", "specialization", "point, K = 1"]);
+        ["full-set", "specialization", "point, K = 1", "true distribution"]);
     assert.equal(await page.locator("select.arm").nth(0).inputValue(), "0");
     assert.equal(await page.locator("select.arm").nth(1).inputValue(), "1");
     for (const scene of data.scenes)
@@ -243,7 +243,7 @@ await test("before it is revealed, nothing on the page depends on what happened"
     for (const p of [honest, other]) await p.close();
 });
 
-await test("the true law", async () => {
+await test("the true distribution", async () => {
     await page.locator(".thumb").nth(0).click();
     assert.equal(await count(page, ".stage .law"), 0);
     await page.click("#law");
@@ -251,6 +251,24 @@ await test("the true law", async () => {
     assert.ok(await page.isVisible("#legend-law"));
     await page.click("#law");
     assert.equal(await count(page, ".stage .law"), 0);
+});
+
+await test("the true distribution as a panel: its modes, their names, draws from it", async () => {
+    const truth = data.scenes[0].law, select = page.locator("select.arm").nth(1);
+    await select.selectOption({ label: "true distribution" });
+    const panel = page.locator(".panel").nth(1);
+    assert.equal(await panel.locator(".draw").count(), 40);
+    assert.equal(truth.d.length, 40);
+    assert.equal(await panel.locator(".row").count(), truth.w.length);
+    assert.deepEqual(await panel.locator(".row .maneuver").allTextContents(), truth.n);
+    assert.equal(await panel.locator("select.seed").isVisible(), false);
+    assert.ok(await page.isVisible("#legend-draws"));
+    await page.click("#reveal");
+    assert.doesNotMatch(await panel.locator(".foot").textContent(), /Energy Score/);
+    await page.click("#reveal");
+    await select.selectOption({ label: "specialization" });
+    assert.equal(await panel.locator("select.seed").isVisible(), true);
+    assert.equal(await page.isVisible("#legend-draws"), false);
 });
 
 await test("pointing at a branch tells its probability and maneuver", async () => {
@@ -434,17 +452,59 @@ await test("links lead to sections; without scripts all but the scenes is there"
     await plain.close();
 });
 
-await test("the viewer: one panel, the name of a file is text", async () => {
+await test("the viewer: forecast and truth, the name of a file is text", async () => {
     const v = await open(view);
     assert.equal(await v.title(), 'Forecasts of one <b>"&');
     assert.equal(await text(v, "h1"), 'Forecasts of one <b>"&');
     assert.equal(await count(v, "h1 b"), 0);
-    assert.equal(await count(v, ".panel"), 1);
+    assert.equal(await count(v, ".panel"), 2);
     assert.equal(await count(v, "select"), 0);
     assert.equal(await count(v, ".thumb"), 3);
     assert.equal(await text(v, ".panel-head strong"), 'one <b>"&');
-    assert.equal(await count(v, ".row"), 6);
+    assert.equal(await v.locator(".panel-head strong").nth(1).textContent(), "true distribution");
+    assert.equal(await v.locator(".panel").nth(0).locator(".row").count(), 6);
     await shot(v, "view");
+    await v.close();
+});
+
+await test("scenes at a glance: both sides, probabilities that add up, a way into the browser", async () => {
+    const v = await open(view), shown = await readData(v);
+    assert.equal(await count(v, ".glance"), 3);
+    assert.equal(await count(v, ".glance-picture svg"), 6);
+    for (let i = 0; i < 3; i++) {
+        const card = v.locator(".glance").nth(i), law = shown.scenes[i].law;
+        assert.equal(await card.locator(".draw").count(), 40);
+        assert.equal(await card.locator(".future").count(), 1);
+        const rows = (await card.locator(".numbers").allTextContents()).map((line) =>
+            line.match(/[\d.]+(?=\u2009%)/g).map(Number));
+        const sum = (k) => rows.reduce((total, row) => total + row[k], 0);
+        assert.ok(Math.abs(sum(0) - 100) < 3 && Math.abs(sum(1) - 100) < 3, `${rows}`);
+        // The likeliest true mode, and the weight of the futures that are closest to it.
+        const path = (line) => {
+            const at = [0, 0];
+            return line.map((step, j) => (at[j % 2] += step / 100));
+        };
+        const far = (a, b) => a.reduce((total, x, j) => total + (x - b[j]) ** 2, 0);
+        const modes = law.p.map(path);
+        const mass = law.w.map(() => 0);
+        shown.scenes[i].forecast[0].w.forEach((w, k) => {
+            const all = modes.map((m) => far(path(shown.scenes[i].forecast[0].p[k]), m));
+            mass[all.indexOf(Math.min(...all))] += w;
+        });
+        assert.ok(Math.abs(rows[0][0] - 100 * mass[0]) < 0.6, `${rows[0]} ${mass}`);
+        assert.ok(Math.abs(rows[0][1] - 100 * law.w[0]) < 0.6);
+    }
+    await v.locator(".glance-head a").nth(2).click();
+    assert.equal(await text(v, "#scene-number"), "3 / 3");
+    // Without a true distribution there is nothing to compare with.
+    const bare = copyOf(shown);
+    for (const scene of bare.scenes) scene.law = null;
+    const name = "bare.html";
+    await writeFile(name, (await readFile(new URL(view), "utf8")).replace(
+        /(id="scene-data">)[^]*?(<\/script>)/, (all, x, y) => x + JSON.stringify(bare) + y));
+    await v.goto(address(name));
+    assert.equal(await v.isVisible("#glance"), false);
+    assert.equal(await count(v, ".panel"), 1);
     await v.close();
 });
 

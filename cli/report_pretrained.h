@@ -1,0 +1,29 @@
+/* report_pretrained.h - a model that was trained elsewhere, next to the arms of a campaign.
+ *
+ * It is no arm: it has seen other scenes, and more of them. Its numbers are taken from truth.json and
+ * audit.json of the campaign folder, where the entry is named like the model, so they are about the
+ * same scenes as those of the arms.
+ * Test: tests/cli/report.sh
+ */
+#ifndef BJEPA_REPORT_PRETRAINED_H
+#define BJEPA_REPORT_PRETRAINED_H
+
+#include "report_data.h"
+
+#define REPORT_PRETRAINED_ARM "pretrained" /* its arm in the scene browser */
+
+typedef struct report_pretrained {
+    const char *model; /* as given; NULL: there is none */
+    char path[CLI_PATH_SIZE], title[REPORT_TITLE_SIZE], sha256[65];
+    size_t parameters;
+    bj_facts *facts;
+} report_pretrained;
+
+/* Reads what the file is. model may be NULL. */
+BJ_CHECK bj_status report_pretrained_open(report_pretrained *out, const char *model, bj_error *err);
+void report_pretrained_close(report_pretrained *pretrained);
+
+/* Writes the section: what the model is, and a table with the arms. */
+void report_pretrained_write(FILE *to, const report_pretrained *pretrained, const report_data *data);
+
+#endif
