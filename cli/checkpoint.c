@@ -15,8 +15,7 @@ bj_status cli_checkpoint_path(char path[CLI_PATH_SIZE], const char *checkpoint, 
 
 int64_t cli_scenes_seen(const bj_run *run, const bj_epoch *epoch) {
     const char *fit = bj_run_fact(run, "split.fit");
-    if (bj_run_fact(run, "data.source") || !fit)
-        return epoch->step * bj_run_settings(run)->batch;
+    if (bj_run_fact(run, "data.source") || !fit) return epoch->step * bj_run_settings(run)->batch;
     return epoch->epoch * strtoll(fit, NULL, 10); /* the last batch of a pass may be smaller */
 }
 

@@ -187,8 +187,8 @@ static void judge(demo *d) {
     const char *val = d->path[VAL], *campaign = d->path[CAMPAIGN];
     const command lock = COMMAND("lock", campaign, "--data", val);
     command evaluate = COMMAND("evaluate", campaign);
-    command audit = COMMAND("audit", "--data", val, "--a", "fullset", "--b", "specialization", "--json",
-                            campaign);
+    command audit = COMMAND("audit", "--data", val, "--a", "fullset", "--b", "specialization",
+                            "--json", campaign);
     command truth = COMMAND("truth", "--baseline", "--json");
     add_threads(&evaluate, d, "--threads");
     add_threads(&audit, d, "--threads");
@@ -259,14 +259,15 @@ int cmd_demo(int argc, char **argv) {
          "parts that training is divided into, each followed by an evaluation; 6"},
         CLI_OPTION_THREADS(&d.threads),
         CLI_OPTION_END};
-    const cli_usage usage = {verb,
-                             "show the pretrained model, then train, evaluate and report three arms",
-                             NULL,
-                             0,
-                             0,
-                             "bjepa demo\n"
-                             "bjepa demo --out try --scenes 3840 --epochs 2\n",
-                             options};
+    const cli_usage usage = {
+        verb,
+        "show the pretrained model, then train, evaluate and report three arms",
+        NULL,
+        0,
+        0,
+        "bjepa demo\n"
+        "bjepa demo --out try --scenes 3840 --epochs 2\n",
+        options};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
     bj_error err;

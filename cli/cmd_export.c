@@ -37,7 +37,8 @@ static int parse(export_options *o, int argc, char **argv) {
         .min_operands = 1,
         .max_operands = 1,
         .examples = "bjepa export run --bf16 --out model.safetensors\n"
-                    "bjepa export run --bf16 --name town-v1 --license Apache-2.0 --out town-v1.safetensors\n",
+                    "bjepa export run --bf16 --name town-v1 --license Apache-2.0 --out "
+                    "town-v1.safetensors\n",
         .options = options,
     };
     int operands;
@@ -67,8 +68,7 @@ static int is_run(const char *checkpoint) {
     struct stat info;
     bj_error ignored;
     return !cli_is_builtin(checkpoint) &&
-           cli_path(path, checkpoint, "manifest.json", &ignored) == BJ_OK &&
-           stat(path, &info) == 0;
+           cli_path(path, checkpoint, "manifest.json", &ignored) == BJ_OK && stat(path, &info) == 0;
 }
 
 /* Adds where the weights of a finished run come from. Fresh scenes are named by their source; a
@@ -83,7 +83,9 @@ static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj
                          dir, dir);
     const char *source = bj_run_fact(run, "data.source"), *digest = bj_run_fact(run, "data.digest");
     snprintf(f->data, sizeof f->data, "%s%s", source ? source : "cache ",
-             source ? "" : digest ? digest : "unknown");
+             source   ? ""
+             : digest ? digest
+                      : "unknown");
     const bj_epoch chosen = bj_run_epoch(run, best);
     snprintf(f->scenes, sizeof f->scenes, "%" PRId64, cli_scenes_seen(run, &chosen));
     add(f, "recipe", bj_run_settings(run)->recipe);

@@ -122,8 +122,8 @@ static void print_all(void) {
 }
 
 static void print_maze(const bj_arch *a) {
-    printf("state           %d numbers, %d of them with %d octaves of sines and cosines\n", a->state,
-           a->waves, a->octaves);
+    printf("state           %d numbers, %d of them with %d octaves of sines and cosines\n",
+           a->state, a->waves, a->octaves);
     printf("network         %d - %d - %d, projection %d - %d\n",
            a->state + 2 * a->waves * a->octaves, a->embed, a->embed, a->proj_hidden, a->latent);
     if (a->kind == BJ_MODEL_BRANCH || a->kind == BJ_MODEL_FUSED)
@@ -207,8 +207,7 @@ static void print_json_model(const model *m) {
     };
     static const char *const kinds[] = {"branch", "output_only", "fused", "variational",
                                         "codebook"};
-    printf("    {\"name\": \"%s\", \"kind\": \"%s\",\n     \"arch\": {", m->name,
-           kinds[a.kind]);
+    printf("    {\"name\": \"%s\", \"kind\": \"%s\",\n     \"arch\": {", m->name, kinds[a.kind]);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         printf("\"%s\": %d, ", sizes[i].key, sizes[i].value);
     printf("\"dt\": %.15g},\n     \"parameters\": {", a.dt);

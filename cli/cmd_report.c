@@ -89,7 +89,8 @@ static bj_status fill_sections(FILE *to, page *p, bj_error *err) {
 static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) {
     page *p = context;
     if (!strcmp(name, "title")) report_textf(to, "%s: Branch-JEPA report", p->data->name);
-    else if (!strcmp(name, "navigation")) report_navigation(to, p->data, p->pretrained->model != NULL);
+    else if (!strcmp(name, "navigation"))
+        report_navigation(to, p->data, p->pretrained->model != NULL);
     else if (!strcmp(name, "sections")) return fill_sections(to, p, err);
     else if (!strcmp(name, "footer"))
         fprintf(to,

@@ -381,9 +381,8 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
         put_names(to, v);
         fputs("</h1>\n", to);
         put_abouts(to, v);
-        const bj_status status = has_glance(v)
-                                     ? report_template(to, "glance.html", fill_browser, v, err)
-                                     : BJ_OK;
+        const bj_status status =
+            has_glance(v) ? report_template(to, "glance.html", fill_browser, v, err) : BJ_OK;
         return status == BJ_OK ? report_template(to, "browser.html", fill_browser, v, err) : status;
     } else if (!strcmp(name, "footer")) {
         fprintf(to,

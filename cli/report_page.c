@@ -72,8 +72,7 @@ bj_status report_page_write_with(FILE *to, const char *const *styles, const char
 
 bj_status report_page_write(FILE *to, report_filler fill, void *context, bj_error *err) {
     static const char *const styles[] = {"report.css", "plot.css", NULL};
-    static const char *const scripts[] = {"report.js", "scene.js", "browser.js", "glance.js",
-                                          NULL};
+    static const char *const scripts[] = {"report.js", "scene.js", "browser.js", "glance.js", NULL};
     return report_page_write_with(to, styles, scripts, fill, context, err);
 }
 

@@ -169,14 +169,16 @@ void report_pretrained_write(FILE *to, const report_pretrained *p, const report_
     char digest[20];
     snprintf(digest, sizeof digest, "%.16s", p->sha256);
     put_fact(to, "SHA-256", digest);
-    fputs("</p>\n<p>This model was trained before, on other scenes than the arms of this campaign. It "
+    fputs("</p>\n<p>This model was trained before, on other scenes than the arms of this campaign. "
+          "It "
           "is no part of their comparison; its row shows what more training is worth. ",
           to);
     if (d->truth || d->audit)
         fputs("All rows are about the same scenes, which no model has been trained on.</p>\n", to);
     else
-        fputs("Its numbers appear here if it is among the models of truth.json and audit.json.</p>\n",
-              to);
+        fputs(
+            "Its numbers appear here if it is among the models of truth.json and audit.json.</p>\n",
+            to);
     put_table(to, p, d);
     fputs("</section>\n", to);
 }

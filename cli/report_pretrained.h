@@ -24,6 +24,7 @@ BJ_CHECK bj_status report_pretrained_open(report_pretrained *out, const char *mo
 void report_pretrained_close(report_pretrained *pretrained);
 
 /* Writes the section: what the model is, and a table with the arms. */
-void report_pretrained_write(FILE *to, const report_pretrained *pretrained, const report_data *data);
+void report_pretrained_write(FILE *to, const report_pretrained *pretrained,
+                             const report_data *data);
 
 #endif

@@ -44,7 +44,8 @@ enum { VIEW_TITLE_SIZE = 96, VIEW_ABOUT_SIZE = 320 };
 typedef struct view_source {
     const char *name; /* as given */
     char title[VIEW_TITLE_SIZE];
-    char about[VIEW_ABOUT_SIZE]; /* where a model comes from; empty if its file does not contain it */
+    char about
+        [VIEW_ABOUT_SIZE];     /* where a model comes from; empty if its file does not contain it */
     bj_submission *submission; /* NULL: a model */
     bj_predictor *predictor;
     bj_arch arch; /* of the model */
@@ -66,7 +67,8 @@ BJ_CHECK bj_status view_source_open(view_source *source, const char *operand, in
                                     bj_error *err);
 void view_source_close(view_source *source);
 /* Fails unless forecasts of the source can be drawn in scenes of these sizes. */
-BJ_CHECK bj_status view_source_fits(const view_source *source, const bj_arch *scenes, bj_error *err);
+BJ_CHECK bj_status view_source_fits(const view_source *source, const bj_arch *scenes,
+                                    bj_error *err);
 /* Returns 1 if the source has, or can make, a forecast of that scenario. */
 int view_source_has(const view_source *source, const char *scenario_id);
 /* Reads or predicts the forecast of a scene. `scene` is a batch of one; a submission does not read

@@ -140,7 +140,7 @@ Distance to the true distribution (`bjepa truth`, docs/TRUTH.md):
 exchanged between scenes (docs/EVALUATE.md).
 
 {table(["part", "increase", "relative"], [
-    [title, "+" + number(exchange[key]), f"+{100 * exchange[key + '_relative']:.0f} %"]
+    [title, f"{exchange[key]:+.3f}", f"{100 * exchange[key + '_relative']:+.0f} %"]
     for title, key in (("map", "map"), ("neighbors", "neighbors"), ("focal track", "focal"))
 ])}
 """)

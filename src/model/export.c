@@ -94,10 +94,10 @@ static bj_status write_copy(const char *path, bj_precision precision, const bj_m
     BJ_GOTO(status, done, bj_arch_to_facts(arch, &model->arch, err));
     count = merge_facts(merged, arch, st, facts, count);
     for (int i = 0; i < tensor_count; i++) tensors[i] = bj_model_tensor(model, i);
-    status = precision == BJ_PRECISION_BF16
-                 ? write_narrow(path, tensors, tensor_count, merged, count, err)
-                 : bj_checkpoint_write(path, BJ_MODEL_FORMAT, tensors, tensor_count, merged, count,
-                                       err);
+    status =
+        precision == BJ_PRECISION_BF16
+            ? write_narrow(path, tensors, tensor_count, merged, count, err)
+            : bj_checkpoint_write(path, BJ_MODEL_FORMAT, tensors, tensor_count, merged, count, err);
 done:
     bj_free(tensors);
     bj_free(merged);

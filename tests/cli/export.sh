@@ -84,6 +84,7 @@ if command -v python3 >/dev/null; then
     check grep -qF -- "--set train.epochs=2 --out run" $card
     check grep -qE '^\| trajectory Energy Score \| [0-9]+\.[0-9]{3} \|$' $card
     check grep -qE '^\| discrepancy \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \|$' $card
+    check grep -qE '^\| focal track \| [+-][0-9.]+ \| [+-][0-9]+ % \|$' $card
     check grep -qE '^\| more scenes \| 60 \| [0-9.]+ \|' $card
     check grep -qF "What it must not be used for" $card
     check sh -c "! grep -qE 'n/a|None|$PWD' $card"

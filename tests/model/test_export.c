@@ -59,7 +59,11 @@ static void test_narrow(void) {
     bj_model *model = small_model(), *read = NULL;
     bj_facts *facts = NULL;
     /* Ties in both directions, a carry into the exponent, and zero. */
-    static const double odd[] = {1 + 1.0 / 256, 1 + 3.0 / 256, 2 - 1.0 / 256, -1 - 1.0 / 256, 0,
+    static const double odd[] = {1 + 1.0 / 256,
+                                 1 + 3.0 / 256,
+                                 2 - 1.0 / 256,
+                                 -1 - 1.0 / 256,
+                                 0,
                                  1 + 1.0 / 256 + 1.0 / 65536};
     const bj_tensor first = bj_model_tensor(model, 0);
     for (int i = 0; i < 6; i++) first.data[i] = (bj_real)odd[i];
