@@ -34,7 +34,7 @@ static int parse(eval_options *o, int argc, char **argv) {
          "also by maneuver, type, city and speed"},
         {"exchange", 0, CLI_INT, "N", &o->exchange, 0, 1000000,
          "exchange map, neighbors and focal track between the first N scenes; 4096, 0: not at all"},
-        {"precision", 0, CLI_CHOICE, precisions, &o->precision, 0, 0, "how the weights are stored"},
+        {"precision", 0, CLI_CHOICE, precisions, &o->precision, 0, 0, "operands of matrix products"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),

@@ -26,7 +26,7 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
         {"scene", 0, CLI_TEXT, "ID", &o->scene, 0, 0, "this scene only"},
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "the first N scenes; 0: all"},
         {"precision", 0, CLI_CHOICE, "full|bf16", &o->precision, 0, 0,
-         "how the weights are stored: 16 bits are faster"},
+         "operands of matrix products; bf16 is faster"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
