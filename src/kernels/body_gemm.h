@@ -122,6 +122,10 @@ static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K)
     pack_nk_of(packed, b, ldb, N, K, 0);
 }
 
+/* Returns the rows of a tile that is 3 vectors wide. If words are split into parts, 16 registers
+ * hold only 3 x 3 sums, the parts and a mask. */
+INLINE int rows_of_tile(int mixed) { return mixed && PARTS == 2 && ROWS == 4 ? 3 : ROWS; }
+
 typedef struct product {
     bj_real *c;
     size_t ldc;
@@ -244,8 +248,8 @@ INLINE void tile(const product *p, const bj_real *restrict panel, int stride, in
         for (int m = 0, mr; m < M; m += mr) {                                                      \
             const int left = M - m;                                                                \
             CALL_TALL(name)                                                                        \
-            if (left >= 4) CALL(name, 4);                                                          \
-            else if (left == 3) CALL(name, 3);                                                     \
+            if (left >= 4 && rows_of_tile(mixed) >= 4) CALL(name, 4);                              \
+            else if (left >= 3) CALL(name, 3);                                                     \
             else if (left == 2) CALL(name, 2);                                                     \
             else CALL(name, 1);                                                                    \
             p.c += (size_t)mr * p.ldc;                                                             \

@@ -149,7 +149,10 @@ INLINE void gru_rows_of(gru_block b, const bj_real *group, int M, int n, int mix
         if (n >= LANES && M - m >= 8) mr = 8, gru_tile(&b, group, 8, LANES, mixed);
         else
 #endif
-            if (n >= LANES && M - m >= 4) mr = 4, gru_tile(&b, group, 4, LANES, mixed);
+            if (n >= LANES && M - m >= 4 && rows_of_tile(mixed) >= 4)
+            mr = 4, gru_tile(&b, group, 4, LANES, mixed);
+        else if (n >= LANES && M - m >= 3 && rows_of_tile(mixed) == 3)
+            mr = 3, gru_tile(&b, group, 3, LANES, mixed);
         else gru_tile(&b, group, 1, n, mixed);
         b.state += (size_t)mr * b.lds;
         b.h += (size_t)mr * b.lds;
@@ -244,12 +247,17 @@ INLINE void gru_unstep_of(bj_real *dh, size_t lddh, const bj_real *dgates, size_
         const bj_real *panel = recurrent + (size_t)u * (size_t)depth;
         const int n = E - u < PANEL ? E - u : PANEL, nv = (n + LANES - 1) / LANES;
         for (int m = 0, mr; m < M; m += mr) {
-            mr = n == nv * LANES && M - m >= ROWS ? ROWS : 1;
+            enum { SPLIT = 3 }; /* rows of a tile whose words are split */
+            const int most = rows_of_tile(mixed);
+            mr = n == nv * LANES && M - m >= most ? most : 1;
 #define UNSTEP(rows, vectors, units)                                                               \
     gru_unstep_tile(dh + (size_t)m * lddh + u, lddh, dgates ? dgates + (size_t)m * ldd : NULL,     \
                     ldd, gates + (size_t)m * ldg + u, ldg, h + (size_t)m * ldh + u, ldh, panel, E, \
                     depth, rows, vectors, units, mixed)
-            if (mr == ROWS && nv == 3) UNSTEP(ROWS, 3, PANEL);
+            if (mr == SPLIT && nv == 3) UNSTEP(SPLIT, 3, PANEL);
+            else if (mr == SPLIT && nv == 2) UNSTEP(SPLIT, 2, 2 * LANES);
+            else if (mr == SPLIT) UNSTEP(SPLIT, 1, LANES);
+            else if (mr == ROWS && nv == 3) UNSTEP(ROWS, 3, PANEL);
             else if (mr == ROWS && nv == 2) UNSTEP(ROWS, 2, 2 * LANES);
             else if (mr == ROWS) UNSTEP(ROWS, 1, LANES);
             else if (nv == 3) UNSTEP(1, 3, n);

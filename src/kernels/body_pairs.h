@@ -88,8 +88,6 @@ INLINE bj_real word_of(bj_real even, bj_real odd) {
     return word;
 }
 
-#endif
-
 /* Rounded rows of a left-hand side. A block of rows fits in the L1 or L2 cache. */
 enum {
     WORD_ROWS = 32,
@@ -107,5 +105,7 @@ static void round_rows(bj_real *words, size_t ldw, const bj_real *a, size_t lda,
         for (; k < K; k += 2) words[k / 2] = word_of(a[k], k + 1 < K ? a[k + 1] : 0);
     }
 }
+
+#endif
 
 #endif
