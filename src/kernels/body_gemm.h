@@ -143,13 +143,18 @@ INLINE vec add_product(vec sum, vec x, vec y, int mixed) {
 
 INLINE vec operand(vec x, int part, int mixed) { return mixed ? part_of(x, part) : x; }
 
+/* Returns element k of a row, or a part of word k of a row from round_rows, in every lane. */
+INLINE vec left_operand(const bj_real *row, int k, int part, int mixed) {
+    return splat(row[mixed ? PARTS * k + part : k]);
+}
+
 /* Adds column k of mr rows times one row of a panel to acc (mr rows, nv vectors). */
 INLINE void tile_part(vec acc[TALL][WIDTH], const bj_real *const row[TALL], int k,
                       const bj_real *restrict panel, int mr, int nv, int part, int mixed) {
     vec b[WIDTH];
     UNROLL for (int j = 0; j < nv; j++) b[j] = operand(load(panel + j * LANES), part, mixed);
     UNROLL for (int i = 0; i < mr; i++) {
-        const vec x = operand(splat(row[i][k]), part, mixed);
+        const vec x = left_operand(row[i], k, part, mixed);
         UNROLL for (int j = 0; j < nv; j++) acc[i][j] = add_product(acc[i][j], x, b[j], mixed);
     }
 }
@@ -274,10 +279,9 @@ INLINE void rows_of_panel(product p, const bj_real *panel, int width, int M, int
     tile_rows(p, panel, width, M, K);
 }
 
-/* Adds x times row k of `panels` panels, which are `step` apart, to acc. */
+/* Adds x times one row of `panels` panels, which are `step` apart, to acc. */
 INLINE void row_part(vec acc[3][WIDTH], vec x, const bj_real *panel, size_t step, int panels,
                      int part, int mixed) {
-    x = operand(x, part, mixed);
     UNROLL for (int i = 0; i < panels; i++) {
         UNROLL for (int j = 0; j < WIDTH; j++) {
             const vec b = operand(load(panel + (size_t)i * step + j * LANES), part, mixed);
@@ -299,9 +303,10 @@ INLINE void row_of_panels(const product *p, const bj_real *panel, int K, int pan
         }
     }
     for (int k = 0; k < K; k++, panel += PANEL) {
-        row_part(acc, splat(p->a[k]), panel, (size_t)K * PANEL, panels, 0, mixed);
+        row_part(acc, left_operand(p->a, k, 0, mixed), panel, (size_t)K * PANEL, panels, 0, mixed);
         if (mixed && PARTS == 2)
-            row_part(acc, splat(p->a[k]), panel, (size_t)K * PANEL, panels, 1, mixed);
+            row_part(acc, left_operand(p->a, k, 1, mixed), panel, (size_t)K * PANEL, panels, 1,
+                     mixed);
     }
     UNROLL for (int i = 0; i < panels; i++) {
         UNROLL for (int j = 0; j < WIDTH; j++) {
@@ -395,7 +400,7 @@ static void mixed_columns(product whole, const bj_real *packed, int M, int N, in
     const int all = words_of(K);
     const bj_real *a = whole.a;
     const size_t lda = whole.lda;
-    if (M == 1 && all <= WORD_COUNT) {
+    if (M == 1 && all * PARTS <= WORD_COUNT) {
         round_rows(words, 0, a, 0, 1, K);
         whole.a = words;
         row_columns(whole, packed, N, all, n0, n1, 1);

@@ -278,7 +278,6 @@ static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real 
 /* Adds x times the weights at `at` of every group to the sums. */
 INLINE void gru_row_part(vec sum[4][3], vec x, const bj_real *at, size_t group, int groups,
                          int part, int mixed) {
-    x = operand(x, part, mixed);
     UNROLL for (int g = 0; g < groups; g++) {
         UNROLL for (int j = 0; j < 3; j++) {
             const vec w = operand(load(at + (size_t)g * group + j * LANES), part, mixed);
@@ -302,8 +301,9 @@ INLINE void gru_row_groups(bj_real *h_out, const bj_real *row, const bj_real *fr
         gru_row_part(sum, splat(row[k]), at, group, groups, 0, 0);
     UNROLL for (int g = 0; g < groups; g++) in[g] = sum[g][2], sum[g][2] = b_hn[g];
     for (int k = 0; k < depth; k++, at += PANEL) {
-        gru_row_part(sum, splat(from[k]), at, group, groups, 0, mixed);
-        if (mixed && PARTS == 2) gru_row_part(sum, splat(from[k]), at, group, groups, 1, mixed);
+        gru_row_part(sum, left_operand(from, k, 0, mixed), at, group, groups, 0, mixed);
+        if (mixed && PARTS == 2)
+            gru_row_part(sum, left_operand(from, k, 1, mixed), at, group, groups, 1, mixed);
     }
     UNROLL for (int g = 0; g < groups; g++) {
         const int unit = u + g * LANES, n = E - unit;
@@ -343,7 +343,7 @@ static void mixed_gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *
 
 /* Returns the distance between rows of words, so that consecutive rows do not map to the same cache
  * sets. */
-static int word_stride(int words) { return ((words + 15) / 16 | 1) * 16; }
+static int word_stride(int words) { return ((PARTS * words + 15) / 16 | 1) * 16; }
 
 static int words_fit(int stride, int M) {
     const int fit = WORD_COUNT / stride < 1 ? 1 : WORD_COUNT / stride;

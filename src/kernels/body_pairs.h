@@ -88,21 +88,30 @@ INLINE bj_real word_of(bj_real even, bj_real odd) {
     return word;
 }
 
-/* Rounded rows of a left-hand side. A block of rows fits in the L1 or L2 cache. */
+/* Rounded rows of a left-hand side. A block of rows fits in the L1 or L2 cache. A word of a row has
+ * PARTS elements: if words are split into parts, a row contains rounded floats, so that every part
+ * is one broadcast. */
 enum {
     WORD_ROWS = 32,
     WORD_DEPTH = 512, /* words per row of a block with WORD_ROWS rows */
-    WORD_STRIDE = WORD_DEPTH + 16,
+    WORD_STRIDE = PARTS * WORD_DEPTH + 16,
     WORD_COUNT = 48 * WORD_STRIDE /* enough for one row of gate gradients of 16384 units */
 };
 
-/* Rounds M rows of K numbers to rows of words that are ldw apart. */
+/* Rounds M rows of K numbers to rows that are ldw apart. */
 static void round_rows(bj_real *words, size_t ldw, const bj_real *a, size_t lda, int M, int K) {
     for (int m = 0; m < M; m++, words += ldw, a += lda) {
         int k = 0;
+#ifdef BJ_BODY_BF16
         for (; k + 2 * LANES <= K; k += 2 * LANES)
             store(words + k / 2, pair_in_order(load(a + k), load(a + k + LANES)));
         for (; k < K; k += 2) words[k / 2] = word_of(a[k], k + 1 < K ? a[k + 1] : 0);
+#else
+        for (; k + LANES <= K; k += LANES)
+            store(words + k, (vec)(round_halves(load(a + k)) & 0xffff0000u));
+        for (; k < K; k++) words[k] = bj_bf16_widen(bj_bf16_round(a[k]));
+        if (K % 2) words[K] = 0;
+#endif
     }
 }
 
