@@ -572,6 +572,9 @@ typedef struct bj_optim {
      * units of the inputs and outputs (docs/TRAINING.md). Gradients, gradient norm and moments
      * refer to theta. Initialize with bj_model_condition. 0: sigma is 1. */
     int conditioned;
+    /* 1: Muon instead of AdamW updates the encoder's inner matrices, that is, the recurrent,
+     * attention and projection weights and the second token layers. */
+    int muon;
 } bj_optim;
 
 BJ_API bj_optim bj_optim_default(void);
