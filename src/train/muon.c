@@ -10,7 +10,7 @@
  * of torch.optim.Muon with adjust_lr_fn="match_rms_adamw", but the products are in single precision.
  *
  * A worker updates a whole matrix, so the result does not depend on the number of threads.
- * Tests: tests/verify/test_parity.c (golden files muon*), tests/train/test_muon.c
+ * Tests: tests/verify/test_parity.c (golden files muon*), tests/train/test_determinism.c
  */
 #include <math.h>
 
