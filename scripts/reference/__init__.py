@@ -11,6 +11,8 @@ function of such dictionaries; nothing keeps state.
     training    gradients, clipping, AdamW, EMA, learning-rate schedule
     metrics     evaluation metrics, and how far each scene is from a decision boundary
     files       deterministic safetensors writer and a small reader
+    digest      the digest of a checkpoint file
+    checkpoint  loads a model file into the modules, and writes one (docs/PYTORCH.md)
 
 It is meant to be read and to be right. It is never needed to build or run the library.
 
