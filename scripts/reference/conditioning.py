@@ -1,7 +1,7 @@
-"""Conditioned training: AdamW steps theta, where the weights are w = sigma theta.
+"""Conditioned training: AdamW updates theta, where the weights are w = sigma theta.
 
-The modules are reparametrized and stepped by PyTorch itself: torch.optim.AdamW and
-torch.nn.utils.clip_grad_norm_ see theta alone.
+The modules are reparametrized, so that torch.optim.AdamW and torch.nn.utils.clip_grad_norm_ work on
+theta.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = ("decoder.2.", "base.", "residual.")
 
 
 def sigma(name: str, value: Tensor, sizes: Sizes) -> Tensor:
-    """Scale of a tensor, broadcast over its rows."""
+    """Returns the scale of a tensor, broadcast over its rows."""
     def columns(channels: list[float]) -> Tensor:
         return torch.tensor(channels, dtype=value.dtype).repeat(value.shape[1] // len(channels))
 
@@ -41,7 +41,7 @@ def sigma(name: str, value: Tensor, sizes: Sizes) -> Tensor:
 
 
 def by_time(value: Tensor) -> Tensor:
-    """Rows 2t and 2t+1 are x and y of step t: (F,2,...)."""
+    """Reshapes rows 2t and 2t+1, which are x and y of step t, to (F,2,...)."""
     return value.reshape(value.shape[0] // 2, 2, -1)
 
 
@@ -61,7 +61,7 @@ def theta_of(name: str, value: Tensor, sizes: Sizes) -> Tensor:
 
 def train(state: State, batch: Batch, sizes: Sizes, goal: Goal, optim: Optim, steps: int
           ) -> tuple[dict[str, Tensor], Tensor, State]:
-    """Gradients of theta and their norm at the first update, and the state after the last one."""
+    """Returns the gradients of theta and their norm at the first update, and the state after the last update."""
     thetas = {name: theta_of(name, value, sizes).clone().requires_grad_()
               for name, value in state.params.items()}
     adamw = torch.optim.AdamW(thetas.values(), lr=optim.lr, betas=(optim.beta1, optim.beta2),
