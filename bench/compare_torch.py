@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""Time PyTorch, ONNX Runtime, OpenVINO and bjepa on the same work and print the ratios.
+"""Measures PyTorch, ONNX Runtime, OpenVINO and bjepa on the same tasks and prints the ratios.
 
     train256   one full-set training step on 256 scenes: forward, backward, clip 5, AdamW, EMA
     infer64    64 scenes from raw features to K weighted trajectories
-    infer1     the same for one scene
+    infer1     one scene from raw features to K weighted trajectories
 
-All at the paper's sizes, float32, on stand-in scenes with the same mask statistics; the peers get
-padded tensors, as they need them. Each peer lives in a process of its own and sleeps while another
-one is measured. Rounds alternate between all of them, so that noise of the machine hits everybody;
-a result is the median over rounds. What the peers compute is compared before it is timed.
+All tasks use the paper's sizes, float32 and synthetic scenes with the same mask statistics. The peers get
+padded tensors. Each peer has its own process, which sleeps while another peer is measured. Rounds
+alternate between the peers, so that noise of the machine affects all of them. A result is the median over
+rounds. The outputs of the peers are compared before the measurement.
 
-A last part keeps one core busy with another process and measures how much of the quiet training
-throughput is left.
+The last part measures the training throughput while another process keeps one core busy.
 
-Timings never decide the exit code: 0 done, 1 a peer computed something else or bjepa failed.
+Exit codes, which do not depend on timings: 0 success, 1 the output of a peer differs or bjepa failed.
 """
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ EAGER, COMPILE = "PyTorch eager", "PyTorch compile"
 ORT, OPENVINO = "ONNX Runtime", "OpenVINO"
 PEERS = (EAGER, COMPILE, ORT, OPENVINO)
 AGREEMENT = 1e-3          # m and probability, between peers
-SETTLE = 0.3              # s of silence before a measurement: thread pools stop spinning
+SETTLE = 0.3              # s of silence before a measurement, until thread pools stop spinning
 CONTENDED_BUDGET = 60.0   # s for PyTorch's contended steps
 
 # ------------------------------------------------------------------------- inside a peer's process
@@ -117,7 +116,7 @@ def build_torch(compiled: bool) -> dict[str, Work]:
 
 
 def export_onnx(count: int, folder: str) -> str:
-    """Static shapes: what each runtime optimizes best."""
+    """Exports the network with static shapes, because every runtime optimizes them best."""
     import warnings
 
     import torch
@@ -163,7 +162,7 @@ def build_openvino(threads: int, folder: str) -> dict[str, Work]:
 
 
 def peer_main(name: str, threads: int, pipe) -> None:
-    """Serve ('time', work, runs, seconds), ('outputs', work) and ('rss',) until the pipe closes."""
+    """Answers ('time', work, runs, seconds), ('outputs', work) and ('rss',) until the pipe closes."""
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
         import resource
@@ -197,7 +196,7 @@ def peer_main(name: str, threads: int, pipe) -> None:
 
 
 def measure(work: Work, runs: int, seconds: float) -> list[float]:
-    """Durations of up to `runs` runs, none begun after `seconds`."""
+    """Returns the durations of up to `runs` runs. No run starts after `seconds`."""
     times: list[float] = []
     start = time.perf_counter()
     while len(times) < runs and time.perf_counter() - start < seconds:
@@ -212,12 +211,12 @@ def measure(work: Work, runs: int, seconds: float) -> list[float]:
 
 @dataclass
 class Peer:
-    """A library in its own process."""
+    """A peer in its own process."""
     name: str
     process: multiprocessing.process.BaseProcess
     pipe: multiprocessing.connection.Connection
     works: tuple[str, ...] = ()
-    rounds: dict[str, list[float]] = field(default_factory=dict)   # work -> ms, one a round
+    rounds: dict[str, list[float]] = field(default_factory=dict)   # work -> ms, one value per round
     peak_rss_mib: float = 0.0
 
     @classmethod
@@ -243,7 +242,7 @@ class Peer:
         return self.pipe.recv()
 
     def time(self, work: str, runs: int) -> None:
-        """One round: the first run wakes the threads and is not counted."""
+        """Measures one round. The first run wakes the threads and is not counted."""
         times = self.ask("time", work, runs + 1, 1e9)[1:]
         self.rounds.setdefault(work, []).append(1e3 * statistics.median(times))
 
@@ -269,7 +268,7 @@ def run_bjepa(binary: str, threads: int, rounds: int, only: str | None = None) -
 
 
 def median_of(reports: list[dict]) -> dict:
-    """Median of every number over the rounds; the rest from the last one."""
+    """Returns the median of every number over the rounds, and all other values of the last round."""
     merged = dict(reports[-1])
     for key, value in merged.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -278,7 +277,7 @@ def median_of(reports: list[dict]) -> dict:
 
 
 def agreement(peers: dict[str, Peer]) -> dict[str, float]:
-    """Largest difference of each peer's predictions from those of the first one."""
+    """Returns the largest difference between the predictions of each peer and those of the first peer."""
     import numpy
 
     outputs = {name: peer.ask("outputs", INFER64) for name, peer in peers.items()}
@@ -295,7 +294,7 @@ def occupy(cpu: int) -> None:
 
 def contended(bjepa: str | None, eager: Peer | None, threads: int, rounds: int
               ) -> dict[str, dict]:
-    """How long a training step takes beside a process that never lets go of one core."""
+    """Measures a training step while another process keeps one core busy."""
     result: dict[str, dict] = {}
     cpu = min(os.sched_getaffinity(0))
     hog = multiprocessing.get_context("spawn").Process(target=occupy, args=(cpu,), daemon=True)
@@ -309,7 +308,7 @@ def contended(bjepa: str | None, eager: Peer | None, threads: int, rounds: int
             eager.pipe.send(("time", TRAIN, 2, CONTENDED_BUDGET))
             if eager.pipe.poll(CONTENDED_BUDGET):
                 result[EAGER] = dict(ms=1e3 * statistics.median(eager.pipe.recv()))
-            else:   # fewer than two steps: a lower bound of their mean
+            else:   # fewer than two steps give a lower bound of the mean
                 result[EAGER] = dict(ms=1e3 * (time.perf_counter() - begin) / 2, at_least=True)
                 eager.process.kill()
     finally:
@@ -324,7 +323,7 @@ def best(peers: dict[str, Peer], work: str, names: tuple[str, ...]) -> tuple[str
     return (min(times)[1], min(times)[0]) if times else None
 
 
-RATIOS = (  # label, bjepa's key, the work, against the best of
+RATIOS = (  # label, bjepa's key, the task, peers to compare with
     ("training step, 256 scenes", "train256_ms", TRAIN, (EAGER, COMPILE)),
     ("inference, 64 scenes", "infer64_ms", INFER64, (EAGER, COMPILE)),
     ("inference, 64 scenes, 16-bit", "infer64_bf16_ms", INFER64, (EAGER, COMPILE)),
