@@ -36,6 +36,8 @@ int cmd_figures(int argc, char **argv);
 int cmd_gallery(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_lock(int argc, char **argv);
+int cmd_lock_run(int argc, char **argv);
+int cmd_lock_verify(int argc, char **argv);
 int cmd_maze(int argc, char **argv);
 int cmd_parity(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
@@ -118,8 +120,9 @@ typedef struct cli_usage {
     const char *summary;
     const char *operands; /* as in the help, "FILE..."; NULL: none */
     int min_operands, max_operands;
-    const char *examples;      /* one a line, each ending in a newline */
-    const cli_option *options; /* up to CLI_OPTION_END; --help is always there */
+    const char *examples;         /* one a line, each ending in a newline */
+    const cli_option *options;    /* up to CLI_OPTION_END; --help is always there */
+    const struct cli_verb *verbs; /* verbs below this one, see verbs.h; NULL: none */
 } cli_usage;
 
 enum { CLI_CONTINUE = -1 };

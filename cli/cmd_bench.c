@@ -240,7 +240,8 @@ int cmd_bench(int argc, char **argv) {
                              0,
                              "bjepa bench --threads 2\n"
                              "bjepa bench --only train --json\n",
-                             options};
+                             options,
+                             NULL};
     const int code = cli_parse(&usage, argc, argv, NULL);
     if (code != CLI_CONTINUE) return code;
     threads = cli_threads(threads); /* what is printed is what runs */

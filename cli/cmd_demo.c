@@ -186,7 +186,7 @@ static void train(demo *d) {
 static void judge(demo *d) {
     const char *val = d->path[VAL], *campaign = d->path[CAMPAIGN];
     const command lock = COMMAND("lock", campaign, "--data", val);
-    command evaluate = COMMAND("evaluate", campaign);
+    command evaluate = COMMAND("lock", "run", campaign);
     command audit = COMMAND("audit", "--data", val, "--a", "fullset", "--b", "specialization",
                             "--json", campaign);
     command truth = COMMAND("truth", "--baseline", "--json");
@@ -267,7 +267,8 @@ int cmd_demo(int argc, char **argv) {
         0,
         "bjepa demo\n"
         "bjepa demo --out try --scenes 3840 --epochs 2\n",
-        options};
+        options,
+        NULL};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
     bj_error err;

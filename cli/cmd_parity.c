@@ -108,7 +108,8 @@ int cmd_parity(int argc, char **argv) {
         "bjepa parity tests/golden/tiny\n"
         "bjepa parity tests/golden/maze/small_k3.npz\n"
         "BJ_ISA=c bjepa parity fullset.safetensors\n",
-        options};
+        options,
+        NULL};
     const int code = cli_parse(&usage, argc, argv, &operands);
     if (code != CLI_CONTINUE) return code;
     const bj_parity_options how = {threads, isa};

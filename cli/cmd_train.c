@@ -346,7 +346,8 @@ int cmd_train(int argc, char **argv) {
         "bjepa train --out runs/fullset-0 --resume --extend 10\n"
         "bjepa train --data world:7:2000000 --arm fullset --out runs/fresh --recipe small\n"
         "bjepa train --data pointmaze-medium-navigate-v0.npz --arm maze-branch --out runs/medium\n",
-        options};
+        options,
+        NULL};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
     if (o.extend && !o.resume)

@@ -16,12 +16,11 @@ static const cli_verb verbs[] = {
     {"data", "prepare scenarios for training, and look at what came out", cmd_data},
     {"demo", "show the pretrained model, then train, evaluate and report three arms", cmd_demo},
     {"eval", "every metric of a checkpoint on a cache, in groups, with its speed", cmd_eval},
-    {"evaluate", "evaluate a locked campaign once, or verify what it bound", cmd_evaluate},
     {"export", "write the model of a run to one file, also with 16-bit weights", cmd_export},
     {"figures", "every plot of a campaign as SVG and PDF", cmd_figures},
     {"gallery", "cases chosen and drawn before any future is read, then with hindsight", cmd_gallery},
     {"info", "print a model file, or the architectures and their parameter counts", cmd_info},
-    {"lock", "bind a finished campaign by hash before its one evaluation", cmd_lock},
+    {"lock", "lock a finished campaign, evaluate it once, and verify the result", cmd_lock},
     {"maze", "the mazes of OGBench and what recorded walks show of them", cmd_maze},
     {"parity", "recompute golden files and compare everything they state", cmd_parity},
     {"predict", "all weighted futures of scenes, from raw files or a cache", cmd_predict},
@@ -39,6 +38,12 @@ static const cli_verb verbs[] = {
     CLI_VERB_END,
 };
 
+/* Old names. They work but are not listed. */
+static const cli_verb old_verbs[] = {
+    {"evaluate", "old name of 'lock run' and 'lock verify'", cmd_evaluate},
+    CLI_VERB_END,
+};
+
 static void print_overview(FILE *to) {
     fputs("bjepa - Branch-JEPA: K weighted latent futures of a scene\n\n"
           "Usage: bjepa VERB [OPTION...]\n\n"
@@ -53,7 +58,8 @@ static void print_overview(FILE *to) {
 
 static const cli_verb *find_verb(const char *name) {
     const char *nearest;
-    const cli_verb *verb = cli_verbs_find(verbs, name, &nearest);
+    const cli_verb *verb = cli_verbs_find(old_verbs, name, &nearest);
+    if (!verb) verb = cli_verbs_find(verbs, name, &nearest);
     if (verb) return verb;
     fprintf(stderr, "bjepa: unknown verb '%s'", name);
     if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);

@@ -5,6 +5,7 @@
  * and expected.
  */
 #include "cli.h"
+#include "verbs.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -37,8 +38,14 @@ static void print_help(const cli_usage *usage) {
     printf("bjepa %s - %s\n\nExamples:\n", usage->verb, usage->summary);
     for (const char *line = usage->examples; *line; line = strchr(line, '\n') + 1)
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
-    printf("\nUsage: bjepa %s [OPTION...]%s%s\n\nOptions:\n", usage->verb,
+    printf("\nUsage: bjepa %s [OPTION...]%s%s\n\n", usage->verb,
            usage->operands ? " " : "", usage->operands ? usage->operands : "");
+    if (usage->verbs) {
+        printf("Verbs:\n");
+        cli_verbs_print(stdout, usage->verbs);
+        printf("\n");
+    }
+    printf("Options:\n");
     for (const cli_option *o = usage->options; o->name; o++) {
         left_column(text, sizeof text, o);
         printf("  %-*s  %s\n", width, text, o->help);

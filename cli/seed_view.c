@@ -120,7 +120,7 @@ static int read_values(seed_view *view, const char *path) {
     if (status == BJ_OK) return CLI_CONTINUE;
     const int code = cli_fail(view->verb, &err);
     if (campaign && !view->dev && status == BJ_ELOCKED)
-        fprintf(stderr, "hint: 'bjepa lock' and 'bjepa evaluate' come first; --dev shows the %s\n",
+        fprintf(stderr, "hint: 'bjepa lock' and 'bjepa lock run' come first; --dev shows the %s\n",
                 SEED_VIEW_DEV);
     seed_view_close(view);
     return code;

@@ -69,7 +69,7 @@ has locked.html 'class="tag dev">development split'
 has locked.html "development scenes, which were not trained on"
 
 # -------------------------------------------------------------------------------- evaluated
-run 0 evaluate camp --threads 1
+run 0 lock run camp --threads 1
 "$BJEPA" audit camp --data val.bjc --a fullset --b specialization --json -q --threads 1 \
     >camp/audit.json 2>err
 "$BJEPA" truth camp/runs/*/seed-0/ckpt/best val.bjc val.bjc.law.safetensors --json -q --threads 1 \
