@@ -369,7 +369,7 @@ int bj_seeds_find_metric(const bj_seeds *s, const char *name) {
 bj_metric_info bj_seeds_metric(const bj_seeds *s, int metric) {
     const char *name = s->metrics.text[metric];
     const int known = bj_metric_find(name);
-    return known >= 0 ? bj_metric_at(known) : (bj_metric_info){name, name, 0, 4};
+    return known >= 0 ? bj_metric_at(known) : (bj_metric_info){name, name, 0, 4, ""};
 }
 
 double bj_seeds_value(const bj_seeds *s, int arm, int metric, int seed) {

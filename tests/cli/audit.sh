@@ -113,7 +113,7 @@ out_has "good.parquet against good: 3 scenarios, 2 audited, 1 other type"
 out_has "focal origins inside drivable areas: 1 of 2"
 out_has "scenes without a feasible candidate: 1"
 check grep -qE '^drivable point mass, % +37\.917$' out
-check grep -qE '^feasible unique support +1\.000$' out
+check grep -qE '^feasible unique support, branches +1\.000$' out
 run 0 audit --submission good.parquet --av2 good -q --json --rows rows.csv
 out_has '"total":3,"audited":2,"other_type":1,"missing":0,"malformed":0,"unreadable":0,"unknown":0,"origins_inside":1,"empty":1'
 out_has '"mean":{"point_mass":0.37916666666666665,"trajectory_mass":0.25,"unique_support":1,'
