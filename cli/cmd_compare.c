@@ -54,10 +54,10 @@ static int agreeing(const bj_comparison *c) { return c->better > 0 ? c->higher :
 static void print_row(cli_grid *grid, const seed_view *view, const result *r) {
     char title[CLI_CELL_SIZE], first[CLI_FIXED_SIZE], second[CLI_FIXED_SIZE];
     const int digits = seed_view_digits(view, &r->metric);
-    seed_view_title(title, &r->metric);
+    seed_view_title(title, &r->metric, 1);
     cli_grid_text(grid, title);
-    seed_view_mean(grid, &r->c.a, digits, 0);
-    seed_view_mean(grid, &r->c.b, digits, 0);
+    seed_view_mean(grid, &r->c.a, digits, 0, 0);
+    seed_view_mean(grid, &r->c.b, digits, 0, 0);
     cli_grid_number(grid, 0, "%s", cli_fixed(first, r->c.difference.mean, digits));
     if (isnan(r->c.low)) cli_grid_number(grid, 0, "-");
     else

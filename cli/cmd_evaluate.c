@@ -5,11 +5,10 @@
  */
 #include <string.h>
 
-#include "grid.h"
 #include "json_out.h"
 #include "output.h"
 #include "progress.h"
-#include "seed_view.h"
+#include "seed_table.h"
 #include "signals.h"
 
 typedef struct evaluate_options {
@@ -71,38 +70,15 @@ static int show(void *context, const char *phase, int64_t done, int64_t total) {
 
 /* -------------------------------------------------------------------------------------- results */
 
-/* Mean and SD over seeds of what the paper's main table has. */
+/* Prints the main metrics of every arm. */
 static int print_table(const char *verb, const char *dir) {
-    static const char *const names[] = {"traj_es",  "traj_obs", "exp_ade",
-                                        "top1_ade", "brier",    "dedup_support"};
-    enum { NAMES = sizeof names / sizeof *names };
-    const seed_view view = {.verb = verb, .digits = -1};
-    cli_grid grid = {.columns = NAMES + 2, .left = 1};
-    bj_seeds *seeds;
-    bj_error err = {0};
-    if (bj_campaign_seeds(&seeds, dir, BJ_SEEDS_LOCKED, &err) != BJ_OK) return cli_fail(verb, &err);
-    cli_grid_text(&grid, "arm");
-    cli_grid_text(&grid, "n");
-    for (int m = 0; m < NAMES; m++) {
-        char title[CLI_CELL_SIZE];
-        const bj_metric_info info = bj_metric_at(bj_metric_find(names[m]));
-        seed_view_title(title, &info);
-        cli_grid_text(&grid, title);
-    }
-    for (int arm = 0; arm < bj_seeds_arm_count(seeds); arm++) {
-        cli_grid_text(&grid, bj_seeds_arm(seeds, arm));
-        for (int m = 0; m < NAMES; m++) {
-            const int metric = bj_seeds_find_metric(seeds, names[m]);
-            const bj_metric_info info = bj_metric_at(bj_metric_find(names[m]));
-            const bj_summary s =
-                metric < 0 ? bj_summarize(NULL, 0) : bj_seeds_summary(seeds, arm, metric);
-            if (!m) cli_grid_number(&grid, 0, "%d", s.n);
-            seed_view_mean(&grid, &s, seed_view_digits(&view, &info), 0);
-        }
-    }
-    bj_seeds_free(seeds);
-    const int code = cli_grid_print(&grid, verb, CLI_FORMAT_TEXT, 0);
-    puts("\nmean " CLI_PLUS_MINUS " sample SD over n seeds");
+    seed_view view = SEED_VIEW(verb);
+    view.main_metrics = 1;
+    int code = seed_view_open(&view, dir);
+    if (code != CLI_CONTINUE) return code;
+    code = seed_table_print(&view);
+    seed_view_close(&view);
+    if (code == CLI_OK) puts("\nmean " CLI_PLUS_MINUS " sample SD over n seeds");
     return code;
 }
 

@@ -1,6 +1,6 @@
 /* metric_directory.c - name, title, better direction, decimals and unit of every metric.
  *
- * The titles are those of the paper's tables. Dispersion has no better direction. The Energy Score
+ * Dispersion has no better direction. The Energy Score
  * subtracts it, and more dispersion is better only if the observations are spread out.
  * Test: tests/stats/test_paired.c
  */
@@ -44,10 +44,10 @@ static const entry directory[] = {
     FIELD(brier_min_fde_6, "b-minFDE6", "m", LOWER, 4),
     FIELD(brier, "Brier", "", LOWER, 5),
     FIELD(ece, "ECE", "", LOWER, 5),
-    FIELD(exp_entropy, "exp H", "branches", HIGHER, 3),
+    FIELD(exp_entropy, "eff. support", "branches", HIGHER, 3),
     FIELD(active_heads, "active", "branches", HIGHER, 1),
-    FIELD(neff_collision, "N_eff .10", "branches", HIGHER, 3),
-    FIELD(dedup_support, "dedup. N_eff", "branches", HIGHER, 3),
+    FIELD(neff_collision, "distinct latents", "branches", HIGHER, 3),
+    FIELD(dedup_support, "distinct ends", "branches", HIGHER, 3),
     /* gates of the frozen anchor */
     OTHER(decoder_ade, "decoder ADE", "m", LOWER, 4),
     OTHER(decoder_fde, "decoder FDE", "m", LOWER, 4),

@@ -91,7 +91,7 @@ find . -type f ! -name out ! -name err | sort >before
 run 0 lock run camp -q
 err_empty
 out_has "camp: 6 checkpoints, one pass over 80 held-out scenes"
-check grep -qE '^fullset +2 +[0-9.]+ ± [0-9.]+' out
+check grep -qE '^fullset +2 +[0-9.]+±[0-9.]+' out
 check grep -qx "$(sha256sum camp/locked/completion.json | cut -d' ' -f1) locked/completion.json" out
 find . -type f ! -name out ! -name err ! -name before ! -name after | sort >after
 check test "$(grep -vx ./before before | comm -13 - after | tr '\n' ' ')" = \
@@ -126,7 +126,7 @@ err_empty
 check grep -qE '^point +2 +' out
 out_lacks "development"
 run 0 compare camp -a fullset -b point
-check grep -qE '^traj\. ES ↓ ' out
+check grep -qE '^traj\. ES \(m\) ↓ ' out
 sed -i '0,/"value": [0-9]/s//"value": 7/' camp/locked/seed_table.json
 run 4 table camp
 err_has "seed_table.json: was changed"
