@@ -13,7 +13,8 @@ static int parse(audit_options *o, int argc, char **argv) {
          "scenes and maps for checkpoints and campaigns; its futures stay hidden"},
         {"submission", 0, CLI_TEXT, "FILE.parquet", &o->submission, 0, 0,
          "forecasts of any model in the official format, instead of checkpoints"},
-        {"av2", 0, CLI_TEXT, "DIR", &o->av2, 0, 0, "scenario and map files of the submission"},
+        {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
+         "scenarios and maps of the submission: files below a folder, or a cache"},
         {"a", 0, CLI_TEXT, "ARM", &o->a, 0, 0, "an arm, or a checkpoint as given, ..."},
         {"b", 0, CLI_TEXT, "ARM", &o->b, 0, 0, "... and the one to subtract from it"},
         {"resamples", 0, CLI_INT, "N", &o->resamples, 1, 10000000,
@@ -39,7 +40,8 @@ static int parse(audit_options *o, int argc, char **argv) {
         .max_operands = 1024,
         .examples = "bjepa audit runs/world --data val.bjc --a fullset --b point\n"
                     "bjepa audit run/ckpt/best other/model.safetensors --data val.bjc --json\n"
-                    "bjepa audit --submission submission.parquet --av2 /data/av2/val\n",
+                    "bjepa audit --submission submission.parquet --av2 /data/av2/val\n"
+                    "bjepa audit --submission submission.parquet --av2 val.bjc\n",
         .options = options,
     };
     const int code = cli_parse(&usage, argc, argv, &o->operand_count);
@@ -50,7 +52,7 @@ static int parse(audit_options *o, int argc, char **argv) {
         if (o->operand_count || o->data || o->a || o->b || o->limit)
             return cli_misuse(verb, "--submission goes with --av2, not with checkpoints, --data, "
                                     "--a, --b or --limit");
-        return o->av2 ? CLI_CONTINUE : cli_misuse(verb, "--av2 DIR is missing");
+        return o->av2 ? CLI_CONTINUE : cli_misuse(verb, "--av2 DIR_OR_CACHE is missing");
     }
     if (o->av2) return cli_misuse(verb, "--av2 goes with --submission; checkpoints take --data");
     if (!o->operand_count)
@@ -178,8 +180,9 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
         fprintf(stderr, "bjepa %s: and %lld more that could not be audited\n", verb,
                 (long long)(bad - listed));
     if (c.unknown)
-        fprintf(stderr, "bjepa %s: %lld scenarios of the submission are not below %s\n", verb,
-                (long long)c.unknown, o->av2);
+        fprintf(stderr, "bjepa %s: %lld scenario%s of the submission %s not in %s\n", verb,
+                (long long)c.unknown, c.unknown == 1 ? "" : "s", c.unknown == 1 ? "is" : "are",
+                o->av2);
     if (c.outcomes[BJ_AUDIT_MISSING] || c.outcomes[BJ_AUDIT_MALFORMED] || c.unknown)
         return CLI_REFUSED;
     if (c.outcomes[BJ_AUDIT_UNREADABLE]) return CLI_DATA;
