@@ -151,9 +151,26 @@ static const cli_option *find_letter(const cli_usage *usage, char letter) {
     return NULL;
 }
 
+/* Returns the key of the setting that an unknown option names, "epochs" or "train.epochs", or NULL. */
+static const char *find_setting(const cli_usage *usage, const char *name) {
+    static const char *const others[][2] = {{"batch-size", "batch"}, {"learning-rate", "lr"}};
+    if (!find_long(usage, "set", 3)) return NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(name, others[i][0])) name = others[i][1];
+    for (int i = 0; i < bj_setting_count(); i++) {
+        const char *key = bj_setting_at(i).key, *dot = strrchr(key, '.');
+        if (!strcmp(key, name) || (dot && !strcmp(dot + 1, name))) return key;
+    }
+    return NULL;
+}
+
 static int unknown_option(const cli_usage *usage, const char *text, size_t length) {
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "%.*s", (int)length, text);
+    const char *key = find_setting(usage, name + strspn(name, "-"));
+    if (key)
+        return cli_misuse(usage->verb, "unknown option '%s'; it is a setting: use --set %s=VALUE", name,
+                          key);
     bj_nearest nearest = BJ_NEAREST(name + strspn(name, "-"));
     for (const cli_option *o = usage->options; o->name; o++) bj_nearest_offer(&nearest, o->name);
     bj_nearest_offer(&nearest, "help");
