@@ -251,12 +251,12 @@ static int summarize(const demo *d) {
 int cmd_demo(int argc, char **argv) {
     static demo d = {.out = "demo", .scenes = 61440, .held_out = 600, .epochs = 6};
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &d.out, 0, 0, "folder for everything; demo"},
+        {"out", 'o', CLI_TEXT, "DIR", &d.out, 0, 0, "output folder"},
         {"scenes", 'n', CLI_INT, "N", &d.scenes, 64, 100000000,
-         "simulated scenes that each arm is trained with; 61440"},
-        {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "scenes to evaluate on; 600"},
+         "number of simulated scenes to train each arm with"},
+        {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "number of scenes to evaluate on"},
         {"epochs", 0, CLI_INT, "N", &d.epochs, 1, 1000,
-         "parts that training is divided into, each followed by an evaluation; 6"},
+         "number of training epochs, each followed by an evaluation"},
         CLI_OPTION_THREADS(&d.threads),
         CLI_OPTION_END};
     const cli_usage usage = {

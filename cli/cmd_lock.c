@@ -24,14 +24,14 @@ typedef struct lock_options {
 static int parse(lock_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0,
-         "held-out scenes; training saw none of them"},
+         "cache of held-out scenes that were not used for training"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "bind checkpoints, settings, this program and held-out data before evaluating",
+        .summary = "lock checkpoints, settings, this program and held-out data by their digests",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,

@@ -247,9 +247,9 @@ static void put_digest(FILE *to, const report_data *d) {
     const char *hash = d->protocol.lock_sha256;
     if (*hash)
         fprintf(to, " <span class=\"soft\">lock <span class=\"hash\">%.16s</span></span>", hash);
-    if (d->campaign)
+    if (d->runs)
         fprintf(to, " <span class=\"soft\">training data <span class=\"hash\">%.16s</span></span>",
-                bj_campaign_data_digest(d->campaign));
+                report_training_digest(d));
 }
 
 void report_head(FILE *to, const report_data *d) {
@@ -275,7 +275,7 @@ void report_about(FILE *to, const report_data *d, const char *title) {
               "development scenes and bound by its hash before the held-out scenes were opened, "
               "once, for all of them together.</p>\n",
               to);
-    else if (d->campaign)
+    else if (d->runs)
         fputs("The numbers are those of the development scenes by which checkpoints were chosen: "
               "they are optimistic, and only a locked evaluation gives numbers to quote.</p>\n",
               to);

@@ -24,15 +24,15 @@ typedef struct seed_view {
 /* clang-format off */
 #define SEED_VIEW_OPTIONS(view)                                                                    \
     {"metric", 'm', CLI_LIST, "NAME", &(view)->metric_names, 0, 0,                                 \
-     "a metric to show, or several with commas, or 'all'; may be repeated"},                                 \
-    {"format", 'f', CLI_CHOICE, CLI_FORMAT_WORDS, &(view)->format, 0, 0, "how to print"},          \
+     "metric to show, or 'all'; several with commas; may be repeated"},                                 \
+    {"format", 'f', CLI_CHOICE, CLI_FORMAT_WORDS, &(view)->format, 0, 0, "output format"},          \
     CLI_OPTION_JSON(&(view)->json),                                                                \
     {"digits", 0, CLI_INT, "N", &(view)->digits, 0, 12,                                            \
-     "decimals; otherwise each metric has its own"},                                               \
+     "number of decimals (default: that of each metric)"},                                               \
     {"partial", 0, CLI_FLAG, NULL, &(view)->partial, 0, 0,                                         \
-     "accept arms that lack seeds others have"},                                                   \
+     "accept arms with missing seeds"},                                                   \
     {"dev", 0, CLI_FLAG, NULL, &(view)->dev, 0, 0,                                                 \
-     "of a campaign: development scenes, not the locked evaluation"}
+     "use the development scenes of a campaign, not the locked evaluation"}
 #define SEED_VIEW(name) {.verb = (name), .digits = -1}
 /* clang-format on */
 
