@@ -90,12 +90,8 @@ class Spec:
     reach: float = 40.0            # factor on the decoder's last layer: meters between branches
     bare: bool = False             # scenes without polylines, with and without neighbors
     copies: str = "none"           # atoms with the weights of the first one: none, one, all
-<<<<<<< HEAD
     conditioned: bool = False      # g are gradients of theta, s the weights after steps of theta
     muon: bool = False             # Muon updates the encoder's inner matrices
-=======
-    conditioned: bool = False      # g are gradients of theta, s are the weights after updates of theta
->>>>>>> docs
 
 
 ANCHOR_B = Goal("anchor_b", lambda_y=0.0, lambda_rec=0.0)
