@@ -1,23 +1,21 @@
 #!/usr/bin/env python3
-"""Time PyTorch, ONNX Runtime, OpenVINO and bjepa on the same work and print the ratios.
+"""Measures PyTorch, ONNX Runtime, OpenVINO and bjepa on the same tasks and prints the ratios.
 
     train256   one full-set training step on 256 scenes: forward, backward, clip 5, AdamW, EMA
     train64, train32   training steps on fewer scenes
     infer64    64 scenes from raw features to K weighted trajectories
-    infer1     the same for one scene
+    infer1     one scene from raw features to K weighted trajectories
 
-All at the paper's sizes, on stand-in scenes with the same mask statistics; the peers get
-padded tensors, as they need them. PyTorch runs in float32 and with bf16 autocast, bjepa in single
-and in mixed precision. Each peer lives in a process of its own and sleeps while another
-one is measured. Rounds alternate between all of them, so that noise of the machine hits everybody;
-a result is the median over rounds. What the peers compute is compared before it is timed. Each ratio
-is against the peers' best configuration. Every round also measures the multiply-adds per second that
-the machine reaches in a loop without memory accesses (limits.c).
+All tasks use the paper's sizes and synthetic scenes with the same mask statistics. The peers get padded
+tensors. PyTorch runs in float32 and with bf16 autocast, bjepa in single and in mixed precision. Each peer
+has its own process, which sleeps while another peer is measured. Rounds alternate between the peers, so
+that noise of the machine affects all of them. A result is the median over rounds. The outputs of the peers
+are compared before the measurement. Each ratio compares with the best configuration of the peers. Every
+round also measures the multiply-adds per second of the machine in a loop without memory accesses (limits.c).
 
-A last part keeps one core busy with another process and measures how much of the quiet training
-throughput is left.
+The last part measures the training throughput while another process keeps one core busy.
 
-Timings never decide the exit code: 0 done, 1 a peer computed something else or bjepa failed.
+Exit codes, which do not depend on timings: 0 success, 1 the output of a peer differs or bjepa failed.
 """
 from __future__ import annotations
 
@@ -134,7 +132,7 @@ def build_torch(compiled: bool, low: bool, batches: tuple[str, ...]) -> dict[str
 
 
 def export_onnx(count: int, folder: str) -> str:
-    """Static shapes: what each runtime optimizes best."""
+    """Exports the network with static shapes, because every runtime optimizes them best."""
     import warnings
 
     import torch
@@ -180,7 +178,7 @@ def build_openvino(threads: int, folder: str) -> dict[str, Work]:
 
 
 def peer_main(name: str, threads: int, batches: tuple[str, ...], pipe) -> None:
-    """Serve ('time', work, runs, seconds), ('outputs', work) and ('rss',) until the pipe closes."""
+    """Answers ('time', work, runs, seconds), ('outputs', work) and ('rss',) until the pipe closes."""
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
         import resource
@@ -214,7 +212,7 @@ def peer_main(name: str, threads: int, batches: tuple[str, ...], pipe) -> None:
 
 
 def measure(work: Work, runs: int, seconds: float) -> list[float]:
-    """Durations of up to `runs` runs, none begun after `seconds`."""
+    """Returns the durations of up to `runs` runs. No run starts after `seconds`."""
     times: list[float] = []
     start = time.perf_counter()
     while len(times) < runs and time.perf_counter() - start < seconds:
@@ -229,12 +227,12 @@ def measure(work: Work, runs: int, seconds: float) -> list[float]:
 
 @dataclass
 class Peer:
-    """A library in its own process."""
+    """A peer in its own process."""
     name: str
     process: multiprocessing.process.BaseProcess
     pipe: multiprocessing.connection.Connection
     works: tuple[str, ...] = ()
-    rounds: dict[str, list[float]] = field(default_factory=dict)   # work -> ms, one a round
+    rounds: dict[str, list[float]] = field(default_factory=dict)   # work -> ms, one value per round
     peak_rss_mib: float = 0.0
 
     @classmethod
@@ -261,7 +259,7 @@ class Peer:
         return self.pipe.recv()
 
     def time(self, work: str, runs: int) -> None:
-        """One round: the first run wakes the threads and is not counted."""
+        """Measures one round. The first run wakes the threads and is not counted."""
         times = self.ask("time", work, runs + 1, 1e9)[1:]
         self.rounds.setdefault(work, []).append(1e3 * statistics.median(times))
 
@@ -312,7 +310,7 @@ def build_limits(folder: str) -> str | None:
 
 
 def median_of(reports: list[dict]) -> dict:
-    """Median of every number over the rounds; the rest from the last one."""
+    """Returns the median of every number over the rounds, and all other values of the last round."""
     merged = dict(reports[-1])
     for key, value in merged.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -321,7 +319,7 @@ def median_of(reports: list[dict]) -> dict:
 
 
 def agreement(peers: dict[str, Peer]) -> dict[str, float]:
-    """Largest difference of each peer's predictions from those of the first one."""
+    """Returns the largest difference between the predictions of each peer and those of the first peer."""
     import numpy
 
     outputs = {name: peer.ask("outputs", INFER64) for name, peer in peers.items()}
@@ -338,7 +336,7 @@ def occupy(cpu: int) -> None:
 
 def contended(bjepa: str | None, eager: Peer | None, threads: int, rounds: int
               ) -> dict[str, dict]:
-    """How long a training step takes beside a process that never lets go of one core."""
+    """Measures a training step while another process keeps one core busy."""
     result: dict[str, dict] = {}
     cpu = min(os.sched_getaffinity(0))
     hog = multiprocessing.get_context("spawn").Process(target=occupy, args=(cpu,), daemon=True)
@@ -352,7 +350,7 @@ def contended(bjepa: str | None, eager: Peer | None, threads: int, rounds: int
             eager.pipe.send(("time", TRAIN, 2, CONTENDED_BUDGET))
             if eager.pipe.poll(CONTENDED_BUDGET):
                 result[EAGER] = dict(ms=1e3 * statistics.median(eager.pipe.recv()))
-            else:   # fewer than two steps: a lower bound of their mean
+            else:   # fewer than two steps give a lower bound of the mean
                 result[EAGER] = dict(ms=1e3 * (time.perf_counter() - begin) / 2, at_least=True)
                 eager.process.kill()
     finally:
