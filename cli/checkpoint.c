@@ -56,7 +56,7 @@ static bj_status append_campaign(cli_checkpoints *list, const char *verb, const 
         }
         status = cli_path(best, run.dir, "ckpt/best", err);
         if (status == BJ_OK)
-            status = append(list, best, run.settings->arm, (int64_t)run.settings->seed, err);
+            status = append(list, best, run.name, (int64_t)run.settings->seed, err);
     }
     if (status == BJ_OK && list->count == before)
         status = cli_error(err, BJ_ELOCKED, "%s: no run of this campaign is finished", dir);

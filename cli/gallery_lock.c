@@ -82,7 +82,7 @@ static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign,
     char done[CLI_PATH_SIZE];
     for (int i = 0; i < bj_campaign_runs(campaign); i++) {
         const bj_campaign_run run = bj_campaign_run_at(campaign, i);
-        if (strcmp(run.settings->arm, arm)) continue;
+        if (strcmp(run.name, arm)) continue;
         if (seed >= 0 && run.settings->seed != (uint64_t)seed) continue;
         bj_status status = cli_path(done, run.dir, "result.json", err);
         if (status == BJ_OK && !exists(done))
@@ -97,7 +97,7 @@ static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign,
 
 static int has_arm(const bj_campaign *campaign, const char *name) {
     for (int i = 0; i < bj_campaign_runs(campaign); i++)
-        if (!strcmp(bj_campaign_run_at(campaign, i).settings->arm, name)) return 1;
+        if (!strcmp(bj_campaign_run_at(campaign, i).name, name)) return 1;
     return 0;
 }
 

@@ -32,7 +32,13 @@ static bj_status check_unlocked(const char *dir, bj_error *err) {
     return BJ_OK;
 }
 
-/* Runs without a result, all of them at once: whoever waits for a campaign wants to know. */
+/* Returns the name of a run's arm in this campaign. */
+static const char *label_of(const bj_campaign *campaign, int run) {
+    const bj_grid_run *r = &campaign->runs[run];
+    return r->label ? r->label : r->settings.arm;
+}
+
+/* Fails if runs have no result. The message names the first of them. */
 static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
     const int count = bj_campaign_runs(campaign);
     char named[256] = "";
@@ -44,7 +50,7 @@ static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
         if (exists(path)) continue;
         if (missing++ < 4)
             used += snprintf(named + used, sizeof named - (size_t)used, "%s%.40s seed %llu",
-                             used ? ", " : "", run.settings->arm,
+                             used ? ", " : "", label_of(campaign, i),
                              (unsigned long long)run.settings->seed);
     }
     if (!missing) return BJ_OK;
@@ -69,7 +75,7 @@ static bj_status check_runs(bj_lock *lock, bj_lock_facts *facts, const bj_campai
     const char *dev = bj_campaign_dev(campaign) ? campaign->dev_digest : NULL;
     for (int i = 0; i < lock->count; i++) {
         const bj_campaign_run run = bj_campaign_run_at(campaign, i);
-        BJ_TRY(bj_lock_check_run(&lock->runs[i], &facts[i], run.dir, run.settings,
+        BJ_TRY(bj_lock_check_run(&lock->runs[i], &facts[i], label_of(campaign, i), run.dir, run.settings,
                                  bj_campaign_data_digest(campaign), dev, err));
         BJ_TRY(relative(lock->runs[i].dir, campaign, run.dir, err));
     }

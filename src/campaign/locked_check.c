@@ -142,7 +142,7 @@ static bj_status check_result(const bj_lock_run *run, bj_lock_facts *facts, yyjs
     return BJ_OK;
 }
 
-bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *dir,
+bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *name, const char *dir,
                             const bj_settings *settings, const char *data_digest,
                             const char *dev_digest, bj_error *err) {
     char path[BJ_FOLDER_PATH];
@@ -150,7 +150,7 @@ bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *
     yyjson_doc *result = NULL;
     bj_error detail = {0};
     bj_status status;
-    snprintf(run->arm, sizeof run->arm, "%s", settings->arm);
+    snprintf(run->arm, sizeof run->arm, "%s", name);
     run->seed = (int64_t)(settings->seed & INT64_MAX);
     if (settings->seed > most_seed)
         return refuse(err, run, "seed %llu is too large for a table",

@@ -155,7 +155,7 @@ static void test_several(void) {
         bj_campaign_free(c);
         c = NULL;
     }
-    /* moved to a folder of their own: found with it, and without it where they were laid down */
+    /* moved to a folder of their own: found with it, and without it where they were created */
     CHECK(mkdir(case_path(folder, "sets"), 0777) == 0);
     for (int i = 0; i < 2; i++) {
         char from[CASE_PATH];
@@ -189,9 +189,9 @@ static void test_several(void) {
          "2]\n",
          "data of digest"},
         {"name: both\ndata: {one: a.bjc, two: b.bjc}\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
-         "was laid down with the dataset 'other'"},
+         "was created with the dataset 'other'"},
         {"name: both\ndata: a.bjc\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
-         "was laid down with 2 datasets"},
+         "was created with 2 datasets"},
     };
     const bj_campaign_options here = {.data = case_folder};
     for (size_t i = 0; i < 3; i++)
@@ -278,7 +278,7 @@ static void test_look(void) {
     CHECK(!exists("look"));
     if (!c) return;
     CHECK(bj_campaign_runs(c) == 4);
-    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EARG, "not laid down");
+    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EARG, "not created");
     bj_campaign_free(c);
 }
 
@@ -321,13 +321,13 @@ static void test_again(void) {
          "development data (none)"},
         {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 5\n  optim.lr: 0.002\n",
-         "run 0 ('fullset' seed 3) was laid down with train.epochs = 4"},
+         "run 0 ('fullset' seed 3) was created with train.epochs = 4"},
         {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, mdn]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
-         "run 1 ('point' seed 3) was laid down with arm = point"},
+         "run 1 was created as 'point'"},
         {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1, 2]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
-         "was laid down with 4 runs"},
+         "was created with 4 runs"},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         CHECK_REFUSED(create(&c, others[i].text, "again", NULL), BJ_EMISMATCH, others[i].said);

@@ -142,7 +142,7 @@ check grep -q "\"init\": \"$(pwd -P)/pre\"" other/campaign.json
 rm -rf camp/runs/mdn/seed-1
 cp two/ckpt/best/* grids/pre/ckpt/best/
 run 4 campaign grids/grid.yaml --data u.bjc --out camp --resume --jobs 1 -q
-err_has "was laid down with init_sha256 = $sum"
+err_has "was created with init_sha256 = $sum"
 run 1 campaign --out camp --resume --jobs 1 -q
 out_has "grids/pre/ckpt/best/model.safetensors: the SHA-256 is "
 cp pre/ckpt/best/* grids/pre/ckpt/best/
