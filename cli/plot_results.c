@@ -154,7 +154,7 @@ void plot_truth_draw(plot *p, const report_data *data, int panel) {
                              .limit = NAN};
         if (panel == EXPECTED_ES) { /* nobody can be below it */
             look.reference = data->truth->entry[0].report.floor.mean;
-            look.note = "dashed: the law itself";
+            look.note = "dashed: the true distribution";
         }
         plot_columns_draw(p, &look, columns, count);
     }

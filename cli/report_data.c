@@ -192,7 +192,7 @@ static bj_status open_campaign(report_data *data, const char *dir, bj_error *err
     snprintf(data->name, sizeof data->name, "%s", bj_campaign_name(data->campaign));
     status = take_grid(data, err);
     if (status == BJ_OK && bj_campaign_data_count(data->campaign) > 1 && !report_is_maze(data))
-        status = cli_error(err, BJ_EARG, "%s: has %d datasets, a report of scenes is about one",
+        status = cli_error(err, BJ_EARG, "%s: has %d datasets, expected one for a report of scenes",
                            dir, bj_campaign_data_count(data->campaign));
     if (status == BJ_OK) status = take_runs(data, err);
     if (status == BJ_OK) status = take_numbers(data, dir, err);
@@ -323,7 +323,7 @@ const char *report_numbers(char text[REPORT_SOURCE_SIZE], const report_data *dat
     if (!data->runs) snprintf(text, REPORT_SOURCE_SIZE, "seed table %.120s", data->name);
     else if (data->locked) snprintf(text, REPORT_SOURCE_SIZE, "locked evaluation%s", scenes);
     else
-        snprintf(text, REPORT_SOURCE_SIZE, "development split%s, not the locked evaluation",
+        snprintf(text, REPORT_SOURCE_SIZE, "development scenes%s, not the locked evaluation",
                  scenes);
     return text;
 }

@@ -151,7 +151,7 @@ static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *f
         if (known && (!set->path || (set->name && !given)))
             BJ_TRY(bj_campaign_text(&set->path, was->sets[i].path, err));
         if (!set->path)
-            return BJ_FAIL(err, BJ_EARG, "%s: no 'data', and none is given: expected a cache",
+            return BJ_FAIL(err, BJ_EARG, "%s: no 'data', and --data is not given",
                            file);
         BJ_TRY(look_at(&set->path, set->digest, err));
     }
@@ -181,7 +181,7 @@ static bj_status check_free(const char *path, const char *text, size_t size, bj_
     const int same = old_size == size && !memcmp(old, text, size);
     bj_free(old);
     if (same) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "%s: exists, without a %s beside it; expected a new folder", path,
+    return BJ_FAIL(err, BJ_EARG, "%s: exists without a %s in the same folder; expected a new folder", path,
                    json_name);
 }
 

@@ -64,7 +64,7 @@ static bj_status take_seed_count(plan *p, const bj_assignment *a, bj_error *err)
     for (; *c >= '0' && *c <= '9' && count <= BJ_CAMPAIGN_SEEDS; c++) count = 10 * count + *c - '0';
     if (c == a->value || *c || count < 1 || count > BJ_CAMPAIGN_SEEDS)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: seeds is '%s', expected a list of seeds, or how many: 1 to %d",
+                       "%s: seeds is '%s', expected a list of seeds, or their number from 1 to %d",
                        a->origin, a->value, BJ_CAMPAIGN_SEEDS);
     for (int i = 0; i < count; i++) {
         snprintf(p->numbers[i], sizeof p->numbers[i], "%d", i);
@@ -82,19 +82,19 @@ static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *er
     snprintf(key, sizeof key, "%.*s", (int)length, a->key);
     for (int i = 0; i < KNOWN; i++) {
         if (strcmp(known[i], key)) continue;
-        const char *shape = i == 1   ? "one text, or several with a name for each, 'name: file'"
+        const char *shape = i == 1   ? "a text, or 'name: file' for several datasets"
                             : i < 4  ? "one text"
                             : i == 6 ? "settings, 'key: value'"
                             : i == 7 ? "settings with lists of values, 'key: [value, value]'"
                                      : "a list";
-        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is not what '%s' should be: %s", a->origin, a->key,
+        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is not valid for '%s', expected %s", a->origin, a->key,
                        key, shape);
     }
     bj_nearest nearest = BJ_NEAREST(key);
     for (int i = 0; i < KNOWN; i++) bj_nearest_offer(&nearest, known[i]);
     /* A setting at the top level belongs under `set`. */
     if (!nearest.best && bj_setting_find(a->key) >= 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting: it belongs under 'set'", a->origin,
+        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting: put it under 'set'", a->origin,
                        a->key);
     if (nearest.best)
         return BJ_FAIL(err, BJ_EARG, "%s: unknown key '%s'; did you mean '%s'?", a->origin, key,
@@ -117,8 +117,8 @@ static bj_status take_set_name(plan *p, const bj_assignment *a, bj_error *err) {
     if (!bj_campaign_is_set_name(a->key))
         return BJ_FAIL(
             err, BJ_EARG,
-            "%s: '%.60s' is no name for a dataset, expected 'data: {name: file}', names of "
-            "1 to %d letters, digits, '-' and '_', not digits alone",
+            "%s: '%.60s' is not a name for a dataset, expected 'data: {name: file}', names of 1 "
+            "to %d letters, digits, '-' and '_', not digits alone",
             a->origin, a->key, BJ_SET_NAME - 1);
     if (p->set_count == BJ_CAMPAIGN_SETS)
         return BJ_FAIL(err, BJ_EARG, "%s: more than %d datasets", a->origin, BJ_CAMPAIGN_SETS);

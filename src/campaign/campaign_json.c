@@ -112,7 +112,7 @@ bj_status bj_campaign_json_write(const bj_campaign *c, char **text, size_t *size
 /* -------------------------------------------------------------------------------------- reading */
 
 static bj_status wrong(const char *path, const char *what, const char *expected, bj_error *err) {
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is missing or wrong, expected %s", path, what,
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is missing or invalid, expected %s", path, what,
                    expected);
 }
 
@@ -300,7 +300,7 @@ static bj_status same_run(const bj_campaign *was, const bj_campaign *is, int run
 bj_status bj_campaign_same(const bj_campaign *was, const bj_campaign *is, const char *file,
                            bj_error *err) {
     if (strcmp(was->name, is->name))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: holds the campaign '%s', %s is '%s'", was->dir,
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: contains the campaign '%s', %s is '%s'", was->dir,
                        was->name, file, is->name);
     if (was->set_count != is->set_count)
         return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d datasets, %s gives %d",

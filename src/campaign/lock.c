@@ -23,11 +23,11 @@ static int exists(const char *path) {
 static bj_status check_unlocked(const char *dir, bj_error *err) {
     char path[BJ_FOLDER_PATH];
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
-    if (exists(path)) return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is locked already", path);
+    if (exists(path)) return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is already locked", path);
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
     if (exists(path))
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: the campaign was evaluated already; a lock belongs to one evaluation",
+                       "%s: the campaign was already evaluated; a lock belongs to one evaluation",
                        path);
     return BJ_OK;
 }
@@ -145,7 +145,7 @@ bj_status bj_campaign_lock(bj_lock_report *report, const char *dir, const bj_loc
     BJ_GOTO(status, done, check_unlocked(bj_campaign_dir(campaign), err));
     BJ_GOTO(status, done, check_finished(campaign, err));
     if (bj_campaign_data_count(campaign) > 1) {
-        status = BJ_FAIL(err, BJ_EARG, "%s: has %d datasets, a lock is for one", dir,
+        status = BJ_FAIL(err, BJ_EARG, "%s: has %d datasets, expected one", dir,
                          bj_campaign_data_count(campaign));
         goto done;
     }

@@ -189,8 +189,8 @@ static bj_status check_others(const bj_registry *r, bj_error *err) {
         if (bj_campaign_owned(dir, shard, shards))
             status =
                 BJ_FAIL(err, BJ_ELOCKED,
-                        "%s: shard %d/%d is being run; wait for it before cutting the campaign "
-                        "into %d",
+                        "%s: shard %d/%d is running; wait until it ends before splitting the "
+                        "campaign into %d shards",
                         dir, shard, shards, r->shards);
     }
     closedir(folder);

@@ -236,7 +236,7 @@ static void test_refused_files(void) {
         {"name: x\narms: [fulset]\nseeds: 1\n", "fullset"},
         {"name: x\narm: [fullset]\nseeds: 1\n", "c.yaml:2: unknown key 'arm'; did you mean 'arms'"},
         {"name: x\nbanana: 1\narms: [fullset]\nseeds: 1\n", "unknown key 'banana', expected name"},
-        {"name: x\narms: [fullset]\nseeds: 1\ntrain.epochs: 2\n", "it belongs under 'set'"},
+        {"name: x\narms: [fullset]\nseeds: 1\ntrain.epochs: 2\n", "put it under 'set'"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {seed: 2}\n", "'seed' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {arm: mdn}\n", "'arm' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {anchor: /x}\n", "'anchor' cannot be set"},
@@ -312,7 +312,7 @@ static void test_again(void) {
         const char *text, *said;
     } others[] = {
         {"name: other\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\n",
-         "holds the campaign 'tiny'"},
+         "contains the campaign 'tiny'"},
         {"name: tiny\ndata: b.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
          "data of digest"},

@@ -83,7 +83,7 @@ has_states ref "done 4 "
 check test "$(attempts ref fullset 0)" = 1
 check test -s ref/runs/fullset/seed-0/log.txt
 run 2 campaign two.yaml --out ref
-err_has "--resume goes on"
+err_has "--resume continues"
 # Nothing is left to do: nothing is done.
 run 0 campaign two.yaml --out ref --resume --quiet
 err_empty
@@ -126,7 +126,7 @@ code=0
 wait $parent || code=$?
 last="campaign two.yaml --out asked"
 check test "$code" = 143
-err_has "hint: bjepa campaign --out asked --resume"
+err_has "hint: continue with 'bjepa campaign --out asked --resume"
 out_has "stopped"
 BJEPA_RECIPE=paper BJEPA_ARM=mdn run 0 campaign --out asked --resume --jobs 1 --threads 2
 same_weights asked
@@ -173,7 +173,7 @@ run 1 campaign two.yaml --out other --resume
 has_states other "done 2 failed 2 "
 said=$(sed -n 's/^fullset, seed 0: //p' out)
 check test -n "$said" -a "bjepa train: $said" = "$(tail -1 other/runs/fullset/seed-0/log.txt)"
-out_has "fullset, seed 1: other/runs/fullset/seed-1: holds a run of other settings"
+out_has "fullset, seed 1: other/runs/fullset/seed-1: contains a run with other settings"
 check test "$(attempts other fullset 1)" = 0 # it was not even begun
 
 "$BJEPA" campaign two.yaml --out owned --jobs 1 --set train.epochs=400 >/dev/null 2>&1 &
@@ -201,7 +201,7 @@ check test "$(attempts cut fullset 1)" = 1
 # A result that was removed is made again.
 rm -r cut/runs/fullset/seed-1
 run 0 campaign --out cut --resume
-err_has "fullset, seed 1: its result is gone"
+err_has "fullset, seed 1: the result was removed"
 check test "$(attempts cut fullset 1)" = 2
 same_weights cut
 

@@ -33,7 +33,7 @@ run 0 campaign status camp --json
 out_has '"arm":"fullset","name":"slow+lr=1e-3"'
 
 run 0 lock camp --data val.bjc -q
-out_has "camp is locked: 4 runs (4 arms, 1 seeds), 40 held-out scenes"
+out_has "camp is locked: 4 runs (arms: 4, seeds: 1), 40 held-out scenes"
 run 0 lock run camp -q
 check grep -qE '^slow\+lr=1e-3 +1 +[0-9.]+' out
 run 0 table camp -m traj_es

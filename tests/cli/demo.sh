@@ -56,8 +56,8 @@ out_has "one/pretrained.html: what the pretrained model predicts"
 
 demo 0 one --threads 2
 err_has "$ bjepa campaign --resume --out one/campaign --jobs 1 --threads 2"
-out_has "24 simulated scenes that no model has seen, evaluated once, behind a lock:"
-out_has "trajectory Energy Score, less is better: full-set"
+out_has "Locked evaluation on 24 simulated scenes that no model was trained on:"
+out_has "trajectory Energy Score (m, lower is better): full-set"
 out_has "one/report.html"
 out_has "one/pretrained.html"
 for file in fresh.bjc val.bjc demo.yaml campaign/campaign.json campaign/lock.json \

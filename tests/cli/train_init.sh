@@ -115,7 +115,7 @@ err_has "init is 'source', now it is 'pre'"
 run 0 train --out killed --resume --json
 out_has '"outcome":"done"'
 run 2 train --out nothing --resume
-err_has "nothing: holds no run to resume"
+err_has "nothing: contains no run to resume"
 
 # ----------------------------------------------------------------------------------------- campaigns
 

@@ -194,7 +194,7 @@ static void test_columns_stay(bj_parquet *parquet) {
     CHECK_OK(bj_parquet_require(&column, parquet, "f64", &err), err);
     CHECK_OK(bj_parquet_read_double(&f64, NULL, parquet, column, &err), err);
     CHECK(bj_parquet_read_int64(&steps, NULL, parquet, column, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'f64': holds DOUBLE, expected whole numbers");
+    CHECK_CONTAINS(err.message, "column 'f64': holds DOUBLE, expected integers");
     CHECK_OK(bj_parquet_require(&column, parquet, "list", &err), err);
     CHECK_OK(bj_parquet_read_double_list(&start, &list, parquet, column, &err), err);
     CHECK_OK(bj_parquet_require(&column, parquet, "step", &err), err);
@@ -327,8 +327,8 @@ static void test_refused(bj_parquet *parquet) {
 static void test_bad_lists(bj_parquet *parquet) {
     static const struct {
         const char *name, *message;
-    } cases[] = {{"goes_on", "a list goes on that has not begun or is empty"},
-                 {"after_empty", "a list goes on that has not begun or is empty"},
+    } cases[] = {{"goes_on", "a list continues that has not started or is empty"},
+                 {"after_empty", "a list continues that has not started or is empty"},
                  {"more_rows", "has more lists than the 4 rows so far"},
                  {"fewer_rows", "row group 0 has 3 lists, expected 4"},
                  {"null_list", "row 2: the list is null, expected a value"},
@@ -480,7 +480,7 @@ static void test_lies(void) {
                 {"lie_page_zstd", "(zstd) cannot unpack to 2147483647"},
                 {"lie_dictionary", "the dictionary ends too early"},
                 {"lie_delta", "a block of differences ends too early"},
-                {"lie_prefixes", "texts are longer than a file of this size may hold"}};
+                {"lie_prefixes", "texts are longer than the file size allows"}};
     bj_parquet *parquet = NULL;
     bj_error err = {0};
     CHECK_OK(bj_parquet_create(&parquet, &err), err);

@@ -54,7 +54,7 @@ static void test_table(void) {
     CHECK(bj_setting_count() > 60 && bj_setting_count() <= MOST);
     for (int i = 0; i < bj_setting_count(); i++) {
         const bj_setting_info info = bj_setting_at(i);
-        CHECK_MSG(bj_setting_find(info.key) == i, "%s is there twice", info.key);
+        CHECK_MSG(bj_setting_find(info.key) == i, "%s occurs twice", info.key);
         const char *dot = strchr(info.key, '.');
         CHECK_MSG(!dot || !strchr(dot + 1, '.'), "%s has two dots", info.key);
         CHECK_MSG(strlen(info.help) > 0 && strlen(info.help) < 96, "%s: %zu", info.key,
