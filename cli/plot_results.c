@@ -50,7 +50,7 @@ void plot_audit_draw(plot *p, const report_data *data, int panel) {
         used += (size_t)arm->seeds;
     }
     if (audit->a >= 0)
-        snprintf(note, sizeof note, "%s less %s: %s [%s, %s]",
+        snprintf(note, sizeof note, "%s minus %s: %s [%s, %s]",
                  plot_label(audit->arm[audit->a].name), plot_label(audit->arm[audit->b].name),
                  plot_number(a, scale * d->mean, 3), plot_number(b, scale * d->low, 3),
                  plot_number(c, scale * d->high, 3));

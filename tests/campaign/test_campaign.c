@@ -227,7 +227,7 @@ static void test_refused_files(void) {
         {"name: a/b\narms: [fullset]\nseeds: 1\n", "name is 'a/b'"},
         {"name: x\nseeds: 1\n", "no 'arms'"},
         {"name: x\narms: [fullset]\n", "no 'seeds'"},
-        {"name: x\narms: fullset\nseeds: 1\n", "'arms' should be: a list"},
+        {"name: x\narms: fullset\nseeds: 1\n", "not valid for 'arms', expected a list"},
         {"name: x\narms: [fullset]\nseeds: 0\n", "seeds is '0'"},
         {"name: x\narms: [fullset]\nseeds: 2x\n", "seeds is '2x'"},
         {"name: x\narms: [fullset]\nseeds: 1001\n", "1 to 1000"},
@@ -246,8 +246,8 @@ static void test_refused_files(void) {
         {"name: x\narms: [fullset]\nseeds: 1\n", "no 'data'"},
         {"name: x\ndata: ''\narms: [fullset]\nseeds: 1\n", "'data' is empty"},
         {"name: x\ndata: [a.bjc, b.bjc]\narms: [fullset]\nseeds: 1\n", "data: {name: file}"},
-        {"name: x\ndata: {a/b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a/b' is no name"},
-        {"name: x\ndata: {a.b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a.b' is no name"},
+        {"name: x\ndata: {a/b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a/b' is not a name"},
+        {"name: x\ndata: {a.b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a.b' is not a name"},
         {"name: x\ndata: {sixteen-letters-: a.bjc}\narms: [fullset]\nseeds: 1\n", "1 to 15"},
         {"name: x\ndata: {a: a.bjc, b: b.bjc}\ndev: a.bjc\narms: [fullset]\nseeds: 1\n",
          "2 datasets and one for development"},
@@ -264,7 +264,7 @@ static void test_refused_files(void) {
     char path[CASE_PATH];
     CHECK(mkdir(case_path(path, "refused"), 0777) == 0);
     case_write("refused/campaign.yaml", "mine\n");
-    CHECK_REFUSED(create(&c, plain, "refused", NULL), BJ_EARG, "exists, without a campaign.json");
+    CHECK_REFUSED(create(&c, plain, "refused", NULL), BJ_EARG, "exists without a campaign.json");
     char *kept = case_read("refused/campaign.yaml");
     CHECK(!strcmp(kept, "mine\n"));
     free(kept);
@@ -353,7 +353,7 @@ static void test_changed_json(void) {
         {"\"train.epochs\": 4", "\"train.epoch\": 4", "train.epoch", BJ_EARG},
         {"campaign/1", "campaign/2", "schema is", BJ_EVERSION},
         {"\"schema\"", "\"scheme\"", "schema is 'missing'", BJ_EFORMAT},
-        {"\"name\": \"tiny\"", "\"name\": 3", "name is missing or wrong", BJ_EFORMAT},
+        {"\"name\": \"tiny\"", "\"name\": 3", "name is missing or invalid", BJ_EFORMAT},
         {"\"path\"", "\"pfad\"", "path is missing", BJ_EFORMAT},
         {"\"digest\": \"", "\"digest\": \"x", "64 hexadecimal digits", BJ_EFORMAT},
         {"\"needs\": null", "\"needs\": 1", "stage A run of the same seed", BJ_EFORMAT},

@@ -374,7 +374,7 @@ static void test_violations(void) {
     expect("no-ids", BJ_VIOLATION_MISSING, 2, -1, 2, "no row of the focal track 'b17'");
     expect("inconsistent", BJ_VIOLATION_INCONSISTENT, 1, 7, 3,
            "track 'other' has 2 modes, track '17' has 3");
-    expect("weights", BJ_VIOLATION_INCONSISTENT, 1, 7, 3, "modes of other probabilities");
+    expect("weights", BJ_VIOLATION_INCONSISTENT, 1, 7, 3, "modes with different probabilities");
 
     /* The tolerance of the sum is that of numpy. */
     static const struct {

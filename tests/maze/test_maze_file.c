@@ -68,14 +68,14 @@ static void test_plans(void) {
     bj_maze_plan p = plan;
     p.outs = wall;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG && !m);
-    CHECK_CONTAINS(err.message, "teleporter exit 0 lies on (0,0), expected a free square");
+    CHECK_CONTAINS(err.message, "teleporter exit 0 is at (0,0), expected a free square");
     p.outs = twice;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "two teleporters or exits lie on (1,2)");
+    CHECK_CONTAINS(err.message, "two teleporters or exits are at (1,2)");
     p = plan;
     p.tasks = far;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "the goal of task 0 lies on (9,1)");
+    CHECK_CONTAINS(err.message, "the goal of task 0 is at (9,1)");
     p = plan;
     p.out_count = 0;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);

@@ -446,7 +446,7 @@ static void test_wrong_metadata(void) {
         {"heads", "", BJ_EFORMAT, "metadata 'heads' is '', expected an integer"},
         {"heads", "2.0", BJ_EFORMAT, "metadata 'heads' is '2.0', expected an integer"},
         {"heads", "-2", BJ_EFORMAT, "metadata 'heads' is '-2', expected an integer"},
-        {"heads", "4294967298", BJ_EFORMAT, "metadata 'heads' is '4294967298', expected a whole"},
+        {"heads", "4294967298", BJ_EFORMAT, "metadata 'heads' is '4294967298', expected an integer"},
         {"heads", "0", BJ_EFORMAT, "architecture: heads is 0, expected 1 to"},
         {"heads", "3", BJ_EFORMAT, "architecture: embed is 4, expected a multiple of heads, 3"},
         {"dt", "zero", BJ_EFORMAT, "metadata 'dt' is 'zero', expected a number"},

@@ -262,7 +262,7 @@ static void test_refused(bj_parquet *parquet) {
         {"group", BJ_EVERSION, "a group of fields is not supported"},
         {"deep", BJ_EVERSION, "a list of lists or of groups is not supported"},
         {"type_12", BJ_EVERSION, "an unknown type is not supported"},
-        {"other_type", BJ_EFORMAT, "row group 0 stores type 2, the schema says 5"},
+        {"other_type", BJ_EFORMAT, "row group 0 has type 2, the schema has 5"},
         {"no_dictionary", BJ_EFORMAT, "dictionary indices, but no dictionary before them"},
         {"bad_index", BJ_EFORMAT, "dictionary index 8, but the dictionary has 8 entries"},
         {"too_few", BJ_EFORMAT, "its chunk only 56 more"},
@@ -321,7 +321,7 @@ static void test_refused(bj_parquet *parquet) {
     CHECK(values && values[0] == -3 && values[4] == 1 && values[7] == 4);
     const int64_t *integers;
     CHECK(bj_parquet_read_int64(&integers, NULL, parquet, decimal, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'decimal': holds decimals in INT32, expected whole");
+    CHECK_CONTAINS(err.message, "column 'decimal': holds decimals in INT32, expected integers");
 }
 
 static void test_bad_lists(bj_parquet *parquet) {
@@ -471,9 +471,9 @@ static double seconds(void) {
 static void test_lies(void) {
     static const struct {
         const char *name, *message;
-    } lies[] = {{"lie_rows", "claims to hold 1152921504606846976 x 8 bytes"},
-                {"lie_list", "claims to hold 1152921504606846984 x 4 bytes"},
-                {"lie_run", "claims to hold 2147483647 x 8 bytes"},
+    } lies[] = {{"lie_rows", "declares 1152921504606846976 x 8 bytes"},
+                {"lie_list", "declares 1152921504606846984 x 4 bytes"},
+                {"lie_run", "declares 2147483647 x 8 bytes"},
                 {"lie_page_none", "(no compression) cannot unpack to 2147483647"},
                 {"lie_page_snappy", "(snappy) cannot unpack to 2147483647"},
                 {"lie_page_gzip", "(gzip) cannot unpack to 2147483647"},
@@ -506,7 +506,7 @@ static void test_lies(void) {
         CHECK_CONTAINS(err.message, lies[i].name);
     }
     CHECK(bj_parquet_open(parquet, path_of("lie_file_rows"), &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "the row groups have 8 rows, the file says 9");
+    CHECK_CONTAINS(err.message, "the row groups have 8 rows, the file header has 9");
     CHECK(bj_parquet_rows(parquet) == 0 && bj_parquet_column_count(parquet) == 0);
     CHECK(bj_parquet_open(parquet, path_of("lie_columns"), &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "row group 0 has 41 columns, the schema 1");

@@ -132,7 +132,7 @@ static void test_refusals(void) {
     snprintf(name, sizeof name, HEAD "%.64s,0,brier,1\n",
              "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn");
     CHECK(read_text(&s, name) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "has 64 bytes, at most 63 fit");
+    CHECK_CONTAINS(err.message, "has 64 bytes, expected at most 63");
 }
 
 /* Tests that sizes beyond the limits are rejected before anything of that size is allocated. */
@@ -144,12 +144,12 @@ static void test_limits(void) {
     for (int i = 0; i < ROWS; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "arm%d,0,ece,1\n", i);
     CHECK(read_text(&s, text) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "line 1026: 'arm1024' is the 1025th arm, at most 1024 fit");
+    CHECK_CONTAINS(err.message, "line 1026: 'arm1024' is the 1025th arm, expected at most 1024");
     used = snprintf(text, sizeof text, HEAD);
     for (int i = 0; i < ROWS; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "a,%d,ece,1\n", i);
     CHECK(read_text(&s, text) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "has 5000 different seeds, at most 4096 fit");
+    CHECK_CONTAINS(err.message, "has 5000 different seeds, expected at most 4096");
     used = snprintf(text, sizeof text, HEAD);
     for (int i = 0; i < 1000; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "a%d,%d,m%d,1\n", i, i, i);
