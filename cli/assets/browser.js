@@ -356,7 +356,7 @@
         reveal.disabled = !s.future;
         reveal.setAttribute("aria-pressed", state.revealed);
         reveal.textContent = !s.future ? "The true future is unknown"
-            : state.revealed ? "Hide the true future" : "Reveal the true future";
+            : state.revealed ? "Hide the true future" : "Reveal the true future (hindsight)";
         law.hidden = $("key-law").hidden = !s.law;
         law.setAttribute("aria-pressed", state.law);
         law.textContent = state.law ? "Hide the true distribution" : "Show the true distribution";

@@ -101,7 +101,7 @@ check grep -qF "full-set, seed 1: $(printf %.4f "$value")<" locked/summary.svg
 run 0 figures camp --out all --format svg
 check test "$(drawn all | wc -w)" -eq 10
 check grep -qF '(g) Feasible endpoint diversity' all/audit.svg
-check grep -qF 'full-set less point K=1' all/audit.svg
+check grep -qF 'full-set minus point K=1' all/audit.svg
 check grep -qF '80 scenes: vehicles and buses' all/audit.svg
 check grep -qF 'true-modes' all/truth.svg
 check grep -qF 'full-set, seed 1: ' all/truth.svg
