@@ -253,9 +253,8 @@ void campaign_display_note(campaign_display *d, const char *fmt, ...) {
 
 static void json_run(FILE *to, const bj_campaign *c, int i, const bj_run_record *r) {
     const bj_campaign_run run = bj_campaign_run_at(c, i);
-    fprintf(to, "{\"arm\":\"%s\",\"name\":\"%s\",\"seed\":%llu,\"state\":\"%s\",\"dir\":",
-            run.settings->arm, run.name, (unsigned long long)run.settings->seed,
-            bj_run_state_name(r->state));
+    fprintf(to, "{\"arm\":\"%s\",\"seed\":%llu,\"state\":\"%s\",\"dir\":", run.settings->arm,
+            (unsigned long long)run.settings->seed, bj_run_state_name(r->state));
     cli_json_text(to, run.dir);
     if (bj_campaign_data_name(c, run.set)) {
         fputs(",\"data\":", to);
@@ -283,6 +282,8 @@ static void json_run(FILE *to, const bj_campaign *c, int i, const bj_run_record 
     }
     fputs(",\"message\":", to);
     cli_json_text(to, *r->message ? r->message : NULL);
+    fputs(",\"name\":", to);
+    cli_json_text(to, run.name);
     fputc('}', to);
 }
 

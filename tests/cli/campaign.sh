@@ -50,7 +50,7 @@ small_campaign two "fullset, point" 2 12 >two.yaml
 run 2 campaign two.yaml
 err_has "--out DIR is missing"
 run 2 campaign --out d
-err_has "expected FILE.yaml, or --resume"
+err_has "expected FILE.yaml or --resume"
 run 2 campaign two.yaml --out d --shard 2/2
 err_has "--shard: found '2/2', expected I/N"
 run 2 campaign two.yaml --out d --shard 1of2
@@ -182,7 +182,7 @@ until_true begun owned
 run 4 campaign --out owned --resume
 err_has "shard 0/1 is being run by process $parent on "
 run 4 campaign --out owned --resume --shard 0/2
-err_has "wait for it before cutting the campaign into 2"
+err_has "wait until it ends before splitting the campaign into 2 shards"
 run 0 campaign status owned --json
 out_has '"states":{"waiting":3,"running":1,"stopped":0,"done":0,"failed":0,"no_pass":0,"collapsed":0}'
 kill -TERM $parent
@@ -209,7 +209,7 @@ same_weights cut
 small_campaign stages "anchor-b, anchor-a, anchor-b-point" 1 2 >stages.yaml
 run 1 campaign stages.yaml --out closed --set gate.ade=0
 has_states closed "failed 2 no_pass 1 "
-out_has "anchor-b, seed 0: it needs anchor-a, seed 0, which passed no gate"
+out_has "anchor-b, seed 0: needs anchor-a, seed 0, which passed no gate"
 check test ! -e closed/runs/anchor-b
 run 0 campaign stages.yaml --out open --set gate.ade=1e6 --set gate.fde=1e6 --set gate.std=0 \
     --set gate.low_std=1 --set gate.rank=0

@@ -30,7 +30,8 @@ check grep -q '"lr": 0.0003' camp/runs/slow+lr=3e-4/seed-0/config.resolved.json
 check grep -q '"name": "slow+lr=1e-3"' camp/campaign.json
 run 0 campaign --out camp --resume --jobs 1 -q
 run 0 campaign status camp --json
-out_has '"arm":"fullset","name":"slow+lr=1e-3"'
+out_has '"arm":"fullset","seed":0,'
+out_has '"name":"slow+lr=1e-3"}'
 
 run 0 lock camp --data val.bjc -q
 out_has "camp is locked: 4 runs (arms: 4, seeds: 1), 40 held-out scenes"

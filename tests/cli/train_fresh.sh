@@ -43,7 +43,7 @@ check test ! -e no/manifest.json
 # 4,800 scenes: three windows, so that batches of several windows and a reused slot are covered.
 run 0 train --data $world:7:4800 $options -j 1 --out one
 out_has "3 epochs, 300 updates over 4800 scenes"
-out_has "of 1000 scenes"
+out_has "(scenes: 1000)"
 check grep -q "\"path\": \"$world:7:4800\"" one/manifest.json
 check grep -q "\"source\": \"world:2:7:train\"" one/manifest.json
 for threads in 2 3; do
