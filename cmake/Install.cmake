@@ -1,6 +1,6 @@
-# What `make install` installs: the two libraries, the headers, the CLI, campaigns, pretrained models,
-# man pages, completions, the pkg-config file and the CMake package. Packages and CLI find their files relative to themselves,
-# so the prefix may be chosen at install time and the tree may be moved.
+# Installs both libraries, the headers, the CLI, campaigns, pretrained models, the documentation, man
+# pages, completions, the pkg-config file and the CMake package. The packages and the CLI find their files
+# relative to their own location, so the prefix can be chosen at install time and the installed tree can be moved.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS branchjepa branchjepa_static EXPORT BranchJEPATargets)
@@ -10,7 +10,9 @@ install(DIRECTORY campaigns DESTINATION ${CMAKE_INSTALL_DATADIR}/branchjepa
     FILES_MATCHING PATTERN "*.yaml" PATTERN "*.sh")
 install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/branchjepa
     FILES_MATCHING PATTERN "*.safetensors" PATTERN "*.md" PATTERN "README.md" EXCLUDE)
-install(FILES LICENSE NOTICE README.md CHANGELOG.md TYPE DOC)
+# The documentation keeps the layout of the source tree, because the pages link to each other.
+install(FILES LICENSE NOTICE README.md CHANGELOG.md CONTRIBUTING.md TYPE DOC)
+install(DIRECTORY docs TYPE DOC)
 install(FILES third_party/yyjson/LICENSE TYPE DOC RENAME LICENSE.yyjson)
 
 # Man pages and completions: section 1 and bjepa-settings(5) are written by the program itself.

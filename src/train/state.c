@@ -27,6 +27,7 @@
 #include "train/trainer.h"
 
 static const char objective_key[] = "objective", step_key[] = "step", rng_key[] = "rng";
+static const char precision_key[] = "precision"; /* written in mixed precision only */
 static const char seed_key[] = "noise_seed"; /* used by variational models and SIGReg */
 static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
 
@@ -48,7 +49,8 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(objective, floor_weight, 0)      X(objective, kl_weight, 0)                                  \
     X(optim, conditioned, 0)           X(objective, sigreg, 0)                                     \
     X(objective, sigreg_slices, 256)   X(objective, vicreg_variance, 0)                            \
-    X(objective, vicreg_covariance, 0) X(objective, vicreg_gamma, 1)
+    X(objective, vicreg_covariance, 0) X(objective, vicreg_gamma, 1)                               \
+    X(optim, muon, 0)
 /* clang-format on */
 
 #define KEY(group, field) #group "." #field,
@@ -65,10 +67,14 @@ enum {
     FIRST_ADDED = SETTINGS - sizeof usual / sizeof *usual
 };
 
-/* Every field except the kind is a setting. The kind and `conditioned` are padded to a double. */
+/* Every field except the kind is a setting. The kind is padded to a double. */
 _Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(ADDED_SIZE)) + offsetof(bj_objective, lambda_z) ==
-                   sizeof(bj_objective) + sizeof(bj_optim) - sizeof(int),
+                   sizeof(bj_objective) + sizeof(bj_optim),
                "a setting of bj_objective or bj_optim is not in the list");
+
+static const char *precision_name(bj_precision p) {
+    return p == BJ_PRECISION_BF16 ? "mixed" : "single";
+}
 
 /* Returns 1 if later steps depend on the trainer's seed. */
 static int uses_seed(const bj_trainer *t) {
@@ -76,7 +82,7 @@ static int uses_seed(const bj_trainer *t) {
 }
 
 typedef struct state_facts {
-    bj_fact fact[SETTINGS + 5];
+    bj_fact fact[SETTINGS + 6];
     int count;
     char number[SETTINGS][BJ_JSON_NUMBER];
     char step[24], seed[24], rng[4 * 17];
@@ -100,6 +106,8 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
         snprintf(out->seed, sizeof out->seed, "%llu", (unsigned long long)t->seed);
         *fact++ = (bj_fact){seed_key, out->seed};
     }
+    if (t->precision != BJ_PRECISION_FULL)
+        *fact++ = (bj_fact){precision_key, precision_name(t->precision)};
     *fact++ = (bj_fact){objective_key, bj_objective_name(t->objective.kind)};
     for (int i = 0; i < SETTINGS; i++) {
         if (i >= FIRST_ADDED && value[i] == usual[i - FIRST_ADDED]) continue;
@@ -117,6 +125,11 @@ static bj_status check_settings(const bj_safetensors *st, const bj_trainer *t, b
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
     const char *text, *kind = bj_objective_name(t->objective.kind);
     double found;
+    text = bj_safetensors_metadata(st, precision_key);
+    if (!text) text = precision_name(BJ_PRECISION_FULL);
+    if (strcmp(text, precision_name(t->precision)))
+        return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, precision_key, text,
+                                    precision_name(t->precision));
     BJ_TRY(bj_checkpoint_metadata(&text, st, objective_key, err));
     if (strcmp(text, kind))
         return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, objective_key, text, kind);

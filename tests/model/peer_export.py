@@ -19,8 +19,8 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
-from checkpoint_digest import digest  # noqa: E402
+sys.path.insert(0, os.path.join(os.environ["BJ_ROOT"], "scripts"))
+from reference.digest import digest  # noqa: E402
 
 TOOL = os.environ.get("TEST_EXPORT") or os.path.join(
     os.environ["BJ_BUILD"], "tests", "test_model_export")

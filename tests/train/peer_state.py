@@ -22,7 +22,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 ROOT = Path(os.environ.get("BJ_ROOT") or Path(__file__).resolve().parents[2])
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "support")]
+sys.path.insert(0, str(ROOT / "scripts"))
 try:
     import torch
     from safetensors import safe_open
@@ -31,8 +31,8 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
-from checkpoint_digest import digest                                     # noqa: E402
 from reference import modules                                           # noqa: E402
+from reference.digest import digest                                     # noqa: E402
 from reference.objectives import Goal                                   # noqa: E402
 from reference.sizes import Sizes                                       # noqa: E402
 from reference.training import Optim, State, gradients, update          # noqa: E402

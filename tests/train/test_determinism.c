@@ -1,7 +1,7 @@
 /* test_determinism.c - tests that training is bitwise reproducible for any number of threads.
  *
- * Runs are compared on the same instruction set. A hash covers weights, target, both moments,
- * losses and gradient norms of every step.
+ * Runs are compared on the same instruction set and in the same precision. A hash covers weights,
+ * target, both moments, losses and gradient norms of every step.
  */
 #include "train_case.h"
 
@@ -11,10 +11,12 @@ static uint64_t hash_report(uint64_t hash, const bj_step_report *r) {
 }
 
 /* Runs steps on two alternating batches, always from the same initial state. Returns the hash. */
-static uint64_t run(const bj_arch *arch, bj_objective objective, const bj_batch *a,
-                    const bj_batch *b, int steps, int threads, const char *isa) {
+static uint64_t run_optim(const bj_arch *arch, bj_objective objective, bj_optim optim,
+                          const bj_batch *a, const bj_batch *b, int steps, int threads,
+                          const char *isa) {
     const int most = a->B > b->B ? a->B : b->B;
-    const bj_trainer_options options = options_for(objective, most, threads, isa);
+    bj_trainer_options options = options_for(objective, most, threads, isa);
+    options.optim = optim;
     train_case c = open_case_with(arch, &options, 7);
     uint64_t hash = 0xcbf29ce484222325u;
     for (int i = 0; i < steps; i++) {
@@ -29,6 +31,11 @@ static uint64_t run(const bj_arch *arch, bj_objective objective, const bj_batch 
     return hash_bytes(hash, &state, sizeof state);
 }
 
+static uint64_t run(const bj_arch *arch, bj_objective objective, const bj_batch *a,
+                    const bj_batch *b, int steps, int threads, const char *isa) {
+    return run_optim(arch, objective, bj_optim_default(), a, b, steps, threads, isa);
+}
+
 static void check_threads(const char *name, const bj_arch *arch, bj_objective objective, int B,
                           int steps, const char *isa) {
     made_batch a = make_batch(arch, B, -1, -1, 1), b = make_batch(arch, (B + 1) / 2, -1, -1, 2);
@@ -40,7 +47,8 @@ static void check_threads(const char *name, const bj_arch *arch, bj_objective ob
             CHECK_MSG(found == one, "%s, %s, %d scenes, %d steps: %d threads give other bits", name,
                       isa, B, steps, threads[i]);
         }
-    a.future[0] += (bj_real)1e-3; /* a small change of one input must change the hash */
+    /* A small change of one input must change the hash. Rounded operands hide smaller changes. */
+    a.future[0] += (bj_real)(case_precision == BJ_PRECISION_FULL ? 1e-3 : 0.5);
     CHECK(run(arch, objective, &a.batch, &b.batch, steps, 1, isa) != one);
     free_batch(&a);
     free_batch(&b);
@@ -69,6 +77,29 @@ static void test_isa(const char *isa, int fastest) {
                       fastest ? 20 : 1, isa);
     arch = small_arch_for(BJ_OUTPUTONLY);
     check_threads("outputonly", &arch, bj_objective_default(BJ_OUTPUTONLY), 37, 1, isa);
+}
+
+/* Tests one step of every objective of scenes in mixed precision, and that the operands are
+ * rounded. */
+static void test_mixed(const char *isa) {
+    for (int kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
+        bj_arch arch = small_arch_for((bj_objective_kind)kind);
+        if (kind == BJ_UNIFORM) arch.weighting = BJ_WEIGHTS_UNIFORM;
+        const bj_objective o = bj_objective_default((bj_objective_kind)kind);
+        made_batch a = make_batch(&arch, 37, -1, -1, 1);
+        case_precision = BJ_PRECISION_FULL;
+        const uint64_t single = run(&arch, o, &a.batch, &a.batch, 1, 1, isa);
+        case_precision = BJ_PRECISION_BF16;
+        CHECK_MSG(run(&arch, o, &a.batch, &a.batch, 1, 1, isa) != single, "%s, %s: not rounded",
+                  bj_objective_name(o.kind), isa);
+        free_batch(&a);
+        check_threads(bj_objective_name(o.kind), &arch, o, 37, 1, isa);
+    }
+    const bj_arch arch = small_arch();
+    check_threads("mixed", &arch, bj_objective_default(BJ_FULLSET), 37, 100, isa);
+    check_threads("mixed, one scene", &arch, bj_objective_default(BJ_FULLSET), 1, 1, isa);
+    check_threads("mixed, regularized", &arch, regularized(bj_objective_default(BJ_FULLSET)), 37, 1,
+                  isa);
 }
 
 /* Tests that a scene's forecast does not depend on the other scenes of its batch. */
@@ -115,6 +146,12 @@ static void test_paper_sizes(void) {
     const bj_objective r = regularized(o);
     CHECK(run(&arch, r, batch, batch, 1, 1, NULL) == run(&arch, r, batch, batch, 1, 3, NULL));
     CHECK(run(&arch, r, batch, batch, 1, 1, NULL) != run(&arch, o, batch, batch, 1, 1, NULL));
+    bj_optim muon = bj_optim_default();
+    muon.muon = 1;
+    CHECK(run_optim(&arch, o, muon, batch, batch, 2, 1, NULL) ==
+          run_optim(&arch, o, muon, batch, batch, 2, 3, NULL));
+    CHECK(run_optim(&arch, o, muon, batch, batch, 2, 1, NULL) !=
+          run(&arch, o, batch, batch, 2, 1, NULL));
     bj_scenes_free(scenes);
 }
 
@@ -123,7 +160,14 @@ int main(void) {
         test_isa(bj_kernels_at(i)->isa, bj_kernels_at(i + 1) == NULL);
         test_company(bj_kernels_at(i)->isa, 21, 0);
         test_company(bj_kernels_at(i)->isa, 6, 1);
+        case_precision = BJ_PRECISION_BF16;
+        test_mixed(bj_kernels_at(i)->isa);
+        test_company(bj_kernels_at(i)->isa, 21, 0);
+        test_company(bj_kernels_at(i)->isa, 6, 1);
+        case_precision = BJ_PRECISION_FULL;
     }
+    test_paper_sizes();
+    case_precision = BJ_PRECISION_BF16;
     test_paper_sizes();
     return test_report("determinism");
 }
