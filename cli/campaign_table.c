@@ -282,6 +282,8 @@ static void json_run(FILE *to, const bj_campaign *c, int i, const bj_run_record 
     }
     fputs(",\"message\":", to);
     cli_json_text(to, *r->message ? r->message : NULL);
+    fputs(",\"name\":", to);
+    cli_json_text(to, run.name);
     fputc('}', to);
 }
 

@@ -38,6 +38,7 @@ int cmd_info(int argc, char **argv);
 int cmd_lock(int argc, char **argv);
 int cmd_lock_run(int argc, char **argv);
 int cmd_lock_verify(int argc, char **argv);
+int cmd_manual(int argc, char **argv);
 int cmd_maze(int argc, char **argv);
 int cmd_parity(int argc, char **argv);
 int cmd_predict(int argc, char **argv);

@@ -50,15 +50,16 @@ static int parse(audit_options *o, int argc, char **argv) {
     if (o->json && o->csv) return cli_misuse(verb, "--json and --csv, expected one of them");
     if (o->submission) {
         if (o->operand_count || o->data || o->a || o->b || o->limit)
-            return cli_misuse(verb, "--submission goes with --av2, not with checkpoints, --data, "
-                                    "--a, --b or --limit");
+            return cli_misuse(verb, "--submission takes --av2, but no checkpoints, --data, --a, "
+                                    "--b or --limit");
         return o->av2 ? CLI_CONTINUE : cli_misuse(verb, "--av2 DIR_OR_CACHE is missing");
     }
-    if (o->av2) return cli_misuse(verb, "--av2 goes with --submission; checkpoints take --data");
+    if (o->av2) return cli_misuse(verb, "--av2 needs --submission; checkpoints take --data");
     if (!o->operand_count)
-        return cli_misuse(verb, "expected a campaign, checkpoints, or --submission FILE.parquet");
+        return cli_misuse(verb, "found no argument, expected a campaign, checkpoints or "
+                                "--submission FILE.parquet");
     if (!o->data) return cli_misuse(verb, "--data CACHE is missing");
-    if (!o->a != !o->b) return cli_misuse(verb, "--a and --b go together");
+    if (!o->a != !o->b) return cli_misuse(verb, "--a and --b must be given together");
     return CLI_CONTINUE;
 }
 
@@ -112,7 +113,7 @@ static bj_status find_arm(int *out, const bj_audit *audit, const char *name, bj_
         bj_nearest_offer(&nearest, bj_audit_arm(audit, i));
     if (nearest.best)
         return cli_error(err, BJ_EARG, "no arm '%s'; did you mean '%s'?", name, nearest.best);
-    return cli_error(err, BJ_EARG, "no arm '%s' among the %d audited", name, bj_audit_arms(audit));
+    return cli_error(err, BJ_EARG, "no arm '%s' among the %d audited arms", name, bj_audit_arms(audit));
 }
 
 static bj_status compare(audit_comparison *c, const bj_audit *audit, const audit_options *o,
@@ -188,8 +189,7 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
     if (c.outcomes[BJ_AUDIT_UNREADABLE]) return CLI_DATA;
     if (!c.outcomes[BJ_AUDITED]) {
         fprintf(stderr,
-                "bjepa %s: no scenario has a vehicle or bus as focal actor: nothing to "
-                "audit\n",
+                "bjepa %s: nothing to audit: no scenario has a vehicle or bus as focal road user\n",
                 verb);
         return CLI_DATA;
     }

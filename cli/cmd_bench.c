@@ -236,7 +236,7 @@ static void print_json(const numbers *x, int train, int infer, int threads) {
 static void print_table(const numbers *x, int train, int infer, int threads) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("%d threads, %s, medians\n", threads, x->isa);
+    printf("medians; threads: %d; instruction set: %s\n", threads, x->isa);
     if (train) {
         const double total = x->profile.prepare + x->profile.scenes + x->profile.gradients +
                              x->profile.unfold + x->profile.update;
@@ -252,7 +252,7 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
                100 * x->profile.update / total);
     }
     if (x->busy_ms > 0)
-        printf("  with one core busy     %9.2f ms  %8.0f %% of the quiet throughput\n", x->busy_ms,
+        printf("  with one core busy     %9.2f ms  %8.0f %% of the undisturbed throughput\n", x->busy_ms,
                100 * x->train_ms / x->busy_ms);
     if (infer) {
         printf("prediction, batch %d     %9.2f ms  %8.0f scenes/s\n", INFER_BATCH, x->infer64_ms,
@@ -314,7 +314,7 @@ int cmd_bench(int argc, char **argv) {
         r[i].weights = malloc(values * sizeof(bj_real));
         r[i].trajectories = malloc(values * 2 * (size_t)arch.fut * sizeof(bj_real));
         if (status == BJ_OK && (!r[i].weights || !r[i].trajectories))
-            status = cli_error(&err, BJ_ENOMEM, "no memory for %d predictions", SCENES);
+            status = cli_error(&err, BJ_ENOMEM, "out of memory for %d predictions", SCENES);
     }
     if (status == BJ_OK && infer)
         status = bench_infer(&x, model, threads, isa, rounds, one, many, r, &err);

@@ -90,7 +90,7 @@ static int parse(campaign_options *o, int argc, char **argv) {
     o->file = operands ? argv[1] : NULL;
     if (!o->out) return cli_misuse(verb, "--out DIR is missing");
     if (!o->file && !o->resume)
-        return cli_misuse(verb, "found no campaign, expected FILE.yaml, or --resume");
+        return cli_misuse(verb, "found no argument, expected FILE.yaml or --resume");
     if (!o->file && (o->data || o->dev || o->set.count))
         return cli_misuse(verb, "--data, --dev and --set need FILE.yaml");
     return parse_shard(o);
@@ -118,8 +118,8 @@ static bj_status open_campaign(bj_campaign **out, const campaign_options *o, bj_
     if (!o->file) return bj_campaign_open(out, o->out, err);
     if (!o->resume && !o->dry_run && !is_empty(o->out))
         return cli_error(err, BJ_EARG,
-                         "%s: exists and is not empty; --resume goes on with a campaign that is "
-                         "there",
+                         "%s: exists and is not empty\n"
+                         "hint: --resume continues the campaign in this folder",
                          o->out);
     for (int i = 0; status == BJ_OK && i < o->set.count; i++)
         status = cli_split_set(&set[i], &memory[i], o->set.items[i], err);
@@ -176,10 +176,12 @@ static int verdict(const campaign_options *o, const bj_run_record *records, int 
     if (failed)
         fprintf(stderr,
                 "bjepa %s: %d of %d runs failed\n"
-                "hint: log.txt of a run has all it said; --resume --retry-failed tries again\n",
+                "hint: log.txt in a run folder has its output; --resume --retry-failed runs them "
+                "again\n",
                 verb, failed, runs);
     if (left)
-        fprintf(stderr, "bjepa %s: %d runs are left\nhint: bjepa campaign --out %s --resume\n",
+        fprintf(stderr, "bjepa %s: runs that are not finished: %d\n"
+                        "hint: continue with 'bjepa campaign --out %s --resume'\n",
                 verb, left, o->out);
     if (cli_stop) return CLI_SIGNALED + (int)cli_stop;
     return failed || left ? CLI_FAILED : no_pass ? CLI_REFUSED : CLI_OK;
@@ -198,7 +200,7 @@ static int run(const campaign_options *o) {
     }
     if (status == BJ_OK) {
         records = calloc((size_t)bj_campaign_runs(campaign), sizeof *records);
-        if (!records) status = cli_error(&err, BJ_ENOMEM, "no memory left");
+        if (!records) status = cli_error(&err, BJ_ENOMEM, "out of memory");
     }
     cli_catch_signals();
     if (status == BJ_OK) status = campaign_queue_run(records, campaign, &o->queue, &err);
@@ -267,7 +269,7 @@ static int cmd_campaign_status(int argc, char **argv) {
     bj_status status = bj_campaign_open(&campaign, argv[1], &err);
     if (status == BJ_OK) {
         records = calloc((size_t)bj_campaign_runs(campaign), sizeof *records);
-        if (!records) status = cli_error(&err, BJ_ENOMEM, "no memory left");
+        if (!records) status = cli_error(&err, BJ_ENOMEM, "out of memory");
     }
     if (again) cli_catch_signals();
     if (status == BJ_OK) status = watch(campaign, records, json, again, &err);

@@ -117,7 +117,7 @@ static int print_grid(const compare_options *o, const result *results, int count
     char interval[CLI_CELL_SIZE];
     cli_grid grid = {.columns = 7, .left = 1};
     if (o->view.format == CLI_FORMAT_TEXT)
-        printf("%s - %s, paired by seed, mean " CLI_PLUS_MINUS " sample SD\n\n", o->a, o->b);
+        printf("%s minus %s, paired by seed, mean " CLI_PLUS_MINUS " sample SD\n\n", o->a, o->b);
     snprintf(interval, sizeof interval, "%g %% interval", 100 * o->level);
     const char *const heading[] = {"metric", o->a,          o->b,   "difference",
                                    interval, "improvement", "seeds"};

@@ -111,8 +111,8 @@ int cmd_config_check(int argc, char **argv) {
                "\"%s\"}\n",
                s.value.arm, s.value.recipe, (unsigned long long)s.value.seed, s.in_file, digest);
     } else if (status == BJ_OK) {
-        printf("%s: arm %s%s, recipe %s, seed %llu; %d of %d settings given\n", o.config,
-               s.value.arm, arm_is_assumed(&s) ? " (the file has none)" : "", s.value.recipe,
+        printf("%s: arm %s%s, recipe %s, seed %llu; %d of %d settings are in the file\n", o.config,
+               s.value.arm, arm_is_assumed(&s) ? " (default; the file has none)" : "", s.value.recipe,
                (unsigned long long)s.value.seed, s.in_file, bj_setting_count());
     }
     cli_settings_close(&s);

@@ -100,7 +100,7 @@ static bj_status add_scene(summary *s, const bj_cache *cache, const bj_arch *a, 
     const bj_scene_floats at = bj_cache_floats(cache, index);
     const float *now = at.focal + (size_t)(a->obs - 1) * BJ_FOCAL_FEATURES;
     const int dev = bj_is_dev(info.scenario_id);
-    if (dev < 0) return cli_error(err, BJ_ENOMEM, "no memory for SHA-256");
+    if (dev < 0) return cli_error(err, BJ_ENOMEM, "out of memory for SHA-256");
     s->dev += dev;
     if (info.map >= s->maps) s->maps = info.map + 1;
     s->complete_past += info.focal_valid == (UINT64_C(1) << a->obs) - 1;
@@ -165,7 +165,7 @@ static void bin_name(char *name, size_t size, const histogram *h, int bin) {
 static void print_histogram(const histogram *h) {
     char name[32];
     if (!h->values) return;
-    printf("\n%s (mean %.2f, most %.2f)\n", h->title, h->sum / (double)h->values, h->most);
+    printf("\n%s (mean %.2f, max %.2f)\n", h->title, h->sum / (double)h->values, h->most);
     for (int i = 0; i < h->bins; i++) {
         bin_name(name, sizeof name, h, i);
         print_row(name, h->count[i], h->values);
@@ -192,7 +192,7 @@ static void print_text(const summary *s, const bj_cache *cache, const char *path
     print_count("maps", s->maps);
     print_count("drivable areas", s->rings);
     print_count("bytes", s->bytes);
-    print_count("bytes a scene", s->scenes ? s->bytes / s->scenes : 0);
+    print_count("bytes per scene", s->scenes ? s->bytes / s->scenes : 0);
     printf("\ndigest          %s\n", bj_cache_digest(cache));
     printf("sizes           %d + %d steps of %g s, %d neighbors, %d polylines of %d points\n",
            a.obs, a.fut, a.dt, a.neighbors, a.polylines, a.points);

@@ -70,8 +70,8 @@ static int parse(prep_options *o, int argc, char **argv) {
         o->roots = (char **)(void *)&o->av2;
         o->root_count = 1;
     }
-    if (o->root_count == 0) return cli_misuse(verb, "found no folder, expected --av2 DIR...");
-    if (!o->out && !o->dry_run) return cli_misuse(verb, "found no output, expected --out CACHE");
+    if (o->root_count == 0) return cli_misuse(verb, "found no folder, expected --av2 DIR");
+    if (!o->out && !o->dry_run) return cli_misuse(verb, "--out CACHE is missing");
     static const char *const splits[] = {"train", "val", "test"};
     for (int i = 0; o->split && i < 4; i++) {
         if (i == 3)
@@ -152,7 +152,7 @@ static int interrupted(const prep_options *o, const bj_prep_report *r) {
     char done[CLI_COUNT_SIZE], found[CLI_COUNT_SIZE];
     fprintf(stderr,
             "bjepa %s: interrupted after %s of %s scenarios\n"
-            "hint: the same command goes on from there (%s.partial keeps what is done)\n",
+            "hint: the same command continues; %s.partial contains the finished scenarios\n",
             verb, cli_count(done, (size_t)(r->accepted + r->rejected)),
             cli_count(found, (size_t)r->found), o->out);
     if (o->json) print_report(o, r);
@@ -185,14 +185,14 @@ static int run(const prep_options *o) {
     if (status != BJ_OK) {
         const int code = cli_fail(verb, &err);
         if (w.started && report.accepted > 0)
-            fprintf(stderr, "hint: the same command goes on after %s scenarios\n",
+            fprintf(stderr, "hint: the same command continues after %s scenarios\n",
                     cli_count(rejected, (size_t)(report.accepted + report.rejected)));
         return code;
     }
     if (report.interrupted) return interrupted(o, &report);
     print_report(o, &report);
     if (report.rejected == 0) return CLI_OK;
-    fprintf(stderr, "bjepa %s: %s of the scenarios cannot be used; %s.rejects.jsonl says why\n",
+    fprintf(stderr, "bjepa %s: %s scenarios were rejected; %s.rejects.jsonl lists the reasons\n",
             verb, cli_count(rejected, (size_t)report.rejected), o->out);
     return CLI_DATA;
 }

@@ -39,7 +39,7 @@ static int parse(split_options *o, int argc, char **argv) {
 
 static bj_status part_of(int *part, const bj_cache *cache, int64_t index, bj_error *err) {
     const int dev = bj_is_dev(bj_cache_info(cache, index).scenario_id);
-    if (dev < 0) return cli_error(err, BJ_ENOMEM, "no memory for SHA-256");
+    if (dev < 0) return cli_error(err, BJ_ENOMEM, "out of memory for SHA-256");
     *part = dev ? PART_DEV : PART_FIT;
     return BJ_OK;
 }
@@ -66,7 +66,7 @@ static bj_status print_counts(const bj_cache *cache, int json, bj_error *err) {
         printf("%-8s%10s  %6.2f %%\n", part_names[p], cli_count(text, (size_t)counts[p]),
                100.0 * (double)counts[p] / (double)total);
     printf("%-8s%10s\n\n", "scenes", cli_count(text, (size_t)total));
-    puts("A scene is for development when the first 8 bytes of SHA-256(scenario id), as a\n"
+    puts("A scene is a development scene if the first 8 bytes of SHA-256(scenario id), as a\n"
          "fraction of 2^64, are below 9944/199908 (4.97 %).");
     return BJ_OK;
 }
@@ -93,7 +93,7 @@ int cmd_data_split(int argc, char **argv) {
     split_options o = {.part = -1};
     const int result = parse(&o, argc, argv);
     if (result != CLI_CONTINUE) return result;
-    if (o.part >= 0 && !o.list) return cli_misuse("data split", "--part is for --list");
+    if (o.part >= 0 && !o.list) return cli_misuse("data split", "--part needs --list");
     bj_cache *cache;
     bj_error err;
     if (bj_cache_open(&cache, argv[1], 1, &err) != BJ_OK) return cli_fail("data split", &err);

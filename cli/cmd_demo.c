@@ -231,19 +231,19 @@ static int summarize(const demo *d) {
     bj_error err;
     if (bj_campaign_seeds(&seeds, d->path[CAMPAIGN], BJ_SEEDS_LOCKED, &err) != BJ_OK)
         return cli_fail(verb, &err);
-    printf("\n%d simulated scenes that no model has seen, evaluated once, behind a lock:\n",
+    printf("\nLocked evaluation on %d simulated scenes that no model was trained on:\n",
            d->held_out);
-    printf("  trajectory Energy Score, less is better: full-set %.2f, specialization %.2f, "
-           "one point %.2f m\n",
+    printf("  trajectory Energy Score (m, lower is better): full-set %.2f, specialization %.2f, "
+           "one point %.2f\n",
            mean_of(seeds, "fullset", "traj_es"), mean_of(seeds, "specialization", "traj_es"),
            mean_of(seeds, "point", "traj_es"));
-    printf("  expected distance of all futures: full-set %.2f, specialization %.2f m\n",
+    printf("  expected ADE (m, lower is better): full-set %.2f, specialization %.2f\n",
            mean_of(seeds, "fullset", "exp_ade"), mean_of(seeds, "specialization", "exp_ade"));
     if (d->pretrained)
         printf("%s: forecasts of the pretrained model and the true distribution\n", d->path[PAGE]);
     printf("%s: numbers, learning curves, calibration, maps, and scenes to browse\n",
            d->path[REPORT]);
-    printf("%s: cases that were chosen before any future was read\n", d->path[GALLERY]);
+    printf("%s: cases that were selected without reading any future\n", d->path[GALLERY]);
     bj_seeds_free(seeds);
     return CLI_OK;
 }

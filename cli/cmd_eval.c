@@ -91,7 +91,8 @@ static bj_status open_target(job *j, bj_error *err) {
     struct stat info;
     /* Stage A trains the encoder of futures itself. */
     if (j->result.arm && !strcmp(j->result.arm, "anchor-a")) {
-        fprintf(stderr, "bjepa %s: note: stage A of the anchor: its branches were never trained\n",
+        fprintf(stderr, "bjepa %s: note: this is stage A of the anchor, whose branches are not "
+                        "trained\n",
                 verb);
         return bj_target_from_model(&j->target, j->model, err);
     }
@@ -106,8 +107,8 @@ static bj_status open_target(job *j, bj_error *err) {
         if (stat(state, &info) == 0) return bj_target_load(&j->target, folder, err);
     }
     fprintf(stderr,
-            "bjepa %s: note: no latent metrics: they need the target encoder, which is in "
-            "%s of a checkpoint folder\n",
+            "bjepa %s: note: no latent metrics, because the target encoder is not in a model file\n"
+            "hint: name the checkpoint folder, which contains %s\n",
             verb, BJ_CHECKPOINT_STATE);
     return BJ_OK;
 }
@@ -281,7 +282,7 @@ int cmd_eval(int argc, char **argv) {
     if (status != BJ_OK) {
         code = cli_fail(verb, &err);
     } else if (cli_stop) {
-        fprintf(stderr, "bjepa %s: stopped; nothing is printed about a part of the scenes\n", verb);
+        fprintf(stderr, "bjepa %s: stopped; metrics are printed only for all scenes\n", verb);
         code = CLI_SIGNALED + (int)cli_stop;
     } else {
         (o.json ? eval_print_json : eval_print_text)(&j.result);

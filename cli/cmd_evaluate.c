@@ -95,7 +95,7 @@ static int print_report(const evaluate_options *o, const bj_locked_report *repor
     }
     cli_count(scenes, (size_t)report->scenes);
     if (o->verify) {
-        printf("%s: every byte is as it was locked: %d checkpoints, %s held-out scenes\n", o->dir,
+        printf("%s: all files are unchanged since the lock: %d checkpoints, %s held-out scenes\n", o->dir,
                report->checkpoints, scenes);
         if (*report->digest)
             printf("%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);

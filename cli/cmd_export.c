@@ -78,8 +78,8 @@ static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj
     if (!bj_run_finished(run) || best < 0)
         return cli_error(err, BJ_ELOCKED,
                          "%s: the run is not finished\n"
-                         "hint: 'bjepa train ... --resume' finishes it; to export it as it is, "
-                         "name %s/ckpt/best",
+                         "hint: finish it with 'bjepa train --out RUN --resume', or export "
+                         "%s/ckpt/best as it is",
                          dir, dir);
     const char *source = bj_run_fact(run, "data.source"), *digest = bj_run_fact(run, "data.digest");
     snprintf(f->data, sizeof f->data, "%s%s", source ? source : "cache ",

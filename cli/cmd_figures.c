@@ -143,7 +143,7 @@ static bj_status write_formats(const figures_options *o, const figure *f, int *w
         if (!wanted || (!svg && *without)) continue;
         const bj_status status = write_figure(o, f, formats[i], err);
         if (status == BJ_EARG && !svg && !asked) {
-            fprintf(stderr, "bjepa %s: only SVG: %s\n", verb, err->message);
+            fprintf(stderr, "bjepa %s: writing SVG only: %s\n", verb, err->message);
             *without = 1;
         } else if (status != BJ_OK) return status;
     }
@@ -201,7 +201,7 @@ static int write_all(const figures_options *o, const report_data *data) {
         status = write_gallery(o, data, &drawn, &without, &err);
     if (status != BJ_OK) return cli_fail(verb, &err);
     if (drawn) return CLI_OK;
-    fprintf(stderr, "bjepa %s: %s: has nothing to draw yet\n", verb, o->path);
+    fprintf(stderr, "bjepa %s: %s: nothing to draw yet\n", verb, o->path);
     return CLI_DATA;
 }
 

@@ -59,7 +59,7 @@ static int parse(info_options *o, int argc, char **argv, int *operands) {
     };
     const int code = cli_parse(&usage, argc, argv, operands);
     if (code == CLI_CONTINUE && *operands && o->arch >= 0)
-        return cli_misuse("info", "--arch and a model file, expected one of them");
+        return cli_misuse("info", "found --arch and a model file, expected one of them");
     return code;
 }
 

@@ -86,7 +86,7 @@ int cmd_lock(int argc, char **argv) {
         return CLI_OK;
     }
     char scenes[CLI_COUNT_SIZE];
-    printf("%s is locked: %d runs (%d arms, %d seeds), %s held-out scenes\n", o.dir, report.runs,
+    printf("%s is locked: %d runs (arms: %d, seeds: %d), %s held-out scenes\n", o.dir, report.runs,
            report.arms, report.seeds, cli_count(scenes, (size_t)report.scenes));
     printf("%s %s\n", report.digest, BJ_LOCK_FILE);
     printf("next: bjepa lock run %s\n", o.dir);

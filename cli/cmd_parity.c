@@ -79,7 +79,7 @@ static int check_folder(const char *path, const bj_parity_options *options, int 
         fprintf(stderr, "bjepa parity: %s: %s\n", path, strerror(errno));
         return CLI_SYSTEM;
     }
-    if (n == 0) fprintf(stderr, "bjepa parity: %s: no *%s or *%s file in it\n", path,
+    if (n == 0) fprintf(stderr, "bjepa parity: %s: contains no *%s or *%s file\n", path,
                         suffixes[0], suffixes[1]);
     for (int i = 0; i < n; i++) {
         char file[4096];
@@ -124,7 +124,7 @@ int cmd_parity(int argc, char **argv) {
         }
     }
     if (!json)
-        printf("%d passed, %d failed, %d refused\n", t.files - t.failed - t.refused, t.failed,
+        printf("%d passed, %d failed, %d rejected\n", t.files - t.failed - t.refused, t.failed,
                t.refused);
     return t.failed ? CLI_REFUSED : t.worst_code;
 }

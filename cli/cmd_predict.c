@@ -231,7 +231,8 @@ int cmd_predict(int argc, char **argv) {
     r.draws = o.out && cli_picture_name(o.out);
     r.json = o.json || (o.out && (cli_ends_in(o.out, ".jsonl") || cli_ends_in(o.out, ".json")));
     if (o.latents && !r.json) return cli_misuse("predict", "--latents needs --json");
-    if (r.draws && o.json) return cli_misuse("predict", "--json and a picture exclude each other");
+    if (r.draws && o.json) return cli_misuse("predict", "found --json and a picture, expected one "
+                                                        "of them");
     if (o.json || !o.parquet) r.to = stdout;
 
     bj_error err;

@@ -80,7 +80,7 @@ static bj_status fill_sections(FILE *to, page *p, bj_error *err) {
     }
     if (status == BJ_OK) status = report_template(to, "browser.html", fill_browser, p, err);
     if (status != BJ_OK) return status;
-    if (pretrained) report_about(to, p->data, "The arms, compared");
+    if (pretrained) report_about(to, p->data, "Comparison of the arms");
     report_results(to, p->data);
     report_figures(to, p->data);
     report_parameters(to, p->data);
@@ -95,8 +95,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
     else if (!strcmp(name, "sections")) return fill_sections(to, p, err);
     else if (!strcmp(name, "footer"))
         fprintf(to,
-                "<p>Written by bjepa %s. Everything is in this one file; it asks nothing of any "
-                "network.</p>",
+                "<p>Written by bjepa %s. This page is a single file and needs no network.</p>",
                 bj_version());
     else if (!strcmp(name, "scenes") && p->forecasts->scenes)
         return report_scenes_write(to, p->forecasts->scenes, err);
@@ -162,7 +161,7 @@ int cmd_report(int argc, char **argv) {
     if (status == BJ_OK && !scenes)
         fprintf(stderr, "bjepa %s: no scenes: %s\n", verb, forecasts.reason);
     if (status == BJ_OK && forecasts.dropped)
-        fprintf(stderr, "bjepa %s: left out %d scenes: the page would be larger than 15 MB\n", verb,
+        fprintf(stderr, "bjepa %s: omitted %d scenes, because the page would be larger than 15 MB\n", verb,
                 forecasts.dropped);
     report_forecasts_free(&forecasts);
     report_pretrained_close(&pretrained);

@@ -11,7 +11,7 @@
 static int show(void *context, int64_t done, int64_t total) {
     cli_progress *progress = context;
     progress->total = (long)total;
-    cli_progress_show(progress, (long)done, "reading the truth");
+    cli_progress_show(progress, (long)done, "reading the ground truth");
     return 0;
 }
 
@@ -49,7 +49,7 @@ static int verdict(const char *verb, const bj_score *score, const bj_truth *trut
     if (c.violations_total) return CLI_REFUSED;
     if (c.unreadable) return CLI_DATA;
     if (truth && !c.scored) {
-        fprintf(stderr, "bjepa %s: no scenario of the truth has a future: nothing to score\n",
+        fprintf(stderr, "bjepa %s: nothing to score: no scenario of the ground truth has a future\n",
                 verb);
         return CLI_DATA;
     }
@@ -112,9 +112,10 @@ int cmd_score(int argc, char **argv) {
     const int code = cli_parse(&usage, argc, argv, &operands);
     if (code != CLI_CONTINUE) return code;
     if (check && (o.truth || o.rows))
-        return cli_misuse("score", "--check looks at the file alone, without --av2 and --rows");
+        return cli_misuse("score", "--check needs only the file; leave out --av2 and --rows");
     if (!check && !o.truth)
-        return cli_misuse("score", "--av2 DIR_OR_CACHE is missing; --check needs no truth");
+        return cli_misuse("score", "--av2 DIR_OR_CACHE is missing; only --check needs no ground "
+                                   "truth");
     o.file = argv[1];
     return score_run("score", &o);
 }

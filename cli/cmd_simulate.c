@@ -44,7 +44,7 @@ static int parse(simulate_options *o, int argc, char **argv) {
     if (result != CLI_CONTINUE) return result;
     if (!o->out == !o->cache)
         return cli_misuse(verb, "found %s, expected one of --out DIR and --cache FILE",
-                          o->out ? "both --out and --cache" : "no output");
+                          o->out ? "--out and --cache" : "no output");
     return CLI_CONTINUE;
 }
 
@@ -69,12 +69,12 @@ static void print_report(const simulate_options *o, const bj_world_report *r) {
     const char *where = o->cache ? o->cache : o->out;
     const char *law = o->cache ? ".law.safetensors" : "/law.safetensors";
     if (!o->json) {
-        printf("%s: %s scenes of %s towns, %s modes\n", where, cli_count(a, (size_t)r->scenes),
+        printf("%s: scenes: %s, towns: %s, modes: %s\n", where, cli_count(a, (size_t)r->scenes),
                cli_count(b, (size_t)r->towns), cli_count(c, (size_t)r->modes));
         if (o->cache)
             printf("cache         %s bytes, digest %s\n", cli_count(d, (size_t)r->bytes),
                    r->digest);
-        printf("law           %s%s, %s bytes\n", where, law, cli_count(d, (size_t)r->law_bytes));
+        printf("distribution  %s%s, %s bytes\n", where, law, cli_count(d, (size_t)r->law_bytes));
         return;
     }
     printf("{\"schema\":1,\"type\":\"simulate\",\"%s\":", o->cache ? "cache" : "folder");
@@ -117,8 +117,9 @@ int cmd_simulate(int argc, char **argv) {
     }
     fprintf(stderr, "bjepa %s: interrupted after %lld of %d scenes\n", verb,
             (long long)report.scenes, o.scenes);
-    fputs(o.cache ? "hint: the same command goes on from there\n"
-                  : "hint: the same command writes the folders again; there is no law file yet\n",
+    fputs(o.cache ? "hint: the same command continues\n"
+                  : "hint: the same command writes the folders again, because the file with the "
+                    "true distribution does not exist yet\n",
           stderr);
     if (o.json) print_report(&o, &report);
     return CLI_SIGNALED + cli_stop;

@@ -67,12 +67,13 @@ int cmd_submit(int argc, char **argv) {
     const int code = parse(&o, argc, argv, &operands);
     if (code != CLI_CONTINUE) return code;
     if (o.check) {
-        if (operands != 1 || o.out) return cli_misuse("submit", "--check takes one file, no --out");
+        if (operands != 1 || o.out) return cli_misuse("submit", "--check takes one file and no --out");
         const score_options check = {
             .file = argv[1], .max_modes = BJ_SUBMISSION_MODES, .list = 20, .json = o.json};
         return score_run("submit", &check);
     }
-    if (operands != 2) return cli_misuse("submit", "expected CHECKPOINT and CACHE");
+    if (operands != 2) return cli_misuse("submit", "found too few arguments, expected CHECKPOINT "
+                                                   "and CACHE");
     if (!o.out) return cli_misuse("submit", "--out FILE.parquet is missing");
     cli_catch_signals();
     if (predict(&scenes, &o, argv[1], argv[2], &err) != BJ_OK) return cli_fail("submit", &err);

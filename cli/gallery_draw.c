@@ -78,7 +78,7 @@ static bj_status verify_models(const gallery_manifest *m, const draw_options *o,
         char path[CLI_PATH_SIZE], found[GALLERY_DIGEST], what[32], hint[64];
         snprintf(what, sizeof what, "the %s model", gallery_model_name(i));
         const char *given = o->model[i] ? o->model[i] : m->model[i].path;
-        snprintf(hint, sizeof hint, "; --%s says where it is now", gallery_model_name(i));
+        snprintf(hint, sizeof hint, "; give its new path with --%s", gallery_model_name(i));
         bj_status status = check_there(given, what, hint, err);
         if (status == BJ_OK) status = cli_checkpoint_path(path, given, err);
         if (status == BJ_OK) status = bj_file_digest(found, path, err);
@@ -101,7 +101,7 @@ static bj_status verify_case(const gallery_case *c, const bj_cache *blind, const
     if (status == BJ_OK) status = compare("its drivable area", name, found, c->areas_sha256, err);
     if (status == BJ_OK) status = bj_gallery_observed(found, blind, scene, err);
     if (status == BJ_OK)
-        status = compare("what was observed", name, found, c->observed_sha256, err);
+        status = compare("the observed part of the scene", name, found, c->observed_sha256, err);
     return status;
 }
 
@@ -117,7 +117,7 @@ static bj_status verify_data(const gallery_manifest *m, const char *data, bj_err
         status = verify_case(&m->cases[i], blind, data, err);
     if (status == BJ_OK) status = bj_gallery_digest_of(found, blind, m->scenes, err);
     if (status == BJ_OK)
-        status = compare("what was observed in its scenes", data, found, m->data_sha256, err);
+        status = compare("the observed part of its scenes", data, found, m->data_sha256, err);
     bj_cache_free(blind);
     return status;
 }
@@ -139,7 +139,7 @@ static bj_status open_locked(locked *l, const gallery_image *image, const char *
     if (status == BJ_OK) status = compare("the picture", path, found, image->sha256, err);
     if (status != BJ_OK) return status;
     const char *labels = strstr(l->bytes, GALLERY_LABELS);
-    if (!labels) return cli_error(err, BJ_EFORMAT, "%s: has no place for hindsight", path);
+    if (!labels) return cli_error(err, BJ_EFORMAT, "%s: has no placeholder for the outcome", path);
     l->at = (size_t)(labels - l->bytes);
     return BJ_OK;
 }
@@ -199,7 +199,7 @@ static bj_status draw(drawing *d, bj_error *err) {
         unknown += !d->futures[i];
     }
     if (unknown)
-        fprintf(stderr, "bjepa %s: note: the futures of %d of %d cases are not known\n", verb,
+        fprintf(stderr, "bjepa %s: note: %d of %d cases have no known future\n", verb,
                 unknown, d->m->case_count);
     for (int i = 0; i < d->m->image_count && status == BJ_OK; i++) status = write_image(d, i, err);
     bj_cache_free(seeing);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cli_verb verbs[] = {
+const cli_verb cli_main_verbs[] = {
     {"audit", "measure how much of a forecast lies on the official drivable area", cmd_audit},
     {"baseline", "write forecasts of a fixed rule as a challenge submission", cmd_baseline},
     {"bench", "time a training step and prediction", cmd_bench},
@@ -38,9 +38,10 @@ static const cli_verb verbs[] = {
     CLI_VERB_END,
 };
 
-/* Old names. They work but are not listed. */
-static const cli_verb old_verbs[] = {
+/* Verbs that are not listed: old names, and the verb of the build. */
+static const cli_verb hidden_verbs[] = {
     {"evaluate", "old name of 'lock run' and 'lock verify'", cmd_evaluate},
+    {"manual", "write the man pages and shell completions", cmd_manual},
     CLI_VERB_END,
 };
 
@@ -49,7 +50,7 @@ static void print_overview(FILE *to) {
           "Usage: bjepa VERB [OPTION...]\n\n"
           "Verbs:\n",
           to);
-    cli_verbs_print(to, verbs);
+    cli_verbs_print(to, cli_main_verbs);
     fputs("\n'bjepa VERB --help' prints examples and options.\n"
           "Exit codes: 0 success, 1 other failure, 2 usage error, 3 invalid input file, 4 failed check, "
           "gate or lock,\n5 I/O error or out of memory, 130 interrupted.\n",
@@ -58,8 +59,8 @@ static void print_overview(FILE *to) {
 
 static const cli_verb *find_verb(const char *name) {
     const char *nearest;
-    const cli_verb *verb = cli_verbs_find(old_verbs, name, &nearest);
-    if (!verb) verb = cli_verbs_find(verbs, name, &nearest);
+    const cli_verb *verb = cli_verbs_find(hidden_verbs, name, &nearest);
+    if (!verb) verb = cli_verbs_find(cli_main_verbs, name, &nearest);
     if (verb) return verb;
     fprintf(stderr, "bjepa: unknown verb '%s'", name);
     if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);

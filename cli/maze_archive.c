@@ -60,10 +60,10 @@ int cmd_maze_emit(int argc, char **argv) {
     if (result != CLI_CONTINUE) return result;
     o.run = argv[1];
     if (!o.how.maze && !is_folder(o.run))
-        return cli_misuse("maze emit", "say which maze with --maze");
+        return cli_misuse("maze emit", "--maze NAME is missing");
     if (!is_folder(o.run) && (o.cells || o.point))
-        return cli_misuse("maze emit", "--cells and --point are of runs; %s is a file", o.run);
-    if (!o.out) return cli_misuse("maze emit", "say where to with --out");
+        return cli_misuse("maze emit", "--cells and --point need a run; %s is a file", o.run);
+    if (!o.out) return cli_misuse("maze emit", "--out is missing");
     const char *out = o.out;
     bj_error err;
     if (emit(digest, o.how.maze, &o, &err) != BJ_OK) return cli_fail("maze emit", &err);
@@ -140,8 +140,8 @@ int cmd_maze_reveal(int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
     if (!name) name = bj_maze_guess(argv[2]);
-    if (!name) return cli_misuse("maze reveal", "say which maze with --maze");
-    if (!out) return cli_misuse("maze reveal", "say where to with --out");
+    if (!name) return cli_misuse("maze reveal", "--maze NAME is missing");
+    if (!out) return cli_misuse("maze reveal", "--out is missing");
     bj_error err;
     bj_maze *maze = NULL;
     bj_archive_report report = {.contexts = 0};
@@ -178,7 +178,7 @@ int cmd_maze_verify(int argc, char **argv) {
     bj_error err;
     const bj_status status = bj_archive_check(argv[1], argv[2], &err);
     if (status == BJ_OK) {
-        printf("%s: the emissions that %s names\n", argv[2], argv[1]);
+        printf("%s: has the digest that %s names\n", argv[2], argv[1]);
         return CLI_OK;
     }
     const int code = cli_fail("maze verify", &err);

@@ -110,8 +110,9 @@ static void print_text(const bj_rollout_audit *a, const char *folder) {
            (long long)a->episodes, a->stride);
     for (int i = 0; i < a->arms; i++) {
         const bj_rollout_arm *arm = &a->arm[i];
-        printf("\n%s, seed %llu, %d rollout%s of a context; the probe misses held-out frames by "
-               "%.3f\n",
+        printf("\n"
+               "%s, seed %llu, %d rollout%s per context; the probe's error on held-out frames is "
+               "%.3f m\n",
                arm->arm, (unsigned long long)arm->seed, arm->L, arm->L == 1 ? "" : "s",
                arm->probe_error);
         printf("frame  distance  nearest    hit  of mass  error  nearest  in walls  staying\n");

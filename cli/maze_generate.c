@@ -50,7 +50,7 @@ static bj_status run(options *o, bj_error *err) {
     char maze_path[PATH], data_path[PATH], digest[65];
     bj_maze *m = NULL;
     if (strlen(o->out) + 8 > PATH)
-        return cli_error(err, BJ_EARG, "the name %.60s... is too long", o->out);
+        return cli_error(err, BJ_EARG, "--out: the name %.60s... is too long", o->out);
     snprintf(maze_path, sizeof maze_path, "%s.json", o->out);
     snprintf(data_path, sizeof data_path, "%s.npz", o->out);
     o->walk.seed = o->maze.seed;
@@ -89,7 +89,7 @@ int cmd_maze_generate(int argc, char **argv) {
     };
     const int result = cli_parse(&usage, argc, argv, NULL);
     if (result != CLI_CONTINUE) return result;
-    if (!o.out) return cli_misuse("maze generate", "say where to with --out");
+    if (!o.out) return cli_misuse("maze generate", "--out is missing");
     bj_error err;
     return run(&o, &err) == BJ_OK ? CLI_OK : cli_fail("maze generate", &err);
 }

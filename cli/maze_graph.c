@@ -36,10 +36,12 @@ static void print_text(const bj_maze_run *run, const bj_maze_graph *graph, const
     print_share("verified route", s.verified_route);
     print_share("macro precision", s.macro_precision);
     print_share("macro precision, self", s.macro_precision_self);
-    print_share("held-out recall", s.held_recall);
+    print_share("withheld edges found", s.held_recall);
     print_share("raw COV-R", s.cov_r);
-    print_share("cells apart", row.maze.separated);
-    if (bj_maze_run_collapsed(run)) printf("\nthe latents have collapsed: these are no scores\n");
+    print_share("separated cells", row.maze.separated);
+    if (bj_maze_run_collapsed(run)) printf("\n"
+                                           "the latents have collapsed, so these numbers are not "
+                                           "scores\n");
     printf("\n%s\n", o->out);
 }
 

@@ -33,7 +33,8 @@ static bj_status write_file(const options *o, const bj_graph_record *r, bj_error
 static bj_status draw_successors(const options *o, bj_error *err) {
     cli_file file;
     if (!cli_ends_in(o->out, ".svg"))
-        return cli_error(err, BJ_EARG, "%s holds successors of an archive, which are drawn as .svg",
+        return cli_error(err, BJ_EARG, "%s: contains successors, expected an output file with the "
+                                       "suffix .svg",
                          o->path);
     bj_status status = cli_file_replaceable(o->out, err);
     if (status == BJ_OK) status = cli_file_open(&file, o->out, err);
@@ -52,7 +53,7 @@ static bj_status run(const options *o, bj_error *err) {
     if (status != BJ_OK) return status;
     bj_graph_record r = *bj_graph_of(file);
     if (o->source >= r.maze->cells)
-        status = cli_error(err, BJ_EARG, "there is no cell %d, maze '%s' has %d", o->source,
+        status = cli_error(err, BJ_EARG, "no cell %d; maze '%s' has %d cells", o->source,
                            r.maze->name, r.maze->cells);
     if (status == BJ_OK && o->data) {
         status = bj_maze_data_open(&data, o->data, r.maze, err);
@@ -96,7 +97,8 @@ int cmd_maze_show(int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
     if (!cli_ends_in(o.out, ".svg") && !cli_ends_in(o.out, ".html"))
-        return cli_misuse("maze show", "'%s' ends neither in .svg nor in .html", o.out);
+        return cli_misuse("maze show", "--out: found '%s', expected a name that ends in .svg or "
+                                       ".html", o.out);
     o.path = argv[1];
     bj_error err;
     return run(&o, &err) == BJ_OK ? CLI_OK : cli_fail("maze show", &err);

@@ -28,7 +28,7 @@ static double train_rec(const bj_epoch *e) {
 static const curve learning[] = {
     {"Development trajectory Energy Score, m " CLI_ARROW_DOWN, 4, dev_es},
     {"Reconstruction loss while training " CLI_ARROW_DOWN, 4, train_rec},
-    {"Branches by probability, exp H", 3, dev_support},
+    {"Effective branches by weight", 3, dev_support},
     {"Effective rank of target latents", 2, rank_of},
     {"Decoder ADE of stage A, m " CLI_ARROW_DOWN, 4, decoder_ade},
 };

@@ -50,7 +50,7 @@ void plot_audit_draw(plot *p, const report_data *data, int panel) {
         used += (size_t)arm->seeds;
     }
     if (audit->a >= 0)
-        snprintf(note, sizeof note, "%s less %s: %s [%s, %s]",
+        snprintf(note, sizeof note, "%s minus %s: %s [%s, %s]",
                  plot_label(audit->arm[audit->a].name), plot_label(audit->arm[audit->b].name),
                  plot_number(a, scale * d->mean, 3), plot_number(b, scale * d->low, 3),
                  plot_number(c, scale * d->high, 3));
@@ -154,7 +154,7 @@ void plot_truth_draw(plot *p, const report_data *data, int panel) {
                              .limit = NAN};
         if (panel == EXPECTED_ES) { /* nobody can be below it */
             look.reference = data->truth->entry[0].report.floor.mean;
-            look.note = "dashed: the law itself";
+            look.note = "dashed: the true distribution";
         }
         plot_columns_draw(p, &look, columns, count);
     }

@@ -35,7 +35,7 @@ static bj_status find_in_list(predict_source *s, const char *scene, bj_error *er
         }
         bj_nearest_offer(&nearest, id);
     }
-    return cli_error(err, BJ_EARG, "%s: no scenario '%s' among %lld%s%s%s", s->path, scene,
+    return cli_error(err, BJ_EARG, "%s: no scenario '%s' among %lld scenarios%s%s%s", s->path, scene,
                      (long long)s->end, nearest.best ? "; did you mean '" : "",
                      nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
 }

@@ -136,6 +136,7 @@ static bj_status take_grid(report_data *data, bj_error *err) {
                 add_arm(data, at.name, at.set, bj_campaign_data_name(data->campaign, at.set));
             arm->atoms = settings->arch.atoms;
             arm->forecasts = settings->objective.kind != BJ_ANCHOR_A;
+            arm->maze = settings->arch.encoder != BJ_ENCODER_SCENE;
             arm->counts = bj_arch_counts(&settings->arch);
         }
         if (find_seed(data, seed_of(settings)) < 0) data->seed[data->seeds++] = seed_of(settings);
@@ -191,7 +192,7 @@ static bj_status open_campaign(report_data *data, const char *dir, bj_error *err
     snprintf(data->name, sizeof data->name, "%s", bj_campaign_name(data->campaign));
     status = take_grid(data, err);
     if (status == BJ_OK && bj_campaign_data_count(data->campaign) > 1 && !report_is_maze(data))
-        status = cli_error(err, BJ_EARG, "%s: has %d datasets, a report of scenes is about one",
+        status = cli_error(err, BJ_EARG, "%s: has %d datasets, expected one for a report of scenes",
                            dir, bj_campaign_data_count(data->campaign));
     if (status == BJ_OK) status = take_runs(data, err);
     if (status == BJ_OK) status = take_numbers(data, dir, err);
@@ -253,6 +254,7 @@ static bj_status open_run(report_data *data, const char *dir, bj_error *err) {
     report_arm *arm = add_arm(data, settings->arm, 0, NULL);
     arm->atoms = settings->arch.atoms;
     arm->forecasts = settings->objective.kind != BJ_ANCHOR_A;
+    arm->maze = settings->arch.encoder != BJ_ENCODER_SCENE;
     arm->counts = bj_arch_counts(&settings->arch);
     run->finished = bj_run_finished(run->run);
     run->epochs = bj_run_epochs(run->run);
@@ -321,7 +323,7 @@ const char *report_numbers(char text[REPORT_SOURCE_SIZE], const report_data *dat
     if (!data->runs) snprintf(text, REPORT_SOURCE_SIZE, "seed table %.120s", data->name);
     else if (data->locked) snprintf(text, REPORT_SOURCE_SIZE, "locked evaluation%s", scenes);
     else
-        snprintf(text, REPORT_SOURCE_SIZE, "development split%s, not the locked evaluation",
+        snprintf(text, REPORT_SOURCE_SIZE, "development scenes%s, not the locked evaluation",
                  scenes);
     return text;
 }
@@ -378,10 +380,7 @@ int report_reference(const report_data *data) {
 }
 
 int report_is_maze(const report_data *data) {
-    for (int a = 0; a < data->arms; a++) {
-        const char *slash = strchr(data->arm[a].name, '/');
-        const int known = bj_arm_find(slash ? slash + 1 : data->arm[a].name);
-        if (known < 0 || strcmp(bj_arm_at(known).family, "maze")) return 0;
-    }
+    for (int a = 0; a < data->arms; a++)
+        if (!data->arm[a].maze) return 0;
     return data->runs > 0 && data->arms > 0;
 }

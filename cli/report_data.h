@@ -32,6 +32,7 @@ typedef struct report_arm {
     int set;           /* dataset of the campaign; an arm of several datasets is several of these */
     int atoms;         /* branches; 0: not known */
     int forecasts;     /* 0: stage A of the frozen anchor, which has no forecasts */
+    int maze;          /* 1: a model of mazes */
     bj_counts counts;  /* parameters; zeros: not known */
     int has_bins;      /* calibration over all seeds, of the locked evaluation */
     bj_calibration_bin bins[BJ_CALIBRATION_BINS];

@@ -84,7 +84,7 @@ static bj_status choose(work *w, bj_error *err) {
     for (int64_t i = 0; i < count; i++) w->out->available += scene_id(w, i) != NULL;
     status = report_choose(w->chosen, &w->count, wanted, count, scene_id, w, err);
     if (status == BJ_OK && !w->count)
-        return cli_error(err, BJ_EFORMAT, "%s: it has no scene to show", w->path);
+        return cli_error(err, BJ_EFORMAT, "%s: contains no scene to show", w->path);
     return status;
 }
 
@@ -221,7 +221,7 @@ static bj_status add_laws(work *w, bj_error *err) {
         w->out->laws += found;
     }
     if (status == BJ_OK && w->options->law && !w->out->laws)
-        status = cli_error(err, BJ_EFORMAT, "%s: it has no law of the scenes of %s", path, w->path);
+        status = cli_error(err, BJ_EFORMAT, "%s: contains no true distribution for the scenes of %s", path, w->path);
     bj_law_free(law);
     return status;
 }
@@ -237,7 +237,7 @@ static bj_status make(work *w, bj_error *err) {
     bj_status status = list_models(w, err);
     if (status != BJ_OK) return status;
     if (!w->out->model_count) {
-        give_up(w->out, "No run is finished yet: there is no model to predict with.");
+        give_up(w->out, "No run is finished, so there is no model to predict with.");
         return BJ_OK;
     }
     status = find_cache(w, err);

@@ -88,7 +88,7 @@ static bj_status find_collapsed(seed_view *view, bj_error *err) {
 static void print_collapsed(FILE *to, const seed_view *view, const char *before,
                             const char *after) {
     if (!view->collapsed_count) return;
-    fprintf(to, "%scollapsed, without a score:", before);
+    fprintf(to, "%scollapsed runs, which have no score:", before);
     for (int i = 0; i < view->collapsed_count; i++) {
         const bj_campaign_run run = bj_campaign_run_at(view->campaign, view->collapsed[i]);
         fprintf(to, "%s %s seed %llu", i ? "," : "", run.name,
@@ -147,7 +147,7 @@ static int read_values(seed_view *view, const char *path) {
     if (!campaign && cli_path(file, path, "manifest.json", &err) == BJ_OK && stat(file, &info) == 0)
         fprintf(stderr, "hint: %s is a single run; 'bjepa report %s' shows it\n", path, path);
     if (campaign && !view->dev && status == BJ_ELOCKED)
-        fprintf(stderr, "hint: 'bjepa lock' and 'bjepa lock run' come first; --dev shows the %s\n",
+        fprintf(stderr, "hint: run 'bjepa lock' and 'bjepa lock run' first; --dev shows the %s\n",
                 SEED_VIEW_DEV);
     seed_view_close(view);
     return code;
@@ -241,7 +241,7 @@ void seed_view_close(seed_view *view) {
 
 int seed_view_fail(const seed_view *view, const bj_error *err, int incomplete) {
     const int code = cli_fail(view->verb, err);
-    if (incomplete) fputs("hint: --partial goes on with the seeds that are there\n", stderr);
+    if (incomplete) fputs("hint: --partial uses the seeds that exist\n", stderr);
     return code;
 }
 

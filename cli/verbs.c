@@ -30,7 +30,13 @@ static void print_overview(FILE *to, const cli_group *group) {
             group->name);
 }
 
+void (*cli_group_hook)(const cli_group *group) = NULL;
+
 int cli_group_run(const cli_group *group, int argc, char **argv) {
+    if (cli_group_hook) {
+        cli_group_hook(group);
+        return CLI_OK;
+    }
     if (argc < 2) {
         print_overview(stderr, group);
         return CLI_USAGE;

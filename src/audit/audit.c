@@ -33,7 +33,7 @@ static bj_status find_scenes(bj_audit *a, const char *path, bj_error *err) {
             a->numbers[a->counts.scenes++] = i;
     if (!a->counts.scenes)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: none of %lld scenes has a vehicle or bus as focal actor", path,
+                       "%s: none of %lld scenes has a vehicle or bus as focal road user", path,
                        (long long)a->counts.total);
     return BJ_OK;
 }

@@ -55,7 +55,8 @@ bj_status bj_campaign_name_run(bj_campaign *c, int index, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH], name[BJ_SET_NAME + BJ_NAME_SIZE];
     bj_grid_run *run = &c->runs[index];
     const char *set = c->sets[run->set].name;
-    snprintf(name, sizeof name, "%s%s%s", set ? set : "", set ? "/" : "", run->settings.arm);
+    snprintf(name, sizeof name, "%s%s%s", set ? set : "", set ? "/" : "",
+             run->label ? run->label : run->settings.arm);
     BJ_TRY(bj_campaign_text(&run->name, name, err));
     if (snprintf(path, sizeof path, "%s/runs/%s/seed-%llu", c->dir, name,
                  (unsigned long long)run->settings.seed) >= (int)sizeof path)
@@ -121,7 +122,7 @@ static bj_status check_digest(const bj_campaign *c, const char *path, const char
     BJ_TRY(digest_of(digest, path, err));
     if (!strcmp(digest, expected)) return BJ_OK;
     return BJ_FAIL(err, BJ_EMISMATCH,
-                   "%s: has the digest %.12s..., the campaign in %s was laid down with %.12s...",
+                   "%s: has the digest %.12s..., the campaign in %s was created with %.12s...",
                    path, digest, c->dir, expected);
 }
 
@@ -140,7 +141,7 @@ static int same_sets(const bj_campaign *a, const bj_campaign *b) {
     return same;
 }
 
-/* Data that is not given is that of the campaign as it was laid down; where several datasets lie is
+/* Data that is not given is that of the campaign as it was created; where several datasets lie is
  * given by their folder alone. */
 static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *file,
                            const char *given, bj_error *err) {
@@ -150,7 +151,7 @@ static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *f
         if (known && (!set->path || (set->name && !given)))
             BJ_TRY(bj_campaign_text(&set->path, was->sets[i].path, err));
         if (!set->path)
-            return BJ_FAIL(err, BJ_EARG, "%s: no 'data', and none is given: expected a cache",
+            return BJ_FAIL(err, BJ_EARG, "%s: no 'data', and --data is not given",
                            file);
         BJ_TRY(look_at(&set->path, set->digest, err));
     }
@@ -180,7 +181,7 @@ static bj_status check_free(const char *path, const char *text, size_t size, bj_
     const int same = old_size == size && !memcmp(old, text, size);
     bj_free(old);
     if (same) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "%s: exists, without a %s beside it; expected a new folder", path,
+    return BJ_FAIL(err, BJ_EARG, "%s: exists without a %s in the same folder; expected a new folder", path,
                    json_name);
 }
 
@@ -269,6 +270,7 @@ done:
 void bj_campaign_free(bj_campaign *c) {
     if (!c) return;
     for (int i = 0; i < c->count; i++) {
+        bj_free(c->runs[i].label);
         bj_free(c->runs[i].name);
         bj_free(c->runs[i].dir);
     }

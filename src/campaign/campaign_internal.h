@@ -5,6 +5,7 @@
 #include "core/status.h"
 
 enum { BJ_CAMPAIGN_PATH = 4096, BJ_CAMPAIGN_SEEDS = 1000, BJ_CAMPAIGN_FILE = 64 << 20 };
+enum { BJ_CAMPAIGN_ARMS = 256 };
 enum { BJ_CAMPAIGN_SETS = 64, BJ_SET_NAME = 16 /* with an arm, a name fits a table of seeds */ };
 
 typedef struct bj_grid_set {
@@ -16,7 +17,8 @@ typedef struct bj_grid_set {
 typedef struct bj_grid_run {
     bj_settings settings;
     char digest[65]; /* of the settings */
-    char *name;      /* "ARM" or "SET/ARM" */
+    char *label;     /* name of the arm in this campaign; NULL: settings.arm */
+    char *name;      /* "LABEL" or "SET/LABEL" */
     char *dir;       /* the campaign's, "/runs/NAME/seed-S" */
     int needs;       /* or -1 */
     int set;         /* of sets */
@@ -27,7 +29,7 @@ struct bj_campaign {
     char *root;       /* absolute: what stage B knows its anchor by */
     char *name, *dev; /* dev may be NULL */
     char dev_digest[65];
-    char digest[65]; /* of campaign.json; empty: not laid down */
+    char digest[65]; /* of campaign.json; empty: not created */
     int set_count, count;
     bj_grid_set *sets; /* (set_count) */
     bj_grid_run *runs; /* (count) by seed, then by dataset, then by arm */
@@ -42,7 +44,7 @@ BJ_CHECK bj_status bj_campaign_text(char **out, const char *text, bj_error *err)
 int bj_campaign_is_set_name(const char *name);
 /* Sets name and dir of a run. */
 BJ_CHECK bj_status bj_campaign_name_run(bj_campaign *campaign, int index, bj_error *err);
-/* Refuses data that is not what the campaign was laid down with. */
+/* Refuses data that is not what the campaign was created with. */
 BJ_CHECK bj_status bj_campaign_check_data(const bj_campaign *campaign, bj_error *err);
 /* 1 for arms that start from a stage A run. */
 int bj_campaign_is_stage_b(const char *arm);

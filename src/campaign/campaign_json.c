@@ -1,8 +1,8 @@
-/* campaign_json.c - campaign.json: the grid as it was resolved when the campaign was laid down.
+/* campaign_json.c - campaign.json: the grid as it was resolved when the campaign was created.
  *
  *   {"schema": "branchjepa.campaign/1", "version": "...", "name": "...",
  *    "data": {"path": "/...", "digest": "64 digits"}, "dev": null or the same,
- *    "runs": [{"arm": "...", "seed": 0, "needs": null or a number of a run,
+ *    "runs": [{"arm": "...", "name": "..." if it differs, "seed": 0, "needs": null or a run,
  *              "digest": "64 digits", "settings": {"optim.lr": 0.001, ...}}, ...]}
  *
  * With several datasets "data" is a list of [{"name": "...", "path": "/...", "digest": "..."},
@@ -15,13 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "campaign/campaign_internal.h"
+#include "campaign/campaign_arms.h"
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/sha256.h"
 
-enum { MOST_RUNS = 64 * BJ_CAMPAIGN_SEEDS, NUMBER = 40 };
+enum { MOST_RUNS = BJ_CAMPAIGN_ARMS * BJ_CAMPAIGN_SEEDS, NUMBER = 40 };
 
 static const char schema[] = "branchjepa.campaign/1";
 
@@ -77,6 +77,7 @@ static int add_run(yyjson_mut_doc *doc, yyjson_mut_val *runs, const bj_grid_run 
     yyjson_mut_val *run = yyjson_mut_arr_add_obj(doc, runs);
     return run && (!several || yyjson_mut_obj_add_int(doc, run, "data", r->set)) &&
            yyjson_mut_obj_add_str(doc, run, "arm", r->settings.arm) &&
+           (!r->label || yyjson_mut_obj_add_str(doc, run, "name", r->label)) &&
            yyjson_mut_obj_add_uint(doc, run, "seed", r->settings.seed) &&
            (r->needs < 0 ? yyjson_mut_obj_add_null(doc, run, "needs")
                          : yyjson_mut_obj_add_int(doc, run, "needs", r->needs)) &&
@@ -111,7 +112,7 @@ bj_status bj_campaign_json_write(const bj_campaign *c, char **text, size_t *size
 /* -------------------------------------------------------------------------------------- reading */
 
 static bj_status wrong(const char *path, const char *what, const char *expected, bj_error *err) {
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is missing or wrong, expected %s", path, what,
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is missing or invalid, expected %s", path, what,
                    expected);
 }
 
@@ -202,6 +203,11 @@ static bj_status read_run(bj_campaign *c, int index, yyjson_val *item, const cha
     if (!yyjson_is_obj(settings) || yyjson_obj_size(settings) > 1000)
         return wrong(path, "settings", "an object", err);
     BJ_TRY(read_settings(run, settings, path, err));
+    if (yyjson_obj_get(item, "name")) {
+        BJ_TRY(read_text(&run->label, item, "name", path, err));
+        if (!bj_campaign_is_arm_name(run->label))
+            return wrong(path, "name", "the name of an arm", err);
+    }
     if (c->sets[0].name) {
         yyjson_val *set = yyjson_obj_get(item, "data");
         if (!yyjson_is_uint(set) || yyjson_get_uint(set) >= (uint64_t)c->set_count)
@@ -228,7 +234,7 @@ static bj_status check_needs(const bj_campaign *c, const char *path, bj_error *e
                          err);
         for (int j = 0; j < i; j++)
             if (!strcmp(c->runs[j].dir, run->dir))
-                return BJ_FAIL(err, BJ_EFORMAT, "%s: run '%s' seed %llu is there twice", path,
+                return BJ_FAIL(err, BJ_EFORMAT, "%s: run '%s' seed %llu occurs twice", path,
                                run->name, (unsigned long long)run->settings.seed);
     }
     return BJ_OK;
@@ -274,15 +280,18 @@ static bj_status same_run(const bj_campaign *was, const bj_campaign *is, int run
                           bj_error *err) {
     const bj_settings *a = &was->runs[run].settings, *b = &is->runs[run].settings;
     char x[BJ_SETTING_TEXT_SIZE], y[BJ_SETTING_TEXT_SIZE];
+    if (strcmp(was->runs[run].name, is->runs[run].name))
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: run %d was created as '%s', %s now gives '%s'", was->dir,
+                       run, was->runs[run].name, file, is->runs[run].name);
     for (int i = 0; i < bj_setting_count(); i++) {
         bj_setting_text(x, a, i);
         bj_setting_text(y, b, i);
         if (strcmp(x, y))
             return BJ_FAIL(
                 err, BJ_EMISMATCH,
-                "%s: run %d ('%s' seed %llu) was laid down with %s = %.120s, %s now gives "
+                "%s: run %d ('%s' seed %llu) was created with %s = %.120s, %s now gives "
                 "%.120s",
-                was->dir, run, a->arm, (unsigned long long)a->seed, bj_setting_at(i).key, x, file,
+                was->dir, run, was->runs[run].name, (unsigned long long)a->seed, bj_setting_at(i).key, x, file,
                 y);
     }
     return BJ_OK;
@@ -291,31 +300,31 @@ static bj_status same_run(const bj_campaign *was, const bj_campaign *is, int run
 bj_status bj_campaign_same(const bj_campaign *was, const bj_campaign *is, const char *file,
                            bj_error *err) {
     if (strcmp(was->name, is->name))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: holds the campaign '%s', %s is '%s'", was->dir,
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: contains the campaign '%s', %s is '%s'", was->dir,
                        was->name, file, is->name);
     if (was->set_count != is->set_count)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was laid down with %d datasets, %s gives %d",
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d datasets, %s gives %d",
                        was->dir, was->set_count, file, is->set_count);
     for (int i = 0; i < was->set_count; i++) {
         const bj_grid_set *a = &was->sets[i], *b = &is->sets[i];
         const char *x = a->name ? a->name : "(no name)", *y = b->name ? b->name : "(no name)";
         if (strcmp(x, y))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: was laid down with the dataset '%s', %s has '%s'", was->dir, x,
+                           "%s: was created with the dataset '%s', %s has '%s'", was->dir, x,
                            file, y);
         if (strcmp(a->digest, b->digest))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: was laid down with data of digest %.12s... (%s), %s has %.12s...",
+                           "%s: was created with data of digest %.12s... (%s), %s has %.12s...",
                            was->dir, a->digest, a->path, b->path, b->digest);
     }
     if (!was->dev != !is->dev || strcmp(was->dev_digest, is->dev_digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: was laid down with development data %s %.12s, now it is %s %.12s",
+                       "%s: was created with development data %s %.12s, now it is %s %.12s",
                        was->dir, was->dev ? was->dev : "(none)", was->dev_digest,
                        is->dev ? is->dev : "(none)", is->dev_digest);
     for (int i = 0; i < was->count && i < is->count; i++) BJ_TRY(same_run(was, is, i, file, err));
     if (was->count != is->count)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was laid down with %d runs, %s gives %d", was->dir,
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d runs, %s gives %d", was->dir,
                        was->count, file, is->count);
     return BJ_OK;
 }

@@ -108,7 +108,7 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
     BJ_TRY(bj_settings_digest(digest, bj_run_settings(run), err));
     if (strcmp(digest, expected->digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: holds a run of other settings: digest %.12s..., expected %.12s...",
+                       "%s: contains a run with other settings: digest %.12s..., expected %.12s...",
                        expected->dir, digest, expected->digest);
     const struct {
         const char *key, *expected;
@@ -118,8 +118,7 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
         const char *found = bj_run_fact(run, facts[i].key);
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: holds a run of other data: %s is %.70s, expected "
-                           "%.70s",
+                           "%s: contains a run on other data: %s is %.70s, expected %.70s",
                            expected->dir, facts[i].key, found ? found : "missing",
                            facts[i].expected ? facts[i].expected : "none");
     }

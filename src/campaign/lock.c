@@ -23,16 +23,22 @@ static int exists(const char *path) {
 static bj_status check_unlocked(const char *dir, bj_error *err) {
     char path[BJ_FOLDER_PATH];
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
-    if (exists(path)) return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is locked already", path);
+    if (exists(path)) return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is already locked", path);
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
     if (exists(path))
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: the campaign was evaluated already; a lock belongs to one evaluation",
+                       "%s: the campaign was already evaluated; a lock belongs to one evaluation",
                        path);
     return BJ_OK;
 }
 
-/* Runs without a result, all of them at once: whoever waits for a campaign wants to know. */
+/* Returns the name of a run's arm in this campaign. */
+static const char *label_of(const bj_campaign *campaign, int run) {
+    const bj_grid_run *r = &campaign->runs[run];
+    return r->label ? r->label : r->settings.arm;
+}
+
+/* Fails if runs have no result. The message names the first of them. */
 static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
     const int count = bj_campaign_runs(campaign);
     char named[256] = "";
@@ -44,7 +50,7 @@ static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
         if (exists(path)) continue;
         if (missing++ < 4)
             used += snprintf(named + used, sizeof named - (size_t)used, "%s%.40s seed %llu",
-                             used ? ", " : "", run.settings->arm,
+                             used ? ", " : "", label_of(campaign, i),
                              (unsigned long long)run.settings->seed);
     }
     if (!missing) return BJ_OK;
@@ -69,7 +75,7 @@ static bj_status check_runs(bj_lock *lock, bj_lock_facts *facts, const bj_campai
     const char *dev = bj_campaign_dev(campaign) ? campaign->dev_digest : NULL;
     for (int i = 0; i < lock->count; i++) {
         const bj_campaign_run run = bj_campaign_run_at(campaign, i);
-        BJ_TRY(bj_lock_check_run(&lock->runs[i], &facts[i], run.dir, run.settings,
+        BJ_TRY(bj_lock_check_run(&lock->runs[i], &facts[i], label_of(campaign, i), run.dir, run.settings,
                                  bj_campaign_data_digest(campaign), dev, err));
         BJ_TRY(relative(lock->runs[i].dir, campaign, run.dir, err));
     }
@@ -139,7 +145,7 @@ bj_status bj_campaign_lock(bj_lock_report *report, const char *dir, const bj_loc
     BJ_GOTO(status, done, check_unlocked(bj_campaign_dir(campaign), err));
     BJ_GOTO(status, done, check_finished(campaign, err));
     if (bj_campaign_data_count(campaign) > 1) {
-        status = BJ_FAIL(err, BJ_EARG, "%s: has %d datasets, a lock is for one", dir,
+        status = BJ_FAIL(err, BJ_EARG, "%s: has %d datasets, expected one", dir,
                          bj_campaign_data_count(campaign));
         goto done;
     }

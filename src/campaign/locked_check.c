@@ -72,7 +72,7 @@ static bj_status check_settings(const bj_lock_run *run, const bj_run *from,
             return refuse(err, run, "config.resolved.json: %s is %.100s, campaign.json has %.100s",
                           bj_setting_at(i).key, a, b);
     }
-    return refuse(err, run, "the digest of config.resolved.json is not that of campaign.json");
+    return refuse(err, run, "the digest of config.resolved.json differs from campaign.json");
 }
 
 static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const bj_run *from,
@@ -107,7 +107,7 @@ static bj_status check_history(bj_lock_run *run, const bj_run *from, bj_error *e
     bj_status status = BJ_OK;
     if (best < 0)
         status =
-            refuse(err, run, "metrics.jsonl has no epoch that a checkpoint could be chosen of");
+            refuse(err, run, "metrics.jsonl has no epoch for choosing a checkpoint");
     else if (!bj_run_complete(from))
         status = refuse(err, run, "metrics.jsonl ends with epoch %d of %d", last,
                         bj_run_planned(from));
@@ -138,11 +138,11 @@ static bj_status check_result(const bj_lock_run *run, bj_lock_facts *facts, yyjs
     const char *before = yyjson_get_str(yyjson_obj_get(anchor, "sha256_before"));
     const char *after = yyjson_get_str(yyjson_obj_get(anchor, "sha256_after"));
     if (!before || !after || strcmp(before, after) || strcmp(before, facts->anchor))
-        return refuse(err, run, "result.json does not say that its anchor stayed what it was");
+        return refuse(err, run, "result.json has no proof that the anchor is unchanged");
     return BJ_OK;
 }
 
-bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *dir,
+bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *name, const char *dir,
                             const bj_settings *settings, const char *data_digest,
                             const char *dev_digest, bj_error *err) {
     char path[BJ_FOLDER_PATH];
@@ -150,7 +150,7 @@ bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *
     yyjson_doc *result = NULL;
     bj_error detail = {0};
     bj_status status;
-    snprintf(run->arm, sizeof run->arm, "%s", settings->arm);
+    snprintf(run->arm, sizeof run->arm, "%s", name);
     run->seed = (int64_t)(settings->seed & INT64_MAX);
     if (settings->seed > most_seed)
         return refuse(err, run, "seed %llu is too large for a table",
@@ -215,7 +215,7 @@ static bj_status check_pair(const bj_lock_run *a, const bj_lock_facts *f, const 
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (facts[i].compared && strcmp(facts[i].x, facts[i].y))
             return refuse(err, b,
-                          "its %s (%.16s...) are not those of %s (%.16s...), though the "
+                          "its %s (%.16s...) differ from those of %s (%.16s...), although the "
                           "seed is the same",
                           facts[i].what, facts[i].y, a->arm, facts[i].x);
     return BJ_OK;

@@ -32,7 +32,8 @@ typedef struct bj_lock_facts {
 
 /* Checks the run in `dir` and fills arm, seed, evaluated, best_epoch and dev. data_digest and
  * dev_digest (NULL: no other cache) are the campaign's. */
-BJ_CHECK bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *dir,
+BJ_CHECK bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *name,
+                                     const char *dir,
                                      const bj_settings *settings, const char *data_digest,
                                      const char *dev_digest, bj_error *err);
 /* runs and facts (count). */

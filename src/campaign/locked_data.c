@@ -33,8 +33,8 @@ static bj_status check_apart(const bj_cache *held_out, const char *data, const c
         if (shared)
             status =
                 BJ_FAIL(err, BJ_ELOCKED,
-                        "not locked: %s: %lld of its scenes are in the %s as well, the first "
-                        "is scenario %s",
+                        "not locked: %s: %lld of its scenes are also in the %s; the first is "
+                        "scenario %s",
                         data, (long long)shared, what, bj_cache_info(held_out, first).scenario_id);
     }
     bj_cache_free(seen);
@@ -61,8 +61,8 @@ static bj_status check_scenes(const bj_cache *held_out, const char *data, bj_err
     int64_t without = 0;
     if (count < BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "not locked: %s: has %lld scenes, expected at least %d: numbers of fewer "
-                       "would tell about single scenes",
+                       "not locked: %s: has %lld scenes, expected at least %d: results of fewer "
+                       "scenes would reveal single scenes",
                        data, (long long)count, BJ_LOCK_LEAST);
     for (int64_t i = 0; i < count; i++) without += !bj_cache_info(held_out, i).has_future;
     if (without)

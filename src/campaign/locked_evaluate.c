@@ -50,7 +50,7 @@ static bj_status open_lock(opened *o, const char *dir, int alone, bj_error *err)
     BJ_TRY(bj_lock_path(o->folder, dir, BJ_LOCKED_DIR, err));
     o->fd = bj_file_open(path, O_RDONLY);
     if (o->fd < 0 && errno == ENOENT)
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: there is no lock: the campaign must be locked first",
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is not locked",
                        path);
     if (o->fd < 0) return bj_file_fail(err, errno, path, "open");
     if (alone && flock(o->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
@@ -106,7 +106,7 @@ bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
     bj_status status = open_lock(&o, dir, 1, err);
     if (status == BJ_OK && o.evaluated)
         status = BJ_FAIL(err, BJ_ELOCKED,
-                         "%s: the campaign was evaluated already; a lock allows one evaluation",
+                         "%s: the campaign was already evaluated; a lock allows one evaluation",
                          o.folder);
     if (status == BJ_OK) status = evaluate(report, &o, dir, options, err);
     opened_reset(&o);
@@ -128,7 +128,8 @@ static bj_status check_content(const char *folder, bj_error *err) {
         for (int i = 0; i < 3; i++)
             if (!strcmp(entry->d_name, files[i])) known = found[i] = 1;
         if (!known)
-            status = BJ_FAIL(err, BJ_EMISMATCH, "%s: holds '%.100s', which no evaluation wrote",
+            status = BJ_FAIL(err, BJ_EMISMATCH, "%s: holds '%.100s', which is not a result of an "
+                                                "evaluation",
                              folder, entry->d_name);
     }
     closedir(list);

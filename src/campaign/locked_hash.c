@@ -144,7 +144,8 @@ bj_status bj_lock_hash(bj_lock *lock, bj_lock_stamp *stamps, const char *dir, co
     }
     if (changed == 1) status = BJ_FAIL(err, BJ_EMISMATCH, "%s", first);
     if (changed > 1)
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%.440s; so are %d more of the %d files it binds",
+        status = BJ_FAIL(err, BJ_EMISMATCH, "%.440s; %d more of the %d locked files have changed, "
+                                            "too",
                          first, changed - 1, count);
 done:
     bj_sha256_reset(&h.hash);

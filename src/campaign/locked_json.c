@@ -79,7 +79,7 @@ bj_status bj_locked_get_integer(int64_t *out, yyjson_val *object, const char *ke
                                 const char *where, bj_error *err) {
     yyjson_val *value = yyjson_obj_get(object, key);
     if (!yyjson_is_uint(value) || yyjson_get_uint(value) > INT64_MAX)
-        return refuse(err, where, key, value, "a whole number of 0 or more");
+        return refuse(err, where, key, value, "an integer of 0 or more");
     *out = (int64_t)yyjson_get_uint(value);
     return BJ_OK;
 }

@@ -189,8 +189,8 @@ static bj_status check_others(const bj_registry *r, bj_error *err) {
         if (bj_campaign_owned(dir, shard, shards))
             status =
                 BJ_FAIL(err, BJ_ELOCKED,
-                        "%s: shard %d/%d is being run; wait for it before cutting the campaign "
-                        "into %d",
+                        "%s: shard %d/%d is running; wait until it ends before splitting the "
+                        "campaign into %d shards",
                         dir, shard, shards, r->shards);
     }
     closedir(folder);
@@ -283,7 +283,7 @@ bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign, int s
     if (shards < 1 || shard < 0 || shard >= shards || shards > 1000000)
         return BJ_FAIL(err, BJ_EARG, "shard is %d/%d, expected I/N with 0 <= I < N", shard, shards);
     if (!*campaign->digest)
-        return BJ_FAIL(err, BJ_EARG, "%s: the campaign is not laid down", campaign->dir);
+        return BJ_FAIL(err, BJ_EARG, "%s: the campaign is not created", campaign->dir);
     BJ_TRY(bj_campaign_check_data(campaign, err));
     BJ_TRY(BJ_ALLOC(r, 1, err));
     r->lock = -1;

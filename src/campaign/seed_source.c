@@ -48,7 +48,7 @@ static bj_status read_rows(list *l, yyjson_val *root, const char *path, bj_error
     yyjson_val *rows, *row;
     BJ_TRY(bj_locked_get_list(&rows, root, "rows", path, err));
     if (yyjson_arr_size(rows) > ROWS_MAX)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %zu rows, at most %d fit", path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %zu rows, expected at most %d", path,
                        yyjson_arr_size(rows), ROWS_MAX);
     yyjson_arr_iter iter = yyjson_arr_iter_with(rows);
     while ((row = yyjson_arr_iter_next(&iter))) {
@@ -91,7 +91,7 @@ static bj_status read_locked(bj_seeds **out, const char *dir, bj_error *err) {
     BJ_TRY(bj_lock_path(folder, dir, BJ_LOCKED_DIR, err));
     BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SEEDS, err));
     if (lstat(folder, &info))
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is not evaluated yet", dir);
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is not evaluated", dir);
     BJ_GOTO(status, done, bj_locked_open(&doc, hex, path, BJ_LOCKED_SEEDS_SCHEMA, err));
     BJ_GOTO(status, done, check_bound(folder, hex, err));
     BJ_GOTO(status, done, read_rows(&l, yyjson_doc_get_root(doc), path, err));
@@ -160,7 +160,7 @@ static bj_status read_development(bj_seeds **out, const char *dir, bj_error *err
         bj_run_free(run);
         run = NULL;
     }
-    if (!l.count) status = BJ_FAIL(err, BJ_ELOCKED, "%s: no run of the campaign is done yet", dir);
+    if (!l.count) status = BJ_FAIL(err, BJ_ELOCKED, "%s: no run of the campaign is finished", dir);
     else status = bj_seeds_create(out, dir, l.values, l.count, err);
 done:
     bj_run_free(run);

@@ -229,7 +229,7 @@ static bj_status open_target(bj_file_writer *writer, bj_error *err) {
     if (stat(path, &info)) {
         if (errno != ENOENT) return bj_file_fail(err, errno, path, "create");
         if (lstat(path, &info) == 0)
-            return BJ_FAIL(err, BJ_EIO, "%s: cannot create: symbolic link leads nowhere", path);
+            return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", path);
         return open_temporary(writer, path, err);
     }
     if (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode)) {

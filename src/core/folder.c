@@ -142,7 +142,7 @@ static bj_status locate(bj_folder_writer *w, char final[BJ_FOLDER_PATH], const c
     } else if (errno != ENOENT) {
         return bj_file_fail(err, errno, w->path, "create");
     } else if (lstat(w->path, &info) == 0) {
-        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: symbolic link leads nowhere", w->path);
+        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", w->path);
     }
     BJ_TRY(bj_file_open_parent(&w->parent, w->name, final, w->path, err));
     if (strlen(w->name) > LONGEST_NAME) return bj_file_fail(err, ENAMETOOLONG, w->path, "create");

@@ -152,7 +152,7 @@ static bj_status parse_tensor(entry *out, const bj_safetensors *st, yyjson_val *
         int f = 0;
         while (f < FIELDS && !yyjson_equals_str(field, fields[f])) f++;
         if (f == FIELDS)
-            return REFUSE(err, st, name, "a field besides dtype, shape and data_offsets");
+            return REFUSE(err, st, name, "a field other than dtype, shape and data_offsets");
         if (value[f]) return REFUSE(err, st, name, "%s is given twice", fields[f]);
         value[f] = yyjson_obj_iter_get_val(field);
     }
@@ -243,7 +243,7 @@ static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *er
 static bj_status parse_header(bj_safetensors *st, const char *text, size_t size,
                               const unsigned char *data, size_t data_size, bj_error *err) {
     if (size > BJ_SAFETENSORS_MAX_HEADER)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: header of %zu bytes, at most %d are allowed",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: header of %zu bytes, expected at most %d",
                        st->label, size, BJ_SAFETENSORS_MAX_HEADER);
     if (size == 0 || text[0] != '{')
         return BJ_FAIL(err, BJ_EFORMAT, "%s: header does not start with '{'", st->label);
@@ -286,13 +286,14 @@ bj_status bj_safetensors_check_header(const char *path, const char *text, size_t
 static bj_status parse_file(bj_safetensors *st, const unsigned char *file, size_t size,
                             bj_error *err) {
     if (size < 8)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %zu bytes, not even the 8 of a header length",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %zu bytes, expected at least 8 for the header length",
                        st->label, size);
     uint64_t header = 0;
     for (int i = 7; i >= 0; i--) header = header << 8 | file[i];
     if (header > size - 8)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: header of %llu bytes announced, the file has only %zu after its length",
+                       "%s: the header has %llu bytes according to its length field, but only %zu "
+                       "bytes follow",
                        st->label, (unsigned long long)header, size - 8);
     const size_t header_size = (size_t)header;
     return parse_header(st, (const char *)file + 8, header_size, file + 8 + header_size,

@@ -9,7 +9,7 @@ bj_status bj_sha256_init(bj_sha256 *hash, bj_error *err) {
     if (!hash->context) hash->context = EVP_MD_CTX_new();
     if (!hash->context) return BJ_FAIL(err, BJ_ENOMEM, "out of memory for a SHA-256 context");
     if (EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL) != 1)
-        return BJ_FAIL(err, BJ_EARG, "libcrypto offers no SHA-256");
+        return BJ_FAIL(err, BJ_EARG, "libcrypto has no SHA-256");
     return BJ_OK;
 }
 

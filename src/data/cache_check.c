@@ -253,7 +253,7 @@ static bj_status check_digest(bj_cache *c, int flags, bj_error *err) {
     if (strcmp(c->digest, stated) && !(flags & BJ_CACHE_UNCHECKED))
         status =
             BJ_FAIL(err, BJ_EFORMAT,
-                    "%s: the index is damaged: its digest is %.16s..., the file states %.16s...",
+                    "%s: the index is damaged: its digest is %.16s..., the file contains %.16s...",
                     bj_safetensors_path(c->file), c->digest, stated);
 done:
     bj_sha256_reset(&hash);

@@ -287,7 +287,7 @@ static bj_status put_header(finish *f, bj_error *err) {
                                         f->fact_count, err));
     bj_status status = BJ_OK;
     if (size > BJ_CACHE_HEADER - 8)
-        status = BJ_FAIL(err, BJ_EARG, "%s: a header of %zu bytes, there is room for %d", path,
+        status = BJ_FAIL(err, BJ_EARG, "%s: a header of %zu bytes, expected at most %d", path,
                          size, BJ_CACHE_HEADER - 8);
     if (status == BJ_OK) {
         memset(f->piece, ' ', BJ_CACHE_HEADER);
@@ -348,7 +348,7 @@ static bj_status publish(finish *f, bj_error *err) {
     BJ_TRY(look_at_it(w, err));
     BJ_TRY(publish_rejects(w, err));
     if (renameat(w->folder, bj_cache_file_names[BJ_FILE_RECORDS], w->parent, w->name))
-        return bj_file_fail(err, errno, w->path, "put the finished cache in place");
+        return bj_file_fail(err, errno, w->path, "rename the finished cache");
     BJ_TRY(
         bj_file_sync_folder(w->parent, w->path, "sync the directory of the finished cache", err));
     bj_cache_remove_partial(w->parent, w->below, w->folder);
@@ -373,7 +373,7 @@ static bj_status give_up(bj_cache_writer *w, bj_error *err) {
     bj_cache_remove_partial(w->parent, w->below, w->folder);
     if (w->at.items == 0) return BJ_FAIL(err, BJ_EFORMAT, "%s: no scenes", w->path);
     return BJ_FAIL(err, BJ_EFORMAT,
-                   "%s: not one of %lld scenes could be used; %s.rejects.jsonl says why", w->path,
+                   "%s: none of %lld scenes could be used; %s.rejects.jsonl lists the reasons", w->path,
                    (long long)w->at.items, w->name);
 }
 

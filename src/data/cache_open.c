@@ -71,7 +71,7 @@ static bj_status locate(bj_cache_writer *w, const char *path, bj_error *err) {
         if (!realpath(path, whole)) return bj_file_fail(err, errno, path, "resolve");
         memcpy(final, whole, strlen(whole) + 1);
     } else if (lstat(path, &info) == 0) {
-        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: symbolic link leads nowhere", path);
+        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", path);
     }
     BJ_TRY(bj_file_open_parent(&w->parent, w->name, final, path, err));
     if (strlen(w->name) + sizeof partial_suffix > sizeof w->below)
@@ -161,7 +161,7 @@ static bj_status compare_facts(const bj_cache_writer *w, const char *mine, const
         if (a != b || memcmp(mine, theirs, a))
             return BJ_FAIL(
                 err, BJ_EARG,
-                "%s: is an interrupted run with other settings: there '%.*s', here '%.*s'",
+                "%s: is an interrupted run with other settings: found '%.*s', expected '%.*s'",
                 w->partial, (int)(b < 100 ? b : 100), theirs, (int)(a < 100 ? a : 100), mine);
         mine += a + (mine[a] == '\n');
         theirs += b + (theirs[b] == '\n');

@@ -212,7 +212,7 @@ bj_status bj_cache_writer_add(bj_cache_writer *w, const bj_cache_bytes *bytes, b
         return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s': ids must ascend", w->path,
                        row.scenario_id, w->last_id);
     if (!table_takes(&w->cities, row.city) || !table_takes(&w->types, row.focal_type))
-        return BJ_FAIL(err, BJ_EFORMAT, "city '%s' or type '%s' is beyond the %d a cache can hold",
+        return BJ_FAIL(err, BJ_EFORMAT, "city '%s' or type '%s' exceeds the %d names of a cache",
                        row.city, row.focal_type, BJ_CACHE_TABLE);
     row.record_start = w->at.sizes.floats;
     row.map = bj_cache_find_map(w, bytes->map_digest);

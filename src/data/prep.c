@@ -164,7 +164,7 @@ static void produce(void *context, int64_t item, int slot, int number) {
         r->code = "unreadable";
     } else if (first >= 0) {
         r->code = "duplicate";
-        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: the same id as in %s, which is used", folder,
+        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: has the same id as %s, which is used", folder,
                       other);
     } else {
         make_scene(p, &p->workers[number], r, item, folder);
@@ -257,21 +257,21 @@ static bj_status check_resumed(prep *p, bj_error *err) {
         BJ_TRY(bj_cache_writer_item(&name, p->writer, i, err));
         if (i >= p->total)
             return BJ_FAIL(err, BJ_EARG,
-                           "%s.partial: has %lld scenarios, there are only %lld to read now; "
-                           "--restart forgets them",
+                           "%s.partial: has %lld scenarios, there are only %lld to read now\n"
+                           "hint: --restart starts over",
                            p->path, (long long)items, (long long)p->total);
         if (strncmp(name, bj_walk_id(p->walk, i), BJ_CACHE_NAME - 1))
             return BJ_FAIL(
                 err, BJ_EARG,
-                "%s.partial: scenario %lld was '%s', now it is '%.64s': the folders have "
-                "changed; --restart forgets what was done",
+                "%s.partial: scenario %lld was '%s', now it is '%.64s': the folders have changed\n"
+                "hint: --restart starts over",
                 p->path, (long long)i, name, bj_walk_id(p->walk, i));
     }
     const int64_t rejected = items - bj_cache_writer_scenes(p->writer);
     if (p->options->strict && rejected)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s.partial: %lld scenarios were refused before the interruption; "
-                       "--restart tries them again",
+                       "%s.partial: %lld scenarios were rejected before the interruption\n"
+                       "hint: --restart reads them again",
                        p->path, (long long)rejected);
     return BJ_OK;
 }
@@ -330,7 +330,7 @@ bj_status bj_prep(bj_prep_report *report, const char *path, const bj_prep_option
         if (S_ISREG(info.st_mode) && !options->restart)
             BJ_TRY(bj_cache_writer_tidy(&items, path, err));
         if (items >= 0) return report_published(&p, items, err);
-        return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", path);
+        return BJ_FAIL(err, BJ_EARG, "%s: already exists\nhint: --force replaces it", path);
     }
     status = find(&p, err);
     if (status == BJ_OK && !options->dry_run) {

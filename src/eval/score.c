@@ -125,7 +125,7 @@ static void check_against_truth(bj_score *s, int64_t scenario, int64_t begin, in
     bj_submission_track t = bj_submission_track_at(s->submission, begin);
     if (index < 0) {
         bj_violations_add(&s->violations, BJ_VIOLATION_UNKNOWN, t.rows[0], id,
-                          "the truth has no such scenario");
+                          "the ground truth contains no such scenario");
         s->counts.unknown++;
         return;
     }

@@ -157,7 +157,7 @@ void bj_check_scenario(bj_violations *v, const bj_submission *s, int64_t begin, 
                               (long long)t.count, first.track, (long long)first.count);
         else if (!same_weights(s, &first, &t))
             bj_violations_add(v, BJ_VIOLATION_INCONSISTENT, t.rows[0], scenario,
-                              "track '%s' and track '%s' have modes of other probabilities",
+                              "track '%s' and track '%s' have modes with different probabilities",
                               t.track, first.track);
     }
 }

@@ -150,7 +150,7 @@ static bj_status screen(bj_gallery *g, bj_error *err) {
             status = count_in(g, &g->look[i], numbers[i], &hash, err);
         if (status == BJ_OK && g->options.progress &&
             g->options.progress(g->options.context, first + count, g->counts.scenes))
-            status = BJ_FAIL(err, BJ_ELOCKED, "stopped before all scenes were looked at");
+            status = BJ_FAIL(err, BJ_ELOCKED, "stopped before all scenes were screened");
     }
     bj_sha256_reset(&hash);
     return status;

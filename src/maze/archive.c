@@ -85,7 +85,7 @@ static bj_status load_parts(loaded *l, const bj_safetensors *st, bj_error *err) 
         return BJ_FAIL(err, BJ_EVERSION, "%s: version is '%.60s', expected '1'", path,
                        version ? version : "not stated");
     if (!maze || strlen(maze) >= sizeof l->maze)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata does not say which maze", path);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the metadata names no maze", path);
     strcpy(l->maze, maze);
     if (!c || c->rank != 3 || !latents || latents->rank != 2 || c->shape[0] < 1 ||
         c->shape[0] > BJ_ARCHIVE_MAX_CONTEXTS || c->shape[1] < 1 ||
@@ -247,7 +247,7 @@ bj_status bj_archive_reveal(bj_archive_report *out, const char *path, const char
     memcpy(out->emissions_sha256, l.sha256, sizeof l.sha256);
     if (expected && strcmp(expected, l.sha256))
         BJ_GOTO(status, done,
-                BJ_FAIL(err, BJ_EMISMATCH, "%s: SHA-256 is %s, expected the announced %.64s",
+                BJ_FAIL(err, BJ_EMISMATCH, "%s: SHA-256 is %s, expected %.64s",
                         emissions, l.sha256, expected));
     if (strcmp(l.maze, maze->name) || l.C != maze->cells)
         BJ_GOTO(status, done,

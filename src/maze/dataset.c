@@ -314,7 +314,7 @@ const int64_t *bj_maze_data_counts(const bj_maze_data *d) { return d->counts; }
 /* Brings the cursor to `begin`, from the start when that lies behind. */
 static bj_status seek(bj_maze_data *d, int64_t begin, int64_t end, bj_error *err) {
     if (begin < 0 || end < begin || end > d->info.steps)
-        return BJ_FAIL(err, BJ_EARG, "%s: rows %lld to %lld asked for, there are %lld",
+        return BJ_FAIL(err, BJ_EARG, "%s: rows %lld to %lld requested, the file has %lld",
                        bj_npz_path(d->npz), (long long)begin, (long long)end,
                        (long long)d->info.steps);
     if (!d->rows) BJ_TRY(bj_npz_rows_open(&d->rows, d->npz, d->info.observations, err));

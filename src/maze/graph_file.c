@@ -47,8 +47,7 @@ static bj_status check_ascending(const bj_edge *edges, int count, const char *ke
                            k, (int)edges[k].from);
         if (k && bj_edge_compare(&edges[k - 1], &edges[k]) >= 0)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: '%s' row %d is [%d, %d] behind [%d, %d], expected "
-                           "them to ascend",
+                           "%s: '%s' row %d is [%d, %d] behind [%d, %d], expected ascending rows",
                            where, key, k, (int)edges[k].from, (int)edges[k].to,
                            (int)edges[k - 1].from, (int)edges[k - 1].to);
     }
@@ -184,7 +183,7 @@ static bj_status read_facts(bj_graph_file *f, yyjson_val *root, const char *path
                            path, yyjson_get_str(key), yyjson_get_type_desc(value),
                            yyjson_is_str(value) ? " with a zero byte" : "");
         if (yyjson_obj_get(object, yyjson_get_str(key)) != value)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' is there twice", path,
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' occurs twice", path,
                            yyjson_get_str(key));
         f->facts[f->record.fact_count++] = (bj_fact){yyjson_get_str(key), yyjson_get_str(value)};
     }

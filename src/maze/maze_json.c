@@ -57,7 +57,7 @@ bj_status bj_maze_json_members(yyjson_val *value, const char *known, const char 
             return BJ_FAIL(err, BJ_EFORMAT, "%s: unknown member '%.60s', expected %s", where, name,
                            known);
         if (yyjson_obj_getn(value, name, yyjson_get_len(key)) != yyjson_obj_iter_get_val(key))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.60s' is there twice", where, name);
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.60s' occurs twice", where, name);
     }
     return BJ_OK;
 }
@@ -80,7 +80,7 @@ bj_status bj_maze_json_text(const char **out, yyjson_val *object, const char *ke
 bj_status bj_maze_json_integer(int64_t *out, yyjson_val *value, int64_t least, int64_t most,
                                const char *what, const char *where, bj_error *err) {
     if (!yyjson_is_int(value))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is %s, expected a whole number", where, what,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is %s, expected an integer", where, what,
                        value ? yyjson_get_type_desc(value) : "missing");
     if (yyjson_is_sint(value) ? yyjson_get_sint(value) < least || yyjson_get_sint(value) > most
                               : yyjson_get_uint(value) > (uint64_t)most ||

@@ -186,7 +186,7 @@ static bj_status place(int32_t *out, const bj_maze *m, const int32_t *square, co
                        int number, bj_error *err) {
     *out = cell_at(m, square[0], square[1]);
     if (*out >= 0) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %s %d lies on (%d,%d), expected a free square",
+    return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %s %d is at (%d,%d), expected a free square",
                    m->name, what, number, (int)square[0], (int)square[1]);
 }
 
@@ -206,7 +206,7 @@ static bj_status place_ports(draft *d, const bj_maze_plan *from, bj_error *err) 
         for (int b = 0; b < a; b++)
             if (d->ports[a] == d->ports[b])
                 return BJ_FAIL(
-                    err, BJ_EARG, "maze '%.80s': two teleporters or exits lie on (%d,%d)", m->name,
+                    err, BJ_EARG, "maze '%.80s': two teleporters or exits are at (%d,%d)", m->name,
                     (int)m->square[2 * d->ports[a]], (int)m->square[2 * d->ports[a] + 1]);
     return BJ_OK;
 }

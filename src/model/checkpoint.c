@@ -140,7 +140,7 @@ bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error
         const size_t digits = strspn(value, "0123456789");
         if (!digits || digits > 9 || value[digits])
             return bj_checkpoint_refuse(err, BJ_EFORMAT, st, sizes[i].name, value,
-                                        "a whole number");
+                                        "an integer");
         const int number = atoi(value);
         memcpy((char *)out + sizes[i].offset, &number, sizeof number);
     }

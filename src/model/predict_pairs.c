@@ -106,7 +106,7 @@ static void predict_block(void *context, int item, int worker) {
 
 bj_status bj_predict_pairs(bj_predictor *p, const bj_batch *batch, bj_error *err) {
     if (!p->weights || !p->atoms)
-        return BJ_FAIL(err, BJ_EARG, "%s is NULL: the model predicts latents alone",
+        return BJ_FAIL(err, BJ_EARG, "%s is NULL: the model predicts latents only",
                        p->weights ? "atoms" : "weights");
     atomic_store(&p->bad_scene, INT_MAX);
     bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, 0, batch->B));
@@ -133,8 +133,8 @@ bj_status bj_predict_contexts(bj_predictor *p, const bj_real *contexts, int B, b
                               bj_real *atoms, bj_error *err) {
     const size_t D = (size_t)p->arch.latent;
     if (p->arch.encoder == BJ_ENCODER_SCENE || p->arch.action)
-        return BJ_FAIL(err, BJ_EARG, "prediction from contexts: the model %s, expected one of "
-                       "states or images alone",
+        return BJ_FAIL(err, BJ_EARG, "prediction from contexts: the model %s, expected a model of "
+                                     "states or images without actions",
                        p->arch.action ? "takes actions" : "is of scenes");
     if (!contexts || !weights || !atoms || B < 1 || B > p->max_batch)
         return BJ_FAIL(err, BJ_EARG, "prediction from contexts: %d rows, expected 1 to %d, and "

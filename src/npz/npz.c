@@ -217,7 +217,7 @@ bj_status bj_npz_rows_range(bj_npz_rows *rows, void *out, int64_t begin, int64_t
     const int64_t all = rows->array->npy.rows;
     if (begin < rows->next || end < begin || end > all)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: array '%s': rows %lld to %lld asked for, expected from %lld to %lld",
+                       "%s: array '%s': rows %lld to %lld requested, expected from %lld to %lld",
                        bj_npz_path(rows->npz), rows->array->name, (long long)begin, (long long)end,
                        (long long)rows->next, (long long)all);
     if (begin > rows->next) BJ_TRY(advance(rows, NULL, begin - rows->next, err));
@@ -226,7 +226,7 @@ bj_status bj_npz_rows_range(bj_npz_rows *rows, void *out, int64_t begin, int64_t
 
 bj_status bj_npz_rows_read(bj_npz_rows *rows, void *out, int64_t count, bj_error *err) {
     if (count < 0 || count > rows->array->npy.rows - rows->next)
-        return BJ_FAIL(err, BJ_EARG, "%s: array '%s': %lld rows asked for, %lld are left",
+        return BJ_FAIL(err, BJ_EARG, "%s: array '%s': %lld rows requested, %lld remain",
                        bj_npz_path(rows->npz), rows->array->name, (long long)count,
                        (long long)(rows->array->npy.rows - rows->next));
     return bj_npz_rows_range(rows, out, rows->next, rows->next + count, err);

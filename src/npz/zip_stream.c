@@ -102,7 +102,7 @@ static bj_status start(bj_zip_stream *s, bj_error *err) {
     s->inflater.zalloc = zlib_alloc;
     s->inflater.zfree = zlib_free;
     if (inflateInit2(&s->inflater, -15) != Z_OK) /* raw deflate, 32 KB window */
-        return BJ_FAIL(err, BJ_ENOMEM, "%s: member '%.200s': no memory for zlib", s->zip->path,
+        return BJ_FAIL(err, BJ_ENOMEM, "%s: member '%.200s': out of memory for zlib", s->zip->path,
                        s->member->name);
     s->has_inflater = 1;
     return BJ_OK;
@@ -158,7 +158,7 @@ static bj_status inflate_some(bj_zip_stream *s, uint8_t *out, size_t n, size_t *
     *got = most - z->avail_out;
     if (code == Z_STREAM_END) s->ended = 1;
     else if (code == Z_MEM_ERROR)
-        return BJ_FAIL(err, BJ_ENOMEM, "%s: member '%.200s': no memory for zlib", s->zip->path,
+        return BJ_FAIL(err, BJ_ENOMEM, "%s: member '%.200s': out of memory for zlib", s->zip->path,
                        s->member->name);
     else if (code != Z_OK && code != Z_BUF_ERROR)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.200s': damaged after %llu of %llu bytes: %s",
@@ -216,7 +216,7 @@ static bj_status read_piece(bj_zip_stream *s, uint8_t *out, size_t n, bj_error *
 static bj_status read_all(bj_zip_stream *s, uint8_t *out, uint64_t n, bj_error *err) {
     uint8_t passed[PASSED];
     if (n > s->member->size - s->handed)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.200s': %llu bytes wanted, %llu are left",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.200s': %llu bytes requested, %llu remain",
                        s->zip->path, s->member->name, (unsigned long long)n,
                        (unsigned long long)(s->member->size - s->handed));
     while (n) {

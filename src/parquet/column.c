@@ -20,7 +20,7 @@ static bj_status check_form(const bj_column *column, int is_list, bj_form form) 
         [BJ_FORM_TEXT] =
             1 << BJ_PARQUET_INT96 | 1 << BJ_PARQUET_BYTE_ARRAY | 1 << BJ_PARQUET_FIXED};
     static const char *const wanted[] = {
-        [BJ_FORM_INT64] = "whole numbers", [BJ_FORM_DOUBLE] = "numbers", [BJ_FORM_TEXT] = "text"};
+        [BJ_FORM_INT64] = "integers", [BJ_FORM_DOUBLE] = "numbers", [BJ_FORM_TEXT] = "text"};
     const bj_leaf *leaf = column->pages.leaf;
     if (leaf->obstacle)
         return bj_pages_refuse(&column->pages, BJ_EVERSION, "%s is not supported", leaf->obstacle);
@@ -259,7 +259,8 @@ static bj_status walk_levels(int64_t *start, size_t *present, size_t values, int
                               (long long)last_row);
             start[column->row++] = (int64_t)values;
         } else if (!*open) {
-            return bj_pages_judge(&column->pages, "a list goes on that has not begun or is empty");
+            return bj_pages_judge(&column->pages, "a list continues that has not started or is "
+                                                  "empty");
         }
         *open = def[i] != empty;
         if (def[i] == there) {

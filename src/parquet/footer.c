@@ -156,7 +156,7 @@ static bj_status build_columns(parser *p, const element *all, size_t count) {
     bj_footer *out = p->out;
     if (!count || all[0].type >= 0) return REFUSE(p, "%s: the schema has no root", p->label);
     if (subtree(all, count, 0) != count)
-        return REFUSE(p, "%s: the schema has %zu elements, its tree another number", p->label,
+        return REFUSE(p, "%s: the schema has %zu elements, but its tree has a different number", p->label,
                       count);
     BJ_TRY(BJ_STORE(out->columns, p->store, (size_t)all[0].children, p->err));
     size_t leaves = 0;
@@ -284,7 +284,7 @@ static bj_status parse_groups(parser *p, bj_wire_field field) {
     }
     out->groups = (int)count;
     if (!p->in.bad && sum != out->rows)
-        return REFUSE(p, "%s: the row groups have %lld rows, the file says %lld", p->label,
+        return REFUSE(p, "%s: the row groups have %lld rows, the file header has %lld", p->label,
                       (long long)sum, (long long)out->rows);
     return BJ_OK;
 }
@@ -342,7 +342,7 @@ static bj_status parse_file(parser *p) {
     if (p->in.bad) return BJ_OK;
     if (!out->columns) return REFUSE(p, "%s: the footer has no schema", p->label);
     if (out->rows < 0)
-        return REFUSE(p, "%s: the footer says %lld rows", p->label, (long long)out->rows);
+        return REFUSE(p, "%s: the footer has %lld rows", p->label, (long long)out->rows);
     if (!groups.at) return REFUSE(p, "%s: the footer has no row groups", p->label);
     p->in = groups;
     return parse_groups(p, groups_field);

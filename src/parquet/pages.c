@@ -62,7 +62,7 @@ bj_status bj_pages_open(bj_pages *pages, int group) {
     if (chunk->obstacle)
         return bj_pages_refuse(pages, BJ_EVERSION, "%s is not supported", chunk->obstacle);
     if (chunk->type != (int)leaf->column.type)
-        return REFUSE(pages, "row group %d stores type %d, the schema says %d", group, chunk->type,
+        return REFUSE(pages, "row group %d has type %d, the schema has %d", group, chunk->type,
                       (int)leaf->column.type);
     if (chunk->values < 0 || (!leaf->max_rep && chunk->values != rows))
         return REFUSE(pages, "row group %d has %lld values, expected %lld", group,

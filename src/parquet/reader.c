@@ -111,7 +111,7 @@ bj_status bj_parquet_require(int *index, const bj_parquet *parquet, const char *
     if (*index >= 0) {
         for (int i = *index + 1; i < parquet->footer.count; i++)
             if (!strcmp(parquet->footer.columns[i].column.name, name))
-                return BJ_FAIL(err, BJ_EFORMAT, "%s: column '%.80s' is there twice", parquet->label,
+                return BJ_FAIL(err, BJ_EFORMAT, "%s: column '%.80s' occurs twice", parquet->label,
                                name);
         return BJ_OK;
     }

@@ -71,7 +71,7 @@ static bj_status decode_prefixes(bj_text *out, size_t count, bj_column *column,
             return bj_pages_judge(&column->pages, "a value of another size than the column's");
         if (before > store->limit - total)
             return bj_pages_judge(&column->pages,
-                                  "texts are longer than a file of this size may hold");
+                                  "texts are longer than the file size allows");
         total += before;
     }
     char *memory;

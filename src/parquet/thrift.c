@@ -124,7 +124,7 @@ int32_t bj_wire_int32(bj_wire *cursor, bj_wire_field field) {
 
 int bj_wire_bool(bj_wire *cursor, bj_wire_field field) {
     if (field.type != BJ_WIRE_TRUE && field.type != BJ_WIRE_FALSE)
-        refuse(cursor, "a field is not the truth value it should be");
+        refuse(cursor, "a field is not a boolean");
     return field.type == BJ_WIRE_TRUE;
 }
 

@@ -41,7 +41,7 @@ static bj_status put_page(bj_parquet_writer *writer, bj_chunk *c, int type, int6
         unsigned char *const at = bj_bytes_extend(&writer->packed, size);
         BJ_TRY(bj_bytes_check(&writer->packed, err));
         if (snappy_compress((const char *)body->data, body->size, (char *)at, &size) != SNAPPY_OK)
-            return BJ_FAIL(err, BJ_EARG, "%s: column '%s': snappy refused a page of %zu bytes",
+            return BJ_FAIL(err, BJ_EARG, "%s: column '%s': snappy rejected a page of %zu bytes",
                            writer->path, c->field->name, body->size);
         writer->packed.size = size;
         body = &writer->packed;

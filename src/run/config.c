@@ -78,7 +78,7 @@ static bj_status add_node(reader *r, const char *value, size_t line, bj_error *e
     bj_config *c = r->config;
     for (int i = 0; i < c->nodes; i++)
         if (!strcmp(c->node[i].key, r->key))
-            return refuse(r, line, err, "'%s' is there twice, first in line %zu", r->key,
+            return refuse(r, line, err, "'%s' occurs twice, first in line %zu", r->key,
                           c->node[i].line);
     if (c->nodes == BJ_CONFIG_NODES)
         return refuse(r, line, err, "more than %d values", (int)BJ_CONFIG_NODES);
@@ -123,7 +123,7 @@ static bj_status check_marks(const reader *r, const yaml_event_t *event, bj_erro
     const yaml_char_t *anchor = NULL, *tag = NULL;
     switch (event->type) {
     case YAML_ALIAS_EVENT:
-        return refuse(r, line_of(event), err, "the alias '*%s' is refused: write the value out",
+        return refuse(r, line_of(event), err, "the alias '*%s' is not allowed; write the value out",
                       (const char *)event->data.alias.anchor);
     case YAML_SCALAR_EVENT:
         anchor = event->data.scalar.anchor;
@@ -140,14 +140,16 @@ static bj_status check_marks(const reader *r, const yaml_event_t *event, bj_erro
     default: break;
     }
     if (anchor)
-        return refuse(r, line_of(event), err, "the anchor '&%s' is refused: write values out",
+        return refuse(r, line_of(event), err, "the anchor '&%s' is not allowed; write the values "
+                                              "out",
                       (const char *)anchor);
     if (tag)
-        return refuse(r, line_of(event), err, "the tag '%s' is refused: types follow from the keys",
+        return refuse(r, line_of(event), err, "the tag '%s' is not allowed; types follow from the "
+                                              "keys",
                       (const char *)tag);
     if (event->type == YAML_SCALAR_EVENT &&
         strlen((const char *)event->data.scalar.value) != event->data.scalar.length)
-        return refuse(r, line_of(event), err, "a text holds a zero byte");
+        return refuse(r, line_of(event), err, "a text contains a zero byte");
     return BJ_OK;
 }
 
@@ -229,9 +231,9 @@ static bj_status check_breaks(const reader *r, const char *text, size_t size, bj
         const unsigned char *c = (const unsigned char *)text + i;
         line += *c == '\n';
         if (c[0] == 0xc2 && c[1] == 0x85)
-            return refuse(r, line, err, "the line separator U+0085 is refused");
+            return refuse(r, line, err, "the line separator U+0085 is not allowed");
         if (i + 2 < size && c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9))
-            return refuse(r, line, err, "the line separator U+20%x is refused", c[2] - 0x80u);
+            return refuse(r, line, err, "the line separator U+20%x is not allowed", c[2] - 0x80u);
     }
     return BJ_OK;
 }

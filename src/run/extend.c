@@ -155,7 +155,8 @@ bj_status bj_run_extend(bj_train_run *r, bj_error *err) {
     else if (epochs && (r->plan.count == 1 || last.epochs != epochs))
         return BJ_FAIL(err, BJ_EARG,
                        "%s: the run is not finished (epoch %d of %d): only a finished run can be "
-                       "extended\nhint: finish it with --resume alone",
+                       "extended\n"
+                       "hint: finish it with --resume first",
                        dir, r->evaluated < 0 ? 0 : r->evaluated, bj_plan_end(&r->plan));
     if (!bj_run_over(&r->settings, &r->plan, r->rows, count) && unlink(result) && errno != ENOENT)
         return BJ_FAIL(err, BJ_EIO, "%s: cannot remove: %s", result, strerror(errno));

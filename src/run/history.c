@@ -185,7 +185,7 @@ static bj_status member(yyjson_val **out, yyjson_val *object, const char *name, 
     *out = NULL;
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&walk));) {
         if (!yyjson_equals_str(key, name)) continue;
-        if (*out) return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%s' is there twice", where, path);
+        if (*out) return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%s' occurs twice", where, path);
         *out = yyjson_obj_iter_get_val(key);
     }
     return *out ? BJ_OK : BJ_FAIL(err, BJ_EFORMAT, "%s: member '%s' is missing", where, path);

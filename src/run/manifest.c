@@ -244,8 +244,8 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
         }
         if (!found || strcmp(found, now))
             status = BJ_FAIL(err, BJ_EMISMATCH,
-                             "%s: this run began with other settings: %s is '%.120s', now it is "
-                             "'%.120s'",
+                             "%s: this run was started with other settings: %s is '%.120s', now "
+                             "it is '%.120s'",
                              path, key, found ? found : "missing", now);
     }
     bj_config_free(began);
@@ -277,7 +277,7 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
         const char *found = bj_config_get(manifest, facts[i].key);
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
             status = BJ_FAIL(err, BJ_EMISMATCH,
-                             "%s: this run began with other %s: %s is %.70s, now it is %.70s", path,
+                             "%s: this run was started with other %s: %s is %.70s, now it is %.70s", path,
                              facts[i].what, facts[i].key, found ? found : "missing",
                              facts[i].expected ? facts[i].expected : "missing");
     }
@@ -295,8 +295,8 @@ bj_status bj_run_check_target(const bj_train_run *r, bj_error *err) {
         found && !strcmp(found, r->init.target_sha256)
             ? BJ_OK
             : BJ_FAIL(err, BJ_EMISMATCH,
-                      "%s: this run began with another target encoder: init.target_sha256 is "
-                      "%.70s, now it is %.70s",
+                      "%s: this run was started with another target encoder: init.target_sha256 "
+                      "is %.70s, now it is %.70s",
                       path, found ? found : "missing", r->init.target_sha256);
     bj_config_free(manifest);
     return status;

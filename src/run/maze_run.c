@@ -55,7 +55,8 @@ static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
     yyjson_doc *doc;
     BJ_TRY(bj_run_path(path, r->dir, "result.json", err));
     if (!bj_run_exists(path))
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: the run is not finished: there is no result.json",
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the run is not finished, because there is no "
+                                        "result.json",
                        r->dir);
     BJ_TRY(bj_file_read(&text, &size, path, 1 << 20, err));
     bj_status status = bj_json_parse(&doc, text, size, path, err);
@@ -114,8 +115,9 @@ static bj_status find_maze(bj_maze_run *r, bj_error *err) {
     char path[BJ_RUN_FILE];
     if (!data || !bj_maze_beside(path, sizeof path, data))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: was trained in maze '%.60s', whose file is not beside the "
-                       "dataset; name it",
+                       "%s: was trained in maze '%.60s', whose file is not in the folder of the "
+                       "dataset\n"
+                       "hint: name the file with --maze",
                        r->dir, bj_run_fact(r->run, "maze.name"));
     return keep_text(&r->named, path, err);
 }
@@ -237,8 +239,7 @@ bj_status bj_maze_run_centers(bj_maze_run *r, bj_real *latents, bj_real *candida
     bj_pair *pairs; /* (C) */
     if (!bj_maze_run_sees_points(r))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: sees more than x and y: there is no center of a cell to "
-                       "look from",
+                       "%s: uses observations other than x and y, so cell centers are not inputs",
                        r->dir);
     BJ_TRY(bj_maze_center_pairs(&pairs, r->maze, err));
     const bj_status status =

@@ -191,7 +191,7 @@ static bj_status build(bj_maze_source *s, const char *path, const char *maze,
         .episodes = s->fitted};
     BJ_TRY(bj_transitions_create(&s->transitions, s->data, &options, err));
     if (bj_transitions_count(s->transitions) < 1)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: there is no transition to learn from", path);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: contains no transition", path);
     BJ_TRY(read_observations(s, path, err));
     BJ_TRY(measure_inputs(s, err));
     if (settings->balance) BJ_TRY(sort_by_cells(s, err));

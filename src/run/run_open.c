@@ -40,7 +40,7 @@ bj_status bj_run_open(bj_run **out, const char *dir, bj_error *err) {
     BJ_TRY(bj_run_path(path, dir, "manifest.json", err));
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
     if (!bj_run_exists(path))
-        return BJ_FAIL(err, BJ_EIO, "%s: there is no manifest.json in it: not a run", dir);
+        return BJ_FAIL(err, BJ_EIO, "%s: is not a run, because it has no manifest.json", dir);
     BJ_TRY(BJ_ALLOC(run, 1, err));
     bj_status status;
     BJ_GOTO(status, fail, bj_config_read(&run->manifest, path, err));

@@ -327,7 +327,7 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
                        "%s: arm %s needs 'anchor', the checkpoint folder of an anchor-a run",
                        origin_of(origins, "arm"), s->arm);
     if (!arm->needs_anchor && s->anchor[0])
-        return BJ_FAIL(err, BJ_EARG, "%s: anchor is '%s', but arm %s has no use for one",
+        return BJ_FAIL(err, BJ_EARG, "%s: anchor is '%s', but arm %s uses no anchor",
                        origin_of(origins, "anchor"), s->anchor, s->arm);
     BJ_TRY(check_init(s, origins, arm, err));
     bj_arch known = *arch;

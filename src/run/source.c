@@ -28,7 +28,7 @@ static bj_status open_fit(bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_cache_open(&r->cache, o->data, 0, err));
     const bj_status status = bj_loader_create(&r->fit, r->cache, &fit, &detail);
     if (status != BJ_OK)
-        return BJ_FAIL(err, status, "%s: nothing to train on: %.300s", o->data, detail.message);
+        return BJ_FAIL(err, status, "%s: no training scenes: %.300s", o->data, detail.message);
     r->steps = bj_loader_steps(r->fit);
     return BJ_OK;
 }
@@ -80,7 +80,7 @@ static bj_status open_dev(bj_train_run *r, bj_error *err) {
     if (status != BJ_OK)
         return BJ_FAIL(
             err, status,
-            "%s: nothing to choose a checkpoint by: %.250s; name a cache for development",
+            "%s: no development scenes: %.250s\nhint: name a cache with --dev",
             o->dev ? o->dev : o->data, detail.message);
     return BJ_OK;
 }
@@ -111,8 +111,8 @@ static bj_status open_maze(bj_train_run *r, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG, "%s: found scenes, expected a maze's dataset for arm %s",
                        r->options->data, s->arm);
     if (r->options->dev)
-        return BJ_FAIL(err, BJ_EARG, "%s: arm %s is judged by the graph of its maze, expected no "
-                       "other data for development", r->options->dev, s->arm);
+        return BJ_FAIL(err, BJ_EARG, "%s: arm %s is evaluated with the graph of its maze, "
+                                     "expected no development data", r->options->dev, s->arm);
     if (s->updates < 1)
         return BJ_FAIL(err, BJ_EARG, "train.updates is %d, expected at least 1", s->updates);
     BJ_TRY(bj_maze_source_open(&r->maze, r->options->data, r->options->maze, s, err));

@@ -287,18 +287,19 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
     BJ_TRY(bj_run_path(manifest, dir, "manifest.json", err));
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
     if (r->options->extend && !bj_run_exists(manifest))
-        return BJ_FAIL(err, BJ_EARG, "%s: holds no run that could be extended", dir);
+        return BJ_FAIL(err, BJ_EARG, "%s: contains no run to extend", dir);
     BJ_TRY(bj_run_enter(&r->lock, dir, err)); /* before looking: another process may be writing */
     BJ_TRY(find_checkpoint(&last, dir, "ckpt/last", err));
     BJ_TRY(find_checkpoint(&best, dir, "ckpt/best", err));
     const int exists = bj_run_exists(manifest);
     if (exists && !r->options->resume)
-        return BJ_FAIL(err, BJ_EARG, "%s: holds a run already; resume it, or choose another folder",
+        return BJ_FAIL(err, BJ_EARG, "%s: already contains a run\n"
+                                     "hint: continue it with --resume, or choose another folder",
                        dir);
     if (!exists && (last || best)) /* they would pass for those of the new run */
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: holds checkpoints, but no manifest.json that says of which run; choose "
-                       "another folder",
+                       "%s: contains checkpoints but no manifest.json, so their run is unknown\n"
+                       "hint: choose another folder",
                        dir);
     BJ_TRY(begin(r, exists, !last, err));
     if (last) {

@@ -36,7 +36,7 @@ static bj_status quoted_field(bj_csv *csv, char **begin, char **stop, bj_error *
     csv->at++;
     *stop = to;
     if (*csv->at != ',' && !at_line_end(csv))
-        return fail(csv, err, "found text behind a closing quote, expected a comma");
+        return fail(csv, err, "found text after a closing quote, expected a comma");
     return BJ_OK;
 }
 

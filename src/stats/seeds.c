@@ -85,7 +85,8 @@ static bj_status take_name(int *out, names *list, const reading *r, int column, 
         return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s is empty, expected a name", path, place,
                        line, what);
     if (length >= NAME_SIZE)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s '%.20s...' has %zu bytes, at most %d fit",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s '%.20s...' has %zu bytes, expected at "
+                                        "most %d",
                        path, place, line, what, name, length, NAME_SIZE - 1);
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
@@ -94,7 +95,7 @@ static bj_status take_name(int *out, names *list, const reading *r, int column, 
     *out = find_name(list, name);
     if (*out >= 0) return BJ_OK;
     if (list->count == MAX_NAMES)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: '%s' is the %dth %s, at most %d fit", path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: '%s' is the %dth %s, expected at most %d", path,
                        place, line, name, MAX_NAMES + 1, what, MAX_NAMES);
     memcpy(list->text[list->count], name, length + 1);
     *out = list->count++;
@@ -142,7 +143,7 @@ static bj_status read_header(reading *r, bj_error *err) {
         for (int f = 0; f < r->csv.count; f++) {
             if (strcmp(r->csv.fields[f], column_names[c])) continue;
             if (r->column[c] >= 0)
-                return BJ_FAIL(err, BJ_EFORMAT, "%s: line %ld: column '%s' is there twice",
+                return BJ_FAIL(err, BJ_EFORMAT, "%s: line %ld: column '%s' occurs twice",
                                r->csv.path, r->csv.line, column_names[c]);
             r->column[c] = f;
         }
@@ -185,7 +186,7 @@ static bj_status read_records(reading *r, bj_error *err) {
         BJ_TRY(take_value(&next->value, r, err));
         r->count++;
     }
-    if (!r->count) return BJ_FAIL(err, BJ_EFORMAT, "%s: no line behind the header", r->csv.path);
+    if (!r->count) return BJ_FAIL(err, BJ_EFORMAT, "%s: no line after the header", r->csv.path);
     return BJ_OK;
 }
 
@@ -205,7 +206,7 @@ static bj_status collect_seeds(const reading *r, bj_error *err) {
     for (int i = 1; i < r->count; i++)
         if (s->seed[i] != s->seed[s->seeds - 1]) s->seed[s->seeds++] = s->seed[i];
     if (s->seeds > MAX_SEEDS)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %d different seeds, at most %d fit", s->path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %d different seeds, expected at most %d", s->path,
                        s->seeds, MAX_SEEDS);
     return BJ_OK;
 }
@@ -239,7 +240,8 @@ static bj_status fill_grid(const reading *r, bj_error *err) {
     int *first = NULL; /* index of the record that filled a cell, plus one */
     const size_t cells = (size_t)s->arms.count * (size_t)s->metrics.count * (size_t)s->seeds;
     if (cells > MAX_CELLS)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %d arms x %d metrics x %d seeds, at most %d cells fit",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %d arms x %d metrics x %d seeds, expected at most %d "
+                                        "cells",
                        s->path, s->arms.count, s->metrics.count, s->seeds, MAX_CELLS);
     BJ_TRY(BJ_ALLOC(s->values, cells, err));
     BJ_GOTO(status, done, BJ_ALLOC(first, cells, err));

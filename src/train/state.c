@@ -163,7 +163,7 @@ static bj_status read_step(long *out, const bj_safetensors *st, bj_error *err) {
     BJ_TRY(bj_checkpoint_metadata(&text, st, step_key, err));
     const size_t digits = strspn(text, "0123456789");
     if (!digits || digits > (LONG_MAX > INT_MAX ? 18 : 9) || text[digits])
-        return bj_checkpoint_refuse(err, BJ_EFORMAT, st, step_key, text, "a whole number");
+        return bj_checkpoint_refuse(err, BJ_EFORMAT, st, step_key, text, "an integer");
     *out = strtol(text, NULL, 10);
     return BJ_OK;
 }

@@ -65,7 +65,7 @@ static bj_status match(bj_exam *exam, bj_error *err) {
         if (at < 0)
             return BJ_FAIL(err, BJ_EFORMAT,
                            "scene %s of the data has no law: data (%lld scenes) and law (%lld, "
-                           "seed %s, split %s) do not belong together",
+                           "seed %s, split %s) belong to different scenes",
                            scene.scenario_id, (long long)count, (long long)bj_law_count(exam->law),
                            bj_law_fact(exam->law, "seed"), bj_law_fact(exam->law, "split"));
         const bj_law_scene law = bj_law_at(exam->law, at);
@@ -277,7 +277,8 @@ static bj_status measure(block *b, int item, double *work, bj_error *err) {
     bj_exam_measure(&out->scene, &law, &forecast, exam->options.samples, exam->options.seed, work);
     bj_exam_modes(&out->scene, &law, &forecast);
     if (!isfinite(out->scene.difference.mean) || !isfinite(out->scene.difference.variance))
-        return BJ_FAIL(err, BJ_ENONFINITE, "scene %s: its law holds numbers that are not finite",
+        return BJ_FAIL(err, BJ_ENONFINITE, "scene %s: its distribution contains numbers that are "
+                                           "not finite",
                        law.scenario_id);
     bj_truth_scene known;
     bj_forecast_values values;

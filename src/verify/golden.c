@@ -35,7 +35,7 @@ static bj_status read_count(int *out, const bj_safetensors *st, const char *key,
     double value = *out;
     BJ_TRY(read_number(&value, st, key, required, err));
     if (value != floor(value) || fabs(value) > 1e9)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is %g, expected a whole number",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is %g, expected an integer",
                        bj_safetensors_path(st), key, value);
     *out = (int)value;
     return BJ_OK;

@@ -84,8 +84,7 @@ static bj_status load_ints(check *c, int32_t **out, int64_t *rows, const char *n
         if (!(values[i] >= (double)least && values[i] <= (double)most) ||
             values[i] != floor(values[i]))
             return BJ_FAIL(c->err, BJ_EFORMAT,
-                           "%s: array '%s': number %zu is %g, expected a whole one from %lld to "
-                           "%lld",
+                           "%s: array '%s': number %zu is %g, expected an integer from %lld to %lld",
                            bj_npz_path(c->npz), name, i, values[i], (long long)least,
                            (long long)most);
         (*out)[i] = (int32_t)values[i];
@@ -404,7 +403,7 @@ static bj_status run(check *c) {
                        bj_npz_path(c->npz));
     for (int i = 0; i < bj_npz_count(c->npz); i++)
         if (!c->seen[i] && !strncmp(bj_npz_at(c->npz, i)->name, "expected_", 9))
-            bj_note_failure(c->report, "%s: nothing here computes it", bj_npz_at(c->npz, i)->name);
+            bj_note_failure(c->report, "%s: this program does not compute it", bj_npz_at(c->npz, i)->name);
     if (!c->report->compared)
         return BJ_FAIL(c->err, BJ_EFORMAT, "%s: no golden file: it states no expected_ array",
                        bj_npz_path(c->npz));

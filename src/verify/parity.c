@@ -129,7 +129,8 @@ static bj_status compare_gradients(check *c, const bj_trainer *trainer, double n
         char name[96];
         snprintf(name, sizeof name, "g.%s", g.name);
         if (bj_safetensors_find(c->golden->file, name))
-            bj_note_failure(c->report, "%s: the reference reaches this tensor, we do not", name);
+            bj_note_failure(c->report, "%s: the reference has a gradient for this tensor, this "
+                                       "program has none", name);
     }
     return compare_scalar(c, BJ_PARITY_G, "norm", norm);
 }
@@ -193,7 +194,7 @@ static void check_complete(check *c) {
             const size_t n = strlen(group_name[g]);
             if (strncmp(name, group_name[g], n) == 0 && name[n] == '.' && !c->seen[i])
                 bj_note_failure(c->report,
-                                "%s: the reference states this tensor, we have none of that name",
+                                "%s: the reference contains this tensor, this program does not",
                                 name);
         }
     }

@@ -187,7 +187,7 @@ static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
     if (snprintf(r->law_path, PATH_SIZE, "%s%s", r->path, law_tail) >= PATH_SIZE)
         return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", r->path);
     if (!o->force && stat(r->law_path, &info) == 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", r->law_path);
+        return BJ_FAIL(err, BJ_EARG, "%s: already exists\nhint: --force replaces it", r->law_path);
     return BJ_OK;
 }
 
@@ -197,8 +197,8 @@ static bj_status check_resumed(run *r, bj_error *err) {
     r->done_before = r->report->resumed = bj_cache_writer_items(r->writer);
     if (r->done_before > r->options->scenes)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s.partial: has %lld scenes, only %lld are wanted now; "
-                       "--restart forgets them",
+                       "%s.partial: has %lld scenes, expected at most %lld\n"
+                       "hint: --restart starts over",
                        r->path, (long long)r->done_before, (long long)r->options->scenes);
     if (!r->done_before) return BJ_OK;
     const char *name;
@@ -206,8 +206,9 @@ static bj_status check_resumed(run *r, bj_error *err) {
     bj_world_scene_id(id, r->version, r->options->seed, r->split, r->done_before - 1);
     if (strcmp(name, id))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s.partial: scene %lld is '%s', expected '%s': it has another "
-                       "seed, world version or source; --restart forgets it",
+                       "%s.partial: scene %lld is '%s', expected '%s': it has another seed, world "
+                       "version or source\n"
+                       "hint: --restart starts over",
                        r->path, (long long)(r->done_before - 1), name, id);
     return BJ_OK;
 }
@@ -218,7 +219,7 @@ bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
     struct stat info;
     BJ_TRY(prepare(&r, ".law.safetensors", err));
     if (!options->force && stat(cache, &info) == 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", cache);
+        return BJ_FAIL(err, BJ_EARG, "%s: already exists\nhint: --force replaces it", cache);
     const bj_fact facts[] = {{"split", r.split}};
     bj_status status = bj_cache_writer_open(&r.writer, cache, facts, 1, options->restart, err);
     if (status == BJ_OK) status = check_resumed(&r, err);

@@ -155,7 +155,7 @@ static void test_several(void) {
         bj_campaign_free(c);
         c = NULL;
     }
-    /* moved to a folder of their own: found with it, and without it where they were laid down */
+    /* moved to a folder of their own: found with it, and without it where they were created */
     CHECK(mkdir(case_path(folder, "sets"), 0777) == 0);
     for (int i = 0; i < 2; i++) {
         char from[CASE_PATH];
@@ -189,9 +189,9 @@ static void test_several(void) {
          "2]\n",
          "data of digest"},
         {"name: both\ndata: {one: a.bjc, two: b.bjc}\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
-         "was laid down with the dataset 'other'"},
+         "was created with the dataset 'other'"},
         {"name: both\ndata: a.bjc\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
-         "was laid down with 2 datasets"},
+         "was created with 2 datasets"},
     };
     const bj_campaign_options here = {.data = case_folder};
     for (size_t i = 0; i < 3; i++)
@@ -227,7 +227,7 @@ static void test_refused_files(void) {
         {"name: a/b\narms: [fullset]\nseeds: 1\n", "name is 'a/b'"},
         {"name: x\nseeds: 1\n", "no 'arms'"},
         {"name: x\narms: [fullset]\n", "no 'seeds'"},
-        {"name: x\narms: fullset\nseeds: 1\n", "'arms' should be: a list"},
+        {"name: x\narms: fullset\nseeds: 1\n", "not valid for 'arms', expected a list"},
         {"name: x\narms: [fullset]\nseeds: 0\n", "seeds is '0'"},
         {"name: x\narms: [fullset]\nseeds: 2x\n", "seeds is '2x'"},
         {"name: x\narms: [fullset]\nseeds: 1001\n", "1 to 1000"},
@@ -236,7 +236,7 @@ static void test_refused_files(void) {
         {"name: x\narms: [fulset]\nseeds: 1\n", "fullset"},
         {"name: x\narm: [fullset]\nseeds: 1\n", "c.yaml:2: unknown key 'arm'; did you mean 'arms'"},
         {"name: x\nbanana: 1\narms: [fullset]\nseeds: 1\n", "unknown key 'banana', expected name"},
-        {"name: x\narms: [fullset]\nseeds: 1\ntrain.epochs: 2\n", "it belongs under 'set'"},
+        {"name: x\narms: [fullset]\nseeds: 1\ntrain.epochs: 2\n", "put it under 'set'"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {seed: 2}\n", "'seed' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {arm: mdn}\n", "'arm' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {anchor: /x}\n", "'anchor' cannot be set"},
@@ -246,8 +246,8 @@ static void test_refused_files(void) {
         {"name: x\narms: [fullset]\nseeds: 1\n", "no 'data'"},
         {"name: x\ndata: ''\narms: [fullset]\nseeds: 1\n", "'data' is empty"},
         {"name: x\ndata: [a.bjc, b.bjc]\narms: [fullset]\nseeds: 1\n", "data: {name: file}"},
-        {"name: x\ndata: {a/b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a/b' is no name"},
-        {"name: x\ndata: {a.b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a.b' is no name"},
+        {"name: x\ndata: {a/b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a/b' is not a name"},
+        {"name: x\ndata: {a.b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a.b' is not a name"},
         {"name: x\ndata: {sixteen-letters-: a.bjc}\narms: [fullset]\nseeds: 1\n", "1 to 15"},
         {"name: x\ndata: {a: a.bjc, b: b.bjc}\ndev: a.bjc\narms: [fullset]\nseeds: 1\n",
          "2 datasets and one for development"},
@@ -264,7 +264,7 @@ static void test_refused_files(void) {
     char path[CASE_PATH];
     CHECK(mkdir(case_path(path, "refused"), 0777) == 0);
     case_write("refused/campaign.yaml", "mine\n");
-    CHECK_REFUSED(create(&c, plain, "refused", NULL), BJ_EARG, "exists, without a campaign.json");
+    CHECK_REFUSED(create(&c, plain, "refused", NULL), BJ_EARG, "exists without a campaign.json");
     char *kept = case_read("refused/campaign.yaml");
     CHECK(!strcmp(kept, "mine\n"));
     free(kept);
@@ -278,7 +278,7 @@ static void test_look(void) {
     CHECK(!exists("look"));
     if (!c) return;
     CHECK(bj_campaign_runs(c) == 4);
-    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EARG, "not laid down");
+    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EARG, "not created");
     bj_campaign_free(c);
 }
 
@@ -312,7 +312,7 @@ static void test_again(void) {
         const char *text, *said;
     } others[] = {
         {"name: other\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\n",
-         "holds the campaign 'tiny'"},
+         "contains the campaign 'tiny'"},
         {"name: tiny\ndata: b.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
          "data of digest"},
@@ -321,13 +321,13 @@ static void test_again(void) {
          "development data (none)"},
         {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 5\n  optim.lr: 0.002\n",
-         "run 0 ('fullset' seed 3) was laid down with train.epochs = 4"},
+         "run 0 ('fullset' seed 3) was created with train.epochs = 4"},
         {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, mdn]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
-         "run 1 ('point' seed 3) was laid down with arm = point"},
+         "run 1 was created as 'point'"},
         {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1, 2]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
-         "was laid down with 4 runs"},
+         "was created with 4 runs"},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         CHECK_REFUSED(create(&c, others[i].text, "again", NULL), BJ_EMISMATCH, others[i].said);
@@ -353,7 +353,7 @@ static void test_changed_json(void) {
         {"\"train.epochs\": 4", "\"train.epoch\": 4", "train.epoch", BJ_EARG},
         {"campaign/1", "campaign/2", "schema is", BJ_EVERSION},
         {"\"schema\"", "\"scheme\"", "schema is 'missing'", BJ_EFORMAT},
-        {"\"name\": \"tiny\"", "\"name\": 3", "name is missing or wrong", BJ_EFORMAT},
+        {"\"name\": \"tiny\"", "\"name\": 3", "name is missing or invalid", BJ_EFORMAT},
         {"\"path\"", "\"pfad\"", "path is missing", BJ_EFORMAT},
         {"\"digest\": \"", "\"digest\": \"x", "64 hexadecimal digits", BJ_EFORMAT},
         {"\"needs\": null", "\"needs\": 1", "stage A run of the same seed", BJ_EFORMAT},

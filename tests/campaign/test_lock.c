@@ -331,11 +331,11 @@ static void test_data(void) {
     CHECK_CONTAINS(err.message, "is the campaign's development data");
     grid_cache("other.bjc", "train", GRID_TRAIN - 8); /* another file, the same scenes */
     CHECK(lock_with(path) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "40 of its scenes are in the training data as well");
+    CHECK_CONTAINS(err.message, "40 of its scenes are also in the training data");
     grid_remove(path);
     grid_cache("other.bjc", "dev", GRID_DEV + 4);
     CHECK(lock_with(path) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "16 of its scenes are in the development data as well");
+    CHECK_CONTAINS(err.message, "16 of its scenes are also in the development data");
     grid_remove(path);
     grid_cache("other.bjc", "few", 9);
     CHECK(lock_with(path) == BJ_ELOCKED);
@@ -375,7 +375,7 @@ static void test_success(void) {
     CHECK(calls == 2 && !grid_exists(grid_at("run/lock.json")));
 
     CHECK(mkdir(grid_at("run/locked"), 0777) == 0);
-    refused(BJ_ELOCKED, "run/locked", "evaluated already");
+    refused(BJ_ELOCKED, "run/locked", "already evaluated");
     CHECK(rmdir(grid_at("run/locked")) == 0);
 
     options.progress = NULL;
@@ -402,7 +402,7 @@ static void test_success(void) {
     }
     bj_lock_reset(&lock);
     CHECK(bj_campaign_lock(&report, grid_dir, &options, &err) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "locked already");
+    CHECK_CONTAINS(err.message, "already locked");
     options.evaluator = NULL;
     CHECK(bj_campaign_lock(&report, grid_dir, &options, &err) == BJ_EARG);
 }

@@ -195,7 +195,7 @@ static void test_every_byte(void) {
     grid_kept second = grid_flip(grid_at("run/runs/point/seed-4/result.json"));
     CHECK(verify(&report) == BJ_EMISMATCH);
     CHECK_CONTAINS(err.message, "point/seed-3/result.json");
-    CHECK_CONTAINS(err.message, "so are 1 more of the 63 files");
+    CHECK_CONTAINS(err.message, "1 more of the 63 locked files");
     grid_restore(&kept);
     CHECK(unlink(second.path) == 0);
     CHECK(evaluate(&report, 1) == BJ_EMISMATCH);
@@ -357,7 +357,7 @@ static void test_results(void) {
     bj_locked_report report, again;
     bj_seeds *seeds = NULL;
     CHECK(bj_campaign_seeds(&seeds, grid_dir, BJ_SEEDS_LOCKED, &err) == BJ_ELOCKED && !seeds);
-    CHECK_CONTAINS(err.message, "not evaluated yet");
+    CHECK_CONTAINS(err.message, "the campaign is not evaluated");
     CHECK_OK(bj_cache_open(&cache, grid_val, 0, &err), err);
     CHECK_OK(evaluate(&report, 2), err);
     CHECK(report.checkpoints == 8 && report.scenes == GRID_VAL && strlen(report.digest) == 64);
@@ -367,7 +367,7 @@ static void test_results(void) {
     bj_cache_free(cache);
 
     CHECK(evaluate(&again, 1) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "evaluated already");
+    CHECK_CONTAINS(err.message, "already evaluated");
     CHECK_OK(verify(&again), err);
     CHECK(!strcmp(again.digest, report.digest) && again.checkpoints == 8);
 
@@ -426,7 +426,7 @@ static void test_tampering(void) {
     CHECK_OK(verify(&report), err);
     CHECK(unlink(grid_at("run/lock.json")) == 0);
     CHECK(evaluate(&report, 1) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "there is no lock");
+    CHECK_CONTAINS(err.message, "the campaign is not locked");
     CHECK(verify(&report) == BJ_ELOCKED);
 }
 
@@ -439,7 +439,7 @@ int main(void) {
     test_shown();
     test_write();
     CHECK(evaluate(&report, 1) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "must be locked first");
+    CHECK_CONTAINS(err.message, "is not locked");
     const bj_lock_options options = {.data = grid_val, .evaluator = self};
     CHECK_OK(bj_campaign_lock(&locked, grid_dir, &options, &err), err);
     test_every_byte();

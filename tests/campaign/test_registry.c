@@ -92,7 +92,7 @@ static void test_records(void) {
     CHECK(same(&all[2], &record));
     CHECK(all[1].state == BJ_STATE_WAITING);
     CHECK_REFUSED(bj_registry_open(&second, c, 0, 1, &err), BJ_ELOCKED, "is being run by process");
-    CHECK_REFUSED(bj_registry_open(&second, c, 0, 2, &err), BJ_ELOCKED, "shard 0/1 is being run");
+    CHECK_REFUSED(bj_registry_open(&second, c, 0, 2, &err), BJ_ELOCKED, "shard 0/1 is running");
     CHECK_REFUSED(bj_registry_put(r, 5, &record, &err), BJ_EARG, "run 5 is not one");
     CHECK_REFUSED(bj_registry_get(&got, r, -1, &err), BJ_EARG, "run -1 is not one");
 
@@ -159,7 +159,7 @@ static void test_shards(void) {
     bj_registry_free(r[1]);
     CHECK_OK(bj_campaign_status(all, c, &err), err);
     CHECK(all[3].state == BJ_STATE_FAILED && all[4].state == BJ_STATE_RUNNING);
-    CHECK_REFUSED(bj_registry_open(&other, c, 0, 1, &err), BJ_ELOCKED, "shard 0/2 is being run");
+    CHECK_REFUSED(bj_registry_open(&other, c, 0, 1, &err), BJ_ELOCKED, "shard 0/2 is running");
     bj_registry_free(r[0]);
 
     /* Cut otherwise: what is known goes along, and the newest word counts. */
@@ -309,10 +309,10 @@ static void test_look(void) {
     case_write("look/runs/fullset/seed-1/manifest.json", manifest);
     case_write("look/runs/fullset/seed-1/result.json", "{}\n");
     make_run("look", &other);
-    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run of other settings");
+    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run with other settings");
     make_run("look", bj_campaign_run_at(c, 1).settings);
     case_write("look/runs/fullset/seed-1/manifest.json", "{\"data\": {\"digest\": \"00\"}}\n");
-    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run of other data");
+    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run on other data");
     case_write("look/runs/fullset/seed-1/manifest.json", manifest);
     CHECK_OK(bj_campaign_look(&r, c, 1, &err), err);
     CHECK(r.state == BJ_STATE_NO_PASS && r.progress == 1); /* no epoch, hence none to choose */

@@ -9,7 +9,7 @@ check "$TEST_AUDIT" model one.safetensors 100 1
 
 run 0 audit six.safetensors one.safetensors --data val.bjc -q
 err_empty
-out_has "val.bjc: 150 scenes, 142 with a vehicle or bus as focal actor"
+out_has "val.bjc: 150 scenes, 142 with a vehicle or bus as focal road user"
 out_has "focal origins inside drivable areas: 142 of 142; tolerance 0.1 m"
 check grep -qE '^six.safetensors +1 +[0-9.]+ +[0-9.]+ ' out
 check test "$(grep -cE '^(six|one).safetensors' out)" -eq 2
@@ -81,12 +81,12 @@ err_has "grid/runs/point/seed-1: not finished, left out"
 check grep -qE '^fullset +2 +[0-9.]+ ± [0-9.]+ ' out
 check grep -qE '^point +1 +[0-9.]+ +[0-9.]+ ' out
 run 2 audit grid --data val.bjc -q --a fullset --b point
-err_has "arm 'fullset' has seed 1, arm 'point' has not"
+err_has "arm 'fullset' has seed 1, arm 'point' does not"
 out_empty
 echo '{}' >grid/runs/point/seed-1/result.json
 run 0 audit grid --data val.bjc -q --a fullset --b point --resamples 300
 err_empty
-out_has "fullset less point: per-scene values averaged over seeds, 300 resamples of the scenes, seed 0"
+out_has "fullset minus point: per-scene values averaged over seeds, 300 resamples of the scenes, seed 0"
 check grep -qE '^drivable trajectory mass, % +[0-9.]+ +[0-9.]+ +-?[0-9.]+ +\[-?[0-9.]+, -?[0-9.]+\]$' out
 cp out first
 run 0 audit grid --data val.bjc -q --a fullset --b point --resamples 300 --threads 1
@@ -158,7 +158,7 @@ run 2 audit six.safetensors
 err_has "--data CACHE is missing"
 run 2 audit --data val.bjc
 run 2 audit six.safetensors --data val.bjc --a six.safetensors
-err_has "--a and --b go together"
+err_has "--a and --b must be given together"
 run 2 audit six.safetensors --data val.bjc --json --csv
 run 2 audit six.safetensors --data val.bjc --av2 good
 run 2 audit --submission good.parquet
@@ -166,7 +166,7 @@ err_has "--av2 DIR_OR_CACHE is missing"
 run 2 audit six.safetensors --submission good.parquet --av2 good
 run 2 audit six.safetensors --data val.bjc --resamples 0
 run 2 audit six.safetensors six.safetensors --data val.bjc -q
-err_has "has a model of seed 0 already"
+err_has "already has a model of seed 0"
 run 5 audit six.safetensors --data nowhere.bjc
 run 5 audit nowhere.safetensors --data val.bjc -q
 run 3 audit good.parquet --data val.bjc -q

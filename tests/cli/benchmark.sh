@@ -2,7 +2,7 @@
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 benchmark make bench --cache --split val
-out_has "bench/val.bjc: 2,000 scenes of 63 towns"
+out_has "bench/val.bjc: scenes: 2,000, towns: 63,"
 err_has "bjepa simulate --cache bench/val.bjc --world 2 --seed 20260 --split val --scenes 2000"
 for rule in constant-velocity constant-velocity-6 constant-turn-rate; do
     check test -e bench/val-$rule.parquet
@@ -16,7 +16,7 @@ cp bench/val-constant-velocity.parquet entry.parquet
 cp bench/val-constant-turn-rate.parquet turn.parquet
 run 0 benchmark score entry.parquet turn.parquet --data bench -q
 err_empty
-out_has "bench/val.bjc: 2,000 scenes, 64 draws of every mode, seed 0"
+out_has "bench/val.bjc: 2,000 scenes, 64 draws per mode, seed 0"
 check test "$(grep -c '^entry.parquet ' out)" -eq 4
 check test "$(grep -c '^constant-velocity-6 ' out)" -eq 4
 check test "$(grep -c '^true-modes ' out)" -eq 4

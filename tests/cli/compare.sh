@@ -3,7 +3,7 @@
 av2=$BJ_ROOT/data/paper/av2_seeds.csv
 
 run 0 compare "$av2" --a fullset --b specialization
-out_has "fullset - specialization, paired by seed"
+out_has "fullset minus specialization, paired by seed"
 check grep -qE '^traj\. ES \(m\) ↓ +2\.0766 ± 0\.0057 +2\.2201 ± 0\.0088 +-0\.1435 +\[-0\.1574, -0\.1295\] +6\.46 % +5/5 better$' out
 check grep -qE '^eff\. support \(branches\) ↑ .* 0\.484 +\[0\.440, 0\.527\] +9\.11 % +5/5 better$' out
 check grep -qE '^ECE ↓ .* -26\.68 % +1/5 better$' out

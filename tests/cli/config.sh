@@ -72,7 +72,7 @@ err_has "unexpected argument 'extra'"
 # ------------------------------------------------------------------------------------------- check
 
 run 0 config check run.yaml
-out_has "run.yaml: arm fullset (the file has none), recipe small, seed 0; 4 of $settings settings given"
+out_has "run.yaml: arm fullset (default; the file has none), recipe small, seed 0; 4 of $settings settings are in the file"
 run 0 config check run.yaml --arm mdn
 out_has "run.yaml: arm mdn, recipe small"
 printf '{"arm": "point", "seed": 2}' >point.json
@@ -88,7 +88,7 @@ run 2 config check bad.yaml
 err_has "bad.yaml:3: no setting 'train.batchs'; did you mean 'train.batch'?"
 printf 'arm: fullset\nseed: 1\nseed: 2\n' >bad.yaml
 run 2 config check bad.yaml
-err_has "bad.yaml:3: 'seed' is there twice, first in line 2"
+err_has "bad.yaml:3: 'seed' occurs twice, first in line 2"
 printf 'arm: fullset\nseed: [1\n' >bad.yaml
 run 2 config check bad.yaml
 err_has "bad.yaml:3: not YAML or JSON"

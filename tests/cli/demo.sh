@@ -49,15 +49,15 @@ check test ! -e one/campaign/lock.json
 # The first stage is done by then.
 check test -s one/pretrained.html
 check grep -qF "<title>Forecasts of tiny</title>" one/pretrained.html
-check grep -qF 'of 24 scenes, chosen before any future was read' one/pretrained.html
+check grep -qF 'of 24 scenes, selected without reading any future' one/pretrained.html
 out_has "one/pretrained.html: what the pretrained model predicts"
 
 # ------------------------------------------------------------------------------------- continued
 
 demo 0 one --threads 2
 err_has "$ bjepa campaign --resume --out one/campaign --jobs 1 --threads 2"
-out_has "24 simulated scenes that no model has seen, evaluated once, behind a lock:"
-out_has "trajectory Energy Score, less is better: full-set"
+out_has "Locked evaluation on 24 simulated scenes that no model was trained on:"
+out_has "trajectory Energy Score (m, lower is better): full-set"
 out_has "one/report.html"
 out_has "one/pretrained.html"
 for file in fresh.bjc val.bjc demo.yaml campaign/campaign.json campaign/lock.json \

@@ -7,10 +7,10 @@ check small_campaign camp fullset uniform point
 # ------------------------------------------------------------------------------ before the lock
 
 run 4 lock run camp
-err_has "camp/lock.json: there is no lock: the campaign must be locked first"
+err_has "camp/lock.json: the campaign is not locked"
 run 4 lock verify camp
 run 4 table camp
-err_has "camp: the campaign is not evaluated yet"
+err_has "camp: the campaign is not evaluated"
 err_has "--dev shows the development split"
 out_empty
 run 0 table camp --dev -m traj_es
@@ -30,7 +30,7 @@ err_has "is not the folder of a campaign"
 
 check "$BJEPA" lock camp --data val.bjc -q >/dev/null
 run 0 lock verify camp
-out_has "camp: every byte is as it was locked: 6 checkpoints, 80 held-out scenes"
+out_has "camp: all files are unchanged since the lock: 6 checkpoints, 80 held-out scenes"
 out_has "not evaluated yet"
 
 # -------------------------------------------------------------------------------- interruptions
@@ -103,7 +103,7 @@ done
 check grep -q "$(sha256sum camp/lock.json | cut -d' ' -f1)" camp/locked/completion.json
 
 run 4 lock run camp
-err_has "camp/locked: the campaign was evaluated already"
+err_has "camp/locked: the campaign was already evaluated"
 run 0 lock verify camp --json -q
 out_has '"checkpoints": 6, "scenes": 80, "evaluated": true, "digest": "'
 cp camp/locked/run_summary.json kept
@@ -115,7 +115,7 @@ cp kept camp/locked/run_summary.json
 # The old name works and names the new one.
 run 0 evaluate camp --verify -q
 err_has "notice: the new name is 'bjepa lock verify'; 'evaluate' works until version 0.3"
-out_has "camp: every byte is as it was locked"
+out_has "camp: all files are unchanged since the lock"
 run 4 evaluate camp
 err_has "notice: the new name is 'bjepa lock run'"
 run 0 help

@@ -1,4 +1,4 @@
-# bjepa lock: what is bound, what is refused and with which exit code.
+# bjepa lock: what is bound, what is rejected and with which exit code.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/small_campaign.sh"
 
@@ -44,7 +44,7 @@ check test ! -e camp/lock.json
 find camp -type f | sort >before
 run 0 lock camp --data val.bjc -q
 err_empty
-out_has "camp is locked: 4 runs (2 arms, 2 seeds), 80 held-out scenes"
+out_has "camp is locked: 4 runs (arms: 2, seeds: 2), 80 held-out scenes"
 out_has "next: bjepa lock run camp"
 check grep -qx "$(sha256sum camp/lock.json | cut -d' ' -f1) lock.json" out
 find camp -type f | sort >after
@@ -57,7 +57,7 @@ check grep -q "$(sha256sum $model | cut -d' ' -f1)" camp/lock.json
 check test "$(grep -c '"dir": "runs/' camp/lock.json)" -eq 4
 
 run 4 lock camp --data val.bjc
-err_has "camp/lock.json: the campaign is locked already"
+err_has "camp/lock.json: the campaign is already locked"
 
 # A moved campaign is locked just the same; the bytes are stable.
 cp -r camp other

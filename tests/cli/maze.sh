@@ -21,7 +21,7 @@ row "true edges seen" 5
 row "retreat edges" 0
 row "branch factor" 1.250
 row "withheld edges" 1
-out_has "5  of 56; the rarest crossed 1 times"
+out_has "5  of 56; the rarest was crossed 1 times"
 out_has "true edges never crossed"
 out_has "  0 (1,1) -> 4 (2,1)"
 out_has "  and 31 more"
@@ -34,7 +34,7 @@ fi
 # The name of the file says which maze, unless told.
 cp walk-medium-v0.npz walk.npz
 run 2 maze data walk.npz
-err_has "the name of 'walk.npz' has none of medium, large, giant and teleport in it"
+err_has "the file name 'walk.npz' contains none of medium, large, giant and teleport"
 out_empty
 run 0 maze data walk.npz --maze medium
 row maze medium
@@ -84,7 +84,7 @@ out_has "bjepa maze data pointmaze-large-navigate-v0.npz"
 run 0 parity "$golden"
 err_empty
 check test "$(grep -c '^ok ' out)" -eq 6
-out_has "6 passed, 0 failed, 0 refused"
+out_has "6 passed, 0 failed, 0 rejected"
 run 0 parity --json "$golden/wide_k8.npz"
 out_has '"type":"parity","case":"wide_k8"'
 out_has '"compared":16,"passed":true'

@@ -29,7 +29,7 @@ check test ! -e bad.parquet
 run 2 submit run run/test.bjc
 err_has "--out FILE.parquet is missing"
 run 2 submit run --out bad.parquet
-err_has "expected CHECKPOINT and CACHE"
+err_has "found too few arguments, expected CHECKPOINT and CACHE"
 run 2 submit --check submission.parquet run/test.bjc
 run 2 submit run run/test.bjc --out x.parquet --precision fp8
 check test -z "$(ls -A | grep tmp)"

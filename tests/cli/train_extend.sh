@@ -25,15 +25,15 @@ run 0 train --data t.bjc -c tiny.yaml --arm fullset --seed 1 --out base -q
 # ------------------------------------------------------------------------------------------ messages
 
 run 2 train --out base --extend 3
-err_has "--extend continues a finished run: it needs --resume"
+err_has "--extend needs --resume, because it continues a finished run"
 run 2 train --out base --resume --extend 0
 err_has "--extend: found '0'"
 run 2 train --out base --resume --extend 1
 err_has "base: an extension of 1 epochs has 7 updates, expected more than the warm-up, 7 updates"
 run 2 train --out none --resume --extend 3
-err_has "none: holds no run to resume"
+err_has "none: contains no run to resume"
 run 2 train --data t.bjc -c tiny.yaml --arm fullset --out none --resume --extend 3
-err_has "none: holds no run that could be extended"
+err_has "none: contains no run to extend"
 check test ! -e none
 check test -e base/result.json
 

@@ -43,7 +43,7 @@ check test ! -e no/manifest.json
 # 4,800 scenes: three windows, so that batches of several windows and a reused slot are covered.
 run 0 train --data $world:7:4800 $options -j 1 --out one
 out_has "3 epochs, 300 updates over 4800 scenes"
-out_has "of 1000 scenes"
+out_has "(scenes: 1000)"
 check grep -q "\"path\": \"$world:7:4800\"" one/manifest.json
 check grep -q "\"source\": \"world:2:7:train\"" one/manifest.json
 for threads in 2 3; do
@@ -58,7 +58,7 @@ weights older >older.sums
 ! cmp -s older.sums one.sums
 verdict $? "version 1 gives other weights"
 run 4 train --data world1:7:4800 $options --out one --resume
-err_has "this run began with other data"
+err_has "this run was started with other data"
 
 # Other scenes give other weights, and another world cannot continue the run.
 run 0 train --data $world:8:4800 $options -j 2 --out other
@@ -66,9 +66,9 @@ weights other >other.sums
 ! cmp -s other.sums one.sums
 verdict $? "another seed gives other weights"
 run 4 train --data $world:8:4800 $options --out one --resume
-err_has "this run began with other data"
+err_has "this run was started with other data"
 run 4 train --data $world:7:4848 $options --out one --resume
-err_has "this run began with other data"
+err_has "this run was started with other data"
 run 0 train --data $world:7:4800 $options --out one --resume
 
 # Development scenes are those that simulate writes for the reserved seed.
@@ -123,7 +123,7 @@ run 0 campaign grids/grid.yaml --out camp --jobs 1 --threads 2 -q
 check grep -q "\"path\": \"$world:7:192\"" camp/campaign.json
 run 0 campaign --out camp --resume --jobs 1 -q
 run 4 campaign grids/grid.yaml --data $world:8:192 --out camp --resume -q
-err_has "was laid down with data of digest"
+err_has "was created with data of digest"
 run 2 campaign grids/grid.yaml --data $world:x --out no -q
 err_has "the seed is not a number"
 "$BJEPA" simulate --cache seen.bjc --scenes 80 --seed 7 -q >/dev/null

@@ -115,7 +115,7 @@ err_has "init is 'source', now it is 'pre'"
 run 0 train --out killed --resume --json
 out_has '"outcome":"done"'
 run 2 train --out nothing --resume
-err_has "nothing: holds no run to resume"
+err_has "nothing: contains no run to resume"
 
 # ----------------------------------------------------------------------------------------- campaigns
 
@@ -142,7 +142,7 @@ check grep -q "\"init\": \"$(pwd -P)/pre\"" other/campaign.json
 rm -rf camp/runs/mdn/seed-1
 cp two/ckpt/best/* grids/pre/ckpt/best/
 run 4 campaign grids/grid.yaml --data u.bjc --out camp --resume --jobs 1 -q
-err_has "was laid down with init_sha256 = $sum"
+err_has "was created with init_sha256 = $sum"
 run 1 campaign --out camp --resume --jobs 1 -q
 out_has "grids/pre/ckpt/best/model.safetensors: the SHA-256 is "
 cp pre/ckpt/best/* grids/pre/ckpt/best/

@@ -59,7 +59,7 @@ kill_run() {
             [ "$code" -ne 137 ] || killed=$((killed + 1))
         done
         "$BJEPA" train "$@" $options --out "$dir" --resume >out 2>err
-        verdict $? "$dir goes on to its end"
+        verdict $? "$dir continues to its end"
         same "$dir" "$name"
         [ -z "$(find "$dir" -name '.*.tmp' -path '*ckpt*')" ]
         verdict $? "$dir: nothing is left of what was killed while it was saved"

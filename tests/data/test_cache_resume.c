@@ -217,7 +217,7 @@ static void test_refusals(void) {
     bj_error err = {0};
     set_up();
     CHECK(bj_cache_writer_open(&w, path, others, 2, 0, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "there 'split=train', here 'split=val'");
+    CHECK_CONTAINS(err.message, "found 'split=train', expected 'split=val'");
     CHECK(bj_cache_writer_open(&w, path, case_facts, 1, 0, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "settings");
     CHECK(items_found() == DONE); /* nothing has changed */

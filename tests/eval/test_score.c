@@ -366,7 +366,7 @@ static void test_violations(void) {
     expect("modes", BJ_VIOLATION_MODES, 1, 12, 3, "track 'b17' has 7 modes, expected at most 6");
     expect("duplicate", BJ_VIOLATION_DUPLICATE, 1, 7, 3, "repeats row 5 of track '17'");
     expect("track", BJ_VIOLATION_TRACK, 1, 7, 3, "track 'other' (1 rows) is not the focal track");
-    expect("unknown", BJ_VIOLATION_UNKNOWN, 1, 7, 3, "the truth has no such scenario");
+    expect("unknown", BJ_VIOLATION_UNKNOWN, 1, 7, 3, "the ground truth contains no such scenario");
     expect("missing", BJ_VIOLATION_MISSING, 1, -1, 2, "its focal track is 'b17'");
     expect("focal-missing", BJ_VIOLATION_MISSING, 1, -1, 2, "no row of the focal track 'b17'");
     expect("focal-missing", BJ_VIOLATION_TRACK, 1, 3, 2, "which is 'b17'");
@@ -374,7 +374,7 @@ static void test_violations(void) {
     expect("no-ids", BJ_VIOLATION_MISSING, 2, -1, 2, "no row of the focal track 'b17'");
     expect("inconsistent", BJ_VIOLATION_INCONSISTENT, 1, 7, 3,
            "track 'other' has 2 modes, track '17' has 3");
-    expect("weights", BJ_VIOLATION_INCONSISTENT, 1, 7, 3, "modes of other probabilities");
+    expect("weights", BJ_VIOLATION_INCONSISTENT, 1, 7, 3, "modes with different probabilities");
 
     /* The tolerance of the sum is that of numpy. */
     static const struct {

@@ -68,6 +68,14 @@ use() { # use PREFIX
     ./consumer/consumer_shared
     ./consumer/consumer_static
 
+    step "man pages and completions"
+    for page in man1/bjepa.1 man1/bjepa-lock-run.1 man5/bjepa-settings.5 man5/bjepa-cache.5; do
+        test -s "$1/share/man/$page"
+    done
+    test -s "$1/share/bash-completion/completions/bjepa"
+    test -s "$1/share/zsh/site-functions/_bjepa"
+    test -s "$1/share/fish/vendor_completions.d/bjepa.fish"
+
     step "links of the documentation"
     doc=$(dirname "$(find "$1" -name README.md -path '*/doc/*')")
     test -f "$doc/docs/ARCHITECTURE.md"

@@ -68,14 +68,14 @@ static void test_plans(void) {
     bj_maze_plan p = plan;
     p.outs = wall;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG && !m);
-    CHECK_CONTAINS(err.message, "teleporter exit 0 lies on (0,0), expected a free square");
+    CHECK_CONTAINS(err.message, "teleporter exit 0 is at (0,0), expected a free square");
     p.outs = twice;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "two teleporters or exits lie on (1,2)");
+    CHECK_CONTAINS(err.message, "two teleporters or exits are at (1,2)");
     p = plan;
     p.tasks = far;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "the goal of task 0 lies on (9,1)");
+    CHECK_CONTAINS(err.message, "the goal of task 0 is at (9,1)");
     p = plan;
     p.out_count = 0;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
@@ -207,7 +207,7 @@ static void test_refused(void) {
         {"[]", "schema is 'missing'", BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/2\"}", "'branchjepa.graph/2', expected", BJ_EVERSION},
         {HEAD "\"edge\":[]}", "unknown member 'edge', expected schema maze", BJ_EFORMAT},
-        {HEAD "\"edges\":[],\"edges\":[]}", "member 'edges' is there twice", BJ_EFORMAT},
+        {HEAD "\"edges\":[],\"edges\":[]}", "member 'edges' occurs twice", BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\",\"cells\":3,\"edges\":[]}", "'maze': missing",
          BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medum\",\"cells\":26,\"edges\":[]}",
@@ -222,7 +222,7 @@ static void test_refused(void) {
         {HEAD "\"edges\":[[1,26]]}", "'edges' row 0 number 1 is out of range, expected 0 to 25",
          BJ_EFORMAT},
         {HEAD "\"edges\":[[-1,2]]}", "row 0 number 0 is out of range", BJ_EFORMAT},
-        {HEAD "\"edges\":[[1.5,2]]}", "number 0 is real, expected a whole number", BJ_EFORMAT},
+        {HEAD "\"edges\":[[1.5,2]]}", "number 0 is real, expected an integer", BJ_EFORMAT},
         {HEAD "\"edges\":[[1,2],[1,2]]}", "row 1 is [1, 2] behind [1, 2]", BJ_EFORMAT},
         {HEAD "\"edges\":[[3,3]]}", "joins cell 3 to itself", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"seen\":[[1,2]]}", "'seen' row 0 is array of 2", BJ_EFORMAT},
@@ -244,7 +244,7 @@ static void test_refused(void) {
         {HEAD "\"edges\":[],\"provenance\":{\"a\":\"b\\u0000c\"}}",
          "'a' is string with a zero byte, expected a text", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"provenance\":{\"a\\u0000\":\"b\"}}", "with a zero byte", BJ_EFORMAT},
-        {HEAD "\"edges\":[],\"provenance\":{\"a\":\"b\",\"a\":\"b\"}}", "'a' is there twice",
+        {HEAD "\"edges\":[],\"provenance\":{\"a\":\"b\",\"a\":\"b\"}}", "'a' occurs twice",
          BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\\u0000\",\"maze\":\"medium\",\"cells\":26,\"edges\":[]}",
          "schema is", BJ_EVERSION},

@@ -74,7 +74,7 @@ static void test_refusals(void) {
     CHECK(heads != NULL);
     if (heads) CHECK(pwrite(fd, "x", 1, heads - header) == 1);
     CHECK(bj_facts_read(&facts, path, &err) == BJ_EFORMAT && !facts);
-    CHECK_CONTAINS(err.message, "metadata 'heads' is 'x', expected a whole number");
+    CHECK_CONTAINS(err.message, "metadata 'heads' is 'x', expected an integer");
     CHECK_CONTAINS(err.message, path);
     CHECK(ftruncate(fd, 100) == 0);
     CHECK(bj_facts_read(&facts, path, &err) == BJ_EFORMAT && !facts);

@@ -126,7 +126,7 @@ static void check_numbers(const void *bytes, size_t size) {
         CHECK_OK(bj_npz_rows_read(rows, found + 2, 2, &err), err);
         CHECK(!memcmp(found, numbers, sizeof found));
         CHECK(bj_npz_rows_read(rows, found, 1, &err) == BJ_EARG);
-        CHECK_CONTAINS(err.message, "1 rows asked for, 0 are left");
+        CHECK_CONTAINS(err.message, "1 rows requested, 0 remain");
         /* Read again, and read a range that skips a row. */
         CHECK_OK(bj_npz_rows_rewind(rows, &err), err);
         CHECK_OK(bj_npz_rows_range(rows, found, 2, 3, &err), err);

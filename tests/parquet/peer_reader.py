@@ -2,7 +2,7 @@
 
   TEST_DUMP=path/of/test_dump python3 tests/parquet/peer_reader.py [FILE...]
 
-Every column of every file is read in each way the C reader knows (whole numbers, doubles, texts,
+Every column of every file is read in each way the C reader knows (integers, doubles, texts,
 codes, lists), and must hold the bits pyarrow finds. Files given as arguments, and those below the
 folder in the environment variable BJ_AV2_DATA, are compared too.
 Exit code 0 done, 1 failed, 77 skipped because pyarrow is not installed.

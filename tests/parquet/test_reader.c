@@ -194,7 +194,7 @@ static void test_columns_stay(bj_parquet *parquet) {
     CHECK_OK(bj_parquet_require(&column, parquet, "f64", &err), err);
     CHECK_OK(bj_parquet_read_double(&f64, NULL, parquet, column, &err), err);
     CHECK(bj_parquet_read_int64(&steps, NULL, parquet, column, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'f64': holds DOUBLE, expected whole numbers");
+    CHECK_CONTAINS(err.message, "column 'f64': holds DOUBLE, expected integers");
     CHECK_OK(bj_parquet_require(&column, parquet, "list", &err), err);
     CHECK_OK(bj_parquet_read_double_list(&start, &list, parquet, column, &err), err);
     CHECK_OK(bj_parquet_require(&column, parquet, "step", &err), err);
@@ -262,7 +262,7 @@ static void test_refused(bj_parquet *parquet) {
         {"group", BJ_EVERSION, "a group of fields is not supported"},
         {"deep", BJ_EVERSION, "a list of lists or of groups is not supported"},
         {"type_12", BJ_EVERSION, "an unknown type is not supported"},
-        {"other_type", BJ_EFORMAT, "row group 0 stores type 2, the schema says 5"},
+        {"other_type", BJ_EFORMAT, "row group 0 has type 2, the schema has 5"},
         {"no_dictionary", BJ_EFORMAT, "dictionary indices, but no dictionary before them"},
         {"bad_index", BJ_EFORMAT, "dictionary index 8, but the dictionary has 8 entries"},
         {"too_few", BJ_EFORMAT, "its chunk only 56 more"},
@@ -321,14 +321,14 @@ static void test_refused(bj_parquet *parquet) {
     CHECK(values && values[0] == -3 && values[4] == 1 && values[7] == 4);
     const int64_t *integers;
     CHECK(bj_parquet_read_int64(&integers, NULL, parquet, decimal, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'decimal': holds decimals in INT32, expected whole");
+    CHECK_CONTAINS(err.message, "column 'decimal': holds decimals in INT32, expected integers");
 }
 
 static void test_bad_lists(bj_parquet *parquet) {
     static const struct {
         const char *name, *message;
-    } cases[] = {{"goes_on", "a list goes on that has not begun or is empty"},
-                 {"after_empty", "a list goes on that has not begun or is empty"},
+    } cases[] = {{"goes_on", "a list continues that has not started or is empty"},
+                 {"after_empty", "a list continues that has not started or is empty"},
                  {"more_rows", "has more lists than the 4 rows so far"},
                  {"fewer_rows", "row group 0 has 3 lists, expected 4"},
                  {"null_list", "row 2: the list is null, expected a value"},
@@ -471,16 +471,16 @@ static double seconds(void) {
 static void test_lies(void) {
     static const struct {
         const char *name, *message;
-    } lies[] = {{"lie_rows", "claims to hold 1152921504606846976 x 8 bytes"},
-                {"lie_list", "claims to hold 1152921504606846984 x 4 bytes"},
-                {"lie_run", "claims to hold 2147483647 x 8 bytes"},
+    } lies[] = {{"lie_rows", "declares 1152921504606846976 x 8 bytes"},
+                {"lie_list", "declares 1152921504606846984 x 4 bytes"},
+                {"lie_run", "declares 2147483647 x 8 bytes"},
                 {"lie_page_none", "(no compression) cannot unpack to 2147483647"},
                 {"lie_page_snappy", "(snappy) cannot unpack to 2147483647"},
                 {"lie_page_gzip", "(gzip) cannot unpack to 2147483647"},
                 {"lie_page_zstd", "(zstd) cannot unpack to 2147483647"},
                 {"lie_dictionary", "the dictionary ends too early"},
                 {"lie_delta", "a block of differences ends too early"},
-                {"lie_prefixes", "texts are longer than a file of this size may hold"}};
+                {"lie_prefixes", "texts are longer than the file size allows"}};
     bj_parquet *parquet = NULL;
     bj_error err = {0};
     CHECK_OK(bj_parquet_create(&parquet, &err), err);
@@ -506,7 +506,7 @@ static void test_lies(void) {
         CHECK_CONTAINS(err.message, lies[i].name);
     }
     CHECK(bj_parquet_open(parquet, path_of("lie_file_rows"), &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "the row groups have 8 rows, the file says 9");
+    CHECK_CONTAINS(err.message, "the row groups have 8 rows, the file header has 9");
     CHECK(bj_parquet_rows(parquet) == 0 && bj_parquet_column_count(parquet) == 0);
     CHECK(bj_parquet_open(parquet, path_of("lie_columns"), &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "row group 0 has 41 columns, the schema 1");

@@ -210,7 +210,7 @@ static void test_refusals(const bj_settings *s) {
     bj_run *run;
     char dir[CASE_PATH];
     bj_error err = {0};
-    expect(s, "nowhere", 3, BJ_EARG, "nowhere: holds no run that could be extended");
+    expect(s, "nowhere", 3, BJ_EARG, "nowhere: contains no run to extend");
     CHECK(!case_exists("nowhere", "."));
     CHECK_OK(case_train(&report, s, "half", 0, 1, &(case_stop){.at = 6}, &err), err);
     expect(s, "half", 3, BJ_EARG,

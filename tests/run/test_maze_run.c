@@ -200,7 +200,7 @@ static void check_generated(void) {
     bj_maze_graph_free(graph);
     bj_maze_run_free(r);
     CHECK(!rename(file, case_path(moved, "moved.json")));
-    expect("generated", NULL, BJ_EARG, "whose file is not beside the dataset");
+    expect("generated", NULL, BJ_EARG, "whose file is not in the folder of the dataset");
     const bj_maze_run_options named = {.maze = moved};
     r = open_run("generated", &named);
     bj_maze_run_free(r);

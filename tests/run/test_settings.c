@@ -54,7 +54,7 @@ static void test_table(void) {
     CHECK(bj_setting_count() > 60 && bj_setting_count() <= MOST);
     for (int i = 0; i < bj_setting_count(); i++) {
         const bj_setting_info info = bj_setting_at(i);
-        CHECK_MSG(bj_setting_find(info.key) == i, "%s is there twice", info.key);
+        CHECK_MSG(bj_setting_find(info.key) == i, "%s occurs twice", info.key);
         const char *dot = strchr(info.key, '.');
         CHECK_MSG(!dot || !strchr(dot + 1, '.'), "%s has two dots", info.key);
         CHECK_MSG(strlen(info.help) > 0 && strlen(info.help) < 96, "%s: %zu", info.key,
@@ -378,8 +378,8 @@ static void test_refused(void) {
         {"mdn", "loss.sigma_z", "0.1", ""},
         {"anchor-b", "anchor", "", "arm anchor-b needs 'anchor', the checkpoint folder"},
         {"anchor-b-point", "anchor", "", "arm anchor-b-point needs 'anchor'"},
-        {"fullset", "anchor", "x", "here:7: anchor is 'x', but arm fullset has no use for one"},
-        {"anchor-a", "anchor", "x", "arm anchor-a has no use for one"},
+        {"fullset", "anchor", "x", "here:7: anchor is 'x', but arm fullset uses no anchor"},
+        {"anchor-a", "anchor", "x", "arm anchor-a uses no anchor"},
         {"fullset", "anchor", "", ""},
         {"anchor-b", "anchor", "r\xc3\xa9sum\xc3\xa9/ckpt \"best\"", ""},
         {"anchor-b", "anchor", "a\nb", "anchor has control characters or is not UTF-8"},

@@ -41,7 +41,7 @@ static void test_refusals(void) {
     bj_error err = {0};
     case_cache("other.bjc", 4, CASE_SCENES);
     CHECK_OK(case_train(&report, &s, "held", 0, 1, &(case_stop){.at = 5}, &err), err);
-    expect(&s, &o, BJ_EARG, "holds a run already");
+    expect(&s, &o, BJ_EARG, "already contains a run");
     o.resume = 1;
     bj_settings t = case_settings("mdn", "");
     expect(&t, &o, BJ_EMISMATCH, "arm is 'fullset', now it is 'mdn'");
@@ -62,13 +62,13 @@ static void test_refusals(void) {
     if (!is_c) expect(&s, &o, BJ_EMISMATCH, "isa is");
     o.isa = NULL;
     /* None of it did any harm. */
-    expect(&s, &(bj_run_options){.data = data, .dir = dir, .threads = 1}, BJ_EARG, "held: holds");
+    expect(&s, &(bj_run_options){.data = data, .dir = dir, .threads = 1}, BJ_EARG, "held: already contains");
     CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
     CHECK(report.outcome == BJ_RUN_DONE);
 
     /* Checkpoints of nobody knows what. */
     case_remove("held/manifest.json");
-    expect(&s, &o, BJ_EARG, "holds checkpoints, but no manifest.json");
+    expect(&s, &o, BJ_EARG, "contains checkpoints but no manifest.json");
     case_remove("held");
 
     /* Two at a time. */
@@ -93,7 +93,7 @@ static void test_refusals(void) {
     CHECK(!case_exists("none", "."));
     case_cache("few.bjc", 3, 2); /* none of them is for development */
     o.data = case_path(other, "few.bjc");
-    expect(&s, &o, BJ_EARG, "few.bjc: nothing to choose a checkpoint by");
+    expect(&s, &o, BJ_EARG, "few.bjc: no development scenes");
     CHECK(!case_exists("none", "."));
     o.dev = data; /* with development scenes of their own */
     CHECK_OK(bj_run_train(&report, &s, &o, &err), err);

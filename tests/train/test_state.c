@@ -489,7 +489,7 @@ static void test_damage(void) {
     } cases[] = {
         {"format", "branchjepa-model", BJ_EFORMAT, "'branchjepa-model', expected branchjepa-state"},
         {"format_version", "2", BJ_EVERSION, "format version '2', this library reads 1"},
-        {"step", "-1", BJ_EFORMAT, "metadata 'step' is '-1', expected a whole number"},
+        {"step", "-1", BJ_EFORMAT, "metadata 'step' is '-1', expected an integer"},
         {"step", "9999999999999999999", BJ_EFORMAT, "metadata 'step' is '9999999999999999999'"},
         {"step", NULL, BJ_EFORMAT, "metadata 'step' is missing"},
         {"rng", "7", BJ_EFORMAT, "metadata 'rng' is '7', expected four words of 16"},

@@ -226,12 +226,12 @@ static void test_rejections(void) {
         f = small_file();
         f->row[2].scenario = "elsewhere";
         check_rejected(f, data,
-                       with_data ? "the truth has no such scenario" : "is not in the file");
+                       with_data ? "the ground truth contains no such scenario" : "is not in the file");
         f = small_file();
         f->row[f->rows] = f->row[0];
         f->row[f->rows++].scenario = "elsewhere";
         check_rejected(f, data,
-                       with_data ? "the truth has no such scenario" : "elsewhere is not in");
+                       with_data ? "the ground truth contains no such scenario" : "elsewhere is not in");
         f = small_file();
         f->row[f->rows] = f->row[0];
         f->row[f->rows++].track = "another";

@@ -160,7 +160,7 @@ static void test_resume(void) {
     options.seed = 3;
     options.scenes = 20;
     CHECK(to_cache("resumed.bjc", &options, &report, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "only 20 are wanted");
+    CHECK_CONTAINS(err.message, "expected at most 20");
     options.scenes = SCENES;
     CHECK_OK(to_cache("resumed.bjc", &options, &report, &err), err);
     CHECK(report.resumed == 32 && report.scenes == SCENES);
