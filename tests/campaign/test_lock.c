@@ -162,7 +162,7 @@ static void test_grid(void) {
     CHECK_CONTAINS(err.message, "no run of the campaign forecasts");
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static bj_status lock_with(const char *data) {
     const bj_lock_options options = {.data = data, .evaluator = self};

@@ -188,7 +188,7 @@ static void test_crashes(const bj_settings *s) {
     case_remove("crash");
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 /* Replaces a text in the manifest of the run "half". */
 static void write_manifest(const char *find, const char *replace) {

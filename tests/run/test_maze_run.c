@@ -90,7 +90,7 @@ static void check_arms(const char *data) {
     }
 }
 
-/* ------------------------------------------------------------------------------------ refusals */
+/* ------------------------------------------------------------------------------ rejected input */
 
 static void expect(const char *name, const bj_maze_run_options *options, bj_status code,
                    const char *words) {

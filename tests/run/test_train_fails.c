@@ -7,7 +7,7 @@
 #include "core/safetensors.h"
 #include "run_case.h"
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static bj_settings nested_settings;
 static bj_status nested_status;
