@@ -38,15 +38,17 @@ variant all "recipe fast"
 variant inputs "inputs in meters and m/s" src/model/params.c \
     's/meters = 20, meters_per_second = 5/meters = 1, meters_per_second = 1/; s/return meters_per_second \* a->dt/return 5 * a->dt/'
 variant gain "PyTorch's initial size, no He gain" src/model/params.c 's/HE = sqrt\(6\)/HE = 1/'
-variant gates "GRU inputs without sqrt(3 E / 7)" $def 's/GATES, 1\)/TRACK, 1)/'
-variant latent "decoder input without sqrt(D)" $def 's/LATENT, HE\)/ONE, HE)/'
-variant steps "decoder learns positions" $def 's/STEPS, SMALL\)/ONE, SMALL)/'
+variant gates "GRU inputs without sqrt(3 E / 7)" $def 's/GATES, 1,/TRACK, 1,/'
+variant latent "decoder input without sqrt(D)" $def 's/LATENT, HE,/ONE, HE,/'
+variant steps "decoder learns positions" $def 's/STEPS, SMALL,/ONE, SMALL,/'
 variant start "last decoder layer starts at full size" src/model/params.c 's/SMALL = 0\.1/SMALL = 1/'
 setting beta2 "beta2 .999" optim.beta2=0.999
 setting ema "momentum of the target .996" optim.ema=0.996
 setting clip "gradient norm clipped at 5" optim.clip=5
-setting batch "batch 256, rate .0014" train.batch=256 train.warmup_updates=25
+setting decay "weight decay .01" optim.weight_decay=0.01
 setting rate "rate .0003" optim.lr=0.0003
+setting muon "AdamW only, batch 64, rate .0014" optim.muon=0 train.batch=64 optim.lr=0.0014
+setting small "AdamW only, same batch and rate" optim.muon=0
 
 printf '| removed | %s trajectory ES, m |\n|---|---|\n' "$(for s in $seeds; do printf 'seed %s, ' "$s"; done)"
 for name in "${names[@]}"; do

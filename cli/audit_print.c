@@ -12,6 +12,13 @@ static double scale(int metric) {
     return metric == BJ_AUDIT_POINT_MASS || metric == BJ_AUDIT_TRAJECTORY_MASS ? 100 : 1;
 }
 
+/* Writes the title of a metric and its unit. */
+static void title_of(char title[CLI_CELL_SIZE], int metric) {
+    const bj_metric_info info = bj_audit_metric_at(metric);
+    const char *unit = scale(metric) > 1 ? "%" : info.unit;
+    snprintf(title, CLI_CELL_SIZE, "%s%s%s", info.title, *unit ? ", " : "", unit);
+}
+
 static const char *const headings[BJ_AUDIT_METRICS] = {
     [BJ_AUDIT_POINT_MASS] = "points %",
     [BJ_AUDIT_TRAJECTORY_MASS] = "traj. %",
@@ -69,8 +76,7 @@ static int print_comparison(const bj_audit *audit, const audit_comparison *c,
     for (int m = 0; m < BJ_AUDIT_METRICS; m++) {
         const bj_bootstrap *d = &c->metric[m];
         char title[CLI_CELL_SIZE];
-        snprintf(title, sizeof title, "%s%s", bj_audit_metric_at(m).title,
-                 scale(m) > 1 ? ", %" : "");
+        title_of(title, m);
         cli_grid_text(&grid, title);
         cli_grid_number(&grid, 0, "%s", fixed(text, bj_audit_summarize(audit, c->a, m).mean, m));
         cli_grid_number(&grid, 0, "%s", fixed(text, bj_audit_summarize(audit, c->b, m).mean, m));
@@ -244,9 +250,8 @@ void audit_print_submission(const bj_submission_audit *audit, const audit_option
     putchar('\n');
     for (int m = 0; m < BJ_AUDIT_METRICS; m++) {
         char text[CLI_FIXED_SIZE], title[CLI_CELL_SIZE];
-        snprintf(title, sizeof title, "%s%s", bj_audit_metric_at(m).title,
-                 scale(m) > 1 ? ", %" : "");
-        printf("%-38s%10s\n", title, fixed(text, bj_submission_audit_mean(audit, m), m));
+        title_of(title, m);
+        printf("%-48s%10s\n", title, fixed(text, bj_submission_audit_mean(audit, m), m));
     }
 }
 

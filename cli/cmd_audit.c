@@ -10,20 +10,21 @@ static const char verb[] = "audit";
 static int parse(audit_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0,
-         "scenes and maps for checkpoints and campaigns; its futures stay hidden"},
+         "scenes and maps for checkpoints and campaigns; futures are not read"},
         {"submission", 0, CLI_TEXT, "FILE.parquet", &o->submission, 0, 0,
-         "forecasts of any model in the official format, instead of checkpoints"},
-        {"av2", 0, CLI_TEXT, "DIR", &o->av2, 0, 0, "scenario and map files of the submission"},
-        {"a", 0, CLI_TEXT, "ARM", &o->a, 0, 0, "an arm, or a checkpoint as given, ..."},
-        {"b", 0, CLI_TEXT, "ARM", &o->b, 0, 0, "... and the one to subtract from it"},
+         "audit forecasts in the official format instead of checkpoints"},
+        {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
+         "scenarios and maps of the submission: files below a folder, or a cache"},
+        {"a", 0, CLI_TEXT, "ARM", &o->a, 0, 0, "first arm, or checkpoint as given, of a comparison"},
+        {"b", 0, CLI_TEXT, "ARM", &o->b, 0, 0, "second arm or checkpoint; the comparison prints a minus b"},
         {"resamples", 0, CLI_INT, "N", &o->resamples, 1, 10000000,
-         "of the scenes, for the intervals of a - b; 10000"},
+         "bootstrap resamples of the scenes for the intervals of a minus b"},
         {"rows", 0, CLI_TEXT, "FILE.csv", &o->rows, 0, 0,
-         "write every scene there; of an arm the mean over its seeds"},
+         "write the values of every scene, averaged over the seeds of an arm"},
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
-         "only the first N scenes of the cache; 0: all"},
+         "use only the first N scenes of the cache; 0 means all"},
         {"list", 0, CLI_INT, "N", &o->list, 0, 1000000,
-         "most scenarios to list that could not be audited; 20"},
+         "max number of scenarios to list that could not be audited"},
         {"csv", 0, CLI_FLAG, NULL, &o->csv, 0, 0, "print CSV: arm,seed,metric,value"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
@@ -33,13 +34,14 @@ static int parse(audit_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "hold forecasts against the official drivable areas; no future is read",
+        .summary = "measure how much of a forecast lies on the official drivable area",
         .operands = "[CAMPAIGN|CHECKPOINT...]",
         .min_operands = 0,
         .max_operands = 1024,
         .examples = "bjepa audit runs/world --data val.bjc --a fullset --b point\n"
                     "bjepa audit run/ckpt/best other/model.safetensors --data val.bjc --json\n"
-                    "bjepa audit --submission submission.parquet --av2 /data/av2/val\n",
+                    "bjepa audit --submission submission.parquet --av2 /data/av2/val\n"
+                    "bjepa audit --submission submission.parquet --av2 val.bjc\n",
         .options = options,
     };
     const int code = cli_parse(&usage, argc, argv, &o->operand_count);
@@ -50,7 +52,7 @@ static int parse(audit_options *o, int argc, char **argv) {
         if (o->operand_count || o->data || o->a || o->b || o->limit)
             return cli_misuse(verb, "--submission goes with --av2, not with checkpoints, --data, "
                                     "--a, --b or --limit");
-        return o->av2 ? CLI_CONTINUE : cli_misuse(verb, "--av2 DIR is missing");
+        return o->av2 ? CLI_CONTINUE : cli_misuse(verb, "--av2 DIR_OR_CACHE is missing");
     }
     if (o->av2) return cli_misuse(verb, "--av2 goes with --submission; checkpoints take --data");
     if (!o->operand_count)
@@ -178,8 +180,9 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
         fprintf(stderr, "bjepa %s: and %lld more that could not be audited\n", verb,
                 (long long)(bad - listed));
     if (c.unknown)
-        fprintf(stderr, "bjepa %s: %lld scenarios of the submission are not below %s\n", verb,
-                (long long)c.unknown, o->av2);
+        fprintf(stderr, "bjepa %s: %lld scenario%s of the submission %s not in %s\n", verb,
+                (long long)c.unknown, c.unknown == 1 ? "" : "s", c.unknown == 1 ? "is" : "are",
+                o->av2);
     if (c.outcomes[BJ_AUDIT_MISSING] || c.outcomes[BJ_AUDIT_MALFORMED] || c.unknown)
         return CLI_REFUSED;
     if (c.outcomes[BJ_AUDIT_UNREADABLE]) return CLI_DATA;

@@ -226,12 +226,12 @@ int cmd_bench(int argc, char **argv) {
         CLI_OPTION_JSON(&json),
         CLI_OPTION_THREADS(&threads),
         CLI_OPTION_SEED(&seed),
-        {"only", 0, CLI_CHOICE, "all|train|infer", &only, 0, 0, "what to time"},
-        {"batch", 0, CLI_INT, "N", &x.batch, 1, 65536, "scenes of a training step (default: 256)"},
-        {"rounds", 0, CLI_INT, "N", &rounds, 1, 150, "repetitions behind a median"},
+        {"only", 0, CLI_CHOICE, "all|train|infer", &only, 0, 0, "which part to time"},
+        {"batch", 0, CLI_INT, "N", &x.batch, 1, 65536, "scenes per training step"},
+        {"rounds", 0, CLI_INT, "N", &rounds, 1, 150, "repetitions per median"},
         {"busy", 0, CLI_FLAG, NULL, &busy, 0, 0,
-         "also train while another process keeps one core busy"},
-        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512"},
+         "also time training while another process keeps one core busy"},
+        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512 (default: the best of this machine)"},
         CLI_OPTION_END};
     const cli_usage usage = {"bench",
                              "time a training step and prediction at the paper's sizes",
@@ -240,7 +240,8 @@ int cmd_bench(int argc, char **argv) {
                              0,
                              "bjepa bench --threads 2\n"
                              "bjepa bench --only train --json\n",
-                             options};
+                             options,
+                             NULL};
     const int code = cli_parse(&usage, argc, argv, NULL);
     if (code != CLI_CONTINUE) return code;
     threads = cli_threads(threads); /* what is printed is what runs */

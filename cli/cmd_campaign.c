@@ -11,8 +11,15 @@
 #include "settings.h"
 #include "output.h"
 #include "signals.h"
+#include "verbs.h"
 
 static const char verb[] = "campaign", status_verb[] = "campaign status";
+
+static int cmd_campaign_status(int argc, char **argv);
+static const cli_verb verbs[] = {
+    {"status", "print the progress of a campaign, from any terminal", cmd_campaign_status},
+    CLI_VERB_END,
+};
 
 typedef struct campaign_options {
     const char *file; /* NULL: what the folder holds */
@@ -40,30 +47,30 @@ static int parse_shard(campaign_options *o) {
 
 static int parse(campaign_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "folder of the campaign"},
+        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "campaign folder"},
         {"data", 0, CLI_TEXT, "FILE|DIR", &o->data, 0, 0,
-         "scenes, or a maze's dataset, before 'data' of the file; or the folder of several there"},
+         "cache or maze dataset instead of 'data' in the file; a folder if the file names several datasets"},
         {"dev", 0, CLI_TEXT, "CACHE", &o->dev, 0, 0,
-         "other scenes for development; before 'dev' of the file"},
+         "development scenes instead of 'dev' in the file"},
         {"jobs", 0, CLI_INT, "N", &o->queue.jobs, 0, 1024,
-         "runs at a time; 0: one per available core"},
+         "number of simultaneous runs; 0 means one per available core"},
         {"threads", 'j', CLI_INT, "N", &o->queue.threads, 0, 1024,
-         "worker threads of a run; 0: share the available cores"},
+         "worker threads per run; 0 shares the available cores"},
         {"resume", 0, CLI_FLAG, NULL, &o->resume, 0, 0,
-         "go on with the campaign in that folder; without FILE as it was laid down"},
+         "resume the campaign in that folder; without FILE, with its original settings"},
         {"retry-failed", 0, CLI_FLAG, NULL, &o->queue.retry_failed, 0, 0,
-         "try runs again that failed"},
+         "run failed runs again"},
         {"shard", 0, CLI_TEXT, "I/N", &o->shard, 0, 0,
-         "only every Nth run, from the Ith: 0/2 and 1/2 are the whole"},
+         "only every Nth run, starting at run I; 0/2 and 1/2 together are all runs"},
         {"set", 0, CLI_LIST, "KEY=VALUE", &o->set, 0, 0,
-         "a setting of every run, train.epochs=10; may be repeated"},
-        {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0, "list the runs and write nothing"},
+         "change a setting of every run, for example train.epochs=10; may be repeated"},
+        {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0, "list the runs without writing anything"},
         CLI_OPTION_QUIET(&o->queue.quiet),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "train every arm of a file with every seed of it",
+        .summary = "train every arm of a campaign file with every seed",
         .operands = "FILE.yaml",
         .max_operands = 1,
         .examples =
@@ -75,6 +82,7 @@ static int parse(campaign_options *o, int argc, char **argv) {
             "bjepa campaign paper.yaml --out paper --resume --shard 3/8\n"
             "bjepa campaign status demo --watch\n",
         .options = options,
+        .verbs = verbs,
     };
     int operands;
     const int result = cli_parse(&usage, argc, argv, &operands);
@@ -195,7 +203,7 @@ static int run(const campaign_options *o) {
     cli_catch_signals();
     if (status == BJ_OK) status = campaign_queue_run(records, campaign, &o->queue, &err);
     if (status == BJ_OK) {
-        campaign_table_print(stdout, campaign, records, 0, 0);
+        campaign_table_print(stdout, campaign, records, 0, 0, NULL);
         fflush(stdout);
         code = verdict(o, records, bj_campaign_runs(campaign));
     } else {
@@ -229,20 +237,20 @@ static bj_status watch(const bj_campaign *c, bj_run_record *records, int json, i
     }
     campaign_display_end(&display);
     if (json) campaign_json(stdout, c, records);
-    else campaign_table_print(stdout, c, records, 0, 0);
+    else campaign_table_print(stdout, c, records, 0, 0, NULL);
     return BJ_OK;
 }
 
 static int cmd_campaign_status(int argc, char **argv) {
     int json = 0, again = 0;
     const cli_option options[] = {
-        {"watch", 'w', CLI_FLAG, NULL, &again, 0, 0, "until the last run has ended"},
+        {"watch", 'w', CLI_FLAG, NULL, &again, 0, 0, "repeat until the last run has ended"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = status_verb,
-        .summary = "how far a campaign is; from any terminal, while it runs or not",
+        .summary = "print the progress of a campaign, from any terminal",
         .operands = "DIR",
         .min_operands = 1,
         .max_operands = 1,

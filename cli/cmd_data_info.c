@@ -267,7 +267,7 @@ int cmd_data_info(int argc, char **argv) {
     const cli_option options[] = {CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "data info",
-        .summary = "say what is in a cache",
+        .summary = "print the content of a cache",
         .operands = "CACHE",
         .min_operands = 1,
         .max_operands = 1,

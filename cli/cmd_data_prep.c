@@ -38,23 +38,23 @@ static int unfold_av2(int argc, char **argv) {
 static int parse(prep_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR...", &o->av2, 0, 0,
-         "folders to read, at any level of the layout"},
-        {"out", 'o', CLI_TEXT, "CACHE", &o->out, 0, 0, "the file to write"},
-        {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0, "only what lies below train, val or test"},
-        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "workers; 0: one per available core"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "only the first N scenarios; 0: all"},
-        {"strict", 0, CLI_FLAG, NULL, &o->strict, 0, 0, "stop at the first scenario refused"},
-        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "forget an interrupted run"},
-        {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace a cache that is there already"},
+         "folders to read, at any level of the Argoverse 2 layout"},
+        {"out", 'o', CLI_TEXT, "CACHE", &o->out, 0, 0, "cache to write"},
+        {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0, "use only scenarios below the folder train, val or test"},
+        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "worker threads; 0 means one per available core"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "use only the first N scenarios; 0 means all"},
+        {"strict", 0, CLI_FLAG, NULL, &o->strict, 0, 0, "stop at the first rejected scenario"},
+        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "start over instead of resuming an interrupted run"},
+        {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace an existing cache"},
         {"dry-run", 0, CLI_FLAG, NULL, &o->dry_run, 0, 0,
-         "count what would be read, write nothing"},
+         "count the scenarios without writing anything"},
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "make a cache of training-ready scenes from Argoverse 2 folders",
+        .summary = "create a cache of training scenes from Argoverse 2 folders",
         .operands = "[DIR...]",
         .max_operands = 1 << 20,
         .examples = "bjepa data prep --av2 /data/av2/train --out train.bjc\n"

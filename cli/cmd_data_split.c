@@ -18,14 +18,14 @@ typedef struct split_options {
 
 static int parse(split_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"list", 0, CLI_FLAG, NULL, &o->list, 0, 0, "print scenario ids, one a line"},
-        {"part", 0, CLI_CHOICE, "fit|dev", &o->part, 0, 0, "the part to list"},
+        {"list", 0, CLI_FLAG, NULL, &o->list, 0, 0, "print scenario ids, one per line"},
+        {"part", 0, CLI_CHOICE, "fit|dev", &o->part, 0, 0, "part to list"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "data split",
-        .summary = "count or list the scenes for fitting and for development",
+        .summary = "count or list the fit and development scenes",
         .operands = "CACHE",
         .min_operands = 1,
         .max_operands = 1,

@@ -186,7 +186,7 @@ static void train(demo *d) {
 static void judge(demo *d) {
     const char *val = d->path[VAL], *campaign = d->path[CAMPAIGN];
     const command lock = COMMAND("lock", campaign, "--data", val);
-    command evaluate = COMMAND("evaluate", campaign);
+    command evaluate = COMMAND("lock", "run", campaign);
     command audit = COMMAND("audit", "--data", val, "--a", "fullset", "--b", "specialization",
                             "--json", campaign);
     command truth = COMMAND("truth", "--baseline", "--json");
@@ -251,12 +251,12 @@ static int summarize(const demo *d) {
 int cmd_demo(int argc, char **argv) {
     static demo d = {.out = "demo", .scenes = 61440, .held_out = 600, .epochs = 6};
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &d.out, 0, 0, "folder for everything; demo"},
+        {"out", 'o', CLI_TEXT, "DIR", &d.out, 0, 0, "output folder"},
         {"scenes", 'n', CLI_INT, "N", &d.scenes, 64, 100000000,
-         "simulated scenes that each arm is trained with; 61440"},
-        {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "scenes to evaluate on; 600"},
+         "number of simulated scenes to train each arm with"},
+        {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "number of scenes to evaluate on"},
         {"epochs", 0, CLI_INT, "N", &d.epochs, 1, 1000,
-         "parts that training is divided into, each followed by an evaluation; 6"},
+         "number of training epochs, each followed by an evaluation"},
         CLI_OPTION_THREADS(&d.threads),
         CLI_OPTION_END};
     const cli_usage usage = {
@@ -267,7 +267,8 @@ int cmd_demo(int argc, char **argv) {
         0,
         "bjepa demo\n"
         "bjepa demo --out try --scenes 3840 --epochs 2\n",
-        options};
+        options,
+        NULL};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
     bj_error err;

@@ -26,15 +26,15 @@ typedef struct eval_options {
 
 static int parse(eval_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "the scenes"},
+        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "cache of scenes"},
         {"part", 0, CLI_CHOICE, parts, &o->part, 0, 0,
-         "all scenes of the cache, or those to fit or to develop on"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "only the first N scenes; 0: all"},
+         "all scenes of the cache, or only the fit or development scenes"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "use only the first N scenes; 0 means all"},
         {"groups", 0, CLI_CHOICE, "on|off", &o->no_groups, 0, 0,
-         "also by maneuver, type, city and speed"},
+         "also print the metrics by maneuver, type, city and speed"},
         {"exchange", 0, CLI_INT, "N", &o->exchange, 0, 1000000,
-         "exchange map, neighbors and focal track between the first N scenes; 4096, 0: not at all"},
-        {"precision", 0, CLI_CHOICE, precisions, &o->precision, 0, 0, "how the weights are stored"},
+         "exchange map, neighbors and focal track between the first N scenes; 0 skips this test"},
+        {"precision", 0, CLI_CHOICE, precisions, &o->precision, 0, 0, "storage of the model parameters"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
@@ -42,7 +42,7 @@ static int parse(eval_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "every metric of a checkpoint on a cache, in groups, with its speed",
+        .summary = "evaluate a checkpoint on a cache: every metric, by group, and the speed",
         .operands = "CHECKPOINT",
         .min_operands = 1,
         .max_operands = 1,

@@ -23,16 +23,16 @@ typedef struct export_options {
 
 static int parse(export_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0, "the model file to write"},
+        {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0, "model file to write"},
         {"bf16", 0, CLI_FLAG, NULL, &o->bf16, 0, 0,
-         "store weights in 16 bits, rounded to nearest even"},
-        {"name", 0, CLI_TEXT, "TEXT", &o->name, 0, 0, "name of the model, kept in the file"},
-        {"license", 0, CLI_TEXT, "TEXT", &o->license, 0, 0, "license, kept in the file"},
+         "store parameters in 16 bits, rounded to nearest even"},
+        {"name", 0, CLI_TEXT, "TEXT", &o->name, 0, 0, "model name to store in the file"},
+        {"license", 0, CLI_TEXT, "TEXT", &o->license, 0, 0, "license to store in the file"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write the model of a run to one file, also with 16-bit weights",
+        .summary = "write the model of a run to one file, optionally with 16-bit parameters",
         .operands = "RUN|CHECKPOINT",
         .min_operands = 1,
         .max_operands = 1,

@@ -42,7 +42,7 @@ typedef struct info_options {
 static int parse(info_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         {"arch", 0, CLI_CHOICE, ARCH_WORDS, &o->arch, 0, 0,
-         "one model, with the sizes of its parts"},
+         "print one architecture and the sizes of its tensors"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };

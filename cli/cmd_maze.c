@@ -5,25 +5,25 @@
 
 int cmd_maze(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"data", "episodes, cells and edges of a recorded dataset, held against the true graph",
+        {"data", "print episodes, cells and edges of a dataset and compare them with the true graph",
          cmd_maze_data},
-        {"graph", "the graph a finished run predicts, with candidates and scores", cmd_maze_graph},
-        {"drive", "the point agent follows graphs, or those of runs, through the tasks of a maze",
+        {"graph", "write the graph that a finished run predicts, with candidates and scores", cmd_maze_graph},
+        {"drive", "drive the point agent through the official tasks along a graph, or the graphs of runs",
          cmd_maze_drive},
-        {"generate", "a maze with a chosen number of successors, and walks through it",
+        {"generate", "generate a maze with a chosen number of successors at some cells, and walks in it",
          cmd_maze_generate},
-        {"show", "a predicted graph as a page: candidates, successors on demand, drives",
+        {"show", "write a predicted graph as a page with candidates, successors and drives",
          cmd_maze_show},
-        {"audit", "rollouts of trained models on the episodes they were not trained on",
+        {"audit", "roll out trained models on episodes that were not used for training",
          cmd_maze_audit},
-        {"emit", "fix what a predictor says before any successor is read", cmd_maze_emit},
-        {"reveal", "add the successors of a dataset to emissions that were fixed", cmd_maze_reveal},
-        {"verify", "whether emissions are those that a file of successors names", cmd_maze_verify},
+        {"emit", "write a predictor's outputs and print their SHA-256 before any successor is read", cmd_maze_emit},
+        {"reveal", "add the successors of a dataset to emissions", cmd_maze_reveal},
+        {"verify", "check that emissions are those that a file of successors names", cmd_maze_verify},
         CLI_VERB_END,
     };
     static const cli_group group = {
         .name = "maze",
-        .summary = "the mazes of OGBench and what recorded walks show of them",
+        .summary = "read OGBench datasets, and evaluate and show the graphs that maze runs predict",
         .examples = "bjepa maze data pointmaze-large-navigate-v0.npz\n"
                     "bjepa maze drive --maze large\n",
         .verbs = verbs,

@@ -96,19 +96,20 @@ int cmd_parity(int argc, char **argv) {
     const char *isa = NULL;
     const cli_option options[] = {
         CLI_OPTION_JSON(&json), CLI_OPTION_THREADS(&threads),
-        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512"},
+        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512 (default: the best of this machine)"},
         CLI_OPTION_END};
     const cli_usage usage = {
         "parity",
-        "recompute golden files and compare outputs, loss, gradients, metrics and updates; of "
-        "the mazes (.npz) graphs and metrics",
+        "recompute golden files and compare outputs, loss, gradients, metrics and updates, or the graphs "
+        "and metrics of mazes (.npz)",
         "FILE_OR_DIR...",
         1,
         4096,
         "bjepa parity tests/golden/tiny\n"
         "bjepa parity tests/golden/maze/small_k3.npz\n"
         "BJ_ISA=c bjepa parity fullset.safetensors\n",
-        options};
+        options,
+        NULL};
     const int code = cli_parse(&usage, argc, argv, &operands);
     if (code != CLI_CONTINUE) return code;
     const bj_parity_options how = {threads, isa};

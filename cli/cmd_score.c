@@ -88,19 +88,19 @@ int cmd_score(int argc, char **argv) {
     int check = 0, operands;
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o.truth, 0, 0,
-         "the truth: a cache, or scenario files below a folder"},
-        {"check", 0, CLI_FLAG, NULL, &check, 0, 0, "check only; needs no truth"},
-        {"max-modes", 0, CLI_INT, "N", &o.max_modes, 1, BJ_MAX_ATOMS, "most modes of a track"},
-        {"strict", 0, CLI_FLAG, NULL, &o.strict, 0, 0, "no scores when there is a violation"},
-        {"list", 0, CLI_INT, "N", &o.list, 0, 1000000, "most violations to list"},
-        {"rows", 0, CLI_TEXT, "FILE.csv", &o.rows, 0, 0, "write every scored scene there"},
+         "ground truth: a cache, or scenario files below a folder"},
+        {"check", 0, CLI_FLAG, NULL, &check, 0, 0, "only check the file; needs no ground truth"},
+        {"max-modes", 0, CLI_INT, "N", &o.max_modes, 1, BJ_MAX_ATOMS, "max number of modes per track"},
+        {"strict", 0, CLI_FLAG, NULL, &o.strict, 0, 0, "print no scores if there is a violation"},
+        {"list", 0, CLI_INT, "N", &o.list, 0, 1000000, "max number of violations to list"},
+        {"rows", 0, CLI_TEXT, "FILE.csv", &o.rows, 0, 0, "write the scores of every scene"},
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_THREADS(&o.threads),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "score",
-        .summary = "check a challenge submission and score it against what happened",
+        .summary = "check a challenge submission and score it against the ground truth",
         .operands = "SUBMISSION.parquet",
         .min_operands = 1,
         .max_operands = 1,

@@ -17,24 +17,24 @@ typedef struct simulate_options {
 
 static int parse(simulate_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "write official scenario folders there"},
-        {"cache", 0, CLI_TEXT, "FILE", &o->cache, 0, 0, "write a cache instead"},
-        {"scenes", 'n', CLI_INT, "N", &o->scenes, 1, 2147483647, "how many; 1000 by default"},
+        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "write official scenario folders"},
+        {"cache", 0, CLI_TEXT, "FILE", &o->cache, 0, 0, "write a cache instead of folders"},
+        {"scenes", 'n', CLI_INT, "N", &o->scenes, 1, 2147483647, "number of scenes"},
         CLI_OPTION_SEED(&o->seed),
         {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0,
-         "train, val, test or any other name: each has cities of its own"},
+         "train, val, test or any other name; every split has its own cities"},
         {"world", 0, CLI_INT, "N", &o->world, 1, BJ_WORLD_VERSION,
-         "version of the world: 2, the default, or 1"},
-        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "workers; 0: one per available core"},
-        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "forget an interrupted run"},
-        {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace what is there already"},
+         "version of the simulated world"},
+        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "worker threads; 0 means one per available core"},
+        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "start over instead of resuming an interrupted run"},
+        {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace existing files"},
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "simulate traffic whose distribution of futures is known",
+        .summary = "simulate traffic scenes whose distribution of futures is known",
         .examples = "bjepa simulate --cache train.bjc --scenes 20000 --seed 1\n"
                     "bjepa simulate --cache val.bjc --scenes 2000 --seed 1 --split val\n"
                     "bjepa simulate --out world/train --scenes 100 --seed 1\n",

@@ -13,11 +13,11 @@ typedef struct submit_options {
 
 static int parse(submit_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "FILE.parquet", &o->out, 0, 0, "the submission to write"},
+        {"out", 'o', CLI_TEXT, "FILE.parquet", &o->out, 0, 0, "submission file to write"},
         {"check", 0, CLI_FLAG, NULL, &o->check, 0, 0,
-         "check a submission instead of writing one; needs neither model nor truth"},
+         "check a submission instead of writing one; needs no model and no ground truth"},
         {"precision", 0, CLI_CHOICE, "full|bf16", &o->precision, 0, 0,
-         "how the weights are stored: 16 bits are faster"},
+         "storage of the model parameters; bf16 is faster"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,

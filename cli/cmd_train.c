@@ -13,12 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Below these a latent says nothing about its future any more. */
+/* Latents have collapsed if their spread is below these. */
 static const double collapsed_std = 1e-3, collapsed_rank = 1.5;
+/* Min number of development scenes for the rank and for the choice of a checkpoint. The centered
+ * latents of n scenes have a rank of at most n - 1, so two scenes always look collapsed. */
+enum { RANK_SCENES = 8, FEW_SCENES = 32 };
 
 typedef struct view {
     cli_progress bar;
     int quiet, begun, epoch;
+    int few; /* 1: too few development scenes, and a warning was printed */
     int stage_a, maze;
     const bj_settings *settings;
 } view;
@@ -93,18 +97,22 @@ static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best
     }
 }
 
-static void warn(const bj_settings *settings, const bj_epoch *row) {
-    if (bj_epoch_blind(settings, row))
-        fprintf(stderr,
-                "warning: epoch %d: the model is blind to the map: exchanging maps between scenes "
-                "changes the Energy Score by %+.1f %%\n",
-                row->epoch, 100 * row->exchange.map / row->exchange.plain);
-    if (row->epoch > 0 &&
+static void warn(view *v, const bj_epoch *row) {
+    const int few = row->dev.scenes < FEW_SCENES; /* NaN for mazes and stage A */
+    if (few && !v->few)
+        cli_warn("%.0f development scene%s: the choice of the checkpoint is mostly noise; expected at "
+                 "least %d scenes",
+                 row->dev.scenes, row->dev.scenes == 1 ? "" : "s", FEW_SCENES);
+    v->few |= few;
+    if (bj_epoch_blind(v->settings, row))
+        cli_warn("epoch %d: the model is blind to the map: exchanging maps between scenes changes the "
+                 "Energy Score by %+.1f %%",
+                 row->epoch, 100 * row->exchange.map / row->exchange.plain);
+    if (row->epoch > 0 && !(row->dev.scenes < RANK_SCENES) &&
         (row->health.mean_std < collapsed_std || row->health.entropy_rank < collapsed_rank))
-        fprintf(stderr,
-                "warning: epoch %d: the target latents have collapsed: standard deviation %.2g, "
-                "rank %.2f\n",
-                row->epoch, row->health.mean_std, row->health.entropy_rank);
+        cli_warn("epoch %d: the target latents have collapsed: standard deviation %.2g, entropy rank "
+                 "%.2f",
+                 row->epoch, row->health.mean_std, row->health.entropy_rank);
 }
 
 static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
@@ -120,7 +128,7 @@ static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
             cli_progress_clear(&v->bar);
             print_epoch(v, p->last, p->best);
         }
-        warn(v->settings, p->last);
+        warn(v, p->last);
         v->epoch = p->last->epoch;
     }
     if (!v->quiet) {
@@ -316,25 +324,25 @@ int cmd_train(int argc, char **argv) {
     int json = 0;
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "cache of scenes to fit, and to develop on; world:SEED[:SCENES] simulates new scenes while "
-         "it trains; for arms of mazes a dataset, .npz"},
+         "cache of scenes; world:SEED[:SCENES] simulates new scenes during training; a dataset (.npz) for "
+         "the arms of mazes"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
-         "other scenes for development; all of --data is fitted then"},
+         "development scenes; all of --data is used for fitting then"},
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
-         "maze of the dataset, where its name does not say"},
+         "maze of the dataset, if the file name does not contain it"},
         CLI_SETTINGS_OPTIONS(&q),
-        {"out", 'o', CLI_TEXT, "DIR", &o.dir, 0, 0, "folder of the run"},
+        {"out", 'o', CLI_TEXT, "DIR", &o.dir, 0, 0, "run folder"},
         {"resume", 0, CLI_FLAG, NULL, &o.resume, 0, 0,
-         "go on where the run in that folder stopped; data and settings of the run by default"},
+         "resume the run in that folder; data and settings default to those of the run"},
         {"extend", 0, CLI_INT, "EPOCHS", &o.extend, 1, 100000,
-         "with --resume: train a finished run for more epochs"},
+         "with --resume: train a finished run for this many more epochs"},
         CLI_OPTION_THREADS(&o.threads),
         CLI_OPTION_QUIET(&v.quiet),
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         "train",
-        "train an arm with a seed",
+        "train one arm with one seed",
         NULL,
         0,
         0,
@@ -346,7 +354,8 @@ int cmd_train(int argc, char **argv) {
         "bjepa train --out runs/fullset-0 --resume --extend 10\n"
         "bjepa train --data world:7:2000000 --arm fullset --out runs/fresh --recipe small\n"
         "bjepa train --data pointmaze-medium-navigate-v0.npz --arm maze-branch --out runs/medium\n",
-        options};
+        options,
+        NULL};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
     if (o.extend && !o.resume)

@@ -33,12 +33,12 @@ typedef struct view_options {
 static int parse(view_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
-         "the scenes: scenario files below a folder, or a cache"},
-        {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "the page; view.html"},
-        {"count", 0, CLI_INT, "N", &o->count, 1, SCENES, "number of scenes; 24"},
+         "scenes: scenario files below a folder, or a cache"},
+        {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "HTML page to write"},
+        {"count", 0, CLI_INT, "N", &o->count, 1, SCENES, "number of scenes"},
         {"choose", 0, CLI_CHOICE, "hash|maneuvers", &o->by_maneuvers, 0, 0,
-         "by a hash of their ids, or first where the forecast includes several maneuvers"},
-        {"scene", 0, CLI_LIST, "ID", &o->ids, 0, 0, "this scene; may be given several times"},
+         "choose scenes by a hash of their ids, or prefer scenes whose forecast includes several maneuvers"},
+        {"scene", 0, CLI_LIST, "ID", &o->ids, 0, 0, "show this scene; may be repeated"},
         {"law", 0, CLI_TEXT, "FILE", &o->law, 0, 0,
          "true distribution of simulated scenes, if it is not next to them"},
         CLI_OPTION_THREADS(&o->threads),
@@ -46,7 +46,7 @@ static int parse(view_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "look at forecasts of submissions and models in a page of one file",
+        .summary = "write the forecasts of submissions and models as one HTML page",
         .operands = "SUBMISSION.parquet|CHECKPOINT...",
         .min_operands = 1,
         .max_operands = SOURCES,

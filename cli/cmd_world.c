@@ -181,15 +181,15 @@ static int show(int argc, char **argv) {
     const char *out = NULL, *law = NULL, *scene = "#0";
     int json = 0, operands;
     const cli_option options[] = {
-        {"scene", 0, CLI_TEXT, "ID", &scene, 0, 0, "which scene: its id, or a number as '#12'"},
-        {"law", 0, CLI_TEXT, "FILE", &law, 0, 0, "the law, if it is not beside the data"},
-        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "draw scene.svg, .png or .pdf instead"},
+        {"scene", 0, CLI_TEXT, "ID", &scene, 0, 0, "scene id, or its number, for example '#12'"},
+        {"law", 0, CLI_TEXT, "FILE", &law, 0, 0, "true distribution, if it is not next to the data"},
+        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "draw the scene to a file (.svg, .png or .pdf)"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "print or draw a simulated scene and the law of its futures",
+        .summary = "print or draw a simulated scene and the true distribution of its futures",
         .operands = "CACHE|DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -216,12 +216,12 @@ static int show(int argc, char **argv) {
 
 int cmd_world(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"show", "print or draw a simulated scene and the law of its futures", show},
+        {"show", "print or draw a simulated scene and the true distribution of its futures", show},
         CLI_VERB_END,
     };
     static const cli_group group = {
         .name = "world",
-        .summary = "look at simulated traffic",
+        .summary = "inspect simulated traffic",
         .examples = "bjepa world show train.bjc --scene '#12' --out scene.svg\n",
         .verbs = verbs,
     };

@@ -39,7 +39,7 @@ static int print_json(const listing *l, const cli_grid *grid) {
 static int run_list(const listing *l, int argc, char **argv) {
     int format = 0, json = 0;
     const cli_option options[] = {
-        {"format", 'f', CLI_CHOICE, FORMAT_WORDS, &format, 0, 0, "how to print"},
+        {"format", 'f', CLI_CHOICE, FORMAT_WORDS, &format, 0, 0, "output format"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {

@@ -28,19 +28,19 @@ typedef struct draw_options {
 
 static int parse(draw_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "the scenes, now with their futures"},
+        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "cache of the scenes, now with their futures"},
         {"branch", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_BRANCH], 0, 0,
-         "where the model with branches is now, if it moved"},
+         "path of the model with branches, if it was moved"},
         {"point", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_POINT], 0, 0,
-         "where the point model is now, if it moved"},
-        {"png", 0, CLI_FLAG, NULL, &o->png, 0, 0, "write both views as PNG too"},
-        {"pdf", 0, CLI_FLAG, NULL, &o->pdf, 0, 0, "write both views as PDF too"},
+         "path of the point model, if it was moved"},
+        {"png", 0, CLI_FLAG, NULL, &o->png, 0, 0, "also write the two views as PNG"},
+        {"pdf", 0, CLI_FLAG, NULL, &o->pdf, 0, 0, "also write the two views as PDF"},
         {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "do not list the files"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "verify what was locked, then add what happened",
+        .summary = "verify the locked cases, then add the outcome",
         .operands = "GALLERY",
         .min_operands = 1,
         .max_operands = 1,

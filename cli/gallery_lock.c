@@ -31,18 +31,18 @@ typedef struct lock_options {
 
 static int parse(lock_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "scenes and maps; its futures stay hidden"},
+        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "scenes and maps; futures are not read"},
         {"out", 'o', CLI_TEXT, "GALLERY", &o->out, 0, 0, "folder to create"},
         {"branch", 0, CLI_TEXT, "CHECKPOINT|ARM", &o->model[BJ_GALLERY_BRANCH], 0, 0,
-         "model with several branches; of a campaign the arm fullset"},
+         "model with several branches (default for a campaign: the arm fullset)"},
         {"point", 0, CLI_TEXT, "CHECKPOINT|ARM", &o->model[BJ_GALLERY_POINT], 0, 0,
-         "model with K = 1; of a campaign the arm point"},
+         "model with K = 1 (default for a campaign: the arm point)"},
         {"model-seed", 0, CLI_INT, "N", &o->model_seed, 0, 2147483647,
-         "seed of the campaign's runs; its first"},
-        {"cases", 0, CLI_INT, "N", &o->cases, 1, BJ_GALLERY_CASES, "most cases to choose; 8"},
-        {"seed", 0, CLI_SEED, "N", &o->seed, 0, 0, "of the order among equal cases; 0"},
+         "seed of the campaign's runs (default: the first)"},
+        {"cases", 0, CLI_INT, "N", &o->cases, 1, BJ_GALLERY_CASES, "max number of cases to choose"},
+        {"seed", 0, CLI_SEED, "N", &o->seed, 0, 0, "seed of the random order among equal cases"},
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
-         "only the first N scenes of the cache; 0: all"},
+         "use only the first N scenes of the cache; 0 means all"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
@@ -50,7 +50,7 @@ static int parse(lock_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "choose cases and draw them before any future is read",
+        .summary = "select cases and draw them without reading any future",
         .operands = "[CAMPAIGN]",
         .max_operands = 1,
         .examples = "bjepa gallery lock runs/world --data val.bjc --out gallery\n"

@@ -6,36 +6,41 @@
 #include <string.h>
 
 static const cli_verb verbs[] = {
-    {"audit", "hold forecasts against the official drivable areas; no future is read", cmd_audit},
+    {"audit", "measure how much of a forecast lies on the official drivable area", cmd_audit},
     {"baseline", "write forecasts of a fixed rule as a challenge submission", cmd_baseline},
     {"bench", "time a training step and prediction", cmd_bench},
-    {"benchmark", "make the standard benchmark with a known answer, and score entries", cmd_benchmark},
-    {"campaign", "train every arm of a file with every seed, and watch it", cmd_campaign},
-    {"compare", "two arms of a campaign, paired by seed, with intervals", cmd_compare},
-    {"config", "the arms, and the settings of a run with where each comes from", cmd_config},
-    {"data", "prepare scenarios for training, and look at what came out", cmd_data},
+    {"benchmark", "create the standard benchmark of simulated scenes and score submissions", cmd_benchmark},
+    {"campaign", "train every arm of a campaign file with every seed, and show the progress", cmd_campaign},
+    {"compare", "compare two arms of a campaign, paired by seed, with intervals", cmd_compare},
+    {"config", "list the arms and settings, and print, check or compare the settings of runs", cmd_config},
+    {"data", "create caches from Argoverse 2 scenarios, and inspect them", cmd_data},
     {"demo", "show the pretrained model, then train, evaluate and report three arms", cmd_demo},
-    {"eval", "every metric of a checkpoint on a cache, in groups, with its speed", cmd_eval},
-    {"evaluate", "evaluate a locked campaign once, or verify what it bound", cmd_evaluate},
-    {"export", "write the model of a run to one file, also with 16-bit weights", cmd_export},
-    {"figures", "every plot of a campaign as SVG and PDF", cmd_figures},
-    {"gallery", "cases chosen and drawn before any future is read, then with hindsight", cmd_gallery},
+    {"eval", "evaluate a checkpoint on a cache: every metric, by group, and the speed", cmd_eval},
+    {"export", "write the model of a run to one file, optionally with 16-bit parameters", cmd_export},
+    {"figures", "write the plots of a campaign or a run as SVG and PDF", cmd_figures},
+    {"gallery", "select and draw cases without reading any future, then add the outcome", cmd_gallery},
     {"info", "print a model file, or the architectures and their parameter counts", cmd_info},
-    {"lock", "bind a finished campaign by hash before its one evaluation", cmd_lock},
-    {"maze", "the mazes of OGBench and what recorded walks show of them", cmd_maze},
-    {"parity", "recompute golden files and compare everything they state", cmd_parity},
-    {"predict", "all weighted futures of scenes, from raw files or a cache", cmd_predict},
-    {"report", "show a campaign in a page of one file", cmd_report},
-    {"score", "check a challenge submission and score it against what happened", cmd_score},
-    {"simulate", "traffic with a known law of futures, as a cache or official files", cmd_simulate},
+    {"lock", "lock a finished campaign, evaluate it once, and verify the result", cmd_lock},
+    {"maze", "read OGBench datasets, and evaluate and show the graphs that maze runs predict", cmd_maze},
+    {"parity", "recompute golden files and compare the results with them", cmd_parity},
+    {"predict", "predict the weighted futures of scenes from raw scenario files or a cache", cmd_predict},
+    {"report", "write a campaign or a run as one HTML page", cmd_report},
+    {"score", "check a challenge submission and score it against the ground truth", cmd_score},
+    {"simulate", "simulate traffic scenes whose distribution of futures is known", cmd_simulate},
     {"submit", "predict a cache and write a challenge submission", cmd_submit},
-    {"table", "mean and SD over seeds of every arm, or every seed", cmd_table},
-    {"train", "train an arm with a seed", cmd_train},
+    {"table", "print mean and SD over the seeds of every arm, or the value of every seed", cmd_table},
+    {"train", "train one arm with one seed", cmd_train},
     {"truth", "compare forecasts with the true distribution of a simulated world", cmd_truth},
-    {"version", "print the version and the precision it computes in", cmd_version},
-    {"view", "look at the forecasts of submissions in a page of one file", cmd_view},
-    {"world", "look at simulated scenes and the law of their futures", cmd_world},
+    {"version", "print the version and the floating-point precision", cmd_version},
+    {"view", "write the forecasts of submissions and models as one HTML page", cmd_view},
+    {"world", "print or draw simulated scenes and the true distribution of their futures", cmd_world},
     {"help", "print this list, or the help of a verb", cmd_help},
+    CLI_VERB_END,
+};
+
+/* Old names. They work but are not listed. */
+static const cli_verb old_verbs[] = {
+    {"evaluate", "old name of 'lock run' and 'lock verify'", cmd_evaluate},
     CLI_VERB_END,
 };
 
@@ -46,14 +51,15 @@ static void print_overview(FILE *to) {
           to);
     cli_verbs_print(to, verbs);
     fputs("\n'bjepa VERB --help' prints examples and options.\n"
-          "Exit codes: 0 done, 1 failed, 2 misuse, 3 bad input data, 4 a check said no, "
-          "5 input/output or memory,\n130 interrupted.\n",
+          "Exit codes: 0 success, 1 other failure, 2 usage error, 3 invalid input file, 4 failed check, "
+          "gate or lock,\n5 I/O error or out of memory, 130 interrupted.\n",
           to);
 }
 
 static const cli_verb *find_verb(const char *name) {
     const char *nearest;
-    const cli_verb *verb = cli_verbs_find(verbs, name, &nearest);
+    const cli_verb *verb = cli_verbs_find(old_verbs, name, &nearest);
+    if (!verb) verb = cli_verbs_find(verbs, name, &nearest);
     if (verb) return verb;
     fprintf(stderr, "bjepa: unknown verb '%s'", name);
     if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);
@@ -65,7 +71,7 @@ int cmd_help(int argc, char **argv) {
     static const cli_option options[] = {CLI_OPTION_END};
     static const cli_usage usage = {
         .verb = "help",
-        .summary = "print the list of verbs, or the help of one",
+        .summary = "print the list of verbs, or the help of one verb",
         .operands = "[VERB]",
         .max_operands = 1,
         .examples = "bjepa help\n"
@@ -91,7 +97,7 @@ int cmd_version(int argc, char **argv) {
     const cli_option options[] = {CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "version",
-        .summary = "print the version and the precision it computes in",
+        .summary = "print the version and the floating-point precision",
         .examples = "bjepa version\n"
                     "bjepa version --json\n",
         .options = options,

@@ -35,19 +35,19 @@ int cmd_maze_emit(int argc, char **argv) {
     int json = 0, operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &o.how.maze, 0, 0,
-         "medium, large, giant, teleport or a maze file; a run has its own"},
-        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "the emissions, a safetensors file"},
+         "medium, large, giant, teleport or a maze file (default: the maze of the run)"},
+        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "emissions file to write (safetensors)"},
         {"archive", 0, CLI_CHOICE, "a|b", &o.archive, 0, 0,
-         "of a run: contexts; a: five cells with most successors, b: four others, evenly spaced"},
-        {"cells", 0, CLI_TEXT, "3,7,12", &o.cells, 0, 0, "of a run: these contexts instead"},
+         "contexts of a run: a uses the five cells with the most successors, b four other cells, evenly spaced"},
+        {"cells", 0, CLI_TEXT, "3,7,12", &o.cells, 0, 0, "contexts of a run: use these cells instead"},
         {"point", 0, CLI_TEXT, "RUN", &o.point, 0, 0,
-         "of a run: the one output of another run beside it"},
+         "add the single output of another run"},
         CLI_OPTION_THREADS(&o.how.threads),
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze emit",
-        .summary = "fix what a predictor says before any successor is read, and print its hash",
+        .summary = "write a predictor's outputs and print their SHA-256 before any successor is read",
         .operands = "LATENTS|RUN",
         .min_operands = 1,
         .max_operands = 1,
@@ -121,15 +121,15 @@ int cmd_maze_reveal(int argc, char **argv) {
     int json = 0, operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0,
-         "medium, large, giant, teleport or a maze file; otherwise from the name of the data"},
-        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "the successors, a JSON file"},
+         "medium, large, giant, teleport or a maze file (default: from the file name of the data)"},
+        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "successors file to write (JSON)"},
         {"sha256", 0, CLI_TEXT, "HEX", &expected, 0, 0,
-         "hash of the emissions as it was announced; another one is refused"},
+         "expected SHA-256 of the emissions; any other digest is rejected"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze reveal",
-        .summary = "add the successors of a dataset to emissions that were fixed before",
+        .summary = "add the successors of a dataset to emissions",
         .operands = "EMISSIONS DATA",
         .min_operands = 2,
         .max_operands = 2,
@@ -166,7 +166,7 @@ int cmd_maze_verify(int argc, char **argv) {
     const cli_option table[] = {CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze verify",
-        .summary = "whether emissions are those that a file of successors names",
+        .summary = "check that emissions are those that a file of successors names",
         .operands = "SUCCESSORS EMISSIONS",
         .min_operands = 2,
         .max_operands = 2,

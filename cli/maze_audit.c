@@ -163,20 +163,20 @@ int cmd_maze_audit(int argc, char **argv) {
     const char *standard = NULL;
     int operands;
     const cli_option table[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &o.out, 0, 0, "folder of audit.json and the pictures"},
+        {"out", 'o', CLI_TEXT, "DIR", &o.out, 0, 0, "output folder for audit.json and the pictures"},
         {"standard", 0, CLI_TEXT, "RUN", &standard, 0, 0,
-         "a second run on the same data and split, drawn beside the first"},
+         "second run on the same data and split, drawn next to the first run"},
         {"horizon", 0, CLI_INT, "H", &o.horizon, 1, BJ_ROLLOUT_MAX_HORIZON,
-         "frames after a context"},
-        {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0, "the dataset, where it has been moved"},
-        {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0, "the maze, where its name does not say it"},
+         "number of frames after a context"},
+        {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0, "path of the dataset, if it was moved"},
+        {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0, "maze, if the file name does not contain it"},
         CLI_OPTION_THREADS(&o.threads),
         CLI_OPTION_QUIET(&o.quiet),
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze audit",
-        .summary = "rollouts of trained models on the episodes they were not trained on",
+        .summary = "roll out trained models on episodes that were not used for training",
         .operands = "RUN",
         .min_operands = 1,
         .max_operands = 1,

@@ -279,12 +279,12 @@ int cmd_maze_data(int argc, char **argv) {
     const char *name = NULL;
     const cli_option options[] = {
         {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0,
-         "medium, large, giant, teleport or a maze file; otherwise from the name of the data"},
+         "medium, large, giant, teleport or a maze file (default: from the file name of the data)"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze data",
-        .summary = "episodes, cells and edges of a recorded dataset, held against the true graph",
+        .summary = "print episodes, cells and edges of a dataset and compare them with the true graph",
         .operands = "FILE",
         .min_operands = 1,
         .max_operands = 1,

@@ -152,22 +152,22 @@ int cmd_maze_drive(int argc, char **argv) {
     int operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
-         "medium, large, giant, teleport or a maze file; a graph file has its own"},
+         "medium, large, giant, teleport or a maze file (default: the maze of the graph file)"},
         {"graph", 0, CLI_TEXT, "FILE", &o.graph, 0, 0,
-         "a graph file; true: the true graph; walks: the true graph without teleporters"},
-        {"episodes", 0, CLI_INT, "N", &o.drive.episodes, 1, 1000000, "of each task"},
-        {"steps", 0, CLI_INT, "N", &o.drive.steps, 1, 1000000, "limit of an episode"},
+         "graph file, or 'true' for the true graph, or 'walks' for the true graph without teleporters"},
+        {"episodes", 0, CLI_INT, "N", &o.drive.episodes, 1, 1000000, "episodes per task"},
+        {"steps", 0, CLI_INT, "N", &o.drive.steps, 1, 1000000, "max steps per episode"},
         {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000,
-         "give up an edge that has not led out of its cell after N steps; 0: never"},
+         "give up an edge after N steps without leaving its cell; 0 means never"},
         {"data", 0, CLI_TEXT, "FILE", &how.data, 0, 0,
-         "dataset of the runs, if it is no longer where they found it"},
+         "path of the dataset, if it was moved"},
         CLI_OPTION_THREADS(&how.threads),
         CLI_OPTION_SEED(&o.drive.seed),
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze drive",
-        .summary = "the point agent follows a graph, or those of runs, through the official tasks",
+        .summary = "drive the point agent through the official tasks along a graph, or the graphs of runs",
         .operands = "[RUN|CAMPAIGN]...",
         .max_operands = 100000,
         .examples = "bjepa maze drive --maze large\n"

@@ -90,18 +90,18 @@ int cmd_maze_graph(int argc, char **argv) {
     options o = {.out = "graph.json"};
     int operands;
     const cli_option table[] = {
-        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "the graph file; graph.json"},
+        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "graph file to write"},
         {"data", 0, CLI_TEXT, "FILE", &o.run.data, 0, 0,
-         "dataset of the run, if it is no longer where the run found it"},
-        {"maze", 0, CLI_TEXT, "FILE", &o.run.maze, 0, 0, "maze file of a run in a generated maze"},
+         "path of the dataset, if it was moved"},
+        {"maze", 0, CLI_TEXT, "FILE", &o.run.maze, 0, 0, "maze file of a run in a generated maze, if it was moved"},
         {"collapsed", 0, CLI_FLAG, NULL, &o.run.collapsed, 0, 0,
-         "also of a run whose latents have collapsed"},
+         "accept a run whose latents have collapsed"},
         CLI_OPTION_THREADS(&o.run.threads),
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = verb,
-        .summary = "the graph a finished run predicts, with candidates and scores",
+        .summary = "write the graph that a finished run predicts, with candidates and scores",
         .operands = "RUN",
         .min_operands = 1,
         .max_operands = 1,

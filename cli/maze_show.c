@@ -72,19 +72,19 @@ int cmd_maze_show(int argc, char **argv) {
     options o = {.out = "maze.html", .source = -1};
     int operands;
     const cli_option table[] = {
-        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "a page (.html) or a picture (.svg)"},
+        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "page (.html) or picture (.svg) to write"},
         {"source", 0, CLI_INT, "CELL", &o.source, 0, BJ_MAZE_MAX_CELLS - 1,
-         "cell whose candidates are shown first; otherwise the one with most edges"},
+         "cell whose candidates are shown first (default: the cell with the most edges)"},
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "dataset whose successors are revealed; otherwise the graph file's, or the true ones"},
+         "dataset whose successors are revealed (default: the dataset of the graph file, or the true successors)"},
         {"maze", 0, CLI_TEXT, "FILE", &o.maze, 0, 0,
-         "maze file of an archive's successors in a generated maze"},
-        {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000, "as in maze drive"},
+         "maze file, if the successors belong to a generated maze"},
+        {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000, "give up an edge after N steps without leaving its cell, as in maze drive; 0 means never"},
         CLI_OPTION_SEED(&o.drive.seed),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze show",
-        .summary = "a predicted graph as a page: candidates, successors on demand, drives",
+        .summary = "write a predicted graph as a page with candidates, successors and drives",
         .operands = "GRAPH|SUCCESSORS",
         .min_operands = 1,
         .max_operands = 1,

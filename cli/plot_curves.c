@@ -207,20 +207,20 @@ void plot_looks_draw(plot *p, const report_data *data, int panel) {
 int plot_maze_panels(const report_data *data) {
     int panels = 0;
     if (!report_is_maze(data)) return 0;
-    for (int set = 0; set < bj_campaign_data_count(data->campaign); set++)
+    for (int set = 0; set < report_set_count(data); set++)
         panels += count_curves(data, maze, MAZE, set);
     return panels;
 }
 
 void plot_maze_draw(plot *p, const report_data *data, int panel) {
-    const int sets = bj_campaign_data_count(data->campaign);
+    const int sets = report_set_count(data);
     for (int set = 0; set < sets; set++) {
         const int here = count_curves(data, maze, MAZE, set);
         if (panel < here) {
             const curve *c = curve_at(data, maze, MAZE, set, panel);
             char title[128];
             snprintf(title, sizeof title, "%s%s%s",
-                     sets > 1 ? bj_campaign_data_name(data->campaign, set) : "",
+                     sets > 1 ? report_set_name(data, set) : "",
                      sets > 1 ? ": " : "", c->title);
             draw_curves(p, data, c, set, title);
             return;

@@ -132,7 +132,7 @@ void report_plot_sheet(FILE *to, const report_plot *kind, const report_data *dat
     const int width = columns * (kind->width + GAP) + GAP;
     const int height = rows * (kind->height + GAP) + GAP + FOOT;
     report_plot_source(numbers, kind, data);
-    if (data->campaign) snprintf(about, sizeof about, "%s: %s", data->name, numbers);
+    if (data->runs) snprintf(about, sizeof about, "%s: %s", data->name, numbers);
     else snprintf(about, sizeof about, "%s", numbers);
     begin(to, kind->title, width, height);
     plot sheet = {.to = to, .width = width, .height = height};

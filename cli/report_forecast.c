@@ -44,6 +44,9 @@ static bj_status set_path(work *w, const char *path, bj_error *err) {
 
 static bj_status find_cache(work *w, bj_error *err) {
     const bj_campaign *campaign = w->data->campaign;
+    const bj_run *run = campaign ? NULL : w->data->run[0].run;
+    const char *data = campaign ? bj_campaign_data(campaign) : bj_run_fact(run, "data.path");
+    const char *dev = campaign ? bj_campaign_dev(campaign) : bj_run_fact(run, "dev_data.path");
     w->part = BJ_PART_ALL;
     if (w->options->cache) {
         w->out->origin = REPORT_GIVEN;
@@ -54,12 +57,15 @@ static bj_status find_cache(work *w, bj_error *err) {
         return set_path(w, w->data->protocol.data, err);
     }
     w->out->origin = REPORT_DEVELOPMENT;
-    if (bj_campaign_dev(campaign)) return set_path(w, bj_campaign_dev(campaign), err);
+    if (dev) return set_path(w, dev, err);
     w->part = BJ_PART_DEV;
-    if (bj_fresh_is_spec(bj_campaign_data(campaign)))
-        return cli_error(err, BJ_EARG, "%s: fresh scenes are not in a file; --scenes names a cache",
-                         bj_campaign_data(campaign));
-    return set_path(w, bj_campaign_data(campaign), err);
+    if (!data) return cli_error(err, BJ_EFORMAT, "the manifest of the run names no data");
+    if (bj_fresh_is_spec(data))
+        return cli_error(err, BJ_EARG,
+                         "%s: simulated training scenes are not in a file\nhint: name a cache with "
+                         "--scenes",
+                         data);
+    return set_path(w, data, err);
 }
 
 static const char *scene_id(const void *context, int64_t index) {
@@ -249,9 +255,9 @@ bj_status report_forecasts_make(report_forecasts *out, const report_data *data,
                                 const report_forecast_options *options, bj_error *err) {
     bj_error why = {.message = ""};
     *out = (report_forecasts){.scenes = NULL};
-    if (!data->campaign || !options->count) {
-        give_up(out, data->campaign ? "No scenes were asked for."
-                                    : "A table of numbers has no models to predict with.");
+    if (!data->runs || !options->count) {
+        give_up(out, data->runs ? "No scenes were requested."
+                                : "A seed table has no models to predict with.");
         return BJ_OK;
     }
     work *w = calloc(1, sizeof *w);

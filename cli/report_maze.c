@@ -120,7 +120,7 @@ static int count_collapsed(const report_data *d) {
 
 static void put_about(FILE *to, const report_maze *m) {
     const report_data *d = m->data;
-    const int sets = bj_campaign_data_count(d->campaign);
+    const int sets = report_set_count(d);
     int finished = 0;
     for (int r = 0; r < d->runs; r++) finished += d->run[r].finished;
     fputs("<section id=\"about\">\n<h1>", to);
@@ -131,7 +131,7 @@ static void put_about(FILE *to, const report_maze *m) {
     if (sets > 1) fprintf(to, "%d datasets", sets);
     else
         fprintf(to, "training data <span class=\"hash\">%.16s</span>",
-                bj_campaign_data_digest(d->campaign));
+                report_training_digest(d));
     fputs("</span></p>\n", to);
     fputs("<p class=\"lead\">Where can one go from here? A predictor that has seen recorded walks "
           "through a maze is asked at every cell for what may come next; what it says makes a "

@@ -37,9 +37,24 @@ static const meaning meanings[] = {
     {"exp_fde", "expected FDE, m", "final displacement error of a branch drawn by its weight"},
     {"top1_fde", "top-1 FDE, m", "final displacement error of the heaviest branch"},
     {"top1_mr", "top-1 miss rate", "share of scenes whose heaviest branch ends more than 2 m off"},
+    {"min_ade_6", "minADE6, m",
+     "Argoverse 2 leaderboard metric: average displacement error of the best of the six most probable "
+     "branches. A diagnostic, because the best branch is chosen with hindsight."},
+    {"min_fde_6", "minFDE6, m",
+     "Argoverse 2 leaderboard metric: final displacement error of the best of six. A diagnostic."},
+    {"mr_6", "miss rate 6",
+     "Argoverse 2 leaderboard metric: share of scenes in which none of the six most probable branches "
+     "ends within 2 m. A diagnostic."},
+    {"brier_min_fde_6", "brier-minFDE6, m",
+     "Argoverse 2 leaderboard metric: minFDE6 plus (1 - p)\xc2\xb2, where p is the probability of the "
+     "best branch. A diagnostic."},
+    {"brier_min_fde_1", "brier-minFDE1, m",
+     "Argoverse 2 leaderboard metric: top-1 FDE plus (1 - p)\xc2\xb2. minADE1, minFDE1 and miss rate 1 "
+     "are the top-1 metrics above."},
     {"min_ade", "best-of-K ADE, m",
-     "error of the branch that hindsight would pick: a diagnostic, not a forecast"},
-    {"min_fde", "best-of-K FDE, m", "the same for last points"},
+     "average displacement error of the best of all K branches. A diagnostic, because the best branch "
+     "is chosen with hindsight."},
+    {"min_fde", "best-of-K FDE, m", "final displacement error of the best of all K branches"},
     {"min_mr", "best-of-K miss rate", "share of scenes in which no branch ends within 2 m"},
     {"exp_entropy", "exp H", "effective number of branches by the entropy of their weights"},
     {"active_heads", "active branches", "branches with at least 1 % of all weight"},
@@ -232,9 +247,9 @@ static void put_digest(FILE *to, const report_data *d) {
     const char *hash = d->protocol.lock_sha256;
     if (*hash)
         fprintf(to, " <span class=\"soft\">lock <span class=\"hash\">%.16s</span></span>", hash);
-    if (d->campaign)
+    if (d->runs)
         fprintf(to, " <span class=\"soft\">training data <span class=\"hash\">%.16s</span></span>",
-                bj_campaign_data_digest(d->campaign));
+                report_training_digest(d));
 }
 
 void report_head(FILE *to, const report_data *d) {
@@ -260,7 +275,7 @@ void report_about(FILE *to, const report_data *d, const char *title) {
               "development scenes and bound by its hash before the held-out scenes were opened, "
               "once, for all of them together.</p>\n",
               to);
-    else if (d->campaign)
+    else if (d->runs)
         fputs("The numbers are those of the development scenes by which checkpoints were chosen: "
               "they are optimistic, and only a locked evaluation gives numbers to quote.</p>\n",
               to);

@@ -90,7 +90,8 @@ class Spec:
     reach: float = 40.0            # factor on the decoder's last layer: meters between branches
     bare: bool = False             # scenes without polylines, with and without neighbors
     copies: str = "none"           # atoms with the weights of the first one: none, one, all
-    conditioned: bool = False      # g are gradients of theta, s are the weights after updates of theta
+    conditioned: bool = False      # g are gradients of theta, s the weights after steps of theta
+    muon: bool = False             # Muon updates the encoder's inner matrices
 
 
 ANCHOR_B = Goal("anchor_b", lambda_y=0.0, lambda_rec=0.0)
@@ -141,6 +142,12 @@ CASES: dict[str, Spec] = {
                                    conditioned=True),
     "conditioned_anchor_a": Spec(Goal("anchor_a"), model="anchor", optim=FROZEN, reach=1.0, steps=5,
                                  conditioned=True),
+    # Five updates of torch.optim.Muon next to AdamW.
+    "muon": Spec(optim=Optim(clip=0.5, adam_eps=1e-6, weight_decay=0.1), steps=5, conditioned=True,
+                 muon=True),
+    "muon_raw": Spec(Goal("specialization"), steps=5, muon=True),
+    "muon_anchor_a": Spec(Goal("anchor_a"), model="anchor", optim=FROZEN, reach=1.0, steps=5,
+                          conditioned=True, muon=True),
 }
 
 KINK_CLEARANCE = 2e-6        # of a rectifier's input, relative to the layer's root mean square
@@ -293,14 +300,16 @@ def make_case(name: str, spec: Spec, label: str, seed: int
     groups["l"] = {"total": result.loss[None],
                    **{key: term.value[None] for key, term in result.terms.items()}}
     norm = global_norm(grads)
-    if spec.conditioned:
-        grads, norm, after = conditioning.train(state, batch, sizes, spec.goal, optim, steps)
+    by_torch = spec.conditioned or spec.muon
+    if by_torch:
+        grads, norm, after = conditioning.train(state, batch, sizes, spec.goal, optim, steps,
+                                                spec.conditioned, spec.muon)
     groups["g"] = {**grads, "norm": norm[None]}
     groups["m"] = {key: torch.tensor([value], dtype=torch.float64)
                    for key, value in numbers.items()}
-    for _ in range(0 if spec.conditioned else steps):
+    for _ in range(0 if by_torch else steps):
         state = update(state, gradients(state, batch, sizes, spec.goal)[1], optim)
-    if spec.conditioned:
+    if by_torch:
         state = after
     groups["s"], groups["st"] = dict(state.params), dict(state.target)
 
@@ -310,7 +319,8 @@ def make_case(name: str, spec: Spec, label: str, seed: int
                if not scale.keep or group not in ("g", "s", "st") or key in scale.keep}
     metadata = {"case": name, "model": spec.model, "scales": spec.scales, "steps": str(steps),
                 "seed": str(seed), **sizes.as_metadata(), **spec.goal.as_metadata(),
-                **optim.as_metadata()} | ({"conditioned": "1"} if spec.conditioned else {})
+                **optim.as_metadata()} | ({"conditioned": "1"} if spec.conditioned else {}) | (
+                    {"muon": "1"} if spec.muon else {})
     return tensors, metadata
 
 

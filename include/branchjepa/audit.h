@@ -197,8 +197,9 @@ typedef struct bj_submission_counts {
     int64_t empty;   /* audited scenes without a feasible candidate */
 } bj_submission_counts;
 
-/* Audits a submission, which must outlive the audit. Reads only the rows of a scenario's last
- * observed step, and no later rows. Uses only threads, progress and context of the options. */
+/* Audits a submission, which must outlive the audit. `root` is a folder of scenario and map files, or a
+ * cache. Reads no row of a scenario after its last observed step. Uses only threads, progress and
+ * context of the options. */
 BJ_API BJ_CHECK bj_status bj_submission_audit_create(bj_submission_audit **out,
                                                      const bj_submission *submission,
                                                      const char *root,

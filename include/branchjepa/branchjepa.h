@@ -572,6 +572,9 @@ typedef struct bj_optim {
      * units of the inputs and outputs (docs/TRAINING.md). Gradients, gradient norm and moments
      * refer to theta. Initialize with bj_model_condition. 0: sigma is 1. */
     int conditioned;
+    /* 1: Muon instead of AdamW updates the encoder's inner matrices, that is, the recurrent,
+     * attention and projection weights and the second token layers. */
+    int muon;
 } bj_optim;
 
 BJ_API bj_optim bj_optim_default(void);
@@ -697,6 +700,10 @@ typedef struct bj_metric_values {
     double min_ade, min_fde, min_mr; /* diagnostics only */
     double brier, ece;
     double exp_entropy, active_heads, neff_collision, dedup_support;
+    /* Argoverse 2 leaderboard metrics of the K most probable branches. They are diagnostics, because
+     * the best branch is chosen with hindsight. minADE, minFDE and the miss rate for K = 1 are
+     * top1_ade, top1_fde and top1_mr. */
+    double brier_min_fde_1, min_ade_6, min_fde_6, mr_6, brier_min_fde_6;
 } bj_metric_values;
 
 /* `latents` is K, 1, or 0 for forecasts without latents. With 0, every call of bj_metrics_add may
@@ -1009,6 +1016,7 @@ typedef struct bj_metric_info {
     const char *title; /* name in tables */
     int better;        /* -1: lower is better; 1: higher is better; 0: neither or unknown */
     int digits;        /* printed decimals */
+    const char *unit;  /* "m", "branches", ...; "" for numbers without a unit */
 } bj_metric_info;
 
 BJ_API int bj_metric_count(void);

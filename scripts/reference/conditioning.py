@@ -1,11 +1,12 @@
-"""Conditioned training: AdamW updates theta, where the weights are w = sigma theta.
+"""Conditioned training: AdamW steps theta, where the weights are w = sigma theta.
 
-The modules are reparametrized, so that torch.optim.AdamW and torch.nn.utils.clip_grad_norm_ work on
-theta.
+PyTorch itself reparametrizes and updates the modules: torch.optim.AdamW, torch.optim.Muon and
+torch.nn.utils.clip_grad_norm_ are applied to theta only.
 """
 from __future__ import annotations
 
 from typing import Mapping
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -20,10 +21,14 @@ METERS, METERS_PER_SECOND = 20.0, 5.0
 TRACK = [1 / METERS] * 2 + [1 / METERS_PER_SECOND] * 2 + [1.0] * 3
 POINT = [1 / METERS] * 2 + [1.0] * 4
 STEPS = ("decoder.2.", "base.", "residual.")
+# Encoder matrices that Muon updates, and the number of matrices in the tensor.
+MUON = {"encoder.gru.weight_hh_l0": 3, "encoder.neighbor.2.weight": 1, "encoder.polyline.2.weight": 1,
+        "encoder.attn.in_proj_weight": 3, "encoder.attn.out_proj.weight": 1,
+        "encoder.mlp.2.weight": 1, "encoder.proj.0.weight": 1, "encoder.proj.2.weight": 1}
 
 
 def sigma(name: str, value: Tensor, sizes: Sizes) -> Tensor:
-    """Returns the scale of a tensor, broadcast over its rows."""
+    """Scale of a tensor, broadcast over its rows."""
     def columns(channels: list[float]) -> Tensor:
         return torch.tensor(channels, dtype=value.dtype).repeat(value.shape[1] // len(channels))
 
@@ -41,7 +46,7 @@ def sigma(name: str, value: Tensor, sizes: Sizes) -> Tensor:
 
 
 def by_time(value: Tensor) -> Tensor:
-    """Reshapes rows 2t and 2t+1, which are x and y of step t, to (F,2,...)."""
+    """Rows 2t and 2t+1 are x and y of step t: (F,2,...)."""
     return value.reshape(value.shape[0] // 2, 2, -1)
 
 
@@ -59,26 +64,69 @@ def theta_of(name: str, value: Tensor, sizes: Sizes) -> Tensor:
     return value / sigma(name, value, sizes)
 
 
-def train(state: State, batch: Batch, sizes: Sizes, goal: Goal, optim: Optim, steps: int
-          ) -> tuple[dict[str, Tensor], Tensor, State]:
-    """Returns the gradients of theta and their norm at the first update, and the state after the last update."""
-    thetas = {name: theta_of(name, value, sizes).clone().requires_grad_()
-              for name, value in state.params.items()}
-    adamw = torch.optim.AdamW(thetas.values(), lr=optim.lr, betas=(optim.beta1, optim.beta2),
-                              eps=optim.adam_eps, weight_decay=optim.weight_decay)
+def newton_schulz(x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
+                  ) -> Tensor:
+    """Newton-Schulz iteration of torch.optim.Muon without its rounding to bfloat16."""
+    a, b, c = coefficients
+    turned = x.shape[0] > x.shape[1]
+    y = x.T if turned else x
+    y = y / y.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = y @ y.T
+        y = a * y + (b * gram + c * gram @ gram) @ y
+    return y.T if turned else y
+
+
+class Optimizer:
+    """AdamW for all thetas, or Muon for the encoder's inner matrices and AdamW for the others."""
+
+    def __init__(self, thetas: Mapping[str, list[Tensor]], optim: Optim, muon: bool):
+        matrices = [matrix for name in thetas if muon and name in MUON for matrix in thetas[name]]
+        others = [theta for name in thetas if not (muon and name in MUON) for theta in thetas[name]]
+        self.thetas = matrices + others
+        self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(
+            others, lr=optim.lr, betas=(optim.beta1, optim.beta2), eps=optim.adam_eps,
+            weight_decay=optim.weight_decay)]
+        if matrices:
+            self.optimizers.append(torch.optim.Muon(
+                matrices, lr=optim.lr, weight_decay=optim.weight_decay, momentum=0.95,
+                adjust_lr_fn="match_rms_adamw"))
+
+    def step(self, clip: float) -> Tensor:
+        norm = torch.nn.utils.clip_grad_norm_(self.thetas, clip)
+        with mock.patch("torch.optim._muon._zeropower_via_newtonschulz", newton_schulz):
+            for optimizer in self.optimizers:
+                optimizer.step()
+        for theta in self.thetas:
+            theta.grad = None
+        return norm
+
+
+def train(state: State, batch: Batch, sizes: Sizes, goal: Goal, optim: Optim, steps: int,
+          conditioned: bool, muon: bool) -> tuple[dict[str, Tensor], Tensor, State]:
+    """Gradients of theta and their norm at the first update, and the state after the last one."""
+    def split(name: str, value: Tensor) -> list[Tensor]:
+        theta = theta_of(name, value, sizes) if conditioned else value
+        return [piece.clone().requires_grad_()
+                for piece in theta.chunk(MUON[name] if muon and name in MUON else 1)]
+
+    def join(name: str, parts: list[Tensor]) -> Tensor:
+        return weight(name, torch.cat(parts), sizes) if conditioned else torch.cat(parts)
+
+    thetas = {name: split(name, value) for name, value in state.params.items()}
+    optimizer = Optimizer(thetas, optim, muon)
     target: Mapping[str, Tensor] = state.target
     first: dict[str, Tensor] = {}
     norm = torch.tensor(0.0)
     for step in range(steps):
-        adamw.zero_grad(set_to_none=True)
-        params = {name: weight(name, theta, sizes) for name, theta in thetas.items()}
+        params = {name: join(name, parts) for name, parts in thetas.items()}
         evaluate(params, target, batch, sizes, goal).loss.backward()
-        grads = {name: theta.grad.clone() for name, theta in thetas.items()
-                 if theta.grad is not None}
-        total = torch.nn.utils.clip_grad_norm_(thetas.values(), optim.clip)
+        grads = {name: torch.cat([piece.grad for piece in parts]) for name, parts in thetas.items()
+                 if parts[0].grad is not None}
+        total = optimizer.step(optim.clip)
         if step == 0:
             first, norm = grads, total
-        adamw.step()
-        params = {name: weight(name, theta.detach(), sizes) for name, theta in thetas.items()}
+        params = {name: join(name, [piece.detach() for piece in parts])
+                  for name, parts in thetas.items()}
         target = follow(target, part(params, "encoder"), optim.ema)
     return first, norm, State(params, target, steps)

@@ -28,17 +28,16 @@
 
 bj_metric_info bj_audit_metric_at(int metric) {
     static const bj_metric_info infos[BJ_AUDIT_METRICS] = {
-        [BJ_AUDIT_POINT_MASS] = {"point_mass", "drivable point mass", 1, 5},
-        [BJ_AUDIT_TRAJECTORY_MASS] = {"trajectory_mass", "drivable trajectory mass", 1, 5},
-        [BJ_AUDIT_UNIQUE_SUPPORT] = {"unique_support", "feasible unique support", 1, 3},
+        [BJ_AUDIT_POINT_MASS] = {"point_mass", "drivable point mass", 1, 5, ""},
+        [BJ_AUDIT_TRAJECTORY_MASS] = {"trajectory_mass", "drivable trajectory mass", 1, 5, ""},
+        [BJ_AUDIT_UNIQUE_SUPPORT] = {"unique_support", "feasible unique support", 1, 3, "branches"},
         [BJ_AUDIT_ENTROPY_SUPPORT] = {"entropy_support", "feasible entropy support (empty = 0)", 1,
-                                      3},
+                                      3, "branches"},
         [BJ_AUDIT_MASS_WEIGHTED_SUPPORT] = {"mass_weighted_support",
-                                            "mass-weighted feasible support", 1, 3},
+                                            "mass-weighted feasible support", 1, 3, "branches"},
         [BJ_AUDIT_TRAJECTORY_DIVERSITY] = {"trajectory_diversity",
-                                           "feasible trajectory diversity, m", 0, 3},
-        [BJ_AUDIT_ENDPOINT_DIVERSITY] = {"endpoint_diversity", "feasible endpoint diversity, m", 0,
-                                         3},
+                                           "feasible trajectory diversity", 0, 3, "m"},
+        [BJ_AUDIT_ENDPOINT_DIVERSITY] = {"endpoint_diversity", "feasible endpoint diversity", 0, 3, "m"},
     };
     return infos[metric];
 }

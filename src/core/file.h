@@ -38,6 +38,10 @@ BJ_CHECK bj_status bj_file_read(char **out, size_t *size, const char *path, size
 BJ_CHECK bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const char *path,
                                       size_t limit, bj_error *err);
 
+/* Returns what a path is, by its first bytes, to explain why it cannot be used: "a folder", "a
+ * Parquet file", "an npz archive" or "a safetensors file". Returns NULL for anything else. */
+const char *bj_file_kind(const char *path);
+
 /* A regular file mapped read-only. If another process truncates the file while it is mapped, the
  * reader is killed by SIGBUS. Replacing the file by a rename, as bj_file_writer does, is safe. */
 typedef struct bj_file_map {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/file.h"
 #include "data/cache_internal.h"
 
 /* --------------------------------------------------------------------------------------- opening
@@ -27,6 +28,18 @@ static bj_status open_file(bj_cache **out, bj_safetensors *file, int flags, bj_e
 bj_status bj_cache_open(bj_cache **out, const char *path, int blind, bj_error *err) {
     bj_safetensors *file;
     *out = NULL;
+    const char *kind = bj_file_kind(path);
+    if (kind && !strcmp(kind, "an npz archive"))
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: is %s, expected a cache (.bjc)\n"
+                       "hint: only the arms for mazes read npz archives; see 'bjepa config arms'",
+                       path, kind);
+    if (kind && strcmp(kind, "a safetensors file"))
+        return BJ_FAIL(err, strcmp(kind, "a folder") ? BJ_EFORMAT : BJ_EIO,
+                       "%s: is %s, expected a cache (.bjc)\n"
+                       "hint: create a cache from Argoverse 2 scenarios with 'bjepa data prep --av2 "
+                       "DIR --out CACHE.bjc'",
+                       path, kind);
     BJ_TRY(bj_safetensors_open(&file, path, err));
     return open_file(out, file, blind ? BJ_CACHE_BLIND : 0, err);
 }

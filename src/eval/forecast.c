@@ -98,3 +98,22 @@ void bj_forecast_measure(bj_forecast_values *out, const bj_forecast *forecast) {
     measure_maneuvers(out, forecast);
     measure_support(out, forecast);
 }
+
+/* -------------------------------------------------------------------------- Argoverse 2 metrics */
+
+bj_official_modes bj_official_choose(const double *p, const double *ade, const double *fde, int K) {
+    int order[BJ_MAX_ATOMS] = {0}; /* by descending probability */
+    for (int k = 0; k < K; k++) {
+        int at = k;
+        for (; at > 0 && p[order[at - 1]] < p[k]; at--) order[at] = order[at - 1];
+        order[at] = k;
+    }
+    bj_official_modes out = {order[0], order[0], order[0]};
+    for (int i = 1; i < K && i < BJ_SUBMISSION_MODES; i++) {
+        if (ade[order[i]] < ade[out.least_ade]) out.least_ade = order[i];
+        if (fde[order[i]] < fde[out.least_fde]) out.least_fde = order[i];
+    }
+    return out;
+}
+
+double bj_official_penalty(double p) { return (1 - p) * (1 - p); }

@@ -10,6 +10,7 @@
  *   top1_*                             values of the branch with the largest weight
  *   min_*                              values of the best branch (diagnostic only)
  *   *_mr                               share of final displacements above 2 m
+ *   *_1, *_6                           Argoverse 2 metrics, see eval/forecast.h
  *   ece                                ECE of the most likely maneuver, over ten bins of its mass
  *   neff_collision                     1 / sum_kl p_k p_l [|u_k - u_l| <= .10]
  *   active_heads                       branches with at least 1 % of the total mass
@@ -202,6 +203,12 @@ void bj_metrics_count(bj_metrics *m, const bj_forecast_values *v, const double *
     sum->min_ade += v->ade[v->least_ade];
     sum->min_fde += v->fde[v->least_fde];
     sum->min_mr += v->fde[v->least_fde] > 2;
+    const bj_official_modes best = bj_official_choose(p, v->ade, v->fde, K);
+    sum->brier_min_fde_1 += v->fde[best.top] + bj_official_penalty(p[best.top]);
+    sum->min_ade_6 += v->ade[best.least_ade];
+    sum->min_fde_6 += v->fde[best.least_fde];
+    sum->mr_6 += v->fde[best.least_fde] > 2;
+    sum->brier_min_fde_6 += v->fde[best.least_fde] + bj_official_penalty(p[best.least_fde]);
     sum->brier += v->brier;
     sum->exp_entropy += v->exp_entropy;
     sum->dedup_support += v->dedup_support;
@@ -272,7 +279,9 @@ bj_metric_values bj_metrics_values(const bj_metrics *metrics) {
                              &v.latent_es,      &v.exp_ade,       &v.exp_fde,     &v.top1_ade,
                              &v.top1_fde,       &v.top1_mr,       &v.min_ade,     &v.min_fde,
                              &v.min_mr,         &v.brier,         &v.ece,         &v.exp_entropy,
-                             &v.neff_collision, &v.dedup_support, &v.active_heads};
+                             &v.neff_collision, &v.dedup_support, &v.active_heads,
+                             &v.brier_min_fde_1, &v.min_ade_6,    &v.min_fde_6,   &v.mr_6,
+                             &v.brier_min_fde_6};
     v.ece = v.active_heads = 0;
     for (int i = 0; i < BINS; i++) v.ece += fabs(metrics->bin_hit[i] - metrics->bin_conf[i]);
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)

@@ -23,6 +23,7 @@ typedef struct row {
     int present;
     bj_param_scale scale;
     double gain;
+    int muon;
 } row;
 
 static void table(row out[BJ_P_COUNT], const bj_arch *a) {
@@ -39,14 +40,13 @@ static void table(row out[BJ_P_COUNT], const bj_arch *a) {
                                : a->state + 2 * a->waves * a->octaves;
     const int SCALE_ROWS = a->scales == BJ_SCALES_COMPONENT ? a->atoms : 1;
 #define SCALE_COLS(n) (a->scales == BJ_SCALES_COMPONENT ? (n) : 1)
-    const double HE =
-        sqrt(6); /* ratio of the bound sqrt(6/fan), which preserves the activation scale, to
-                    1/sqrt(fan) */
+    /* Ratio of the bound sqrt(6/fan), which preserves the activation scale, to 1/sqrt(fan). */
+    const double HE = sqrt(6);
     const double SMALL = 0.1; /* makes the first trajectories smooth and short */
-#define PARAM(id, name, repeat, rows, cols, init, fan, part, when, scale, gain)                    \
+#define PARAM(id, name, repeat, rows, cols, init, fan, part, when, scale, gain, muon)                    \
     out[BJ_P_##id] =                                                                               \
         (row){BJ_P_##id,      name, repeat,           rows, cols, init, (double)(fan),             \
-              BJ_PART_##part, when, BJ_SCALE_##scale, gain};
+              BJ_PART_##part, when, BJ_SCALE_##scale, gain, muon};
 #include "model/params.def"
 #undef PARAM
 #undef SCALE_COLS
@@ -116,6 +116,7 @@ bj_status bj_layout_init(bj_layout *layout, const bj_arch *arch, bj_error *err) 
             p->scale = r->scale;
             p->sigma = base_sigma(r->scale, arch);
             p->gain = r->gain;
+            p->muon = r->muon;
             layout->size += (p->size + GAP - 1) / GAP * GAP;
             if (p->part == BJ_PART_ENCODER) layout->encoder_size = layout->size;
         }

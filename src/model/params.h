@@ -11,7 +11,7 @@
 #include "core/status.h"
 
 typedef enum bj_param_id {
-#define PARAM(id, name, repeat, rows, cols, init, fan, part, when, scale, gain) BJ_P_##id,
+#define PARAM(id, name, repeat, rows, cols, init, fan, part, when, scale, gain, muon) BJ_P_##id,
 #include "model/params.def"
 #undef PARAM
     BJ_P_COUNT
@@ -60,6 +60,7 @@ typedef struct bj_param {
     size_t size, offset;
     bj_param_part part;
     bj_param_scale scale;
+    int muon; /* matrices in the tensor that Muon may update, 0 if none */
     int init; /* private to params.c, like fan, sigma and gain */
     double fan, sigma, gain;
 } bj_param;

@@ -130,10 +130,10 @@ typedef struct recipe {
 
 static const recipe recipes[] = {
     {{"paper", "22,290 updates of 256 scenes: 30 epochs of 189,964 scenes"}, {{NULL, NULL, NULL}}},
-    {{"fast", "conditioned training: reads the map within minutes"},
-     {FAST("optim.conditioned", "1"), FAST("optim.lr", "0.0014"), FAST("optim.beta2", "0.98"),
-      FAST("optim.ema", "0.99"), FAST("optim.clip", "100"), FAST("optim.weight_decay", "0.1"),
-      FAST("train.batch", "64"), FAST("train.epochs", "10"), FAST("train.warmup", "0"),
+    {{"fast", "conditioned training with Muon: reads the map within minutes"},
+     {FAST("optim.conditioned", "1"), FAST("optim.muon", "1"), FAST("optim.lr", "0.002"),
+      FAST("optim.beta2", "0.98"), FAST("optim.ema", "0.99"), FAST("optim.clip", "100"),
+      FAST("optim.weight_decay", "0.1"), FAST("train.batch", "128"), FAST("train.epochs", "10"), FAST("train.warmup", "0"),
       FAST("train.warmup_updates", "100")}},
     {{"small", "many small steps, for some thousand scenes"},
      {SMALL("optim.lr", "0.0005"), SMALL("train.batch", "64"), SMALL("train.epochs", "30"),

@@ -9,6 +9,7 @@
 #include <branchjepa/maze_drive.h>
 
 #include "core/alloc.h"
+#include "core/file.h"
 #include "core/rng.h"
 #include "maze/maze.h"
 #include "run/run.h"
@@ -151,15 +152,22 @@ int bj_maze_beside(char *path, size_t room, const char *data) {
  * beside NAME.npz. */
 static bj_status open_maze(bj_maze_source *s, const char *path, const char *maze, bj_error *err) {
     char beside[BJ_RUN_FILE];
-    const char *name = maze ? maze : bj_maze_guess(path);
+    const char *name = maze ? maze : bj_maze_guess(path), *kind = bj_file_kind(path);
+    if (kind && strcmp(kind, "an npz archive"))
+        return BJ_FAIL(err, strcmp(kind, "a folder") ? BJ_EFORMAT : BJ_EIO,
+                       "%s: is %s, expected an OGBench dataset (.npz)\n"
+                       "hint: arms for mazes train on datasets; 'bjepa config arms' lists the arms "
+                       "for scenes",
+                       path, strcmp(kind, "a safetensors file") ? kind : "a cache");
     const size_t length = strlen(path);
     if (!name && length > 4 && !strcmp(path + length - 4, ".npz") &&
         bj_maze_beside(beside, sizeof beside, path))
         name = beside;
     if (!name)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: its name does not say which maze it is of, and there is no file of a "
-                       "maze beside it, .json; name the maze",
+                       "%s: the maze is not known: the file name contains no maze, and there is no "
+                       "maze file (.json) of the same name\n"
+                       "hint: name the maze or its file with --maze",
                        path);
     BJ_TRY(bj_maze_open(&s->maze, name, err));
     return strpbrk(name, "./") ? bj_sha256_file(s->maze_digest, name, err) : BJ_OK;

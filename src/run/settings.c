@@ -332,14 +332,27 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
     return bj_objective_check(o, &known, err);
 }
 
-/* s and origins hold the defaults. */
+static bj_status no_arm(bj_error *err) {
+    char list[400] = "";
+    size_t used = 0;
+    for (int i = 0; i < bj_arm_count() && used < sizeof list; i++)
+        if (strcmp(bj_arm_at(i).family, "mdn") && strcmp(bj_arm_at(i).family, "ablation"))
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                     bj_arm_at(i).name);
+    return BJ_FAIL(err, BJ_EARG,
+                   "settings: 'arm' is missing\n"
+                   "hint: use --arm with %s; 'bjepa config arms' describes them and lists more",
+                   list);
+}
+
+/* s and origins contain the defaults. */
 static bj_status resolve(bj_settings *s, const char **origins, const bj_assignment *list, int count,
                          bj_error *err) {
     const bj_arm *arm;
     int recipe;
     /* All of them, to learn arm and recipe. */
     for (int i = 0; i < count; i++) BJ_TRY(apply(s, origins, &list[i], err));
-    if (!s->arm[0]) return BJ_FAIL(err, BJ_EARG, "settings: 'arm' is missing");
+    if (!s->arm[0]) return no_arm(err);
     BJ_TRY(bj_arm_named(&arm, s->arm, origin_of(origins, "arm"), err));
     BJ_TRY(bj_recipe_named(&recipe, s->recipe, origin_of(origins, "recipe"), err));
 

@@ -291,6 +291,12 @@ bj_status bj_seeds_read(bj_seeds **out, const char *path, bj_error *err) {
     *out = NULL;
     BJ_TRY(BJ_ALLOC(r.s, 1, err));
     BJ_GOTO(status, done, source_of(&r.s->path, path, err));
+    const char *kind = bj_file_kind(r.s->path);
+    if (kind && strcmp(kind, "a folder")) {
+        status = BJ_FAIL(err, BJ_EFORMAT, "%s: is %s, expected a CSV file or the folder of a campaign",
+                         path, kind);
+        goto done;
+    }
     BJ_GOTO(status, done, bj_file_read(&text, &size, r.s->path, MAX_FILE, err));
     bj_csv_begin(&r.csv, text, size, r.s->path);
     BJ_GOTO(status, done, read_header(&r, err));
@@ -369,7 +375,7 @@ int bj_seeds_find_metric(const bj_seeds *s, const char *name) {
 bj_metric_info bj_seeds_metric(const bj_seeds *s, int metric) {
     const char *name = s->metrics.text[metric];
     const int known = bj_metric_find(name);
-    return known >= 0 ? bj_metric_at(known) : (bj_metric_info){name, name, 0, 4};
+    return known >= 0 ? bj_metric_at(known) : (bj_metric_info){name, name, 0, 4, ""};
 }
 
 double bj_seeds_value(const bj_seeds *s, int arm, int metric, int seed) {

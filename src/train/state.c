@@ -48,7 +48,8 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(objective, floor_weight, 0)      X(objective, kl_weight, 0)                                  \
     X(optim, conditioned, 0)           X(objective, sigreg, 0)                                     \
     X(objective, sigreg_slices, 256)   X(objective, vicreg_variance, 0)                            \
-    X(objective, vicreg_covariance, 0) X(objective, vicreg_gamma, 1)
+    X(objective, vicreg_covariance, 0) X(objective, vicreg_gamma, 1)                               \
+    X(optim, muon, 0)
 /* clang-format on */
 
 #define KEY(group, field) #group "." #field,
@@ -65,9 +66,9 @@ enum {
     FIRST_ADDED = SETTINGS - sizeof usual / sizeof *usual
 };
 
-/* Every field except the kind is a setting. The kind and `conditioned` are padded to a double. */
+/* Every field except the kind is a setting. The kind is padded to a double. */
 _Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(ADDED_SIZE)) + offsetof(bj_objective, lambda_z) ==
-                   sizeof(bj_objective) + sizeof(bj_optim) - sizeof(int),
+                   sizeof(bj_objective) + sizeof(bj_optim),
                "a setting of bj_objective or bj_optim is not in the list");
 
 /* Returns 1 if later steps depend on the trainer's seed. */

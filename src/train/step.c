@@ -384,6 +384,7 @@ bj_status bj_trainer_create(bj_trainer **out, bj_model *model, const bj_trainer_
     arena = (bj_arena){t->memory, 0};
     bj_workspace_init(t, &arena);
     bj_chunks_build(t);
+    bj_muon_build(t);
     memcpy(t->target_weights, model->weights, model->layout.encoder_size * sizeof(bj_real));
     *out = t;
     return BJ_OK;

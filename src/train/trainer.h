@@ -9,7 +9,8 @@
  *              blocks of scenes.
  *   gradients  tiles of weight gradients, summed over the batch in the order of core/shards.h
  *   unfold     convert gradients of the folded matrices to gradients of the original weights
- *   update     norm, then clipping, AdamW and EMA over chunks of the parameter block
+ *   update     norm, then clipping, AdamW and EMA over chunks of the parameter block, and Muon over
+ *              its matrices
  */
 #ifndef BJ_TRAIN_TRAINER_H
 #define BJ_TRAIN_TRAINER_H
@@ -43,7 +44,14 @@ typedef struct bj_chunk {
     int index;             /* position in parameter order */
     const bj_param *steps; /* a whole tensor of scale STEPS in conditioned training, else NULL */
     int scaled;            /* 1 if bj_trainer.sigma contains sigma for these elements */
+    int muon;              /* 1 if muon.c updates these elements */
 } bj_chunk;
+
+/* One matrix that Muon updates. */
+typedef struct bj_muon_matrix {
+    size_t offset;
+    int rows, columns;
+} bj_muon_matrix;
 
 /* Row ranges of the batch for each kind of layer. Rebuilt for every batch. */
 typedef struct bj_row_plans {
@@ -70,6 +78,7 @@ typedef struct bj_worker_scratch {
     bj_real *slice;            /* size bj_atoms_scratch */
     bj_real *dscore[2];
     bj_real *gradient;         /* size BJ_GRADIENT_SCRATCH */
+    bj_real *muon;             /* size bj_muon_scratch */
 } bj_worker_scratch;
 
 struct bj_trainer {
@@ -117,6 +126,9 @@ struct bj_trainer {
     double *chunk_sums;
     int chunk_count, *chunk_share; /* (threads + 1) first chunk of each worker */
     bj_adamw_coefficients adamw;
+    bj_muon_matrix *muon;      /* (muon_count) largest first */
+    int muon_count;
+    double muon_lr;            /* learning rate of the current update */
 
     bj_gathered batch;         /* batch of the current step */
     const bj_scene *scenes;    /* source of the batch, valid during a call */
@@ -156,5 +168,15 @@ int bj_chunks_count(const bj_trainer *t);
 void bj_chunks_build(bj_trainer *t);
 double bj_gradient_norm(bj_trainer *t);
 void bj_update_run(bj_trainer *t, double lr, double norm);
+/* Returns 1 if the tensor gets gradients from the objective. */
+int bj_trainer_reaches(const bj_trainer *t, const bj_param *param);
+/* Returns 1 if the moving-average target follows the encoder. The anchor stages keep it fixed. */
+int bj_trainer_target_follows(const bj_trainer *t);
+
+/* muon.c: bj_muon_build lists the matrices, or only counts them if t->muon is NULL. bj_muon_run
+ * updates the matrices and their target. */
+int bj_muon_build(bj_trainer *t);
+size_t bj_muon_scratch(const bj_trainer *t);
+void bj_muon_run(bj_trainer *t, double lr);
 
 #endif

@@ -22,12 +22,16 @@
  * parts in the same order. */
 static int reached(const bj_trainer *t, bj_param_part part) { return (int)(t->reach >> part & 1); }
 
+int bj_trainer_reaches(const bj_trainer *t, const bj_param *param) {
+    return reached(t, param->part);
+}
+
 /* Lists the chunks of one worker's share, or of all workers if `shares` is 1. */
 static int walk_chunks(const bj_trainer *t, int share, int shares, bj_chunk *out) {
     int n = 0, index = 0;
     for (int i = 0; i < t->model->layout.count; i++) {
         const bj_param *p = &t->model->layout.params[i];
-        if (!reached(t, p->part)) continue;
+        if (!bj_trainer_reaches(t, p)) continue;
         const int scaled = t->optim.conditioned && p->scale != BJ_SCALE_ONE;
         const int steps = scaled && p->scale == BJ_SCALE_STEPS;
         const size_t most = steps ? p->size : BJ_CHUNK;
@@ -37,7 +41,8 @@ static int walk_chunks(const bj_trainer *t, int share, int shares, bj_chunk *out
             const size_t at = (size_t)c * most;
             if (out)
                 out[n] = (bj_chunk){p->offset + at, p->size - at < most ? p->size - at : most,
-                                    index + c, steps ? p : NULL, scaled && !steps};
+                                    index + c, steps ? p : NULL, scaled && !steps,
+                                    t->optim.muon && p->muon};
         }
         index += chunks;
     }
@@ -85,8 +90,7 @@ double bj_gradient_norm(bj_trainer *t) {
     return sqrt(sum);
 }
 
-/* Returns 1 if the target follows the encoder. The anchor stages keep their target unchanged. */
-static int target_follows(const bj_trainer *t) {
+int bj_trainer_target_follows(const bj_trainer *t) {
     return t->objective.kind != BJ_ANCHOR_A && t->objective.kind != BJ_ANCHOR_B;
 }
 
@@ -108,13 +112,14 @@ static void update_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_chunk c = t->chunks[item];
     bj_real *w = t->model->weights + c.offset;
+    if (c.muon) return;
     if (c.steps) {
         update_steps(t, c.steps, t->scratch[worker].gradient);
         return; /* part of a decoder, which has no target */
     }
     t->k->adamw(w, t->mean + c.offset, t->variance + c.offset, t->gradients + c.offset,
                 c.scaled ? t->sigma + c.offset : NULL, c.size, &t->adamw);
-    if (target_follows(t) && c.offset < t->model->layout.encoder_size)
+    if (bj_trainer_target_follows(t) && c.offset < t->model->layout.encoder_size)
         t->k->ema(t->target_weights + c.offset, w, c.size, (bj_real)t->optim.ema);
 }
 
@@ -130,8 +135,9 @@ void bj_update_run(bj_trainer *t, double lr, double norm) {
                                 .step_size = (bj_real)(lr / (1 - pow(o->beta1, n))),
                                 .inv_sqrt_correction = (bj_real)(1 / sqrt(1 - pow(o->beta2, n)))};
     bj_pool_run_shares(t->pool, update_item, t, t->chunk_share);
+    if (t->muon_count) bj_muon_run(t, lr);
     /* The target follows its encoder even if no loss term reaches the encoder. */
-    if (target_follows(t) && !reached(t, BJ_PART_ENCODER))
+    if (bj_trainer_target_follows(t) && !reached(t, BJ_PART_ENCODER))
         t->k->ema(t->target_weights, t->model->weights, t->model->layout.encoder_size,
                   (bj_real)o->ema);
 }

@@ -133,6 +133,7 @@ static void take_scratch(bj_worker_scratch *s, bj_trainer *t, bj_arena *arena, i
     bj_worker_scratch w = {.target = bj_encoder_block_strides(a)};
     w.inverse = bj_arena_take(arena, M);
     w.gradient = bj_arena_take(arena, BJ_GRADIENT_SCRATCH);
+    w.muon = bj_arena_take(arena, bj_muon_scratch(t));
     if (bj_objective_is_hard(&t->objective)) {
         const size_t B = (size_t)t->max_batch;
         for (int i = 0; i < 3; i++) w.compact[i] = bj_arena_take(arena, B * t->head.ldk);
@@ -188,6 +189,8 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->chunk_count = bj_chunks_count(t);
     t->chunks = bj_arena_take_bytes(arena, (size_t)t->chunk_count * sizeof *t->chunks);
     t->chunk_sums = take_doubles(arena, (size_t)t->chunk_count);
+    if (measuring) t->muon_count = bj_muon_build(t);
+    t->muon = bj_arena_take_bytes(arena, (size_t)t->muon_count * sizeof *t->muon);
     t->block_begin = bj_arena_take_bytes(arena, ((size_t)t->max_batch + 1) * sizeof(int));
     int **share[] = {&t->share, &t->chunk_share, &t->block_share};
     for (int i = 0; i < 3; i++)

@@ -23,17 +23,13 @@
 #include "data/cache_writer.h"
 #include "world/folder.h"
 #include "world/law_file.h"
+#include "world/town_worker.h"
 
 enum { SLOTS_PER_JOB = 2, PATH_SIZE = 4096 };
 
 /* State of a worker. */
 typedef struct worker {
-    bj_town *town;
-    bj_world_scene *scene;
-    bj_town_text text;
-    bj_map_reader *maps;
-    bj_features_maker *maker;
-    bj_features *features;
+    bj_town_worker at;
     bj_sha256 hash;
     bj_world_folder *folder; /* NULL if the output is a cache */
 } worker;
@@ -66,28 +62,23 @@ static int64_t town_end(const run *r, int64_t town) {
     return end < r->options->scenes ? end : r->options->scenes;
 }
 
-static bj_status make_town(const run *r, worker *w, bj_map *map, uint8_t digest[32], int64_t number,
-                           bj_error *err) {
-    BJ_TRY(bj_town_make(w->town, r->version, r->options->seed, r->split, number, err));
-    BJ_TRY(bj_town_write(&w->text, w->town, err));
-    BJ_TRY(bj_map_read_memory(map, w->maps, w->text.text, w->text.size, "simulated map", err));
-    return bj_sha256_block(&w->hash, digest, w->text.text, w->text.size, err);
-}
-
 static bj_status make_block(run *r, worker *w, block *b, int64_t number, bj_error *err) {
+    const bj_world_options *o = r->options;
+    bj_world_scene *scene = w->at.scene;
     bj_map map;
     uint8_t digest[32];
-    BJ_TRY(make_town(r, w, &map, digest, number, err));
+    BJ_TRY(bj_town_worker_make(&w->at, &map, r->version, o->seed, r->split, number, err));
+    BJ_TRY(bj_sha256_block(&w->hash, digest, w->at.text.text, w->at.text.size, err));
     const int64_t first = number * BJ_WORLD_TOWN_SCENES, end = town_end(r, number);
     for (int64_t i = first; i < end; i++) {
-        bj_world_scene_make(w->scene, w->town, r->options->seed, r->split, i, 0);
-        bj_law_record_fill(&b->laws[i - first], w->scene);
+        bj_world_scene_make(scene, w->at.town, o->seed, r->split, i, 0);
+        bj_law_record_fill(&b->laws[i - first], scene);
         if (w->folder) {
-            BJ_TRY(bj_world_folder_add(w->folder, w->scene, &w->text, err));
+            BJ_TRY(bj_world_folder_add(w->folder, scene, &w->at.text, err));
         } else if (i >= r->done_before) {
-            BJ_TRY(bj_features_make(w->features, w->maker, &w->scene->scenario, &map, w->scene->id,
+            BJ_TRY(bj_features_make(w->at.features, w->at.maker, &scene->scenario, &map, scene->id,
                                     err));
-            BJ_TRY(bj_cache_encode(b->bytes[i - first], &w->scene->scenario, &map, w->features,
+            BJ_TRY(bj_cache_encode(b->bytes[i - first], &scene->scenario, &map, w->at.features,
                                    digest, err));
         }
     }
@@ -130,11 +121,7 @@ static bj_status consume(void *context, int64_t item, int slot, bj_error *err) {
 /* ------------------------------------------------------------------------------------ running */
 
 static bj_status create_worker(const run *r, worker *w, bj_error *err) {
-    BJ_TRY(BJ_ALLOC(w->town, 1, err));
-    BJ_TRY(BJ_ALLOC(w->scene, 1, err));
-    BJ_TRY(BJ_ALLOC(w->features, 1, err));
-    BJ_TRY(bj_map_reader_create(&w->maps, err));
-    BJ_TRY(bj_features_maker_create(&w->maker, err));
+    BJ_TRY(bj_town_worker_init(&w->at, err));
     return r->writer ? BJ_OK : bj_world_folder_create(&w->folder, r->path, err);
 }
 
@@ -155,12 +142,7 @@ static bj_status create_workers(run *r, int jobs, bj_error *err) {
 static void release(run *r) {
     for (int i = 0; r->workers && i < r->worker_count; i++) {
         worker *w = &r->workers[i];
-        bj_free(w->town);
-        bj_free(w->scene);
-        bj_free(w->features);
-        bj_town_text_free(&w->text);
-        bj_map_reader_free(w->maps);
-        bj_features_maker_free(w->maker);
+        bj_town_worker_reset(&w->at);
         bj_sha256_reset(&w->hash);
         bj_world_folder_free(w->folder);
     }

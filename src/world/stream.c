@@ -18,21 +18,14 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/threads.h"
-#include "data/features.h"
 #include "data/scene_view.h"
-#include "world/scene.h"
+#include "world/town_worker.h"
 
 enum { SPLIT_SIZE = 32, SLOTS = 2, MAX_TOWNS = 4096 };
 _Static_assert((int)BJ_FRESH_TOWN_SCENES == (int)BJ_WORLD_TOWN_SCENES, "one size of towns");
 
-/* Scratch memory of a worker. */
 typedef struct worker {
-    bj_town *town;
-    bj_world_scene *scene;
-    bj_town_text text;
-    bj_map_reader *maps;
-    bj_features_maker *maker;
-    bj_features *features;
+    bj_town_worker at;
     bj_error why; /* first failure in this window, code BJ_OK if none */
 } worker;
 
@@ -91,12 +84,11 @@ static void store(const bj_world_stream *s, const slot *to, const bj_features *f
     to->numbers[at] = number;
 }
 
-static bj_status make_town(const bj_world_stream *s, worker *w, int64_t number, bj_error *err) {
+static bj_status make_town(const bj_world_stream *s, bj_town_worker *w, int64_t number,
+                           bj_error *err) {
     const slot *to = &s->slots[s->making % SLOTS];
     bj_map map;
-    BJ_TRY(bj_town_make(w->town, s->version, s->seed, s->split, number, err));
-    BJ_TRY(bj_town_write(&w->text, w->town, err));
-    BJ_TRY(bj_map_read_memory(&map, w->maps, w->text.text, w->text.size, "simulated map", err));
+    BJ_TRY(bj_town_worker_make(w, &map, s->version, s->seed, s->split, number, err));
     BJ_TRY(bj_features_prepare(w->maker, &map, err));
     const int64_t first = number * BJ_WORLD_TOWN_SCENES;
     for (int64_t i = first; i < first + BJ_WORLD_TOWN_SCENES; i++) {
@@ -112,7 +104,7 @@ static void task(void *context, int item, int number) {
     bj_world_stream *s = context;
     worker *w = &s->workers[number];
     bj_error why = {0};
-    if (make_town(s, w, s->making * s->towns + item, &why) != BJ_OK && w->why.code == BJ_OK)
+    if (make_town(s, &w->at, s->making * s->towns + item, &why) != BJ_OK && w->why.code == BJ_OK)
         w->why = why;
 }
 
@@ -190,14 +182,7 @@ double bj_world_stream_seconds(const bj_world_stream *s) { return s->seconds; }
 static bj_status create_workers(bj_world_stream *s, bj_error *err) {
     const int count = bj_pool_threads(s->pool);
     BJ_TRY(BJ_ALLOC(s->workers, (size_t)count, err));
-    for (int i = 0; i < count; i++) {
-        worker *w = &s->workers[i];
-        BJ_TRY(BJ_ALLOC(w->town, 1, err));
-        BJ_TRY(BJ_ALLOC(w->scene, 1, err));
-        BJ_TRY(BJ_ALLOC(w->features, 1, err));
-        BJ_TRY(bj_map_reader_create(&w->maps, err));
-        BJ_TRY(bj_features_maker_create(&w->maker, err));
-    }
+    for (int i = 0; i < count; i++) BJ_TRY(bj_town_worker_init(&s->workers[i].at, err));
     return BJ_OK;
 }
 
@@ -235,15 +220,8 @@ bj_status bj_world_stream_create(bj_world_stream **out, const bj_world_stream_op
 
 void bj_world_stream_free(bj_world_stream *s) {
     if (!s) return;
-    for (int i = 0; s->workers && i < bj_pool_threads(s->pool); i++) {
-        worker *w = &s->workers[i];
-        bj_free(w->town);
-        bj_free(w->scene);
-        bj_free(w->features);
-        bj_town_text_free(&w->text);
-        bj_map_reader_free(w->maps);
-        bj_features_maker_free(w->maker);
-    }
+    for (int i = 0; s->workers && i < bj_pool_threads(s->pool); i++)
+        bj_town_worker_reset(&s->workers[i].at);
     for (int i = 0; i < SLOTS; i++) {
         bj_free(s->slots[i].scenes);
         bj_free(s->slots[i].numbers);

@@ -144,7 +144,7 @@ static void test_write(void) {
         bj_locked_open(&doc, NULL, grid_at("fake/seed_table.json"), BJ_LOCKED_SEEDS_SCHEMA, &err),
         err);
     /* 19 metrics of an evaluation; b has no latent one */
-    CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/rows")) == FAKE_SEEDS * (19 + 18));
+    CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/rows")) == FAKE_SEEDS * (24 + 23));
     CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/usage")) == 2 * FAKE_SEEDS);
     yyjson_doc_free(doc);
     CHECK_OK(bj_locked_open(&doc, NULL, grid_at("fake/completion.json"),
@@ -327,7 +327,7 @@ static void check_values(const bj_cache *cache) {
                 measured++;
                 CHECK(metric >= 0 && bj_seeds_value(seeds, arm, metric, s) == expected);
             }
-            CHECK(measured == 19);
+            CHECK(measured == 24);
             CHECK(values.scenes == GRID_VAL);
         }
     bj_seeds_free(seeds);

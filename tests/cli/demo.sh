@@ -65,7 +65,7 @@ for file in fresh.bjc val.bjc demo.yaml campaign/campaign.json campaign/lock.jso
     gallery/manifest.json pretrained.html report.html; do
     check test -s one/"$file"
 done
-run 0 evaluate one/campaign --verify
+run 0 lock verify one/campaign
 # Arms are trained on new scenes, and the pretrained model is next to them.
 check grep -qF '"world:7:6400"' one/campaign/campaign.json
 check grep -qF '<section id="pretrained">' one/report.html

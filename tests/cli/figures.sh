@@ -83,7 +83,7 @@ done
 check test "$(grep -o '<title>[^<]*, seed [01]</title>' dev/losses.svg | sort -u | wc -l)" -eq 6
 
 check "$BJEPA" lock camp --data val.bjc -q >/dev/null
-check "$BJEPA" evaluate camp --threads 1 -q >/dev/null
+check "$BJEPA" lock run camp --threads 1 -q >/dev/null
 run 0 figures camp --out locked --format svg
 check test "$(drawn locked)" = \
     "calibration.svg exchange-curves.svg exchange.svg learning.svg losses.svg summary.svg support.svg usage.svg "

@@ -45,7 +45,7 @@ find camp -type f | sort >before
 run 0 lock camp --data val.bjc -q
 err_empty
 out_has "camp is locked: 4 runs (2 arms, 2 seeds), 80 held-out scenes"
-out_has "next: bjepa evaluate camp"
+out_has "next: bjepa lock run camp"
 check grep -qx "$(sha256sum camp/lock.json | cut -d' ' -f1) lock.json" out
 find camp -type f | sort >after
 check test "$(comm -13 before after)" = "camp/lock.json"

@@ -38,9 +38,9 @@ for id in about scenes results summary support exchange exchange-curves learning
     has dev.html "<section id=\"$id\""
 done
 has dev.html "all arms here see the same scenes in the same order"
-has dev.html "These are not:</strong> their sizes differ by more than 1 %"
+has dev.html "These models have different sizes:</strong> they differ by more than 1 %"
 lacks dev.html "have the same size"
-lacks dev.html "Same size, other question"
+lacks dev.html "have the size of six branches"
 has dev.html "finished</td>"
 has dev.html "<code>train.epochs</code></th><td><strong>12</strong></td>"
 has dev.html "model.atoms</code></th><td><strong>6</strong> full-set, specialization; <strong>1</strong>"
@@ -70,7 +70,7 @@ has locked.html 'class="tag dev">development split'
 has locked.html "development scenes, which were not trained on"
 
 # -------------------------------------------------------------------------------- evaluated
-run 0 evaluate camp --threads 1
+run 0 lock run camp --threads 1
 "$BJEPA" audit camp --data val.bjc --a fullset --b specialization --json -q --threads 1 \
     >camp/audit.json 2>err
 "$BJEPA" truth camp/runs/*/seed-0/ckpt/best val.bjc val.bjc.law.safetensors --json -q --threads 1 \
@@ -134,8 +134,8 @@ has named.html "3 of the 200 scenes of the file that was named"
 run 3 report camp --scenes val.bjc --law train.bjc.law.safetensors --count 3 --out x.html --threads 1
 err_has "it has no law of the scenes of val.bjc"
 run 0 report camp --count 0 --out none.html --threads 1
-err_has "no scenes: No scenes were asked for."
-has none.html "There are no scenes on this page. No scenes were asked for."
+err_has "no scenes: No scenes were requested."
+has none.html "There are no scenes on this page. No scenes were requested."
 mv val.bjc moved.bjc
 run 0 report camp --out gone.html --threads 1
 err_has "no scenes: "
@@ -167,7 +167,7 @@ check sh -c '! sed "/id=\"scene-data\"/,\$d" begun.html | grep -qiw nan'
 
 # A table alone: the paper's own numbers.
 run 0 report "$BJ_ROOT/data/paper/av2_seeds.csv" --out paper.html
-err_has "no scenes: A table of numbers has no models"
+err_has "no scenes: A seed table has no models"
 has paper.html "The numbers come from a table"
 has paper.html "0.1435 [−0.1574, −0.1295]"
 

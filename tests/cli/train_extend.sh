@@ -114,6 +114,6 @@ for dir in camp/runs/*/seed-*; do
     [ "$dir" = $first ] || run 0 train --out "$dir" --resume --extend 2 -q
 done
 run 0 lock camp --data val.bjc
-run 0 evaluate camp -q
+run 0 lock run camp -q
 
 finish

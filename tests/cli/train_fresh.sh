@@ -133,6 +133,6 @@ err_has "is a training or development scene of $world:7:192"
 run 4 lock camp --data dev.bjc -q
 err_has "is a training or development scene of $world:7:192"
 run 0 lock camp --data val.bjc -q
-run 0 evaluate camp -q
+run 0 lock run camp -q
 check test -s camp/locked/completion.json
 finish

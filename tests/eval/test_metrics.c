@@ -158,6 +158,22 @@ static bj_metric_values plain(const batch *x) {
         v.top1_ade += ade[top] / B;
         v.top1_fde += at(y[top], t, F - 1) / B;
         v.top1_mr += (at(y[top], t, F - 1) > 2) / (double)B;
+        int competing[MOST_K], six = K < 6 ? K : 6, a = top, f = top;
+        for (int k = 0; k < K; k++) { /* rank k by counting the branches before it */
+            int before = 0;
+            for (int l = 0; l < K; l++) before += p[l] > p[k] || (p[l] == p[k] && l < k);
+            competing[before] = k;
+        }
+        for (int i = 0; i < six; i++) {
+            const int k = competing[i];
+            if (ade[k] < ade[a]) a = k;
+            if (at(y[k], t, F - 1) < at(y[f], t, F - 1)) f = k;
+        }
+        v.min_ade_6 += ade[a] / B;
+        v.min_fde_6 += at(y[f], t, F - 1) / B;
+        v.mr_6 += (at(y[f], t, F - 1) > 2) / (double)B;
+        v.brier_min_fde_6 += (at(y[f], t, F - 1) + pow(1 - p[f], 2)) / B;
+        v.brier_min_fde_1 += (at(y[top], t, F - 1) + pow(1 - p[top], 2)) / B;
         v.min_ade += best / B;
         v.min_fde += best_end / B;
         v.min_mr += (best_end > 2) / (double)B;

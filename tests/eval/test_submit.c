@@ -193,6 +193,11 @@ static void test_score(const bj_model *model) {
                                {v.top1_fde, w.min_fde_1},
                                {v.min_ade, w.min_ade_6},
                                {v.min_fde, w.min_fde_6},
+                               {v.min_ade_6, w.min_ade_6},
+                               {v.min_fde_6, w.min_fde_6},
+                               {v.mr_6, w.mr_6},
+                               {v.brier_min_fde_1, w.brier_min_fde_1},
+                               {v.brier_min_fde_6, w.brier_min_fde_6},
                                {v.min_mr, w.mr_6}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         CHECK_MSG(fabs(pairs[i][0] - pairs[i][1]) <= 2e-6, "%zu: %.9g, expected %.9g", i,

@@ -120,10 +120,10 @@ static void test_table(void) {
  * missing in files of earlier versions. `line` is a line without all of them. */
 static void check_scene_groups(const bj_epoch *full, const char *line) {
     static const char encoder[] =
-        ",\"encoder\":{\"attention_tokens\":159.25,\"context_norm\":160.25}";
+        ",\"encoder\":{\"attention_tokens\":164.25,\"context_norm\":165.25}";
     static const char exchange[] =
-        ",\"exchange\":{\"scenes\":161.25,\"plain\":162.25,\"map\":163.25,"
-        "\"neighbors\":164.25,\"focal\":165.25}}\n";
+        ",\"exchange\":{\"scenes\":166.25,\"plain\":167.25,\"map\":168.25,"
+        "\"neighbors\":169.25,\"focal\":170.25}}\n";
     static char text[TEXT];
     bj_epoch row = *full, *back = NULL;
     int count;
@@ -137,7 +137,7 @@ static void check_scene_groups(const bj_epoch *full, const char *line) {
                          "exchange.scenes,exchange.plain,exchange.map,exchange.neighbors,"
                          "exchange.focal\n");
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
-    CHECK(count == 1 && same_bits(back, &row) && back[0].exchange.focal == 165.25);
+    CHECK(count == 1 && same_bits(back, &row) && back[0].exchange.focal == 170.25);
     bj_free(back);
     back = NULL;
     put_text(line);
@@ -149,7 +149,7 @@ static void check_scene_groups(const bj_epoch *full, const char *line) {
     row.exchange.map = NAN;
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, jsonl);
-    CHECK_CONTAINS(text, "\"plain\":162.25,\"map\":null,");
+    CHECK_CONTAINS(text, "\"plain\":167.25,\"map\":null,");
     CHECK(!strstr(text, "encoder") && !strstr(text, "maze"));
 }
 
@@ -167,23 +167,26 @@ static void test_text(void) {
         "\"top1_ade\":128.25,\"top1_fde\":129.25,\"top1_mr\":130.25,\"min_ade\":131.25,"
         "\"min_fde\":132.25,\"min_mr\":133.25,\"brier\":134.25,\"ece\":135.25,"
         "\"exp_entropy\":136.25,\"active_heads\":137.25,\"neff_collision\":138.25,"
-        "\"dedup_support\":139.25},"
-        "\"health\":{\"mean_std\":140.25,\"low_std_fraction\":141.25,\"entropy_rank\":142.25,"
-        "\"participation\":143.25},"
-        "\"usage\":{\"least\":144.25,\"most\":145.25},"
-        "\"decoder\":{\"ade\":146.25,\"fde\":-0.0}}\n";
+        "\"dedup_support\":139.25,\"brier_min_fde_1\":140.25,\"min_ade_6\":141.25,"
+        "\"min_fde_6\":142.25,\"mr_6\":143.25,\"brier_min_fde_6\":144.25},"
+        "\"health\":{\"mean_std\":145.25,\"low_std_fraction\":146.25,\"entropy_rank\":147.25,"
+        "\"participation\":148.25},"
+        "\"usage\":{\"least\":149.25,\"most\":150.25},"
+        "\"decoder\":{\"ade\":151.25,\"fde\":-0.0}}\n";
     static const char table[] =
         "step,epoch,wall_s,lr,grad_norm,scenes_per_s,best,eligible,train.loss,train.latent,"
         "train.decoded,train.rec,train.router,train.usage,train.variance,train.rank,"
         "train.participation,dev.scenes,dev.traj_es,dev.traj_obs,dev.traj_disp,dev.end_es,"
         "dev.latent_es,dev.exp_ade,dev.exp_fde,dev.top1_ade,dev.top1_fde,dev.top1_mr,dev.min_ade,"
         "dev.min_fde,dev.min_mr,dev.brier,dev.ece,dev.exp_entropy,dev.active_heads,"
-        "dev.neff_collision,dev.dedup_support,health.mean_std,health.low_std_fraction,"
+        "dev.neff_collision,dev.dedup_support,dev.brier_min_fde_1,dev.min_ade_6,dev.min_fde_6,"
+        "dev.mr_6,dev.brier_min_fde_6,health.mean_std,health.low_std_fraction,"
         "health.entropy_rank,health.participation,usage.least,usage.most,decoder.ade,decoder.fde\n"
         "48,1,102.25,0.0003,104.25,1e300,1,0,108.25,109.25,110.25,111.25,112.25,113.25,114.25,"
         "115.25,116.25,640.0,,122.25,123.25,124.25,125.25,126.25,127.25,128.25,129.25,130.25,"
         "131.25,132.25,133.25,134.25,135.25,136.25,137.25,138.25,139.25,140.25,141.25,142.25,"
-        "143.25,144.25,145.25,146.25,-0.0\n";
+        "143.25,144.25,145.25,146.25,147.25,"
+        "148.25,149.25,150.25,151.25,-0.0\n";
     static char text[TEXT];
     bj_epoch row = history_row(1), *back = NULL;
     int count;
@@ -198,24 +201,24 @@ static void test_text(void) {
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, jsonl);
     CHECK(!strncmp(text, line, sizeof line - 3)); /* up to the last brace */
-    CHECK_CONTAINS(text, ",\"maze\":{\"plan_all\":148.25,\"verified_route\":149.25,");
-    CHECK_CONTAINS(text, ",\"separated\":155.25,\"closest\":156.25,\"cov_three\":157.25,"
-                         "\"heads_three\":158.25},");
+    CHECK_CONTAINS(text, ",\"maze\":{\"plan_all\":153.25,\"verified_route\":154.25,");
+    CHECK_CONTAINS(text, ",\"separated\":160.25,\"closest\":161.25,\"cov_three\":162.25,"
+                         "\"heads_three\":163.25},");
     /* as it was before there were those two; any other one must be there */
     const char *const older =
-        edited(text, "maze", ",\"cov_three\":157.25,\"heads_three\":158.25", "");
+        edited(text, "maze", ",\"cov_three\":162.25,\"heads_three\":163.25", "");
     put_text(older ? older : "");
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
-    CHECK(count == 1 && isnan(back[0].maze.cov_three) && back[0].maze.closest == 156.25);
+    CHECK(count == 1 && isnan(back[0].maze.cov_three) && back[0].maze.closest == 161.25);
     bj_free(back);
     back = NULL;
-    const char *const less = edited(text, "maze", ",\"closest\":156.25", "");
+    const char *const less = edited(text, "maze", ",\"closest\":161.25", "");
     CHECK(read_status(less ? less : "", &count) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "member 'maze.closest' is missing");
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, csv);
     CHECK_CONTAINS(text, ",decoder.fde,maze.plan_all,");
-    CHECK_CONTAINS(text, "146.25,-0.0,148.25,");
+    CHECK_CONTAINS(text, "151.25,-0.0,153.25,");
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
     CHECK(count == 1 && !memcmp(&back[0].maze, &row.maze, sizeof row.maze));
     bj_free(back);
@@ -233,8 +236,20 @@ static void test_text(void) {
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
     CHECK(count == 1 && same_bits(back, &row) && signbit(back->decoder_fde));
     CHECK(isnan(back->train.sigreg) && isnan(back->train.vicreg_covariance));
-    CHECK(back->dev.traj_obs == 122.25 && back->health.participation == 143.25 &&
-          back->train.total == 108.25 && back->usage_most == 145.25 && back->wall_s == 102.25);
+    CHECK(back->dev.mr_6 == 143.25);
+    bj_free(back);
+    back = NULL;
+    /* Tests that files without the leaderboard metrics, which version 0.1.0 added, can be read. */
+    const char *const without = edited(line, "dedup_support", ",\"mr_6\":143.25", "");
+    put_text(without ? without : "");
+    CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
+    CHECK(count == 1 && isnan(back->dev.mr_6) && back->dev.min_fde_6 == 142.25);
+    bj_free(back);
+    back = NULL;
+    put_text(line);
+    CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
+    CHECK(back->dev.traj_obs == 122.25 && back->health.participation == 148.25 &&
+          back->train.total == 108.25 && back->usage_most == 150.25 && back->wall_s == 102.25);
     bj_free(back);
     back = NULL;
     /* of a run with regularizers: three members more in `train`, whatever their values */

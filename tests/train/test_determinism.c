@@ -11,10 +11,12 @@ static uint64_t hash_report(uint64_t hash, const bj_step_report *r) {
 }
 
 /* Runs steps on two alternating batches, always from the same initial state. Returns the hash. */
-static uint64_t run(const bj_arch *arch, bj_objective objective, const bj_batch *a,
-                    const bj_batch *b, int steps, int threads, const char *isa) {
+static uint64_t run_optim(const bj_arch *arch, bj_objective objective, bj_optim optim,
+                          const bj_batch *a, const bj_batch *b, int steps, int threads,
+                          const char *isa) {
     const int most = a->B > b->B ? a->B : b->B;
-    const bj_trainer_options options = options_for(objective, most, threads, isa);
+    bj_trainer_options options = options_for(objective, most, threads, isa);
+    options.optim = optim;
     train_case c = open_case_with(arch, &options, 7);
     uint64_t hash = 0xcbf29ce484222325u;
     for (int i = 0; i < steps; i++) {
@@ -27,6 +29,11 @@ static uint64_t run(const bj_arch *arch, bj_objective objective, const bj_batch 
     const uint64_t state = hash_state(&c);
     close_case(&c);
     return hash_bytes(hash, &state, sizeof state);
+}
+
+static uint64_t run(const bj_arch *arch, bj_objective objective, const bj_batch *a,
+                    const bj_batch *b, int steps, int threads, const char *isa) {
+    return run_optim(arch, objective, bj_optim_default(), a, b, steps, threads, isa);
 }
 
 static void check_threads(const char *name, const bj_arch *arch, bj_objective objective, int B,
@@ -115,6 +122,12 @@ static void test_paper_sizes(void) {
     const bj_objective r = regularized(o);
     CHECK(run(&arch, r, batch, batch, 1, 1, NULL) == run(&arch, r, batch, batch, 1, 3, NULL));
     CHECK(run(&arch, r, batch, batch, 1, 1, NULL) != run(&arch, o, batch, batch, 1, 1, NULL));
+    bj_optim muon = bj_optim_default();
+    muon.muon = 1;
+    CHECK(run_optim(&arch, o, muon, batch, batch, 2, 1, NULL) ==
+          run_optim(&arch, o, muon, batch, batch, 2, 3, NULL));
+    CHECK(run_optim(&arch, o, muon, batch, batch, 2, 1, NULL) !=
+          run(&arch, o, batch, batch, 2, 1, NULL));
     bj_scenes_free(scenes);
 }
 
