@@ -1,7 +1,7 @@
-/* campaign_file.c - from FILE.yaml to the grid of runs.
+/* campaign_file.c - converts FILE.yaml to the grid of runs.
  *
- *   name: demo              letters, digits, '-', '_', '.'
- *   data: train.bjc         optional; from the folder of the file, or world:SEED:SCENES. Or several,
+ *   name: demo              letters, digits, '-', '_', '.' data: train.bjc         optional; from
+ *   the folder of the file, or world:SEED:SCENES. Or several,
  *                           each with a name:
  *   data: {medium: a.npz, large: b.npz}
  *   dev: dev.bjc            optional; likewise
@@ -10,9 +10,9 @@
  *   seeds: [0, 1, 2]        or a number: 3 means the same
  *   set: {train.epochs: 4}  optional; any settings but arm, seed and anchor
  *
- * A run's settings are resolved from: arm, seed, recipe, anchor, `set` of the file, `set` of the
- * caller; later ones win. Runs are ordered by seed, then by dataset, then by arm as listed.
- * Stage B runs need the stage A run of their seed, and start from its chosen checkpoint.
+ * A run's settings are resolved from arm, seed, recipe, anchor, `set` of the file and `set` of the
+ * caller. Later ones override earlier ones. Runs are ordered by seed, then by dataset, then by arm
+ * as listed. Stage B runs need the stage A run of their seed, and start from its chosen checkpoint.
  * Test: tests/campaign/test_campaign.c
  */
 #define _XOPEN_SOURCE 700 /* realpath, stat */
@@ -32,21 +32,22 @@ enum { MOST_ARMS = 64 };
 
 static const char stage_a[] = "anchor-a";
 
-/* The file sorted by what its lines are for; texts belong to the configuration. */
+/* The lines of the file by purpose. The configuration owns the texts. */
 typedef struct plan {
     const char *file;
     const bj_config *config;
     bj_assignment name, data, dev, recipe; /* value NULL: not given */
     bj_assignment sets[BJ_CAMPAIGN_SETS];  /* datasets: name and path */
-    int set_count;                         /* 0: `data`, or nothing */
+    int set_count;                         /* 0 if there is only `data`, or no data */
     bj_assignment arms[MOST_ARMS];
     int arm_count;
     bj_assignment seeds[BJ_CAMPAIGN_SEEDS];
     int seed_count;
-    char numbers[BJ_CAMPAIGN_SEEDS][12]; /* of `seeds: 3` */
+    char numbers[BJ_CAMPAIGN_SEEDS][12]; /* number of `seeds: 3` */
     bj_assignment *list;                 /* of one run */
-    int fixed, count;                    /* of the list: those every run replaces, all; */
-    int from_file;                       /* of the list: those of the file end here */
+    int fixed, count;                    /* number of entries that every run replaces, and of all
+                                            entries; */
+    int from_file;                       /* end of the entries of the file */
     char init[BJ_RUN_PATH_SIZE], init_sha256[BJ_SHA256_HEX]; /* "": not known yet */
 } plan;
 
@@ -89,7 +90,7 @@ static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *er
     }
     bj_nearest nearest = BJ_NEAREST(key);
     for (int i = 0; i < KNOWN; i++) bj_nearest_offer(&nearest, known[i]);
-    /* A setting at the top level belongs under `set`. */
+    /* Rejects a setting at the top level, which belongs under `set`. */
     if (!nearest.best && bj_setting_find(a->key) >= 0)
         return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting: it belongs under 'set'", a->origin,
                        a->key);
@@ -243,7 +244,8 @@ static bj_status pin_init(bj_settings *s, plan *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* The first four of the list are the run's own; one that it has no use for repeats the arm. */
+/* Fills the first four entries of the list for a run. An entry that the run does not need repeats
+ * the arm. */
 static bj_status resolve_run(bj_campaign *c, plan *p, int index, int seed, int arm,
                              bj_error *err) {
     char anchor[BJ_CAMPAIGN_PATH];
@@ -262,11 +264,11 @@ static bj_status resolve_run(bj_campaign *c, plan *p, int index, int seed, int a
     return bj_campaign_name_run(c, index, err);
 }
 
-/* The runs of one seed on one dataset; the first is run `begin`. */
+/* Creates the runs of one seed on one dataset, starting with run `begin`. */
 static bj_status resolve_arms(bj_campaign *c, plan *p, int begin, int seed, int set,
                               bj_error *err) {
     const int anchor = find_arm(p, stage_a);
-    for (int pass = 0; pass < 2; pass++) /* stage A before what needs it */
+    for (int pass = 0; pass < 2; pass++) /* stage A before the runs that need it */
         for (int a = 0; a < p->arm_count; a++) {
             const int stage_b = bj_campaign_is_stage_b(p->arms[a].value);
             if (stage_b != pass) continue;
@@ -295,8 +297,8 @@ static bj_status resolve_runs(bj_campaign *c, plan *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* A path of the file, seen from the folder of the file; one of the caller, and fresh scenes, as they
- * are. */
+/* Resolves a path of the file relative to the folder of the file. Paths of the caller and fresh
+ * scenes stay unchanged. */
 static bj_status take_path(char **out, const bj_assignment *line, const char *given,
                            const char *file, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
@@ -317,9 +319,8 @@ static int is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* One dataset, of the caller or else of the file; or those of the file, in the folder of the
- * caller.
- */
+/* Finds the data: one dataset of the caller or the file, or the datasets of the file in the folder
+ * of the caller. */
 static bj_status take_sets(bj_campaign *c, const plan *p, const char *given, const char *file,
                            bj_error *err) {
     const int several = p->set_count && (!given || is_folder(given));
@@ -329,7 +330,8 @@ static bj_status take_sets(bj_campaign *c, const plan *p, const char *given, con
     for (int i = 0; i < p->set_count; i++) {
         char from[BJ_CAMPAIGN_PATH];
         BJ_TRY(bj_campaign_text(&c->sets[i].name, p->sets[i].key, err));
-        if (given) BJ_TRY(bj_campaign_path(from, given, "", err)); /* as if the file lay there */
+        if (given) BJ_TRY(bj_campaign_path(from, given, "", err)); /* as if the campaign file were
+                                                                      in that folder */
         BJ_TRY(take_path(&c->sets[i].path, &p->sets[i], NULL, given ? from : file, err));
     }
     return BJ_OK;
