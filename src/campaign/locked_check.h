@@ -1,11 +1,12 @@
 /* locked_check.h - checks whether a grid of runs can be locked. Messages name the run and the
  * reason.
  *
- * A run      is done and has the settings and the data of the campaign. Its history is complete.
- * Its checkpoint is of the epoch that the development rule chooses, with the digests in
- * result.json. The grid   runs of a seed have the same data, split and order of scenes. Models of
- * the same sizes start with the same weights. Stage B runs use the same anchor. The data   all
- * held-out scenes have futures, and none of them was used for training.
+ *   - A run is done and has the settings and the data of the campaign. Its history is complete. Its
+ *     checkpoint is of the epoch that the development rule chooses, with the digests in
+ *     result.json.
+ *   - Runs of a seed have the same data, split and order of scenes. Models of the same sizes start
+ *     with the same weights. Stage B runs use the same anchor.
+ *   - All held-out scenes have futures, and none of them was used for training.
  * Test: tests/campaign/test_lock.c, tests/cli/lock.sh
  */
 #ifndef BJ_CAMPAIGN_LOCKED_CHECK_H

@@ -2,8 +2,9 @@
  * members).
  *
  *   run_summary.json   per arm: mean and SD over seeds of every metric, usage of branches, groups
- * of scenes, calibration seed_table.json    per arm and seed: every metric, usage of branches
- *   completion.json    binds the two, the lock and the evaluator; when and how it ran
+ *                      of scenes, calibration
+ *   seed_table.json    per arm and seed: every metric, usage of branches
+ *   completion.json    digests of the two files, the lock and the evaluator; time and machine
  *
  * Invariants
  *   1. Every number is a mean over at least BJ_LOCK_LEAST scenes. Groups and bins with fewer scenes
