@@ -1,8 +1,8 @@
 /* test_extend.c - tests more epochs for a finished run: the learning rate cycle, the bits, stopping
  * and resuming within an extension, rejected input.
  *
- * The reference is a training loop without checkpoints and logging that uses explicit learning rates.
- * Interrupted extensions are compared with an uninterrupted one.
+ * The reference is a training loop without checkpoints and logging that uses explicit learning
+ * rates. Interrupted extensions are compared with an uninterrupted one.
  */
 #define _XOPEN_SOURCE 700
 #include "core/file.h"
