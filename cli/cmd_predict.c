@@ -26,7 +26,7 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
         {"scene", 0, CLI_TEXT, "ID", &o->scene, 0, 0, "predict only this scene"},
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "predict only the first N scenes; 0 means all"},
         {"precision", 0, CLI_CHOICE, "full|bf16", &o->precision, 0, 0,
-         "storage of the model parameters; bf16 is faster"},
+         "format of the operands of matrix products; bf16 is faster"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };

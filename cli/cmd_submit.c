@@ -17,7 +17,7 @@ static int parse(submit_options *o, int argc, char **argv, int *operands) {
         {"check", 0, CLI_FLAG, NULL, &o->check, 0, 0,
          "check a submission instead of writing one; needs no model and no ground truth"},
         {"precision", 0, CLI_CHOICE, "full|bf16", &o->precision, 0, 0,
-         "storage of the model parameters; bf16 is faster"},
+         "format of the operands of matrix products; bf16 is faster"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,

@@ -31,7 +31,7 @@ static const cli_verb verbs[] = {
     {"table", "print mean and SD over the seeds of every arm, or the value of every seed", cmd_table},
     {"train", "train one arm with one seed", cmd_train},
     {"truth", "compare forecasts with the true distribution of a simulated world", cmd_truth},
-    {"version", "print the version and the floating-point precision", cmd_version},
+    {"version", "print the version, the precision and the instruction set", cmd_version},
     {"view", "write the forecasts of submissions and models as one HTML page", cmd_view},
     {"world", "print or draw simulated scenes and the true distribution of their futures", cmd_world},
     {"help", "print this list, or the help of a verb", cmd_help},
@@ -97,7 +97,7 @@ int cmd_version(int argc, char **argv) {
     const cli_option options[] = {CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "version",
-        .summary = "print the version and the floating-point precision",
+        .summary = "print the version, the precision and the instruction set",
         .examples = "bjepa version\n"
                     "bjepa version --json\n",
         .options = options,
@@ -105,10 +105,15 @@ int cmd_version(int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, NULL);
     if (result != CLI_CONTINUE) return result;
     const char *real = sizeof(bj_real) == sizeof(double) ? "double" : "float";
+    const char *isa = bj_isa(BJ_PRECISION_FULL), *mixed = bj_isa(BJ_PRECISION_BF16);
+    if (!isa) isa = mixed = "none"; /* BJ_ISA names one that is not available */
     if (json)
-        printf("{\"schema\": 1, \"type\": \"version\", \"version\": \"%s\", \"real\": \"%s\"}\n",
-               bj_version(), real);
-    else printf("bjepa %s (%s)\n", bj_version(), real);
+        printf("{\"schema\": 1, \"type\": \"version\", \"version\": \"%s\", \"real\": \"%s\", "
+               "\"isa\": \"%s\", \"mixed_isa\": \"%s\"}\n",
+               bj_version(), real, isa, mixed);
+    else
+        printf("bjepa %s (%s)\ninstruction set: %s, in mixed precision %s\n", bj_version(), real,
+               isa, mixed);
     return CLI_OK;
 }
 

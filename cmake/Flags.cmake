@@ -48,6 +48,8 @@ function(bj_kernel_flags)
     endif()
     set_source_files_properties(src/kernels/kernels_avx2.c PROPERTIES COMPILE_OPTIONS
         "-mavx2;-mfma;-mf16c;-ffp-contract=fast")
-    set_source_files_properties(src/kernels/kernels_avx512.c PROPERTIES COMPILE_OPTIONS
-        "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mfma;-ffp-contract=fast;-mprefer-vector-width=512")
+    set(avx512 "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mfma;-ffp-contract=fast;-mprefer-vector-width=512")
+    set_source_files_properties(src/kernels/kernels_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512}")
+    set_source_files_properties(src/kernels/kernels_avx512bf16.c PROPERTIES COMPILE_OPTIONS
+        "${avx512};-mavx512bf16")
 endfunction()

@@ -598,13 +598,24 @@ BJ_API double bj_lr_at(const bj_schedule *schedule, long step);
 /* Returns the bj_schedule_kind for "cosine", "linear" or "trapezoid", or -1 for another name. */
 BJ_API int bj_schedule_find(const char *name);
 
+/* Precision of the operands of matrix products. In mixed precision (BF16), they are rounded to
+ * bfloat16. Sums, weights, optimizer state, losses, normalization and regularizers stay in full
+ * precision. */
+typedef enum bj_precision { BJ_PRECISION_FULL, BJ_PRECISION_BF16 } bj_precision;
+
+/* Returns the instruction set that trainers and predictors of this process use unless their options
+ * name another one: BJ_ISA from the environment, or the choice for this processor. Returns NULL if
+ * BJ_ISA names an instruction set that is not available. */
+BJ_API const char *bj_isa(bj_precision precision);
+
 typedef struct bj_trainer_options {
     bj_objective objective;
     bj_optim optim;
     int max_batch;   /* max B of a step */
     int threads;     /* 0: one per available core */
-    const char *isa; /* NULL: BJ_ISA from the environment, or the best available */
+    const char *isa; /* NULL: bj_isa(precision) */
     uint64_t seed;   /* seed of the variational noise and of SIGReg's directions */
+    bj_precision precision;
 } bj_trainer_options;
 
 /* Seconds spent in each phase, summed over all steps. */
@@ -662,12 +673,10 @@ BJ_API bj_outputs bj_trainer_outputs(const bj_trainer *trainer);
 
 typedef struct bj_predictor bj_predictor;
 
-typedef enum bj_precision { BJ_PRECISION_FULL, BJ_PRECISION_BF16 } bj_precision;
-
 typedef struct bj_predictor_options {
     int max_batch;
     int threads;     /* 0: one per available core */
-    bj_precision precision; /* storage precision of the weights */
+    bj_precision precision; /* BF16 also stores the weights in 16 bits */
     const char *isa; /* as in bj_trainer_options */
 } bj_predictor_options;
 

@@ -24,6 +24,7 @@ typedef struct bj_settings {
     int batch, epochs, warmup; /* warmup in epochs */
     int warmup_updates;        /* warm-up in updates; 0: use warmup */
     char schedule[BJ_NAME_SIZE]; /* "cosine", "linear", "trapezoid" */
+    char precision[BJ_NAME_SIZE]; /* "single", "mixed" */
     double decay;              /* share of the updates in which the trapezoid decays */
     int patience;              /* epochs without a better checkpoint before the run ends; 0: never
                                   end early */

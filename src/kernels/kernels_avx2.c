@@ -4,6 +4,7 @@
 #error "kernels_avx2.c is compiled without -mavx2 -mfma"
 #endif
 #define BJ_BODY_TABLE bj_kernels_avx2
+#define BJ_BODY_MIXED bj_mixed_avx2
 #define BJ_BODY_ISA "avx2"
 #define BJ_BODY_BYTES 32
 #define BJ_BODY_ROWS 4

@@ -4,6 +4,7 @@
 #error "kernels_avx512.c is compiled without its -mavx512 flags"
 #endif
 #define BJ_BODY_TABLE bj_kernels_avx512
+#define BJ_BODY_MIXED bj_mixed_avx512
 #define BJ_BODY_ISA "avx512"
 #define BJ_BODY_BYTES 64
 #define BJ_BODY_ROWS 8

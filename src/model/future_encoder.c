@@ -262,7 +262,7 @@ bj_status bj_future_encoder_create_on(bj_future_encoder **out, const bj_model *m
     e->arch = model->arch;
     e->max_batch = max_batch;
     e->pool = pool;
-    BJ_GOTO(status, fail, bj_kernels_find(&e->k, isa, err));
+    BJ_GOTO(status, fail, bj_kernels_find(&e->k, isa, BJ_PRECISION_FULL, err));
     BJ_GOTO(status, fail, build(e, model, target, err));
     *out = e;
     return BJ_OK;

@@ -21,10 +21,9 @@ enum {
     BJ_PREDICT_ROWS = 64 /* scenes per work item after the encoder */
 };
 
-/* Right-hand side of a product in the row path. `half` is the 16-bit copy, or NULL. */
+/* Right-hand side of a product in the row path. */
 typedef struct bj_row_weights {
-    const bj_real *full, *bias;
-    const uint16_t *half;
+    const bj_real *packed, *bias;
     int in, out;
 } bj_row_weights;
 
@@ -34,8 +33,6 @@ typedef struct bj_row_path {
     bj_row_weights m[256], n[256]; /* folded keys and values per head */
     bj_row_weights atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS], residual[BJ_MAX_ATOMS];
     bj_row_weights router_in, router_out, decoder_in, decoder_out;
-    const bj_real *gru;
-    const uint16_t *gru_half;
     bj_real *row[2];                  /* (lead+E) state rows, used alternately */
     bj_real *r[2], *alpha[2];         /* (N,TH) (P,TH); (G,N) (G,P) */
     bj_real *q, *a, *h, *pooled;      /* (E) (G,W) (G,W) (E) */
@@ -66,10 +63,8 @@ struct bj_predictor {
     bj_encoder encoder;
     bj_network network;
     bj_real *packed;  /* all packed arrays */
-    uint16_t *half;   /* 16-bit copies for the row path; NULL in full precision */
     bj_real *vectors; /* biases and residual scales */
     bj_real *memory;  /* activations */
-    bj_real *gru_row;
     bj_real *codes; /* (K,D) for codebook models, otherwise NULL */
     bj_real *eps;   /* (K,V) for variational models, otherwise NULL */
     bj_row_path row;
@@ -94,7 +89,8 @@ double bj_context_norm(const bj_real *context, int D);
 
 /* Predicts one scene. Called by every member of the team. */
 void bj_predict_row(void *predictor, int member, int members);
-BJ_CHECK bj_status bj_row_path_init(bj_predictor *p, bj_precision precision, bj_error *err);
+/* Connects the row path to the packed weights. */
+void bj_row_path_init(bj_predictor *p);
 void bj_row_path_take(bj_predictor *p, bj_arena *arena);
 
 /* Predicts pairs (predict_pairs.c). p->batch, p->weights and p->atoms must be set. */

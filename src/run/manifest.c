@@ -163,6 +163,8 @@ static void add_machine(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) 
     bj_doc_add_text(j, root, "isa", bj_trainer_isa(r->trainer));
     bj_doc_add_integer(j, root, "threads", r->options->threads);
     bj_doc_add_text(j, root, "real", precision());
+    if (strcmp(r->settings.precision, "single"))
+        bj_doc_add_text(j, root, "precision", r->settings.precision);
 }
 
 static bj_status keep_config(const bj_train_run *r, bj_error *err) {

@@ -224,6 +224,7 @@ static bj_settings defaults(void) {
         .epochs = 30,
         .warmup = 2,
         .schedule = "cosine",
+        .precision = "single",
         .decay = 0.4,
         .patience = 0,
         .save_minutes = 10,
@@ -311,6 +312,9 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
         return BJ_FAIL(err, BJ_EARG,
                        "%s: train.schedule is '%s', expected cosine, linear or trapezoid",
                        origin_of(origins, "train.schedule"), s->schedule);
+    if (strcmp(s->precision, "single") && strcmp(s->precision, "mixed"))
+        return BJ_FAIL(err, BJ_EARG, "%s: train.precision is '%s', expected single or mixed",
+                       origin_of(origins, "train.precision"), s->precision);
     if (arm->one_atom && arch->atoms != 1)
         return BJ_FAIL(err, BJ_EARG, "%s: model.atoms is %d, but arm %s has one",
                        origin_of(origins, "model.atoms"), arch->atoms, s->arm);

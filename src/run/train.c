@@ -239,7 +239,10 @@ static bj_status build(bj_train_run *r, bj_error *err) {
                                         .max_batch = s->batch,
                                         .threads = r->options->threads,
                                         .isa = r->options->isa,
-                                        .seed = s->seed};
+                                        .seed = s->seed,
+                                        .precision = strcmp(s->precision, "mixed")
+                                                         ? BJ_PRECISION_FULL
+                                                         : BJ_PRECISION_BF16};
     BJ_TRY(bj_model_create(&r->model, &r->arch, s->seed, err));
     if (s->optim.conditioned) bj_model_condition(r->model, s->seed);
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));

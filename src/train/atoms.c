@@ -18,7 +18,7 @@ enum { SLICE_BYTES = 192 * 1024, SLICE_PANELS = 4 };
 
 /* Returns the slice width for sums over `depth`: whole panels that fit in the level-2 cache. */
 static int slice_width(const bj_kernels *k, int depth) {
-    const size_t panel = (size_t)k->panel * (size_t)depth * sizeof(bj_real);
+    const size_t panel = k->packed_size(k->panel, depth) * sizeof(bj_real);
     const int fit = (int)(SLICE_BYTES / panel);
     return k->panel * (fit < 1 ? 1 : fit > SLICE_PANELS ? SLICE_PANELS : fit);
 }

@@ -27,6 +27,7 @@
 #include "train/trainer.h"
 
 static const char objective_key[] = "objective", step_key[] = "step", rng_key[] = "rng";
+static const char precision_key[] = "precision"; /* written in mixed precision only */
 static const char seed_key[] = "noise_seed"; /* used by variational models and SIGReg */
 static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
 
@@ -71,13 +72,17 @@ _Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(ADDED_SIZE)) + offsetof(bj_objec
                    sizeof(bj_objective) + sizeof(bj_optim),
                "a setting of bj_objective or bj_optim is not in the list");
 
+static const char *precision_name(bj_precision p) {
+    return p == BJ_PRECISION_BF16 ? "mixed" : "single";
+}
+
 /* Returns 1 if later steps depend on the trainer's seed. */
 static int uses_seed(const bj_trainer *t) {
     return t->model->arch.noise || t->objective.sigreg != 0;
 }
 
 typedef struct state_facts {
-    bj_fact fact[SETTINGS + 5];
+    bj_fact fact[SETTINGS + 6];
     int count;
     char number[SETTINGS][BJ_JSON_NUMBER];
     char step[24], seed[24], rng[4 * 17];
@@ -101,6 +106,8 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
         snprintf(out->seed, sizeof out->seed, "%llu", (unsigned long long)t->seed);
         *fact++ = (bj_fact){seed_key, out->seed};
     }
+    if (t->precision != BJ_PRECISION_FULL)
+        *fact++ = (bj_fact){precision_key, precision_name(t->precision)};
     *fact++ = (bj_fact){objective_key, bj_objective_name(t->objective.kind)};
     for (int i = 0; i < SETTINGS; i++) {
         if (i >= FIRST_ADDED && value[i] == usual[i - FIRST_ADDED]) continue;
@@ -118,6 +125,11 @@ static bj_status check_settings(const bj_safetensors *st, const bj_trainer *t, b
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
     const char *text, *kind = bj_objective_name(t->objective.kind);
     double found;
+    text = bj_safetensors_metadata(st, precision_key);
+    if (!text) text = precision_name(BJ_PRECISION_FULL);
+    if (strcmp(text, precision_name(t->precision)))
+        return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, precision_key, text,
+                                    precision_name(t->precision));
     BJ_TRY(bj_checkpoint_metadata(&text, st, objective_key, err));
     if (strcmp(text, kind))
         return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, objective_key, text, kind);

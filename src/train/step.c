@@ -343,6 +343,9 @@ bj_status bj_trainer_step(bj_trainer *t, const bj_batch *batch, double lr, bj_st
 
 static bj_status check_options(const bj_trainer_options *o, bj_error *err) {
     const bj_optim *p = &o->optim;
+    if (o->precision != BJ_PRECISION_FULL && o->precision != BJ_PRECISION_BF16)
+        return BJ_FAIL(err, BJ_EARG, "precision is %d, expected full (0) or bf16 (1)",
+                       (int)o->precision);
     if (o->max_batch < 1 || o->max_batch > 1 << 20)
         return BJ_FAIL(err, BJ_EARG, "max_batch is %d, expected 1 to %d", o->max_batch, 1 << 20);
     const struct {
@@ -373,10 +376,11 @@ bj_status bj_trainer_create(bj_trainer **out, bj_model *model, const bj_trainer_
     t->optim = options->optim;
     t->max_batch = options->max_batch;
     t->seed = options->seed;
+    t->precision = options->precision;
     t->steps = options->objective.kind == BJ_ANCHOR_A ? model->arch.fut : model->arch.obs;
     t->reach = bj_objective_reach(&t->objective, &model->arch);
     bj_status status;
-    BJ_GOTO(status, fail, bj_kernels_find(&t->k, options->isa, err));
+    BJ_GOTO(status, fail, bj_kernels_find(&t->k, options->isa, options->precision, err));
     BJ_GOTO(status, fail, bj_pool_create(&t->pool, options->threads, err));
     bj_arena arena = {NULL, 0};
     const size_t size = bj_workspace_init(t, &arena);

@@ -83,8 +83,10 @@ typedef struct bj_worker_scratch {
 
 struct bj_trainer {
     bj_model *model;
-    const bj_kernels *k;
+    const bj_kernels *k;       /* in the precision of the run; k->single for products that stay in
+                                  single precision */
     bj_pool *pool;
+    bj_precision precision;
     bj_objective objective;
     bj_optim optim;
     unsigned reach;

@@ -80,7 +80,7 @@ static void take_network(bj_trainer *t, bj_arena *arena) {
 
 static void take_regularizers(bj_trainer *t, bj_arena *arena) {
     if (!bj_regularizers_active(&t->objective)) return;
-    bj_regularizers_take(&t->regularizers, arena, t->k, &t->objective, t->max_batch,
+    bj_regularizers_take(&t->regularizers, arena, t->k->single, &t->objective, t->max_batch,
                          t->model->arch.latent);
     if (t->objective.kind == BJ_ANCHOR_A)
         t->raw = bj_arena_take(arena, (size_t)t->max_batch * t->head.ldu);

@@ -160,8 +160,23 @@ class Reference:
 
     def metrics(self, pick: torch.Tensor, target: torch.Tensor | None = None) -> dict[str, float]:
         target = self.target if target is None else target
-        return measure.metrics(self.atoms[pick], self.weight[pick], self.decoded[pick],
-                               target[pick], self.future[pick])
+        means = measure.metrics(self.atoms[pick], self.weight[pick], self.decoded[pick],
+                                target[pick], self.future[pick])
+        return dict(means, **self.leaderboard(pick))
+
+    def leaderboard(self, pick: torch.Tensor) -> dict[str, float]:
+        """Returns the leaderboard metrics for K = 1 and the six most probable branches."""
+        weight, order = self.weight[pick].sort(dim=1, descending=True, stable=True)
+        weight, order = weight[:, :6], order[:, :6]
+        away = (self.decoded[pick] - self.future[pick][:, None]).norm(dim=-1)    # (B,K,F)
+        ade, fde = (x.gather(1, order) for x in (away.mean(-1), away[..., -1]))
+        least, nearest = fde.min(dim=1)
+        chosen = weight.gather(1, nearest[:, None])[:, 0]
+        values = {"min_ade_6": ade.min(dim=1).values, "min_fde_6": least,
+                  "mr_6": (least > measure.MISS_RADIUS).double(),
+                  "brier_min_fde_1": fde[:, 0] + (1 - weight[:, 0]) ** 2,
+                  "brier_min_fde_6": least + (1 - chosen) ** 2}
+        return {name: float(value.mean()) for name, value in values.items()}
 
     def clearance(self) -> float:
         return measure.clearance(self.atoms, self.weight, self.decoded, self.future)

@@ -400,7 +400,7 @@ static int export_case(const char *path) {
     const bj_kernels *k;
     bj_error err = {BJ_OK, ""};
     reg_case c;
-    if (bj_kernels_find(&k, NULL, &err) != BJ_OK) return 1;
+    if (bj_kernels_find(&k, NULL, BJ_PRECISION_FULL, &err) != BJ_OK) return 1;
     open_case(&c, weights_of(0.02, 1, 0.04, 256), 256, 512, k);
     fill(&c, 11, 0.7);
     c.seed = 3;

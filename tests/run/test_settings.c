@@ -337,6 +337,9 @@ static void test_refused(void) {
         {"fullset", "seed", "1e3", "seed is '1e3'"},
         {"fullset", "seed", "", "seed is ''"},
 
+        {"fullset", "train.precision", "mixed", ""},
+        {"fullset", "train.precision", "half",
+         "train.precision is 'half', expected single or mixed"},
         {"fullset", "optim.lr", "1", ""},
         {"fullset", "optim.lr", ".5", ""},
         {"fullset", "optim.lr", "3E-4", ""},

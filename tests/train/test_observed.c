@@ -322,6 +322,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < OBSERVED_CASES; i++) {
         check_differences(&observed_cases[i]);
         check_bits(&observed_cases[i]);
+        case_precision = BJ_PRECISION_BF16;
+        check_bits(&observed_cases[i]);
+        case_precision = BJ_PRECISION_FULL;
         if (observed_cases[i].objective == BJ_SPECIALIZATION) check_winners(&observed_cases[i]);
     }
     check_scene_winners();

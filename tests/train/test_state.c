@@ -87,6 +87,8 @@ static void test_resume(void) {
     options.objective.vicreg_covariance = 0.5;
     options.seed = 77;
     check_resume(&arch, options, NULL);
+    options.precision = BJ_PRECISION_BF16;
+    check_resume(&arch, options, NULL);
     arch.scales = BJ_SCALES_COMPONENT;
     options = options_of(BJ_MDN, 0);
     options.objective.usage_kl = 0.01;
@@ -252,6 +254,17 @@ static void test_other_settings(void) {
     refused(&r, dir, BJ_EMISMATCH, "metadata 'objective' is 'fullset', expected uniform");
     run_free(&r);
     o->kind = BJ_FULLSET;
+    options.precision = BJ_PRECISION_BF16;
+    r = run_create(&arch, &options, 2);
+    refused(&r, dir, BJ_EMISMATCH, "metadata 'precision' is 'single', expected mixed");
+    const char *mixed = in_folder("mixed");
+    save(&r, mixed);
+    run_free(&r);
+    options.precision = BJ_PRECISION_FULL;
+    r = run_create(&arch, &options, 2);
+    refused(&r, mixed, BJ_EMISMATCH, "metadata 'precision' is 'mixed', expected single");
+    run_free(&r);
+    remove_tree(mixed);
 
     bj_arch other = arch;
     const struct {
