@@ -1,7 +1,7 @@
-/* campaign_file.c - from FILE.yaml to the grid of runs.
+/* campaign_file.c - converts FILE.yaml to the grid of runs.
  *
- *   name: demo              letters, digits, '-', '_', '.'
- *   data: train.bjc         optional; from the folder of the file, or world:SEED:SCENES. Or several,
+ *   name: demo              letters, digits, '-', '_', '.' data: train.bjc         optional; from
+ *   the folder of the file, or world:SEED:SCENES. Or several,
  *                           each with a name:
  *   data: {medium: a.npz, large: b.npz}
  *   dev: dev.bjc            optional; likewise
@@ -11,9 +11,10 @@
  *   seeds: [0, 1, 2]        or a number: 3 means the same
  *   set: {train.epochs: 4}  optional; any settings but arm, seed and anchor
  *
- * A run's settings are resolved from: arm, seed, recipe, anchor, `set` of the file, `set` of the arm,
- * the sweep, `set` of the caller; later ones win. Runs are ordered by seed, then by dataset, then by arm as listed.
- * Stage B runs need the stage A run of their seed, and start from its chosen checkpoint.
+ * A run's settings are resolved from arm, seed, recipe, anchor, `set` of the file, `set` of the arm,
+ * the sweep and `set` of the caller. Later ones override earlier ones. Runs are ordered by seed, then
+ * by dataset, then by arm as listed. Stage B runs need the stage A run of their seed, and start from
+ * its chosen checkpoint.
  * Test: tests/campaign/test_campaign.c
  */
 #define _XOPEN_SOURCE 700 /* realpath, stat */
@@ -31,19 +32,19 @@
 
 static const char stage_a[] = "anchor-a";
 
-/* The file sorted by what its lines are for; texts belong to the configuration. */
+/* The lines of the file by purpose. The configuration owns the texts. */
 typedef struct plan {
     const char *file;
     const bj_config *config;
     bj_assignment name, data, dev, recipe; /* value NULL: not given */
     bj_assignment sets[BJ_CAMPAIGN_SETS];  /* datasets: name and path */
-    int set_count;                         /* 0: `data`, or nothing */
+    int set_count;                         /* 0 if there is only `data`, or no data */
     bj_arm_plan listed;
     bj_planned_arm arms[BJ_CAMPAIGN_ARMS]; /* with the combinations of the sweep */
     int arm_count, combinations;
     bj_assignment seeds[BJ_CAMPAIGN_SEEDS];
     int seed_count;
-    char numbers[BJ_CAMPAIGN_SEEDS][12]; /* of `seeds: 3` */
+    char numbers[BJ_CAMPAIGN_SEEDS][12]; /* number of `seeds: 3` */
     bj_assignment *list;                 /* of one run */
     int fixed, from_file;                /* ends of the run's own lines and of `set` of the file */
     const bj_campaign_options *options;
@@ -92,7 +93,7 @@ static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *er
     }
     bj_nearest nearest = BJ_NEAREST(key);
     for (int i = 0; i < KNOWN; i++) bj_nearest_offer(&nearest, known[i]);
-    /* A setting at the top level belongs under `set`. */
+    /* Rejects a setting at the top level, which belongs under `set`. */
     if (!nearest.best && bj_setting_find(a->key) >= 0)
         return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting: put it under 'set'", a->origin,
                        a->key);
@@ -250,8 +251,8 @@ static bj_status pin_init(bj_settings *s, plan *p, int from_caller, bj_error *er
     return BJ_OK;
 }
 
-/* Resolves the settings of a run. The first four lines of the list belong to the run; a line that the
- * run does not need repeats the arm. */
+/* Resolves the settings of a run. The first four entries of the list belong to the run. An entry
+ * that the run does not need repeats the arm. */
 static bj_status resolve_run(bj_campaign *c, plan *p, int index, int seed, int arm,
                              bj_error *err) {
     char anchor[BJ_CAMPAIGN_PATH];
@@ -279,7 +280,7 @@ static bj_status resolve_run(bj_campaign *c, plan *p, int index, int seed, int a
     return bj_campaign_name_run(c, index, err);
 }
 
-/* Resolves the runs of one seed on one dataset; the first is run `begin`. */
+/* Resolves the runs of one seed on one dataset, starting with run `begin`. */
 static bj_status resolve_arms(bj_campaign *c, plan *p, int begin, int seed, int set,
                               bj_error *err) {
     for (int pass = 0; pass < 2; pass++) /* stage A before the runs that need it */
@@ -313,8 +314,8 @@ static bj_status resolve_runs(bj_campaign *c, plan *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* A path of the file, seen from the folder of the file; one of the caller, and fresh scenes, as they
- * are. */
+/* Resolves a path of the file relative to the folder of the file. Paths of the caller and fresh
+ * scenes stay unchanged. */
 static bj_status take_path(char **out, const bj_assignment *line, const char *given,
                            const char *file, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
@@ -335,9 +336,8 @@ static int is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* One dataset, of the caller or else of the file; or those of the file, in the folder of the
- * caller.
- */
+/* Finds the data: one dataset of the caller or the file, or the datasets of the file in the folder
+ * of the caller. */
 static bj_status take_sets(bj_campaign *c, const plan *p, const char *given, const char *file,
                            bj_error *err) {
     const int several = p->set_count && (!given || is_folder(given));
@@ -347,7 +347,8 @@ static bj_status take_sets(bj_campaign *c, const plan *p, const char *given, con
     for (int i = 0; i < p->set_count; i++) {
         char from[BJ_CAMPAIGN_PATH];
         BJ_TRY(bj_campaign_text(&c->sets[i].name, p->sets[i].key, err));
-        if (given) BJ_TRY(bj_campaign_path(from, given, "", err)); /* as if the file lay there */
+        if (given) BJ_TRY(bj_campaign_path(from, given, "", err)); /* as if the campaign file were
+                                                                      in that folder */
         BJ_TRY(take_path(&c->sets[i].path, &p->sets[i], NULL, given ? from : file, err));
     }
     return BJ_OK;

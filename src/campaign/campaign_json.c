@@ -8,8 +8,8 @@
  * With several datasets "data" is a list of [{"name": "...", "path": "/...", "digest": "..."},
  * ...], and a run has "data", the number of its own.
  *
- * Reading trusts nothing: settings are resolved again and must have their digest; a run needs an
- * earlier stage. Unknown members are ignored, for later versions.
+ * Reading checks everything: settings are resolved again and must have the stored digest, and a run
+ * may need only an earlier run. Unknown members are ignored, so later versions may add some.
  * Test: tests/campaign/test_campaign.c
  */
 #include <stdio.h>
@@ -27,7 +27,7 @@ static const char schema[] = "branchjepa.campaign/1";
 
 /* -------------------------------------------------------------------------------------- writing */
 
-/* Numbers as numbers: their text is one of JSON's. */
+/* Writes numbers as JSON numbers, because their text is valid JSON. */
 static yyjson_mut_val *setting_value(yyjson_mut_doc *doc, const bj_settings *s, int index) {
     char text[BJ_SETTING_TEXT_SIZE];
     double number;
@@ -155,7 +155,7 @@ static bj_status read_sets(bj_campaign *c, yyjson_val *data, const char *path, b
     return BJ_OK;
 }
 
-/* The value as text that a setting is resolved from. */
+/* Returns the raw text from which a setting's value is parsed. */
 static int value_text(char text[NUMBER], const char **out, yyjson_val *value) {
     *out = text;
     if (yyjson_is_str(value)) return (*out = yyjson_get_str(value)) != NULL;

@@ -1,7 +1,8 @@
-/* campaign_status.c - how far a campaign is, for whoever asks: from its registries and run folders.
+/* campaign_status.c - reads the progress of a campaign from its registries and run folders.
  *
- * When several registries know of a run (the campaign was cut otherwise before) the last word wins.
- * A run that is said to be running while nobody owns the registry was left behind: it is stopped.
+ * If several registries contain a run, because the number of shards was different before, the
+ * latest entry is used. A run that is marked as running while no process owns the registry counts
+ * as stopped.
  * Test: tests/campaign/test_registry.c
  */
 #define _XOPEN_SOURCE 700 /* opendir */

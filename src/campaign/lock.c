@@ -1,9 +1,9 @@
-/* lock.c - binds a finished campaign before its one evaluation.
+/* lock.c - locks a finished campaign before its only evaluation.
  *
  * Invariants
- *   1. Nothing is written unless every check of locked_check.h is passed; cheap ones come first.
- *   2. A campaign is locked once. One that has results without a lock was tampered with: refused.
- *   3. lock.json appears by rename, complete, while this process holds the folder's lock.
+ *   1. Nothing is written unless every check of locked_check.h passes. Cheap checks come first.
+ *   2. A campaign is locked once. A campaign with results but without a lock is rejected.
+ *   3. lock.json is complete when it is renamed, while this process holds the lock of the folder.
  * Test: tests/campaign/test_lock.c, tests/cli/lock.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -58,7 +58,7 @@ static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
                    named, missing > 4 ? ", ..." : "");
 }
 
-/* The part of the path behind the campaign's. */
+/* Returns the part of the path after the campaign folder. */
 static bj_status relative(char out[BJ_RUN_PATH_SIZE], const bj_campaign *campaign, const char *dir,
                           bj_error *err) {
     const char *root = bj_campaign_dir(campaign);

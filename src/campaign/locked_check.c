@@ -1,4 +1,4 @@
-/* locked_check.c - runs and grid; see locked_check.h. The data: locked_data.c. */
+/* locked_check.c - checks runs and grid; see locked_check.h. locked_data.c checks the data. */
 #include "campaign/locked_check.h"
 
 #include <math.h>
@@ -11,13 +11,13 @@
 
 static const char result_schema[] = "branchjepa.result/1";
 
-/* Largest seed that a table of seeds holds. */
+/* Largest seed of a seed table. */
 static const uint64_t most_seed = UINT64_C(999999999999999999);
 
 static bj_status refuse(bj_error *err, const bj_lock_run *run, const char *fmt, ...)
     BJ_PRINTF(3, 4);
 
-/* Fills the message and yields the code. */
+/* Fills the message and returns the code. */
 static bj_status refuse(bj_error *err, const bj_lock_run *run, const char *fmt, ...) {
     char reason[sizeof err->message];
     va_list args;
@@ -47,7 +47,7 @@ int bj_lock_choose(bj_objective_kind kind, const bj_epoch *rows, int count) {
 
 /* ------------------------------------------------------------------------------------ one run */
 
-/* A fact of the manifest that must be there. */
+/* Reads a required fact of the manifest. */
 static bj_status take_fact(char out[BJ_SHA256_HEX], const bj_lock_run *run, const bj_run *from,
                            const char *key, bj_error *err) {
     const char *found = bj_run_fact(from, key);
@@ -64,7 +64,7 @@ static bj_status check_settings(const bj_lock_run *run, const bj_run *from,
     BJ_TRY(bj_settings_digest(found, bj_run_settings(from), err));
     BJ_TRY(bj_settings_digest(expected, settings, err));
     if (!strcmp(found, expected)) return BJ_OK;
-    for (int i = 0; i < bj_setting_count(); i++) { /* which one? */
+    for (int i = 0; i < bj_setting_count(); i++) { /* ambiguous */
         char a[BJ_SETTING_TEXT_SIZE], b[BJ_SETTING_TEXT_SIZE];
         bj_setting_text(a, bj_run_settings(from), i);
         bj_setting_text(b, settings, i);
@@ -95,7 +95,7 @@ static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const 
     return BJ_OK;
 }
 
-/* All epochs were done, or patience was at its end. */
+/* Checks that all epochs were trained or that patience ended the run. */
 static bj_status check_history(bj_lock_run *run, const bj_run *from, bj_error *err) {
     const bj_objective_kind kind = bj_run_settings(from)->objective.kind;
     const int count = bj_run_epochs(from);
@@ -170,7 +170,7 @@ bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *
     BJ_GOTO(status, done, check_data(run, facts, from, data_digest, dev_digest, err));
     BJ_GOTO(status, done, bj_lock_path(path, dir, "result.json", err));
     BJ_GOTO(status, done, bj_locked_open(&result, NULL, path, result_schema, err));
-    /* A run that ended without a checkpoint has no choice to be checked. */
+    /* A run without a checkpoint has no selection to check. */
     const char *outcome = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(result), "outcome"));
     if (!outcome || strcmp(outcome, "done")) {
         status = refuse(err, run, "is not done: its outcome is '%.40s'", outcome ? outcome : "");
@@ -186,8 +186,8 @@ done:
 
 /* ---------------------------------------------------------------------------------------- grid */
 
-/* Models that begin with the same weights when their seeds agree: every size counts, where the
- * weights of branches come from does not. */
+/* Returns 1 if two models start with the same weights for the same seed. All sizes must agree, but
+ * the source of the branch weights may differ. */
 static int same_weights(const bj_lock_facts *a, const bj_lock_facts *b) {
     const bj_arch x = a->arch, y = b->arch;
     return a->stage_b == b->stage_b && x.kind == y.kind && x.scales == y.scales && x.obs == y.obs &&

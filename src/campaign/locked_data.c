@@ -1,4 +1,4 @@
-/* locked_data.c - held-out data: nothing that training has seen; see locked_check.h. */
+/* locked_data.c - checks that training has not used the held-out data; see locked_check.h. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,8 @@
 #include "campaign/locked_check.h"
 #include "core/file_internal.h"
 
-/* No scenario of the held-out cache is in the other one, which must be what the campaign knew. */
+/* Checks that no scenario of the held-out cache is in the other cache, which must have the digest
+ * in the campaign. */
 static bj_status check_apart(const bj_cache *held_out, const char *data, const char *other,
                              const char *digest, const char *what, bj_error *err) {
     bj_cache *seen;

@@ -1,14 +1,13 @@
-/* locked_evaluate.c - the one evaluation of a locked campaign, and checking it afterwards.
+/* locked_evaluate.c - evaluates a locked campaign once, and verifies the evaluation later.
  *
  * Invariants
- *   1. Every byte that the lock binds is hashed before the first scene is read; whatever differs is
- *      named, and nothing is evaluated. Files that are touched meanwhile are noticed at the end.
- *   2. DIR/locked appears in one step, with its three files. Until then there is nothing: an
- *      evaluation that is killed leaves the lock unused, but for a hidden folder that the next one
- *      removes.
- *   3. Where DIR/locked is, nothing is evaluated again. Two at the same time: the second is
- * refused.
- *   4. Scenes come in through the cache and leave as sums; no argument changes that.
+ *   1. Every locked byte is hashed before the first scene is read. If a file differs, it is named
+ *      and nothing is evaluated. Files that change during the evaluation are detected at the end.
+ *   2. DIR/locked appears in one step with its three files. An evaluation that is killed before
+ *      leaves the lock unused, except for a hidden folder that the next evaluation removes.
+ *   3. If DIR/locked exists, nothing is evaluated again. A second evaluation at the same time is
+ *      rejected.
+ *   4. Scenes are read from the cache, and only sums are written. No argument changes that.
  * Test: tests/campaign/test_lock.c, tests/cli/evaluate.sh
  */
 #define _DEFAULT_SOURCE /* flock; includes POSIX.1-2008 */
@@ -28,17 +27,17 @@
 
 static const char *const files[] = {BJ_LOCKED_SUMMARY, BJ_LOCKED_SEEDS, BJ_LOCKED_COMPLETION, NULL};
 
-/* What both verbs begin with. */
+/* The state that evaluating and verifying share. */
 typedef struct opened {
     bj_lock lock;
-    char sha256[BJ_SHA256_HEX];  /* of lock.json */
+    char sha256[BJ_SHA256_HEX];  /* digest of lock.json */
     char folder[BJ_FOLDER_PATH]; /* DIR/locked */
     int evaluated;
-    int fd; /* of lock.json, -1 when closed */
+    int fd; /* descriptor of lock.json; -1 if closed */
 } opened;
 
 static void opened_reset(opened *o) {
-    if (o->fd >= 0) close(o->fd); /* and with it the flock */
+    if (o->fd >= 0) close(o->fd); /* also releases the flock */
     bj_lock_reset(&o->lock);
 }
 
@@ -78,7 +77,7 @@ static bj_status evaluate(bj_locked_report *report, opened *o, const char *dir,
     memcpy(facts.lock_sha256, o->sha256, sizeof facts.lock_sha256);
     BJ_TRY(BJ_ALLOC(stamps, (size_t)bj_lock_bound_count(&o->lock), err));
     BJ_GOTO(status, done, bj_lock_hash(&o->lock, stamps, dir, options->evaluator, 0, &watch, err));
-    /* Opened before the long part: a folder that cannot be written to shows at once. */
+    /* Opens the folder before the long computation, to detect early that it cannot be written. */
     BJ_GOTO(status, done, bj_folder_writer_open(&writer, o->folder, files, err));
     BJ_GOTO(status, done,
             bj_locked_pass(&results, &o->lock, dir, options->threads, options->isa, &watch, err));
@@ -115,7 +114,7 @@ bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
 
 /* --------------------------------------------------------------------------------------- verify */
 
-/* The three files, and nothing else. */
+/* Checks that the folder contains the three files and nothing else. */
 static bj_status check_content(const char *folder, bj_error *err) {
     DIR *list = opendir(folder);
     int found[3] = {0};

@@ -32,7 +32,7 @@ bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, const char *n
                : BJ_FAIL(err, BJ_EARG, "%.100s.../%s: the path is too long", dir, name);
 }
 
-/* Names of what an evaluation measures, in order; NULL behind the last. */
+/* Metric names in the order of an evaluation, followed by NULL. */
 static const char *metric_name(int index) {
     static const bj_metric_values zero;
     for (int m = 0; m < bj_metric_count(); m++)
@@ -122,7 +122,7 @@ static bj_status read_run(bj_lock_run *run, yyjson_val *object, const char *path
     return BJ_OK;
 }
 
-/* What the file says about metrics, numbers and batches is what this library would do. */
+/* Checks that metrics, precision and batch size in the file are those of this library. */
 static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *err) {
     yyjson_val *object, *metrics;
     char text[BJ_NAME_SIZE];

@@ -1,4 +1,4 @@
-/* locked_hash.c - the bytes that a lock binds: where they are, their digests; see locked_file.h. */
+/* locked_hash.c - finds and hashes the locked files; see locked_file.h. */
 #define _POSIX_C_SOURCE 200809L /* st_mtim */
 #include <errno.h>
 #include <fcntl.h>

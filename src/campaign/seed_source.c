@@ -1,6 +1,6 @@
-/* seed_source.c - the values of a campaign as a table of arms, metrics and seeds.
+/* seed_source.c - creates a table of arms, metrics and seeds from a campaign.
  *
- * Locked        DIR/locked/seed_table.json, which must have the digest that completion.json states
+ * Locked        DIR/locked/seed_table.json, which must have the digest in completion.json
  * Development   the row of the chosen epoch in each finished run's metrics.jsonl; of stage A the
  *               decoder's errors and the gates' numbers; of mazes those of the graph and the spread
  *               of the latents, nothing of a run that collapsed
@@ -20,7 +20,7 @@
 
 enum { ROWS_MAX = 1 << 20 };
 
-/* A growing list of values whose names live elsewhere. */
+/* A growing list of values, which does not own the names. */
 typedef struct list {
     bj_seed_value *values; /* (count), room for `room` */
     int count, room;
@@ -66,7 +66,7 @@ static bj_status read_rows(list *l, yyjson_val *root, const char *path, bj_error
     return BJ_OK;
 }
 
-/* The digest of seed_table.json is the one that completion.json binds. */
+/* Checks that seed_table.json has the digest in completion.json. */
 static bj_status check_bound(const char *folder, const char *found, bj_error *err) {
     char path[BJ_FOLDER_PATH], bound[BJ_SHA256_HEX];
     yyjson_doc *doc;
@@ -104,7 +104,7 @@ done:
 
 /* ---------------------------------------------------------------------------------- development */
 
-/* Every number of a maze's row that says something: not NaN. */
+/* Adds every number of a maze row that is not NaN. */
 static bj_status add_maze(list *l, const char *arm, int64_t seed, const bj_epoch *row,
                           bj_error *err) {
     for (int i = 0; i < bj_epoch_field_count; i++) {

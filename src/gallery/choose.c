@@ -1,15 +1,14 @@
-/* choose.c - which strict cases a gallery shows.
+/* choose.c - chooses the strict cases of a gallery.
  *
- * Places are filled one after the other. Of the cases that are left, the one comes next that is
- * first by
+ * Places are filled one after the other. Each place gets the remaining case that comes first by
  *
- *   1. what the place asks for: the first place one maneuver other than standing, the others
- * several; cases in which everything stands come last anywhere
- *   2. how often its set of maneuvers was chosen already
- *   3. how often its map was
+ *   1. the requirement of the place: one maneuver other than stop for the first place, several for
+ *      the others; cases with only stop come last
+ *   2. the number of times that its set of maneuvers was chosen
+ *   3. the number of times that its map was chosen
  *   4. SHA-256("SEED:SCENARIO_ID")
  *
- * Nothing that enters here was known only afterwards: maneuvers are those of the forecasts.
+ * The rule uses no future, because maneuvers are those of the forecasts.
  * Test: tests/gallery/test_choose.c
  */
 #include "gallery/choose.h"
@@ -73,7 +72,7 @@ static int by_order(const void *a, const void *b) {
     return order ? order : (x->scene > y->scene) - (x->scene < y->scene);
 }
 
-/* 0: what the place asks for. */
+/* Returns 0 if the case meets the requirement of the place. */
 static int rank_for(const bj_strict_case *c, int place) {
     if (c->maneuvers == BJ_GALLERY_STOP) return 2;
     return is_several(c->maneuvers) != (place > 0);

@@ -1,10 +1,10 @@
-/* choose.h - the rule by which cases of a gallery are chosen; for src/gallery alone. */
+/* choose.h - the rule that chooses the cases of a gallery; private to src/gallery. */
 #ifndef BJ_GALLERY_CHOOSE_H
 #define BJ_GALLERY_CHOOSE_H
 
 #include "core/sha256.h"
 
-/* What the rule may look at. */
+/* Input of the rule. */
 typedef struct bj_strict_case {
     int64_t scene, map;
     unsigned maneuvers;                   /* BJ_GALLERY_STOP, ... */
@@ -12,11 +12,11 @@ typedef struct bj_strict_case {
     int taken;                            /* 1: chosen */
 } bj_strict_case;
 
-/* SHA-256 of "SEED:ID". */
+/* Computes the SHA-256 of "SEED:ID". */
 BJ_CHECK bj_status bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], bj_sha256 *hash,
                                     uint64_t seed, const char *scenario_id, bj_error *err);
-/* Sorts the cases by their order and fills chosen with the numbers of at most `wanted` of them, as
- * they are after sorting; returns how many. */
+/* Sorts the cases by their order and fills `chosen` with the indices of at most `wanted` of them
+ * after sorting. Returns their count. */
 int bj_gallery_choose(int64_t *chosen, int wanted, bj_strict_case *cases, int64_t count);
 
 #endif

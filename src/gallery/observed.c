@@ -1,4 +1,4 @@
-/* observed.c - digests of what may be known of a scene before its future is.
+/* observed.c - computes digests of the observed part of a scene.
  *
  * SHA-256 over, in this order: scenario id, city, focal id and focal type, each with its '\0';
  * origin and heading (3 doubles); numbers of neighbors and polylines used and available (4

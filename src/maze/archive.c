@@ -1,8 +1,8 @@
-/* archive.c - target-blind archives: emissions first (archive_emit.c), successors after.
+/* archive.c - target-blind archives: archive_emit.c writes emissions, this file adds successors.
  *
  * First file, safetensors
  *   context_cells (S) I32   candidates (S,K,D)   mass (S,K)   latents (C,D)   point (S,D), optional
- *   point_latents (C,D), optional: of the cells, by the predictor that point is of
+ *   point_latents (C,D), optional: cell latents of the predictor of `point`
  *   metadata: format "branchjepa-emissions", version "1", maze (its name), the facts
  * Second file, JSON "branchjepa.successors/1"
  *   emissions_sha256, data_sha256, data, maze, threshold,
@@ -10,12 +10,13 @@
  *              point [v, cosine], coverage, mass_on_support, point_hit}], coverage, point_coverage
  *
  * Invariants
- *   1. bj_archive_emit takes no dataset: what it writes cannot depend on one.
- *   2. bj_archive_reveal hashes the first file before it opens the dataset, computes from a copy in
- *      memory of the very bytes that were hashed, and names the hash. A file that is not the one
- *      announced (`expected`) is refused before the dataset is opened.
- *   3. bj_archive_check recomputes the hash; a changed first file is BJ_EMISMATCH.
- * A candidate hits a successor when their cosine exceeds 0.5. Test: tests/maze/test_archive.c
+ *   1. bj_archive_emit takes no dataset, so its output cannot depend on one.
+ *   2. bj_archive_reveal hashes the first file before it opens the dataset, uses the hashed bytes
+ *      in memory, and writes the hash. A file without the hash `expected` is rejected before the
+ *      dataset is opened.
+ *   3. bj_archive_check recomputes the hash and fails with BJ_EMISMATCH if the first file has
+ *      changed.
+ * A candidate hits a successor if their cosine exceeds 0.5. Test: tests/maze/test_archive.c
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ enum { MAX_BYTES = 1 << 30 };
 
 /* ------------------------------------------------------------------------------------ revealing */
 
-/* The first file in memory, and its parts as unit vectors in double. */
+/* The first file in memory, and its tensors as unit vectors in double. */
 typedef struct loaded {
     char *bytes;
     size_t size;
@@ -140,7 +141,7 @@ static int hits(const loaded *l, const double *x, int cell) {
     return cosine_with(l->latents, l->D, x, cell) > BJ_MAZE_THRESHOLD;
 }
 
-/* The cell whose latent is nearest to x. */
+/* Returns the cell whose latent is nearest to x. */
 static int nearest(double *cosine, const loaded *l, const double *latents, const double *x) {
     int best = 0;
     *cosine = -2;
@@ -151,7 +152,7 @@ static int nearest(double *cosine, const loaded *l, const double *latents, const
     return best;
 }
 
-/* One context: counts into `to`, and its member of the JSON list. */
+/* Adds the counts of one context to `to`, and its member to the JSON list. */
 static void judge(bj_archive_context *to, bj_doc *doc, yyjson_mut_val *list, const loaded *l, int s,
                   const bj_edge *edges, const int64_t *counts, int edge_count) {
     const size_t D = (size_t)l->D;
@@ -254,7 +255,7 @@ bj_status bj_archive_reveal(bj_archive_report *out, const char *path, const char
                 BJ_FAIL(err, BJ_EMISMATCH,
                         "%s: emissions in maze '%s' of %d cells, expected '%.60s' of %d", emissions,
                         l.maze, l.C, maze->name, maze->cells));
-    /* Only now is anything read that knows a successor. */
+    /* Opens the dataset only after the hash was checked. */
     BJ_GOTO(status, done, bj_maze_data_open(&data, dataset, maze, err));
     BJ_GOTO(status, done, bj_sha256_file(out->data_sha256, dataset, err));
     status = write_successors(out, path, &l, data, dataset, err);

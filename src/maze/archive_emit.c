@@ -1,4 +1,4 @@
-/* archive_emit.c - the first file of a target-blind archive; archive.c describes it.
+/* archive_emit.c - writes the first file of a target-blind archive, which archive.c describes.
  *
  * Test: tests/maze/test_archive.c
  */
@@ -84,7 +84,7 @@ bj_status bj_archive_emit(char sha256[65], const char *path, const bj_emissions 
 
 /* ------------------------------------------------------------------------- latents from a file */
 
-/* A tensor of floating-point numbers as bj_reals; *out is NULL when it is optional and missing. */
+/* Reads a floating-point tensor as bj_real. *out is NULL if an optional tensor is missing. */
 static bj_status take(bj_real **out, const bj_safetensors *st, const char *name, int rank,
                       const int64_t *shape, int optional, bj_error *err) {
     size_t count = 1;
@@ -109,7 +109,7 @@ static bj_status take_cells(int32_t **out, const bj_safetensors *st, int64_t S, 
             continue;
         }
         memcpy(&wide, (const char *)view->data + 8 * s, 8);
-        (*out)[s] = wide < 0 || wide > INT32_MAX ? -1 : (int32_t)wide; /* -1 is refused later */
+        (*out)[s] = wide < 0 || wide > INT32_MAX ? -1 : (int32_t)wide; /* -1 is rejected later */
     }
     return BJ_OK;
 }
@@ -150,7 +150,7 @@ bj_status bj_archive_emit_file(char sha256[65], const char *path, const char *la
                                     .facts = &fact,
                                     .fact_count = 1};
     status = bj_archive_emit(sha256, path, &emissions, err);
-    if (status == BJ_EARG) status = BJ_EFORMAT; /* the file is at fault, not the caller */
+    if (status == BJ_EARG) status = BJ_EFORMAT; /* the file is invalid, not the argument */
     if (status == BJ_EFORMAT && err) err->code = status;
 done:
     bj_safetensors_close(st);

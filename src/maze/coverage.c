@@ -1,4 +1,4 @@
-/* coverage.c - raw COV-R over frames of recorded episodes; see branchjepa/maze.h.
+/* coverage.c - computes raw COV-R over frames of recorded episodes; see branchjepa/maze.h.
  *
  *   m[v]     mean of the target latents of all frames in cell v, normalized
  *   next[u]  cells of the next frames over all frames in cell u, u itself included if seen
@@ -6,7 +6,7 @@
  *              |{v in next[u]: some candidate has cosine > 0.5 with m[v]}| / |next[u]|
  *   result   mean of cov over cells
  *
- * Nothing of a frame is kept, so that a data set of any size fits.
+ * No frame is stored, so datasets of any size can be used.
  * Test: tests/maze/test_graph_score.c
  */
 #include <math.h>
@@ -18,9 +18,9 @@ struct bj_frame_coverage {
     int cells, D, frozen;
     double *latent;    /* (C,D) sums, unit vectors once frozen */
     uint8_t *next;     /* (C,C) */
-    uint8_t *hit;      /* (C) of the frame at hand */
+    uint8_t *hit;      /* (C) cells hit by the current frame */
     double *candidate; /* (D) */
-    double *sum;       /* (C) of the fractions of frames */
+    double *sum;       /* (C) sums of the fractions of frames */
     int64_t *frames;   /* (C) */
     uint8_t *seen;     /* (C) has a target */
 };

@@ -1,16 +1,16 @@
 /* dataset.c - cells, episodes and edges of an OGBench dataset; see branchjepa/maze.h.
  *
  *   observations (N,n)          state; x and y first          or (N,64,64,3), an image
- *   frames       (N,64,64,3)    images beside states
- *   qpos, states (N,n)          where x and y of an image come from
+ *   frames       (N,64,64,3)    images in addition to states
+ *   qpos, states (N,n)          source of x and y of an image
  *   terminals    (N)            not 0: last step of an episode
- *   episode      (N)            or this number changes behind it
- *   step         (N)            simulator steps, where the file has not all of them
+ *   episode      (N)            otherwise, this number changes after it
+ *   step         (N)            simulator steps, if the file does not contain all of them
  *
  * Invariants
- *   1. Files are read by blocks of rows; of each step its cell is kept, two bytes.
- *   2. A step in no cell is passed over: an edge joins the cells before and after it.
- *   3. The last step ends an episode, marked or not.
+ *   1. Files are read in blocks of rows. Only the cell of each step is stored, in two bytes.
+ *   2. A step outside of all cells is skipped, so an edge connects the cells before and after it.
+ *   3. The last step always ends an episode.
  * Test: tests/maze/test_dataset.c
  */
 #include <math.h>
@@ -26,15 +26,15 @@ enum { BLOCK = 256 * 1024, MAX_STEPS = 1 << 30 };
 struct bj_maze_data {
     const bj_maze *maze;
     bj_npz *npz;
-    bj_npz_rows *rows; /* of the observations; NULL: not asked for yet */
+    bj_npz_rows *rows; /* cursor of the observations; NULL until it is needed */
     bj_maze_data_info info;
     int16_t *cells;    /* (steps) */
     uint8_t *ends;     /* (steps) while opening */
-    double episode;    /* number of the last step's, while opening */
+    double episode;    /* episode number of the last step, while opening */
     int64_t *episodes; /* (episodes + 1) */
     bj_edge *edges;
     int64_t *counts;
-    double *xy; /* (steps,2) of whoever asks for positions */
+    double *xy; /* (steps,2) for a caller that needs positions */
     void *raw;  /* (BLOCK or one row) as in the file */
     size_t room;
 };
@@ -42,7 +42,7 @@ struct bj_maze_data {
 /* ---------------------------------------------------------------------------------------- blocks
  */
 
-/* Rows of a block of about BLOCK bytes. */
+/* Returns the number of rows in a block of about BLOCK bytes. */
 static int64_t block_rows(const bj_npy *npy) {
     return npy->row_bytes && npy->row_bytes < BLOCK ? (int64_t)(BLOCK / npy->row_bytes) : 1;
 }
@@ -127,7 +127,7 @@ static bj_status find_positions(bj_maze_data *d, bj_error *err) {
     static const char *const beside[] = {"qpos", "states"};
     const bj_npz_array *a = NULL;
     const char *name = d->info.observations;
-    if (d->info.rank > 1) { /* images: positions are elsewhere */
+    if (d->info.rank > 1) { /* images have their positions in another array */
         name = beside[0];
         if (!bj_npz_find(d->npz, name) && bj_npz_find(d->npz, beside[1])) name = beside[1];
     }
@@ -311,7 +311,7 @@ const int64_t *bj_maze_data_counts(const bj_maze_data *d) { return d->counts; }
 /* ---------------------------------------------------------------------------------- observations
  */
 
-/* Brings the cursor to `begin`, from the start when that lies behind. */
+/* Moves the cursor to `begin`. Starts again if `begin` is before the cursor. */
 static bj_status seek(bj_maze_data *d, int64_t begin, int64_t end, bj_error *err) {
     if (begin < 0 || end < begin || end > d->info.steps)
         return BJ_FAIL(err, BJ_EARG, "%s: rows %lld to %lld requested, the file has %lld",

@@ -1,5 +1,4 @@
-/* graph_candidates.c - lists for a graph file from what a predictor says: its edges, and the cells
- * its candidates are nearest to.
+/* graph_candidates.c - creates the lists of a graph file from candidates: edges and nearest cells.
  *
  * Test: tests/maze/test_maze_file.c
  */

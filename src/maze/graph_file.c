@@ -1,4 +1,4 @@
-/* graph_file.c - predicted graphs as files, what the commands of `bjepa maze` hand to each other.
+/* graph_file.c - reads and writes graph files, which the commands of `bjepa maze` exchange.
  *
  *   {"schema": "branchjepa.graph/1",
  *    "maze": "large",                     an official one, or an object as in maze_json.h
@@ -7,11 +7,11 @@
  *    "withheld": [[u, v], ...],           optional: kept out of fitting
  *    "seen": [[u, v, n], ...],            optional: successors of a dataset, crossed n times
  *    "sources": [{"cell": u, "candidates": [[v, cosine, mass], ...]}, ...],
- *                                         optional: cells ascend, all have K; v null: a vector of
- *                                         zeros, mass null: no router
+ *                                         optional: ascending cells with K candidates each; v null:
+ *                                         a vector of zeros, mass null: no router
  *    "provenance": {"key": "text"}}       optional
  *
- * Reading is strict: see maze_json.h. What is read has been checked, so that users need no checks.
+ * Reading is strict, see maze_json.h. Callers need no further checks.
  * Test: tests/maze/test_maze_file.c
  */
 #include <math.h>
@@ -27,7 +27,7 @@ enum { MAX_K = 4096, MAX_FACTS = 4096, MAX_EDGES = 1 << 20 };
 
 struct bj_graph_file {
     bj_graph_record record;
-    yyjson_doc *doc; /* holds the texts of the facts */
+    yyjson_doc *doc; /* contains the texts of the facts */
     bj_maze *maze;
     uint8_t *graph;
     bj_edge *edges, *held, *seen;
@@ -66,7 +66,7 @@ static bj_status read_edges(bj_edge **out, int *count, const bj_graph_file *f, y
     return status == BJ_OK ? check_ascending(*out, *count, key, where, err) : status;
 }
 
-/* Three numbers a row, of which the last may be large. */
+/* Reads rows of three numbers, of which the last may be large. */
 static bj_status read_seen(bj_graph_file *f, yyjson_val *root, const char *where, bj_error *err) {
     yyjson_val *list = yyjson_obj_get(root, "seen");
     const size_t size = yyjson_arr_size(list);
@@ -76,7 +76,7 @@ static bj_status read_seen(bj_graph_file *f, yyjson_val *root, const char *where
                        where, yyjson_get_type_desc(list), yyjson_get_len(list), (int)MAX_EDGES);
     BJ_TRY(BJ_ALLOC(f->seen, size, err));
     BJ_TRY(BJ_ALLOC(f->crossings, size, err));
-    yyjson_arr_iter walk = yyjson_arr_iter_with(list); /* to ask for the k-th takes k steps */
+    yyjson_arr_iter walk = yyjson_arr_iter_with(list); /* access by index would take k steps */
     for (size_t k = 0; k < size; k++) {
         yyjson_val *row = yyjson_arr_iter_next(&walk);
         int64_t value[3] = {0};
@@ -163,7 +163,7 @@ static bj_status read_sources(bj_graph_file *f, yyjson_val *root, const char *pa
     return BJ_OK;
 }
 
-/* A text that ends where C sees its end. */
+/* Checks for a text without zero bytes. */
 static int is_text(yyjson_val *value) {
     return yyjson_is_str(value) && strlen(yyjson_get_str(value)) == yyjson_get_len(value);
 }
@@ -277,7 +277,7 @@ const bj_graph_record *bj_graph_of(const bj_graph_file *file) { return &file->re
 
 /* -------------------------------------------------------------------------------------- writing */
 
-/* 1: the maze is the official one of its name; 0: it has a name of its own. */
+/* Returns 1 if the maze is the official one with its name, and 0 if it has another name. */
 static bj_status is_official(int *out, const char *path, const bj_maze *maze, bj_error *err) {
     bj_maze *official = NULL;
     *out = 0;
@@ -314,7 +314,7 @@ static bj_status check_record(const char *path, const bj_graph_record *r, bj_err
 }
 
 static void add_number(bj_doc *doc, yyjson_mut_val *list, double value) {
-    bj_doc_item_number(doc, list, value); /* null where it is not finite */
+    bj_doc_item_number(doc, list, value); /* null if it is not finite */
 }
 
 static void add_sources(bj_doc *doc, const bj_graph_record *r) {

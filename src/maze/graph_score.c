@@ -1,13 +1,13 @@
-/* graph_score.c - a predicted graph of cells against the true one; see branchjepa/maze.h.
+/* graph_score.c - compares a predicted graph of cells with the true graph; see branchjepa/maze.h.
  *
- *   hit[s,v]        1 when some candidate of source s has cosine > 0.5 with the latent of cell v
- *   predicted[u,v]  1 when a source in cell u hits v
+ *   hit[s,v]        1 if some candidate of source s has cosine > 0.5 with the latent of cell v
+ *   predicted[u,v]  1 if a source in cell u hits v
  *   heads[s]        candidates of s with cosine > 0.5 with a successor
  *   precision[u]    |{v != u: predicted and real}| / |{v != u: predicted}|; _self counts v = u
  *   cov_r[s]        |{v: hit and successor of s}| / |{v: successor of s}|
  *
- * Cosines are computed in double, from vectors that are normalized first; a vector of zeros has
- * cosine 0 with everything, a number that is not finite is an error.
+ * Cosines are computed in double from normalized vectors. A vector of zeros has cosine 0 with every
+ * vector. A number that is not finite is an error.
  * Test: tests/maze/test_graph_score.c, tests/verify/test_maze_parity.c
  */
 #include <math.h>
@@ -65,7 +65,7 @@ static bj_status check(const bj_graph_case *c, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- decoding */
 
-/* The row of what COV-R looks for, (C), of a source. */
+/* Returns the row (C) of successors of a source for COV-R. */
 static const uint8_t *successors_of(const bj_graph_case *c, int source) {
     const uint8_t *graph = c->successors ? c->successors : c->graph;
     return graph + (size_t)c->source_cells[source] * (size_t)c->cells;
@@ -104,7 +104,7 @@ done:
 
 /* -------------------------------------------------------------------------------------- metrics */
 
-/* Mean over cells that propose something; `per` (C) may be NULL. */
+/* Returns the mean precision over cells that propose an edge. `per` (C) may be NULL. */
 static double macro_precision(double *per, const uint8_t *predicted, const uint8_t *graph,
                               int cells, int self) {
     double sum = 0;
@@ -125,7 +125,7 @@ static double macro_precision(double *per, const uint8_t *predicted, const uint8
     return proposing ? sum / proposing : (double)NAN;
 }
 
-/* cov_r, and over sources of three successors cov_three and heads_three. */
+/* Computes cov_r, and cov_three and heads_three over sources with three successors. */
 static void coverage(bj_graph_scores *out, double *per, const uint8_t *hit, const int32_t *heads,
                      const bj_graph_case *c) {
     const size_t C = (size_t)c->cells;

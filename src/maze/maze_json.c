@@ -135,7 +135,7 @@ bj_status bj_maze_json_rows(int32_t **out, int *count, yyjson_val *object, const
     return BJ_OK;
 }
 
-/* Walls (rows,cols) of the texts of "map". */
+/* Reads the walls (rows,cols) from the texts of "map". */
 static bj_status read_map(uint8_t **out, int *rows, int *cols, yyjson_val *object,
                           const char *where, bj_error *err) {
     yyjson_val *list = yyjson_obj_get(object, "map");
@@ -194,7 +194,7 @@ bj_status bj_maze_json_read(bj_maze **out, yyjson_val *object, int without_schem
     plan.outs = outs;
     plan.tasks = tasks;
     status = bj_maze_from_plan(out, &plan, &inner);
-    if (status == BJ_EARG) status = BJ_EFORMAT; /* the file is at fault, not the caller */
+    if (status == BJ_EARG) status = BJ_EFORMAT; /* the file is invalid, not the argument */
     if (status != BJ_OK) BJ_FAIL(err, status, "%s: %.300s", where, inner.message);
 done:
     bj_free(walls);
@@ -206,7 +206,7 @@ done:
 
 /* ------------------------------------------------------------------------------------- writing */
 
-/* [i, j, ...] as the next element of a list. */
+/* Appends [i, j, ...] to a list. */
 static void add_row(bj_doc *doc, yyjson_mut_val *list, const int32_t *numbers, int count) {
     yyjson_mut_val *row = doc->ok ? yyjson_mut_arr_add_arr(doc->json, list) : NULL;
     doc->ok = doc->ok && row;

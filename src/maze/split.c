@@ -1,6 +1,7 @@
-/* split.c - episodes kept out of training, and the contexts of an audit on them.
+/* split.c - selects held-out episodes, and the contexts of an audit on them.
  *
- * The episodes are shuffled by (seed, "maze episode split"); the first floor(share * count) train.
+ * The episodes are shuffled by (seed, "maze episode split"); the first floor(share * count) are
+ * used for training.
  * Test: tests/maze/test_split.c
  */
 #include <math.h>
@@ -31,7 +32,7 @@ bj_status bj_episode_split(uint8_t *training, int64_t count, double share, uint6
     return BJ_OK;
 }
 
-/* Contexts of one episode into `out`, which may be NULL; returns how many. */
+/* Writes the contexts of one episode to `out`, which may be NULL. Returns their count. */
 static int64_t list_episode(int64_t *out, const int16_t *cells, int64_t begin, int64_t end,
                             int64_t stride, int64_t horizon) {
     int64_t n = 0;

@@ -1,7 +1,7 @@
 /* arms.c - the arms of the experiment and the recipes of their optimization.
  *
- * An arm is an objective with its model; the table says in which settings it differs from the
- * full-set arm. A recipe sets nothing but optimization, the same for all arms.
+ * An arm is an objective with its model. The table lists the settings in which an arm differs from
+ * the full-set arm. A recipe contains only optimization settings and is the same for all arms.
  * Test: tests/run/test_settings.c
  */
 #include <string.h>

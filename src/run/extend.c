@@ -1,4 +1,4 @@
-/* extend.c - more epochs for a finished run.
+/* extend.c - adds epochs to a finished run.
  *
  * A run is a sequence of segments: the epochs of train.epochs, then one segment for each extension.
  * The learning rate is evaluated within a segment (bj_lr_at with updates counted from its first
@@ -6,7 +6,7 @@
  * target encoder, rows and the order of epochs continue.
  *
  * manifest.json lists the extensions, oldest first:
- *   "extensions": [{"epochs": 5, "step": 120}]     step: updates done when it began
+ *   "extensions": [{"epochs": 5, "step": 120}]     step: updates done at its start
  *
  * The manifest is replaced before result.json is removed. A process that is killed in between
  * leaves a result.json of the earlier end, which the next process removes.
@@ -23,9 +23,9 @@
 #include "core/file.h"
 #include "run/run.h"
 
-enum { MOST_EPOCHS = 10000000 /* of a run, extensions included */ };
+enum { MOST_EPOCHS = 10000000 /* max epochs of a run, including extensions */ };
 
-/* Reads a count of the manifest; 0 if the key is missing, -1 if the value is no count. */
+/* Returns a count of the manifest, 0 if the key is missing, or -1 if the value is not a count. */
 static long long read_count(const bj_config *manifest, const char *key) {
     const char *text = bj_config_get(manifest, key);
     if (!text) return 0;

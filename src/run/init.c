@@ -144,7 +144,7 @@ static void list_parts(char *text, size_t size, const matching *m) {
     }
 }
 
-/* Names what does not match, and how it could. */
+/* Fails with the tensor that does not match, and suggests settings. */
 static bj_status reject(const matching *m, const char *what, const char *reason, bj_error *err) {
     char sizes[160] = "", parts[96] = "";
     list_sizes(sizes, sizeof sizes, m);
@@ -199,7 +199,7 @@ static bj_status load_part(matching *m, int part, bj_error *err) {
     return BJ_OK;
 }
 
-/* Compares what decides an encoder's function and does not show in the shapes of its tensors. */
+/* Compares the properties of an encoder that do not appear in the shapes of its tensors. */
 static bj_status check_encoder(const matching *m, bj_error *err) {
     const bj_arch *a = &m->source->arch, *b = &m->model->arch;
     const struct {

@@ -1,10 +1,10 @@
-/* manifest.c - what a run is: manifest.json and the settings beside it (docs/RUNS.md).
+/* manifest.c - describes a run in manifest.json and config.resolved.json (docs/RUNS.md).
  *
  * Invariants
- *   1. manifest.json is written last of the files that tell what a run is, before the first step:
- *      a folder that has it is a run. Later, extend.c adds extensions and changes nothing else.
- *   2. Resuming compares with it whatever decides later bits: settings, data, anchor, precision,
- *      instruction set.
+ *   1. manifest.json is the last file that is written before the first step, so a folder that
+ *      contains it is a run. Later, extend.c adds extensions and changes nothing else.
+ *   2. Resuming compares everything that affects later bits with the manifest: settings, data,
+ *      anchor, precision, instruction set.
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* gethostname */
@@ -32,7 +32,7 @@ static bj_status add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const 
     return BJ_OK;
 }
 
-/* Over the scenario ids, in the order in which they are handed out. */
+/* Computes a digest over the scenario ids, in the order of the batches. */
 static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
     bj_sha256 hash = {0};
     bj_status status;
@@ -50,7 +50,7 @@ done:
     return status;
 }
 
-/* The order of a scene source follows from its digest and the size of a batch. */
+/* Computes the order digest of a scene source from its digest and the batch size. */
 static bj_status source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r, bj_error *err) {
     char text[BJ_SHA256_HEX + 80];
     const int size = snprintf(text, sizeof text, "%s, %lld updates of %d scenes\n",
@@ -58,7 +58,7 @@ static bj_status source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r, b
     return bj_sha256_memory(hex, text, (size_t)size, err);
 }
 
-/* Over the rows that the transitions of the first updates start from. */
+/* Computes a digest over the first rows of the transitions of the first updates. */
 static bj_status maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, bj_error *err) {
     enum { UPDATES = 1000 };
     bj_sha256 hash = {0};
@@ -79,8 +79,8 @@ done:
     return status;
 }
 
-/* Over the tensors of one part of a model, or of all of it with BJ_PARTS; "" where there are none.
- */
+/* Computes a digest over the tensors of one part of a model, or of all parts with BJ_PARTS. The
+ * result is "" if there are no tensors. */
 static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_param_part part,
                              bj_error *err) {
     const bj_layout *layout = &model->layout;
@@ -96,7 +96,7 @@ static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_
     return status;
 }
 
-/* Weights before the first step, as a whole and by the parts that arms may share. */
+/* Adds digests of the initial weights: of the whole model and of the parts that arms may share. */
 typedef struct initial {
     char all[BJ_SHA256_HEX], part[BJ_PARTS][BJ_SHA256_HEX];
 } initial;
@@ -226,7 +226,7 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
 
 /* ---------------------------------------------------------------------------------------- check */
 
-/* The first setting that is not what it was, by its key. */
+/* Returns the key of the first setting that has changed. */
 static bj_status check_settings(const bj_train_run *r, bj_error *err) {
     char path[BJ_RUN_FILE];
     bj_config *began;
@@ -238,7 +238,7 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
         char now[BJ_SETTING_TEXT_SIZE];
         char plain[BJ_SETTING_TEXT_SIZE];
         bj_setting_text(now, &r->settings, i);
-        if (!found && bj_setting_is_added(i)) { /* the run is older than the setting */
+        if (!found && bj_setting_is_added(i)) { /* the setting is newer than the run */
             bj_setting_default(plain, i);
             found = plain;
         }

@@ -1,13 +1,14 @@
-/* maze_run.c - opening a finished run on a maze, and asking it.
+/* maze_run.c - opens a finished maze run and predicts with it.
  *
  * Invariants
- *   1. What is opened belongs together: the settings have the digest of the manifest, the model
- *      file is the one that result.json names and carries the digests of settings and data, the
- *      state beside it was written with it (bj_target_load).
- *   2. Weights are those of the last epoch, ckpt/best; of a collapsed run, which has no score and
- *      is refused unless asked for, ckpt/last.
- *   3. Nothing here opens the dataset before bj_maze_run_data, which refuses one whose digest is
- *      not the manifest's: emissions of an archive cannot depend on it.
+ *   1. The files belong together: the settings have the digest in the manifest, the model file is
+ *      the one in result.json and contains the digests of settings and data, and the state in the
+ *      same folder was written with the model (bj_target_load).
+ *   2. The weights are those of the last epoch in ckpt/best. A collapsed run has no score. It is
+ *      rejected unless the options allow it, and its weights are in ckpt/last.
+ *   3. The dataset is not opened before bj_maze_run_data, which rejects a dataset whose digest
+ *      differs from the manifest's. The emissions of an archive can therefore not depend on the
+ *      dataset.
  * Test: tests/run/test_maze_run.c
  */
 #include "run/maze_run.h"
@@ -30,7 +31,7 @@ static bj_status check_fact(const char *path, const char *key, const char *found
                    path, key, found ? found : "missing", expected ? expected : "missing");
 }
 
-/* How the run ended, and the digest of its weights where it names one. */
+/* Reads the outcome of the run, and the digest of its weights if result.json has one. */
 static bj_status read_outcome(bj_maze_run *r, yyjson_val *root, const char *path, int collapsed_too,
                               bj_error *err) {
     const char *outcome = yyjson_get_str(yyjson_obj_get(root, "outcome"));
@@ -68,7 +69,7 @@ static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
     return status;
 }
 
-/* The settings are those the manifest was written with. */
+/* Checks that the settings have the digest in the manifest. */
 static bj_status check_settings(const bj_maze_run *r, bj_error *err) {
     const bj_settings *s = bj_run_settings(r->run);
     char digest[BJ_SHA256_HEX], path[BJ_RUN_FILE];
@@ -109,7 +110,7 @@ static bj_status keep_text(char **out, const char *text, bj_error *err) {
     return text && !*out ? bj_alloc_failed(strlen(text) + 1, 1, err) : BJ_OK;
 }
 
-/* The file of a maze that is not an official one. */
+/* Returns the maze file of a run if its maze is not an official one. */
 static bj_status find_maze(bj_maze_run *r, bj_error *err) {
     const char *data = r->data ? r->data : bj_run_fact(r->run, "data.path");
     char path[BJ_RUN_FILE];
@@ -124,7 +125,7 @@ static bj_status find_maze(bj_maze_run *r, bj_error *err) {
 
 static bj_status open_maze(bj_maze_run *r, bj_error *err) {
     const char *name = bj_run_fact(r->run, "maze.name");
-    const char *expected = bj_run_fact(r->run, "maze.sha256"); /* NULL: an official one */
+    const char *expected = bj_run_fact(r->run, "maze.sha256"); /* NULL for an official maze */
     char digest[BJ_SHA256_HEX];
     if (!name) return BJ_FAIL(err, BJ_EFORMAT, "%s: manifest.json does not name a maze", r->dir);
     if (expected && !r->named) BJ_TRY(find_maze(r, err));
@@ -228,7 +229,7 @@ bj_status bj_maze_run_look(bj_maze_run *r, bj_real *latents, bj_real *candidates
         BJ_TRY(bj_maze_view_look(v, NULL, to, weights, pairs + i, count, err));
         if (!masses) continue;
         bj_real *mass = masses + (size_t)i * L;
-        for (size_t k = 0; k < (size_t)count * L; k++) /* of fused experts one candidate is left */
+        for (size_t k = 0; k < (size_t)count * L; k++) /* the fused mixture has one candidate */
             mass[k] = K == L ? weights[k] : 1;
     }
     return BJ_OK;

@@ -16,7 +16,7 @@
 
 /* -------------------------------------------------------------------------------- observations */
 
-enum { BYTES_MOST = 1 << 30 }; /* of observations in memory; more would need a mapped copy */
+enum { BYTES_MOST = 1 << 30 }; /* max bytes of observations in memory */
 
 static bj_status read_observations(bj_maze_source *s, const char *path, bj_error *err) {
     const bj_maze_data_info *i = &s->info;
@@ -42,7 +42,8 @@ static double observed(const bj_maze_source *s, int64_t row, size_t i) {
     return s->images ? s->images[at] / 255.0 : (double)s->states[at];
 }
 
-/* Mean and standard deviation of the first observations of the transitions, at most so many. */
+/* Computes mean and standard deviation of the first observations of a limited number of
+ * transitions. */
 static bj_status measure_inputs(bj_maze_source *s, bj_error *err) {
     enum { MOST = 20000 };
     const int64_t n = bj_transitions_count(s->transitions), stride = n / MOST + 1;
@@ -65,7 +66,7 @@ static bj_status measure_inputs(bj_maze_source *s, bj_error *err) {
         }
         for (size_t i = 0; i < inputs; i++) {
             const double value = pass ? sqrt(sum[i] / count) : sum[i] / count;
-            /* a number that never changes is only shifted */
+            /* a constant number is only shifted, not scaled */
             if (pass) s->scale[i] = value < 1e-6 ? 1 : (bj_real)(float)value;
             else s->mean[i] = (bj_real)(float)value;
         }
@@ -92,7 +93,7 @@ static bj_status withhold(bj_maze_source *s, double fraction, bj_error *err) {
     return status;
 }
 
-/* The episodes to fit; every other one is held out. */
+/* Selects the training episodes. All others are held out. */
 static bj_status hold_out(bj_maze_source *s, const char *path, const bj_settings *settings,
                           bj_error *err) {
     const int64_t n = s->info.episodes;
@@ -108,7 +109,7 @@ static bj_status hold_out(bj_maze_source *s, const char *path, const bj_settings
     return BJ_OK;
 }
 
-/* Transitions in the order of their pairs of cells. */
+/* Sorts the transitions by their pairs of cells. */
 static bj_status sort_by_cells(bj_maze_source *s, bj_error *err) {
     const int64_t n = bj_transitions_count(s->transitions);
     const int16_t *cells = bj_maze_data_cells(s->data);
@@ -121,7 +122,7 @@ static bj_status sort_by_cells(bj_maze_source *s, bj_error *err) {
         const bj_transition t = bj_transitions_at(s->transitions, k);
         count[(size_t)cells[t.from] * C + (size_t)cells[t.to] + 1]++;
     }
-    for (size_t i = 0; i < C * C; i++) { /* pairs that occur, one after the other */
+    for (size_t i = 0; i < C * C; i++) { /* existing pairs, consecutively */
         if (count[i + 1]) s->begin[s->pairs++] = count[i];
         count[i + 1] += count[i];
     }
@@ -148,8 +149,8 @@ int bj_maze_beside(char *path, size_t room, const char *data) {
            bj_run_exists(path);
 }
 
-/* The maze that is named, a file of one among them; that in the name of the dataset; or NAME.json
- * beside NAME.npz. */
+/* Finds the maze: the given name or file, the maze in the name of the dataset, or NAME.json next to
+ * NAME.npz. */
 static bj_status open_maze(bj_maze_source *s, const char *path, const char *maze, bj_error *err) {
     char beside[BJ_RUN_FILE];
     const char *name = maze ? maze : bj_maze_guess(path), *kind = bj_file_kind(path);
@@ -289,7 +290,8 @@ bj_status bj_maze_source_frames(int64_t **rows, int *count, const bj_maze_source
     return BJ_OK;
 }
 
-/* Half-way through the visit that begins in this row; steps outside of cells belong to none. */
+/* Returns the middle row of the visit that starts in this row. Steps outside of cells belong to no
+ * visit. */
 static int64_t middle_of_visit(const bj_maze_source *s, int64_t row) {
     const int16_t *cells = bj_maze_data_cells(s->data);
     const int64_t *episodes = bj_maze_data_episodes(s->data);

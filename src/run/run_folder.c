@@ -1,9 +1,9 @@
-/* run_folder.c - the folder of a run, and the files that tell how it fares (docs/RUNS.md).
+/* run_folder.c - the folder of a run and the files that describe its state (docs/RUNS.md).
  *
- *   .lock            held by the process that trains
- *   status.json      where it is, rewritten about every second
- *   result.json      how it ended; a run without it is not finished
- *   failures.jsonl   why it stopped when it should not have
+ *   .lock            locked by the process that trains
+ *   status.json      current progress, written again about every second
+ *   result.json      the outcome; a run without it is not finished
+ *   failures.jsonl   reasons of unexpected stops
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* flock */
@@ -84,7 +84,7 @@ static bj_status add_checkpoint(bj_doc *j, const bj_train_run *r, bj_error *err)
     return BJ_OK;
 }
 
-/* Spread of the latents, and what the graph is worth unless they have collapsed. */
+/* Adds the spread of the latents and, unless they have collapsed, the graph metrics. */
 static void add_maze(bj_doc *j, const bj_train_run *r, bj_run_outcome outcome) {
     const bj_epoch *row = &r->rows[r->evaluated];
     const int collapsed = outcome == BJ_RUN_COLLAPSED;

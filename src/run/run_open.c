@@ -1,9 +1,6 @@
-/* run_open.c - what a run folder says about its run.
- *
- * Settings come from config.resolved.json, facts from manifest.json, epochs from metrics.jsonl; a
- * run is finished when result.json is there.
- * Test  tests/run/test_train.c
- */
+/* run_open.c - reads the description of a run from its folder. Settings come from
+ * config.resolved.json, facts from manifest.json, epochs from metrics.jsonl. A run is finished if
+ * result.json exists. Test: tests/run/test_train.c */
 #include <string.h>
 
 #include "core/alloc.h"

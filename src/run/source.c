@@ -1,11 +1,10 @@
-/* source.c - where the batches of a run come from: a cache of scenes, a scene source, or a maze's
- * dataset.
+/* source.c - the source of a run's batches: a cache of scenes, a scene source, or a maze dataset.
  *
- * Everything that differs between the three is here, in maze_source.c and in the evaluation; the
- * loop of train.c knows batches, a digest of the data and how many updates an epoch has.
+ * Only this file, maze_source.c and the evaluation distinguish the three. The loop in train.c uses
+ * only batches, a digest of the data and the number of updates per epoch.
  *
  * Scene b of update s of epoch e is at position ((e * steps + s) * batch + b) of a scene source, so
- * no scene is seen twice and a resumed run needs nothing but its number of updates.
+ * no scene is used twice, and a resumed run needs only its number of updates.
  * Test: tests/run/test_train.c, tests/run/test_fresh_train.c, tests/run/test_maze_train.c
  */
 #include <stdio.h>
@@ -85,7 +84,7 @@ static bj_status open_dev(bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* Sizes of scenes are the data's; those of the model the settings'. */
+/* Takes the sizes of scenes from the data and those of the model from the settings. */
 static bj_status fit_arch(bj_train_run *r, bj_error *err) {
     const bj_arch scenes = r->scenes ? r->scenes->arch : bj_cache_arch(r->cache);
     bj_arch *arch = &r->arch;

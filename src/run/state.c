@@ -1,8 +1,8 @@
-/* state.c - checkpoints of a run, and going on from them.
+/* state.c - writes checkpoints of a run and resumes from them.
  *
- * The trainer's checkpoint carries as facts what the loop needs besides: epochs evaluated and sums
- * of the epoch under way, in hexadecimal, hence exact. Nothing in it depends on time or place: the
- * same run gives the same bytes again.
+ * The trainer's checkpoint also contains, as facts, what the loop needs: the number of evaluated
+ * epochs and the sums of the current epoch, in hexadecimal, which is exact. It does not depend on
+ * the time or the machine, so the same run gives the same bytes.
  * Test  tests/run/test_train.c, tests/cli/train.sh
  */
 #include <math.h>
@@ -113,7 +113,7 @@ bj_status bj_run_restore(bj_train_run *r, bj_error *err) {
     for (int i = 0; status == BJ_OK && i <= r->evaluated; i++) r->rows[i] = rows[i];
     bj_free(rows);
     if (status != BJ_OK) return status;
-    /* What a process did after its last epoch counts too; checkpoints know nothing of time. */
+    /* Includes the time after the last epoch of a process, which checkpoints do not contain. */
     r->wall = fmax(r->evaluated >= 0 ? r->rows[r->evaluated].wall_s : 0,
                    bj_run_status_wall(r->options->dir));
     r->best = bj_run_choose(&r->settings, r->rows, r->evaluated + 1);

@@ -1,4 +1,4 @@
-/* test_campaign.c - campaign files, the grid they give, campaign.json and what it refuses. */
+/* test_campaign.c - tests campaign files, their grid, and valid and invalid campaign.json files. */
 #define _XOPEN_SOURCE 700
 #include "campaign_case.h"
 
@@ -67,7 +67,7 @@ static void test_grid(void) {
     bj_campaign_free(c);
 }
 
-/* Options win over the file, and a count of seeds begins at 0. */
+/* Tests that options override the file, and that a number of seeds starts at 0. */
 static void test_options(void) {
     bj_campaign *c = NULL;
     char a[CASE_PATH], b[CASE_PATH];
@@ -93,7 +93,7 @@ static void test_options(void) {
     bj_campaign_free(c);
 }
 
-/* Stage B waits for stage A of its seed, wherever that stands in the list. */
+/* Tests that stage B needs stage A of its seed, in any order of the list. */
 static void test_stages(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH], full[PATH_MAX], anchor[PATH_MAX + 64];
@@ -125,7 +125,8 @@ static void test_stages(void) {
                   "stage A run of the same seed");
 }
 
-/* Several datasets: by seed, then by dataset, then by arm; every run knows its own. */
+/* Tests several datasets: runs are ordered by seed, dataset and arm, and each has its own dataset.
+ */
 static void test_several(void) {
     static const char text[] = "name: both\ndata: {one: a.bjc, other: b.bjc}\n"
                                "arms: [anchor-b, anchor-a]\nseeds: [4, 2]\n";
@@ -155,7 +156,7 @@ static void test_several(void) {
         bj_campaign_free(c);
         c = NULL;
     }
-    /* moved to a folder of their own: found with it, and without it where they were created */
+    /* moved to another folder: found with this folder, or without it at the original path */
     CHECK(mkdir(case_path(folder, "sets"), 0777) == 0);
     for (int i = 0; i < 2; i++) {
         char from[CASE_PATH];
@@ -171,7 +172,7 @@ static void test_several(void) {
     CHECK_OK(create(&c, text, "elsewhere", NULL), err);
     if (c) CHECK_CONTAINS(bj_campaign_run_at(c, 2).data, "/sets/b.bjc");
     bj_campaign_free(c);
-    /* one file in place of them: a campaign of one dataset, as ever */
+    /* one file replaces them: a campaign with one dataset */
     const bj_campaign_options only = {.data = case_path(path, "b.bjc")};
     CHECK_OK(create(&c, text, "only", &only), err);
     if (c) {
@@ -284,7 +285,7 @@ static void test_look(void) {
 
 /* ---------------------------------------------------------------------------------------- again */
 
-/* The same campaign is left as it is; another one is refused by what differs. */
+/* Tests that the same campaign stays unchanged and another one is rejected with the difference. */
 static void test_again(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH];
@@ -293,7 +294,8 @@ static void test_again(void) {
     char *before = case_read("again/campaign.json");
     CHECK_OK(create(&c, plain, "again", NULL), err);
     bj_campaign_free(c);
-    /* Without data it is the one from before; the same content elsewhere will do. */
+    /* Tests that missing data is taken from the campaign, and that the same content in another file
+     * is accepted. */
     CHECK_OK(create(&c,
                     "name: tiny\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
                     "  train.epochs: 4\n  optim.lr: 0.002\n",
@@ -426,7 +428,8 @@ static void test_ready_made(void) {
     }
 }
 
-/* Every allocation fails once: a message, nothing leaks, nothing is left half done. */
+/* Tests that every failing allocation gives a message, leaks nothing and leaves nothing incomplete.
+ */
 static void test_memory(void) {
     char path[CASE_PATH], file[CASE_PATH];
     const long live = bj_alloc_live();

@@ -1,4 +1,4 @@
-/* test_lock.c - locking: the rule, the file, and every refusal by name. */
+/* test_lock.c - tests locking: the selection rule, the file, and every reason for rejection. */
 #define _XOPEN_SOURCE 700
 #include "campaign/lock_case.h"
 
@@ -18,7 +18,8 @@ static void test_rule(void) {
         rows[i] = (bj_epoch){.epoch = i, .decoder_ade = ade[i], .eligible = i == 3 || i == 5};
         rows[i].dev.traj_es = es[i];
     }
-    CHECK(bj_lock_choose(BJ_FULLSET, rows, 6) == 2); /* epoch 0 does not count, the first of two */
+    CHECK(bj_lock_choose(BJ_FULLSET, rows, 6) == 2); /* epoch 0 is ignored, and the first of two is
+                                                        chosen */
     CHECK(bj_lock_choose(BJ_ANCHOR_B, rows, 6) == 2);
     CHECK(bj_lock_choose(BJ_FULLSET, rows, 2) == 1);
     CHECK(bj_lock_choose(BJ_FULLSET, rows, 1) == -1 && bj_lock_choose(BJ_FULLSET, rows, 0) == -1);
@@ -122,7 +123,7 @@ static void test_file(void) {
     }
 }
 
-/* Two runs that may stand side by side; then one fact of the second is another. */
+/* Tests two compatible runs, then changes one fact of the second run. */
 static void test_grid(void) {
     bj_lock_run runs[2] = {{.arm = "fullset", .seed = 1, .evaluated = 1},
                            {.arm = "mdn", .seed = 1, .evaluated = 1}};
@@ -162,7 +163,7 @@ static void test_grid(void) {
     CHECK_CONTAINS(err.message, "no run of the campaign forecasts");
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static bj_status lock_with(const char *data) {
     const bj_lock_options options = {.data = data, .evaluator = self};
@@ -213,7 +214,7 @@ static void test_runs(void) {
     CHECK(rename(grid_at("moved"), grid_at(history)) == 0);
 }
 
-/* Digits of a digest in the manifest of a run. */
+/* Finds the digits of a digest in the manifest of a run. */
 static void edit_digest(grid_kept *kept, const char *run, const char *key) {
     char path[GRID_PATH];
     snprintf(path, sizeof path, "%s/runs/%s/manifest.json", grid_dir, run);
@@ -252,7 +253,7 @@ static void test_facts(void) {
     grid_restore(&kept);
 }
 
-/* The least score of the history is made another epoch's; epochs are cut off. */
+/* Tests a history whose lowest score is in another epoch, and a truncated history. */
 static void test_history(void) {
     bj_campaign *campaign = NULL;
     bj_run *run = NULL;
@@ -279,7 +280,7 @@ static void test_history(void) {
     bj_campaign_free(campaign);
 }
 
-/* One byte of a checkpoint; and a good file that belongs to another epoch or run. */
+/* Tests a changed byte of a checkpoint, and a valid file of another epoch or run. */
 static void test_checkpoint(void) {
     for (int i = 0; i < 2; i++) {
         char path[GRID_PATH];
@@ -292,7 +293,7 @@ static void test_checkpoint(void) {
         refused(BJ_EMISMATCH, path, "is missing");
         CHECK(rename(grid_at("moved"), path) == 0);
     }
-    /* The checkpoint of another epoch, with a result.json that vouches for it. */
+    /* Tests the checkpoint of another epoch with a matching result.json. */
     bj_run *run = NULL;
     char hex[65], old[65];
     char model[GRID_PATH], result[GRID_PATH];
@@ -350,7 +351,7 @@ static void test_data(void) {
     grid_kept kept = grid_flip(grid_val);
     CHECK(lock_with(grid_val) == BJ_EFORMAT);
     grid_restore(&kept);
-    /* Training data that is not what it was cannot vouch for being apart. */
+    /* Tests that changed training data cannot prove that the held-out data is separate. */
     kept = grid_keep(train);
     grid_remove(train);
     grid_cache("train.bjc", "train", GRID_TRAIN + 1);

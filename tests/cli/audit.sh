@@ -1,4 +1,4 @@
-# bjepa audit: checkpoints, campaigns and submissions against drivable areas; blindness, errors.
+# Tests bjepa audit with checkpoints, campaigns and submissions: values, independence of futures, errors.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$BJEPA" simulate --cache val.bjc --scenes 150 --seed 4 --split val -q >/dev/null

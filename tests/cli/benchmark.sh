@@ -1,4 +1,4 @@
-# bjepa benchmark: makes the standard benchmark from caches, scores entries, rejects other laws.
+# Tests bjepa benchmark: making the standard benchmark from caches, scoring entries, rejecting other laws.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 benchmark make bench --cache --split val

@@ -1,4 +1,4 @@
-# bjepa campaign: the grid, its queue, kill -9 of parent and child, failures, shards, stages, status.
+# Tests bjepa campaign: the grid, its queue, kill -9 of parent and child, failures, shards, stages, status.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 states() { # states DIR: "done 4 " and so on, of the states that occur

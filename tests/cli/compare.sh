@@ -1,4 +1,4 @@
-# bjepa compare: the paper's intervals from its seeds, every format, missing pairs, wrong names.
+# Tests bjepa compare: the paper's intervals from its seeds, every format, missing pairs, unknown names.
 . "$BJ_ROOT/tests/support/cli.sh"
 av2=$BJ_ROOT/data/paper/av2_seeds.csv
 

@@ -1,5 +1,5 @@
-# bjepa config: values and their origins, files that are right and wrong, differences, lists; and the
-# tables of docs/TRAINING.md are the program's own.
+# Tests bjepa config: values and their origins, valid and invalid files, differences, lists, and that the
+# tables in docs/TRAINING.md are the output of the program.
 . "$BJ_ROOT/tests/support/cli.sh"
 settings=$(grep -cE '^(SETTING|ADDED)\(' "$BJ_ROOT/src/run/settings.def")
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET

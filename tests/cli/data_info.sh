@@ -1,4 +1,4 @@
-# bjepa data info and data split: counts that are known, as text and as JSON.
+# Tests bjepa data info and data split: known counts, as text and as JSON.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$TEST_SCENE_EXPORT" cache cache 200

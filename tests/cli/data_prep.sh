@@ -1,4 +1,4 @@
-# bjepa data prep and verify: exit codes, messages, and runs that are killed and continued.
+# Tests bjepa data prep and verify: exit codes, messages, and runs that are killed and resumed.
 . "$BJ_ROOT/tests/support/cli.sh"
 make=$TEST_MAKE_SCENARIOS
 

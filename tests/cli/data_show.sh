@@ -1,4 +1,4 @@
-# bjepa data show: one scene as text, safetensors, JSON and SVG; which scene is meant; errors.
+# Tests bjepa data show: one scene as text, safetensors, JSON and SVG, selection of the scene, errors.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 count() { grep -oF -e "$1" "$2" | wc -l; } # count TEXT FILE

@@ -1,4 +1,4 @@
-# bjepa eval: every metric of a checkpoint on a cache, as text and as JSON.
+# Tests bjepa eval: every metric of a checkpoint on a cache, as text and as JSON.
 . "$BJ_ROOT/tests/support/cli.sh"
 run 0 simulate --cache world.bjc --scenes 120 --seed 5
 check mkdir -p run/ckpt

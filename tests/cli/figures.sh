@@ -1,4 +1,4 @@
-# bjepa figures: every plot there is something to draw of; development and locked numbers by name.
+# Tests bjepa figures: every plot that has data, and labels of development and locked numbers.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/small_campaign.sh"
 

@@ -1,4 +1,5 @@
-# bjepa gallery: cases locked before any future is read, refusals, hindsight as one added line.
+# Tests bjepa gallery: locking cases before any future is read, rejected input, the true future as one
+# added line.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$BJEPA" simulate --cache val.bjc --scenes 150 --seed 4 --split val -q >/dev/null

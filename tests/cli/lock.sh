@@ -1,4 +1,4 @@
-# bjepa lock: what is bound, what is rejected and with which exit code.
+# Tests bjepa lock: the locked files, the rejected campaigns and their exit codes.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/small_campaign.sh"
 

@@ -1,4 +1,4 @@
-# bjepa maze: what a dataset holds, and files that are none; bjepa parity on golden files of mazes.
+# Tests bjepa maze data with valid and invalid datasets, and bjepa parity with golden files of mazes.
 . "$BJ_ROOT/tests/support/cli.sh"
 golden=$BJ_ROOT/tests/golden/maze
 

@@ -1,4 +1,4 @@
-# bjepa maze emit, reveal and verify: nothing is added to emissions but by their hash.
+# Tests bjepa maze emit, reveal and verify: successors are added only to emissions with the right hash.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$TEST_ARCHIVE" latents latents.safetensors

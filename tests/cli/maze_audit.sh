@@ -1,4 +1,4 @@
-# bjepa maze audit: numbers, pictures, and which runs may be audited.
+# Tests bjepa maze audit: numbers, pictures, and the runs that can be audited.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 maze generate --branches 3 --seed 1 --episodes 12 --steps 101 -o walks

@@ -1,4 +1,4 @@
-# bjepa campaign over mazes: tables of what the graphs are worth; collapsed runs are named, not counted.
+# Tests bjepa campaign with mazes: tables of graph metrics; collapsed runs are listed and not counted.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 "$TEST_DATASET" write walk-medium-v0.npz

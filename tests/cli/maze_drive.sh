@@ -1,4 +1,4 @@
-# bjepa maze drive and generate: official tasks by the true graph, graph files, generated mazes.
+# Tests bjepa maze drive and generate: official tasks with the true graph, graph files, generated mazes.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 maze drive --maze medium --episodes 2

@@ -1,4 +1,4 @@
-# bjepa maze graph and drive of trained runs: scores as in their metrics, tables over seeds.
+# Tests bjepa maze graph and drive with trained runs: scores equal to their metrics, tables over seeds.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 "$TEST_DATASET" write walk-medium-v0.npz

@@ -1,4 +1,4 @@
-# bjepa maze show: the picture and the page of a graph, as files.
+# Tests bjepa maze show: the picture and the page of a graph, as files.
 . "$BJ_ROOT/tests/support/cli.sh"
 check "$TEST_MAZE_FILE" sample graph.json
 

@@ -1,4 +1,4 @@
-# bjepa train on a maze's dataset: a run to its end, its verdict, resuming, and what is rejected.
+# Tests bjepa train with a maze dataset: a complete run, its outcome, resuming, rejected input.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 "$TEST_DATASET" write walk-medium-v0.npz

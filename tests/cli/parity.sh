@@ -1,4 +1,4 @@
-# bjepa parity: exit codes and output for golden files that pass, differ, or are no golden files.
+# Tests bjepa parity: exit codes and output for golden files that pass, that differ, and for other files.
 . "$BJ_ROOT/tests/support/cli.sh"
 golden=$BJ_ROOT/tests/golden/tiny
 

@@ -1,4 +1,4 @@
-# bjepa predict: the same from files and caches, all branches in both frames, formats, errors.
+# Tests bjepa predict: equal results from files and caches, all branches in both frames, formats, errors.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check mkdir scenarios

@@ -1,4 +1,5 @@
-# bjepa report: the page of a campaign before and after its locked evaluation, of tables, of nothing.
+# Tests bjepa report: pages of a campaign before and after its locked evaluation, of seed tables, and of
+# campaigns without results.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/report/campaign.sh"
 

@@ -1,4 +1,4 @@
-# bjepa report of a campaign of mazes: graphs, table, curves; in Chromium where there is one.
+# Tests bjepa report with a maze campaign: graphs, table, curves, and the page in Chromium if installed.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 "$TEST_DATASET" write walk-medium-v0.npz

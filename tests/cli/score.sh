@@ -1,4 +1,5 @@
-# bjepa score: every kind of violation, exit codes, text, JSON and CSV; folders and caches as truth.
+# Tests bjepa score: every kind of violation, exit codes, text, JSON and CSV, ground truth from folders and
+# caches.
 . "$BJ_ROOT/tests/support/cli.sh"
 make() { check "$TEST_SCORE" submission "$1.parquet" "$1"; }
 check "$TEST_SCORE" scenarios val

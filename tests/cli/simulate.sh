@@ -1,4 +1,4 @@
-# bjepa simulate and bjepa world show: both outputs, their law, resuming, and what is rejected.
+# Tests bjepa simulate and bjepa world show: both outputs, their law, resuming, rejected input.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 simulate --cache a.bjc --scenes 40 --seed 5 --jobs 1 --quiet

@@ -1,4 +1,4 @@
-# bjepa submit: a checkpoint and a cache become a submission that passes its own check.
+# Tests bjepa submit: the submission of a checkpoint passes the check of bjepa score.
 . "$BJ_ROOT/tests/support/cli.sh"
 mkdir run
 check "$TEST_SUBMIT" make run

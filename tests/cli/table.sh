@@ -1,4 +1,4 @@
-# bjepa table: means and SDs of the paper, per-seed tables, every format, and bad files.
+# Tests bjepa table: means and SDs of the paper, per-seed tables, every format, invalid files.
 . "$BJ_ROOT/tests/support/cli.sh"
 av2=$BJ_ROOT/data/paper/av2_seeds.csv
 

@@ -1,5 +1,5 @@
-# bjepa train: settings and where they come from, the folder of a run, signals, full disks, divergence,
-# gates, warnings, progress. tests/cli/train_kill.sh kills runs; tests/run has the rest.
+# Tests bjepa train: settings and their origins, the run folder, signals, full disks, divergence, gates,
+# warnings, progress. tests/cli/train_kill.sh kills runs, and tests/run tests the library.
 . "$BJ_ROOT/tests/support/cli.sh"
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET BJEPA_DATA BJEPA_DEV BJEPA_OUT
 . "$BJ_ROOT/tests/support/in_memory.sh"

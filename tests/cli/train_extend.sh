@@ -1,5 +1,5 @@
-# bjepa train --resume --extend: more epochs for a finished run, kill -9, campaigns and their lock.
-# tests/run/test_extend.c has the rest.
+# Tests bjepa train --resume --extend: more epochs for a finished run, kill -9, campaigns and their lock.
+# tests/run/test_extend.c tests the library.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/small_campaign.sh"
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET BJEPA_DATA BJEPA_DEV BJEPA_OUT BJEPA_EXTEND

@@ -1,4 +1,4 @@
-# bjepa train --data world:SEED:SCENES: scenes straight from the simulator. Tests the usage errors, the
+# Tests bjepa train --data world:SEED:SCENES, which trains on scenes of the simulator: usage errors,
 # development scenes, the number of threads, kill -9, and campaigns up to a locked evaluation.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/in_memory.sh"

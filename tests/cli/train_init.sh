@@ -1,5 +1,5 @@
-# bjepa train --init: tensors that are loaded, messages, campaigns, kill -9. tests/run/test_init.c has
-# the rest.
+# Tests bjepa train --init: loaded tensors, messages, campaigns, kill -9. tests/run/test_init.c tests the
+# library.
 . "$BJ_ROOT/tests/support/cli.sh"
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET BJEPA_DATA BJEPA_DEV BJEPA_OUT BJEPA_INIT
 . "$BJ_ROOT/tests/support/in_memory.sh"

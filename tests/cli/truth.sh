@@ -1,4 +1,4 @@
-# bjepa truth: checkpoints and baselines against the law of a simulated world; formats, errors.
+# Tests bjepa truth: checkpoints and baselines compared with the law of a simulated world, formats, errors.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$TEST_SCENE_EXPORT" model model.safetensors 50

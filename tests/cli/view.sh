@@ -1,4 +1,4 @@
-# bjepa view: submissions in the scene browser, from a cache and from raw files.
+# Tests bjepa view: submissions in the scene browser, from a cache and from scenario files.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 # payload FILE: the embedded scenes, one a line

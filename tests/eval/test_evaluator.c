@@ -344,7 +344,7 @@ static void test_health(void) {
     free_world(&w);
 }
 
-/* ------------------------------------------------------------------------- refusals and memory */
+/* ------------------------------------------------------------------- rejected input and memory */
 
 static void refused(bj_evaluator *e, const bj_batch *batch, const bj_scene_info *infos,
                     bj_status code, const char *message) {

@@ -1,4 +1,4 @@
-/* test_archive.c - emissions and successors of an archive: numbers by hand, order, hashes.
+/* test_archive.c - tests emissions and successors of an archive: numbers by hand, order, hashes.
  *
  * test_archive latents FILE writes latents for tests/cli/maze_archive.sh.
  */
@@ -17,7 +17,7 @@
 
 enum { C = 26, D = C, K = 2, S = 2 };
 
-/* Each cell of the medium maze has an axis of its own. */
+/* Each cell of the medium maze has its own axis. */
 typedef struct numbers {
     bj_real latents[C][D], candidates[S][K][D], mass[S][K], point[S][D];
     int32_t cells[S];
@@ -131,7 +131,8 @@ static void test_numbers(const bj_maze *m) {
     }
 }
 
-/* The point's predictor has latents of its own: there the cells are numbered the other way round. */
+/* The predictor of `point` has its own latents, in which the cells are numbered in reverse order.
+ */
 static void test_point_latents(const bj_maze *m) {
     numbers n, mirrored;
     bj_error err = {0};
@@ -159,7 +160,8 @@ static void test_point_latents(const bj_maze *m) {
     CHECK_CONTAINS(err.message, "but no points");
 }
 
-/* The order is part of the format: other emissions, and a dataset that does not even exist. */
+/* Tests the order of the checks: other emissions are rejected before a missing dataset is opened.
+ */
 static void test_order(const bj_maze *m) {
     numbers n;
     bj_error err = {0};

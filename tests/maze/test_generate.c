@@ -1,5 +1,5 @@
-/* test_generate.c - generated mazes: exact numbers of successors, all within reach; and walks in
- * them, which see every edge. */
+/* test_generate.c - tests generated mazes: exact numbers of successors, reachable cells, and walks
+ * that cross every edge. */
 #define _XOPEN_SOURCE 700 /* mkstemp */
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ static void test_mazes(void) {
                     successors += m->graph[(int)m->ins[k] * m->cells + v];
                 CHECK(successors == branches);
             }
-            /* exits are no neighbors, so that all successors are jumps */
+            /* exits are not neighbors, so all successors are jumps */
             for (int k = 0; k < m->retreat_count; k++)
                 CHECK(bj_maze_edge_kind(m, m->retreats[k]) == BJ_EDGE_RETREAT);
             CHECK_OK(bj_graph_pairs(&pairs, &count, m->graph, m->cells, &err), err);
@@ -90,7 +90,7 @@ static void test_walks(void) {
     bj_error err = {0};
     bj_maze *m = NULL;
     bj_maze_data *data = NULL;
-    /* a maze with cells that lie behind teleporters from everywhere */
+    /* a maze with cells that can be reached only through teleporters */
     const bj_generate_options o = {.branches = 2, .seed = 2, .loops = 0.25};
     bj_walk_options w = {.episodes = 250, .noise = -1, .seed = 3};
     const int fd = mkstemp(path);

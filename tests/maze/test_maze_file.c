@@ -1,4 +1,4 @@
-/* test_maze_file.c - files of mazes and graphs: written and read back, and everything refused.
+/* test_maze_file.c - tests files of mazes and graphs: writing, reading, and all rejected files.
  *
  * test_maze_file sample FILE writes a graph of the teleport maze for tests/cli/maze_show.sh: every
  * seventh true edge is missing, every fifth cell has a false one, candidates follow the edges.
@@ -44,7 +44,7 @@ static void test_maze(void) {
     bj_error err = {0};
     CHECK_OK(bj_maze_from_plan(&m, &plan, &err), err);
     if (!m) return;
-    /* 0 is a teleporter to 1 and 3: its neighbors are 1 (an exit too) and 2 (a retreat) */
+    /* 0 is a teleporter to 1 and 3; its neighbors are 1 (also an exit) and 2 (a retreat) */
     CHECK(m->cells == 4 && m->edge_count == 2 + 6 && m->retreat_count == 2);
     CHECK(m->graph[0 * 4 + 1] && m->graph[0 * 4 + 3] && !m->graph[0 * 4 + 2]);
     CHECK_OK(bj_maze_save(path, m, &err), err);
@@ -195,7 +195,7 @@ static void test_official(void) {
     bj_maze_free(m);
 }
 
-/* Whatever is not as it should be, with the words that say so. */
+/* Tests every kind of invalid file and its message. */
 static void test_refused(void) {
 #define HEAD "{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medium\",\"cells\":26,"
 #define OWN(maze) "{\"schema\":\"branchjepa.graph/1\",\"maze\":" maze ",\"cells\":1,\"edges\":[]}"

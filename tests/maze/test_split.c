@@ -1,4 +1,4 @@
-/* test_split.c - episodes kept out, and the contexts of an audit. */
+/* test_split.c - tests held-out episodes, and the contexts of an audit. */
 #define _XOPEN_SOURCE 700 /* mkstemp */
 #include <stdlib.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
    digest.
 2. C loads the file after Python rewrote it with another order of tensors.
 3. C rejects the file after Python changed a weight.
-Exit code 0 success, 1 failure, 77 skipped because a package is not installed.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import json
 import os

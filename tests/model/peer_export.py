@@ -5,7 +5,7 @@
 1. The Python package safetensors reads the copy as torch.bfloat16.
 2. Every tensor equals PyTorch's own conversion of the original to bfloat16.
 3. The stored digest equals the digest computed here from docs/FORMAT.md.
-Exit code 0 success, 1 failure, 77 skipped because a package is not installed.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import os
 import subprocess

@@ -1,4 +1,4 @@
-/* test_config.c - YAML and JSON files as flat assignments: what is read, and what is refused. */
+/* test_config.c - tests YAML and JSON files as flat assignments: accepted and rejected files. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <unistd.h>
@@ -152,7 +152,7 @@ static void check_size(const char *text, const char *message) {
     bj_config_free(config);
 }
 
-/* {a: {a: ... 1}} with so many braces. */
+/* Returns {a: {a: ... 1}} with the given number of braces. */
 static void check_depth(int depth, const char *message) {
     char text[1024];
     size_t at = 0;
@@ -236,7 +236,7 @@ static void test_file(void) {
         const bj_status status = bj_config_read(&config, path, &err);
         bj_alloc_fail_after(-1);
         if (status == BJ_OK) {
-            CHECK(n >= 6); /* text, config and five nodes, of which some may share */
+            CHECK(n >= 6); /* text, config and five nodes, some of which may share a block */
             bj_config_free(config);
             CHECK(bj_alloc_live() == live);
             break;

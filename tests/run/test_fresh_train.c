@@ -1,5 +1,5 @@
-/* test_fresh_train.c - training on a scene source: every scene is read once and in order, whatever
- * the number of threads and however often the run is stopped. */
+/* test_fresh_train.c - tests training on a scene source: every scene is read once and in order, for
+ * any number of threads and interruptions. */
 #define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
 #include "run_case.h"
 

@@ -1,4 +1,4 @@
-/* test_history.c - metrics.jsonl and metrics.csv: their text, every bit back, and what is refused.
+/* test_history.c - tests metrics.jsonl and metrics.csv: their text, exact numbers, rejected files.
  *
  *   test_history rewrite FROM TO    reads the history of a folder and writes it into another, for
  *                                   peer_events.py
@@ -51,7 +51,7 @@ static bj_status read_status(const char *text, int *count) {
     return status;
 }
 
-/* `text` with the first `from` behind `after` replaced; NULL where there is none. */
+/* Returns `text` with the first `from` after `after` replaced, or NULL if there is none. */
 static const char *edited(const char *text, const char *after, const char *from, const char *to) {
     static char result[TEXT];
     const char *const begin = strstr(text, after);
@@ -61,7 +61,7 @@ static const char *edited(const char *text, const char *after, const char *from,
     return result;
 }
 
-/* The edited text is refused with a message of file, line, and `says`. */
+/* Tests that the edited text is rejected with a message that contains file, line and `says`. */
 static void refuse(const char *text, const char *after, const char *from, const char *to,
                    bj_status code, int line, const char *says) {
     char where[96];
@@ -92,8 +92,8 @@ static int same_bits(const bj_epoch *a, const bj_epoch *b) {
 
 /* ---------------------------------------------------------------------------------------- table */
 
-/* Every byte of a bj_epoch belongs to one field, but for the gap behind its first int: whoever adds
- * a member adds it to the table. */
+/* Tests that every byte of a bj_epoch belongs to one field, except for the gap after its first int.
+ * A new member must be added to the table. */
 static void test_table(void) {
     char owner[sizeof(bj_epoch)] = {0};
     size_t covered = 0;
@@ -153,7 +153,7 @@ static void check_scene_groups(const bj_epoch *full, const char *line) {
     CHECK(!strstr(text, "encoder") && !strstr(text, "maze"));
 }
 
-/* The format as others rely on it: names, order, spelling of numbers. */
+/* Tests the format on which other programs rely: names, order, text of numbers. */
 static void test_text(void) {
     static const char line[] =
         "{\"schema\":\"branchjepa.epoch/1\",\"type\":\"epoch\",\"step\":48,\"epoch\":1,"
@@ -204,7 +204,7 @@ static void test_text(void) {
     CHECK_CONTAINS(text, ",\"maze\":{\"plan_all\":153.25,\"verified_route\":154.25,");
     CHECK_CONTAINS(text, ",\"separated\":160.25,\"closest\":161.25,\"cov_three\":162.25,"
                          "\"heads_three\":163.25},");
-    /* as it was before there were those two; any other one must be there */
+    /* files of earlier versions lack these two; any other member is required */
     const char *const older =
         edited(text, "maze", ",\"cov_three\":162.25,\"heads_three\":163.25", "");
     put_text(older ? older : "");
@@ -252,7 +252,7 @@ static void test_text(void) {
           back->train.total == 108.25 && back->usage_most == 150.25 && back->wall_s == 102.25);
     bj_free(back);
     back = NULL;
-    /* of a run with regularizers: three members more in `train`, whatever their values */
+    /* a run with regularizers has three more members in `train`, for any values */
     row.train = train;
     row.train.vicreg_variance = NAN;
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
@@ -270,7 +270,7 @@ static void test_text(void) {
 }
 
 
-/* Doubles of random bits, in rows enough for several growths of the table. */
+/* Tests doubles with random bits, in enough rows for the table to grow several times. */
 static void test_bits(void) {
     enum { ROWS = 300 };
     static bj_epoch rows[ROWS];
@@ -301,7 +301,7 @@ static void test_bits(void) {
     CHECK(back && isnan(back[7].lr) && back[5].lr == DBL_TRUE_MIN);
     bj_free(back);
 
-    /* The last epoch there can be, and none at all. */
+    /* Tests the largest epoch, and no epochs. */
     bj_epoch last = history_row(0);
     last.epoch = INT_MAX;
     CHECK_OK(bj_history_write(folder, &last, 1, &err), err);
@@ -319,20 +319,20 @@ static void test_tolerance(const char *good) {
     int count = -1;
     CHECK_OK(read_status(good, &count), err);
     CHECK(count == 3);
-    /* Later versions add members, anywhere and of any type. */
+    /* Tests that unknown members of any type are ignored anywhere. */
     CHECK_OK(
         read_status(edited(good, "\"epoch\":1,", "\"lr\"", "\"new\":[{\"lr\":1}],\"lr\""), &count),
         err);
     CHECK_OK(
         read_status(edited(good, "\"epoch\":1,", "\"dev\":{", "\"dev\":{\"step\":null,"), &count),
         err);
-    /* Integers are numbers too. */
+    /* Tests that integers are accepted as numbers. */
     CHECK_OK(read_status(edited(good, "\"epoch\":0,", "\"lr\":3.25", "\"lr\":3"), &count), err);
-    /* Blanks of JSON, and the line ends of other systems. */
+    /* Tests JSON white space, and newlines of other systems. */
     CHECK_OK(read_status(edited(good, "", "{\"schema\":", " { \"schema\" :\t"), &count), err);
     CHECK_OK(read_status(edited(good, "", "}}\n", "}}\r\n"), &count), err);
     CHECK(count == 3);
-    /* The last line end may be missing; nothing else may. */
+    /* Tests that only the last newline may be missing. */
     static char cut[TEXT];
     snprintf(cut, sizeof cut, "%.*s", (int)strlen(good) - 1, good);
     CHECK_OK(read_status(cut, &count), err);
@@ -382,11 +382,11 @@ static void test_refusals(const char *good) {
         CHECK_MSG(bad != NULL, "no '%s'", cases[i].from);
         if (!bad) continue;
         snprintf(text, sizeof text, "%.*s%s", (int)(second - good), good, bad);
-        const int own_line = !strncmp(cases[i].to, "}}\n", 3); /* what is wrong stands behind it */
+        const int own_line = !strncmp(cases[i].to, "}}\n", 3); /* the error follows it */
         refuse(text, "", "", "", cases[i].code, own_line ? 3 : 2, cases[i].says);
     }
 
-    /* Each member in turn: another name, another type. */
+    /* Tests each member with another name and with another type. */
     for (int f = 0; f < bj_epoch_field_count; f++) {
         const char *const path = bj_epoch_fields[f].path, *const dot = strchr(path, '.');
         char group[64], key[64], says[128], begin[96];
@@ -409,7 +409,7 @@ static void test_places(void) {
     unlink(jsonl);
     CHECK_OK(bj_history_read(&rows, &count, folder, &err), err);
     CHECK(count == 0 && !rows);
-    /* A link that leads nowhere, and a folder, are no missing files. */
+    /* Tests that a dangling link and a folder are not treated as missing files. */
     CHECK(!symlink("nowhere", jsonl));
     CHECK(bj_history_read(&rows, &count, folder, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, jsonl);
@@ -434,7 +434,7 @@ static int entries(void) {
     return count;
 }
 
-/* What cannot be written leaves both files as they were, and nothing beside them. */
+/* Tests that a failed write leaves both files unchanged and creates no others. */
 static void test_all_or_nothing(void) {
     static char before[2][TEXT], after[2][TEXT];
     bj_epoch rows[3] = {history_row(0), history_row(1), history_row(2)};
@@ -476,7 +476,7 @@ static void test_all_or_nothing(void) {
     }
     CHECK_OK(bj_history_write(folder, rows, 2, &err), err);
 
-    /* One of two files that cannot be replaced keeps the other too. */
+    /* Tests that both files stay if one of them cannot be replaced. */
     unlink(jsonl);
     CHECK(!mkdir(jsonl, 0777));
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EIO);
@@ -488,8 +488,8 @@ static void test_all_or_nothing(void) {
     CHECK(bj_history_write("/tmp/test_history.none/run", rows, 3, &err) == BJ_EIO);
 }
 
-/* A disk with room for metrics.csv, but not for metrics.jsonl: found out when the last bytes are
- * written, or before, where there are more than are gathered. */
+/* Tests a disk with space for metrics.csv but not for metrics.jsonl. The error is detected with the
+ * last bytes, or earlier if there are more bytes than the buffer holds. */
 static void test_full_disk(void) {
     enum { ROWS = 300 };
     static bj_epoch rows[ROWS];

@@ -1,7 +1,7 @@
-/* test_init.c - runs that start from the weights of a checkpoint: which tensors are loaded, from
- * which files, what is rejected, and that such a run resumes like any other.
+/* test_init.c - tests runs that start from the weights of a checkpoint: loaded tensors, accepted
+ * files, rejected input, and resuming.
  *
- * Reference: the training loop without anything around it, started from the same files.
+ * The reference is a training loop without checkpoints and logging, started from the same files.
  */
 #define _XOPEN_SOURCE 700
 #include "core/safetensors.h"
@@ -13,7 +13,7 @@ static const char open_gates[] =
 
 /* -------------------------------------------------------------------------------------- helpers */
 
-/* Settings of a run that starts from `source`, a name in the scratch folder. */
+/* Returns the settings of a run that starts from `source`, a name in the scratch folder. */
 static bj_settings init_settings(const char *arm, const char *source, const char *more) {
     char text[1024], path[CASE_PATH];
     snprintf(text, sizeof text, "init=%s %s", case_path(path, source), more);
@@ -223,7 +223,7 @@ static void test_names(void) {
         check_fact("new", "init.target", cases[i].target);
         const int copied = same_tensors("new/ckpt/last/model.safetensors", "encoder.",
                                         "new/ckpt/last/state.safetensors", "target.") == 20;
-        /* the target of an untrained run is a copy too */
+        /* the target encoder of an untrained run is a copy, too */
         CHECK_MSG(copied == (i >= 2), "%s: %d", cases[i].name, copied);
         case_remove("new");
     }
@@ -259,7 +259,8 @@ static void write_bf16(const char *from, const char *to) {
         views[i].dtype = BJ_DTYPE_BF16;
         used += views[i].count;
     }
-    /* The first file has no good digest; the message of the reader contains the right one. */
+    /* The digest of the first file is wrong, and the message of the reader contains the right one.
+     */
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < fact_count && i < MOST; i++) {
             facts[i] = bj_safetensors_metadata_at(st, i);
@@ -406,7 +407,7 @@ static void test_resume(void) {
         case_remove("stop");
     }
 
-    /* A run without a checkpoint needs the source again, and the same one. */
+    /* Tests that a run without a checkpoint needs the same source again. */
     CHECK_OK(case_train(&report, &s, "stop", 0, 1, &(case_stop){.at = 1}, &err), err);
     case_remove("stop/ckpt/last");
     copy_file("pre/ckpt/best/model.safetensors", "kept.safetensors");

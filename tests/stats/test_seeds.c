@@ -74,7 +74,7 @@ static void test_folder(void) {
     bj_seeds_free(NULL);
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 #define HEAD "arm,seed,metric,value\n"
 

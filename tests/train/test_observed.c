@@ -157,7 +157,7 @@ static void check_scene_winners(void) {
     free_batch(&m);
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static void check_refusals(void) {
     const observed_case *o = &observed_cases[1];

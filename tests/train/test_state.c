@@ -179,7 +179,7 @@ static void test_anchor(void) {
     remove_tree(in_folder("stage_a"));
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static void refused(run *r, const char *dir, bj_status code, const char *message) {
     bj_error err = {0};

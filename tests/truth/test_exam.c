@@ -309,7 +309,7 @@ static void test_best_scenes(void) {
     bj_exam_free(exam);
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static int stop_at_once(void *context, int64_t done, int64_t total) {
     (void)context;
