@@ -51,7 +51,7 @@ fi
 mkdir other
 check "$BJEPA" simulate --cache other/val.bjc --scenes 5 --seed 20260 --split val -q >/dev/null
 run 4 benchmark score entry.parquet --data other
-err_has "not that of the standard benchmark: it has 5 scenes, expected 2000"
+err_has "this is not the distribution file of the standard benchmark: it has 5 scenes, expected 2000"
 out_empty
 run 5 benchmark score entry.parquet --data bench --split test
 err_has "bench: found neither test/law.safetensors nor test.bjc.law.safetensors"
