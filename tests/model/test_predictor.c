@@ -199,7 +199,9 @@ static void compare(const char *name, const bj_model *model, const bj_batch *bat
     bj_predictor *predictor = make_predictor(model, batch->B, threads, precision, isa);
     result found = make_result(a, batch->B);
     slice s;
-    CHECK(!strcmp(bj_predictor_isa(predictor), isa));
+    /* A double-precision build has only the portable table in mixed precision. */
+    const int portable = sizeof(bj_real) == 8 && precision == BJ_PRECISION_BF16;
+    CHECK(!strcmp(bj_predictor_isa(predictor), portable ? "c" : isa));
     predict(&found, predictor, batch);
     CHECK_MSG(same_bits(want, 0, &found, batch->B), "%s: %d scenes, %d threads, %s", name, batch->B,
               threads, isa);
