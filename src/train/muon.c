@@ -5,11 +5,12 @@
  *   w = w (1 - lr wd) - lr 0.2 sqrt(max(rows, columns)) x
  *
  * The iteration moves all singular values of x close to 1, so every direction of the matrix learns
- * at the same rate. The factor 0.2 sqrt(max(rows, columns)) makes a step as large as a typical step
- * of AdamW, so both optimizers use one learning rate. The definition and the coefficients are those
- * of torch.optim.Muon with adjust_lr_fn="match_rms_adamw", but the products are in single precision.
+ * at the same rate. The factor 0.2 sqrt(max(rows, columns)) makes a step as large as a typical
+ * AdamW step, so both optimizers can use the same learning rate. The definition and the
+ * coefficients are those of torch.optim.Muon with adjust_lr_fn="match_rms_adamw", but the products
+ * are in single precision.
  *
- * A worker updates a whole matrix, so the result does not depend on the number of threads.
+ * Each matrix is updated by one worker, so the result does not depend on the number of threads.
  * Tests: tests/verify/test_parity.c (golden files muon*), tests/train/test_determinism.c
  */
 #include <math.h>
@@ -71,7 +72,8 @@ size_t bj_muon_scratch(const bj_trainer *t) {
     return 2 * s.x + 2 * s.gram + s.packed;
 }
 
-/* Copies the tile below the diagonal with first row j and first column i to its mirror image. */
+/* Copies the tile with first row j and first column i, which is below the diagonal, to its mirror
+ * image. */
 static void mirror(bj_real *c, int n, int i, int j) {
     const int rows = i + MIRROR < n ? i + MIRROR : n, columns = j + MIRROR < n ? j + MIRROR : n;
     for (int row = i; row < rows; row++)
@@ -80,8 +82,8 @@ static void mirror(bj_real *c, int n, int i, int j) {
                 c[(size_t)column * (size_t)n + (size_t)row];
 }
 
-/* Computes the symmetric product c (n,n) = a (n,depth) * packed (depth,n). Computes the lower
- * triangle and mirrors it, which gives the same bits as the whole product. */
+/* Computes the symmetric product c (n,n) = a (n,depth) * packed (depth,n). Computes only the lower
+ * triangle and mirrors it. The result is bit-identical to the full product. */
 static void symmetric_product(bj_real *c, const bj_real *a, const bj_real *packed, int n, int depth,
                               const bj_kernels *k) {
     const int stripe = (STRIPE + k->panel - 1) / k->panel * k->panel;
