@@ -57,8 +57,8 @@ typedef struct bj_kernels {
     const struct bj_kernels *single, *mixed;
     int panel; /* columns of a packed panel, the preferred granularity for splitting work */
 
-    /* Pack a right-hand side (K,N) in the order in which products read it. The source is b[k * ldb
-     * + n] for pack_kn and b[n * ldb + k] for pack_nk. */
+    /* Pack a right-hand side (K,N) in the order in which the product reads it. The source is
+     * b[k * ldb + n] for pack_kn and b[n * ldb + k] for pack_nk. */
     size_t (*packed_size)(int N, int K); /* in bj_reals */
     void (*pack_kn)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
     void (*pack_nk)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
@@ -130,10 +130,10 @@ typedef struct bj_kernels {
     void (*ema)(bj_real *target, const bj_real *w, size_t n, bj_real decay);
 } bj_kernels;
 
-/* Returns the table for `isa` ("c", "avx2", "avx512", "avx512bf16") and a precision. If isa is
- * NULL, the environment variable BJ_ISA is used. If BJ_ISA is not set either, the table is chosen
- * by processor family (dispatch.c). Fails if the name is unknown or if the machine does not support
- * the instruction set. */
+/* Returns the table for `isa` ("c", "avx2", "avx512", "avx512bf16") and a precision. If isa is NULL,
+ * the environment variable BJ_ISA is used. If that is not set either, a rule chooses the table by
+ * processor family (dispatch.c). Fails if the name is unknown or if the machine does not support the
+ * instruction set. */
 BJ_CHECK bj_status bj_kernels_find(const bj_kernels **out, const char *isa, bj_precision precision,
                                    bj_error *err);
 /* Returns the i-th single-precision table that this machine can run, or NULL past the end. */
