@@ -716,9 +716,9 @@ typedef struct bj_metric_values {
     double min_ade, min_fde, min_mr; /* diagnostics only */
     double brier, ece;
     double exp_entropy, active_heads, neff_collision, dedup_support;
-    /* Argoverse 2 leaderboard metrics of the K most probable branches. They are diagnostics, because
-     * the best branch is chosen with hindsight. minADE, minFDE and the miss rate for K = 1 are
-     * top1_ade, top1_fde and top1_mr. */
+    /* Argoverse 2 leaderboard metrics for the K most probable branches. They are diagnostics,
+     * because the best branch is chosen with hindsight. minADE, minFDE and the miss rate for K = 1
+     * are top1_ade, top1_fde and top1_mr. */
     double brier_min_fde_1, min_ade_6, min_fde_6, mr_6, brier_min_fde_6;
 } bj_metric_values;
 

@@ -141,9 +141,9 @@ INLINE void fetch_row(gradient_fetch *f) {
     for (int m = 0; m < f->M; m += LINE) __builtin_prefetch(dy + m, 0, 2);
 }
 
-/* Computes all tiles of c for one chunk, with packed dy and optionally packed x. If x is not packed,
- * the last vectors of a row start earlier if they would extend past its end. Columns that are
- * computed twice get identical results. */
+/* Computes all tiles of c for one chunk, with packed dy and optionally packed x. If x is not
+ * packed, the last vectors of a row start earlier, so that they do not extend past its end. Columns
+ * that are computed twice get identical results. */
 INLINE void gradient_of_chunk(const gradient_chunk *g, gradient_strips from, int packed,
                               gradient_fetch *next, bj_real *sums, bj_real *c, size_t ldc, int M,
                               int N, int mixed) {
