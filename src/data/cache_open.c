@@ -95,8 +95,7 @@ static bj_status lock_folder(bj_cache_writer *w, int make, bj_error *err) {
             return bj_file_fail(err, errno, w->partial, "create the folder");
         w->folder = openat(w->parent, w->below, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (w->folder < 0 && errno == ENOENT && !make) return BJ_OK;
-        if (w->folder < 0 && errno == ENOENT) continue; /* another writer has removed since it was
-                                                           listed it */
+        if (w->folder < 0 && errno == ENOENT) continue; /* another writer has just removed it */
         if (w->folder < 0) return bj_file_fail(err, errno, w->partial, "open the folder");
         if (flock(w->folder, LOCK_EX | LOCK_NB)) {
             if (errno == EWOULDBLOCK)
