@@ -3,8 +3,8 @@
  *   d = b - a    t = clip((p - a) . d / |d|^2, 0, 1)    r = (p - a) - t d    |r|^2
  *
  * For a segment of length zero, |d|^2 is set to 1, so t = 0. The results are bit-identical to those
- * of the reference, which computes in double in this order. Tests: tests/audit/test_drivable.c,
- * test_proxy.c
+ * of the reference, which computes in double in this order.
+ * Tests: tests/audit/test_drivable.c, test_proxy.c
  */
 #ifndef BJ_AUDIT_SEGMENT_H
 #define BJ_AUDIT_SEGMENT_H

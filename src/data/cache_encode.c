@@ -4,7 +4,8 @@
  *   rings    centimeters if cm / 100.0 restores every coordinate bit for bit, otherwise double
  *
  * The encoding does not depend on the scene's position in the cache, so any thread may encode a
- * scene. Test: tests/data/test_cache.c
+ * scene.
+ * Test: tests/data/test_cache.c
  */
 #include <limits.h>
 #include <math.h>

@@ -4,7 +4,8 @@
  * observed step. Future steps without a row are interpolated as in the features: linearly in time
  * between the nearest rows, including the last observed one, and constant after the last row.
  * Futures from scenario files have the double precision of the file. Futures from a cache have
- * single precision in the scene frame. Test: tests/eval/test_score.c
+ * single precision in the scene frame.
+ * Test: tests/eval/test_score.c
  */
 #ifndef BJ_DATA_TRUTH_H
 #define BJ_DATA_TRUTH_H

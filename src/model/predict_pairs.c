@@ -7,8 +7,8 @@
  *
  * A block of observations is one work item. Its result depends neither on the rest of the batch nor
  * on the number of workers. bj_predict_encode returns contexts, and bj_predict_contexts predicts
- * from contexts, so that rollouts can feed predicted latents back. Test:
- * tests/model/test_predict_pairs.c
+ * from contexts, so that rollouts can feed predicted latents back.
+ * Test: tests/model/test_predict_pairs.c
  */
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,8 @@
  *
  * A cursor reads untrusted bytes. The first error sets `bad`. After that, every read returns zero
  * and every struct appears to have ended, so callers need to check `bad` only once. A list never
- * has more elements than remaining bytes. Test: tests/parquet/test_thrift.c
+ * has more elements than remaining bytes.
+ * Test: tests/parquet/test_thrift.c
  */
 #ifndef BJ_PARQUET_THRIFT_H
 #define BJ_PARQUET_THRIFT_H

@@ -4,7 +4,8 @@
  * flush is one row group of v1 data pages, compressed with snappy or not at all. Columns use a
  * dictionary on request, otherwise PLAIN. Columns are declared optional, as pandas does, but
  * contain no nulls. Files are published atomically (core/file.h), and equal input gives equal
- * bytes. Tests: tests/parquet/test_writer.c, tests/parquet/peer_writer.py
+ * bytes.
+ * Tests: tests/parquet/test_writer.c, tests/parquet/peer_writer.py
  */
 #ifndef BJ_PARQUET_WRITER_H
 #define BJ_PARQUET_WRITER_H

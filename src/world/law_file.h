@@ -13,8 +13,8 @@
  * meters), intents (a JSON list of names).
  *
  * During writing, every tensor is a separate unlinked file, so memory use does not grow and a crash
- * leaves no files behind. At the end the files are concatenated and published atomically. Tests:
- * tests/world/test_law_file.c
+ * leaves no files behind. At the end the files are concatenated and published atomically.
+ * Tests: tests/world/test_law_file.c
  */
 #ifndef BJ_WORLD_LAW_FILE_H
 #define BJ_WORLD_LAW_FILE_H

@@ -7,7 +7,8 @@
  * An item of the pipeline is a town with all its scenes. The cache is computed from the same JSON
  * text and the same numbers that the folders contain, so a cache made from the folders is
  * identical. A resumed run regenerates the scenes that are already in the cache, but only to
- * compute their laws. Tests: tests/world/test_simulate.c, tests/cli/simulate.sh
+ * compute their laws.
+ * Tests: tests/world/test_simulate.c, tests/cli/simulate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat, mkdir */
 #include <errno.h>
