@@ -12,8 +12,7 @@
 
 #define BJ_MAZE_UNIT 4.0    /* side of a cell; row i, column j is centered at (4j - 4, 4i - 4) */
 #define BJ_MAZE_TRIGGER 1.5 /* distance from the cell center within which a teleporter triggers */
-#define BJ_MAZE_THRESHOLD 0.5 /* a latent hits a cell if its cosine with the cell's latent is above
-                                 this value */
+#define BJ_MAZE_THRESHOLD 0.5 /* a latent hits a cell if its cosine exceeds this value */
 #define BJ_MAZE_WITHHELD 0.2  /* share of the unique edges withheld from training */
 enum { BJ_MAZE_MAX_CELLS = 4096, BJ_MAZE_QUERIES = 300 };
 
@@ -34,8 +33,8 @@ typedef struct bj_maze {
     const bj_edge *edges;     /* true graph, sorted; includes teleports */
     const uint8_t *graph;     /* (C,C) true graph; [u,v] is 1 if there is an edge from u to v */
     const bj_edge *teleports; /* from every entry cell to every exit cell, probability 1/3 each */
-    const bj_edge *retreats; /* from an entry cell back to its neighbors, via the rim of the cell;
-                                rare; not in edges unless the neighbor is an exit cell */
+    const bj_edge *retreats; /* from an entry cell back to its neighbors, via the rim; rare; not in
+                                edges unless the neighbor is an exit cell */
     const int32_t *ins, *outs; /* teleporter entry and exit cells */
     const bj_edge *tasks;      /* start and goal of the five official tasks */
 } bj_maze;

@@ -23,8 +23,7 @@ bj_summary bj_summarize(const double *values, int n) {
         if (values[i] > s.highest) s.highest = values[i];
     }
     s.mean = sum / n;
-    if (s.lowest == s.highest) s.mean = s.lowest; /* for equal values, avoid rounding, so that the
-                                                     SD is 0 */
+    if (s.lowest == s.highest) s.mean = s.lowest; /* avoids rounding, so the SD is 0 */
     for (int i = 0; i < n; i++) {
         const double d = values[i] - s.mean;
         squares += d * d;

@@ -113,8 +113,7 @@ static void test_components(void) {
     CHECK(value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 3 && a.component[5] == 3);
     a = measure(&s, 2); /* without the bridge */
     CHECK(value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 2);
-    for (int k = 0; k < 6; k++) drive(&s, k, 1. / 6, 0.4 * (k * 5 % 6), 0); /* a chain in shuffled
-                                                                               order */
+    for (int k = 0; k < 6; k++) drive(&s, k, 1. / 6, 0.4 * (k * 5 % 6), 0); /* a shuffled chain */
     a = measure(&s, 6);
     for (int k = 0; k < 6; k++) CHECK(a.component[k] == 0);
     CHECK_NEAR(value(&a, BJ_AUDIT_ENTROPY_SUPPORT), 1, 1e-14);

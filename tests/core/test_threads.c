@@ -202,8 +202,7 @@ static void meet(void *context, int member, int members) {
     atomic_fetch_add(&g->present[member], 1);
     atomic_store(&g->size, members);
     for (int phase = 1; phase <= 100; phase++) {
-        if (phase % 97 == member) nanosleep(&(struct timespec){0, 200000}, NULL); /* this member
-                                                                                     arrives late */
+        if (phase % 97 == member) nanosleep(&(struct timespec){0, 200000}, NULL); /* arrives late */
         g->row[phase % 2][member] = phase;
         bj_team_wait(g->pool);
         for (int i = 0; i < members; i++)

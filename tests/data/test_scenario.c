@@ -225,8 +225,7 @@ static void test_names(void) {
         t.focal[r] = text("c");
     }
     refuse(&t, BJ_EFORMAT, "focal track 'c' has no rows");
-    for (int r = 0; r < ROWS; r++) t.focal[r] = text("A"); /* a prefix of a track id is not a
-                                                              match */
+    for (int r = 0; r < ROWS; r++) t.focal[r] = text("A"); /* only a prefix of "AV" */
     refuse(&t, BJ_EFORMAT, "focal track 'A' has no rows");
     for (int r = 0; r < ROWS; r++) t.focal[r] = text("AV");
     write_table(&t, ROWS);

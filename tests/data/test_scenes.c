@@ -228,8 +228,7 @@ static void test_nonfinite(void) {
                 const char *found = bj_scene_nonfinite(&b[s], &a, 1);
                 CHECK_MSG(s == scene ? found && strcmp(found, arrays[i].name) == 0 : !found,
                           "%s[%d]: scene %d says %s", arrays[i].name, j, s, found ? found : "none");
-                if (i == 3) CHECK(bj_scene_nonfinite(&b[s], &a, 0) == NULL); /* checking the future
-                                                                                was not requested */
+                if (i == 3) CHECK(bj_scene_nonfinite(&b[s], &a, 0) == NULL); /* not requested */
             }
             arrays[i].x[j] = (bj_real)1e30; /* large numbers are valid */
         }

@@ -130,8 +130,7 @@ static void test_overflow(void) {
     CHECK(!isfinite(loss(&x)));
     x.a[3] = (bj_real)NAN;
     CHECK(!isfinite(loss(&x)));
-    for (int d = 0; d < 12; d++) CHECK(isfinite(x.u[x.ld + (size_t)d])); /* other rows are not
-                                                                            affected */
+    for (int d = 0; d < 12; d++) CHECK(isfinite(x.u[x.ld + (size_t)d])); /* not affected */
     release(&x);
 }
 

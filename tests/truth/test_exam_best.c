@@ -39,8 +39,7 @@ static double away(double a) {
 static void test_line(void) {
     static const double optimum[] = {.4673899545, .1427271236, .0689033420,
                                      .0405771225, .0267421592, .0189541572};
-    static const double tolerated[] = {1e-4, .01, .04, .05, .08, .1}; /* tolerances for the sampling
-                                                                         error */
+    static const double tolerated[] = {1e-4, .01, .04, .05, .08, .1}; /* for sampling errors */
     enum { SEEDS = 2 };
     case_start(&c, "line", 1, 1);
     case_place(c.factor, .6, .8);
