@@ -3,7 +3,7 @@
  *   mean, sd    over the seeds' means; population SD, sqrt(sum (x_i - mean)^2 / n)
  *   values      per scene, averaged over the seeds of the arm
  *   difference  mean over scenes of values(a) - values(b). For the interval, scenes are drawn with
- *               replacement, with both arms of a scene together (stats/bootstrap.c). The interval
+ *               replacement, using the same scenes for both arms (stats/bootstrap.c). The interval
  *               is conditional on the models.
  *
  * Shapes  sums (BJ_AUDIT_METRICS,scenes)

@@ -13,7 +13,7 @@
  *   trajectory_diversity    sum_kl p_k p_l f_k f_l RMS_t |y_k - y_l|
  *   endpoint_diversity      sum_kl p_k p_l f_k f_l |y_kF - y_lF|
  *
- * The weights are those of the router. Only q is normalized. Paper: Official Raw-Map Audits.
+ * p contains the unmodified router weights. Only q is normalized. Paper: Official Raw-Map Audits.
  * Shapes  p (K)   y (K,F,2), city coordinates
  * Tests   tests/audit/test_measure.c, test_audit_golden.c
  */

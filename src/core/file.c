@@ -295,7 +295,7 @@ bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t 
     return BJ_OK;
 }
 
-/* Does everything that can run out of space, and leaves only the rename to publish(). */
+/* Performs every step that can run out of space. Only the rename is left to publish(). */
 static bj_status finish(bj_file_writer *writer, bj_error *err) {
     BJ_TRY(flush(writer, err));
     if (writer->has_temporary && fsync(writer->fd))

@@ -13,8 +13,8 @@ bj_status bj_doc_begin(bj_doc *doc, const char *schema, bj_error *err) {
     return BJ_OK;
 }
 
-/* Adds a member. yyjson fails if the parent or the value is NULL, so the result of a failed
- * allocation can be passed on. */
+/* Adds a member. yyjson fails if the parent or the value is NULL, so the caller may pass the result
+ * of a failed allocation. */
 static void add(bj_doc *doc, yyjson_mut_val *parent, const char *key, yyjson_mut_val *value) {
     doc->ok = doc->ok && value && yyjson_mut_obj_add_val(doc->json, parent, key, value);
 }

@@ -65,8 +65,8 @@ const char *bj_safetensors_label(const char *path) {
 
 /* ------------------------------------------------------------------------------------- header */
 
-/* Checks a name for control characters, because names are part of messages and must not move the
- * cursor or end a C string. */
+/* Returns 1 if a name contains control characters. Names appear in messages, so they must not move
+ * the cursor or terminate the string. */
 static int has_control_characters(yyjson_val *text) {
     const unsigned char *c = (const unsigned char *)yyjson_get_str(text);
     for (size_t i = 0, n = yyjson_get_len(text); i < n; i++)

@@ -37,7 +37,7 @@ static bj_status take_tensor(entry *out, const char *path, const bj_tensor_view 
 static bj_status place_tensors(entry *order, size_t *data_size, const char *path,
                                const bj_tensor_view *tensors, int count, bj_error *err) {
     int placed = 0;
-    /* Check all tensors before placing any, because an unknown dtype has no size. */
+    /* Check all tensors before placing any of them, because an unknown dtype has no size. */
     for (int i = 0; i < count; i++) BJ_TRY(take_tensor(&order[0], path, &tensors[i], err));
     for (size_t size = 8; size; size /= 2)
         for (int i = 0; i < count; i++) {

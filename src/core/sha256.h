@@ -22,7 +22,8 @@ typedef struct bj_sha256 {
 /* Starts a new message. Reuses the context if there is one. */
 BJ_CHECK bj_status bj_sha256_init(bj_sha256 *hash, bj_error *err);
 BJ_CHECK bj_status bj_sha256_update(bj_sha256 *hash, const void *data, size_t size, bj_error *err);
-/* Finishes the message and returns its digest. Another message needs another bj_sha256_init. */
+/* Finishes the message and returns its digest. Call bj_sha256_init before hashing another
+ * message. */
 BJ_CHECK bj_status bj_sha256_final(bj_sha256 *hash, char hex[BJ_SHA256_HEX], bj_error *err);
 /* Returns the digest as bytes instead of text. */
 enum { BJ_SHA256_BYTES = 32 };

@@ -2,7 +2,7 @@
  *
  * The records are already in the file. The columns are appended in batches read from the journal,
  * so memory does not grow with the number of scenes. The header is written into the space reserved
- * for it. If the process is killed here, the next one resumes from the folder: it truncates the
+ * for it. If the process is killed here, the next process resumes from the folder. It truncates the
  * index and writes it again.
  * Tests: tests/data/test_cache.c, tests/data/test_cache_resume.c
  */

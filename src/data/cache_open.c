@@ -57,7 +57,7 @@ void bj_cache_writer_close(bj_cache_writer **writer) {
 
 /* --------------------------------------------------------------------------------------- folder */
 
-/* Finds the names of the cache and of its folder, and opens their parent directory. */
+/* Determines the names of the cache and of its folder, and opens their parent directory. */
 static bj_status locate(bj_cache_writer *w, const char *path, bj_error *err) {
     char final[PATH_MAX];
     struct stat info;
@@ -120,7 +120,7 @@ static int exists(const bj_cache_writer *w, const char *name) {
 /* ----------------------------------------------------------------------------------------- facts
  */
 
-/* Formats the settings as one line each. The settings that every cache has come first. */
+/* Formats the settings, one per line. The settings common to all caches come first. */
 static bj_status facts_text(char **out, const bj_cache_writer *w, bj_error *err) {
     char fixed[256];
     size_t size = (size_t)snprintf(fixed, sizeof fixed,
@@ -153,7 +153,7 @@ static bj_status write_facts(bj_cache_writer *w, const char *text, bj_error *err
     return bj_file_sync_folder(w->parent, w->partial, "sync the folder above", err);
 }
 
-/* Fails with the first setting that differs. */
+/* Fails if a setting differs. The message contains the first difference. */
 static bj_status compare_facts(const bj_cache_writer *w, const char *mine, const char *theirs,
                                bj_error *err) {
     while (*mine && *theirs) {

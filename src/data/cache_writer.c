@@ -19,7 +19,8 @@ enum {
     SYNC_SECONDS = 5,
     FOLDER_SHOWN = 4096, /* max bytes of a path in a reject line; TEXT_SHOWN for other texts */
     TEXT_SHOWN = 600,
-    LINE_ROOM = 6 * (FOLDER_SHOWN + 3 * TEXT_SHOWN) + 128 /* escaping a byte takes up to six */
+    LINE_ROOM = 6 * (FOLDER_SHOWN + 3 * TEXT_SHOWN) + 128 /* an escaped byte takes up to six
+                                                             bytes */
 };
 
 const char *const bj_cache_file_names[BJ_FILES] = {
@@ -171,7 +172,7 @@ static bj_status sync_files(bj_cache_writer *w, bj_error *err) {
     return BJ_OK;
 }
 
-/* Writes the row, which makes the item's data valid. */
+/* Writes the journal row, which makes the item's data valid. */
 static bj_status write_row(bj_cache_writer *w, bj_cache_row *row, const bj_cache_extent *after,
                            bj_error *err) {
     row->after = *after;

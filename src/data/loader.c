@@ -11,8 +11,8 @@
  *
  * Invariants
  *   1. Every scene of the selected part is in exactly one batch of an epoch.
- *   2. Float builds copy nothing: the batch points into the mapped file. Double builds convert the
- *      scenes into arrays of the loader.
+ *   2. Float builds do not copy scenes, because the batch points into the mapped file. Double
+ *      builds convert the scenes into arrays of the loader.
  *   3. Nothing is allocated after bj_loader_create.
  *   4. The loader advises the kernel to read the next batch while the current one is used. Results
  *      do not depend on this advice. The kernel can drop mapped pages at any time, so a cache may
@@ -35,7 +35,7 @@ struct bj_loader {
     bj_arch arch;
     int64_t n, steps;
     int64_t *members;                /* (n) scene indices in the cache, ascending */
-    int64_t *order;                  /* (n) the members in the order of `epoch` */
+    int64_t *order;                  /* (n) the members in the order used in `epoch` */
     int64_t epoch;                   /* -1 if there is none yet */
     int64_t asked_epoch, asked_step; /* the batch that was last prefetched */
     uintptr_t page;
@@ -164,7 +164,7 @@ static void advise(const void *begin, const void *end, uintptr_t page, int advic
     if (to > from) (void)madvise((void *)from, to - from, advice);
 }
 
-/* Prefetches a batch. Scenes that are adjacent in the file are requested in one piece. */
+/* Prefetches a batch. Scenes that are adjacent in the file are requested together. */
 static void ask_for(bj_loader *l, int64_t step) {
     const int64_t first = step * l->options.batch;
     const int64_t end = first + l->options.batch < l->n ? first + l->options.batch : l->n;

@@ -1,4 +1,4 @@
-/* map.c - see map.h. Reads the text in one pass. Skipped values must be valid JSON too.
+/* map.c - see map.h. Reads the text in one pass. Skipped values must also be valid JSON.
  *
  *   {"lane_segments": {KEY: {"id", "is_intersection", "left_lane_boundary",
  *    "right_lane_boundary", "successors": [ID, ...]}},     successors may be missing
@@ -113,7 +113,8 @@ static bj_status broken(const bj_map_reader *reader, bj_error *err) {
     return bj_json_scan_fail(&reader->scan, reader->label, err);
 }
 
-/* Fails because the value is not what `field` expects. Invalid JSON is reported first. */
+/* Fails because the value of `field` is not of the expected kind. Invalid JSON takes precedence in
+ * the message. */
 static bj_status refuse_value(bj_map_reader *reader, bj_error *err, const char *field, long index,
                               const char *part, const char *expected) {
     if (bj_json_scan_skip(&reader->scan) < 0) return broken(reader, err);
@@ -124,7 +125,7 @@ static bj_status refuse_value(bj_map_reader *reader, bj_error *err, const char *
 
 /* -------------------------------------------------------------------------------------- points */
 
-/* Skips a text of n bytes if the input continues with it. */
+/* If the input continues with the given text of n bytes, skips the text and returns 1. */
 static inline int pass(bj_json_scan *scan, const char *text, size_t n) {
     if ((size_t)(scan->end - scan->at) < n || memcmp(scan->at, text, n)) return 0;
     scan->at += n;

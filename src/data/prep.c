@@ -5,7 +5,7 @@
  *
  * Every scenario becomes one item of the writer, either a scene or a line with the reason for its
  * rejection. Items are sorted by id. Running out of memory or disk space stops the run instead,
- * because the scenario would succeed on another machine.
+ * because it is not a fault of the scenario.
  *
  * Test: tests/cli/data_prep.sh, tests/data/test_prep.c
  */
@@ -145,7 +145,8 @@ static void make_scene(const prep *p, worker *w, result *r, int64_t item, const 
     if (status != BJ_OK) refuse(r, "names", status);
 }
 
-/* Returns the first item with the same id, or -1 if `item` is the first. The first item is used. */
+/* Returns the first item with the same id, or -1 if `item` is the first one. Only the first item is
+ * used. */
 static int64_t earlier(const bj_walk *walk, int64_t item) {
     int64_t first = item;
     while (first > 0 && !strcmp(bj_walk_id(walk, first - 1), bj_walk_id(walk, item))) first--;

@@ -1,6 +1,6 @@
 /* scene_export.c - writes one scene of a cache to a safetensors file.
  *
- * Unused slots are zero, as in the padded arrays of other implementations.
+ * Unused slots are filled with zeros, as in the padded arrays of other implementations.
  *
  *   focal F32 (T,7)          focal_valid U8 (T)
  *   neighbors F32 (N,T,7)    neighbor_valid U8 (N,T)      nmask U8 (N)

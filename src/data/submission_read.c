@@ -36,7 +36,8 @@ struct bj_submission {
     int64_t *order; /* (rows) sorted by scenario, track, row */
     int64_t *begin; /* (tracks + 1) offsets into order */
     int64_t tracks;
-    int64_t *first_track; /* (scenarios + 2) entry s + 1 is for scenario s, so -1 has an entry */
+    int64_t *first_track; /* (scenarios + 2) entry s + 1 belongs to scenario s, so that index -1
+                             also has an entry */
     int32_t *sorted;      /* (scenarios) scenario indices sorted by id, bytewise */
 };
 

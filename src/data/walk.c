@@ -175,7 +175,7 @@ static bj_status look_at(bj_walk *walk, int32_t *parent, const level *at, int fo
     if (name[0] == '.') return BJ_OK;
     const size_t id = id_length(name);
     if (id) return wanted(walk, at->split) ? keep(walk, parent, at, name + 9, id, 1, err) : BJ_OK;
-    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW)) return BJ_OK; /* just removed */
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW)) return BJ_OK; /* removed meanwhile */
     if (S_ISLNK(info.st_mode) && (at->depth >= BJ_WALK_LINKS || fstatat(folder, name, &info, 0)))
         return BJ_OK;
     if (!S_ISDIR(info.st_mode) || lies_above(at, &info)) return BJ_OK;

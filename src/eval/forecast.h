@@ -43,9 +43,9 @@ typedef struct bj_forecast_values {
     double exp_entropy, dedup_support;
 } bj_forecast_values;
 
-/* Indices of the modes that the Argoverse 2 metrics use, as in the av2 package: the K most probable
- * modes compete, K = 1 and 6. Among equal probabilities, the first mode comes first. Among equal
- * errors, the more probable mode is the better one. */
+/* Indices of the modes that the Argoverse 2 metrics use, as in the av2 package. The best of the K
+ * most probable modes is chosen, for K = 1 and K = 6. Modes with equal probabilities keep their
+ * order. Of two modes with equal errors, the more probable one is chosen. */
 typedef struct bj_official_modes {
     int top;                  /* K = 1 */
     int least_ade, least_fde; /* K = 6 */

@@ -16,7 +16,7 @@
  * is unused. Overwrites a. */
 static void tridiagonalize(double *a, int n, double *diagonal, double *off) {
     for (int i = n - 1; i > 0; i--) {
-        double *row = a + (size_t)i * n; /* its first i entries become (0,..,0,off) */
+        double *row = a + (size_t)i * n; /* the first i entries become (0,..,0,off) */
         double scale = 0, square = 0;
         for (int k = 0; k < i; k++) scale += fabs(row[k]);
         if (i == 1 || scale == 0) {

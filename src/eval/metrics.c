@@ -16,7 +16,8 @@
  *   active_heads                       branches with at least 1 % of the total mass
  *
  * Invariants
- *   1. Any split of the scenes into calls gives the same values up to rounding of the sums.
+ *   1. The values do not depend on how the scenes are divided into calls, except for the rounding
+ *      of the sums.
  *   2. A failed call leaves the accumulator unchanged.
  *   3. Ties (largest weight, most likely maneuver) go to the lowest index.
  * Test  tests/eval/test_metrics.c
@@ -35,7 +36,7 @@ enum { BINS = BJ_CALIBRATION_BINS };
 struct bj_metrics {
     int K, latents, D, F;
     double *p, *y, *t;         /* (K), (K,F,2), (F,2): the current scene in double */
-    bj_metric_values sum;      /* sums over scenes of those fields that are means */
+    bj_metric_values sum;      /* sums over scenes, for the fields that are means */
     double mass[BJ_MAX_ATOMS]; /* (K) sum of weights */
     double bin_count[BINS], bin_conf[BINS], bin_hit[BINS];
 };

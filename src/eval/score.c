@@ -32,7 +32,7 @@ struct bj_score {
     bj_score_modes *modes;
 };
 
-/* Returns number i of a bj_score_values, for sums. */
+/* Returns a pointer to number i of a bj_score_values, for computing sums. */
 static double *number(bj_score_values *v, int i) {
     double *const all[NUMBERS] = {&v->scenes,          &v->modes,     &v->min_ade_1,
                                   &v->min_fde_1,       &v->mr_1,      &v->brier_min_ade_1,
@@ -90,7 +90,7 @@ static bj_status score_truth(bj_score *s, int64_t index, bj_error *err) {
     bj_truth_scene truth;
     bj_truth_scene_at(&truth, s->truth, index);
     const int64_t scenario = bj_submission_find(s->submission, truth.scenario_id);
-    if (truth.failure) { /* its focal track is unknown too */
+    if (truth.failure) { /* its focal track is also unknown */
         s->counts.unreadable++;
         return BJ_OK;
     }

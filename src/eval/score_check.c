@@ -111,7 +111,7 @@ int bj_check_track(bj_violations *v, const bj_submission *s, const bj_submission
     }
     if (t->scenario < 0 || !t->track) return 0; /* rows without an id belong to no track */
     const char *scenario = bj_submission_scenario(s, t->scenario);
-    if (weights && !bj_sums_to_one(sum)) { /* else already reported */
+    if (weights && !bj_sums_to_one(sum)) { /* otherwise, the error has already been reported */
         bj_violations_add(v, BJ_VIOLATION_SUM, t->rows[0], scenario,
                           "probabilities of the %lld modes of track '%s' sum to %.9g, expected 1",
                           (long long)t->count, t->track, sum);

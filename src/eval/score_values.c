@@ -4,7 +4,7 @@
  *
  *   ade_k = mean_t d_kt     fde_k = d_kF     missed = fde > 2     brier adds (1 - p_k)^2
  *
- * eval/forecast.h defines which modes compete.
+ * eval/forecast.h defines which modes are considered.
  * Tests: tests/eval/test_score.c, tests/eval/peer_score.py
  */
 #include <math.h>

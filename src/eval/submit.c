@@ -1,4 +1,4 @@
-/* submit.c - writes a model's forecasts of all scenes in a cache as a challenge submission.
+/* submit.c - writes a model's forecasts for all scenes of a cache as a challenge submission.
  *
  *   weights      p_k = w_k / sum_l w_l in double, because the sum of a softmax in single precision
  *                differs from one by about 1e-7

@@ -1,14 +1,15 @@
 /* choose.c - chooses the strict cases of a gallery.
  *
- * Places are filled one after the other. Each place gets the remaining case that comes first by
+ * Places are filled one after the other. Each place gets the remaining case that comes first in the
+ * order of
  *
- *   1. the requirement of the place: one maneuver other than stop for the first place, several for
- *      the others; cases with only stop come last
+ *   1. the requirement of the place: one maneuver other than stop for the first place, several
+ *      maneuvers for all others; cases with only stop come last
  *   2. the number of times that its set of maneuvers was chosen
  *   3. the number of times that its map was chosen
  *   4. SHA-256("SEED:SCENARIO_ID")
  *
- * The rule uses no future, because maneuvers are those of the forecasts.
+ * The rule does not use any future, because the maneuvers are those of the forecasts.
  * Test: tests/gallery/test_choose.c
  */
 #include "gallery/choose.h"

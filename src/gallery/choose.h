@@ -15,8 +15,8 @@ typedef struct bj_strict_case {
 /* Computes the SHA-256 of "SEED:ID". */
 BJ_CHECK bj_status bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], bj_sha256 *hash,
                                     uint64_t seed, const char *scenario_id, bj_error *err);
-/* Sorts the cases by their order and fills `chosen` with the indices of at most `wanted` of them
- * after sorting. Returns their count. */
+/* Sorts the cases by `order` and chooses at most `wanted` of them. Fills `chosen` with their
+ * indices in the sorted list and returns their count. */
 int bj_gallery_choose(int64_t *chosen, int wanted, bj_strict_case *cases, int64_t count);
 
 #endif

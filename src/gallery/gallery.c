@@ -3,12 +3,14 @@
  *   1. Batches are processed in the order of the cache: forecasts of both models, screen,
  *      containment (look_at).
  *   2. The rule chooses among the strict cases (choose.c).
- *   3. The batches of the chosen cases are predicted again, and their numbers are kept.
+ *   3. The batches of the chosen cases are predicted again, and the forecasts of these cases are
+ *      kept.
  *
  * Invariants
  *   1. The cache is opened blind, so no function can return a future.
  *   2. Forecasts are used unchanged. They are not moved, reweighted or left out.
- *   3. The values of a scene do not depend on the number of threads or of requested cases.
+ *   3. The values of a scene depend neither on the number of threads nor on the number of requested
+ *      cases.
  * Tests: tests/gallery/test_gallery.c, tests/cli/gallery.sh
  */
 #include <string.h>
@@ -30,7 +32,7 @@ static bj_status prepare(bj_drivable **out, bj_gallery *g, int64_t map, int work
     return BJ_OK;
 }
 
-/* Copies a forecast of the batch in double. `local` gets the trajectories. */
+/* Copies a forecast of the batch and converts it to double. `local` receives the trajectories. */
 static void forecast_of(double *weights, double *local, const bj_gallery *g, int model, int item) {
     const size_t K = (size_t)g->K[model], n = 2 * K * (size_t)g->arch.fut;
     const bj_real *w = g->weights[model] + (size_t)item * K;

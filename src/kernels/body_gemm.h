@@ -27,9 +27,9 @@ INLINE vec load_rows(const bj_real *row, size_t ldb, int last, int mixed) {
     return mixed ? pair_up(load(row), last ? (vec){0} : load(row + ldb)) : load(row);
 }
 
-/* Copies a few panels at a time, so that a row is read in runs of several cache lines. Later rows
- * are prefetched, because the rows are too far apart for the hardware prefetcher. K counts
- * numbers. */
+/* Copies a few panels at a time, so that several consecutive cache lines of a row are read. Later
+ * rows are prefetched explicitly, because they are too far apart for the hardware prefetcher. K
+ * counts numbers. */
 INLINE void pack_kn_of(bj_real *packed, const bj_real *b, size_t ldb, int N, int K, int mixed) {
     enum { PANELS = 4, AHEAD = 16, LINE_REALS = 64 / sizeof(bj_real) };
     const int step = 1 + mixed, depth = mixed ? words_of(K) : K;
@@ -57,9 +57,9 @@ INLINE void pack_kn_of(bj_real *packed, const bj_real *b, size_t ldb, int N, int
     }
 }
 
-/* Computes packed[i * stride + j] = rows[j * ld + i] for i < depth and LANES rows. More rows at a
- * time would conflict, because the rows of square weights map to the same few sets of the L1
- * cache. */
+/* Computes packed[i * stride + j] = rows[j * ld + i] for i < depth and LANES rows. Reading more
+ * rows at a time would cause cache conflicts, because the rows of square weight matrices map to the
+ * same few sets of the L1 cache. */
 INLINE void pack_rows(bj_real *packed, int stride, const bj_real *rows, size_t ld, int depth,
                       int mixed) {
     for (int k = 0; k < depth; k += LANES) {
@@ -122,8 +122,8 @@ static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K)
     pack_nk_of(packed, b, ldb, N, K, 0);
 }
 
-/* Returns the rows of a tile that is 3 vectors wide. If words are split into parts, 16 registers
- * hold only 3 x 3 sums, the parts and a mask. */
+/* Returns the number of rows of a tile that is 3 vectors wide. If words are split into parts, 16
+ * registers have room only for 3 x 3 sums, the parts and a mask. */
 INLINE int rows_of_tile(int mixed) { return mixed && PARTS == 2 && ROWS == 4 ? 3 : ROWS; }
 
 typedef struct product {
@@ -290,8 +290,8 @@ INLINE void row_part(vec acc[3][WIDTH], vec x, const bj_real *panel, size_t step
     }
 }
 
-/* Multiplies one row by `panels` complete panels at once, because one panel has too few sums to hide
- * the latency of a multiply-add. */
+/* Multiplies one row by `panels` complete panels at once, because a single panel has too few sums
+ * to hide the latency of a multiply-add. */
 INLINE void row_of_panels(const product *p, const bj_real *panel, int K, int panels, int mixed) {
     vec acc[3][WIDTH];
     UNROLL for (int i = 0; i < panels; i++) {

@@ -14,12 +14,13 @@ typedef struct gradient_chunk {
     int run_at[CHUNK], run_rows[CHUNK]; /* runs of consecutive rows, in order */
     int shard_runs[BJ_SHARDS];          /* number of runs of every shard */
     int shards;                         /* number of shards, a power of two */
-    int index, height;                  /* index among the chunks; log2(shards) */
+    int index, height;                  /* index of the chunk; log2(shards) */
     int root;                           /* height of the tree over all used shards */
     int most;                           /* max rows per chunk */
     int runs, rows;
-    int resume, finish;                 /* not the first part, the last part of a shard */
-    int last;                           /* last chunk of all, which completes the result */
+    int resume, finish;                 /* resume: not the first part of a shard; finish: the last
+                                           part */
+    int last;                           /* 1: the last chunk, which completes the result */
 } gradient_chunk;
 
 /* The two operands of a gradient product. */
@@ -28,8 +29,8 @@ typedef struct gradient_sides {
     size_t lddy, ldx;
 } gradient_sides;
 
-/* Operands as the tiles read them. In mixed precision a row is a row of words, which contains two
- * rows of the batch. */
+/* Operands in the layout that the tiles read. In mixed precision a row is a row of words, which
+ * contains two rows of the batch. */
 typedef struct gradient_strips {
     const bj_real *dy, *x;
     size_t dy_step; /* distance between strips of dy */
@@ -140,9 +141,9 @@ INLINE void fetch_row(gradient_fetch *f) {
     for (int m = 0; m < f->M; m += LINE) __builtin_prefetch(dy + m, 0, 2);
 }
 
-/* Computes all tiles of c for one chunk, with packed dy and optionally packed x. If x is not packed,
- * the last vectors of a row start earlier if they would extend past its end. Columns that are
- * computed twice get identical results. */
+/* Computes all tiles of c for one chunk, with packed dy and optionally packed x. If x is not
+ * packed, the last vectors of a row start earlier, so that they do not extend past its end. Columns
+ * that are computed twice get identical results. */
 INLINE void gradient_of_chunk(const gradient_chunk *g, gradient_strips from, int packed,
                               gradient_fetch *next, bj_real *sums, bj_real *c, size_t ldc, int M,
                               int N, int mixed) {
@@ -208,7 +209,8 @@ static void begin_chunks(gradient_chunk *g, const bj_rows *rows) {
         all += n;
         if (n > 0) used = s + 1;
     }
-    g->most = all <= CHUNK ? CHUNK : CHUNK / 2; /* the next chunk must fit in the cache too */
+    g->most = all <= CHUNK ? CHUNK : CHUNK / 2; /* half, because the next chunk must also fit in the
+                                                   cache */
     g->root = g->height = 0;
     while (1 << g->root < used) g->root++;
     while (g->height < g->root && (2 << g->height) * largest <= g->most) g->height++;
@@ -227,7 +229,7 @@ static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *ro
     for (int i = at->shard * rows->segments + at->segment;
          i < (at->shard + g->shards) * rows->segments; i++)
         left += rows->count[i];
-    /* a shard that does not fit is split into equal parts */
+    /* split a shard that does not fit into equal parts */
     const int parts = (left + g->most - 1) / g->most;
     const int most = parts > 1 ? (left - 1) / parts + 1 : g->most;
     g->index = at->shard / g->shards;
@@ -340,7 +342,7 @@ INLINE void gradient_of(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, 
     bj_real *packed_x = scratch + (size_t)(BJ_SHARD_LEVELS + 1) * PLANE;
     bj_real *packed_dy = packed_x + (mixed ? MOST_PAIRS * BJ_GRADIENT_COLUMNS : CHUNK * ACROSS);
     const gradient_sides from = {dy, x, lddy, ldx};
-    /* padded to complete vectors by the copy */
+    /* the copy is padded to complete vectors */
     const int packed = mixed || (N < ACROSS && N % LANES != 0);
     gradient_chunk chunk[2];
     gradient_cursor at = {0, 0, 0};

@@ -4,7 +4,7 @@
 
 #include "kernels/body_gemm.h"
 
-/* Gate activations: r = sigmoid(a) and z = sigmoid(b), and tanh. */
+/* Gate activations r = sigmoid(a) and z = sigmoid(b), and tanh. */
 #ifdef BJ_DOUBLE
 INLINE void sigmoid_two(vec *r, vec *z, vec a, vec b) {
     UNROLL for (int i = 0; i < LANES; i++) {
@@ -17,9 +17,9 @@ INLINE vec tanh_vec(vec x) {
     return x;
 }
 #else
-/* Computes tanh x = p / q, where p / x and q are polynomials in x^2. Their minimax relative error
- * is 2e-8 for |x| <= 9, and beyond that tanh rounds to 1 in float. Including rounding, the error is
- * below 4e-7, at half the cost of an exponential that is accurate to 2e-7. NaN is preserved. */
+/* Computes tanh x = p / q, where p / x and q are polynomials in x^2. The minimax relative error is
+ * 2e-8 for |x| <= 9. Beyond that, tanh rounds to 1 in float. Including rounding, the error is below
+ * 4e-7, at half the cost of an exponential that is accurate to 2e-7. NaN is preserved. */
 INLINE void tanh_ratio(vec *p, vec *q, vec x) {
     x = BJ_BODY_MIN(splat(9.0f), BJ_BODY_MAX(splat(-9.0f), x));
     const vec u = x * x;
@@ -101,8 +101,8 @@ static void gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
 
 /* Rows of a step, restricted to a group of units. */
 typedef struct gru_block {
-    bj_real *gates, *h_out;      /* of the group; gates may be NULL */
-    const bj_real *state, *h;    /* complete rows, and the group's part of h in them */
+    bj_real *gates, *h_out;      /* outputs of the group; gates may be NULL */
+    const bj_real *state, *h;    /* complete state rows; the group's part of h in these rows */
     const bj_real *from;         /* operand of the recurrent product: h or its words */
     size_t ldg, ldo, lds, ldf;
     int lead, depth, E;          /* depth: length of the recurrent product */
@@ -208,8 +208,8 @@ INLINE vec gru_gates_backward(bj_real *at, vec d, const bj_real *h, int E, int n
     return d * z;
 }
 
-/* Computes the gradient of mr rows and n units of a panel. gates and h belong to the current step,
- * dgates (mr,depth) to the step after it. */
+/* Computes the gradient for mr rows and n units of a panel. gates and h belong to the current step,
+ * and dgates (mr,depth) to the following step. */
 INLINE void gru_unstep_tile(bj_real *dh, size_t lddh, const bj_real *dgates, size_t ldd,
                             bj_real *gates, size_t ldg, const bj_real *h, size_t ldh,
                             const bj_real *panel, int E, int depth, int mr, int nv, int n,
@@ -247,7 +247,7 @@ INLINE void gru_unstep_of(bj_real *dh, size_t lddh, const bj_real *dgates, size_
         const bj_real *panel = recurrent + (size_t)u * (size_t)depth;
         const int n = E - u < PANEL ? E - u : PANEL, nv = (n + LANES - 1) / LANES;
         for (int m = 0, mr; m < M; m += mr) {
-            enum { SPLIT = 3 }; /* rows of a tile whose words are split */
+            enum { SPLIT = 3 }; /* rows of a tile if words are split */
             const int most = rows_of_tile(mixed);
             mr = n == nv * LANES && M - m >= most ? most : 1;
 #define UNSTEP(rows, vectors, units)                                                               \
@@ -286,9 +286,9 @@ INLINE void gru_row_part(vec sum[4][3], vec x, const bj_real *at, size_t group, 
     }
 }
 
-/* Computes `groups` groups of LANES units at once, starting at unit u, because the three chains of
- * sums of a single group do not hide the latency of a multiply-add. `from` is the operand of the
- * recurrent product. */
+/* Computes `groups` groups of LANES units at once, starting at unit u, because a single group has
+ * only three independent sums, too few to hide the latency of a multiply-add. `from` is the operand
+ * of the recurrent product. */
 INLINE void gru_row_groups(bj_real *h_out, const bj_real *row, const bj_real *from,
                            const bj_real *packed, int lead, int E, int depth, int u, int groups,
                            int mixed) {
@@ -341,7 +341,7 @@ static void mixed_gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *
     gru_pack_groups(packed, LANES, w_ih, w_hh, b_ih, b_hh, I, lead, E, 1);
 }
 
-/* Returns the distance between rows of words, so that consecutive rows do not map to the same cache
+/* Returns a distance between rows of words for which consecutive rows do not map to the same cache
  * sets. */
 static int word_stride(int words) { return ((PARTS * words + 15) / 16 | 1) * 16; }
 

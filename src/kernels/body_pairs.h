@@ -2,12 +2,12 @@
  *
  * A word has the size of a float and contains two bfloat16 numbers that are adjacent in k, the even
  * one in its lower half. Words are stored in arrays of bj_real. So a product over K numbers is a
- * product over (K + 1) / 2 words, with the tiles and panels of single precision. An odd K is padded
- * with zero.
+ * product over (K + 1) / 2 words, with the same tiles and panels as in single precision. An odd K
+ * is padded with zero.
  *
  * With BJ_BODY_BF16, one instruction adds the two products of a word to a sum. Otherwise a word is
- * split into two floats, and two multiply-adds give the sum. Both orders are fixed, so a sum has the
- * same bits in every tile of one instruction set.
+ * split into two floats, and two multiply-adds give the sum. Both orders are fixed, so a sum has
+ * the same bits in every tile of one instruction set.
  */
 #ifndef BJ_KERNELS_BODY_PAIRS_H
 #define BJ_KERNELS_BODY_PAIRS_H
@@ -18,7 +18,7 @@
 /* Returns the number of words of K numbers. */
 INLINE int words_of(int K) { return (K + 1) / 2; }
 
-#ifdef BJ_DOUBLE /* the portable table computes in mixed precision in this build */
+#ifdef BJ_DOUBLE /* in this build, only the portable table supports mixed precision */
 
 enum { PARTS = 1 };
 INLINE vec part_of(vec words, int part) { return part ? (vec){0} : words; }

@@ -130,10 +130,10 @@ typedef struct bj_kernels {
     void (*ema)(bj_real *target, const bj_real *w, size_t n, bj_real decay);
 } bj_kernels;
 
-/* Returns the table for `isa` ("c", "avx2", "avx512", "avx512bf16") and a precision. If isa is NULL,
- * the environment variable BJ_ISA is used. If that is not set either, a rule chooses the table by
- * processor family (dispatch.c). Fails if the name is unknown or if the machine does not support the
- * instruction set. */
+/* Returns the table for `isa` ("c", "avx2", "avx512", "avx512bf16") and a precision. If isa is
+ * NULL, the environment variable BJ_ISA is used. If BJ_ISA is not set either, the table is chosen
+ * by processor family (dispatch.c). Fails if the name is unknown or if the machine does not support
+ * the instruction set. */
 BJ_CHECK bj_status bj_kernels_find(const bj_kernels **out, const char *isa, bj_precision precision,
                                    bj_error *err);
 /* Returns the i-th single-precision table that this machine can run, or NULL past the end. */

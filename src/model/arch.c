@@ -1,4 +1,4 @@
-/* arch.c - default architectures and the validation of an architecture. */
+/* arch.c - default architectures and validation of architectures. */
 #include <math.h>
 
 #include "core/status.h"
@@ -28,7 +28,8 @@ bj_arch bj_arch_paper(void) {
 bj_arch bj_arch_point(void) {
     bj_arch arch = bj_arch_paper();
     arch.atoms = 1;
-    arch.atom_hidden = 3204; /* matches the parameter count of six atoms and a router within 130 */
+    arch.atom_hidden = 3204; /* the parameter count is within 130 of that of six atoms and a
+                                router */
     return arch;
 }
 
@@ -51,7 +52,7 @@ bj_arch bj_arch_maze(bj_model_kind kind, int one_atom) {
                     .state = 2,
                     .waves = 2,
                     .octaves = 4};
-    /* Match the parameter count of eight branches and their router within 400. */
+    /* The parameter count is within 400 of that of eight branches and their router. */
     if (one_atom || kind == BJ_MODEL_CODEBOOK) arch.atom_hidden = 4230;
     if (kind == BJ_MODEL_VARIATIONAL) {
         arch.noise = 32;
@@ -61,7 +62,7 @@ bj_arch bj_arch_maze(bj_model_kind kind, int one_atom) {
     return arch;
 }
 
-/* Encoder kinds that use a size. The size must be 0 for all other kinds. */
+/* Flags for the encoder kinds that use a size. The size must be 0 for all other kinds. */
 enum {
     SCENE = 1 << BJ_ENCODER_SCENE,
     STATE = 1 << BJ_ENCODER_STATE,

@@ -292,8 +292,8 @@ bj_status bj_checkpoint_write_views(const char *path, const char *format,
     bj_fact *all = NULL, *sorted = NULL;
     char hex[BJ_SHA256_HEX], version[16];
     bj_status status;
-    for (int i = 0; i < facts_count; i++) /* check here because they are compared below, before the
-                                             writer checks them */
+    for (int i = 0; i < facts_count; i++) /* check facts here, because they are compared below,
+                                             before the writer checks them */
         if (!facts[i].key || !facts[i].value)
             return BJ_FAIL(err, BJ_EARG, "%s: fact %d has no key or no value", path, i);
     BJ_GOTO(status, done, BJ_ALLOC(sorted_views, (size_t)count, err));
@@ -406,8 +406,8 @@ bj_status bj_model_read(bj_model **out, const bj_safetensors *st, bj_error *err)
         const bj_param *p = &layout.params[i];
         tensors[i] = (bj_tensor){p->name, p->rank, {p->shape[0], p->shape[1]}, p->size, NULL};
     }
-    /* Compare the sizes with the file before allocating, so that the file size limits the
-     * memory. */
+    /* Compare the sizes with the file before allocating, so that memory use is limited by the file
+     * size. */
     BJ_GOTO(status, done, bj_checkpoint_check_tensors(st, tensors, layout.count, err));
     BJ_GOTO(status, done, bj_model_create_empty(&model, &arch, err));
     for (int i = 0; i < layout.count; i++) tensors[i] = bj_model_tensor(model, i);

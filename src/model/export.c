@@ -1,8 +1,8 @@
-/* export.c - copies model files with other facts or with BF16 weights.
+/* export.c - copies model files with modified facts or with BF16 weights.
  *
- * A copy keeps the architecture and the facts of its source. Facts of the caller replace facts with
- * the same key. A BF16 file has 2 bytes per parameter, rounded to nearest even like the predictor's
- * weights. bj_model_load widens them. A double-precision build rounds to float first.
+ * A copy keeps the architecture and the facts of its source. Facts given by the caller replace
+ * facts with the same key. A BF16 file has 2 bytes per parameter, rounded to nearest even like the
+ * predictor's weights. bj_model_load widens them. A double-precision build rounds to float first.
  * Test: tests/model/test_export.c
  */
 #include <math.h>

@@ -205,7 +205,8 @@ static void pack_all(bj_future_encoder *e) {
             bj_encoder_prepare(&e->encoder, round, i);
     for (int i = 0; e->arch.fut && i < bj_network_prepare_items(&e->decoder); i++)
         bj_network_prepare(&e->decoder, i);
-    e->decoder.decoder_in.w = e->decoder.decoder_out.w = NULL; /* they point into the model */
+    e->decoder.decoder_in.w = e->decoder.decoder_out.w = NULL; /* because they point into the
+                                                                  model */
 }
 
 static bj_status build(bj_future_encoder *e, const bj_model *model, const bj_target *target,

@@ -5,9 +5,9 @@
  *   variational  prior mean and K - 1 samples with the same noise for every context; weights 1/K
  *   codebook     K codes; weights 1/K
  *
- * A block of observations is one work item. Its bits depend neither on the batch nor on the
- * workers. bj_predict_encode returns contexts, and bj_predict_contexts predicts from contexts, so
- * that rollouts can feed predicted latents back.
+ * A block of observations is one work item. Its result depends neither on the rest of the batch nor
+ * on the number of workers. bj_predict_encode returns contexts, and bj_predict_contexts predicts
+ * from contexts, so that rollouts can feed predicted latents back.
  * Test: tests/model/test_predict_pairs.c
  */
 #include <math.h>

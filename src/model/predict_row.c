@@ -2,8 +2,8 @@
  *
  * Every product is split by columns, so each worker reads its own part of the weights. A worker's
  * part of the GRU stays in its L2 cache during all steps. Workers synchronize after every stage.
- * Attention is split by heads and needs no synchronization inside. The bits are the same as in the
- * block path.
+ * Attention is split by heads and needs no synchronization within the stage. The results are
+ * bit-identical to those of the block path.
  */
 #include <math.h>
 #include <string.h>
@@ -191,7 +191,7 @@ static void stage_attention(const team *t) {
     }
 }
 
-/* Writes the statistics of the encoding. All heads and the context must be finished. */
+/* Writes the statistics of the encoding. All heads and the context must have been computed. */
 static void stage_encoding(const team *t) {
     const bj_predictor *p = t->p;
     const int G = p->arch.heads;

@@ -90,9 +90,9 @@ static void decode_item(void *context, int item, int worker) {
     }
 }
 
-/* Predicts one scene. A team is as slow as its slowest member. If members had to wait for a core on
- * a busy machine, one worker predicts the next scenes alone. The bits of the result are the
- * same. */
+/* Predicts one scene. A team is as slow as its slowest member. If members had to wait for a core
+ * because the machine is busy, one worker predicts the next scenes alone. The results are
+ * bit-identical. */
 static void predict_scene(bj_predictor *p) {
     enum { DISTURBED = 3, LEAST = 8, MOST = 256 };
     if (p->alone > 0) {

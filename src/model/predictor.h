@@ -1,8 +1,8 @@
 /* predictor.h - a model prepared for prediction.
  *
  * Weights are packed and folded once. Batches run in blocks of scenes, one block per worker
- * (predictor.c). One or two scenes run one after the other, with every product split over all
- * workers (predict_row.c), because reading the weights then limits the speed.
+ * (predictor.c). Batches of one or two scenes run scene by scene, with every product split over all
+ * workers (predict_row.c), because the speed is then limited by reading the weights.
  */
 #ifndef BJ_MODEL_PREDICTOR_H
 #define BJ_MODEL_PREDICTOR_H
@@ -45,7 +45,7 @@ typedef struct bj_row_path {
 /* Statistics of one scene's encoding. */
 typedef struct bj_encoding {
     double entropy; /* entropy of the attention weights in nats, averaged over heads */
-    double norm;    /* norm of the context, which is not normalized */
+    double norm;    /* Euclidean norm of the context, which is not normalized */
 } bj_encoding;
 
 /* Activations of a block, one set per worker. */
@@ -76,12 +76,13 @@ struct bj_predictor {
     atomic_int bad_scene; /* first scene with a non-finite input, INT_MAX if none */
     bj_real *weights, *trajectories, *atoms;
     const bj_real *given; /* (B,D) contexts to use instead of observations, or NULL */
-    bj_real *encoded;     /* (B,D) receives contexts; then nothing else is computed; or NULL */
+    bj_real *encoded;     /* (B,D) if not NULL, receives the contexts, and nothing else is
+                             computed */
     bj_encoding *encodings; /* (max_batch) written by bj_predict for scenes; may be NULL */
     int scene;      /* current scene of the row path */
     unsigned calls; /* scenes predicted by the row path so far */
-    int alone;      /* number of following calls that one worker does alone */
-    int patience;   /* value of `alone` after the next disturbed call */
+    int alone;      /* number of upcoming calls that one worker handles alone */
+    int patience;   /* value that `alone` gets after the next disturbed call */
 };
 
 /* Returns the Euclidean norm of a context (D). */

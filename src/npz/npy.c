@@ -64,7 +64,7 @@ static bj_status malformed(const scan *s, const char *expected) {
                    expected);
 }
 
-/* Reads a string in single or double quotes without escapes. */
+/* Reads a string in single or double quotes. Escapes are not supported. */
 static bj_status read_text(scan *s, char *out, size_t room, const char *expected) {
     skip_blanks(s);
     const char quote = s->at < s->end ? *s->at : '\0';
@@ -141,7 +141,8 @@ static bj_status read_shape(bj_npy *out, scan *s) {
     return BJ_OK;
 }
 
-/* Computes rows, width and row_bytes. No partial product may overflow, even if a dimension is 0. */
+/* Computes rows, width and row_bytes. Fails if a partial product overflows, even if a dimension is
+ * 0. */
 static bj_status measure(bj_npy *out, scan *s) {
     int64_t all = (int64_t)bj_npy_size(out->type);
     out->rows = out->rank ? out->shape[0] : 1;
@@ -184,7 +185,7 @@ bj_status bj_npy_parse(bj_npy *out, const char *text, size_t size, const char *w
     if (s.at != s.end) return malformed(&s, "nothing after the dictionary");
     for (int k = 0; k < KEYS; k++)
         if (!seen[k]) return BJ_FAIL(err, BJ_EFORMAT, "%s: .npy header lacks '%s'", what, keys[k]);
-    if (fortran && out->rank > 1) /* both orders are equal for rank 1 */
+    if (fortran && out->rank > 1) /* for rank 1, both orders are the same */
         return BJ_FAIL(err, BJ_EFORMAT, "%s: Fortran order, expected C order", what);
     return measure(out, &s);
 }

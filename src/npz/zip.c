@@ -85,7 +85,7 @@ static bj_status find_end(uint64_t *at, uint8_t end[END], const bj_zip *zip, bj_
     return status;
 }
 
-/* Replaces the numbers by those of the ZIP64 end if there is one. */
+/* Replaces the numbers with those of the ZIP64 end if there is one. */
 static bj_status read_end64(directory *d, uint64_t *limit, const bj_zip *zip, uint64_t end,
                             bj_error *err) {
     uint8_t locator[LOCATOR], record[END64];
@@ -207,7 +207,7 @@ static bj_status read_directory(bj_zip *zip, bj_error *err) {
                        (unsigned long long)d.entries, (unsigned long long)d.size);
     zip->directory = d.at;
     BJ_TRY(BJ_ALLOC(zip->members, (size_t)d.entries, err));
-    BJ_TRY(BJ_ALLOC(zip->names, (size_t)d.size, err)); /* longer than all names */
+    BJ_TRY(BJ_ALLOC(zip->names, (size_t)d.size, err)); /* enough for all names */
     BJ_GOTO(status, done, BJ_ALLOC(bytes, (size_t)d.size, err));
     BJ_GOTO(status, done, bj_zip_fetch(zip, bytes, d.at, (size_t)d.size, err));
     const uint8_t *at = bytes;

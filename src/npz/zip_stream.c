@@ -183,7 +183,8 @@ static bj_status fill_deflated(bj_zip_stream *s, uint8_t *out, size_t n, bj_erro
     return BJ_OK;
 }
 
-/* Checks the end of the compressed data and the CRC after all bytes were returned. */
+/* Checks that the compressed data ends and that the CRC matches, after all bytes have been
+ * returned. */
 static bj_status finish(bj_zip_stream *s, bj_error *err) {
     while (s->member->method == BJ_ZIP_DEFLATED && !s->ended) {
         uint8_t more;
@@ -220,7 +221,7 @@ static bj_status read_all(bj_zip_stream *s, uint8_t *out, uint64_t n, bj_error *
                        s->zip->path, s->member->name, (unsigned long long)n,
                        (unsigned long long)(s->member->size - s->handed));
     while (n) {
-        /* Use pieces that stay in the CPU cache between unpacking and checksum. */
+        /* Process pieces that stay in the CPU cache until their checksum is computed. */
         const size_t most = out ? BUFFER : PASSED, piece = n < most ? (size_t)n : most;
         BJ_TRY(read_piece(s, out ? out : passed, piece, err));
         if (out) out += piece;

@@ -1,4 +1,5 @@
-/* objective.c - names, defaults and checks of the objectives, and the functions of a training step.
+/* objective.c - names, defaults and checks of the objectives, and the functions called by a
+ * training step.
  *
  *   total = lambda_z latent + lambda_y decoded + lambda_rec rec
  *           + lambda_router router         winner-takes-all family
@@ -9,7 +10,7 @@
  *   ... + kl_weight KL                                        variational
  *   ... + sigreg SIGReg + vicreg_variance v + vicreg_covariance c     any, regularizers.h
  *
- * A term with weight zero is reported, but it does not count in the total and has no gradient.
+ * A term with weight zero is reported, but it is not part of the total and has no gradient.
  * Terms are means over the batch in the order of core/shards.h.
  * Test  tests/objective/test_objective.c
  */
@@ -211,7 +212,7 @@ static unsigned reach_of(const bj_objective *o, int K, bj_scales scales) {
     case BJ_ANCHOR_B:
         if (K > 1 && forecast) reach |= BJ_REACH_ROUTER;
         break;
-    case BJ_OUTPUTONLY: /* only the decoded score has weights; the router exists for every K */
+    case BJ_OUTPUTONLY: /* only the decoded score uses weights; the router exists for every K */
         if (w.decoded != 0) reach |= BJ_REACH_ROUTER | BJ_REACH_RESIDUAL;
         break;
     case BJ_SPECIALIZATION:

@@ -129,8 +129,8 @@ static bj_status decode(void *out, size_t count, bj_column *column, const bj_pag
                                         : bj_numbers_decode(out, count, column, page);
 }
 
-/* Spreads the first `present` elements over `count` positions: element i moves to the i-th position
- * whose level is 1. Null positions become zero. */
+/* Distributes the first `present` elements over `count` positions: element i moves to the i-th
+ * position whose level is 1. Null positions become zero. */
 static void spread_words(uint64_t *out, size_t present, size_t count, const uint32_t *def) {
     for (size_t i = count; i-- > 0;) out[i] = def[i] ? out[--present] : 0;
 }
@@ -197,7 +197,8 @@ static bj_status code_page(int32_t *codes, bj_vocabulary *vocabulary, int32_t *o
     BJ_TRY(BJ_STORE(texts, store, page->count, err));
     BJ_TRY(bj_texts_decode(texts, page->count, column, page));
     for (size_t i = 0; i < page->count; i++) {
-        if (i && texts[i].size == texts[i - 1].size && /* rows of a track are adjacent */
+        if (i && texts[i].size == texts[i - 1].size && /* the rows of a track are usually
+                                                          adjacent */
             !memcmp(texts[i].data, texts[i - 1].data, texts[i].size))
             codes[i] = codes[i - 1];
         else BJ_TRY(bj_vocabulary_code(&codes[i], vocabulary, texts[i], store, err));

@@ -8,7 +8,7 @@
 
 enum { REQUIRED, OPTIONAL, REPEATED }; /* repetition types of the Parquet specification */
 
-/* Annotations of a schema element that this reader uses. */
+/* Schema annotations that this reader uses. */
 enum { NOTE_TEXT = 1, NOTE_LIST = 2, NOTE_MAP = 4, NOTE_UNSIGNED = 8, NOTE_DECIMAL = 16 };
 
 typedef struct element {
@@ -28,7 +28,7 @@ typedef struct parser {
 
 #define REFUSE(p, ...) BJ_FAIL((p)->err, BJ_EFORMAT, __VA_ARGS__)
 
-/* Copies a text. Names appear in messages, so `clean` replaces control characters by '?'. */
+/* Copies a text. Names appear in messages, so `clean` replaces control characters with '?'. */
 static bj_status copy_text(const char **out, parser *p, const char *text, size_t size, int clean) {
     char *copy;
     BJ_TRY(BJ_STORE(copy, p->store, size + 1, p->err));
@@ -97,8 +97,8 @@ static void parse_element(element *e, bj_wire *in) {
     }
 }
 
-/* Returns the number of elements in the subtree at `at`, including `at`. Returns 0 if the list ends
- * too early. */
+/* Returns the number of elements in the subtree at `at`, including `at`. Returns 0 if the list of
+ * elements ends too early. */
 static size_t subtree(const element *all, size_t count, size_t at) {
     size_t end = at;
     for (size_t missing = 1; missing; missing--) {
@@ -178,7 +178,7 @@ static bj_status parse_schema(parser *p, bj_wire_field field) {
     BJ_TRY(BJ_STORE(all, p->store, count, p->err));
     for (size_t i = 0; i < count; i++) {
         parse_element(&all[i], &p->in);
-        if (p->in.bad) return BJ_OK; /* reported at the end */
+        if (p->in.bad) return BJ_OK; /* the error is reported at the end */
         if (all[i].type < -1 || all[i].children < 0 || (size_t)all[i].children >= count ||
             all[i].repetition < REQUIRED || all[i].repetition > REPEATED)
             return REFUSE(p,
@@ -267,8 +267,8 @@ static bj_status parse_groups(parser *p, bj_wire_field field) {
     bj_footer *out = p->out;
     const size_t count = bj_wire_structs(&p->in, field);
     const size_t left = (size_t)(p->in.end - p->in.at);
-    /* Every chunk takes at least one byte. Check the count first, because the allocation depends on
-     * it. */
+    /* Every chunk needs at least one byte. Check the count first, because it determines the size of
+     * the allocation. */
     if (count > INT_MAX || (out->chunks_each && count > left / (size_t)out->chunks_each))
         return REFUSE(p, "%s: %zu row groups of %d columns do not fit the footer", p->label, count,
                       out->chunks_each);

@@ -95,7 +95,8 @@ static bj_status decode_deltas(void *out, size_t count, bj_column *column, const
                           bj_delta_decode(wide, count, page->values, page->values_size, &used)));
     uint8_t *plain = (uint8_t *)wide;
     if (column->pages.leaf->column.type == BJ_PARQUET_INT32)
-        for (size_t i = 0; i < count; i++) { /* in place, because writes stay behind reads */
+        for (size_t i = 0; i < count; i++) { /* in place, because the writes never overtake the
+                                                reads */
             const uint32_t narrow = (uint32_t)wide[i];
             memcpy(plain + 4 * i, &narrow, 4);
         }

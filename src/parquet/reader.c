@@ -81,7 +81,7 @@ int bj_parquet_find(const bj_parquet *parquet, const char *name) {
     return -1;
 }
 
-/* Returns the edit distance between a and b. Only the first 63 characters count. */
+/* Returns the edit distance between a and b. Compares only the first 63 characters. */
 static int edit_distance(const char *a, const char *b) {
     enum { MOST = 64 };
     int row[MOST], n = 0;

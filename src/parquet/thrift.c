@@ -1,7 +1,7 @@
 /* thrift.c - see thrift.h. */
 #include "parquet/thrift.h"
 
-enum { MOST_DEPTH = 32 }; /* of skipped values; Parquet's own structs have about six levels */
+enum { MOST_DEPTH = 32 }; /* for skipped values; Parquet's structs have about six levels */
 
 static void refuse(bj_wire *cursor, const char *why) {
     if (!cursor->bad) cursor->bad = why;
@@ -68,7 +68,7 @@ static void skip(bj_wire *cursor, bj_wire_type type, int in_list, int depth) {
     }
     switch (type) {
     case BJ_WIRE_TRUE:
-    case BJ_WIRE_FALSE: /* the type of a field is its value */
+    case BJ_WIRE_FALSE: /* for a field, the type is the value */
         if (in_list) advance(cursor, 1);
         return;
     case BJ_WIRE_I8: advance(cursor, 1); return;
@@ -89,7 +89,8 @@ static void skip(bj_wire *cursor, bj_wire_type type, int in_list, int depth) {
         const uint64_t count = bj_wire_varint(cursor);
         if (!count) return;
         const unsigned types = next_byte(cursor);
-        for (uint64_t i = 0; i < count && !cursor->bad; i++) { /* elements take bytes */
+        for (uint64_t i = 0; i < count && !cursor->bad; i++) { /* every element needs at least one
+                                                                  byte */
             skip(cursor, (bj_wire_type)(types >> 4), 1, depth + 1);
             skip(cursor, (bj_wire_type)(types & 15), 1, depth + 1);
         }

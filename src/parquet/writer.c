@@ -186,7 +186,7 @@ bj_status bj_parquet_writer_rows(bj_parquet_writer *writer, int64_t rows,
 
 /* --------------------------------------------------------------------------------------- footer */
 
-/* Writes the converted type (older readers) and the logical type of texts and lists. */
+/* Writes the converted type, for older readers, and the logical type of texts and lists. */
 static void put_meaning(bj_emit *element, int converted, int logical) {
     bj_emit_int(element, 6, BJ_EMIT_I32, converted);
     bj_emit type = bj_emit_struct(element, 10);

@@ -5,8 +5,8 @@
  * Invariants
  *   1. A value is finite, a seed is an integer >= 0, and a name is not empty and has no control
  *      characters.
- *   2. An (arm, seed, metric) triple has one value. A second value is rejected, even if it is
- *      equal.
+ *   2. An (arm, seed, metric) triple has one value. A second value is rejected, even if it equals
+ *      the first.
  *   3. Messages contain the line or list entry, what was found and what was expected.
  *   4. Sizes are limited before anything is allocated, because the grid of all triples is stored in
  *      full.
@@ -28,7 +28,7 @@
 
 enum {
     MAX_FILE = 32 << 20, /* bytes */
-    MAX_NAMES = 1024,    /* arms, and also metrics */
+    MAX_NAMES = 1024,    /* max number of arms, and of metrics */
     MAX_SEEDS = 4096,
     MAX_CELLS = 1 << 22,
     NAME_SIZE = 64, /* longest name, including its terminator */

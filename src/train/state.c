@@ -4,13 +4,13 @@
  *   model.safetensors   the model, as written by bj_model_save
  *   state.safetensors   everything else that a step changes: AdamW's mean.P and variance.P for
  *                       every parameter P and target.Q for every parameter encoder.Q. The metadata
- *                       has the step, the generator and all objective and optimizer settings.
+ *                       contains the step, the generator and all objective and optimizer settings.
  * docs/FORMAT.md has the details.
  *
  * Invariants
- *   1. Saving and loading restores everything a later step depends on, bit for bit. Threads, batch
- *      capacity and instruction set are not saved. Of these, only the instruction set affects the
- *      results of later steps.
+ *   1. Saving and loading restores everything on which a later step depends, bit for bit. Threads,
+ *      batch capacity and instruction set are not saved. Of these, only the instruction set affects
+ *      the results of later steps.
  *   2. state.safetensors contains its model's digest, so files of two checkpoints cannot be mixed.
  *   3. Loading changes the trainer only after all checks have passed.
  * Tests: tests/train/test_state.c, test_state_files.c; tests/train/peer_state.py
@@ -43,8 +43,8 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(optim, beta1)         X(optim, beta2)              X(optim, eps)                             \
     X(optim, weight_decay)  X(optim, clip)               X(optim, ema)
 
-/* Settings that were added later. The third argument is the default. It is not written, and a file
- * without the setting has this value. */
+/* Settings that were added later. The third argument is the default, which is not written to the
+ * file and is assumed if the file does not contain the setting. */
 #define EACH_ADDED(X)                                                                              \
     X(objective, floor_weight, 0)      X(objective, kl_weight, 0)                                  \
     X(optim, conditioned, 0)           X(objective, sigreg, 0)                                     \
@@ -367,7 +367,8 @@ long bj_trainer_updates(const bj_trainer *t) { return t->step; }
 /* --------------------------------------------------------------------------------------- anchor */
 
 bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error *err) {
-    /* Sizes that the anchor does not have. One anchor can be used with predictors of any width. */
+    /* Sizes that do not affect the anchor, so one anchor can be used with predictors of any
+     * width. */
     static const char *const free_sizes[] = {"atoms", "atom_hidden", "router_hidden",
                                              "trunk", "weighting",   NULL};
     const bj_layout *layout = &t->model->layout;

@@ -2,7 +2,7 @@
  *
  * Invariants
  *   1. Weights, optimizer state and target change only in bj_update_run, after the loss and the
- *      gradient norm were found to be finite. A failed step leaves them unchanged.
+ *      gradient norm have been checked to be finite. A failed step leaves them unchanged.
  *   2. A step allocates nothing, and its result does not depend on the number of workers.
  */
 #include <limits.h>
@@ -60,8 +60,8 @@ static void target_forward(bj_trainer *t, const bj_network_block *head, int b0, 
     bj_normalize_forward(head->z, head->ldu, w->inverse, b.M, a->latent);
 }
 
-/* Draws the variational model's noise, which depends only on seed, step
- * and position in the batch. */
+/* Draws the variational model's noise, which depends only on the seed, the step and the position in
+ * the batch. */
 static void draw_noise(const bj_trainer *t, const bj_network_block *head, int b0) {
     const int V = t->model->arch.noise;
     for (int m = 0; m < head->M; m++) {
@@ -221,7 +221,7 @@ static void encoder_item(void *context, int item, int worker) {
     if (head.eps) bj_variational_backward_block(&t->network, &head);
     else if (from & BJ_FROM_ROUTER)
         bj_network_route_backward(&t->network, &head, latents ? BJ_GEMM_ADD : 0);
-    if (!from) /* only floors or regularizers */
+    if (!from) /* only floors or regularizers have a gradient */
         memset(head.dcontext, 0, (size_t)head.M * head.ldc * sizeof *head.dcontext);
     if (t->unit) floors_backward(t, &head, b0);
     if (t->io.regularizers)

@@ -23,7 +23,7 @@ enum { BLOCK = BJ_EXAM_BLOCK, ROW = BJ_EXAM_ROW };
 
 struct bj_exam {
     const bj_cache *cache; /* if NULL, models cannot be measured */
-    const bj_truth *truth; /* if NULL, only the law file is available */
+    const bj_truth *truth; /* if NULL, only the law file is used */
     bj_truth *own_truth;   /* NULL if `truth` is borrowed */
     const bj_law *law;
     bj_exam_options options;

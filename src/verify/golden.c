@@ -54,7 +54,7 @@ static bj_status read_word(int *out, const bj_safetensors *st, const char *key,
                    bj_safetensors_path(st), key, text);
 }
 
-/* Adds the file name to the message of a failed check of its settings and returns BJ_EFORMAT. */
+/* Adds the file name to the message of a failed settings check and returns BJ_EFORMAT. */
 static bj_status blame_file(const bj_golden *g, bj_status status, bj_error *err) {
     if (status == BJ_OK) return BJ_OK;
     char why[sizeof err->message] = "";

@@ -315,8 +315,8 @@ static bj_status compare_walk(check *c, const bj_crossings *crossings) {
     BJ_TRY(compare(c, "expected_counts", values, (size_t)n));
     if (!bj_npz_find(c->npz, "edge_order")) return BJ_OK;
     const bj_npz_array *order = bj_npz_find(c->npz, "edge_order");
-    if (order->npy.rows != n) { /* the reference has other edges: a
-                                   difference, not an invalid file */
+    if (order->npy.rows != n) { /* the reference has other edges, which is a difference, not an
+                                   invalid file */
         bj_note_failure(c->report, "edge_order has %lld numbers, expected %d as there are edges",
                      (long long)order->npy.rows, n);
         return BJ_OK;

@@ -2,7 +2,8 @@
  *
  * Measures        o, l, m  largest difference divided by the tensor's largest entry
  *                 g        as o, l, m
- *                 s, st    absolute difference, relative for entries beyond 1
+ *                 s, st    absolute difference; relative difference for entries above 1 in
+ *                          magnitude
  * Tolerances      o, l, m 1e-4; g 1e-3; s and st 1e-5 for 99.9 % of all entries and steps * lr for
  *                 each entry, because AdamW can turn a gradient near zero into a full step of
  *                 either sign. Double builds use 1e-6 for all groups, because the files contain
@@ -69,7 +70,7 @@ static bj_status compare(check *c, int group, const char *name, const bj_real *f
             at = i, worst_found = got, worst_expected = want;
         }
     }
-    /* A tensor of zeros has no scale. */
+    /* A tensor of zeros has no scale, so use the absolute difference. */
     const double measure = weights ? worst : worst / (most > 1e-30 ? most : 1);
     /* A near-zero gradient can become a full AdamW step of either sign, so
      * each weight may be off by steps * lr. */
@@ -186,7 +187,8 @@ static bj_status compare_updates(check *c, bj_trainer *trainer) {
     return BJ_OK;
 }
 
-/* Fails if a tensor of the file was not compared. Otherwise an unknown name would go unnoticed. */
+/* Fails if a tensor of the file was not compared, because otherwise a tensor with an unknown name
+ * would go unnoticed. */
 static void check_complete(check *c) {
     for (int i = 0; i < bj_safetensors_count(c->golden->file); i++) {
         const char *name = bj_safetensors_at(c->golden->file, i)->name;

@@ -223,7 +223,7 @@ static bj_status copy_part(bj_file_writer *file, const bj_law_writer *w, part *p
         BJ_TRY(bj_file_writer_write(file, p->buffer, (size_t)n, err));
         left -= n;
     }
-    close(p->file); /* frees its disk space */
+    close(p->file); /* frees the file's disk space */
     p->file = -1;
     return BJ_OK;
 }

@@ -6,8 +6,8 @@
  *
  * An item of the pipeline is a town with all its scenes. The cache is computed from the same JSON
  * text and the same numbers that the folders contain, so a cache made from the folders is
- * identical. A resumed run generates the scenes that are already in the cache again, but only for
- * their laws.
+ * identical. A resumed run regenerates the scenes that are already in the cache, but only to
+ * compute their laws.
  * Tests: tests/world/test_simulate.c, tests/cli/simulate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat, mkdir */
@@ -224,7 +224,7 @@ bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
     bj_status status = bj_cache_writer_open(&r.writer, cache, facts, 1, options->restart, err);
     if (status == BJ_OK) status = check_resumed(&r, err);
     if (status == BJ_OK) status = run_pipeline(&r, err);
-    /* Publish the law first, so a published cache always has a law. */
+    /* Publish the law first, so that a published cache always has a law. */
     if (status == BJ_OK)
         status = bj_law_writer_finish(&r.law, r.version, options->seed, r.split, &report->law_bytes,
                                       err);

@@ -187,7 +187,7 @@ static void test_read_real(void) {
     bj_safetensors_close(st);
 }
 
-/* Tests all finite halves against arithmetic on their bit fields, as the standard defines them. */
+/* Compares the conversion of all finite half-precision numbers with the formula of the standard. */
 static void test_every_half(void) {
     bj_error err = {0};
     bj_safetensors *st = NULL;
@@ -428,7 +428,8 @@ static void test_refused_writes(void) {
     CHECK_CONTAINS(err.message, "metadata 0 has no key or no value");
     CHECK(bj_safetensors_write("/dev/full", &good, 1, NULL, 0, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "/dev/full: cannot write: No space left on device");
-    static const float large[50000]; /* fails during the write, not at the commit */
+    static const float large[50000]; /* large enough to fail during the write instead of at the
+                                        commit */
     pair[0] = good;
     pair[0].shape[0] = 50000;
     pair[0].data = large;
@@ -460,7 +461,7 @@ static void test_allocation_failures(void) {
         CHECK_CONTAINS(err.message, "out of memory");
         bj_safetensors *st = NULL;
         CHECK_OK(bj_safetensors_open(&st, path, &err), err);
-        CHECK(st && bj_safetensors_count(st) == 1); /* still the old file */
+        CHECK(st && bj_safetensors_count(st) == 1); /* the old file is still in place */
         bj_safetensors_close(st);
     }
     CHECK_MSG(failures >= 10, "%d", failures);
@@ -481,7 +482,8 @@ static void test_allocation_failures(void) {
     CHECK_MSG(failures >= 6, "%d", failures);
 }
 
-/* Tests many tensors, which make the JSON library grow its buffers, and finds them by name. */
+/* Tests a file with many tensors, for which the JSON library must grow its buffers, and finds the
+ * tensors by name. */
 static void test_many(void) {
     enum { MANY = 3000 };
     static char names[MANY][12];

@@ -1,4 +1,5 @@
-/* test_cache.c - tests that a cache returns what was written, and that damage is detected. */
+/* test_cache.c - tests that a cache returns the scenes that were written, and that damage is
+ * detected. */
 #define _XOPEN_SOURCE 700
 #include "cache_case.h"
 #include "core/json.h"
@@ -155,8 +156,8 @@ static bj_status open_content(bj_cache **cache, int flags, bj_error *err) {
     return bj_cache_open_memory(cache, content, content_size, "memory", flags, err);
 }
 
-/* Flips a bit and checks that the index is still valid and exactly the scenes of the mask `bad` are
- * damaged. */
+/* Flips a bit and checks that the index is still valid and that exactly the scenes in the mask
+ * `bad` are reported as damaged. */
 static void expect_damage(size_t at, uint32_t bad, const char *what) {
     bj_cache *cache = NULL;
     bj_error err = {0};
@@ -242,7 +243,7 @@ static void test_damaged_index(void) {
         CHECK(open_content(&cache, 0, &err) == BJ_EFORMAT);
     }
     content_size = whole;
-    CHECK_OK(open_content(&cache, 0, &err), err); /* everything is restored */
+    CHECK_OK(open_content(&cache, 0, &err), err); /* the content is restored */
     bj_cache_free(cache);
 }
 
@@ -409,7 +410,7 @@ static void test_many_cities(void) {
         const bj_status status = bj_cache_writer_add(w, bytes, &err);
         CHECK(status == (i == 64 ? BJ_EFORMAT : BJ_OK));
     }
-    CHECK(bj_cache_writer_add(w, bytes, &err) == BJ_EARG); /* repeats the id */
+    CHECK(bj_cache_writer_add(w, bytes, &err) == BJ_EARG); /* the id is repeated */
     CHECK_CONTAINS(err.message, "ids must ascend");
     CHECK_OK(bj_cache_writer_finish(&w, &report, &err), err);
     CHECK(report.accepted == 65);
@@ -440,7 +441,8 @@ static void test_no_scene(void) {
     CHECK(bj_cache_writer_open(&w, other, bad, 1, 0, &err) == BJ_EARG);
 }
 
-/* Tests that any failing allocation is reported, leaks nothing, and the next attempt succeeds. */
+/* Tests that every failed allocation is reported and leaks nothing, and that the next attempt
+ * succeeds. */
 static void test_no_memory(void) {
     bj_error err = {0};
     bj_prep_report report = {0};

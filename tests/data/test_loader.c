@@ -254,7 +254,7 @@ static void test_errors(void) {
     bj_loader_free(loader);
     bj_loader_free(NULL);
 
-    /* Any failing allocation leaks nothing. */
+    /* A failed allocation must not leak memory. */
     const long live = bj_alloc_live();
     bj_status status = BJ_ENOMEM;
     for (int n = 0; n < 20 && status == BJ_ENOMEM; n++) {

@@ -1,4 +1,4 @@
-/* test_map.c - tests which maps the reader accepts, and its messages for the others.
+/* test_map.c - tests which maps the reader accepts, and the messages for rejected maps.
  *
  * Also replays the corpus of tests/fuzz/fuzz_map.c with the same mutations in every run.
  */
@@ -57,7 +57,8 @@ static void test_files(void) {
     check_points(map.lanes[0].left, 1, (double[]){1, 2});
     check_points(map.lanes[0].right, 1, (double[]){0, 0.1});
     CHECK(map.areas[0].id == INT64_MAX);
-    check_points(map.areas[0].ring, 3, (double[]){0, 0, 1, 0, 0, 1}); /* ring opened */
+    check_points(map.areas[0].ring, 3, (double[]){0, 0, 1, 0, 0, 1}); /* the repeated point has been
+                                                                         removed */
 
     const long before = bj_alloc_count(); /* buffers are reused */
     CHECK_OK(bj_map_read(&map, reader, path, &err), err);
@@ -259,7 +260,7 @@ static void test_dense(void) {
         }
     bj_map_reader_free(NULL);
 
-    /* A list of only points. */
+    /* Test a list that contains only points. */
     bj_map_reader *fresh = NULL;
     char *p = text;
     CHECK_OK(bj_map_reader_create(&fresh, &err), err);
@@ -271,7 +272,7 @@ static void test_dense(void) {
     for (int i = 0; i < 4000; i++) CHECK(map.areas[0].ring.at[i].y == i % 9 + 1);
     bj_map_reader_free(fresh);
 
-    /* A list of only ids. */
+    /* Test a list that contains only ids. */
     fresh = NULL;
     p = text;
     CHECK_OK(bj_map_reader_create(&fresh, &err), err);
@@ -286,7 +287,7 @@ static void test_dense(void) {
     bj_map_reader_free(fresh);
 }
 
-/* Tests that a reader stays valid if an allocation fails while it reads a larger map. */
+/* Tests that a reader stays usable if an allocation fails while it reads a larger map. */
 static void test_memory(void) {
     static const char small[] = CROSSINGS("\"8\":{\"id\":8,\"edge1\":" P "}");
     const char *whole = "tests/fuzz/corpus/map/whole.json";

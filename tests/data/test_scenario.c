@@ -35,7 +35,7 @@ static int same(bj_text a, const char *b) {
     return a.size == strlen(b) && !memcmp(a.data, b, a.size);
 }
 
-/* Returns three tracks with mixed rows. "b" comes first although "a" is smaller. */
+/* Returns three tracks with interleaved rows. "b" comes first although "a" is smaller. */
 static table good_table(void) {
     static const char *const names[COLUMNS] = {
         "observed",       "position_y", "position_x", "track_id", "timestep",
@@ -127,7 +127,8 @@ static void test_reading(void) {
     CHECK_CONTAINS(err.message, "absent.parquet");
 }
 
-/* Writes the table and checks that reading fails with the path and `message`. */
+/* Writes the table and checks that reading it fails with a message that contains the path and
+ * `message`. */
 static void refuse(const table *t, bj_status code, const char *message) {
     write_table(t, ROWS);
     const bj_status status = bj_scenario_read(&s, reader, path, &err);
@@ -224,7 +225,7 @@ static void test_names(void) {
         t.focal[r] = text("c");
     }
     refuse(&t, BJ_EFORMAT, "focal track 'c' has no rows");
-    for (int r = 0; r < ROWS; r++) t.focal[r] = text("A"); /* a prefix does not match */
+    for (int r = 0; r < ROWS; r++) t.focal[r] = text("A"); /* only a prefix of "AV" */
     refuse(&t, BJ_EFORMAT, "focal track 'A' has no rows");
     for (int r = 0; r < ROWS; r++) t.focal[r] = text("AV");
     write_table(&t, ROWS);

@@ -1,4 +1,5 @@
-/* test_scene_export.c - tests the export of a scene to safetensors: names, shapes, padding, facts.
+/* test_scene_export.c - tests the export of a scene to safetensors: names, shapes, padding and
+ * facts.
  *
  * Also writes input files for the scripts in tests/cli:
  *   test_scene_export cache PATH SCENES     the scenes of loader_case.h
@@ -35,7 +36,7 @@ static float float_at(const void *data, int64_t i) {
     return x;
 }
 
-/* Checks that used slots have the values of their array and the other slots are zero. */
+/* Checks that used slots contain the values of their array and that all other slots are zero. */
 static void check_slots(const void *data, int slots, int used, int width, int64_t scene,
                         int array) {
     int wrong = 0;

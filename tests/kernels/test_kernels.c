@@ -1,5 +1,5 @@
-/* test_kernels.c - compares every vector table with the portable one, with and without tails. Tables
- * in mixed precision are compared with the portable one in mixed precision.
+/* test_kernels.c - compares every vector table with the portable one, for sizes with and without
+ * vector tails. Tables in mixed precision are compared with the portable one in mixed precision.
  *
  * Also tests the property that makes the engine reproducible: the result of a row does not depend
  * on the rows with which it is computed.
@@ -69,7 +69,7 @@ static void test_gemm(const bj_kernels *k, int M, int N, int K) {
             bj_real *e = random_array((size_t)M * ldc);
             int cut = N / 2 / k->panel * k->panel;
             if (flags & BJ_GEMM_ADD) {
-                state = 7; /* restart from known values */
+                state = 7; /* restart the generator, so that the inputs are the same */
                 for (int i = 0; i < M * (int)ldc; i++) e[i] = uniform();
                 memcpy(c, e, (size_t)M * ldc * sizeof *c);
                 k->gemm(c, ldc, a, lda, packed, use_bias, NULL, 0, M, N, K, flags);
@@ -136,7 +136,7 @@ static bj_real *packed_gru(const bj_kernels *k, const gru_weights *w, int I, int
     return packed;
 }
 
-/* Tests a step and its gradient. The sums vary in size, so that the gates cover their whole
+/* Tests a step and its gradient. The sums vary in magnitude, so that the gates cover their whole
  * range. */
 static void test_gru(const bj_kernels *k, int M, int E, int first) {
     const int I = 7, lead = 8;
@@ -157,7 +157,8 @@ static void test_gru(const bj_kernels *k, int M, int E, int first) {
     reference(k)->gru_step(g2, ldg, o2, ldh, rows, lds, c, lead, E, M, first);
     compare(g1, g2, ng, sqrt(E) + 4, "gates", k->isa);
     compare(o1, o2, nh, sqrt(E) + 4, "state", k->isa);
-    k->gru_step(NULL, 0, o3, ldh, rows, lds, packed, lead, E, M, 0); /* zeros may be summed */
+    k->gru_step(NULL, 0, o3, ldh, rows, lds, packed, lead, E, M, 0); /* with first = 0, zeros are
+                                                                        added */
     for (int m = 0; m < M; m++)
         CHECK_MSG(!memcmp(o3 + (size_t)m * ldh, o1 + (size_t)m * ldh, (size_t)E * sizeof *o3),
                   "%s gru step %d %d without gates", k->isa, M, E);
@@ -188,7 +189,7 @@ static void test_activations(const bj_kernels *k) {
                      bj_alloc(3 * E, sizeof(bj_real)), bj_alloc(3 * E, sizeof(bj_real))};
     for (int o = 0; o < 3 * E; o++) {
         const double v = (o % E - E / 2) / (E / 2.0);
-        w.w_ih[o] = (bj_real)(25 * v * fabs(v)); /* dense around zero */
+        w.w_ih[o] = (bj_real)(25 * v * fabs(v)); /* more values near zero */
     }
     for (int gate = 0; gate < 3; gate++) {
         w.w_ih[gate * E] = (bj_real)NAN;
@@ -241,7 +242,8 @@ static void test_rounding(const bj_kernels *k) {
                     w[n][at] = side ? (bj_real)operand[i][0] : 1;
                     bias[n] = 0;
                 }
-                w[N - 1][0] = 0, bias[N - 1] = (bj_real)off; /* a sum that bfloat16 cannot hold */
+                w[N - 1][0] = 0, bias[N - 1] = (bj_real)off; /* a sum that bfloat16 cannot
+                                                                represent */
                 a[at] = side ? 1 : (bj_real)operand[i][0];
                 if (at) w[N - 1][at] = 0;
                 k->pack_nk(packed, &w[0][0], K, N, K);

@@ -1,9 +1,9 @@
-/* test_predictor.c - Tests that predictions equal those of the training step bit for bit.
+/* test_predictor.c - tests that predictions equal those of the training step bit for bit.
  *
  * The reference is bj_trainer_outputs with one thread. The comparison covers all three model kinds,
  * each instruction set and 1, 2 and 3 threads, both for batches (blocks of scenes) and for one or
- * two scenes (all workers on one row). Other tests cover uniform weights, 16-bit weights, rejected
- * inputs and that nothing is allocated.
+ * two scenes (all workers on one row). Other tests cover uniform weights, 16-bit weights and
+ * rejected inputs, and check that prediction allocates no memory.
  *
  * Without arguments the program runs the tests. With arguments:
  *   export CHECKPOINT OUTPUTS [branch|point|outputonly]
@@ -28,7 +28,7 @@ static bj_arch odd_branch(void) {
                      .obs = 7,
                      .fut = 10,
                      .neighbors = 5,
-                     .polylines = 5, /* few enough that some scenes have none */
+                     .polylines = 5, /* so few that some scenes have none */
                      .points = 3,
                      .embed = 21,
                      .heads = 3,
@@ -43,7 +43,7 @@ static bj_arch odd_branch(void) {
                      .dt = 0.1};
 }
 
-/* Returns the paper's proportions with every size a multiple of 16. */
+/* Returns an architecture with the paper's proportions in which every size is a multiple of 16. */
 static bj_arch round_branch(void) {
     bj_arch arch = bj_arch_paper();
     arch.obs = 12;
@@ -333,7 +333,8 @@ static double largest(const bj_real *a, size_t n) {
     return most;
 }
 
-/* Tests that mixed precision gives close results, which are equal in blocks and in the row path. */
+/* Tests that the results of mixed precision are close to those of full precision, and equal in
+ * blocks and in the row path. */
 static void test_half(const char *name, const bj_arch *arch) {
     bj_error err;
     bj_scenes *scenes;
@@ -369,7 +370,7 @@ static bj_tensor tensor_named(bj_model *model, const char *name) {
 }
 
 /* Tests the error of mixed precision in meters at the paper's sizes. The decoder is changed so that
- * trajectories move ahead at 12 m/s and spread by some meters, as in a trained model. */
+ * trajectories move forward at 12 m/s and differ by several meters, as in a trained model. */
 static void test_meters(void) {
     enum { COUNT = 32 };
     const bj_arch arch = bj_arch_paper();
@@ -520,7 +521,7 @@ static void test_refusals(const bj_arch *arch) {
     CHECK(bj_predict(predictor, four, r.weights, r.paths, NULL, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "scene 3");
 
-    /* Values that are not finite: the message names the scene and the array, in blocks and in the
+    /* If a value is not finite, the message must name the scene and the array, in blocks and in the
      * row path. */
     bj_real *focal = allocate(track, sizeof *focal), *future = allocate(2 * (size_t)arch->fut,
                                                                           sizeof *future);

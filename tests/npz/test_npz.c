@@ -1,4 +1,4 @@
-/* test_npz.c - tests archives in the format of NumPy, and all kinds of invalid archives.
+/* test_npz.c - tests archives in NumPy's format, and many kinds of invalid archives.
  *
  *   test_npz dump FILE...     prints the content for tests/npz/peer_numpy.py: a line "file PATH",
  *                             then "array NAME TYPE SHAPE CRC-32 of its numbers" or
@@ -219,7 +219,7 @@ static void test_types(void) {
     free(m.bytes);
 }
 
-/* Tests blocks larger than the buffers, in pieces of all sizes. */
+/* Tests members larger than the buffers, read in pieces of all sizes. */
 static void test_large(void) {
     enum { ROWS = 70001 };
     int32_t *values = malloc(ROWS * sizeof *values), *found = malloc(ROWS * sizeof *found);
@@ -265,7 +265,8 @@ static void refuse_array(npz_maker *m, const char *message) {
     bj_status status = npz ? bj_npz_rows_open(&rows, npz, "x", &err) : BJ_OK;
     if (npz && status == BJ_OK) {
         status = bj_npz_rows_read(rows, found, 3, &err);
-        CHECK(bj_npz_rows_read(rows, found, 0, &err) != BJ_EIO); /* no crash after a failure */
+        CHECK(bj_npz_rows_read(rows, found, 0, &err) != BJ_EIO); /* must not crash after a
+                                                                    failure */
     }
     CHECK_MSG(status == BJ_EFORMAT, "accepted, expected '%s'", message);
     if (status == BJ_EFORMAT) {
@@ -353,7 +354,7 @@ static void test_members(void) {
     refuse_lie((npz_lie){.cut = 9}, NPZ_DEFLATED, "its compressed data ends after");
     refuse_lie((npz_lie){.packed = -1}, NPZ_DEFLATED, "has no end");
     refuse_lie((npz_lie){.packed = -5, .size = -5}, NPZ_STORED, "19 bytes of numbers");
-    /* The data of one member with the directory entry of another. */
+    /* Test a local header whose name differs from the directory, then damaged compressed data. */
     npz_maker m = {0};
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     memcpy(m.bytes + 30, "y", 1);
@@ -392,7 +393,7 @@ static void test_archives(void) {
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_add(&m, "y", "<f4", "(3, 2)", numbers, 24, NPZ_STORED);
     npz_finish(&m);
-    for (size_t cut = 1; cut < m.size; cut++) { /* every truncation */
+    for (size_t cut = 1; cut < m.size; cut++) { /* test every truncation */
         CHECK(bj_npz_open_memory(&npz, m.bytes, m.size - cut, "here", &err) == BJ_EFORMAT);
         bj_npz_close(npz);
     }
@@ -415,7 +416,7 @@ static void test_archives(void) {
     free(m.bytes);
     memset(&m, 0, sizeof m);
 
-    m.zip64 = 1; /* a directory that overlaps the next record */
+    m.zip64 = 1; /* test a directory that overlaps the next record */
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_finish(&m);
     m.bytes[m.size - 22 - 20 - 56 + 40]++;
@@ -439,7 +440,7 @@ static void test_archives(void) {
     free(m.bytes);
     memset(&m, 0, sizeof m);
 
-    /* An unreadable array does not affect the others. */
+    /* An unreadable array must not affect other arrays. */
     npz_add(&m, "bad", "<U3", "(3,)", numbers, 24, NPZ_DEFLATED);
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_finish(&m);
@@ -447,7 +448,7 @@ static void test_archives(void) {
     CHECK_OK(bj_npz_open_memory(&npz, m.bytes, m.size, "here", &err), err);
     CHECK(npz && bj_npz_count(npz) == 2 && bj_npz_at(npz, 0)->problem);
     bj_npz_close(npz);
-    /* Out of memory at any point. */
+    /* Every failed allocation must be reported. */
     for (long n = 0; n < 40; n++) {
         bj_alloc_fail_after(n);
         const bj_status status = bj_npz_open_memory(&npz, m.bytes, m.size, "here", &err);

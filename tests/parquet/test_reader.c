@@ -1,6 +1,7 @@
 /* test_reader.c - tests the columns of the files in tests/parquet/files, and damaged files.
  *
- * The values are functions of column and row. tests/parquet/make_files.py has the same formulas.
+ * Values are computed from the column and the row, with the same formulas as in
+ * tests/parquet/make_files.py.
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -111,7 +112,7 @@ static void check_texts(bj_parquet *parquet, int column, const char *name, int n
         const bj_text *found = codes[i] >= 0 && codes[i] < count ? &texts[codes[i]] : NULL;
         CHECK_MSG(found && found->size == size && !memcmp(found->data, want, size),
                   "%s, row %d: code %d", name, (int)i, (int)codes[i]);
-        CHECK(codes[i] <= next); /* numbered by first appearance */
+        CHECK(codes[i] <= next); /* codes are numbered in order of first appearance */
         next += codes[i] == next;
     }
     CHECK_MSG(next == count, "%s: %d codes used of %d", name, next, count);
@@ -181,7 +182,8 @@ static void test_good_files(bj_parquet *parquet) {
     }
 }
 
-/* Tests that columns stay valid while others are read, and texts even after a failed read. */
+/* Tests that columns stay valid while other columns are read, and that texts stay valid even after
+ * a failed read. */
 static void test_columns_stay(bj_parquet *parquet) {
     const double *f64, *list;
     const bj_text *texts;
@@ -350,7 +352,7 @@ static void test_bad_lists(bj_parquet *parquet) {
 
 /* ------------------------------------------------------------------------------- damaged files */
 
-/* Reads all columns in every way. Returns the number of columns that could be read. */
+/* Reads every column with every read function. Returns the number of columns that could be read. */
 static int read_everything(bj_parquet *parquet, bj_error *err) {
     int read = 0;
     for (int c = 0; c < bj_parquet_column_count(parquet); c++) {
@@ -413,8 +415,8 @@ static void test_truncated(bj_parquet *parquet) {
     }
 }
 
-/* Tests every position of a file with large numbers of every kind, so every length, count and
- * offset becomes false at some point. */
+/* Writes large numbers of every kind to every position of a file, so that every length, count and
+ * offset becomes wrong at some point. */
 static void test_blown_up(bj_parquet *parquet) {
     static const struct {
         const char *bytes;
@@ -436,7 +438,7 @@ static void test_blown_up(bj_parquet *parquet) {
         for (size_t at = 0; at < size; at++)
             for (size_t l = 0; l < sizeof large / sizeof *large; l++) {
                 /* Replace one byte, so that the following bytes keep their meaning, and repair the
-                 * footer length. Every fourth case overwrites as many bytes as the number has. */
+                 * footer length. Every fourth case overwrites as many bytes as the number needs. */
                 const size_t gone = (at + l) % 4 ? 1 : large[l].size;
                 if (at + gone > size) continue;
                 memcpy(copy, bytes, at);

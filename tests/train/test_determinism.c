@@ -47,7 +47,8 @@ static void check_threads(const char *name, const bj_arch *arch, bj_objective ob
             CHECK_MSG(found == one, "%s, %s, %d scenes, %d steps: %d threads give other bits", name,
                       isa, B, steps, threads[i]);
         }
-    /* A small change of one input must change the hash. Rounded operands hide smaller changes. */
+    /* A small change of one input must change the hash. In mixed precision, the change must be
+     * larger to survive the rounding of operands. */
     a.future[0] += (bj_real)(case_precision == BJ_PRECISION_FULL ? 1e-3 : 0.5);
     CHECK(run(arch, objective, &a.batch, &b.batch, steps, 1, isa) != one);
     free_batch(&a);
@@ -62,8 +63,8 @@ static void test_isa(const char *isa, int fastest) {
         for (int s = 0; s < 4; s++) {
             const bj_objective o = bj_objective_default(kinds[k]);
             check_threads(bj_objective_name(kinds[k]), &arch, o, sizes[s], 1, isa);
-            /* 100 steps: all objectives on the fastest instruction set,
-             * one objective on the others */
+            /* run 100 steps for all objectives on the fastest instruction set, and for one
+             * objective on all others */
             if (sizes[s] == 37 && (k == 0 || fastest))
                 check_threads(bj_objective_name(kinds[k]), &arch, o, sizes[s], 100, isa);
         }
@@ -79,8 +80,7 @@ static void test_isa(const char *isa, int fastest) {
     check_threads("outputonly", &arch, bj_objective_default(BJ_OUTPUTONLY), 37, 1, isa);
 }
 
-/* Tests one step of every objective of scenes in mixed precision, and that the operands are
- * rounded. */
+/* Tests one step of every scene objective in mixed precision, and that the operands are rounded. */
 static void test_mixed(const char *isa) {
     for (int kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
         bj_arch arch = small_arch_for((bj_objective_kind)kind);

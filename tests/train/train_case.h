@@ -150,7 +150,7 @@ static inline void close_case(train_case *c) {
     bj_model_free(c->model);
 }
 
-/* Perturbs the target, which is initially a copy of the online encoder. */
+/* Perturbs the target, which is a copy of the online encoder at first. */
 static inline void shake_target(train_case *c, double size, uint64_t seed) {
     bj_rng rng = bj_rng_seed(seed);
     for (int i = 0; i < c->tensors; i++) {
