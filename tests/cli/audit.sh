@@ -81,7 +81,7 @@ err_has "grid/runs/point/seed-1: not finished, left out"
 check grep -qE '^fullset +2 +[0-9.]+ ± [0-9.]+ ' out
 check grep -qE '^point +1 +[0-9.]+ +[0-9.]+ ' out
 run 2 audit grid --data val.bjc -q --a fullset --b point
-err_has "arm 'fullset' has seed 1, arm 'point' does not"
+err_has "arm 'fullset' has seed 1, but arm 'point' does not"
 out_empty
 echo '{}' >grid/runs/point/seed-1/result.json
 run 0 audit grid --data val.bjc -q --a fullset --b point --resamples 300
@@ -166,7 +166,7 @@ err_has "--av2 DIR_OR_CACHE is missing"
 run 2 audit six.safetensors --submission good.parquet --av2 good
 run 2 audit six.safetensors --data val.bjc --resamples 0
 run 2 audit six.safetensors six.safetensors --data val.bjc -q
-err_has "already has a model of seed 0"
+err_has "already has a model with seed 0"
 run 5 audit six.safetensors --data nowhere.bjc
 run 5 audit nowhere.safetensors --data val.bjc -q
 run 3 audit good.parquet --data val.bjc -q

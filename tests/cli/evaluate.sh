@@ -10,7 +10,7 @@ run 4 lock run camp
 err_has "camp/lock.json: the campaign is not locked"
 run 4 lock verify camp
 run 4 table camp
-err_has "camp: the campaign is not evaluated"
+err_has "camp: the campaign has not been evaluated"
 err_has "--dev shows the development split"
 out_empty
 run 0 table camp --dev -m traj_es

@@ -123,7 +123,7 @@ run 0 campaign grids/grid.yaml --out camp --jobs 1 --threads 2 -q
 check grep -q "\"path\": \"$world:7:192\"" camp/campaign.json
 run 0 campaign --out camp --resume --jobs 1 -q
 run 4 campaign grids/grid.yaml --data $world:8:192 --out camp --resume -q
-err_has "was created with data of digest"
+err_has "was created with data that has the digest"
 run 2 campaign grids/grid.yaml --data $world:x --out no -q
 err_has "the seed is not a number"
 "$BJEPA" simulate --cache seen.bjc --scenes 80 --seed 7 -q >/dev/null
