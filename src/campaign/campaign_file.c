@@ -84,7 +84,7 @@ static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *er
     for (int i = 0; i < KNOWN; i++) {
         if (strcmp(known[i], key)) continue;
         const char *shape = i == 1   ? "a string, or 'name: file' for several datasets"
-                            : i < 4  ? "one text"
+                            : i < 4  ? "one string"
                             : i == 6 ? "settings of the form 'key: value'"
                             : i == 7 ? "settings of the form 'key: [value, value]'"
                                      : "a list";

@@ -95,7 +95,7 @@ static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const 
         return refuse(
             err, run,
             "evaluated on development data with the digest %.16s, but the campaign has %.16s",
-            dev ? dev : "of training", dev_digest ? dev_digest : "that of training");
+            dev ? dev : "of training", dev_digest ? dev_digest : "of training");
     return BJ_OK;
 }
 

@@ -28,7 +28,7 @@ run 4 maze reveal e.safetensors walk-medium-v0.npz -o t.json --sha256 "${hash%?}
 err_has "expected "
 check test ! -e t.json
 run 4 maze reveal e.safetensors walk-medium-v0.npz --maze large -o t.json
-err_has "emissions in maze 'medium' of 26 cells, expected 'large' of 46"
+err_has "the emissions belong to maze 'medium' with 26 cells, expected 'large' with 46"
 printf 'x' | dd of=e.safetensors bs=1 seek="$(($(wc -c <e.safetensors) - 5))" conv=notrunc status=none
 run 4 maze verify s.json e.safetensors
 err_has "as named in s.json"

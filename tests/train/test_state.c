@@ -488,7 +488,7 @@ static void test_damage(void) {
         const char *message;
     } cases[] = {
         {"format", "branchjepa-model", BJ_EFORMAT, "'branchjepa-model', expected branchjepa-state"},
-        {"format_version", "2", BJ_EVERSION, "format version '2', this library reads 1"},
+        {"format_version", "2", BJ_EVERSION, "format version is '2', but this library reads 1"},
         {"step", "-1", BJ_EFORMAT, "metadata 'step' is '-1', expected an integer"},
         {"step", "9999999999999999999", BJ_EFORMAT, "metadata 'step' is '9999999999999999999'"},
         {"step", NULL, BJ_EFORMAT, "metadata 'step' is missing"},
