@@ -100,7 +100,7 @@ run 2 compare "$av2" -a fullset -b mdn --format tex
 err_has "expected text|csv|json|latex|markdown"
 run 2 compare -a fullset -b mdn
 run 3 compare "$av2" -a fullset -b mdn -m exp_ade
-err_has "arm 'mdn' has no value of metric 'exp_ade'"
+err_has "arm 'mdn' has no value for metric 'exp_ade'"
 run 5 compare none.csv -a x -b y
 err_has "none.csv"
 mkdir empty

@@ -94,7 +94,7 @@ run 2 config check bad.yaml
 err_has "bad.yaml:3: not YAML or JSON"
 printf 'arm: point\nmodel: {atoms: 6}\n' >bad.yaml
 run 2 config check bad.yaml
-err_has "bad.yaml:2: model.atoms is 6, but arm point has one"
+err_has "bad.yaml:2: model.atoms is 6, but arm point has only one"
 run 5 config check none.yaml
 run 2 config check
 

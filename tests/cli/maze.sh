@@ -93,7 +93,7 @@ printf '\001' | dd of=damaged.npz bs=1 seek=400 conv=notrunc status=none
 run 3 parity damaged.npz
 err_has "damaged.npz: member 'candidates.npy': CRC-32 is"
 run 3 parity walk.npz
-err_has "walk.npz: no golden file: none of the arrays 'candidates', 'xy' and 'frame_candidates'"
+err_has "walk.npz: not a golden file: it has none of the arrays 'candidates', 'xy' and 'frame_candidates'"
 if [ -x "$BJ_ROOT/.venv/bin/python" ]; then
     for name in expected_plan_all expected_predicted expected_counts expected_cov_r; do
         file=$golden/small_k3.npz

@@ -101,9 +101,9 @@ err_has "one: already contains a run"
 run 0 $train --arm fullset --seed 7 --out one --resume
 out_has "best epoch "
 run 4 $train --arm mdn --seed 7 --out one --resume
-err_has "arm is 'fullset', now it is 'mdn'"
+err_has "arm was 'fullset' and is now 'mdn'"
 run 4 $train --arm fullset --seed 7 --out one --resume --set optim.lr=1e-3
-err_has "optim.lr is '0.0003', now it is '0.001'"
+err_has "optim.lr was '0.0003' and is now '0.001'"
 run 4 train --data other.bjc -c tiny.yaml --arm fullset --seed 7 --out one --resume
 err_has "other data: data.digest is "
 weights one >after.sums
@@ -255,7 +255,7 @@ far="$train --arm fullset --out far --set optim.lr=1 --set optim.weight_decay=10
 run 3 $far
 err_has "bjepa train: epoch 1, update "
 err_has " (scenario "
-err_has "; the state before it is in ckpt/last"
+err_has "; the previous state is in ckpt/last"
 grep '^bjepa train' err >first
 parses far/failures.jsonl
 check grep -q '"epoch":1,.*"message":"epoch 1, update ' far/failures.jsonl

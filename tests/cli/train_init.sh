@@ -73,7 +73,7 @@ err_has "--set model.atoms=6, or load the parts that match, --set init_parts=enc
 run 5 $train --arm fullset --init nowhere --out x
 err_has "nowhere: cannot open"
 run 2 $train --arm fullset --init pre --out x --set init_parts=encoder,rooter
-err_has "init_parts is 'encoder,rooter', expected names with commas between them"
+err_has "init_parts is 'encoder,rooter', expected comma-separated names"
 run 2 $train --arm fullset --out x --set init_parts=encoder
 err_has "init_parts is 'encoder', but 'init' is not set"
 run 2 $train --arm fullset --init pre --set init_sha256=12 --out x
@@ -110,7 +110,7 @@ weights killed >killed.sums
 check cmp ref.sums killed.sums
 rm -rf source
 run 4 $train --arm fullset --init pre --set train.epochs=24 --out killed --resume
-err_has "init is 'source', now it is 'pre'"
+err_has "init was 'source' and is now 'pre'"
 # What is not given is taken from the run.
 run 0 train --out killed --resume --json
 out_has '"outcome":"done"'
