@@ -130,7 +130,7 @@ err_has "scenario 00000000-0000-4000-8000-00000000000e: malformed: probabilities
 err_has "log_map_archive_00000000-0000-4000-8000-00000000000f.json"
 err_has "1 scenario of the submission is not in bad"
 run 4 audit --submission bad.parquet --av2 bad -q --list 1
-err_has "and 3 more that could not be audited"
+err_has "3 more scenarios could not be audited"
 
 # A cache instead of files: the same numbers as for the model that wrote the submission.
 check "$BJEPA" submit six.safetensors val.bjc --out six.parquet >/dev/null 2>&1

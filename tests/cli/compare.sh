@@ -9,7 +9,7 @@ check grep -qE '^eff\. support \(branches\) ↑ .* 0\.484 +\[0\.440, 0\.527\] +9
 check grep -qE '^ECE ↓ .* -26\.68 % +1/5 better$' out
 check grep -qE '^active \(branches\) ↑ .* 0/5 better, 5 equal$' out
 out_lacks "ADE"
-err_has "not measured in both arms: exp_ade, top1_ade"
+err_has "not available in both arms: exp_ade, top1_ade"
 
 # The other control of the paper, with the digits its table has.
 run 0 compare "$av2" -a fullset -b outputonly -m exp_ade,exp_entropy --metric brier --digits 5

@@ -72,7 +72,7 @@ err_has "unexpected argument 'extra'"
 # ------------------------------------------------------------------------------------------- check
 
 run 0 config check run.yaml
-out_has "run.yaml: arm fullset (default; the file has none), recipe small, seed 0; 4 of $settings settings are in the file"
+out_has "run.yaml: arm fullset (default; the file does not name one), recipe small, seed 0; 4 of $settings settings are in the file"
 run 0 config check run.yaml --arm mdn
 out_has "run.yaml: arm mdn, recipe small"
 printf '{"arm": "point", "seed": 2}' >point.json

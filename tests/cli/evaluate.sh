@@ -26,7 +26,7 @@ out_has '"split": "development split, not the locked evaluation"'
 run 0 compare camp --dev -a fullset -b point -m traj_es
 out_has "development split, not the locked evaluation"
 run 2 table "$BJ_ROOT/data/paper/av2_seeds.csv" --dev
-err_has "is not the folder of a campaign"
+err_has "is not a campaign folder"
 
 check "$BJEPA" lock camp --data val.bjc -q >/dev/null
 run 0 lock verify camp

@@ -13,7 +13,7 @@ err_empty
 row maze medium
 row episodes 3
 row steps 14
-row "steps in no cell" 1
+row "steps outside cells" 1
 row "cells visited" 4
 row crossings 5
 row "unique edges" 5
@@ -22,7 +22,7 @@ row "retreat edges" 0
 row "branch factor" 1.250
 row "withheld edges" 1
 out_has "5  of 56; the rarest was crossed 1 times"
-out_has "true edges never crossed"
+out_has "true edges that were never crossed"
 out_has "  0 (1,1) -> 4 (2,1)"
 out_has "  and 31 more"
 check grep -qE '^cells, seen +22 +3 +1 +0$' out
@@ -40,7 +40,7 @@ run 0 maze data walk.npz --maze medium
 row maze medium
 run 0 maze data walk-medium-v0.npz --maze teleport
 row maze teleport
-row "steps in no cell" 3
+row "steps outside cells" 3
 run 2 maze data walk.npz --maze lage
 err_has "unknown maze 'lage'; did you mean 'large'?"
 

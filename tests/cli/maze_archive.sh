@@ -21,7 +21,7 @@ check grep -qF "\"emissions_sha256\":\"$hash\"" s.json
 run 0 maze reveal e.safetensors walk-medium-v0.npz -o s.json --json
 out_has '"coverage": 0.75, "point_coverage": 0.25'
 run 0 maze verify s.json e.safetensors
-out_has "e.safetensors: has the digest that s.json names"
+out_has "e.safetensors: its digest matches s.json"
 
 # Other emissions, or another hash than announced: refused, and nothing is written.
 run 4 maze reveal e.safetensors walk-medium-v0.npz -o t.json --sha256 "${hash%?}x"

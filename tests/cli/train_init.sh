@@ -44,7 +44,7 @@ done
 # --set init= is the same run, the settings that it keeps as well, and so is any number of threads.
 weights one >one.sums
 run 0 $train --arm fullset --set init=pre --out two -q
-is "$(cat err)" "warning: 5 development scenes: the choice of the checkpoint is mostly noise; expected at least 32 scenes"
+is "$(cat err)" "warning: 5 development scenes: the checkpoint choice is mostly noise; expected at least 32 scenes"
 weights two >two.sums
 check cmp one.sums two.sums
 run 0 train --data u.bjc -c one/config.resolved.json --out three -q -j 3

@@ -53,7 +53,7 @@ static void test_refusals(void) {
     expect(&s, &o, BJ_EMISMATCH, "other data: data.digest is");
     o.data = data;
     o.dev = other;
-    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest is missing");
+    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest was missing");
     o.dev = NULL;
     o.isa = "c";
     bj_run *held = case_open("held");
