@@ -49,7 +49,7 @@ bj_status bj_maze_json_members(yyjson_val *value, const char *known, const char 
     yyjson_obj_iter walk;
     yyjson_val *key;
     if (!yyjson_obj_iter_init(value, &walk))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: found %s, expected an object", where,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s, expected an object", where,
                        value ? yyjson_get_type_desc(value) : "missing");
     while ((key = yyjson_obj_iter_next(&walk))) {
         const char *name = yyjson_get_str(key);

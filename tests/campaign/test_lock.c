@@ -93,7 +93,7 @@ static void test_file(void) {
         {"\"scenes\"", "24988", "2.5", "'scenes'"},
         {"\"metrics\"", "\"brier\"", "\"breir\"", "list of metrics"},
         {"\"real\"", "\"real\": \"", "\"real\": \"long ", "numbers of type"},
-        {"\"batch\"", "128", "129", "batch 129"},
+        {"\"batch\"", "128", "129", "batch is 129"},
         {"\"least_scenes\"", "10", "1", "least_scenes 1"},
         {"\"runs\"", "runs/fullset", "runs/../fullset", "folder of the campaign"},
         {"\"runs\"", "runs/fullset", "/runs/fullset", "folder of the campaign"},

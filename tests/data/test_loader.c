@@ -248,7 +248,7 @@ static void test_errors(void) {
     CHECK_CONTAINS(err.message, "step is 10, expected 0 to 9");
     CHECK(bj_loader_batch(&b, NULL, loader, 0, -1, &err) == BJ_EARG);
     CHECK(bj_loader_batch(&b, NULL, loader, -1, 0, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "epoch -1");
+    CHECK_CONTAINS(err.message, "epoch is -1");
     CHECK_OK(bj_loader_batch(&b, NULL, loader, 0, 9, &err), err);
     CHECK(b->B == SCENES - 9 * 16);
     bj_loader_free(loader);

@@ -194,7 +194,7 @@ static void test_columns_stay(bj_parquet *parquet) {
     CHECK_OK(bj_parquet_require(&column, parquet, "f64", &err), err);
     CHECK_OK(bj_parquet_read_double(&f64, NULL, parquet, column, &err), err);
     CHECK(bj_parquet_read_int64(&steps, NULL, parquet, column, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'f64': holds DOUBLE, expected integers");
+    CHECK_CONTAINS(err.message, "column 'f64': contains DOUBLE, expected integers");
     CHECK_OK(bj_parquet_require(&column, parquet, "list", &err), err);
     CHECK_OK(bj_parquet_read_double_list(&start, &list, parquet, column, &err), err);
     CHECK_OK(bj_parquet_require(&column, parquet, "step", &err), err);
@@ -228,14 +228,14 @@ static void test_names(bj_parquet *parquet) {
     CHECK(bj_parquet_read_double(&values, NULL, parquet, -1, &err) == BJ_EARG && !values);
     CHECK(bj_parquet_read_double(&values, NULL, parquet, bj_parquet_find(parquet, "list"), &err) ==
           BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'list': holds lists, expected one value a row");
+    CHECK_CONTAINS(err.message, "column 'list': contains lists, expected one value a row");
     CHECK(bj_parquet_read_double(&values, NULL, parquet, bj_parquet_find(parquet, "text"), &err) ==
           BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'text': holds BYTE_ARRAY, expected numbers");
+    CHECK_CONTAINS(err.message, "column 'text': contains BYTE_ARRAY, expected numbers");
     const int64_t *start;
     CHECK(bj_parquet_read_double_list(&start, &values, parquet, bj_parquet_find(parquet, "f64"),
                                       &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'f64': holds one value a row, expected lists");
+    CHECK_CONTAINS(err.message, "column 'f64': contains one value a row, expected lists");
 
     CHECK(bj_parquet_open(parquet, path_of("no such file"), &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "no such file");
@@ -266,7 +266,7 @@ static void test_refused(bj_parquet *parquet) {
         {"no_dictionary", BJ_EFORMAT, "dictionary indices come before any dictionary"},
         {"bad_index", BJ_EFORMAT, "dictionary index 8, but the dictionary has 8 entries"},
         {"too_few", BJ_EFORMAT, "but its chunk has only 56 more"},
-        {"pages_end", BJ_EFORMAT, "its pages end 4 values before the chunk"},
+        {"pages_end", BJ_EFORMAT, "its pages end 4 values before the end of the chunk"},
         {"bad?name", BJ_EFORMAT, "plain values end too early"},
         {"null", BJ_EFORMAT, "row 5 is null, expected a value"},
         {"u64", BJ_EFORMAT, "an unsigned number above 2^63 - 1 is not supported"},
@@ -322,7 +322,7 @@ static void test_refused(bj_parquet *parquet) {
     CHECK(values && values[0] == -3 && values[4] == 1 && values[7] == 4);
     const int64_t *integers;
     CHECK(bj_parquet_read_int64(&integers, NULL, parquet, decimal, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'decimal': holds decimals in INT32, expected integers");
+    CHECK_CONTAINS(err.message, "column 'decimal': contains decimals in INT32, expected integers");
 }
 
 static void test_bad_lists(bj_parquet *parquet) {

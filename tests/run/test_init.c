@@ -355,7 +355,7 @@ static void test_rejections(void) {
         {"fullset", "pre", "model.embed=16", BJ_EMISMATCH,
          "pre/ckpt/best/model.safetensors: tensor 'encoder.gru.weight_ih_l0': the checkpoint has "
          "shape [24, 7], expected [48, 7]",
-         "\nhint: take the sizes of the checkpoint, --set model.embed=8"},
+         "\nhint: use the sizes of the checkpoint, --set model.embed=8"},
         {"fullset", "pre", "model.atoms=4", BJ_EMISMATCH,
          "tensor 'router.2.weight': the checkpoint has shape [6, 8], expected [4, 8]",
          "--set model.atoms=6, or load the parts that match, --set "
