@@ -372,7 +372,7 @@ static void test_unfit(void) {
     town.y[3] = 0;
     add_crossing(5, add_points(2, (double[]){0, 0, 1e200, 0}));
     CHECK(make() == BJ_ENONFINITE);
-    CHECK(!strcmp(err.message, "scene: pedestrian crossing 5: coordinates do not fit a float"));
+    CHECK(!strcmp(err.message, "scene: pedestrian crossing 5: coordinates do not fit in a float"));
     add_lane(6, 0, add_points(2, (double[]){1e39, 0, 1e39, 9}),
              add_points(2, (double[]){1e39, 0, 1e39, 9}));
     CHECK(make() == BJ_ENONFINITE);

@@ -372,7 +372,7 @@ static void test_wrong_tensors(void) {
     tensor_of(&c, "router.2.bias")->name = "router.2.offset";
     sign(&c);
     write_contents(&c);
-    refused(BJ_EFORMAT, "tensor 'router.2.bias': is missing, but there is an unknown "
+    refused(BJ_EFORMAT, "tensor 'router.2.bias': is missing, but there is an unknown tensor "
                         "'router.2.offset'");
 
     read_contents(&c, good);
@@ -459,7 +459,7 @@ static void test_wrong_metadata(void) {
         {"atoms", "4", BJ_EFORMAT, "tensor 'atoms.3.0.weight': is missing"},
         {"model", "outputonly", BJ_EFORMAT,
          "tensor 'atom.0.weight': is missing, but there is an "
-         "unknown 'atoms.0.0.bias'"},
+         "unknown tensor 'atoms.0.0.bias'"},
         {"scales", "global", BJ_EFORMAT, "tensor 'log_sz': is missing"},
         {"sha256", NULL, BJ_EFORMAT, "metadata 'sha256' is missing"},
     };
