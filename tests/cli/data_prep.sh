@@ -67,7 +67,7 @@ err_has "found 'training', expected train, val or test"
 run 5 data prep --av2 nowhere -o x.bjc
 err_has 'nowhere: cannot open'
 run 3 data prep --av2 bad -o x.bjc
-err_has 'bad: no scenario in it'
+err_has 'bad: found no scenario'
 run 5 data prep --av2 av2 -o nowhere/x.bjc
 err_has 'nowhere/x.bjc: cannot open the directory'
 run 5 data prep --av2 av2 -o av2 --force
