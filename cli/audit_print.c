@@ -33,12 +33,11 @@ static const char *fixed(char buffer[CLI_FIXED_SIZE], double value, int metric) 
 }
 
 static void print_legend(void) {
-    puts("\n"
-         "points, traj.: weight (%) of the points inside drivable areas, and of the trajectories "
+    puts("\npoints, traj.: weight (%) of the points inside drivable areas, and of the trajectories "
          "with at least 95 % of their\n"
          "points inside\n"
-         "unique, entropy, weighted: number of distinct feasible branches; scenes without any "
-         "count as 0\n"
+         "unique, entropy, weighted: number of distinct feasible branches; scenes without feasible "
+         "branches count as 0\n"
          "div.: weighted distance between feasible branches (m)");
 }
 

@@ -169,9 +169,9 @@ static bj_status start_some(queue *q, bj_error *err) {
         const bj_status status = start(q, i, &occupied, &why);
         if (occupied && !q->jobs[i].occupied) {
             q->jobs[i].occupied = 1;
-            campaign_display_note(&q->display, "%s, seed %llu: waits because another process "
-                                               "trains in its folder",
-                                  RUN_NAME(q, i));
+            campaign_display_note(
+                &q->display, "%s, seed %llu: waiting, because another process trains in its folder",
+                RUN_NAME(q, i));
         }
         if (status == BJ_OK) continue;
         if (q->jobs[i].child.pid) { /* it runs, and the registry does not know */
@@ -214,7 +214,8 @@ static bj_status ended(queue *q, int run, int code, const char *last, bj_error *
     }
     char message[512];
     if (looked != BJ_OK) snprintf(message, sizeof message, "%s", why.message);
-    else if (code == CLI_OK) snprintf(message, sizeof message, "the process ended without a result");
+    else if (code == CLI_OK)
+        snprintf(message, sizeof message, "the process exited without a result");
     else if (*last) snprintf(message, sizeof message, "%s", last);
     else snprintf(message, sizeof message, "exit code %d", code);
     campaign_display_note(&q->display, "%s, seed %llu: failed: %s", RUN_NAME(q, run), message);
@@ -314,7 +315,7 @@ static void move_last(queue *q) {
     if (!(q->records[longest].eta_s > WORTH_MOVING_S)) return;
     q->jobs[longest].moving = 1;
     campaign_child_signal(&q->jobs[longest].child, SIGTERM);
-    campaign_display_note(&q->display, "%s, seed %llu: saves and restarts with more threads",
+    campaign_display_note(&q->display, "%s, seed %llu: saving and restarting with more threads",
                           RUN_NAME(q, longest));
 }
 

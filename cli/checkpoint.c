@@ -24,7 +24,7 @@ int64_t cli_scenes_seen(const bj_run *run, const bj_epoch *epoch) {
 static bj_status append(cli_checkpoints *list, const char *path, const char *arm, int64_t seed,
                         bj_error *err) {
     cli_checkpoint *grown = realloc(list->item, (size_t)(list->count + 1) * sizeof *grown);
-    if (!grown) return cli_error(err, BJ_ENOMEM, "out of memory for another checkpoint");
+    if (!grown) return cli_error(err, BJ_ENOMEM, "out of memory for the list of checkpoints");
     list->item = grown;
     cli_checkpoint *c = &grown[list->count];
     c->seed = seed;

@@ -15,16 +15,17 @@ static int parse(audit_options *o, int argc, char **argv) {
          "audit forecasts in the official format instead of checkpoints"},
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
          "scenarios and maps of the submission: files below a folder, or a cache"},
-        {"a", 0, CLI_TEXT, "ARM", &o->a, 0, 0, "first arm, or checkpoint as given, of a comparison"},
-        {"b", 0, CLI_TEXT, "ARM", &o->b, 0, 0, "second arm or checkpoint; the comparison prints a minus b"},
+        {"a", 0, CLI_TEXT, "ARM", &o->a, 0, 0,
+         "first arm or checkpoint of a comparison, named as on the command line"},
+        {"b", 0, CLI_TEXT, "ARM", &o->b, 0, 0,
+         "second arm or checkpoint; the comparison prints a minus b"},
         {"resamples", 0, CLI_INT, "N", &o->resamples, 1, 10000000,
          "bootstrap resamples of the scenes for the intervals of a minus b"},
         {"rows", 0, CLI_TEXT, "FILE.csv", &o->rows, 0, 0,
          "write the values of every scene, averaged over the seeds of an arm"},
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
          "use only the first N scenes of the cache; 0 means all"},
-        {"list", 0, CLI_INT, "N", &o->list, 0, 1000000,
-         "max number of scenarios to list that could not be audited"},
+        {"list", 0, CLI_INT, "N", &o->list, 0, 1000000, "max number of failed scenarios to list"},
         {"csv", 0, CLI_FLAG, NULL, &o->csv, 0, 0, "print CSV: arm,seed,metric,value"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
@@ -34,7 +35,7 @@ static int parse(audit_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "measure how much of a forecast lies on the official drivable area",
+        .summary = "measure how much of a forecast is on the official drivable area",
         .operands = "[CAMPAIGN|CHECKPOINT...]",
         .min_operands = 0,
         .max_operands = 1024,
@@ -47,7 +48,7 @@ static int parse(audit_options *o, int argc, char **argv) {
     const int code = cli_parse(&usage, argc, argv, &o->operand_count);
     if (code != CLI_CONTINUE) return code;
     o->operands = (const char *const *)argv + 1;
-    if (o->json && o->csv) return cli_misuse(verb, "--json and --csv, expected one of them");
+    if (o->json && o->csv) return cli_misuse(verb, "found --json and --csv, expected one of them");
     if (o->submission) {
         if (o->operand_count || o->data || o->a || o->b || o->limit)
             return cli_misuse(verb, "--submission takes --av2, but no checkpoints, --data, --a, "
@@ -178,7 +179,7 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
         listed++;
     }
     if (bad > listed)
-        fprintf(stderr, "bjepa %s: and %lld more that could not be audited\n", verb,
+        fprintf(stderr, "bjepa %s: %lld more scenarios could not be audited\n", verb,
                 (long long)(bad - listed));
     if (c.unknown)
         fprintf(stderr, "bjepa %s: %lld scenario%s of the submission %s not in %s\n", verb,

@@ -26,7 +26,7 @@ static int parse(baseline_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write forecasts of a fixed rule as a challenge submission",
+        .summary = "write the forecasts of a fixed rule as a challenge submission",
         .operands = "constant-velocity|constant-velocity-6|constant-turn-rate|lane-following",
         .min_operands = 1,
         .max_operands = 1,

@@ -282,9 +282,10 @@ int cmd_bench(int argc, char **argv) {
         {"busy", 0, CLI_FLAG, NULL, &busy, 0, 0,
          "also time training while another process keeps one core busy"},
         {"precision", 0, CLI_CHOICE, "single|mixed|both", &precision, 0, 0,
-         "precision of the training step; both: alternate between them (default: single)"},
+         "precision of the training step; 'both' alternates between single and mixed (default: "
+         "single)"},
         {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0,
-         "instruction set: c, avx2, avx512 or avx512bf16 (default: by processor family)"},
+         "instruction set: c, avx2, avx512 or avx512bf16 (default: depends on the processor)"},
         CLI_OPTION_END};
     const cli_usage usage = {"bench",
                              "time a training step and prediction at the paper's sizes",

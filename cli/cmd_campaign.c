@@ -17,7 +17,7 @@ static const char verb[] = "campaign", status_verb[] = "campaign status";
 
 static int cmd_campaign_status(int argc, char **argv);
 static const cli_verb verbs[] = {
-    {"status", "print the progress of a campaign, from any terminal", cmd_campaign_status},
+    {"status", "print the progress of a campaign", cmd_campaign_status},
     CLI_VERB_END,
 };
 
@@ -49,22 +49,24 @@ static int parse(campaign_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "campaign folder"},
         {"data", 0, CLI_TEXT, "FILE|DIR", &o->data, 0, 0,
-         "cache or maze dataset instead of 'data' in the file; a folder if the file names several datasets"},
+         "cache or maze dataset instead of 'data' in the file; a folder if the file names several "
+         "datasets"},
         {"dev", 0, CLI_TEXT, "CACHE", &o->dev, 0, 0,
          "development scenes instead of 'dev' in the file"},
         {"jobs", 0, CLI_INT, "N", &o->queue.jobs, 0, 1024,
          "number of simultaneous runs; 0 means one per available core"},
         {"threads", 'j', CLI_INT, "N", &o->queue.threads, 0, 1024,
-         "worker threads per run; 0 shares the available cores"},
+         "worker threads per run; 0 divides the available cores among the runs"},
         {"resume", 0, CLI_FLAG, NULL, &o->resume, 0, 0,
-         "resume the campaign in that folder; without FILE, with its original settings"},
+         "resume the campaign in the output folder; FILE may be omitted"},
         {"retry-failed", 0, CLI_FLAG, NULL, &o->queue.retry_failed, 0, 0,
-         "run failed runs again"},
+         "run the failed runs again"},
         {"shard", 0, CLI_TEXT, "I/N", &o->shard, 0, 0,
-         "only every Nth run, starting at run I; 0/2 and 1/2 together are all runs"},
+         "only every Nth run, starting at run I; 0/2 and 1/2 together cover all runs"},
         {"set", 0, CLI_LIST, "KEY=VALUE", &o->set, 0, 0,
          "change a setting of every run, for example train.epochs=10; may be repeated"},
-        {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0, "list the runs without writing anything"},
+        {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0,
+         "list the runs without writing anything"},
         CLI_OPTION_QUIET(&o->queue.quiet),
         CLI_OPTION_END,
     };
@@ -176,12 +178,13 @@ static int verdict(const campaign_options *o, const bj_run_record *records, int 
     if (failed)
         fprintf(stderr,
                 "bjepa %s: %d of %d runs failed\n"
-                "hint: log.txt in a run folder has its output; --resume --retry-failed runs them "
-                "again\n",
+                "hint: log.txt in a run folder contains the output of the run; --resume "
+                "--retry-failed runs the failed runs again\n",
                 verb, failed, runs);
     if (left)
-        fprintf(stderr, "bjepa %s: runs that are not finished: %d\n"
-                        "hint: continue with 'bjepa campaign --out %s --resume'\n",
+        fprintf(stderr,
+                "bjepa %s: unfinished runs: %d\n"
+                "hint: continue with 'bjepa campaign --out %s --resume'\n",
                 verb, left, o->out);
     if (cli_stop) return CLI_SIGNALED + (int)cli_stop;
     return failed || left ? CLI_FAILED : no_pass ? CLI_REFUSED : CLI_OK;
@@ -252,7 +255,7 @@ static int cmd_campaign_status(int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = status_verb,
-        .summary = "print the progress of a campaign, from any terminal",
+        .summary = "print the progress of a campaign",
         .operands = "DIR",
         .min_operands = 1,
         .max_operands = 1,

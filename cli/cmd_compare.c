@@ -17,7 +17,7 @@ typedef struct compare_options {
 static int parse(compare_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"a", 'a', CLI_TEXT, "ARM", &o->a, 0, 0, "first arm"},
-        {"b", 'b', CLI_TEXT, "ARM", &o->b, 0, 0, "second arm, which is subtracted"},
+        {"b", 'b', CLI_TEXT, "ARM", &o->b, 0, 0, "second arm, which is subtracted from the first"},
         {"level", 0, CLI_REAL, "P", &o->level, 0, 1, "coverage of the intervals"},
         SEED_VIEW_OPTIONS(&o->view),
         CLI_OPTION_END,
@@ -170,7 +170,7 @@ static int compare(const compare_options *o, result *results) {
         r->metric = bj_seeds_metric(view->seeds, metric);
         const int both = measured(view->seeds, a, metric) && measured(view->seeds, b, metric);
         if (!both && !view->metric_names.count) { /* nobody asked for it by name */
-            fprintf(stderr, left_out++ ? ", %s" : "bjepa compare: not measured in both arms: %s",
+            fprintf(stderr, left_out++ ? ", %s" : "bjepa compare: not available in both arms: %s",
                     r->metric.name);
             continue;
         }
@@ -183,7 +183,7 @@ static int compare(const compare_options *o, result *results) {
     }
     if (left_out) fputc('\n', stderr);
     if (count) return print_all(o, results, count);
-    fprintf(stderr, "bjepa compare: %s: no metric is measured in both '%s' and '%s'\n", o->path,
+    fprintf(stderr, "bjepa compare: %s: no metric is available for both '%s' and '%s'\n", o->path,
             o->a, o->b);
     return CLI_DATA;
 }

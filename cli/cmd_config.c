@@ -83,7 +83,7 @@ int cmd_config_check(int argc, char **argv) {
     cli_settings_options o = {0};
     int json = 0;
     const cli_option options[] = {
-        {"arm", 'a', CLI_TEXT, "NAME", &o.arm, 0, 0, "arm, if the file names none"},
+        {"arm", 'a', CLI_TEXT, "NAME", &o.arm, 0, 0, "arm, if the file does not name one"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
@@ -112,8 +112,8 @@ int cmd_config_check(int argc, char **argv) {
                s.value.arm, s.value.recipe, (unsigned long long)s.value.seed, s.in_file, digest);
     } else if (status == BJ_OK) {
         printf("%s: arm %s%s, recipe %s, seed %llu; %d of %d settings are in the file\n", o.config,
-               s.value.arm, arm_is_assumed(&s) ? " (default; the file has none)" : "", s.value.recipe,
-               (unsigned long long)s.value.seed, s.in_file, bj_setting_count());
+               s.value.arm, arm_is_assumed(&s) ? " (default; the file does not name one)" : "",
+               s.value.recipe, (unsigned long long)s.value.seed, s.in_file, bj_setting_count());
     }
     cli_settings_close(&s);
     return status == BJ_OK ? CLI_OK : cli_fail(usage.verb, &err);

@@ -112,7 +112,7 @@ static int on_progress(void *context, int64_t done, int64_t total, int64_t rejec
         if (!w->quiet) {
             fprintf(stderr, "%s scenarios, at most %s without polygons",
                     cli_count(count, (size_t)total), size_text(text, bj_cache_most_bytes(total)));
-            if (done) fprintf(stderr, "; %s done before", cli_count(before, (size_t)done));
+            if (done) fprintf(stderr, "; %s already done", cli_count(before, (size_t)done));
             fputc('\n', stderr);
         }
         w->progress = cli_progress_begin("scenes", (long)(total - done));
@@ -152,7 +152,8 @@ static int interrupted(const prep_options *o, const bj_prep_report *r) {
     char done[CLI_COUNT_SIZE], found[CLI_COUNT_SIZE];
     fprintf(stderr,
             "bjepa %s: interrupted after %s of %s scenarios\n"
-            "hint: the same command continues; %s.partial contains the finished scenarios\n",
+            "hint: run the same command again to continue; %s.partial contains the finished "
+            "scenarios\n",
             verb, cli_count(done, (size_t)(r->accepted + r->rejected)),
             cli_count(found, (size_t)r->found), o->out);
     if (o->json) print_report(o, r);
@@ -185,7 +186,7 @@ static int run(const prep_options *o) {
     if (status != BJ_OK) {
         const int code = cli_fail(verb, &err);
         if (w.started && report.accepted > 0)
-            fprintf(stderr, "hint: the same command continues after %s scenarios\n",
+            fprintf(stderr, "hint: run the same command again to continue after %s scenarios\n",
                     cli_count(rejected, (size_t)(report.accepted + report.rejected)));
         return code;
     }

@@ -253,7 +253,7 @@ int cmd_demo(int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "DIR", &d.out, 0, 0, "output folder"},
         {"scenes", 'n', CLI_INT, "N", &d.scenes, 64, 100000000,
-         "number of simulated scenes to train each arm with"},
+         "number of simulated scenes to train each arm on"},
         {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "number of scenes to evaluate on"},
         {"epochs", 0, CLI_INT, "N", &d.epochs, 1, 1000,
          "number of training epochs, each followed by an evaluation"},
@@ -284,6 +284,6 @@ int cmd_demo(int argc, char **argv) {
     judge(&d);
     show(&d);
     if (d.code > CLI_SIGNALED)
-        fprintf(stderr, "bjepa demo: interrupted; the same command continues from here\n");
+        fprintf(stderr, "bjepa demo: interrupted; run the same command again to continue\n");
     return d.code ? d.code : summarize(&d);
 }

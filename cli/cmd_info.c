@@ -28,8 +28,9 @@ static const model models[] = {
     {"branch", "mazes: weighted branches, also as a mixture density", maze_branch},
     {"standard", "mazes: one wide branch, no router", maze_standard},
     {"fused", "mazes: the weighted mean of branches", maze_fused},
-    {"variational", "mazes: one network, context and a Gaussian variable", maze_variational},
-    {"codebook", "mazes: one wide branch, and eight codes for every context", maze_codebook},
+    {"variational", "mazes: one network that takes the context and a Gaussian variable",
+     maze_variational},
+    {"codebook", "mazes: one wide branch, and eight codes shared by all contexts", maze_codebook},
 };
 enum { MODELS = sizeof models / sizeof models[0], SCENE_MODELS = 3 };
 #define ARCH_WORDS "paper|point|outputonly|branch|standard|fused|variational|codebook"
@@ -118,7 +119,7 @@ static void print_all(void) {
     print_table(0, SCENE_MODELS);
     print_table(SCENE_MODELS, MODELS);
     for (int i = 0; i < MODELS; i++) printf("%-11s %s\n", models[i].name, models[i].title);
-    puts("downstream  all but the encoder");
+    puts("downstream  everything except the encoder");
 }
 
 static void print_maze(const bj_arch *a) {

@@ -5,25 +5,30 @@
 
 int cmd_maze(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"data", "print episodes, cells and edges of a dataset and compare them with the true graph",
+        {"data",
+         "print the episodes, cells and edges of a dataset and compare them with the true graph",
          cmd_maze_data},
-        {"graph", "write the graph that a finished run predicts, with candidates and scores", cmd_maze_graph},
-        {"drive", "drive the point agent through the official tasks along a graph, or the graphs of runs",
+        {"graph", "write the graph predicted by a finished run, with candidates and scores",
+         cmd_maze_graph},
+        {"drive",
+         "drive the point agent through the official tasks along a graph or the graphs of runs",
          cmd_maze_drive},
-        {"generate", "generate a maze with a chosen number of successors at some cells, and walks in it",
+        {"generate",
+         "generate a maze with a chosen number of successors at some cells, and walks in it",
          cmd_maze_generate},
         {"show", "write a predicted graph as a page with candidates, successors and drives",
          cmd_maze_show},
         {"audit", "roll out trained models on episodes that were not used for training",
          cmd_maze_audit},
-        {"emit", "write a predictor's outputs and print their SHA-256 before any successor is read", cmd_maze_emit},
+        {"emit", "write a predictor's outputs and print their SHA-256 before any successor is read",
+         cmd_maze_emit},
         {"reveal", "add the successors of a dataset to emissions", cmd_maze_reveal},
-        {"verify", "check that emissions are those that a file of successors names", cmd_maze_verify},
+        {"verify", "check that a successors file refers to these emissions", cmd_maze_verify},
         CLI_VERB_END,
     };
     static const cli_group group = {
         .name = "maze",
-        .summary = "read OGBench datasets, and evaluate and show the graphs that maze runs predict",
+        .summary = "read OGBench datasets, and evaluate and show the graphs predicted by maze runs",
         .examples = "bjepa maze data pointmaze-large-navigate-v0.npz\n"
                     "bjepa maze drive --maze large\n",
         .verbs = verbs,

@@ -95,8 +95,10 @@ int cmd_parity(int argc, char **argv) {
     int json = 0, threads = 0, operands;
     const char *isa = NULL;
     const cli_option options[] = {
-        CLI_OPTION_JSON(&json), CLI_OPTION_THREADS(&threads),
-        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512 (default: the best of this machine)"},
+        CLI_OPTION_JSON(&json),
+        CLI_OPTION_THREADS(&threads),
+        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0,
+         "instruction set: c, avx2 or avx512 (default: the best one on this machine)"},
         CLI_OPTION_END};
     const cli_usage usage = {
         "parity",

@@ -22,11 +22,12 @@ static int parse(report_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "HTML page to write"},
         {"scenes", 0, CLI_TEXT, "CACHE", &o->scenes, 0, 0,
-         "scenes to show (default: the held-out scenes after the locked evaluation, else the development scenes)"},
+         "scenes to show (default: the held-out scenes after the locked evaluation, else the "
+         "development scenes)"},
         {"law", 0, CLI_TEXT, "FILE", &o->law, 0, 0,
          "true distribution of simulated scenes, if it is not next to the cache"},
         {"count", 0, CLI_INT, "N", &o->count, 0, SCENES,
-         "max number of scenes, chosen by a hash of their ids"},
+         "max number of scenes, which are chosen by a hash of their ids"},
         {"pretrained", 0, CLI_TEXT, "CHECKPOINT", &o->pretrained, 0, 0,
          "also show a model that was trained elsewhere, for example 'builtin'"},
         CLI_OPTION_THREADS(&o->threads),

@@ -39,7 +39,7 @@ static void report_failures(const char *verb, const bj_truth *truth, int list) {
     for (int64_t i = 0; i < failures && i < list; i++)
         fprintf(stderr, "bjepa %s: %s\n", verb, bj_truth_failure(truth, i));
     if (failures > list)
-        fprintf(stderr, "bjepa %s: and %lld more scenarios that cannot be read\n", verb,
+        fprintf(stderr, "bjepa %s: %lld more scenarios cannot be read\n", verb,
                 (long long)(failures - list));
 }
 

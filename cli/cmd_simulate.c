@@ -22,11 +22,13 @@ static int parse(simulate_options *o, int argc, char **argv) {
         {"scenes", 'n', CLI_INT, "N", &o->scenes, 1, 2147483647, "number of scenes"},
         CLI_OPTION_SEED(&o->seed),
         {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0,
-         "train, val, test or any other name; every split has its own cities"},
+         "train, val, test or any other name; every split has different cities"},
         {"world", 0, CLI_INT, "N", &o->world, 1, BJ_WORLD_VERSION,
          "version of the simulated world"},
-        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "worker threads; 0 means one per available core"},
-        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "start over instead of resuming an interrupted run"},
+        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024,
+         "worker threads; 0 means one per available core"},
+        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0,
+         "start over instead of resuming an interrupted run"},
         {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace existing files"},
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_JSON(&o->json),
@@ -117,9 +119,9 @@ int cmd_simulate(int argc, char **argv) {
     }
     fprintf(stderr, "bjepa %s: interrupted after %lld of %d scenes\n", verb,
             (long long)report.scenes, o.scenes);
-    fputs(o.cache ? "hint: the same command continues\n"
-                  : "hint: the same command writes the folders again, because the file with the "
-                    "true distribution does not exist yet\n",
+    fputs(o.cache ? "hint: run the same command again to continue\n"
+                  : "hint: running the same command again rewrites the folders, because the file "
+                    "with the true distribution does not exist yet\n",
           stderr);
     if (o.json) print_report(&o, &report);
     return CLI_SIGNALED + cli_stop;

@@ -101,7 +101,7 @@ static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best
 static void warn(view *v, const bj_epoch *row) {
     const int few = !v->maze && !v->stage_a && row->dev.scenes < FEW_SCENES;
     if (few && !v->few)
-        cli_warn("%.0f development scene%s: the choice of the checkpoint is mostly noise; expected at "
+        cli_warn("%.0f development scene%s: the checkpoint choice is mostly noise; expected at "
                  "least %d scenes",
                  row->dev.scenes, row->dev.scenes == 1 ? "" : "s", FEW_SCENES);
     v->few |= few;
@@ -325,16 +325,16 @@ int cmd_train(int argc, char **argv) {
     int json = 0;
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "cache of scenes; world:SEED[:SCENES] simulates new scenes during training; a dataset (.npz) for "
-         "the arms of mazes"},
+         "cache of scenes; world:SEED[:SCENES] simulates new scenes during training; a dataset "
+         "(.npz) for maze arms"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
-         "development scenes; all of --data is used for fitting then"},
+         "development scenes; all scenes of --data are then used for fitting"},
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
-         "maze of the dataset, if the file name does not contain it"},
+         "maze of the dataset, if its file name does not contain the maze"},
         CLI_SETTINGS_OPTIONS(&q),
         {"out", 'o', CLI_TEXT, "DIR", &o.dir, 0, 0, "run folder"},
         {"resume", 0, CLI_FLAG, NULL, &o.resume, 0, 0,
-         "resume the run in that folder; data and settings default to those of the run"},
+         "resume the run in the output folder; data and settings default to those of the run"},
         {"extend", 0, CLI_INT, "EPOCHS", &o.extend, 1, 100000,
          "with --resume: train a finished run for this many more epochs"},
         CLI_OPTION_THREADS(&o.threads),

@@ -37,10 +37,11 @@ static int parse(view_options *o, int argc, char **argv) {
         {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "HTML page to write"},
         {"count", 0, CLI_INT, "N", &o->count, 1, SCENES, "number of scenes"},
         {"choose", 0, CLI_CHOICE, "hash|maneuvers", &o->by_maneuvers, 0, 0,
-         "choose scenes by a hash of their ids, or prefer scenes whose forecast includes several maneuvers"},
+         "choose scenes by a hash of their ids, or prefer scenes whose forecast includes several "
+         "maneuvers"},
         {"scene", 0, CLI_LIST, "ID", &o->ids, 0, 0, "show this scene; may be repeated"},
         {"law", 0, CLI_TEXT, "FILE", &o->law, 0, 0,
-         "true distribution of simulated scenes, if it is not next to them"},
+         "true distribution of simulated scenes, if it is not next to the scenes"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };

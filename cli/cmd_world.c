@@ -90,8 +90,8 @@ static bj_status open_law(source *s, const char *path, bj_error *err) {
                          fabs(s->stated.heading - s->info.heading);
     if (!(apart < 1e-9))
         return cli_error(err, BJ_EFORMAT,
-                         "%s: the distribution of scene %s has another frame, so the file belongs "
-                         "to other data",
+                         "%s: the distribution of scene %s has a different frame, so the file "
+                         "belongs to other data",
                          path, s->info.scenario_id);
     return BJ_OK;
 }

@@ -45,8 +45,9 @@ static void print_values(const bj_metric_values *v, int K) {
 static void print_leaderboard(const bj_metric_values *v, int K) {
     char all[16];
     snprintf(all, sizeof all, "K = %d", K);
-    puts("\nArgoverse 2 leaderboard metrics of the K most probable branches (diagnostic: the best of\n"
-         "K branches is chosen with hindsight)");
+    puts(
+        "\nArgoverse 2 leaderboard metrics of the K most probable branches (a diagnostic, because\n"
+        "the best of K branches is chosen with hindsight)");
     printf("%-30s%10s%10s%10s\n", "", "K = 1", "K = 6", K > 6 ? all : "");
     const struct {
         const char *title;
@@ -156,7 +157,8 @@ void eval_print_text(const eval_result *r) {
     if (r->arm) printf(", arm %s", r->arm);
     if (r->seed) printf(", seed %s", r->seed);
     printf("\n%s: %s scenes of part '%s'", r->data, cli_count(count, (size_t)r->scenes), r->part);
-    if (r->over_limit) printf(", %s more not evaluated", cli_count(count, (size_t)r->over_limit));
+    if (r->over_limit)
+        printf(", %s more were not evaluated", cli_count(count, (size_t)r->over_limit));
     if (r->no_future) printf("; %s without a future", cli_count(count, (size_t)r->no_future));
     puts("\n");
     print_values(&values, r->arch.atoms);

@@ -28,7 +28,8 @@ typedef struct draw_options {
 
 static int parse(draw_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "cache of the scenes, now with their futures"},
+        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0,
+         "cache of the scenes, including their futures"},
         {"branch", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_BRANCH], 0, 0,
          "path of the model with branches, if it was moved"},
         {"point", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_POINT], 0, 0,
@@ -110,9 +111,9 @@ static bj_status verify_data(const gallery_manifest *m, const char *data, bj_err
     bj_cache *blind = NULL;
     bj_status status = bj_cache_open(&blind, data, 1, err);
     if (status == BJ_OK && bj_cache_count(blind) < m->scenes)
-        status =
-            cli_error(err, BJ_EMISMATCH, "%s: has %lld scenes, the gallery was locked with %lld",
-                      data, (long long)bj_cache_count(blind), (long long)m->scenes);
+        status = cli_error(err, BJ_EMISMATCH,
+                           "%s: has %lld scenes, but the gallery was locked with %lld", data,
+                           (long long)bj_cache_count(blind), (long long)m->scenes);
     for (int i = 0; i < m->case_count && status == BJ_OK; i++)
         status = verify_case(&m->cases[i], blind, data, err);
     if (status == BJ_OK) status = bj_gallery_digest_of(found, blind, m->scenes, err);

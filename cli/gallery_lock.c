@@ -160,7 +160,7 @@ static int list_sheets(gallery_sheet *sheets, char names[][GALLERY_NAME], char t
     }
     if (cases)
         sheets[n++] =
-            (gallery_sheet){"mechanism", "One future or a weighted set of them", 3, 204, 264, 1,
+            (gallery_sheet){"mechanism", "One future or a weighted set of futures", 3, 204, 264, 1,
                             0,           cases < MECHANISM ? cases : MECHANISM};
     sheets[n++] = (gallery_sheet){"atlas", "Atlas of locked cases", 4, 182, 236, 0.95, 0, cases};
     return n;

@@ -301,7 +301,7 @@ static void draw_legend(FILE *to, const gallery_page *page, const gallery_look *
          k++)
         draw_badge(to, l.x + (5 + 11 * k) * u, l.y, 4.8 * u, k);
     l.x += 71 * u;
-    legend_text(&l, "branches, fainter with less weight");
+    legend_text(&l, "branches; lower weights are fainter");
     legend_user(&l, "class=\"vehicle\"", 0, "vehicle");
     legend_user(&l, "class=\"other\"", 1, "other user");
     legend_line(&l, "class=\"lane\"", "lane");

@@ -38,10 +38,11 @@ int cmd_maze_emit(int argc, char **argv) {
          "medium, large, giant, teleport or a maze file (default: the maze of the run)"},
         {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "emissions file to write (safetensors)"},
         {"archive", 0, CLI_CHOICE, "a|b", &o.archive, 0, 0,
-         "contexts of a run: a uses the five cells with the most successors, b four other cells, evenly spaced"},
-        {"cells", 0, CLI_TEXT, "3,7,12", &o.cells, 0, 0, "contexts of a run: use these cells instead"},
-        {"point", 0, CLI_TEXT, "RUN", &o.point, 0, 0,
-         "add the single output of another run"},
+         "contexts of a run: 'a' uses the five cells with the most successors, 'b' uses four other "
+         "cells, evenly spaced"},
+        {"cells", 0, CLI_TEXT, "3,7,12", &o.cells, 0, 0,
+         "contexts of a run: use these cells instead"},
+        {"point", 0, CLI_TEXT, "RUN", &o.point, 0, 0, "add the single output of another run"},
         CLI_OPTION_THREADS(&o.how.threads),
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
@@ -166,7 +167,7 @@ int cmd_maze_verify(int argc, char **argv) {
     const cli_option table[] = {CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze verify",
-        .summary = "check that emissions are those that a file of successors names",
+        .summary = "check that a successors file refers to these emissions",
         .operands = "SUCCESSORS EMISSIONS",
         .min_operands = 2,
         .max_operands = 2,
@@ -178,7 +179,7 @@ int cmd_maze_verify(int argc, char **argv) {
     bj_error err;
     const bj_status status = bj_archive_check(argv[1], argv[2], &err);
     if (status == BJ_OK) {
-        printf("%s: has the digest that %s names\n", argv[2], argv[1]);
+        printf("%s: its digest matches %s\n", argv[2], argv[1]);
         return CLI_OK;
     }
     const int code = cli_fail("maze verify", &err);

@@ -109,7 +109,7 @@ static void print_edge(const bj_maze *m, bj_edge e) {
 static void print_missing(const summary *s) {
     int listed = 0;
     if (!s->missing) return;
-    printf("\ntrue edges never crossed\n");
+    printf("\ntrue edges that were never crossed\n");
     for (int k = 0; k < s->maze->edge_count; k++) {
         if (is_observed(s, s->maze->edges[k])) continue;
         if (listed++ == LISTED) {
@@ -161,9 +161,10 @@ static void print_text(const summary *s) {
     print_count("episodes", info->episodes);
     printf("%s\n", info->open_end ? "  (the last episode has no end mark)" : "");
     print_count("steps", info->steps);
-    if (info->stride > 1) printf("  every %d simulator steps, so edges can be jumps", info->stride);
+    if (info->stride > 1)
+        printf("  every %d simulator steps, so edges can skip cells", info->stride);
     putchar('\n');
-    print_count("steps in no cell", info->outside);
+    print_count("steps outside cells", info->outside);
     putchar('\n');
     print_count("cells visited", info->visited);
     printf("  of %d\n", m->cells);
@@ -181,7 +182,8 @@ static void print_text(const summary *s) {
     }
     printf("%-22s%12.3f  successors per source\n", "branch factor", s->branch);
     print_count("withheld edges", s->withheld);
-    printf("  %g %% of the unique edges; every source keeps one\n", 100 * BJ_MAZE_WITHHELD);
+    printf("  %g %% of the unique edges; every source keeps at least one\n",
+           100 * BJ_MAZE_WITHHELD);
     printf("\nsuccessors      ");
     for (int k = 0; k <= last_bin(s); k++) printf("%6d", k);
     printf("\ncells, seen     ");
@@ -284,7 +286,8 @@ int cmd_maze_data(int argc, char **argv) {
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze data",
-        .summary = "print episodes, cells and edges of a dataset and compare them with the true graph",
+        .summary =
+            "print the episodes, cells and edges of a dataset and compare them with the true graph",
         .operands = "FILE",
         .min_operands = 1,
         .max_operands = 1,

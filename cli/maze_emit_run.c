@@ -103,11 +103,11 @@ static bj_status check_point(const said *p, const said *s, const maze_emit_run *
         return cli_error(err, BJ_EARG, "%s: has %zu outputs, expected a model with one", o->point,
                          p->L);
     if (p->D != s->D)
-        return cli_error(err, BJ_EARG, "%s: latents have %zu numbers, expected the %zu of %s",
+        return cli_error(err, BJ_EARG, "%s: latents have %zu dimensions, expected %zu as in %s",
                          o->point, p->D, s->D, o->run);
     if (a->cells != b->cells || strcmp(a->name, b->name))
-        return cli_error(err, BJ_EARG, "%s: is a run in maze '%s', expected '%s'", o->point, a->name,
-                         b->name);
+        return cli_error(err, BJ_EARG, "%s: the run was trained in maze '%s', expected '%s'",
+                         o->point, a->name, b->name);
     return BJ_OK;
 }
 

@@ -93,9 +93,9 @@ int cmd_maze_graph(int argc, char **argv) {
     int operands;
     const cli_option table[] = {
         {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "graph file to write"},
-        {"data", 0, CLI_TEXT, "FILE", &o.run.data, 0, 0,
-         "path of the dataset, if it was moved"},
-        {"maze", 0, CLI_TEXT, "FILE", &o.run.maze, 0, 0, "maze file of a run in a generated maze, if it was moved"},
+        {"data", 0, CLI_TEXT, "FILE", &o.run.data, 0, 0, "path of the dataset, if it was moved"},
+        {"maze", 0, CLI_TEXT, "FILE", &o.run.maze, 0, 0,
+         "maze file, if the run was trained in a generated maze and the file was moved"},
         {"collapsed", 0, CLI_FLAG, NULL, &o.run.collapsed, 0, 0,
          "accept a run whose latents have collapsed"},
         CLI_OPTION_THREADS(&o.run.threads),
@@ -103,7 +103,7 @@ int cmd_maze_graph(int argc, char **argv) {
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write the graph that a finished run predicts, with candidates and scores",
+        .summary = "write the graph predicted by a finished run, with candidates and scores",
         .operands = "RUN",
         .min_operands = 1,
         .max_operands = 1,

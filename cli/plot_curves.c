@@ -48,7 +48,7 @@ static const curve looks[] = {
     {"Exchanged map, increase in %", 1, plot_exchange_map},
     {"Exchanged neighbors, increase in %", 1, plot_exchange_neighbors},
     {"Exchanged focal track, increase in %", 1, plot_exchange_focal},
-    {"Tokens attended to, effective number", 1, attention_tokens},
+    {"Effective number of attended tokens", 1, attention_tokens},
     {"Norm of the context", 1, context_norm},
 };
 enum { LOOKS = sizeof looks / sizeof *looks };
@@ -66,7 +66,7 @@ static const curve maze[] = {
     {"Macro transition precision, % " CLI_ARROW_UP, 1, precision},
     {"Withheld edges found, % " CLI_ARROW_UP, 1, held_recall},
     {"Raw COV-R, % " CLI_ARROW_UP, 1, cov_r},
-    {"Pairs of cells apart, % " CLI_ARROW_UP, 1, separated},
+    {"Separated pairs of cells, % " CLI_ARROW_UP, 1, separated},
     {"Effective rank of target latents", 2, rank_of},
 };
 enum { MAZE = sizeof maze / sizeof *maze };

@@ -81,7 +81,7 @@ static const struct {
     const char *title;
     int digits, bars;
 } truth_look[TRUTH_METRICS] = {
-    [DISCREPANCY] = {"Energy discrepancy to the law, m " CLI_ARROW_DOWN, 4, 1},
+    [DISCREPANCY] = {"Energy discrepancy, m " CLI_ARROW_DOWN, 4, 1},
     [EXPECTED_ES] = {"Expected Energy Score, m " CLI_ARROW_DOWN, 4, 0},
     [RECALL] = {"True modes found, share " CLI_ARROW_UP, 4, 1},
     [RECALL_MASS] = {"True mass of the modes found " CLI_ARROW_UP, 4, 1},

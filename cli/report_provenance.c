@@ -38,11 +38,13 @@ void report_parameters(FILE *to, const report_data *d) {
         fputs("<p>A seed table contains no model sizes.</p>\n</section>\n", to);
         return;
     }
-    fputs("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">arm</th>"
-          "<th scope=\"col\" class=\"n\">branches</th><th scope=\"col\" class=\"n\">encoder</th>"
-          "<th scope=\"col\" class=\"n\">atoms</th><th scope=\"col\" class=\"n\">router</th>"
-          "<th scope=\"col\" class=\"n\">decoder</th><th scope=\"col\" class=\"n\">all but the "
-          "encoder</th><th scope=\"col\" class=\"n\">total</th></tr></thead>\n<tbody>\n",
+    fputs("<div class=\"scroll\"><table>\n"
+          "<thead><tr><th scope=\"col\">arm</th><th scope=\"col\" class=\"n\">branches</th><th "
+          "scope=\"col\" class=\"n\">encoder</th><th scope=\"col\" class=\"n\">atoms</th><th "
+          "scope=\"col\" class=\"n\">router</th><th scope=\"col\" class=\"n\">decoder</th><th "
+          "scope=\"col\" class=\"n\">without the encoder</th><th scope=\"col\" "
+          "class=\"n\">total</th></tr></thead>\n"
+          "<tbody>\n",
           to);
     for (int a = 0; a < d->arms; a++) {
         const report_arm *arm = &d->arm[a];

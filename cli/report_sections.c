@@ -435,10 +435,10 @@ void report_results(FILE *to, const report_data *d) {
         report_text(to, d->arm[reference].title);
         fputs(" in the same seeds, with its paired-t 95 % interval.", to);
     }
-    fputs(
-        " Last line: the value in the paper for five seeds of the full-size model on Argoverse 2. "
-        "Other data and recipes give other values; compare the order of the arms.</p>\n",
-        to);
+    fputs(" Last line: the value in the paper for five seeds of the full-size model on Argoverse "
+          "2. Other data and recipes give different values, so compare only the order of the "
+          "arms.</p>\n",
+          to);
     put_main_table(to, d);
     put_all_metrics(to, d);
     fputs("</section>\n", to);

@@ -130,7 +130,7 @@ static int read_values(seed_view *view, const char *path) {
     if (cli_path(file, path, "campaign.json", &err) != BJ_OK) return cli_fail(view->verb, &err);
     const int campaign = stat(file, &info) == 0;
     if (!campaign && view->dev)
-        return cli_misuse(view->verb, "--dev: %s is not the folder of a campaign", path);
+        return cli_misuse(view->verb, "--dev: %s is not a campaign folder", path);
     if (campaign) status = bj_campaign_open(&view->campaign, path, &err);
     if (status == BJ_OK && campaign && view->dev) status = find_collapsed(view, &err);
     if (status == BJ_OK) {

@@ -28,7 +28,7 @@ typedef struct seed_view {
     {"format", 'f', CLI_CHOICE, CLI_FORMAT_WORDS, &(view)->format, 0, 0, "output format"},          \
     CLI_OPTION_JSON(&(view)->json),                                                                \
     {"digits", 0, CLI_INT, "N", &(view)->digits, 0, 12,                                            \
-     "number of decimals (default: that of each metric)"},                                               \
+     "number of decimals (default: depends on the metric)"},                                       \
     {"partial", 0, CLI_FLAG, NULL, &(view)->partial, 0, 0,                                         \
      "accept arms with missing seeds"},                                                   \
     {"dev", 0, CLI_FLAG, NULL, &(view)->dev, 0, 0,                                                 \

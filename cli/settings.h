@@ -17,11 +17,12 @@ typedef struct cli_settings_options {
 #define CLI_SETTINGS_OPTIONS(o)                                                                    \
     {"arm", 'a', CLI_TEXT, "NAME", &(o)->arm, 0, 0,                                                \
      "arm to train; 'bjepa config arms' lists the arms"},                                             \
-    {"seed", 0, CLI_TEXT, "N", &(o)->seed, 0, 0, "seed of the first weights and the data order (default: 0)"},  \
+    {"seed", 0, CLI_TEXT, "N", &(o)->seed, 0, 0,                                                   \
+     "seed of the initial weights and the data order (default: 0)"},                               \
     {"recipe", 0, CLI_TEXT, "NAME", &(o)->recipe, 0, 0,                                            \
      "optimization settings: paper, fast or small (default: paper)"},                              \
     {"init", 0, CLI_TEXT, "MODEL", &(o)->init, 0, 0,                                               \
-     "load the first weights from a run, checkpoint folder or model file"},                        \
+     "load the initial weights from a run, checkpoint folder or model file"},                      \
     {"config", 'c', CLI_TEXT, "FILE", &(o)->config, 0, 0, "read settings from a YAML or JSON file"},    \
     {"set", 0, CLI_LIST, "KEY=VALUE", &(o)->set, 0, 0,                                             \
      "change one setting, for example train.epochs=10; may be repeated"}

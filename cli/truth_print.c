@@ -54,8 +54,9 @@ static void print_inputs(const truth_result *t) {
     const bj_blind_report *r = &t->inputs;
     char a[CLI_COUNT_SIZE];
     if (!r->scenes) return;
-    printf("inputs alone: lower bound for a model with these inputs, world version %d, %s scenes\n", t->world,
-           cli_count(a, (size_t)r->scenes));
+    printf(
+        "inputs alone: lower bound for any model with these inputs, world version %d, %s scenes\n",
+        t->world, cli_count(a, (size_t)r->scenes));
     printf("  junction control");
     print_estimate(&r->control);
     printf("\n  speed limits    ");

@@ -75,17 +75,19 @@ static bj_status check(double *largest, int *edges, const bj_ring *rings, int co
         return BJ_FAIL(err, BJ_EARG, "drivable areas: tolerance is %g m, expected 0 to 1e6",
                        tolerance);
     if (count < 0 || (count && !rings))
-        return BJ_FAIL(err, BJ_EARG, "drivable areas: %d rings, or none given", count);
+        return BJ_FAIL(err, BJ_EARG,
+                       "drivable areas: the ring count is %d, or the rings are missing", count);
     for (int r = 0; r < count; r++) {
         if (rings[r].count < 1)
-            return BJ_FAIL(err, BJ_EARG, "drivable areas: ring %d has %d points, expected some", r,
+            return BJ_FAIL(err, BJ_EARG,
+                           "drivable areas: ring %d has %d points, expected at least 1", r,
                            rings[r].count);
         for (int64_t i = 0; i < 2 * (int64_t)rings[r].count; i++) {
             const double size = fabs(rings[r].points[i]);
             if (!(size <= 1e100)) /* limited, so that squares are finite */
                 return BJ_FAIL(err, BJ_ENONFINITE,
-                               "drivable areas: ring %d: point %lld is %g, expected a number of at "
-                               "most 1e100",
+                               "drivable areas: ring %d: point %lld is %g, expected a magnitude of "
+                               "at most 1e100",
                                r, (long long)(i / 2), rings[r].points[i]);
             if (size > *largest) *largest = size;
         }

@@ -84,7 +84,7 @@ static bj_status find_root(bj_campaign *c, bj_error *err) {
 
 static bj_status begin(bj_campaign **out, const char *dir, bj_error *err) {
     size_t length = dir ? strlen(dir) : 0;
-    if (!length) return BJ_FAIL(err, BJ_EARG, "the folder of the campaign has no name");
+    if (!length) return BJ_FAIL(err, BJ_EARG, "the campaign folder has no name");
     BJ_TRY(BJ_ALLOC(*out, 1, err));
     BJ_TRY(bj_campaign_text(&(*out)->dir, dir, err));
     while (length > 1 && dir[length - 1] == '/') (*out)->dir[--length] = '\0';
@@ -124,7 +124,7 @@ static bj_status check_digest(const bj_campaign *c, const char *path, const char
     BJ_TRY(digest_of(digest, path, err));
     if (!strcmp(digest, expected)) return BJ_OK;
     return BJ_FAIL(err, BJ_EMISMATCH,
-                   "%s: has the digest %.12s..., the campaign in %s was created with %.12s...",
+                   "%s: has the digest %.12s..., but the campaign in %s was created with %.12s...",
                    path, digest, c->dir, expected);
 }
 
@@ -153,8 +153,7 @@ static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *f
         if (known && (!set->path || (set->name && !given)))
             BJ_TRY(bj_campaign_text(&set->path, was->sets[i].path, err));
         if (!set->path)
-            return BJ_FAIL(err, BJ_EARG, "%s: no 'data', and --data is not given",
-                           file);
+            return BJ_FAIL(err, BJ_EARG, "%s: 'data' is missing, and --data is not given", file);
         BJ_TRY(look_at(&set->path, set->digest, err));
     }
     if (!c->dev && was && was->dev) BJ_TRY(bj_campaign_text(&c->dev, was->dev, err));

@@ -16,7 +16,7 @@ bj_status bj_campaign_check_key(const bj_assignment *setting, bj_error *err) {
     static const char *const taken[][2] = {
         {"arm", "arms are listed under 'arms'"},
         {"seed", "seeds are listed under 'seeds'"},
-        {"anchor", "stage B starts from the anchor-a run of its seed"},
+        {"anchor", "stage B starts from the anchor-a run with the same seed"},
     };
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (!strcmp(setting->key, taken[i][0]))
@@ -57,7 +57,7 @@ bj_status bj_arm_plan_take_arm(bj_arm_plan *plan, const char *below, const bj_as
         const bj_assignment setting = {member + 4, line->value, line->origin};
         BJ_TRY(bj_campaign_check_key(&setting, err));
         if (entry->set_count == BJ_ARM_SETS)
-            return BJ_FAIL(err, BJ_EARG, "%s: more than %d settings of one arm", line->origin,
+            return BJ_FAIL(err, BJ_EARG, "%s: more than %d settings for one arm", line->origin,
                            BJ_ARM_SETS);
         entry->set[entry->set_count++] = setting;
     } else return wrong_arm(line, err);
@@ -70,7 +70,8 @@ bj_status bj_arm_plan_take_sweep(bj_arm_plan *plan, const char *below, const bj_
     const int item = dot && dot > below && dot[1] && !dot[1 + strspn(dot + 1, "0123456789")];
     if (!item)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: '%s' is a single value, expected a list: sweep: {optim.lr: [1e-3, 3e-4]}",
+                       "%s: '%s' is a single value, expected a list, for example sweep: {optim.lr: "
+                       "[1e-3, 3e-4]}",
                        line->origin, line->key);
     char key[BJ_SWEEP_KEY];
     if (snprintf(key, sizeof key, "%.*s", (int)(dot - below), below) >= (int)sizeof key)
@@ -85,8 +86,8 @@ bj_status bj_arm_plan_take_sweep(bj_arm_plan *plan, const char *below, const bj_
         plan->sweep_count++;
     }
     if (sweep->count == BJ_SWEEP_VALUES)
-        return BJ_FAIL(err, BJ_EARG, "%s: more than %d values of '%s'", line->origin, BJ_SWEEP_VALUES,
-                       key);
+        return BJ_FAIL(err, BJ_EARG, "%s: more than %d values for '%s'", line->origin,
+                       BJ_SWEEP_VALUES, key);
     const bj_assignment setting = {sweep->key, line->value, line->origin};
     BJ_TRY(bj_campaign_check_key(&setting, err));
     for (int i = 0; i < sweep->count; i++)
@@ -106,14 +107,14 @@ static bj_status check_entry(const bj_arm_plan *plan, int index, const char *fil
         return BJ_FAIL(err, BJ_EARG, "%s: arms.%d has no '%s', expected {name: NAME, arm: ARM}",
                        a->origin, index, a->name ? "arm" : "name");
     if (strpbrk(a->name, "=+") || !bj_campaign_is_arm_name(a->name))
-        return BJ_FAIL(err, BJ_EARG,
-                       "%s: the name of an arm is '%.60s', expected 1 to %d letters, digits, '-', '_' "
-                       "and '.'",
-                       a->origin, a->name, BJ_NAME_SIZE - 1);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "%s: an arm name is '%.60s', expected 1 to %d letters, digits, '-', '_' or '.'",
+            a->origin, a->name, BJ_NAME_SIZE - 1);
     if (bj_arm_find(a->name) >= 0 && (a->set_count || strcmp(a->name, a->arm.value)))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: '%s' is a built-in arm, expected another name for an arm with its own "
-                       "settings",
+                       "%s: '%s' is a built-in arm, expected a different name for an arm with its "
+                       "own settings",
                        a->origin, a->name);
     for (int i = 0; i < index; i++)
         if (!strcmp(plan->listed[i].name, a->name))
@@ -127,7 +128,7 @@ bj_status bj_arm_plan_check(const bj_arm_plan *plan, const char *file, bj_error 
     for (int s = 0; s < plan->sweep_count && arms <= BJ_CAMPAIGN_ARMS; s++)
         arms *= plan->sweeps[s].count;
     if (arms > BJ_CAMPAIGN_ARMS)
-        return BJ_FAIL(err, BJ_EARG, "%s: arms times swept values are more than %d", file,
+        return BJ_FAIL(err, BJ_EARG, "%s: the sweep creates more than %d arms", file,
                        BJ_CAMPAIGN_ARMS);
     return BJ_OK;
 }
@@ -169,8 +170,8 @@ bj_status bj_arm_plan_at(bj_planned_arm *out, const bj_arm_plan *plan, int entry
                              short_key(plan, s), value->value);
         if (used >= (int)sizeof out->name || !bj_campaign_is_arm_name(out->name))
             return BJ_FAIL(err, BJ_EARG,
-                           "%s: the sweep gives an arm the name '%.60s', expected at most %d letters, "
-                           "digits and '-_.=+'",
+                           "%s: the sweep creates the arm name '%.60s', expected at most %d "
+                           "letters, digits or characters of '-_.=+'",
                            value->origin, out->name, BJ_NAME_SIZE - 1);
     }
     return BJ_OK;

@@ -65,7 +65,7 @@ static bj_status take_seed_count(plan *p, const bj_assignment *a, bj_error *err)
     for (; *c >= '0' && *c <= '9' && count <= BJ_CAMPAIGN_SEEDS; c++) count = 10 * count + *c - '0';
     if (c == a->value || *c || count < 1 || count > BJ_CAMPAIGN_SEEDS)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: seeds is '%s', expected a list of seeds, or their number from 1 to %d",
+                       "%s: seeds is '%s', expected a list of seeds, or a seed count from 1 to %d",
                        a->origin, a->value, BJ_CAMPAIGN_SEEDS);
     for (int i = 0; i < count; i++) {
         snprintf(p->numbers[i], sizeof p->numbers[i], "%d", i);
@@ -83,10 +83,10 @@ static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *er
     snprintf(key, sizeof key, "%.*s", (int)length, a->key);
     for (int i = 0; i < KNOWN; i++) {
         if (strcmp(known[i], key)) continue;
-        const char *shape = i == 1   ? "a text, or 'name: file' for several datasets"
-                            : i < 4  ? "one text"
-                            : i == 6 ? "settings, 'key: value'"
-                            : i == 7 ? "settings with lists of values, 'key: [value, value]'"
+        const char *shape = i == 1   ? "a string, or 'name: file' for several datasets"
+                            : i < 4  ? "one string"
+                            : i == 6 ? "settings of the form 'key: value'"
+                            : i == 7 ? "settings of the form 'key: [value, value]'"
                                      : "a list";
         return BJ_FAIL(err, BJ_EARG, "%s: '%s' is not valid for '%s', expected %s", a->origin, a->key,
                        key, shape);
@@ -95,7 +95,7 @@ static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *er
     for (int i = 0; i < KNOWN; i++) bj_nearest_offer(&nearest, known[i]);
     /* Rejects a setting at the top level, which belongs under `set`. */
     if (!nearest.best && bj_setting_find(a->key) >= 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting: put it under 'set'", a->origin,
+        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting and belongs under 'set'", a->origin,
                        a->key);
     if (nearest.best)
         return BJ_FAIL(err, BJ_EARG, "%s: unknown key '%s'; did you mean '%s'?", a->origin, key,
@@ -116,11 +116,10 @@ static bj_status take_set_name(plan *p, const bj_assignment *a, bj_error *err) {
         if (!strcmp(p->sets[i].key, a->key))
             return BJ_FAIL(err, BJ_EARG, "%s: dataset '%s' is listed twice", a->origin, a->key);
     if (!bj_campaign_is_set_name(a->key))
-        return BJ_FAIL(
-            err, BJ_EARG,
-            "%s: '%.60s' is not a name for a dataset, expected 'data: {name: file}', names of 1 "
-            "to %d letters, digits, '-' and '_', not digits alone",
-            a->origin, a->key, BJ_SET_NAME - 1);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: '%.60s' is not a valid dataset name, expected 'data: {name: file}' "
+                       "with names of 1 to %d letters, digits, '-' or '_' that are not only digits",
+                       a->origin, a->key, BJ_SET_NAME - 1);
     if (p->set_count == BJ_CAMPAIGN_SETS)
         return BJ_FAIL(err, BJ_EARG, "%s: more than %d datasets", a->origin, BJ_CAMPAIGN_SETS);
     p->sets[p->set_count++] = *a;
@@ -170,7 +169,7 @@ static bj_status check_name(const plan *p, bj_error *err) {
     const size_t length = strlen(name);
     if (!length || length >= BJ_NAME_SIZE || name[strspn(name, letters)])
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: name is '%.60s', expected 1 to %d letters, digits, '-', '_' and '.'",
+                       "%s: name is '%.60s', expected 1 to %d letters, digits, '-', '_' or '.'",
                        p->name.origin, name, BJ_NAME_SIZE - 1);
     return BJ_OK;
 }
@@ -290,8 +289,8 @@ static bj_status resolve_arms(bj_campaign *c, plan *p, int begin, int seed, int 
             const int anchor = stage_b ? find_anchor(p, a) : -1;
             if (stage_b != pass) continue;
             if (stage_b && anchor < 0)
-                return BJ_FAIL(err, BJ_EARG, "%s: arm '%s' needs '%s' among the arms", arm->origin,
-                               arm->value, stage_a);
+                return BJ_FAIL(err, BJ_EARG, "%s: arm '%s' needs arm '%s' in the same campaign",
+                               arm->origin, arm->value, stage_a);
             c->runs[begin + a].needs = stage_b ? begin + anchor : -1;
             c->runs[begin + a].set = set;
             BJ_TRY(resolve_run(c, p, begin + a, seed, a, err));
@@ -370,7 +369,8 @@ bj_status bj_campaign_file_read(bj_campaign *c, const char *file,
     BJ_GOTO(status, done, take_sets(c, p, options->data, file, err));
     BJ_GOTO(status, done, take_path(&c->dev, &p->dev, options->dev, file, err));
     if (c->dev && c->set_count > 1) {
-        status = BJ_FAIL(err, BJ_EARG, "%s: %d datasets and one for development, expected none",
+        status = BJ_FAIL(err, BJ_EARG,
+                         "%s: has %d datasets and development data, expected no development data",
                          file, c->set_count);
         goto done;
     }

@@ -106,7 +106,7 @@ bj_status bj_campaign_json_write(const bj_campaign *c, char **text, size_t *size
     if (*text) return BJ_OK;
     if (ok && problem.code == YYJSON_WRITE_ERROR_INVALID_STRING)
         return BJ_FAIL(err, BJ_EARG, "campaign '%s': a path is not UTF-8", c->name);
-    return BJ_FAIL(err, BJ_ENOMEM, "campaign '%s': out of memory for its grid", c->name);
+    return BJ_FAIL(err, BJ_ENOMEM, "campaign '%s': out of memory for the grid", c->name);
 }
 
 /* -------------------------------------------------------------------------------------- reading */
@@ -150,7 +150,7 @@ static bj_status read_sets(bj_campaign *c, yyjson_val *data, const char *path, b
         if (item == data) continue;
         BJ_TRY(read_text(&set->name, item, "name", path, err));
         if (!bj_campaign_is_set_name(set->name))
-            return wrong(path, "name", "a short name for a dataset", err);
+            return wrong(path, "name", "a short dataset name", err);
     }
     return BJ_OK;
 }
@@ -178,7 +178,7 @@ static bj_status read_settings(bj_grid_run *run, yyjson_val *settings, const cha
     yyjson_obj_foreach(settings, i, n, key, value) {
         list[i] = (bj_assignment){yyjson_get_str(key), NULL, path};
         if (value_text(numbers[i], &list[i].value, value)) continue;
-        status = wrong(path, list[i].key, "a text or a number", err);
+        status = wrong(path, list[i].key, "a string or a number", err);
         goto done;
     }
     BJ_GOTO(status, done, bj_settings_resolve(&run->settings, NULL, list, (int)n, err));
@@ -186,7 +186,7 @@ static bj_status read_settings(bj_grid_run *run, yyjson_val *settings, const cha
     if (strcmp(digest, run->digest))
         status = BJ_FAIL(err, BJ_EMISMATCH,
                          "%s: run '%s' seed %llu: settings have the digest %.12s..., expected "
-                         "%.12s...: the file was changed, or made by another version",
+                         "%.12s...; the file was changed, or written by another version",
                          path, run->settings.arm, (unsigned long long)run->settings.seed, digest,
                          run->digest);
 done:
@@ -205,20 +205,18 @@ static bj_status read_run(bj_campaign *c, int index, yyjson_val *item, const cha
     BJ_TRY(read_settings(run, settings, path, err));
     if (yyjson_obj_get(item, "name")) {
         BJ_TRY(read_text(&run->label, item, "name", path, err));
-        if (!bj_campaign_is_arm_name(run->label))
-            return wrong(path, "name", "the name of an arm", err);
+        if (!bj_campaign_is_arm_name(run->label)) return wrong(path, "name", "an arm name", err);
     }
     if (c->sets[0].name) {
         yyjson_val *set = yyjson_obj_get(item, "data");
         if (!yyjson_is_uint(set) || yyjson_get_uint(set) >= (uint64_t)c->set_count)
-            return wrong(path, "data", "the number of a dataset for every run", err);
+            return wrong(path, "data", "a dataset number for every run", err);
         run->set = (int)yyjson_get_uint(set);
     }
     run->needs = -1;
     if (yyjson_is_uint(needs) && yyjson_get_uint(needs) < (uint64_t)c->count)
         run->needs = (int)yyjson_get_uint(needs);
-    else if (!yyjson_is_null(needs))
-        return wrong(path, "needs", "null or the number of a run", err);
+    else if (!yyjson_is_null(needs)) return wrong(path, "needs", "null or a run number", err);
     return bj_campaign_name_run(c, index, err);
 }
 
@@ -281,18 +279,17 @@ static bj_status same_run(const bj_campaign *was, const bj_campaign *is, int run
     const bj_settings *a = &was->runs[run].settings, *b = &is->runs[run].settings;
     char x[BJ_SETTING_TEXT_SIZE], y[BJ_SETTING_TEXT_SIZE];
     if (strcmp(was->runs[run].name, is->runs[run].name))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: run %d was created as '%s', %s now gives '%s'", was->dir,
-                       run, was->runs[run].name, file, is->runs[run].name);
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: run %d was created as '%s', but %s now gives '%s'",
+                       was->dir, run, was->runs[run].name, file, is->runs[run].name);
     for (int i = 0; i < bj_setting_count(); i++) {
         bj_setting_text(x, a, i);
         bj_setting_text(y, b, i);
         if (strcmp(x, y))
             return BJ_FAIL(
                 err, BJ_EMISMATCH,
-                "%s: run %d ('%s' seed %llu) was created with %s = %.120s, %s now gives "
-                "%.120s",
-                was->dir, run, was->runs[run].name, (unsigned long long)a->seed, bj_setting_at(i).key, x, file,
-                y);
+                "%s: run %d ('%s' seed %llu) was created with %s = %.120s, but %s now gives %.120s",
+                was->dir, run, was->runs[run].name, (unsigned long long)a->seed,
+                bj_setting_at(i).key, x, file, y);
     }
     return BJ_OK;
 }
@@ -300,31 +297,33 @@ static bj_status same_run(const bj_campaign *was, const bj_campaign *is, int run
 bj_status bj_campaign_same(const bj_campaign *was, const bj_campaign *is, const char *file,
                            bj_error *err) {
     if (strcmp(was->name, is->name))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: contains the campaign '%s', %s is '%s'", was->dir,
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: contains the campaign '%s', but the campaign in %s is '%s'", was->dir,
                        was->name, file, is->name);
     if (was->set_count != is->set_count)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d datasets, %s gives %d",
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d datasets, but %s lists %d",
                        was->dir, was->set_count, file, is->set_count);
     for (int i = 0; i < was->set_count; i++) {
         const bj_grid_set *a = &was->sets[i], *b = &is->sets[i];
         const char *x = a->name ? a->name : "(no name)", *y = b->name ? b->name : "(no name)";
         if (strcmp(x, y))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: was created with the dataset '%s', %s has '%s'", was->dir, x,
+                           "%s: was created with the dataset '%s', but %s lists '%s'", was->dir, x,
                            file, y);
         if (strcmp(a->digest, b->digest))
-            return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: was created with data of digest %.12s... (%s), %s has %.12s...",
-                           was->dir, a->digest, a->path, b->path, b->digest);
+            return BJ_FAIL(
+                err, BJ_EMISMATCH,
+                "%s: was created with data that has the digest %.12s... (%s), but %s has %.12s...",
+                was->dir, a->digest, a->path, b->path, b->digest);
     }
     if (!was->dev != !is->dev || strcmp(was->dev_digest, is->dev_digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: was created with development data %s %.12s, now it is %s %.12s",
+                       "%s: was created with development data %s %.12s, but now it is %s %.12s",
                        was->dir, was->dev ? was->dev : "(none)", was->dev_digest,
                        is->dev ? is->dev : "(none)", is->dev_digest);
     for (int i = 0; i < was->count && i < is->count; i++) BJ_TRY(same_run(was, is, i, file, err));
     if (was->count != is->count)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d runs, %s gives %d", was->dir,
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d runs, but %s gives %d", was->dir,
                        was->count, file, is->count);
     return BJ_OK;
 }

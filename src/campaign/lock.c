@@ -27,7 +27,7 @@ static bj_status check_unlocked(const char *dir, bj_error *err) {
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
     if (exists(path))
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: the campaign was already evaluated; a lock belongs to one evaluation",
+                       "%s: the campaign was already evaluated; a lock allows only one evaluation",
                        path);
     return BJ_OK;
 }
@@ -65,7 +65,7 @@ static bj_status relative(char out[BJ_RUN_PATH_SIZE], const bj_campaign *campaig
     const size_t length = strlen(root);
     if (strncmp(dir, root, length) || dir[length] != '/' ||
         strlen(dir + length + 1) >= BJ_RUN_PATH_SIZE)
-        return BJ_FAIL(err, BJ_EARG, "%.200s: is not below %.200s", dir, root);
+        return BJ_FAIL(err, BJ_EARG, "%.200s: is not inside %.200s", dir, root);
     memcpy(out, dir + length + 1, strlen(dir + length + 1) + 1);
     return BJ_OK;
 }

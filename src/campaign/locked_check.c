@@ -52,7 +52,7 @@ static bj_status take_fact(char out[BJ_SHA256_HEX], const bj_lock_run *run, cons
                            const char *key, bj_error *err) {
     const char *found = bj_run_fact(from, key);
     if (!found || strlen(found) != BJ_SHA256_HEX - 1)
-        return refuse(err, run, "manifest.json: %s is '%.70s', expected 64 digits", key,
+        return refuse(err, run, "manifest.json: %s is '%.70s', expected 64 hexadecimal digits", key,
                       found ? found : "missing");
     memcpy(out, found, BJ_SHA256_HEX);
     return BJ_OK;
@@ -69,10 +69,12 @@ static bj_status check_settings(const bj_lock_run *run, const bj_run *from,
         bj_setting_text(a, bj_run_settings(from), i);
         bj_setting_text(b, settings, i);
         if (strcmp(a, b))
-            return refuse(err, run, "config.resolved.json: %s is %.100s, campaign.json has %.100s",
+            return refuse(err, run,
+                          "config.resolved.json: %s is %.100s, but campaign.json has %.100s",
                           bj_setting_at(i).key, a, b);
     }
-    return refuse(err, run, "the digest of config.resolved.json differs from campaign.json");
+    return refuse(err, run,
+                  "the digest of config.resolved.json differs from the digest in campaign.json");
 }
 
 static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const bj_run *from,
@@ -87,11 +89,13 @@ static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const 
         BJ_TRY(take_fact(facts->target, run, from, "init.target_sha256", err));
     if (strcmp(facts->data, data_digest))
         return refuse(err, run,
-                      "trained on data with the digest %.16s..., the campaign has %.16s...",
+                      "trained on data with the digest %.16s..., but the campaign has %.16s...",
                       facts->data, data_digest);
     if (!dev != !dev_digest || (dev && strcmp(dev, dev_digest)))
-        return refuse(err, run, "developed on data with the digest %.16s, the campaign has %.16s",
-                      dev ? dev : "of training", dev_digest ? dev_digest : "that of training");
+        return refuse(
+            err, run,
+            "evaluated on development data with the digest %.16s, but the campaign has %.16s",
+            dev ? dev : "of training", dev_digest ? dev_digest : "of training");
     return BJ_OK;
 }
 
@@ -128,7 +132,7 @@ static bj_status check_result(const bj_lock_run *run, bj_lock_facts *facts, yyjs
     if (epoch != run->best_epoch)
         return refuse(
             err, run,
-            "its checkpoint is of epoch %lld, the development rule chooses epoch %d (%.6g)",
+            "its checkpoint is from epoch %lld, but the development rule chooses epoch %d (%.6g)",
             (long long)epoch, run->best_epoch, run->dev);
     BJ_TRY(bj_locked_get_object(&checkpoint, root, "checkpoint", path, err));
     for (int i = 0; i < 2; i++)
@@ -228,15 +232,16 @@ bj_status bj_lock_check_grid(const bj_lock_run *runs, const bj_lock_facts *facts
         evaluated += runs[i].evaluated;
         if (runs[i].evaluated && first < 0) first = i;
         if (runs[i].evaluated && facts[i].extended != facts[first].extended)
-            return refuse(err, &runs[i], "was extended by %d epochs, %s seed %lld by %d",
+            return refuse(err, &runs[i], "was extended by %d epochs, but %s seed %lld by %d",
                           facts[i].extended, runs[first].arm, (long long)runs[first].seed,
                           facts[first].extended);
         for (int j = 0; j < i; j++)
             if (runs[j].seed == runs[i].seed)
                 BJ_TRY(check_pair(&runs[j], &facts[j], &runs[i], &facts[i], err));
     }
-    return evaluated ? BJ_OK
-                     : BJ_FAIL(err, BJ_ELOCKED, "not locked: no run of the campaign forecasts");
+    return evaluated
+               ? BJ_OK
+               : BJ_FAIL(err, BJ_ELOCKED, "not locked: no run of the campaign makes forecasts");
 }
 
 /* ---------------------------------------------------------------------------------- checkpoint */
@@ -251,7 +256,7 @@ static bj_status check_epoch(const bj_lock_run *run, const char *model_path, bj_
         found && !strcmp(found, expected)
             ? BJ_OK
             : refuse(err, run,
-                     "%s: is of epoch '%.20s', the development rule chooses epoch %d (%.6g)",
+                     "%s: is from epoch '%.20s', but the development rule chooses epoch %d (%.6g)",
                      bj_lock_run_files[BJ_LOCK_MODEL], found ? found : "unknown", run->best_epoch,
                      run->dev);
     bj_facts_free(facts);
@@ -266,7 +271,7 @@ bj_status bj_lock_check_checkpoint(const bj_lock_run *run, const bj_lock_facts *
     bj_status status;
     for (int i = 0; i < 2; i++)
         if (strcmp(run->sha256[i], facts->checkpoint[i]))
-            return refuse(err, run, "%s: its SHA-256 is %.16s..., result.json has %.16s...",
+            return refuse(err, run, "%s: its SHA-256 is %.16s..., but result.json has %.16s...",
                           bj_lock_run_files[i], run->sha256[i], facts->checkpoint[i]);
     BJ_TRY(bj_lock_path(path, dir, bj_lock_run_files[BJ_LOCK_MODEL], err));
     BJ_TRY(bj_lock_path(folder, dir, "ckpt/best", err));

@@ -20,8 +20,8 @@ static bj_status check_apart(const bj_cache *held_out, const char *data, const c
     BJ_TRY(bj_cache_open(&seen, other, 1, err));
     if (digest && strcmp(bj_cache_digest(seen), digest)) {
         status = BJ_FAIL(err, BJ_ELOCKED,
-                         "not locked: %s: its digest is %.16s..., that of the campaign's %s is "
-                         "%.16s...",
+                         "not locked: %s: its digest is %.16s..., but the digest of the campaign's "
+                         "%s is %.16s...",
                          other, bj_cache_digest(seen), what, digest);
     } else if (!strcmp(bj_cache_digest(seen), bj_cache_digest(held_out))) {
         status = BJ_FAIL(err, BJ_ELOCKED, "not locked: %s: is the campaign's %s, not held-out data",
@@ -62,8 +62,8 @@ static bj_status check_scenes(const bj_cache *held_out, const char *data, bj_err
     int64_t without = 0;
     if (count < BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "not locked: %s: has %lld scenes, expected at least %d: results of fewer "
-                       "scenes would reveal single scenes",
+                       "not locked: %s: has %lld scenes, expected at least %d, because results on "
+                       "fewer scenes would reveal individual scenes",
                        data, (long long)count, BJ_LOCK_LEAST);
     for (int64_t i = 0; i < count; i++) without += !bj_cache_info(held_out, i).has_future;
     if (without)

@@ -53,7 +53,7 @@ static bj_status open_lock(opened *o, const char *dir, int alone, bj_error *err)
                        path);
     if (o->fd < 0) return bj_file_fail(err, errno, path, "open");
     if (alone && flock(o->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: another process is evaluating it", path);
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: another process is evaluating the campaign", path);
     o->evaluated = lstat(o->folder, &info) == 0;
     return bj_lock_read(&o->lock, path, o->sha256, err);
 }
@@ -104,9 +104,9 @@ bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
         return BJ_FAIL(err, BJ_EARG, "evaluate: the evaluator is not given");
     bj_status status = open_lock(&o, dir, 1, err);
     if (status == BJ_OK && o.evaluated)
-        status = BJ_FAIL(err, BJ_ELOCKED,
-                         "%s: the campaign was already evaluated; a lock allows one evaluation",
-                         o.folder);
+        status = BJ_FAIL(
+            err, BJ_ELOCKED,
+            "%s: the campaign was already evaluated; a lock allows only one evaluation", o.folder);
     if (status == BJ_OK) status = evaluate(report, &o, dir, options, err);
     opened_reset(&o);
     return status;
@@ -127,9 +127,9 @@ static bj_status check_content(const char *folder, bj_error *err) {
         for (int i = 0; i < 3; i++)
             if (!strcmp(entry->d_name, files[i])) known = found[i] = 1;
         if (!known)
-            status = BJ_FAIL(err, BJ_EMISMATCH, "%s: holds '%.100s', which is not a result of an "
-                                                "evaluation",
-                             folder, entry->d_name);
+            status = BJ_FAIL(err, BJ_EMISMATCH,
+                             "%s: contains '%.100s', which is not an evaluation result", folder,
+                             entry->d_name);
     }
     closedir(list);
     for (int i = 0; i < 3 && status == BJ_OK; i++)

@@ -134,18 +134,20 @@ static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *er
            yyjson_equals_str(yyjson_arr_get(metrics, m), metric_name((int)m)))
         m++;
     if (metric_name((int)m) || yyjson_arr_size(metrics) != m)
-        return BJ_FAIL(err, BJ_EVERSION, "%s: its list of metrics differs from that of version %s", path,
+        return BJ_FAIL(err, BJ_EVERSION,
+                       "%s: its list of metrics differs from the list of version %s", path,
                        bj_version());
     BJ_TRY(bj_locked_get_text(text, sizeof text, object, "real", path, err));
     if (strcmp(text, real_name()))
-        return BJ_FAIL(err, BJ_EVERSION, "%s: locked with numbers of type %s, this program uses %s",
-                       path, text, real_name());
+        return BJ_FAIL(err, BJ_EVERSION,
+                       "%s: locked with numbers of type %s, but this program uses %s", path, text,
+                       real_name());
     BJ_TRY(bj_locked_get_integer(&batch, object, "batch", path, err));
     BJ_TRY(bj_locked_get_integer(&least, object, "least_scenes", path, err));
     if (batch != BJ_LOCK_BATCH || least != BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: batch %lld and least_scenes %lld, this version has %d and %d", path,
-                       (long long)batch, (long long)least, BJ_LOCK_BATCH, BJ_LOCK_LEAST);
+                       "%s: batch is %lld and least_scenes %lld, but this version has %d and %d",
+                       path, (long long)batch, (long long)least, BJ_LOCK_BATCH, BJ_LOCK_LEAST);
     return BJ_OK;
 }
 

@@ -109,7 +109,7 @@ static bj_status hash_bound(int *changed, char *first, size_t room, hashing *h,
     if (status == BJ_OK && fill) memcpy(bound->sha256, hex, sizeof hex);
     else if (status == BJ_OK && strcmp(hex, bound->sha256))
         status = BJ_FAIL(&own, BJ_EMISMATCH,
-                         "%s (%s): was changed: its SHA-256 is %.16s..., the lock has %.16s...",
+                         "%s (%s): was changed: its SHA-256 is %.16s..., but the lock has %.16s...",
                          bound->path, bound->what, hex, bound->sha256);
     if (status == BJ_OK) return BJ_OK;
     if (status != BJ_EMISMATCH || fill) return BJ_FAIL(err, status, "%s", own.message);

@@ -153,7 +153,7 @@ static bj_status commit(const bj_registry *r, bj_status status, bj_error *err) {
 
 bj_status bj_registry_put(bj_registry *r, int run, const bj_run_record *record, bj_error *err) {
     if (!bj_registry_owns(r, run))
-        return BJ_FAIL(err, BJ_EARG, "%s: run %d is not one of shard %d/%d", r->path, run, r->shard,
+        return BJ_FAIL(err, BJ_EARG, "%s: run %d is not in shard %d/%d", r->path, run, r->shard,
                        r->shards);
     const int changed =
         r->records[run].state != record->state || r->records[run].attempts != record->attempts;
@@ -165,7 +165,7 @@ bj_status bj_registry_put(bj_registry *r, int run, const bj_run_record *record, 
 
 bj_status bj_registry_get(bj_run_record *out, const bj_registry *r, int run, bj_error *err) {
     if (!bj_registry_owns(r, run))
-        return BJ_FAIL(err, BJ_EARG, "%s: run %d is not one of shard %d/%d", r->path, run, r->shard,
+        return BJ_FAIL(err, BJ_EARG, "%s: run %d is not in shard %d/%d", r->path, run, r->shard,
                        r->shards);
     *out = r->records[run];
     return BJ_OK;
@@ -284,7 +284,7 @@ bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign, int s
     if (shards < 1 || shard < 0 || shard >= shards || shards > 1000000)
         return BJ_FAIL(err, BJ_EARG, "shard is %d/%d, expected I/N with 0 <= I < N", shard, shards);
     if (!*campaign->digest)
-        return BJ_FAIL(err, BJ_EARG, "%s: the campaign is not created", campaign->dir);
+        return BJ_FAIL(err, BJ_EARG, "%s: the campaign has not been created", campaign->dir);
     BJ_TRY(bj_campaign_check_data(campaign, err));
     BJ_TRY(BJ_ALLOC(r, 1, err));
     r->lock = -1;

@@ -56,8 +56,8 @@ static bj_status read_version(int *version, sqlite3 *db, const char *path, bj_er
     *version = sqlite3_column_int(query, 0);
     sqlite3_finalize(query);
     if (*version < 0 || *version > BJ_REGISTRY_VERSION)
-        return BJ_FAIL(err, BJ_EVERSION, "%s: registry of version %d, expected %d", path, *version,
-                       BJ_REGISTRY_VERSION);
+        return BJ_FAIL(err, BJ_EVERSION, "%s: the registry has version %d, expected %d", path,
+                       *version, BJ_REGISTRY_VERSION);
     return BJ_OK;
 }
 

@@ -77,8 +77,9 @@ static bj_status check_bound(const char *folder, const char *found, bj_error *er
     if (status == BJ_OK) status = bj_locked_get_sha256(bound, files, BJ_LOCKED_SEEDS, path, err);
     yyjson_doc_free(doc);
     if (status == BJ_OK && strcmp(bound, found))
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%s/%s: was changed: SHA-256 %.16s..., %s has %.16s...",
-                         folder, BJ_LOCKED_SEEDS, found, BJ_LOCKED_COMPLETION, bound);
+        status = BJ_FAIL(err, BJ_EMISMATCH,
+                         "%s/%s: was changed: SHA-256 is %.16s..., but %s has %.16s...", folder,
+                         BJ_LOCKED_SEEDS, found, BJ_LOCKED_COMPLETION, bound);
     return status;
 }
 
@@ -91,7 +92,7 @@ static bj_status read_locked(bj_seeds **out, const char *dir, bj_error *err) {
     BJ_TRY(bj_lock_path(folder, dir, BJ_LOCKED_DIR, err));
     BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SEEDS, err));
     if (lstat(folder, &info))
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is not evaluated", dir);
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign has not been evaluated", dir);
     BJ_GOTO(status, done, bj_locked_open(&doc, hex, path, BJ_LOCKED_SEEDS_SCHEMA, err));
     BJ_GOTO(status, done, check_bound(folder, hex, err));
     BJ_GOTO(status, done, read_rows(&l, yyjson_doc_get_root(doc), path, err));

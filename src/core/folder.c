@@ -157,9 +157,9 @@ static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
     if (!dir) return errno == ENOENT ? BJ_OK : bj_file_fail(err, errno, w->path, "list");
     for (const char *entry; status == BJ_OK && (entry = next_entry(dir));)
         if (!belongs(entry, w->files))
-            status =
-                BJ_FAIL(err, BJ_EIO, "%.200s: cannot replace: it holds '%s', which would be lost",
-                        w->path, entry);
+            status = BJ_FAIL(err, BJ_EIO,
+                             "%.200s: cannot replace: it contains '%s', which would be lost",
+                             w->path, entry);
     closedir(dir);
     return status;
 }
@@ -194,7 +194,8 @@ static bj_status open_writer(bj_folder_writer *w, const char *path, bj_error *er
     BJ_TRY(locate(w, final, path, err));
     if (!exists(w->parent, w->name) && exists(w->parent, w->backup) &&
         renameat(w->parent, w->backup, w->parent, w->name))
-        return bj_file_fail(err, errno, w->path, "put back the folder an interrupted writer moved");
+        return bj_file_fail(err, errno, w->path,
+                            "restore the folder that an interrupted writer moved");
     BJ_TRY(check_content(w, err));
     remove_leftovers(w);
     return make_temporary(w, final, err);

@@ -171,16 +171,16 @@ static bj_status parse_tensor(entry *out, const bj_safetensors *st, yyjson_val *
     out->begin = (size_t)offsets[0];
     out->end = (size_t)offsets[1];
     if (out->begin > out->end)
-        return REFUSE(err, st, name, "data_offsets begin at %zu after their end %zu", out->begin,
-                      out->end);
+        return REFUSE(err, st, name, "data_offsets begin at %zu, after their end at %zu",
+                      out->begin, out->end);
     if (!bj_tensor_view_measure(view))
         return REFUSE(err, st, name, "shape has more elements than memory has bytes");
     if (view->bytes != out->end - out->begin)
-        return REFUSE(err, st, name, "data_offsets span %zu bytes, its shape needs %zu",
+        return REFUSE(err, st, name, "data_offsets span %zu bytes, but the shape needs %zu",
                       out->end - out->begin, view->bytes);
     if (out->end > data_size)
-        return REFUSE(err, st, name, "data ends at byte %zu, the file has only %zu", out->end,
-                      data_size);
+        return REFUSE(err, st, name, "data ends at byte %zu, but the file has only %zu bytes",
+                      out->end, data_size);
     view->data = data ? data + out->begin : NULL;
     return BJ_OK;
 }
@@ -224,8 +224,8 @@ static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *er
         const entry *e = &st->entries[i];
         if (e->begin != covered)
             return REFUSE(err, st, e->view.name,
-                          "data begins at byte %zu, the tensor before it ends at %zu: %s", e->begin,
-                          covered, e->begin < covered ? "they overlap" : "a hole");
+                          "data begins at byte %zu, but the previous tensor ends at %zu: %s",
+                          e->begin, covered, e->begin < covered ? "they overlap" : "a hole");
         covered = e->end;
     }
     if (covered != data_size && count)

@@ -15,7 +15,7 @@ bj_status bj_sha256_init(bj_sha256 *hash, bj_error *err) {
 
 bj_status bj_sha256_update(bj_sha256 *hash, const void *data, size_t size, bj_error *err) {
     if (size && EVP_DigestUpdate(hash->context, data, size) != 1)
-        return BJ_FAIL(err, BJ_EARG, "SHA-256 of %zu more bytes failed in libcrypto", size);
+        return BJ_FAIL(err, BJ_EARG, "libcrypto failed to hash %zu more bytes with SHA-256", size);
     return BJ_OK;
 }
 
@@ -23,7 +23,7 @@ bj_status bj_sha256_final_bytes(bj_sha256 *hash, unsigned char digest[BJ_SHA256_
                                 bj_error *err) {
     unsigned size = 0;
     if (EVP_DigestFinal_ex(hash->context, digest, &size) != 1 || size != BJ_SHA256_BYTES)
-        return BJ_FAIL(err, BJ_EARG, "SHA-256 could not be finished in libcrypto");
+        return BJ_FAIL(err, BJ_EARG, "libcrypto failed to finish a SHA-256");
     return BJ_OK;
 }
 

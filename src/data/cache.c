@@ -189,10 +189,11 @@ static bj_status verify_scene(const bj_cache *c, int64_t s, bj_sha256 *hash, bj_
 bj_status bj_cache_verify(const bj_cache *c, int64_t index, bj_error *err) {
     bj_sha256 hash = {0};
     if (index < 0 || index >= c->sizes.scenes)
-        return BJ_FAIL(err, BJ_EARG, "%s: scene %lld of %lld", bj_safetensors_path(c->file),
-                       (long long)index, (long long)c->sizes.scenes);
+        return BJ_FAIL(err, BJ_EARG, "%s: no scene %lld among %lld scenes",
+                       bj_safetensors_path(c->file), (long long)index, (long long)c->sizes.scenes);
     if (c->blind)
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: opened blind: digests cover the futures",
+        return BJ_FAIL(err, BJ_ELOCKED,
+                       "%s: was opened without futures, so its digests cannot be checked",
                        bj_safetensors_path(c->file));
     bj_status status = verify_scene(c, index, &hash, err);
     if (status == BJ_OK) status = verify_map(c, index, &hash, err);

@@ -89,7 +89,8 @@ static bj_status make_room(bj_cache_bytes *out, const bj_map *map, bj_error *err
         points += map->areas[i].ring.count;
     }
     if (points > INT_MAX / 2)
-        return BJ_FAIL(err, BJ_EFORMAT, "drivable areas of %lld points", (long long)points);
+        return BJ_FAIL(err, BJ_EFORMAT, "the drivable areas have too many points: %lld",
+                       (long long)points);
     BJ_RESERVE(out->rings, out->ring_room, map->area_count, err);
     if (points > out->point_room) {
         bj_free(out->doubles);

@@ -287,7 +287,7 @@ static bj_status put_header(finish *f, bj_error *err) {
                                         f->fact_count, err));
     bj_status status = BJ_OK;
     if (size > BJ_CACHE_HEADER - 8)
-        status = BJ_FAIL(err, BJ_EARG, "%s: a header of %zu bytes, expected at most %d", path,
+        status = BJ_FAIL(err, BJ_EARG, "%s: the header has %zu bytes, expected at most %d", path,
                          size, BJ_CACHE_HEADER - 8);
     if (status == BJ_OK) {
         memset(f->piece, ' ', BJ_CACHE_HEADER);
@@ -310,10 +310,10 @@ static bj_status publish_rejects(bj_cache_writer *w, bj_error *err) {
     bj_file_writer *writer = NULL;
     bj_status status = BJ_OK;
     if (snprintf(path, sizeof path, "%s%s", w->path, suffix) >= (int)sizeof path)
-        return bj_file_fail(err, ENAMETOOLONG, w->path, "create the list of rejects of");
+        return bj_file_fail(err, ENAMETOOLONG, w->path, "create the list of rejects");
     if (w->at.rejects == 0) {
         if (unlink(path) && errno != ENOENT)
-            return bj_file_fail(err, errno, path, "remove the list of an earlier run");
+            return bj_file_fail(err, errno, path, "remove the list of rejects of an earlier run");
         return BJ_OK;
     }
     BJ_TRY(bj_file_writer_open(&writer, path, err));

@@ -188,7 +188,7 @@ static bj_status copy_facts(bj_cache_writer *w, const bj_fact *facts, int count,
     BJ_TRY(BJ_ALLOC(w->facts, (size_t)count, err));
     for (int i = 0; i < count; i++) {
         if (strpbrk(facts[i].key, "=\n") || strchr(facts[i].value, '\n'))
-            return BJ_FAIL(err, BJ_EARG, "fact '%s' has a line break or '='", facts[i].key);
+            return BJ_FAIL(err, BJ_EARG, "fact '%s' contains a newline or '='", facts[i].key);
         w->fact_count++;
         w->facts[i] = (bj_fact){bj_strdup(facts[i].key), bj_strdup(facts[i].value)};
         if (!w->facts[i].key || !w->facts[i].value)

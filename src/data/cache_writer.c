@@ -74,7 +74,7 @@ bj_status bj_cache_get(bj_cache_writer *w, bj_cache_file file, void *data, size_
         const ssize_t done = pread(w->fd[file], to, size, (off_t)at);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) return bj_cache_file_failed(w, file, errno, "read", err);
-        if (done == 0) return bj_cache_file_failed(w, file, EIO, "read on at its end", err);
+        if (done == 0) return bj_cache_file_failed(w, file, EIO, "read past the end", err);
         to += done;
         at += done;
         size -= (size_t)done;
@@ -210,10 +210,11 @@ bj_status bj_cache_writer_add(bj_cache_writer *w, const bj_cache_bytes *bytes, b
     bj_cache_row row = bytes->row;
     bj_cache_extent after = w->at;
     if (strcmp(row.scenario_id, w->last_id) <= 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s': ids must ascend", w->path,
-                       row.scenario_id, w->last_id);
+        return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s', but ids must ascend",
+                       w->path, row.scenario_id, w->last_id);
     if (!table_takes(&w->cities, row.city) || !table_takes(&w->types, row.focal_type))
-        return BJ_FAIL(err, BJ_EFORMAT, "city '%s' or type '%s' exceeds the %d names of a cache",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "city '%s' or type '%s' does not fit, because a cache has at most %d names",
                        row.city, row.focal_type, BJ_CACHE_TABLE);
     row.record_start = w->at.sizes.floats;
     row.map = bj_cache_find_map(w, bytes->map_digest);

@@ -96,7 +96,8 @@ static int is_vehicle_like(bj_text type) {
 static bj_status fail_track(const bj_scenario *scenario, int track, int64_t step, const char *label,
                             bj_error *err) {
     const bj_text id = scenario->track_id[track];
-    return BJ_FAIL(err, BJ_ENONFINITE, "%s: track '%.*s' at step %d: does not fit a float", label,
+    return BJ_FAIL(err, BJ_ENONFINITE,
+                   "%s: track '%.*s' at step %d: a value does not fit in a float", label,
                    (int)id.size, id.data, (int)step);
 }
 
@@ -263,7 +264,7 @@ static int fill_polyline(float out[BJ_AV2_LINE], const bj_point line[POINTS], co
 }
 
 static bj_status fail_polyline(const char *label, int is_crossing, int64_t id, bj_error *err) {
-    return BJ_FAIL(err, BJ_ENONFINITE, "%s: %s %lld: coordinates do not fit a float", label,
+    return BJ_FAIL(err, BJ_ENONFINITE, "%s: %s %lld: coordinates do not fit in a float", label,
                    is_crossing ? "pedestrian crossing" : "lane segment", (long long)id);
 }
 

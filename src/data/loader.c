@@ -91,7 +91,8 @@ void bj_loader_free(bj_loader *l) {
 
 static bj_status check_options(const bj_loader_options *o, bj_error *err) {
     if (o->batch < 1)
-        return BJ_FAIL(err, BJ_EARG, "loader: a batch of %d scenes, expected at least 1", o->batch);
+        return BJ_FAIL(err, BJ_EARG, "loader: the batch has %d scenes, expected at least 1",
+                       o->batch);
     if (o->part != BJ_PART_ALL && o->part != BJ_PART_FIT && o->part != BJ_PART_DEV)
         return BJ_FAIL(err, BJ_EARG, "loader: part is %d, expected all, fit or dev", (int)o->part);
     return BJ_OK;
@@ -190,9 +191,9 @@ static void ask_for(bj_loader *l, int64_t step) {
 bj_status bj_loader_batch(const bj_batch **out, const int64_t **numbers, bj_loader *l,
                           int64_t epoch, int64_t step, bj_error *err) {
     if (epoch < 0)
-        return BJ_FAIL(err, BJ_EARG, "loader: epoch %lld, expected 0 or more", (long long)epoch);
+        return BJ_FAIL(err, BJ_EARG, "loader: epoch is %lld, expected 0 or more", (long long)epoch);
     if (step < 0 || step >= l->steps)
-        return BJ_FAIL(err, BJ_EARG, "loader: step %lld, expected 0 to %lld", (long long)step,
+        return BJ_FAIL(err, BJ_EARG, "loader: step is %lld, expected 0 to %lld", (long long)step,
                        (long long)l->steps - 1);
     if (l->epoch != epoch) make_order(l, epoch);
     if (l->asked_epoch != epoch || l->asked_step != step) ask_for(l, step);

@@ -198,7 +198,7 @@ static bj_status read_ids(const int64_t **out, int *count, bj_map_reader *reader
     for (int first = 1; (more = bj_json_scan_item(scan, &first)) > 0; n++) {
         const int done = bj_json_scan_integer(scan, begin + n);
         if (done < 0) return broken(reader, err);
-        if (!done) return refuse_value(reader, err, field, n, "", "an integer of 64 bits");
+        if (!done) return refuse_value(reader, err, field, n, "", "a 64-bit integer");
     }
     if (more < 0) return broken(reader, err);
     *out = begin;
@@ -242,7 +242,7 @@ static bj_status read_field(object *out, bj_map_reader *reader, int field, const
     if (done < 0) return broken(reader, err);
     if (!done)
         return refuse_value(reader, err, title, -1, "",
-                            field == ID ? "an integer of 64 bits" : "true or false");
+                            field == ID ? "a 64-bit integer" : "true or false");
     return BJ_OK;
 }
 
@@ -298,7 +298,8 @@ static bj_status keep_object(bj_map *map, bj_map_reader *reader, const object *o
         const bj_point first = ring.at[0], last = ring.at[ring.count - 1];
         if (ring.count > 1 && first.x == last.x && first.y == last.y) ring.count--;
         if (ring.count < 3)
-            return refuse(reader, err, "area_boundary encloses nothing: %d points, expected 3",
+            return refuse(reader, err,
+                          "area_boundary encloses nothing: it has %d points, expected at least 3",
                           ring.count);
         reader->areas[map->area_count++] = (bj_area){o->id, ring};
     }

@@ -165,8 +165,8 @@ static void produce(void *context, int64_t item, int slot, int number) {
         r->code = "unreadable";
     } else if (first >= 0) {
         r->code = "duplicate";
-        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: has the same id as %s, which is used", folder,
-                      other);
+        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: has the same id as %s, which is used instead",
+                      folder, other);
     } else {
         make_scene(p, &p->workers[number], r, item, folder);
     }
@@ -241,7 +241,7 @@ static bj_status find(prep *p, bj_error *err) {
     BJ_TRY(bj_walk_create(&p->walk, o->roots, o->root_count, o->split, err));
     p->total = bj_walk_count(p->walk);
     if (p->total == 0)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s%s: no scenario%s%s in it", o->roots[0],
+        return BJ_FAIL(err, BJ_EFORMAT, "%s%s: found no scenario%s%s", o->roots[0],
                        o->root_count > 1 ? " and the other folders" : "",
                        o->split ? " of the split " : "", o->split ? o->split : "");
     if (o->limit > 0 && p->total > o->limit) p->total = o->limit;
@@ -258,15 +258,15 @@ static bj_status check_resumed(prep *p, bj_error *err) {
         BJ_TRY(bj_cache_writer_item(&name, p->writer, i, err));
         if (i >= p->total)
             return BJ_FAIL(err, BJ_EARG,
-                           "%s.partial: has %lld scenarios, there are only %lld to read now\n"
+                           "%s.partial: has %lld scenarios, but there are only %lld to read now\n"
                            "hint: --restart starts over",
                            p->path, (long long)items, (long long)p->total);
         if (strncmp(name, bj_walk_id(p->walk, i), BJ_CACHE_NAME - 1))
-            return BJ_FAIL(
-                err, BJ_EARG,
-                "%s.partial: scenario %lld was '%s', now it is '%.64s': the folders have changed\n"
-                "hint: --restart starts over",
-                p->path, (long long)i, name, bj_walk_id(p->walk, i));
+            return BJ_FAIL(err, BJ_EARG,
+                           "%s.partial: scenario %lld was '%s' and is now '%.64s', because the "
+                           "folders have changed\n"
+                           "hint: --restart starts over",
+                           p->path, (long long)i, name, bj_walk_id(p->walk, i));
     }
     const int64_t rejected = items - bj_cache_writer_scenes(p->writer);
     if (p->options->strict && rejected)

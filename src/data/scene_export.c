@@ -128,7 +128,7 @@ bj_status bj_cache_export(const bj_cache *cache, int64_t index, const char *path
     padded p = {0};
     bj_status status;
     if (index < 0 || index >= bj_cache_count(cache))
-        return BJ_FAIL(err, BJ_EARG, "scene %lld, expected 0 to %lld", (long long)index,
+        return BJ_FAIL(err, BJ_EARG, "scene number is %lld, expected 0 to %lld", (long long)index,
                        (long long)bj_cache_count(cache) - 1);
     const bj_arch arch = bj_cache_arch(cache);
     const bj_scene_info info = bj_cache_info(cache, index);

@@ -61,8 +61,9 @@ static bj_status copy_names(names *n, const bj_text *texts, const bj_distinct *d
     for (int32_t i = 0; i < distinct->count; i++) {
         const bj_text *text = &texts[distinct->first[i]];
         if (text->size && memchr(text->data, 0, text->size))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: column '%s': row %lld has a zero byte in its text",
-                           path, column, (long long)distinct->first[i]);
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: column '%s': the string in row %lld contains a zero byte", path,
+                           column, (long long)distinct->first[i]);
         n->text[i] = at;
         if (text->size) memcpy(at, text->data, text->size);
         at += text->size + 1;

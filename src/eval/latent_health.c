@@ -113,7 +113,9 @@ static double participation(const double *cov, size_t n) {
 bj_status bj_latent_health_measure(bj_latent_health *out, const bj_real *z, size_t stride, int B,
                                    int D, bj_error *err) {
     if (B < 1 || D < 1)
-        return BJ_FAIL(err, BJ_EARG, "latents: %d rows of %d, expected at least one of each", B, D);
+        return BJ_FAIL(err, BJ_EARG,
+                       "latents: shape is (%d, %d), expected at least one row and one column", B,
+                       D);
     for (int b = 0; b < B; b++)
         for (int d = 0; d < D; d++)
             if (!isfinite(z[(size_t)b * stride + d]))

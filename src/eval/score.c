@@ -99,7 +99,7 @@ static bj_status score_truth(bj_score *s, int64_t index, bj_error *err) {
     if (track < 0) {
         bj_violations_add(&s->violations, BJ_VIOLATION_MISSING, -1, truth.scenario_id,
                           scenario < 0 ? "the scenario is not in the file; its focal track is '%s'"
-                                       : "no row of the focal track '%s'",
+                                       : "no row for the focal track '%s'",
                           truth.focal_id);
         s->counts.missing++;
         return BJ_OK;

@@ -153,7 +153,7 @@ void bj_check_scenario(bj_violations *v, const bj_submission *s, int64_t begin, 
         const char *scenario = bj_submission_scenario(s, t.scenario);
         if (t.count != first.count)
             bj_violations_add(v, BJ_VIOLATION_INCONSISTENT, t.rows[0], scenario,
-                              "track '%s' has %lld modes, track '%s' has %lld", t.track,
+                              "track '%s' has %lld modes, but track '%s' has %lld", t.track,
                               (long long)t.count, first.track, (long long)first.count);
         else if (!same_weights(s, &first, &t))
             bj_violations_add(v, BJ_VIOLATION_INCONSISTENT, t.rows[0], scenario,

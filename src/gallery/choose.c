@@ -23,11 +23,12 @@ const char *bj_gallery_rule(void) {
            "candidate of either model is more than 3 m from the cached polylines or outside the "
            "drivable areas (0.1 m). A maneuver of a case is an ending (stop: within 2 m; left, "
            "right: 30 degrees or more; else straight) that carries at least .05 of the branch "
-           "model's weight. Place 1 takes a case with one maneuver other than stop, the other "
-           "places cases with several; other cases only when those are used up, stop alone last. "
-           "Among equals, first the case whose set of maneuvers was chosen least often so far, "
-           "then whose map was, then the smallest SHA-256 of SEED:SCENARIO_ID. No future is read, "
-           "no candidate is moved, reweighted or left out.";
+           "model's weight. Place 1 takes a case with one maneuver other than stop, and the other "
+           "places take cases with several maneuvers. Other cases follow only when no such case is "
+           "left; cases with stop alone come last. Ties are broken in favor of the case whose set "
+           "of maneuvers was chosen least often so far, then the case whose map was chosen least "
+           "often, then the smallest SHA-256 of SEED:SCENARIO_ID. No future is read, and no "
+           "candidate is moved, reweighted or left out.";
 }
 
 bj_status bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], bj_sha256 *hash, uint64_t seed,

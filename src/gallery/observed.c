@@ -37,8 +37,7 @@ static bj_status add_scene(bj_sha256 *hash, const bj_cache *cache, int64_t scene
 
 static bj_status check_scene(const bj_cache *cache, int64_t scene, bj_error *err) {
     if (!cache || scene < 0 || scene >= bj_cache_count(cache))
-        return BJ_FAIL(err, BJ_EARG, "gallery: scene %lld, expected one of the cache",
-                       (long long)scene);
+        return BJ_FAIL(err, BJ_EARG, "gallery: the cache has no scene %lld", (long long)scene);
     return BJ_OK;
 }
 

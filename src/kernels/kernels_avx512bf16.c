@@ -1,7 +1,7 @@
 /* kernels_avx512bf16.c - kernels_body.h for AVX-512 (F, BW, DQ, VL) with AVX512_BF16. */
 #if defined(__x86_64__)
 #if !defined(__AVX512F__) || !defined(__AVX512BF16__)
-#error "kernels_avx512bf16.c is compiled without its -mavx512 flags"
+#error "kernels_avx512bf16.c must be compiled with its -mavx512 flags"
 #endif
 #define BJ_BODY_TABLE bj_kernels_avx512bf16
 #define BJ_BODY_MIXED bj_mixed_avx512bf16

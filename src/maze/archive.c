@@ -86,14 +86,16 @@ static bj_status load_parts(loaded *l, const bj_safetensors *st, bj_error *err) 
         return BJ_FAIL(err, BJ_EVERSION, "%s: version is '%.60s', expected '1'", path,
                        version ? version : "not stated");
     if (!maze || strlen(maze) >= sizeof l->maze)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: the metadata names no maze", path);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the metadata does not name a maze", path);
     strcpy(l->maze, maze);
     if (!c || c->rank != 3 || !latents || latents->rank != 2 || c->shape[0] < 1 ||
         c->shape[0] > BJ_ARCHIVE_MAX_CONTEXTS || c->shape[1] < 1 ||
         c->shape[1] > BJ_ARCHIVE_MAX_K || c->shape[2] < 1 || c->shape[2] > BJ_ARCHIVE_MAX_D ||
         latents->shape[0] < 1 || latents->shape[0] > BJ_MAZE_MAX_CELLS)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: no tensors candidates (S,K,D) and latents (C,D)",
-                       path);
+        return BJ_FAIL(
+            err, BJ_EFORMAT,
+            "%s: tensor 'candidates' (S,K,D) or 'latents' (C,D) is missing or has a wrong shape",
+            path);
     l->S = (int)c->shape[0];
     l->K = (int)c->shape[1];
     l->D = (int)c->shape[2];
@@ -108,8 +110,8 @@ static bj_status load_parts(loaded *l, const bj_safetensors *st, bj_error *err) 
     memcpy(l->cells, view->data, (size_t)S * sizeof *l->cells);
     for (int s = 0; s < S; s++)
         if (l->cells[s] < 0 || l->cells[s] >= C)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: context %d is cell %d of %d", path, s,
-                           (int)l->cells[s], l->C);
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: context %d is cell %d, but there are %d cells",
+                           path, s, (int)l->cells[s], l->C);
     BJ_TRY(BJ_ALLOC(l->raw, (size_t)(S * K), err));
     BJ_TRY(BJ_ALLOC(l->mass, (size_t)(S * K), err));
     BJ_TRY(bj_safetensors_read_real(l->raw, st, "mass", 2, sk, err));
@@ -251,10 +253,11 @@ bj_status bj_archive_reveal(bj_archive_report *out, const char *path, const char
                 BJ_FAIL(err, BJ_EMISMATCH, "%s: SHA-256 is %s, expected %.64s",
                         emissions, l.sha256, expected));
     if (strcmp(l.maze, maze->name) || l.C != maze->cells)
-        BJ_GOTO(status, done,
-                BJ_FAIL(err, BJ_EMISMATCH,
-                        "%s: emissions in maze '%s' of %d cells, expected '%.60s' of %d", emissions,
-                        l.maze, l.C, maze->name, maze->cells));
+        BJ_GOTO(
+            status, done,
+            BJ_FAIL(err, BJ_EMISMATCH,
+                    "%s: the emissions belong to maze '%s' with %d cells, expected '%.60s' with %d",
+                    emissions, l.maze, l.C, maze->name, maze->cells));
     /* Opens the dataset only after the hash was checked. */
     BJ_GOTO(status, done, bj_maze_data_open(&data, dataset, maze, err));
     BJ_GOTO(status, done, bj_sha256_file(out->data_sha256, dataset, err));

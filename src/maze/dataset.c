@@ -111,11 +111,11 @@ static bj_status find_observations(bj_maze_data *d, bj_error *err) {
     BJ_TRY(bj_npz_need(&a, d->npz, name, -1, err));
     const int image = a->npy.rank == 4 && a->npy.type == BJ_NPY_U8;
     if (!image && !(a->npy.rank == 2 && is_float(a)))
-        return wrong_shape(d, a, "float32 (steps, numbers) or uint8 (steps, height, width, colors)",
+        return wrong_shape(d, a, "float32 (steps, values) or uint8 (steps, height, width, colors)",
                            err);
     if (a->npy.rows < 1 || a->npy.rows > MAX_STEPS || a->npy.width < 1 ||
         a->npy.width > INT32_MAX / 8)
-        return wrong_shape(d, a, "1 to 2^30 steps of at least one number", err);
+        return wrong_shape(d, a, "1 to 2^30 steps of at least one value", err);
     d->info.observations = a->name;
     d->info.steps = a->npy.rows;
     d->info.rank = a->npy.rank - 1;
@@ -135,7 +135,7 @@ static bj_status find_positions(bj_maze_data *d, bj_error *err) {
     if (!is_float(a) || a->npy.width < 2 || a->npy.width > BLOCK / 8)
         return wrong_shape(d, a, "float32 (steps, x y ...)", err);
     if (a->npy.rows != d->info.steps)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as '%s'",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as in '%s'",
                        bj_npz_path(d->npz), a->name, (long long)a->npy.rows,
                        (long long)d->info.steps, d->info.observations);
     d->info.positions = a->name;
@@ -148,7 +148,7 @@ static bj_status find_ends(const char **name, const bj_maze_data *d, bj_error *e
     if (!bj_npz_find(d->npz, *name) && bj_npz_find(d->npz, "episode")) *name = "episode";
     BJ_TRY(bj_npz_need(&a, d->npz, *name, 1, err));
     if (a->npy.rows == d->info.steps) return BJ_OK;
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as '%s'",
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as in '%s'",
                    bj_npz_path(d->npz), a->name, (long long)a->npy.rows, (long long)d->info.steps,
                    d->info.observations);
 }
@@ -180,8 +180,7 @@ static bj_status take_positions(bj_maze_data *d, const double *values, int64_t f
         const double x = values[i * width], y = values[i * width + 1];
         if (!isfinite(x) || !isfinite(y))
             return BJ_FAIL(err, BJ_ENONFINITE,
-                           "%s: array '%s' row %lld: position (%g, %g), "
-                           "expected finite numbers",
+                           "%s: array '%s' row %lld: position is (%g, %g), expected finite numbers",
                            bj_npz_path(d->npz), d->info.positions, (long long)(first + i), x, y);
         d->cells[first + i] = (int16_t)bj_maze_cell(d->maze, x, y);
     }
@@ -314,7 +313,7 @@ const int64_t *bj_maze_data_counts(const bj_maze_data *d) { return d->counts; }
 /* Moves the cursor to `begin`. Starts again if `begin` is before the cursor. */
 static bj_status seek(bj_maze_data *d, int64_t begin, int64_t end, bj_error *err) {
     if (begin < 0 || end < begin || end > d->info.steps)
-        return BJ_FAIL(err, BJ_EARG, "%s: rows %lld to %lld requested, the file has %lld",
+        return BJ_FAIL(err, BJ_EARG, "%s: rows %lld to %lld requested, but the file has %lld",
                        bj_npz_path(d->npz), (long long)begin, (long long)end,
                        (long long)d->info.steps);
     if (!d->rows) BJ_TRY(bj_npz_rows_open(&d->rows, d->npz, d->info.observations, err));

@@ -171,7 +171,8 @@ static int run(driver *d, bj_point_env *env, const uint8_t *graph, int task, int
 static bj_status check(const bj_maze *maze, const bj_drive_options *o, bj_error *err) {
     if (o->episodes < 0 || o->episodes > MAX_EPISODES || o->steps < 0 || o->steps > MAX_STEPS ||
         o->patience < 0)
-        return BJ_FAIL(err, BJ_EARG, "drive: %d episodes of %d steps with a patience of %d",
+        return BJ_FAIL(err, BJ_EARG,
+                       "drive: a setting is out of range: %d episodes, %d steps, patience %d",
                        o->episodes, o->steps, o->patience);
     if (!maze->task_count)
         return BJ_FAIL(err, BJ_EARG, "drive: maze '%.80s' has no tasks", maze->name);
@@ -223,8 +224,8 @@ bj_status bj_maze_drive_episode(double *positions, int *steps, int *reached, dou
     bj_point_env env;
     BJ_TRY(check(maze, options, err));
     if (task < 0 || task >= maze->task_count || episode < 0)
-        return BJ_FAIL(err, BJ_EARG, "drive: task %d, episode %d of a maze with %d tasks", task,
-                       episode, maze->task_count);
+        return BJ_FAIL(err, BJ_EARG, "drive: no task %d or no episode %d in a maze with %d tasks",
+                       task, episode, maze->task_count);
     const bj_status status = driver_init(&d, maze, err);
     if (status == BJ_OK) {
         *reached = run(&d, &env, graph, task, episode, options, positions);

@@ -139,8 +139,8 @@ static bj_status place_ports(builder *b, const bj_generate_options *o, int junct
     }
     if (ins == junctions && outs == o->branches) return BJ_OK;
     return BJ_FAIL(err, BJ_EARG,
-                   "generated maze: room for %d of %d designated cells with %d of %d successors; "
-                   "take more rooms than %d by %d",
+                   "generated maze: only %d of %d designated cells and %d of %d successors fit; "
+                   "use more than %d by %d rooms",
                    ins, junctions, outs, o->branches, b->rooms_i, b->rooms_j);
 }
 

@@ -31,8 +31,9 @@ bj_status bj_graph_candidates(bj_graph_candidate *out, const bj_graph_case *inpu
     double *cells = NULL, *x = NULL;
     bj_status status;
     if (input->cells < 1 || input->sources < 0 || input->K < 1 || input->D < 1)
-        return BJ_FAIL(err, BJ_EARG, "candidates: %d cells, %d sources, K %d, D %d", input->cells,
-                       input->sources, input->K, input->D);
+        return BJ_FAIL(err, BJ_EARG,
+                       "candidates: a size is out of range: %d cells, %d sources, K = %d, D = %d",
+                       input->cells, input->sources, input->K, input->D);
     BJ_GOTO(status, done, BJ_ALLOC(cells, (size_t)input->cells * D, err));
     BJ_GOTO(status, done, BJ_ALLOC(x, D, err));
     for (int c = 0; c < input->cells; c++)

@@ -47,7 +47,7 @@ static bj_status check_ascending(const bj_edge *edges, int count, const char *ke
                            k, (int)edges[k].from);
         if (k && bj_edge_compare(&edges[k - 1], &edges[k]) >= 0)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: '%s' row %d is [%d, %d] behind [%d, %d], expected ascending rows",
+                           "%s: '%s' row %d is [%d, %d] after [%d, %d], expected ascending rows",
                            where, key, k, (int)edges[k].from, (int)edges[k].to,
                            (int)edges[k - 1].from, (int)edges[k - 1].to);
     }
@@ -179,7 +179,7 @@ static bj_status read_facts(bj_graph_file *f, yyjson_val *root, const char *path
     while ((key = yyjson_obj_iter_next(&walk))) {
         yyjson_val *value = yyjson_obj_iter_get_val(key);
         if (!is_text(key) || !is_text(value))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' is %s%s, expected a text",
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' is %s%s, expected a string",
                            path, yyjson_get_str(key), yyjson_get_type_desc(value),
                            yyjson_is_str(value) ? " with a zero byte" : "");
         if (yyjson_obj_get(object, yyjson_get_str(key)) != value)
@@ -289,8 +289,10 @@ static bj_status is_official(int *out, const char *path, const bj_maze *maze, bj
         !memcmp(official->edges, maze->edges, (size_t)maze->edge_count * sizeof *maze->edges);
     bj_maze_free(official);
     if (same) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "%s: not written: the maze is not the official '%s' it claims",
-                   path, maze->name);
+    return BJ_FAIL(
+        err, BJ_EARG,
+        "%s: not written: the maze has the name of the official maze '%s' but differs from it",
+        path, maze->name);
 }
 
 static bj_status check_record(const char *path, const bj_graph_record *r, bj_error *err) {
@@ -305,7 +307,8 @@ static bj_status check_record(const char *path, const bj_graph_record *r, bj_err
         for (int k = 0; k < lists[i].count; k++)
             if (lists[i].list[k].from < 0 || lists[i].list[k].from >= r->maze->cells ||
                 lists[i].list[k].to < 0 || lists[i].list[k].to >= r->maze->cells)
-                return BJ_FAIL(err, BJ_EARG, "%s: not written: '%s' row %d is [%d, %d] of %d cells",
+                return BJ_FAIL(err, BJ_EARG,
+                               "%s: not written: '%s' row %d is [%d, %d], but there are %d cells",
                                path, lists[i].key, k, (int)lists[i].list[k].from,
                                (int)lists[i].list[k].to, r->maze->cells);
         BJ_TRY(check_ascending(lists[i].list, lists[i].count, lists[i].key, path, err));

@@ -21,7 +21,8 @@ bj_status bj_maze_unit(double *out, const bj_real *x, int D, const char *what, i
     double sum = 0;
     for (int d = 0; d < D; d++) sum += (double)x[d] * (double)x[d];
     if (!isfinite(sum))
-        return BJ_FAIL(err, BJ_ENONFINITE, "%s %d has a number that is not finite", what, number);
+        return BJ_FAIL(err, BJ_ENONFINITE, "%s %d contains a number that is not finite", what,
+                       number);
     const double norm = sqrt(sum);
     for (int d = 0; d < D; d++) out[d] = sum > 0 ? (double)x[d] / norm : 0;
     return BJ_OK;
@@ -38,7 +39,9 @@ double bj_maze_dot(const double *a, const double *b, int D) {
 static bj_status check_pairs(const bj_edge *pairs, int count, int cells, const char *what,
                              bj_error *err) {
     if (count < 0 || (count && !pairs))
-        return BJ_FAIL(err, BJ_EARG, "graph metrics: %d %s", count, what);
+        return BJ_FAIL(err, BJ_EARG,
+                       "graph metrics: the count is negative or the list is missing: %d %s", count,
+                       what);
     for (int k = 0; k < count; k++)
         if (pairs[k].from < 0 || pairs[k].from >= cells || pairs[k].to < 0 || pairs[k].to >= cells)
             return BJ_FAIL(err, BJ_EARG,
@@ -52,8 +55,10 @@ static bj_status check(const bj_graph_case *c, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG, "graph metrics: %d cells, expected 1 to %d", c->cells,
                        (int)BJ_MAZE_MAX_CELLS);
     if (c->sources < 0 || c->K < 1 || c->D < 1)
-        return BJ_FAIL(err, BJ_EARG, "graph metrics: %d sources, %d candidates of width %d",
-                       c->sources, c->K, c->D);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "graph metrics: a size is out of range: %d sources, %d candidates of width %d",
+            c->sources, c->K, c->D);
     for (int s = 0; s < c->sources; s++)
         if (c->source_cells[s] < 0 || c->source_cells[s] >= c->cells)
             return BJ_FAIL(err, BJ_EARG, "graph metrics: source %d is in cell %d, expected 0 to %d",

@@ -73,7 +73,7 @@ bj_status bj_maze_json_text(const char **out, yyjson_val *object, const char *ke
     yyjson_val *value = yyjson_obj_get(object, key);
     *out = yyjson_get_str(value);
     if (!*out || !**out || strlen(*out) != yyjson_get_len(value))
-        return refuse(err, where, key, value, "a text that is not empty");
+        return refuse(err, where, key, value, "a non-empty string");
     return BJ_OK;
 }
 
@@ -144,15 +144,16 @@ static bj_status read_map(uint8_t **out, int *rows, int *cols, yyjson_val *objec
     *rows = (int)yyjson_arr_size(list);
     *cols = (int)yyjson_get_len(yyjson_arr_get_first(list));
     if (!yyjson_is_arr(list) || *rows < 1 || *rows > 1024 || *cols < 1 || *cols > 1024)
-        return refuse(err, where, "map", list, "1 to 1024 texts of 1 to 1024 digits, 1 for a wall");
+        return refuse(err, where, "map", list,
+                      "1 to 1024 strings of 1 to 1024 digits, where 1 is a wall");
     BJ_TRY(BJ_ALLOC(*out, (size_t)*rows * (size_t)*cols, err));
     for (int i = 0; i < *rows && status == BJ_OK; i++) {
         yyjson_val *row = yyjson_arr_get(list, (size_t)i);
         const char *text = yyjson_get_str(row);
         if (!text || yyjson_get_len(row) != (size_t)*cols || strspn(text, "01") != (size_t)*cols)
-            status =
-                BJ_FAIL(err, BJ_EFORMAT, "%s: 'map' row %d is '%.40s', expected %d digits 0, 1",
-                        where, i, text ? text : yyjson_get_type_desc(row), *cols);
+            status = BJ_FAIL(err, BJ_EFORMAT,
+                             "%s: 'map' row %d is '%.40s', expected %d digits that are 0 or 1",
+                             where, i, text ? text : yyjson_get_type_desc(row), *cols);
         for (int j = 0; j < *cols && status == BJ_OK; j++) (*out)[i * *cols + j] = text[j] == '1';
     }
     if (status != BJ_OK) {
@@ -249,7 +250,7 @@ bj_status bj_maze_json_commit(bj_doc *doc, const char *path, char hex[65], bj_er
     size_t size;
     bj_status status = bj_doc_text(&text, &size, doc, 0, NULL);
     if (status == BJ_EARG)
-        return BJ_FAIL(err, BJ_EARG, "%s: not written: a text in it is not UTF-8", path);
+        return BJ_FAIL(err, BJ_EARG, "%s: not written: a string in it is not UTF-8", path);
     if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", path);
     if (hex) status = bj_sha256_memory(hex, text, size, err);
     if (status == BJ_OK) status = bj_file_write(path, text, size, err);

@@ -232,10 +232,10 @@ static bj_status check_plan(const bj_maze_plan *p, bj_error *err) {
                        p->rows, p->cols, (int)MAX_SIDE);
     if (p->in_count < 0 || p->out_count < 0 || p->in_count > BJ_MAZE_MAX_PORTS ||
         p->out_count > BJ_MAZE_MAX_PORTS || !p->in_count != !p->out_count)
-        return BJ_FAIL(err, BJ_EARG,
-                       "maze '%.80s': %d teleporters with %d exits, expected none of both or 1 to "
-                       "%d of each",
-                       p->name, p->in_count, p->out_count, (int)BJ_MAZE_MAX_PORTS);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "maze '%.80s': %d teleporters with %d exits, expected none, or 1 to %d of each",
+            p->name, p->in_count, p->out_count, (int)BJ_MAZE_MAX_PORTS);
     if (p->task_count < 0 || p->task_count > BJ_MAZE_MAX_TASKS)
         return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %d tasks, expected 0 to %d", p->name,
                        p->task_count, (int)BJ_MAZE_MAX_TASKS);

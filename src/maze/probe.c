@@ -21,7 +21,9 @@ bj_status bj_probe_create(bj_probe **out, int D, bj_error *err) {
     bj_probe *p;
     bj_status status;
     *out = NULL;
-    if (D < 1) return BJ_FAIL(err, BJ_EARG, "probe: latents of %d numbers, expected at least 1", D);
+    if (D < 1)
+        return BJ_FAIL(err, BJ_EARG, "probe: the latents have %d dimensions, expected at least 1",
+                       D);
     BJ_TRY(BJ_ALLOC(p, 1, err));
     p->D = D;
     const size_t d = (size_t)D;
@@ -99,8 +101,8 @@ static bj_status factorize(bj_probe *p, bj_error *err) {
         const double pivot = U[i * D + i];
         if (!(pivot > 1e-14 * largest)) /* also if it is NaN */
             return BJ_FAIL(err, BJ_EARG,
-                           "probe: pivot %zu of %zu is %g: the latents of %.0f frames "
-                           "do not determine it without a larger ridge",
+                           "probe: pivot %zu of %zu is %g, because the latents of %.0f frames do "
+                           "not determine it; use a larger ridge",
                            i, D, pivot, p->frames);
         for (size_t j = i; j < D; j++) U[i * D + j] /= sqrt(pivot);
     }

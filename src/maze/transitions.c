@@ -100,7 +100,7 @@ bj_status bj_transitions_create(bj_transitions **out, const bj_maze_data *data,
     *out = NULL;
     if (options->horizon < 0 ||
         (options->kind != BJ_TRANSITION_STEP && options->kind != BJ_TRANSITION_CROSSING))
-        return BJ_FAIL(err, BJ_EARG, "transitions: kind %d with a horizon of %d",
+        return BJ_FAIL(err, BJ_EARG, "transitions: kind %d or horizon %d is out of range",
                        (int)options->kind, options->horizon);
     BJ_TRY(BJ_ALLOC(t, 1, err));
     const bj_status status = fill(t, data, options, err);

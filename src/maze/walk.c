@@ -86,8 +86,8 @@ bj_status bj_maze_walk(const char *path, const bj_maze *maze, const bj_walk_opti
     bj_status status;
     if (o->episodes < 0 || o->steps < 0 || N > MAX_ROWS || !(noise <= 100) || maze->cells < 2)
         return BJ_FAIL(err, BJ_EARG,
-                       "walks: %lld episodes of %lld steps with a noise of %g through %d cells, "
-                       "expected up to %d steps in all",
+                       "walks: %lld episodes of %lld steps with noise %g through %d cells, "
+                       "expected at most %d steps in total",
                        (long long)episodes, (long long)steps, noise, maze->cells, (int)MAX_ROWS);
     BJ_GOTO(status, done, BJ_ALLOC(w.sides, C * C, err));
     BJ_GOTO(status, done, BJ_ALLOC(w.on_foot, C * C, err));

@@ -222,7 +222,7 @@ bj_status bj_checkpoint_check_digest(const bj_safetensors *st, bj_error *err) {
     BJ_GOTO(status, done, digest(hex, tensors, count, facts, facts_count, err));
     if (strcmp(hex, stored))
         status = BJ_FAIL(err, BJ_EFORMAT,
-                         "%s: checksum of the content is %s, expected %s: the file was changed",
+                         "%s: checksum of the content is %s, expected %s, so the file was changed",
                          bj_safetensors_path(st), hex, shown(text, stored));
 done:
     bj_free(tensors);
@@ -267,7 +267,7 @@ bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *forma
     char version[16], text[SHOWN_SIZE];
     snprintf(version, sizeof version, "%d", FORMAT_VERSION);
     if (strcmp(value, version))
-        return BJ_FAIL(err, BJ_EVERSION, "%s: format version '%s', this library reads %s",
+        return BJ_FAIL(err, BJ_EVERSION, "%s: format version is '%s', but this library reads %s",
                        bj_safetensors_path(st), shown(text, value), version);
     return BJ_OK;
 }
@@ -345,14 +345,15 @@ bj_status bj_checkpoint_check_tensors(const bj_safetensors *st, const bj_tensor 
         const bj_tensor_view *view;
         if (unknown && !bj_safetensors_find(st, t->name))
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: tensor '%s': is missing, but there is an unknown '%.80s'",
+                           "%s: tensor '%s': is missing, but there is an unknown tensor '%.80s'",
                            bj_safetensors_path(st), t->name, unknown);
         BJ_TRY(bj_safetensors_require(&view, st, t->name, t->rank, shape, err));
     }
     if (unknown)
-        return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: tensor '%.80s': is unknown, the architecture has no such tensor",
-                       bj_safetensors_path(st), unknown);
+        return BJ_FAIL(
+            err, BJ_EFORMAT,
+            "%s: tensor '%.80s': is unknown, because the architecture has no such tensor",
+            bj_safetensors_path(st), unknown);
     return BJ_OK;
 }
 

@@ -286,8 +286,9 @@ bj_status bj_predictor_create(bj_predictor **out, const bj_model *model,
         return BJ_FAIL(err, BJ_EARG, "precision is %d, expected full (0) or bf16 (1)",
                        (int)options->precision);
     if (options->precision == BJ_PRECISION_BF16 && model->arch.encoder != BJ_ENCODER_SCENE)
-        return BJ_FAIL(err, BJ_EARG, "precision is bf16, expected full: only models of scenes "
-                       "are stored in 16 bits");
+        return BJ_FAIL(err, BJ_EARG,
+                       "precision is bf16, expected full, because only models for scenes support "
+                       "16-bit weights");
     bj_predictor *p;
     BJ_TRY(BJ_ALLOC(p, 1, err));
     p->arch = model->arch;

@@ -60,8 +60,9 @@ static bj_status read_header(bj_npz_array *a, const bj_npz *npz, bj_error *err) 
     BJ_GOTO(status, done, bj_npy_parse(&a->npy, text + begin, a->header - begin, what, err));
     const uint64_t want = (uint64_t)a->npy.rows * a->npy.row_bytes;
     if (size - a->header != want)
-        status = BJ_FAIL(err, BJ_EFORMAT, "%s: %llu bytes of numbers, expected %llu for its shape",
-                         what, (unsigned long long)(size - a->header), (unsigned long long)want);
+        status =
+            BJ_FAIL(err, BJ_EFORMAT, "%s: found %llu bytes of numbers, expected %llu for its shape",
+                    what, (unsigned long long)(size - a->header), (unsigned long long)want);
 done:
     bj_free(text);
     bj_zip_stream_close(stream);
@@ -158,8 +159,8 @@ bj_status bj_npz_need(const bj_npz_array **out, const bj_npz *npz, const char *n
         for (int i = 0; i < npz->count && used + 1 < sizeof list; i++)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
                                      npz->arrays[i].name);
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: no array '%s'; there are: %s", bj_npz_path(npz), name,
-                       npz->count ? list : "none");
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: no array '%s'; the file contains: %s",
+                       bj_npz_path(npz), name, npz->count ? list : "none");
     }
     if (a->problem) return BJ_FAIL(err, BJ_EFORMAT, "%s", a->problem);
     if (rank >= 0 && a->npy.rank != rank)

@@ -72,12 +72,12 @@ static bj_status check_local(bj_zip_stream *s, bj_error *err) {
     BJ_TRY(bj_zip_fetch(s->zip, local, m->header, LOCAL, err));
     if (memcmp(local, "PK\3\4", 4)) return fail(s, err, "no local header where it should be");
     if (bj_zip_u16(local + 26) != length || (int)bj_zip_u16(local + 8) != m->method)
-        return fail(s, err, "its local header is that of another member");
+        return fail(s, err, "its local header belongs to another member");
     for (size_t done = 0; done < length;) { /* in bounds, see read_entry */
         const size_t n = length - done < sizeof piece ? length - done : sizeof piece;
         BJ_TRY(bj_zip_fetch(s->zip, piece, m->header + LOCAL + done, n, err));
         if (memcmp(piece, m->name + done, n))
-            return fail(s, err, "its local header has another name");
+            return fail(s, err, "its local header has a different name");
         done += n;
     }
     const uint64_t before = LOCAL + (uint64_t)length + bj_zip_u16(local + 28);
@@ -96,7 +96,7 @@ static bj_status start(bj_zip_stream *s, bj_error *err) {
     s->inflater.next_in = s->buffer;
     s->inflater.avail_in = 0;
     if (s->has_inflater) {
-        if (inflateReset(&s->inflater) != Z_OK) return fail(s, err, "zlib cannot start over");
+        if (inflateReset(&s->inflater) != Z_OK) return fail(s, err, "zlib cannot restart");
         return BJ_OK;
     }
     s->inflater.zalloc = zlib_alloc;

@@ -99,7 +99,7 @@ static bj_status unpack_snappy(uint8_t *out, size_t out_size, const uint8_t *in,
         return BJ_EFORMAT;
     }
     if (size != out_size) {
-        *why = "snappy data has another length than declared in the page header";
+        *why = "the length of the snappy data differs from the page header";
         return BJ_EFORMAT;
     }
     if (snappy_uncompress(packed, in_size, (char *)out, &size) == SNAPPY_OK && size == out_size)
@@ -114,8 +114,7 @@ static bj_status unpack_zstd(uint8_t *out, size_t out_size, const uint8_t *in, s
     if (!codecs->zstd) return BJ_ENOMEM;
     const size_t size = ZSTD_decompressDCtx(codecs->zstd, out, out_size, in, in_size);
     if (size == out_size) return BJ_OK;
-    *why = ZSTD_isError(size) ? "zstd data is damaged or has another length than declared in the "
-                                "page header"
+    *why = ZSTD_isError(size) ? "zstd data is damaged, or its length differs from the page header"
                               : "zstd data unpacks to fewer bytes than declared in the page header";
     return BJ_EFORMAT;
 }

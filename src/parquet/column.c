@@ -25,10 +25,10 @@ static bj_status check_form(const bj_column *column, int is_list, bj_form form) 
     if (leaf->obstacle)
         return bj_pages_refuse(&column->pages, BJ_EVERSION, "%s is not supported", leaf->obstacle);
     if (leaf->column.is_list != is_list)
-        return REFUSE(column, "holds %s, expected %s", is_list ? "one value a row" : "lists",
+        return REFUSE(column, "contains %s, expected %s", is_list ? "one value a row" : "lists",
                       is_list ? "lists" : "one value a row");
     if (!(accepted[form] >> leaf->column.type & 1) || (form == BJ_FORM_INT64 && leaf->scale > 0))
-        return REFUSE(column, "holds %s%s, expected %s", leaf->scale >= 0 ? "decimals in " : "",
+        return REFUSE(column, "contains %s%s, expected %s", leaf->scale >= 0 ? "decimals in " : "",
                       type_names[leaf->column.type], wanted[form]);
     return BJ_OK;
 }
@@ -60,7 +60,7 @@ bj_status bj_column_start(bj_column *column, bj_parquet *parquet, int index, int
 bj_status bj_column_indices(size_t count, bj_column *column, const bj_page *page) {
     uint32_t *indices = column->indices, highest = 0;
     if (!column->dictionary)
-        return bj_pages_judge(&column->pages, "dictionary indices, but no dictionary before them");
+        return bj_pages_judge(&column->pages, "dictionary indices come before any dictionary");
     if (!count) return BJ_OK;
     if (!page->values_size) return bj_pages_judge(&column->pages, "dictionary indices are missing");
     BJ_TRY(
@@ -82,7 +82,7 @@ static bj_status decode_levels(uint32_t *out, size_t count, int highest, const u
     BJ_TRY(bj_pages_judge(&column->pages, bj_hybrid_decode(out, count, width, in, size)));
     for (size_t i = 0; i < count; i++) found = out[i] > found ? out[i] : found;
     return bj_pages_judge(&column->pages,
-                          found > (uint32_t)highest ? "a level beyond the highest" : NULL);
+                          found > (uint32_t)highest ? "a level exceeds the maximum level" : NULL);
 }
 
 /* Counts the non-null values of a flat page. column->def is filled only if there are nulls. */
@@ -256,12 +256,12 @@ static bj_status walk_levels(int64_t *start, size_t *present, size_t values, int
     for (size_t i = 0; i < page->count; i++) {
         if (!rep[i]) {
             if (column->row == last_row)
-                return REFUSE(column, "has more lists than the %lld rows so far",
+                return REFUSE(column, "has more lists than the %lld rows read so far",
                               (long long)last_row);
             start[column->row++] = (int64_t)values;
         } else if (!*open) {
-            return bj_pages_judge(&column->pages, "a list continues that has not started or is "
-                                                  "empty");
+            return bj_pages_judge(&column->pages,
+                                  "a value continues a list that has not started or is empty");
         }
         *open = def[i] != empty;
         if (def[i] == there) {

@@ -120,7 +120,7 @@ static void describe_leaf(bj_leaf *leaf, const element *e) {
     leaf->scale = e->notes & NOTE_DECIMAL ? e->scale : -1;
     if (e->type > BJ_PARQUET_FIXED) leaf->obstacle = "an unknown type";
     if (e->type == BJ_PARQUET_FIXED && e->type_length <= 0)
-        leaf->obstacle = "values of a fixed size without one";
+        leaf->obstacle = "fixed-size values without a size";
     if (e->notes & NOTE_DECIMAL && (e->scale < 0 || e->scale > 18))
         leaf->obstacle = "a decimal with more than 18 digits after the point";
 }
@@ -183,7 +183,7 @@ static bj_status parse_schema(parser *p, bj_wire_field field) {
             all[i].repetition < REQUIRED || all[i].repetition > REPEATED)
             return REFUSE(p,
                           "%s: schema element %zu: type %d, repetition %d, %d children of %zu "
-                          "elements make no sense",
+                          "elements are not valid",
                           p->label, i, all[i].type, all[i].repetition, all[i].children, count);
         if (all[i].type >= 0) all[i].children = 0;
     }
@@ -255,8 +255,8 @@ static bj_status parse_group(parser *p, int group) {
     }
     if (p->in.bad) return BJ_OK;
     if (count != (size_t)out->chunks_each)
-        return REFUSE(p, "%s: row group %d has %zu columns, the schema %d", p->label, group, count,
-                      out->chunks_each);
+        return REFUSE(p, "%s: row group %d has %zu columns, but the schema has %d", p->label, group,
+                      count, out->chunks_each);
     if (rows < 0)
         return REFUSE(p, "%s: row group %d has %lld rows", p->label, group, (long long)rows);
     out->group_rows[group] = rows;
@@ -270,8 +270,8 @@ static bj_status parse_groups(parser *p, bj_wire_field field) {
     /* Every chunk needs at least one byte. Check the count first, because it determines the size of
      * the allocation. */
     if (count > INT_MAX || (out->chunks_each && count > left / (size_t)out->chunks_each))
-        return REFUSE(p, "%s: %zu row groups of %d columns do not fit the footer", p->label, count,
-                      out->chunks_each);
+        return REFUSE(p, "%s: %zu row groups of %d columns do not fit in the footer", p->label,
+                      count, out->chunks_each);
     BJ_TRY(BJ_STORE(out->group_rows, p->store, count, p->err));
     BJ_TRY(BJ_STORE(out->chunks, p->store, count * (size_t)out->chunks_each, p->err));
     int64_t sum = 0;
@@ -284,8 +284,8 @@ static bj_status parse_groups(parser *p, bj_wire_field field) {
     }
     out->groups = (int)count;
     if (!p->in.bad && sum != out->rows)
-        return REFUSE(p, "%s: the row groups have %lld rows, the file header has %lld", p->label,
-                      (long long)sum, (long long)out->rows);
+        return REFUSE(p, "%s: the row groups have %lld rows, but the file header has %lld",
+                      p->label, (long long)sum, (long long)out->rows);
     return BJ_OK;
 }
 
@@ -361,7 +361,7 @@ bj_status bj_footer_read(bj_footer *footer, bj_store *store, const uint8_t *file
     const uint8_t *end = file + size - 8;
     const uint32_t length = end[0] | end[1] << 8 | end[2] << 16 | (uint32_t)end[3] << 24;
     if (length > size - 12)
-        return REFUSE(&p, "%s: a footer of %lu bytes in a file of %zu", label,
+        return REFUSE(&p, "%s: the footer has %lu bytes, but the file has only %zu", label,
                       (unsigned long)length, size);
     p.in = (bj_wire){.at = end - length, .end = end};
     BJ_TRY(parse_file(&p));

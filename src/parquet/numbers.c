@@ -112,7 +112,8 @@ static bj_status decode_streams(void *out, size_t count, bj_column *column, cons
     const size_t width = width_of(column->pages.leaf->column.type);
     uint8_t *plain;
     if (page->values_size / width < count || page->values_size != count * width)
-        return bj_pages_judge(&column->pages, "split streams have another size than the values");
+        return bj_pages_judge(&column->pages,
+                              "the size of the split streams differs from the size of the values");
     BJ_TRY(BJ_STORE(plain, &column->pages.parquet->store, page->values_size, column->pages.err));
     bj_join_streams(plain, page->values, count, width);
     return convert(out, count, plain, page->values_size, column);

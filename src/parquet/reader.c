@@ -126,7 +126,7 @@ bj_status bj_parquet_require(int *index, const bj_parquet *parquet, const char *
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s'%.60s'", i ? ", " : "",
                  parquet->footer.columns[best[i]].column.name);
     return BJ_FAIL(err, BJ_EFORMAT, "%s: no column '%.80s'%s%s", parquet->label, name,
-                   found ? "; nearest of those there are: " : ": it has none", list);
+                   found ? "; similar columns: " : ": it has none", list);
 }
 
 /* -------------------------------------------------------------------------------------- reading */

@@ -112,7 +112,7 @@ int64_t bj_wire_int(bj_wire *cursor, bj_wire_field field) {
     if (field.type == BJ_WIRE_I8) return (int8_t)next_byte(cursor);
     if (field.type >= BJ_WIRE_I16 && field.type <= BJ_WIRE_I64)
         return bj_zigzag(bj_wire_varint(cursor));
-    refuse(cursor, "a field is not the number it should be");
+    refuse(cursor, "a field is not a number");
     return 0;
 }
 
@@ -132,7 +132,7 @@ int bj_wire_bool(bj_wire *cursor, bj_wire_field field) {
 const char *bj_wire_binary(size_t *size, bj_wire *cursor, bj_wire_field field) {
     *size = 0;
     if (field.type != BJ_WIRE_BINARY) {
-        refuse(cursor, "a field is not the text it should be");
+        refuse(cursor, "a field is not a string");
         return "";
     }
     const uint64_t length = bj_wire_varint(cursor);
@@ -145,13 +145,13 @@ const char *bj_wire_binary(size_t *size, bj_wire *cursor, bj_wire_field field) {
 
 size_t bj_wire_structs(bj_wire *cursor, bj_wire_field field) {
     bj_wire_type element = BJ_WIRE_STRUCT;
-    if (field.type != BJ_WIRE_LIST) refuse(cursor, "a field is not the list it should be");
+    if (field.type != BJ_WIRE_LIST) refuse(cursor, "a field is not a list");
     const size_t count = list_header(cursor, &element);
-    if (count && element != BJ_WIRE_STRUCT) refuse(cursor, "a list has elements of another type");
+    if (count && element != BJ_WIRE_STRUCT) refuse(cursor, "a list has elements of a wrong type");
     return cursor->bad ? 0 : count;
 }
 
 int bj_wire_is_struct(bj_wire *cursor, bj_wire_field field) {
-    if (field.type != BJ_WIRE_STRUCT) refuse(cursor, "a field is not the struct it should be");
+    if (field.type != BJ_WIRE_STRUCT) refuse(cursor, "a field is not a struct");
     return !cursor->bad;
 }

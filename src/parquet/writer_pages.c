@@ -33,7 +33,7 @@ static bj_status put_page(bj_parquet_writer *writer, bj_chunk *c, int type, int6
     const bj_bytes *body = &writer->page;
     BJ_TRY(bj_bytes_check(body, err));
     if (body->size > BJ_PAGE_MAX)
-        return BJ_FAIL(err, BJ_EARG, "%s: column '%s': a page of %zu bytes, expected at most %d",
+        return BJ_FAIL(err, BJ_EARG, "%s: column '%s': a page has %zu bytes, expected at most %d",
                        writer->path, c->field->name, body->size, (int)BJ_PAGE_MAX);
     if (writer->codec == BJ_PARQUET_SNAPPY) {
         size_t size = snappy_max_compressed_length(body->size);

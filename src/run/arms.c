@@ -39,7 +39,7 @@
 
 static const bj_arm arms[] = {
     MAIN("fullset", "full-set", BJ_FULLSET,
-         "Energy Scores of the weighted set of branches, of latents and trajectories"),
+         "Energy Scores of the weighted set of branches, for latents and trajectories"),
     {.info = {"uniform", "full-set, uniform", "full-set with equal weights 1/K; the router is not used",
               "main"},
      .objective = BJ_UNIFORM, .weighting = BJ_WEIGHTS_UNIFORM},
@@ -49,8 +49,9 @@ static const bj_arm arms[] = {
          "half winner takes all, half a balanced assignment over the batch"),
     MAIN("specialization", "specialization", BJ_SPECIALIZATION,
          "winner takes all: only the nearest branch is trained"),
-    {.info = {"mdn", "MDN, tuned", "mixture likelihood, standard deviations 0.5 and 4 m: the best "
-              "of the twelve", "main"},
+    {.info = {"mdn", "MDN, tuned",
+              "mixture likelihood, standard deviations 0.5 and 4 m, the best of the twelve",
+              "main"},
      .objective = BJ_MDN,
      .set = {SET("mdn", "loss.sigma_z", "0.5"), SET("mdn", "loss.sigma_y", "4")}},
     {.info = {"point", "point, K = 1", "one branch with the size of six branches and their router", "main"},
@@ -83,15 +84,15 @@ static const bj_arm arms[] = {
     ABLATION("decoded-double", "decoded x 2", "full-set, decoded term doubled", "1", "2", "1"),
 
     {.info = {"anchor-a", "anchor, stage A",
-              "encoder of futures and decoder, with lower bounds on variance and rank", "anchor"},
+              "encoder and decoder of futures, with lower bounds on variance and rank", "anchor"},
      .objective = BJ_ANCHOR_A, .set = {SET("anchor-a", "train.batch", "512")}},
     {.info = {"anchor-b", "anchor, stage B, K = 6",
-              "latent Energy Score of six branches against a frozen stage A", "anchor"},
+              "latent Energy Score of six branches, with targets from a frozen stage A", "anchor"},
      .objective = BJ_ANCHOR_B, .needs_anchor = 1,
      .set = {SET("anchor-b", "loss.decoded", "0"), SET("anchor-b", "loss.rec", "0"),
              SET("anchor-b", "train.batch", "512"), SET("anchor-b", "train.patience", "8")}},
     {.info = {"anchor-b-point", "anchor, stage B, K = 1",
-              "latent distance of one wide branch against a frozen stage A", "anchor"},
+              "latent distance of one wide branch, with targets from a frozen stage A", "anchor"},
      .objective = BJ_ANCHOR_B, .needs_anchor = 1, .one_atom = 1,
      .set = {SET("anchor-b-point", "model.atoms", "1"),
              SET("anchor-b-point", "model.atom_hidden", "3204"),
@@ -130,12 +131,12 @@ typedef struct recipe {
 
 static const recipe recipes[] = {
     {{"paper", "22,290 updates of 256 scenes: 30 epochs of 189,964 scenes"}, {{NULL, NULL, NULL}}},
-    {{"fast", "conditioned training with Muon: reads the map within minutes"},
+    {{"fast", "conditioned training with Muon; learns to use the map within minutes"},
      {FAST("optim.conditioned", "1"), FAST("optim.muon", "1"), FAST("optim.lr", "0.002"),
       FAST("optim.beta2", "0.98"), FAST("optim.ema", "0.99"), FAST("optim.clip", "100"),
-      FAST("optim.weight_decay", "0.1"), FAST("train.batch", "128"), FAST("train.epochs", "10"), FAST("train.warmup", "0"),
-      FAST("train.warmup_updates", "100")}},
-    {{"small", "many small steps, for some thousand scenes"},
+      FAST("optim.weight_decay", "0.1"), FAST("train.batch", "128"), FAST("train.epochs", "10"),
+      FAST("train.warmup", "0"), FAST("train.warmup_updates", "100")}},
+    {{"small", "many small steps, for a few thousand scenes"},
      {SMALL("optim.lr", "0.0005"), SMALL("train.batch", "64"), SMALL("train.epochs", "30"),
       SMALL("train.warmup", "1")}},
 };

@@ -112,8 +112,8 @@ static bj_status prepare(audit *a, bj_error *err) {
         bj_audit_contexts(&a->rows, &o->contexts, d->data, d->fitted, a->apart, o->horizon, err));
     if (o->contexts < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: no context is eligible: none of %lld held-out episodes has "
-                       "%d frames in cells, %d rows apart, after one",
+                       "%s: no context is eligible, because none of %lld held-out episodes has a "
+                       "frame that is followed by %d frames in cells, %d rows apart",
                        a->run->dir, (long long)o->held_episodes, o->horizon, a->apart);
     BJ_TRY(hash_order(o->order_sha256, a->rows, o->contexts, err));
     BJ_TRY(list_frames(&a->fit, &o->fit_frames, d, 1, err));
@@ -287,20 +287,18 @@ static bj_status check_run(const audit *a, int index, bj_error *err) {
     const char *dir = a->run->dir;
     if (s->horizon < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: maze.horizon is 0, its transitions end in the next cell: "
-                       "expected a number of rows, as rollouts have",
+                       "%s: maze.horizon is 0, so its transitions end in the next cell; expected "
+                       "at least 1, because rollouts need a fixed number of rows",
                        dir);
     if (!a->run->source->fitted)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: maze.held_out is 0: there are no episodes it was not "
-                       "trained on",
-                       dir);
+                       "%s: maze.held_out is 0, so the run was trained on every episode", dir);
     if (!index) return BJ_OK;
     if (strcmp(o->data_sha256, a->run->source->digest))
-        return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: was trained on dataset %.16s..., expected %.16s... as "
-                       "the first run",
-                       dir, a->run->source->digest, o->data_sha256);
+        return BJ_FAIL(
+            err, BJ_EMISMATCH,
+            "%s: was trained on dataset %.16s..., expected %.16s... as for the first run", dir,
+            a->run->source->digest, o->data_sha256);
     if (s->held_out != o->held_out || s->split_seed != o->split_seed || s->horizon != a->apart)
         return BJ_FAIL(err, BJ_EMISMATCH,
                        "%s: maze.held_out %g, maze.split_seed %llu, maze.horizon "
@@ -347,10 +345,10 @@ bj_status bj_rollout_audit_runs(bj_rollout_audit *out, const char *const *runs, 
     if (!out->horizon) out->horizon = BJ_MAZE_HORIZON;
     if (count < 1 || count > BJ_ROLLOUT_ARMS || out->horizon < 1 ||
         out->horizon > BJ_ROLLOUT_MAX_HORIZON)
-        return BJ_FAIL(err, BJ_EARG,
-                       "audit of rollouts: %d runs and a horizon of %d, expected 1 to "
-                       "%d and 1 to %d",
-                       count, out->horizon, (int)BJ_ROLLOUT_ARMS, (int)BJ_ROLLOUT_MAX_HORIZON);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "audit of rollouts: found %d runs and a horizon of %d, expected 1 to %d and 1 to %d",
+            count, out->horizon, (int)BJ_ROLLOUT_ARMS, (int)BJ_ROLLOUT_MAX_HORIZON);
     for (int i = 0; i < count && status == BJ_OK; i++) {
         status = audit_run(&a, runs[i], i, err);
         release(&a);

@@ -143,12 +143,12 @@ static bj_status check_marks(const reader *r, const yaml_event_t *event, bj_erro
                                               "out",
                       (const char *)anchor);
     if (tag)
-        return refuse(r, line_of(event), err, "the tag '%s' is not allowed; types follow from the "
-                                              "keys",
+        return refuse(r, line_of(event), err,
+                      "the tag '%s' is not allowed, because the key determines the type",
                       (const char *)tag);
     if (event->type == YAML_SCALAR_EVENT &&
         strlen((const char *)event->data.scalar.value) != event->data.scalar.length)
-        return refuse(r, line_of(event), err, "a text contains a zero byte");
+        return refuse(r, line_of(event), err, "a string contains a zero byte");
     return BJ_OK;
 }
 
@@ -194,7 +194,7 @@ static bj_status take(reader *r, const yaml_event_t *event, bj_error *err) {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (r->documents++)
-            return refuse(r, line_of(event), err, "a second document begins, expected one");
+            return refuse(r, line_of(event), err, "found a second document, expected one");
         return BJ_OK;
     case YAML_SCALAR_EVENT:
     case YAML_ALIAS_EVENT:

@@ -292,7 +292,7 @@ bj_status bj_events_create(bj_events **out, const char *dir, int64_t step, bj_er
     bj_status status;
     *out = NULL;
     if (step < 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: events from step %lld on, expected 0 or more", dir,
+        return BJ_FAIL(err, BJ_EARG, "%s: the first step is %lld, expected 0 or more", dir,
                        (long long)step);
     BJ_TRY(BJ_ALLOC(events, 1, err));
     events->fd = -1;

@@ -55,10 +55,10 @@ static bj_status check_rows(const char *path, const bj_epoch *rows, int count, b
     for (int i = 0; i < count; i++) {
         const bj_epoch *row = &rows[i];
         if (row->epoch < 0)
-            return BJ_FAIL(err, BJ_EARG, "%s: row %d is of epoch %d, expected 0 or more", path, i,
+            return BJ_FAIL(err, BJ_EARG, "%s: row %d has epoch %d, expected 0 or more", path, i,
                            row->epoch);
         if (i > 0 && row->epoch - 1 != rows[i - 1].epoch)
-            return BJ_FAIL(err, BJ_EARG, "%s: row %d is of epoch %d, expected the one after %d",
+            return BJ_FAIL(err, BJ_EARG, "%s: row %d has epoch %d, expected the epoch after %d",
                            path, i, row->epoch, rows[i - 1].epoch);
         if (row->step < 0)
             return BJ_FAIL(err, BJ_EARG, "%s: epoch %d: step is %" PRId64 ", expected 0 or more",
@@ -323,7 +323,7 @@ static bj_status read_text(bj_epoch **rows, int *count, const char *path, const 
         yyjson_doc_free(doc);
         if (status != BJ_OK) return status;
         if (*count > 0 && row->epoch - 1 != row[-1].epoch)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: member 'epoch' is %d, expected the one after %d",
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: member 'epoch' is %d, expected the epoch after %d",
                            where, row->epoch, row[-1].epoch);
         ++*count;
     }

@@ -33,8 +33,8 @@ bj_status bj_init_check_parts(const char *parts, const char *origin, bj_error *e
         const size_t length = strcspn(at, ",");
         if (find_part(at, length) == BJ_PARTS || (at[length] && !at[length + 1]))
             return BJ_FAIL(err, BJ_EARG,
-                           "%s: init_parts is '%s', expected names with commas between them: "
-                           "encoder, branches, router, decoder, residual, scale_z, scale_y, input",
+                           "%s: init_parts is '%s', expected comma-separated names: encoder, "
+                           "branches, router, decoder, residual, scale_z, scale_y, input",
                            origin, parts);
         at += length + (at[length] == ',');
     }
@@ -151,7 +151,7 @@ static bj_status reject(const matching *m, const char *what, const char *reason,
     list_parts(parts, sizeof parts, m);
     return BJ_FAIL(err, BJ_EMISMATCH, "%.160s: %s: %s%s%s%s%s%s", m->path, what, reason,
                    *sizes || *parts ? "\nhint:" : "",
-                   *sizes ? " take the sizes of the checkpoint," : "", sizes,
+                   *sizes ? " use the sizes of the checkpoint," : "", sizes,
                    *parts ? *sizes ? ", or load the parts that match, --set init_parts="
                                    : " load the parts that match, --set init_parts="
                           : "",
@@ -294,7 +294,7 @@ bj_status bj_init_pin(bj_settings *s, bj_error *err) {
     if (s->init_sha256[0] && strcmp(s->init_sha256, found))
         return BJ_FAIL(err, BJ_EMISMATCH,
                        "%s: the SHA-256 is %s, expected %s (init_sha256)\n"
-                       "hint: the file was replaced; name the checkpoint that was meant",
+                       "hint: the file was replaced; give the path of the original checkpoint",
                        path, found, s->init_sha256);
     memcpy(s->init_sha256, found, sizeof found);
     return BJ_OK;

@@ -243,10 +243,10 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
             found = plain;
         }
         if (!found || strcmp(found, now))
-            status = BJ_FAIL(err, BJ_EMISMATCH,
-                             "%s: this run was started with other settings: %s is '%.120s', now "
-                             "it is '%.120s'",
-                             path, key, found ? found : "missing", now);
+            status = BJ_FAIL(
+                err, BJ_EMISMATCH,
+                "%s: this run was started with other settings: %s was '%.120s' and is now '%.120s'",
+                path, key, found ? found : "missing", now);
     }
     bj_config_free(began);
     return status;
@@ -270,16 +270,18 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
          "development data"},
         {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL, "weights of the anchor"},
         {"real", precision(), "precision"},
-        {"isa", bj_trainer_isa(r->trainer), "instruction set, which shows in the last bits"},
+        {"isa", bj_trainer_isa(r->trainer),
+         "instruction set, which changes the last bits of the results"},
     };
     bj_status status = BJ_OK;
     for (size_t i = 0; i < sizeof facts / sizeof *facts && status == BJ_OK; i++) {
         const char *found = bj_config_get(manifest, facts[i].key);
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
-            status = BJ_FAIL(err, BJ_EMISMATCH,
-                             "%s: this run was started with other %s: %s is %.70s, now it is %.70s", path,
-                             facts[i].what, facts[i].key, found ? found : "missing",
-                             facts[i].expected ? facts[i].expected : "missing");
+            status =
+                BJ_FAIL(err, BJ_EMISMATCH,
+                        "%s: this run was started with other %s: %s was %.70s and is now %.70s",
+                        path, facts[i].what, facts[i].key, found ? found : "missing",
+                        facts[i].expected ? facts[i].expected : "missing");
     }
     bj_config_free(manifest);
     return status;
@@ -291,13 +293,12 @@ bj_status bj_run_check_target(const bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_run_path(path, r->options->dir, "manifest.json", err));
     BJ_TRY(bj_config_read(&manifest, path, err));
     const char *found = bj_config_get(manifest, "init.target_sha256");
-    const bj_status status =
-        found && !strcmp(found, r->init.target_sha256)
-            ? BJ_OK
-            : BJ_FAIL(err, BJ_EMISMATCH,
-                      "%s: this run was started with another target encoder: init.target_sha256 "
-                      "is %.70s, now it is %.70s",
-                      path, found ? found : "missing", r->init.target_sha256);
+    const bj_status status = found && !strcmp(found, r->init.target_sha256)
+                                 ? BJ_OK
+                                 : BJ_FAIL(err, BJ_EMISMATCH,
+                                           "%s: this run was started with another target encoder: "
+                                           "init.target_sha256 was %.70s and is now %.70s",
+                                           path, found ? found : "missing", r->init.target_sha256);
     bj_config_free(manifest);
     return status;
 }

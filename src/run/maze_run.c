@@ -27,7 +27,7 @@ enum { MOST = 256 };
 static bj_status check_fact(const char *path, const char *key, const char *found,
                             const char *expected, bj_error *err) {
     if (found && expected && !strcmp(found, expected)) return BJ_OK;
-    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %s is '%.70s', expected '%.70s' as manifest.json has it",
+    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %s is '%.70s', expected '%.70s' as in manifest.json",
                    path, key, found ? found : "missing", expected ? expected : "missing");
 }
 
@@ -40,7 +40,7 @@ static bj_status read_outcome(bj_maze_run *r, yyjson_val *root, const char *path
     r->collapsed = outcome && !strcmp(outcome, "collapsed");
     if (r->collapsed && !collapsed_too)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: the latents of this run have collapsed: it has no score", r->dir);
+                       "%s: the latents of this run have collapsed, so it has no score", r->dir);
     if (!r->collapsed && (!outcome || strcmp(outcome, "done") || !digest))
         return BJ_FAIL(err, BJ_EFORMAT,
                        "%s: outcome is '%.40s'%s, expected 'done' with a checkpoint, or "
@@ -75,8 +75,8 @@ static bj_status check_settings(const bj_maze_run *r, bj_error *err) {
     char digest[BJ_SHA256_HEX], path[BJ_RUN_FILE];
     BJ_TRY(bj_run_path(path, r->dir, "config.resolved.json", err));
     if (s->arch.encoder == BJ_ENCODER_SCENE)
-        return BJ_FAIL(err, BJ_EARG, "%s: a run of arm '%s', which is not one of mazes", r->dir,
-                       s->arm);
+        return BJ_FAIL(err, BJ_EARG, "%s: this is a run of arm '%s', which is not an arm for mazes",
+                       r->dir, s->arm);
     BJ_TRY(bj_settings_digest(digest, s, err));
     return check_fact(path, "SHA-256 of the settings", digest,
                       bj_run_fact(r->run, "settings.sha256"), err);
@@ -88,9 +88,8 @@ static bj_status check_model(bj_maze_run *r, const char *path, bj_error *err) {
     BJ_TRY(bj_sha256_file(digest, path, err));
     if (*r->checkpoint && strcmp(digest, r->checkpoint))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: SHA-256 is %.16s..., expected %.16s... as "
-                       "result.json has it",
-                       path, digest, r->checkpoint);
+                       "%s: SHA-256 is %.16s..., expected %.16s... as in result.json", path, digest,
+                       r->checkpoint);
     snprintf(r->checkpoint, sizeof r->checkpoint, "%s", digest);
     BJ_TRY(bj_facts_read(&facts, path, err));
     bj_status status =
@@ -116,8 +115,7 @@ static bj_status find_maze(bj_maze_run *r, bj_error *err) {
     char path[BJ_RUN_FILE];
     if (!data || !bj_maze_beside(path, sizeof path, data))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: was trained in maze '%.60s', whose file is not in the folder of the "
-                       "dataset\n"
+                       "%s: was trained in maze '%.60s', whose file is not in the dataset folder\n"
                        "hint: name the file with --maze",
                        r->dir, bj_run_fact(r->run, "maze.name"));
     return keep_text(&r->named, path, err);
@@ -167,7 +165,7 @@ static bj_status open_run(bj_maze_run *r, const char *dir, const bj_maze_run_opt
     BJ_TRY(check_settings(r, err));
     r->row = r->collapsed ? bj_run_epochs(r->run) - 1 : bj_run_best(r->run);
     if (r->row < 0)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: metrics.jsonl has no epoch of these weights", dir);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: metrics.jsonl has no epoch for these weights", dir);
     BJ_TRY(open_maze(r, err));
     return open_weights(r, o, err);
 }
@@ -265,8 +263,8 @@ bj_status bj_maze_run_need_source(bj_maze_run *r, bj_error *err) {
         return BJ_FAIL(err, found, "%s: the dataset of the run: %.300s", r->dir, detail.message);
     if (strcmp(digest, expected))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: SHA-256 is %.16s..., expected %.16s...: the run in "
-                       "%.200s was trained on another dataset",
+                       "%s: SHA-256 is %.16s..., expected %.16s..., because the run in %.200s was "
+                       "trained on another dataset",
                        path, digest, expected, r->dir);
     return bj_maze_source_open(&r->source, path, maze, bj_run_settings(r->run), err);
 }

@@ -103,8 +103,8 @@ static bj_status hold_out(bj_maze_source *s, const char *path, const bj_settings
     for (int64_t e = 0; e < n; e++) s->held_out += !s->fitted[e];
     if (s->held_out < 1 || s->held_out >= n)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: maze.held_out is %g: that is %lld of %lld episodes, expected some to "
-                       "fit and some to hold out",
+                       "%s: maze.held_out is %g, which is %lld of %lld episodes; expected at least "
+                       "one episode to fit and one to hold out",
                        path, settings->held_out, (long long)s->held_out, (long long)n);
     return BJ_OK;
 }
@@ -166,8 +166,8 @@ static bj_status open_maze(bj_maze_source *s, const char *path, const char *maze
         name = beside;
     if (!name)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the maze is not known: the file name contains no maze, and there is no "
-                       "maze file (.json) of the same name\n"
+                       "%s: the maze is unknown, because the file name contains no maze and there "
+                       "is no maze file (.json) with the same name\n"
                        "hint: name the maze or its file with --maze",
                        path);
     BJ_TRY(bj_maze_open(&s->maze, name, err));
@@ -192,7 +192,7 @@ static bj_status build(bj_maze_source *s, const char *path, const char *maze,
         .episodes = s->fitted};
     BJ_TRY(bj_transitions_create(&s->transitions, s->data, &options, err));
     if (bj_transitions_count(s->transitions) < 1)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: contains no transition", path);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: contains no transitions", path);
     BJ_TRY(read_observations(s, path, err));
     BJ_TRY(measure_inputs(s, err));
     if (settings->balance) BJ_TRY(sort_by_cells(s, err));

@@ -112,10 +112,10 @@ bj_status bj_run_write_result(const bj_train_run *r, bj_run_outcome outcome, bj_
     bj_doc_add_integer(&j, j.root, "epochs", r->evaluated);
     bj_doc_add_integer(&j, j.root, "step", bj_trainer_updates(r->trainer));
     bj_doc_add_text(&j, j.root, "rule",
-                    r->maze ? "last epoch; collapsed latents are no score"
+                    r->maze ? "last epoch; a run with collapsed latents has no score"
                     : r->settings.objective.kind == BJ_ANCHOR_A
-                        ? "least decoder ADE among epochs that pass every gate"
-                        : "least development trajectory Energy Score");
+                        ? "lowest decoder ADE among the epochs that pass every gate"
+                        : "lowest trajectory Energy Score on the development scenes");
     bj_status status = BJ_OK;
     if (r->maze) add_maze(&j, r, outcome);
     if (r->best >= 0 && outcome != BJ_RUN_COLLAPSED) {

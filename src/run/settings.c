@@ -316,13 +316,13 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
         return BJ_FAIL(err, BJ_EARG, "%s: train.precision is '%s', expected single or mixed",
                        origin_of(origins, "train.precision"), s->precision);
     if (arm->one_atom && arch->atoms != 1)
-        return BJ_FAIL(err, BJ_EARG, "%s: model.atoms is %d, but arm %s has one",
+        return BJ_FAIL(err, BJ_EARG, "%s: model.atoms is %d, but arm %s has only one",
                        origin_of(origins, "model.atoms"), arch->atoms, s->arm);
     for (int i = 0; arm->scales != BJ_SCALES_FIXED && i < 2; i++) {
         const char *key = i ? "loss.sigma_y" : "loss.sigma_z";
         const double value = i ? o->sigma_y : o->sigma_z, first = i ? 2 : 0.25;
         if (value != first)
-            return BJ_FAIL(err, BJ_EARG, "%s: %s is %g, but arm %s learns it, from %g on",
+            return BJ_FAIL(err, BJ_EARG, "%s: %s is %g, but arm %s learns it, starting at %g",
                            origin_of(origins, key), key, value, s->arm, first);
     }
     if (arm->needs_anchor && !s->anchor[0])

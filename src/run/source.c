@@ -42,8 +42,8 @@ static bj_status open_source(bj_train_run *r, bj_error *err) {
     r->scenes = r->options->scenes;
     if (!scenes && !s->updates)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the length of an epoch is not given: found neither a number of scenes "
-                       "nor train.updates\n"
+                       "%s: the length of an epoch is unknown, because neither a number of scenes "
+                       "nor train.updates is given\n"
                        "hint: write %s:SCENES, or add --set train.updates=N",
                        data, data);
     if (scenes && s->updates && scenes != each * s->updates)
@@ -56,8 +56,8 @@ static bj_status open_source(bj_train_run *r, bj_error *err) {
     r->steps = s->updates ? s->updates : scenes / each;
     if (r->steps < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: found %lld scenes, expected at least %lld: one update of %d scenes in "
-                       "each of %d epochs",
+                       "%s: found %lld scenes, expected at least %lld for one update of %d scenes "
+                       "in each of %d epochs",
                        data, (long long)scenes, (long long)each, s->batch, s->epochs);
     return BJ_OK;
 }
@@ -107,11 +107,13 @@ static bj_status fit_arch(bj_train_run *r, bj_error *err) {
 static bj_status open_maze(bj_train_run *r, bj_error *err) {
     const bj_settings *s = &r->settings;
     if (r->options->scenes)
-        return BJ_FAIL(err, BJ_EARG, "%s: found scenes, expected a maze's dataset for arm %s",
+        return BJ_FAIL(err, BJ_EARG, "%s: found scenes, expected a maze dataset for arm %s",
                        r->options->data, s->arm);
     if (r->options->dev)
-        return BJ_FAIL(err, BJ_EARG, "%s: arm %s is evaluated with the graph of its maze, "
-                                     "expected no development data", r->options->dev, s->arm);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "%s: arm %s is evaluated on the graph of its maze, so development data is not allowed",
+            r->options->dev, s->arm);
     if (s->updates < 1)
         return BJ_FAIL(err, BJ_EARG, "train.updates is %d, expected at least 1", s->updates);
     BJ_TRY(bj_maze_source_open(&r->maze, r->options->data, r->options->maze, s, err));

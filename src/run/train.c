@@ -123,12 +123,12 @@ static bj_status diverged(const bj_train_run *r, bj_error *err) {
     bj_error trouble;
     const bj_status status = bj_run_save(r, "last", &trouble);
     if (status == BJ_OK)
-        return BJ_FAIL(err, found.code, "%.400s; the state before it is in ckpt/last",
+        return BJ_FAIL(err, found.code, "%.400s; the previous state is in ckpt/last",
                        found.message);
     if (status == BJ_ENONFINITE) /* an update overflowed, and the next one detected it */
         return BJ_FAIL(err, found.code,
                        "%.400s; ckpt/last has the last finite state that was saved", found.message);
-    return BJ_FAIL(err, found.code, "%.300s; saving the state before it failed too: %.150s",
+    return BJ_FAIL(err, found.code, "%.300s; saving the previous state also failed: %.150s",
                    found.message, trouble.message);
 }
 
@@ -166,7 +166,7 @@ static bj_status check_drift(const bj_train_run *r, bj_error *err) {
     if (!*r->anchor_digest) return BJ_OK;
     BJ_TRY(bj_trainer_anchor_digest(r->trainer, now, err));
     if (strcmp(now, r->anchor_digest))
-        return BJ_FAIL(err, BJ_EMISMATCH, "the frozen anchor changed: SHA-256 was %s, now it is %s",
+        return BJ_FAIL(err, BJ_EMISMATCH, "the frozen anchor changed: SHA-256 was %s and is now %s",
                        r->anchor_digest, now);
     return BJ_OK;
 }

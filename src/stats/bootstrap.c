@@ -78,7 +78,7 @@ static bj_status check(const double *a, const double *b, int64_t n, int resample
     if (resamples < 1 || resamples > MAX_RESAMPLES)
         return BJ_FAIL(err, BJ_EARG, "%d resamples, expected 1 to %d", resamples, MAX_RESAMPLES);
     if (!(level > 0 && level < 1))
-        return BJ_FAIL(err, BJ_EARG, "level of the interval is %g, expected one between 0 and 1",
+        return BJ_FAIL(err, BJ_EARG, "the interval level is %g, expected a number between 0 and 1",
                        level);
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(a[i] - b[i]))

@@ -42,7 +42,7 @@ bj_status bj_compare_paired(bj_comparison *out, const double *a, const double *b
     double *d;
     if (n < 1) return BJ_FAIL(err, BJ_EARG, "found %d pairs to compare, expected at least one", n);
     if (!(level > 0 && level < 1))
-        return BJ_FAIL(err, BJ_EARG, "level of the interval is %g, expected one between 0 and 1",
+        return BJ_FAIL(err, BJ_EARG, "the interval level is %g, expected a number between 0 and 1",
                        level);
     for (int i = 0; i < n; i++)
         if (!isfinite(a[i]) || !isfinite(b[i]))

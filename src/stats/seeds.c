@@ -253,7 +253,7 @@ static bj_status fill_grid(const reading *r, bj_error *err) {
         const size_t at = cell(s, q->arm, q->metric, (int)(seed - s->seed));
         if (first[at]) {
             status = BJ_FAIL(err, BJ_EFORMAT,
-                             "%s: %s %ld: a second value of arm '%s', seed %lld, metric '%s'; the "
+                             "%s: %s %ld: a second value for arm '%s', seed %lld, metric '%s'; the "
                              "first is in %s %ld",
                              s->path, r->place, q->line, s->arms.text[q->arm], (long long)q->seed,
                              s->metrics.text[q->metric], r->place, r->records[first[at] - 1].line);
@@ -295,7 +295,7 @@ bj_status bj_seeds_read(bj_seeds **out, const char *path, bj_error *err) {
     BJ_GOTO(status, done, source_of(&r.s->path, path, err));
     const char *kind = bj_file_kind(r.s->path);
     if (kind && strcmp(kind, "a folder")) {
-        status = BJ_FAIL(err, BJ_EFORMAT, "%s: is %s, expected a CSV file or the folder of a campaign",
+        status = BJ_FAIL(err, BJ_EFORMAT, "%s: is %s, expected a CSV file or a campaign folder",
                          path, kind);
         goto done;
     }
@@ -313,7 +313,7 @@ done:
 }
 
 static bj_status take_values(reading *r, const bj_seed_value *values, int count, bj_error *err) {
-    if (count < 1) return BJ_FAIL(err, BJ_EFORMAT, "%s: no value in it", r->csv.path);
+    if (count < 1) return BJ_FAIL(err, BJ_EFORMAT, "%s: contains no values", r->csv.path);
     for (r->csv.line = 0; r->csv.line < count; r->csv.line++) {
         const bj_seed_value *value = &values[r->csv.line];
         BJ_TRY(more_room(r, err));
@@ -429,7 +429,7 @@ bj_status bj_seeds_compare(bj_comparison *out, const bj_seeds *s, int a, int b, 
     int n = 0;
     for (int k = 0; k < 2; k++)
         if (!measured(s, arms[k], metric))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: arm '%s' has no value of metric '%s'", s->path,
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: arm '%s' has no value for metric '%s'", s->path,
                            s->arms.text[arms[k]], s->metrics.text[metric]);
     if (!partial) BJ_TRY(bj_seeds_check(s, arms, 2, metric, err));
     for (int i = 0; i < s->seeds; i++) {
@@ -440,7 +440,7 @@ bj_status bj_seeds_compare(bj_comparison *out, const bj_seeds *s, int a, int b, 
     }
     if (!n)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: arms '%s' and '%s' have no seed of metric '%s' in common", s->path,
+                       "%s: arms '%s' and '%s' have no seed in common for metric '%s'", s->path,
                        s->arms.text[a], s->arms.text[b], s->metrics.text[metric]);
     return bj_compare_paired(out, values[0], values[1], n, bj_seeds_metric(s, metric).better, level,
                              err);

@@ -26,7 +26,7 @@ static bj_status fail_violation(const bj_submission *s, const bj_score *score, b
     const bj_violation *v = bj_score_violation(score, 0);
     char row[32] = "no row";
     if (v->row >= 0) snprintf(row, sizeof row, "row %lld", (long long)v->row);
-    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %lld violations of the format, the first: %s, %s: %s",
+    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %lld format violations; the first is %s, %s: %s",
                    bj_submission_path(s), (long long)bj_score_count(score).violations_total, row,
                    v->scenario_id ? v->scenario_id : "no scenario", v->message);
 }

@@ -130,8 +130,10 @@ static bj_status compare_gradients(check *c, const bj_trainer *trainer, double n
         char name[96];
         snprintf(name, sizeof name, "g.%s", g.name);
         if (bj_safetensors_find(c->golden->file, name))
-            bj_note_failure(c->report, "%s: the reference has a gradient for this tensor, this "
-                                       "program has none", name);
+            bj_note_failure(
+                c->report,
+                "%s: the reference has a gradient for this tensor, but this program has none",
+                name);
     }
     return compare_scalar(c, BJ_PARITY_G, "norm", norm);
 }
@@ -196,7 +198,7 @@ static void check_complete(check *c) {
             const size_t n = strlen(group_name[g]);
             if (strncmp(name, group_name[g], n) == 0 && name[n] == '.' && !c->seen[i])
                 bj_note_failure(c->report,
-                                "%s: the reference contains this tensor, this program does not",
+                                "%s: the reference contains this tensor, but this program does not",
                                 name);
         }
     }
@@ -230,8 +232,9 @@ static bj_status run(check *c, bj_trainer *trainer) {
     check_complete(c);
     if (c->report->failed && stated_too_late(c->golden))
         snprintf(c->report->first_failure, sizeof c->report->first_failure,
-                 "the file contradicts itself: every w. equals its s., so the weights it states are "
-                 "those after its %d updates and not the ones o., l., g. and m. belong to",
+                 "the file is inconsistent: every w. tensor equals its s. tensor, so w. contains "
+                 "the weights after the %d updates, not the weights that o., l., g. and m. were "
+                 "computed with",
                  c->golden->steps);
     return BJ_OK;
 }

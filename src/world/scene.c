@@ -35,15 +35,15 @@ bj_status bj_world_check_split(const char *split, bj_error *err) {
         n++;
     if (split[n] || n == 0 || n >= size)
         return BJ_FAIL(err, BJ_EARG,
-                       "split: found '%.40s', expected up to 31 letters, digits, '-' or '_'",
-                       split);
+                       "split: found '%.40s', expected 1 to 31 letters, digits, '-' or '_'", split);
     return BJ_OK;
 }
 
 bj_status bj_world_choose_version(int *out, int version, bj_error *err) {
     if (version < 0 || version > BJ_WORLD_VERSION)
-        return BJ_FAIL(err, BJ_EARG, "world: found version %d, expected 1 to %d, or 0: the default",
-                       version, BJ_WORLD_VERSION);
+        return BJ_FAIL(err, BJ_EARG,
+                       "world: found version %d, expected 1 to %d, or 0 for the default", version,
+                       BJ_WORLD_VERSION);
     *out = version ? version : BJ_WORLD_VERSION;
     return BJ_OK;
 }

@@ -356,7 +356,7 @@ bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *sp
     if (version > 1 && !town->full) bj_town_make_lines(town);
     if (town->full)
         return BJ_FAIL(err, BJ_EARG,
-                       "simulated world: town %lld of seed %llu does not fit its tables",
+                       "simulated world: town %lld of seed %llu does not fit in its tables",
                        (long long)number, (unsigned long long)seed);
     return BJ_OK;
 }

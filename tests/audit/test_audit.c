@@ -242,12 +242,12 @@ static void test_arms(void) {
     CHECK_OK(bj_audit_add(audit, "six", 0, six[0], first, &err), err);
     CHECK_OK(bj_audit_add(audit, "one", 0, one[0], NULL, &err), err);
     CHECK(bj_audit_add(audit, "six", 0, six[1], NULL, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "'six' already has a model of seed 0");
+    CHECK_CONTAINS(err.message, "'six' already has a model with seed 0");
     CHECK_OK(bj_audit_add(audit, "six", 1, six[1], values, &err), err);
     CHECK(bj_audit_arms(audit) == 2 && bj_audit_find_arm(audit, "one") == 1);
     CHECK(bj_audit_seeds(audit, 0) == 2 && bj_audit_seeds(audit, 1) == 1);
     CHECK(bj_audit_compare(all, audit, 0, 1, 100, 1, 0.95, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "arm 'six' has seed 1, arm 'one' does not");
+    CHECK_CONTAINS(err.message, "arm 'six' has seed 1, but arm 'one' does not");
     CHECK(bj_audit_compare(all, audit, 1, 0, 100, 1, 0.95, &err) == BJ_EARG);
     CHECK_OK(bj_audit_add(audit, "one", 1, one[1], NULL, &err), err);
     CHECK(bj_audit_compare(all, audit, 0, 2, 100, 1, 0.95, &err) == BJ_EARG);

@@ -188,7 +188,7 @@ static void test_several(void) {
     } others[] = {
         {"name: both\ndata: {one: b.bjc, other: b.bjc}\narms: [anchor-b, anchor-a]\nseeds: [4, "
          "2]\n",
-         "data of digest"},
+         "data that has the digest"},
         {"name: both\ndata: {one: a.bjc, two: b.bjc}\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
          "was created with the dataset 'other'"},
         {"name: both\ndata: a.bjc\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
@@ -204,7 +204,7 @@ static void test_several(void) {
     at[8] = '2';
     case_write("several/campaign.json", json);
     CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "several"), &err), BJ_EFORMAT,
-                  "the number of a dataset");
+                  "a dataset number for every run");
     at[8] = '0'; /* a run that is there already */
     case_write("several/campaign.json", json);
     CHECK(bj_campaign_open(&c, case_path(path, "several"), &err) == BJ_EFORMAT && !c);
@@ -237,21 +237,23 @@ static void test_refused_files(void) {
         {"name: x\narms: [fulset]\nseeds: 1\n", "fullset"},
         {"name: x\narm: [fullset]\nseeds: 1\n", "c.yaml:2: unknown key 'arm'; did you mean 'arms'"},
         {"name: x\nbanana: 1\narms: [fullset]\nseeds: 1\n", "unknown key 'banana', expected name"},
-        {"name: x\narms: [fullset]\nseeds: 1\ntrain.epochs: 2\n", "put it under 'set'"},
+        {"name: x\narms: [fullset]\nseeds: 1\ntrain.epochs: 2\n", "belongs under 'set'"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {seed: 2}\n", "'seed' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {arm: mdn}\n", "'arm' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {anchor: /x}\n", "'anchor' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {train.epoch: 2}\n", "train.epochs"},
         {"name: x\narms: [fullset]\nseeds: 1\nrecipe: smal\n", "smal"},
-        {"name: x\narms: [anchor-b]\nseeds: 1\n", "needs 'anchor-a' among the arms"},
-        {"name: x\narms: [fullset]\nseeds: 1\n", "no 'data'"},
+        {"name: x\narms: [anchor-b]\nseeds: 1\n", "needs arm 'anchor-a' in the same campaign"},
+        {"name: x\narms: [fullset]\nseeds: 1\n", "'data' is missing"},
         {"name: x\ndata: ''\narms: [fullset]\nseeds: 1\n", "'data' is empty"},
         {"name: x\ndata: [a.bjc, b.bjc]\narms: [fullset]\nseeds: 1\n", "data: {name: file}"},
-        {"name: x\ndata: {a/b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a/b' is not a name"},
-        {"name: x\ndata: {a.b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a.b' is not a name"},
+        {"name: x\ndata: {a/b: a.bjc}\narms: [fullset]\nseeds: 1\n",
+         "'a/b' is not a valid dataset name"},
+        {"name: x\ndata: {a.b: a.bjc}\narms: [fullset]\nseeds: 1\n",
+         "'a.b' is not a valid dataset name"},
         {"name: x\ndata: {sixteen-letters-: a.bjc}\narms: [fullset]\nseeds: 1\n", "1 to 15"},
         {"name: x\ndata: {a: a.bjc, b: b.bjc}\ndev: a.bjc\narms: [fullset]\nseeds: 1\n",
-         "2 datasets and one for development"},
+         "2 datasets and development data"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bj_campaign *c = NULL;
@@ -279,7 +281,7 @@ static void test_look(void) {
     CHECK(!exists("look"));
     if (!c) return;
     CHECK(bj_campaign_runs(c) == 4);
-    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EARG, "not created");
+    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EARG, "has not been created");
     bj_campaign_free(c);
 }
 
@@ -317,7 +319,7 @@ static void test_again(void) {
          "contains the campaign 'tiny'"},
         {"name: tiny\ndata: b.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
-         "data of digest"},
+         "data that has the digest"},
         {"name: tiny\ndata: a.bjc\ndev: b.bjc\nrecipe: small\narms: [fullset, point]\n"
          "seeds: [3, 1]\nset:\n  train.epochs: 4\n  optim.lr: 0.002\n",
          "development data (none)"},
@@ -359,7 +361,7 @@ static void test_changed_json(void) {
         {"\"path\"", "\"pfad\"", "path is missing", BJ_EFORMAT},
         {"\"digest\": \"", "\"digest\": \"x", "64 hexadecimal digits", BJ_EFORMAT},
         {"\"needs\": null", "\"needs\": 1", "stage A run of the same seed", BJ_EFORMAT},
-        {"\"needs\": null", "\"needs\": 99", "the number of a run", BJ_EFORMAT},
+        {"\"needs\": null", "\"needs\": 99", "null or a run number", BJ_EFORMAT},
         {"\"runs\"", "\"rums\"", "runs is missing", BJ_EFORMAT},
         {"\"settings\"", "\"setting\"", "settings is missing", BJ_EFORMAT},
         {"{\n", "{{\n", "not JSON", BJ_EFORMAT},

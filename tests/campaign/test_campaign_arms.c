@@ -60,7 +60,7 @@ static void test_named(void) {
     if (at) memcpy(at, "\"../\"", 5);
     case_write("named/campaign.json", json);
     CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "named"), &err), BJ_EFORMAT,
-                  "expected the name of an arm");
+                  "expected an arm name");
     free(json);
 }
 
@@ -111,22 +111,24 @@ static void test_refused(void) {
     } cases[] = {
         {"name: x\narms: [{name: hot}]" REST, "arms.0 has no 'arm'"},
         {"name: x\narms: [{arm: fullset}]" REST, "arms.0 has no 'name'"},
-        {"name: x\narms: [{name: a/b, arm: fullset}]" REST, "the name of an arm is 'a/b'"},
-        {"name: x\narms: [{name: a+b, arm: fullset}]" REST, "the name of an arm is 'a+b'"},
-        {"name: x\narms: [{name: .., arm: fullset}]" REST, "the name of an arm is '..'"},
+        {"name: x\narms: [{name: a/b, arm: fullset}]" REST, "an arm name is 'a/b'"},
+        {"name: x\narms: [{name: a+b, arm: fullset}]" REST, "an arm name is 'a+b'"},
+        {"name: x\narms: [{name: .., arm: fullset}]" REST, "an arm name is '..'"},
         {"name: x\narms: [{name: mdn, arm: fullset}]" REST, "'mdn' is a built-in arm"},
         {"name: x\narms: [{name: mdn, arm: mdn, set: {optim.lr: 1}}]" REST, "is a built-in arm"},
         {"name: x\narms: [{name: a, arm: fulset}]" REST, "fullset"},
-        {"name: x\narms: [{name: a, arm: mdn}, {name: a, arm: mdn}]" REST, "arm 'a' is listed twice"},
+        {"name: x\narms: [{name: a, arm: mdn}, {name: a, arm: mdn}]" REST,
+         "arm 'a' is listed twice"},
         {"name: x\narms: [{name: a, arm: mdn, lr: 3}]" REST, "'arms.0.lr' is not part of an arm"},
         {"name: x\narms: [{name: a, arm: mdn, set: {seed: 3}}]" REST, "'seed' cannot be set here"},
         {"name: x\narms: [{name: a, arm: mdn, set: {optim.l: 3}}]" REST, "optim.lr"},
         {"name: x\narms: [mdn]\nsweep: {optim.lr: 3}" REST, "a single value, expected a list"},
         {"name: x\narms: [mdn]\nsweep: [optim.lr]" REST, "a single value, expected a list"},
         {"name: x\narms: [mdn]\nsweep: {optim.l: [1, 2]}" REST, "optim.lr"},
-        {"name: x\narms: [mdn]\nsweep: {optim.lr: [1, 1]}" REST, "'1' of 'optim.lr' is listed twice"},
+        {"name: x\narms: [mdn]\nsweep: {optim.lr: [1, 1]}" REST,
+         "'1' of 'optim.lr' is listed twice"},
         {"name: x\narms: [mdn]\nsweep: {seed: [1, 2]}" REST, "'seed' cannot be set here"},
-        {"name: x\narms: [mdn]\nsweep: {init: [a/b, c]}" REST, "the sweep gives an arm the name"},
+        {"name: x\narms: [mdn]\nsweep: {init: [a/b, c]}" REST, "the sweep creates the arm name"},
         {"name: x\narms: [mdn]\nsweeps: {optim.lr: [1, 2]}" REST, "did you mean 'sweep'"},
     };
 #undef REST

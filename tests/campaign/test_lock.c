@@ -87,13 +87,13 @@ static void test_file(void) {
     } flaws[] = {
         {"{", "branchjepa.lock/1", "branchjepa.lock/2", "schema"},
         {"\"campaign\"", "\"sha256\"", "\"sha\"", "'sha256' is missing"},
-        {"\"evaluator\"", "2222", "222g", "64 digits"},
-        {"\"evaluator\"", "2222", "222", "64 digits"},
+        {"\"evaluator\"", "2222", "222g", "64 hexadecimal digits"},
+        {"\"evaluator\"", "2222", "222", "64 hexadecimal digits"},
         {"\"bytes\"", "123456789012", "-1", "'bytes'"},
         {"\"scenes\"", "24988", "2.5", "'scenes'"},
         {"\"metrics\"", "\"brier\"", "\"breir\"", "list of metrics"},
         {"\"real\"", "\"real\": \"", "\"real\": \"long ", "numbers of type"},
-        {"\"batch\"", "128", "129", "batch 129"},
+        {"\"batch\"", "128", "129", "batch is 129"},
         {"\"least_scenes\"", "10", "1", "least_scenes 1"},
         {"\"runs\"", "runs/fullset", "runs/../fullset", "folder of the campaign"},
         {"\"runs\"", "runs/fullset", "/runs/fullset", "folder of the campaign"},
@@ -160,7 +160,7 @@ static void test_grid(void) {
     facts[1] = facts[0];
     runs[0].evaluated = runs[1].evaluated = 0;
     CHECK(bj_lock_check_grid(runs, facts, 2, &err) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "no run of the campaign forecasts");
+    CHECK_CONTAINS(err.message, "no run of the campaign makes forecasts");
 }
 
 /* ------------------------------------------------------------------------------- rejected input */
@@ -190,11 +190,11 @@ static void test_runs(void) {
         {"runs/anchor-a/seed-3/result.json", "{", "\"done\"", "\"no_pass\"", "anchor-a, seed 3",
          "outcome is 'no_pass'"},
         {"runs/uniform/seed-3/config.resolved.json", "optim", "0.0003", "0.0004", "uniform, seed 3",
-         "optim.lr is 0.0004, campaign.json has 0.0003"},
+         "optim.lr is 0.0004, but campaign.json has 0.0003"},
         {"runs/uniform/seed-3/manifest.json", "\"data\"", "\"digest\": \"", "\"digest\": \"00",
          "uniform, seed 3", "data.digest"},
         {"runs/fullset/seed-3/result.json", "best_epoch", "\": ", "\": 1", "fullset, seed 3",
-         "its checkpoint is of epoch 1"},
+         "its checkpoint is from epoch 1"},
         {"runs/fullset/seed-3/result.json", "checkpoint", "model.safetensors", "model",
          "result.json", "'model.safetensors' is missing"},
         {"runs/anchor-b/seed-4/result.json", "sha256_after", "\": \"", "\": \"0",
@@ -249,7 +249,7 @@ static void test_facts(void) {
     grid_restore(&kept);
     kept = grid_edit(grid_at("run/runs/point/seed-4/manifest.json"), "\"dev_data\"", "\"digest\"",
                      "\"digst\"");
-    refused(BJ_ELOCKED, "point, seed 4", "developed on data");
+    refused(BJ_ELOCKED, "point, seed 4", "evaluated on development data");
     grid_restore(&kept);
 }
 
@@ -317,7 +317,7 @@ static void test_checkpoint(void) {
     grid_put(model, kept.bytes, kept.size);
     at[strlen(metadata[0]) - 2] = (char)('0' + best);
     grid_kept kept_result = grid_edit(result, "checkpoint", old, hex);
-    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors: is of epoch");
+    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors: is from epoch");
     grid_restore(&kept_result);
     grid_restore(&kept);
 }

@@ -359,7 +359,7 @@ static void test_results(void) {
     bj_locked_report report, again;
     bj_seeds *seeds = NULL;
     CHECK(bj_campaign_seeds(&seeds, grid_dir, BJ_SEEDS_LOCKED, &err) == BJ_ELOCKED && !seeds);
-    CHECK_CONTAINS(err.message, "the campaign is not evaluated");
+    CHECK_CONTAINS(err.message, "the campaign has not been evaluated");
     CHECK_OK(bj_cache_open(&cache, grid_val, 0, &err), err);
     CHECK_OK(evaluate(&report, 2), err);
     CHECK(report.checkpoints == 8 && report.scenes == GRID_VAL && strlen(report.digest) == 64);

@@ -94,8 +94,8 @@ static void test_records(void) {
     CHECK(all[1].state == BJ_STATE_WAITING);
     CHECK_REFUSED(bj_registry_open(&second, c, 0, 1, &err), BJ_ELOCKED, "is being run by process");
     CHECK_REFUSED(bj_registry_open(&second, c, 0, 2, &err), BJ_ELOCKED, "shard 0/1 is running");
-    CHECK_REFUSED(bj_registry_put(r, 5, &record, &err), BJ_EARG, "run 5 is not one");
-    CHECK_REFUSED(bj_registry_get(&got, r, -1, &err), BJ_EARG, "run -1 is not one");
+    CHECK_REFUSED(bj_registry_put(r, 5, &record, &err), BJ_EARG, "run 5 is not in shard");
+    CHECK_REFUSED(bj_registry_get(&got, r, -1, &err), BJ_EARG, "run -1 is not in shard");
 
     /* Tests that a change of state is an event, but progress is not. */
     record.progress = .5;
@@ -154,7 +154,7 @@ static void test_shards(void) {
     }
     CHECK(!bj_registry_owns(r[0], 6) && !bj_registry_owns(r[1], -1));
     CHECK_OK(bj_registry_put(r[1], 3, &record, &err), err);
-    CHECK_REFUSED(bj_registry_put(r[0], 3, &record, &err), BJ_EARG, "not one of shard 0/2");
+    CHECK_REFUSED(bj_registry_put(r[0], 3, &record, &err), BJ_EARG, "not in shard 0/2");
     record.state = BJ_STATE_RUNNING;
     CHECK_OK(bj_registry_put(r[0], 4, &record, &err), err);
     bj_registry_free(r[1]);
@@ -243,8 +243,8 @@ static void test_refused(void) {
     CHECK_OK(bj_registry_open(&r, c, 0, 1, &err), err);
     bj_registry_free(r);
     change("refused/registry.sqlite", "PRAGMA user_version = 2");
-    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EVERSION, "registry of version 2");
-    CHECK_REFUSED(bj_campaign_status(all, c, &err), BJ_EVERSION, "registry of version 2");
+    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EVERSION, "registry has version 2");
+    CHECK_REFUSED(bj_campaign_status(all, c, &err), BJ_EVERSION, "registry has version 2");
     change("refused/registry.sqlite", "PRAGMA user_version = 1; "
                                       "UPDATE registry SET value = 'x' WHERE key = 'campaign'");
     CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EMISMATCH, "another campaign");

@@ -81,7 +81,7 @@ err_has "grid/runs/point/seed-1: not finished, left out"
 check grep -qE '^fullset +2 +[0-9.]+ ± [0-9.]+ ' out
 check grep -qE '^point +1 +[0-9.]+ +[0-9.]+ ' out
 run 2 audit grid --data val.bjc -q --a fullset --b point
-err_has "arm 'fullset' has seed 1, arm 'point' does not"
+err_has "arm 'fullset' has seed 1, but arm 'point' does not"
 out_empty
 echo '{}' >grid/runs/point/seed-1/result.json
 run 0 audit grid --data val.bjc -q --a fullset --b point --resamples 300
@@ -130,7 +130,7 @@ err_has "scenario 00000000-0000-4000-8000-00000000000e: malformed: probabilities
 err_has "log_map_archive_00000000-0000-4000-8000-00000000000f.json"
 err_has "1 scenario of the submission is not in bad"
 run 4 audit --submission bad.parquet --av2 bad -q --list 1
-err_has "and 3 more that could not be audited"
+err_has "3 more scenarios could not be audited"
 
 # A cache instead of files: the same numbers as for the model that wrote the submission.
 check "$BJEPA" submit six.safetensors val.bjc --out six.parquet >/dev/null 2>&1
@@ -166,7 +166,7 @@ err_has "--av2 DIR_OR_CACHE is missing"
 run 2 audit six.safetensors --submission good.parquet --av2 good
 run 2 audit six.safetensors --data val.bjc --resamples 0
 run 2 audit six.safetensors six.safetensors --data val.bjc -q
-err_has "already has a model of seed 0"
+err_has "already has a model with seed 0"
 run 5 audit six.safetensors --data nowhere.bjc
 run 5 audit nowhere.safetensors --data val.bjc -q
 run 3 audit good.parquet --data val.bjc -q

@@ -9,7 +9,7 @@ check grep -qE '^eff\. support \(branches\) ↑ .* 0\.484 +\[0\.440, 0\.527\] +9
 check grep -qE '^ECE ↓ .* -26\.68 % +1/5 better$' out
 check grep -qE '^active \(branches\) ↑ .* 0/5 better, 5 equal$' out
 out_lacks "ADE"
-err_has "not measured in both arms: exp_ade, top1_ade"
+err_has "not available in both arms: exp_ade, top1_ade"
 
 # The other control of the paper, with the digits its table has.
 run 0 compare "$av2" -a fullset -b outputonly -m exp_ade,exp_entropy --metric brier --digits 5
@@ -100,7 +100,7 @@ run 2 compare "$av2" -a fullset -b mdn --format tex
 err_has "expected text|csv|json|latex|markdown"
 run 2 compare -a fullset -b mdn
 run 3 compare "$av2" -a fullset -b mdn -m exp_ade
-err_has "arm 'mdn' has no value of metric 'exp_ade'"
+err_has "arm 'mdn' has no value for metric 'exp_ade'"
 run 5 compare none.csv -a x -b y
 err_has "none.csv"
 mkdir empty

@@ -72,7 +72,7 @@ err_has "unexpected argument 'extra'"
 # ------------------------------------------------------------------------------------------- check
 
 run 0 config check run.yaml
-out_has "run.yaml: arm fullset (default; the file has none), recipe small, seed 0; 4 of $settings settings are in the file"
+out_has "run.yaml: arm fullset (default; the file does not name one), recipe small, seed 0; 4 of $settings settings are in the file"
 run 0 config check run.yaml --arm mdn
 out_has "run.yaml: arm mdn, recipe small"
 printf '{"arm": "point", "seed": 2}' >point.json
@@ -94,7 +94,7 @@ run 2 config check bad.yaml
 err_has "bad.yaml:3: not YAML or JSON"
 printf 'arm: point\nmodel: {atoms: 6}\n' >bad.yaml
 run 2 config check bad.yaml
-err_has "bad.yaml:2: model.atoms is 6, but arm point has one"
+err_has "bad.yaml:2: model.atoms is 6, but arm point has only one"
 run 5 config check none.yaml
 run 2 config check
 

@@ -67,7 +67,7 @@ err_has "found 'training', expected train, val or test"
 run 5 data prep --av2 nowhere -o x.bjc
 err_has 'nowhere: cannot open'
 run 3 data prep --av2 bad -o x.bjc
-err_has 'bad: no scenario in it'
+err_has 'bad: found no scenario'
 run 5 data prep --av2 av2 -o nowhere/x.bjc
 err_has 'nowhere/x.bjc: cannot open the directory'
 run 5 data prep --av2 av2 -o av2 --force
@@ -143,10 +143,10 @@ case $ignored in
 2 | 3 | 6 | 7 | a | b | e | f) interrupt TERM 143 ;;
 *) interrupt INT 130 ;;
 esac
-err_has 'hint: the same command continues'
+err_has 'hint: run the same command again to continue'
 rm "$file" && mv held.parquet "$file"
 run 0 data prep --av2 av2 -o sig.bjc
-err_has ' done before'
+err_has ' already done'
 same sig.bjc
 rm sig.bjc && mv "$file" held.parquet && mkfifo "$file"
 interrupt TERM 143
@@ -197,10 +197,10 @@ code=0
 [ "$code" -eq 5 ]
 verdict $? "exit code $code, expected 5"
 err_has 'full.bjc.partial/records: cannot write'
-err_has 'hint: the same command continues'
+err_has 'hint: run the same command again to continue'
 absent full.bjc
 run 0 data prep --av2 av2 -o full.bjc
-err_has ' done before'
+err_has ' already done'
 same full.bjc
 
 if [ "$(id -u)" -ne 0 ]; then

@@ -44,7 +44,7 @@ code=0
 wait $! || code=$?
 set +m
 check test "$code" -eq 130
-err_has "bjepa demo: interrupted; the same command continues from here"
+err_has "bjepa demo: interrupted; run the same command again to continue"
 check test ! -e one/campaign/lock.json
 # The first stage is done by then.
 check test -s one/pretrained.html

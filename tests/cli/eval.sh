@@ -16,7 +16,7 @@ out_has "world.bjc: 120 scenes of part 'all'"
 out_lacks "without a future"
 for title in "trajectory Energy Score (m)" "endpoint Energy Score (m)" "latent Energy Score" \
     "expected ADE, FDE (m)" "top-1 ADE, FDE (m)" "maneuver Brier score, ECE" \
-    "(diagnostic: the best of" "minADE (m)" "minFDE (m)" "miss rate (2 m)" "brier-minFDE (m)" \
+    "(a diagnostic, because" "minADE (m)" "minFDE (m)" "miss rate (2 m)" "brier-minFDE (m)" \
     "share of weight by branch" "target latents" "Calibration of the most likely maneuver" \
     "effective number of branches" "by weight" "distinct latents (0.10)" "distinct endpoints (1 m)" \
     "branches above 1 % of weight" "Use of the inputs" "effective tokens, context norm" \

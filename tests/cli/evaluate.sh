@@ -10,7 +10,7 @@ run 4 lock run camp
 err_has "camp/lock.json: the campaign is not locked"
 run 4 lock verify camp
 run 4 table camp
-err_has "camp: the campaign is not evaluated"
+err_has "camp: the campaign has not been evaluated"
 err_has "--dev shows the development split"
 out_empty
 run 0 table camp --dev -m traj_es
@@ -26,7 +26,7 @@ out_has '"split": "development split, not the locked evaluation"'
 run 0 compare camp --dev -a fullset -b point -m traj_es
 out_has "development split, not the locked evaluation"
 run 2 table "$BJ_ROOT/data/paper/av2_seeds.csv" --dev
-err_has "is not the folder of a campaign"
+err_has "is not a campaign folder"
 
 check "$BJEPA" lock camp --data val.bjc -q >/dev/null
 run 0 lock verify camp

@@ -67,7 +67,7 @@ for title in "(a) Exchanged map, increase in %" "(b) Exchanged neighbors" "(c) E
     check grep -qF "$title" dev/exchange.svg
     check grep -qF "$title" dev/exchange-curves.svg
 done
-check grep -qF '(d) Tokens attended to' dev/exchange-curves.svg
+check grep -qF '(d) Effective number of attended tokens' dev/exchange-curves.svg
 check grep -qF '(e) Norm of the context' dev/exchange-curves.svg
 for seed in 0 1; do
     norm=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }

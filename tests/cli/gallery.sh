@@ -162,7 +162,7 @@ done
 sed -i '/"data":/s/observed_sha256": "......./observed_sha256": "aaaaaaa/' changed/manifest.json
 refused "val.bjc: the observed part of its scenes changed" changed --data val.bjc
 check "$BJEPA" simulate --cache fewer.bjc --scenes 149 --seed 4 --split val -q >/dev/null
-refused "fewer.bjc: has 149 scenes, the gallery was locked with 150" changed --data fewer.bjc
+refused "fewer.bjc: has 149 scenes, but the gallery was locked with 150" changed --data fewer.bjc
 check "$BJEPA" simulate --cache strange.bjc --scenes 150 --seed 5 --split val -q >/dev/null
 refused "is missing" changed --data strange.bjc
 cp six.safetensors moved.safetensors

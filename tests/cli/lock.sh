@@ -35,7 +35,7 @@ cp camp/runs/point/seed-0/metrics.jsonl kept
 sed -i '/"epoch":1,/s/"traj_es":/"traj_es":-/' camp/runs/point/seed-0/metrics.jsonl
 cmp -s kept camp/runs/point/seed-0/metrics.jsonl && verdict 1 "the edit of metrics.jsonl did nothing"
 run 4 lock camp --data val.bjc
-err_has "point, seed 0: its checkpoint is of epoch 2, the development rule chooses epoch 1"
+err_has "point, seed 0: its checkpoint is from epoch 2, but the development rule chooses epoch 1"
 cp kept camp/runs/point/seed-0/metrics.jsonl
 check test ! -e camp/lock.json
 

@@ -13,7 +13,7 @@ err_empty
 row maze medium
 row episodes 3
 row steps 14
-row "steps in no cell" 1
+row "steps outside cells" 1
 row "cells visited" 4
 row crossings 5
 row "unique edges" 5
@@ -22,7 +22,7 @@ row "retreat edges" 0
 row "branch factor" 1.250
 row "withheld edges" 1
 out_has "5  of 56; the rarest was crossed 1 times"
-out_has "true edges never crossed"
+out_has "true edges that were never crossed"
 out_has "  0 (1,1) -> 4 (2,1)"
 out_has "  and 31 more"
 check grep -qE '^cells, seen +22 +3 +1 +0$' out
@@ -40,7 +40,7 @@ run 0 maze data walk.npz --maze medium
 row maze medium
 run 0 maze data walk-medium-v0.npz --maze teleport
 row maze teleport
-row "steps in no cell" 3
+row "steps outside cells" 3
 run 2 maze data walk.npz --maze lage
 err_has "unknown maze 'lage'; did you mean 'large'?"
 
@@ -93,7 +93,7 @@ printf '\001' | dd of=damaged.npz bs=1 seek=400 conv=notrunc status=none
 run 3 parity damaged.npz
 err_has "damaged.npz: member 'candidates.npy': CRC-32 is"
 run 3 parity walk.npz
-err_has "walk.npz: no golden file: none of the arrays 'candidates', 'xy' and 'frame_candidates'"
+err_has "walk.npz: not a golden file: it has none of the arrays 'candidates', 'xy' and 'frame_candidates'"
 if [ -x "$BJ_ROOT/.venv/bin/python" ]; then
     for name in expected_plan_all expected_predicted expected_counts expected_cov_r; do
         file=$golden/small_k3.npz

@@ -21,14 +21,14 @@ check grep -qF "\"emissions_sha256\":\"$hash\"" s.json
 run 0 maze reveal e.safetensors walk-medium-v0.npz -o s.json --json
 out_has '"coverage": 0.75, "point_coverage": 0.25'
 run 0 maze verify s.json e.safetensors
-out_has "e.safetensors: has the digest that s.json names"
+out_has "e.safetensors: its digest matches s.json"
 
 # Other emissions, or another hash than announced: refused, and nothing is written.
 run 4 maze reveal e.safetensors walk-medium-v0.npz -o t.json --sha256 "${hash%?}x"
 err_has "expected "
 check test ! -e t.json
 run 4 maze reveal e.safetensors walk-medium-v0.npz --maze large -o t.json
-err_has "emissions in maze 'medium' of 26 cells, expected 'large' of 46"
+err_has "the emissions belong to maze 'medium' with 26 cells, expected 'large' with 46"
 printf 'x' | dd of=e.safetensors bs=1 seek="$(($(wc -c <e.safetensors) - 5))" conv=notrunc status=none
 run 4 maze verify s.json e.safetensors
 err_has "as named in s.json"

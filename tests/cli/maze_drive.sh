@@ -74,6 +74,6 @@ run 2 maze generate --branches 9 -o nine
 run 2 maze generate --branches 3
 err_has "--out is missing"
 run 2 maze generate --branches 8 --rows 2 --cols 2 -o small
-err_has "take more rooms than 2 by 2"
+err_has "use more than 2 by 2 rooms"
 
 finish

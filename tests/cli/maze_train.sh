@@ -30,7 +30,7 @@ run 0 train --data walk-medium-v0.npz --arm maze-branch --out branch -q --resume
 run 2 train --data walk-medium-v0.npz --arm maze-branch --out branch -q $tiny $open
 cp walk-medium-v0.npz walk.npz
 run 2 train --data walk.npz --arm maze-branch --out other -q $tiny
-err_has "the maze is not known"
+err_has "the maze is unknown"
 run 0 train --data walk.npz --maze medium --arm maze-branch --out other -q $tiny $open
 run 3 train --data walk-medium-v0.npz --arm fullset --out scenes -q
 

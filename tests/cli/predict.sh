@@ -109,7 +109,7 @@ mkdir empty
 run 5 predict empty cache
 err_has "empty"
 run 3 predict model.safetensors empty
-err_has "empty: found no scenario_ID.parquet in it or below"
+err_has "empty: found no scenario_ID.parquet in this folder or below"
 run 3 predict model.safetensors "$BJ_ROOT/README.md"
 run 5 predict model.safetensors none
 err_has "none: No such file"

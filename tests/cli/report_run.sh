@@ -42,7 +42,7 @@ err_has "wrote run.html, 3 scenes"
 mkdir empty
 for verb in report figures; do
     run 5 $verb empty --out out.d
-    err_has "empty: has no campaign.json and no manifest.json, expected the folder of a campaign or a run"
+    err_has "empty: has no campaign.json and no manifest.json, expected a campaign folder or a run folder"
 done
 run 5 table runs/first
 err_has "hint: runs/first is a single run; 'bjepa report runs/first' shows it"

@@ -64,7 +64,7 @@ kill -TERM $child
 code=0
 wait $child || code=$?
 check test $code -eq 143
-err_has "the same command continues"
+err_has "run the same command again to continue"
 check test ! -e e.bjc -a ! -e e.bjc.law.safetensors
 check test -d e.bjc.partial
 run 2 simulate --cache e.bjc --scenes 3 --seed 6 -q

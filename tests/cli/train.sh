@@ -26,7 +26,7 @@ same() { # same RUN: checkpoints with the bytes of the run in ref
 }
 few_scenes_only() { # stderr must contain the warning about few development scenes and nothing else
     is "$(wc -l <err)" 1
-    err_has "warning: 10 development scenes: the choice of the checkpoint is mostly noise"
+    err_has "warning: 10 development scenes: the checkpoint choice is mostly noise"
 }
 parses() { # parses FILE...: every one is JSON, of every line for .jsonl
     command -v python3 >/dev/null || return 0
@@ -101,11 +101,11 @@ err_has "one: already contains a run"
 run 0 $train --arm fullset --seed 7 --out one --resume
 out_has "best epoch "
 run 4 $train --arm mdn --seed 7 --out one --resume
-err_has "arm is 'fullset', now it is 'mdn'"
+err_has "arm was 'fullset' and is now 'mdn'"
 run 4 $train --arm fullset --seed 7 --out one --resume --set optim.lr=1e-3
-err_has "optim.lr is '0.0003', now it is '0.001'"
+err_has "optim.lr was '0.0003' and is now '0.001'"
 run 4 train --data other.bjc -c tiny.yaml --arm fullset --seed 7 --out one --resume
-err_has "other data: data.digest is "
+err_has "other data: data.digest was "
 weights one >after.sums
 check cmp one.sums after.sums
 
@@ -255,7 +255,7 @@ far="$train --arm fullset --out far --set optim.lr=1 --set optim.weight_decay=10
 run 3 $far
 err_has "bjepa train: epoch 1, update "
 err_has " (scenario "
-err_has "; the state before it is in ckpt/last"
+err_has "; the previous state is in ckpt/last"
 grep '^bjepa train' err >first
 parses far/failures.jsonl
 check grep -q '"epoch":1,.*"message":"epoch 1, update ' far/failures.jsonl
@@ -304,7 +304,7 @@ few_scenes_only
 # Two development scenes always have rank 1: no alarm, but a warning about their number.
 "$BJEPA" simulate --world 1 --cache two.bjc --scenes 30 --seed 3 --jobs 1 -q >/dev/null || exit 1
 run 0 train --data two.bjc -c tiny.yaml --set train.batch=8 --arm fullset --out two -j 1 -q
-check grep -qE "^warning: [2-7] development scenes: the choice of the checkpoint is mostly noise; expected at least 32 scenes$" err
+check grep -qE "^warning: [2-7] development scenes: the checkpoint choice is mostly noise; expected at least 32 scenes$" err
 check sh -c '! grep -q collapsed err'
 # A tiny network that learns to follow the focal track and nothing else.
 run 0 $train --arm fullset --out blind --set optim.lr=0.01 --set train.epochs=60 -q

@@ -30,10 +30,10 @@ err_has "version 9 of the world"
 run 2 train --data $world:900001:64 $options --out no
 err_has "seed 900001 is reserved for development scenes"
 run 2 train --data $world:7 $options --out no
-err_has "found neither a number of scenes nor train.updates"
+err_has "because neither a number of scenes nor train.updates is given"
 err_has "hint: write $world:7:SCENES, or add --set train.updates=N"
 run 2 train --data $world:7:47 $options --out no
-err_has "found 47 scenes, expected at least 48: one update of 16 scenes in each of 3 epochs"
+err_has "found 47 scenes, expected at least 48 for one update of 16 scenes in each of 3 epochs"
 run 2 train --data $world:7:96 $options --set train.updates=3 --out no
 err_has "found 96 scenes, expected 144"
 check test ! -e no/manifest.json
@@ -123,7 +123,7 @@ run 0 campaign grids/grid.yaml --out camp --jobs 1 --threads 2 -q
 check grep -q "\"path\": \"$world:7:192\"" camp/campaign.json
 run 0 campaign --out camp --resume --jobs 1 -q
 run 4 campaign grids/grid.yaml --data $world:8:192 --out camp --resume -q
-err_has "was created with data of digest"
+err_has "was created with data that has the digest"
 run 2 campaign grids/grid.yaml --data $world:x --out no -q
 err_has "the seed is not a number"
 "$BJEPA" simulate --cache seen.bjc --scenes 80 --seed 7 -q >/dev/null

@@ -292,21 +292,22 @@ static void test_refused_headers(void) {
         {"{\"a\":" INFO("F32", "[1]", "[0]") "}", 4, "data_offsets has 1 numbers, expected 2"},
         {"{\"a\":" INFO("F32", "[1]", "[0,4,8]") "}", 4, "data_offsets has 3 numbers"},
         {"{\"a\":" INFO("F32", "[1]", "[-4,0]") "}", 4, "data_offsets[0] is not an integer"},
-        {"{\"a\":" INFO("F32", "[1]", "[4,0]") "}", 4, "data_offsets begin at 4 after their end 0"},
-        {"{\"a\":" INFO("F32", "[2]", "[0,4]") "}", 4, "span 4 bytes, its shape needs 8"},
-        {"{\"a\":" INFO("F64", "[1]", "[0,4]") "}", 4, "span 4 bytes, its shape needs 8"},
-        {"{\"a\":" INFO("F32", "[0]", "[0,4]") "}", 4, "span 4 bytes, its shape needs 0"},
-        {"{" A4 "}", 3, "tensor 'a': data ends at byte 4, the file has only 3"},
+        {"{\"a\":" INFO("F32", "[1]", "[4,0]") "}", 4,
+         "data_offsets begin at 4, after their end at 0"},
+        {"{\"a\":" INFO("F32", "[2]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 8"},
+        {"{\"a\":" INFO("F64", "[1]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 8"},
+        {"{\"a\":" INFO("F32", "[0]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 0"},
+        {"{" A4 "}", 3, "tensor 'a': data ends at byte 4, but the file has only 3 bytes"},
         {"{" A4 "}", 5, "tensor 'a': the last data ends at byte 4, but 1 more bytes follow"},
         {"{\"a\":" INFO("U8", "[0]", "[9223372036854775807,9223372036854775807]") "}", 0,
-         "tensor 'a': data ends at byte 9223372036854775807, the file has only 0"},
+         "tensor 'a': data ends at byte 9223372036854775807, but the file has only 0 bytes"},
         {"{}", 1, "some.file: no tensors, but 1 bytes of data"},
         {"{\"a\":" INFO("F32", "[1]", "[4,8]") "}", 8,
-         "'a': data begins at byte 4, the tensor before it ends at 0: a hole"},
+         "'a': data begins at byte 4, but the previous tensor ends at 0: a hole"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[6,10]") "}", 10,
-         "tensor 'b': data begins at byte 6, the tensor before it ends at 4: a hole"},
+         "tensor 'b': data begins at byte 6, but the previous tensor ends at 4: a hole"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[2,6]") "}", 6,
-         "tensor 'b': data begins at byte 2, the tensor before it ends at 4: they overlap"},
+         "tensor 'b': data begins at byte 2, but the previous tensor ends at 4: they overlap"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[0,4]") "}", 4, "tensor 'b': data begins at byte 0"},
         /* metadata */
         {"{\"__metadata__\":[]," A4 "}", 4, "__metadata__ is not a JSON object"},
@@ -408,9 +409,9 @@ static void test_refused_writes(void) {
         CHECK_CONTAINS(err.message, path);                                                         \
     } while (0)
     REFUSED(name, "a", "tensor 'a': is given twice");
-    REFUSED(name, NULL, "a tensor without a name");
+    REFUSED(name, NULL, "a tensor has no name");
     REFUSED(name, "b\n", "a tensor name has control characters");
-    REFUSED(name, "\xff", "a tensor name or metadata cannot be JSON");
+    REFUSED(name, "\xff", "a tensor name or metadata cannot be written as JSON");
     REFUSED(name, "__metadata__", "metadata 'shape' is not a string");
     REFUSED(dtype, BJ_DTYPES, "tensor 'b': dtype 13 is not known");
     REFUSED(dtype, (bj_dtype)-1, "tensor 'b': dtype -1 is not known");

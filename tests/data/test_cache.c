@@ -106,7 +106,7 @@ static void test_blind(void) {
         CHECK(bj_cache_floats(cache, i).future == NULL);
         CHECK(bj_cache_verify(cache, i, &err) == BJ_ELOCKED);
     }
-    CHECK_CONTAINS(err.message, "blind");
+    CHECK_CONTAINS(err.message, "opened without futures");
     CHECK(bj_cache_info(cache, 0).has_future); /* the existence of a future is not hidden */
     bj_cache_free(cache);
 }
@@ -274,7 +274,7 @@ static void test_lies(void) {
     expect_lie("record_start", 0, &one, 8, "scene 0: its record does not begin");
     expect_lie("neighbors", 1, &big, 1, "more neighbors or polylines than the facts");
     expect_lie("polylines", 0, &big, 1, "scene 0: more neighbors or polylines than the facts");
-    expect_lie("polylines", 10, &two, 1, "floats of records, their scenes need");
+    expect_lie("polylines", 10, &two, 1, "floats, but the scenes need");
     expect_lie("neighbors_available", 4, &few, 4, "scene 1: more neighbors or polylines used");
     expect_lie("polylines_available", 4, &few, 4, "scene 1: more neighbors or polylines used");
     expect_lie("city", 3, &big, 1, "scene 3: its city or type");
@@ -286,7 +286,8 @@ static void test_lies(void) {
     expect_lie("focal_valid", 8, &no_last, 8, "scene 1: focal_valid");
     expect_lie("focal_valid", 8, &all, 8, "scene 1: focal_valid");
     expect_lie("future_valid", 8, &all, 8, "scene 1: future_valid");
-    expect_lie("scenario_id", 64, "scene-00000", 11, "scene 1: its id does not ascend");
+    expect_lie("scenario_id", 64, "scene-00000", 11,
+               "scene 1: its id is not greater than the previous id");
     expect_lie("scenario_id", 64, "\n", 1, "scene 1: its id is not");
     expect_lie("scenario_id", 127, "x", 1, "scene 1: its id is not"); /* padding */
     expect_lie("focal_id", 64, "", 1, "scene 1: the id of its focal track");
@@ -302,7 +303,7 @@ static void test_lies(void) {
     int32_t fewer;
     memcpy(&fewer, content + place("ring_count", last), sizeof fewer);
     fewer--;
-    expect_lie("ring_count", last, &fewer, 4, "points that belong to no ring");
+    expect_lie("ring_count", last, &fewer, 4, "some points belong to no ring");
 }
 
 /* Like expect_lie, for the header text. `lie` has the same length as `text`. */

@@ -366,7 +366,7 @@ static void test_unfit(void) {
     const int k = add_standing("vehicle", 1, 1);
     add_row(k, 12, 1e39, 0, 0, 0, 0);
     CHECK(make() == BJ_ENONFINITE);
-    CHECK(!strcmp(err.message, "scene: track 't1' at step 12: does not fit a float"));
+    CHECK(!strcmp(err.message, "scene: track 't1' at step 12: a value does not fit in a float"));
     town.x[2] = 3e38; /* fits */
     CHECK_OK(make(), err);
     add_row(0, 77, 0, -1e300, 0, 0, 0);
@@ -375,7 +375,7 @@ static void test_unfit(void) {
     town.y[3] = 0;
     add_crossing(5, add_points(2, (double[]){0, 0, 1e200, 0}));
     CHECK(make() == BJ_ENONFINITE);
-    CHECK(!strcmp(err.message, "scene: pedestrian crossing 5: coordinates do not fit a float"));
+    CHECK(!strcmp(err.message, "scene: pedestrian crossing 5: coordinates do not fit in a float"));
     add_lane(6, 0, add_points(2, (double[]){1e39, 0, 1e39, 9}),
              add_points(2, (double[]){1e39, 0, 1e39, 9}));
     CHECK(make() == BJ_ENONFINITE);

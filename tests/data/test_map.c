@@ -147,9 +147,9 @@ static void test_refusals(void) {
         {LANES("\"5\":{\"id\":5}"), "lane_segments '5': left_lane_boundary is missing"},
         {LANES("\"5\":{\"id\":5,\"left_lane_boundary\":" P ",\"right_lane_boundary\":" P "}"),
          "lane_segments '5': is_intersection is missing"},
-        {LANES("\"5\":" LANE("5.0", "true", P, P)), "id is not an integer of 64 bits"},
-        {LANES("\"5\":" LANE("\"5\"", "true", P, P)), "id is not an integer of 64 bits"},
-        {LANES("\"5\":" LANE("9223372036854775808", "true", P, P)), "id is not an integer"},
+        {LANES("\"5\":" LANE("5.0", "true", P, P)), "id is not a 64-bit integer"},
+        {LANES("\"5\":" LANE("\"5\"", "true", P, P)), "id is not a 64-bit integer"},
+        {LANES("\"5\":" LANE("9223372036854775808", "true", P, P)), "id is not a 64-bit integer"},
         {LANES("\"5\":" LANE("5", "1", P, P)), "'5': is_intersection is not true or false"},
         {LANES("\"5\":" LANE("5", "tru", P, P)), "not JSON"},
         {LANES("\"5\":" LANE("5", "true", "[]", P)), "left_lane_boundary has no points"},
@@ -176,7 +176,7 @@ static void test_refusals(void) {
          "right_lane_boundary[0].y is given twice"},
         {LANES("\"5\":{\"id\":5,\"successors\":{}}"), "'5': successors is not a list of ids"},
         {LANES("\"5\":{\"id\":5,\"successors\":[6,1.5]}"),
-         "'5': successors[1] is not an integer of 64 bits"},
+         "'5': successors[1] is not a 64-bit integer"},
         {LANES("\"5\":{\"id\":5,\"successors\":[6,]}"), "not JSON"},
         {LANES("\"5\":{\"id\":5,\"successors\":[],\"successors\":[]}"),
          "successors is given twice"},
@@ -198,10 +198,11 @@ static void test_refusals(void) {
          "town.json: pedestrian_crossings is not an object"},
         {AREAS("\"9\":{\"id\":9}"), "drivable_areas '9': area_boundary is missing"},
         {AREAS("\"9\":{\"id\":9,\"area_boundary\":[{\"x\":0,\"y\":0},{\"x\":1,\"y\":0}]}"),
-         "drivable_areas '9': area_boundary encloses nothing: 2 points, expected 3"},
+         "drivable_areas '9': area_boundary encloses nothing: it has 2 points, expected at least "
+         "3"},
         {AREAS("\"9\":{\"id\":9,\"area_boundary\":[{\"x\":0,\"y\":0},{\"x\":1,\"y\":0},"
                "{\"x\":0,\"y\":0}]}"),
-         "area_boundary encloses nothing: 2 points"},
+         "area_boundary encloses nothing: it has 2 points"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_MSG(read_map(cases[i].text) == BJ_EFORMAT, "%s", cases[i].text);

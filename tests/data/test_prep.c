@@ -144,7 +144,7 @@ static void test_changed_folders(void) {
     CHECK(rename(moved, from) == 0);
     options.limit = 9;
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "has 10 scenarios, there are only 9");
+    CHECK_CONTAINS(err.message, "has 10 scenarios, but there are only 9");
     options.split = "val";
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "found 'split=all', expected 'split=val'");

@@ -96,7 +96,7 @@ static void test_errors(const bj_cache *cache) {
     bj_error err;
     CHECK(bj_cache_export(cache, -1, scene_path, &err) == BJ_EARG);
     CHECK(bj_cache_export(cache, SCENES, scene_path, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "scene 30, expected 0 to 29");
+    CHECK_CONTAINS(err.message, "scene number is 30, expected 0 to 29");
     CHECK(bj_cache_export(cache, 0, "/tmp/no such folder/scene.safetensors", &err) == BJ_EIO);
     const long live = bj_alloc_live();
     bj_status status = BJ_ENOMEM;

@@ -369,12 +369,12 @@ static void test_violations(void) {
     expect("track", BJ_VIOLATION_TRACK, 1, 7, 3, "track 'other' (1 rows) is not the focal track");
     expect("unknown", BJ_VIOLATION_UNKNOWN, 1, 7, 3, "the ground truth contains no such scenario");
     expect("missing", BJ_VIOLATION_MISSING, 1, -1, 2, "its focal track is 'b17'");
-    expect("focal-missing", BJ_VIOLATION_MISSING, 1, -1, 2, "no row of the focal track 'b17'");
+    expect("focal-missing", BJ_VIOLATION_MISSING, 1, -1, 2, "no row for the focal track 'b17'");
     expect("focal-missing", BJ_VIOLATION_TRACK, 1, 3, 2, "which is 'b17'");
     expect("no-ids", BJ_VIOLATION_ID, 2, 6, 2, "has no scenario_id");
-    expect("no-ids", BJ_VIOLATION_MISSING, 2, -1, 2, "no row of the focal track 'b17'");
+    expect("no-ids", BJ_VIOLATION_MISSING, 2, -1, 2, "no row for the focal track 'b17'");
     expect("inconsistent", BJ_VIOLATION_INCONSISTENT, 1, 7, 3,
-           "track 'other' has 2 modes, track '17' has 3");
+           "track 'other' has 2 modes, but track '17' has 3");
     expect("weights", BJ_VIOLATION_INCONSISTENT, 1, 7, 3, "modes with different probabilities");
 
     /* The tolerance of the sum is that of numpy.isclose. */

@@ -157,7 +157,7 @@ static void test_point_latents(const bj_maze *m) {
     bj_archive_report_reset(&r);
     e.point = NULL;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "but no points");
+    CHECK_CONTAINS(err.message, "but the points are missing");
 }
 
 /* Tests the order of the checks: other emissions are rejected before a missing dataset is opened.
@@ -182,7 +182,8 @@ static void test_order(const bj_maze *m) {
     bj_maze *large = NULL;
     CHECK_OK(bj_maze_create(&large, "large", &err), err);
     CHECK(bj_archive_reveal(&r, in("x"), in("e"), NULL, large, in("walk"), &err) == BJ_EMISMATCH);
-    CHECK_CONTAINS(err.message, "emissions in maze 'medium' of 26 cells, expected 'large' of 46");
+    CHECK_CONTAINS(err.message,
+                   "the emissions belong to maze 'medium' with 26 cells, expected 'large' with 46");
     bj_maze_free(large);
     /* one bit of the first file */
     char *bytes = NULL;
@@ -212,7 +213,7 @@ static void test_refused(const bj_maze *m) {
     fill(&n);
     n.cells[1] = 26;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "context 1 is cell 26 of 26");
+    CHECK_CONTAINS(err.message, "context 1 is cell 26, but there are 26 cells");
     fill(&n);
     n.candidates[1][1][3] = (bj_real)NAN;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_ENONFINITE);

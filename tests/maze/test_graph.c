@@ -148,7 +148,7 @@ static void test_withheld(void) {
     CHECK_OK(bj_withhold(held, &chosen, edges, 4, (const int32_t[]){0, 1, 2, 3}, 0.2, &err), err);
     CHECK(chosen == 0);
     CHECK(bj_withhold(held, &chosen, edges, 5, wrong, 0.2, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "place 4 of the order is 5");
+    CHECK_CONTAINS(err.message, "entry 4 of the order is 5");
     CHECK(bj_withhold(held, &chosen, edges, 5, order, 1.5, &err) == BJ_EARG);
     CHECK(bj_withhold(held, &chosen, (const bj_edge[]){{-1, 0}}, 1, order, .2, &err) == BJ_EARG);
     /* 0.29 of 100 edges are 29, although the product is slightly less */

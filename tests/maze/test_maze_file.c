@@ -155,14 +155,14 @@ static void test_graph(void) {
     bad.edges = unsorted;
     bad.edge_count = 2;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "'edges' row 1 is [0, 1] behind [2, 1]");
+    CHECK_CONTAINS(err.message, "'edges' row 1 is [0, 1] after [2, 1]");
     bad.edges = self;
     bad.edge_count = 1;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "joins cell 1 to itself");
     bad.edges = out;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "'edges' row 0 is [0, 4] of 4 cells");
+    CHECK_CONTAINS(err.message, "'edges' row 0 is [0, 4], but there are 4 cells");
     bj_maze_plan fake = plan;
     fake.name = "large";
     bj_maze_free(m);
@@ -170,7 +170,7 @@ static void test_graph(void) {
     bad = r;
     bad.maze = m;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "not the official 'large' it claims");
+    CHECK_CONTAINS(err.message, "the name of the official maze 'large'");
     bj_maze_free(m);
 }
 
@@ -223,7 +223,7 @@ static void test_refused(void) {
          BJ_EFORMAT},
         {HEAD "\"edges\":[[-1,2]]}", "row 0 number 0 is out of range", BJ_EFORMAT},
         {HEAD "\"edges\":[[1.5,2]]}", "number 0 is real, expected an integer", BJ_EFORMAT},
-        {HEAD "\"edges\":[[1,2],[1,2]]}", "row 1 is [1, 2] behind [1, 2]", BJ_EFORMAT},
+        {HEAD "\"edges\":[[1,2],[1,2]]}", "row 1 is [1, 2] after [1, 2]", BJ_EFORMAT},
         {HEAD "\"edges\":[[3,3]]}", "joins cell 3 to itself", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"seen\":[[1,2]]}", "'seen' row 0 is array of 2", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"seen\":[[1,2,0]]}", "'seen' row 0 number 2 is out of range",
@@ -239,10 +239,10 @@ static void test_refused(void) {
         {HEAD "\"edges\":[],\"sources\":[{\"cell\":1,\"candidates\":[[1,1,0]]},{\"cell\":2,"
               "\"candidates\":[[1,1,0],[1,1,0]]}]}",
          "is array of 2, expected a list of 1", BJ_EFORMAT},
-        {HEAD "\"edges\":[],\"provenance\":{\"seed\":3}}", "'seed' is uint, expected a text",
+        {HEAD "\"edges\":[],\"provenance\":{\"seed\":3}}", "'seed' is uint, expected a string",
          BJ_EFORMAT},
         {HEAD "\"edges\":[],\"provenance\":{\"a\":\"b\\u0000c\"}}",
-         "'a' is string with a zero byte, expected a text", BJ_EFORMAT},
+         "'a' is string with a zero byte, expected a string", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"provenance\":{\"a\\u0000\":\"b\"}}", "with a zero byte", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"provenance\":{\"a\":\"b\",\"a\":\"b\"}}", "'a' occurs twice",
          BJ_EFORMAT},
@@ -255,7 +255,7 @@ static void test_refused(void) {
         {OWN("{\"name\":\"a\",\"map\":[\"02\"]}"), "'map' row 0 is '02'", BJ_EFORMAT},
         {OWN("{\"name\":\"a\",\"map\":[]}"), "'map' is array, expected 1 to 1024", BJ_EFORMAT},
         {OWN("{\"name\":\"a\",\"map\":[\"1\"]}"), "0 free squares", BJ_EFORMAT},
-        {OWN("{\"name\":\"\",\"map\":[\"0\"]}"), "'name' is string, expected a text that is not",
+        {OWN("{\"name\":\"\",\"map\":[\"0\"]}"), "'name' is string, expected a non-empty string",
          BJ_EFORMAT},
         {OWN("{\"name\":\"a\",\"map\":[\"0\"],\"teleporters\":[[0,0]]}"),
          "1 teleporters with 0 exits", BJ_EFORMAT},

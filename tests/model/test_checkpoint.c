@@ -376,7 +376,7 @@ static void test_wrong_tensors(void) {
     tensor_of(&c, "router.2.bias")->name = "router.2.offset";
     sign(&c);
     write_contents(&c);
-    refused(BJ_EFORMAT, "tensor 'router.2.bias': is missing, but there is an unknown "
+    refused(BJ_EFORMAT, "tensor 'router.2.bias': is missing, but there is an unknown tensor "
                         "'router.2.offset'");
 
     read_contents(&c, good);
@@ -390,7 +390,8 @@ static void test_wrong_tensors(void) {
     c.tensors[c.count++].name = "atoms.3.0.weight";
     sign(&c);
     write_contents(&c);
-    refused(BJ_EFORMAT, "tensor 'atoms.3.0.weight': is unknown, the architecture has no such");
+    refused(BJ_EFORMAT,
+            "tensor 'atoms.3.0.weight': is unknown, because the architecture has no such");
 
     read_contents(&c, good);
     tensor_of(&c, "router.0.weight")->shape[0] = 6;
@@ -439,9 +440,10 @@ static void test_wrong_metadata(void) {
         {"format", NULL, BJ_EFORMAT, "metadata 'format' is missing"},
         {"format", "pt", BJ_EFORMAT, "metadata 'format' is 'pt', expected branchjepa-model"},
         {"format_version", NULL, BJ_EFORMAT, "metadata 'format_version' is missing"},
-        {"format_version", "2", BJ_EVERSION, "format version '2', this library reads 1"},
+        {"format_version", "2", BJ_EVERSION, "format version is '2', but this library reads 1"},
         {"model", "point", BJ_EFORMAT,
-        "metadata 'model' is 'point', expected branch, outputonly, fused, variational or codebook"},
+         "metadata 'model' is 'point', expected branch, outputonly, fused, variational or "
+         "codebook"},
         {"scales", "\x1b[2J", BJ_EFORMAT, "metadata 'scales' is '?[2J', expected fixed, global or"},
         {"weighting", "even", BJ_EFORMAT,
          "metadata 'weighting' is 'even', expected router or uniform"},
@@ -450,7 +452,8 @@ static void test_wrong_metadata(void) {
         {"heads", "", BJ_EFORMAT, "metadata 'heads' is '', expected an integer"},
         {"heads", "2.0", BJ_EFORMAT, "metadata 'heads' is '2.0', expected an integer"},
         {"heads", "-2", BJ_EFORMAT, "metadata 'heads' is '-2', expected an integer"},
-        {"heads", "4294967298", BJ_EFORMAT, "metadata 'heads' is '4294967298', expected an integer"},
+        {"heads", "4294967298", BJ_EFORMAT,
+         "metadata 'heads' is '4294967298', expected an integer"},
         {"heads", "0", BJ_EFORMAT, "architecture: heads is 0, expected 1 to"},
         {"heads", "3", BJ_EFORMAT, "architecture: embed is 4, expected a multiple of heads, 3"},
         {"dt", "zero", BJ_EFORMAT, "metadata 'dt' is 'zero', expected a number"},
@@ -460,7 +463,7 @@ static void test_wrong_metadata(void) {
         {"atoms", "4", BJ_EFORMAT, "tensor 'atoms.3.0.weight': is missing"},
         {"model", "outputonly", BJ_EFORMAT,
          "tensor 'atom.0.weight': is missing, but there is an "
-         "unknown 'atoms.0.0.bias'"},
+         "unknown tensor 'atoms.0.0.bias'"},
         {"scales", "global", BJ_EFORMAT, "tensor 'log_sz': is missing"},
         {"sha256", NULL, BJ_EFORMAT, "metadata 'sha256' is missing"},
     };

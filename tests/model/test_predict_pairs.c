@@ -107,7 +107,7 @@ static void check_contexts(bj_predictor *p, const bj_arch *a, const bj_batch *ba
         CHECK(bj_predict_contexts(p, c, B + 1, w, u, &err) == BJ_EARG);
         c[D + 2] = (bj_real)NAN;
         CHECK(bj_predict_contexts(p, c, B, w, u, &err) == BJ_ENONFINITE);
-        CHECK_CONTAINS(err.message, "number 2 of row 1");
+        CHECK_CONTAINS(err.message, "entry 2 of row 1");
     }
     free(c), free(u), free(w);
 }

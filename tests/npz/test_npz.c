@@ -211,7 +211,7 @@ static void test_types(void) {
         CHECK_OK(bj_npz_doubles(&value, npz, "flat", 0, &err), err);
         bj_free(value);
         CHECK(bj_npz_need(NULL, npz, "x", -1, &err) == BJ_EFORMAT);
-        CHECK_CONTAINS(err.message, "here: no array 'x'; there are: f8, i4, i8");
+        CHECK_CONTAINS(err.message, "here: no array 'x'; the file contains: f8, i4, i8");
         CHECK(bj_npz_need(NULL, npz, "i8", 1, &err) == BJ_EFORMAT);
         CHECK_CONTAINS(err.message, "has 2 dimensions, expected 1");
     }
@@ -333,13 +333,13 @@ static void test_headers(void) {
     npz_add_header(&m, "x", "{}", 4, numbers, 24, 0, NULL);
     refuse_array(&m, "version 4.0");
     npz_add_raw(&m, "x.npy", "\x93NUMPZ\1\0\2\0{}\n", 13, 0, NULL);
-    refuse_array(&m, "does not begin like an .npy array");
+    refuse_array(&m, "does not begin with the .npy signature");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0", 8, 0, NULL);
     refuse_array(&m, "8 bytes, too few");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0\x40\0{}\n", 13, 0, NULL);
     refuse_array(&m, "fewer than its header of 74");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\2\0\0\0\1\1", 12, 0, NULL);
-    refuse_array(&m, "header of 16842752 bytes");
+    refuse_array(&m, "header has 16842752 bytes");
 }
 
 static void test_members(void) {
@@ -358,7 +358,7 @@ static void test_members(void) {
     npz_maker m = {0};
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     memcpy(m.bytes + 30, "y", 1);
-    refuse_array(&m, "has another name");
+    refuse_array(&m, "has a different name");
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     m.bytes[m.size - 3] ^= 0x55;
     refuse_array(&m, "member 'x");
@@ -399,19 +399,19 @@ static void test_archives(void) {
     }
     uint8_t *end = m.bytes + m.size - 22;
     end[8] = end[10] = 3;
-    refuse_archive(m.bytes, m.size, "3 members in a directory of 102 bytes");
+    refuse_archive(m.bytes, m.size, "a directory of 3 members does not fit in 102 bytes");
     end[-102] = 'Q';
     end[8] = end[10] = 2;
     refuse_archive(m.bytes, m.size, "directory entry 0 is damaged");
     end[-102] = 'P';
     end[8] = end[10] = 1;
-    refuse_archive(m.bytes, m.size, "bytes after the 1 entries");
+    refuse_archive(m.bytes, m.size, "bytes after the 1 directory entries");
     end[8] = end[10] = 2;
     end[4] = 1;
     refuse_archive(m.bytes, m.size, "several disks");
     end[4] = 0;
     end[16]++;
-    refuse_archive(m.bytes, m.size, "directory of");
+    refuse_archive(m.bytes, m.size, "the directory has");
     end[16]--;
     free(m.bytes);
     memset(&m, 0, sizeof m);
@@ -420,7 +420,7 @@ static void test_archives(void) {
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_finish(&m);
     m.bytes[m.size - 22 - 20 - 56 + 40]++;
-    refuse_archive(m.bytes, m.size, "directory of 52 bytes at");
+    refuse_archive(m.bytes, m.size, "the directory has 52 bytes at");
     m.bytes[m.size - 22 - 20 - 56 + 40]--;
     m.bytes[m.size - 22 - 20 + 8]++;
     refuse_archive(m.bytes, m.size, "ZIP64 end record");

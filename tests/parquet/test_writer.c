@@ -384,7 +384,7 @@ static void test_refusals(void) {
     CHECK(bj_parquet_writer_rows(writer, 2, holes, right, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "'l' has no data");
     CHECK(bj_parquet_writer_rows(writer, 2, data, wrong, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "'n' is no list");
+    CHECK_CONTAINS(err.message, "'n' is not a list");
     CHECK(bj_parquet_writer_rows(writer, 2, data, NULL, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "'l' is a list without starts");
     CHECK(bj_parquet_writer_rows(writer, 2, data, falling, &err) == BJ_EARG);

@@ -214,16 +214,17 @@ static void test_refusals(const bj_settings *s) {
     expect(s, "nowhere", 3, BJ_EARG, "nowhere: contains no run to extend");
     CHECK(!case_exists("nowhere", "."));
     CHECK_OK(case_train(&report, s, "half", 0, 1, &(case_stop){.at = 6}, &err), err);
-    expect(s, "half", 3, BJ_EARG,
-           "the run is not finished (epoch 0 of 2): only a finished run can be extended\nhint: ");
+    expect(
+        s, "half", 3, BJ_EARG,
+        "the run is not finished (epoch 0 of 2), and only a finished run can be extended\nhint: ");
     CHECK_OK(case_train(&report, s, "half", 1, 1, NULL, &err), err);
     expect(s, "half", 1, BJ_EARG,
-           "1 epochs has 4 updates, expected more than the warm-up, 4 updates");
+           "1 epochs has 4 updates, expected more than the 4 updates of the warm-up");
     CHECK(case_exists("half", "result.json") && case_same_run("half", "base"));
     CHECK_OK(extend(&report, s, "half", MORE, 1, &(case_stop){.at = 2}, &err), err);
     expect(s, "half", MORE + 1, BJ_EARG, "the run is not finished (epoch 2 of 5)");
     const bj_settings other = case_settings("fullset", "train.epochs=5");
-    expect(&other, "half", MORE, BJ_EMISMATCH, "train.epochs is '2', now it is '5'");
+    expect(&other, "half", MORE, BJ_EMISMATCH, "train.epochs was '2' and is now '5'");
     /* Manifests that no run writes. */
     static const char *const bad[] = {"\"step\": 6", "\"step\": 0", "\"step\": 80", "\"step\": -8"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

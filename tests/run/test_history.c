@@ -360,8 +360,8 @@ static void test_refusals(const char *good) {
         {"\"step\":48", "\"step\":9223372036854775808", BJ_EFORMAT, "'step' is out of range"},
         {"\"step\":48", "\"step\":null", BJ_EFORMAT, "'step' is of type null"},
         {"\"epoch\":1", "\"epoch\":2147483648", BJ_EFORMAT, "'epoch' is out of range"},
-        {"\"epoch\":1", "\"epoch\":2", BJ_EFORMAT, "'epoch' is 2, expected the one after 0"},
-        {"\"epoch\":1", "\"epoch\":0", BJ_EFORMAT, "'epoch' is 0, expected the one after 0"},
+        {"\"epoch\":1", "\"epoch\":2", BJ_EFORMAT, "'epoch' is 2, expected the epoch after 0"},
+        {"\"epoch\":1", "\"epoch\":0", BJ_EFORMAT, "'epoch' is 0, expected the epoch after 0"},
         {"\"best\":true", "\"best\":1", BJ_EFORMAT, "'best' is of type uint, expected true or"},
         {"\"best\":true", "\"best\":null", BJ_EFORMAT, "'best'"},
         {"\"lr\":103.25", "\"lr\":1e999", BJ_EFORMAT, "not JSON"},
@@ -448,13 +448,13 @@ static void test_all_or_nothing(void) {
     rows[1] = history_row(1);
     rows[2].epoch = 3;
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "row 2 is of epoch 3, expected the one after 1");
+    CHECK_CONTAINS(err.message, "row 2 has epoch 3, expected the epoch after 1");
     rows[2].epoch = 1;
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EARG);
     rows[2] = history_row(2);
     rows[0].epoch = -1, rows[1].epoch = 0, rows[2].epoch = 1;
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "row 0 is of epoch -1");
+    CHECK_CONTAINS(err.message, "row 0 has epoch -1");
     for (int i = 0; i < 3; i++) rows[i] = history_row(i);
     rows[1].step = -5;
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EARG);

@@ -355,7 +355,7 @@ static void test_rejections(void) {
         {"fullset", "pre", "model.embed=16", BJ_EMISMATCH,
          "pre/ckpt/best/model.safetensors: tensor 'encoder.gru.weight_ih_l0': the checkpoint has "
          "shape [24, 7], expected [48, 7]",
-         "\nhint: take the sizes of the checkpoint, --set model.embed=8"},
+         "\nhint: use the sizes of the checkpoint, --set model.embed=8"},
         {"fullset", "pre", "model.atoms=4", BJ_EMISMATCH,
          "tensor 'router.2.weight': the checkpoint has shape [6, 8], expected [4, 8]",
          "--set model.atoms=6, or load the parts that match, --set "
@@ -422,13 +422,13 @@ static void test_resume(void) {
 
     /* Other settings about the source. */
     const bj_settings none = case_settings("fullset", "seed=2");
-    expect(&none, "stop", 1, BJ_EMISMATCH, "/pre', now it is ''");
+    expect(&none, "stop", 1, BJ_EMISMATCH, "/pre' and is now ''");
     const bj_settings other = init_settings("fullset", "pre/ckpt/last", "seed=2");
-    expect(&other, "stop", 1, BJ_EMISMATCH, "init is '");
+    expect(&other, "stop", 1, BJ_EMISMATCH, "init was '");
     const bj_settings pinned = init_settings(
         "fullset", "pre",
         "seed=2 init_sha256=0000000000000000000000000000000000000000000000000000000000000000");
-    expect(&pinned, "stop", 1, BJ_EMISMATCH, "init_sha256 is '");
+    expect(&pinned, "stop", 1, BJ_EMISMATCH, "init_sha256 was '");
     case_remove("stop");
 }
 

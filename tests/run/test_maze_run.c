@@ -175,7 +175,7 @@ static void check_refusals(const char *data) {
     change("maze-mdn", "manifest.json", altered, digest);
     bj_maze_run_free(open_run("maze-mdn", NULL)); /* all of it is as it was */
     change("maze-mdn", "ckpt/best/model.safetensors", "run.seed", "run.sead");
-    expect("maze-mdn", NULL, BJ_EMISMATCH, "result.json has it");
+    expect("maze-mdn", NULL, BJ_EMISMATCH, "as in result.json");
 }
 
 /* Tests that an unofficial maze is found next to the dataset and must be unchanged. */
@@ -200,7 +200,7 @@ static void check_generated(void) {
     bj_maze_graph_free(graph);
     bj_maze_run_free(r);
     CHECK(!rename(file, case_path(moved, "moved.json")));
-    expect("generated", NULL, BJ_EARG, "whose file is not in the folder of the dataset");
+    expect("generated", NULL, BJ_EARG, "whose file is not in the dataset folder");
     const bj_maze_run_options named = {.maze = moved};
     r = open_run("generated", &named);
     bj_maze_run_free(r);

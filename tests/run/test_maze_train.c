@@ -282,7 +282,7 @@ static void check_refusals(const char *data) {
     o.maze = "medium";
     o.dev = data;
     CHECK(bj_run_train(&report, &s, &o, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "evaluated with the graph");
+    CHECK_CONTAINS(err.message, "evaluated on the graph");
     o.dev = NULL;
     s.updates = 0;
     CHECK(bj_run_train(&report, &s, &o, &err) == BJ_EARG);

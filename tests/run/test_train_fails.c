@@ -44,22 +44,22 @@ static void test_refusals(void) {
     expect(&s, &o, BJ_EARG, "already contains a run");
     o.resume = 1;
     bj_settings t = case_settings("mdn", "");
-    expect(&t, &o, BJ_EMISMATCH, "arm is 'fullset', now it is 'mdn'");
+    expect(&t, &o, BJ_EMISMATCH, "arm was 'fullset' and is now 'mdn'");
     t = case_settings("fullset", "seed=5");
-    expect(&t, &o, BJ_EMISMATCH, "seed is '0', now it is '5'");
+    expect(&t, &o, BJ_EMISMATCH, "seed was '0' and is now '5'");
     t = case_settings("fullset", "optim.lr=1e-3");
-    expect(&t, &o, BJ_EMISMATCH, "optim.lr is '0.0003', now it is '0.001'");
+    expect(&t, &o, BJ_EMISMATCH, "optim.lr was '0.0003' and is now '0.001'");
     o.data = case_path(other, "other.bjc");
-    expect(&s, &o, BJ_EMISMATCH, "other data: data.digest is");
+    expect(&s, &o, BJ_EMISMATCH, "other data: data.digest was");
     o.data = data;
     o.dev = other;
-    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest is missing");
+    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest was missing");
     o.dev = NULL;
     o.isa = "c";
     bj_run *held = case_open("held");
     const int is_c = !strcmp(bj_run_fact(held, "isa"), "c");
     bj_run_free(held);
-    if (!is_c) expect(&s, &o, BJ_EMISMATCH, "isa is");
+    if (!is_c) expect(&s, &o, BJ_EMISMATCH, "isa was");
     o.isa = NULL;
     /* None of it did any harm. */
     expect(&s, &(bj_run_options){.data = data, .dir = dir, .threads = 1}, BJ_EARG, "held: already contains");

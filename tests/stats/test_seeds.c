@@ -106,7 +106,7 @@ static void test_refusals(void) {
         {HEAD "x,0,brier,true\n", "line 2: value is 'true'"},
         {HEAD "x,0,brier,\"1,5\"\n", "line 2: value is '1,5'"},
         {HEAD "x,0,brier,1\nx,1,brier,1\n\nx,0,brier,1\n",
-         "line 5: a second value of arm 'x', seed 0, metric 'brier'; the first is in line 2"},
+         "line 5: a second value for arm 'x', seed 0, metric 'brier'; the first is in line 2"},
         {HEAD "\"x\ny\",0,brier,1\n", "line 2: arm has the control character 0x0a"},
         {HEAD "x,0,brier,1\n\"x,0,brier,1\n\n", "line 3: the quote that opens here is not closed"},
         {"arm,seed,metric,value\r\nx,0,brier,1\r\n\r\nx,1,brier,?\r\n", "line 4: value is '?'"},
@@ -185,9 +185,9 @@ static void test_missing(void) {
     CHECK(c.a.n == 2 && c.difference.mean == -1.5 && c.lower == 2 && c.improvement == 0.5);
     CHECK_NEAR(c.high, -1.5 + 12.706204736174698 * 0.5, 1e-9);
     CHECK(bj_seeds_compare(&c, s, 0, 2, ece, 0.95, 1, &e) == BJ_EFORMAT);
-    CHECK_CONTAINS(e.message, "arm 'c' has no value of metric 'ece'");
+    CHECK_CONTAINS(e.message, "arm 'c' has no value for metric 'ece'");
     CHECK(bj_seeds_compare(&c, s, 0, 3, ece, 0.95, 1, &e) == BJ_EFORMAT);
-    CHECK_CONTAINS(e.message, "arms 'a' and 'd' have no seed of metric 'ece' in common");
+    CHECK_CONTAINS(e.message, "arms 'a' and 'd' have no seed in common for metric 'ece'");
     const bj_summary sum = bj_seeds_summary(s, 0, ece);
     CHECK(sum.n == 3 && sum.mean == 3 && sum.highest == 6);
     CHECK(bj_seeds_summary(s, 2, ece).n == 0);
@@ -302,7 +302,7 @@ static void test_list(void) {
                  {{"b", "ece", -1, 1}, "entry 3: seed is -1"},
                  {{"b", "ece", 0, INFINITY}, "entry 3: seed is 0 and value inf"},
                  {{"a", "brier", 2, 1},
-                  "entry 3: a second value of arm 'a', seed 2, metric "
+                  "entry 3: a second value for arm 'a', seed 2, metric "
                   "'brier'; the first is in entry 1"}};
     for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
         list[3] = flaws[i].value;

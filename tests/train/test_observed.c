@@ -185,7 +185,7 @@ static void check_refusals(void) {
     /* Test objectives that require parts that these models do not have, and vice versa. */
     bj_objective decoded = bj_objective_default(BJ_SPECIALIZATION);
     CHECK(bj_objective_check(&decoded, &arch, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "decodes nothing");
+    CHECK_CONTAINS(err.message, "the model has no decoder");
     bj_objective floors = bj_objective_default(BJ_FULLSET);
     floors.floor_weight = 1;
     const bj_arch scenes = small_arch();

@@ -445,7 +445,8 @@ static void test_damage(void) {
 
     /* tensors */
     EDIT(write_signed, BJ_EFORMAT,
-         "tensor 'mean.router.2.bias': is missing, but there is an unknown 'mean.router.2.offset'",
+         "tensor 'mean.router.2.bias': is missing, but there is an unknown tensor "
+         "'mean.router.2.offset'",
          view_of(&c, "mean.router.2.bias")->name = "mean.router.2.offset");
     EDIT(write_signed, BJ_EFORMAT, "tensor 'variance.atoms.1.0.bias': is missing",
          drop_tensor(&c, "variance.atoms.1.0.bias"));
@@ -488,7 +489,7 @@ static void test_damage(void) {
         const char *message;
     } cases[] = {
         {"format", "branchjepa-model", BJ_EFORMAT, "'branchjepa-model', expected branchjepa-state"},
-        {"format_version", "2", BJ_EVERSION, "format version '2', this library reads 1"},
+        {"format_version", "2", BJ_EVERSION, "format version is '2', but this library reads 1"},
         {"step", "-1", BJ_EFORMAT, "metadata 'step' is '-1', expected an integer"},
         {"step", "9999999999999999999", BJ_EFORMAT, "metadata 'step' is '9999999999999999999'"},
         {"step", NULL, BJ_EFORMAT, "metadata 'step' is missing"},
