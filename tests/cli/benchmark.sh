@@ -58,7 +58,7 @@ err_has "bench: found neither test/law.safetensors nor test.bjc.law.safetensors"
 err_has "hint: 'bjepa benchmark make bench' writes the benchmark"
 check "$BJEPA" baseline constant-velocity --data other/val.bjc --out short.parquet >/dev/null
 run 4 benchmark score short.parquet --data bench -q
-err_has "short.parquet: 1995 violations of the format, the first: no row, "
+err_has "short.parquet: 1995 format violations; the first is no row, "
 
 # Folders come before caches, and a step that fails ends the command.
 mkdir -p folders/val

@@ -84,7 +84,7 @@ out_has '"neff_collision":null'
 out_has '"health":{"mean_std":null'
 err_has "note: no latent metrics"
 run 0 eval run/ckpt/best/model.safetensors --data world.bjc --groups off --limit 7
-out_has "world.bjc: 7 scenes of part 'all', 113 more not evaluated"
+out_has "world.bjc: 7 scenes of part 'all', 113 more were not evaluated"
 out_lacks "exp. ADE"
 check grep -Eq '^latent Energy Score +-$' out
 

@@ -70,7 +70,7 @@ head -c 200 walk.npz >half-medium.npz
 run 3 maze data half-medium.npz
 err_has "half-medium.npz: no ZIP directory at the end of its 200 bytes"
 run 3 maze data "$golden/threshold.npz" --maze medium
-err_has "no array 'observations'; there are: candidates, cells"
+err_has "no array 'observations'; the file contains: candidates, cells"
 out_empty
 run 2 maze data
 run 2 maze data a b

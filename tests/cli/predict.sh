@@ -101,7 +101,7 @@ check test ! -e many.svg
 "$TEST_SCENE_EXPORT" model short.safetensors 20
 run 3 predict short.safetensors cache
 out_empty
-err_has "short.safetensors, cache: the model has 20 observed steps, the scenes have 50"
+err_has "short.safetensors, cache: the model has 20 observed steps, but the scenes have 50"
 run 3 predict short.safetensors scenarios
 run 5 predict none.safetensors cache
 run 3 predict "$BJ_ROOT/README.md" cache

@@ -74,7 +74,7 @@ violates unknown 3 "row 7, scenario 00000000-0000-4000-8000-0000000000ff: the gr
 violates missing 2 "without a row, scenario $b: the scenario is not in the file; its focal track is 'b17'"
 violates focal-missing 2 "without a row, scenario $b: no row for the focal track 'b17'"
 violates no-ids 2 "row 6: has no scenario_id" "row 3, scenario $b: has no track_id"
-violates inconsistent 3 "row 7, scenario $a: track 'other' has 2 modes, track '17' has 3"
+violates inconsistent 3 "row 7, scenario $a: track 'other' has 2 modes, but track '17' has 3"
 violates weights 3 "row 7, scenario $a: track 'other' and track '17' have modes with different"
 make shuffled
 run 0 score shuffled.parquet --av2 val

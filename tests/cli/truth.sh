@@ -148,7 +148,7 @@ out_has "val: 20 scenes"
 check "$BJEPA" simulate --out less --scenes 129 --seed 2 --split val -q >/dev/null
 check "$BJEPA" baseline constant-velocity --data less --out less.parquet >/dev/null
 run 4 truth --submission less.parquet --data val $law $few
-err_has "less.parquet: 1 violations of the format, the first: no row, "
+err_has "less.parquet: 1 format violations; the first is no row, "
 err_has "the scenario is not in the file"
 run 4 truth --submission less.parquet $law $few
 err_has "is not in the file"
@@ -187,7 +187,7 @@ run 5 truth none.safetensors val.bjc $law -q --best-scenes 0
 out_empty
 "$TEST_SCENE_EXPORT" model short.safetensors 20
 run 3 truth short.safetensors val.bjc $law -q --best-scenes 0
-err_has "the model has 20 observed steps, the scenes have 50"
+err_has "the model has 20 observed steps, but the scenes have 50"
 run 0 truth --help
 out_has "bjepa truth run/ckpt/best val.bjc"
 

@@ -138,7 +138,7 @@ static void test_refusals(void) {
     arch.neighbors = 8;
     model = make_model(&arch);
     CHECK(submit(&scenes, other_path, model, 1, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "8 neighbors, the scenes have 16");
+    CHECK_CONTAINS(err.message, "8 neighbors, but the scenes have 16");
     bj_model_free(model);
     CHECK(bj_submit(&scenes, other_path, NULL, NULL, NULL, &err) == BJ_EARG);
 }

@@ -172,7 +172,7 @@ static void test_bad(const bj_maze *maze) {
 #define XY(type, shape) npz_add(&m, "observations", type, shape, xy, sizeof xy, NPZ_DEFLATED)
 #define ENDS(shape, n) npz_add(&m, "terminals", "|b1", shape, last, n, NPZ_DEFLATED)
     ENDS("(14,)", 14);
-    refuse(maze, &m, BJ_EFORMAT, "no array 'observations'; there are: terminals");
+    refuse(maze, &m, BJ_EFORMAT, "no array 'observations'; the file contains: terminals");
     XY("<f4", "(14, 2)");
     refuse(maze, &m, BJ_EFORMAT, "no array 'terminals'");
     XY("<f4", "(14, 2)"), ENDS("(13,)", 13);
@@ -204,7 +204,7 @@ static void test_bad(const bj_maze *maze) {
     refuse(maze, &m, BJ_EFORMAT, "CRC-32");
     xy[9][1] = NAN;
     XY("<f4", "(14, 2)"), ENDS("(14,)", 14);
-    refuse(maze, &m, BJ_ENONFINITE, "'observations' row 9: position (0");
+    refuse(maze, &m, BJ_ENONFINITE, "'observations' row 9: position is (0");
 
     write_walk(path);
     for (long n = 0; n < 60; n++) {

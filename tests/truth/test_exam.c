@@ -256,7 +256,7 @@ static void test_model(void) {
     arch.obs = 20;
     CHECK_OK(bj_model_create(&model, &arch, 1, &err), err);
     CHECK(bj_exam_model(&report, exam, model, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "the model has 20 observed steps, the scenes have 50");
+    CHECK_CONTAINS(err.message, "the model has 20 observed steps, but the scenes have 50");
     bj_model_free(model);
     bj_exam_free(exam);
 }
