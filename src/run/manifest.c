@@ -3,8 +3,8 @@
  * Invariants
  *   1. manifest.json is the last file that is written before the first step, so a folder that
  *      contains it is a run. Later, extend.c adds extensions and changes nothing else.
- *   2. Resuming compares everything that affects later bits with the manifest: settings, data,
- *      anchor, precision, instruction set.
+ *   2. Everything that affects later results (settings, data, anchor, precision, instruction set)
+ *      is compared with the manifest when a run resumes.
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* gethostname */
@@ -32,7 +32,7 @@ static bj_status add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const 
     return BJ_OK;
 }
 
-/* Computes a digest over the scenario ids, in the order of the batches. */
+/* Computes a digest of the scenario ids in batch order. */
 static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
     bj_sha256 hash = {0};
     bj_status status;
@@ -50,7 +50,7 @@ done:
     return status;
 }
 
-/* Computes the order digest of a scene source from its digest and the batch size. */
+/* Computes the order digest of a scene source from the digest of the source and the batch size. */
 static bj_status source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r, bj_error *err) {
     char text[BJ_SHA256_HEX + 80];
     const int size = snprintf(text, sizeof text, "%s, %lld updates of %d scenes\n",
@@ -58,7 +58,7 @@ static bj_status source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r, b
     return bj_sha256_memory(hex, text, (size_t)size, err);
 }
 
-/* Computes a digest over the first rows of the transitions of the first updates. */
+/* Computes a digest of the first rows of the transitions in the first updates. */
 static bj_status maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, bj_error *err) {
     enum { UPDATES = 1000 };
     bj_sha256 hash = {0};
@@ -79,7 +79,7 @@ done:
     return status;
 }
 
-/* Computes a digest over the tensors of one part of a model, or of all parts with BJ_PARTS. The
+/* Computes a digest of the tensors of one part of a model, or of the whole model for BJ_PARTS. The
  * result is "" if there are no tensors. */
 static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_param_part part,
                              bj_error *err) {
@@ -96,7 +96,8 @@ static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_
     return status;
 }
 
-/* Adds digests of the initial weights: of the whole model and of the parts that arms may share. */
+/* Adds digests of the initial weights: one of the whole model and one of each part that arms may
+ * share. */
 typedef struct initial {
     char all[BJ_SHA256_HEX], part[BJ_PARTS][BJ_SHA256_HEX];
 } initial;
@@ -245,7 +246,8 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
         if (!found || strcmp(found, now))
             status = BJ_FAIL(
                 err, BJ_EMISMATCH,
-                "%s: this run was started with other settings: %s was '%.120s' and is now '%.120s'",
+                "%s: this run was started with different settings: %s was '%.120s' and is now "
+                "'%.120s'",
                 path, key, found ? found : "missing", now);
     }
     bj_config_free(began);
@@ -279,7 +281,7 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
             status =
                 BJ_FAIL(err, BJ_EMISMATCH,
-                        "%s: this run was started with other %s: %s was %.70s and is now %.70s",
+                        "%s: this run was started with different %s: %s was %.70s and is now %.70s",
                         path, facts[i].what, facts[i].key, found ? found : "missing",
                         facts[i].expected ? facts[i].expected : "missing");
     }
@@ -296,8 +298,8 @@ bj_status bj_run_check_target(const bj_train_run *r, bj_error *err) {
     const bj_status status = found && !strcmp(found, r->init.target_sha256)
                                  ? BJ_OK
                                  : BJ_FAIL(err, BJ_EMISMATCH,
-                                           "%s: this run was started with another target encoder: "
-                                           "init.target_sha256 was %.70s and is now %.70s",
+                                           "%s: this run was started with a different target "
+                                           "encoder: init.target_sha256 was %.70s and is now %.70s",
                                            path, found ? found : "missing", r->init.target_sha256);
     bj_config_free(manifest);
     return status;
