@@ -60,7 +60,7 @@ bj_status bj_state_pair_check(const bj_state_pair *p, bj_error *err) {
     BJ_TRY(bj_checkpoint_metadata(&bound, p->state_file, BJ_STATE_MODEL_DIGEST, err));
     if (strcmp(digest, bound))
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: belongs to a different %s: its checksum is %s, expected %.64s",
+                       "%s: belongs to another %s: its checksum is %s, expected %.64s",
                        bj_safetensors_path(p->state_file), BJ_CHECKPOINT_MODEL, digest, bound);
     return BJ_OK;
 }
