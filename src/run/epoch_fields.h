@@ -1,5 +1,5 @@
 /* epoch_fields.h - the table of all fields of a bj_epoch, with their names in files, offsets and
- *types.
+ * types.
  *
  * metrics.jsonl, metrics.csv (history.c) and the event files (events.c) use this table and its
  * order. For mazes, result.json and the tables of a campaign use it, too. Fields may be added but
