@@ -15,8 +15,8 @@
 /* The smallest integer that is at least 2^64 * 9944 / 199908, which makes the comparison exact. */
 #define BJ_SPLIT_THRESHOLD UINT64_C(0x0cbbf31238606c5a)
 
-/* Sets *dev to 0 or 1. `hash` may start as {0} and can be reused between calls. The caller resets
- * it. */
+/* Sets *dev to 0 or 1. `hash` is initially {0}, can be reused between calls, and must be reset by
+ * the caller. */
 BJ_CHECK bj_status bj_split_dev(int *dev, bj_sha256 *hash, const char *scenario_id, bj_error *err);
 
 #endif

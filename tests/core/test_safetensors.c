@@ -352,7 +352,7 @@ static void test_refused_files(void) {
     CHECK_OK(bj_file_write(path, &huge, sizeof huge, &err), err);
     CHECK(truncate(path, BJ_SAFETENSORS_MAX_HEADER + 100) == 0);
     CHECK(bj_safetensors_open(&st, path, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "header of 100000001 bytes, expected at most 100000000");
+    CHECK_CONTAINS(err.message, "the header has 100000001 bytes, expected at most 100000000");
 
     /* Every truncation of a valid file is rejected, and so is one additional byte. */
     char *file;

@@ -412,7 +412,7 @@ static void test_many_cities(void) {
         CHECK(status == (i == 64 ? BJ_EFORMAT : BJ_OK));
     }
     CHECK(bj_cache_writer_add(w, bytes, &err) == BJ_EARG); /* the id is repeated */
-    CHECK_CONTAINS(err.message, "ids must ascend");
+    CHECK_CONTAINS(err.message, "ids must be in ascending order");
     CHECK_OK(bj_cache_writer_finish(&w, &report, &err), err);
     CHECK(report.accepted == 65);
     CHECK_OK(bj_cache_open(&cache, other, 0, &err), err);

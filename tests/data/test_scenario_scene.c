@@ -278,7 +278,7 @@ static void test_errors(void) {
     expect(other, BJ_EFORMAT, "expected 'other'");
     CHECK(link(other, path) == 0);
     file_name(path, folder, 1, NULL, "");
-    expect(path, BJ_EFORMAT, "expected one per folder");
+    expect(path, BJ_EFORMAT, "expected one scenario per folder");
     CHECK(unlink(other) == 0);
 
     /* A failed allocation must not leak memory. */

@@ -173,7 +173,7 @@ static void test_order(const bj_maze *m) {
     const bj_emissions e = emissions_of(&n, m);
     CHECK_OK(bj_archive_emit(sha, in("other"), &e, &err), err);
     CHECK(bj_archive_check(in("s"), in("other"), &err) == BJ_EMISMATCH);
-    CHECK_CONTAINS(err.message, "as named in");
+    CHECK_CONTAINS(err.message, "according to");
     /* refused before the data is looked for */
     CHECK(bj_archive_reveal(&r, in("x"), in("e"), sha, m, in("nothing"), &err) == BJ_EMISMATCH);
     CHECK_CONTAINS(err.message, "SHA-256 is");
@@ -213,7 +213,7 @@ static void test_refused(const bj_maze *m) {
     fill(&n);
     n.cells[1] = 26;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "context 1 is cell 26, but there are 26 cells");
+    CHECK_CONTAINS(err.message, "context 1 is in cell 26, but there are only 26 cells");
     fill(&n);
     n.candidates[1][1][3] = (bj_real)NAN;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_ENONFINITE);

@@ -335,7 +335,7 @@ static void test_headers(void) {
     npz_add_raw(&m, "x.npy", "\x93NUMPZ\1\0\2\0{}\n", 13, 0, NULL);
     refuse_array(&m, "does not begin with the .npy signature");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0", 8, 0, NULL);
-    refuse_array(&m, "8 bytes, too few");
+    refuse_array(&m, "has 8 bytes, which is too short");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0\x40\0{}\n", 13, 0, NULL);
     refuse_array(&m, "fewer than its header of 74");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\2\0\0\0\1\1", 12, 0, NULL);

@@ -279,9 +279,10 @@ static void test_refused(bj_parquet *parquet) {
         {"long_chunk", BJ_EFORMAT, "row group 0 declares 1000000 bytes at "},
         {"long_streams", BJ_EFORMAT,
          "the size of the split streams differs from the size of the values"},
-        {"more_deltas", BJ_EFORMAT, "the number of differences differs from the number of values"},
+        {"more_deltas", BJ_EFORMAT,
+        "the number of differences does not match the number of values"},
         {"long_text", BJ_EFORMAT, "a string exceeds its page"},
-        {"keeps_more", BJ_EFORMAT, "a string shares a longer prefix than the previous string has"},
+        {"keeps_more", BJ_EFORMAT, "the prefix of a string is longer than the previous string"},
         {"decimal", BJ_OK, ""},
         {"f64", BJ_OK, ""}};
     bj_error err = {0};
@@ -332,7 +333,7 @@ static void test_bad_lists(bj_parquet *parquet) {
         const char *name, *message;
     } cases[] = {{"goes_on", "a value continues a list that has not started or is empty"},
                  {"after_empty", "a value continues a list that has not started or is empty"},
-                 {"more_rows", "has more lists than the 4 rows read so far"},
+                 {"more_rows", "has more lists than rows; 4 rows were read"},
                  {"fewer_rows", "row group 0 has 3 lists, expected 4"},
                  {"null_list", "row 2: the list is null, expected a value"},
                  {"null_element", "row 2: an element is null, expected a value"}};

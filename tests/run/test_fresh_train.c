@@ -171,7 +171,7 @@ static void test_errors(void) {
         {"fullset", "", "world:7", "train.updates", 0},
         {"fullset", "train.updates=4", "world:7:192", "found 192 scenes, expected 256", 0},
         {"fullset", "", "world:7:63", "found 63 scenes, expected at least 64", 0},
-        {"fullset", "train.batch=4096 train.updates=1", "world:7", "4096 scenes at once", 0},
+        {"fullset", "train.batch=4096 train.updates=1", "world:7", "4096 scenes per batch", 0},
         {"maze-branch", "", "world:7:192", "expected a maze dataset", 0},
         {"fullset", "", "world:8:192", "other data", 1},
         {"fullset", "", "world:7:256", "other data", 1},
