@@ -130,37 +130,37 @@ typedef struct bj_arch {
     bj_model_kind kind;
     bj_scales scales;
     bj_weighting weighting;
-    int obs;            /* T: observed steps of the focal track and the neighbors */
-    int fut;            /* F: future steps */
-    int neighbors;      /* N: max neighbors per scene */
-    int polylines;      /* P: max polylines per scene */
-    int points;         /* Q: points per polyline */
-    int embed;          /* E: width of the GRU state, tokens and attention */
-    int heads;          /* attention heads; divides embed */
-    int token_hidden;   /* hidden width of the two token networks */
-    int latent;         /* D: latent width */
-    int proj_hidden;    /* hidden width of the projection */
-    int atoms;          /* K: 1 to 64 */
-    int atom_hidden;    /* hidden width of an atom */
+    int obs;          /* T: observed steps of the focal track and the neighbors */
+    int fut;          /* F: future steps */
+    int neighbors;    /* N: max neighbors per scene */
+    int polylines;    /* P: max polylines per scene */
+    int points;       /* Q: points per polyline */
+    int embed;        /* E: width of the GRU state, tokens and attention */
+    int heads;        /* attention heads; divides embed */
+    int token_hidden; /* hidden width of the two token networks */
+    int latent;       /* D: latent width */
+    int proj_hidden;  /* hidden width of the projection */
+    int atoms;        /* K: 1 to 64 */
+    int atom_hidden;  /* hidden width of an atom */
     int router_hidden;
     int decoder_hidden;
-    int trunk;          /* trunk width of the output-only model */
-    double dt;          /* seconds between steps */
+    int trunk; /* trunk width of the output-only model */
+    double dt; /* seconds between steps */
     /* Sizes of state and image encoders, all 0 for the scene encoder. With a state or image
      * encoder, obs, fut, neighbors, polylines, points, heads, token_hidden, decoder_hidden and
      * trunk are 0, because nothing is decoded. */
     bj_encoder_kind encoder;
-    int state;          /* components of a state */
-    int waves;          /* number of leading state components with sine and cosine features */
-    int octaves;        /* frequencies per component: pi/4, pi/2, pi, ... per standard deviation */
-    int height, width;  /* image size in pixels, multiples of 16 */
-    int channels;       /* image channels */
-    int patch_in;       /* outputs per patch of 4x4 pixels */
-    int patch_out;      /* outputs per patch of 4x4 first-layer patches */
-    int action;         /* components of an action, which atoms and router see in addition to the
+    int state;         /* components of a state */
+    int waves;         /* number of leading state components with sine and cosine features */
+    int octaves;       /* frequencies per component: pi/4, pi/2, pi, ... per standard deviation */
+    int height, width; /* image size in pixels, multiples of 16 */
+    int channels;      /* image channels */
+    int patch_in;      /* outputs per patch of 4x4 pixels */
+    int patch_out;     /* outputs per patch of 4x4 first-layer patches */
+    int action;        /* components of an action, which atoms and router see in addition to the
                            context */
-    int noise;          /* variational: width of the Gaussian variable */
-    int noise_hidden;   /* variational: hidden width of the prior and the posterior */
+    int noise;         /* variational: width of the Gaussian variable */
+    int noise_hidden;  /* variational: hidden width of the prior and the posterior */
 } bj_arch;
 
 enum { BJ_FOCAL_FEATURES = 7, BJ_POLYLINE_FEATURES = 6, BJ_MAX_ATOMS = 64, BJ_SEGMENT_STEPS = 10 };
@@ -195,7 +195,7 @@ typedef struct bj_pair {
     const bj_real *state, *next;       /* (state) */
     const uint8_t *image, *next_image; /* (height,width,channels) */
     const bj_real *action;             /* (action); may be NULL if the width is 0 */
-} bj_pair; /* next and next_image are not read by prediction */
+} bj_pair;                             /* next and next_image are not read by prediction */
 
 /* A batch of scenes or transitions, in any order. The items need not be contiguous in memory. */
 typedef struct bj_batch {
@@ -230,13 +230,13 @@ typedef struct bj_cache bj_cache;
 
 typedef struct bj_scene_info {
     const char *scenario_id, *city, *focal_id, *focal_type; /* owned by the cache */
-    double origin[2], heading; /* scene frame in city coordinates */
-    int neighbors, polylines;  /* number stored, the nearest of those available */
+    double origin[2], heading;                              /* scene frame in city coordinates */
+    int neighbors, polylines; /* number stored, the nearest of those available */
     int neighbors_available, polylines_available;
     int has_future;
-    uint64_t focal_valid;  /* bit t: observed at step t */
-    uint64_t future_valid; /* bit k: observed at future step k */
-    int64_t map;           /* index of the scene's map, for bj_cache_rings */
+    uint64_t focal_valid;      /* bit t: observed at step t */
+    uint64_t future_valid;     /* bit k: observed at future step k */
+    int64_t map;               /* index of the scene's map, for bj_cache_rings */
     const uint8_t *map_sha256; /* (32) SHA-256 of the raw map file */
 } bj_scene_info;
 
@@ -278,7 +278,7 @@ BJ_API BJ_CHECK bj_status bj_cache_export(const bj_cache *cache, int64_t index, 
 /* Split into fit and development scenes. A scene is a development scene if the first 8 bytes of
  * SHA-256(scenario_id), as a fraction of 2^64, are below 9944/199908. */
 typedef enum bj_part { BJ_PART_ALL, BJ_PART_FIT, BJ_PART_DEV } bj_part;
-BJ_API int bj_is_dev(const char *scenario_id); /* 1, 0, or -1 if libcrypto is out of memory */
+BJ_API int bj_is_dev(const char *scenario_id); /* 1 or 0 */
 
 /* Iterates over the batches of a cache. The order depends only on seed and epoch, so all arms of a
  * seed see the same order. The last batch of an epoch may be smaller. With `needs_future`, scenes
@@ -287,8 +287,8 @@ typedef struct bj_loader bj_loader;
 
 typedef struct bj_loader_options {
     bj_part part;
-    int batch;         /* scenes per batch */
-    int shuffle;       /* 0: cache order */
+    int batch;   /* scenes per batch */
+    int shuffle; /* 0: cache order */
     uint64_t seed;
     int needs_future;
 } bj_loader_options;
@@ -325,8 +325,8 @@ typedef struct bj_prep_options {
 typedef struct bj_prep_report {
     int64_t found, resumed, accepted, rejected; /* scenes */
     int64_t without_future, maps;
-    int64_t bytes;    /* cache size; for a dry run, an upper bound that excludes map polygons */
-    int interrupted;  /* stopped by progress; the cache does not exist yet */
+    int64_t bytes;   /* cache size; for a dry run, an upper bound that excludes map polygons */
+    int interrupted; /* stopped by progress; the cache does not exist yet */
     char digest[65];
 } bj_prep_report;
 
@@ -414,9 +414,9 @@ BJ_API BJ_CHECK bj_status bj_world_to_folders(bj_world_report *report, const cha
 /* Draws more futures for the observed part of one scene: futures (draws,60,2) in the scene's frame
  * and modes (draws), which may be NULL. Draw 0 is the future in the data. `version` is 1, 2 or 0 as
  * in bj_world_options. */
-BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, int version,
-                                          uint64_t seed, const char *split, int64_t index,
-                                          int64_t first, int64_t draws, bj_error *err);
+BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, int version, uint64_t seed,
+                                          const char *split, int64_t index, int64_t first,
+                                          int64_t draws, bj_error *err);
 
 /* The laws of many scenes, read from a law file. Training never opens this file. */
 typedef struct bj_law bj_law;
@@ -430,12 +430,12 @@ typedef struct bj_law_scene {
     const char *scenario_id;
     double origin[2], heading; /* scene frame in city coordinates */
     int modes, factors;
-    int realized;              /* mode of the future in the data */
-    double jitter;             /* m */
-    const double *weights;     /* (modes) in descending order */
-    const uint8_t *intents;    /* (modes) see bj_law_intent for names */
-    const float *means;        /* (modes,60,2) */
-    const float *factor;       /* (modes,factors,60,2) */
+    int realized;           /* mode of the future in the data */
+    double jitter;          /* m */
+    const double *weights;  /* (modes) in descending order */
+    const uint8_t *intents; /* (modes) see bj_law_intent for names */
+    const float *means;     /* (modes,60,2) */
+    const float *factor;    /* (modes,factors,60,2) */
 } bj_law_scene;
 
 BJ_API BJ_CHECK bj_status bj_law_open(bj_law **out, const char *path, bj_error *err);
@@ -444,8 +444,8 @@ BJ_API int64_t bj_law_count(const bj_law *law);
 /* Returns a metadata value of the file ("seed", "split", "world", ...), or NULL. */
 BJ_API const char *bj_law_fact(const bj_law *law, const char *key);
 BJ_API int64_t bj_law_find(const bj_law *law, const char *scenario_id); /* or -1 */
-BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* owned by the law */
-BJ_API const char *bj_law_intent(const bj_law *law, int intent); /* "left", ..., or NULL */
+BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index);        /* owned by the law */
+BJ_API const char *bj_law_intent(const bj_law *law, int intent);        /* "left", ..., or NULL */
 /* Computes the SHA-256 over the stored digests of all scenes, 64 hex digits. It identifies the
  * file's content. */
 BJ_API BJ_CHECK bj_status bj_law_digest(char hex[65], const bj_law *law, bj_error *err);
@@ -477,8 +477,8 @@ typedef struct bj_tensor {
     const char *name; /* PyTorch state_dict name */
     int rank;         /* 1 or 2 */
     int shape[2];
-    size_t size;      /* product of the shape */
-    bj_real *data;    /* owned by the model */
+    size_t size;   /* product of the shape */
+    bj_real *data; /* owned by the model */
 } bj_tensor;
 
 /* Parameter counts as reported in the paper. Only trained parameters count, so the means and scales
@@ -527,20 +527,20 @@ typedef struct bj_objective {
     double tau;                            /* soft-WTA temperature */
     double rho, eps;                       /* Sinkhorn mixing share and entropy */
     int sinkhorn_iters;
-    int sigreg_slices;                     /* random directions of SIGReg, default 256 */
-    double sigma_z, sigma_y, usage_kl;     /* mixture density: standard deviations and weight of the
+    int sigreg_slices;                 /* random directions of SIGReg, default 256 */
+    double sigma_z, sigma_y, usage_kl; /* mixture density: standard deviations and weight of the
                                               usage penalty */
-    double variance_floor;                 /* anchor stage A, default .02 */
-    double rank_floor, rank_weight;        /* anchor stage A, defaults 8 and .25 */
-    double floor_weight;                   /* weight of the variance and rank floors on normalized
+    double variance_floor;             /* anchor stage A, default .02 */
+    double rank_floor, rank_weight;    /* anchor stage A, defaults 8 and .25 */
+    double floor_weight;               /* weight of the variance and rank floors on normalized
                                               contexts, for all other objectives without a
                                               decoder */
-    double kl_weight;                      /* weight of the variational KL term */
+    double kl_weight;                  /* weight of the variational KL term */
     /* Regularizers on the online encoder's output before normalization, available in every
      * objective (docs/layers/regularizers.md). A weight of 0 disables a term. */
-    double sigreg;                              /* weight of SIGReg */
-    double vicreg_variance, vicreg_covariance;  /* weights of two VICReg terms */
-    double vicreg_gamma;                        /* VICReg's target standard deviation, default 1 */
+    double sigreg;                             /* weight of SIGReg */
+    double vicreg_variance, vicreg_covariance; /* weights of two VICReg terms */
+    double vicreg_gamma;                       /* VICReg's target standard deviation, default 1 */
 } bj_objective;
 
 BJ_API bj_objective bj_objective_default(bj_objective_kind kind);
@@ -588,9 +588,9 @@ typedef enum bj_schedule_kind {
 
 typedef struct bj_schedule {
     bj_schedule_kind kind;
-    double base;           /* learning rate after the warm-up */
-    double decay;          /* in (0, 1], trapezoid only */
-    long updates, warmup;  /* total updates, and updates of the linear warm-up */
+    double base;          /* learning rate after the warm-up */
+    double decay;         /* in (0, 1], trapezoid only */
+    long updates, warmup; /* total updates, and updates of the linear warm-up */
 } bj_schedule;
 
 /* Returns the learning rate of update `step`, which counts from 0. */
@@ -644,15 +644,15 @@ BJ_API const char *bj_trainer_isa(const bj_trainer *trainer);
 
 /* Outputs of the trainer's last forward pass. */
 typedef struct bj_outputs {
-    int B, K, latents, D, F;  /* latents is K, or 1 for the output-only model */
-    const bj_real *context;   /* (B,D) row stride context_stride */
-    const bj_real *atoms;     /* (B,latents,D) row stride atom_stride */
-    const bj_real *logits;    /* (B,K) */
-    const bj_real *weights;   /* (B,K) softmax of the logits, or 1/K for the uniform objective */
-    const bj_real *decoded;   /* (B,K,F,2) row stride decoded_stride */
-    const bj_real *target;    /* (B,D) normalized target latent, row stride atom_stride */
-    const bj_real *recon;     /* (B,F,2) decoded target, row stride decoded_stride */
-    const bj_real *future;    /* (B,F,2) true futures, in the layout of bj_metrics_add */
+    int B, K, latents, D, F; /* latents is K, or 1 for the output-only model */
+    const bj_real *context;  /* (B,D) row stride context_stride */
+    const bj_real *atoms;    /* (B,latents,D) row stride atom_stride */
+    const bj_real *logits;   /* (B,K) */
+    const bj_real *weights;  /* (B,K) softmax of the logits, or 1/K for the uniform objective */
+    const bj_real *decoded;  /* (B,K,F,2) row stride decoded_stride */
+    const bj_real *target;   /* (B,D) normalized target latent, row stride atom_stride */
+    const bj_real *recon;    /* (B,F,2) decoded target, row stride decoded_stride */
+    const bj_real *future;   /* (B,F,2) true futures, in the layout of bj_metrics_add */
     size_t context_stride, atom_stride, decoded_stride;
 } bj_outputs;
 
@@ -666,9 +666,9 @@ typedef enum bj_precision { BJ_PRECISION_FULL, BJ_PRECISION_BF16 } bj_precision;
 
 typedef struct bj_predictor_options {
     int max_batch;
-    int threads;     /* 0: one per available core */
+    int threads;            /* 0: one per available core */
     bj_precision precision; /* storage precision of the weights */
-    const char *isa; /* as in bj_trainer_options */
+    const char *isa;        /* as in bj_trainer_options */
 } bj_predictor_options;
 
 /* Creates a predictor. Copies the weights it needs, so the model may be freed or trained
@@ -798,18 +798,18 @@ BJ_API int64_t bj_truth_failures(const bj_truth *truth);
 BJ_API const char *bj_truth_failure(const bj_truth *truth, int64_t index);
 
 typedef enum bj_violation_kind {
-    BJ_VIOLATION_ID,            /* row without a scenario or track id */
-    BJ_VIOLATION_POINTS,        /* number of points is not 60 */
-    BJ_VIOLATION_NONFINITE,     /* NaN or infinite coordinate */
-    BJ_VIOLATION_PROBABILITY,   /* missing, not finite, negative or above 1 */
-    BJ_VIOLATION_SUM,           /* probabilities of a track do not sum to 1 */
-    BJ_VIOLATION_MODES,         /* more modes than allowed */
-    BJ_VIOLATION_DUPLICATE,     /* row repeats another row */
-    BJ_VIOLATION_INCONSISTENT,  /* tracks of a scenario differ in the number or weights of their
+    BJ_VIOLATION_ID,           /* row without a scenario or track id */
+    BJ_VIOLATION_POINTS,       /* number of points is not 60 */
+    BJ_VIOLATION_NONFINITE,    /* NaN or infinite coordinate */
+    BJ_VIOLATION_PROBABILITY,  /* missing, not finite, negative or above 1 */
+    BJ_VIOLATION_SUM,          /* probabilities of a track do not sum to 1 */
+    BJ_VIOLATION_MODES,        /* more modes than allowed */
+    BJ_VIOLATION_DUPLICATE,    /* row repeats another row */
+    BJ_VIOLATION_INCONSISTENT, /* tracks of a scenario differ in the number or weights of their
                                    modes */
-    BJ_VIOLATION_TRACK,         /* not the focal track */
-    BJ_VIOLATION_UNKNOWN,       /* scenario is not in the ground truth */
-    BJ_VIOLATION_MISSING,       /* scenario of the ground truth is not in the file, or has no rows
+    BJ_VIOLATION_TRACK,        /* not the focal track */
+    BJ_VIOLATION_UNKNOWN,      /* scenario is not in the ground truth */
+    BJ_VIOLATION_MISSING,      /* scenario of the ground truth is not in the file, or has no rows
                                    for its focal track */
     BJ_VIOLATION_KINDS
 } bj_violation_kind;
@@ -833,12 +833,12 @@ typedef struct bj_score_counts {
     int64_t truths;          /* scenarios in the ground truth, the sum of the next five; -1: no
                                 ground truth */
     int64_t scored;
-    int64_t unreadable;      /* bj_truth_failures */
-    int64_t missing;         /* BJ_VIOLATION_MISSING */
-    int64_t malformed;       /* in the file, but cannot be scored */
-    int64_t no_future;       /* in the file, but without a known future */
-    int64_t unknown;         /* BJ_VIOLATION_UNKNOWN */
-    int64_t gaps;            /* scored scenes with interpolated steps in the true future */
+    int64_t unreadable; /* bj_truth_failures */
+    int64_t missing;    /* BJ_VIOLATION_MISSING */
+    int64_t malformed;  /* in the file, but cannot be scored */
+    int64_t no_future;  /* in the file, but without a known future */
+    int64_t unknown;    /* BJ_VIOLATION_UNKNOWN */
+    int64_t gaps;       /* scored scenes with interpolated steps in the true future */
     int64_t violations[BJ_VIOLATION_KINDS];
     int64_t violations_total;
 } bj_score_counts;
@@ -930,34 +930,34 @@ typedef struct bj_exam_report {
     int atoms;
     /* Errors are Monte Carlo standard errors. d is the RMS distance over steps in meters. X is a
      * forecast, Y a future from the law. */
-    bj_estimate discrepancy;     /* D^2 = 2 E d(X,Y) - E d(X,X') - E d(Y,Y') */
-    double discrepancy_spread;   /* standard error of the mean due to the choice of scenes */
-    bj_estimate floor;           /* 1/2 E d(Y,Y') */
-    bj_estimate expected_es;     /* expected Energy Score under the law, independent draws */
-    bj_estimate difference;      /* expected_es - (discrepancy / 2 + floor), 0 in theory */
-    double tolerated;            /* allowed |difference| in standard errors: 5, more for very few
+    bj_estimate discrepancy;   /* D^2 = 2 E d(X,Y) - E d(X,X') - E d(Y,Y') */
+    double discrepancy_spread; /* standard error of the mean due to the choice of scenes */
+    bj_estimate floor;         /* 1/2 E d(Y,Y') */
+    bj_estimate expected_es;   /* expected Energy Score under the law, independent draws */
+    bj_estimate difference;    /* expected_es - (discrepancy / 2 + floor), 0 in theory */
+    double tolerated;          /* allowed |difference| in standard errors: 5, more for very few
                                     scenes */
-    int identity;                /* 1: difference is within `tolerated` */
-    int64_t realized;            /* scenes with a known future */
-    bj_estimate realized_es;     /* Energy Score of the known futures; the error is due to the
+    int identity;              /* 1: difference is within `tolerated` */
+    int64_t realized;          /* scenes with a known future */
+    bj_estimate realized_es;   /* Energy Score of the known futures; the error is due to the
                                     choice of scenes */
-    double surprise;             /* (realized - expected score) in standard errors of drawing one
+    double surprise;           /* (realized - expected score) in standard errors of drawing one
                                     future per scene; a large value means that the futures are not
                                     from this law */
     /* Best possible K atoms, on a sample of scenes. */
-    int64_t best_scenes;         /* if 0, the next four values are NaN */
-    bj_estimate best;            /* discrepancy of the best K atoms */
-    bj_estimate best_own;        /* discrepancy of the forecaster on the same scenes */
-    double capacity, learning;   /* best / best_own and 1 - best / best_own */
+    int64_t best_scenes;       /* if 0, the next four values are NaN */
+    bj_estimate best;          /* discrepancy of the best K atoms */
+    bj_estimate best_own;      /* discrepancy of the forecaster on the same scenes */
+    double capacity, learning; /* best / best_own and 1 - best / best_own */
     /* Modes of the law. A mode is found if a trajectory is within 2 m (RMS) of its mean. */
     int64_t modes;
-    double recall, recall_mass;  /* share of modes found, and their mean true mass */
+    double recall, recall_mass; /* share of modes found, and their mean true mass */
     double mass_error, unexplained;
     /* Maneuver probabilities: stop, straight, left, right. */
-    double maneuver_error;       /* mean total variation over scenes */
-    double brier_excess;         /* sum of (predicted - true probability)^2 */
-    double brier_floor;          /* Brier score of the true probabilities */
-    double calibration_error;    /* mean |predicted - true| over the bins, weighted by count */
+    double maneuver_error;          /* mean total variation over scenes */
+    double brier_excess;            /* sum of (predicted - true probability)^2 */
+    double brier_floor;             /* Brier score of the true probabilities */
+    double calibration_error;       /* mean |predicted - true| over the bins, weighted by count */
     bj_exam_bin bins[BJ_EXAM_BINS]; /* by predicted probability */
 } bj_exam_report;
 
@@ -1033,14 +1033,14 @@ typedef struct bj_summary {
 /* Comparison of two arms with the same seeds. Differences are a - b. */
 typedef struct bj_comparison {
     bj_summary a, b, difference;
-    double low, high;          /* paired-t interval of the mean difference; NaN for fewer than two
+    double low, high;         /* paired-t interval of the mean difference; NaN for fewer than two
                                   seeds */
-    double improvement;        /* relative improvement of a's mean over b's, positive if a is
+    double improvement;       /* relative improvement of a's mean over b's, positive if a is
                                   better; NaN if the metric has no better direction or b's mean is
                                   0 */
-    int lower, equal, higher;  /* number of seeds in which a is lower than, equal to, higher than
+    int lower, equal, higher; /* number of seeds in which a is lower than, equal to, higher than
                                   b */
-    int better;                /* bj_metric_info.better of the metric */
+    int better;               /* bj_metric_info.better of the metric */
 } bj_comparison;
 
 BJ_API bj_summary bj_summarize(const double *values, int n); /* all NaN for n = 0 */
@@ -1124,7 +1124,8 @@ BJ_API BJ_CHECK bj_status bj_model_export(const char *from, const char *to, bj_p
 
 /* A checkpoint on disk is a folder with these two files. */
 #define BJ_CHECKPOINT_MODEL "model.safetensors" /* written by bj_model_save, with the facts */
-#define BJ_CHECKPOINT_STATE "state.safetensors" /* optimizer, target, step, settings, random
+#define BJ_CHECKPOINT_STATE                                                                        \
+    "state.safetensors" /* optimizer, target, step, settings, random
                                                    generator */
 
 /* Writes both files and puts them in place atomically, so `dir` always contains either the old or
@@ -1168,22 +1169,29 @@ BJ_API BJ_CHECK bj_status bj_latent_health_measure(bj_latent_health *out, const 
 
 /* Tensor groups of a golden file: outputs, loss terms, gradients, metrics, weights and target
  * weights after the updates. */
-enum { BJ_PARITY_O, BJ_PARITY_L, BJ_PARITY_G, BJ_PARITY_M, BJ_PARITY_S, BJ_PARITY_ST,
-       BJ_PARITY_GROUPS };
+enum {
+    BJ_PARITY_O,
+    BJ_PARITY_L,
+    BJ_PARITY_G,
+    BJ_PARITY_M,
+    BJ_PARITY_S,
+    BJ_PARITY_ST,
+    BJ_PARITY_GROUPS
+};
 
 typedef struct bj_parity_report {
-    char name[64];                   /* case name from the file's metadata */
-    double worst[BJ_PARITY_GROUPS];  /* largest error in the group's unit of error; NaN: not in the
+    char name[64];                  /* case name from the file's metadata */
+    double worst[BJ_PARITY_GROUPS]; /* largest error in the group's unit of error; NaN: not in the
                                         file */
-    double beyond;                   /* share of updated weights with an error above the
+    double beyond;                  /* share of updated weights with an error above the
                                         tolerance */
-    int compared;                    /* number of tensors compared */
-    int failed;                      /* number of comparisons above the tolerance */
-    char first_failure[256];         /* tensor, found and expected value; empty if none */
+    int compared;                   /* number of tensors compared */
+    int failed;                     /* number of comparisons above the tolerance */
+    char first_failure[256];        /* tensor, found and expected value; empty if none */
 } bj_parity_report;
 
 typedef struct bj_parity_options {
-    int threads;     /* as in bj_trainer_options */
+    int threads; /* as in bj_trainer_options */
     const char *isa;
 } bj_parity_options;
 

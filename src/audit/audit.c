@@ -40,22 +40,17 @@ static bj_status find_scenes(bj_audit *a, const char *path, bj_error *err) {
 
 /* Computes the digest of everything that the audit reads from the scenes
  * besides the network's inputs. */
-static bj_status make_digest(bj_audit *a, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status;
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+static void make_digest(bj_audit *a) {
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
     for (int64_t i = 0; i < a->counts.scenes; i++) {
         const bj_scene_info info = bj_cache_info(a->cache, a->numbers[i]);
         const double frame[3] = {info.origin[0], info.origin[1], info.heading};
-        BJ_GOTO(status, done,
-                bj_sha256_update(&hash, info.scenario_id, strlen(info.scenario_id) + 1, err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, frame, sizeof frame, err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, info.map_sha256, BJ_SHA256_BYTES, err));
+        bj_sha256_update(&hash, info.scenario_id, strlen(info.scenario_id) + 1);
+        bj_sha256_update(&hash, frame, sizeof frame);
+        bj_sha256_update(&hash, info.map_sha256, BJ_SHA256_BYTES);
     }
-    status = bj_sha256_final(&hash, a->digest, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, a->digest);
 }
 
 /* Sets *out to the areas of a map. Loads them unless the worker already has this map. */
@@ -255,7 +250,7 @@ static bj_status open_audit(bj_audit *a, const char *path, bj_error *err) {
     BJ_TRY(bj_cache_open(&a->cache, path, 1, err));
     a->arch = bj_cache_arch(a->cache);
     BJ_TRY(find_scenes(a, path, err));
-    BJ_TRY(make_digest(a, err));
+    make_digest(a);
     BJ_TRY(bj_pool_create(&a->pool, a->options.threads, err));
     const size_t workers = (size_t)bj_pool_threads(a->pool);
     BJ_TRY(BJ_ALLOC(a->maps, workers, err));

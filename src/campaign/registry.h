@@ -1,6 +1,6 @@
 /* registry.h - tables in SQLite, for registry.c and campaign_status.c.
  *
- * SQLite's memory comes from its own allocator, an exception to core/alloc.h like libcrypto's.
+ * SQLite's memory comes from its own allocator, an exception to core/alloc.h like libyaml's.
  */
 #ifndef BJ_CAMPAIGN_REGISTRY_H
 #define BJ_CAMPAIGN_REGISTRY_H

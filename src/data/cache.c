@@ -141,15 +141,16 @@ void bj_cache_ring(double *points, const bj_cache *c, int64_t map, int ring) {
 /* ------------------------------------------------------------------------------------- verifying
  */
 
-static bj_status verify_map(const bj_cache *c, int64_t s, bj_sha256 *hash, bj_error *err) {
+static bj_status verify_map(const bj_cache *c, int64_t s, bj_error *err) {
     const int64_t map = COLUMN(c, int64_t, MAP)[s],
                   *first = COLUMN(c, int64_t, MAP_RING_START) + map;
     uint8_t digest[BJ_CACHE_HASH];
-    BJ_TRY(bj_sha256_init(hash, err));
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
     for (int64_t r = first[0]; r < first[1]; r++)
-        BJ_TRY(bj_cache_add_ring(hash, COLUMN(c, int32_t, RING_COUNT)[r],
-                                 COLUMN(c, uint8_t, RING_EXACT)[r], ring_points(c, r), err));
-    BJ_TRY(bj_sha256_final_bytes(hash, digest, err));
+        bj_cache_add_ring(&hash, COLUMN(c, int32_t, RING_COUNT)[r],
+                          COLUMN(c, uint8_t, RING_EXACT)[r], ring_points(c, r));
+    bj_sha256_final_bytes(&hash, digest);
     if (!memcmp(digest, COLUMN(c, uint8_t, MAP_DIGEST) + map * BJ_CACHE_HASH, sizeof digest))
         return BJ_OK;
     return BJ_FAIL(err, BJ_EFORMAT,
@@ -158,13 +159,13 @@ static bj_status verify_map(const bj_cache *c, int64_t s, bj_sha256 *hash, bj_er
                    (long long)map);
 }
 
-static bj_status verify_scene(const bj_cache *c, int64_t s, bj_sha256 *hash, bj_error *err) {
+static bj_status verify_scene(const bj_cache *c, int64_t s, bj_error *err) {
     const int64_t start = COLUMN(c, int64_t, RECORD_START)[s];
     const int64_t end =
         s + 1 < c->sizes.scenes ? COLUMN(c, int64_t, RECORD_START)[s + 1] : c->sizes.floats;
     uint8_t digest[BJ_CACHE_HASH];
-    BJ_TRY(bj_cache_scene_digest(digest, hash, COLUMN(c, float, RECORDS) + start, end - start,
-                                 future_of(c, s), 2 * c->arch.fut, err));
+    bj_cache_scene_digest(digest, COLUMN(c, float, RECORDS) + start, end - start, future_of(c, s),
+                          2 * c->arch.fut);
     if (!memcmp(digest, COLUMN(c, uint8_t, SCENE_SHA256) + s * BJ_CACHE_HASH, sizeof digest))
         return BJ_OK;
     return BJ_FAIL(err, BJ_EFORMAT,
@@ -174,15 +175,12 @@ static bj_status verify_scene(const bj_cache *c, int64_t s, bj_sha256 *hash, bj_
 }
 
 bj_status bj_cache_verify(const bj_cache *c, int64_t index, bj_error *err) {
-    bj_sha256 hash = {0};
     if (index < 0 || index >= c->sizes.scenes)
         return BJ_FAIL(err, BJ_EARG, "%s: scene %lld of %lld", bj_safetensors_path(c->file),
                        (long long)index, (long long)c->sizes.scenes);
     if (c->blind)
         return BJ_FAIL(err, BJ_ELOCKED, "%s: opened blind: digests cover the futures",
                        bj_safetensors_path(c->file));
-    bj_status status = verify_scene(c, index, &hash, err);
-    if (status == BJ_OK) status = verify_map(c, index, &hash, err);
-    bj_sha256_reset(&hash);
-    return status;
+    BJ_TRY(verify_scene(c, index, err));
+    return verify_map(c, index, err);
 }

@@ -44,7 +44,6 @@ void bj_cache_writer_free(bj_cache_writer *w) {
     bj_free(w->digests);
     bj_free(w->table);
     bj_free(w->rows);
-    bj_sha256_reset(&w->hash);
     bj_free(w->path);
     bj_free(w->partial);
     bj_free(w);

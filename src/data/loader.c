@@ -27,7 +27,6 @@
 #include "core/alloc.h"
 #include "core/rng.h"
 #include "data/scene_view.h"
-#include "data/split.h"
 
 struct bj_loader {
     const bj_cache *cache;
@@ -50,32 +49,22 @@ static const char *part_name(bj_part part) {
     return part == BJ_PART_FIT ? "fit" : part == BJ_PART_DEV ? "dev" : "all";
 }
 
-static bj_status is_member(int *member, const bj_loader *l, bj_sha256 *hash, int64_t index,
-                           bj_error *err) {
-    *member = !l->options.needs_future || bj_cache_floats(l->cache, index).future != NULL;
-    if (!*member || l->options.part == BJ_PART_ALL) return BJ_OK;
-    int dev;
-    BJ_TRY(bj_split_dev(&dev, hash, bj_cache_info(l->cache, index).scenario_id, err));
-    *member = dev == (l->options.part == BJ_PART_DEV);
-    return BJ_OK;
+static int is_member(const bj_loader *l, int64_t index) {
+    if (l->options.needs_future && !bj_cache_floats(l->cache, index).future) return 0;
+    return l->options.part == BJ_PART_ALL ||
+           bj_is_dev(bj_cache_info(l->cache, index).scenario_id) ==
+               (l->options.part == BJ_PART_DEV);
 }
 
 static bj_status find_members(bj_loader *l, bj_error *err) {
     const int64_t count = bj_cache_count(l->cache);
-    bj_sha256 hash = {0};
-    bj_status status = BJ_OK;
-    for (int64_t i = 0; i < count; i++) {
-        int member;
-        BJ_GOTO(status, done, is_member(&member, l, &hash, i, err));
-        if (member) l->members[l->n++] = i;
-    }
+    for (int64_t i = 0; i < count; i++)
+        if (is_member(l, i)) l->members[l->n++] = i;
     if (!l->n)
-        status = BJ_FAIL(err, BJ_EARG, "none of the %lld scenes of the cache is in part '%s'%s",
-                         (long long)count, part_name(l->options.part),
-                         l->options.needs_future ? " and has a known future" : "");
-done:
-    bj_sha256_reset(&hash);
-    return status;
+        return BJ_FAIL(err, BJ_EARG, "none of the %lld scenes of the cache is in part '%s'%s",
+                       (long long)count, part_name(l->options.part),
+                       l->options.needs_future ? " and has a known future" : "");
+    return BJ_OK;
 }
 
 /* --------------------------------------------------------------------------------------- create */

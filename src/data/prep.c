@@ -32,7 +32,6 @@ typedef struct worker {
     bj_map_reader *maps;
     bj_features_maker *maker;
     bj_features features;
-    bj_sha256 hash;
     char *text; /* content of the scenario file */
     size_t room;
     char *map_text;
@@ -139,9 +138,8 @@ static void make_scene(const prep *p, worker *w, result *r, int64_t item, const 
         refuse(r, has_last_step(&scenario) ? "features" : "focal_missing_at_49", status);
         return;
     }
-    status = bj_sha256_block(&w->hash, digest, w->map_text, map_size, &r->why);
-    if (status == BJ_OK)
-        status = bj_cache_encode(r->bytes, &scenario, &map, &w->features, digest, &r->why);
+    bj_sha256_block(digest, w->map_text, map_size);
+    status = bj_cache_encode(r->bytes, &scenario, &map, &w->features, digest, &r->why);
     if (status != BJ_OK) refuse(r, "names", status);
 }
 
@@ -224,7 +222,6 @@ static void release(prep *p) {
         bj_scenario_reader_free(p->workers[i].scenarios);
         bj_map_reader_free(p->workers[i].maps);
         bj_features_maker_free(p->workers[i].maker);
-        bj_sha256_reset(&p->workers[i].hash);
         bj_free(p->workers[i].text);
         bj_free(p->workers[i].map_text);
     }

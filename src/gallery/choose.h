@@ -12,9 +12,8 @@ typedef struct bj_strict_case {
     int taken;                            /* 1: chosen */
 } bj_strict_case;
 
-/* SHA-256 of "SEED:ID". */
-BJ_CHECK bj_status bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], bj_sha256 *hash,
-                                    uint64_t seed, const char *scenario_id, bj_error *err);
+/* Computes the SHA-256 of "SEED:ID". */
+void bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], uint64_t seed, const char *scenario_id);
 /* Sorts the cases by their order and fills chosen with the numbers of at most `wanted` of them, as
  * they are after sorting; returns how many. */
 int bj_gallery_choose(int64_t *chosen, int wanted, bj_strict_case *cases, int64_t count);

@@ -13,7 +13,7 @@
  *   1. Everything is bounded before it is kept: bytes, depth, nodes, length of a key.
  *   2. Text that is refused is BJ_EARG, and the message begins with file and line.
  *   3. A JSON file that is accepted means the same here as to a reader of JSON.
- *   4. libyaml has no hook for its memory: like libcrypto it uses its own, an exception to
+ *   4. libyaml has no hook for its memory and uses its own allocator, an exception to
  *      core/alloc.h. All of it is released before bj_config_parse returns.
  * Tests: tests/run/test_config.c, tests/fuzz/fuzz_config.c
  */

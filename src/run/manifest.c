@@ -22,61 +22,53 @@
 
 /* -------------------------------------------------------------------------------------- digests */
 
-static bj_status add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const int64_t *numbers,
-                         int count, bj_error *err) {
+static void add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const int64_t *numbers,
+                    int count) {
     for (int b = 0; b < count; b++) {
         char id[BJ_RUN_ID];
         bj_run_scene_id(id, r, dev, numbers[b]);
-        BJ_TRY(bj_sha256_update(hash, id, strlen(id) + 1, err));
+        bj_sha256_update(hash, id, strlen(id) + 1);
     }
-    return BJ_OK;
 }
 
 /* Over the scenario ids, in the order in which they are handed out. */
 static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status;
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
     for (int64_t step = 0; step < (dev ? bj_run_dev_steps(r) : r->steps); step++) {
         const bj_batch *batch;
         const int64_t *numbers;
-        if (dev) BJ_GOTO(status, done, bj_run_dev_batch(&batch, &numbers, r, step, err));
-        else BJ_GOTO(status, done, bj_run_batch(&batch, &numbers, r, 0, step, err));
-        BJ_GOTO(status, done, add_ids(&hash, r, dev, numbers, batch->B, err));
+        if (dev) BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, step, err));
+        else BJ_TRY(bj_run_batch(&batch, &numbers, r, 0, step, err));
+        add_ids(&hash, r, dev, numbers, batch->B);
     }
-    status = bj_sha256_final(&hash, hex, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, hex);
+    return BJ_OK;
 }
 
 /* The order of a scene source follows from its digest and the size of a batch. */
-static bj_status source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r, bj_error *err) {
+static void source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r) {
     char text[BJ_SHA256_HEX + 80];
     const int size = snprintf(text, sizeof text, "%s, %lld updates of %d scenes\n",
                               r->scenes->digest, (long long)r->steps, r->settings.batch);
-    return bj_sha256_memory(hex, text, (size_t)size, err);
+    bj_sha256_memory(hex, text, (size_t)size);
 }
 
 /* Over the rows that the transitions of the first updates start from. */
-static bj_status maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, bj_error *err) {
+static void maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r) {
     enum { UPDATES = 1000 };
-    bj_sha256 hash = {0};
-    bj_status status;
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
     for (int64_t step = 0; step < r->steps && step < UPDATES; step++) {
         const int64_t *rows;
         const bj_batch batch = bj_maze_source_batch(&rows, r->maze, 0, step);
         for (int b = 0; b < batch.B; b++) {
             unsigned char bytes[8];
             for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)rows[b] >> 8 * i);
-            BJ_GOTO(status, done, bj_sha256_update(&hash, bytes, sizeof bytes, err));
+            bj_sha256_update(&hash, bytes, sizeof bytes);
         }
     }
-    status = bj_sha256_final(&hash, hex, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, hex);
 }
 
 /* Over the tensors of one part of a model, or of all of it with BJ_PARTS; "" where there are none.
@@ -185,9 +177,10 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_settings_digest(settings, s, err));
     BJ_TRY(initial_digests(&weights, r->model, err));
     if (r->maze) {
-        BJ_TRY(maze_digest(order, r, err));
+        maze_digest(order, r);
     } else {
-        BJ_TRY(r->scenes ? source_digest(order, r, err) : scenes_digest(order, r, 0, err));
+        if (r->scenes) source_digest(order, r);
+        else BJ_TRY(scenes_digest(order, r, 0, err));
         BJ_TRY(scenes_digest(dev, r, 1, err));
     }
     BJ_TRY(bj_run_path(path, r->options->dir, "config.resolved.json", err));

@@ -30,7 +30,6 @@ enum { SLOTS_PER_JOB = 2, PATH_SIZE = 4096 };
 /* State of a worker. */
 typedef struct worker {
     bj_town_worker at;
-    bj_sha256 hash;
     bj_world_folder *folder; /* NULL if the output is a cache */
 } worker;
 
@@ -68,7 +67,7 @@ static bj_status make_block(run *r, worker *w, block *b, int64_t number, bj_erro
     bj_map map;
     uint8_t digest[32];
     BJ_TRY(bj_town_worker_make(&w->at, &map, r->version, o->seed, r->split, number, err));
-    BJ_TRY(bj_sha256_block(&w->hash, digest, w->at.text.text, w->at.text.size, err));
+    bj_sha256_block(digest, w->at.text.text, w->at.text.size);
     const int64_t first = number * BJ_WORLD_TOWN_SCENES, end = town_end(r, number);
     for (int64_t i = first; i < end; i++) {
         bj_world_scene_make(scene, w->at.town, o->seed, r->split, i, 0);
@@ -143,7 +142,6 @@ static void release(run *r) {
     for (int i = 0; r->workers && i < r->worker_count; i++) {
         worker *w = &r->workers[i];
         bj_town_worker_reset(&w->at);
-        bj_sha256_reset(&w->hash);
         bj_world_folder_free(w->folder);
     }
     for (int i = 0; r->blocks && i < r->slots; i++) {
