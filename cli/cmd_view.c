@@ -305,7 +305,8 @@ static bj_status add_futures(viewer *v, bj_error *err) {
     bj_status status = bj_cache_open(&v->seeing, v->options->av2, 0, err);
     for (int i = 0; i < report_scenes_count(v->scenes) && status == BJ_OK; i++) {
         const float *future = bj_cache_floats(v->seeing, v->shown[i]).future;
-        if (future)
+        status = bj_cache_check_scene(v->seeing, v->shown[i], err);
+        if (status == BJ_OK && future)
             status = report_scenes_future(v->scenes, i, future,
                                           bj_cache_info(v->seeing, v->shown[i]).future_valid, err);
     }

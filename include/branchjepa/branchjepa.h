@@ -258,6 +258,12 @@ BJ_API const char *bj_cache_fact(const bj_cache *cache, const char *key);
 /* Recomputes the digest of one scene, or of one map's areas. The error message names the damaged
  * item. */
 BJ_API BJ_CHECK bj_status bj_cache_verify(const bj_cache *cache, int64_t index, bj_error *err);
+/* Check a scene's features and future, or a map's areas, against their digests when they are used
+ * for the first time with this handle. Later calls return at once. Loader, audit, gallery, scoring
+ * and export call them, so only callers of bj_cache_floats and bj_cache_ring need to. A blind handle
+ * compares the digest too, but still returns no future. */
+BJ_API BJ_CHECK bj_status bj_cache_check_scene(const bj_cache *cache, int64_t index, bj_error *err);
+BJ_API BJ_CHECK bj_status bj_cache_check_map(const bj_cache *cache, int64_t map, bj_error *err);
 /* Pointers to a scene's arrays in the mapped file, without a copy. future is NULL if it is unknown
  * or hidden. */
 typedef struct bj_scene_floats {

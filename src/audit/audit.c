@@ -176,14 +176,16 @@ static bj_status start(job *j, bj_audit *a, const bj_model *model, bj_error *err
     return BJ_OK;
 }
 
-static void view_scenes(bj_audit *a, int64_t first, int count) {
+static bj_status view_scenes(bj_audit *a, int64_t first, int count, bj_error *err) {
     const size_t room = BJ_REAL_IS_DOUBLE ? bj_scene_room(&a->arch) : 0;
     for (int b = 0; b < count; b++) {
         const int64_t number = a->numbers[first + b];
         const bj_scene_info info = bj_cache_info(a->cache, number);
+        BJ_TRY(bj_cache_check_scene(a->cache, number, err));
         bj_real *const own = a->room ? a->room + (size_t)b * room : NULL;
         a->scenes[b] = bj_scene_view(own, &a->arch, &info, bj_cache_floats(a->cache, number));
     }
+    return BJ_OK;
 }
 
 static bj_status run(job *j, bj_audit *a, bj_error *err) {
@@ -191,7 +193,7 @@ static bj_status run(job *j, bj_audit *a, bj_error *err) {
     for (int64_t first = 0; first < scenes; first += BATCH) {
         const int count = scenes - first < BATCH ? (int)(scenes - first) : BATCH;
         const bj_batch batch = {.B = count, .scenes = a->scenes};
-        view_scenes(a, first, count);
+        BJ_TRY(view_scenes(a, first, count, err));
         BJ_TRY(bj_predict(j->predictor, &batch, j->weights, j->trajectories, NULL, err));
         j->turn->first = first;
         BJ_TRY(run_turn(j->turn, count, err));

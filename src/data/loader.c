@@ -14,7 +14,9 @@
  *   2. Float builds copy nothing: the batch points into the mapped file. Double builds convert the
  *      scenes into arrays of the loader.
  *   3. Nothing is allocated after bj_loader_create.
- *   4. The loader advises the kernel to read the next batch while the current one is used. Results
+ *   4. Every scene is checked against its digest before a batch with it is returned for the first
+ *      time, so damaged scenes are never trained on or evaluated.
+ *   5. The loader advises the kernel to read the next batch while the current one is used. Results
  *      do not depend on this advice. The kernel can drop mapped pages at any time, so a cache may
  *      be larger than memory.
  * Test   tests/data/test_loader.c
@@ -26,6 +28,8 @@
 
 #include "core/alloc.h"
 #include "core/rng.h"
+#include "data/cache.h"
+#include "data/loader.h"
 #include "data/scene_view.h"
 
 struct bj_loader {
@@ -38,6 +42,8 @@ struct bj_loader {
     int64_t epoch;                   /* -1 if there is none yet */
     int64_t asked_epoch, asked_step; /* the batch that was last prefetched */
     uintptr_t page;
+    bj_pool *pool; /* borrowed; NULL: the calling thread checks digests */
+    int64_t first; /* position of the batch in `order` */
     bj_batch batch;
     bj_scene *scenes;   /* (batch) */
     bj_real *converted; /* double builds: (batch,bj_scene_room) */
@@ -176,6 +182,28 @@ static void ask_for(bj_loader *l, int64_t step) {
 
 /* ---------------------------------------------------------------------------------------- batch */
 
+void bj_loader_use_pool(bj_loader *l, bj_pool *pool) { l->pool = pool; }
+
+static void check_item(void *context, int item, int worker) {
+    const bj_loader *l = context;
+    (void)worker;
+    (void)!bj_cache_check_scene(l->cache, l->order[l->first + item], NULL);
+}
+
+/* Checks the digests of a batch. The workers only mark the scenes that are whole. The loop then
+ * examines damaged scenes again and reports the first one, so the message does not depend on the
+ * number of threads. */
+static bj_status check_batch(bj_loader *l, bj_error *err) {
+    int unchecked = 0;
+    for (int b = 0; b < l->batch.B; b++)
+        unchecked += !bj_cache_is_checked(l->cache, l->order[l->first + b]);
+    if (!unchecked) return BJ_OK;
+    if (l->pool) bj_pool_run(l->pool, check_item, l, l->batch.B);
+    for (int b = 0; b < l->batch.B; b++)
+        BJ_TRY(bj_cache_check_scene(l->cache, l->order[l->first + b], err));
+    return BJ_OK;
+}
+
 bj_status bj_loader_batch(const bj_batch **out, const int64_t **numbers, bj_loader *l,
                           int64_t epoch, int64_t step, bj_error *err) {
     if (epoch < 0)
@@ -187,6 +215,8 @@ bj_status bj_loader_batch(const bj_batch **out, const int64_t **numbers, bj_load
     if (l->asked_epoch != epoch || l->asked_step != step) ask_for(l, step);
     const int64_t first = step * l->options.batch, rest = l->n - first;
     l->batch.B = (int)(rest < l->options.batch ? rest : l->options.batch);
+    l->first = first;
+    BJ_TRY(check_batch(l, err));
     for (int b = 0; b < l->batch.B; b++) {
         const int64_t index = l->order[first + b];
         bj_real *room = l->converted ? l->converted + (size_t)b * bj_scene_room(&l->arch) : NULL;
@@ -197,4 +227,9 @@ bj_status bj_loader_batch(const bj_batch **out, const int64_t **numbers, bj_load
     *out = &l->batch;
     if (numbers) *numbers = l->order + first;
     return BJ_OK;
+}
+
+const int64_t *bj_loader_order(bj_loader *l, int64_t epoch) {
+    if (l->epoch != epoch) make_order(l, epoch);
+    return l->order;
 }

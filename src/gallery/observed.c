@@ -14,7 +14,8 @@ static void add_text(bj_sha256 *hash, const char *text) {
     bj_sha256_update(hash, text, strlen(text) + 1);
 }
 
-static void add_scene(bj_sha256 *hash, const bj_cache *cache, int64_t scene) {
+static bj_status add_scene(bj_sha256 *hash, const bj_cache *cache, int64_t scene, bj_error *err) {
+    BJ_TRY(bj_cache_check_scene(cache, scene, err));
     const bj_arch arch = bj_cache_arch(cache);
     const bj_scene_info info = bj_cache_info(cache, scene);
     const bj_scene_floats at = bj_cache_floats(cache, scene);
@@ -33,6 +34,7 @@ static void add_scene(bj_sha256 *hash, const bj_cache *cache, int64_t scene) {
     bj_sha256_update(hash, at.focal, track);
     bj_sha256_update(hash, at.neighbors, (size_t)info.neighbors * track);
     bj_sha256_update(hash, at.polylines, (size_t)info.polylines * line);
+    return BJ_OK;
 }
 
 static bj_status check_scene(const bj_cache *cache, int64_t scene, bj_error *err) {
@@ -46,7 +48,7 @@ bj_status bj_gallery_observed(char hex[65], const bj_cache *cache, int64_t scene
     bj_sha256 hash;
     BJ_TRY(check_scene(cache, scene, err));
     bj_sha256_init(&hash);
-    add_scene(&hash, cache, scene);
+    BJ_TRY(add_scene(&hash, cache, scene, err));
     bj_sha256_final(&hash, hex);
     return BJ_OK;
 }
@@ -55,7 +57,7 @@ bj_status bj_gallery_digest_of(char hex[65], const bj_cache *cache, int64_t scen
     bj_sha256 hash;
     if (scenes > 0) BJ_TRY(check_scene(cache, scenes - 1, err));
     bj_sha256_init(&hash);
-    for (int64_t i = 0; i < scenes; i++) add_scene(&hash, cache, i);
+    for (int64_t i = 0; i < scenes; i++) BJ_TRY(add_scene(&hash, cache, i, err));
     bj_sha256_final(&hash, hex);
     return BJ_OK;
 }
@@ -77,6 +79,7 @@ static bj_status add_ring(bj_sha256 *hash, const bj_cache *cache, int64_t map, i
 bj_status bj_gallery_areas(char hex[65], const bj_cache *cache, int64_t map, bj_error *err) {
     bj_sha256 hash;
     if (!cache || map < 0) return BJ_FAIL(err, BJ_EARG, "gallery: a cache or its map is missing");
+    BJ_TRY(bj_cache_check_map(cache, map, err));
     bj_sha256_init(&hash);
     for (int r = 0; r < bj_cache_rings(cache, map); r++)
         BJ_TRY(add_ring(&hash, cache, map, r, err));

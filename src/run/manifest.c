@@ -15,6 +15,7 @@
 
 #include "core/alloc.h"
 #include "core/file.h"
+#include "data/loader.h"
 #include "model/checkpoint.h"
 #include "model/model.h"
 #include "run/run.h"
@@ -23,23 +24,26 @@
 /* -------------------------------------------------------------------------------------- digests */
 
 static void add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const int64_t *numbers,
-                    int count) {
-    for (int b = 0; b < count; b++) {
+                    int64_t count) {
+    for (int64_t b = 0; b < count; b++) {
         char id[BJ_RUN_ID];
         bj_run_scene_id(id, r, dev, numbers[b]);
         bj_sha256_update(hash, id, strlen(id) + 1);
     }
 }
 
-/* Over the scenario ids, in the order in which they are handed out. */
+/* Computes the digest of the scenario ids in the order of the first epoch. */
 static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
     bj_sha256 hash;
     bj_sha256_init(&hash);
-    for (int64_t step = 0; step < (dev ? bj_run_dev_steps(r) : r->steps); step++) {
+    if (!dev || !r->dev_scenes) {
+        bj_loader *loader = dev ? r->dev : r->fit;
+        add_ids(&hash, r, dev, bj_loader_order(loader, 0), bj_loader_scenes(loader));
+    }
+    for (int64_t step = 0; dev && r->dev_scenes && step < bj_run_dev_steps(r); step++) {
         const bj_batch *batch;
         const int64_t *numbers;
-        if (dev) BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, step, err));
-        else BJ_TRY(bj_run_batch(&batch, &numbers, r, 0, step, err));
+        BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, step, err));
         add_ids(&hash, r, dev, numbers, batch->B);
     }
     bj_sha256_final(&hash, hex);

@@ -16,9 +16,11 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/folder.h"
+#include "data/loader.h"
 #include "objective/regularizers.h"
 #include "run/history.h"
 #include "run/run.h"
+#include "train/trainer.h"
 
 enum { STATUS_SECONDS = 1, RECENT = 50 /* updates */ };
 
@@ -32,7 +34,9 @@ static bj_run_progress where(const bj_train_run *r, const char *phase) {
     const int epoch = r->evaluated + 1;
     return (bj_run_progress){
         .phase = phase,
-        .epoch = epoch < 0 ? 0 : epoch > epochs ? epochs : epoch,
+        .epoch = epoch < 0        ? 0
+                 : epoch > epochs ? epochs
+                                  : epoch,
         .epochs = epochs,
         .step = step,
         .steps = total,
@@ -244,6 +248,7 @@ static bj_status build(bj_train_run *r, bj_error *err) {
     if (s->optim.conditioned) bj_model_condition(r->model, s->seed);
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
     BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
+    if (r->fit) bj_loader_use_pool(r->fit, r->trainer->pool);
     if (s->init[0] && !bj_run_exists(r->options->dir)) BJ_TRY(load_init(r, err));
     if (s->objective.kind != BJ_ANCHOR_B) return BJ_OK;
     char path[BJ_RUN_FILE];
