@@ -258,10 +258,10 @@ bj_status bj_cache_writer_tidy(int64_t *items, const char *path, bj_error *err) 
     *items = -1;
     BJ_TRY(writer_create(&w, path, err));
     const bj_status status = lock_folder(w, 0, err);
-    if (status == BJ_OK && w->folder >= 0 && exists(w, facts_name) &&
-        !exists(w, bj_cache_file_names[BJ_FILE_RECORDS])) {
+    if (status == BJ_OK && w->folder >= 0 && !exists(w, bj_cache_file_names[BJ_FILE_RECORDS])) {
         const char *journal = bj_cache_file_names[BJ_FILE_JOURNAL];
-        *items = fstatat(w->folder, journal, &info, 0) ? 0 : info.st_size / BJ_ROW_SIZE;
+        if (exists(w, facts_name))
+            *items = fstatat(w->folder, journal, &info, 0) ? 0 : info.st_size / BJ_ROW_SIZE;
         bj_cache_remove_partial(w->parent, w->below, w->folder);
     }
     bj_cache_writer_free(w);

@@ -16,8 +16,9 @@
  *      process that resumes the run truncates every file there.
  *   3. The first row.durable items were synced to disk before that row was written. Later items may
  *      be damaged by a power failure, so they are used only if their digests match.
- *   4. The writer holds a lock (flock) on the folder. A folder with facts but without records was
- *      left by a process that was killed after publishing the cache.
+ *   4. The writer holds a lock (flock) on the folder. A folder without records, but with facts,
+ *      was left by a process that was killed after publishing the cache. If it has no facts either,
+ *      it is the last trace of that process or of one that was killed when it began.
  *   5. No other names are ever written or removed in the folder.
  */
 #ifndef BJ_DATA_CACHE_PARTIAL_H

@@ -59,8 +59,8 @@ BJ_CHECK bj_status bj_cache_writer_finish(bj_cache_writer **writer, bj_prep_repo
 void bj_cache_writer_close(bj_cache_writer **writer);
 
 /* Removes what is left in PATH.partial if a process was killed after publishing PATH. Sets *items
- * to the number of items it had processed, to 0 if that number is lost, or to -1 if there was
- * nothing to remove. */
+ * to the number of items it had processed, to 0 if that number is lost, or to -1 if there was no
+ * folder, or an empty one that does not belong to a published cache with certainty. */
 BJ_CHECK bj_status bj_cache_writer_tidy(int64_t *items, const char *path, bj_error *err);
 
 #endif

@@ -324,9 +324,8 @@ bj_status bj_prep(bj_prep_report *report, const char *path, const bj_prep_option
     if (options->root_count < 1) return BJ_FAIL(err, BJ_EARG, "no folders to read");
     if (!options->dry_run && !options->force && stat(path, &info) == 0) {
         int64_t items = -1;
-        if (S_ISREG(info.st_mode) && !options->restart)
-            BJ_TRY(bj_cache_writer_tidy(&items, path, err));
-        if (items >= 0) return report_published(&p, items, err);
+        if (S_ISREG(info.st_mode)) BJ_TRY(bj_cache_writer_tidy(&items, path, err));
+        if (items >= 0 && !options->restart) return report_published(&p, items, err);
         return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", path);
     }
     status = find(&p, err);

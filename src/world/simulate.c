@@ -174,7 +174,6 @@ static bj_status run_pipeline(run *r, bj_error *err) {
 
 static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
     const bj_world_options *o = r->options;
-    struct stat info;
     *r->report = (bj_world_report){0};
     r->split = o->split ? o->split : "train";
     BJ_TRY(bj_world_check_split(r->split, err));
@@ -184,8 +183,25 @@ static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
                        (long long)o->scenes);
     if (snprintf(r->law_path, PATH_SIZE, "%s%s", r->path, law_tail) >= PATH_SIZE)
         return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", r->path);
-    if (!o->force && stat(r->law_path, &info) == 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", r->law_path);
+    return BJ_OK;
+}
+
+static bj_status fail_exists(const char *path, bj_error *err) {
+    return BJ_FAIL(err, BJ_EARG, "%s: already exists; --force replaces it", path);
+}
+
+/* Fails if the cache exists, or a law that does not belong to an interrupted run. The law is
+ * published before the cache, so a run that was killed in between has left its law. */
+static bj_status check_free(const run *r, bj_error *err) {
+    struct stat info;
+    char partial[PATH_SIZE + 16];
+    if (stat(r->path, &info) == 0) {
+        int64_t items;
+        if (S_ISREG(info.st_mode)) BJ_TRY(bj_cache_writer_tidy(&items, r->path, err));
+        return fail_exists(r->path, err);
+    }
+    snprintf(partial, sizeof partial, "%s.partial", r->path);
+    if (stat(r->law_path, &info) == 0 && stat(partial, &info)) return fail_exists(r->law_path, err);
     return BJ_OK;
 }
 
@@ -213,10 +229,8 @@ static bj_status check_resumed(run *r, bj_error *err) {
 bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
                             const bj_world_options *options, bj_error *err) {
     run r = {.options = options, .report = report, .path = cache};
-    struct stat info;
     BJ_TRY(prepare(&r, ".law.safetensors", err));
-    if (!options->force && stat(cache, &info) == 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", cache);
+    if (!options->force) BJ_TRY(check_free(&r, err));
     const bj_fact facts[] = {{"split", r.split}};
     bj_status status = bj_cache_writer_open(&r.writer, cache, facts, 1, options->restart, err);
     if (status == BJ_OK) status = check_resumed(&r, err);
@@ -252,7 +266,9 @@ static bj_status create_folder(const char *folder, bj_error *err) {
 bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
                               const bj_world_options *options, bj_error *err) {
     run r = {.options = options, .report = report, .path = folder};
+    struct stat info;
     BJ_TRY(prepare(&r, "/law.safetensors", err));
+    if (!options->force && stat(r.law_path, &info) == 0) return fail_exists(r.law_path, err);
     BJ_TRY(create_folder(folder, err));
     bj_status status = run_pipeline(&r, err);
     if (status == BJ_OK)
