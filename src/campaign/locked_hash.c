@@ -66,7 +66,7 @@ static bj_status hash_file(char hex[BJ_SHA256_HEX], bj_lock_stamp *stamp, hashin
                            const bj_lock_bound *bound, bj_error *err) {
     struct stat info;
     bj_status status = BJ_OK;
-    const int fd = bj_file_open(bound->path, O_RDONLY | O_NONBLOCK);
+    const int fd = bj_file_open(bound->path, O_RDONLY);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is missing", bound->path, bound->what);
     if (fd < 0) return bj_file_fail(err, errno, bound->path, "open");

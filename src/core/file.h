@@ -28,8 +28,9 @@
 /* ------------------------------------------------------------------------------------- reading */
 
 /* Reads a whole file into memory that the caller releases with bj_free. A zero byte follows the
- * content and is not counted in `size`. Fails if the file has more than `limit` bytes. Pipes are
- * read until end of file. */
+ * content and is not counted in `size`. Fails if the file has more than `limit` bytes, or is a
+ * named pipe or a device. Pipes that the caller was given (/dev/stdin, /dev/fd/N) are read until end
+ * of file. */
 BJ_CHECK bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
                                 bj_error *err);
 

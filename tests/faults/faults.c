@@ -7,7 +7,7 @@
  *                 close lock truncate stat map
  *   FAULT_PATH    only calls on files whose path contains this text
  *   FAULT_N       number of the call that fails, from 1; 0: none
- *   FAULT_ACTION  EIO (default), or KILL for SIGKILL before the call
+ *   FAULT_ACTION  EIO (default), KILL for SIGKILL before the call, or WAIT to wait for a signal
  *   FAULT_COUNT   file that receives the number of calls when the program exits
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
@@ -43,6 +43,10 @@ static int fails(const char *op, const char *path) {
     if (action && !strcmp(action, "KILL")) {
         syscall(SYS_kill, getpid(), SIGKILL);
         pause();
+    }
+    if (action && !strcmp(action, "WAIT")) {
+        pause();
+        return 0;
     }
     errno = EIO;
     return 1;

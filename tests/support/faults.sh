@@ -1,15 +1,18 @@
 # faults.sh - builds tests/faults/faults.c for the scripts in tests/cli. Source this file after
-# cli.sh. The script is skipped in sanitizer builds, because their runtime must be loaded first.
+# cli.sh. The variable `faults` is empty in sanitizer builds, because their runtime must be loaded
+# first.
 #
 #   calls OPS ARGUMENT...           prints the number of calls of OPS that bjepa makes
 #   fault ACTION OPS N ARGUMENT...  runs bjepa with a fault at the N-th call; sets `code`
 #
 # The variable `fault_path` limits the calls to files whose path contains its value.
 
-[ -z "${BJ_SANITIZE:-}" ] || { echo "skipped: a sanitizer build"; exit 77; }
-mkdir faults.d
-faults=$PWD/faults.d/faults.so
-"${CC:-cc}" -O1 -shared -fPIC -o "$faults" "$BJ_ROOT/tests/faults/faults.c" -ldl || exit 1
+faults=
+if [ -z "${BJ_SANITIZE:-}" ]; then
+    mkdir faults.d
+    faults=$PWD/faults.d/faults.so
+    "${CC:-cc}" -O1 -shared -fPIC -o "$faults" "$BJ_ROOT/tests/faults/faults.c" -ldl || exit 1
+fi
 fault_path=
 
 calls() {
