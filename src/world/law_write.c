@@ -189,9 +189,9 @@ static size_t header_text(char text[HEADER], const bj_law_writer *w, int version
                                     w->modes,      w->scenes, w->scenes, w->modes,  w->scenes};
     int n = snprintf(text, HEADER,
                      "{\"__metadata__\":{\"format\":\"branchjepa-law\",\"version\":\"1\",%s"
-                     "\"seed\":\"%llu\",\"split\":\"%s\",\"jitter\":\"%.17g\",\"intents\":\"[",
+                     "\"seed\":\"%llu\",\"split\":\"%s\",\"jitter\":\"%s\",\"intents\":\"[",
                      version == 1 ? "" : "\"world\":\"2\",", (unsigned long long)seed, split,
-                     BJ_LAW_JITTER);
+                     BJ_LAW_JITTER_TEXT);
     for (int i = 0; i < BJ_INTENTS; i++)
         n += snprintf(text + n, (size_t)(HEADER - n), "%s\\\"%s\\\"", i ? "," : "",
                       bj_intent_name((bj_intent)i));
