@@ -137,7 +137,7 @@ static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
 
 static void on_note(void *context, const char *line) {
     const view *v = context;
-    if (!v->quiet) fprintf(stderr, "%s\n", line);
+    if (!v->quiet || !strncmp(line, "warning:", 8)) fprintf(stderr, "%s\n", line);
 }
 
 /* --------------------------------------------------------------------------------------- report */
@@ -316,7 +316,8 @@ int cmd_train(int argc, char **argv) {
     int json = 0;
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "cache of scenes to fit, and to develop on; world:SEED[:SCENES] simulates new scenes while "
+         "cache of scenes to fit, and to develop on; world:SEED[:SCENES] simulates new scenes "
+         "while "
          "it trains; for arms of mazes a dataset, .npz"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
          "other scenes for development; all of --data is fitted then"},

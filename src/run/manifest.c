@@ -3,8 +3,8 @@
  * Invariants
  *   1. manifest.json is written last of the files that tell what a run is, before the first step:
  *      a folder that has it is a run. Later, extend.c adds extensions and changes nothing else.
- *   2. Resuming compares with it whatever decides later bits: settings, data, anchor, precision,
- *      instruction set.
+ *   2. Resuming compares everything that decides later bits: settings, data, anchor, precision,
+ *      instruction set, build.
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* gethostname */
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/build.h"
 #include "core/file.h"
 #include "data/loader.h"
 #include "model/checkpoint.h"
@@ -159,6 +160,7 @@ static void add_machine(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) 
     bj_doc_add_text(j, root, "isa", bj_trainer_isa(r->trainer));
     bj_doc_add_integer(j, root, "threads", r->options->threads);
     bj_doc_add_text(j, root, "real", precision());
+    bj_doc_add_text(j, root, "build", bj_build());
 }
 
 static bj_status keep_config(const bj_train_run *r, bj_error *err) {
@@ -247,6 +249,19 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
     return status;
 }
 
+/* Runs of earlier versions do not state their build. */
+static int has_build(const bj_config *manifest) { return bj_config_get(manifest, "build") != NULL; }
+
+static void warn_without_build(const bj_train_run *r, const char *path) {
+    char line[BJ_RUN_FILE + 160];
+    if (!r->options->note) return;
+    snprintf(line, sizeof line,
+             "warning: %s: does not state the build of the library that began the run; another "
+             "build may compute other last bits",
+             path);
+    r->options->note(r->options->context, line);
+}
+
 bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
     char path[BJ_RUN_FILE], settings[BJ_SHA256_HEX];
     bj_config *manifest;
@@ -266,6 +281,8 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
         {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL, "weights of the anchor"},
         {"real", precision(), "precision"},
         {"isa", bj_trainer_isa(r->trainer), "instruction set, which shows in the last bits"},
+        {"build", has_build(manifest) ? bj_build() : NULL,
+         "build of the library, which shows in the last bits"},
     };
     bj_status status = BJ_OK;
     for (size_t i = 0; i < sizeof facts / sizeof *facts && status == BJ_OK; i++) {
@@ -276,6 +293,7 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
                              facts[i].what, facts[i].key, found ? found : "missing",
                              facts[i].expected ? facts[i].expected : "missing");
     }
+    if (status == BJ_OK && !has_build(manifest)) warn_without_build(r, path);
     bj_config_free(manifest);
     return status;
 }
