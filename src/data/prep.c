@@ -4,7 +4,8 @@
  *                                          -> cache or rejects   on the calling thread, in order
  *
  * Every scenario becomes one item of the writer, either a scene or a line with the reason for its
- * rejection. Items are sorted by id. Running out of memory or disk space stops the run instead,
+ * rejection. Items are sorted by id. Running out of memory or disk space, or an input/output error,
+ * stops the run instead,
  * because the scenario would succeed on another machine.
  *
  * Test: tests/cli/data_prep.sh, tests/data/test_prep.c
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/file.h"
@@ -42,6 +44,7 @@ typedef struct worker {
 typedef struct result {
     bj_cache_bytes *bytes;
     const char *code; /* reason for the rejection, NULL for a scene */
+    int io_failed;    /* 1: an input/output error, which stops the run */
     bj_error why;
 } result;
 
@@ -79,15 +82,29 @@ static void refuse(result *r, const char *code, bj_status status) {
     r->code = status == BJ_ENOMEM ? "memory" : status == BJ_ENONFINITE ? "nonfinite" : code;
 }
 
-static int is_fatal(const result *r) { return r->why.code == BJ_ENOMEM; }
+static int is_fatal(const result *r) { return r->why.code == BJ_ENOMEM || r->io_failed; }
 
-/* Reads an input file. Returns 0 and sets r->code if this fails. */
+/* Returns the code of a file that could not be read because of what it is, or NULL if the file
+ * looks readable, so that the device or the system failed. */
+static const char *code_of(const char *path, const char *missing) {
+    struct stat info;
+    if (stat(path, &info))
+        return errno == ENOENT || errno == ENOTDIR                          ? missing
+               : errno == EACCES || errno == ELOOP || errno == ENAMETOOLONG ? "unreadable"
+                                                                            : NULL;
+    if (!S_ISREG(info.st_mode) || access(path, R_OK)) return "unreadable";
+    return NULL;
+}
+
+/* Reads an input file. Returns 0 and sets r->code if this fails. An input/output error is fatal,
+ * because a rejected scenario would be missing from the cache for good. */
 static int read_input(char **text, size_t *room, size_t *size, const char *path,
                       const char *missing, result *r) {
-    struct stat info;
     const bj_status status = bj_file_read_again(text, room, size, path, FILE_LIMIT, &r->why);
     if (status == BJ_OK) return 1;
-    refuse(r, stat(path, &info) && errno == ENOENT ? missing : "unreadable", status);
+    const char *code = status == BJ_EIO ? code_of(path, missing) : "unreadable";
+    r->io_failed = !code;
+    refuse(r, code ? code : "io", status);
     return 0;
 }
 
@@ -155,6 +172,7 @@ static void produce(void *context, int64_t item, int slot, int number) {
     result *r = &p->results[slot];
     char folder[BJ_WALK_PATH], other[BJ_WALK_PATH];
     r->code = NULL;
+    r->io_failed = 0;
     r->why = (bj_error){0};
     const int64_t first = earlier(p->walk, item);
     if (bj_walk_folder(folder, p->walk, item, &r->why) != BJ_OK ||

@@ -16,7 +16,7 @@ points() {
     (cd reference && "$BJEPA" "$@" >/dev/null 2>&1 && sums) >expected
     for action in KILL EIO; do
         ops=write,rename,mkdir,unlink,truncate # a kill at another call leaves nothing new
-        [ $action = KILL ] || ops=$ops,sync,lock
+        [ $action = KILL ] || ops=$ops,sync,lock,open,read,stat,map
         count=$(cd reference && calls $ops "$@" --force)
         echo "$name: $count calls"
         [ "$count" -gt 20 ]
