@@ -98,11 +98,10 @@ static void viewer_close(viewer *v) {
 /* Opens the law next to simulated scenes. Recorded scenes have none. */
 static bj_status open_law(viewer *v, bj_error *err) {
     char beside[CLI_PATH_SIZE];
-    struct stat info;
     if (v->options->law) return bj_law_open(&v->law, v->options->law, err);
     if (snprintf(beside, sizeof beside, "%s%s", v->options->av2,
                  v->from.list ? "/law.safetensors" : ".law.safetensors") >= (int)sizeof beside ||
-        stat(beside, &info))
+        !cli_exists(beside))
         return BJ_OK;
     return bj_law_open(&v->law, beside, err);
 }

@@ -209,7 +209,7 @@ static bj_status add_laws(work *w, bj_error *err) {
     bj_law *law = NULL;
     if (!path) {
         snprintf(beside, sizeof beside, "%s.law.safetensors", w->path);
-        if (access(beside, F_OK)) return BJ_OK;
+        if (!cli_exists(beside)) return BJ_OK;
         path = beside;
     }
     bj_status status = bj_law_open(&law, path, err);

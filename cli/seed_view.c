@@ -100,11 +100,10 @@ static void print_collapsed(FILE *to, const seed_view *view, const char *before,
 /* A campaign folder has its own values; anything else is a file. */
 static int read_values(seed_view *view, const char *path) {
     char file[CLI_PATH_SIZE];
-    struct stat info;
     bj_error err = {0};
     bj_status status = BJ_OK;
     if (cli_path(file, path, "campaign.json", &err) != BJ_OK) return cli_fail(view->verb, &err);
-    const int campaign = stat(file, &info) == 0;
+    const int campaign = cli_exists(file);
     if (!campaign && view->dev)
         return cli_misuse(view->verb, "--dev: %s is not the folder of a campaign", path);
     if (campaign && view->dev) status = find_collapsed(view, path, &err);

@@ -163,10 +163,9 @@ static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *f
 /* The campaign of a folder, or NULL when it holds none. */
 static bj_status open_existing(bj_campaign **out, const char *dir, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
-    struct stat info;
     *out = NULL;
     BJ_TRY(bj_campaign_path(path, dir, json_name, err));
-    if (stat(path, &info) && (errno == ENOENT || errno == ENOTDIR)) return BJ_OK;
+    if (!bj_file_exists(path)) return BJ_OK;
     return bj_campaign_open(out, dir, err);
 }
 
@@ -174,8 +173,7 @@ static bj_status open_existing(bj_campaign **out, const char *dir, bj_error *err
 static bj_status check_free(const char *path, const char *text, size_t size, bj_error *err) {
     char *old = NULL;
     size_t old_size;
-    struct stat info;
-    if (stat(path, &info)) return BJ_OK;
+    if (!bj_file_exists(path)) return BJ_OK;
     BJ_TRY(bj_file_read(&old, &old_size, path, BJ_CAMPAIGN_FILE, err));
     const int same = old_size == size && !memcmp(old, text, size);
     bj_free(old);

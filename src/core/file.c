@@ -141,6 +141,11 @@ bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
     return status;
 }
 
+int bj_file_exists(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 bj_status bj_file_map_open(bj_file_map *map, const char *path, size_t limit, bj_error *err) {
     static const unsigned char nothing[1];
     bj_status status = BJ_OK;

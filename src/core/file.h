@@ -39,6 +39,10 @@ BJ_CHECK bj_status bj_file_read(char **out, size_t *size, const char *path, size
 BJ_CHECK bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const char *path,
                                       size_t limit, bj_error *err);
 
+/* Returns 0 if there is certainly no file of that name. If the name cannot be examined, for example
+ * because of an input/output error, returns 1, so that opening the file reports the error. */
+int bj_file_exists(const char *path);
+
 /* A regular file mapped read-only. If another process truncates the file while it is mapped, the
  * reader is killed by SIGBUS. Replacing the file by a rename, as bj_file_writer does, is safe. */
 typedef struct bj_file_map {

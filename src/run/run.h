@@ -77,7 +77,6 @@ BJ_CHECK bj_status bj_run_check_target(const bj_train_run *r, bj_error *err);
 enum { BJ_RUN_FILE = 4096 };
 BJ_CHECK bj_status bj_run_path(char path[BJ_RUN_FILE], const char *dir, const char *name,
                                bj_error *err);
-int bj_run_exists(const char *path);
 /* The document as the file dir/name; frees it. */
 BJ_CHECK bj_status bj_run_write_doc(bj_doc *doc, const char *dir, const char *name, bj_error *err);
 /* Creates the folder with its parents, and takes the lock that a second process is refused by. */

@@ -201,7 +201,8 @@ static bj_status check_free(const run *r, bj_error *err) {
         return fail_exists(r->path, err);
     }
     snprintf(partial, sizeof partial, "%s.partial", r->path);
-    if (stat(r->law_path, &info) == 0 && stat(partial, &info)) return fail_exists(r->law_path, err);
+    if (bj_file_exists(r->law_path) && !bj_file_exists(partial))
+        return fail_exists(r->law_path, err);
     return BJ_OK;
 }
 
@@ -266,9 +267,8 @@ static bj_status create_folder(const char *folder, bj_error *err) {
 bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
                               const bj_world_options *options, bj_error *err) {
     run r = {.options = options, .report = report, .path = folder};
-    struct stat info;
     BJ_TRY(prepare(&r, "/law.safetensors", err));
-    if (!options->force && stat(r.law_path, &info) == 0) return fail_exists(r.law_path, err);
+    if (!options->force && bj_file_exists(r.law_path)) return fail_exists(r.law_path, err);
     BJ_TRY(create_folder(folder, err));
     bj_status status = run_pipeline(&r, err);
     if (status == BJ_OK)
