@@ -1,18 +1,19 @@
-# A short front for CMake. Presets and their flags: CMakePresets.json; output: build/<preset>.
+# Short commands for CMake. CMakePresets.json defines the presets. Output goes to build/<preset>.
 #
 #   make              release build: build/release/bjepa and libbranchjepa
 #   make test         release, double, address+undefined and thread sanitizer suites
 #   make test-quick   the release suite only
-#   make test-PRESET  one whole suite: release, debug, asan, tsan, double
-#   make demo         a first result without any data
-#   make bench        timings of this machine, beside the Python peers where they are installed
+#   make test-PRESET  one complete suite: release, debug, asan, tsan, double
+#   make test-long    the tests that train for minutes, for example the numbers of the README
+#   make demo         a first result, needs no data
+#   make bench        timings on this machine, with the Python peers if they are installed
 #   make install      PREFIX=/usr/local DESTDIR=
 #   make coverage     line coverage of the test suite
 #   make fuzz         TARGET=parquet SECONDS=600: one parser with libFuzzer (tests/fuzz/fuzz_*.c)
 #   make format       clang-format over the C files
 #   make clean        remove build/
 #
-# JOBS= limits compilers and tests at a time, THREADS= the workers of a benchmark.
+# JOBS= is the number of parallel compilers and tests, THREADS= the number of threads of a benchmark.
 
 MAKEFLAGS += --no-print-directory
 
@@ -29,13 +30,13 @@ PEERS := .venv/bin/python
 SAY_SKIPPED := [ -x $(PEERS) ] || echo "Skipped: comparisons with Python peers (peer_*);" \
     "scripts/install_peers.sh installs them."
 
-.PHONY: all deps test test-quick demo bench install coverage fuzz format clean
+.PHONY: all deps test test-quick test-long demo bench install coverage fuzz format clean
 .PHONY: $(PRESETS:%=build-%) $(PRESETS:%=test-%)
 .NOTPARALLEL:
 
 all: build-release
 
-# At once when nothing is missing.
+# Installs missing packages. Returns immediately if there are none.
 deps:
 	@scripts/install_deps.sh build
 
@@ -53,6 +54,9 @@ test: test-release test-double build-asan build-tsan
 
 test-quick: test-release
 	@$(SAY_SKIPPED)
+
+test-long: build-release
+	BJ_LONG=1 ctest --preset release -L '^long$$'
 
 demo: build-release
 	$(BJEPA) demo

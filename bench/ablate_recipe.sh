@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# ablate_recipe.sh TRAIN.bjc DEV.bjc OUT [SEEDS] - remove one ingredient of recipe fast at a time.
+# ablate_recipe.sh TRAIN.bjc DEV.bjc OUT [SEEDS] - removes one ingredient of recipe fast at a time.
 #
-# Ingredients of the parametrization are removed from a copy of the sources, which is built; those of
-# the optimizer are settings. Each variant trains full-set for one pass over TRAIN.bjc with every seed
-# and is scored on DEV.bjc. Prints a Markdown table; finished runs in OUT are not repeated.
+# Ingredients of the parametrization are removed from a copy of the sources, which is then built.
+# Ingredients of the optimizer are settings. Each variant trains full-set for one pass over TRAIN.bjc with
+# every seed and is scored on DEV.bjc. The script prints a Markdown table and does not repeat finished runs.
 set -euo pipefail
 [ $# -ge 3 ] || { sed -n '2,6s/^# \?//p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,7 +26,7 @@ variant() {
         cmake --build --preset release --parallel --target bjepa >/dev/null)
 }
 
-# setting NAME TITLE KEY=VALUE...: the whole recipe with other settings.
+# setting NAME TITLE KEY=VALUE...: uses the whole recipe with other settings.
 setting() {
     titles[$1]=$2 names+=("$1") sets[$1]="${*:3}"
 }

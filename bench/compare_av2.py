@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Time from the files of a motion-forecasting scenario to its arrays, one core, in one run.
+"""Measures the time from the files of a motion-forecasting scenario to its arrays, on one core.
 
     official av2        load_argoverse_scenario_parquet + ArgoverseStaticMap.from_json: objects
-                        only, none of the arrays yet
+                        only, without any of the arrays
     pyarrow + NumPy     scripts/reference/preprocess.py: all arrays
-    bjepa, arrays       the same in C (tests/data/test_golden.c time): all arrays
-    bjepa data prep     the same with --jobs 1, and a cache on disk at the end; includes starting
-                        the program, so small sets look worse than large ones
+    bjepa, arrays       all arrays in C (tests/data/test_golden.c time)
+    bjepa data prep     all arrays with --jobs 1, written to a cache on disk; includes the start of the
+                        program, so small sets look worse than large ones
 
-Everybody runs on one and the same core, files in the page cache. Counted is processor time, which
-other work on that core does not prolong. Rounds alternate, so that what remains of the noise hits
-all of them; a result is the median over rounds of the mean milliseconds a scene, and the best. What
-the arrays are is compared before anything is timed. Contenders that are not installed are left out.
+All programs run on the same core, with the files in the page cache. The processor time is measured,
+because other work on that core does not increase it. Rounds alternate, so that the remaining noise
+affects all programs. A result is the median over rounds of the mean milliseconds per scene, and the
+best round. The arrays are compared before the measurement. Programs that are not installed are left out.
 
-Timings never decide the exit code: 0 done, 1 different arrays or a contender failed, 2 misuse.
+Exit codes, which do not depend on timings: 0 success, 1 different arrays or a program failed, 2 usage
+error.
 """
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ from typing import Callable
 
 ROOT = Path(__file__).resolve().parents[1]
 OFFICIAL, PLAIN, OURS, PREP = "official av2", "pyarrow + NumPy", "bjepa, arrays", "bjepa data prep"
-INNER = 5              # passes of the C program a round: one is too short for a clock
+INNER = 5              # passes of the C program per round, because one is too short to measure
 AGREEMENT = 1e-5
 
 
@@ -42,7 +43,7 @@ def find_scenes(roots: list[Path]) -> list[Path]:
 
 
 def passes(work: Callable[[Path], object], scenes: list[Path]) -> Callable[[], float]:
-    """A call that goes through all scenes and returns the mean milliseconds."""
+    """Returns a function that processes all scenes and returns the mean milliseconds."""
     def run() -> float:
         begin = time.process_time()
         for scene in scenes:
@@ -101,7 +102,7 @@ def prep(bjepa: str, scenes: list[Path], roots: list[Path]) -> Callable[[], floa
 
 
 def disagreement(tool: str, reference: Callable[[Path], object], scenes: list[Path]) -> list[str]:
-    """Scenes whose focal, neighbor or polyline arrays differ between C and Python."""
+    """Returns the scenes whose focal, neighbor or polyline arrays differ between C and Python."""
     import numpy
 
     wrong = []
@@ -135,7 +136,7 @@ def contenders(args: argparse.Namespace, scenes: list[Path], parts: list[dict]
 
 
 def warm(found: dict[str, Callable[[], float]]) -> None:
-    """One pass each, also to see who works; `data prep` may refuse duplicates among the roots."""
+    """Runs each program once and returns those that work. `data prep` may reject duplicates in the folders."""
     for name, run in list(found.items()):
         try:
             run()
@@ -191,7 +192,7 @@ def main() -> int:
         print(f"no scenario_*.parquet below {', '.join(map(str, args.av2))}", file=sys.stderr)
         return 2
     core = max(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {core})     # and whatever is started from here
+    os.sched_setaffinity(0, {core})     # and for all child processes
     facts: dict[str, object] = dict(cpu=processor(), scenes=len(scenes), rounds=args.rounds,
                                     versions=versions())
     print(f"{facts['cpu']}, one core; {len(scenes)} scenes, {args.rounds} rounds; "

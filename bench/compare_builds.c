@@ -1,11 +1,12 @@
-/* compare_builds.c - two or more builds of the library in one process, in turns.
+/* compare_builds.c - times two or more builds of the library in turns, in one process.
  *
  *   bench/compare_builds.sh [-n ROUNDS] [-t THREADS] [-b BATCH] [-w train|predict64|predict1] OLD.so NEW.so...
  *
- * On a shared machine the speed of a core changes by tens of percent within seconds, and a change of
- * the code by a few: only what ran side by side can be compared. A round times one step, or a few
- * predictions, of every build; what counts is the median over the rounds of its time divided by that
- * of the first build. Paper's sizes, full-set objective. -b sets the scenes of a training step (256).
+ * On a shared machine the speed of a core changes by tens of percent within seconds, but a change of the
+ * code may be worth only a few percent. Only builds that ran in turns can therefore be compared. A round
+ * times one step, or a few predictions, of every build. The result of a build is the median over the rounds
+ * of its time divided by the time of the first build. The sizes are the paper's, and the objective is
+ * full-set. -b sets the number of scenes of a training step (default 256).
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
@@ -94,7 +95,7 @@ static void open_build(build *b, const char *path, int threads, int batch) {
     b->predict = bj_predict_of;
 }
 
-/* Milliseconds of one piece of work, the median of a few where it is short. */
+/* Returns the milliseconds of one task, or the median of several runs if the task is short. */
 static double run(build *b, work what) {
     static double room[2][NUMBERS]; /* large enough for float and double */
     enum { FEW = 7, MANY = 3 * SINGLE };
@@ -147,7 +148,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     for (int i = 0; i < n; i++) open_build(&builds[i], argv[optind + i], threads, batch);
-    for (int r = -2; r < rounds; r++) /* two to warm up; another build is the first every time */
+    for (int r = -2; r < rounds; r++) /* two rounds are a warm-up; each round starts with another build */
         for (int i = 0; i < n; i++) {
             build *b = &builds[(i + r + 2) % n];
             const double ms = run(b, what);

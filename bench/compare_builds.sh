@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compare_builds.sh - compiles and runs compare_builds.c: builds of the library in one process, in turns.
+# compare_builds.sh - compiles and runs compare_builds.c, which times builds of the library in turns.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 scratch=$(mktemp -d)

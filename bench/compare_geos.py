@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Points against drivable areas, one core: our geometry beside GEOS through shapely, in one run.
+"""Compares the time of our point-in-area test with GEOS (through shapely) on one core.
 
     ours               bj_drivable: rows of edges; exact tolerance
-    ours, all metrics  the same inside bj_audit_measure, with all seven metrics
+    ours, all metrics  bj_drivable inside bj_audit_measure, with all seven metrics
     GEOS dwithin       prepared union, distance to every point at most the tolerance; exact
     GEOS buffer        union grown by the tolerance (arcs become chords) and prepared, then contains
 
-A scene is a map and six candidates of 60 points; a map is prepared once for it, as in an audit of
-real scenes, each of which has its own. Points of GEOS are made beforehand and not counted. What is
-inside is compared before anything is timed: dwithin must agree but for points within 1e-9 m of the
-tolerance. Counted is processor time; rounds alternate; a result is the median over rounds.
+A scene is a map with six candidates of 60 points. A map is prepared once per scene, because in an audit
+every real scene has its own map. The points of GEOS are created before the measurement. The results
+are compared first: dwithin must agree with ours except for points within 1e-9 m of the tolerance.
+Processor time is measured, rounds alternate, and a result is the median over rounds.
 
-Maps: --av2 DIR takes official map files, otherwise towns of the simulated world are made for it.
-Timings never decide the exit code: 0 done, 1 different answers, 2 misuse.
+--av2 DIR uses official map files. Without it, towns of the simulated world are generated.
+Exit codes, which do not depend on timings: 0 success, 1 different results, 2 usage error.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Ring(ctypes.Structure):
 
 
 class Scene:
-    """A map and candidates, in the shapes that each contender takes."""
+    """A map and candidates, in the shapes that each program needs."""
 
     def __init__(self, archive: Path, rng: np.random.Generator):
         areas = json.loads(archive.read_text())["drivable_areas"].values()
@@ -95,7 +95,7 @@ def grown(s: Scene):
 
 
 def contenders(ours: Ours) -> dict:
-    """name -> (prepare a map, answer); what is prepared is handed to the answer."""
+    """Returns {name: (prepare, answer)}. The result of prepare(map) is passed to answer."""
     return {
         "ours": (ours.prepare, lambda s, _: ours.points(s)),
         "ours, all metrics": (ours.prepare, lambda s, _: ours.metrics(s)),
@@ -118,7 +118,7 @@ def disagreements(ours: Ours, scenes: list[Scene]) -> int:
 
 
 def time_one(prepare, answer, scenes: list[Scene]) -> tuple[float, float]:
-    """Microseconds a scene: preparing the map, answering."""
+    """Returns the microseconds per scene for preparing the map and for testing the points."""
     first = second = 0.0
     for s in scenes:
         a = time.process_time()
@@ -168,7 +168,7 @@ def main() -> int:
         return 1
     found = contenders(ours)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in found}
-    for number in range(args.rounds + 1):  # the first warms up
+    for number in range(args.rounds + 1):  # the first round is a warm-up
         for name, (prepare, answer) in found.items():
             result = time_one(prepare, answer, scenes)
             if number:

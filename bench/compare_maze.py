@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Time one update of the mazes' state model in PyTorch and in bjepa, and print the ratio.
+"""Measures one update of the state model of the mazes in PyTorch and in bjepa, and prints the ratio.
 
     compare_maze.py --bjepa build/bjepa --data pointmaze-medium-navigate-v0.npz
 
-The update: 64 transitions, eight branches, winner takes all, latents of 512 numbers, variance and
-rank floors, clip 5, AdamW, moving average of the target; float32, two threads. PyTorch is plain:
-torch.nn, autograd, torch.optim.AdamW. Rounds alternate, so that noise of the machine hits both; a
-result is the median over rounds. tests/train/peer_observed.py compares what both compute.
+An update has 64 transitions, eight branches, winner takes all, latents of 512 numbers, variance and
+rank floors, clipping at 5, AdamW and the moving average of the target, in float32 with two threads.
+PyTorch uses torch.nn, autograd and torch.optim.AdamW without further optimization. Rounds alternate, so
+that noise of the machine affects both programs. A result is the median over rounds.
+tests/train/peer_observed.py compares the results of the two programs.
 
-Exit 0 done, 1 bjepa failed, 77 PyTorch is not installed.
+Exit codes: 0 success, 1 bjepa failed, 77 PyTorch is not installed.
 """
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def floors(context):
     n = F.normalize(context, dim=-1)
     n = n - n.mean(0)
     variance = F.relu(VARIANCE_FLOOR - (n.square().mean(0) + 1e-4).sqrt()).mean()
-    products = n @ n.T    # as small as the batch: the cheaper way to the rank
+    products = n @ n.T    # a matrix of the size of the batch, which is cheaper for the rank
     rank = products.trace() ** 2 / products.square().sum()
     return FLOOR * (variance + RANK_WEIGHT * F.relu(RANK_FLOOR - rank) / RANK_FLOOR)
 
@@ -99,13 +100,13 @@ class Peer:
 
 
 def ours(bjepa: str, data: str, maze: str | None, updates: int, threads: int) -> float:
-    """Seconds of an update, as the run measures its training."""
+    """Returns the seconds of an update from the training speed that the run measured."""
     with tempfile.TemporaryDirectory() as folder:
         command = [bjepa, "train", "--data", data, "--arm", "maze-branch", "--out", f"{folder}/run",
                    "--threads", str(threads), "--quiet", "--set", f"train.updates={updates}",
                    "--set", "train.epochs=1"] + (["--maze", maze] if maze else [])
         done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode not in (0, 4):    # 4: too short to separate the latents
+        if done.returncode not in (0, 4):    # 4 means that the run was too short to separate the latents
             raise RuntimeError(done.stderr)
         rows = [json.loads(line) for line in Path(folder, "run/metrics.jsonl").read_text().splitlines()]
         return BATCH / rows[-1]["scenes_per_s"]

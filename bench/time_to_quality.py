@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print the minutes until a development score is reached: our engine and PyTorch, recipes fast and paper.
+"""Prints the minutes until a development score is reached, for our engine and PyTorch, recipes fast and paper.
 
     bench/time_to_quality.py --fast RUN... --paper RUN... [--targets 2.6,2.4,2.2] [--threads 2]
 
@@ -10,7 +10,7 @@ for bjepa and PyTorch (the faster of eager and compiled), at the batch size of e
 same arithmetic, so it needs the same number of updates; its rows are that number times its step time.
 The ratio therefore splits into recipe (updates) and engine (time per update).
 
-Timings never decide the exit code: 0 success, 1 a run cannot be read or bjepa failed.
+Exit codes, which do not depend on timings: 0 success, 1 a run cannot be read or bjepa failed.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def read_run(folder: str) -> tuple[int, list[tuple[int, float]]]:
-    """Batch size, and (updates, development score) of every epoch."""
+    """Returns the batch size, and (updates, development score) of every epoch."""
     path = Path(folder)
     settings = json.loads((path / "config.resolved.json").read_text())
     rows = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
@@ -58,7 +58,7 @@ def time_steps(step, count: int) -> float:
 
 
 def step_times(bjepa: str, batches: set[int], threads: int, rounds: int) -> dict:
-    """Median seconds of an update, by (engine, batch); PyTorch's faster configuration counts."""
+    """Returns the median seconds of an update by (engine, batch), with PyTorch's faster configuration."""
     import torch
 
     sys.path.insert(0, str(ROOT / "scripts"))
@@ -69,7 +69,7 @@ def step_times(bjepa: str, batches: set[int], threads: int, rounds: int) -> dict
             step = compare_torch.build_training(compiled, batch)
             try:
                 step(), step()
-            except Exception as error:  # no compiler: eager alone
+            except Exception as error:  # without a compiler, only eager mode is available
                 print(f"PyTorch {name}, batch {batch}: {str(error).splitlines()[0]}", file=sys.stderr)
                 continue
             peers[name, batch] = step

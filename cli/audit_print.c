@@ -12,6 +12,13 @@ static double scale(int metric) {
     return metric == BJ_AUDIT_POINT_MASS || metric == BJ_AUDIT_TRAJECTORY_MASS ? 100 : 1;
 }
 
+/* Writes the title of a metric and its unit. */
+static void title_of(char title[CLI_CELL_SIZE], int metric) {
+    const bj_metric_info info = bj_audit_metric_at(metric);
+    const char *unit = scale(metric) > 1 ? "%" : info.unit;
+    snprintf(title, CLI_CELL_SIZE, "%s%s%s", info.title, *unit ? ", " : "", unit);
+}
+
 static const char *const headings[BJ_AUDIT_METRICS] = {
     [BJ_AUDIT_POINT_MASS] = "points %",
     [BJ_AUDIT_TRAJECTORY_MASS] = "traj. %",
@@ -26,9 +33,12 @@ static const char *fixed(char buffer[CLI_FIXED_SIZE], double value, int metric) 
 }
 
 static void print_legend(void) {
-    puts("\npoints, traj.: weight of points, and of trajectories with 95 % of their points, inside "
-         "drivable areas\nunique, entropy, weighted: distinct feasible alternatives, empty = 0\n"
-         "div.: feasible diversity with the weights of the router");
+    puts("\npoints, traj.: weight (%) of the points inside drivable areas, and of the trajectories "
+         "with at least 95 % of their\n"
+         "points inside\n"
+         "unique, entropy, weighted: number of distinct feasible branches; scenes without feasible "
+         "branches count as 0\n"
+         "div.: weighted distance between feasible branches (m)");
 }
 
 /* ----------------------------------------------------------------------------------------- text */
@@ -57,7 +67,8 @@ static int print_comparison(const bj_audit *audit, const audit_comparison *c,
                             const audit_options *o) {
     cli_grid grid = {.columns = 5, .left = 1};
     char text[CLI_FIXED_SIZE], low[CLI_FIXED_SIZE], high[CLI_FIXED_SIZE];
-    printf("\n%s less %s: per-scene values averaged over seeds, %d resamples of the scenes, seed "
+    printf("\n"
+           "%s minus %s: per-scene values averaged over seeds, %d resamples of the scenes, seed "
            "%llu\n",
            bj_audit_arm(audit, c->a), bj_audit_arm(audit, c->b), o->resamples,
            (unsigned long long)o->seed);
@@ -69,8 +80,7 @@ static int print_comparison(const bj_audit *audit, const audit_comparison *c,
     for (int m = 0; m < BJ_AUDIT_METRICS; m++) {
         const bj_bootstrap *d = &c->metric[m];
         char title[CLI_CELL_SIZE];
-        snprintf(title, sizeof title, "%s%s", bj_audit_metric_at(m).title,
-                 scale(m) > 1 ? ", %" : "");
+        title_of(title, m);
         cli_grid_text(&grid, title);
         cli_grid_number(&grid, 0, "%s", fixed(text, bj_audit_summarize(audit, c->a, m).mean, m));
         cli_grid_number(&grid, 0, "%s", fixed(text, bj_audit_summarize(audit, c->b, m).mean, m));
@@ -84,8 +94,9 @@ int audit_print_text(const bj_audit *audit, const audit_comparison *comparison,
                      const audit_options *o) {
     const bj_audit_counts c = bj_audit_count(audit);
     char a[CLI_COUNT_SIZE], b[CLI_COUNT_SIZE], d[CLI_COUNT_SIZE];
-    printf("%s: %s scenes, %s with a vehicle or bus as focal actor\n"
-           "focal origins inside drivable areas: %s of %s; tolerance %g m\n\n",
+    printf("%s: %s scenes, %s with a vehicle or bus as focal road user\n"
+           "focal origins inside drivable areas: %s of %s; tolerance %g m\n"
+           "\n",
            o->data, cli_count(a, (size_t)c.total), cli_count(b, (size_t)c.scenes),
            cli_count(d, (size_t)c.origins), b, BJ_AUDIT_TOLERANCE);
     int code = print_arms(audit);
@@ -208,7 +219,7 @@ static void quoted(FILE *to, const char *text) {
 bj_status audit_print_rows(FILE *to, const bj_audit *audit, bj_error *err) {
     const int64_t n = bj_audit_count(audit).scenes;
     double *values = malloc(BJ_AUDIT_METRICS * (size_t)n * sizeof *values);
-    if (!values) return cli_error(err, BJ_ENOMEM, "no memory for the values of all scenes");
+    if (!values) return cli_error(err, BJ_ENOMEM, "out of memory for the values of all scenes");
     row_heading(to, "arm,scenario_id");
     for (int i = 0; i < bj_audit_arms(audit); i++) {
         for (int m = 0; m < BJ_AUDIT_METRICS; m++) bj_audit_values(values + m * n, audit, i, m);
@@ -244,9 +255,8 @@ void audit_print_submission(const bj_submission_audit *audit, const audit_option
     putchar('\n');
     for (int m = 0; m < BJ_AUDIT_METRICS; m++) {
         char text[CLI_FIXED_SIZE], title[CLI_CELL_SIZE];
-        snprintf(title, sizeof title, "%s%s", bj_audit_metric_at(m).title,
-                 scale(m) > 1 ? ", %" : "");
-        printf("%-38s%10s\n", title, fixed(text, bj_submission_audit_mean(audit, m), m));
+        title_of(title, m);
+        printf("%-48s%10s\n", title, fixed(text, bj_submission_audit_mean(audit, m), m));
     }
 }
 

@@ -31,7 +31,7 @@ bj_status cli_builtin_path(char path[CLI_PATH_SIZE], bj_error *err) {
         if (!access(path, R_OK)) return BJ_OK;
         return cli_error(err, BJ_EIO,
                          "BJEPA_BUILTIN: %s: cannot read the pretrained model\n"
-                         "hint: unset BJEPA_BUILTIN to use the model of the installation",
+                         "hint: unset BJEPA_BUILTIN to use the installed model",
                          given);
     }
     for (size_t i = 0; program_folder(folder) && i < sizeof folders / sizeof *folders; i++) {

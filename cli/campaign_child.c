@@ -188,7 +188,7 @@ int campaign_child_ended(campaign_child *child, int *code, char last[256]) {
     last_words(last, child);
     if (pid > 0 && WIFSIGNALED(status))
         snprintf(last, 256, "ended by signal %d%s", WTERMSIG(status),
-                 WTERMSIG(status) == SIGKILL ? ": killed, perhaps for lack of memory" : "");
+                 WTERMSIG(status) == SIGKILL ? ": killed, possibly because memory ran out" : "");
     child->pid = 0;
     return 1;
 }

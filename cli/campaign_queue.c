@@ -155,7 +155,7 @@ static bj_status start(queue *q, int run, int *occupied, bj_error *err) {
     j->moving = 0;
     j->looked = cli_seconds();
     campaign_display_note(&q->display, "%s, seed %llu: %s with %d thread%s", RUN_NAME(q, run),
-                          r->attempts > 1 ? "goes on" : "begins", j->threads,
+                          r->attempts > 1 ? "continues" : "begins", j->threads,
                           j->threads == 1 ? "" : "s");
     return record(q, run, BJ_STATE_RUNNING, "", err);
 }
@@ -169,8 +169,9 @@ static bj_status start_some(queue *q, bj_error *err) {
         const bj_status status = start(q, i, &occupied, &why);
         if (occupied && !q->jobs[i].occupied) {
             q->jobs[i].occupied = 1;
-            campaign_display_note(&q->display, "%s, seed %llu: waits, another process trains there",
-                                  RUN_NAME(q, i));
+            campaign_display_note(
+                &q->display, "%s, seed %llu: waiting, because another process trains in its folder",
+                RUN_NAME(q, i));
         }
         if (status == BJ_OK) continue;
         if (q->jobs[i].child.pid) { /* it runs, and the registry does not know */
@@ -206,14 +207,15 @@ static bj_status ended(queue *q, int run, int code, const char *last, bj_error *
     }
     if (code == CLI_SIGNALED + SIGINT || code == CLI_SIGNALED + SIGTERM) {
         if (!moving && !cli_stop)
-            campaign_display_note(&q->display, "%s, seed %llu: stopped by somebody else",
+            campaign_display_note(&q->display, "%s, seed %llu: stopped by another process",
                                   RUN_NAME(q, run));
         j->held = !moving; /* one that is only moved waits for its turn, which is now */
         return record(q, run, BJ_STATE_STOPPED, "", err);
     }
     char message[512];
     if (looked != BJ_OK) snprintf(message, sizeof message, "%s", why.message);
-    else if (code == CLI_OK) snprintf(message, sizeof message, "it ended without a result");
+    else if (code == CLI_OK)
+        snprintf(message, sizeof message, "the process exited without a result");
     else if (*last) snprintf(message, sizeof message, "%s", last);
     else snprintf(message, sizeof message, "exit code %d", code);
     campaign_display_note(&q->display, "%s, seed %llu: failed: %s", RUN_NAME(q, run), message);
@@ -260,7 +262,7 @@ static bj_status fail_needy(queue *q, bj_error *err) {
         const bj_run_state state = q->records[needs].state;
         if (state != BJ_STATE_FAILED && state != BJ_STATE_NO_PASS) continue;
         char message[256];
-        snprintf(message, sizeof message, "it needs %s, seed %llu, which %s", RUN_NAME(q, needs),
+        snprintf(message, sizeof message, "needs %s, seed %llu, which %s", RUN_NAME(q, needs),
                  state == BJ_STATE_FAILED ? "failed" : "passed no gate");
         campaign_display_note(&q->display, "%s, seed %llu: failed: %s", RUN_NAME(q, i), message);
         const bj_status status = record(q, i, BJ_STATE_FAILED, message, err);
@@ -275,7 +277,7 @@ static bj_status look_at_others(queue *q, bj_error *err) {
     if (q->options->shards == 1 || clock - q->foreign < foreign_seconds) return BJ_OK;
     q->foreign = clock;
     bj_run_record *all = calloc((size_t)q->runs, sizeof *all);
-    if (!all) return cli_error(err, BJ_ENOMEM, "no memory left");
+    if (!all) return cli_error(err, BJ_ENOMEM, "out of memory");
     const bj_status status = bj_campaign_status(all, q->campaign, err);
     for (int i = 0; status == BJ_OK && i < q->runs; i++)
         if (!mine(q, i)) q->records[i] = all[i];
@@ -313,7 +315,7 @@ static void move_last(queue *q) {
     if (!(q->records[longest].eta_s > WORTH_MOVING_S)) return;
     q->jobs[longest].moving = 1;
     campaign_child_signal(&q->jobs[longest].child, SIGTERM);
-    campaign_display_note(&q->display, "%s, seed %llu: saves, to go on with more threads",
+    campaign_display_note(&q->display, "%s, seed %llu: saving and restarting with more threads",
                           RUN_NAME(q, longest));
 }
 
@@ -333,7 +335,7 @@ static bj_status adopt_run(queue *q, int run, bj_error *err) {
     }
     if (looked == BJ_OK && r.state != before) { /* finished by somebody, or removed */
         if (r.state == BJ_STATE_WAITING) {
-            campaign_display_note(&q->display, "%s, seed %llu: its result is gone",
+            campaign_display_note(&q->display, "%s, seed %llu: the result was removed",
                                   RUN_NAME(q, run));
             r.progress = 0, r.epoch = 0, r.best_epoch = -1;
             r.dev = r.best = r.eta_s = NAN;
@@ -377,7 +379,9 @@ static bj_status turn(queue *q, int *busy, bj_error *err) {
     }
     if (cli_stop && !q->told) {
         q->told = cli_stop;
-        campaign_display_note(&q->display, "stopping: %d runs save and leave", count_running(q));
+        const int running = count_running(q);
+        campaign_display_note(&q->display, "stopping: %d run%s will save and stop", running,
+                              running == 1 ? "" : "s");
         pass_on(q, cli_stop);
     }
     const int running = count_running(q);
@@ -422,7 +426,7 @@ bj_status campaign_queue_run(bj_run_record *records, const bj_campaign *campaign
         bj_registry_open(&q.registry, campaign, options->shard, options->shards, err);
     if (status != BJ_OK) return status;
     q.jobs = calloc((size_t)q.runs, sizeof *q.jobs);
-    if (!q.jobs) status = cli_error(err, BJ_ENOMEM, "no memory left");
+    if (!q.jobs) status = cli_error(err, BJ_ENOMEM, "out of memory");
     if (status == BJ_OK) status = bj_campaign_status(records, campaign, err);
     if (status == BJ_OK) status = adopt(&q, err);
     q.slots = options->jobs ? options->jobs : q.cores;

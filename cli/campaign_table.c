@@ -63,7 +63,8 @@ static void duration(char text[32], double seconds) {
     else snprintf(text, 32, "%ld:%02ld", s / 60, s % 60);
 }
 
-void campaign_line(char line[CAMPAIGN_LINE], const bj_run_record *records, int runs, int slots) {
+void campaign_line(char line[CAMPAIGN_LINE], const bj_run_record *records, int runs, int slots,
+                   cli_eta *eta) {
     static const struct {
         bj_run_state state;
         const char *word;
@@ -82,7 +83,7 @@ void campaign_line(char line[CAMPAIGN_LINE], const bj_run_record *records, int r
     }
     if (t.scenes_per_s > 0)
         at += snprintf(line + at, CAMPAIGN_LINE - (size_t)at, "; %.0f scenes/s", t.scenes_per_s);
-    if (isfinite(t.eta_s)) {
+    if (isfinite(t.eta_s) && (!eta || cli_eta_add(eta, cli_seconds(), t.eta_s))) {
         char left[32];
         duration(left, t.eta_s);
         snprintf(line + at, CAMPAIGN_LINE - (size_t)at, "; %s left", left);
@@ -157,11 +158,11 @@ static void print_failures(writer *w, const bj_campaign *c, const bj_run_record 
 }
 
 int campaign_table_print(FILE *to, const bj_campaign *c, const bj_run_record *records, int slots,
-                         int width) {
+                         int width, cli_eta *eta) {
     writer w = {.to = to, .width = width};
     char line[CAMPAIGN_LINE], text[24];
     const int runs = bj_campaign_runs(c), rows = row_count(c), seeds = runs / rows;
-    campaign_line(line, records, runs, slots);
+    campaign_line(line, records, runs, slots, eta);
     put(&w, "%s, %s", bj_campaign_name(c), line);
     end_line(&w);
     int name_width = NAME_COLUMN;
@@ -213,11 +214,11 @@ static void draw(campaign_display *d, const bj_campaign *c, const bj_run_record 
     int failures = 0;
     for (int i = 0; i < bj_campaign_runs(c); i++) failures += has_failed(&records[i]);
     if (row_count(c) + 3 + failures > size.ws_row) { /* no room: one line */
-        campaign_line(line, records, bj_campaign_runs(c), slots);
+        campaign_line(line, records, bj_campaign_runs(c), slots, &d->eta);
         fprintf(stderr, "%.*s\x1b[K\n", size.ws_col - 1, line);
         d->lines = 1;
     } else {
-        d->lines = campaign_table_print(stderr, c, records, slots, size.ws_col);
+        d->lines = campaign_table_print(stderr, c, records, slots, size.ws_col, &d->eta);
     }
     if (d->lines < before) fputs("\x1b[J", stderr);
     fflush(stderr);
@@ -233,7 +234,7 @@ void campaign_display_show(campaign_display *d, const bj_campaign *c, const bj_r
         draw(d, c, records, slots);
         return;
     }
-    campaign_line(line, records, bj_campaign_runs(c), slots);
+    campaign_line(line, records, bj_campaign_runs(c), slots, &d->eta);
     fprintf(stderr, "%s\n", line);
 }
 
@@ -241,6 +242,7 @@ void campaign_display_note(campaign_display *d, const char *fmt, ...) {
     va_list args;
     if (d->quiet) return;
     campaign_display_end(d);
+    if (d->terminal) fputs("\r\x1b[K", stderr); /* the terminal may have printed ^C */
     va_start(args, fmt);
     vfprintf(stderr, fmt, args);
     va_end(args);
@@ -280,6 +282,8 @@ static void json_run(FILE *to, const bj_campaign *c, int i, const bj_run_record 
     }
     fputs(",\"message\":", to);
     cli_json_text(to, *r->message ? r->message : NULL);
+    fputs(",\"name\":", to);
+    cli_json_text(to, run.name);
     fputc('}', to);
 }
 

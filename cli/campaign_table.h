@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "cli.h"
+#include "progress.h"
 
 typedef struct campaign_totals {
     int states[BJ_STATES];
@@ -20,19 +21,22 @@ typedef struct campaign_totals {
 /* slots: how many runs there are at a time; 0: as many as run now. */
 campaign_totals campaign_count(const bj_run_record *records, int runs, int slots);
 
-/* "24 runs: 3 done, 2 running, 19 waiting; 812 scenes/s; 1:23:45 left" */
+/* Writes "24 runs: 3 done, 2 running, 19 waiting; 812 scenes/s; 1:23:45 left". Leaves out the
+ * remaining time unless `eta` is NULL or has a stable estimate. */
 enum { CAMPAIGN_LINE = 256 };
-void campaign_line(char line[CAMPAIGN_LINE], const bj_run_record *records, int runs, int slots);
+void campaign_line(char line[CAMPAIGN_LINE], const bj_run_record *records, int runs, int slots,
+                   cli_eta *eta);
 
 /* The name, that line, the table and what failed. Returns the number of lines. Lines are cut at
  * `width` columns unless it is 0. */
 int campaign_table_print(FILE *to, const bj_campaign *campaign, const bj_run_record *records,
-                         int slots, int width);
+                         int slots, int width, cli_eta *eta);
 
 typedef struct campaign_display {
     int terminal, quiet;
     int lines;   /* of the table on the screen */
     double last; /* seconds of the monotonic clock */
+    cli_eta eta;
 } campaign_display;
 
 campaign_display campaign_display_begin(int quiet);

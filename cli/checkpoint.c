@@ -24,7 +24,7 @@ int64_t cli_scenes_seen(const bj_run *run, const bj_epoch *epoch) {
 static bj_status append(cli_checkpoints *list, const char *path, const char *arm, int64_t seed,
                         bj_error *err) {
     cli_checkpoint *grown = realloc(list->item, (size_t)(list->count + 1) * sizeof *grown);
-    if (!grown) return cli_error(err, BJ_ENOMEM, "no memory for another checkpoint");
+    if (!grown) return cli_error(err, BJ_ENOMEM, "out of memory for the list of checkpoints");
     list->item = grown;
     cli_checkpoint *c = &grown[list->count];
     c->seed = seed;
@@ -55,7 +55,7 @@ static bj_status append_campaign(cli_checkpoints *list, const char *verb, const 
         }
         status = cli_path(best, run.dir, "ckpt/best", err);
         if (status == BJ_OK)
-            status = append(list, best, run.settings->arm, (int64_t)run.settings->seed, err);
+            status = append(list, best, run.name, (int64_t)run.settings->seed, err);
     }
     if (status == BJ_OK && list->count == before)
         status = cli_error(err, BJ_ELOCKED, "%s: no run of this campaign is finished", dir);

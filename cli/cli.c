@@ -5,7 +5,9 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The one place that turns a status of the library into an exit code. */
 int cli_exit_code(bj_status status) {
@@ -37,6 +39,18 @@ int cli_misuse(const char *verb, const char *fmt, ...) {
     va_end(args);
     fprintf(stderr, "\nhint: 'bjepa %s --help' lists the options\n", verb);
     return CLI_USAGE;
+}
+
+void cli_warn(const char *fmt, ...) {
+    const char *terminal = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    const int color = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0 &&
+                      (!no_color || !*no_color);
+    va_list args;
+    va_start(args, fmt);
+    fputs(color ? "\x1b[33mwarning:\x1b[0m " : "warning: ", stderr);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
 }
 
 bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) {

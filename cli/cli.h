@@ -36,6 +36,9 @@ int cmd_figures(int argc, char **argv);
 int cmd_gallery(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_lock(int argc, char **argv);
+int cmd_lock_run(int argc, char **argv);
+int cmd_lock_verify(int argc, char **argv);
+int cmd_manual(int argc, char **argv);
 int cmd_maze(int argc, char **argv);
 int cmd_parity(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
@@ -70,6 +73,9 @@ int cli_fail(const char *verb, const bj_error *err);
 /* Fills err, for failures of this folder's own; returns code. */
 bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) CLI_PRINTF(3, 4);
 
+/* Prints "warning: message" to stderr, in yellow on a terminal unless NO_COLOR is set. */
+void cli_warn(const char *fmt, ...) CLI_PRINTF(1, 2);
+
 /* Prints "bjepa VERB: message" and where the help is; returns CLI_USAGE. */
 int cli_misuse(const char *verb, const char *fmt, ...) CLI_PRINTF(2, 3);
 
@@ -95,8 +101,8 @@ typedef struct cli_option {
     const char *name; /* long name without dashes */
     char letter;      /* short name, or 0 */
     cli_type type;
-    const char *arg; /* what the value is called in the help; the words of a choice */
-    void *value;     /* type as above; holds the default when parsing starts */
+    const char *arg; /* name of the value in the help; the words of a choice */
+    void *value;     /* type as above; contains the default when parsing starts, which the help shows */
     double min, max; /* CLI_INT and CLI_REAL */
     const char *help;
 } cli_option;
@@ -105,11 +111,11 @@ typedef struct cli_option {
 #define CLI_OPTION_JSON(value)                                                                     \
     { "json", 0, CLI_FLAG, NULL, (value), 0, 0, "print JSON" }
 #define CLI_OPTION_THREADS(value)                                                                  \
-    { "threads", 'j', CLI_INT, "N", (value), 0, 1024, "worker threads; 0: one per available core" }
+    { "threads", 'j', CLI_INT, "N", (value), 0, 1024, "worker threads; 0 means one per available core" }
 #define CLI_OPTION_SEED(value)                                                                     \
-    { "seed", 0, CLI_SEED, "N", (value), 0, 0, "seed of the random generator" }
+    { "seed", 0, CLI_SEED, "N", (value), 0, 0, "seed of the random number generator" }
 #define CLI_OPTION_QUIET(value)                                                                    \
-    { "quiet", 'q', CLI_FLAG, NULL, (value), 0, 0, "no progress" }
+    { "quiet", 'q', CLI_FLAG, NULL, (value), 0, 0, "print no progress" }
 #define CLI_OPTION_END                                                                             \
     { NULL, 0, CLI_FLAG, NULL, NULL, 0, 0, NULL }
 
@@ -118,9 +124,19 @@ typedef struct cli_usage {
     const char *summary;
     const char *operands; /* as in the help, "FILE..."; NULL: none */
     int min_operands, max_operands;
-    const char *examples;      /* one a line, each ending in a newline */
-    const cli_option *options; /* up to CLI_OPTION_END; --help is always there */
+    const char *examples;         /* one a line, each ending in a newline */
+    const cli_option *options;    /* up to CLI_OPTION_END; --help is always there */
+    const struct cli_verb *verbs; /* verbs below this one, see verbs.h; NULL: none */
 } cli_usage;
+
+/* Writes the default of an option, "" if it has none. Call it before parsing. */
+enum { CLI_DEFAULT_SIZE = 64 };
+void cli_default(char text[CLI_DEFAULT_SIZE], const cli_option *option);
+extern const cli_option cli_help_option; /* --help, which every verb has */
+
+/* If set, cli_parse calls this function instead of parsing and returns CLI_OK. The man pages and
+ * completions are written this way. */
+extern void (*cli_usage_hook)(const cli_usage *usage);
 
 enum { CLI_CONTINUE = -1 };
 

@@ -10,20 +10,22 @@ static const char verb[] = "audit";
 static int parse(audit_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0,
-         "scenes and maps for checkpoints and campaigns; its futures stay hidden"},
+         "scenes and maps for checkpoints and campaigns; futures are not read"},
         {"submission", 0, CLI_TEXT, "FILE.parquet", &o->submission, 0, 0,
-         "forecasts of any model in the official format, instead of checkpoints"},
-        {"av2", 0, CLI_TEXT, "DIR", &o->av2, 0, 0, "scenario and map files of the submission"},
-        {"a", 0, CLI_TEXT, "ARM", &o->a, 0, 0, "an arm, or a checkpoint as given, ..."},
-        {"b", 0, CLI_TEXT, "ARM", &o->b, 0, 0, "... and the one to subtract from it"},
+         "audit forecasts in the official format instead of checkpoints"},
+        {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
+         "scenarios and maps of the submission: files below a folder, or a cache"},
+        {"a", 0, CLI_TEXT, "ARM", &o->a, 0, 0,
+         "first arm or checkpoint of a comparison, named as on the command line"},
+        {"b", 0, CLI_TEXT, "ARM", &o->b, 0, 0,
+         "second arm or checkpoint; the comparison prints a minus b"},
         {"resamples", 0, CLI_INT, "N", &o->resamples, 1, 10000000,
-         "of the scenes, for the intervals of a - b; 10000"},
+         "bootstrap resamples of the scenes for the intervals of a minus b"},
         {"rows", 0, CLI_TEXT, "FILE.csv", &o->rows, 0, 0,
-         "write every scene there; of an arm the mean over its seeds"},
+         "write the values of every scene, averaged over the seeds of an arm"},
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
-         "only the first N scenes of the cache; 0: all"},
-        {"list", 0, CLI_INT, "N", &o->list, 0, 1000000,
-         "most scenarios to list that could not be audited; 20"},
+         "use only the first N scenes of the cache; 0 means all"},
+        {"list", 0, CLI_INT, "N", &o->list, 0, 1000000, "max number of failed scenarios to list"},
         {"csv", 0, CLI_FLAG, NULL, &o->csv, 0, 0, "print CSV: arm,seed,metric,value"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
@@ -33,30 +35,32 @@ static int parse(audit_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "hold forecasts against the official drivable areas; no future is read",
+        .summary = "measure how much of a forecast is on the official drivable area",
         .operands = "[CAMPAIGN|CHECKPOINT...]",
         .min_operands = 0,
         .max_operands = 1024,
         .examples = "bjepa audit runs/world --data val.bjc --a fullset --b point\n"
                     "bjepa audit run/ckpt/best other/model.safetensors --data val.bjc --json\n"
-                    "bjepa audit --submission submission.parquet --av2 /data/av2/val\n",
+                    "bjepa audit --submission submission.parquet --av2 /data/av2/val\n"
+                    "bjepa audit --submission submission.parquet --av2 val.bjc\n",
         .options = options,
     };
     const int code = cli_parse(&usage, argc, argv, &o->operand_count);
     if (code != CLI_CONTINUE) return code;
     o->operands = (const char *const *)argv + 1;
-    if (o->json && o->csv) return cli_misuse(verb, "--json and --csv, expected one of them");
+    if (o->json && o->csv) return cli_misuse(verb, "found --json and --csv, expected one of them");
     if (o->submission) {
         if (o->operand_count || o->data || o->a || o->b || o->limit)
-            return cli_misuse(verb, "--submission goes with --av2, not with checkpoints, --data, "
-                                    "--a, --b or --limit");
-        return o->av2 ? CLI_CONTINUE : cli_misuse(verb, "--av2 DIR is missing");
+            return cli_misuse(verb, "--submission takes --av2, but no checkpoints, --data, --a, "
+                                    "--b or --limit");
+        return o->av2 ? CLI_CONTINUE : cli_misuse(verb, "--av2 DIR_OR_CACHE is missing");
     }
-    if (o->av2) return cli_misuse(verb, "--av2 goes with --submission; checkpoints take --data");
+    if (o->av2) return cli_misuse(verb, "--av2 needs --submission; checkpoints take --data");
     if (!o->operand_count)
-        return cli_misuse(verb, "expected a campaign, checkpoints, or --submission FILE.parquet");
+        return cli_misuse(verb, "found no argument, expected a campaign, checkpoints or "
+                                "--submission FILE.parquet");
     if (!o->data) return cli_misuse(verb, "--data CACHE is missing");
-    if (!o->a != !o->b) return cli_misuse(verb, "--a and --b go together");
+    if (!o->a != !o->b) return cli_misuse(verb, "--a and --b must be given together");
     return CLI_CONTINUE;
 }
 
@@ -110,7 +114,7 @@ static bj_status find_arm(int *out, const bj_audit *audit, const char *name, bj_
         bj_nearest_offer(&nearest, bj_audit_arm(audit, i));
     if (nearest.best)
         return cli_error(err, BJ_EARG, "no arm '%s'; did you mean '%s'?", name, nearest.best);
-    return cli_error(err, BJ_EARG, "no arm '%s' among the %d audited", name, bj_audit_arms(audit));
+    return cli_error(err, BJ_EARG, "no arm '%s' among the %d audited arms", name, bj_audit_arms(audit));
 }
 
 static bj_status compare(audit_comparison *c, const bj_audit *audit, const audit_options *o,
@@ -175,18 +179,18 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
         listed++;
     }
     if (bad > listed)
-        fprintf(stderr, "bjepa %s: and %lld more that could not be audited\n", verb,
+        fprintf(stderr, "bjepa %s: %lld more scenarios could not be audited\n", verb,
                 (long long)(bad - listed));
     if (c.unknown)
-        fprintf(stderr, "bjepa %s: %lld scenarios of the submission are not below %s\n", verb,
-                (long long)c.unknown, o->av2);
+        fprintf(stderr, "bjepa %s: %lld scenario%s of the submission %s not in %s\n", verb,
+                (long long)c.unknown, c.unknown == 1 ? "" : "s", c.unknown == 1 ? "is" : "are",
+                o->av2);
     if (c.outcomes[BJ_AUDIT_MISSING] || c.outcomes[BJ_AUDIT_MALFORMED] || c.unknown)
         return CLI_REFUSED;
     if (c.outcomes[BJ_AUDIT_UNREADABLE]) return CLI_DATA;
     if (!c.outcomes[BJ_AUDITED]) {
         fprintf(stderr,
-                "bjepa %s: no scenario has a vehicle or bus as focal actor: nothing to "
-                "audit\n",
+                "bjepa %s: nothing to audit: no scenario has a vehicle or bus as focal road user\n",
                 verb);
         return CLI_DATA;
     }

@@ -17,8 +17,8 @@ typedef struct baseline_options {
 static int parse(baseline_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "DIR_OR_CACHE", &o->data, 0, 0,
-         "scenario files below a folder, or a cache; lane-following needs a folder"},
-        {"out", 'o', CLI_TEXT, "FILE.parquet", &o->out, 0, 0, "the submission to write"},
+         "scenario files below a folder, or a cache; the rule lane-following needs a folder"},
+        {"out", 'o', CLI_TEXT, "FILE.parquet", &o->out, 0, 0, "submission file to write"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
@@ -26,7 +26,7 @@ static int parse(baseline_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write forecasts of a fixed rule as a challenge submission",
+        .summary = "write the forecasts of a fixed rule as a challenge submission",
         .operands = "constant-velocity|constant-velocity-6|constant-turn-rate|lane-following",
         .min_operands = 1,
         .max_operands = 1,

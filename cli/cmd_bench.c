@@ -20,11 +20,12 @@ enum { PAPER_BATCH = 256, INFER_BATCH = 64, SCENES = 64, MOST = 10000 };
 
 typedef struct numbers {
     double train_ms, busy_ms; /* busy: with another process on one core; 0: not measured */
+    double mixed_ms, speedup; /* a step in mixed precision, and the median ratio; 0: not measured */
     double infer1_ms, infer64_ms, infer1_bf16_ms, infer64_bf16_ms;
     double bf16_error, bf16_weight_error; /* largest difference over largest value; absolute */
     int batch; /* scenes of a training step */
     bj_profile profile;                   /* seconds of one step */
-    const char *isa;
+    const char *isa, *mixed_isa;
 } numbers;
 
 static int ascending(const void *a, const void *b) {
@@ -54,17 +55,57 @@ static pid_t start_neighbor(void) {
     }
 }
 
+static bj_status time_step(double *ms, bj_trainer *trainer, const bj_scenes *scenes,
+                           bj_error *err) {
+    const double start = cli_seconds();
+    const bj_status status = bj_trainer_step(trainer, bj_scenes_batch(scenes), 3e-4, NULL, err);
+    *ms = 1e3 * (cli_seconds() - start);
+    return status;
+}
+
 static bj_status time_steps(double *result, bj_trainer *trainer, const bj_scenes *scenes,
                             int rounds, bj_error *err) {
     static double ms[MOST];
     for (int i = 0; i < rounds; i++) {
-        const double start = cli_seconds();
-        const bj_status status = bj_trainer_step(trainer, bj_scenes_batch(scenes), 3e-4, NULL, err);
+        const bj_status status = time_step(&ms[i], trainer, scenes, err);
         if (status != BJ_OK) return status;
-        ms[i] = 1e3 * (cli_seconds() - start);
     }
     *result = median(ms, rounds);
     return BJ_OK;
+}
+
+/* Times steps in single and mixed precision in turns, because the speed of a shared machine
+ * changes. Fills train_ms, mixed_ms and speedup. */
+static bj_status bench_mixed(numbers *out, const bj_arch *arch, bj_trainer_options options,
+                             int rounds, bj_error *err) {
+    static double ms[2][MOST], ratio[MOST];
+    bj_scenes *scenes = NULL;
+    bj_model *model[2] = {NULL, NULL};
+    bj_trainer *trainer[2] = {NULL, NULL};
+    bj_status status = bj_scenes_synthetic(&scenes, arch, options.max_batch, 0, err);
+    for (int i = 0; i < 2 && status == BJ_OK; i++) {
+        options.precision = i ? BJ_PRECISION_BF16 : BJ_PRECISION_FULL;
+        status = bj_model_create(&model[i], arch, 0, err);
+        if (status == BJ_OK) status = bj_trainer_create(&trainer[i], model[i], &options, err);
+        if (status == BJ_OK) *(i ? &out->mixed_isa : &out->isa) = bj_trainer_isa(trainer[i]);
+    }
+    for (int round = -1; round < rounds && status == BJ_OK; round++) {
+        const int at = round < 0 ? 0 : round; /* the first round warms up */
+        for (int i = 0; i < 2 && status == BJ_OK; i++)
+            status = time_step(&ms[i][at], trainer[i], scenes, err);
+        ratio[at] = ms[0][at] / ms[1][at];
+    }
+    if (status == BJ_OK) {
+        out->train_ms = median(ms[0], rounds);
+        out->mixed_ms = median(ms[1], rounds);
+        out->speedup = median(ratio, rounds);
+    }
+    for (int i = 0; i < 2; i++) {
+        bj_trainer_free(trainer[i]);
+        bj_model_free(model[i]);
+    }
+    bj_scenes_free(scenes);
+    return status;
 }
 
 static bj_status bench_train(numbers *out, bj_model *model, const bj_trainer_options *options,
@@ -172,11 +213,15 @@ static void print_json(const numbers *x, int train, int infer, int threads) {
     getrusage(RUSAGE_SELF, &usage);
     printf("{\"schema\": 1, \"type\": \"bench\", \"threads\": %d, \"isa\": \"%s\"", threads,
            x->isa);
-    if (train)
+    if (train && x->mixed_ms > 0) printf(", \"train%d_ms\": %.3f", x->batch, x->train_ms);
+    else if (train)
         printf(", \"train%d_ms\": %.3f, \"prepare_ms\": %.3f, \"scenes_ms\": %.3f, "
                "\"gradients_ms\": %.3f, \"unfold_ms\": %.3f, \"update_ms\": %.3f",
                x->batch, x->train_ms, 1e3 * x->profile.prepare, 1e3 * x->profile.scenes,
                1e3 * x->profile.gradients, 1e3 * x->profile.unfold, 1e3 * x->profile.update);
+    if (x->mixed_ms > 0)
+        printf(", \"train%d_mixed_ms\": %.3f, \"mixed_isa\": \"%s\", \"mixed_speedup\": %.3f",
+               x->batch, x->mixed_ms, x->mixed_isa, x->speedup);
     if (x->busy_ms > 0)
         printf(", \"train%d_busy_ms\": %.3f, \"busy_share\": %.3f", x->batch, x->busy_ms,
                x->train_ms / x->busy_ms);
@@ -191,26 +236,31 @@ static void print_json(const numbers *x, int train, int infer, int threads) {
 static void print_table(const numbers *x, int train, int infer, int threads) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("%d threads, %s, medians\n", threads, x->isa);
+    printf("medians; threads: %d; instruction set: %s\n", threads, x->isa);
     if (train) {
         const double total = x->profile.prepare + x->profile.scenes + x->profile.gradients +
                              x->profile.unfold + x->profile.update;
         printf("training step, batch %-3d %9.2f ms  %8.0f scenes/s\n", x->batch, x->train_ms,
                1e3 * x->batch / x->train_ms);
-        printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, unfold %.1f %%, "
+        if (x->mixed_ms > 0)
+            printf("  in mixed precision     %9.2f ms  %8.2f times as fast (%s)\n", x->mixed_ms,
+                   x->speedup, x->mixed_isa);
+        else printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, unfold %.1f %%, "
                "update %.1f %%\n",
                100 * x->profile.prepare / total, 100 * x->profile.scenes / total,
                100 * x->profile.gradients / total, 100 * x->profile.unfold / total,
                100 * x->profile.update / total);
     }
     if (x->busy_ms > 0)
-        printf("  with one core busy     %9.2f ms  %8.0f %% of the quiet throughput\n", x->busy_ms,
+        printf("  with one core busy     %9.2f ms  %8.0f %% of the undisturbed throughput\n", x->busy_ms,
                100 * x->train_ms / x->busy_ms);
     if (infer) {
         printf("prediction, batch %d     %9.2f ms  %8.0f scenes/s\n", INFER_BATCH, x->infer64_ms,
                1e3 * INFER_BATCH / x->infer64_ms);
+        printf("  in mixed precision     %9.2f ms  %8.2f times as fast\n", x->infer64_bf16_ms,
+               x->infer64_ms / x->infer64_bf16_ms);
         printf("prediction, one scene    %9.3f ms\n", x->infer1_ms);
-        printf("  with 16-bit weights    %9.3f ms  error %.1e of the largest coordinate, %.1e in a "
+        printf("  in mixed precision     %9.3f ms  error %.1e of the largest coordinate, %.1e in a "
                "weight\n",
                x->infer1_bf16_ms, x->bf16_error, x->bf16_weight_error);
     }
@@ -218,7 +268,7 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
 }
 
 int cmd_bench(int argc, char **argv) {
-    int json = 0, threads = 0, only = 0, rounds = 8, busy = 0;
+    int json = 0, threads = 0, only = 0, rounds = 8, busy = 0, precision = 0;
     uint64_t seed = 0;
     const char *isa = NULL;
     numbers x = {.isa = "", .batch = PAPER_BATCH};
@@ -226,12 +276,16 @@ int cmd_bench(int argc, char **argv) {
         CLI_OPTION_JSON(&json),
         CLI_OPTION_THREADS(&threads),
         CLI_OPTION_SEED(&seed),
-        {"only", 0, CLI_CHOICE, "all|train|infer", &only, 0, 0, "what to time"},
-        {"batch", 0, CLI_INT, "N", &x.batch, 1, 65536, "scenes of a training step (default: 256)"},
-        {"rounds", 0, CLI_INT, "N", &rounds, 1, 150, "repetitions behind a median"},
+        {"only", 0, CLI_CHOICE, "all|train|infer", &only, 0, 0, "which part to time"},
+        {"batch", 0, CLI_INT, "N", &x.batch, 1, 65536, "scenes per training step"},
+        {"rounds", 0, CLI_INT, "N", &rounds, 1, 150, "repetitions per median"},
         {"busy", 0, CLI_FLAG, NULL, &busy, 0, 0,
-         "also train while another process keeps one core busy"},
-        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512"},
+         "also time training while another process keeps one core busy"},
+        {"precision", 0, CLI_CHOICE, "single|mixed|both", &precision, 0, 0,
+         "precision of the training step; 'both' alternates between single and mixed (default: "
+         "single)"},
+        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0,
+         "instruction set: c, avx2, avx512 or avx512bf16 (default: depends on the processor)"},
         CLI_OPTION_END};
     const cli_usage usage = {"bench",
                              "time a training step and prediction at the paper's sizes",
@@ -240,7 +294,8 @@ int cmd_bench(int argc, char **argv) {
                              0,
                              "bjepa bench --threads 2\n"
                              "bjepa bench --only train --json\n",
-                             options};
+                             options,
+                             NULL};
     const int code = cli_parse(&usage, argc, argv, NULL);
     if (code != CLI_CONTINUE) return code;
     threads = cli_threads(threads); /* what is printed is what runs */
@@ -260,7 +315,7 @@ int cmd_bench(int argc, char **argv) {
         r[i].weights = malloc(values * sizeof(bj_real));
         r[i].trajectories = malloc(values * 2 * (size_t)arch.fut * sizeof(bj_real));
         if (status == BJ_OK && (!r[i].weights || !r[i].trajectories))
-            status = cli_error(&err, BJ_ENOMEM, "no memory for %d predictions", SCENES);
+            status = cli_error(&err, BJ_ENOMEM, "out of memory for %d predictions", SCENES);
     }
     if (status == BJ_OK && infer)
         status = bench_infer(&x, model, threads, isa, rounds, one, many, r, &err);
@@ -269,8 +324,11 @@ int cmd_bench(int argc, char **argv) {
                                         .optim = bj_optim_default(),
                                         .max_batch = x.batch,
                                         .threads = threads,
-                                        .isa = isa};
-        status = bench_train(&x, model, &how, rounds, busy, &err);
+                                        .isa = isa,
+                                        .precision = precision == 1 ? BJ_PRECISION_BF16
+                                                                    : BJ_PRECISION_FULL};
+        if (precision == 2) status = bench_mixed(&x, &arch, how, rounds, &err);
+        else status = bench_train(&x, model, &how, rounds, busy, &err);
     }
     for (int i = 0; i < 2; i++) {
         free(r[i].weights);

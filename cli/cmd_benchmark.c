@@ -76,14 +76,14 @@ static int cmd_make(int argc, char **argv) {
     bj_error err = {0};
     int operands, code = CLI_OK, chosen = 0;
     const cli_option options[] = {
-        {"split", 0, CLI_TEXT, "val|test", &o.split, 0, 0, "only this split"},
+        {"split", 0, CLI_TEXT, "val|test", &o.split, 0, 0, "write only this split"},
         {"cache", 0, CLI_FLAG, NULL, &o.cache, 0, 0,
-         "write caches instead of official folders; without the lane-following baseline"},
+         "write caches instead of official folders, without the lane-following baseline"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "benchmark make",
-        .summary = "write the scenes of the standard benchmark and the baselines",
+        .summary = "write the scenes of the standard benchmark and its baselines",
         .operands = "DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -165,8 +165,8 @@ static int cmd_score_entry(int argc, char **argv) {
     int operands, split = 0;
     truth_options o = truth_defaults;
     const cli_option options[] = {
-        {"data", 0, CLI_TEXT, "DIR", &dir, 0, 0, "the folder that 'bjepa benchmark make' wrote"},
-        {"split", 0, CLI_CHOICE, "val|test", &split, 0, 0, "val is the default"},
+        {"data", 0, CLI_TEXT, "DIR", &dir, 0, 0, "folder that 'bjepa benchmark make' wrote"},
+        {"split", 0, CLI_CHOICE, "val|test", &split, 0, 0, "split to score"},
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_QUIET(&o.quiet),
         CLI_OPTION_THREADS(&o.threads),
@@ -174,7 +174,7 @@ static int cmd_score_entry(int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = "benchmark score",
-        .summary = "measure submissions against the law of the standard benchmark",
+        .summary = "score submissions against the true distribution of the standard benchmark",
         .operands = "FILE.parquet...",
         .min_operands = 1,
         .max_operands = ENTRIES,
@@ -203,13 +203,13 @@ static int cmd_score_entry(int argc, char **argv) {
 
 int cmd_benchmark(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"make", "write the scenes of the standard benchmark and the baselines", cmd_make},
-        {"score", "measure submissions against the law of the standard benchmark", cmd_score_entry},
+        {"make", "write the scenes of the standard benchmark and its baselines", cmd_make},
+        {"score", "score submissions against the true distribution of the standard benchmark", cmd_score_entry},
         CLI_VERB_END,
     };
     static const cli_group group = {
         .name = "benchmark",
-        .summary = "make the standard benchmark with a known answer, and score entries",
+        .summary = "create the standard benchmark of simulated scenes and score submissions",
         .examples = "bjepa benchmark make bench\n"
                     "bjepa benchmark score entry.parquet --data bench --split test\n",
         .verbs = verbs,

@@ -11,8 +11,15 @@
 #include "settings.h"
 #include "output.h"
 #include "signals.h"
+#include "verbs.h"
 
 static const char verb[] = "campaign", status_verb[] = "campaign status";
+
+static int cmd_campaign_status(int argc, char **argv);
+static const cli_verb verbs[] = {
+    {"status", "print the progress of a campaign", cmd_campaign_status},
+    CLI_VERB_END,
+};
 
 typedef struct campaign_options {
     const char *file; /* NULL: what the folder holds */
@@ -40,30 +47,32 @@ static int parse_shard(campaign_options *o) {
 
 static int parse(campaign_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "folder of the campaign"},
+        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "campaign folder"},
         {"data", 0, CLI_TEXT, "FILE|DIR", &o->data, 0, 0,
-         "scenes, or a maze's dataset, before 'data' of the file; or the folder of several there"},
+         "cache or maze dataset instead of 'data' in the file; a folder if the file names several "
+         "datasets"},
         {"dev", 0, CLI_TEXT, "CACHE", &o->dev, 0, 0,
-         "other scenes for development; before 'dev' of the file"},
+         "development scenes instead of 'dev' in the file"},
         {"jobs", 0, CLI_INT, "N", &o->queue.jobs, 0, 1024,
-         "runs at a time; 0: one per available core"},
+         "number of simultaneous runs; 0 means one per available core"},
         {"threads", 'j', CLI_INT, "N", &o->queue.threads, 0, 1024,
-         "worker threads of a run; 0: share the available cores"},
+         "worker threads per run; 0 divides the available cores among the runs"},
         {"resume", 0, CLI_FLAG, NULL, &o->resume, 0, 0,
-         "go on with the campaign in that folder; without FILE as it was laid down"},
+         "resume the campaign in the output folder; FILE may be omitted"},
         {"retry-failed", 0, CLI_FLAG, NULL, &o->queue.retry_failed, 0, 0,
-         "try runs again that failed"},
+         "run the failed runs again"},
         {"shard", 0, CLI_TEXT, "I/N", &o->shard, 0, 0,
-         "only every Nth run, from the Ith: 0/2 and 1/2 are the whole"},
+         "only every Nth run, starting at run I; 0/2 and 1/2 together cover all runs"},
         {"set", 0, CLI_LIST, "KEY=VALUE", &o->set, 0, 0,
-         "a setting of every run, train.epochs=10; may be repeated"},
-        {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0, "list the runs and write nothing"},
+         "change a setting of every run, for example train.epochs=10; may be repeated"},
+        {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0,
+         "list the runs without writing anything"},
         CLI_OPTION_QUIET(&o->queue.quiet),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "train every arm of a file with every seed of it",
+        .summary = "train every arm of a campaign file with every seed",
         .operands = "FILE.yaml",
         .max_operands = 1,
         .examples =
@@ -75,6 +84,7 @@ static int parse(campaign_options *o, int argc, char **argv) {
             "bjepa campaign paper.yaml --out paper --resume --shard 3/8\n"
             "bjepa campaign status demo --watch\n",
         .options = options,
+        .verbs = verbs,
     };
     int operands;
     const int result = cli_parse(&usage, argc, argv, &operands);
@@ -82,7 +92,7 @@ static int parse(campaign_options *o, int argc, char **argv) {
     o->file = operands ? argv[1] : NULL;
     if (!o->out) return cli_misuse(verb, "--out DIR is missing");
     if (!o->file && !o->resume)
-        return cli_misuse(verb, "found no campaign, expected FILE.yaml, or --resume");
+        return cli_misuse(verb, "found no argument, expected FILE.yaml or --resume");
     if (!o->file && (o->data || o->dev || o->set.count))
         return cli_misuse(verb, "--data, --dev and --set need FILE.yaml");
     return parse_shard(o);
@@ -110,8 +120,8 @@ static bj_status open_campaign(bj_campaign **out, const campaign_options *o, bj_
     if (!o->file) return bj_campaign_open(out, o->out, err);
     if (!o->resume && !o->dry_run && !is_empty(o->out))
         return cli_error(err, BJ_EARG,
-                         "%s: exists and is not empty; --resume goes on with a campaign that is "
-                         "there",
+                         "%s: exists and is not empty\n"
+                         "hint: --resume continues the campaign in this folder",
                          o->out);
     for (int i = 0; status == BJ_OK && i < o->set.count; i++)
         status = cli_split_set(&set[i], &memory[i], o->set.items[i], err);
@@ -168,10 +178,13 @@ static int verdict(const campaign_options *o, const bj_run_record *records, int 
     if (failed)
         fprintf(stderr,
                 "bjepa %s: %d of %d runs failed\n"
-                "hint: log.txt of a run has all it said; --resume --retry-failed tries again\n",
+                "hint: log.txt in a run folder contains the output of the run; --resume "
+                "--retry-failed runs the failed runs again\n",
                 verb, failed, runs);
     if (left)
-        fprintf(stderr, "bjepa %s: %d runs are left\nhint: bjepa campaign --out %s --resume\n",
+        fprintf(stderr,
+                "bjepa %s: unfinished runs: %d\n"
+                "hint: continue with 'bjepa campaign --out %s --resume'\n",
                 verb, left, o->out);
     if (cli_stop) return CLI_SIGNALED + (int)cli_stop;
     return failed || left ? CLI_FAILED : no_pass ? CLI_REFUSED : CLI_OK;
@@ -190,12 +203,12 @@ static int run(const campaign_options *o) {
     }
     if (status == BJ_OK) {
         records = calloc((size_t)bj_campaign_runs(campaign), sizeof *records);
-        if (!records) status = cli_error(&err, BJ_ENOMEM, "no memory left");
+        if (!records) status = cli_error(&err, BJ_ENOMEM, "out of memory");
     }
     cli_catch_signals();
     if (status == BJ_OK) status = campaign_queue_run(records, campaign, &o->queue, &err);
     if (status == BJ_OK) {
-        campaign_table_print(stdout, campaign, records, 0, 0);
+        campaign_table_print(stdout, campaign, records, 0, 0, NULL);
         fflush(stdout);
         code = verdict(o, records, bj_campaign_runs(campaign));
     } else {
@@ -229,20 +242,20 @@ static bj_status watch(const bj_campaign *c, bj_run_record *records, int json, i
     }
     campaign_display_end(&display);
     if (json) campaign_json(stdout, c, records);
-    else campaign_table_print(stdout, c, records, 0, 0);
+    else campaign_table_print(stdout, c, records, 0, 0, NULL);
     return BJ_OK;
 }
 
 static int cmd_campaign_status(int argc, char **argv) {
     int json = 0, again = 0;
     const cli_option options[] = {
-        {"watch", 'w', CLI_FLAG, NULL, &again, 0, 0, "until the last run has ended"},
+        {"watch", 'w', CLI_FLAG, NULL, &again, 0, 0, "repeat until the last run has ended"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = status_verb,
-        .summary = "how far a campaign is; from any terminal, while it runs or not",
+        .summary = "print the progress of a campaign",
         .operands = "DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -259,7 +272,7 @@ static int cmd_campaign_status(int argc, char **argv) {
     bj_status status = bj_campaign_open(&campaign, argv[1], &err);
     if (status == BJ_OK) {
         records = calloc((size_t)bj_campaign_runs(campaign), sizeof *records);
-        if (!records) status = cli_error(&err, BJ_ENOMEM, "no memory left");
+        if (!records) status = cli_error(&err, BJ_ENOMEM, "out of memory");
     }
     if (again) cli_catch_signals();
     if (status == BJ_OK) status = watch(campaign, records, json, again, &err);

@@ -16,15 +16,15 @@ typedef struct compare_options {
 
 static int parse(compare_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"a", 'a', CLI_TEXT, "ARM", &o->a, 0, 0, "the arm in question"},
-        {"b", 'b', CLI_TEXT, "ARM", &o->b, 0, 0, "the arm it is compared with"},
-        {"level", 0, CLI_REAL, "P", &o->level, 0, 1, "coverage of the intervals; 0.95 by default"},
+        {"a", 'a', CLI_TEXT, "ARM", &o->a, 0, 0, "first arm"},
+        {"b", 'b', CLI_TEXT, "ARM", &o->b, 0, 0, "second arm, which is subtracted from the first"},
+        {"level", 0, CLI_REAL, "P", &o->level, 0, 1, "coverage of the intervals"},
         SEED_VIEW_OPTIONS(&o->view),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "compare",
-        .summary = "two arms of a campaign, paired by seed: a - b with paired-t intervals",
+        .summary = "compare two arms, paired by seed: a minus b with paired-t intervals",
         .operands = "FILE.csv|CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -54,10 +54,10 @@ static int agreeing(const bj_comparison *c) { return c->better > 0 ? c->higher :
 static void print_row(cli_grid *grid, const seed_view *view, const result *r) {
     char title[CLI_CELL_SIZE], first[CLI_FIXED_SIZE], second[CLI_FIXED_SIZE];
     const int digits = seed_view_digits(view, &r->metric);
-    seed_view_title(title, &r->metric);
+    seed_view_title(title, &r->metric, 1);
     cli_grid_text(grid, title);
-    seed_view_mean(grid, &r->c.a, digits, 0);
-    seed_view_mean(grid, &r->c.b, digits, 0);
+    seed_view_mean(grid, &r->c.a, digits, 0, 0);
+    seed_view_mean(grid, &r->c.b, digits, 0, 0);
     cli_grid_number(grid, 0, "%s", cli_fixed(first, r->c.difference.mean, digits));
     if (isnan(r->c.low)) cli_grid_number(grid, 0, "-");
     else
@@ -117,7 +117,7 @@ static int print_grid(const compare_options *o, const result *results, int count
     char interval[CLI_CELL_SIZE];
     cli_grid grid = {.columns = 7, .left = 1};
     if (o->view.format == CLI_FORMAT_TEXT)
-        printf("%s - %s, paired by seed, mean " CLI_PLUS_MINUS " sample SD\n\n", o->a, o->b);
+        printf("%s minus %s, paired by seed, mean " CLI_PLUS_MINUS " sample SD\n\n", o->a, o->b);
     snprintf(interval, sizeof interval, "%g %% interval", 100 * o->level);
     const char *const heading[] = {"metric", o->a,          o->b,   "difference",
                                    interval, "improvement", "seeds"};
@@ -170,7 +170,7 @@ static int compare(const compare_options *o, result *results) {
         r->metric = bj_seeds_metric(view->seeds, metric);
         const int both = measured(view->seeds, a, metric) && measured(view->seeds, b, metric);
         if (!both && !view->metric_names.count) { /* nobody asked for it by name */
-            fprintf(stderr, left_out++ ? ", %s" : "bjepa compare: not measured in both arms: %s",
+            fprintf(stderr, left_out++ ? ", %s" : "bjepa compare: not available in both arms: %s",
                     r->metric.name);
             continue;
         }
@@ -183,7 +183,7 @@ static int compare(const compare_options *o, result *results) {
     }
     if (left_out) fputc('\n', stderr);
     if (count) return print_all(o, results, count);
-    fprintf(stderr, "bjepa compare: %s: no metric is measured in both '%s' and '%s'\n", o->path,
+    fprintf(stderr, "bjepa compare: %s: no metric is available for both '%s' and '%s'\n", o->path,
             o->a, o->b);
     return CLI_DATA;
 }

@@ -52,7 +52,7 @@ int cmd_config_show(int argc, char **argv) {
     const cli_option options[] = {CLI_SETTINGS_OPTIONS(&o), CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "config show",
-        .summary = "every setting of a run, and where its value comes from",
+        .summary = "print every setting of a run and the origin of its value",
         .examples = "bjepa config show --arm fullset\n"
                     "bjepa config show --arm mdn -c run.yaml --set optim.lr=1e-3 --json\n",
         .options = options,
@@ -83,12 +83,12 @@ int cmd_config_check(int argc, char **argv) {
     cli_settings_options o = {0};
     int json = 0;
     const cli_option options[] = {
-        {"arm", 'a', CLI_TEXT, "NAME", &o.arm, 0, 0, "the arm it is for, where the file has none"},
+        {"arm", 'a', CLI_TEXT, "NAME", &o.arm, 0, 0, "arm, if the file does not name one"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "config check",
-        .summary = "whether every key and value of a config file is right",
+        .summary = "check every key and value of a config file",
         .operands = "FILE",
         .min_operands = 1,
         .max_operands = 1,
@@ -111,9 +111,9 @@ int cmd_config_check(int argc, char **argv) {
                "\"%s\"}\n",
                s.value.arm, s.value.recipe, (unsigned long long)s.value.seed, s.in_file, digest);
     } else if (status == BJ_OK) {
-        printf("%s: arm %s%s, recipe %s, seed %llu; %d of %d settings given\n", o.config,
-               s.value.arm, arm_is_assumed(&s) ? " (the file has none)" : "", s.value.recipe,
-               (unsigned long long)s.value.seed, s.in_file, bj_setting_count());
+        printf("%s: arm %s%s, recipe %s, seed %llu; %d of %d settings are in the file\n", o.config,
+               s.value.arm, arm_is_assumed(&s) ? " (default; the file does not name one)" : "",
+               s.value.recipe, (unsigned long long)s.value.seed, s.in_file, bj_setting_count());
     }
     cli_settings_close(&s);
     return status == BJ_OK ? CLI_OK : cli_fail(usage.verb, &err);
@@ -164,8 +164,8 @@ int cmd_config_diff(int argc, char **argv) {
     const cli_option options[] = {CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "config diff",
-        .summary = "the settings in which two config files or run folders differ; exit code 4 when "
-                   "they do",
+        .summary = "print the settings in which two config files or run folders differ; the exit code "
+                   "is 4 if they do",
         .operands = "A B",
         .min_operands = 2,
         .max_operands = 2,
@@ -190,17 +190,17 @@ int cmd_config_diff(int argc, char **argv) {
 
 int cmd_config(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"show", "every setting of a run, and where its value comes from", cmd_config_show},
-        {"check", "whether every key and value of a config file is right", cmd_config_check},
-        {"diff", "the settings in which two config files or run folders differ", cmd_config_diff},
+        {"show", "print every setting of a run and the origin of its value", cmd_config_show},
+        {"check", "check every key and value of a config file", cmd_config_check},
+        {"diff", "print the settings in which two config files or run folders differ", cmd_config_diff},
         {"arms", "list the arms", cmd_config_arms},
-        {"recipes", "list the recipes and what they set", cmd_config_recipes},
-        {"keys", "list the settings: default, range, meaning", cmd_config_keys},
+        {"recipes", "list the recipes and the settings they change", cmd_config_recipes},
+        {"keys", "list the settings with default, range and meaning", cmd_config_keys},
         CLI_VERB_END,
     };
     static const cli_group group = {
         .name = "config",
-        .summary = "the arms, and the settings of a run with where each comes from",
+        .summary = "list the arms and settings, and print, check or compare the settings of runs",
         .examples = "bjepa config arms\n"
                     "bjepa config show --arm fullset --set optim.lr=1e-3\n"
                     "bjepa config diff runs/fullset-0 runs/fullset-1\n",

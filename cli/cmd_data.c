@@ -5,16 +5,16 @@
 
 int cmd_data(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"prep", "make a cache of training-ready scenes from Argoverse 2 folders", cmd_data_prep},
-        {"info", "say what is in a cache", cmd_data_info},
+        {"prep", "create a cache of training scenes from Argoverse 2 folders", cmd_data_prep},
+        {"info", "print the content of a cache", cmd_data_info},
         {"verify", "recompute every checksum of a cache", cmd_data_verify},
         {"show", "print, draw or extract one scene", cmd_data_show},
-        {"split", "count or list the scenes for fitting and for development", cmd_data_split},
+        {"split", "count or list the fit and development scenes", cmd_data_split},
         CLI_VERB_END,
     };
     static const cli_group group = {
         .name = "data",
-        .summary = "prepare Argoverse 2 scenarios, and look at what came out",
+        .summary = "create caches from Argoverse 2 scenarios, and inspect them",
         .examples = "bjepa data prep --av2 /data/av2/train --out train.bjc\n"
                     "bjepa data info train.bjc\n",
         .verbs = verbs,

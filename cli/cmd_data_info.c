@@ -79,7 +79,7 @@ static const summary empty = {
          .bins = 9,
          .edge = {0, 0.5, 2, 5, 8, 11, 14, 17, 20}},
         {.key = "turn",
-         .title = "direction of the end of the future, degrees to the left",
+         .title = "direction of the end of the future, degrees counterclockwise",
          .bins = 11,
          .edge = {-180, -120, -90, -60, -30, -10, 10, 30, 60, 90, 120}},
         {.key = "neighbors",
@@ -157,7 +157,7 @@ static void bin_name(char *name, size_t size, const histogram *h, int bin) {
 static void print_histogram(const histogram *h) {
     char name[32];
     if (!h->values) return;
-    printf("\n%s (mean %.2f, most %.2f)\n", h->title, h->sum / (double)h->values, h->most);
+    printf("\n%s (mean %.2f, max %.2f)\n", h->title, h->sum / (double)h->values, h->most);
     for (int i = 0; i < h->bins; i++) {
         bin_name(name, sizeof name, h, i);
         print_row(name, h->count[i], h->values);
@@ -184,7 +184,7 @@ static void print_text(const summary *s, const bj_cache *cache, const char *path
     print_count("maps", s->maps);
     print_count("drivable areas", s->rings);
     print_count("bytes", s->bytes);
-    print_count("bytes a scene", s->scenes ? s->bytes / s->scenes : 0);
+    print_count("bytes per scene", s->scenes ? s->bytes / s->scenes : 0);
     printf("\ndigest          %s\n", bj_cache_digest(cache));
     printf("sizes           %d + %d steps of %g s, %d neighbors, %d polylines of %d points\n",
            a.obs, a.fut, a.dt, a.neighbors, a.polylines, a.points);
@@ -259,7 +259,7 @@ int cmd_data_info(int argc, char **argv) {
     const cli_option options[] = {CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "data info",
-        .summary = "say what is in a cache",
+        .summary = "print the content of a cache",
         .operands = "CACHE",
         .min_operands = 1,
         .max_operands = 1,

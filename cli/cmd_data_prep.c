@@ -38,23 +38,23 @@ static int unfold_av2(int argc, char **argv) {
 static int parse(prep_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR...", &o->av2, 0, 0,
-         "folders to read, at any level of the layout"},
-        {"out", 'o', CLI_TEXT, "CACHE", &o->out, 0, 0, "the file to write"},
-        {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0, "only what lies below train, val or test"},
-        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "workers; 0: one per available core"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "only the first N scenarios; 0: all"},
-        {"strict", 0, CLI_FLAG, NULL, &o->strict, 0, 0, "stop at the first scenario refused"},
-        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "forget an interrupted run"},
-        {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace a cache that is there already"},
+         "folders to read, at any level of the Argoverse 2 layout"},
+        {"out", 'o', CLI_TEXT, "CACHE", &o->out, 0, 0, "cache to write"},
+        {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0, "use only scenarios below the folder train, val or test"},
+        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "worker threads; 0 means one per available core"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "use only the first N scenarios; 0 means all"},
+        {"strict", 0, CLI_FLAG, NULL, &o->strict, 0, 0, "stop at the first rejected scenario"},
+        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "start over instead of resuming an interrupted run"},
+        {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace an existing cache"},
         {"dry-run", 0, CLI_FLAG, NULL, &o->dry_run, 0, 0,
-         "count what would be read, write nothing"},
+         "count the scenarios without writing anything"},
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "make a cache of training-ready scenes from Argoverse 2 folders",
+        .summary = "create a cache of training scenes from Argoverse 2 folders",
         .operands = "[DIR...]",
         .max_operands = 1 << 20,
         .examples = "bjepa data prep --av2 /data/av2/train --out train.bjc\n"
@@ -70,8 +70,8 @@ static int parse(prep_options *o, int argc, char **argv) {
         o->roots = (char **)(void *)&o->av2;
         o->root_count = 1;
     }
-    if (o->root_count == 0) return cli_misuse(verb, "found no folder, expected --av2 DIR...");
-    if (!o->out && !o->dry_run) return cli_misuse(verb, "found no output, expected --out CACHE");
+    if (o->root_count == 0) return cli_misuse(verb, "found no folder, expected --av2 DIR");
+    if (!o->out && !o->dry_run) return cli_misuse(verb, "--out CACHE is missing");
     static const char *const splits[] = {"train", "val", "test"};
     for (int i = 0; o->split && i < 4; i++) {
         if (i == 3)
@@ -112,7 +112,7 @@ static int on_progress(void *context, int64_t done, int64_t total, int64_t rejec
         if (!w->quiet) {
             fprintf(stderr, "%s scenarios, at most %s without polygons",
                     cli_count(count, (size_t)total), size_text(text, bj_cache_most_bytes(total)));
-            if (done) fprintf(stderr, "; %s done before", cli_count(before, (size_t)done));
+            if (done) fprintf(stderr, "; %s already done", cli_count(before, (size_t)done));
             fputc('\n', stderr);
         }
         w->progress = cli_progress_begin("scenes", (long)(total - done));
@@ -152,7 +152,8 @@ static int interrupted(const prep_options *o, const bj_prep_report *r) {
     char done[CLI_COUNT_SIZE], found[CLI_COUNT_SIZE];
     fprintf(stderr,
             "bjepa %s: interrupted after %s of %s scenarios\n"
-            "hint: the same command goes on from there (%s.partial keeps what is done)\n",
+            "hint: run the same command again to continue; %s.partial contains the finished "
+            "scenarios\n",
             verb, cli_count(done, (size_t)(r->accepted + r->rejected)),
             cli_count(found, (size_t)r->found), o->out);
     if (o->json) print_report(o, r);
@@ -185,14 +186,14 @@ static int run(const prep_options *o) {
     if (status != BJ_OK) {
         const int code = cli_fail(verb, &err);
         if (w.started && report.accepted > 0)
-            fprintf(stderr, "hint: the same command goes on after %s scenarios\n",
+            fprintf(stderr, "hint: run the same command again to continue after %s scenarios\n",
                     cli_count(rejected, (size_t)(report.accepted + report.rejected)));
         return code;
     }
     if (report.interrupted) return interrupted(o, &report);
     print_report(o, &report);
     if (report.rejected == 0) return CLI_OK;
-    fprintf(stderr, "bjepa %s: %s of the scenarios cannot be used; %s.rejects.jsonl says why\n",
+    fprintf(stderr, "bjepa %s: %s scenarios were rejected; %s.rejects.jsonl lists the reasons\n",
             verb, cli_count(rejected, (size_t)report.rejected), o->out);
     return CLI_DATA;
 }

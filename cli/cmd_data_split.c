@@ -18,14 +18,14 @@ typedef struct split_options {
 
 static int parse(split_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"list", 0, CLI_FLAG, NULL, &o->list, 0, 0, "print scenario ids, one a line"},
-        {"part", 0, CLI_CHOICE, "fit|dev", &o->part, 0, 0, "the part to list"},
+        {"list", 0, CLI_FLAG, NULL, &o->list, 0, 0, "print scenario ids, one per line"},
+        {"part", 0, CLI_CHOICE, "fit|dev", &o->part, 0, 0, "part to list"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "data split",
-        .summary = "count or list the scenes for fitting and for development",
+        .summary = "count or list the fit and development scenes",
         .operands = "CACHE",
         .min_operands = 1,
         .max_operands = 1,
@@ -58,7 +58,7 @@ static void print_counts(const bj_cache *cache, int json) {
         printf("%-8s%10s  %6.2f %%\n", part_names[p], cli_count(text, (size_t)counts[p]),
                100.0 * (double)counts[p] / (double)total);
     printf("%-8s%10s\n\n", "scenes", cli_count(text, (size_t)total));
-    puts("A scene is for development when the first 8 bytes of SHA-256(scenario id), as a\n"
+    puts("A scene is a development scene if the first 8 bytes of SHA-256(scenario id), as a\n"
          "fraction of 2^64, are below 9944/199908 (4.97 %).");
 }
 
@@ -81,7 +81,7 @@ int cmd_data_split(int argc, char **argv) {
     split_options o = {.part = -1};
     const int result = parse(&o, argc, argv);
     if (result != CLI_CONTINUE) return result;
-    if (o.part >= 0 && !o.list) return cli_misuse("data split", "--part is for --list");
+    if (o.part >= 0 && !o.list) return cli_misuse("data split", "--part needs --list");
     bj_cache *cache;
     bj_error err;
     if (bj_cache_open(&cache, argv[1], 1, &err) != BJ_OK) return cli_fail("data split", &err);

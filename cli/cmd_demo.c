@@ -186,7 +186,7 @@ static void train(demo *d) {
 static void judge(demo *d) {
     const char *val = d->path[VAL], *campaign = d->path[CAMPAIGN];
     const command lock = COMMAND("lock", campaign, "--data", val);
-    command evaluate = COMMAND("evaluate", campaign);
+    command evaluate = COMMAND("lock", "run", campaign);
     command audit = COMMAND("audit", "--data", val, "--a", "fullset", "--b", "specialization",
                             "--json", campaign);
     command truth = COMMAND("truth", "--baseline", "--json");
@@ -231,19 +231,19 @@ static int summarize(const demo *d) {
     bj_error err;
     if (bj_campaign_seeds(&seeds, d->path[CAMPAIGN], BJ_SEEDS_LOCKED, &err) != BJ_OK)
         return cli_fail(verb, &err);
-    printf("\n%d simulated scenes that no model has seen, evaluated once, behind a lock:\n",
+    printf("\nLocked evaluation on %d simulated scenes that no model was trained on:\n",
            d->held_out);
-    printf("  trajectory Energy Score, less is better: full-set %.2f, specialization %.2f, "
-           "one point %.2f m\n",
+    printf("  trajectory Energy Score (m, lower is better): full-set %.2f, specialization %.2f, "
+           "one point %.2f\n",
            mean_of(seeds, "fullset", "traj_es"), mean_of(seeds, "specialization", "traj_es"),
            mean_of(seeds, "point", "traj_es"));
-    printf("  expected distance of all futures: full-set %.2f, specialization %.2f m\n",
+    printf("  expected ADE (m, lower is better): full-set %.2f, specialization %.2f\n",
            mean_of(seeds, "fullset", "exp_ade"), mean_of(seeds, "specialization", "exp_ade"));
     if (d->pretrained)
         printf("%s: forecasts of the pretrained model and the true distribution\n", d->path[PAGE]);
     printf("%s: numbers, learning curves, calibration, maps, and scenes to browse\n",
            d->path[REPORT]);
-    printf("%s: cases that were chosen before any future was read\n", d->path[GALLERY]);
+    printf("%s: cases that were selected without reading any future\n", d->path[GALLERY]);
     bj_seeds_free(seeds);
     return CLI_OK;
 }
@@ -251,12 +251,12 @@ static int summarize(const demo *d) {
 int cmd_demo(int argc, char **argv) {
     static demo d = {.out = "demo", .scenes = 61440, .held_out = 600, .epochs = 6};
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &d.out, 0, 0, "folder for everything; demo"},
+        {"out", 'o', CLI_TEXT, "DIR", &d.out, 0, 0, "output folder"},
         {"scenes", 'n', CLI_INT, "N", &d.scenes, 64, 100000000,
-         "simulated scenes that each arm is trained with; 61440"},
-        {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "scenes to evaluate on; 600"},
+         "number of simulated scenes to train each arm on"},
+        {"held-out", 0, CLI_INT, "N", &d.held_out, 10, 100000, "number of scenes to evaluate on"},
         {"epochs", 0, CLI_INT, "N", &d.epochs, 1, 1000,
-         "parts that training is divided into, each followed by an evaluation; 6"},
+         "number of training epochs, each followed by an evaluation"},
         CLI_OPTION_THREADS(&d.threads),
         CLI_OPTION_END};
     const cli_usage usage = {
@@ -267,7 +267,8 @@ int cmd_demo(int argc, char **argv) {
         0,
         "bjepa demo\n"
         "bjepa demo --out try --scenes 3840 --epochs 2\n",
-        options};
+        options,
+        NULL};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
     bj_error err;
@@ -283,6 +284,6 @@ int cmd_demo(int argc, char **argv) {
     judge(&d);
     show(&d);
     if (d.code > CLI_SIGNALED)
-        fprintf(stderr, "bjepa demo: interrupted; the same command continues from here\n");
+        fprintf(stderr, "bjepa demo: interrupted; run the same command again to continue\n");
     return d.code ? d.code : summarize(&d);
 }

@@ -26,15 +26,16 @@ typedef struct eval_options {
 
 static int parse(eval_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "the scenes"},
+        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "cache of scenes"},
         {"part", 0, CLI_CHOICE, parts, &o->part, 0, 0,
-         "all scenes of the cache, or those to fit or to develop on"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "only the first N scenes; 0: all"},
+         "all scenes of the cache, or only the fit or development scenes"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "use only the first N scenes; 0 means all"},
         {"groups", 0, CLI_CHOICE, "on|off", &o->no_groups, 0, 0,
-         "also by maneuver, type, city and speed"},
+         "also print the metrics by maneuver, type, city and speed"},
         {"exchange", 0, CLI_INT, "N", &o->exchange, 0, 1000000,
-         "exchange map, neighbors and focal track between the first N scenes; 4096, 0: not at all"},
-        {"precision", 0, CLI_CHOICE, precisions, &o->precision, 0, 0, "how the weights are stored"},
+         "exchange map, neighbors and focal track between the first N scenes; 0 skips this test"},
+        {"precision", 0, CLI_CHOICE, precisions, &o->precision, 0, 0,
+         "format of the operands of matrix products"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
@@ -42,7 +43,7 @@ static int parse(eval_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "every metric of a checkpoint on a cache, in groups, with its speed",
+        .summary = "evaluate a checkpoint on a cache: every metric, by group, and the speed",
         .operands = "CHECKPOINT",
         .min_operands = 1,
         .max_operands = 1,
@@ -90,7 +91,8 @@ static bj_status open_target(job *j, bj_error *err) {
     struct stat info;
     /* Stage A trains the encoder of futures itself. */
     if (j->result.arm && !strcmp(j->result.arm, "anchor-a")) {
-        fprintf(stderr, "bjepa %s: note: stage A of the anchor: its branches were never trained\n",
+        fprintf(stderr, "bjepa %s: note: this is stage A of the anchor, whose branches are not "
+                        "trained\n",
                 verb);
         return bj_target_from_model(&j->target, j->model, err);
     }
@@ -105,8 +107,8 @@ static bj_status open_target(job *j, bj_error *err) {
         if (stat(state, &info) == 0) return bj_target_load(&j->target, folder, err);
     }
     fprintf(stderr,
-            "bjepa %s: note: no latent metrics: they need the target encoder, which is in "
-            "%s of a checkpoint folder\n",
+            "bjepa %s: note: no latent metrics, because the target encoder is not in a model file\n"
+            "hint: name the checkpoint folder, which contains %s\n",
             verb, BJ_CHECKPOINT_STATE);
     return BJ_OK;
 }
@@ -280,7 +282,7 @@ int cmd_eval(int argc, char **argv) {
     if (status != BJ_OK) {
         code = cli_fail(verb, &err);
     } else if (cli_stop) {
-        fprintf(stderr, "bjepa %s: stopped; nothing is printed about a part of the scenes\n", verb);
+        fprintf(stderr, "bjepa %s: stopped; metrics are printed only for all scenes\n", verb);
         code = CLI_SIGNALED + (int)cli_stop;
     } else {
         (o.json ? eval_print_json : eval_print_text)(&j.result);

@@ -1,41 +1,41 @@
-/* cmd_evaluate.c - bjepa evaluate: the one evaluation of a locked campaign, or a check of it.
+/* cmd_evaluate.c - bjepa lock run, the one evaluation of a locked campaign, and bjepa lock verify.
  *
- * Nothing of a single scene is printed or written, whatever the options.
+ * No option prints or writes anything about a single scene. `bjepa evaluate` is the old name of both.
+ * Test: tests/cli/evaluate.sh
  */
 #include <string.h>
 
-#include "grid.h"
 #include "json_out.h"
 #include "output.h"
 #include "progress.h"
-#include "seed_view.h"
+#include "seed_table.h"
 #include "signals.h"
 
-static const char verb[] = "evaluate";
-
 typedef struct evaluate_options {
-    const char *dir;
+    const char *verb, *dir;
     int verify, threads, json, quiet;
 } evaluate_options;
 
-static int parse(evaluate_options *o, int argc, char **argv) {
+/* Parses the options of `lock run`, `lock verify` or, if `old`, `evaluate`. */
+static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_option options[] = {
         {"verify", 0, CLI_FLAG, NULL, &o->verify, 0, 0,
-         "check every hash of the lock and of the results; evaluate nothing"},
+         "check every locked file and every result; evaluate nothing"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
-        .verb = verb,
-        .summary = "evaluate a locked campaign, once: one pass over the held-out scenes",
+        .verb = o->verb,
+        .summary = o->verify ? "check every locked file and every result against its SHA-256"
+                             : "evaluate a locked campaign: one pass over the held-out scenes, once",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
-        .examples = "bjepa evaluate runs/demo-world\n"
-                    "bjepa evaluate runs/demo-world --verify\n",
-        .options = options,
+        .examples = o->verify ? "bjepa lock verify runs/demo-world\n"
+                              : "bjepa lock run runs/demo-world\n",
+        .options = old ? options : options + 1,
     };
     const int result = cli_parse(&usage, argc, argv, NULL);
     o->dir = argv[1];
@@ -70,38 +70,15 @@ static int show(void *context, const char *phase, int64_t done, int64_t total) {
 
 /* -------------------------------------------------------------------------------------- results */
 
-/* Mean and SD over seeds of what the paper's main table has. */
-static int print_table(const char *dir) {
-    static const char *const names[] = {"traj_es",  "traj_obs", "exp_ade",
-                                        "top1_ade", "brier",    "dedup_support"};
-    enum { NAMES = sizeof names / sizeof *names };
-    const seed_view view = {.verb = verb, .digits = -1};
-    cli_grid grid = {.columns = NAMES + 2, .left = 1};
-    bj_seeds *seeds;
-    bj_error err = {0};
-    if (bj_campaign_seeds(&seeds, dir, BJ_SEEDS_LOCKED, &err) != BJ_OK) return cli_fail(verb, &err);
-    cli_grid_text(&grid, "arm");
-    cli_grid_text(&grid, "n");
-    for (int m = 0; m < NAMES; m++) {
-        char title[CLI_CELL_SIZE];
-        const bj_metric_info info = bj_metric_at(bj_metric_find(names[m]));
-        seed_view_title(title, &info);
-        cli_grid_text(&grid, title);
-    }
-    for (int arm = 0; arm < bj_seeds_arm_count(seeds); arm++) {
-        cli_grid_text(&grid, bj_seeds_arm(seeds, arm));
-        for (int m = 0; m < NAMES; m++) {
-            const int metric = bj_seeds_find_metric(seeds, names[m]);
-            const bj_metric_info info = bj_metric_at(bj_metric_find(names[m]));
-            const bj_summary s =
-                metric < 0 ? bj_summarize(NULL, 0) : bj_seeds_summary(seeds, arm, metric);
-            if (!m) cli_grid_number(&grid, 0, "%d", s.n);
-            seed_view_mean(&grid, &s, seed_view_digits(&view, &info), 0);
-        }
-    }
-    bj_seeds_free(seeds);
-    const int code = cli_grid_print(&grid, verb, CLI_FORMAT_TEXT, 0);
-    puts("\nmean " CLI_PLUS_MINUS " sample SD over n seeds");
+/* Prints the main metrics of every arm. */
+static int print_table(const char *verb, const char *dir) {
+    seed_view view = SEED_VIEW(verb);
+    view.main_metrics = 1;
+    int code = seed_view_open(&view, dir);
+    if (code != CLI_CONTINUE) return code;
+    code = seed_table_print(&view);
+    seed_view_close(&view);
+    if (code == CLI_OK) puts("\nmean " CLI_PLUS_MINUS " sample SD over n seeds");
     return code;
 }
 
@@ -110,7 +87,7 @@ static int print_report(const evaluate_options *o, const bj_locked_report *repor
     if (o->json) {
         printf("{\"schema\": 1, \"type\": \"%s\", \"checkpoints\": %d, \"scenes\": %lld, "
                "\"evaluated\": %s, \"digest\": ",
-               o->verify ? "verify" : verb, report->checkpoints, (long long)report->scenes,
+               o->verify ? "verify" : "evaluate", report->checkpoints, (long long)report->scenes,
                *report->digest ? "true" : "false");
         cli_json_text(stdout, *report->digest ? report->digest : NULL);
         puts("}");
@@ -118,7 +95,7 @@ static int print_report(const evaluate_options *o, const bj_locked_report *repor
     }
     cli_count(scenes, (size_t)report->scenes);
     if (o->verify) {
-        printf("%s: every byte is as it was locked: %d checkpoints, %s held-out scenes\n", o->dir,
+        printf("%s: all files are unchanged since the lock: %d checkpoints, %s held-out scenes\n", o->dir,
                report->checkpoints, scenes);
         if (*report->digest)
             printf("%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
@@ -127,25 +104,45 @@ static int print_report(const evaluate_options *o, const bj_locked_report *repor
     }
     printf("%s: %d checkpoints, one pass over %s held-out scenes\n\n", o->dir, report->checkpoints,
            scenes);
-    const int code = print_table(o->dir);
+    const int code = print_table(o->verb, o->dir);
     printf("\n%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
     return code;
 }
 
-int cmd_evaluate(int argc, char **argv) {
-    evaluate_options o = {0};
+static int run(const evaluate_options *o) {
     bj_error err = {0};
-    const int result = parse(&o, argc, argv);
-    if (result != CLI_CONTINUE) return result;
-    watch w = {.quiet = o.quiet};
+    watch w = {.quiet = o->quiet};
     const bj_locked_options options = {
-        .evaluator = CLI_SELF, .threads = cli_threads(o.threads), .progress = show, .context = &w};
+        .evaluator = CLI_SELF, .threads = cli_threads(o->threads), .progress = show, .context = &w};
     bj_locked_report report;
     cli_catch_signals();
-    const bj_status status = o.verify ? bj_campaign_verify(&report, o.dir, &options, &err)
-                                      : bj_campaign_evaluate(&report, o.dir, &options, &err);
+    const bj_status status = o->verify ? bj_campaign_verify(&report, o->dir, &options, &err)
+                                       : bj_campaign_evaluate(&report, o->dir, &options, &err);
     end_phase(&w, status == BJ_OK);
-    if (status == BJ_OK) return print_report(&o, &report);
-    const int code = cli_fail(verb, &err);
+    if (status == BJ_OK) return print_report(o, &report);
+    const int code = cli_fail(o->verb, &err);
     return cli_stop ? CLI_SIGNALED + (int)cli_stop : code;
+}
+
+int cmd_lock_run(int argc, char **argv) {
+    evaluate_options o = {.verb = "lock run"};
+    const int result = parse(&o, 0, argc, argv);
+    return result == CLI_CONTINUE ? run(&o) : result;
+}
+
+int cmd_lock_verify(int argc, char **argv) {
+    evaluate_options o = {.verb = "lock verify", .verify = 1};
+    const int result = parse(&o, 0, argc, argv);
+    return result == CLI_CONTINUE ? run(&o) : result;
+}
+
+int cmd_evaluate(int argc, char **argv) {
+    evaluate_options o = {.verb = "evaluate"};
+    const int result = parse(&o, 1, argc, argv);
+    if (result != CLI_CONTINUE) return result;
+    fprintf(stderr,
+            "bjepa evaluate: notice: the new name is 'bjepa lock %s'; 'evaluate' works until "
+            "version 0.3\n",
+            o.verify ? "verify" : "run");
+    return run(&o);
 }

@@ -23,16 +23,16 @@ typedef struct export_options {
 
 static int parse(export_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0, "the model file to write"},
+        {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0, "model file to write"},
         {"bf16", 0, CLI_FLAG, NULL, &o->bf16, 0, 0,
-         "store weights in 16 bits, rounded to nearest even"},
-        {"name", 0, CLI_TEXT, "TEXT", &o->name, 0, 0, "name of the model, kept in the file"},
-        {"license", 0, CLI_TEXT, "TEXT", &o->license, 0, 0, "license, kept in the file"},
+         "store parameters in 16 bits, rounded to nearest even"},
+        {"name", 0, CLI_TEXT, "TEXT", &o->name, 0, 0, "model name to store in the file"},
+        {"license", 0, CLI_TEXT, "TEXT", &o->license, 0, 0, "license to store in the file"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write the model of a run to one file, also with 16-bit weights",
+        .summary = "write the model of a run to one file, optionally with 16-bit parameters",
         .operands = "RUN|CHECKPOINT",
         .min_operands = 1,
         .max_operands = 1,
@@ -78,8 +78,8 @@ static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj
     if (!bj_run_finished(run) || best < 0)
         return cli_error(err, BJ_ELOCKED,
                          "%s: the run is not finished\n"
-                         "hint: 'bjepa train ... --resume' finishes it; to export it as it is, "
-                         "name %s/ckpt/best",
+                         "hint: finish it with 'bjepa train --out RUN --resume', or export "
+                         "%s/ckpt/best as it is",
                          dir, dir);
     const char *source = bj_run_fact(run, "data.source"), *digest = bj_run_fact(run, "data.digest");
     snprintf(f->data, sizeof f->data, "%s%s", source ? source : "cache ",

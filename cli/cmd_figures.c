@@ -22,24 +22,25 @@ typedef struct figures_options {
 
 static int parse(figures_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "FOLDER", &o->out, 0, 0, "where the files go; created"},
+        {"out", 'o', CLI_TEXT, "FOLDER", &o->out, 0, 0, "output folder, created if it does not exist"},
         {"only", 0, CLI_LIST, "NAME", &o->only, 0, 0,
-         "a plot to draw or 'gallery', or several with commas; may be repeated"},
+         "plot to draw, or 'gallery'; several with commas; may be repeated"},
         {"gallery", 0, CLI_TEXT, "FOLDER", &o->gallery, 0, 0,
-         "of bjepa gallery; else the folder 'gallery' of the campaign, if there is one"},
+         "folder that 'bjepa gallery' wrote (default: 'gallery' in the campaign folder)"},
         {"panels", 0, CLI_FLAG, NULL, &o->panels, 0, 0,
-         "a file for each panel: summary-1.svg, ..."},
+         "write one file per panel: summary-1.svg, ..."},
         {"format", 'f', CLI_LIST, "NAME", &o->formats, 0, 0,
-         "svg, pdf, png, or several with commas; svg,pdf"},
+         "svg, pdf, png, or several with commas (default: svg,pdf)"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write every plot of a campaign as SVG and PDF",
-        .operands = "CAMPAIGN|SEEDS.csv",
+        .summary = "write the plots of a campaign or a run as SVG and PDF",
+        .operands = "CAMPAIGN|RUN|SEEDS.csv",
         .min_operands = 1,
         .max_operands = 1,
         .examples = "bjepa figures campaign --out figs\n"
+                    "bjepa figures runs/fullset-0 --out figs\n"
                     "bjepa figures campaign --out figs --only summary,learning --format pdf\n"
                     "bjepa figures data/paper/av2_seeds.csv --out figs\n",
         .options = options,
@@ -142,7 +143,7 @@ static bj_status write_formats(const figures_options *o, const figure *f, int *w
         if (!wanted || (!svg && *without)) continue;
         const bj_status status = write_figure(o, f, formats[i], err);
         if (status == BJ_EARG && !svg && !asked) {
-            fprintf(stderr, "bjepa %s: only SVG: %s\n", verb, err->message);
+            fprintf(stderr, "bjepa %s: writing SVG only: %s\n", verb, err->message);
             *without = 1;
         } else if (status != BJ_OK) return status;
     }
@@ -200,7 +201,7 @@ static int write_all(const figures_options *o, const report_data *data) {
         status = write_gallery(o, data, &drawn, &without, &err);
     if (status != BJ_OK) return cli_fail(verb, &err);
     if (drawn) return CLI_OK;
-    fprintf(stderr, "bjepa %s: %s: has nothing to draw yet\n", verb, o->path);
+    fprintf(stderr, "bjepa %s: %s: nothing to draw yet\n", verb, o->path);
     return CLI_DATA;
 }
 

@@ -5,13 +5,13 @@
 
 int cmd_gallery(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"lock", "choose cases and draw them before any future is read", cmd_gallery_lock},
-        {"draw", "verify what was locked, then add what happened", cmd_gallery_draw},
+        {"lock", "select cases and draw them without reading any future", cmd_gallery_lock},
+        {"draw", "verify the locked cases, then add the outcome", cmd_gallery_draw},
         CLI_VERB_END,
     };
     static const cli_group group = {
         .name = "gallery",
-        .summary = "pictures of forecasts that could not be picked with hindsight",
+        .summary = "select and draw cases without reading any future, then add the outcome",
         .examples = "bjepa gallery lock runs/world --data val.bjc --out gallery\n"
                     "bjepa gallery draw gallery --data val.bjc --png\n",
         .verbs = verbs,

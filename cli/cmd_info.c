@@ -28,8 +28,9 @@ static const model models[] = {
     {"branch", "mazes: weighted branches, also as a mixture density", maze_branch},
     {"standard", "mazes: one wide branch, no router", maze_standard},
     {"fused", "mazes: the weighted mean of branches", maze_fused},
-    {"variational", "mazes: one network, context and a Gaussian variable", maze_variational},
-    {"codebook", "mazes: one wide branch, and eight codes for every context", maze_codebook},
+    {"variational", "mazes: one network that takes the context and a Gaussian variable",
+     maze_variational},
+    {"codebook", "mazes: one wide branch, and eight codes shared by all contexts", maze_codebook},
 };
 enum { MODELS = sizeof models / sizeof models[0], SCENE_MODELS = 3 };
 #define ARCH_WORDS "paper|point|outputonly|branch|standard|fused|variational|codebook"
@@ -42,7 +43,7 @@ typedef struct info_options {
 static int parse(info_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         {"arch", 0, CLI_CHOICE, ARCH_WORDS, &o->arch, 0, 0,
-         "one model, with the sizes of its parts"},
+         "print one architecture and the sizes of its tensors"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };
@@ -59,7 +60,7 @@ static int parse(info_options *o, int argc, char **argv, int *operands) {
     };
     const int code = cli_parse(&usage, argc, argv, operands);
     if (code == CLI_CONTINUE && *operands && o->arch >= 0)
-        return cli_misuse("info", "--arch and a model file, expected one of them");
+        return cli_misuse("info", "found --arch and a model file, expected one of them");
     return code;
 }
 
@@ -118,7 +119,7 @@ static void print_all(void) {
     print_table(0, SCENE_MODELS);
     print_table(SCENE_MODELS, MODELS);
     for (int i = 0; i < MODELS; i++) printf("%-11s %s\n", models[i].name, models[i].title);
-    puts("downstream  all but the encoder");
+    puts("downstream  everything except the encoder");
 }
 
 static void print_maze(const bj_arch *a) {

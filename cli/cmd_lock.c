@@ -1,10 +1,20 @@
-/* cmd_lock.c - bjepa lock: bind a finished campaign by hash before its one evaluation. */
+/* cmd_lock.c - bjepa lock: binds a finished campaign by hash before its one evaluation, which is
+ * `bjepa lock run` (cmd_evaluate.c). */
+#include <string.h>
+
 #include "json_out.h"
 #include "output.h"
 #include "progress.h"
 #include "signals.h"
+#include "verbs.h"
 
 static const char verb[] = "lock";
+
+static const cli_verb verbs[] = {
+    {"run", "evaluate a locked campaign: one pass over the held-out scenes, once", cmd_lock_run},
+    {"verify", "check every locked file and every result against its SHA-256", cmd_lock_verify},
+    CLI_VERB_END,
+};
 
 typedef struct lock_options {
     const char *dir, *data;
@@ -14,19 +24,22 @@ typedef struct lock_options {
 static int parse(lock_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0,
-         "held-out scenes; training saw none of them"},
+         "cache of held-out scenes that were not used for training"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "bind checkpoints, settings, this program and held-out data before evaluating",
+        .summary = "lock checkpoints, settings, this program and held-out data by their digests",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
-        .examples = "bjepa lock runs/demo-world --data val.bjc\n",
+        .examples = "bjepa lock runs/demo-world --data val.bjc\n"
+                    "bjepa lock run runs/demo-world\n"
+                    "bjepa lock verify runs/demo-world\n",
         .options = options,
+        .verbs = verbs,
     };
     const int result = cli_parse(&usage, argc, argv, NULL);
     if (result != CLI_CONTINUE) return result;
@@ -50,6 +63,8 @@ static int show(void *context, int64_t done, int64_t total) {
 int cmd_lock(int argc, char **argv) {
     lock_options o = {0};
     bj_error err = {0};
+    for (const cli_verb *v = verbs; v->name && argc > 1; v++)
+        if (!strcmp(argv[1], v->name)) return v->run(argc - 1, argv + 1);
     const int result = parse(&o, argc, argv);
     if (result != CLI_CONTINUE) return result;
     watch w = {cli_progress_begin("MiB", 0), o.quiet};
@@ -71,9 +86,9 @@ int cmd_lock(int argc, char **argv) {
         return CLI_OK;
     }
     char scenes[CLI_COUNT_SIZE];
-    printf("%s is locked: %d runs (%d arms, %d seeds), %s held-out scenes\n", o.dir, report.runs,
+    printf("%s is locked: %d runs (arms: %d, seeds: %d), %s held-out scenes\n", o.dir, report.runs,
            report.arms, report.seeds, cli_count(scenes, (size_t)report.scenes));
     printf("%s %s\n", report.digest, BJ_LOCK_FILE);
-    printf("next: bjepa evaluate %s\n", o.dir);
+    printf("next: bjepa lock run %s\n", o.dir);
     return CLI_OK;
 }

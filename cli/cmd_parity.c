@@ -79,7 +79,7 @@ static int check_folder(const char *path, const bj_parity_options *options, int 
         fprintf(stderr, "bjepa parity: %s: %s\n", path, strerror(errno));
         return CLI_SYSTEM;
     }
-    if (n == 0) fprintf(stderr, "bjepa parity: %s: no *%s or *%s file in it\n", path,
+    if (n == 0) fprintf(stderr, "bjepa parity: %s: contains no *%s or *%s file\n", path,
                         suffixes[0], suffixes[1]);
     for (int i = 0; i < n; i++) {
         char file[4096];
@@ -95,20 +95,23 @@ int cmd_parity(int argc, char **argv) {
     int json = 0, threads = 0, operands;
     const char *isa = NULL;
     const cli_option options[] = {
-        CLI_OPTION_JSON(&json), CLI_OPTION_THREADS(&threads),
-        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0, "instruction set: c, avx2 or avx512"},
+        CLI_OPTION_JSON(&json),
+        CLI_OPTION_THREADS(&threads),
+        {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0,
+         "instruction set: c, avx2 or avx512 (default: the best one on this machine)"},
         CLI_OPTION_END};
     const cli_usage usage = {
         "parity",
-        "recompute golden files and compare outputs, loss, gradients, metrics and updates; of "
-        "the mazes (.npz) graphs and metrics",
+        "recompute golden files and compare outputs, loss, gradients, metrics and updates, or the graphs "
+        "and metrics of mazes (.npz)",
         "FILE_OR_DIR...",
         1,
         4096,
         "bjepa parity tests/golden/tiny\n"
         "bjepa parity tests/golden/maze/small_k3.npz\n"
         "BJ_ISA=c bjepa parity fullset.safetensors\n",
-        options};
+        options,
+        NULL};
     const int code = cli_parse(&usage, argc, argv, &operands);
     if (code != CLI_CONTINUE) return code;
     const bj_parity_options how = {threads, isa};
@@ -123,7 +126,7 @@ int cmd_parity(int argc, char **argv) {
         }
     }
     if (!json)
-        printf("%d passed, %d failed, %d refused\n", t.files - t.failed - t.refused, t.failed,
+        printf("%d passed, %d failed, %d rejected\n", t.files - t.failed - t.refused, t.failed,
                t.refused);
     return t.failed ? CLI_REFUSED : t.worst_code;
 }

@@ -20,19 +20,19 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         CLI_OPTION_JSON(&o->json),
         {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0,
-         "write there; a name in .svg, .png or .pdf draws the scene, one in .jsonl is JSON"},
+         "output file; .svg, .png and .pdf draw the scene, .jsonl is JSON Lines"},
         {"parquet", 0, CLI_TEXT, "FILE", &o->parquet, 0, 0, "write a challenge submission"},
-        {"latents", 0, CLI_FLAG, NULL, &o->latents, 0, 0, "add the latent of each branch to JSON"},
-        {"scene", 0, CLI_TEXT, "ID", &o->scene, 0, 0, "this scene only"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "the first N scenes; 0: all"},
+        {"latents", 0, CLI_FLAG, NULL, &o->latents, 0, 0, "add the latent of each branch to the JSON output"},
+        {"scene", 0, CLI_TEXT, "ID", &o->scene, 0, 0, "predict only this scene"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "predict only the first N scenes; 0 means all"},
         {"precision", 0, CLI_CHOICE, "full|bf16", &o->precision, 0, 0,
-         "how the weights are stored: 16 bits are faster"},
+         "format of the operands of matrix products; bf16 is faster"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "predict",
-        .summary = "all weighted futures of scenes, from raw scenario files or a cache",
+        .summary = "predict the weighted futures of scenes from raw scenario files or a cache",
         .operands = "CHECKPOINT SCENARIO_DIR_OR_CACHE...",
         .min_operands = 2,
         .max_operands = 2147483647,
@@ -231,7 +231,8 @@ int cmd_predict(int argc, char **argv) {
     r.draws = o.out && cli_picture_name(o.out);
     r.json = o.json || (o.out && (cli_ends_in(o.out, ".jsonl") || cli_ends_in(o.out, ".json")));
     if (o.latents && !r.json) return cli_misuse("predict", "--latents needs --json");
-    if (r.draws && o.json) return cli_misuse("predict", "--json and a picture exclude each other");
+    if (r.draws && o.json) return cli_misuse("predict", "found --json and a picture, expected one "
+                                                        "of them");
     if (o.json || !o.parquet) r.to = stdout;
 
     bj_error err;

@@ -20,25 +20,27 @@ typedef struct report_options {
 
 static int parse(report_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "the page; report.html"},
+        {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "HTML page to write"},
         {"scenes", 0, CLI_TEXT, "CACHE", &o->scenes, 0, 0,
-         "scenes to show; the held-out ones after the evaluation, else those for development"},
+         "scenes to show (default: the held-out scenes after the locked evaluation, else the "
+         "development scenes)"},
         {"law", 0, CLI_TEXT, "FILE", &o->law, 0, 0,
-         "law of simulated scenes, if it is not beside the cache"},
+         "true distribution of simulated scenes, if it is not next to the cache"},
         {"count", 0, CLI_INT, "N", &o->count, 0, SCENES,
-         "most scenes, chosen by a hash of their ids; 24"},
+         "max number of scenes, which are chosen by a hash of their ids"},
         {"pretrained", 0, CLI_TEXT, "CHECKPOINT", &o->pretrained, 0, 0,
-         "also show a model that was trained elsewhere, such as builtin"},
+         "also show a model that was trained elsewhere, for example 'builtin'"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "show a campaign in a page of one file",
-        .operands = "CAMPAIGN_DIR|SEEDS.csv",
+        .summary = "write a campaign or a run as one HTML page",
+        .operands = "CAMPAIGN_DIR|RUN_DIR|SEEDS.csv",
         .min_operands = 1,
         .max_operands = 1,
         .examples = "bjepa report demo-world --out report.html\n"
+                    "bjepa report runs/fullset-0 --out run.html\n"
                     "bjepa report demo-world --scenes val.bjc --count 40\n"
                     "bjepa report demo-world --pretrained builtin --out report.html\n"
                     "bjepa report maze-planall --out mazes.html\n"
@@ -79,7 +81,7 @@ static bj_status fill_sections(FILE *to, page *p, bj_error *err) {
     }
     if (status == BJ_OK) status = report_template(to, "browser.html", fill_browser, p, err);
     if (status != BJ_OK) return status;
-    if (pretrained) report_about(to, p->data, "The arms, compared");
+    if (pretrained) report_about(to, p->data, "Comparison of the arms");
     report_results(to, p->data);
     report_figures(to, p->data);
     report_parameters(to, p->data);
@@ -94,8 +96,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
     else if (!strcmp(name, "sections")) return fill_sections(to, p, err);
     else if (!strcmp(name, "footer"))
         fprintf(to,
-                "<p>Written by bjepa %s. Everything is in this one file; it asks nothing of any "
-                "network.</p>",
+                "<p>Written by bjepa %s. This page is a single file and needs no network.</p>",
                 bj_version());
     else if (!strcmp(name, "scenes") && p->forecasts->scenes)
         return report_scenes_write(to, p->forecasts->scenes, err);
@@ -146,7 +147,7 @@ int cmd_report(int argc, char **argv) {
     if (status == BJ_OK) status = report_data_open(&data, o.dir, &err);
     if (status == BJ_OK && report_is_maze(data)) {
         status = o.scenes || o.law || o.pretrained
-                     ? cli_error(&err, BJ_EARG, "%s: a campaign of mazes has no scenes", o.dir)
+                     ? cli_error(&err, BJ_EARG, "%s: maze runs have no scenes; leave out --scenes, --law and --pretrained", o.dir)
                      : write_maze(data, &o, &err);
         report_data_free(data);
         return status == BJ_OK ? CLI_OK : cli_fail(verb, &err);
@@ -161,7 +162,7 @@ int cmd_report(int argc, char **argv) {
     if (status == BJ_OK && !scenes)
         fprintf(stderr, "bjepa %s: no scenes: %s\n", verb, forecasts.reason);
     if (status == BJ_OK && forecasts.dropped)
-        fprintf(stderr, "bjepa %s: left out %d scenes: the page would be larger than 15 MB\n", verb,
+        fprintf(stderr, "bjepa %s: omitted %d scenes, because the page would be larger than 15 MB\n", verb,
                 forecasts.dropped);
     report_forecasts_free(&forecasts);
     report_pretrained_close(&pretrained);

@@ -11,7 +11,7 @@
 static int show(void *context, int64_t done, int64_t total) {
     cli_progress *progress = context;
     progress->total = (long)total;
-    cli_progress_show(progress, (long)done, "reading the truth");
+    cli_progress_show(progress, (long)done, "reading the ground truth");
     return 0;
 }
 
@@ -39,7 +39,7 @@ static void report_failures(const char *verb, const bj_truth *truth, int list) {
     for (int64_t i = 0; i < failures && i < list; i++)
         fprintf(stderr, "bjepa %s: %s\n", verb, bj_truth_failure(truth, i));
     if (failures > list)
-        fprintf(stderr, "bjepa %s: and %lld more scenarios that cannot be read\n", verb,
+        fprintf(stderr, "bjepa %s: %lld more scenarios cannot be read\n", verb,
                 (long long)(failures - list));
 }
 
@@ -49,7 +49,7 @@ static int verdict(const char *verb, const bj_score *score, const bj_truth *trut
     if (c.violations_total) return CLI_REFUSED;
     if (c.unreadable) return CLI_DATA;
     if (truth && !c.scored) {
-        fprintf(stderr, "bjepa %s: no scenario of the truth has a future: nothing to score\n",
+        fprintf(stderr, "bjepa %s: nothing to score: no scenario of the ground truth has a future\n",
                 verb);
         return CLI_DATA;
     }
@@ -88,19 +88,19 @@ int cmd_score(int argc, char **argv) {
     int check = 0, operands;
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o.truth, 0, 0,
-         "the truth: a cache, or scenario files below a folder"},
-        {"check", 0, CLI_FLAG, NULL, &check, 0, 0, "check only; needs no truth"},
-        {"max-modes", 0, CLI_INT, "N", &o.max_modes, 1, BJ_MAX_ATOMS, "most modes of a track"},
-        {"strict", 0, CLI_FLAG, NULL, &o.strict, 0, 0, "no scores when there is a violation"},
-        {"list", 0, CLI_INT, "N", &o.list, 0, 1000000, "most violations to list"},
-        {"rows", 0, CLI_TEXT, "FILE.csv", &o.rows, 0, 0, "write every scored scene there"},
+         "ground truth: a cache, or scenario files below a folder"},
+        {"check", 0, CLI_FLAG, NULL, &check, 0, 0, "only check the file; needs no ground truth"},
+        {"max-modes", 0, CLI_INT, "N", &o.max_modes, 1, BJ_MAX_ATOMS, "max number of modes per track"},
+        {"strict", 0, CLI_FLAG, NULL, &o.strict, 0, 0, "print no scores if there is a violation"},
+        {"list", 0, CLI_INT, "N", &o.list, 0, 1000000, "max number of violations to list"},
+        {"rows", 0, CLI_TEXT, "FILE.csv", &o.rows, 0, 0, "write the scores of every scene"},
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_THREADS(&o.threads),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "score",
-        .summary = "check a challenge submission and score it against what happened",
+        .summary = "check a challenge submission and score it against the ground truth",
         .operands = "SUBMISSION.parquet",
         .min_operands = 1,
         .max_operands = 1,
@@ -112,9 +112,10 @@ int cmd_score(int argc, char **argv) {
     const int code = cli_parse(&usage, argc, argv, &operands);
     if (code != CLI_CONTINUE) return code;
     if (check && (o.truth || o.rows))
-        return cli_misuse("score", "--check looks at the file alone, without --av2 and --rows");
+        return cli_misuse("score", "--check needs only the file; leave out --av2 and --rows");
     if (!check && !o.truth)
-        return cli_misuse("score", "--av2 DIR_OR_CACHE is missing; --check needs no truth");
+        return cli_misuse("score", "--av2 DIR_OR_CACHE is missing; only --check needs no ground "
+                                   "truth");
     o.file = argv[1];
     return score_run("score", &o);
 }

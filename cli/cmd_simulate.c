@@ -17,24 +17,26 @@ typedef struct simulate_options {
 
 static int parse(simulate_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "write official scenario folders there"},
-        {"cache", 0, CLI_TEXT, "FILE", &o->cache, 0, 0, "write a cache instead"},
-        {"scenes", 'n', CLI_INT, "N", &o->scenes, 1, 2147483647, "how many; 1000 by default"},
+        {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "write official scenario folders"},
+        {"cache", 0, CLI_TEXT, "FILE", &o->cache, 0, 0, "write a cache instead of folders"},
+        {"scenes", 'n', CLI_INT, "N", &o->scenes, 1, 2147483647, "number of scenes"},
         CLI_OPTION_SEED(&o->seed),
         {"split", 0, CLI_TEXT, "NAME", &o->split, 0, 0,
-         "train, val, test or any other name: each has cities of its own"},
+         "train, val, test or any other name; every split has different cities"},
         {"world", 0, CLI_INT, "N", &o->world, 1, BJ_WORLD_VERSION,
-         "version of the world: 2, the default, or 1"},
-        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024, "workers; 0: one per available core"},
-        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0, "forget an interrupted run"},
-        {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace what is there already"},
+         "version of the simulated world"},
+        {"jobs", 'j', CLI_INT, "N", &o->jobs, 0, 1024,
+         "worker threads; 0 means one per available core"},
+        {"restart", 0, CLI_FLAG, NULL, &o->restart, 0, 0,
+         "start over instead of resuming an interrupted run"},
+        {"force", 0, CLI_FLAG, NULL, &o->force, 0, 0, "replace existing files"},
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "simulate traffic whose distribution of futures is known",
+        .summary = "simulate traffic scenes whose distribution of futures is known",
         .examples = "bjepa simulate --cache train.bjc --scenes 20000 --seed 1\n"
                     "bjepa simulate --cache val.bjc --scenes 2000 --seed 1 --split val\n"
                     "bjepa simulate --out world/train --scenes 100 --seed 1\n",
@@ -44,7 +46,7 @@ static int parse(simulate_options *o, int argc, char **argv) {
     if (result != CLI_CONTINUE) return result;
     if (!o->out == !o->cache)
         return cli_misuse(verb, "found %s, expected one of --out DIR and --cache FILE",
-                          o->out ? "both --out and --cache" : "no output");
+                          o->out ? "--out and --cache" : "no output");
     return CLI_CONTINUE;
 }
 
@@ -69,12 +71,12 @@ static void print_report(const simulate_options *o, const bj_world_report *r) {
     const char *where = o->cache ? o->cache : o->out;
     const char *law = o->cache ? ".law.safetensors" : "/law.safetensors";
     if (!o->json) {
-        printf("%s: %s scenes of %s towns, %s modes\n", where, cli_count(a, (size_t)r->scenes),
+        printf("%s: scenes: %s, towns: %s, modes: %s\n", where, cli_count(a, (size_t)r->scenes),
                cli_count(b, (size_t)r->towns), cli_count(c, (size_t)r->modes));
         if (o->cache)
             printf("cache         %s bytes, digest %s\n", cli_count(d, (size_t)r->bytes),
                    r->digest);
-        printf("law           %s%s, %s bytes\n", where, law, cli_count(d, (size_t)r->law_bytes));
+        printf("distribution  %s%s, %s bytes\n", where, law, cli_count(d, (size_t)r->law_bytes));
         return;
     }
     printf("{\"schema\":1,\"type\":\"simulate\",\"%s\":", o->cache ? "cache" : "folder");
@@ -117,8 +119,9 @@ int cmd_simulate(int argc, char **argv) {
     }
     fprintf(stderr, "bjepa %s: interrupted after %lld of %d scenes\n", verb,
             (long long)report.scenes, o.scenes);
-    fputs(o.cache ? "hint: the same command goes on from there\n"
-                  : "hint: the same command writes the folders again; there is no law file yet\n",
+    fputs(o.cache ? "hint: run the same command again to continue\n"
+                  : "hint: running the same command again rewrites the folders, because the file "
+                    "with the true distribution does not exist yet\n",
           stderr);
     if (o.json) print_report(&o, &report);
     return CLI_SIGNALED + cli_stop;

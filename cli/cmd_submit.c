@@ -13,11 +13,11 @@ typedef struct submit_options {
 
 static int parse(submit_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "FILE.parquet", &o->out, 0, 0, "the submission to write"},
+        {"out", 'o', CLI_TEXT, "FILE.parquet", &o->out, 0, 0, "submission file to write"},
         {"check", 0, CLI_FLAG, NULL, &o->check, 0, 0,
-         "check a submission instead of writing one; needs neither model nor truth"},
+         "check a submission instead of writing one; needs no model and no ground truth"},
         {"precision", 0, CLI_CHOICE, "full|bf16", &o->precision, 0, 0,
-         "how the weights are stored: 16 bits are faster"},
+         "format of the operands of matrix products; bf16 is faster"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
@@ -67,12 +67,13 @@ int cmd_submit(int argc, char **argv) {
     const int code = parse(&o, argc, argv, &operands);
     if (code != CLI_CONTINUE) return code;
     if (o.check) {
-        if (operands != 1 || o.out) return cli_misuse("submit", "--check takes one file, no --out");
+        if (operands != 1 || o.out) return cli_misuse("submit", "--check takes one file and no --out");
         const score_options check = {
             .file = argv[1], .max_modes = BJ_SUBMISSION_MODES, .list = 20, .json = o.json};
         return score_run("submit", &check);
     }
-    if (operands != 2) return cli_misuse("submit", "expected CHECKPOINT and CACHE");
+    if (operands != 2) return cli_misuse("submit", "found too few arguments, expected CHECKPOINT "
+                                                   "and CACHE");
     if (!o.out) return cli_misuse("submit", "--out FILE.parquet is missing");
     cli_catch_signals();
     if (predict(&scenes, &o, argv[1], argv[2], &err) != BJ_OK) return cli_fail("submit", &err);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "json_out.h"
-#include "seed_view.h"
+#include "seed_table.h"
 
 typedef struct table_options {
     seed_view view;
@@ -16,19 +16,20 @@ typedef struct table_options {
 static int parse(table_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"arms", 'a', CLI_LIST, "NAME", &o->view.arm_names, 0, 0,
-         "an arm to show, or several with commas; may be repeated"},
-        {"per-seed", 0, CLI_FLAG, NULL, &o->per_seed, 0, 0, "every seed, not only mean and SD"},
+         "arm to show; several with commas; may be repeated"},
+        {"per-seed", 0, CLI_FLAG, NULL, &o->per_seed, 0, 0, "print every seed, not only mean and SD"},
         SEED_VIEW_OPTIONS(&o->view),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = "table",
-        .summary = "mean and sample SD over the seeds of every arm, or the value of every seed",
+        .summary = "print mean and sample SD over the seeds of every arm, or the value of every seed",
         .operands = "FILE.csv|CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
         .examples = "bjepa table data/paper/av2_seeds.csv\n"
                     "bjepa table runs/demo-world\n"
+                    "bjepa table runs/demo-world -m all\n"
                     "bjepa table runs/demo-world --dev --partial\n"
                     "bjepa table seeds.csv --arms fullset,mdn -m traj_es -m brier --per-seed\n"
                     "bjepa table seeds.csv --format latex >table.tex\n",
@@ -39,82 +40,12 @@ static int parse(table_options *o, int argc, char **argv) {
     return result;
 }
 
-/* Arms of one dataset, "SET/ARM", or of none. */
-static int same_set(const char *a, const char *b) {
-    const char *end = strchr(a, '/'), *other = strchr(b, '/');
-    const size_t length = end ? (size_t)(end - a) : 0;
-    return length == (other ? (size_t)(other - b) : 0) && !strncmp(a, b, length);
-}
-
-/* Whether the arm has the best mean of those shown, of its dataset; with one arm nothing is best.
- */
-static int is_best(const seed_view *view, const bj_metric_info *info, int arm, int metric,
-                   double mean) {
-    int others = 0;
-    if (!info->better || isnan(mean)) return 0;
-    for (int i = 0; i < view->arm_count; i++) {
-        if (!same_set(bj_seeds_arm(view->seeds, view->arms[i]), bj_seeds_arm(view->seeds, arm)))
-            continue;
-        const bj_summary s = bj_seeds_summary(view->seeds, view->arms[i], metric);
-        if (info->better * s.mean > info->better * mean) return 0;
-        others += s.n > 0;
-    }
-    return others > 1;
-}
-
 /* --------------------------------------------------------------------------------- text and TeX */
-
-static void add_heading(cli_grid *grid, const seed_view *view) {
-    for (int m = 0; m < view->metric_count; m++) {
-        char title[CLI_CELL_SIZE];
-        const bj_metric_info info = bj_seeds_metric(view->seeds, view->metrics[m]);
-        seed_view_title(title, &info);
-        cli_grid_text(grid, title);
-    }
-}
-
-/* "5", or "3-5" where metrics differ. */
-static void add_counts(cli_grid *grid, const seed_view *view, int arm) {
-    int fewest = 0, most = 0;
-    for (int m = 0; m < view->metric_count; m++) {
-        const int n = bj_seeds_summary(view->seeds, arm, view->metrics[m]).n;
-        if (n && (!fewest || n < fewest)) fewest = n;
-        if (n > most) most = n;
-    }
-    if (fewest == most) cli_grid_number(grid, 0, "%d", most);
-    else cli_grid_number(grid, 0, "%d-%d", fewest, most);
-}
-
-static int print_means(const seed_view *view) {
-    cli_grid grid = {.columns = view->metric_count + 2, .left = 1};
-    int starred = 0;
-    cli_grid_text(&grid, "arm");
-    cli_grid_text(&grid, "n");
-    add_heading(&grid, view);
-    for (int i = 0; i < view->arm_count; i++) {
-        cli_grid_text(&grid, bj_seeds_arm(view->seeds, view->arms[i]));
-        add_counts(&grid, view, view->arms[i]);
-        for (int m = 0; m < view->metric_count; m++) {
-            const bj_metric_info info = bj_seeds_metric(view->seeds, view->metrics[m]);
-            const bj_summary s = bj_seeds_summary(view->seeds, view->arms[i], view->metrics[m]);
-            const int best = is_best(view, &info, view->arms[i], view->metrics[m], s.mean);
-            starred |= best;
-            seed_view_mean(&grid, &s, seed_view_digits(view, &info), best);
-        }
-    }
-    const int text = view->format == CLI_FORMAT_TEXT;
-    if (text) printf("%s: mean " CLI_PLUS_MINUS " sample SD over n seeds\n\n", view->path);
-    const int code = cli_grid_print(&grid, "table", (cli_format)view->format, 0);
-    if (text && starred && code == CLI_OK) puts("\n* best mean of the arms shown");
-    return code;
-}
 
 static int print_seeds(const seed_view *view) {
     cli_grid grid = {.columns = view->metric_count + 2, .left = 2};
     char text[CLI_FIXED_SIZE];
-    cli_grid_text(&grid, "arm");
-    cli_grid_text(&grid, "seed");
-    add_heading(&grid, view);
+    seed_table_heading(&grid, view, "arm", "seed");
     for (int i = 0; i < view->arm_count; i++) {
         const int arm = view->arms[i];
         const int seeds = bj_seeds_count(view->seeds);
@@ -227,7 +158,9 @@ static int write_json(const table_options *o) {
         cli_json_text(stdout, info.title);
         fputs(", \"better\": ", stdout);
         cli_json_text(stdout, seed_view_better(info.better));
-        printf(", \"digits\": %d}%s\n", info.digits, m < view->metric_count - 1 ? "," : "");
+        printf(", \"digits\": %d, \"unit\": ", info.digits);
+        cli_json_text(stdout, info.unit);
+        printf("}%s\n", m < view->metric_count - 1 ? "," : "");
     }
     fputs("  ],\n  \"rows\": [\n", stdout);
     write_rows(o, 1);
@@ -244,7 +177,11 @@ static int print_all(const table_options *o) {
     }
     seed_view_label(view);
     if (view->format == CLI_FORMAT_JSON) return write_json(o);
-    if (view->format != CLI_FORMAT_CSV) return o->per_seed ? print_seeds(view) : print_means(view);
+    if (view->format != CLI_FORMAT_CSV) {
+        if (view->format == CLI_FORMAT_TEXT && !o->per_seed)
+            printf("%s: mean " CLI_PLUS_MINUS " sample SD over n seeds\n\n", view->path);
+        return o->per_seed ? print_seeds(view) : seed_table_print(view);
+    }
     puts(o->per_seed ? "arm,seed,metric,value" : "arm,metric,n,mean,sd,lowest,highest");
     write_rows(o, 0);
     return CLI_OK;
@@ -252,6 +189,7 @@ static int print_all(const table_options *o) {
 
 int cmd_table(int argc, char **argv) {
     table_options o = {.view = SEED_VIEW("table")};
+    o.view.main_metrics = 1;
     int code = parse(&o, argc, argv);
     if (code != CLI_CONTINUE) return code;
     code = seed_view_open(&o.view, o.path);

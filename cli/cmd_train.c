@@ -13,12 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Below these a latent says nothing about its future any more. */
+/* Latents have collapsed if their spread is below these. */
 static const double collapsed_std = 1e-3, collapsed_rank = 1.5;
+/* Min number of development scenes for the rank and for the choice of a checkpoint. The centered
+ * latents of n scenes have a rank of at most n - 1, so two scenes always look collapsed. */
+enum { RANK_SCENES = 8, FEW_SCENES = 32 };
 
 typedef struct view {
     cli_progress bar;
     int quiet, begun, epoch;
+    int few; /* 1: too few development scenes, and a warning was printed */
     int stage_a, maze;
     const bj_settings *settings;
 } view;
@@ -64,25 +68,26 @@ static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best
         fprintf(stderr, "epoch %d: ", row->epoch);
         if (!isnan(m->plan_all)) /* frames have no graph */
             fprintf(stderr,
-                    "planAll %.3f, verified %.3f, precision %.3f, held-out %.3f, edges %.0f, ",
+                    "planAll %.3f, verified route %.3f, precision %.3f, withheld %.3f, edges %.0f, ",
                     m->plan_all, m->verified_route, m->macro_precision, m->held_recall,
                     m->predicted_edges);
         fprintf(
             stderr,
-            "COV-R %.3f; cells: std %.4f rank %.1f (participation %.1f), separated %.3f, closest "
-            "%.2f: %s\n",
+            "COV-R %.3f; cell latents: SD %.4f, entropy rank %.1f (participation %.1f), separated "
+            "%.3f, closest %.2f: %s\n",
             m->cov_r, row->health.mean_std, row->health.entropy_rank, row->health.participation,
             m->separated, m->closest, row->eligible ? "separated" : "collapsed");
     } else if (v->stage_a)
         fprintf(stderr,
-                "epoch %d: decoder ADE %.4f FDE %.4f, latent std %.4f rank %.1f: gates %s%s\n",
+                "epoch %d: decoder ADE %.4f m, FDE %.4f m, latent SD %.4f, entropy rank %.1f: "
+                "gates %s%s\n",
                 row->epoch, row->decoder_ade, row->decoder_fde, row->health.mean_std,
                 row->health.entropy_rank, row->eligible ? "passed" : "not passed",
                 chosen ? ", best so far" : "");
     else {
         fprintf(stderr,
-                "epoch %d: dev ES %.4f, top-1 ADE %.4f, Brier %.4f, support %.2f, latent std %.4f "
-                "rank %.1f, attention %.1f tokens, context norm %.1f",
+                "epoch %d: dev ES %.4f m, top-1 ADE %.4f m, Brier %.4f, distinct ends %.2f, "
+                "latent SD %.4f, entropy rank %.1f, attention %.1f tokens, context norm %.1f",
                 row->epoch, row->dev.traj_es, row->dev.top1_ade, row->dev.brier,
                 row->dev.dedup_support, row->health.mean_std, row->health.entropy_rank,
                 row->encoder.attention_tokens, row->encoder.context_norm);
@@ -93,18 +98,22 @@ static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best
     }
 }
 
-static void warn(const bj_settings *settings, const bj_epoch *row) {
-    if (bj_epoch_blind(settings, row))
-        fprintf(stderr,
-                "warning: epoch %d: the model is blind to the map: exchanging maps between scenes "
-                "changes the Energy Score by %+.1f %%\n",
-                row->epoch, 100 * row->exchange.map / row->exchange.plain);
-    if (row->epoch > 0 &&
+static void warn(view *v, const bj_epoch *row) {
+    const int few = !v->maze && !v->stage_a && row->dev.scenes < FEW_SCENES;
+    if (few && !v->few)
+        cli_warn("%.0f development scene%s: the checkpoint choice is mostly noise; expected at "
+                 "least %d scenes",
+                 row->dev.scenes, row->dev.scenes == 1 ? "" : "s", FEW_SCENES);
+    v->few |= few;
+    if (bj_epoch_blind(v->settings, row))
+        cli_warn("epoch %d: the model is blind to the map: exchanging maps between scenes changes the "
+                 "Energy Score by %+.1f %%",
+                 row->epoch, 100 * row->exchange.map / row->exchange.plain);
+    if (row->epoch > 0 && !(few && row->dev.scenes < RANK_SCENES) &&
         (row->health.mean_std < collapsed_std || row->health.entropy_rank < collapsed_rank))
-        fprintf(stderr,
-                "warning: epoch %d: the target latents have collapsed: standard deviation %.2g, "
-                "rank %.2f\n",
-                row->epoch, row->health.mean_std, row->health.entropy_rank);
+        cli_warn("epoch %d: the target latents have collapsed: standard deviation %.2g, entropy rank "
+                 "%.2f",
+                 row->epoch, row->health.mean_std, row->health.entropy_rank);
 }
 
 static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
@@ -120,7 +129,7 @@ static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
             cli_progress_clear(&v->bar);
             print_epoch(v, p->last, p->best);
         }
-        warn(v->settings, p->last);
+        warn(v, p->last);
         v->epoch = p->last->epoch;
     }
     if (!v->quiet) {
@@ -190,7 +199,7 @@ static void print_gate(const bj_run *run, const char *name, size_t offset, const
             epoch = row.epoch;
         }
     }
-    fprintf(stderr, "  %-30s must be %s %-6g  best %.4g in epoch %d\n", name, relation, limit,
+    fprintf(stderr, "  %-30s expected %s %-6g  best %.4g in epoch %d\n", name, relation, limit,
             nearest, epoch);
 }
 
@@ -198,16 +207,16 @@ static int no_pass(const bj_run_report *r, const char *dir, const bj_settings *s
     bj_run *run;
     bj_error err;
     fprintf(stderr,
-            "bjepa train: no epoch of %d passed every gate: there is no anchor to use; "
-            "%s/metrics.csv has all values\n",
+            "bjepa train: none of %d epochs passed every gate, so the run has no anchor; "
+            "%s/metrics.csv contains all values\n",
             r->epochs, dir);
     if (bj_run_open(&run, dir, &err) != BJ_OK) return CLI_REFUSED;
     print_gate(run, "decoder ADE (m)", offsetof(bj_epoch, decoder_ade), "<=", s->gate_ade);
     print_gate(run, "decoder FDE (m)", offsetof(bj_epoch, decoder_fde), "<=", s->gate_fde);
-    print_gate(run, "mean std of latents", offsetof(bj_epoch, health.mean_std), ">=", s->gate_std);
+    print_gate(run, "mean SD of the latents", offsetof(bj_epoch, health.mean_std), ">=", s->gate_std);
     print_gate(run, "share of flat dimensions", offsetof(bj_epoch, health.low_std_fraction),
                "<=", s->gate_low_std);
-    print_gate(run, "entropy rank of latents", offsetof(bj_epoch, health.entropy_rank),
+    print_gate(run, "entropy rank of the latents", offsetof(bj_epoch, health.entropy_rank),
                ">=", s->gate_rank);
     bj_run_free(run);
     return CLI_REFUSED;
@@ -218,8 +227,8 @@ static int finish_maze(const bj_run_report *r, const char *dir, const bj_setting
     printf("%s, seed %llu: %lld updates over %lld transitions\n", s->arm,
            (unsigned long long)s->seed, (long long)r->step, (long long)r->fit);
     if (!isnan(m->plan_all))
-        printf("planAll %.1f %%, verified route %.1f %%, transition precision %.1f %%, held-out "
-               "edges %.1f %%\n",
+        printf("planAll %.1f %%, verified route %.1f %%, precision %.1f %%, withheld edges found "
+               "%.1f %%\n",
                100 * m->plan_all, 100 * m->verified_route, 100 * m->macro_precision,
                100 * m->held_recall);
     printf("raw COV-R %.1f %%\n", 100 * m->cov_r);
@@ -233,16 +242,16 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
     if (r->outcome == BJ_RUN_STOPPED) {
         fprintf(
             stderr,
-            "stopped in epoch %d after %lld updates; everything is saved. The same command with "
-            "--resume goes on.\n",
-            r->epochs + 1, (long long)r->step);
+            "stopped in epoch %d after %lld updates; everything is saved.\n"
+            "hint: continue with 'bjepa train --out %s --resume'\n",
+            r->epochs + 1, (long long)r->step, dir);
         return CLI_SIGNALED + (int)cli_stop;
     }
     if (r->outcome == BJ_RUN_NO_PASS) return no_pass(r, dir, s);
     if (r->outcome == BJ_RUN_COLLAPSED) {
         fprintf(stderr,
-                "bjepa train: the latents have collapsed: the run has no score; %s/metrics.csv has "
-                "all values\n",
+                "bjepa train: the latents have collapsed, so the run has no score; %s/metrics.csv "
+                "contains all values\n",
                 dir);
         return CLI_REFUSED;
     }
@@ -250,7 +259,7 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
     if (s->arch.encoder != BJ_ENCODER_SCENE) return finish_maze(r, dir, s);
     printf("%s, seed %llu: %d epochs, %lld updates over %lld scenes\n", s->arm,
            (unsigned long long)s->seed, r->epochs, (long long)r->step, (long long)r->fit);
-    printf("best epoch %d: development %s %.4f, of %lld scenes\n", r->best.epoch,
+    printf("best epoch %d: development %s %.4f m (scenes: %lld)\n", r->best.epoch,
            stage_a ? "decoder ADE" : "trajectory ES",
            stage_a ? r->best.decoder_ade : r->best.dev.traj_es, (long long)r->dev);
     printf("checkpoint  %s/ckpt/best\n", dir);
@@ -274,7 +283,7 @@ static bj_status recall(recalled *r, bj_run_options *o, cli_settings_options *q,
     if (status != BJ_OK) return status;
     if (access(manifest, F_OK))
         return cli_error(err, BJ_EARG,
-                         "%s: holds no run to resume\nhint: a new run needs --data and --arm",
+                         "%s: contains no run to resume\nhint: a new run needs --data and --arm",
                          o->dir);
     status = bj_run_open(&r->run, o->dir, err);
     if (status != BJ_OK) return status;
@@ -316,26 +325,25 @@ int cmd_train(int argc, char **argv) {
     int json = 0;
     const cli_option options[] = {
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "cache of scenes to fit, and to develop on; world:SEED[:SCENES] simulates new scenes "
-         "while "
-         "it trains; for arms of mazes a dataset, .npz"},
+         "cache of scenes; world:SEED[:SCENES] simulates new scenes during training; a dataset "
+         "(.npz) for maze arms"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
-         "other scenes for development; all of --data is fitted then"},
+         "development scenes; all scenes of --data are then used for fitting"},
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
-         "maze of the dataset, where its name does not say"},
+         "maze of the dataset, if its file name does not contain the maze"},
         CLI_SETTINGS_OPTIONS(&q),
-        {"out", 'o', CLI_TEXT, "DIR", &o.dir, 0, 0, "folder of the run"},
+        {"out", 'o', CLI_TEXT, "DIR", &o.dir, 0, 0, "run folder"},
         {"resume", 0, CLI_FLAG, NULL, &o.resume, 0, 0,
-         "go on where the run in that folder stopped; data and settings of the run by default"},
+         "resume the run in the output folder; data and settings default to those of the run"},
         {"extend", 0, CLI_INT, "EPOCHS", &o.extend, 1, 100000,
-         "with --resume: train a finished run for more epochs"},
+         "with --resume: train a finished run for this many more epochs"},
         CLI_OPTION_THREADS(&o.threads),
         CLI_OPTION_QUIET(&v.quiet),
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         "train",
-        "train an arm with a seed",
+        "train one arm with one seed",
         NULL,
         0,
         0,
@@ -347,11 +355,12 @@ int cmd_train(int argc, char **argv) {
         "bjepa train --out runs/fullset-0 --resume --extend 10\n"
         "bjepa train --data world:7:2000000 --arm fullset --out runs/fresh --recipe small\n"
         "bjepa train --data pointmaze-medium-navigate-v0.npz --arm maze-branch --out runs/medium\n",
-        options};
+        options,
+        NULL};
     const int parsed = cli_parse(&usage, argc, argv, NULL);
     if (parsed != CLI_CONTINUE) return parsed;
     if (o.extend && !o.resume)
-        return cli_misuse(usage.verb, "--extend continues a finished run: it needs --resume");
+        return cli_misuse(usage.verb, "--extend needs --resume, because it continues a finished run");
     if (!o.data && !o.resume) return cli_misuse(usage.verb, "--data FILE is missing");
     if (!o.dir) return cli_misuse(usage.verb, "--out DIR is missing");
     cli_settings settings = {0};

@@ -19,21 +19,22 @@ static int parse(truth_options *o, int argc, char **argv) {
     const char *const verb = o->verb;
     const cli_option options[] = {
         {"submission", 0, CLI_FLAG, NULL, &o->submission, 0, 0,
-         "measure submission files instead of checkpoints"},
+         "score submission files instead of checkpoints"},
         {"data", 0, CLI_TEXT, "DIR_OR_CACHE", &o->data, 0, 0,
-         "scenes of the submissions: checks the focal track, adds the realized score"},
+         "scenes of the submissions; used to check the focal track and compute the realized score"},
         {"max-modes", 0, CLI_INT, "N", &o->max_modes, 1, BJ_MAX_ATOMS,
-         "most modes of a track in a submission; 6"},
+         "max number of modes per track in a submission"},
         {"baseline", 0, CLI_FLAG, NULL, &o->baseline, 0, 0,
-         "also constant velocity and the true modes; CHECKPOINT may be left out"},
-        {"atoms", 'k', CLI_INT, "K", &o->atoms, 1, BJ_MAX_ATOMS, "true modes of the baseline; 6"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "only the first N scenes; 0: all"},
-        {"samples", 0, CLI_INT, "M", &o->samples, 16, 4096,
-         "draws of every mode, a multiple of 4; 64"},
+         "also score constant velocity and the true modes; CHECKPOINT may be omitted"},
+        {"atoms", 'k', CLI_INT, "K", &o->atoms, 1, BJ_MAX_ATOMS,
+         "number of true modes in the baseline"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
+         "use only the first N scenes; 0 means all"},
+        {"samples", 0, CLI_INT, "M", &o->samples, 16, 4096, "draws per mode, a multiple of 4"},
         {"best-scenes", 0, CLI_INT, "N", &o->best, 0, 1000000,
-         "scenes to search the best K atoms of; 64"},
+         "number of scenes for finding the best K atoms"},
         {"input-scenes", 0, CLI_INT, "N", &o->inputs, 0, 1000000,
-         "scenes to compute the floor of a model's inputs on; 2000"},
+         "number of scenes for estimating the lower bound for the model's inputs"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -58,7 +59,7 @@ static int parse(truth_options *o, int argc, char **argv) {
     const int code = cli_parse(&usage, argc, argv, &operands);
     if (code != CLI_CONTINUE) return code;
     if (o->samples % 4)
-        return cli_misuse(verb, "--samples %d, expected a multiple of 4", o->samples);
+        return cli_misuse(verb, "--samples: found %d, expected a multiple of 4", o->samples);
     o->operands = (const char *const *)argv + 1;
     o->law = argv[operands];
     if (o->submission) {
@@ -67,9 +68,10 @@ static int parse(truth_options *o, int argc, char **argv) {
             return cli_misuse(verb, "--baseline with --submission needs --data DIR_OR_CACHE");
         return CLI_CONTINUE;
     }
-    if (o->data) return cli_misuse(verb, "--data is for --submission; name the CACHE instead");
+    if (o->data) return cli_misuse(verb, "--data needs --submission; checkpoints take CACHE as an "
+                                         "argument");
     if (operands == 2 && !o->baseline)
-        return cli_misuse(verb, "found two operands, expected CHECKPOINT... CACHE LAW; only "
+        return cli_misuse(verb, "found two arguments, expected CHECKPOINT... CACHE LAW; only "
                                 "--baseline needs no checkpoint");
     o->operand_count = operands - 2;
     o->cache = argv[operands - 1];
@@ -118,7 +120,7 @@ static bj_status take_all(truth_result *t, cli_watch *w, bj_exam *exam, const cl
     const int entries = o->submission ? o->operand_count : list->count;
     const int count = entries + (o->baseline ? BJ_BASELINES : 0);
     t->arm = calloc((size_t)count, sizeof *t->arm);
-    if (!t->arm) return cli_error(err, BJ_ENOMEM, "no memory for the results");
+    if (!t->arm) return cli_error(err, BJ_ENOMEM, "out of memory for the results");
     for (int i = 0; i < count; i++) {
         const int number = i - entries; /* of the baseline */
         truth_arm *arm = &t->arm[i];
@@ -190,8 +192,9 @@ static int judge(const char *verb, const truth_result *t) {
         const bj_exam_report *r = &t->arm[i].report;
         if (!r->identity) {
             fprintf(stderr,
-                    "bjepa %s: %s: expected Energy Score and half the discrepancy plus floor "
-                    "differ by %.6f, %.1f standard errors; at most %.1f are chance\n",
+                    "bjepa %s: %s: the expected Energy Score and half the discrepancy plus the "
+                    "lower bound differ by %.6f m, which is %.1f standard errors; expected at "
+                    "most %.1f\n",
                     verb, t->arm[i].name, r->difference.mean,
                     fabs(r->difference.mean) / r->difference.error, r->tolerated);
             code = CLI_REFUSED;
@@ -199,7 +202,9 @@ static int judge(const char *verb, const truth_result *t) {
         if (fabs(r->surprise) > 5)
             fprintf(stderr,
                     "bjepa %s: %s: the realized score is %.1f standard errors from the expected "
-                    "one\nhint: the futures of this cache do not look like draws from this law\n",
+                    "score\n"
+                    "hint: the futures of this cache are probably not draws from this "
+                    "distribution\n",
                     verb, t->arm[i].name, r->surprise);
     }
     return code;

@@ -33,20 +33,21 @@ typedef struct view_options {
 static int parse(view_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
-         "the scenes: scenario files below a folder, or a cache"},
-        {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "the page; view.html"},
-        {"count", 0, CLI_INT, "N", &o->count, 1, SCENES, "number of scenes; 24"},
+         "scenes: scenario files below a folder, or a cache"},
+        {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "HTML page to write"},
+        {"count", 0, CLI_INT, "N", &o->count, 1, SCENES, "number of scenes"},
         {"choose", 0, CLI_CHOICE, "hash|maneuvers", &o->by_maneuvers, 0, 0,
-         "by a hash of their ids, or first where the forecast includes several maneuvers"},
-        {"scene", 0, CLI_LIST, "ID", &o->ids, 0, 0, "this scene; may be given several times"},
+         "choose scenes by a hash of their ids, or prefer scenes whose forecast includes several "
+         "maneuvers"},
+        {"scene", 0, CLI_LIST, "ID", &o->ids, 0, 0, "show this scene; may be repeated"},
         {"law", 0, CLI_TEXT, "FILE", &o->law, 0, 0,
-         "true distribution of simulated scenes, if it is not next to them"},
+         "true distribution of simulated scenes, if it is not next to the scenes"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "look at forecasts of submissions and models in a page of one file",
+        .summary = "write the forecasts of submissions and models as one HTML page",
         .operands = "SUBMISSION.parquet|CHECKPOINT...",
         .min_operands = 1,
         .max_operands = SOURCES,
@@ -59,9 +60,9 @@ static int parse(view_options *o, int argc, char **argv) {
     };
     const int code = cli_parse(&usage, argc, argv, &o->source_count);
     if (code != CLI_CONTINUE) return code;
-    if (!o->av2) return cli_misuse(verb, "--av2 DIR_OR_CACHE is missing: where the scenes are");
+    if (!o->av2) return cli_misuse(verb, "--av2 DIR_OR_CACHE is missing");
     if (o->by_maneuvers && o->ids.count)
-        return cli_misuse(verb, "--choose maneuvers and --scene, expected one of them");
+        return cli_misuse(verb, "found --choose maneuvers and --scene, expected one of them");
     o->names = argv + 1;
     return CLI_CONTINUE;
 }
@@ -234,7 +235,7 @@ static bj_status find_scene(int64_t *index, const viewer *v, const char *id, bj_
         if (!strcmp(here, id)) return BJ_OK;
         bj_nearest_offer(&nearest, here);
     }
-    return cli_error(err, BJ_EARG, "%s: no scenario '%s' among %lld%s%s%s", v->options->av2, id,
+    return cli_error(err, BJ_EARG, "%s: no scenario '%s' among %lld scenarios%s%s%s", v->options->av2, id,
                      (long long)count, nearest.best ? "; did you mean '" : "",
                      nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
 }
@@ -250,7 +251,7 @@ static bj_status choose(viewer *v, bj_error *err) {
     else if (o->by_maneuvers) status = choose_by_maneuvers(v, err);
     else status = report_choose(v->chosen, &v->count, o->count, count, forecast_id, v, err);
     if (status == BJ_OK && !v->count)
-        return cli_error(err, BJ_EFORMAT, "%s: none of its %lld scenarios is in %s%s", o->av2,
+        return cli_error(err, BJ_EFORMAT, "%s: none of the %lld scenarios is in %s%s", o->av2,
                          (long long)count, o->names[0],
                          o->source_count > 1 ? " or the other files" : "");
     return status;
@@ -318,7 +319,7 @@ static bj_status add_scenes(viewer *v, bj_error *err) {
     for (int i = 0; i < v->count && status == BJ_OK; i++) status = add_scene(v, v->chosen[i], err);
     if (status == BJ_OK && v->from.cache) status = add_futures(v, err);
     if (status == BJ_OK && o->law && !v->laws)
-        return cli_error(err, BJ_EFORMAT, "%s: it has no law of the scenes of %s", o->law, o->av2);
+        return cli_error(err, BJ_EFORMAT, "%s: contains no true distribution for the scenes of %s", o->law, o->av2);
     if (status == BJ_OK && !report_scenes_count(v->scenes))
         return cli_error(err, BJ_EFORMAT, "%s: none of the %d scenes could be read", o->av2,
                          v->count);
@@ -352,22 +353,22 @@ static bj_status fill_browser(FILE *to, const char *name, void *context, bj_erro
     (void)err;
     if (!strcmp(name, "glance")) report_about_glance(to, v->source[0].title);
     if (strcmp(name, "about")) return BJ_OK;
-    fputs("<p>Every scene is shown as it was known at the moment of prediction: the map, the road "
-          "users, and five seconds of their past. The colored lines are the futures that were "
-          "predicted for one of them, each with its probability. ",
+    fputs("<p>Every scene is shown as it was known at the time of prediction: the map, the road "
+          "users and five seconds of their past. The colored lines are the futures that were "
+          "predicted for one road user, each with its probability. ",
           to);
-    if (v->options->ids.count) fputs("The scenes were asked for by id", to);
+    if (v->options->ids.count) fputs("The scenes were selected by id", to);
     else if (v->options->by_maneuvers)
         fprintf(to,
-                "%d of %d scenes, chosen before any future was read: first those whose forecasts "
-                "include several ways to go, with different maneuvers and different maps",
+                "%d of %d scenes, selected without reading any future; scenes whose forecasts "
+                "include several routes, with different maneuvers and maps, come first",
                 report_scenes_count(v->scenes), v->most);
     else
-        fprintf(to, "%d of %d scenes, chosen by a hash of their ids",
+        fprintf(to, "%d of %d scenes, selected by a hash of their ids",
                 report_scenes_count(v->scenes), v->most);
-    fprintf(to, "; those whose futures end far apart come first. %s</p>\n",
-            has_glance(v) ? "Here, what happened is kept back until you ask for it."
-                          : "What really happened is kept back until you ask for it.");
+    fprintf(to, "; scenes whose predicted futures end far apart come first. %s</p>\n",
+            has_glance(v) ? "The true future is hidden until you reveal it."
+                          : "The true future is hidden until you reveal it.");
     return BJ_OK;
 }
 
@@ -386,8 +387,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
         return status == BJ_OK ? report_template(to, "browser.html", fill_browser, v, err) : status;
     } else if (!strcmp(name, "footer")) {
         fprintf(to,
-                "<p>Written by bjepa %s. Everything is in this one file; it asks nothing of any "
-                "network.</p>",
+                "<p>Written by bjepa %s. This page is a single file and needs no network.</p>",
                 bj_version());
     } else if (!strcmp(name, "scenes")) {
         return report_scenes_write(to, v->scenes, err);
@@ -427,7 +427,7 @@ int cmd_view(int argc, char **argv) {
     fprintf(stderr, "bjepa %s: wrote %s, %d scene%s: open it in a browser\n", verb, o.out, shown,
             shown == 1 ? "" : "s");
     if (dropped)
-        fprintf(stderr, "bjepa %s: left out %d scenes: the page would be larger than 15 MB\n", verb,
+        fprintf(stderr, "bjepa %s: omitted %d scenes, because the page would be larger than 15 MB\n", verb,
                 dropped);
     return refused ? CLI_DATA : CLI_OK;
 }

@@ -66,7 +66,7 @@ static bj_status open_folder(source *s, const char *path, const char *name, bj_e
     if (status != BJ_OK) return status;
     const int64_t index = find_listed(s->list, name);
     if (index < 0)
-        return cli_error(err, BJ_EARG, "%s: no scene '%s' among its %lld", path, name,
+        return cli_error(err, BJ_EARG, "%s: no scene '%s' among %lld scenes", path, name,
                          (long long)bj_scenario_list_count(s->list));
     status = bj_scenario_list_open(&s->scenario, s->list, index, err);
     if (status != BJ_OK) return status;
@@ -81,7 +81,7 @@ static bj_status open_law(source *s, const char *path, bj_error *err) {
     if (status != BJ_OK) return status;
     const int64_t index = bj_law_find(s->law, s->info.scenario_id);
     if (index < 0)
-        return cli_error(err, BJ_EFORMAT, "%s: no law of scene %s", path, s->info.scenario_id);
+        return cli_error(err, BJ_EFORMAT, "%s: contains no true distribution for scene %s", path, s->info.scenario_id);
     status = bj_law_verify(s->law, index, err);
     if (status != BJ_OK) return status;
     s->stated = bj_law_at(s->law, index);
@@ -90,8 +90,8 @@ static bj_status open_law(source *s, const char *path, bj_error *err) {
                          fabs(s->stated.heading - s->info.heading);
     if (!(apart < 1e-9))
         return cli_error(err, BJ_EFORMAT,
-                         "%s: the law of scene %s is about another frame: the file belongs to "
-                         "other data",
+                         "%s: the distribution of scene %s has a different frame, so the file "
+                         "belongs to other data",
                          path, s->info.scenario_id);
     return BJ_OK;
 }
@@ -126,13 +126,13 @@ static void print_text(const source *s) {
     printf("scene         %s, %s\n", s->info.scenario_id, s->info.city);
     printf("focal         %s %s, %.2f m/s\n", s->info.focal_type, s->info.focal_id,
            hypot((double)now[2], (double)now[3]));
-    printf("law           %d modes, jitter %g m\n", s->stated.modes, s->stated.jitter);
+    printf("distribution  %d modes, jitter %g m\n", s->stated.modes, s->stated.jitter);
     for (int m = 0; m < s->stated.modes; m++) {
         double x, y;
         end_of(s, m, &x, &y);
         printf("  %5.1f %%  %-12s  ends at (%7.2f, %7.2f) m%s\n", 100 * s->stated.weights[m],
                bj_law_intent(s->law, s->stated.intents[m]), x, y,
-               m == s->stated.realized ? "  <- what happened" : "");
+               m == s->stated.realized ? "  <- drawn as the true future" : "");
     }
 }
 
@@ -165,7 +165,7 @@ static bj_status draw(const source *s, const char *path, bj_error *err) {
                                    .modes = s->stated.modes,
                                    .weights = s->stated.weights,
                                    .paths = paths,
-                                   .modes_title = "law of the future"};
+                                   .modes_title = "true distribution of the future"};
     bj_status status = cli_file_replaceable(path, err);
     if (status == BJ_OK) status = cli_file_open(&file, path, err);
     if (status == BJ_OK) {
@@ -181,15 +181,15 @@ static int show(int argc, char **argv) {
     const char *out = NULL, *law = NULL, *scene = "#0";
     int json = 0, operands;
     const cli_option options[] = {
-        {"scene", 0, CLI_TEXT, "ID", &scene, 0, 0, "which scene: its id, or a number as '#12'"},
-        {"law", 0, CLI_TEXT, "FILE", &law, 0, 0, "the law, if it is not beside the data"},
-        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "draw scene.svg, .png or .pdf instead"},
+        {"scene", 0, CLI_TEXT, "ID", &scene, 0, 0, "scene id, or its number, for example '#12'"},
+        {"law", 0, CLI_TEXT, "FILE", &law, 0, 0, "true distribution, if it is not next to the data"},
+        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "draw the scene to a file (.svg, .png or .pdf)"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "print or draw a simulated scene and the law of its futures",
+        .summary = "print or draw a simulated scene and the true distribution of its futures",
         .operands = "CACHE|DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -216,12 +216,12 @@ static int show(int argc, char **argv) {
 
 int cmd_world(int argc, char **argv) {
     static const cli_verb verbs[] = {
-        {"show", "print or draw a simulated scene and the law of its futures", show},
+        {"show", "print or draw a simulated scene and the true distribution of its futures", show},
         CLI_VERB_END,
     };
     static const cli_group group = {
         .name = "world",
-        .summary = "look at simulated traffic",
+        .summary = "inspect simulated traffic",
         .examples = "bjepa world show train.bjc --scene '#12' --out scene.svg\n",
         .verbs = verbs,
     };

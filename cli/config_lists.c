@@ -39,7 +39,7 @@ static int print_json(const listing *l, const cli_grid *grid) {
 static int run_list(const listing *l, int argc, char **argv) {
     int format = 0, json = 0;
     const cli_option options[] = {
-        {"format", 'f', CLI_CHOICE, FORMAT_WORDS, &format, 0, 0, "how to print"},
+        {"format", 'f', CLI_CHOICE, FORMAT_WORDS, &format, 0, 0, "output format"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
@@ -64,7 +64,8 @@ static void add_arm(cli_grid *grid, int index) {
 }
 
 int cmd_config_arms(int argc, char **argv) {
-    const listing l = {"config arms",         "arms", "list the arms: objectives with their models",
+    const listing l = {"config arms",         "arms", "list the arms, which are objectives with "
+                                                      "their models",
                        "bjepa config arms\n", 3,      {"arm", "family", "summary"},
                        bj_arm_count(),        add_arm};
     return run_list(&l, argc, argv);
@@ -95,7 +96,7 @@ static void add_recipe(cli_grid *grid, int index) {
 int cmd_config_recipes(int argc, char **argv) {
     const listing l = {"config recipes",
                        "recipes",
-                       "list the recipes: settings of the optimization, the same for all arms",
+                       "list the recipes, which are optimization settings for all arms",
                        "bjepa config recipes\n",
                        6,
                        {"recipe", keys[0], keys[1], keys[2], keys[3], "summary"},
@@ -123,7 +124,7 @@ static void add_key(cli_grid *grid, int index) {
 int cmd_config_keys(int argc, char **argv) {
     const listing l = {"config keys",
                        "keys",
-                       "list the settings: value in the full-set arm, range, meaning",
+                       "list the settings with the value in the full-set arm, range and meaning",
                        "bjepa config keys\n",
                        4,
                        {"key", "default", "range", "meaning"},

@@ -12,7 +12,7 @@ static bj_status by_number(int64_t *index, const bj_cache *cache, const char *pa
     errno = 0;
     const long long number = strtoll(name + 1, &end, 10), count = bj_cache_count(cache);
     if (end == name + 1 || *end || errno || number < 0 || number >= count)
-        return cli_error(err, BJ_EARG, "%s: found scene '%s', expected '#0' to '#%lld'", path, name,
+        return cli_error(err, BJ_EARG, "%s: scene number is '%s', expected '#0' to '#%lld'", path, name,
                          count - 1);
     *index = number;
     return BJ_OK;
@@ -42,14 +42,14 @@ bj_status data_find_scene(int64_t *index, const bj_cache *cache, const char *pat
     *index = first_from(cache, name);
     if (*name && begins(cache, *index, name)) {
         if (!begins(cache, *index + 1, name)) return BJ_OK;
-        return cli_error(err, BJ_EARG, "%s: several scenes begin with '%s': '%s', '%s', ...", path,
+        return cli_error(err, BJ_EARG, "%s: several scene ids begin with '%s': '%s', '%s', ...", path,
                          name, bj_cache_info(cache, *index).scenario_id,
                          bj_cache_info(cache, *index + 1).scenario_id);
     }
     bj_nearest nearest = BJ_NEAREST(name);
     for (int64_t i = 0; i < bj_cache_count(cache); i++)
         bj_nearest_offer(&nearest, bj_cache_info(cache, i).scenario_id);
-    return cli_error(err, BJ_EARG, "%s: no scene '%s' among %lld%s%s%s", path, name,
+    return cli_error(err, BJ_EARG, "%s: no scene '%s' among %lld scenes%s%s%s", path, name,
                      (long long)bj_cache_count(cache), nearest.best ? "; did you mean '" : "",
                      nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
 }

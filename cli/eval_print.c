@@ -8,15 +8,15 @@
 
 /* ---------------------------------------------------------------------------------------- text */
 
-/* "%W.Df", or a dash where there is no number. */
+/* Prints a number, or a dash for NaN. */
 static void print_number(double value, int width, int digits) {
     if (isnan(value)) printf("%*s", width, "-");
     else printf("%*.*f", width, digits, value);
 }
 
-/* A title and up to three values with their names. */
+/* Prints a title and the values of the named metrics. */
 static void print_line(const char *title, const bj_metric_values *v, const char *const *names) {
-    printf("%-26s", title);
+    printf("%-30s", title);
     for (; *names; names++) {
         const int metric = bj_metric_find(*names);
         print_number(bj_metric_value(v, metric), 10, bj_metric_at(metric).digits);
@@ -27,54 +27,78 @@ static void print_line(const char *title, const bj_metric_values *v, const char 
 #define LINE(title, ...) print_line(title, v, (const char *const[]){__VA_ARGS__, NULL})
 
 static void print_values(const bj_metric_values *v, int K) {
-    printf("%-26s%10.4f = observation %.4f - dispersion %.4f\n", "trajectory Energy Score",
+    printf("%-30s%10.4f = observation %.4f - dispersion %.4f\n", "trajectory Energy Score (m)",
            v->traj_es, v->traj_obs, v->traj_disp);
-    LINE("endpoint Energy Score", "end_es");
+    LINE("endpoint Energy Score (m)", "end_es");
     LINE("latent Energy Score", "latent_es");
-    LINE("expected ADE, FDE", "exp_ade", "exp_fde");
-    LINE("top-1 ADE, FDE, MR", "top1_ade", "top1_fde", "top1_mr");
-    LINE("maneuver Brier, ECE", "brier", "ece");
-    LINE("exp H of the weights", "exp_entropy");
-    LINE("latent support (.10)", "neff_collision");
-    LINE("endpoint support (1 m)", "dedup_support");
-    printf("%-26s%10.0f of %d\n", "active branches (1 %)", v->active_heads, K);
-    puts("\nonly a diagnostic: the best of K branches, picked with the future in hand");
-    LINE("min ADE, FDE, MR", "min_ade", "min_fde", "min_mr");
+    LINE("expected ADE, FDE (m)", "exp_ade", "exp_fde");
+    LINE("top-1 ADE, FDE (m)", "top1_ade", "top1_fde");
+    LINE("maneuver Brier score, ECE", "brier", "ece");
+    puts("effective number of branches");
+    LINE("  by weight", "exp_entropy");
+    LINE("  distinct latents (0.10)", "neff_collision");
+    LINE("  distinct endpoints (1 m)", "dedup_support");
+    printf("%-30s%10.0f of %d\n", "branches above 1 % of weight", v->active_heads, K);
+}
+
+/* Prints the metrics of the Argoverse 2 leaderboard and the best of all K branches. */
+static void print_leaderboard(const bj_metric_values *v, int K) {
+    char all[16];
+    snprintf(all, sizeof all, "K = %d", K);
+    puts(
+        "\nArgoverse 2 leaderboard metrics of the K most probable branches (a diagnostic, because\n"
+        "the best of K branches is chosen with hindsight)");
+    printf("%-30s%10s%10s%10s\n", "", "K = 1", "K = 6", K > 6 ? all : "");
+    const struct {
+        const char *title;
+        double one, six, all;
+    } rows[] = {{"minADE (m)", v->top1_ade, v->min_ade_6, v->min_ade},
+                {"minFDE (m)", v->top1_fde, v->min_fde_6, v->min_fde},
+                {"miss rate (2 m)", v->top1_mr, v->mr_6, v->min_mr},
+                {"brier-minFDE (m)", v->brier_min_fde_1, v->brier_min_fde_6, NAN}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        printf("%-30s", rows[i].title);
+        print_number(rows[i].one, 10, 4);
+        print_number(rows[i].six, 10, 4);
+        if (K > 6) print_number(rows[i].all, 10, 4);
+        putchar('\n');
+    }
 }
 
 static void print_usage(const eval_result *r) {
     double shares[BJ_MAX_ATOMS];
     bj_evaluator_usage(shares, r->evaluator);
-    printf("\nshare of weight by branch ");
+    printf("\n%-30s", "share of weight by branch");
     for (int k = 0; k < r->arch.atoms; k++)
         printf("%s%.4f",
-               k && k % 8 == 0 ? "\n                          "
+               k && k % 8 == 0 ? "\n                              "
                : k             ? " "
                                : "",
                shares[k]);
     putchar('\n');
     if (!r->has_target) return;
-    printf("target latents            std %.5f, %.1f %% of dimensions below .001, rank %.2f, "
-           "participation %.2f\n",
+    printf("%-30sSD %.5f, %.1f %% of dimensions below 0.001, entropy rank %.2f, participation %.2f\n",
+           "target latents",
            r->health.mean_std, 100 * r->health.low_std_fraction, r->health.entropy_rank,
            r->health.participation);
 }
 
 static void print_part(const char *title, double loss, double plain) {
-    if (isnan(loss)) printf("%-26s%10s\n", title, "-");
-    else printf("%-26s%+10.4f m %+8.1f %%\n", title, loss, 100 * loss / plain);
+    if (isnan(loss)) printf("%-30s%10s\n", title, "-");
+    else printf("%-30s%+10.4f m %+8.1f %%\n", title, loss, 100 * loss / plain);
 }
 
 static void print_exchange(const eval_result *r) {
     const bj_exchange_values *x = &r->exchange;
     const bj_encoder_values e = bj_evaluator_encoder(r->evaluator);
     char count[CLI_COUNT_SIZE];
-    puts("\nWhat the model looks at");
-    printf("%-26s%.1f effective tokens, context norm %.2f\n", "attention", e.attention_tokens,
+    puts("\nUse of the inputs");
+    printf("%-30s%10.1f effective tokens, context norm %.2f\n", "attention", e.attention_tokens,
            e.context_norm);
     if (!(x->scenes > 0)) return;
-    printf("trajectory Energy Score with a part exchanged between %s scenes, minus %.4f\n",
-           cli_count(count, (size_t)x->scenes), x->plain);
+    printf("increase of the trajectory Energy Score (%.4f m) if a part is exchanged between %s "
+           "scenes\n",
+           x->plain, cli_count(count, (size_t)x->scenes));
     print_part("map", x->map, x->plain);
     print_part("neighbors", x->neighbors, x->plain);
     print_part("focal track", x->focal, x->plain);
@@ -83,14 +107,15 @@ static void print_exchange(const eval_result *r) {
 static void print_calibration(const bj_evaluator *evaluator) {
     bj_calibration_bin bins[BJ_CALIBRATION_BINS];
     bj_evaluator_calibration(bins, evaluator);
-    printf("\n%-18s%8s%12s%10s\n", "likeliest maneuver", "scenes", "probability", "hits");
+    puts("\nCalibration of the most likely maneuver");
+    printf("%-18s%8s%18s%12s\n", "probability", "scenes", "mean probability", "frequency");
     for (int i = 0; i < BJ_CALIBRATION_BINS; i++) {
         if (!(bins[i].count > 0)) continue;
         char range[32];
         snprintf(range, sizeof range, "%.1f to %.1f", i / 10.0, (i + 1) / 10.0);
         printf("%-18s%8.0f", range, bins[i].count);
-        print_number(bins[i].confidence, 12, 4);
-        print_number(bins[i].hits, 10, 4);
+        print_number(bins[i].confidence, 18, 4);
+        print_number(bins[i].hits, 12, 4);
         putchar('\n');
     }
 }
@@ -107,6 +132,10 @@ static void print_groups(const bj_evaluator *evaluator) {
             for (int c = 0; c < COLUMNS; c++)
                 printf("%*s", c == COLUMNS - 1 ? 14 : 11,
                        bj_metric_at(bj_metric_find(columns[c])).title);
+            printf("\n%-14s%8s", strcmp(g.by, "speed") ? "" : "m/s", "");
+            for (int c = 0; c < COLUMNS; c++)
+                printf("%*s", c == COLUMNS - 1 ? 14 : 11,
+                       bj_metric_at(bj_metric_find(columns[c])).unit);
             putchar('\n');
         }
         by = g.by;
@@ -128,17 +157,19 @@ void eval_print_text(const eval_result *r) {
     if (r->arm) printf(", arm %s", r->arm);
     if (r->seed) printf(", seed %s", r->seed);
     printf("\n%s: %s scenes of part '%s'", r->data, cli_count(count, (size_t)r->scenes), r->part);
-    if (r->over_limit) printf(", %s more not looked at", cli_count(count, (size_t)r->over_limit));
+    if (r->over_limit)
+        printf(", %s more were not evaluated", cli_count(count, (size_t)r->over_limit));
     if (r->no_future) printf("; %s without a future", cli_count(count, (size_t)r->no_future));
     puts("\n");
     print_values(&values, r->arch.atoms);
+    print_leaderboard(&values, r->arch.atoms);
     print_usage(r);
     print_exchange(r);
     print_calibration(r->evaluator);
     print_groups(r->evaluator);
-    printf("\nlatency %.3f ms: median of %d predictions, one scene at a time\n", 1e3 * r->latency,
+    printf("\nlatency %.3f ms (median of %d predictions of one scene each)\n", 1e3 * r->latency,
            r->latency_scenes);
-    printf("throughput %.0f scenes/s, metrics included, %d thread%s, %s\n",
+    printf("throughput %.0f scenes/s, including the metrics, with %d thread%s (%s)\n",
            (double)r->scenes / r->seconds, r->threads, r->threads == 1 ? "" : "s", r->isa);
 }
 
@@ -154,7 +185,7 @@ static void json_number(const char *before, const char *name, double value) {
     cli_json_double(stdout, value);
 }
 
-/* Every field of bj_metric_values but scenes, in the order of the directory. */
+/* Prints every field of bj_metric_values except scenes, in directory order. */
 static void json_metrics(const bj_metric_values *v) {
     const char *comma = "";
     printf("{");

@@ -28,19 +28,20 @@ typedef struct draw_options {
 
 static int parse(draw_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "the scenes, now with their futures"},
+        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0,
+         "cache of the scenes, including their futures"},
         {"branch", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_BRANCH], 0, 0,
-         "where the model with branches is now, if it moved"},
+         "path of the model with branches, if it was moved"},
         {"point", 0, CLI_TEXT, "CHECKPOINT", &o->model[BJ_GALLERY_POINT], 0, 0,
-         "where the point model is now, if it moved"},
-        {"png", 0, CLI_FLAG, NULL, &o->png, 0, 0, "write both views as PNG too"},
-        {"pdf", 0, CLI_FLAG, NULL, &o->pdf, 0, 0, "write both views as PDF too"},
+         "path of the point model, if it was moved"},
+        {"png", 0, CLI_FLAG, NULL, &o->png, 0, 0, "also write the two views as PNG"},
+        {"pdf", 0, CLI_FLAG, NULL, &o->pdf, 0, 0, "also write the two views as PDF"},
         {"quiet", 'q', CLI_FLAG, NULL, &o->quiet, 0, 0, "do not list the files"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "verify what was locked, then add what happened",
+        .summary = "verify the locked cases, then add the outcome",
         .operands = "GALLERY",
         .min_operands = 1,
         .max_operands = 1,
@@ -78,7 +79,7 @@ static bj_status verify_models(const gallery_manifest *m, const draw_options *o,
         char path[CLI_PATH_SIZE], found[GALLERY_DIGEST], what[32], hint[64];
         snprintf(what, sizeof what, "the %s model", gallery_model_name(i));
         const char *given = o->model[i] ? o->model[i] : m->model[i].path;
-        snprintf(hint, sizeof hint, "; --%s says where it is now", gallery_model_name(i));
+        snprintf(hint, sizeof hint, "; give its new path with --%s", gallery_model_name(i));
         bj_status status = check_there(given, what, hint, err);
         if (status == BJ_OK) status = cli_checkpoint_path(path, given, err);
         if (status == BJ_OK) status = bj_file_digest(found, path, err);
@@ -101,7 +102,7 @@ static bj_status verify_case(const gallery_case *c, const bj_cache *blind, const
     if (status == BJ_OK) status = compare("its drivable area", name, found, c->areas_sha256, err);
     if (status == BJ_OK) status = bj_gallery_observed(found, blind, scene, err);
     if (status == BJ_OK)
-        status = compare("what was observed", name, found, c->observed_sha256, err);
+        status = compare("the observed part of the scene", name, found, c->observed_sha256, err);
     return status;
 }
 
@@ -110,14 +111,14 @@ static bj_status verify_data(const gallery_manifest *m, const char *data, bj_err
     bj_cache *blind = NULL;
     bj_status status = bj_cache_open(&blind, data, 1, err);
     if (status == BJ_OK && bj_cache_count(blind) < m->scenes)
-        status =
-            cli_error(err, BJ_EMISMATCH, "%s: has %lld scenes, the gallery was locked with %lld",
-                      data, (long long)bj_cache_count(blind), (long long)m->scenes);
+        status = cli_error(err, BJ_EMISMATCH,
+                           "%s: has %lld scenes, but the gallery was locked with %lld", data,
+                           (long long)bj_cache_count(blind), (long long)m->scenes);
     for (int i = 0; i < m->case_count && status == BJ_OK; i++)
         status = verify_case(&m->cases[i], blind, data, err);
     if (status == BJ_OK) status = bj_gallery_digest_of(found, blind, m->scenes, err);
     if (status == BJ_OK)
-        status = compare("what was observed in its scenes", data, found, m->data_sha256, err);
+        status = compare("the observed part of its scenes", data, found, m->data_sha256, err);
     bj_cache_free(blind);
     return status;
 }
@@ -139,7 +140,7 @@ static bj_status open_locked(locked *l, const gallery_image *image, const char *
     if (status == BJ_OK) status = compare("the picture", path, found, image->sha256, err);
     if (status != BJ_OK) return status;
     const char *labels = strstr(l->bytes, GALLERY_LABELS);
-    if (!labels) return cli_error(err, BJ_EFORMAT, "%s: has no place for hindsight", path);
+    if (!labels) return cli_error(err, BJ_EFORMAT, "%s: has no placeholder for the outcome", path);
     l->at = (size_t)(labels - l->bytes);
     return BJ_OK;
 }
@@ -202,7 +203,7 @@ static bj_status draw(drawing *d, bj_error *err) {
         unknown += !d->futures[i];
     }
     if (status == BJ_OK && unknown)
-        fprintf(stderr, "bjepa %s: note: the futures of %d of %d cases are not known\n", verb,
+        fprintf(stderr, "bjepa %s: note: %d of %d cases have no known future\n", verb,
                 unknown, d->m->case_count);
     for (int i = 0; i < d->m->image_count && status == BJ_OK; i++) status = write_image(d, i, err);
     bj_cache_free(seeing);

@@ -31,18 +31,18 @@ typedef struct lock_options {
 
 static int parse(lock_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "scenes and maps; its futures stay hidden"},
+        {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "scenes and maps; futures are not read"},
         {"out", 'o', CLI_TEXT, "GALLERY", &o->out, 0, 0, "folder to create"},
         {"branch", 0, CLI_TEXT, "CHECKPOINT|ARM", &o->model[BJ_GALLERY_BRANCH], 0, 0,
-         "model with several branches; of a campaign the arm fullset"},
+         "model with several branches (default for a campaign: the arm fullset)"},
         {"point", 0, CLI_TEXT, "CHECKPOINT|ARM", &o->model[BJ_GALLERY_POINT], 0, 0,
-         "model with K = 1; of a campaign the arm point"},
+         "model with K = 1 (default for a campaign: the arm point)"},
         {"model-seed", 0, CLI_INT, "N", &o->model_seed, 0, 2147483647,
-         "seed of the campaign's runs; its first"},
-        {"cases", 0, CLI_INT, "N", &o->cases, 1, BJ_GALLERY_CASES, "most cases to choose; 8"},
-        {"seed", 0, CLI_SEED, "N", &o->seed, 0, 0, "of the order among equal cases; 0"},
+         "seed of the campaign's runs (default: the first)"},
+        {"cases", 0, CLI_INT, "N", &o->cases, 1, BJ_GALLERY_CASES, "max number of cases to choose"},
+        {"seed", 0, CLI_SEED, "N", &o->seed, 0, 0, "seed of the random order among equal cases"},
         {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
-         "only the first N scenes of the cache; 0: all"},
+         "use only the first N scenes of the cache; 0 means all"},
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
         CLI_OPTION_THREADS(&o->threads),
@@ -50,7 +50,7 @@ static int parse(lock_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "choose cases and draw them before any future is read",
+        .summary = "select cases and draw them without reading any future",
         .operands = "[CAMPAIGN]",
         .max_operands = 1,
         .examples = "bjepa gallery lock runs/world --data val.bjc --out gallery\n"
@@ -65,7 +65,7 @@ static int parse(lock_options *o, int argc, char **argv) {
     if (!o->data) return cli_misuse(verb, "--data CACHE is missing");
     if (!o->out) return cli_misuse(verb, "--out GALLERY is missing");
     if (!o->campaign && (!o->model[0] || !o->model[1]))
-        return cli_misuse(verb, "expected a campaign, or --branch and --point");
+        return cli_misuse(verb, "found no argument, expected a campaign, or --branch and --point");
     return CLI_CONTINUE;
 }
 
@@ -77,7 +77,7 @@ static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign,
     char done[CLI_PATH_SIZE];
     for (int i = 0; i < bj_campaign_runs(campaign); i++) {
         const bj_campaign_run run = bj_campaign_run_at(campaign, i);
-        if (strcmp(run.settings->arm, arm)) continue;
+        if (strcmp(run.name, arm)) continue;
         if (seed >= 0 && run.settings->seed != (uint64_t)seed) continue;
         bj_status status = cli_path(done, run.dir, "result.json", err);
         if (status == BJ_OK && !cli_exists(done))
@@ -92,7 +92,7 @@ static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign,
 
 static int has_arm(const bj_campaign *campaign, const char *name) {
     for (int i = 0; i < bj_campaign_runs(campaign); i++)
-        if (!strcmp(bj_campaign_run_at(campaign, i).settings->arm, name)) return 1;
+        if (!strcmp(bj_campaign_run_at(campaign, i).name, name)) return 1;
     return 0;
 }
 
@@ -155,7 +155,7 @@ static int list_sheets(gallery_sheet *sheets, char names[][GALLERY_NAME], char t
     }
     if (cases)
         sheets[n++] =
-            (gallery_sheet){"mechanism", "One future or a weighted set of them", 3, 204, 264, 1,
+            (gallery_sheet){"mechanism", "One future or a weighted set of futures", 3, 204, 264, 1,
                             0,           cases < MECHANISM ? cases : MECHANISM};
     sheets[n++] = (gallery_sheet){"atlas", "Atlas of locked cases", 4, 182, 236, 0.95, 0, cases};
     return n;
@@ -186,11 +186,10 @@ static void put_note(char note[256], const bj_gallery_counts *c) {
         c->scenes ? 100.0 * (double)c->passes[BJ_GALLERY_BRANCH] / (double)c->scenes : 0;
     char scenes[CLI_COUNT_SIZE], strict[CLI_COUNT_SIZE];
     snprintf(note, 256,
-             "%s scenes screened without their futures: %.1f %% pass the map screen, %s are "
-             "strict; every candidate "
-             "as the model gave it.%s",
+             "%s scenes screened without their futures: %.1f %% pass the map screen, %s pass the "
+             "strict screen. All branches are shown unchanged.%s",
              cli_count(scenes, (size_t)c->scenes), rate, cli_count(strict, (size_t)c->strict),
-             c->cases ? "" : " No case to show.");
+             c->cases ? "" : " There is no case to show.");
 }
 
 static bj_status write_all(gallery_manifest *m, const char *folder, const bj_gallery *gallery,
@@ -267,7 +266,7 @@ static bj_status publish(gallery_manifest *m, const lock_options *o, const bj_ga
     status = write_all(m, hidden, gallery, options, err);
     if (status == BJ_OK) {
         sync_folder(hidden);
-        if (rename(hidden, o->out)) status = refused(o->out, "put the folder in place", err);
+        if (rename(hidden, o->out)) status = refused(o->out, "rename the finished folder", err);
     }
     if (status != BJ_OK) remove_hidden(hidden, m);
     return status;
@@ -285,12 +284,13 @@ static void print_text(const lock_options *o, const gallery_manifest *m,
     char letter[8], maneuvers[48];
     printf("%lld scenes, futures hidden\n", (long long)c.scenes);
     for (int i = 0; i < GALLERY_MODELS; i++)
-        printf("%-7s K=%d: %lld pass the cached-map screen (%.2f %%), %lld without any point "
-               "beyond %g m\n",
+        printf("%-7s K=%d: %lld scenes pass the map screen (%.2f %%), %lld have no point more "
+               "than %g m off the map\n",
                gallery_model_name(i), m->model[i].K, (long long)c.passes[i],
                percent(c.passes[i], c.scenes), (long long)c.near[i], BJ_PROXY_RADIUS);
     printf(
-        "%lld of %lld vehicles and buses are strict cases, %lld of them with several maneuvers\n",
+        "%lld of %lld scenes with a vehicle or bus pass the strict screen, %lld of them have "
+        "several maneuvers\n",
         (long long)c.strict, (long long)c.audited, (long long)c.several);
     for (int i = 0; i < c.cases; i++) {
         const bj_gallery_case *chosen = bj_gallery_at(gallery, i);
@@ -299,9 +299,9 @@ static void print_text(const lock_options *o, const gallery_manifest *m,
                gallery_maneuvers(maneuvers, chosen->maneuvers));
     }
     if (c.cases < o->cases)
-        printf("fewer cases than the %d asked for: %s\n", o->cases,
-               c.cases ? "there are no more strict ones"
-                       : "no scene is strict, the gallery is empty");
+        printf("fewer than the %d requested cases: %s\n", o->cases,
+               c.cases ? "no more scenes pass the strict screen"
+                       : "no scene passes the strict screen, so the gallery is empty");
     printf("%s %s/" GALLERY_MANIFEST "\n", m->sha256, o->out);
     printf("next: bjepa gallery draw %s --data %s\n", o->out, o->data);
 }
@@ -349,7 +349,7 @@ int cmd_gallery_lock(int argc, char **argv) {
     const int code = parse(&o, argc, argv);
     if (code != CLI_CONTINUE) return code;
     if (cli_exists(o.out)) {
-        fprintf(stderr, "bjepa %s: %s: is there already; a locked gallery is not replaced\n", verb,
+        fprintf(stderr, "bjepa %s: %s: already exists; a locked gallery is not replaced\n", verb,
                 o.out);
         return CLI_REFUSED;
     }

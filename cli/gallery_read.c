@@ -125,7 +125,7 @@ static void read_file_name(char name[GALLERY_NAME], reader *r, yyjson_val *from)
     const size_t length = strspn(file, "abcdefghijklmnopqrstuvwxyz0123456789_");
     *name = '\0';
     if (!length || strcmp(file + length, ".svg") || length >= GALLERY_NAME)
-        refuse(r, "file", "a name in .svg");
+        refuse(r, "file", "a file name with the suffix .svg");
     else memcpy(name, file, length), name[length] = '\0';
 }
 

@@ -296,12 +296,12 @@ static void draw_legend(FILE *to, const gallery_page *page, const gallery_look *
     snprintf(attributes, sizeof attributes,
              "class=\"path\" stroke=\"" POINT "\" stroke-width=\"%.1f\"", 2.3 * u);
     legend_line(&l, "class=\"past\"", "observed past");
-    legend_line(&l, attributes, "one path");
+    legend_line(&l, attributes, "one future");
     for (int k = 0; k < (look->K[BJ_GALLERY_BRANCH] < COLORS ? look->K[BJ_GALLERY_BRANCH] : COLORS);
          k++)
         draw_badge(to, l.x + (5 + 11 * k) * u, l.y, 4.8 * u, k);
     l.x += 71 * u;
-    legend_text(&l, "branches, fainter with less weight");
+    legend_text(&l, "branches; lower weights are fainter");
     legend_user(&l, "class=\"vehicle\"", 0, "vehicle");
     legend_user(&l, "class=\"other\"", 1, "other user");
     legend_line(&l, "class=\"lane\"", "lane");

@@ -65,10 +65,12 @@ static void spaces(int count) { printf("%*s", count > 0 ? count : 0, ""); }
 
 static void print_text(const cli_grid *grid, const int *width, int row, int groups) {
     const cli_cell *cell = &grid->cell[row * grid->columns];
-    if (groups && row > 1 && strcmp(cell->text, cell[-grid->columns].text)) putchar('\n');
-    for (int c = 0; c < grid->columns; c++) {
+    if (groups && row > (grid->head ? grid->head : 1) && strcmp(cell->text, cell[-grid->columns].text)) putchar('\n');
+    int used = grid->columns; /* without the empty cells at the end */
+    while (used > 1 && !*cell[used - 1].text) used--;
+    for (int c = 0; c < used; c++) {
         const int rest = width[c] - width_of(cell[c].text);
-        const int last = c == grid->columns - 1;
+        const int last = c == used - 1;
         if (c >= grid->left) spaces(rest);
         fputs(cell[c].text, stdout);
         if (c >= grid->left) fputs(cell[c].best ? "*" : last ? "" : " ", stdout);

@@ -27,7 +27,8 @@ typedef struct cli_cell {
 
 typedef struct cli_grid {
     int columns, left; /* the first `left` columns are aligned left, the others right */
-    int cells, room;   /* cells so far, row by row; the first row is the heading */
+    int cells, room;   /* cells so far, row by row */
+    int head;          /* heading rows; 0 means 1 */
     cli_cell *cell;
     int failed; /* memory ran out */
 } cli_grid;

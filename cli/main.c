@@ -5,37 +5,52 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cli_verb verbs[] = {
-    {"audit", "hold forecasts against the official drivable areas; no future is read", cmd_audit},
-    {"baseline", "write forecasts of a fixed rule as a challenge submission", cmd_baseline},
+const cli_verb cli_main_verbs[] = {
+    {"audit", "measure how much of a forecast is on the official drivable area", cmd_audit},
+    {"baseline", "write the forecasts of a fixed rule as a challenge submission", cmd_baseline},
     {"bench", "time a training step and prediction", cmd_bench},
-    {"benchmark", "make the standard benchmark with a known answer, and score entries", cmd_benchmark},
-    {"campaign", "train every arm of a file with every seed, and watch it", cmd_campaign},
-    {"compare", "two arms of a campaign, paired by seed, with intervals", cmd_compare},
-    {"config", "the arms, and the settings of a run with where each comes from", cmd_config},
-    {"data", "prepare scenarios for training, and look at what came out", cmd_data},
+    {"benchmark", "create the standard benchmark of simulated scenes and score submissions",
+     cmd_benchmark},
+    {"campaign", "train every arm of a campaign file with every seed, and show the progress",
+     cmd_campaign},
+    {"compare", "compare two arms of a campaign, paired by seed, with intervals", cmd_compare},
+    {"config", "list the arms and settings, and print, check or compare the settings of runs",
+     cmd_config},
+    {"data", "create caches from Argoverse 2 scenarios, and inspect them", cmd_data},
     {"demo", "show the pretrained model, then train, evaluate and report three arms", cmd_demo},
-    {"eval", "every metric of a checkpoint on a cache, in groups, with its speed", cmd_eval},
-    {"evaluate", "evaluate a locked campaign once, or verify what it bound", cmd_evaluate},
-    {"export", "write the model of a run to one file, also with 16-bit weights", cmd_export},
-    {"figures", "every plot of a campaign as SVG and PDF", cmd_figures},
-    {"gallery", "cases chosen and drawn before any future is read, then with hindsight", cmd_gallery},
+    {"eval", "evaluate a checkpoint on a cache: every metric, by group, and the speed", cmd_eval},
+    {"export", "write the model of a run to one file, optionally with 16-bit parameters",
+     cmd_export},
+    {"figures", "write the plots of a campaign or a run as SVG and PDF", cmd_figures},
+    {"gallery", "select and draw cases without reading any future, then add the outcome",
+     cmd_gallery},
     {"info", "print a model file, or the architectures and their parameter counts", cmd_info},
-    {"lock", "bind a finished campaign by hash before its one evaluation", cmd_lock},
-    {"maze", "the mazes of OGBench and what recorded walks show of them", cmd_maze},
-    {"parity", "recompute golden files and compare everything they state", cmd_parity},
-    {"predict", "all weighted futures of scenes, from raw files or a cache", cmd_predict},
-    {"report", "show a campaign in a page of one file", cmd_report},
-    {"score", "check a challenge submission and score it against what happened", cmd_score},
-    {"simulate", "traffic with a known law of futures, as a cache or official files", cmd_simulate},
+    {"lock", "lock a finished campaign, evaluate it once, and verify the result", cmd_lock},
+    {"maze", "read OGBench datasets, and evaluate and show the graphs predicted by maze runs",
+     cmd_maze},
+    {"parity", "recompute golden files and compare the results with them", cmd_parity},
+    {"predict", "predict the weighted futures of scenes from raw scenario files or a cache",
+     cmd_predict},
+    {"report", "write a campaign or a run as one HTML page", cmd_report},
+    {"score", "check a challenge submission and score it against the ground truth", cmd_score},
+    {"simulate", "simulate traffic scenes whose distribution of futures is known", cmd_simulate},
     {"submit", "predict a cache and write a challenge submission", cmd_submit},
-    {"table", "mean and SD over seeds of every arm, or every seed", cmd_table},
-    {"train", "train an arm with a seed", cmd_train},
+    {"table", "print mean and SD over the seeds of every arm, or the value of every seed",
+     cmd_table},
+    {"train", "train one arm with one seed", cmd_train},
     {"truth", "compare forecasts with the true distribution of a simulated world", cmd_truth},
-    {"version", "print the version and the precision it computes in", cmd_version},
-    {"view", "look at the forecasts of submissions in a page of one file", cmd_view},
-    {"world", "look at simulated scenes and the law of their futures", cmd_world},
+    {"version", "print the version, the precision and the instruction set", cmd_version},
+    {"view", "write the forecasts of submissions and models as one HTML page", cmd_view},
+    {"world", "print or draw simulated scenes and the true distribution of their futures",
+     cmd_world},
     {"help", "print this list, or the help of a verb", cmd_help},
+    CLI_VERB_END,
+};
+
+/* Verbs that are not listed: old names, and the verb of the build. */
+static const cli_verb hidden_verbs[] = {
+    {"evaluate", "old name of 'lock run' and 'lock verify'", cmd_evaluate},
+    {"manual", "write the man pages and shell completions", cmd_manual},
     CLI_VERB_END,
 };
 
@@ -44,16 +59,17 @@ static void print_overview(FILE *to) {
           "Usage: bjepa VERB [OPTION...]\n\n"
           "Verbs:\n",
           to);
-    cli_verbs_print(to, verbs);
+    cli_verbs_print(to, cli_main_verbs);
     fputs("\n'bjepa VERB --help' prints examples and options.\n"
-          "Exit codes: 0 done, 1 failed, 2 misuse, 3 bad input data, 4 a check said no, "
-          "5 input/output or memory,\n130 interrupted.\n",
+          "Exit codes: 0 success, 1 other failure, 2 usage error, 3 invalid input file, 4 failed check, "
+          "gate or lock,\n5 I/O error or out of memory, 130 interrupted.\n",
           to);
 }
 
 static const cli_verb *find_verb(const char *name) {
     const char *nearest;
-    const cli_verb *verb = cli_verbs_find(verbs, name, &nearest);
+    const cli_verb *verb = cli_verbs_find(hidden_verbs, name, &nearest);
+    if (!verb) verb = cli_verbs_find(cli_main_verbs, name, &nearest);
     if (verb) return verb;
     fprintf(stderr, "bjepa: unknown verb '%s'", name);
     if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);
@@ -65,7 +81,7 @@ int cmd_help(int argc, char **argv) {
     static const cli_option options[] = {CLI_OPTION_END};
     static const cli_usage usage = {
         .verb = "help",
-        .summary = "print the list of verbs, or the help of one",
+        .summary = "print the list of verbs, or the help of one verb",
         .operands = "[VERB]",
         .max_operands = 1,
         .examples = "bjepa help\n"
@@ -91,7 +107,7 @@ int cmd_version(int argc, char **argv) {
     const cli_option options[] = {CLI_OPTION_JSON(&json), CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "version",
-        .summary = "print the version and the precision it computes in",
+        .summary = "print the version, the precision and the instruction set",
         .examples = "bjepa version\n"
                     "bjepa version --json\n",
         .options = options,
@@ -99,10 +115,15 @@ int cmd_version(int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, NULL);
     if (result != CLI_CONTINUE) return result;
     const char *real = sizeof(bj_real) == sizeof(double) ? "double" : "float";
+    const char *isa = bj_isa(BJ_PRECISION_FULL), *mixed = bj_isa(BJ_PRECISION_BF16);
+    if (!isa) isa = mixed = "none"; /* BJ_ISA names one that is not available */
     if (json)
-        printf("{\"schema\": 1, \"type\": \"version\", \"version\": \"%s\", \"real\": \"%s\"}\n",
-               bj_version(), real);
-    else printf("bjepa %s (%s)\n", bj_version(), real);
+        printf("{\"schema\": 1, \"type\": \"version\", \"version\": \"%s\", \"real\": \"%s\", "
+               "\"isa\": \"%s\", \"mixed_isa\": \"%s\"}\n",
+               bj_version(), real, isa, mixed);
+    else
+        printf("bjepa %s (%s)\ninstruction set: %s, in mixed precision %s\n", bj_version(), real,
+               isa, mixed);
     return CLI_OK;
 }
 

@@ -35,19 +35,20 @@ int cmd_maze_emit(int argc, char **argv) {
     int json = 0, operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &o.how.maze, 0, 0,
-         "medium, large, giant, teleport or a maze file; a run has its own"},
-        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "the emissions, a safetensors file"},
+         "medium, large, giant, teleport or a maze file (default: the maze of the run)"},
+        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "emissions file to write (safetensors)"},
         {"archive", 0, CLI_CHOICE, "a|b", &o.archive, 0, 0,
-         "of a run: contexts; a: five cells with most successors, b: four others, evenly spaced"},
-        {"cells", 0, CLI_TEXT, "3,7,12", &o.cells, 0, 0, "of a run: these contexts instead"},
-        {"point", 0, CLI_TEXT, "RUN", &o.point, 0, 0,
-         "of a run: the one output of another run beside it"},
+         "contexts of a run: 'a' uses the five cells with the most successors, 'b' uses four other "
+         "cells, evenly spaced"},
+        {"cells", 0, CLI_TEXT, "3,7,12", &o.cells, 0, 0,
+         "contexts of a run: use these cells instead"},
+        {"point", 0, CLI_TEXT, "RUN", &o.point, 0, 0, "add the single output of another run"},
         CLI_OPTION_THREADS(&o.how.threads),
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze emit",
-        .summary = "fix what a predictor says before any successor is read, and print its hash",
+        .summary = "write a predictor's outputs and print their SHA-256 before any successor is read",
         .operands = "LATENTS|RUN",
         .min_operands = 1,
         .max_operands = 1,
@@ -60,10 +61,10 @@ int cmd_maze_emit(int argc, char **argv) {
     if (result != CLI_CONTINUE) return result;
     o.run = argv[1];
     if (!o.how.maze && !is_folder(o.run))
-        return cli_misuse("maze emit", "say which maze with --maze");
+        return cli_misuse("maze emit", "--maze NAME is missing");
     if (!is_folder(o.run) && (o.cells || o.point))
-        return cli_misuse("maze emit", "--cells and --point are of runs; %s is a file", o.run);
-    if (!o.out) return cli_misuse("maze emit", "say where to with --out");
+        return cli_misuse("maze emit", "--cells and --point need a run; %s is a file", o.run);
+    if (!o.out) return cli_misuse("maze emit", "--out is missing");
     const char *out = o.out;
     bj_error err;
     if (emit(digest, o.how.maze, &o, &err) != BJ_OK) return cli_fail("maze emit", &err);
@@ -121,15 +122,15 @@ int cmd_maze_reveal(int argc, char **argv) {
     int json = 0, operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0,
-         "medium, large, giant, teleport or a maze file; otherwise from the name of the data"},
-        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "the successors, a JSON file"},
+         "medium, large, giant, teleport or a maze file (default: from the file name of the data)"},
+        {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "successors file to write (JSON)"},
         {"sha256", 0, CLI_TEXT, "HEX", &expected, 0, 0,
-         "hash of the emissions as it was announced; another one is refused"},
+         "expected SHA-256 of the emissions; any other digest is rejected"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze reveal",
-        .summary = "add the successors of a dataset to emissions that were fixed before",
+        .summary = "add the successors of a dataset to emissions",
         .operands = "EMISSIONS DATA",
         .min_operands = 2,
         .max_operands = 2,
@@ -140,8 +141,8 @@ int cmd_maze_reveal(int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
     if (!name) name = bj_maze_guess(argv[2]);
-    if (!name) return cli_misuse("maze reveal", "say which maze with --maze");
-    if (!out) return cli_misuse("maze reveal", "say where to with --out");
+    if (!name) return cli_misuse("maze reveal", "--maze NAME is missing");
+    if (!out) return cli_misuse("maze reveal", "--out is missing");
     bj_error err;
     bj_maze *maze = NULL;
     bj_archive_report report = {.contexts = 0};
@@ -166,7 +167,7 @@ int cmd_maze_verify(int argc, char **argv) {
     const cli_option table[] = {CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze verify",
-        .summary = "whether emissions are those that a file of successors names",
+        .summary = "check that a successors file refers to these emissions",
         .operands = "SUCCESSORS EMISSIONS",
         .min_operands = 2,
         .max_operands = 2,
@@ -178,7 +179,7 @@ int cmd_maze_verify(int argc, char **argv) {
     bj_error err;
     const bj_status status = bj_archive_check(argv[1], argv[2], &err);
     if (status == BJ_OK) {
-        printf("%s: the emissions that %s names\n", argv[2], argv[1]);
+        printf("%s: its digest matches %s\n", argv[2], argv[1]);
         return CLI_OK;
     }
     const int code = cli_fail("maze verify", &err);

@@ -110,8 +110,9 @@ static void print_text(const bj_rollout_audit *a, const char *folder) {
            (long long)a->episodes, a->stride);
     for (int i = 0; i < a->arms; i++) {
         const bj_rollout_arm *arm = &a->arm[i];
-        printf("\n%s, seed %llu, %d rollout%s of a context; the probe misses held-out frames by "
-               "%.3f\n",
+        printf("\n"
+               "%s, seed %llu, %d rollout%s per context; the probe's error on held-out frames is "
+               "%.3f m\n",
                arm->arm, (unsigned long long)arm->seed, arm->L, arm->L == 1 ? "" : "s",
                arm->probe_error);
         printf("frame  distance  nearest    hit  of mass  error  nearest  in walls  staying\n");
@@ -163,20 +164,20 @@ int cmd_maze_audit(int argc, char **argv) {
     const char *standard = NULL;
     int operands;
     const cli_option table[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &o.out, 0, 0, "folder of audit.json and the pictures"},
+        {"out", 'o', CLI_TEXT, "DIR", &o.out, 0, 0, "output folder for audit.json and the pictures"},
         {"standard", 0, CLI_TEXT, "RUN", &standard, 0, 0,
-         "a second run on the same data and split, drawn beside the first"},
+         "second run on the same data and split, drawn next to the first run"},
         {"horizon", 0, CLI_INT, "H", &o.horizon, 1, BJ_ROLLOUT_MAX_HORIZON,
-         "frames after a context"},
-        {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0, "the dataset, where it has been moved"},
-        {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0, "the maze, where its name does not say it"},
+         "number of frames after a context"},
+        {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0, "path of the dataset, if it was moved"},
+        {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0, "maze, if the file name does not contain it"},
         CLI_OPTION_THREADS(&o.threads),
         CLI_OPTION_QUIET(&o.quiet),
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze audit",
-        .summary = "rollouts of trained models on the episodes they were not trained on",
+        .summary = "roll out trained models on episodes that were not used for training",
         .operands = "RUN",
         .min_operands = 1,
         .max_operands = 1,

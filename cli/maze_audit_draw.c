@@ -42,13 +42,13 @@ static const struct {
     {"Hits: cosine above 0.5",
      1,
      {{"hit", "contexts", EACH_ARM, 0}, {"hit_mass", "mass", EACH_SET, 1}}},
-    {"Error of the position read",
+    {"Position error of the probe",
      0,
      {{"error", "by mass", EACH_ARM, 0},
       {"best_error", "nearest", EACH_SET, 1},
       {"stay_error", "staying", FIRST_ARM, 6},
       {"probe_error", "probe alone", FIRST_ARM, 7}}},
-    {"Mass read in a wall",
+    {"Mass inside walls",
      1,
      {{"wall_mass", "by mass", EACH_ARM, 0}, {"probe_wall", "probe alone", FIRST_ARM, 7}}},
 };
@@ -218,13 +218,13 @@ static void draw_legend(FILE *to, const bj_rollout_audit *a, double x, double y)
           to);
     fprintf(to, "<text x=\"28\" y=\"4\">true frames, %d steps apart; 0 is the context</text>\n",
             a->stride);
-    fputs(
-        "<path fill=\"#0072b2\" d=\"M10 13l6 11h-12z\"/><text x=\"28\" y=\"24\">rollouts as a "
-        "linear probe reads them, size by the router's mass at the first frame</text>\n"
-        "<path fill=\"none\" stroke=\"#c4161c\" stroke-width=\"2\" d=\"M4 34l12 12M4 46l12 -12\"/>"
-        "<text x=\"28\" y=\"44\">read in a wall. Lines join frames; they are no paths</text>\n"
-        "</g>\n",
-        to);
+    fputs("<path fill=\"#0072b2\" d=\"M10 13l6 11h-12z\"/><text x=\"28\" y=\"24\">positions of the "
+          "rollouts from a linear probe; size: router mass at the first frame</text>\n"
+          "<path fill=\"none\" stroke=\"#c4161c\" stroke-width=\"2\" d=\"M4 34l12 12M4 46l12 "
+          "-12\"/><text x=\"28\" y=\"44\">position inside a wall; lines join frames and are not "
+          "paths</text>\n"
+          "</g>\n",
+          to);
 }
 
 void maze_audit_context(FILE *to, const bj_rollout_audit *a) {

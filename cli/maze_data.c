@@ -55,7 +55,7 @@ static bj_status count_withheld(summary *s, uint64_t seed, bj_error *err) {
     int32_t *order = malloc(n * sizeof *order);
     uint8_t *held = malloc(n);
     bj_status status = BJ_OK;
-    if (!order || !held) status = cli_error(err, BJ_ENOMEM, "no memory for %zu edges", n);
+    if (!order || !held) status = cli_error(err, BJ_ENOMEM, "out of memory for %zu edges", n);
     if (status == BJ_OK) {
         bj_withhold_order(order, s->info.edges, seed);
         status =
@@ -109,7 +109,7 @@ static void print_edge(const bj_maze *m, bj_edge e) {
 static void print_missing(const summary *s) {
     int listed = 0;
     if (!s->missing) return;
-    printf("\ntrue edges never crossed\n");
+    printf("\ntrue edges that were never crossed\n");
     for (int k = 0; k < s->maze->edge_count; k++) {
         if (is_observed(s, s->maze->edges[k])) continue;
         if (listed++ == LISTED) {
@@ -159,11 +159,12 @@ static void print_text(const summary *s) {
     printf("%-22s%12s  %d x %d squares, %d cells\n", "maze", m->name, m->rows, m->cols, m->cells);
     print_observation(info);
     print_count("episodes", info->episodes);
-    printf("%s\n", info->open_end ? "  (the last one has no end mark)" : "");
+    printf("%s\n", info->open_end ? "  (the last episode has no end mark)" : "");
     print_count("steps", info->steps);
-    if (info->stride > 1) printf("  every %d of the simulator: edges here are jumps", info->stride);
+    if (info->stride > 1)
+        printf("  every %d simulator steps, so edges can skip cells", info->stride);
     putchar('\n');
-    print_count("steps in no cell", info->outside);
+    print_count("steps outside cells", info->outside);
     putchar('\n');
     print_count("cells visited", info->visited);
     printf("  of %d\n", m->cells);
@@ -172,16 +173,17 @@ static void print_text(const summary *s) {
     print_count("unique edges", info->edges);
     printf("  from %d sources\n", info->sources);
     print_count("true edges seen", s->of_kind[BJ_EDGE_REAL]);
-    printf("  of %d; the rarest crossed %lld times\n", m->edge_count, (long long)s->rarest);
+    printf("  of %d; the rarest was crossed %lld times\n", m->edge_count, (long long)s->rarest);
     for (int kind = BJ_EDGE_RETREAT; kind < KINDS; kind++) {
         char title[32];
         snprintf(title, sizeof title, "%s edges", bj_edge_kind_name((bj_edge_kind)kind));
         print_count(title, s->of_kind[kind]);
         printf("  crossed %lld times\n", (long long)s->crossings_of[kind]);
     }
-    printf("%-22s%12.3f  successors of a source\n", "branch factor", s->branch);
+    printf("%-22s%12.3f  successors per source\n", "branch factor", s->branch);
     print_count("withheld edges", s->withheld);
-    printf("  %g %% of the unique ones; every source keeps one\n", 100 * BJ_MAZE_WITHHELD);
+    printf("  %g %% of the unique edges; every source keeps at least one\n",
+           100 * BJ_MAZE_WITHHELD);
     printf("\nsuccessors      ");
     for (int k = 0; k <= last_bin(s); k++) printf("%6d", k);
     printf("\ncells, seen     ");
@@ -279,12 +281,13 @@ int cmd_maze_data(int argc, char **argv) {
     const char *name = NULL;
     const cli_option options[] = {
         {"maze", 0, CLI_TEXT, "NAME", &name, 0, 0,
-         "medium, large, giant, teleport or a maze file; otherwise from the name of the data"},
+         "medium, large, giant, teleport or a maze file (default: from the file name of the data)"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze data",
-        .summary = "episodes, cells and edges of a recorded dataset, held against the true graph",
+        .summary =
+            "print the episodes, cells and edges of a dataset and compare them with the true graph",
         .operands = "FILE",
         .min_operands = 1,
         .max_operands = 1,
@@ -297,8 +300,8 @@ int cmd_maze_data(int argc, char **argv) {
     if (!name) name = bj_maze_guess(argv[1]);
     if (!name)
         return cli_misuse("maze data",
-                          "the name of '%s' has none of medium, large, giant and teleport in it; "
-                          "say which with --maze",
+                          "the file name '%s' contains none of medium, large, giant and teleport\n"
+                          "hint: name the maze with --maze",
                           argv[1]);
     bj_error err;
     return run(argv[1], name, json, &err) == BJ_OK ? CLI_OK : cli_fail("maze data", &err);

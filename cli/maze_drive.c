@@ -42,7 +42,7 @@ static bj_status open_file(subject *s, const options *o, bj_error *err) {
     s->maze = bj_graph_of(s->file)->maze;
     s->graph = bj_graph_of(s->file)->graph;
     if (o->maze && strcmp(o->maze, s->maze->name))
-        return cli_error(err, BJ_EARG, "%s is a graph of maze '%s', not of '%s'", o->graph,
+        return cli_error(err, BJ_EARG, "%s: is a graph of maze '%s', expected '%s'", o->graph,
                          s->maze->name, o->maze);
     return BJ_OK;
 }
@@ -60,7 +60,7 @@ static bj_status open_subject(subject *s, const options *o, bj_error *err) {
         s->graph = s->own->graph;
         if (walks) {
             s->built = malloc((size_t)s->own->cells * (size_t)s->own->cells);
-            if (!s->built) return cli_error(err, BJ_ENOMEM, "no memory for a graph");
+            if (!s->built) return cli_error(err, BJ_ENOMEM, "out of memory for a graph");
             bj_maze_on_foot(s->built, s->own);
             s->graph = s->built;
         }
@@ -83,7 +83,7 @@ static void print_steps(double mean) {
 
 static void print_text(const subject *s, const options *o, const bj_drive_result *r) {
     const bj_maze *m = s->maze;
-    printf("maze %s, graph %s: %d edges, %d of them real\n\n", m->name, o->graph, s->edges,
+    printf("maze %s, graph %s: %d edges, %d real\n\n", m->name, o->graph, s->edges,
            s->real);
     printf("task  start    goal     distance  success      %%     steps  replans\n");
     for (int t = 0; t < r->tasks; t++) {
@@ -152,22 +152,23 @@ int cmd_maze_drive(int argc, char **argv) {
     int operands;
     const cli_option table[] = {
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
-         "medium, large, giant, teleport or a maze file; a graph file has its own"},
+         "medium, large, giant, teleport or a maze file (default: the maze of the graph file)"},
         {"graph", 0, CLI_TEXT, "FILE", &o.graph, 0, 0,
-         "a graph file; true: the true graph; walks: the true graph without teleporters"},
-        {"episodes", 0, CLI_INT, "N", &o.drive.episodes, 1, 1000000, "of each task"},
-        {"steps", 0, CLI_INT, "N", &o.drive.steps, 1, 1000000, "limit of an episode"},
+         "graph file, or 'true' for the true graph, or 'walks' for the true graph without teleporters"},
+        {"episodes", 0, CLI_INT, "N", &o.drive.episodes, 1, 1000000, "episodes per task"},
+        {"steps", 0, CLI_INT, "N", &o.drive.steps, 1, 1000000, "max steps per episode"},
         {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000,
-         "give up an edge that has not led out of its cell after N steps; 0: never"},
+         "give up an edge after N steps without leaving its cell; 0 means never"},
         {"data", 0, CLI_TEXT, "FILE", &how.data, 0, 0,
-         "dataset of the runs, if it is no longer where they found it"},
+         "path of the dataset, if it was moved"},
         CLI_OPTION_THREADS(&how.threads),
         CLI_OPTION_SEED(&o.drive.seed),
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze drive",
-        .summary = "the point agent follows a graph, or those of runs, through the official tasks",
+        .summary =
+            "drive the point agent through the official tasks along a graph or the graphs of runs",
         .operands = "[RUN|CAMPAIGN]...",
         .max_operands = 100000,
         .examples = "bjepa maze drive --maze large\n"
@@ -178,14 +179,15 @@ int cmd_maze_drive(int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
     if (operands) {
-        if (o.graph) return cli_misuse("maze drive", "runs have their own graphs, without --graph");
+        if (o.graph) return cli_misuse("maze drive", "found --graph and runs, expected one of "
+                                                     "them, because runs have their own graphs");
         how.maze = o.maze;
         const maze_drive_runs runs = {argv + 1, operands, how, o.drive, o.json};
         return maze_drive_runs_print(&runs);
     }
     if (!o.graph) o.graph = "true";
     if (!o.maze && (!strcmp(o.graph, "true") || !strcmp(o.graph, "walks")))
-        return cli_misuse("maze drive", "say which maze with --maze, or give a graph file or runs");
+        return cli_misuse("maze drive", "found no maze, expected --maze NAME, a graph file or runs");
     bj_error err;
     return run(&o, &err) == BJ_OK ? CLI_OK : cli_fail("maze drive", &err);
 }

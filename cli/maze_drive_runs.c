@@ -65,7 +65,7 @@ static bj_status add_references(work *w, const bj_maze *maze, const maze_drive_r
     bj_status status = drive(d, maze, maze->graph, o, err);
     if (status != BJ_OK || !maze->in_count) return status;
     uint8_t *walks = malloc((size_t)maze->cells * (size_t)maze->cells);
-    if (!walks) return cli_error(err, BJ_ENOMEM, "no memory for a graph");
+    if (!walks) return cli_error(err, BJ_ENOMEM, "out of memory for a graph");
     bj_maze_on_foot(walks, maze);
     d = &w->all[w->count++];
     d->reference = 1;
@@ -111,7 +111,7 @@ static bj_status drive_all(work *w, const maze_drive_runs *o, bj_error *err) {
     bj_status status = maze_runs_find(&w->runs, o->folders, o->count, err);
     if (status != BJ_OK) return status;
     w->all = calloc(3 * (size_t)w->runs.count + 1, sizeof *w->all);
-    if (!w->all) return cli_error(err, BJ_ENOMEM, "no memory for %d runs", w->runs.count);
+    if (!w->all) return cli_error(err, BJ_ENOMEM, "out of memory for %d runs", w->runs.count);
     for (int i = 0; status == BJ_OK && i < w->runs.count; i++)
         status = drive_run(w, &w->runs.entry[i], o, err);
     return status;
@@ -146,7 +146,7 @@ static bj_status gather(group *g, const work *w, int at, bj_error *err) {
     if (!g->success || !g->steps) {
         free(g->success);
         free(g->steps);
-        return cli_error(err, BJ_ENOMEM, "no memory for %d runs", w->count);
+        return cli_error(err, BJ_ENOMEM, "out of memory for %d runs", w->count);
     }
     for (int i = at; i < w->count; i++) {
         const driven *d = &w->all[i];
@@ -179,7 +179,7 @@ static void row(cli_grid *grid, const group *g) {
     char text[CLI_CELL_SIZE];
     snprintf(text, sizeof text, "%s%s", g->first->reference ? "" : maze_predictor(g->first->arm),
              !g->first->reference              ? ""
-             : !strcmp(g->first->arm, "walks") ? "true graph, on foot"
+             : !strcmp(g->first->arm, "walks") ? "true graph without teleporters"
                                                : "true graph");
     cli_grid_text(grid, text);
     if (g->first->reference) cli_grid_text(grid, "");
@@ -233,7 +233,7 @@ static int print_text(const work *w, const maze_drive_runs *o, bj_error *err) {
                w->all[i].maze, w->all[i].result.tasks, o->drive.episodes,
                (unsigned long long)o->drive.seed);
         if (o->drive.patience) printf("patience %d\n\n", o->drive.patience);
-        else printf("edges are never given up\n\n");
+        else printf("edges are never abandoned\n\n");
         const int code = print_maze(w, i, err);
         if (code != CLI_OK) return code;
     }
@@ -241,10 +241,10 @@ static int print_text(const work *w, const maze_drive_runs *o, bj_error *err) {
     for (int i = 0; i < w->count; i++) {
         unfinished += w->all[i].unfinished;
         if (*w->all[i].left_out && !w->all[i].unfinished)
-            printf("%sleft out: %s\n", named++ || !mazes ? "" : "\n", w->all[i].left_out);
+            printf("%somitted: %s\n", named++ || !mazes ? "" : "\n", w->all[i].left_out);
     }
     if (unfinished)
-        printf("%sleft out: %d run%s not finished\n", named || !mazes ? "" : "\n", unfinished,
+        printf("%somitted: %d unfinished run%s\n", named || !mazes ? "" : "\n", unfinished,
                unfinished == 1 ? "" : "s");
     return CLI_OK;
 }

@@ -55,9 +55,9 @@ static bj_status read_cells(int32_t cells[MAZE_CONTEXTS], int *count, const char
         errno = 0;
         const long cell = strtol(at, &end, 10);
         if (end == at || errno || (*end && *end != ','))
-            return cli_error(err, BJ_EARG, "'%s' is no list of cells, expected 3,7,12", text);
+            return cli_error(err, BJ_EARG, "--cells: found '%s', expected cells such as 3,7,12", text);
         if (cell < 0 || cell >= m->cells)
-            return cli_error(err, BJ_EARG, "there is no cell %ld, maze '%s' has %d", cell, m->name,
+            return cli_error(err, BJ_EARG, "no cell %ld; maze '%s' has %d cells", cell, m->name,
                              m->cells);
         if (*count == MAZE_CONTEXTS)
             return cli_error(err, BJ_EARG, "more than %d cells", (int)MAZE_CONTEXTS);
@@ -93,7 +93,7 @@ static bj_status ask(said *s, const char *dir, const bj_maze_run_options *how, b
     s->candidates = malloc(C * s->L * s->D * sizeof *s->candidates);
     s->masses = malloc(C * s->L * sizeof *s->masses);
     if (!s->latents || !s->candidates || !s->masses)
-        return cli_error(err, BJ_ENOMEM, "no memory for %zu cells", C);
+        return cli_error(err, BJ_ENOMEM, "out of memory for %zu cells", C);
     return bj_maze_run_centers(s->run, s->latents, s->candidates, s->masses, err);
 }
 
@@ -103,11 +103,11 @@ static bj_status check_point(const said *p, const said *s, const maze_emit_run *
         return cli_error(err, BJ_EARG, "%s: has %zu outputs, expected a model with one", o->point,
                          p->L);
     if (p->D != s->D)
-        return cli_error(err, BJ_EARG, "%s: latents have %zu numbers, expected the %zu of %s",
+        return cli_error(err, BJ_EARG, "%s: latents have %zu dimensions, expected %zu as in %s",
                          o->point, p->D, s->D, o->run);
     if (a->cells != b->cells || strcmp(a->name, b->name))
-        return cli_error(err, BJ_EARG, "%s: a run in maze '%s', expected '%s'", o->point, a->name,
-                         b->name);
+        return cli_error(err, BJ_EARG, "%s: the run was trained in maze '%s', expected '%s'",
+                         o->point, a->name, b->name);
     return BJ_OK;
 }
 
@@ -127,7 +127,7 @@ static bj_status emit(char sha256[65], const said *s, const said *p, const maze_
     bj_real *candidates = malloc(S * row * sizeof *candidates);
     bj_real *mass = malloc(S * s->L * sizeof *mass), *point = malloc(S * s->D * sizeof *point);
     if (!candidates || !mass || !point)
-        status = cli_error(err, BJ_ENOMEM, "no memory for %d contexts", count);
+        status = cli_error(err, BJ_ENOMEM, "out of memory for %d contexts", count);
     for (size_t i = 0; status == BJ_OK && i < S; i++) {
         const size_t at = (size_t)cells[i];
         memcpy(candidates + i * row, s->candidates + at * row, row * sizeof *candidates);

@@ -50,7 +50,7 @@ static bj_status run(options *o, bj_error *err) {
     char maze_path[PATH], data_path[PATH], digest[65];
     bj_maze *m = NULL;
     if (strlen(o->out) + 8 > PATH)
-        return cli_error(err, BJ_EARG, "the name %.60s... is too long", o->out);
+        return cli_error(err, BJ_EARG, "--out: the name %.60s... is too long", o->out);
     snprintf(maze_path, sizeof maze_path, "%s.json", o->out);
     snprintf(data_path, sizeof data_path, "%s.npz", o->out);
     o->walk.seed = o->maze.seed;
@@ -67,29 +67,29 @@ int cmd_maze_generate(int argc, char **argv) {
     options o = {.maze = {.rows = 4, .cols = 5, .branches = 3, .junctions = 4, .loops = 0.25},
                  .walk = {.episodes = 1000, .steps = 1001, .noise = 0.5}};
     const cli_option table[] = {
-        {"out", 'o', CLI_TEXT, "NAME", &o.out, 0, 0, "writes NAME.json, the maze, and NAME.npz"},
-        {"branches", 0, CLI_INT, "N", &o.maze.branches, 2, 8, "successors of a designated cell"},
-        {"junctions", 0, CLI_INT, "N", &o.maze.junctions, 1, BJ_MAZE_MAX_PORTS, "designated cells"},
-        {"rows", 0, CLI_INT, "N", &o.maze.rows, 2, 30, "rooms from top to bottom"},
-        {"cols", 0, CLI_INT, "N", &o.maze.cols, 2, 30, "rooms from left to right"},
+        {"out", 'o', CLI_TEXT, "NAME", &o.out, 0, 0, "write the maze to NAME.json and the walks to NAME.npz"},
+        {"branches", 0, CLI_INT, "N", &o.maze.branches, 2, 8, "successors of every designated cell"},
+        {"junctions", 0, CLI_INT, "N", &o.maze.junctions, 1, BJ_MAZE_MAX_PORTS, "number of designated cells"},
+        {"rows", 0, CLI_INT, "N", &o.maze.rows, 2, 30, "number of rooms from top to bottom"},
+        {"cols", 0, CLI_INT, "N", &o.maze.cols, 2, 30, "number of rooms from left to right"},
         {"loops", 0, CLI_REAL, "SHARE", &o.maze.loops, 0, 0.999,
-         "of the walls beyond those of a tree, opened"},
-        {"episodes", 0, CLI_INT, "N", &o.walk.episodes, 1, 1000000, "of the walks"},
-        {"steps", 0, CLI_INT, "N", &o.walk.steps, 2, 1000000, "of an episode"},
-        {"noise", 0, CLI_REAL, "SD", &o.walk.noise, 0, 100, "added to the actions"},
+         "share of the walls to open in addition to those of a spanning tree"},
+        {"episodes", 0, CLI_INT, "N", &o.walk.episodes, 1, 1000000, "number of walks"},
+        {"steps", 0, CLI_INT, "N", &o.walk.steps, 2, 1000000, "steps per walk"},
+        {"noise", 0, CLI_REAL, "SD", &o.walk.noise, 0, 100, "standard deviation of the noise added to actions"},
         CLI_OPTION_SEED(&o.maze.seed),
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze generate",
-        .summary = "a maze in which some cells have a chosen number of successors, and walks in it",
+        .summary = "generate a maze with a chosen number of successors at some cells, and walks in it",
         .examples = "bjepa maze generate --branches 4 --seed 0 -o branch4\n"
                     "bjepa maze data branch4.npz --maze branch4.json\n",
         .options = table,
     };
     const int result = cli_parse(&usage, argc, argv, NULL);
     if (result != CLI_CONTINUE) return result;
-    if (!o.out) return cli_misuse("maze generate", "say where to with --out");
+    if (!o.out) return cli_misuse("maze generate", "--out is missing");
     bj_error err;
     return run(&o, &err) == BJ_OK ? CLI_OK : cli_fail("maze generate", &err);
 }

@@ -36,10 +36,12 @@ static void print_text(const bj_maze_run *run, const bj_maze_graph *graph, const
     print_share("verified route", s.verified_route);
     print_share("macro precision", s.macro_precision);
     print_share("macro precision, self", s.macro_precision_self);
-    print_share("held-out recall", s.held_recall);
+    print_share("withheld edges found", s.held_recall);
     print_share("raw COV-R", s.cov_r);
-    print_share("cells apart", row.maze.separated);
-    if (bj_maze_run_collapsed(run)) printf("\nthe latents have collapsed: these are no scores\n");
+    print_share("separated cells", row.maze.separated);
+    if (bj_maze_run_collapsed(run)) printf("\n"
+                                           "the latents have collapsed, so these numbers are not "
+                                           "scores\n");
     printf("\n%s\n", o->out);
 }
 
@@ -90,18 +92,18 @@ int cmd_maze_graph(int argc, char **argv) {
     options o = {.out = "graph.json"};
     int operands;
     const cli_option table[] = {
-        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "the graph file; graph.json"},
-        {"data", 0, CLI_TEXT, "FILE", &o.run.data, 0, 0,
-         "dataset of the run, if it is no longer where the run found it"},
-        {"maze", 0, CLI_TEXT, "FILE", &o.run.maze, 0, 0, "maze file of a run in a generated maze"},
+        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "graph file to write"},
+        {"data", 0, CLI_TEXT, "FILE", &o.run.data, 0, 0, "path of the dataset, if it was moved"},
+        {"maze", 0, CLI_TEXT, "FILE", &o.run.maze, 0, 0,
+         "maze file, if the run was trained in a generated maze and the file was moved"},
         {"collapsed", 0, CLI_FLAG, NULL, &o.run.collapsed, 0, 0,
-         "also of a run whose latents have collapsed"},
+         "accept a run whose latents have collapsed"},
         CLI_OPTION_THREADS(&o.run.threads),
         CLI_OPTION_JSON(&o.json),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = verb,
-        .summary = "the graph a finished run predicts, with candidates and scores",
+        .summary = "write the graph predicted by a finished run, with candidates and scores",
         .operands = "RUN",
         .min_operands = 1,
         .max_operands = 1,

@@ -99,7 +99,7 @@ bj_status maze_page_data(FILE *to, const maze_page *page, bj_error *err) {
     put_sources(to, r);
     fprintf(to, "},\n\"source\":%d,\"threshold\":%g,\"drives\":[", page->source, BJ_MAZE_THRESHOLD);
     double *positions = malloc(2 * ((size_t)limit + 1) * sizeof *positions);
-    if (!positions) return cli_error(err, BJ_ENOMEM, "no memory for %d steps", limit);
+    if (!positions) return cli_error(err, BJ_ENOMEM, "out of memory for %d steps", limit);
     for (int t = 0; t < m->task_count && status == BJ_OK; t++)
         status = put_drive(to, page, positions, t, err);
     fputs("]}", to);
@@ -123,7 +123,7 @@ void maze_page_summary(FILE *to, const maze_page *page) {
         real += m->graph[(size_t)r->edges[k].from * (size_t)m->cells + (size_t)r->edges[k].to];
     fputs("<div class=\"cards\">\n", to);
     put_card(to, "predicted edges", "%.0f", r->edge_count, 0);
-    put_card(to, "of them real", "%.0f", real, 0);
+    put_card(to, "real edges", "%.0f", real, 0);
     put_card(to, "false", "%.0f", r->edge_count - real, 0);
     put_card(to, "true edges found", "%.0f of %.0f", real, m->edge_count);
     fputs("</div>\n", to);
@@ -149,8 +149,8 @@ int maze_richest(const bj_graph_record *r) {
 
 static void put_facts(FILE *to, const maze_page *page) {
     const bj_graph_record *r = page->record;
-    fputs("<section id=\"provenance\"><h2>Where it comes from</h2>\n<div class=\"scroll\"><table "
-          "class=\"facts\"><tbody><tr><th scope=\"row\">file</th><td>",
+    fputs("<section id=\"provenance\"><h2>Provenance</h2>\n"
+          "<div class=\"scroll\"><table class=\"facts\"><tbody><tr><th scope=\"row\">file</th><td>",
           to);
     report_text(to, page->file);
     fputs("</td></tr>\n<tr><th scope=\"row\">maze</th><td>", to);
@@ -190,8 +190,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
         put_facts(to, page);
     } else if (!strcmp(name, "footer")) {
         fprintf(to,
-                "<p>Written by bjepa %s. Everything is in this one file; it asks nothing of any "
-                "network.</p>",
+                "<p>Written by bjepa %s. This page is a single file and needs no network.</p>",
                 bj_version());
     } else if (!strcmp(name, "scenes")) {
         return maze_page_data(to, page, err);

@@ -13,7 +13,7 @@ static bj_status add(maze_run_list *l, const char *dir, int from_campaign, bj_er
     if (l->count == l->room) {
         const int room = l->room ? 2 * l->room : 64;
         maze_run_entry *larger = realloc(l->entry, (size_t)room * sizeof *larger);
-        if (!larger) return cli_error(err, BJ_ENOMEM, "no memory for %d runs", room);
+        if (!larger) return cli_error(err, BJ_ENOMEM, "out of memory for %d runs", room);
         l->entry = larger;
         l->room = room;
     }

@@ -33,7 +33,8 @@ static bj_status write_file(const options *o, const bj_graph_record *r, bj_error
 static bj_status draw_successors(const options *o, bj_error *err) {
     cli_file file;
     if (!cli_ends_in(o->out, ".svg"))
-        return cli_error(err, BJ_EARG, "%s holds successors of an archive, which are drawn as .svg",
+        return cli_error(err, BJ_EARG, "%s: contains successors, expected an output file with the "
+                                       "suffix .svg",
                          o->path);
     bj_status status = cli_file_replaceable(o->out, err);
     if (status == BJ_OK) status = cli_file_open(&file, o->out, err);
@@ -52,7 +53,7 @@ static bj_status run(const options *o, bj_error *err) {
     if (status != BJ_OK) return status;
     bj_graph_record r = *bj_graph_of(file);
     if (o->source >= r.maze->cells)
-        status = cli_error(err, BJ_EARG, "there is no cell %d, maze '%s' has %d", o->source,
+        status = cli_error(err, BJ_EARG, "no cell %d; maze '%s' has %d cells", o->source,
                            r.maze->name, r.maze->cells);
     if (status == BJ_OK && o->data) {
         status = bj_maze_data_open(&data, o->data, r.maze, err);
@@ -72,19 +73,19 @@ int cmd_maze_show(int argc, char **argv) {
     options o = {.out = "maze.html", .source = -1};
     int operands;
     const cli_option table[] = {
-        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "a page (.html) or a picture (.svg)"},
+        {"out", 'o', CLI_TEXT, "FILE", &o.out, 0, 0, "page (.html) or picture (.svg) to write"},
         {"source", 0, CLI_INT, "CELL", &o.source, 0, BJ_MAZE_MAX_CELLS - 1,
-         "cell whose candidates are shown first; otherwise the one with most edges"},
+         "cell whose candidates are shown first (default: the cell with the most edges)"},
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0,
-         "dataset whose successors are revealed; otherwise the graph file's, or the true ones"},
+         "dataset whose successors are revealed (default: the dataset of the graph file, or the true successors)"},
         {"maze", 0, CLI_TEXT, "FILE", &o.maze, 0, 0,
-         "maze file of an archive's successors in a generated maze"},
-        {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000, "as in maze drive"},
+         "maze file, if the successors belong to a generated maze"},
+        {"patience", 0, CLI_INT, "N", &o.drive.patience, 0, 1000000, "give up an edge after N steps without leaving its cell, as in maze drive; 0 means never"},
         CLI_OPTION_SEED(&o.drive.seed),
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze show",
-        .summary = "a predicted graph as a page: candidates, successors on demand, drives",
+        .summary = "write a predicted graph as a page with candidates, successors and drives",
         .operands = "GRAPH|SUCCESSORS",
         .min_operands = 1,
         .max_operands = 1,
@@ -96,7 +97,8 @@ int cmd_maze_show(int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, &operands);
     if (result != CLI_CONTINUE) return result;
     if (!cli_ends_in(o.out, ".svg") && !cli_ends_in(o.out, ".html"))
-        return cli_misuse("maze show", "'%s' ends neither in .svg nor in .html", o.out);
+        return cli_misuse("maze show", "--out: found '%s', expected a name that ends in .svg or "
+                                       ".html", o.out);
     o.path = argv[1];
     bj_error err;
     return run(&o, &err) == BJ_OK ? CLI_OK : cli_fail("maze show", &err);

@@ -55,14 +55,14 @@ static int are_rows(yyjson_val *list, const bj_maze *m, size_t numbers) {
 
 static bj_status check(yyjson_val *contexts, const bj_maze *m, const char *path, bj_error *err) {
     if (!yyjson_is_arr(contexts) || !yyjson_arr_size(contexts) || yyjson_arr_size(contexts) > 1024)
-        return cli_error(err, BJ_EFORMAT, "%s: 'contexts' is no list of 1 to 1024", path);
+        return cli_error(err, BJ_EFORMAT, "%s: 'contexts' is not a list of 1 to 1024 entries", path);
     for (size_t i = 0; i < yyjson_arr_size(contexts); i++) {
         yyjson_val *c = yyjson_arr_get(contexts, i), *point = yyjson_obj_get(c, "point");
         if (!is_cell(yyjson_obj_get(c, "cell"), m)) return bad(path, (int)i, "no cell", err);
         if (!are_rows(yyjson_obj_get(c, "successors"), m, 2))
-            return bad(path, (int)i, "'successors' is no list of cell, crossings, hit", err);
+            return bad(path, (int)i, "'successors' is not a list of cell, crossings, hit", err);
         if (!are_rows(yyjson_obj_get(c, "candidates"), m, 3))
-            return bad(path, (int)i, "'candidates' is no list of cell, cosine, mass, hit", err);
+            return bad(path, (int)i, "'candidates' is not a list of cell, cosine, mass, hit", err);
         if (point && (!yyjson_is_arr(point) || !is_cell(yyjson_arr_get(point, 0), m)))
             return bad(path, (int)i, "'point' is not a cell and its cosine", err);
     }
@@ -198,7 +198,7 @@ bj_status maze_successors_draw(FILE *to, const char *path, const char *maze, bj_
     if (!name) status = cli_error(err, BJ_EFORMAT, "%s: does not name its maze", path);
     else status = bj_maze_open(&m, maze ? maze : name, err);
     if (status == BJ_OK && strcmp(m->name, name))
-        status = cli_error(err, BJ_EARG, "%s: successors in maze '%s', not in '%s'", path, name,
+        status = cli_error(err, BJ_EARG, "%s: contains successors in maze '%s', expected '%s'", path, name,
                            m->name);
     if (status == BJ_OK) status = check(contexts, m, path, err);
     if (status == BJ_OK) draw(to, m, contexts);

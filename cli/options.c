@@ -1,10 +1,10 @@
-/* options.c - one table-driven parser for all verbs, and the help made from the same table.
+/* options.c - one table-driven parser for all verbs, and the help that is printed from the same table.
  *
  * Accepted: --name VALUE, --name=VALUE, -x VALUE, -xVALUE; "--" ends the options. Long names are
- * never abbreviated; the last of several wins, but a list takes all. A message says what was found
- * and expected.
+ * never abbreviated. If an option is repeated, the last value counts; a list takes all values.
  */
 #include "cli.h"
+#include "verbs.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -15,9 +15,61 @@
 
 enum { NAME_SIZE = 64, MAX_OPTIONS = 64 };
 
+void (*cli_usage_hook)(const cli_usage *usage) = NULL;
+
+/* ------------------------------------------------------------------------------------- defaults */
+
+/* Copies word `index` of "one|two|three". Returns 0 if there is none. */
+static int choice_word(char word[NAME_SIZE], const char *words, int index) {
+    for (; index > 0 && words; index--) {
+        words = strchr(words, '|');
+        if (words) words++;
+    }
+    if (words && index == 0)
+        snprintf(word, NAME_SIZE, "%.*s", (int)strcspn(words, "|"), words);
+    return words != NULL && index == 0;
+}
+
+void cli_default(char text[CLI_DEFAULT_SIZE], const cli_option *option) {
+    char word[NAME_SIZE];
+    text[0] = '\0';
+    switch (option->type) {
+    case CLI_FLAG:
+    case CLI_LIST: break;
+    case CLI_INT: {
+        const int value = *(const int *)option->value;
+        if (value >= option->min && value <= option->max)
+            snprintf(text, CLI_DEFAULT_SIZE, "%d", value);
+        break;
+    }
+    case CLI_SEED:
+        snprintf(text, CLI_DEFAULT_SIZE, "%llu",
+                 (unsigned long long)*(const uint64_t *)option->value);
+        break;
+    case CLI_REAL: {
+        const double value = *(const double *)option->value;
+        if (value >= option->min && value <= option->max)
+            snprintf(text, CLI_DEFAULT_SIZE, "%g", value);
+        break;
+    }
+    case CLI_TEXT:
+        if (*(const char *const *)option->value)
+            snprintf(text, CLI_DEFAULT_SIZE, "%s", *(const char *const *)option->value);
+        break;
+    case CLI_CHOICE:
+        if (choice_word(word, option->arg, *(const int *)option->value))
+            snprintf(text, CLI_DEFAULT_SIZE, "%.*s", CLI_DEFAULT_SIZE - 1, word);
+        break;
+    }
+}
+
 /* ----------------------------------------------------------------------------------------- help */
 
-/* "-j, --threads N", the left column of the help. */
+enum { HELP_COLUMNS = 100, NO_BREAK = 1 /* a space at which no line ends */ };
+
+const cli_option cli_help_option = {"help", 'h', CLI_FLAG, NULL, NULL, 0, 0, "print this help"};
+
+/* Writes "-j, --threads N", the left column of the help. */
 static int left_column(char *text, size_t size, const cli_option *option) {
     char letter[8] = "    ";
     if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
@@ -25,10 +77,38 @@ static int left_column(char *text, size_t size, const cli_option *option) {
                     option->arg ? option->arg : "");
 }
 
-static void print_help(const cli_usage *usage) {
-    static const cli_option help = {"help", 'h', CLI_FLAG, NULL, NULL, 0, 0, "print this help"};
+/* Prints a text in lines of at most HELP_COLUMNS; it begins at column `indent`. */
+static void print_wrapped(const char *text, int indent) {
+    int column = indent;
+    while (*text) {
+        const int length = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + length > HELP_COLUMNS) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            putchar(' ');
+            column++;
+        }
+        for (int i = 0; i < length; i++) putchar(text[i] == NO_BREAK ? ' ' : text[i]);
+        column += length;
+        text += length + strspn(text + length, " ");
+    }
+    putchar('\n');
+}
+
+static void print_option(const cli_option *option, const char *initial, int width) {
+    char left[128], text[512];
+    left_column(left, sizeof left, option);
+    printf("  %-*s  ", width, left);
+    if (*initial)
+        snprintf(text, sizeof text, "%s (default:%c%s)", option->help, NO_BREAK, initial);
+    else snprintf(text, sizeof text, "%s", option->help);
+    print_wrapped(text, width + 4);
+}
+
+static void print_help(const cli_usage *usage, char (*initial)[CLI_DEFAULT_SIZE]) {
     char text[128];
-    int width = left_column(text, sizeof text, &help), has_value = 0;
+    int width = left_column(text, sizeof text, &cli_help_option), has_value = 0;
     for (const cli_option *o = usage->options; o->name; o++) {
         const int length = left_column(text, sizeof text, o);
         if (length > width) width = length;
@@ -37,30 +117,23 @@ static void print_help(const cli_usage *usage) {
     printf("bjepa %s - %s\n\nExamples:\n", usage->verb, usage->summary);
     for (const char *line = usage->examples; *line; line = strchr(line, '\n') + 1)
         printf("  %.*s\n", (int)strcspn(line, "\n"), line);
-    printf("\nUsage: bjepa %s [OPTION...]%s%s\n\nOptions:\n", usage->verb,
-           usage->operands ? " " : "", usage->operands ? usage->operands : "");
-    for (const cli_option *o = usage->options; o->name; o++) {
-        left_column(text, sizeof text, o);
-        printf("  %-*s  %s\n", width, text, o->help);
+    printf("\nUsage: bjepa %s [OPTION...]%s%s\n\n", usage->verb, usage->operands ? " " : "",
+           usage->operands ? usage->operands : "");
+    if (usage->verbs) {
+        printf("Verbs:\n");
+        cli_verbs_print(stdout, usage->verbs);
+        printf("\n");
     }
-    left_column(text, sizeof text, &help);
-    printf("  %-*s  %s\n", width, text, help.help);
+    printf("Options:\n");
+    for (const cli_option *o = usage->options; o->name; o++)
+        print_option(o, initial[o - usage->options], width);
+    print_option(&cli_help_option, "", width);
     if (has_value)
-        printf("\nAn option with a value may come from the environment instead: --some-name VALUE "
-               "from\nBJEPA_SOME_NAME.\n");
+        printf("\nAn option with a value can also be set by an environment variable: --some-name by "
+               "BJEPA_SOME_NAME.\n");
 }
 
 /* --------------------------------------------------------------------------------------- values */
-
-/* Copies word `index` of "one|two|three"; returns 0 behind the last one. */
-static int choice_word(char word[NAME_SIZE], const char *words, int index) {
-    for (; index > 0 && words; index--) {
-        words = strchr(words, '|');
-        if (words) words++;
-    }
-    if (words) snprintf(word, NAME_SIZE, "%.*s", (int)strcspn(words, "|"), words);
-    return words != NULL;
-}
 
 static int bad_choice(const cli_usage *usage, const cli_option *option, const char *source,
                       const char *value) {
@@ -76,8 +149,8 @@ static int bad_choice(const cli_usage *usage, const cli_option *option, const ch
     return cli_misuse(usage->verb, "%s: found '%s', expected %s", source, value, option->arg);
 }
 
-/* Stores the value, or says what is wrong with it. `source` is the option or variable as named by
- * the user. */
+/* Stores the value, or prints what is wrong with it. `source` is the option or variable that the user
+ * gave. */
 static int set_value(const cli_usage *usage, const cli_option *option, const char *source,
                      const char *value) {
     char *end = NULL;
@@ -144,9 +217,26 @@ static const cli_option *find_letter(const cli_usage *usage, char letter) {
     return NULL;
 }
 
+/* Returns the key of the setting that an unknown option names, "epochs" or "train.epochs", or NULL. */
+static const char *find_setting(const cli_usage *usage, const char *name) {
+    static const char *const others[][2] = {{"batch-size", "batch"}, {"learning-rate", "lr"}};
+    if (!find_long(usage, "set", 3)) return NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(name, others[i][0])) name = others[i][1];
+    for (int i = 0; i < bj_setting_count(); i++) {
+        const char *key = bj_setting_at(i).key, *dot = strrchr(key, '.');
+        if (!strcmp(key, name) || (dot && !strcmp(dot + 1, name))) return key;
+    }
+    return NULL;
+}
+
 static int unknown_option(const cli_usage *usage, const char *text, size_t length) {
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "%.*s", (int)length, text);
+    const char *key = find_setting(usage, name + strspn(name, "-"));
+    if (key)
+        return cli_misuse(usage->verb, "unknown option '%s'; it is a setting: use --set %s=VALUE", name,
+                          key);
     bj_nearest nearest = BJ_NEAREST(name + strspn(name, "-"));
     for (const cli_option *o = usage->options; o->name; o++) bj_nearest_offer(&nearest, o->name);
     bj_nearest_offer(&nearest, "help");
@@ -168,12 +258,13 @@ static int set_from_environment(const cli_usage *usage, const cli_option *option
 }
 
 /* Handles the option at argv[*at] and moves *at to the last argument it used. */
-static int parse_option(const cli_usage *usage, int argc, char **argv, int *at, char *given) {
+static int parse_option(const cli_usage *usage, int argc, char **argv, int *at, char *given,
+                        char (*initial)[CLI_DEFAULT_SIZE]) {
     const char *text = argv[*at];
     const int is_long = text[1] == '-';
     const size_t length = is_long ? strcspn(text, "=") : 2; /* of the name, dashes included */
     if ((is_long && length == 6 && !strncmp(text, "--help", 6)) || !strcmp(text, "-h")) {
-        print_help(usage);
+        print_help(usage, initial);
         return CLI_OK;
     }
     const cli_option *option =
@@ -200,22 +291,32 @@ static int parse_option(const cli_usage *usage, int argc, char **argv, int *at, 
 }
 
 int cli_parse(const cli_usage *usage, int argc, char **argv, int *operands) {
-    char given[MAX_OPTIONS] = {0};
+    char given[MAX_OPTIONS] = {0}, initial[MAX_OPTIONS][CLI_DEFAULT_SIZE];
     int count = 0, only_operands = 0;
+    if (cli_usage_hook) {
+        cli_usage_hook(usage);
+        return CLI_OK;
+    }
+    for (const cli_option *o = usage->options; o->name; o++)
+        cli_default(initial[o - usage->options], o);
     for (int i = 1; i < argc; i++) {
         if (only_operands || argv[i][0] != '-' || !argv[i][1]) {
             argv[++count] = argv[i];
         } else if (!strcmp(argv[i], "--")) {
             only_operands = 1;
         } else {
-            const int result = parse_option(usage, argc, argv, &i, given);
+            const int result = parse_option(usage, argc, argv, &i, given, initial);
             if (result != CLI_CONTINUE) return result;
         }
     }
     if (count > usage->max_operands)
         return cli_misuse(usage->verb, "unexpected argument '%s'", argv[usage->max_operands + 1]);
     if (count < usage->min_operands)
-        return cli_misuse(usage->verb, "found %d arguments, expected %s", count, usage->operands);
+        return cli_misuse(usage->verb, "found %s, expected %s",
+                          count == 0   ? "no argument"
+                          : count == 1 ? "one argument"
+                                       : "too few arguments",
+                          usage->operands);
     for (const cli_option *o = usage->options; o->name; o++) {
         if (given[o - usage->options] || o->type == CLI_FLAG) continue;
         const int result = set_from_environment(usage, o);

@@ -45,9 +45,9 @@ bj_status cli_folder(int *created, const char *folder, bj_error *err) {
 bj_status cli_file_replaceable(const char *path, bj_error *err) {
     struct stat info;
     if (lstat(path, &info) != 0)
-        return errno == ENOENT ? BJ_OK : refused(path, "look at the file", err);
+        return errno == ENOENT ? BJ_OK : refused(path, "examine the file", err);
     if (!S_ISREG(info.st_mode))
-        return cli_error(err, BJ_EIO, "%s: is not a regular file, which alone would be replaced",
+        return cli_error(err, BJ_EIO, "%s: is not a regular file, so it is not replaced",
                          path);
     return BJ_OK;
 }
@@ -90,7 +90,7 @@ bj_status cli_file_commit(cli_file *file, bj_error *err) {
     if (fclose(file->stream) && status == BJ_OK)
         status = refused(file->path, "write the file", err);
     if (status == BJ_OK && rename(file->temporary, file->path) != 0)
-        status = refused(file->path, "put the file in place", err);
+        status = refused(file->path, "rename the finished file", err);
     if (status == BJ_OK) sync_folder(file->path);
     else unlink(file->temporary);
     return status;

@@ -64,8 +64,8 @@ static bj_status renderer_open(renderer *r, bj_error *err) {
     r->library = dlopen("librsvg-2.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!r->library)
         return cli_error(err, BJ_EARG,
-                         "PNG and PDF need librsvg (Debian: apt install librsvg2-2), which is not "
-                         "installed; a name in .svg does without it");
+                         "PNG and PDF need librsvg, which is not installed\n"
+                         "hint: install it (Debian: apt install librsvg2-2), or write .svg");
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *address = dlsym(r->library, functions[i].name);
         if (!address)
@@ -88,7 +88,7 @@ static bj_status render(const renderer *r, const unsigned char *svg, size_t size
     void *handle = r->handle_new(svg, size, &why);
     if (!handle) {
         r->free_error(why);
-        return cli_error(err, BJ_EFORMAT, "%s: librsvg does not read the picture", file->path);
+        return cli_error(err, BJ_EFORMAT, "%s: librsvg cannot read the picture", file->path);
     }
     int failed = !r->handle_size(handle, &page.width, &page.height);
     const int png = cli_ends_in(file->path, ".png");

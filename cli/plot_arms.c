@@ -23,12 +23,12 @@ static const shown summary[] = {
     {"exp_ade", "Expected ADE, m"},
     {"top1_ade", "Top-1 ADE, m"},
     {"brier", "Maneuver Brier score"},
-    {"dedup_support", "Deduplicated support"},
+    {"dedup_support", "Distinct endpoints (1 m)"},
 };
 static const shown support[] = {
-    {"exp_entropy", "Branches by probability, exp H"},
-    {"neff_collision", "Latents without collisions"},
-    {"dedup_support", "Endpoints 1 m apart"},
+    {"exp_entropy", "Effective branches by weight"},
+    {"neff_collision", "Distinct latents (0.10)"},
+    {"dedup_support", "Distinct endpoints (1 m)"},
 };
 enum { SUMMARY = sizeof summary / sizeof *summary, SUPPORT = sizeof support / sizeof *support };
 
@@ -106,7 +106,7 @@ static void add_band(plot_column *column, char tip[PLOT_TIP_SIZE], const report_
         return;
     column->low = d.b.mean + d.low;
     column->high = d.b.mean + d.high;
-    snprintf(tip, PLOT_TIP_SIZE, "%s less %s: %s [%s, %s], lower in %d of %d seeds",
+    snprintf(tip, PLOT_TIP_SIZE, "%s minus %s: %s [%s, %s], lower in %d of %d seeds",
              data->arm[arm].title, data->arm[reference].title,
              plot_number(a, d.difference.mean, info.digits), plot_number(b, d.low, info.digits),
              plot_number(c, d.high, info.digits), d.lower, d.difference.n);
@@ -132,7 +132,7 @@ void plot_summary_draw(plot *p, const report_data *data, int panel) {
             count++;
         }
         if (reference >= 0) {
-            snprintf(note, sizeof note, "dashed: %s; bands: 95 %% of differences",
+            snprintf(note, sizeof note, "dashed: %s; bands: 95 %% interval of the difference",
                      data->arm[reference].label);
             look.note = note;
             look.reference = report_summary(data, reference, metric).mean;

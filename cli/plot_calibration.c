@@ -49,7 +49,7 @@ void plot_calibration_draw(plot *p, const report_data *data, int panel) {
     plot_range_y(p, 0, 1, 0);
     plot_axis_y(p, 5);
     plot_axis_x(p, 5);
-    plot_axis_names(p, "probability of the likeliest maneuver", NULL);
+    plot_axis_names(p, "probability of the most likely maneuver", NULL);
     draw_counts(p, arm);
     plot_rule(p, PLOT_INK, 1, "4 3", plot_x(p, 0), plot_y(p, 0), plot_x(p, 1), plot_y(p, 1));
     for (int b = 0; b < BJ_CALIBRATION_BINS; b++) {
@@ -59,7 +59,7 @@ void plot_calibration_draw(plot *p, const report_data *data, int panel) {
     }
     plot_curve(p, arm->style, 1.6, 0.9, x, y, count, NULL);
     for (int i = 0; i < count; i++) {
-        snprintf(tip, sizeof tip, "%s: said %.3f, right %.3f", arm->title, x[i], y[i]);
+        snprintf(tip, sizeof tip, "%s: predicted %.3f, observed %.3f", arm->title, x[i], y[i]);
         plot_mark(p, arm->style, plot_x(p, x[i]), plot_y(p, y[i]), 4, tip);
     }
     const bj_summary s = report_summary(data, number, ece);

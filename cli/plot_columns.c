@@ -58,7 +58,7 @@ static void draw_outside(plot *p, const plot_columns *panel, const plot_column *
     const int above = c->mean > p->y1;
     const double edge = above ? p->top : p->bottom, into = above ? 1 : -1;
     char number[PLOT_NUMBER_SIZE], tip[PLOT_TIP_SIZE];
-    snprintf(tip, sizeof tip, "%s: mean %s, outside of the axis", c->title,
+    snprintf(tip, sizeof tip, "%s: mean %s, outside the axis", c->title,
              plot_number(number, c->mean, panel->digits));
     plot_bar(p, c->style, 1.6, x, edge + into * 18, x, edge + into * 4);
     plot_bar(p, c->style, 1.6, x - 4, edge + into * 8, x, edge + into * 3);

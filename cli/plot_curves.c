@@ -28,7 +28,7 @@ static double train_rec(const bj_epoch *e) {
 static const curve learning[] = {
     {"Development trajectory Energy Score, m " CLI_ARROW_DOWN, 4, dev_es},
     {"Reconstruction loss while training " CLI_ARROW_DOWN, 4, train_rec},
-    {"Branches by probability, exp H", 3, dev_support},
+    {"Effective branches by weight", 3, dev_support},
     {"Effective rank of target latents", 2, rank_of},
     {"Decoder ADE of stage A, m " CLI_ARROW_DOWN, 4, decoder_ade},
 };
@@ -48,7 +48,7 @@ static const curve looks[] = {
     {"Exchanged map, increase in %", 1, plot_exchange_map},
     {"Exchanged neighbors, increase in %", 1, plot_exchange_neighbors},
     {"Exchanged focal track, increase in %", 1, plot_exchange_focal},
-    {"Tokens attended to, effective number", 1, attention_tokens},
+    {"Effective number of attended tokens", 1, attention_tokens},
     {"Norm of the context", 1, context_norm},
 };
 enum { LOOKS = sizeof looks / sizeof *looks };
@@ -66,7 +66,7 @@ static const curve maze[] = {
     {"Macro transition precision, % " CLI_ARROW_UP, 1, precision},
     {"Withheld edges found, % " CLI_ARROW_UP, 1, held_recall},
     {"Raw COV-R, % " CLI_ARROW_UP, 1, cov_r},
-    {"Pairs of cells apart, % " CLI_ARROW_UP, 1, separated},
+    {"Separated pairs of cells, % " CLI_ARROW_UP, 1, separated},
     {"Effective rank of target latents", 2, rank_of},
 };
 enum { MAZE = sizeof maze / sizeof *maze };
@@ -207,20 +207,20 @@ void plot_looks_draw(plot *p, const report_data *data, int panel) {
 int plot_maze_panels(const report_data *data) {
     int panels = 0;
     if (!report_is_maze(data)) return 0;
-    for (int set = 0; set < bj_campaign_data_count(data->campaign); set++)
+    for (int set = 0; set < report_set_count(data); set++)
         panels += count_curves(data, maze, MAZE, set);
     return panels;
 }
 
 void plot_maze_draw(plot *p, const report_data *data, int panel) {
-    const int sets = bj_campaign_data_count(data->campaign);
+    const int sets = report_set_count(data);
     for (int set = 0; set < sets; set++) {
         const int here = count_curves(data, maze, MAZE, set);
         if (panel < here) {
             const curve *c = curve_at(data, maze, MAZE, set, panel);
             char title[128];
             snprintf(title, sizeof title, "%s%s%s",
-                     sets > 1 ? bj_campaign_data_name(data->campaign, set) : "",
+                     sets > 1 ? report_set_name(data, set) : "",
                      sets > 1 ? ": " : "", c->title);
             draw_curves(p, data, c, set, title);
             return;

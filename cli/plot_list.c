@@ -10,65 +10,60 @@ enum { GAP = 16, FOOT = 20 }; /* between panels of a sheet; for what the numbers
 
 const report_plot report_plots[] = {
     {"summary", "Every seed of every arm",
-     "One mark for each seed, a bar at the mean. The dashed line is the mean of the reference arm "
-     "(specialization, if there is one); the band of another arm is that mean plus the paired-t 95 "
-     "% "
-     "interval of the difference over seeds: a band that misses the line is a difference between "
-     "the arms. Arrows stand for values far outside of the axis. No panel uses a candidate that "
-     "was "
-     "chosen with the target.",
+     "Marks are seeds, and bars are means. The dashed line is the mean of the reference arm, "
+     "which is specialization if it exists. The band of another arm is that mean plus the "
+     "paired-t 95 % interval of the difference over seeds. If a band does not contain the line, "
+     "the arms differ. Arrows mark values far outside the axis. No panel uses a branch that was "
+     "chosen with hindsight.",
      REPORT_FROM_EVALUATION, 3, 340, 280, plot_summary_panels, plot_summary_draw},
-    {"support", "How many alternatives there really are",
-     "Effective number of branches, mean and sample SD over seeds, marks for the seeds: by the "
-     "entropy of their probabilities, after discounting latents within 0.10 of each other, and "
-     "after "
-     "merging trajectories that end within 1 m of each other. Dotted: all K branches.",
+    {"support", "Effective number of branches",
+     "Mean and sample SD over seeds of the effective number of branches; marks are seeds. From "
+     "left to right: by the entropy of the weights, after merging latents within 0.10 of each "
+     "other, and after merging trajectories that end within 1 m of each other. Dotted: all K "
+     "branches.",
      REPORT_FROM_EVALUATION, 3, 340, 270, plot_support_panels, plot_support_draw},
-    {"usage", "What the branches are used for",
-     "Share of all weight that each branch gets, ranked within a seed; bars are means, marks are "
-     "seeds. Dashed: equal shares.",
+    {"usage", "Use of the branches",
+     "Share of the total weight of each branch, sorted within a seed. Bars are means, and marks "
+     "are seeds. Dashed: equal shares.",
      REPORT_FROM_EVALUATION, 4, 270, 220, plot_usage_panels, plot_usage_draw},
-    {"calibration", "Does a probability mean what it says?",
-     "Reliability of the likeliest maneuver (stop, straight, left, right) in ten bins: how often "
-     "it "
-     "was right against how probable it was said to be. On the dashed line, probabilities are "
-     "true; "
-     "below it, they promise too much. Gray: how many forecasts are in a bin. ECE is the mean over "
-     "seeds.",
+    {"calibration", "Calibration",
+     "Reliability of the most likely maneuver (stop, straight, left, right) in ten bins: observed "
+     "frequency against predicted probability. Forecasts on the dashed line are calibrated; "
+     "forecasts below it are overconfident. Gray bars show the number of forecasts in a bin. ECE "
+     "is the mean over seeds.",
      REPORT_FROM_EVALUATION, 4, 270, 250, plot_calibration_panels, plot_calibration_draw},
-    {"exchange", "What the models look at",
-     "How much the trajectory Energy Score of a chosen checkpoint increases, in percent, when a "
-     "part of the observation is exchanged between development scenes; bars are means, marks are "
+    {"exchange", "Use of the inputs",
+     "Increase of the trajectory Energy Score of the chosen checkpoint, in percent, when a part "
+     "of the observation is exchanged between development scenes. Bars are means, and marks are "
      "seeds. A model with a bar near zero does not use that part.",
      REPORT_FROM_TRAINING, 3, 340, 270, plot_exchange_panels, plot_exchange_draw},
-    {"exchange-curves", "What the models look at, epoch by epoch",
-     "The same increase after every epoch, a line for each run, and two signs of trouble in the "
-     "encoder: an attention that locks on one token, and a context whose norm grows without end. "
-     "Either of them keeps the map out of the forecast.",
+    {"exchange-curves", "Use of the inputs by epoch",
+     "Increase of the Energy Score after every epoch, with one line per run. The other panels "
+     "show two problems of the encoder: attention to a single token, and a context norm that "
+     "keeps growing. With either problem, the model cannot use the map.",
      REPORT_FROM_TRAINING, 3, 340, 300, plot_looks_panels, plot_looks_draw},
-    {"learning", "Learning, epoch by epoch",
-     "A line for each run; the mark is the epoch whose checkpoint was chosen, by the smallest "
-     "trajectory Energy Score on development scenes. The rank counts the directions that "
-     "latents really use; one would be a collapse.",
+    {"learning", "Learning curves",
+     "One line per run. The mark is the epoch of the chosen checkpoint, which has the lowest "
+     "trajectory Energy Score on the development scenes. The effective rank is the number of "
+     "directions that the latents use; a rank of one means that they have collapsed.",
      REPORT_FROM_TRAINING, 2, 420, 330, plot_learning_panels, plot_learning_draw},
-    {"maze-curves", "The graph, epoch by epoch",
-     "A line for each run, epoch 0 is before training. The mark is the last epoch, which counts; a "
-     "line without one is of a run whose latents have collapsed.",
+    {"maze-curves", "Graph metrics by epoch",
+     "One line per run; epoch 0 is before training. The mark is the last epoch, which is the "
+     "result. A line without a mark belongs to a run whose latents have collapsed, so it has no "
+     "score.",
      REPORT_FROM_TRAINING, 2, 420, 330, plot_maze_panels, plot_maze_draw},
     {"losses", "Training losses",
-     "Each arm minimizes another objective: the heights of different panels cannot be compared, "
-     "their shapes can.",
+     "Arms minimize different objectives, so the values of different panels cannot be compared.",
      REPORT_FROM_TRAINING, 4, 270, 210, plot_losses_panels, plot_losses_draw},
-    {"audit", "Against the official drivable areas",
-     "Predictions held against the polygons of the raw maps; the realized future is never read. "
-     "Marks are seeds, whiskers the population SD over them. Differences have the 95 % interval of "
-     "a paired bootstrap over scenes.",
+    {"audit", "Map audit",
+     "Forecasts compared with the drivable areas of the raw maps. The true future is not read. "
+     "Marks are seeds, and whiskers are the population SD over seeds. Differences have the 95 % "
+     "interval of a paired bootstrap over scenes.",
      REPORT_FROM_AUDIT, 4, 340, 286, plot_audit_panels, plot_audit_draw},
-    {"truth", "Against the law of the simulated futures",
-     "The simulated world knows how probable every future was. Distance of the predicted "
-     "distribution to it, the Energy Score it must be expected to get, true modes found within 2 "
-     "m, "
-     "and errors of maneuver probabilities.",
+    {"truth", "Comparison with the true distribution",
+     "The true distribution of every simulated future is known. The panels show the distance "
+     "between the predicted and the true distribution, the expected Energy Score, the true modes "
+     "found within 2 m, and the errors of the maneuver probabilities.",
      REPORT_FROM_TRUTH, 3, 340, 286, plot_truth_panels, plot_truth_draw},
     {NULL, NULL, NULL, REPORT_FROM_EVALUATION, 0, 0, 0, NULL, NULL},
 };
@@ -86,7 +81,7 @@ const char *report_plot_source(char text[REPORT_SOURCE_SIZE], const report_plot 
     case REPORT_FROM_EVALUATION: break;
     case REPORT_FROM_TRAINING:
         snprintf(text, REPORT_SOURCE_SIZE,
-                 report_is_maze(data) ? "training runs, held against the true graph of their maze"
+                 report_is_maze(data) ? "training runs, compared with the true graph of their maze"
                                       : "training runs and their development scenes");
         return text;
     case REPORT_FROM_AUDIT:
@@ -95,7 +90,7 @@ const char *report_plot_source(char text[REPORT_SOURCE_SIZE], const report_plot 
                  cli_count(b, data->audit ? (size_t)data->audit->total : 0));
         return text;
     case REPORT_FROM_TRUTH:
-        snprintf(text, REPORT_SOURCE_SIZE, "exam on %s simulated scenes, %d draws of every mode",
+        snprintf(text, REPORT_SOURCE_SIZE, "%s simulated scenes, %d draws per mode",
                  cli_count(a, data->truth ? (size_t)data->truth->scenes : 0),
                  data->truth ? data->truth->samples : 0);
         return text;
@@ -132,7 +127,7 @@ void report_plot_sheet(FILE *to, const report_plot *kind, const report_data *dat
     const int width = columns * (kind->width + GAP) + GAP;
     const int height = rows * (kind->height + GAP) + GAP + FOOT;
     report_plot_source(numbers, kind, data);
-    if (data->campaign) snprintf(about, sizeof about, "%s: %s", data->name, numbers);
+    if (data->runs) snprintf(about, sizeof about, "%s: %s", data->name, numbers);
     else snprintf(about, sizeof about, "%s", numbers);
     begin(to, kind->title, width, height);
     plot sheet = {.to = to, .width = width, .height = height};

@@ -50,7 +50,7 @@ void plot_audit_draw(plot *p, const report_data *data, int panel) {
         used += (size_t)arm->seeds;
     }
     if (audit->a >= 0)
-        snprintf(note, sizeof note, "%s less %s: %s [%s, %s]",
+        snprintf(note, sizeof note, "%s minus %s: %s [%s, %s]",
                  plot_label(audit->arm[audit->a].name), plot_label(audit->arm[audit->b].name),
                  plot_number(a, scale * d->mean, 3), plot_number(b, scale * d->low, 3),
                  plot_number(c, scale * d->high, 3));
@@ -81,7 +81,7 @@ static const struct {
     const char *title;
     int digits, bars;
 } truth_look[TRUTH_METRICS] = {
-    [DISCREPANCY] = {"Energy discrepancy to the law, m " CLI_ARROW_DOWN, 4, 1},
+    [DISCREPANCY] = {"Energy discrepancy, m " CLI_ARROW_DOWN, 4, 1},
     [EXPECTED_ES] = {"Expected Energy Score, m " CLI_ARROW_DOWN, 4, 0},
     [RECALL] = {"True modes found, share " CLI_ARROW_UP, 4, 1},
     [RECALL_MASS] = {"True mass of the modes found " CLI_ARROW_UP, 4, 1},
@@ -154,7 +154,7 @@ void plot_truth_draw(plot *p, const report_data *data, int panel) {
                              .limit = NAN};
         if (panel == EXPECTED_ES) { /* nobody can be below it */
             look.reference = data->truth->entry[0].report.floor.mean;
-            look.note = "dashed: the law itself";
+            look.note = "dashed: the true distribution";
         }
         plot_columns_draw(p, &look, columns, count);
     }

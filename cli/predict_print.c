@@ -20,7 +20,7 @@ void predict_print_text(FILE *to, const predict_result *r) {
         if (r->weights[k] > r->weights[heaviest]) heaviest = k;
     fprintf(to, "%s  %s, %s %s, %.1f m/s\n", info->scenario_id, info->city, info->focal_type,
             info->focal_id, hypot((double)now[2], (double)now[3]));
-    fprintf(to, "  branch  weight   end, m from here      end in the city, m       maneuver\n");
+    fprintf(to, "  branch  weight   end, scene frame (m)  end, city frame (m)      maneuver\n");
     for (int k = 0; k < K; k++) {
         const bj_real *last = r->trajectories + ((size_t)k * (size_t)F + (size_t)F - 1) * 2;
         const double end[2] = {(double)last[0], (double)last[1]};

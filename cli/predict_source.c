@@ -35,7 +35,7 @@ static bj_status find_in_list(predict_source *s, const char *scene, bj_error *er
         }
         bj_nearest_offer(&nearest, id);
     }
-    return cli_error(err, BJ_EARG, "%s: no scenario '%s' among %lld%s%s%s", s->path, scene,
+    return cli_error(err, BJ_EARG, "%s: no scenario '%s' among %lld scenarios%s%s%s", s->path, scene,
                      (long long)s->end, nearest.best ? "; did you mean '" : "",
                      nearest.best ? nearest.best : "", nearest.best ? "'?" : "");
 }
@@ -45,8 +45,8 @@ static bj_status open_folder(predict_source *s, const char *scene, bj_error *err
     if (status != BJ_OK) return status;
     s->end = bj_scenario_list_count(s->list);
     if (!s->end)
-        return cli_error(err, BJ_EFORMAT, "%s: found no scenario_ID.parquet in it or below",
-                         s->path);
+        return cli_error(err, BJ_EFORMAT,
+                         "%s: found no scenario_ID.parquet in this folder or below", s->path);
     return scene ? find_in_list(s, scene, err) : BJ_OK;
 }
 
@@ -61,9 +61,9 @@ bj_status predict_source_open(predict_source *s, const char *path, const char *s
     const bj_status status = bj_scenario_open(&s->single, path, err);
     if (status != BJ_OK || !scene) return status;
     const char *id = bj_scenario_info(s->single).scenario_id;
-    return strcmp(id, scene)
-               ? cli_error(err, BJ_EARG, "%s: holds scenario '%s', expected '%s'", path, id, scene)
-               : BJ_OK;
+    return strcmp(id, scene) ? cli_error(err, BJ_EARG, "%s: contains scenario '%s', expected '%s'",
+                                         path, id, scene)
+                             : BJ_OK;
 }
 
 /* ---------------------------------------------------------------------------------- handing out */

@@ -3,6 +3,7 @@
 #include "progress.h"
 #include "signals.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,18 @@ double cli_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+int cli_eta_add(cli_eta *eta, double now, double left) {
+    enum { APART_S = 5 };
+    const double end = now + left;
+    if (!isfinite(left)) return 0;
+    if (eta->stable) return 1;
+    if (eta->at && now - eta->at < APART_S) return 0;
+    eta->stable = eta->at && fabs(end - eta->end) <= .2 * left + 1;
+    eta->at = now;
+    eta->end = end;
+    return eta->stable;
+}
+
 static int is_terminal(void) {
     const char *kind = getenv("TERM");
     return isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
@@ -25,7 +38,12 @@ static int is_terminal(void) {
 
 cli_progress cli_progress_begin_at(const char *unit, long total, long before) {
     const double now = cli_seconds();
-    return (cli_progress){unit, total, is_terminal(), now, now, before};
+    return (cli_progress){.unit = unit,
+                          .total = total,
+                          .terminal = is_terminal(),
+                          .start = now,
+                          .last = now,
+                          .before = before};
 }
 
 cli_progress cli_progress_begin(const char *unit, long total) {
@@ -54,19 +72,27 @@ static int due(cli_progress *p, long done) {
     return 1;
 }
 
-/* 3:07, 2:03:07 */
-static void time_text(char text[TIME], double left) {
+/* Writes "3:07 left  " or "2:03:07 left  ", or nothing as long as the estimate is not stable. */
+static void time_text(char text[TIME], cli_progress *p, double left) {
     const long s = left >= 0 && left < 1e9 ? (long)(left + 0.5) : 0;
-    if (s < 3600) snprintf(text, TIME, "%ld:%02ld", s / 60, s % 60);
-    else snprintf(text, TIME, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    text[0] = '\0';
+    if (!cli_eta_add(&p->eta, p->last, left)) return;
+    if (s < 3600) snprintf(text, TIME, "%ld:%02ld left  ", s / 60, s % 60);
+    else snprintf(text, TIME, "%ld:%02ld:%02ld left  ", s / 3600, s / 60 % 60, s % 60);
+}
+
+/* Writes "187 s left, ", or nothing as long as the estimate is not stable. */
+static void plain_time(char text[TIME], cli_progress *p, double left) {
+    text[0] = '\0';
+    if (cli_eta_add(&p->eta, p->last, left)) snprintf(text, TIME, "%.0f s left, ", left);
 }
 
 /* The bar takes the room that the text leaves. */
-static void draw(const cli_progress *p, long done, double rate, const char *unit, double left,
+static void draw(cli_progress *p, long done, double rate, const char *unit, double left,
                  const char *note) {
     char bar[BAR_MOST + 1], text[LINE], line[LINE + BAR_MOST + 4], time[TIME];
-    time_text(time, left);
-    const int used = snprintf(text, sizeof text, "%3ld %%  %.0f %s/s  %s left  %s",
+    time_text(time, p, left);
+    const int used = snprintf(text, sizeof text, "%3ld %%  %.0f %s/s  %s%s",
                               100 * done / p->total, rate, unit, time, note);
     const int room = width() - used - 3;
     const int size = room < BAR_LEAST ? BAR_LEAST : room > BAR_MOST ? BAR_MOST : room;
@@ -81,19 +107,26 @@ void cli_progress_show(cli_progress *p, long done, const char *note) {
     if (!due(p, done)) return;
     const double rate = (double)(done - p->before) / (p->last - p->start);
     const double left = (double)(p->total - done) / rate;
-    if (p->terminal) draw(p, done, rate, p->unit, left, note);
-    else
-        fprintf(stderr, "%ld of %ld %s, %.0f/s, %ld s left, %s\n", done, p->total, p->unit, rate,
-                (long)(left + 0.5), note);
+    char time[TIME];
+    if (p->terminal) {
+        draw(p, done, rate, p->unit, left, note);
+        return;
+    }
+    plain_time(time, p, left);
+    fprintf(stderr, "%ld of %ld %s, %.0f/s, %s%s\n", done, p->total, p->unit, rate, time, note);
 }
 
 void cli_progress_show_rate(cli_progress *p, long done, double rate, const char *unit, double left,
                             const char *note) {
     if (!due(p, done)) return;
-    if (p->terminal) draw(p, done, rate, unit, left, note);
-    else
-        fprintf(stderr, "%ld of %ld %s, %.0f %s/s, %.0f s left, %s\n", done, p->total, p->unit,
-                rate, unit, left, note);
+    char time[TIME];
+    if (p->terminal) {
+        draw(p, done, rate, unit, left, note);
+        return;
+    }
+    plain_time(time, p, left);
+    fprintf(stderr, "%ld of %ld %s, %.0f %s/s, %s%s\n", done, p->total, p->unit, rate, unit, time,
+            note);
 }
 
 void cli_progress_clear(const cli_progress *p) {

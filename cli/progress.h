@@ -8,7 +8,17 @@
 
 #include <stdint.h>
 
-double cli_seconds(void); /* of a clock that only goes forward */
+double cli_seconds(void); /* seconds of a monotonic clock */
+
+/* Estimates of the remaining time. Early estimates are wrong, so they are shown only after two of them,
+ * at least five seconds apart, agreed on the end to 20 % of the remaining time. */
+typedef struct cli_eta {
+    double at, end; /* when an estimate was made, and its end; 0: not yet */
+    int stable;
+} cli_eta;
+
+/* Adds an estimate of `left` seconds made at `now`. Returns 1 if it may be shown. */
+int cli_eta_add(cli_eta *eta, double now, double left);
 
 typedef struct cli_progress {
     const char *unit; /* what is counted, "steps" */
@@ -16,6 +26,7 @@ typedef struct cli_progress {
     int terminal;
     double start, last; /* seconds of the monotonic clock */
     long before;        /* done by an earlier process */
+    cli_eta eta;
 } cli_progress;
 
 cli_progress cli_progress_begin(const char *unit, long total);

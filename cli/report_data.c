@@ -5,6 +5,7 @@
 #include "report_data.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -134,6 +135,7 @@ static bj_status take_grid(report_data *data, bj_error *err) {
                 add_arm(data, at.name, at.set, bj_campaign_data_name(data->campaign, at.set));
             arm->atoms = settings->arch.atoms;
             arm->forecasts = settings->objective.kind != BJ_ANCHOR_A;
+            arm->maze = settings->arch.encoder != BJ_ENCODER_SCENE;
             arm->counts = bj_arch_counts(&settings->arch);
         }
         if (find_seed(data, seed_of(settings)) < 0) data->seed[data->seeds++] = seed_of(settings);
@@ -189,7 +191,7 @@ static bj_status open_campaign(report_data *data, const char *dir, bj_error *err
     snprintf(data->name, sizeof data->name, "%s", bj_campaign_name(data->campaign));
     status = take_grid(data, err);
     if (status == BJ_OK && bj_campaign_data_count(data->campaign) > 1 && !report_is_maze(data))
-        status = cli_error(err, BJ_EARG, "%s: has %d datasets, a report of scenes is about one",
+        status = cli_error(err, BJ_EARG, "%s: has %d datasets, expected one for a report of scenes",
                            dir, bj_campaign_data_count(data->campaign));
     if (status == BJ_OK) status = take_runs(data, err);
     if (status == BJ_OK) status = take_numbers(data, dir, err);
@@ -197,6 +199,81 @@ static bj_status open_campaign(report_data *data, const char *dir, bj_error *err
     if (status == BJ_OK) status = report_read_audit(data, dir, err);
     if (status == BJ_OK) status = report_read_truth(data, dir, err);
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------- run
+ */
+
+/* Copies the numbers of a run's chosen epoch. */
+static void take_row(report_data *data, const bj_epoch *row) {
+    static const struct {
+        const char *metric;
+        size_t offset;
+    } others[] = {{"decoder_ade", offsetof(bj_epoch, decoder_ade)},
+                  {"decoder_fde", offsetof(bj_epoch, decoder_fde)},
+                  {"mean_std", offsetof(bj_epoch, health.mean_std)},
+                  {"low_std_fraction", offsetof(bj_epoch, health.low_std_fraction)},
+                  {"entropy_rank", offsetof(bj_epoch, health.entropy_rank)},
+                  {"participation", offsetof(bj_epoch, health.participation)},
+                  {"plan_all", offsetof(bj_epoch, maze.plan_all)},
+                  {"verified_route", offsetof(bj_epoch, maze.verified_route)},
+                  {"macro_precision", offsetof(bj_epoch, maze.macro_precision)},
+                  {"macro_precision_self", offsetof(bj_epoch, maze.macro_precision_self)},
+                  {"held_recall", offsetof(bj_epoch, maze.held_recall)},
+                  {"cov_r", offsetof(bj_epoch, maze.cov_r)},
+                  {"cov_three", offsetof(bj_epoch, maze.cov_three)},
+                  {"heads_three", offsetof(bj_epoch, maze.heads_three)},
+                  {"predicted_edges", offsetof(bj_epoch, maze.predicted_edges)},
+                  {"separated", offsetof(bj_epoch, maze.separated)},
+                  {"closest", offsetof(bj_epoch, maze.closest)}};
+    for (int m = 0; m < bj_metric_count(); m++) data->value[m] = bj_metric_value(&row->dev, m);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        memcpy(&data->value[bj_metric_find(others[i].metric)],
+               (const char *)row + others[i].offset, sizeof(double));
+}
+
+/* A folder with one run: one arm and one seed. */
+static bj_status open_run(report_data *data, const char *dir, bj_error *err) {
+    const size_t length = strlen(dir);
+    size_t end = length, begin;
+    while (end > 1 && dir[end - 1] == '/') end--;
+    for (begin = end; begin > 0 && dir[begin - 1] != '/';) begin--;
+    snprintf(data->name, sizeof data->name, "%.*s", (int)(end - begin), dir + begin);
+    data->arm = calloc(2, sizeof *data->arm);
+    data->seed = calloc(2, sizeof *data->seed);
+    data->run = calloc(2, sizeof *data->run);
+    if (!data->arm || !data->seed || !data->run) return no_memory(err);
+    report_run *run = data->run;
+    *run = (report_run){.dir = data->source, .best = -1};
+    data->runs = data->seeds = 1;
+    bj_status status = bj_run_open(&run->run, dir, err);
+    if (status != BJ_OK) return status;
+    const bj_settings *settings = bj_run_settings(run->run);
+    data->seed[0] = seed_of(settings);
+    report_arm *arm = add_arm(data, settings->arm, 0, NULL);
+    arm->atoms = settings->arch.atoms;
+    arm->forecasts = settings->objective.kind != BJ_ANCHOR_A;
+    arm->maze = settings->arch.encoder != BJ_ENCODER_SCENE;
+    arm->counts = bj_arch_counts(&settings->arch);
+    run->finished = bj_run_finished(run->run);
+    run->epochs = bj_run_epochs(run->run);
+    run->best = bj_run_best(run->run);
+    status = take_values(data, NULL, err);
+    if (status != BJ_OK || run->best < 0) return status;
+    const bj_epoch row = bj_run_epoch(run->run, run->best);
+    take_row(data, &row);
+    if (arm->forecasts && row.dev.scenes > 0) data->scenes = (int64_t)row.dev.scenes;
+    return BJ_OK;
+}
+
+static bj_status open_folder(report_data *data, const char *path, bj_error *err) {
+    if (is_there(path, "campaign.json")) return open_campaign(data, path, err);
+    if (is_there(path, "manifest.json")) return open_run(data, path, err);
+    return cli_error(err, BJ_EIO,
+                     "%s: has no campaign.json and no manifest.json, expected a campaign folder or "
+                     "a run folder\n"
+                     "hint: 'bjepa campaign' and 'bjepa train' create such folders",
+                     path);
 }
 
 /* ------------------------------------------------------------------------------------- interface
@@ -208,7 +285,7 @@ bj_status report_data_open(report_data **out, const char *path, bj_error *err) {
     if (!data) return no_memory(err);
     snprintf(data->source, sizeof data->source, "%s", path);
     const int folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    const bj_status status = folder ? open_campaign(data, path, err) : open_table(data, path, err);
+    const bj_status status = folder ? open_folder(data, path, err) : open_table(data, path, err);
     if (status != BJ_OK) {
         report_data_free(data);
         *out = NULL;
@@ -236,18 +313,32 @@ void report_data_free(report_data *data) {
 const char *report_numbers(char text[REPORT_SOURCE_SIZE], const report_data *data) {
     char count[CLI_COUNT_SIZE], scenes[CLI_COUNT_SIZE + 40] = "";
     if (report_is_maze(data)) {
-        snprintf(text, REPORT_SOURCE_SIZE, "last epoch of every run, held against the true graph");
+        snprintf(text, REPORT_SOURCE_SIZE, "last epoch of every run, compared with the true graph");
         return text;
     }
     if (data->scenes > 0)
         snprintf(scenes, sizeof scenes, ", %s %s", cli_count(count, (size_t)data->scenes),
                  data->locked ? "held-out scenes" : "scenes");
-    if (!data->campaign) snprintf(text, REPORT_SOURCE_SIZE, "seed table %.120s", data->name);
+    if (!data->runs) snprintf(text, REPORT_SOURCE_SIZE, "seed table %.120s", data->name);
     else if (data->locked) snprintf(text, REPORT_SOURCE_SIZE, "locked evaluation%s", scenes);
     else
-        snprintf(text, REPORT_SOURCE_SIZE, "development split%s, not the locked evaluation",
+        snprintf(text, REPORT_SOURCE_SIZE, "development scenes%s, not the locked evaluation",
                  scenes);
     return text;
+}
+
+int report_set_count(const report_data *data) {
+    return data->campaign ? bj_campaign_data_count(data->campaign) : 1;
+}
+
+const char *report_set_name(const report_data *data, int set) {
+    return data->campaign ? bj_campaign_data_name(data->campaign, set) : NULL;
+}
+
+const char *report_training_digest(const report_data *data) {
+    if (data->campaign) return bj_campaign_data_digest(data->campaign);
+    const char *digest = data->runs ? bj_run_fact(data->run[0].run, "data.digest") : NULL;
+    return digest ? digest : "";
 }
 
 double report_value(const report_data *data, int arm, int metric, int seed) {
@@ -288,10 +379,7 @@ int report_reference(const report_data *data) {
 }
 
 int report_is_maze(const report_data *data) {
-    for (int a = 0; a < data->arms; a++) {
-        const char *slash = strchr(data->arm[a].name, '/');
-        const int known = bj_arm_find(slash ? slash + 1 : data->arm[a].name);
-        if (known < 0 || strcmp(bj_arm_at(known).family, "maze")) return 0;
-    }
-    return data->campaign != NULL && data->arms > 0;
+    for (int a = 0; a < data->arms; a++)
+        if (!data->arm[a].maze) return 0;
+    return data->runs > 0 && data->arms > 0;
 }

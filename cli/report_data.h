@@ -3,7 +3,8 @@
  * A campaign folder gives everything: arms and seeds of its grid, the numbers of its locked
  * evaluation or, before there is one, those of the development split, the history of every run, and
  * the results of `bjepa audit --json` and `bjepa truth --json` where they lie in the folder as
- * audit.json and truth.json. A seed table (CSV) gives numbers alone.
+ * audit.json and truth.json. A run folder gives its history and the numbers of its development
+ * scenes. A seed table (CSV) gives numbers alone.
  *
  * Invariants
  *   1. Numbers of the locked evaluation and of the development split are never mixed: `locked` says
@@ -31,6 +32,7 @@ typedef struct report_arm {
     int set;           /* dataset of the campaign; an arm of several datasets is several of these */
     int atoms;         /* branches; 0: not known */
     int forecasts;     /* 0: stage A of the frozen anchor, which has no forecasts */
+    int maze;          /* 1: a model of mazes */
     bj_counts counts;  /* parameters; zeros: not known */
     int has_bins;      /* calibration over all seeds, of the locked evaluation */
     bj_calibration_bin bins[BJ_CALIBRATION_BINS];
@@ -95,19 +97,24 @@ typedef struct report_data {
     report_run *run;             /* by seed, then in the order of the arms */
     double *value;               /* (arms,bj_metric_count(),seeds) */
     int specialization, fullset; /* arms to compare with; -1: not there */
-    bj_campaign *campaign;       /* NULL: a seed table */
+    bj_campaign *campaign;       /* NULL: a seed table, or one run */
     report_protocol protocol;
     report_audit *audit; /* NULL: none */
     report_truth *truth;
 } report_data;
 
-/* Opens a campaign folder or a seed table. */
+/* Opens a campaign folder, a run folder or a seed table. */
 BJ_CHECK bj_status report_data_open(report_data **out, const char *path, bj_error *err);
 void report_data_free(report_data *data);
 
 /* What the numbers are: "locked evaluation, 4,000 held-out scenes", or "development split, not the
  * locked evaluation". */
 const char *report_numbers(char text[REPORT_SOURCE_SIZE], const report_data *data);
+
+/* Number of datasets, the name of one or NULL, and the digest of the training data ("": not known). */
+int report_set_count(const report_data *data);
+const char *report_set_name(const report_data *data, int set);
+const char *report_training_digest(const report_data *data);
 
 /* metric as in bj_metric_at; NaN where there is none. */
 double report_value(const report_data *data, int arm, int metric, int seed);

@@ -44,6 +44,9 @@ static bj_status set_path(work *w, const char *path, bj_error *err) {
 
 static bj_status find_cache(work *w, bj_error *err) {
     const bj_campaign *campaign = w->data->campaign;
+    const bj_run *run = campaign ? NULL : w->data->run[0].run;
+    const char *data = campaign ? bj_campaign_data(campaign) : bj_run_fact(run, "data.path");
+    const char *dev = campaign ? bj_campaign_dev(campaign) : bj_run_fact(run, "dev_data.path");
     w->part = BJ_PART_ALL;
     if (w->options->cache) {
         w->out->origin = REPORT_GIVEN;
@@ -54,12 +57,15 @@ static bj_status find_cache(work *w, bj_error *err) {
         return set_path(w, w->data->protocol.data, err);
     }
     w->out->origin = REPORT_DEVELOPMENT;
-    if (bj_campaign_dev(campaign)) return set_path(w, bj_campaign_dev(campaign), err);
+    if (dev) return set_path(w, dev, err);
     w->part = BJ_PART_DEV;
-    if (bj_fresh_is_spec(bj_campaign_data(campaign)))
-        return cli_error(err, BJ_EARG, "%s: fresh scenes are not in a file; --scenes names a cache",
-                         bj_campaign_data(campaign));
-    return set_path(w, bj_campaign_data(campaign), err);
+    if (!data) return cli_error(err, BJ_EFORMAT, "the manifest of the run names no data");
+    if (bj_fresh_is_spec(data))
+        return cli_error(err, BJ_EARG,
+                         "%s: simulated training scenes are not in a file\nhint: name a cache with "
+                         "--scenes",
+                         data);
+    return set_path(w, data, err);
 }
 
 static const char *scene_id(const void *context, int64_t index) {
@@ -78,7 +84,7 @@ static bj_status choose(work *w, bj_error *err) {
     for (int64_t i = 0; i < count; i++) w->out->available += scene_id(w, i) != NULL;
     status = report_choose(w->chosen, &w->count, wanted, count, scene_id, w, err);
     if (status == BJ_OK && !w->count)
-        return cli_error(err, BJ_EFORMAT, "%s: it has no scene to show", w->path);
+        return cli_error(err, BJ_EFORMAT, "%s: contains no scene to show", w->path);
     return status;
 }
 
@@ -220,7 +226,7 @@ static bj_status add_laws(work *w, bj_error *err) {
         w->out->laws += found;
     }
     if (status == BJ_OK && w->options->law && !w->out->laws)
-        status = cli_error(err, BJ_EFORMAT, "%s: it has no law of the scenes of %s", path, w->path);
+        status = cli_error(err, BJ_EFORMAT, "%s: contains no true distribution for the scenes of %s", path, w->path);
     bj_law_free(law);
     return status;
 }
@@ -236,7 +242,7 @@ static bj_status make(work *w, bj_error *err) {
     bj_status status = list_models(w, err);
     if (status != BJ_OK) return status;
     if (!w->out->model_count) {
-        give_up(w->out, "No run is finished yet: there is no model to predict with.");
+        give_up(w->out, "No run is finished, so there is no model to predict with.");
         return BJ_OK;
     }
     status = find_cache(w, err);
@@ -254,9 +260,9 @@ bj_status report_forecasts_make(report_forecasts *out, const report_data *data,
                                 const report_forecast_options *options, bj_error *err) {
     bj_error why = {.message = ""};
     *out = (report_forecasts){.scenes = NULL};
-    if (!data->campaign || !options->count) {
-        give_up(out, data->campaign ? "No scenes were asked for."
-                                    : "A table of numbers has no models to predict with.");
+    if (!data->runs || !options->count) {
+        give_up(out, data->runs ? "No scenes were requested."
+                                : "A seed table has no models to predict with.");
         return BJ_OK;
     }
     work *w = calloc(1, sizeof *w);

@@ -42,7 +42,7 @@ static int first_run(const report_data *d, int arm) {
 bj_status report_maze_make(report_maze *out, const report_data *d, int threads, bj_error *err) {
     *out = (report_maze){.data = d};
     out->graph = calloc((size_t)d->arms + 1, sizeof *out->graph);
-    if (!out->graph) return cli_error(err, BJ_ENOMEM, "no memory for %d graphs", d->arms);
+    if (!out->graph) return cli_error(err, BJ_ENOMEM, "out of memory for %d graphs", d->arms);
     for (int a = 0; a < d->arms; a++) {
         report_maze_graph *g = &out->graph[out->graphs];
         bj_error why;
@@ -120,7 +120,7 @@ static int count_collapsed(const report_data *d) {
 
 static void put_about(FILE *to, const report_maze *m) {
     const report_data *d = m->data;
-    const int sets = bj_campaign_data_count(d->campaign);
+    const int sets = report_set_count(d);
     int finished = 0;
     for (int r = 0; r < d->runs; r++) finished += d->run[r].finished;
     fputs("<section id=\"about\">\n<h1>", to);
@@ -131,11 +131,12 @@ static void put_about(FILE *to, const report_maze *m) {
     if (sets > 1) fprintf(to, "%d datasets", sets);
     else
         fprintf(to, "training data <span class=\"hash\">%.16s</span>",
-                bj_campaign_data_digest(d->campaign));
+                report_training_digest(d));
     fputs("</span></p>\n", to);
-    fputs("<p class=\"lead\">Where can one go from here? A predictor that has seen recorded walks "
-          "through a maze is asked at every cell for what may come next; what it says makes a "
-          "graph, and the true graph is known.</p>\n<div class=\"cards\">\n",
+    fputs("<p class=\"lead\">A predictor that was trained on recorded walks through a maze "
+          "predicts the next cells of every cell. The predictions form a graph, which is compared "
+          "with the true graph.</p>\n"
+          "<div class=\"cards\">\n",
           to);
     fprintf(to,
             "<div><div class=\"what\">Predictors and seeds</div><div class=\"big\">%d \xc3\x97 "
@@ -158,14 +159,17 @@ static const struct {
      100, 1},
     {"verified_route", "verified route %", "queries with a path of predicted edges that are real",
      100, 1},
-    {"macro_precision", "precision %", "mean over proposing cells of the share of real edges", 100,
+    {"macro_precision", "precision %", "share of real edges among the predicted edges of a cell, "
+                                       "averaged over cells with predictions", 100,
      1},
-    {"held_recall", "withheld %", "edges kept out of fitting that are predicted", 100, 1},
-    {"cov_r", "raw COV-R %", "mean share of successors that some candidate hits", 100, 1},
-    {"predicted_edges", "edges", "predicted, between different cells", 1, 1},
-    {"separated", "cells apart %", "pairs of cells whose latents have a cosine of at most 0.5", 100,
+    {"held_recall", "withheld %", "share of the edges withheld from training that are predicted", 100, 1},
+    {"cov_r", "raw COV-R %", "share of the successors of a cell that a candidate hits, averaged "
+                             "over cells", 100, 1},
+    {"predicted_edges", "edges", "number of predicted edges between different cells", 1, 1},
+    {"separated", "separated %", "share of the pairs of cells whose latents have a cosine of at "
+                                   "most 0.5", 100,
      1},
-    {"entropy_rank", "rank", "directions that the latents of cells use", 1, 1},
+    {"entropy_rank", "rank", "number of directions that the cell latents use", 1, 1},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -206,11 +210,11 @@ static void put_results(FILE *to, const report_data *d) {
     int shown = 0;
     for (int c = 0; c < COLUMNS; c++) shown += is_measured(d, bj_metric_find(columns[c].metric));
     fputs("<section id=\"results\">\n<h2>Results</h2>\n", to);
-    if (!shown) fputs("<p>There are no numbers yet: no finished run has a score.</p>\n", to);
-    fputs("<p class=\"note\">Mean \xc2\xb1 sample SD over seeds, of the last epoch. A run whose "
-          "latents have collapsed has no score; it is named here.</p>\n<div class=\"scroll\" "
-          "tabindex=\"0\" role=\"region\" aria-label=\"Metrics\"><table>\n<thead><tr><th "
-          "scope=\"col\">predictor</th><th scope=\"col\" class=\"n\">seeds</th>",
+    if (!shown) fputs("<p>There are no results yet, because no finished run has a score.</p>\n", to);
+    fputs("<p class=\"note\">Mean \xc2\xb1 sample SD over seeds in the last epoch. A run whose "
+          "latents have collapsed has no score; its seed is listed below the predictor.</p>\n"
+          "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Metrics\"><table>\n"
+          "<thead><tr><th scope=\"col\">predictor</th><th scope=\"col\" class=\"n\">seeds</th>",
           to);
     for (int c = 0; c < COLUMNS; c++)
         if (is_measured(d, bj_metric_find(columns[c].metric)))
@@ -226,8 +230,8 @@ static void put_results(FILE *to, const report_data *d) {
             if (is_measured(d, bj_metric_find(columns[c].metric))) put_cell(to, d, a, c);
         fputs("</tr>\n", to);
     }
-    fputs("</tbody></table></div>\n<details><summary>What they mean</summary><div "
-          "class=\"scroll\"><table><tbody>\n",
+    fputs("</tbody></table></div>\n"
+          "<details><summary>Definitions</summary><div class=\"scroll\"><table><tbody>\n",
           to);
     for (int c = 0; c < COLUMNS; c++)
         if (is_measured(d, bj_metric_find(columns[c].metric)))
@@ -268,8 +272,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
     } else if (!strcmp(name, "sections")) return put_sections(to, m, err);
     else if (!strcmp(name, "footer"))
         fprintf(to,
-                "<p>Written by bjepa %s. Everything is in this one file; it asks nothing of any "
-                "network.</p>",
+                "<p>Written by bjepa %s. This page is a single file and needs no network.</p>",
                 bj_version());
     else if (!strcmp(name, "scenes")) {
         fputs("{\"graphs\":[", to);

@@ -26,7 +26,8 @@ bj_status report_template(FILE *to, const char *name, report_filler fill, void *
         const char *end = strstr(gap, "}}");
         char inside[NAME_SIZE];
         const size_t length = end ? (size_t)(end - gap) - 2 : NAME_SIZE;
-        if (length >= NAME_SIZE) return cli_error(err, BJ_EFORMAT, "%s: a gap does not end", name);
+        if (length >= NAME_SIZE)
+            return cli_error(err, BJ_EFORMAT, "%s: a placeholder is not closed", name);
         fwrite(at, 1, (size_t)(gap - at), to);
         memcpy(inside, gap + 2, length);
         inside[length] = '\0';
@@ -80,10 +81,10 @@ void report_about_glance(FILE *to, const char *model) {
     fputs("<p>The futures that ", to);
     report_text(to, model);
     fputs(" predicts, each with its probability, next to the distribution that the true future was "
-          "drawn from. It is known because the scenes are simulated: thin lines are draws from it, "
-          "labels name its modes, and the dashed line is what happened. Bars compare "
-          "probabilities: every predicted future counts for the true mode that it is closest to. "
-          "Blue is the forecast, purple is true.</p>\n",
+          "drawn from. This distribution is known because the scenes are simulated. Thin lines are "
+          "draws from it, labels name its modes, and the dashed line is what happened. Bars "
+          "compare probabilities: every predicted future counts for the true mode that it is "
+          "closest to. Blue is the forecast, purple is true.</p>\n",
           to);
 }
 

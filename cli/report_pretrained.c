@@ -41,13 +41,13 @@ static const struct {
     int digits;
     double factor;
 } columns[COLUMNS] = {
-    {"scenes seen", "scenes behind the checkpoint, repeated ones included", 0, 1},
-    {"Energy Score, m", "trajectory Energy Score of these scenes; less is better", 3, 1},
-    {"discrepancy, m", "distance to the true distribution; less is better", 3, 1},
-    {"true modes found, %", "share of the true probability whose mode a branch meets within 2 m", 1,
+    {"scenes seen", "number of training scenes up to the checkpoint, including repeated ones", 0, 1},
+    {"Energy Score, m", "trajectory Energy Score of these scenes; lower is better", 3, 1},
+    {"discrepancy, m", "distance to the true distribution; lower is better", 3, 1},
+    {"true modes found, %", "true probability of the modes that have a branch within 2 m", 1,
      100},
-    {"Brier excess", "Brier score of maneuvers minus that of the true probabilities", 4, 1},
-    {"on the road, %", "weight of trajectories on the drivable area", 1, 100},
+    {"Brier excess", "Brier score of the maneuvers minus the Brier score of the true probabilities", 4, 1},
+    {"on the drivable area, %", "weight of trajectories on the drivable area", 1, 100},
 };
 
 static void empty(row *r) {
@@ -169,12 +169,12 @@ void report_pretrained_write(FILE *to, const report_pretrained *p, const report_
     char digest[20];
     snprintf(digest, sizeof digest, "%.16s", p->sha256);
     put_fact(to, "SHA-256", digest);
-    fputs("</p>\n<p>This model was trained before, on other scenes than the arms of this campaign. "
-          "It "
-          "is no part of their comparison; its row shows what more training is worth. ",
+    fputs("</p>\n"
+          "<p>This model was trained on other scenes than the arms of this campaign, so it is not "
+          "part of their comparison. Its row shows the effect of more training. ",
           to);
     if (d->truth || d->audit)
-        fputs("All rows are about the same scenes, which no model has been trained on.</p>\n", to);
+        fputs("All rows use the same scenes, on which no model was trained.</p>\n", to);
     else
         fputs(
             "Its numbers appear here if it is among the models of truth.json and audit.json.</p>\n",

@@ -19,32 +19,32 @@ static void put_count(FILE *to, size_t count) {
 void report_parameters(FILE *to, const report_data *d) {
     int known = 0;
     for (int a = 0; a < d->arms; a++) known += d->arm[a].counts.total > 0;
-    fprintf(to,
-            "<section id=\"parameters\">\n<h2>%s</h2>\n<p class=\"note\">A comparison of ways "
-            "to train is fair when the models are equally large. ",
-            report_same_size(d) ? "Same size, other question" : "How large the models are");
-    if (report_same_size(d) && report_is_maze(d))
-        fputs("The one wide branch of the standard model and the variational network were sized to "
-              "match eight branches and their router. ",
+    fprintf(to, "<section id=\"parameters\">\n<h2>Model size</h2>\n<p class=\"note\">");
+    if (d->arms > 1) fputs("Arms can be compared fairly if their models are equally large. ", to);
+    if (d->arms > 1 && report_same_size(d) && report_is_maze(d))
+        fputs("The single wide branch of the standard model and the variational network have the size of "
+              "eight branches and their router. ",
               to);
-    else if (report_same_size(d))
-        fputs("The one wide branch of the point control and the six residual heads of the "
-              "output-only control were sized to match six branches and their router. ",
+    else if (d->arms > 1 && report_same_size(d))
+        fputs("The single wide branch of the point control and the six residual heads of the output-only "
+              "control have the size of six branches and their router. ",
               to);
-    else if (known)
-        fputs("<strong>These are not:</strong> their sizes differ by more than 1 %, so differences "
-              "between arms of other sizes are not due to training alone. ",
+    else if (d->arms > 1 && known)
+        fputs("<strong>These models have different sizes:</strong> they differ by more than 1 %, so "
+              "differences between the arms are not due to training alone. ",
               to);
-    fputs("The copy of the encoder that makes training targets is not counted.</p>\n", to);
+    fputs("The target encoder, a copy of the encoder, is not counted.</p>\n", to);
     if (!known) {
-        fputs("<p>Nothing is known about the models behind these numbers.</p>\n</section>\n", to);
+        fputs("<p>A seed table contains no model sizes.</p>\n</section>\n", to);
         return;
     }
-    fputs("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">arm</th>"
-          "<th scope=\"col\" class=\"n\">branches</th><th scope=\"col\" class=\"n\">encoder</th>"
-          "<th scope=\"col\" class=\"n\">atoms</th><th scope=\"col\" class=\"n\">router</th>"
-          "<th scope=\"col\" class=\"n\">decoder</th><th scope=\"col\" class=\"n\">behind the "
-          "encoder</th><th scope=\"col\" class=\"n\">in all</th></tr></thead>\n<tbody>\n",
+    fputs("<div class=\"scroll\"><table>\n"
+          "<thead><tr><th scope=\"col\">arm</th><th scope=\"col\" class=\"n\">branches</th><th "
+          "scope=\"col\" class=\"n\">encoder</th><th scope=\"col\" class=\"n\">atoms</th><th "
+          "scope=\"col\" class=\"n\">router</th><th scope=\"col\" class=\"n\">decoder</th><th "
+          "scope=\"col\" class=\"n\">without the encoder</th><th scope=\"col\" "
+          "class=\"n\">total</th></tr></thead>\n"
+          "<tbody>\n",
           to);
     for (int a = 0; a < d->arms; a++) {
         const report_arm *arm = &d->arm[a];
@@ -90,8 +90,8 @@ static const char *common_fact(const report_data *d, const char *key) {
 
 /* Each dataset of the campaign by its digest. */
 static void put_datasets(FILE *to, const report_data *d) {
-    const int sets = d->campaign ? bj_campaign_data_count(d->campaign) : 0;
-    if (sets == 1) put_fact(to, "training data", bj_campaign_data_digest(d->campaign), 1);
+    const int sets = d->runs ? report_set_count(d) : 0;
+    if (sets == 1) put_fact(to, "training data", report_training_digest(d), 1);
     for (int set = 0; sets > 1 && set < sets; set++)
         for (int r = 0; r < bj_campaign_runs(d->campaign); r++) {
             const bj_campaign_run run = bj_campaign_run_at(d->campaign, r);
@@ -110,7 +110,7 @@ static void put_facts(FILE *to, const report_data *d) {
     const char *fit = common_fact(d, "split.fit"), *dev = common_fact(d, "split.dev");
     const int maze = report_is_maze(d);
     if (fit && maze) snprintf(scenes, sizeof scenes, "%s transitions", fit);
-    else if (fit && dev) snprintf(scenes, sizeof scenes, "%s to fit, %s for development", fit, dev);
+    else if (fit && dev) snprintf(scenes, sizeof scenes, "%s fit scenes, %s development scenes", fit, dev);
     fputs("<div class=\"scroll\"><table class=\"facts\"><tbody>\n", to);
     put_fact(to, "numbers", report_numbers(numbers, d), 0);
     put_fact(to, "recipe", common_fact(d, "recipe"), 0);
@@ -160,7 +160,7 @@ static bj_status put_run(FILE *to, const report_data *d, const report_run *run, 
             (long long)d->seed[run->seed],
             collapsed       ? "collapsed"
             : run->finished ? "finished"
-            : run->run    ? "begun"
+            : run->run    ? "started"
                           : "waiting",
             run->epochs > 0 ? run->epochs - 1 : 0);
     if (run->best >= 0)
@@ -183,18 +183,18 @@ static bj_status put_run(FILE *to, const report_data *d, const report_run *run, 
 static bj_status put_runs(FILE *to, const report_data *d, bj_error *err) {
     bj_status status = BJ_OK;
     fprintf(to,
-            "<details><summary>The %d runs</summary><div class=\"scroll\"><table>\n<thead><tr>"
+            "<details><summary>%d run%s</summary><div class=\"scroll\"><table>\n<thead><tr>"
             "<th scope=\"col\">arm</th><th scope=\"col\" class=\"n\">seed</th>"
             "<th scope=\"col\">state</th><th scope=\"col\" class=\"n\">epochs</th>"
             "<th scope=\"col\" class=\"n\">chosen</th><th scope=\"col\" class=\"n\">%s</th>"
             "<th scope=\"col\">checkpoint</th><th scope=\"col\">settings</th>"
             "<th scope=\"col\">first weights</th><th scope=\"col\">data order</th></tr></thead>\n"
             "<tbody>\n",
-            d->runs, report_is_maze(d) ? "COV-R" : "dev. ES");
+            d->runs, d->runs == 1 ? "" : "s", report_is_maze(d) ? "COV-R" : "dev. ES");
     for (int r = 0; r < d->runs && status == BJ_OK; r++) status = put_run(to, d, &d->run[r], err);
-    fputs("</tbody></table></div><p class=\"note\">Beginnings of SHA-256 digests; the whole one is "
-          "the tooltip. Arms of one seed share first weights, where their models have the same "
-          "shape, and the order of data.</p></details>\n",
+    fputs("</tbody></table></div><p class=\"note\">The table shows the first digits of SHA-256 "
+          "digests; the tooltip has all of them. Within a seed, arms have the same data order and, if their "
+          "models have the same shape, the same first weights.</p></details>\n",
           to);
     return status;
 }
@@ -255,7 +255,7 @@ static void put_settings(FILE *to, const report_data *d) {
 }
 
 bj_status report_provenance(FILE *to, const report_data *d, bj_error *err) {
-    fputs("<section id=\"provenance\">\n<h2>Where this comes from</h2>\n", to);
+    fputs("<section id=\"provenance\">\n<h2>Provenance</h2>\n", to);
     put_facts(to, d);
     bj_status status = BJ_OK;
     if (d->runs) {

@@ -17,34 +17,51 @@ enum { MAIN = 6 };
 
 static const meaning meanings[] = {
     {"traj_es", "Energy Score, m",
-     "of whole trajectories: how far the branches are from what happened, by weight, less half of "
-     "how far they are from each other. A model that spreads its weight as the futures spread gets "
-     "the lowest score it can expect."},
+     "Energy Score of whole trajectories: the weighted distance between the branches and the true "
+     "future, minus half the weighted distance between the branches. Its expectation is lowest "
+     "for the true distribution."},
     {"traj_obs", "observation, m",
-     "the first part of it: the distance to what happened, without credit for spread"},
+     "first term of the Energy Score: the weighted distance between the branches and the true "
+     "future"},
     {"exp_ade", "expected ADE, m", "average displacement error of a branch drawn by its weight"},
-    {"top1_ade", "top-1 ADE, m", "average displacement error of the heaviest branch"},
+    {"top1_ade", "top-1 ADE, m", "average displacement error of the branch with the largest weight"},
     {"brier", "Brier",
      "squared error of the probabilities of four maneuvers: stop, straight, left, right"},
     {"dedup_support", "distinct ends",
-     "effective number of branches after those that end within 1 m of each other are merged"},
-    {"end_es", "endpoint ES, m", "the Energy Score of the last points alone"},
+     "effective number of branches after merging branches that end within 1 m of each other"},
+    {"end_es", "endpoint ES, m", "Energy Score of the last points"},
     {"ece", "ECE",
-     "calibration error of the likeliest maneuver: how far its probability is from how often it is "
-     "right"},
-    {"traj_disp", "dispersion, m", "the second part of the Energy Score: credit for spread"},
-    {"latent_es", "latent ES", "the Energy Score in the latent space"},
+     "expected calibration error of the most likely maneuver"},
+    {"traj_disp", "dispersion, m", "second term of the Energy Score: half the weighted distance "
+                                   "between the branches"},
+    {"latent_es", "latent ES", "Energy Score of the latents"},
     {"exp_fde", "expected FDE, m", "final displacement error of a branch drawn by its weight"},
-    {"top1_fde", "top-1 FDE, m", "final displacement error of the heaviest branch"},
-    {"top1_mr", "top-1 miss rate", "share of scenes whose heaviest branch ends more than 2 m off"},
+    {"top1_fde", "top-1 FDE, m", "final displacement error of the branch with the largest weight"},
+    {"top1_mr", "top-1 miss rate", "share of scenes in which the branch with the largest weight "
+                                   "ends more than 2 m from the true future"},
+    {"min_ade_6", "minADE6, m",
+     "Argoverse 2 leaderboard metric: average displacement error of the best of the six most probable "
+     "branches. A diagnostic, because the best branch is chosen with hindsight."},
+    {"min_fde_6", "minFDE6, m",
+     "Argoverse 2 leaderboard metric: final displacement error of the best of six. A diagnostic."},
+    {"mr_6", "miss rate 6",
+     "Argoverse 2 leaderboard metric: share of scenes in which none of the six most probable branches "
+     "ends within 2 m. A diagnostic."},
+    {"brier_min_fde_6", "brier-minFDE6, m",
+     "Argoverse 2 leaderboard metric: minFDE6 plus (1 - p)\xc2\xb2, where p is the probability of the "
+     "best branch. A diagnostic."},
+    {"brier_min_fde_1", "brier-minFDE1, m",
+     "Argoverse 2 leaderboard metric: top-1 FDE plus (1 - p)\xc2\xb2. minADE1, minFDE1 and miss rate 1 "
+     "are the top-1 metrics above."},
     {"min_ade", "best-of-K ADE, m",
-     "error of the branch that hindsight would pick: a diagnostic, not a forecast"},
-    {"min_fde", "best-of-K FDE, m", "the same for last points"},
+     "average displacement error of the best of all K branches. A diagnostic, because the best branch "
+     "is chosen with hindsight."},
+    {"min_fde", "best-of-K FDE, m", "final displacement error of the best of all K branches"},
     {"min_mr", "best-of-K miss rate", "share of scenes in which no branch ends within 2 m"},
-    {"exp_entropy", "exp H", "effective number of branches by the entropy of their weights"},
-    {"active_heads", "active branches", "branches with at least 1 % of all weight"},
+    {"exp_entropy", "effective branches", "exp of the entropy of the weights"},
+    {"active_heads", "active branches", "number of branches with at least 1 % of the total weight"},
     {"neff_collision", "distinct latents",
-     "effective number of branches after merging latents that collide"},
+     "effective number of branches after merging latents within 0.10 of each other"},
 };
 enum { MEANINGS = sizeof meanings / sizeof *meanings };
 
@@ -137,7 +154,7 @@ static void put_difference_card(FILE *to, const report_data *d, int a, int b) {
     const int metric = bj_metric_find("traj_es");
     if (a < 0 || b < 0 || a == b || !report_compare(&c, d, a, b, metric)) return;
     fputs("<div><div class=\"what\">", to);
-    report_textf(to, "%s less %s", d->arm[a].title, d->arm[b].title);
+    report_textf(to, "%s minus %s", d->arm[a].title, d->arm[b].title);
     fputs("</div><div class=\"big\">", to);
     put_number(to, c.difference.mean, 3, 1);
     fputs(" m</div><div class=\"what\">95 % interval [", to);
@@ -158,10 +175,10 @@ static void put_cards(FILE *to, const report_data *d) {
     put_card(to, "Arms and seeds");
     fprintf(to, "%d \xc3\x97 %d</div><div class=\"what\">", d->arms, d->seeds);
     if (d->runs) fprintf(to, "%d of %d runs finished", finished, d->runs);
-    else fputs("from a table of numbers", to);
+    else fputs("from a seed table", to);
     fputs("</div></div>\n", to);
     if (d->scenes) {
-        put_card(to, "Judged on");
+        put_card(to, "Evaluated on");
         fprintf(to, "%s</div><div class=\"what\">%s scenes</div></div>\n",
                 cli_count(count, (size_t)d->scenes), d->locked ? "held-out" : "development");
     }
@@ -218,23 +235,23 @@ static void put_matching(FILE *to, const report_data *d) {
         parts[count++] = "see the same scenes in the same order";
     if (shared_within_seed(d, "initial.sha256", 0)) parts[count++] = "start from the same weights";
     if (report_same_size(d)) parts[count++] = "have the same size within 1 %";
-    fputs("<p>An <em>arm</em> is a way to train such a model", to);
+    fputs("<p>An <em>arm</em> is an objective with its model", to);
     for (int i = 0; i < count; i++)
         fprintf(to, "%s%s",
                 !i              ? "; within a seed, all arms here "
                 : i + 1 < count ? ", "
                                 : " and ",
                 parts[i]);
-    fputs(". What differs is the question that training asks. ", to);
+    fputs(". They differ in the training objective. ", to);
 }
 
 static void put_digest(FILE *to, const report_data *d) {
     const char *hash = d->protocol.lock_sha256;
     if (*hash)
         fprintf(to, " <span class=\"soft\">lock <span class=\"hash\">%.16s</span></span>", hash);
-    if (d->campaign)
+    if (d->runs)
         fprintf(to, " <span class=\"soft\">training data <span class=\"hash\">%.16s</span></span>",
-                bj_campaign_data_digest(d->campaign));
+                report_training_digest(d));
 }
 
 void report_head(FILE *to, const report_data *d) {
@@ -245,9 +262,10 @@ void report_head(FILE *to, const report_data *d) {
     report_text(to, report_numbers(numbers, d));
     fputs("</span>", to);
     put_digest(to, d);
-    fputs("</p>\n<p class=\"lead\">Where will this car be in six seconds? Often nobody can "
-          "know: it may turn or go on. These models answer with a few possible futures and a "
-          "probability for each, instead of one guess that lies between them.</p>\n",
+    fputs("</p>\n"
+          "<p class=\"lead\">The models on this page predict where a road user will be in the "
+          "next six seconds. The future is often ambiguous, so a model predicts several possible "
+          "futures with a probability for each.</p>\n",
           to);
 }
 
@@ -256,24 +274,24 @@ void report_about(FILE *to, const report_data *d, const char *title) {
     if (title) fprintf(to, "<h2>%s</h2>\n", title);
     put_matching(to, d);
     if (d->locked)
-        fputs("The numbers come from the one locked evaluation: every checkpoint was chosen on "
-              "development scenes and bound by its hash before the held-out scenes were opened, "
-              "once, for all of them together.</p>\n",
+        fputs("The numbers are from the locked evaluation: checkpoints were chosen by development "
+              "scenes and locked by their digests, and then all of them were evaluated once on "
+              "the held-out scenes.</p>\n",
               to);
-    else if (d->campaign)
-        fputs("The numbers are those of the development scenes by which checkpoints were chosen: "
-              "they are optimistic, and only a locked evaluation gives numbers to quote.</p>\n",
+    else if (d->runs)
+        fputs("The numbers are from the development scenes, which also chose the checkpoints. "
+              "They are optimistic; use a locked evaluation for publication.</p>\n",
               to);
-    else fputs("The numbers come from a table; nothing else is known about them.</p>\n", to);
+    else fputs("The numbers are from a seed table.</p>\n", to);
     put_cards(to, d);
     put_arms(to, d);
     fputs("</section>\n", to);
 }
 
 void report_about_scenes(FILE *to, const report_forecasts *f) {
-    static const char *const origins[] = {"scenes of the file that was named",
-                                          "held-out scenes, opened after their evaluation",
-                                          "development scenes, which were not trained on"};
+    static const char *const origins[] = {"scenes of the given file",
+                                          "held-out scenes, shown after the locked evaluation",
+                                          "development scenes, which are never trained on"};
     char count[CLI_COUNT_SIZE];
     if (!f->scenes) {
         fputs("<p class=\"notice shown\">There are no scenes on this page. ", to);
@@ -283,19 +301,19 @@ void report_about_scenes(FILE *to, const report_forecasts *f) {
     }
     fprintf(
         to,
-        "<p>Five seconds of traffic and a map are all the models see. Compare two of them: the "
-        "numbered lines are their possible futures, wide and strong where they are likely. Point "
-        "at one for its probability and maneuver, press play, and reveal what happened only "
-        "after you made up your own mind%s.</p>\n",
-        f->laws ? "; these scenes are simulated, so the true distribution can be shown as well"
+        "<p>A model sees five seconds of traffic and a map. The numbered lines are its predicted "
+        "futures; wide, opaque lines are likely. Two models are shown next to each other. Point "
+        "at a line to see its probability and maneuver, press Play, and reveal the true "
+        "future%s.</p>\n",
+        f->laws ? "; the true distribution of these simulated scenes can be shown, too"
                 : "");
     fprintf(
         to,
-        "<p class=\"note\">%d of the %s %s; chosen by a hash of their ids before any future was "
-        "read. Those whose predicted futures end far apart come first.",
+        "<p class=\"note\">%d of %s %s, selected by a hash of their ids without reading any "
+        "future. Scenes whose predicted futures end far apart come first.",
         report_scenes_count(f->scenes), cli_count(count, (size_t)f->available), origins[f->origin]);
     if (f->dropped)
-        fprintf(to, " %d more were left out to keep this page below 15 MB.", f->dropped);
+        fprintf(to, " %d more scenes were omitted to keep this page below 15 MB.", f->dropped);
     fputs("</p>\n", to);
 }
 
@@ -373,15 +391,16 @@ static void put_main_table(FILE *to, const report_data *d) {
 
 /* Metrics are rows here: there are more of them than arms. */
 static void put_all_metrics(FILE *to, const report_data *d) {
-    fputs("<details><summary>All metrics, and what they mean</summary><div class=\"scroll\">"
-          "<table>\n<thead><tr><th scope=\"col\">metric</th>",
+    fputs("<details><summary>All metrics and their definitions</summary><div "
+          "class=\"scroll\"><table>\n"
+          "<thead><tr><th scope=\"col\">metric</th>",
           to);
     for (int a = 0; a < d->arms; a++) {
         fputs("<th scope=\"col\" class=\"n\">", to);
         report_text(to, d->arm[a].label);
         fputs("</th>", to);
     }
-    fputs("<th scope=\"col\">what it is</th></tr></thead>\n<tbody>\n", to);
+    fputs("<th scope=\"col\">definition</th></tr></thead>\n<tbody>\n", to);
     for (int m = 0; m < MEANINGS; m++) {
         const int metric = bj_metric_find(meanings[m].metric);
         if (!measured(d, metric)) continue;
@@ -397,28 +416,29 @@ void report_results(FILE *to, const report_data *d) {
     int metrics = 0;
     for (int m = 0; m < MEANINGS; m++) metrics += measured(d, bj_metric_find(meanings[m].metric));
     if (!metrics) {
-        fputs("<section id=\"results\">\n<h2>Results</h2>\n<p>There are no numbers yet: no run has "
-              "chosen a checkpoint.</p>\n</section>\n",
+        fputs("<section id=\"results\">\n"
+              "<h2>Results</h2>\n"
+              "<p>There are no results yet, because no run has chosen a checkpoint.</p>\n"
+              "</section>\n",
               to);
         return;
     }
     fputs("<section id=\"results\">\n<h2>Results</h2>\n<p class=\"note\">", to);
     fputs(d->seeds > 1 ? "Mean \xc2\xb1 sample SD over seeds; the best mean of a column is shaded"
-                       : "One seed, so nothing is known about the spread between seeds; the best value "
-                         "of a column is shaded",
+                       : "One seed, so the spread between seeds is unknown; the best value of a "
+                         "column is shaded",
           to);
     if (most_atoms(d) > 1) fprintf(to, ", among sets of %d branches", most_atoms(d));
     fputs(".", to);
     if (reference >= 0 && d->seeds > 1) {
-        fputs(" Second line: difference to ", to);
+        fputs(" Second line: difference from ", to);
         report_text(to, d->arm[reference].title);
         fputs(" in the same seeds, with its paired-t 95 % interval.", to);
     }
-    fputs(
-        " Last line: what the paper reports for five seeds of the full-size model on Argoverse 2. "
-        "Other data and other recipes give other numbers; what can be compared with them is the "
-        "order of the arms.</p>\n",
-        to);
+    fputs(" Last line: the value in the paper for five seeds of the full-size model on Argoverse "
+          "2. Other data and recipes give different values, so compare only the order of the "
+          "arms.</p>\n",
+          to);
     put_main_table(to, d);
     put_all_metrics(to, d);
     fputs("</section>\n", to);

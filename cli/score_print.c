@@ -52,7 +52,7 @@ static void print_violations(const bj_score *score, const bj_score_counts *c) {
     for (int i = 0; i < bj_score_listed(score); i++) {
         const bj_violation *v = bj_score_violation(score, i);
         if (v->row >= 0) printf("  row %lld", (long long)v->row);
-        else printf("  no row");
+        else printf("  without a row");
         if (v->scenario_id) printf(", scenario %s", v->scenario_id);
         printf(": %s\n", v->message);
     }
@@ -61,7 +61,7 @@ static void print_violations(const bj_score *score, const bj_score_counts *c) {
 }
 
 static void print_counts(const bj_score_counts *c) {
-    printf("truth: %lld scenarios, %lld scored", (long long)c->truths, (long long)c->scored);
+    printf("ground truth: %lld scenarios, %lld scored", (long long)c->truths, (long long)c->scored);
     const struct {
         int64_t count;
         const char *what;
@@ -71,30 +71,30 @@ static void print_counts(const bj_score_counts *c) {
                   {c->unreadable, "unreadable"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].count) printf(", %lld %s", (long long)others[i].count, others[i].what);
-    if (c->gaps) printf("; %lld with gaps in the future, interpolated", (long long)c->gaps);
+    if (c->gaps) printf("; %lld with interpolated gaps in the future", (long long)c->gaps);
     putchar('\n');
 }
 
 static void print_pair(const char *title, double one, double six) {
-    printf("%-18s%10.4f%10.4f\n", title, one, six);
+    printf("%-22s%10.4f%10.4f\n", title, one, six);
 }
 
 static void print_all(const bj_score_values *v) {
     const bj_metric_values *d = &v->distribution;
-    printf("\n%-18s%10s%10s\n", "", "K = 1", "K = 6");
-    print_pair("minADE", v->min_ade_1, v->min_ade_6);
-    print_pair("minADE at minFDE", v->min_ade_1, v->min_ade_at_min_fde_6);
-    print_pair("minFDE", v->min_fde_1, v->min_fde_6);
-    print_pair("MR", v->mr_1, v->mr_6);
-    print_pair("brier-minADE", v->brier_min_ade_1, v->brier_min_ade_6);
-    print_pair("brier-minFDE", v->brier_min_fde_1, v->brier_min_fde_6);
-    printf("\nall modes (%.2f a scene)\n", v->modes);
-    printf("trajectory Energy Score %.4f = observation %.4f - dispersion %.4f\n", d->traj_es,
+    printf("\n%-22s%10s%10s\n", "", "K = 1", "K = 6");
+    print_pair("minADE (m)", v->min_ade_1, v->min_ade_6);
+    print_pair("minADE at minFDE (m)", v->min_ade_1, v->min_ade_at_min_fde_6);
+    print_pair("minFDE (m)", v->min_fde_1, v->min_fde_6);
+    print_pair("miss rate (2 m)", v->mr_1, v->mr_6);
+    print_pair("brier-minADE (m)", v->brier_min_ade_1, v->brier_min_ade_6);
+    print_pair("brier-minFDE (m)", v->brier_min_fde_1, v->brier_min_fde_6);
+    printf("\nall modes (%.2f per scene)\n", v->modes);
+    printf("trajectory Energy Score (m)  %.4f = observation %.4f - dispersion %.4f\n", d->traj_es,
            d->traj_obs, d->traj_disp);
-    printf("endpoint Energy Score   %.4f\n", d->end_es);
-    printf("expected ADE, FDE       %.4f  %.4f\n", d->exp_ade, d->exp_fde);
-    printf("maneuver Brier, ECE     %.4f  %.4f\n", d->brier, d->ece);
-    printf("effective modes         %.4f by weight, %.4f by endpoint\n", d->exp_entropy,
+    printf("endpoint Energy Score (m)    %.4f\n", d->end_es);
+    printf("expected ADE, FDE (m)        %.4f  %.4f\n", d->exp_ade, d->exp_fde);
+    printf("maneuver Brier score, ECE    %.4f  %.4f\n", d->brier, d->ece);
+    printf("effective number of modes    %.4f by weight, %.4f by endpoint\n", d->exp_entropy,
            d->dedup_support);
 }
 
@@ -102,9 +102,12 @@ static void print_groups(const bj_score *score) {
     const char *by = "";
     for (int i = 1; i < bj_score_groups(score); i++) {
         const bj_score_group g = bj_score_group_at(score, i);
-        if (strcmp(by, g.by))
+        if (strcmp(by, g.by)) {
             printf("\n%-18s%8s%10s%10s%8s%14s%10s%10s\n", g.by, "scenes", "minADE6", "minFDE6",
-                   "MR6", "brier-minFDE6", "traj ES", "exp. FDE");
+                   "MR6", "brier-minFDE6", "traj. ES", "exp. FDE");
+            printf("%-18s%8s%10s%10s%8s%14s%10s%10s\n", strcmp(g.by, "speed") ? "" : "m/s", "", "m",
+                   "m", "", "m", "m", "m");
+        }
         by = g.by;
         printf("%-18s%8.0f%10.4f%10.4f%8.4f%14.4f%10.4f%10.4f\n", g.key, g.values.scenes,
                g.values.min_ade_6, g.values.min_fde_6, g.values.mr_6, g.values.brier_min_fde_6,
@@ -119,7 +122,7 @@ void score_print_text(const bj_score *score, const score_options *o) {
     if (!o->truth) return;
     print_counts(&c);
     if (c.violations_total && o->strict) {
-        puts("no scores: --strict");
+        puts("no scores, because of --strict");
     } else if (bj_score_groups(score)) {
         const bj_score_group all = bj_score_group_at(score, 0);
         print_all(&all.values);

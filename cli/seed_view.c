@@ -71,12 +71,12 @@ static int choose(int **out, int *count, const seed_view *view, const cli_list *
     return CLI_CONTINUE;
 }
 
-/* Runs whose latents collapsed have no values: whoever sees the table must know. */
-static bj_status find_collapsed(seed_view *view, const char *path, bj_error *err) {
-    bj_status status = bj_campaign_open(&view->campaign, path, err);
-    const int runs = status == BJ_OK ? bj_campaign_runs(view->campaign) : 0;
+/* Lists the runs whose latents collapsed. They have no values, so the table must mention them. */
+static bj_status find_collapsed(seed_view *view, bj_error *err) {
+    bj_status status = BJ_OK;
+    const int runs = bj_campaign_runs(view->campaign);
     view->collapsed = calloc((size_t)runs + 1, sizeof *view->collapsed);
-    if (status == BJ_OK && !view->collapsed) return cli_error(err, BJ_ENOMEM, "no memory left");
+    if (!view->collapsed) return cli_error(err, BJ_ENOMEM, "out of memory");
     for (int i = 0; status == BJ_OK && i < runs; i++) {
         bj_run_record record = {.state = BJ_STATE_WAITING};
         status = bj_campaign_look(&record, view->campaign, i, err);
@@ -88,13 +88,37 @@ static bj_status find_collapsed(seed_view *view, const char *path, bj_error *err
 static void print_collapsed(FILE *to, const seed_view *view, const char *before,
                             const char *after) {
     if (!view->collapsed_count) return;
-    fprintf(to, "%scollapsed, without a score:", before);
+    fprintf(to, "%scollapsed runs, which have no score:", before);
     for (int i = 0; i < view->collapsed_count; i++) {
         const bj_campaign_run run = bj_campaign_run_at(view->campaign, view->collapsed[i]);
         fprintf(to, "%s %s seed %llu", i ? "," : "", run.name,
                 (unsigned long long)run.settings->seed);
     }
     fputs(after, to);
+}
+
+/* Finds the number of branches of every arm: from the campaign, or else from the built-in arm of that
+ * name. */
+static int find_atoms(seed_view *view) {
+    const int arms = bj_seeds_arm_count(view->seeds);
+    view->atoms = calloc((size_t)arms + 1, sizeof *view->atoms);
+    if (!view->atoms) {
+        fprintf(stderr, "bjepa %s: out of memory\n", view->verb);
+        return CLI_SYSTEM;
+    }
+    for (int a = 0; a < arms; a++) {
+        const char *name = bj_seeds_arm(view->seeds, a);
+        for (int i = 0; view->campaign && i < bj_campaign_runs(view->campaign); i++) {
+            const bj_campaign_run run = bj_campaign_run_at(view->campaign, i);
+            if (!strcmp(run.name, name)) view->atoms[a] = run.settings->arch.atoms;
+        }
+        bj_settings settings;
+        const bj_assignment arm = {"arm", name, "arm"};
+        if (!view->atoms[a] && bj_arm_find(name) >= 0 &&
+            bj_settings_resolve(&settings, NULL, &arm, 1, NULL) == BJ_OK)
+            view->atoms[a] = settings.arch.atoms;
+    }
+    return CLI_CONTINUE;
 }
 
 /* A campaign folder has its own values; anything else is a file. */
@@ -105,8 +129,9 @@ static int read_values(seed_view *view, const char *path) {
     if (cli_path(file, path, "campaign.json", &err) != BJ_OK) return cli_fail(view->verb, &err);
     const int campaign = cli_exists(file);
     if (!campaign && view->dev)
-        return cli_misuse(view->verb, "--dev: %s is not the folder of a campaign", path);
-    if (campaign && view->dev) status = find_collapsed(view, path, &err);
+        return cli_misuse(view->verb, "--dev: %s is not a campaign folder", path);
+    if (campaign) status = bj_campaign_open(&view->campaign, path, &err);
+    if (status == BJ_OK && campaign && view->dev) status = find_collapsed(view, &err);
     if (status == BJ_OK) {
         char before[CLI_CELL_SIZE];
         snprintf(before, sizeof before, "bjepa %s: ", view->verb);
@@ -118,10 +143,38 @@ static int read_values(seed_view *view, const char *path) {
     }
     if (status == BJ_OK) return CLI_CONTINUE;
     const int code = cli_fail(view->verb, &err);
+    if (!campaign && cli_path(file, path, "manifest.json", &err) == BJ_OK && cli_exists(file))
+        fprintf(stderr, "hint: %s is a single run; 'bjepa report %s' shows it\n", path, path);
     if (campaign && !view->dev && status == BJ_ELOCKED)
-        fprintf(stderr, "hint: 'bjepa lock' and 'bjepa evaluate' come first; --dev shows the %s\n",
+        fprintf(stderr, "hint: run 'bjepa lock' and 'bjepa lock run' first; --dev shows the %s\n",
                 SEED_VIEW_DEV);
     seed_view_close(view);
+    return code;
+}
+
+/* Chooses the metrics: those that are named; without names, or for 'all', all of them; or the main
+ * metrics where a person reads the table. */
+static int choose_metrics(seed_view *view) {
+    static const char *const names[][6] = {
+        {"traj_es", "traj_obs", "exp_ade", "top1_ade", "brier", "dedup_support"},
+        {"plan_all", "verified_route", "macro_precision", "held_recall", "cov_r", "separated"}};
+    static const cli_list none;
+    const int every = view->metric_names.count == 1 && !strcmp(view->metric_names.items[0], "all");
+    const int code =
+        choose(&view->metrics, &view->metric_count, view, every ? &none : &view->metric_names,
+               bj_seeds_metric_count(view->seeds), find_metric);
+    const int table = view->format != CLI_FORMAT_CSV && view->format != CLI_FORMAT_JSON;
+    if (code != CLI_CONTINUE || view->metric_names.count || !view->main_metrics || !table)
+        return code;
+    int count = 0;
+    for (size_t set = 0; !count && set < sizeof names / sizeof *names; set++)
+        for (int i = 0; i < 6; i++) {
+            const int metric = bj_seeds_find_metric(view->seeds, names[set][i]);
+            if (metric >= 0) view->metrics[count++] = metric;
+        }
+    if (!count) return code; /* a table of other metrics */
+    view->metric_count = count;
+    view->compact = view->format == CLI_FORMAT_TEXT;
     return code;
 }
 
@@ -130,8 +183,8 @@ int seed_view_open(seed_view *view, const char *path) {
     if (view->json) view->format = CLI_FORMAT_JSON;
     const int result = read_values(view, path);
     if (result != CLI_CONTINUE) return result;
-    int code = choose(&view->metrics, &view->metric_count, view, &view->metric_names,
-                      bj_seeds_metric_count(view->seeds), find_metric);
+    int code = find_atoms(view);
+    if (code == CLI_CONTINUE) code = choose_metrics(view);
     if (code == CLI_CONTINUE)
         code = choose(&view->arms, &view->arm_count, view, &view->arm_names,
                       bj_seeds_arm_count(view->seeds), seed_view_arm);
@@ -180,36 +233,41 @@ void seed_view_close(seed_view *view) {
     bj_seeds_free(view->seeds);
     free(view->metrics);
     free(view->arms);
+    free(view->atoms);
     view->seeds = NULL;
-    view->metrics = view->arms = NULL;
+    view->metrics = view->arms = view->atoms = NULL;
 }
 
 int seed_view_fail(const seed_view *view, const bj_error *err, int incomplete) {
     const int code = cli_fail(view->verb, err);
-    if (incomplete) fputs("hint: --partial goes on with the seeds that are there\n", stderr);
+    if (incomplete) fputs("hint: --partial uses the seeds that exist\n", stderr);
     return code;
 }
 
 int seed_view_digits(const seed_view *view, const bj_metric_info *metric) {
-    return view->digits < 0 ? metric->digits : view->digits;
+    if (view->digits >= 0) return view->digits;
+    return view->compact && metric->digits > 3 ? 3 : metric->digits;
 }
 
-void seed_view_title(char title[CLI_CELL_SIZE], const bj_metric_info *metric) {
+void seed_view_title(char title[CLI_CELL_SIZE], const bj_metric_info *metric, int unit) {
     const char *arrow = metric->better < 0   ? " " CLI_ARROW_DOWN
                         : metric->better > 0 ? " " CLI_ARROW_UP
                                              : "";
-    snprintf(title, CLI_CELL_SIZE, "%s%s", metric->title, arrow);
+    const int shown = unit && *metric->unit;
+    snprintf(title, CLI_CELL_SIZE, "%s%s%s%s%s", metric->title, shown ? " (" : "",
+             shown ? metric->unit : "", shown ? ")" : "", arrow);
 }
 
 const char *seed_view_better(int better) {
     return better < 0 ? "lower" : better > 0 ? "higher" : NULL;
 }
 
-void seed_view_mean(cli_grid *grid, const bj_summary *summary, int digits, int best) {
+void seed_view_mean(cli_grid *grid, const bj_summary *summary, int digits, int best,
+                    int compact) {
     char mean[CLI_FIXED_SIZE], sd[CLI_FIXED_SIZE];
     cli_fixed(mean, summary->mean, digits);
     if (isnan(summary->sd)) cli_grid_number(grid, best, "%s", mean);
     else
-        cli_grid_number(grid, best, "%s " CLI_PLUS_MINUS " %s", mean,
-                        cli_fixed(sd, summary->sd, digits));
+        cli_grid_number(grid, best, compact ? "%s" CLI_PLUS_MINUS "%s" : "%s " CLI_PLUS_MINUS " %s",
+                        mean, cli_fixed(sd, summary->sd, digits));
 }

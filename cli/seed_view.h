@@ -13,23 +13,26 @@ typedef struct seed_view {
     bj_seeds *seeds;
     int *metrics, metric_count; /* chosen ones; all when none was asked for */
     int *arms, arm_count;
-    bj_campaign *campaign; /* that has runs without a score, or NULL */
-    int *collapsed, collapsed_count; /* their numbers */
+    int *atoms;       /* branches of every arm of `seeds`; 0: not known */
+    int main_metrics; /* 1: without a choice, text tables have the main metrics only */
+    int compact;      /* 1: the main metrics are shown, in at most 100 columns */
+    bj_campaign *campaign;           /* NULL for a file */
+    int *collapsed, collapsed_count; /* runs without a score; with --dev only */
 } seed_view;
 
 /* The rows of an option table that both verbs have. */
 /* clang-format off */
 #define SEED_VIEW_OPTIONS(view)                                                                    \
     {"metric", 'm', CLI_LIST, "NAME", &(view)->metric_names, 0, 0,                                 \
-     "a metric to show, or several with commas; may be repeated"},                                 \
-    {"format", 'f', CLI_CHOICE, CLI_FORMAT_WORDS, &(view)->format, 0, 0, "how to print"},          \
+     "metric to show, or 'all'; several with commas; may be repeated"},                                 \
+    {"format", 'f', CLI_CHOICE, CLI_FORMAT_WORDS, &(view)->format, 0, 0, "output format"},          \
     CLI_OPTION_JSON(&(view)->json),                                                                \
     {"digits", 0, CLI_INT, "N", &(view)->digits, 0, 12,                                            \
-     "decimals; otherwise each metric has its own"},                                               \
+     "number of decimals (default: depends on the metric)"},                                       \
     {"partial", 0, CLI_FLAG, NULL, &(view)->partial, 0, 0,                                         \
-     "accept arms that lack seeds others have"},                                                   \
+     "accept arms with missing seeds"},                                                   \
     {"dev", 0, CLI_FLAG, NULL, &(view)->dev, 0, 0,                                                 \
-     "of a campaign: development scenes, not the locked evaluation"}
+     "use the development scenes of a campaign, not the locked evaluation"}
 #define SEED_VIEW(name) {.verb = (name), .digits = -1}
 /* clang-format on */
 
@@ -52,11 +55,11 @@ int seed_view_fail(const seed_view *view, const bj_error *err, int incomplete);
 
 /* Decimals of a metric. */
 int seed_view_digits(const seed_view *view, const bj_metric_info *metric);
-/* Title with an arrow to where it gets better, to be printed as heading. */
-void seed_view_title(char title[CLI_CELL_SIZE], const bj_metric_info *metric);
+/* Writes a title with an arrow in the better direction and, if `unit`, the unit. */
+void seed_view_title(char title[CLI_CELL_SIZE], const bj_metric_info *metric, int unit);
 /* "lower", "higher", or NULL. */
 const char *seed_view_better(int better);
-/* "2.0766 +- 0.0057", or the mean alone where there is no SD. */
-void seed_view_mean(cli_grid *grid, const bj_summary *summary, int digits, int best);
+/* Appends "2.0766 +- 0.0057", without the spaces if `compact`, or the mean alone if there is no SD. */
+void seed_view_mean(cli_grid *grid, const bj_summary *summary, int digits, int best, int compact);
 
 #endif

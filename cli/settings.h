@@ -16,15 +16,16 @@ typedef struct cli_settings_options {
 /* clang-format off */
 #define CLI_SETTINGS_OPTIONS(o)                                                                    \
     {"arm", 'a', CLI_TEXT, "NAME", &(o)->arm, 0, 0,                                                \
-     "what to train; 'bjepa config arms' lists them"},                                             \
-    {"seed", 0, CLI_TEXT, "N", &(o)->seed, 0, 0, "seed of weights and data order; 0 by default"},  \
+     "arm to train; 'bjepa config arms' lists the arms"},                                             \
+    {"seed", 0, CLI_TEXT, "N", &(o)->seed, 0, 0,                                                   \
+     "seed of the initial weights and the data order (default: 0)"},                               \
     {"recipe", 0, CLI_TEXT, "NAME", &(o)->recipe, 0, 0,                                            \
-     "settings of the optimization: paper, or small for few scenes"},                              \
+     "optimization settings: paper, fast or small (default: paper)"},                              \
     {"init", 0, CLI_TEXT, "MODEL", &(o)->init, 0, 0,                                               \
-     "load the first weights from a run, checkpoint folder or model file"},                        \
-    {"config", 'c', CLI_TEXT, "FILE", &(o)->config, 0, 0, "settings from a YAML or JSON file"},    \
+     "load the initial weights from a run, checkpoint folder or model file"},                      \
+    {"config", 'c', CLI_TEXT, "FILE", &(o)->config, 0, 0, "read settings from a YAML or JSON file"},    \
     {"set", 0, CLI_LIST, "KEY=VALUE", &(o)->set, 0, 0,                                             \
-     "one setting, train.epochs=10; may be repeated"}
+     "change one setting, for example train.epochs=10; may be repeated"}
 /* clang-format on */
 
 /* "key=value" of a --set, in memory that the caller gives to free(). */

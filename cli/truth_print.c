@@ -20,8 +20,8 @@ static void print_name(const char *name) {
 static void print_estimate(const bj_estimate *e) { printf("%9.4f +- %.4f", e->mean, e->error); }
 
 static void print_distance(const truth_result *t) {
-    printf("\ndistance to the law, m\n%-*s%4s%19s%19s%19s%19s\n", NAME, "", "K", "discrepancy",
-           "expected ES", "1/2 discr. + floor", "realized ES");
+    printf("\ndistance to the true distribution (m)\n%-*s%4s%19s%19s%19s%19s\n", NAME, "", "K", "discrepancy",
+           "expected ES", "1/2 discr. + bound", "realized ES");
     for (int i = 0; i < t->arms; i++) {
         const bj_exam_report *r = &t->arm[i].report;
         print_name(t->arm[i].name);
@@ -41,12 +41,12 @@ static void print_distance(const truth_result *t) {
     }
     printf("floor: 1/2 E d(Y,Y') =");
     print_estimate(&t->arm[0].report.floor);
-    puts("\nidentity: expected ES less (1/2 discrepancy + floor)");
+    puts("\nidentity: expected ES minus (1/2 discrepancy + lower bound), m");
     for (int i = 0; i < t->arms; i++) {
         const bj_exam_report *r = &t->arm[i].report;
         print_name(t->arm[i].name);
-        printf("%12.5f +- %.5f, %s %.1f standard errors\n", r->difference.mean, r->difference.error,
-               r->identity ? "holds within" : "BROKEN: off by more than", r->tolerated);
+        printf("%12.5f +- %.5f, %s the tolerance of %.1f standard errors\n", r->difference.mean, r->difference.error,
+               r->identity ? "within" : "OUTSIDE", r->tolerated);
     }
 }
 
@@ -54,8 +54,9 @@ static void print_inputs(const truth_result *t) {
     const bj_blind_report *r = &t->inputs;
     char a[CLI_COUNT_SIZE];
     if (!r->scenes) return;
-    printf("inputs alone: what the inputs of a model hide, world version %d, %s scenes\n", t->world,
-           cli_count(a, (size_t)r->scenes));
+    printf(
+        "inputs alone: lower bound for any model with these inputs, world version %d, %s scenes\n",
+        t->world, cli_count(a, (size_t)r->scenes));
     printf("  junction control");
     print_estimate(&r->control);
     printf("\n  speed limits    ");
@@ -169,12 +170,12 @@ static void print_arms(const truth_result *t) {
 
 void truth_print_text(const truth_result *t) {
     char a[CLI_COUNT_SIZE];
-    printf("%s: %s scenes, %d draws of every mode, seed %llu\n",
+    printf("%s: %s scenes, %d draws per mode, seed %llu\n",
            t->cache  ? t->cache
            : t->data ? t->data
                      : t->law,
            cli_count(a, (size_t)t->scenes), t->samples, (unsigned long long)t->seed);
-    printf("%s: laws of %s scenes\n", t->law, cli_count(a, (size_t)t->law_scenes));
+    printf("%s: true distributions of %s scenes\n", t->law, cli_count(a, (size_t)t->law_scenes));
     print_distance(t);
     print_inputs(t);
     print_best(t);

@@ -6,7 +6,7 @@
 #include "cli.h"
 
 void cli_verbs_print(FILE *stream, const cli_verb *verbs) {
-    for (; verbs->name; verbs++) fprintf(stream, "  %-8s  %s\n", verbs->name, verbs->summary);
+    for (; verbs->name; verbs++) fprintf(stream, "  %-9s  %s\n", verbs->name, verbs->summary);
 }
 
 const cli_verb *cli_verbs_find(const cli_verb *verbs, const char *name, const char **nearest) {
@@ -26,11 +26,17 @@ static void print_overview(FILE *to, const cli_group *group) {
     fprintf(to, "\nUsage: bjepa %s VERB [OPTION...]\n\nVerbs:\n", group->name);
     cli_verbs_print(to, group->verbs);
     fprintf(to,
-            "\nOptions:\n  -h, --help  print this help; 'bjepa %s VERB --help' that of a verb\n",
+            "\nOptions:\n  -h, --help  print this help; 'bjepa %s VERB --help' prints the help of a verb\n",
             group->name);
 }
 
+void (*cli_group_hook)(const cli_group *group) = NULL;
+
 int cli_group_run(const cli_group *group, int argc, char **argv) {
+    if (cli_group_hook) {
+        cli_group_hook(group);
+        return CLI_OK;
+    }
     if (argc < 2) {
         print_overview(stderr, group);
         return CLI_USAGE;

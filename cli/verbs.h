@@ -23,6 +23,12 @@ typedef struct cli_group {
     const cli_verb *verbs; /* up to CLI_VERB_END */
 } cli_group;
 
+/* If set, cli_group_run calls this function and returns CLI_OK; see cli_usage_hook. */
+extern void (*cli_group_hook)(const cli_group *group);
+
+/* The verbs of bjepa. */
+extern const cli_verb cli_main_verbs[];
+
 /* argv[0] is the name of the group, argv[1] its verb, or --help. */
 int cli_group_run(const cli_group *group, int argc, char **argv);
 

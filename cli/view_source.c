@@ -116,7 +116,7 @@ static bj_status take_row(view_forecast *f, const view_source *s, const bj_submi
                           const bj_scene_info *info, int64_t number, bj_error *err) {
     double *path = f->paths + 2 * (size_t)f->K * (size_t)f->steps;
     if (f->K == BJ_MAX_ATOMS)
-        return bad_row(s, number, info->scenario_id, "more modes than can be shown", err);
+        return bad_row(s, number, info->scenario_id, "found more modes than can be shown", err);
     if (row->x_count != f->steps || row->y_count != f->steps)
         return bad_row(s, number, info->scenario_id, "expected 60 points", err);
     if (!(row->probability >= 0 && row->probability <= 1))

@@ -1,10 +1,10 @@
-# Files that become part of a program: a C file with their bytes, and a table to find them by name.
+# Embeds files in a program: writes a C file with their bytes and a table to find them by name.
 #
-#   bj_embed(OUT.c FILE...)   makes OUT.c again whenever one of the files changes
+#   bj_embed(OUT.c FILE...)   writes OUT.c again whenever one of the files changes
 #
-# OUT.c defines cli_embedded_files, see cli/embedded.h: entries in the order given, each under the
-# file's name without its folder, with a zero byte after the last one so that texts end. The same
-# files give the same bytes. The work is done at build time by running this file as a script.
+# OUT.c defines cli_embedded_files (cli/embedded.h). The entries are in the given order and have the file's
+# name without its folder. A zero byte follows the last byte, so texts are terminated. The same files give
+# the same bytes. This file runs as a script at build time.
 
 if(CMAKE_SCRIPT_MODE_FILE AND DEFINED EMBED_OUT)
     set(text "/* Made by cmake/Embed.cmake. */\n#include \"embedded.h\"\n\n")
@@ -15,7 +15,7 @@ if(CMAKE_SCRIPT_MODE_FILE AND DEFINED EMBED_OUT)
         cmake_path(GET file FILENAME name)
         file(SIZE ${file} size)
         file(READ ${file} bytes HEX)
-        # Regular expressions of CMake cannot count: two digits for each byte, 16 bytes a line.
+        # CMake's regular expressions have no repetition counts. Two digits per byte, 16 bytes per line.
         string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
         string(REPEAT "0x..," 16 line)
         string(REGEX REPLACE "(${line})" "\\1\n" bytes "${bytes}")
@@ -31,7 +31,7 @@ endif()
 set(BJ_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
 function(bj_embed out)
-    list(JOIN ARGN "|" files) # a list in an argument of a command would be taken apart
+    list(JOIN ARGN "|" files) # joined, because CMake would split a list in a command argument
     add_custom_command(OUTPUT ${out}
         COMMAND ${CMAKE_COMMAND} "-DEMBED_OUT=${out}" "-DEMBED_FILES=${files}" -P ${BJ_EMBED_SCRIPT}
         DEPENDS ${ARGN} ${BJ_EMBED_SCRIPT} VERBATIM)

@@ -1,8 +1,8 @@
 # Compiler flags of every target.
 #
-#   - Warnings are errors, in the library, the CLI and the tests alike.
-#   - Contraction is off, so that portable code computes what it says on every machine; the vector
-#     kernels switch it on for themselves. There is no -ffast-math anywhere.
+#   - Warnings are errors in the library, the CLI and the tests.
+#   - Contraction is off, so that portable code gives the same results on every machine. Only the vector
+#     kernels enable it. -ffast-math is never used.
 #   - Symbols are hidden unless the header marks them BJ_API.
 
 set(CMAKE_C_STANDARD 11)
@@ -16,27 +16,27 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O3 -g -DNDEBUG")
 set(CMAKE_C_FLAGS_DEBUG "-O0 -g3")
-# Assertions stay on in these two. -O2 makes the kernels with sanitizers five times slower to
-# compile and a quarter faster to run: not worth it.
+# Assertions are enabled in these two builds. With sanitizers, -O2 makes the kernels five times slower to
+# compile and only a quarter faster to run, so -O1 is used.
 set(CMAKE_C_FLAGS_SANITIZE "-O1 -g -fno-omit-frame-pointer")
 set(CMAKE_C_FLAGS_COVERAGE "-O1 -g")
 
 set(BJ_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wvla -Werror)
 if(BJ_SANITIZE OR BJ_COVERAGE)
-    # These follow the optimizer: at -O1 and with instrumentation they see dead code as live. The
-    # release build judges them.
+    # These warnings depend on the optimizer and report dead code at -O1 with instrumentation. The release
+    # build enables them.
     list(APPEND BJ_WARNINGS -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow
         -Wno-format-truncation -Wno-format-overflow -Wno-restrict)
 endif()
 
-# Nothing here reads errno after a math function; without it square roots vectorize.
+# No code reads errno after a math function. Without errno, square roots can be vectorized.
 add_compile_options(-ffp-contract=off -fno-math-errno)
 if(BJ_SANITIZE)
     add_compile_options(-fsanitize=${BJ_SANITIZE} -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${BJ_SANITIZE})
 endif()
 if(BJ_COVERAGE)
-    # Worker threads share the counters.
+    # Worker threads share the coverage counters.
     add_compile_options(--coverage -fprofile-update=atomic)
     add_link_options(--coverage)
 endif()
@@ -54,13 +54,15 @@ function(bj_describe_build)
         "BJ_BUILD=\"${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION} ${flags}\"")
 endfunction()
 
-# One kernel source per instruction set; elsewhere those files compile to nothing by their own #if.
+# Sets the flags of the kernel sources, one per instruction set. On other processors these files are empty.
 function(bj_kernel_flags)
     if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" OR NOT CMAKE_SIZEOF_VOID_P EQUAL 8)
         return()
     endif()
     set_source_files_properties(src/kernels/kernels_avx2.c PROPERTIES COMPILE_OPTIONS
         "-mavx2;-mfma;-mf16c;-ffp-contract=fast")
-    set_source_files_properties(src/kernels/kernels_avx512.c PROPERTIES COMPILE_OPTIONS
-        "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mfma;-ffp-contract=fast;-mprefer-vector-width=512")
+    set(avx512 "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mfma;-ffp-contract=fast;-mprefer-vector-width=512")
+    set_source_files_properties(src/kernels/kernels_avx512.c PROPERTIES COMPILE_OPTIONS "${avx512}")
+    set_source_files_properties(src/kernels/kernels_avx512bf16.c PROPERTIES COMPILE_OPTIONS
+        "${avx512};-mavx512bf16")
 endfunction()

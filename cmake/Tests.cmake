@@ -1,19 +1,22 @@
-# Every test is found by its place and name; nothing is listed twice.
+# Finds every test by its folder and name, so tests do not have to be listed.
 #
 #   tests/<area>/test_<name>.c    program, linked with the static library    <area>.<name>
 #   tests/cli/<name>.sh           script that drives the CLI                 cli.<name>
 #   tests/<area>/peer_<name>.py   comparison with a Python peer              <area>.peer_<name>
-#   tests/repo/<name>.sh          checks of the tree itself                  repo.<name>
-#   tests/install/run.sh          install, then build against the result     install
+#   tests/repo/<name>.sh          checks of the source tree                  repo.<name>
+#   tests/install/run.sh          installs, then builds with the result      install
 #
-# Programs run in the repository root, scripts in an empty scratch folder. Scripts find the program
-# test_<name>.c in the variable TEST_<NAME>. Exit 77 means skipped.
-# Labels: the area; `slow` keeps a test out of the sanitizer half of `make test`.
+# Programs run in the repository root, scripts in an empty scratch folder. The variable TEST_<NAME>
+# contains the path of the program test_<name>.c for scripts. Exit code 77 means skipped.
+# Labels: the area. `slow` tests are left out of the sanitizer half of `make test`. `long` tests are
+# skipped unless BJ_LONG=1 is set, which `make test-long` does.
 
-# Tests too long for a sanitizer build, by ctest name. `make test-asan` and `make test-tsan` still
-# run them.
+# Tests that take too long in a sanitizer build, by ctest name. `make test-asan` and `make test-tsan`
+# still run them.
 set(slow_tests cli.bench cli.benchmark cli.campaign cli.demo cli.report_browser cli.train_fresh
     cli.train_kill)
+# Tests that train for minutes, by ctest name.
+set(long_tests cli.demo_record)
 
 set(test_environment
     BJEPA=$<TARGET_FILE:bjepa>
@@ -21,14 +24,14 @@ set(test_environment
     BJ_BUILD=${PROJECT_BINARY_DIR}
     BJ_SANITIZE=${BJ_SANITIZE}
     CC=${CMAKE_C_COMPILER}
-    # A refused allocation must come back as NULL: that is what the tests check.
+    # Tests check that a failed allocation returns NULL.
     ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1
     LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0
     UBSAN_OPTIONS=print_stacktrace=1
     TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1:second_deadlock_stack=1)
 
-# The thread sanitizer of gcc 12 cannot place its shadow memory where the kernel randomizes
-# addresses too widely.
+# The thread sanitizer of gcc 12 cannot place its shadow memory if the kernel randomizes addresses
+# over a large range, so the tests run with address randomization disabled.
 set(launcher "")
 if(BJ_SANITIZE MATCHES "thread")
     execute_process(COMMAND setarch -R true RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
@@ -39,11 +42,16 @@ endif()
 
 function(bj_set_test_properties name area)
     set(labels ${area})
+    set(timeout 900)
     if(name IN_LIST slow_tests)
         list(APPEND labels slow)
     endif()
-    set_tests_properties(${name} PROPERTIES
-        LABELS "${labels}" ENVIRONMENT "${test_environment}" SKIP_RETURN_CODE 77 TIMEOUT 900)
+    if(name IN_LIST long_tests)
+        list(APPEND labels long)
+        set(timeout 7200)
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" ENVIRONMENT "${test_environment}"
+        SKIP_RETURN_CODE 77 TIMEOUT ${timeout})
 endfunction()
 
 function(bj_add_script name area script)
@@ -52,7 +60,7 @@ function(bj_add_script name area script)
     bj_set_test_properties(${name} ${area})
 endfunction()
 
-set(test_options $<$<CONFIG:Release>:-O2>) # -O3 is for what is measured
+set(test_options $<$<CONFIG:Release>:-O2>) # only code that is timed needs -O3
 
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 if(support_sources)
@@ -80,7 +88,7 @@ foreach(source ${test_programs})
     target_compile_options(${target} PRIVATE ${BJ_WARNINGS} ${test_options})
     target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:test_support>
         branchjepa_static Threads::Threads m)
-    if(area STREQUAL "cli") # the parts of the CLI that the program asks for, hence not its main
+    if(area STREQUAL "cli") # links the parts of the CLI that the program uses, without its main
         target_link_libraries(${target} PRIVATE cli_parts branchjepa_static)
         target_include_directories(${target} PRIVATE cli)
     endif()
@@ -98,7 +106,8 @@ foreach(script ${cli_scripts})
     bj_add_script(cli.${name} cli ${script})
 endforeach()
 
-# The rest looks at the tree or at the installed files: instrumented code adds nothing to it.
+# The remaining tests check the source tree or the installed files. Running them with instrumented
+# code would test nothing more.
 if(NOT BJ_SANITIZE AND NOT BJ_COVERAGE)
     file(GLOB peer_scripts CONFIGURE_DEPENDS tests/*/peer_*.py)
     foreach(script ${peer_scripts})
@@ -116,7 +125,7 @@ if(NOT BJ_SANITIZE AND NOT BJ_COVERAGE)
 
     bj_add_script(install install ${PROJECT_SOURCE_DIR}/tests/install/run.sh)
 
-    # The CLI once more, with nothing but the exported symbols to link to, and its own yyjson.
+    # Links the CLI with the shared library, so only exported symbols are available, and its own yyjson.
     add_executable(bjepa_shared $<TARGET_OBJECTS:cli_objects> ${vendored_sources})
     set_target_properties(bjepa_shared PROPERTIES
         LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY tests)

@@ -5,8 +5,8 @@
 
 FILE.parquet is a submission. RUN is a checkpoint or run folder: `bjepa submit` predicts
 DIR/SPLIT.bjc, which `bjepa benchmark make DIR --cache` writes. Entries with the same NAME are seeds of
-one method; their row has the mean and the sample standard deviation. Without an entry the table has the
-baselines alone. Needs Python 3.8 and no packages.
+one method, and their row has the mean and the sample standard deviation. Without an entry the table contains
+only the baselines. Needs Python 3.8 and no packages.
 """
 import argparse
 import json
@@ -70,7 +70,7 @@ def main():
                 run(options.bjepa, "submit", checkpoint, stem + ".bjc", "--out", path)
             names.append(name)
             files.append(path)
-        if not files:  # the command needs a file; this one is a row of its own anyway
+        if not files:  # the command needs a file, and this one has its own row anyway
             files = [stem + "-constant-velocity.parquet"]
         arms = json.loads(run(options.bjepa, "benchmark", "score", *files, "--data", options.data,
                               "--split", options.split, "--json", "--quiet"))["arms"]

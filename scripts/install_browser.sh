@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# install_browser.sh - Chromium and playwright-core, which drive the tests of pages.
+# install_browser.sh - installs Chromium and playwright-core for the tests of the HTML pages.
 #
-# Nothing here is needed to build or use bjepa, or to open its pages: tests/report looks at them in
-# a real browser and is skipped without. Chromium and Node.js come from Debian, playwright-core from
-# npm into .browser (ignored by git); it runs no install scripts and downloads no browser.
+# They are not needed to build or use bjepa, or to open its pages. tests/report opens the pages in a
+# browser, and these tests are skipped without it. Chromium and Node.js are Debian packages.
+# playwright-core comes from npm and is installed in .browser (ignored by git). It runs no install
+# scripts and downloads no browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,4 +18,4 @@ rm -rf .browser
 mkdir .browser
 npm install --prefix .browser --no-save --no-package-lock --no-audit --no-fund --ignore-scripts \
     --loglevel error "playwright-core@$version" >/dev/null
-printf '%s\n' "$version" >"$stamp" # last, so that an interrupted run starts over
+printf '%s\n' "$version" >"$stamp" # written last, so an interrupted installation starts over

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# install_deps.sh [GROUP...] - install the Debian packages that are missing.
+# install_deps.sh [GROUP...] - installs the Debian packages that are missing.
 #
-#   build     compilers, CMake, headers of snappy, zstd, zlib, libyaml and SQLite: all that
-#             building and testing needs (the default)
+#   build     compilers, CMake, headers of snappy, zstd, zlib, libyaml and SQLite, which are
+#             all that building and testing needs (the default)
 #   peers     Python with venv, for scripts/install_peers.sh
 #   coverage  gcovr
 #   format    clang-format
-#   fuzz      clang, whose libFuzzer drives tests/fuzz
-#   pictures  librsvg and a font, with which bjepa writes PNG and PDF beside SVG
+#   fuzz      clang, whose libFuzzer runs tests/fuzz
+#   pictures  librsvg and a font, which bjepa needs to write PNG and PDF in addition to SVG
 #   browser   Chromium and Node.js, for scripts/install_browser.sh
 #
-# Presence is judged by the command or header itself, so a tool from elsewhere counts, and nothing
-# is run or asked for when everything is there.
+# The script checks for the commands and headers themselves, so tools from other sources count. If
+# nothing is missing, it runs no package manager and asks no questions.
 set -euo pipefail
 
 missing=()
@@ -51,7 +51,7 @@ for group in "${@:-build}"; do
     format) need_command clang-format clang-format ;;
     fuzz) need_command clang clang ;;
     pictures)
-        # Not piped into grep -q, which would break the pipe.
+        # Not piped into grep -q, which would close the pipe too early.
         case $(/sbin/ldconfig -p) in
         *librsvg-2.so.2*) ;;
         *) missing+=(librsvg2-2 fonts-dejavu-core) ;;
@@ -73,8 +73,8 @@ done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "install_deps.sh: missing ${missing[*]} (Debian names), and there is no apt-get to" \
-        "install them with" >&2
+    echo "install_deps.sh: missing ${missing[*]} (Debian names), and apt-get is not available to" \
+        "install them" >&2
     exit 1
 fi
 as_root=()

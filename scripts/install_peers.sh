@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# install_peers.sh - the Python peers the engine is compared with, in .venv (ignored by git).
+# install_peers.sh - installs the Python packages that tests and benchmarks compare with, in .venv.
 #
-# Nothing here is needed to build, run or embed the engine: the peers serve bench/ and the tests
-# named peer_*.py, which are skipped without them.
+# No package is needed to build, run or embed the library. The tests named peer_*.py and the programs
+# in bench/ use them, and these tests are skipped if a package is missing.
 #
-# PyTorch comes in builds for the CPU and builds that pull gigabytes of CUDA libraries under the
-# same name. The CPU build carries the local version "+cpu", so that one is asked for first; where
-# the configured package index does not offer it, the plain version is taken. PIP_INDEX_URL or
-# PIP_EXTRA_INDEX_URL select an index in the usual way.
+# PyTorch has builds for the CPU and builds that install gigabytes of CUDA libraries, under the same
+# name. The version of the CPU build ends in "+cpu", so the script tries that version first. If the
+# package index does not have it, the script installs the plain version. PIP_INDEX_URL and
+# PIP_EXTRA_INDEX_URL select the package index as usual.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,22 +17,24 @@ packages=(
     safetensors==0.8.0
     scipy==1.17.1
     onnx==1.23.2
-    onnxscript==0.7.2 # torch.onnx.export writes through it
+    onnxscript==0.7.2 # used by torch.onnx.export
     onnxruntime==1.31.1
     openvino==2026.4.1
-    pyarrow==26.0.1 # Parquet, with the next two as other writers
+    pyarrow==26.0.1 # Parquet; the next two packages also write Parquet files
     polars==2.1.0
     duckdb==2.0.0
     pandas==3.1.1
     av2==0.3.6 # the official reader and metrics
     tensorboard==2.21.0 # reads the event files of runs
+    mkdocs==1.6.1 # builds docs/ as a web site
     shapely==2.2.0 # GEOS, for the map audit
     mujoco==4.0.0 # the simulator of the mazes
-    gymnasium==1.4.0 # the frame around it, which wants the next two
+    gymnasium==1.4.0 # environment interface of the mazes; requires the next two packages
     imageio==2.38.1
     packaging==26.3
 )
-# Without what it asks for: its mazes need no more than the above, its other domains 200 MB.
+# Installed without dependencies, because its mazes need only the packages above. The dependencies of
+# its other domains take 200 MB.
 alone=(ogbench==1.2.2)
 
 wanted=$(printf '%s\n' "torch==$torch" "${packages[@]}" "${alone[@]}")
@@ -47,9 +49,9 @@ scripts/install_deps.sh peers
 pip() { .venv/bin/python -m pip --disable-pip-version-check --no-input "$@"; }
 echo "installing into .venv:" $wanted
 if ! pip install --quiet "torch==$torch+cpu" 2>/dev/null; then
-    echo "no CPU-only build of torch $torch in the package index: taking the plain one"
+    echo "the package index has no CPU build of torch $torch; installing the plain build"
     pip install --quiet "torch==$torch"
 fi
 pip install --quiet "${packages[@]}"
 pip install --quiet --no-deps "${alone[@]}"
-printf '%s\n' "$wanted" >"$stamp" # last, so that an interrupted run starts over
+printf '%s\n' "$wanted" >"$stamp" # written last, so an interrupted installation starts over

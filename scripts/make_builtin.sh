@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# make_builtin.sh - Makes the pretrained model `builtin` and its model card from a finished run.
+# make_builtin.sh - makes the pretrained model `builtin` and its model card from a finished run.
 #
 #   scripts/make_builtin.sh RUN [NAME=CACHE...]
 #
 # RUN is a folder of `bjepa train --data world:SEED:SCENES`. The script exports its chosen checkpoint
 # with 16-bit weights to models/, measures that file on new simulated towns (metrics, distance to the
 # true distribution, drivable areas) and on every CACHE of recorded traffic, and writes the numbers and
-# where the weights come from into the model card. NAME is the title of a CACHE in the card, such as
+# the origin of the weights into the model card. NAME is the title of a CACHE in the card, such as
 # 'Argoverse 2, 34 scenes=av2.bjc'.
 #
-# BJEPA is the program, MODELS the folder to write, SCENES the number of new scenes, KEEP a folder in
-# which the printed JSON stays. Needs python3 for the card.
+# Environment variables: BJEPA is the program, MODELS the output folder, SCENES the number of new scenes, and
+# KEEP a folder in which the printed JSON files are kept. The card needs python3.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 bjepa=${BJEPA:-$root/build/release/bjepa}
@@ -18,7 +18,7 @@ models=${MODELS:-$root/models}
 scenes=${SCENES:-2000}
 name=branchjepa-world2-v1
 license=Apache-2.0
-seed=900201 # of the towns in the card; no training run uses it
+seed=900201 # seed of the towns in the card; no training run uses it
 most=10300000
 
 if [ $# -lt 1 ] || [ ! -d "$1" ]; then
@@ -47,7 +47,7 @@ step() { # step OUTPUT ARGUMENT...: prints and runs a command
     "$bjepa" "$@" >"$work/$output"
 }
 
-fact() { # fact KEY: a text of the run's manifest
+fact() { # fact KEY: prints a text of the run's manifest
     python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' \
         "$run/manifest.json" "$1"
 }

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Write golden fixtures: one safetensors file a case, computed in float64, stored in float32.
+"""Writes golden files: one safetensors file per case, computed in float64, stored in float32.
 
 Tensor groups of a file
-    w.*   parameters under their PyTorch names; t.* the target encoder, away from the online one
-    x.*   the batch, padded; masks are U8, 1 where the slot is present
+    w.*   parameters under their PyTorch names; t.* the target encoder, different from the online one
+    x.*   the batch, padded; masks are U8, 1 if the slot is occupied
     o.*   forward pass: c context, u atoms, logits, y decoded, z normalized target latent
     l.*   the loss `total` and its unweighted terms
     g.*   gradients before clipping, for the parameters that have one; g.norm is their global norm
     s.*   parameters after `steps` updates on the same batch; st.* the target encoder
           (conditioned: g.* are gradients of theta, see reference/conditioning.py)
     m.*   metrics of the forward pass
-The first anchor stage has no target and no branches: o.z and o.y are the latent and its decoding.
-Metadata holds the model, the objective, every size and every hyper-parameter, as strings.
+Anchor stage A has no target and no branches, so o.z and o.y are the latent and its decoding.
+The metadata contains the model, the objective, every size and every hyperparameter, as strings.
 
-The same seed gives the same files. A draw that sits on a decision boundary (a rectifier at zero, a
-nearly tied winner, an endpoint at a metric's radius) is replaced by the next one, since rounding
-alone could then put an honest single-precision program on the other side.
+The same seed gives the same files. A draw that is close to a decision boundary (a rectifier at zero, a
+nearly tied winner, an endpoint at a metric's radius) is replaced by the next draw, because rounding
+alone could make a correct single-precision program decide differently.
 """
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from reference.training import (Evaluation, Optim, State, evaluate, global_norm,
 
 @dataclass(frozen=True)
 class Scale:
-    """A set of sizes and how much of it a file holds."""
+    """A set of sizes, and the tensors of it that a file contains."""
     sizes: Sizes
     point_hidden: int              # atom width of the K = 1 control
     scenes: int
-    anchor_scenes: int             # the rank floor needs more scenes than its floor
+    anchor_scenes: int             # the rank floor needs a batch with more scenes than its value
     steps: int
     least_eps: float = 0.0         # lower bound of AdamW's eps, see Spec
-    keep: tuple[str, ...] = ()     # of g, s and st, only these tensors; empty: all
+    keep: tuple[str, ...] = ()     # tensors of g, s and st that are stored; empty means all
 
 
 SCALES = {
@@ -59,7 +59,7 @@ SCALES = {
     "small": Scale(Sizes(obs=8, fut=20, neighbors=4, polylines=6, points=5, embed=16, heads=4,
                          token_hidden=24, latent=32, proj_hidden=28, atoms=3, atom_hidden=40,
                          router_hidden=12, decoder_hidden=36, trunk=44), 53, 6, 24, 3),
-    # Nothing is a multiple of a vector, a register tile or the number of shards.
+    # No size is a multiple of a vector, a register tile or the number of shards.
     "odd": Scale(Sizes(obs=7, fut=20, neighbors=3, polylines=5, points=3, embed=21, heads=3,
                        token_hidden=37, latent=41, proj_hidden=29, atoms=7, atom_hidden=19,
                        router_hidden=13, decoder_hidden=31, trunk=47), 61, 19, 29, 3),
@@ -75,16 +75,16 @@ SCALES = {
 
 @dataclass(frozen=True)
 class Spec:
-    """What makes a case different from the full-set objective on the branch model.
+    """The differences of a case from the full-set objective on the branch model.
 
-    The key bias of the attention has a gradient of zero but for rounding, which AdamW divides by
-    its eps. At 1e-8 the quotient is visible in the updated weights, hence 1e-6.
+    The key bias of the attention has a gradient of zero except for rounding, which AdamW divides by
+    its eps. With eps = 1e-8 the quotient is visible in the updated weights, so 1e-6 is used.
     """
     goal: Goal = Goal()
     model: str = "branch"
     scales: str = "fixed"
     optim: Optim = Optim(adam_eps=1e-6)
-    steps: int | None = None       # instead of the scale's
+    steps: int | None = None       # replaces the value of the scale
     scenes: int | None = None
     sizes: dict[str, int] = field(default_factory=dict)
     reach: float = 40.0            # factor on the decoder's last layer: meters between branches
@@ -96,7 +96,7 @@ class Spec:
 
 ANCHOR_B = Goal("anchor_b", lambda_y=0.0, lambda_rec=0.0)
 FROZEN = Optim(adam_eps=1e-6, ema=1.0)
-# A number of slices that fills neither a block nor a vector.
+# The number of slices is not a multiple of a block or a vector.
 REGULARIZED = dict(sigreg=0.3, sigreg_slices=43, vicreg_variance=0.7, vicreg_covariance=1.5,
                    vicreg_gamma=0.9)
 
@@ -104,7 +104,7 @@ CASES: dict[str, Spec] = {
     "fullset": Spec(optim=Optim()),
     "uniform": Spec(Goal("uniform")),
     "specialization": Spec(Goal("specialization")),
-    # Soft assignments are soft only while branches are decimeters apart.
+    # Soft assignments are soft only if branches are decimeters apart.
     "softwta": Spec(Goal("softwta"), reach=12.0),
     "sinkhorn": Spec(Goal("sinkhorn"), reach=12.0),
     "mdn_fixed": Spec(Goal("mdn"), reach=1.0),
@@ -127,7 +127,7 @@ CASES: dict[str, Spec] = {
     "mdn_k1": Spec(Goal("mdn", usage_kl=0.01), scales="component", sizes=dict(atoms=1), reach=1.0),
     "no_polylines": Spec(bare=True),
     "one_scene": Spec(scenes=1),
-    # One update: after it, equal atoms are apart by about the distance that counts as zero.
+    # One update, because after it equal atoms are about as far apart as the distance that counts as zero.
     "twin_atoms": Spec(copies="one", steps=1, reach=1.0),
     "equal_atoms": Spec(Goal("uniform"), copies="all", steps=1, reach=1.0),
     "weighted_wta": Spec(Goal("specialization", 0.5, 2.0, 0.25, 0.3)),
@@ -156,7 +156,7 @@ ATTEMPTS = 200
 
 
 class RectifierWatch(TorchFunctionMode):
-    """While active, records how close the input of any rectifier came to its kink."""
+    """While active, records how close the input of any rectifier is to zero."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,13 +171,13 @@ class RectifierWatch(TorchFunctionMode):
 
 
 def to_single(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Float64 numbers that float32 can hold."""
+    """Rounds to numbers that float32 can represent, in float64."""
     return {name: value.float().double() for name, value in tensors.items()}
 
 
 def draw_weights(spec: Spec, sizes: Sizes, rng: torch.Generator) -> State:
-    """A network whose zero and constant initial values are moved, so that they count, and whose
-    trajectories go ahead at 6 m/s and apart by `reach`, so that metrics are not all trivial."""
+    """Returns a network without zero and constant initial values, so that every parameter matters. Its
+    trajectories move ahead at 6 m/s and are `reach` apart, so that the metrics are not trivial."""
     params = initial_params(sizes, rng, spec.model, spec.scales)
     ahead = 6 * sizes.dt * torch.arange(1, sizes.fut + 1, dtype=torch.float64)
     cruise = torch.stack([ahead, torch.zeros_like(ahead)], -1).flatten()
@@ -205,11 +205,11 @@ def draw_weights(spec: Spec, sizes: Sizes, rng: torch.Generator) -> State:
 
 
 def draw_batch(spec: Spec, sizes: Sizes, count: int, seed: int) -> Batch:
-    """Stand-in scenes with the rare masks placed by hand."""
+    """Returns synthetic scenes in which rare masks are set by hand."""
     batch = stand_in(count, sizes, seed, torch.float64)
     nmask, pmask = batch["nmask"], batch["pmask"]
     if count > 1:
-        nmask[0] = False                           # nobody around: the zero slot is attended to
+        nmask[0] = False                           # without neighbors, the zero slot is attended to
         nmask[1] = True
         nmask[1, 0] = False                        # the first slot is empty, others are not
         pmask[1, 1::2] = False
@@ -219,7 +219,7 @@ def draw_batch(spec: Spec, sizes: Sizes, count: int, seed: int) -> Batch:
         batch["future"][scene] = batch["future"][scene] @ turn
     batch["future"] = batch["future"].float().double()
     if spec.bare:
-        pmask[0] = pmask[1] = False                # nothing at all; neighbors alone
+        pmask[0] = pmask[1] = False                # no polylines and no neighbors; only neighbors
     batch["neighbors"] *= nmask[..., None, None]
     batch["polylines"] *= pmask[..., None, None]
     return batch
@@ -232,7 +232,7 @@ def weights_of(goal: Goal, logits: Tensor) -> Tensor:
 
 
 def is_clear(result: Evaluation, batch: Batch, goal: Goal, kinks: float) -> bool:
-    """Whether rounding cannot change a decision anywhere in the case."""
+    """Returns whether rounding cannot change any decision in the case."""
     if kinks < KINK_CLEARANCE:
         return False
     p = result.prediction
@@ -248,7 +248,7 @@ def is_clear(result: Evaluation, batch: Batch, goal: Goal, kinks: float) -> bool
 
 def draw(name: str, spec: Spec, sizes: Sizes, count: int, label: str, seed: int
          ) -> tuple[State, Batch]:
-    """The first draw for this seed that keeps its distance from every decision boundary."""
+    """Returns the first draw of this seed that is not close to any decision boundary."""
     for attempt in range(ATTEMPTS):
         key = f"{seed}/{label}/{name}/{attempt}".encode()
         number = int.from_bytes(hashlib.sha256(key).digest()[:6], "big")
@@ -263,7 +263,7 @@ def draw(name: str, spec: Spec, sizes: Sizes, count: int, label: str, seed: int
 
 def check_modules(spec: Spec, sizes: Sizes, state: State, batch: Batch, result: Evaluation
                   ) -> None:
-    """The equations and the torch.nn layers must say the same."""
+    """Checks that the equations and the torch.nn layers give the same results."""
     p = result.prediction
     net = modules.build(sizes, spec.model, spec.scales).double()
     net.load_state_dict(state.params, strict=True)
@@ -275,7 +275,7 @@ def check_modules(spec: Spec, sizes: Sizes, state: State, batch: Batch, result: 
 
 def make_case(name: str, spec: Spec, label: str, seed: int
               ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of one fixture."""
+    """Returns the tensors and the metadata of one golden file."""
     scale = SCALES[label]
     sizes = replace(scale.sizes, **spec.sizes)
     if spec.model == "point":

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write golden files of the mazes: NumPy archives of inputs and what the reference makes of them.
+"""Writes golden files of the mazes: NumPy archives with inputs and the results of the reference.
 
     scripts/make_maze_golden.py tests/golden/maze --seed 1
 
-src/verify/maze_parity.h lists the arrays. Mazes are made up, latents are random unit vectors, and
-candidates mix cells they should hit, cells they should not, and noise. A draw with a cosine closer
-than 1e-3 to the threshold is replaced by the next one, apart from those that sit on it exactly.
+src/verify/maze_parity.h lists the arrays. Mazes are invented, latents are random unit vectors, and
+candidates are mixtures of cells that they should hit, cells that they should miss, and noise. A draw with a
+cosine closer than 1e-3 to the threshold is replaced by the next draw, unless it is exactly at the threshold.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reference import graphs
 
 
 def random_map(rng, rows: int, cols: int) -> np.ndarray:
-    """Walls around, and a third of the squares inside."""
+    """Returns a maze with walls around it and in a third of the inner squares."""
     walls = np.ones((rows, cols), np.int32)
     walls[1:-1, 1:-1] = rng.random((rows - 2, cols - 2)) < 0.33
     walls[1, 1] = 0
@@ -66,7 +66,7 @@ def draw_graph(rng, walls, K: int, D: int, some: bool, plan: int, verified: int)
                 goal = np.zeros(D)
             candidates[s, k] = goal + rng.normal(size=D) * rng.choice([0.1, 0.3]) / np.sqrt(D) * 2
         if rng.random() < 0.2:
-            candidates[s, rng.integers(K)] = 0           # a zero vector decodes to nothing
+            candidates[s, rng.integers(K)] = 0           # a zero vector gives no edge
     order = rng.permutation(len(edges)).astype(np.int32)
     kept, held = graphs.withhold(edges, order)
     return dict(candidates=(candidates * 3).astype(np.float32), cells=latents.astype(np.float32),
@@ -76,11 +76,11 @@ def draw_graph(rng, walls, K: int, D: int, some: bool, plan: int, verified: int)
 
 
 def on_the_threshold() -> dict:
-    """Four cells on the axes; a cosine of exactly one half must not count."""
+    """Returns a case with four cells on the axes, in which a cosine of exactly one half must not count."""
     cells = np.eye(4, dtype=np.float32) * 2
-    candidates = np.array([[[1, 1, 1, 1], [0, 3, 0, 0]],       # 0.5 with all; 0 -> 1
-                           [[0, 1.25, 1.25, 0], [0, 0, 0, 0]],  # 1 -> 1, 2
-                           [[-1, 0, -1, 0], [1, 1, -1, 1]],     # opposite; half of the others
+    candidates = np.array([[[1, 1, 1, 1], [0, 3, 0, 0]],       # cosine 0.5 with all cells; edge 0 -> 1
+                           [[0, 1.25, 1.25, 0], [0, 0, 0, 0]],  # edges 1 -> 1, 2
+                           [[-1, 0, -1, 0], [1, 1, -1, 1]],     # opposite direction; half of the others
                            [[0, 0, 1, 0], [0, 0, 0, 0.5]]], np.float32)
     edges = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [3, 2]], np.int32)
     order = np.array([4, 0, 1, 2, 3], np.int32)
@@ -99,7 +99,7 @@ def graph_case(rng, *settings) -> dict:
 
 
 def walk_case(rng) -> dict:
-    """Random walks that also leave the free squares, with an episode that has no end."""
+    """Returns random walks that also leave the free squares, including an episode without an end."""
     walls, steps = random_map(rng, 7, 8), []
     for _ in range(12):
         at = rng.choice(np.argwhere(walls == 0))[::-1] * 4.0 - 4

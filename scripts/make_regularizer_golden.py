@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write tests/golden/regularizers.safetensors: SIGReg and VICReg of small batches, in float64.
+"""Writes tests/golden/regularizers.safetensors: SIGReg and VICReg of small batches, in float64.
 
     make_regularizer_golden.py OUT.safetensors [--seed N]
 
@@ -22,14 +22,14 @@ from reference import files, regularizers
 
 GAMMA, DIRECTION_SEED, STEP = 0.9, 12345678901234567890, 7
 
-# scenes, width, slices: whole and partial vectors, blocks and shards
+# scenes, width, slices, with complete and partial vectors, blocks and shards
 SIZES = {"gaussian": (19, 13, 11), "collapsed": (19, 13, 11), "correlated": (21, 9, 40),
          "wide": (9, 6, 8), "two": (2, 5, 3), "shards": (83, 5, 33)}
 
 
 def draw(name: str, scenes: int, width: int, rng: torch.Generator) -> Tensor:
     x = torch.randn(scenes, width, generator=rng, dtype=torch.float64)
-    if name == "collapsed":       # far from zero and hardly spread
+    if name == "collapsed":       # far from zero with a small spread
         return 0.02 * x + 2.5 * torch.randn(width, generator=rng, dtype=torch.float64)
     if name == "correlated":      # a skewed distribution of low rank
         mix = torch.randn(width, 3, generator=rng, dtype=torch.float64)
@@ -41,7 +41,7 @@ def make(seed: int) -> tuple[dict[str, Tensor], dict[str, str]]:
     rng = torch.Generator().manual_seed(seed)
     tensors: dict[str, Tensor] = {}
     for name, (scenes, width, slices) in SIZES.items():
-        x = draw(name, scenes, width, rng).float().double()    # numbers that float32 can hold
+        x = draw(name, scenes, width, rng).float().double()    # numbers that float32 can represent
         x.requires_grad_()
         directions = regularizers.directions(DIRECTION_SEED, STEP, slices, width)
         terms = dict(sigreg=regularizers.sigreg(x, directions),

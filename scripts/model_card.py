@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the model card of the pretrained model, from what bjepa printed as JSON.
+"""Prints the model card of the pretrained model from the JSON output of bjepa.
 
   scripts/model_card.py RUN FOLDER SEED
 
@@ -25,7 +25,7 @@ def table(head, rows):
 
 
 def flat(tree, prefix=""):
-    """{"optim": {"lr": 1}} as {"optim.lr": 1}."""
+    """Converts {"optim": {"lr": 1}} to {"optim.lr": 1}."""
     out = {}
     for key, value in tree.items():
         if isinstance(value, dict):
@@ -36,11 +36,11 @@ def flat(tree, prefix=""):
 
 
 def command(run, manifest, config):
-    """The command that trains the run: every setting that differs from arm and recipe is set."""
+    """Returns the command that trains the run, with every setting that differs from arm and recipe."""
     resolved = flat(read(run / "config.resolved.json"))
     source = manifest["data"]["path"]
     if "source" not in manifest["data"]:
-        source = Path(source).name    # the folder of a cache means nothing elsewhere
+        source = Path(source).name    # the folder of a cache exists only on the training machine
     parts = ["bjepa train", "--data", source, "--arm", manifest["arm"],
              "--recipe", manifest["recipe"], "--seed", str(manifest["seed"])]
     for setting in config["settings"]:

@@ -185,7 +185,7 @@
         svg("path", { class: "future-halo", d: d(w, [[0, 0], ...future.points]) }, p.futureLayer);
         const line = svg("path", { class: "future", d: d(w, [[0, 0], ...future.points]) },
             p.futureLayer);
-        svg("title", {}, line).textContent = "what happened (hindsight)";
+        svg("title", {}, line).textContent = "true future (hindsight)";
         p.futureMark = svg("g", {}, p.futureLayer);
     }
 
@@ -241,7 +241,7 @@
     function drawList(p, s, f) {
         p.list.replaceChildren();
         p.rows = [];
-        p.summary.textContent = f ? "" : "no forecast of this scene";
+        p.summary.textContent = f ? "" : "no forecast for this scene";
         p.foot.textContent = "";
         if (!f) return;
         const order = f.w.map((_, k) => k).sort((a, b) => f.w[b] - f.w[a] || a - b);
@@ -275,7 +275,7 @@
             .filter(([w]) => w > 0.0005).sort((a, b) => b[0] - a[0])
             .map(([w, m]) => `${m} ${percent(w)}`).join(", ");
         if (state.revealed && s.future)
-            p.foot.textContent += `. What happened: ${maneuver(s.future.points)}` + (f.n ? "."
+            p.foot.textContent += `. True future: ${maneuver(s.future.points)}` + (f.n ? "."
                 : `; Energy Score of this scene ${energyScore(f, s.future.points).toFixed(2)} m.`);
     }
 
@@ -355,8 +355,8 @@
         const reveal = $("reveal"), law = $("law");
         reveal.disabled = !s.future;
         reveal.setAttribute("aria-pressed", state.revealed);
-        reveal.textContent = !s.future ? "What happened is not known"
-            : state.revealed ? "Hide what happened" : "Reveal what happened (hindsight)";
+        reveal.textContent = !s.future ? "The true future is unknown"
+            : state.revealed ? "Hide the true future" : "Reveal the true future (hindsight)";
         law.hidden = $("key-law").hidden = !s.law;
         law.setAttribute("aria-pressed", state.law);
         law.textContent = state.law ? "Hide the true distribution" : "Show the true distribution";
@@ -365,7 +365,7 @@
         $("legend-draws").hidden = !(showsLaw() && s.law);
         const gaps = s.future ? s.future.seen.filter((x) => !x).length : 0;
         $("notice").textContent = state.revealed
-            ? "Hindsight: nobody could know this path at the moment of prediction." +
+            ? "Hindsight: the true future was not available to the model." +
               (gaps ? ` ${gaps} of its steps were not observed and are interpolated.` : "") : "";
         $("notice").classList.toggle("shown", state.revealed);
         sayTime();
@@ -411,7 +411,7 @@
         const b = $("play");
         b.setAttribute("aria-pressed", "false");
         b.querySelector(".word").textContent = "Play";
-        b.querySelector(".icon").textContent = "\u25b6";
+        b.querySelector(".icon path").setAttribute("d", "M2 1v10l9-5z");
     }
 
     function play() {
@@ -423,7 +423,7 @@
         const b = $("play");
         b.setAttribute("aria-pressed", "true");
         b.querySelector(".word").textContent = "Pause";
-        b.querySelector(".icon").textContent = "\u23f8";
+        b.querySelector(".icon path").setAttribute("d", "M1 1h4v10h-4zM7 1h4v10h-4z");
         if (state.t >= SECONDS) setTime(0);
         let before = performance.now();
         const frame = (now) => {

@@ -76,8 +76,8 @@
         const real = edges.filter(([, , r]) => r).length, list = data.successors[state.cell];
         $("cell-title").textContent = `Cell ${state.cell}`;
         $("cell-facts").textContent = `Row ${data.cells[state.cell][0]}, column ${data.cells[state.cell][1]}: ` +
-            (edges.length ? `proposes ${edges.map(([, v]) => v).join(", ")}; ${real} of ${edges.length} real.`
-                : "proposes nothing.");
+            (edges.length ? `edges to ${edges.map(([, v]) => v).join(", ")}; ${real} of ${edges.length} real. One candidate can give several edges.`
+                : "no predicted edges.");
         maze.classList.add("chosen");
         for (const c of cells) {
             const on = +c.dataset.cell === state.cell;
@@ -91,7 +91,7 @@
         $("legend-successor").hidden = !state.revealed;
         const notice = $("notice");
         notice.classList.toggle("shown", state.revealed);
-        notice.textContent = !state.revealed ? "" : !list.length ? "No successor." :
+        notice.textContent = !state.revealed ? "" : !list.length ? "This cell has no successor." :
             (data.seen ? "Successors in the data, with crossings: " : "Successors in the true graph: ") +
             list.map(([v, n]) => data.seen ? `${v} (${n})` : v).join(", ") + ".";
         drawMarks();
@@ -174,7 +174,8 @@
         state.playing = on;
         $("play").setAttribute("aria-pressed", on);
         $("play").querySelector(".word").textContent = on ? "Pause" : "Play";
-        $("play").querySelector(".icon").textContent = on ? "\u23f8" : "\u25b6";
+        $("play").querySelector(".icon path").setAttribute("d",
+            on ? "M1 1h4v10h-4zM7 1h4v10h-4z" : "M2 1v10l9-5z");
     }
     let last = 0, carry = 0;
     function frame(now) {

@@ -17,9 +17,9 @@ typedef struct bj_ring {
     int count;            /* >= 1 */
 } bj_ring;
 
-/* The union of a map's filled rings, grown by a tolerance and indexed for fast queries. A ring
- * inside another ring is not a hole. Setting new rings reuses the buffers. Several threads may
- * query the same object. */
+/* The drivable areas of a map: the union of its filled rings, expanded by a tolerance and indexed
+ * for fast queries. A ring inside another ring is not a hole. Setting new rings reuses the memory.
+ * Several threads may query the same object. */
 typedef struct bj_drivable bj_drivable;
 
 BJ_API BJ_CHECK bj_status bj_drivable_create(bj_drivable **out, bj_error *err); /* empty */
@@ -47,11 +47,12 @@ typedef enum bj_audit_metric {
                                        inside */
     BJ_AUDIT_UNIQUE_SUPPORT,        /* number of components of feasible candidates with mass >=
                                        .01 */
-    BJ_AUDIT_ENTROPY_SUPPORT,       /* exp H of the feasible components; 0 if there are none */
+    BJ_AUDIT_ENTROPY_SUPPORT,       /* exp of the entropy of the feasible components' masses; 0 if
+                                       there are none */
     BJ_AUDIT_MASS_WEIGHTED_SUPPORT, /* entropy support times trajectory mass */
     BJ_AUDIT_TRAJECTORY_DIVERSITY,  /* sum_kl p_k p_l f_k f_l times the RMS distance, m */
-    BJ_AUDIT_ENDPOINT_DIVERSITY,    /* sum_kl p_k p_l f_k f_l times the distance of the last points,
-                                       m */
+    BJ_AUDIT_ENDPOINT_DIVERSITY,    /* sum_kl p_k p_l f_k f_l times the distance between the last
+                                       points, m */
     BJ_AUDIT_METRICS
 } bj_audit_metric;
 
@@ -63,8 +64,8 @@ typedef struct bj_audit_scene {
     int K, F;
     double value[BJ_AUDIT_METRICS];
     int inside[BJ_MAX_ATOMS];    /* (K) number of points inside, out of F */
-    int component[BJ_MAX_ATOMS]; /* (K) smallest member index of the candidate's component; -1: not
-                                    feasible */
+    int component[BJ_MAX_ATOMS]; /* (K) smallest candidate index in the component of this candidate;
+                                    -1: not feasible */
     int contained;               /* 1: all points of all candidates are inside */
 } bj_audit_scene;
 
@@ -72,14 +73,14 @@ typedef struct bj_audit_scene {
  * most BJ_MAX_ATOMS. */
 BJ_API void bj_audit_measure(bj_audit_scene *out, const bj_drivable *areas, int K, int F,
                              const double *weights, const double *trajectories);
-/* Returns 1 if focal road users of this type are audited, which is true for "vehicle" and "bus". */
+/* Returns 1 if focal road users of this type are audited, which are "vehicle" and "bus". */
 BJ_API int bj_audit_takes(const char *focal_type);
 
 /* ---------------------------------------------------------------------------- cached-map screen */
 
 #define BJ_PROXY_RADIUS 3.0   /* meters */
 #define BJ_PROXY_OUTSIDE 0.10 /* max share of points outside */
-#define BJ_PROXY_MASS 0.80    /* min total weight of candidates with at most that share */
+#define BJ_PROXY_MASS 0.80    /* min total weight of the candidates within that limit */
 
 /* A point is on the map if it is at most 3 m away from a polyline in the network's input. */
 typedef struct bj_proxy {
@@ -98,8 +99,9 @@ BJ_API void bj_proxy_measure(bj_proxy *out, const float *polylines, int count, i
 
 /* ------------------------------------------------------------------------------ audit of models */
 
-/* Audits models on the scenes of a cache with an audited focal type. Models are grouped into arms,
- * with one model per seed. The cache is opened blind, so no future can be read. */
+/* Audits models on those scenes of a cache whose focal road user has an audited type. Models are
+ * grouped into arms, with one model per seed. The cache is opened blind, so no future can be
+ * read. */
 typedef struct bj_audit bj_audit;
 
 typedef struct bj_audit_options {
@@ -107,7 +109,7 @@ typedef struct bj_audit_options {
     bj_precision precision;
     const char *isa;
     int64_t limit; /* max scenes, from the start of the cache; 0: all */
-    /* As in bj_submit_options, but a stop returns BJ_ELOCKED. */
+    /* As in bj_submit_options, except that stopping makes the call return BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_audit_options;
@@ -121,21 +123,22 @@ BJ_API void bj_audit_free(bj_audit *audit);
 typedef struct bj_audit_counts {
     int64_t total;   /* scenes examined */
     int64_t scenes;  /* audited scenes (vehicle or bus) */
-    int64_t origins; /* audited scenes whose focal origin is inside, a check of frames and maps */
+    int64_t origins; /* audited scenes whose focal origin is inside; a check that frames and maps
+                        match */
 } bj_audit_counts;
 
 BJ_API bj_audit_counts bj_audit_count(const bj_audit *audit);
 /* Returns the id of an audited scene. Scenes are in cache order. */
 BJ_API const char *bj_audit_scenario_id(const bj_audit *audit, int64_t scene);
-/* Returns the SHA-256 over ids, frames and map hashes of the audited scenes, 64 hex digits. Futures
- * are not included. */
+/* Returns the SHA-256 over the ids, frames and map hashes of the audited scenes, as 64 hex digits.
+ * Futures are not included. */
 BJ_API const char *bj_audit_digest(const bj_audit *audit);
 
 /* Means over scenes for one model. */
 typedef struct bj_audit_report {
     int64_t seed; /* seed passed to bj_audit_add */
     int atoms;
-    int64_t empty; /* scenes without a feasible candidate; they count as 0 */
+    int64_t empty; /* scenes without a feasible candidate, whose metrics are 0 */
     double mean[BJ_AUDIT_METRICS];
 } bj_audit_report;
 
@@ -144,7 +147,8 @@ typedef struct bj_audit_report {
  * scene. */
 BJ_API BJ_CHECK bj_status bj_audit_add(bj_audit *audit, const char *arm, int64_t seed,
                                        const bj_model *model, double *values, bj_error *err);
-BJ_API int bj_audit_arms(const bj_audit *audit); /* in the order of their first models */
+BJ_API int bj_audit_arms(const bj_audit *audit); /* number of arms, ordered by when they were first
+                                                    added */
 BJ_API const char *bj_audit_arm(const bj_audit *audit, int arm);
 BJ_API int bj_audit_find_arm(const bj_audit *audit, const char *name); /* index, or -1 */
 BJ_API int bj_audit_seeds(const bj_audit *audit, int arm);
@@ -158,15 +162,15 @@ typedef struct bj_audit_summary {
 BJ_API bj_audit_summary bj_audit_summarize(const bj_audit *audit, int arm, int metric);
 /* Fills values (scenes) with the metric of every audited scene, averaged over the arm's seeds. */
 BJ_API void bj_audit_values(double *values, const bj_audit *audit, int arm, int metric);
-/* Computes a - b of every metric with its paired-scene bootstrap interval. All metrics use the same
- * resamples. Fails if the arms have different seeds. */
+/* Computes the difference a - b of every metric and its paired-scene bootstrap interval. All
+ * metrics use the same resamples. Fails if the arms have different seeds. */
 BJ_API BJ_CHECK bj_status bj_audit_compare(bj_bootstrap out[BJ_AUDIT_METRICS],
                                            const bj_audit *audit, int a, int b, int resamples,
                                            uint64_t seed, double level, bj_error *err);
 
 /* ------------------------------------------------------------------------- audit of submissions */
 
-/* Audits a submission file of any model against the raw map files below a folder. */
+/* Audit of a submission file from any model against the raw map files below a folder. */
 typedef struct bj_submission_audit bj_submission_audit;
 
 typedef enum bj_audit_outcome {
@@ -190,15 +194,16 @@ typedef struct bj_submission_scene {
 } bj_submission_scene;
 
 typedef struct bj_submission_counts {
-    int64_t total; /* scenarios below the folder */
+    int64_t total; /* scenarios found below the folder */
     int64_t outcomes[BJ_AUDIT_OUTCOMES];
-    int64_t origins; /* audited scenes with the focal origin inside */
+    int64_t origins; /* audited scenes whose focal origin is inside */
     int64_t unknown; /* scenarios in the file that are not in the folder */
     int64_t empty;   /* audited scenes without a feasible candidate */
 } bj_submission_counts;
 
-/* Audits a submission, which must outlive the audit. Reads only the rows of a scenario's last
- * observed step, and no later rows. Uses only threads, progress and context of the options. */
+/* Audits a submission, which must outlive the audit. `root` is a folder of scenario and map files,
+ * or a cache. Does not read any rows of a scenario after its last observed step. Uses only the
+ * options threads, progress and context. */
 BJ_API BJ_CHECK bj_status bj_submission_audit_create(bj_submission_audit **out,
                                                      const bj_submission *submission,
                                                      const char *root,

@@ -1,4 +1,4 @@
-/* benchmark.h - the standard benchmark, and rule-based forecasts as baselines.
+/* benchmark.h - the standard benchmark and its rule-based baselines.
  *
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/BENCHMARK.md defines the
  * benchmark and every rule.
@@ -10,24 +10,24 @@
 
 /* ------------------------------------------------------------------------------------ benchmark */
 
-/* Scenes 0 .. BJ_BENCHMARK_SCENES - 1 of the splits "val" and "test" with this seed and world
- * version. */
+/* The benchmark consists of scenes 0 .. BJ_BENCHMARK_SCENES - 1 of the splits "val" and "test" of
+ * this world version and seed. */
 #define BJ_BENCHMARK_SEED 20260u
 enum { BJ_BENCHMARK_WORLD = 2, BJ_BENCHMARK_SCENES = 2000 };
 /* Seeds at or above this value are reserved for blind comparisons. */
 #define BJ_BLIND_SEEDS 1000000u
 
-/* Returns the purpose a world seed is reserved for, or NULL if models may be trained on its
+/* Returns the purpose for which a world seed is reserved, or NULL if models may be trained on its
  * scenes. */
 BJ_API const char *bj_world_seed_reserved(uint64_t seed);
 /* Checks that a law file belongs to a split ("val" or "test") of the standard benchmark. Compares
- * world version, seed, split, number of scenes and digest. */
+ * the world version, seed, split, number of scenes and digest. */
 BJ_API BJ_CHECK bj_status bj_benchmark_check(const bj_law *law, const char *split, bj_error *err);
 
 /* ---------------------------------------------------------------------------------------- rules */
 
-/* Rules that forecast the focal track from the observed rows and the map of a scenario without
- * training (docs/BENCHMARK.md). */
+/* Rules that forecast the focal track from a scenario's observed rows and map, without any training
+ * (docs/BENCHMARK.md). */
 typedef enum bj_rule {
     BJ_RULE_VELOCITY,        /* "constant-velocity": one trajectory */
     BJ_RULE_VELOCITY_SPREAD, /* "constant-velocity-6": constant velocity with six speeds */
@@ -42,8 +42,7 @@ BJ_API BJ_CHECK bj_status bj_rule_find(bj_rule *out, const char *name, bj_error 
 
 typedef struct bj_rule_options {
     int threads; /* 0: one per available core; does not change the file */
-    /* Called from time to time. A nonzero return value stops the call with BJ_ELOCKED. May be
-     * NULL. */
+    /* Called periodically. A nonzero return value stops the call with BJ_ELOCKED. May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_rule_options;

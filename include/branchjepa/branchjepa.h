@@ -99,16 +99,16 @@ typedef enum bj_model_kind {
     BJ_MODEL_OUTPUT_ONLY, /* one latent, a shared trunk, a base head and K residual heads */
     BJ_MODEL_FUSED,       /* K atoms and a router; the only latent is their normalized weighted
                              mean */
-    BJ_MODEL_VARIATIONAL, /* one network of the context and a Gaussian variable; its K outputs use
-                             the prior mean and K - 1 samples */
+    BJ_MODEL_VARIATIONAL, /* one network, whose inputs are the context and a Gaussian variable; its
+                             K outputs use the prior mean and K - 1 samples */
     BJ_MODEL_CODEBOOK     /* one atom and K codes that do not depend on the context */
 } bj_model_kind;
 
 /* Input type and structure of the encoder. */
 typedef enum bj_encoder_kind {
     BJ_ENCODER_SCENE, /* tracks and polylines: GRU, token networks, attention, projection */
-    BJ_ENCODER_STATE, /* numeric vector, standardized, some components also as sines and cosines:
-                         MLP, projection */
+    BJ_ENCODER_STATE, /* numeric vector, standardized, with sine and cosine features of some
+                         components: MLP, projection */
     BJ_ENCODER_IMAGE  /* bytes, standardized: two patch layers, MLP, projection */
 } bj_encoder_kind;
 
@@ -130,37 +130,37 @@ typedef struct bj_arch {
     bj_model_kind kind;
     bj_scales scales;
     bj_weighting weighting;
-    int obs;          /* T: observed steps of the focal track and the neighbors */
-    int fut;          /* F: future steps */
-    int neighbors;    /* N: max neighbors per scene */
-    int polylines;    /* P: max polylines per scene */
-    int points;       /* Q: points per polyline */
-    int embed;        /* E: width of the GRU state, tokens and attention */
-    int heads;        /* attention heads; divides embed */
-    int token_hidden; /* hidden width of the two token networks */
-    int latent;       /* D: latent width */
-    int proj_hidden;  /* hidden width of the projection */
-    int atoms;        /* K: 1 to 64 */
-    int atom_hidden;  /* hidden width of an atom */
+    int obs;            /* T: observed steps of the focal track and the neighbors */
+    int fut;            /* F: future steps */
+    int neighbors;      /* N: max neighbors per scene */
+    int polylines;      /* P: max polylines per scene */
+    int points;         /* Q: points per polyline */
+    int embed;          /* E: width of the GRU state, tokens and attention */
+    int heads;          /* attention heads; divides embed */
+    int token_hidden;   /* hidden width of the two token networks */
+    int latent;         /* D: latent width */
+    int proj_hidden;    /* hidden width of the projection */
+    int atoms;          /* K: 1 to 64 */
+    int atom_hidden;    /* hidden width of an atom */
     int router_hidden;
     int decoder_hidden;
-    int trunk; /* trunk width of the output-only model */
-    double dt; /* seconds between steps */
+    int trunk;          /* trunk width of the output-only model */
+    double dt;          /* seconds between steps */
     /* Sizes of state and image encoders, all 0 for the scene encoder. With a state or image
      * encoder, obs, fut, neighbors, polylines, points, heads, token_hidden, decoder_hidden and
      * trunk are 0, because nothing is decoded. */
     bj_encoder_kind encoder;
-    int state;         /* components of a state */
-    int waves;         /* number of leading state components with sine and cosine features */
-    int octaves;       /* frequencies per component: pi/4, pi/2, pi, ... per standard deviation */
-    int height, width; /* image size in pixels, multiples of 16 */
-    int channels;      /* image channels */
-    int patch_in;      /* outputs per patch of 4x4 pixels */
-    int patch_out;     /* outputs per patch of 4x4 first-layer patches */
-    int action;        /* components of an action, which atoms and router see in addition to the
-                           context */
-    int noise;         /* variational: width of the Gaussian variable */
-    int noise_hidden;  /* variational: hidden width of the prior and the posterior */
+    int state;          /* components of a state */
+    int waves;          /* number of leading state components with sine and cosine features */
+    int octaves;        /* frequencies per component: pi/4, pi/2, pi, ... per standard deviation */
+    int height, width;  /* image size in pixels, multiples of 16 */
+    int channels;       /* image channels */
+    int patch_in;       /* outputs per patch of 4x4 pixels */
+    int patch_out;      /* outputs per patch of 4x4 first-layer patches */
+    int action;         /* components of an action, an input of the atoms and the router in addition
+                           to the context */
+    int noise;          /* variational: width of the Gaussian variable */
+    int noise_hidden;   /* variational: hidden width of the prior and the posterior */
 } bj_arch;
 
 enum { BJ_FOCAL_FEATURES = 7, BJ_POLYLINE_FEATURES = 6, BJ_MAX_ATOMS = 64, BJ_SEGMENT_STEPS = 10 };
@@ -168,18 +168,18 @@ enum { BJ_FOCAL_FEATURES = 7, BJ_POLYLINE_FEATURES = 6, BJ_MAX_ATOMS = 64, BJ_SE
 BJ_API bj_arch bj_arch_paper(void);       /* K = 6 */
 BJ_API bj_arch bj_arch_point(void);       /* K = 1, atom width 3204, no router */
 BJ_API bj_arch bj_arch_output_only(void); /* one latent, six trajectories */
-/* Returns the maze model of the given kind with K = 8. Its parameter count is within 0.1 % of the
- * model with eight branches and a router. BJ_MODEL_BRANCH with `one_atom` is the standard model,
- * one wide branch. */
+/* Returns the maze model of the given kind with K = 8. Its parameter count is within 0.1 % of that
+ * of the model with eight branches and a router. BJ_MODEL_BRANCH with `one_atom` set is the
+ * standard model with one wide branch. */
 BJ_API bj_arch bj_arch_maze(bj_model_kind kind, int one_atom);
 BJ_API BJ_CHECK bj_status bj_arch_check(const bj_arch *arch, bj_error *err);
-/* Fails if the scene sizes of the model `arch` differ from those in `scenes`. */
+/* Fails if the scene sizes in `arch`, a model's architecture, differ from those in `scenes`. */
 BJ_API BJ_CHECK bj_status bj_arch_fits(const bj_arch *arch, const bj_arch *scenes, bj_error *err);
 
 /* -------------------------------------------------------------------------------------- scenes */
 
 /* One scene, without empty slots. The arrays may be anywhere in memory, including a mapped file.
- * They are read during a call, and no pointer is kept. */
+ * The arrays are read only during a call, and no pointer to them is kept. */
 typedef struct bj_scene {
     const bj_real *focal;     /* (T,7) x, y, vx, vy, cos h, sin h, type */
     const bj_real *neighbors; /* (neighbor_count,T,7); may be NULL if the count is 0 */
@@ -190,12 +190,12 @@ typedef struct bj_scene {
 } bj_scene;
 
 /* One transition for state or image encoders: the current observation, the next observation and the
- * action in between. The arrays are read during a call, and no pointer is kept. */
+ * action in between. The arrays are read only during a call, and no pointer to them is kept. */
 typedef struct bj_pair {
     const bj_real *state, *next;       /* (state) */
     const uint8_t *image, *next_image; /* (height,width,channels) */
     const bj_real *action;             /* (action); may be NULL if the width is 0 */
-} bj_pair;                             /* next and next_image are not read by prediction */
+} bj_pair; /* next and next_image are not read by prediction */
 
 /* A batch of scenes or transitions, in any order. The items need not be contiguous in memory. */
 typedef struct bj_batch {
@@ -230,17 +230,18 @@ typedef struct bj_cache bj_cache;
 
 typedef struct bj_scene_info {
     const char *scenario_id, *city, *focal_id, *focal_type; /* owned by the cache */
-    double origin[2], heading;                              /* scene frame in city coordinates */
-    int neighbors, polylines; /* number stored, the nearest of those available */
+    double origin[2], heading; /* scene frame in city coordinates */
+    int neighbors, polylines;  /* number stored, nearest ones first */
     int neighbors_available, polylines_available;
     int has_future;
-    uint64_t focal_valid;      /* bit t: observed at step t */
-    uint64_t future_valid;     /* bit k: observed at future step k */
-    int64_t map;               /* index of the scene's map, for bj_cache_rings */
+    uint64_t focal_valid;  /* bit t: observed at step t */
+    uint64_t future_valid; /* bit k: observed at future step k */
+    int64_t map;           /* index of the scene's map, for bj_cache_rings */
     const uint8_t *map_sha256; /* (32) SHA-256 of the raw map file */
 } bj_scene_info;
 
-/* Opens a cache and checks its index. With `blind`, no function returns futures of this cache. */
+/* Opens a cache and checks its index. If `blind` is set, no function returns futures of this
+ * cache. */
 BJ_API BJ_CHECK bj_status bj_cache_open(bj_cache **out, const char *path, int blind, bj_error *err);
 BJ_API void bj_cache_free(bj_cache *cache);
 BJ_API int64_t bj_cache_count(const bj_cache *cache);
@@ -250,13 +251,13 @@ BJ_API bj_arch bj_cache_arch(const bj_cache *cache);
 BJ_API bj_scene_info bj_cache_info(const bj_cache *cache, int64_t index);
 /* Returns the index of the scene with this id, or -1. */
 BJ_API int64_t bj_cache_find(const bj_cache *cache, const char *scenario_id);
-/* Returns the SHA-256 over the index and all scene digests, 64 hex digits. It identifies the file's
- * content. */
+/* Returns the SHA-256 over the index and all scene digests, as 64 hex digits. It identifies the
+ * file's content. */
 BJ_API const char *bj_cache_digest(const bj_cache *cache);
 /* Returns a metadata value of the file ("split", "features", ...), or NULL. */
 BJ_API const char *bj_cache_fact(const bj_cache *cache, const char *key);
-/* Recomputes the digest of one scene, or of one map's areas. The error message names the damaged
- * item. */
+/* Recomputes the digest of one scene or of one map's drivable areas and compares it with the stored
+ * digest. The error message names the damaged item. */
 BJ_API BJ_CHECK bj_status bj_cache_verify(const bj_cache *cache, int64_t index, bj_error *err);
 /* Check a scene's features and future, or a map's areas, against their digests when they are used
  * for the first time with this handle. Later calls return at once. Loader, audit, gallery, scoring
@@ -287,14 +288,14 @@ typedef enum bj_part { BJ_PART_ALL, BJ_PART_FIT, BJ_PART_DEV } bj_part;
 BJ_API int bj_is_dev(const char *scenario_id); /* 1 or 0 */
 
 /* Iterates over the batches of a cache. The order depends only on seed and epoch, so all arms of a
- * seed see the same order. The last batch of an epoch may be smaller. With `needs_future`, scenes
- * without a future are skipped. Scenes are not copied out of the mapped file. */
+ * seed see the same order. The last batch of an epoch may be smaller. If `needs_future` is set,
+ * scenes without a future are skipped. Scenes are not copied out of the mapped file. */
 typedef struct bj_loader bj_loader;
 
 typedef struct bj_loader_options {
     bj_part part;
-    int batch;   /* scenes per batch */
-    int shuffle; /* 0: cache order */
+    int batch;         /* scenes per batch */
+    int shuffle;       /* 0: cache order */
     uint64_t seed;
     int needs_future;
 } bj_loader_options;
@@ -315,14 +316,14 @@ BJ_API BJ_CHECK bj_status bj_loader_batch(const bj_batch **out, const int64_t **
 typedef struct bj_prep_options {
     const char *const *roots; /* folders to search */
     int root_count;
-    const char *split; /* "train", "val", "test", or NULL: everything below the roots */
+    const char *split; /* "train", "val" or "test"; NULL: everything below the roots */
     int jobs;          /* 0: one per available core */
     int strict;        /* stop at the first rejected scene */
     int restart;       /* discard an interrupted run instead of resuming it */
     int force;         /* replace an existing cache */
     int dry_run;       /* only search: fills found and bytes, writes nothing */
     int64_t limit;     /* max scenarios, in order of their ids; 0: all */
-    /* Called from the calling thread before the first scene and after each scene. A nonzero return
+    /* Called on the calling thread, before the first scene and after each scene. A nonzero return
      * value stops the run, which can be resumed. May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total, int64_t rejected);
     void *context;
@@ -331,18 +332,18 @@ typedef struct bj_prep_options {
 typedef struct bj_prep_report {
     int64_t found, resumed, accepted, rejected; /* scenes */
     int64_t without_future, maps;
-    int64_t bytes;   /* cache size; for a dry run, an upper bound that excludes map polygons */
-    int interrupted; /* stopped by progress; the cache does not exist yet */
+    int64_t bytes;    /* cache size; for a dry run, an upper bound that excludes map polygons */
+    int interrupted;  /* stopped by progress; the cache does not exist yet */
     char digest[65];
 } bj_prep_report;
 
-/* Returns the size in bytes of a cache with this number of scenes if every slot is occupied,
- * excluding map polygons. */
+/* Returns the size in bytes of a cache with this many scenes, assuming that every slot is occupied.
+ * Map polygons are not included. */
 BJ_API int64_t bj_cache_most_bytes(int64_t scenes);
 
 /* Searches folders in the official layout and writes a cache. Rejected scenes are listed with their
  * reasons in PATH.rejects.jsonl. An interrupted run leaves PATH.partial behind, and the next call
- * resumes it. The resulting bytes depend neither on jobs nor on interruptions. */
+ * resumes it. The bytes of the cache depend neither on the number of jobs nor on interruptions. */
 BJ_API BJ_CHECK bj_status bj_prep(bj_prep_report *report, const char *path,
                                   const bj_prep_options *options, bj_error *err);
 
@@ -361,7 +362,7 @@ BJ_API int bj_scenario_rings(const bj_scenario_scene *scene);
 BJ_API int bj_scenario_ring_size(const bj_scenario_scene *scene, int ring);
 BJ_API void bj_scenario_ring(double *points, const bj_scenario_scene *scene, int ring);
 
-/* All scenarios below a folder that bj_prep would find, sorted by id. */
+/* The scenarios that bj_prep would find below a folder, sorted by id. */
 typedef struct bj_scenario_list bj_scenario_list;
 BJ_API BJ_CHECK bj_status bj_scenario_list_create(bj_scenario_list **out, const char *root,
                                                   bj_error *err);
@@ -383,17 +384,17 @@ BJ_API void bj_from_city(double *out, const double *points, int count, const dou
 
 /* Simulated traffic in the official format with a known distribution of futures (docs/WORLD.md).
  * Scene i of (version, seed, split) is identical on every machine and does not depend on which
- * other scenes are made. In version 2 the law depends only on quantities that the scene features
- * show. */
+ * other scenes are generated. In version 2, the law depends only on quantities that the scene
+ * features contain. */
 enum { BJ_WORLD_VERSION = 2 };
 
 typedef struct bj_world_options {
     int version; /* 1 or 2; 0: the default, BJ_WORLD_VERSION */
     uint64_t seed;
-    const char *split; /* NULL: "train"; at most 31 letters, digits, '-' and '_' */
-    int64_t scenes;    /* scenes 0 .. scenes - 1 are made; at most 2^32 */
+    const char *split; /* NULL: "train"; at most 31 letters, digits, '-' or '_' */
+    int64_t scenes;    /* scenes 0 .. scenes - 1 are generated; at most 2^32 */
     int jobs;          /* 0: one per available core */
-    int restart;       /* discard an interrupted run; caches only */
+    int restart;       /* discard an interrupted run instead of resuming it; caches only */
     int force;         /* replace existing files */
     /* As in bj_prep_options. */
     int (*progress)(void *context, int64_t done, int64_t total);
@@ -402,27 +403,27 @@ typedef struct bj_world_options {
 
 typedef struct bj_world_report {
     int64_t scenes, resumed, towns;
-    int64_t modes;            /* modes in the laws of all scenes */
+    int64_t modes;            /* total number of modes in the laws of all scenes */
     int64_t bytes, law_bytes; /* size of the cache (0 for folders) and of the law file */
     int interrupted;          /* stopped by progress; neither the cache nor the law file exists
                                  yet */
     char digest[65];          /* digest of the cache */
 } bj_world_report;
 
-/* Writes a cache and, next to it, CACHE.law.safetensors. The cache has the same bytes as one
- * prepared from the folders of bj_world_to_folders. Resumes an interrupted run. */
+/* Writes a cache and, next to it, CACHE.law.safetensors. The cache has the same bytes as a cache
+ * prepared from the output of bj_world_to_folders. Resumes an interrupted run. */
 BJ_API BJ_CHECK bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
                                             const bj_world_options *options, bj_error *err);
-/* Writes <id>/scenario_<id>.parquet and <id>/log_map_archive_<id>.json below `folder`, and
- * law.safetensors. Creates `folder`. Replaces existing scenario files. */
+/* Writes <id>/scenario_<id>.parquet and <id>/log_map_archive_<id>.json for every scene, and
+ * law.safetensors, to `folder`. Creates `folder`. Replaces existing scenario files. */
 BJ_API BJ_CHECK bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
                                               const bj_world_options *options, bj_error *err);
 /* Draws more futures for the observed part of one scene: futures (draws,60,2) in the scene's frame
  * and modes (draws), which may be NULL. Draw 0 is the future in the data. `version` is 1, 2 or 0 as
  * in bj_world_options. */
-BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, int version, uint64_t seed,
-                                          const char *split, int64_t index, int64_t first,
-                                          int64_t draws, bj_error *err);
+BJ_API BJ_CHECK bj_status bj_world_redraw(double *futures, int *modes, int version,
+                                          uint64_t seed, const char *split, int64_t index,
+                                          int64_t first, int64_t draws, bj_error *err);
 
 /* The laws of many scenes, read from a law file. Training never opens this file. */
 typedef struct bj_law bj_law;
@@ -436,12 +437,12 @@ typedef struct bj_law_scene {
     const char *scenario_id;
     double origin[2], heading; /* scene frame in city coordinates */
     int modes, factors;
-    int realized;           /* mode of the future in the data */
-    double jitter;          /* m */
-    const double *weights;  /* (modes) in descending order */
-    const uint8_t *intents; /* (modes) see bj_law_intent for names */
-    const float *means;     /* (modes,60,2) */
-    const float *factor;    /* (modes,factors,60,2) */
+    int realized;              /* mode of the future in the data */
+    double jitter;             /* m */
+    const double *weights;     /* (modes) in descending order */
+    const uint8_t *intents;    /* (modes) see bj_law_intent for names */
+    const float *means;        /* (modes,60,2) */
+    const float *factor;       /* (modes,factors,60,2) */
 } bj_law_scene;
 
 BJ_API BJ_CHECK bj_status bj_law_open(bj_law **out, const char *path, bj_error *err);
@@ -450,9 +451,9 @@ BJ_API int64_t bj_law_count(const bj_law *law);
 /* Returns a metadata value of the file ("seed", "split", "world", ...), or NULL. */
 BJ_API const char *bj_law_fact(const bj_law *law, const char *key);
 BJ_API int64_t bj_law_find(const bj_law *law, const char *scenario_id); /* or -1 */
-BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index);        /* owned by the law */
-BJ_API const char *bj_law_intent(const bj_law *law, int intent);        /* "left", ..., or NULL */
-/* Computes the SHA-256 over the stored digests of all scenes, 64 hex digits. It identifies the
+BJ_API bj_law_scene bj_law_at(const bj_law *law, int64_t index); /* owned by the law */
+BJ_API const char *bj_law_intent(const bj_law *law, int intent); /* "left", ..., or NULL */
+/* Computes the SHA-256 over the stored digests of all scenes, as 64 hex digits. It identifies the
  * file's content. */
 BJ_API BJ_CHECK bj_status bj_law_digest(char hex[65], const bj_law *law, bj_error *err);
 /* Recomputes the digest of one scene and compares it with the stored digest. */
@@ -461,7 +462,8 @@ BJ_API BJ_CHECK bj_status bj_law_verify(const bj_law *law, int64_t index, bj_err
 BJ_API int bj_law_sample(double *future, const bj_law_scene *scene, bj_rng *rng);
 
 /* Laws mixed over the quantities that the scene features hide (docs/TRUTH.md). A mixture is the
- * best a model can know from its inputs. In version 2 of the world the features hide nothing. */
+ * best prediction that is possible from a model's inputs. In version 2 of the world, the features
+ * hide nothing. */
 typedef struct bj_law_blind bj_law_blind;
 enum { BJ_HIDDEN_CONTROL = 1, BJ_HIDDEN_LIMITS = 2, BJ_HIDDEN_ALL = 3 };
 
@@ -483,8 +485,8 @@ typedef struct bj_tensor {
     const char *name; /* PyTorch state_dict name */
     int rank;         /* 1 or 2 */
     int shape[2];
-    size_t size;   /* product of the shape */
-    bj_real *data; /* owned by the model */
+    size_t size;      /* product of the shape */
+    bj_real *data;    /* owned by the model */
 } bj_tensor;
 
 /* Parameter counts as reported in the paper. Only trained parameters count, so the means and scales
@@ -498,7 +500,8 @@ typedef struct bj_counts {
 /* Creates a model with PyTorch's default initialization, drawn from the seed. */
 BJ_API BJ_CHECK bj_status bj_model_create(bj_model **out, const bj_arch *arch, uint64_t seed,
                                           bj_error *err);
-/* Replaces the weights of a new model by the initialization for conditioned training (bj_optim). */
+/* Replaces the weights of a new model with the initialization for conditioned training
+ * (bj_optim). */
 BJ_API void bj_model_condition(bj_model *model, uint64_t seed);
 BJ_API void bj_model_free(bj_model *model);
 BJ_API const bj_arch *bj_model_arch(const bj_model *model);
@@ -515,13 +518,15 @@ typedef enum bj_objective_kind {
     BJ_UNIFORM,        /* Energy Score with weights 1/K */
     BJ_SPECIALIZATION, /* winner takes all */
     BJ_SOFTWTA,        /* soft assignment */
-    BJ_SINKHORN,       /* hard winner mixed with a balanced plan over the batch */
+    BJ_SINKHORN,       /* hard winner mixed with a balanced assignment over the batch */
     BJ_MDN,            /* mixture likelihood */
-    BJ_OUTPUTONLY,     /* one latent, Energy Score over K outputs */
+    BJ_OUTPUTONLY,     /* one latent, Energy Score of K outputs */
     BJ_ANCHOR_A,       /* future encoder and decoder with variance and rank floors */
     BJ_ANCHOR_B,       /* latent Energy Score with a frozen target encoder and decoder */
-    BJ_FUSED,          /* distance of the normalized weighted mean of all latents to the target */
-    BJ_VARIATIONAL     /* distance of a latent drawn from the posterior to the target, and KL */
+    BJ_FUSED,          /* distance between the normalized weighted mean of all latents and the
+                          target */
+    BJ_VARIATIONAL     /* distance between the target and a latent drawn from the posterior, plus
+                          KL */
 } bj_objective_kind;
 
 typedef struct bj_objective {
@@ -533,20 +538,20 @@ typedef struct bj_objective {
     double tau;                            /* soft-WTA temperature */
     double rho, eps;                       /* Sinkhorn mixing share and entropy */
     int sinkhorn_iters;
-    int sigreg_slices;                 /* random directions of SIGReg, default 256 */
-    double sigma_z, sigma_y, usage_kl; /* mixture density: standard deviations and weight of the
+    int sigreg_slices;                     /* random directions of SIGReg, default 256 */
+    double sigma_z, sigma_y, usage_kl;     /* mixture density: standard deviations and weight of the
                                               usage penalty */
-    double variance_floor;             /* anchor stage A, default .02 */
-    double rank_floor, rank_weight;    /* anchor stage A, defaults 8 and .25 */
-    double floor_weight;               /* weight of the variance and rank floors on normalized
-                                              contexts, for all other objectives without a
-                                              decoder */
-    double kl_weight;                  /* weight of the variational KL term */
+    double variance_floor;                 /* anchor stage A, default .02 */
+    double rank_floor, rank_weight;        /* anchor stage A, defaults 8 and .25 */
+    double floor_weight;                   /* weight of the variance and rank floors on normalized
+                                              contexts; for objectives without a decoder, except
+                                              stage A */
+    double kl_weight;                      /* weight of the variational KL term */
     /* Regularizers on the online encoder's output before normalization, available in every
      * objective (docs/layers/regularizers.md). A weight of 0 disables a term. */
-    double sigreg;                             /* weight of SIGReg */
-    double vicreg_variance, vicreg_covariance; /* weights of two VICReg terms */
-    double vicreg_gamma;                       /* VICReg's target standard deviation, default 1 */
+    double sigreg;                              /* weight of SIGReg */
+    double vicreg_variance, vicreg_covariance;  /* weights of two VICReg terms */
+    double vicreg_gamma;                        /* VICReg's target standard deviation, default 1 */
 } bj_objective;
 
 BJ_API bj_objective bj_objective_default(bj_objective_kind kind);
@@ -556,7 +561,8 @@ BJ_API const char *bj_objective_name(bj_objective_kind kind);
 BJ_API BJ_CHECK bj_status bj_objective_find(bj_objective_kind *out, const char *name,
                                             bj_error *err);
 
-/* Unweighted loss terms, averaged over the batch. Terms that the objective does not have are 0. */
+/* Unweighted loss terms, averaged over the batch. Terms that are not part of the objective are
+ * 0. */
 typedef struct bj_loss {
     double total;
     double latent, decoded, rec, router;
@@ -587,16 +593,16 @@ BJ_API bj_optim bj_optim_default(void);
 
 typedef enum bj_schedule_kind {
     BJ_SCHEDULE_COSINE,   /* half a cosine from `base` to zero */
-    BJ_SCHEDULE_LINEAR,   /* a straight line from `base` to zero */
-    BJ_SCHEDULE_TRAPEZOID /* `base`, then a straight line to zero during the last `decay` of the
+    BJ_SCHEDULE_LINEAR,   /* linear from `base` to zero */
+    BJ_SCHEDULE_TRAPEZOID /* `base`, then linear to zero over the last share `decay` of the
                              updates */
 } bj_schedule_kind;
 
 typedef struct bj_schedule {
     bj_schedule_kind kind;
-    double base;          /* learning rate after the warm-up */
-    double decay;         /* in (0, 1], trapezoid only */
-    long updates, warmup; /* total updates, and updates of the linear warm-up */
+    double base;           /* learning rate after the warm-up */
+    double decay;          /* in (0, 1], trapezoid only */
+    long updates, warmup;  /* total number of updates; updates of the linear warm-up */
 } bj_schedule;
 
 /* Returns the learning rate of update `step`, which counts from 0. */
@@ -604,13 +610,24 @@ BJ_API double bj_lr_at(const bj_schedule *schedule, long step);
 /* Returns the bj_schedule_kind for "cosine", "linear" or "trapezoid", or -1 for another name. */
 BJ_API int bj_schedule_find(const char *name);
 
+/* Precision of matrix product operands. In mixed precision (BF16), operands are rounded to
+ * bfloat16. Sums, weights, optimizer state, losses, normalization and regularizers stay in full
+ * precision. */
+typedef enum bj_precision { BJ_PRECISION_FULL, BJ_PRECISION_BF16 } bj_precision;
+
+/* Returns the instruction set that trainers and predictors use unless their options name another
+ * one. It is the value of the environment variable BJ_ISA if set, otherwise the choice for this
+ * processor. Returns NULL if BJ_ISA names an instruction set that is not available. */
+BJ_API const char *bj_isa(bj_precision precision);
+
 typedef struct bj_trainer_options {
     bj_objective objective;
     bj_optim optim;
-    int max_batch;   /* max B of a step */
+    int max_batch;   /* max B per step */
     int threads;     /* 0: one per available core */
-    const char *isa; /* NULL: BJ_ISA from the environment, or the best available */
+    const char *isa; /* NULL: bj_isa(precision) */
     uint64_t seed;   /* seed of the variational noise and of SIGReg's directions */
+    bj_precision precision;
 } bj_trainer_options;
 
 /* Seconds spent in each phase, summed over all steps. */
@@ -629,36 +646,36 @@ typedef struct bj_step_report {
 BJ_API BJ_CHECK bj_status bj_trainer_create(bj_trainer **out, bj_model *model,
                                             const bj_trainer_options *options, bj_error *err);
 BJ_API void bj_trainer_free(bj_trainer *trainer);
-/* Does one update: forward, loss, backward, clip, AdamW, EMA. Changes nothing if it fails. */
+/* Performs one update: forward, loss, backward, clip, AdamW, EMA. Changes nothing on failure. */
 BJ_API BJ_CHECK bj_status bj_trainer_step(bj_trainer *trainer, const bj_batch *batch, double lr,
                                           bj_step_report *report, bj_error *err);
 /* Computes the loss and the gradients without changing the weights. */
 BJ_API BJ_CHECK bj_status bj_trainer_gradients(bj_trainer *trainer, const bj_batch *batch,
                                                bj_step_report *report, bj_error *err);
-/* Returns the gradient of a tensor after the last call of one of the two functions above. In
- * conditioned training it is the gradient of theta. data is NULL if no loss term depends on the
+/* Returns the gradient of a tensor, as computed by the last call to one of the two functions above.
+ * In conditioned training it is the gradient of theta. data is NULL if no loss term depends on the
  * tensor. */
 BJ_API bj_tensor bj_trainer_gradient(const bj_trainer *trainer, int index);
 /* Returns the target encoder's counterpart of tensor `index`. data is NULL for tensors outside the
  * encoder. The caller may write to it before the first step. */
 BJ_API bj_tensor bj_trainer_target(const bj_trainer *trainer, int index);
 
-/* Returns the number of updates, including those before a loaded checkpoint. */
+/* Returns the number of updates so far, including those of a loaded checkpoint. */
 BJ_API long bj_trainer_updates(const bj_trainer *trainer);
 BJ_API bj_profile bj_trainer_profile(const bj_trainer *trainer);
 BJ_API const char *bj_trainer_isa(const bj_trainer *trainer);
 
 /* Outputs of the trainer's last forward pass. */
 typedef struct bj_outputs {
-    int B, K, latents, D, F; /* latents is K, or 1 for the output-only model */
-    const bj_real *context;  /* (B,D) row stride context_stride */
-    const bj_real *atoms;    /* (B,latents,D) row stride atom_stride */
-    const bj_real *logits;   /* (B,K) */
-    const bj_real *weights;  /* (B,K) softmax of the logits, or 1/K for the uniform objective */
-    const bj_real *decoded;  /* (B,K,F,2) row stride decoded_stride */
-    const bj_real *target;   /* (B,D) normalized target latent, row stride atom_stride */
-    const bj_real *recon;    /* (B,F,2) decoded target, row stride decoded_stride */
-    const bj_real *future;   /* (B,F,2) true futures, in the layout of bj_metrics_add */
+    int B, K, latents, D, F;  /* latents is K, or 1 for the output-only model */
+    const bj_real *context;   /* (B,D) row stride context_stride */
+    const bj_real *atoms;     /* (B,latents,D) row stride atom_stride */
+    const bj_real *logits;    /* (B,K) */
+    const bj_real *weights;   /* (B,K) softmax of the logits, or 1/K for the uniform objective */
+    const bj_real *decoded;   /* (B,K,F,2) row stride decoded_stride */
+    const bj_real *target;    /* (B,D) normalized target latent, row stride atom_stride */
+    const bj_real *recon;     /* (B,F,2) decoded target, row stride decoded_stride */
+    const bj_real *future;    /* (B,F,2) true futures, in the layout of bj_metrics_add */
     size_t context_stride, atom_stride, decoded_stride;
 } bj_outputs;
 
@@ -668,13 +685,11 @@ BJ_API bj_outputs bj_trainer_outputs(const bj_trainer *trainer);
 
 typedef struct bj_predictor bj_predictor;
 
-typedef enum bj_precision { BJ_PRECISION_FULL, BJ_PRECISION_BF16 } bj_precision;
-
 typedef struct bj_predictor_options {
     int max_batch;
-    int threads;            /* 0: one per available core */
-    bj_precision precision; /* storage precision of the weights */
-    const char *isa;        /* as in bj_trainer_options */
+    int threads;     /* 0: one per available core */
+    bj_precision precision; /* BF16 also stores the weights in 16 bits */
+    const char *isa; /* as in bj_trainer_options */
 } bj_predictor_options;
 
 /* Creates a predictor. Copies the weights it needs, so the model may be freed or trained
@@ -686,7 +701,8 @@ BJ_API void bj_predictor_free(bj_predictor *predictor);
  * fused models. */
 BJ_API int bj_arch_latents(const bj_arch *arch);
 /* Predicts all K branches: weights (B,K), trajectories (B,K,F,2) and atoms (B,latents,D), which may
- * be NULL. Models of states and images fill weights and atoms and ignore trajectories. */
+ * be NULL. With a state or image encoder, only weights and atoms are filled, and trajectories is
+ * ignored. */
 BJ_API BJ_CHECK bj_status bj_predict(bj_predictor *predictor, const bj_batch *batch,
                                      bj_real *weights, bj_real *trajectories, bj_real *atoms,
                                      bj_error *err);
@@ -706,11 +722,15 @@ typedef struct bj_metric_values {
     double min_ade, min_fde, min_mr; /* diagnostics only */
     double brier, ece;
     double exp_entropy, active_heads, neff_collision, dedup_support;
+    /* Argoverse 2 leaderboard metrics for the K most probable branches. They are diagnostics,
+     * because the best branch is chosen with hindsight. minADE, minFDE and the miss rate for K = 1
+     * are top1_ade, top1_fde and top1_mr. */
+    double brier_min_fde_1, min_ade_6, min_fde_6, mr_6, brier_min_fde_6;
 } bj_metric_values;
 
-/* `latents` is K, 1, or 0 for forecasts without latents. With 0, every call of bj_metrics_add may
- * have a different number of modes up to K, no atoms or targets are needed, and latent metrics are
- * NaN. */
+/* `latents` is K, 1, or 0 for forecasts without latents. If it is 0, every call to bj_metrics_add
+ * may have a different number of modes, at most K. No atoms or targets are needed then, and latent
+ * metrics are NaN. */
 BJ_API BJ_CHECK bj_status bj_metrics_create(bj_metrics **out, int K, int latents, int D, int F,
                                             bj_error *err);
 BJ_API void bj_metrics_free(bj_metrics *metrics);
@@ -722,7 +742,7 @@ BJ_API bj_metric_values bj_metrics_values(const bj_metrics *metrics);
 
 /* --------------------------------------------------------------------------------- submissions */
 
-/* Forecasts of any model in the official challenge format: a Parquet file with one row per
+/* Forecasts from any model in the official challenge format: a Parquet file with one row per
  * scenario, track and mode, and 60 points in city coordinates per row (docs/SCORE.md). */
 enum { BJ_SUBMISSION_STEPS = 60, BJ_SUBMISSION_MODES = 6 };
 
@@ -742,7 +762,7 @@ BJ_API BJ_CHECK bj_status bj_submission_writer_add(bj_submission_writer *writer,
 BJ_API BJ_CHECK bj_status bj_submission_writer_commit(bj_submission_writer **writer, bj_error *err);
 BJ_API void bj_submission_writer_abort(bj_submission_writer **writer); /* accepts NULL */
 
-/* A submission file in memory, decoded completely but not validated. */
+/* A submission file, decoded completely into memory but not validated. */
 typedef struct bj_submission bj_submission;
 
 typedef struct bj_submission_row {
@@ -756,12 +776,13 @@ BJ_API BJ_CHECK bj_status bj_submission_open(bj_submission **out, const char *pa
 BJ_API void bj_submission_free(bj_submission *submission);
 BJ_API int64_t bj_submission_rows(const bj_submission *submission);
 BJ_API bj_submission_row bj_submission_at(const bj_submission *submission, int64_t row);
-/* Scenarios are numbered in the order of their first rows. */
+/* Return the scenarios, in the order of their first rows. */
 BJ_API int64_t bj_submission_scenarios(const bj_submission *submission);
 BJ_API const char *bj_submission_scenario(const bj_submission *submission, int64_t scenario);
 /* Returns the index of the scenario with this id, or -1. */
 BJ_API int64_t bj_submission_find(const bj_submission *submission, const char *scenario_id);
-/* Returns the rows (*count) of a scenario, grouped by track and in file order within a track. */
+/* Returns the row indices (*count) of a scenario, grouped by track and in file order within a
+ * track. */
 BJ_API const int64_t *bj_submission_rows_of(int64_t *count, const bj_submission *submission,
                                             int64_t scenario);
 
@@ -769,8 +790,8 @@ typedef struct bj_submit_options {
     int threads; /* as in bj_predictor_options */
     bj_precision precision;
     const char *isa;
-    /* Called from time to time. A nonzero return value stops the call with BJ_OK and without a
-     * file. May be NULL. */
+    /* Called periodically. If it returns nonzero, the call stops, writes no file and returns BJ_OK.
+     * May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_submit_options;
@@ -790,7 +811,7 @@ typedef struct bj_truth bj_truth;
 
 typedef struct bj_truth_options {
     int threads; /* used only for folders; 0: one per available core */
-    /* As in bj_submit_options, but a stop returns BJ_ELOCKED. */
+    /* As in bj_submit_options, except that stopping makes the call return BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_truth_options;
@@ -804,18 +825,18 @@ BJ_API int64_t bj_truth_failures(const bj_truth *truth);
 BJ_API const char *bj_truth_failure(const bj_truth *truth, int64_t index);
 
 typedef enum bj_violation_kind {
-    BJ_VIOLATION_ID,           /* row without a scenario or track id */
-    BJ_VIOLATION_POINTS,       /* number of points is not 60 */
-    BJ_VIOLATION_NONFINITE,    /* NaN or infinite coordinate */
-    BJ_VIOLATION_PROBABILITY,  /* missing, not finite, negative or above 1 */
-    BJ_VIOLATION_SUM,          /* probabilities of a track do not sum to 1 */
-    BJ_VIOLATION_MODES,        /* more modes than allowed */
-    BJ_VIOLATION_DUPLICATE,    /* row repeats another row */
-    BJ_VIOLATION_INCONSISTENT, /* tracks of a scenario differ in the number or weights of their
+    BJ_VIOLATION_ID,            /* row without a scenario or track id */
+    BJ_VIOLATION_POINTS,        /* number of points is not 60 */
+    BJ_VIOLATION_NONFINITE,     /* NaN or infinite coordinate */
+    BJ_VIOLATION_PROBABILITY,   /* missing, not finite, negative or above 1 */
+    BJ_VIOLATION_SUM,           /* probabilities of a track do not sum to 1 */
+    BJ_VIOLATION_MODES,         /* more modes than allowed */
+    BJ_VIOLATION_DUPLICATE,     /* row repeats another row */
+    BJ_VIOLATION_INCONSISTENT,  /* tracks of a scenario differ in the number or weights of their
                                    modes */
-    BJ_VIOLATION_TRACK,        /* not the focal track */
-    BJ_VIOLATION_UNKNOWN,      /* scenario is not in the ground truth */
-    BJ_VIOLATION_MISSING,      /* scenario of the ground truth is not in the file, or has no rows
+    BJ_VIOLATION_TRACK,         /* not the focal track */
+    BJ_VIOLATION_UNKNOWN,       /* scenario is not in the ground truth */
+    BJ_VIOLATION_MISSING,       /* scenario of the ground truth is not in the file, or has no rows
                                    for its focal track */
     BJ_VIOLATION_KINDS
 } bj_violation_kind;
@@ -836,20 +857,21 @@ typedef struct bj_score_options {
 
 typedef struct bj_score_counts {
     int64_t rows, scenarios; /* in the file */
-    int64_t truths;          /* scenarios in the ground truth, the sum of the next five; -1: no
-                                ground truth */
+    int64_t truths;          /* scenarios in the ground truth, the sum of the next five counts; -1:
+                                no ground truth */
     int64_t scored;
-    int64_t unreadable; /* bj_truth_failures */
-    int64_t missing;    /* BJ_VIOLATION_MISSING */
-    int64_t malformed;  /* in the file, but cannot be scored */
-    int64_t no_future;  /* in the file, but without a known future */
-    int64_t unknown;    /* BJ_VIOLATION_UNKNOWN */
-    int64_t gaps;       /* scored scenes with interpolated steps in the true future */
+    int64_t unreadable;      /* bj_truth_failures */
+    int64_t missing;         /* BJ_VIOLATION_MISSING */
+    int64_t malformed;       /* in the file, but cannot be scored */
+    int64_t no_future;       /* in the file, but without a known future */
+    int64_t unknown;         /* BJ_VIOLATION_UNKNOWN */
+    int64_t gaps;            /* scored scenes with interpolated steps in the true future */
     int64_t violations[BJ_VIOLATION_KINDS];
     int64_t violations_total;
 } bj_score_counts;
 
-/* Means over scenes. Suffix _1 uses the most probable mode, _6 the six most probable modes. */
+/* Means over scenes. Fields with suffix _1 use only the most probable mode, and fields with suffix
+ * _6 the six most probable modes. */
 typedef struct bj_score_values {
     double scenes, modes;
     double min_ade_1, min_fde_1, mr_1, brier_min_ade_1, brier_min_fde_1;
@@ -871,8 +893,8 @@ typedef struct bj_score_scene {
 
 typedef struct bj_score bj_score;
 
-/* Validates a submission and, if there is a ground truth, scores the valid scenarios. Violations
- * are counted and do not make the call fail. Submission and truth must outlive the score. */
+/* Validates a submission and, if `truth` is not NULL, scores the valid scenarios. Violations are
+ * counted and do not make the call fail. Submission and truth must outlive the score. */
 BJ_API BJ_CHECK bj_status bj_score_create(bj_score **out, const bj_submission *submission,
                                           const bj_truth *truth, const bj_score_options *options,
                                           bj_error *err);
@@ -899,7 +921,7 @@ typedef struct bj_exam_options {
     int64_t limit;   /* max scenes, from the start of the cache; 0: all */
     int best_scenes; /* evenly spaced scenes for which the best K atoms are searched; 0: none */
     int threads;     /* 0: one per available core; does not change the results */
-    /* As in bj_submit_options, but a stop returns BJ_ELOCKED. */
+    /* As in bj_submit_options, except that stopping makes the call return BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_exam_options;
@@ -909,9 +931,9 @@ typedef struct bj_exam_options {
 BJ_API BJ_CHECK bj_status bj_exam_create(bj_exam **out, const bj_cache *cache, const bj_law *law,
                                          const bj_exam_options *options, bj_error *err);
 /* Creates an exam for submission files. Truth and law must outlive it. `truth` may be NULL, which
- * means all scenes of the law file. Without it there is no realized score and no constant-velocity
- * baseline, and every scenario of a submission must have exactly one track. bj_exam_model does not
- * accept this exam. */
+ * means all scenes of the law file. Without `truth` there is no realized score and no
+ * constant-velocity baseline, and every scenario of a submission must have exactly one track.
+ * bj_exam_model rejects these exams. */
 BJ_API BJ_CHECK bj_status bj_exam_create_submissions(bj_exam **out, const bj_truth *truth,
                                                      const bj_law *law,
                                                      const bj_exam_options *options, bj_error *err);
@@ -935,35 +957,36 @@ typedef struct bj_exam_report {
     int64_t scenes;
     int atoms;
     /* Errors are Monte Carlo standard errors. d is the RMS distance over steps in meters. X is a
-     * forecast, Y a future from the law. */
-    bj_estimate discrepancy;   /* D^2 = 2 E d(X,Y) - E d(X,X') - E d(Y,Y') */
-    double discrepancy_spread; /* standard error of the mean due to the choice of scenes */
-    bj_estimate floor;         /* 1/2 E d(Y,Y') */
-    bj_estimate expected_es;   /* expected Energy Score under the law, independent draws */
-    bj_estimate difference;    /* expected_es - (discrepancy / 2 + floor), 0 in theory */
-    double tolerated;          /* allowed |difference| in standard errors: 5, more for very few
-                                    scenes */
-    int identity;              /* 1: difference is within `tolerated` */
-    int64_t realized;          /* scenes with a known future */
-    bj_estimate realized_es;   /* Energy Score of the known futures; the error is due to the
+     * branch drawn from the forecast, and Y is a future drawn from the law. */
+    bj_estimate discrepancy;     /* D^2 = 2 E d(X,Y) - E d(X,X') - E d(Y,Y') */
+    double discrepancy_spread;   /* standard error of the mean due to the choice of scenes */
+    bj_estimate floor;           /* 1/2 E d(Y,Y') */
+    bj_estimate expected_es;     /* expected Energy Score under the law, from independent draws */
+    bj_estimate difference;      /* expected_es - (discrepancy / 2 + floor), 0 in theory */
+    double tolerated;            /* allowed |difference| in standard errors: 5, or more if there are
+                                    very few scenes */
+    int identity;                /* 1: difference is within `tolerated` */
+    int64_t realized;            /* scenes with a known future */
+    bj_estimate realized_es;     /* Energy Score for the known futures; the error is due to the
                                     choice of scenes */
-    double surprise;           /* (realized - expected score) in standard errors of drawing one
+    double surprise;             /* (realized - expected score) in standard errors of drawing one
                                     future per scene; a large value means that the futures are not
                                     from this law */
     /* Best possible K atoms, on a sample of scenes. */
-    int64_t best_scenes;       /* if 0, the next four values are NaN */
-    bj_estimate best;          /* discrepancy of the best K atoms */
-    bj_estimate best_own;      /* discrepancy of the forecaster on the same scenes */
-    double capacity, learning; /* best / best_own and 1 - best / best_own */
+    int64_t best_scenes;         /* if 0, the next four values are NaN */
+    bj_estimate best;            /* discrepancy of the best K atoms */
+    bj_estimate best_own;        /* discrepancy of the forecaster on the same scenes */
+    double capacity, learning;   /* best / best_own and 1 - best / best_own */
     /* Modes of the law. A mode is found if a trajectory is within 2 m (RMS) of its mean. */
     int64_t modes;
-    double recall, recall_mass; /* share of modes found, and their mean true mass */
+    double recall, recall_mass;  /* share of modes that are found; mean true mass of the found
+                                    modes */
     double mass_error, unexplained;
     /* Maneuver probabilities: stop, straight, left, right. */
-    double maneuver_error;          /* mean total variation over scenes */
-    double brier_excess;            /* sum of (predicted - true probability)^2 */
-    double brier_floor;             /* Brier score of the true probabilities */
-    double calibration_error;       /* mean |predicted - true| over the bins, weighted by count */
+    double maneuver_error;       /* mean total variation over scenes */
+    double brier_excess;         /* sum of (predicted - true probability)^2 */
+    double brier_floor;          /* Brier score of the true probabilities */
+    double calibration_error;    /* mean |predicted - true| over the bins, weighted by count */
     bj_exam_bin bins[BJ_EXAM_BINS]; /* by predicted probability */
 } bj_exam_report;
 
@@ -977,16 +1000,18 @@ BJ_API BJ_CHECK bj_status bj_exam_run(bj_exam_report *report, bj_exam *exam, int
 BJ_API BJ_CHECK bj_status bj_exam_model(bj_exam_report *report, bj_exam *exam,
                                         const bj_model *model, bj_error *err);
 
-/* Measures a submission file of any model. Every scenario of the exam must be in the file, and the
- * file must pass every check of bj_score with at most `max_modes` modes (0: BJ_SUBMISSION_MODES).
- * Otherwise the call fails with BJ_EMISMATCH, and the message contains the first violation.
- * Scenarios with fewer modes than others are padded with modes of probability 0. */
+/* Measures a submission file from any model. Every scenario of the exam must be in the file, and
+ * the file must pass every check of bj_score with at most `max_modes` modes (0:
+ * BJ_SUBMISSION_MODES). Otherwise the call fails with BJ_EMISMATCH, and the message contains the
+ * first violation. Scenarios with fewer modes than others are padded with modes of probability
+ * 0. */
 BJ_API BJ_CHECK bj_status bj_exam_submission(bj_exam_report *report, bj_exam *exam,
                                              const bj_submission *submission, int max_modes,
                                              bj_error *err);
 
-/* Lower bound for a forecaster that sees only the inputs of a model: the mean discrepancy between
- * laws and their mixtures over the hidden quantities. 0 for version 2 of the world. */
+/* Lower bound on the discrepancy of a forecaster that sees only a model's inputs. It is the mean
+ * discrepancy between laws and their mixtures over the hidden quantities, which is 0 for version 2
+ * of the world. */
 typedef struct bj_blind_report {
     int64_t scenes;
     bj_estimate discrepancy; /* all quantities hidden */
@@ -1017,7 +1042,8 @@ typedef struct bj_metric_info {
     const char *name;  /* name in bj_metric_values and in files */
     const char *title; /* name in tables */
     int better;        /* -1: lower is better; 1: higher is better; 0: neither or unknown */
-    int digits;        /* printed decimals */
+    int digits;        /* number of decimals to print */
+    const char *unit;  /* "m", "branches", ...; "" for numbers without a unit */
 } bj_metric_info;
 
 BJ_API int bj_metric_count(void);
@@ -1039,14 +1065,14 @@ typedef struct bj_summary {
 /* Comparison of two arms with the same seeds. Differences are a - b. */
 typedef struct bj_comparison {
     bj_summary a, b, difference;
-    double low, high;         /* paired-t interval of the mean difference; NaN for fewer than two
+    double low, high;          /* paired-t interval of the mean difference; NaN for fewer than two
                                   seeds */
-    double improvement;       /* relative improvement of a's mean over b's, positive if a is
+    double improvement;        /* relative improvement of a's mean over b's, positive if a is
                                   better; NaN if the metric has no better direction or b's mean is
                                   0 */
-    int lower, equal, higher; /* number of seeds in which a is lower than, equal to, higher than
+    int lower, equal, higher;  /* number of seeds for which a is lower than, equal to or higher than
                                   b */
-    int better;               /* bj_metric_info.better of the metric */
+    int better;                /* bj_metric_info.better of the metric */
 } bj_comparison;
 
 BJ_API bj_summary bj_summarize(const double *values, int n); /* all NaN for n = 0 */
@@ -1058,9 +1084,9 @@ BJ_API BJ_CHECK bj_status bj_compare_paired(bj_comparison *out, const double *a,
 /* A table of values by arm, metric and seed. */
 typedef struct bj_seeds bj_seeds;
 
-/* Reads a CSV file with the columns arm, seed, metric and value in any order, or seeds.csv in a
- * folder. Arms keep the file order, and seeds are sorted. Metrics are in the order of bj_metric_at,
- * followed by unknown metrics. */
+/* Reads a CSV file with the columns arm, seed, metric and value in any order. If the path is a
+ * folder, reads its seeds.csv. Arms keep the file order, and seeds are sorted. Metrics are in the
+ * order of bj_metric_at, followed by unknown metrics. */
 BJ_API BJ_CHECK bj_status bj_seeds_read(bj_seeds **out, const char *path, bj_error *err);
 /* Creates the table from a list. Error messages start with `source`. Names are copied. See
  * bj_campaign_seeds for the values of a campaign. */
@@ -1099,9 +1125,9 @@ typedef struct bj_bootstrap {
     double se; /* SD of the resampled means */
 } bj_bootstrap;
 
-/* Resamples the n scenes with replacement, the same scenes for a and b. The models are fixed.
- * `resamples` is usually 10,000. The result depends on the seed but not on the number of threads
- * (0: one per available core). */
+/* Resamples the n scenes with replacement, using the same scenes for a and b. The models are not
+ * resampled. `resamples` is usually 10,000. The result depends on the seed but not on the number of
+ * threads (0: one per available core). */
 BJ_API BJ_CHECK bj_status bj_bootstrap_paired(bj_bootstrap *out, const double *a, const double *b,
                                               int64_t n, int resamples, uint64_t seed, double level,
                                               int threads, bj_error *err);
@@ -1114,8 +1140,8 @@ typedef struct bj_fact {
 } bj_fact;
 
 /* Writes a safetensors file with PyTorch's parameter names. Its metadata contains the architecture,
- * the facts and a checksum over everything. An existing file stays in place until the new file is
- * complete. Fails if a weight is not finite. */
+ * the facts and a checksum over the whole content. An existing file stays in place until the new
+ * file is complete. Fails if a weight is not finite. */
 BJ_API BJ_CHECK bj_status bj_model_save(const bj_model *model, const char *path,
                                         const bj_fact *facts, int count, bj_error *err);
 /* Reads a model file in single or double precision. Fails unless the file contains exactly the
@@ -1130,8 +1156,7 @@ BJ_API BJ_CHECK bj_status bj_model_export(const char *from, const char *to, bj_p
 
 /* A checkpoint on disk is a folder with these two files. */
 #define BJ_CHECKPOINT_MODEL "model.safetensors" /* written by bj_model_save, with the facts */
-#define BJ_CHECKPOINT_STATE                                                                        \
-    "state.safetensors" /* optimizer, target, step, settings, random
+#define BJ_CHECKPOINT_STATE "state.safetensors" /* optimizer, target, step, settings, random
                                                    generator */
 
 /* Writes both files and puts them in place atomically, so `dir` always contains either the old or
@@ -1141,25 +1166,26 @@ BJ_API BJ_CHECK bj_status bj_model_export(const char *from, const char *to, bj_p
 BJ_API BJ_CHECK bj_status bj_trainer_save(const bj_trainer *trainer, const char *dir,
                                           const bj_rng *rng, const bj_fact *facts, int fact_count,
                                           bj_error *err);
-/* Restores the state of a run. Training then continues with the same bits on the same instruction
- * set, for any number of threads and any max_batch. The architecture and the objective and
- * optimizer settings must match the trainer, otherwise the call fails with BJ_EMISMATCH and names
- * the first difference. rng may be NULL. Changes nothing if it fails. */
+/* Restores the state of a run. On the same instruction set, training then continues with
+ * bit-identical results, for any number of threads and any max_batch. The architecture and the
+ * objective and optimizer settings must match the trainer. Otherwise the call fails with
+ * BJ_EMISMATCH, and the message names the first difference. rng may be NULL. Changes nothing on
+ * failure. */
 BJ_API BJ_CHECK bj_status bj_trainer_load(bj_trainer *trainer, const char *dir, bj_rng *rng,
                                           bj_error *err);
 
-/* Starts stage B of the frozen anchor. Replaces the target encoder and the model's decoder by the
+/* Starts stage B of the frozen anchor. Replaces the target encoder and the model's decoder with the
  * encoder and decoder of a stage A model, and freezes them. The online encoder keeps its initial
  * weights. Only valid for BJ_ANCHOR_B before the first step. K and the widths of the atoms and the
  * router may differ from the file. */
 BJ_API BJ_CHECK bj_status bj_trainer_load_anchor(bj_trainer *trainer, const char *model_path,
                                                  bj_error *err);
-/* Computes the SHA-256 over the target encoder and the decoder, 64 hex digits. Equal digests mean
- * that neither has changed. */
+/* Computes the SHA-256 over the target encoder and the decoder, as 64 hex digits. If the digest is
+ * unchanged, neither of them has changed. */
 BJ_API BJ_CHECK bj_status bj_trainer_anchor_digest(const bj_trainer *trainer, char hex[65],
                                                    bj_error *err);
 
-/* Spread of a set of latents, used to detect collapse and as a gate of the frozen anchor. */
+/* Statistics of a set of latents, used to detect collapse and in the gates of the frozen anchor. */
 typedef struct bj_latent_health {
     double mean_std;         /* mean over dimensions of the population standard deviation */
     double low_std_fraction; /* share of dimensions whose standard deviation is below 1e-3 */
@@ -1175,29 +1201,22 @@ BJ_API BJ_CHECK bj_status bj_latent_health_measure(bj_latent_health *out, const 
 
 /* Tensor groups of a golden file: outputs, loss terms, gradients, metrics, weights and target
  * weights after the updates. */
-enum {
-    BJ_PARITY_O,
-    BJ_PARITY_L,
-    BJ_PARITY_G,
-    BJ_PARITY_M,
-    BJ_PARITY_S,
-    BJ_PARITY_ST,
-    BJ_PARITY_GROUPS
-};
+enum { BJ_PARITY_O, BJ_PARITY_L, BJ_PARITY_G, BJ_PARITY_M, BJ_PARITY_S, BJ_PARITY_ST,
+       BJ_PARITY_GROUPS };
 
 typedef struct bj_parity_report {
-    char name[64];                  /* case name from the file's metadata */
-    double worst[BJ_PARITY_GROUPS]; /* largest error in the group's unit of error; NaN: not in the
+    char name[64];                   /* case name from the file's metadata */
+    double worst[BJ_PARITY_GROUPS];  /* largest error, in the group's error unit; NaN: not in the
                                         file */
-    double beyond;                  /* share of updated weights with an error above the
+    double beyond;                   /* share of updated weights whose error exceeds the
                                         tolerance */
-    int compared;                   /* number of tensors compared */
-    int failed;                     /* number of comparisons above the tolerance */
-    char first_failure[256];        /* tensor, found and expected value; empty if none */
+    int compared;                    /* number of tensors compared */
+    int failed;                      /* number of comparisons whose error exceeds the tolerance */
+    char first_failure[256];         /* tensor, found and expected value; empty if none */
 } bj_parity_report;
 
 typedef struct bj_parity_options {
-    int threads; /* as in bj_trainer_options */
+    int threads;     /* as in bj_trainer_options */
     const char *isa;
 } bj_parity_options;
 

@@ -8,7 +8,7 @@
  *   DIR/registry*.sqlite    state of every run, one registry per shard
  *   DIR/runs/ARM/seed-S/    run folders, see run.h; runs/SET/ARM/seed-S/ with several datasets
  *   DIR/lock.json           hashes of everything that must not change before the evaluation
- *   DIR/locked/             only the three files of the evaluation
+ *   DIR/locked/             the three files of the evaluation and nothing else
  */
 #include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
@@ -20,8 +20,8 @@
 typedef struct bj_campaign bj_campaign;
 
 typedef struct bj_campaign_options {
-    /* NULL: "data" of the campaign file, relative to that file. A file path replaces "data". A
-     * folder is where the datasets listed under "data" are found. */
+    /* Replaces "data" of the campaign file. NULL: use "data" of the campaign file, relative to that
+     * file. If this is a folder, the datasets listed under "data" are looked up in it. */
     const char *data;
     const char *dev;  /* as in bj_run_options, or NULL */
     const bj_assignment *set; /* applied to every run, after the campaign file's settings */
@@ -29,9 +29,9 @@ typedef struct bj_campaign_options {
     int look; /* 1: resolve the grid without writing anything */
 } bj_campaign_options;
 
-/* Reads a campaign file and creates its grid in `dir`, which is created too. If `dir` already
- * contains the same campaign, nothing changes. If it contains another campaign, the call fails and
- * the message names the difference. */
+/* Reads a campaign file and creates its grid in `dir`, which is created if necessary. If `dir`
+ * already contains the same campaign, nothing changes. If it contains another campaign, the call
+ * fails and the message names the difference. */
 BJ_API BJ_CHECK bj_status bj_campaign_create(bj_campaign **out, const char *file, const char *dir,
                                              const bj_campaign_options *options, bj_error *err);
 /* Opens an existing campaign folder. */
@@ -39,7 +39,7 @@ BJ_API BJ_CHECK bj_status bj_campaign_open(bj_campaign **out, const char *dir, b
 BJ_API void bj_campaign_free(bj_campaign *campaign);
 BJ_API const char *bj_campaign_name(const bj_campaign *campaign);
 BJ_API const char *bj_campaign_dir(const bj_campaign *campaign);
-/* Datasets. Most campaigns have one, which all runs share. */
+/* Return the datasets. Most campaigns have only one, which all runs share. */
 BJ_API int bj_campaign_data_count(const bj_campaign *campaign);
 BJ_API const char *bj_campaign_data_name(const bj_campaign *campaign, int set); /* NULL if there is
                                                                                    only one */
@@ -75,7 +75,7 @@ typedef enum bj_run_state {
 
 BJ_API const char *bj_run_state_name(bj_run_state state);
 
-/* Registry entry of a run. Strings are truncated and end in '\0'. */
+/* Registry entry of a run. Strings are zero-terminated and may be truncated. */
 typedef struct bj_run_record {
     bj_run_state state;
     char host[64];
@@ -85,8 +85,8 @@ typedef struct bj_run_record {
     int epoch, epochs;
     double progress;     /* 0 to 1 */
     double scenes_per_s, eta_s;
-    double dev, best;    /* selection metric (mazes: raw COV-R) of the last and of the chosen epoch;
-                            NaN if there is none */
+    double dev, best;    /* selection metric (mazes: raw COV-R) of the last epoch and of the chosen
+                            epoch; NaN if there is none */
     int best_epoch;      /* -1 if there is none */
     char message[256];   /* error message of a failed run */
 } bj_run_record;
@@ -95,8 +95,8 @@ typedef struct bj_run_record {
 typedef struct bj_registry bj_registry;
 
 /* Opens a shard for the process that runs it. Fails if another live process has the shard open, or
- * if the data has changed since the campaign was created. Runs that a dead process left in state
- * running become stopped. The campaign must outlive the registry. */
+ * if the data has changed since the campaign was created. Runs that a dead process left in the
+ * state "running" are set to "stopped". The campaign must outlive the registry. */
 BJ_API BJ_CHECK bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign,
                                            int shard, int shards, bj_error *err);
 BJ_API void bj_registry_free(bj_registry *registry);
@@ -110,8 +110,8 @@ BJ_API BJ_CHECK bj_status bj_registry_put(bj_registry *registry, int run,
  * run. */
 BJ_API BJ_CHECK bj_status bj_campaign_look(bj_run_record *record, const bj_campaign *campaign,
                                            int run, bj_error *err);
-/* Reads all runs from all registries of a campaign, for external monitors: records
- * (bj_campaign_runs). */
+/* Reads the records (bj_campaign_runs) of all runs from all registries of a campaign, for external
+ * monitors. */
 BJ_API BJ_CHECK bj_status bj_campaign_status(bj_run_record *records, const bj_campaign *campaign,
                                              bj_error *err);
 
@@ -159,11 +159,11 @@ typedef struct bj_locked_report {
 } bj_locked_report;
 
 /* Runs the locked evaluation, which is possible only once. Fails with BJ_ELOCKED if there is no
- * lock, if the campaign is already evaluated or if progress stops it. Fails with BJ_EMISMATCH if a
- * hash differs from the lock. */
+ * lock, if the campaign has already been evaluated or if progress stops the evaluation. Fails with
+ * BJ_EMISMATCH if a hash differs from the lock. */
 BJ_API BJ_CHECK bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
                                                const bj_locked_options *options, bj_error *err);
-/* Checks every hash of the lock and, after the evaluation, of its three files. Does not
+/* Checks every hash in the lock and, after the evaluation, the hashes of its three files. Does not
  * evaluate. */
 BJ_API BJ_CHECK bj_status bj_campaign_verify(bj_locked_report *report, const char *dir,
                                              const bj_locked_options *options, bj_error *err);

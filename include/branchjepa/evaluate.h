@@ -46,14 +46,14 @@ BJ_API BJ_CHECK bj_status bj_future_encoder_create(bj_future_encoder **out, cons
                                                    bj_error *err);
 BJ_API void bj_future_encoder_free(bj_future_encoder *encoder);
 /* Computes latents (B,D) of length one and recon (B,F,2), the decoded latents, which may be NULL.
- * The results equal bj_outputs.target and .recon of the training step bit for bit. For stage A of
- * the anchor, which trains the future encoder, they are equal up to rounding. */
+ * The results are bit-identical to bj_outputs.target and .recon of the training step. For stage A
+ * of the anchor, which trains the future encoder, they are equal up to rounding. */
 BJ_API BJ_CHECK bj_status bj_future_encode(bj_future_encoder *encoder, const bj_batch *batch,
                                            bj_real *latents, bj_real *recon, bj_error *err);
 
 /* ----------------------------------------------------------------------------------- evaluator */
 
-/* Evaluates one model on a stream of scenes. Only sums are kept. */
+/* Evaluates one model on a stream of scenes. Keeps only sums, not the scenes. */
 typedef struct bj_evaluator bj_evaluator;
 
 typedef struct bj_evaluator_options {
@@ -78,17 +78,17 @@ BJ_API BJ_CHECK bj_status bj_evaluator_clear(bj_evaluator *evaluator, bj_error *
 BJ_API bj_metric_values bj_evaluator_values(const bj_evaluator *evaluator);
 /* Fills shares (K) with each branch's share of the total weight. */
 BJ_API void bj_evaluator_usage(double *shares, const bj_evaluator *evaluator);
-/* Measures the spread of the target latents of the first scenes, at most BJ_HEALTH_SCENES. All
- * values are NaN without a target. */
+/* Measures the spread of the target latents over the first BJ_HEALTH_SCENES scenes. All values are
+ * NaN without a target. */
 enum { BJ_HEALTH_SCENES = 4096 };
 BJ_API BJ_CHECK bj_status bj_evaluator_health(bj_latent_health *out, const bj_evaluator *evaluator,
                                               bj_error *err);
 
 /* Averages over the context encoder's outputs. NaN before the first scene. */
 typedef struct bj_encoder_values {
-    double attention_tokens; /* exp of the attention entropy, averaged over scenes and heads, which
-                                is the effective number of attended tokens */
-    double context_norm;     /* mean norm of the context, which is not normalized */
+    double attention_tokens; /* effective number of attended tokens: exp of the attention entropy,
+                                averaged over scenes and heads */
+    double context_norm;     /* mean norm of the context vectors, which are not normalized */
 } bj_encoder_values;
 BJ_API bj_encoder_values bj_evaluator_encoder(const bj_evaluator *evaluator);
 
@@ -103,17 +103,17 @@ BJ_API bj_evaluation_group bj_evaluator_group_at(const bj_evaluator *evaluator, 
 /* Calibration of the most likely maneuver in ten bins of its probability. */
 enum { BJ_CALIBRATION_BINS = 10 };
 typedef struct bj_calibration_bin {
-    double count, confidence, hits; /* scenes; mean probability and hit rate, NaN if the bin is
-                                       empty */
+    double count, confidence, hits; /* number of scenes; mean probability and hit rate, both NaN if
+                                       the bin is empty */
 } bj_calibration_bin;
 BJ_API void bj_evaluator_calibration(bj_calibration_bin bins[BJ_CALIBRATION_BINS],
                                      const bj_evaluator *evaluator);
 
 /* ------------------------------------------------------------------------------------ exchange */
 
-/* Increase of the trajectory Energy Score if a part of the observation is replaced by that of
- * another scene. docs/EVALUATE.md defines the partner scene. A value is NaN if there is only one
- * scene, or if no scene has the part. */
+/* Increase of the trajectory Energy Score if one part of the observation is taken from another
+ * scene. docs/EVALUATE.md defines the partner scene. A value is NaN if there is only one scene, or
+ * if no scene has this part. */
 typedef struct bj_exchange_values {
     double scenes;
     double plain;     /* mean trajectory Energy Score of the unmodified scenes, m */
@@ -127,9 +127,9 @@ typedef struct bj_exchange_options {
     int threads; /* as in bj_predictor_options; does not change the results */
     bj_precision precision;
     const char *isa;
-    const double *plain; /* score of the unmodified scenes if known; NULL: computed */
-    /* Called after every batch with the number of finished and needed forecasts. A nonzero return
-     * value ends the measurement, and all values are NaN. May be NULL. */
+    const double *plain; /* score of the unmodified scenes, if known; NULL: compute it */
+    /* Called after every batch with the number of finished forecasts and the total number. A
+     * nonzero return value ends the measurement, and all values are NaN. May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_exchange_options;

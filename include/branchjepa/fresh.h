@@ -1,7 +1,7 @@
 /* fresh.h - simulated scenes for a training run, generated on the fly.
  *
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/TRAINING.md, "Fresh scenes",
- * explains the rules. A scene has the same bits as the record in a cache written by
+ * explains the rules. A scene is bit-identical to its record in a cache written by
  * bj_world_to_cache. The laws of the scenes are not available here.
  */
 #include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
@@ -24,8 +24,8 @@ typedef struct bj_world_stream_options {
 
 /* The scenes of one split in a fixed order. Window w contains the scenes of towns w * towns to (w +
  * 1) * towns - 1, permuted by a generator that depends only on seed, split and w. A stream keeps at
- * most two windows in memory. It generates a window with all threads when one of its scenes is
- * first read. */
+ * most two windows in memory. A window is generated, using all threads, when one of its scenes is
+ * read for the first time. */
 typedef struct bj_world_stream bj_world_stream;
 
 BJ_API BJ_CHECK bj_status bj_world_stream_create(bj_world_stream **out,
@@ -45,8 +45,8 @@ BJ_API double bj_world_stream_seconds(const bj_world_stream *stream);
 
 /* ---------------------------------------------------------------------------------------- fresh */
 
-/* Development scenes are scenes 0 .. BJ_FRESH_DEV_SCENES - 1 of this seed and split "dev". The seed
- * is reserved, so a run cannot train on it. */
+/* The development scenes are scenes 0 .. BJ_FRESH_DEV_SCENES - 1 of this seed in split "dev". The
+ * seed is reserved, so a run cannot train on it. */
 #define BJ_FRESH_DEV_SEED 900001u
 enum { BJ_FRESH_DEV_SCENES = 1000 };
 
@@ -58,7 +58,7 @@ typedef struct bj_fresh_spec {
     int64_t scenes; /* total scenes the run trains on; 0: not given */
 } bj_fresh_spec;
 
-/* Returns 1 if the text has the form of a specification, and 0 if it is a file name. */
+/* Returns 1 if the text starts like a specification, and 0 if it is a file name. */
 BJ_API int bj_fresh_is_spec(const char *text);
 BJ_API BJ_CHECK bj_status bj_fresh_parse(bj_fresh_spec *out, const char *text, bj_error *err);
 /* Computes the SHA-256 over everything that determines the scenes and their order. */

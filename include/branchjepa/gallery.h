@@ -18,12 +18,13 @@ enum { BJ_GALLERY_CASES = 64 }; /* max */
 typedef struct bj_gallery bj_gallery;
 
 typedef struct bj_gallery_options {
-    int cases;     /* cases to select, 1 to BJ_GALLERY_CASES; fewer if there are not enough */
-    uint64_t seed; /* decides the order of cases that rank equally */
+    int cases;     /* number of cases to select, 1 to BJ_GALLERY_CASES; fewer are selected if there
+                      are not enough */
+    uint64_t seed; /* determines the order of cases with equal rank */
     int threads;   /* as in bj_predictor_options; does not change the results */
     const char *isa;
     int64_t limit; /* max scenes, from the start of the cache; 0: all */
-    /* As in bj_submit_options, but a stop returns BJ_ELOCKED. */
+    /* As in bj_submit_options, except that stopping makes the call return BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_gallery_options;
@@ -33,14 +34,14 @@ typedef struct bj_gallery_counts {
     int64_t passes[BJ_GALLERY_MODELS]; /* scenes that pass the screen (bj_proxy.passes) */
     int64_t near[BJ_GALLERY_MODELS];   /* scenes without any point beyond 3 m (bj_proxy.strict) */
     int64_t audited;                   /* scenes with a vehicle or bus as focal road user */
-    int64_t strict;  /* audited, and no point of either model is beyond 3 m or off the drivable
-                        areas */
+    int64_t strict;  /* audited scenes in which no point of either model is beyond 3 m or outside
+                        the drivable areas */
     int64_t several; /* strict scenes with more than one maneuver */
     int cases;       /* selected */
 } bj_gallery_counts;
 
-/* Maneuver of a forecast by its last point: stop within 2 m, left or right at 30 degrees or more to
- * that side, otherwise straight. */
+/* Maneuver of a forecast, determined by its last point: stop if the point is within 2 m, left or
+ * right if its direction deviates by at least 30 degrees to that side, otherwise straight. */
 enum { BJ_GALLERY_STOP = 1, BJ_GALLERY_STRAIGHT = 2, BJ_GALLERY_LEFT = 4, BJ_GALLERY_RIGHT = 8 };
 
 #define BJ_GALLERY_MASS 0.05 /* min weight of a maneuver */
@@ -80,15 +81,14 @@ BJ_API const bj_gallery_case *bj_gallery_at(const bj_gallery *gallery, int place
 
 /* ------------------------------------------------------------------------------------- digests */
 
-/* Computes the SHA-256 over everything that is known about a scene without its future: ids, frame,
- * raw map hash, observed tracks and polylines. The result has 64 hex digits, like all digests
- * below. */
+/* Computes the SHA-256 over everything that is known about a scene except its future: ids, frame,
+ * raw map hash, observed tracks and polylines. All digests below have 64 hex digits. */
 BJ_API BJ_CHECK bj_status bj_gallery_observed(char hex[65], const bj_cache *cache, int64_t scene,
                                               bj_error *err);
 /* Computes the SHA-256 over the drivable areas of a map. */
 BJ_API BJ_CHECK bj_status bj_gallery_areas(char hex[65], const bj_cache *cache, int64_t map,
                                            bj_error *err);
-/* Computes bj_gallery_digest for the first `scenes` scenes of a cache. */
+/* Computes the value of bj_gallery_digest for the first `scenes` scenes of a cache. */
 BJ_API BJ_CHECK bj_status bj_gallery_digest_of(char hex[65], const bj_cache *cache, int64_t scenes,
                                                bj_error *err);
 /* Compute the SHA-256 of a file and of a memory block. */

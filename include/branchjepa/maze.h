@@ -11,8 +11,8 @@
 /* --------------------------------------------------------------------------------------- mazes */
 
 #define BJ_MAZE_UNIT 4.0    /* side of a cell; row i, column j is centered at (4j - 4, 4i - 4) */
-#define BJ_MAZE_TRIGGER 1.5 /* distance from the cell center at which a teleporter fires */
-#define BJ_MAZE_THRESHOLD 0.5 /* a latent hits a cell if their cosine is above this value */
+#define BJ_MAZE_TRIGGER 1.5 /* distance from the cell center within which a teleporter triggers */
+#define BJ_MAZE_THRESHOLD 0.5 /* a latent hits a cell if its cosine exceeds this value */
 #define BJ_MAZE_WITHHELD 0.2  /* share of the unique edges withheld from training */
 enum { BJ_MAZE_MAX_CELLS = 4096, BJ_MAZE_QUERIES = 300 };
 
@@ -39,7 +39,7 @@ typedef struct bj_maze {
     const bj_edge *tasks;      /* start and goal of the five official tasks */
 } bj_maze;
 
-/* Returns "medium", "large", "giant", "teleport", and NULL for larger indices. */
+/* Returns "medium", "large", "giant" or "teleport", or NULL for larger indices. */
 BJ_API const char *bj_maze_name(int index);
 /* Returns the maze name contained in a dataset's file name ("pointmaze-large-navigate-v0.npz"), or
  * NULL. */
@@ -56,7 +56,7 @@ BJ_API int bj_maze_cell(const bj_maze *maze, double x, double y);
 typedef enum bj_edge_kind {
     BJ_EDGE_REAL,     /* in the true graph */
     BJ_EDGE_RETREAT,  /* back out of a teleporter entry via its rim */
-    BJ_EDGE_DIAGONAL, /* diagonally across the corner of a square */
+    BJ_EDGE_DIAGONAL, /* diagonal, across the corner of a square */
     BJ_EDGE_OTHER
 } bj_edge_kind;
 BJ_API bj_edge_kind bj_maze_edge_kind(const bj_maze *maze, bj_edge edge);
@@ -83,26 +83,27 @@ typedef enum bj_query_set { BJ_QUERIES_PLAN, BJ_QUERIES_VERIFIED } bj_query_set;
 BJ_API BJ_CHECK bj_status bj_graph_queries(bj_edge **out, int *count, const uint8_t *graph,
                                            int cells, int limit, bj_query_set set, uint64_t seed,
                                            bj_error *err);
-/* Computes the share of queries that have a path, or NaN without queries. hit (count) receives 1
- * for each query with a path and may be NULL. */
+/* Computes the share of queries that have a path, which is NaN if there are no queries. hit (count)
+ * receives 1 for each query with a path and may be NULL. */
 BJ_API BJ_CHECK bj_status bj_graph_routes(double *rate, uint8_t *hit, const uint8_t *graph,
                                           int cells, const bj_edge *queries, int count,
                                           bj_error *err);
 
 /* ------------------------------------------------------------------------------ withheld edges */
 
-/* Fills `order` with the seed's permutation of 0 .. count - 1, in which edges are considered. */
+/* Fills `order` with the seed's permutation of 0 .. count - 1, the order in which edges are
+ * considered for withholding. */
 BJ_API void bj_withhold_order(int32_t *order, int count, uint64_t seed);
 /* Marks up to floor(fraction * count) of the unique edges as withheld (1 in held), in the given
- * order. Skips an edge if its source would have no edge left. *chosen receives the number of marked
- * edges. */
+ * order. Skips an edge if its source would have no edge left without it. *chosen receives the
+ * number of marked edges. */
 BJ_API BJ_CHECK bj_status bj_withhold(uint8_t *held, int *chosen, const bj_edge *edges, int count,
                                       const int32_t *order, double fraction, bj_error *err);
 
 /* ------------------------------------------------------------------------------------- datasets */
 
-/* Cells and episodes of an OGBench dataset. Observations are read by row. Only one cell per step is
- * kept in memory. */
+/* Cells and episodes of an OGBench dataset. Only the cell of each step is kept in memory.
+ * Observations are read from the file when requested. */
 typedef struct bj_maze_data bj_maze_data;
 
 typedef struct bj_maze_data_info {
@@ -136,8 +137,8 @@ BJ_API const int64_t *bj_maze_data_counts(const bj_maze_data *data);   /* (edges
 BJ_API BJ_CHECK bj_status bj_maze_data_positions(double *xy, bj_maze_data *data,
                                                  bj_error *err); /* (steps,2) */
 /* Read rows [begin, end) of the observations into out (end - begin, components of an observation),
- * as bj_real values or, for images, as bytes. Reading forward from the end of the previous call is
- * fast. Reading backward restarts from the beginning of the file. */
+ * as bj_real values or, for images, as bytes. Reading is fast if `begin` is the end of the previous
+ * call. A smaller `begin` restarts from the beginning of the file. */
 BJ_API BJ_CHECK bj_status bj_maze_data_read(bj_real *out, bj_maze_data *data, int64_t begin,
                                             int64_t end, bj_error *err);
 BJ_API BJ_CHECK bj_status bj_maze_data_read_bytes(uint8_t *out, bj_maze_data *data, int64_t begin,
@@ -146,8 +147,8 @@ BJ_API BJ_CHECK bj_status bj_maze_data_read_bytes(uint8_t *out, bj_maze_data *da
 /* ---------------------------------------------------------------------------------- transitions */
 
 typedef enum bj_transition_kind {
-    BJ_TRANSITION_STEP,    /* the step `horizon` steps later, in any cell */
-    BJ_TRANSITION_CROSSING /* the first later step of the episode that is in another cell */
+    BJ_TRANSITION_STEP,    /* to the row `horizon` steps later, in any cell */
+    BJ_TRANSITION_CROSSING /* to the first later row of the episode that is in another cell */
 } bj_transition_kind;
 
 typedef struct bj_transition_options {
@@ -159,7 +160,7 @@ typedef struct bj_transition_options {
     const uint8_t *episodes;
 } bj_transition_options;
 
-/* Pairs of rows of one episode that both are in a cell. Pairs that cross a withheld edge are left
+/* Pairs of rows of the same episode, both inside a cell. Pairs that cross a withheld edge are left
  * out. */
 typedef struct bj_transitions bj_transitions;
 
@@ -194,22 +195,26 @@ typedef struct bj_graph_scores {
     int predicted_edges; /* between different cells */
     int sources_with_edges;
     double plan_all;             /* share of queries with a path in the predicted graph */
-    double verified_route;       /* share of queries with a path of predicted edges that are real */
-    double macro_precision;      /* mean over proposing cells of the share of proposed edges that
+    double verified_route;       /* share of queries with a path that uses only predicted edges that
                                     are real */
-    double macro_precision_self; /* macro_precision that counts u to u as a false proposal */
+    double macro_precision;      /* share of a cell's predicted edges that are real, averaged over
+                                    cells with predicted edges */
+    double macro_precision_self; /* like macro_precision, but an edge from a cell to itself counts
+                                    as a false prediction */
     double held_recall;          /* share of withheld edges that are predicted */
-    double cov_r;                /* raw COV-R: mean share of successors that a candidate hits */
+    double cov_r;                /* raw COV-R: mean share of a source's successors that are hit by a
+                                    candidate */
     double cov_three;            /* raw COV-R over sources with exactly three successors */
-    double heads_three;          /* mean number of candidates that hit a successor, over these
+    double heads_three;          /* mean number of candidates that hit a successor, over the same
                                     sources */
 } bj_graph_scores;               /* the mean of an empty set is NaN */
 
 /* Optional detailed results. Each pointer may be NULL. */
 typedef struct bj_graph_details {
-    uint8_t *predicted; /* (C,C) on the diagonal, 1 means that a candidate hits its own cell */
+    uint8_t *predicted; /* (C,C) on the diagonal, 1 means that a candidate of a source hits the
+                           source's own cell */
     uint8_t *plan_hit, *verified_hit;
-    double *precision, *precision_self; /* (C) NaN: nothing proposed */
+    double *precision, *precision_self; /* (C) NaN: no predicted edge */
     double *cov_r;                      /* (S) NaN: no successor */
 } bj_graph_details;
 
@@ -233,8 +238,8 @@ BJ_API BJ_CHECK bj_status bj_frame_coverage_predict(bj_frame_coverage *coverage,
 /* Returns the latent (D) of a cell, the normalized mean of its frames. Returns NULL if the cell has
  * no frame or if no candidates have been added yet. */
 BJ_API const double *bj_frame_coverage_latent(const bj_frame_coverage *coverage, int cell);
-/* Returns the mean over cells of the mean over their frames. per_cell (C) receives the cell means,
- * NaN for a cell without frames, and may be NULL. */
+/* Averages over the frames of each cell, then over cells. per_cell (C), if not NULL, receives the
+ * cell means, which are NaN for cells without frames. */
 BJ_API double bj_frame_coverage_result(double *per_cell, const bj_frame_coverage *coverage);
 
 #endif

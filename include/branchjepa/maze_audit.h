@@ -14,20 +14,22 @@
 enum {
     BJ_ROLLOUT_MAX_HORIZON = 256,
     BJ_ROLLOUT_ARMS = 2,
-    BJ_PROBE_FRAMES = 32768 /* max frames, evenly spaced, to which a probe is fitted */
+    BJ_PROBE_FRAMES = 32768 /* max frames used to fit a probe, evenly spaced */
 };
 
 /* One step of the rollouts. Every value is a mean over contexts. Distances are between unit
  * latents. Errors are in maze units. */
 typedef struct bj_rollout_step {
-    double distance, best_distance;   /* to the true frame's latent: weighted by router mass; min */
-    double hit, hit_mass;             /* contexts with a cosine above 0.5; router mass of these
-                                         rollouts */
-    double error, best_error;         /* of the probe's position: weighted by router mass; min */
+    double distance, best_distance;   /* distance to the true frame's latent: weighted by router
+                                         mass; smallest */
+    double hit, hit_mass;             /* share of contexts with a rollout whose cosine is above 0.5;
+                                         router mass of these rollouts */
+    double error, best_error;         /* error of the probe's position: weighted by router mass;
+                                         smallest */
     double wall_mass;                 /* router mass of positions outside all cells */
     double probe_error, probe_wall;   /* error and wall rate of the probe on the true frame, the
                                          lower bound for rollouts */
-    double stay_distance, stay_error; /* of a prediction that stays at the context */
+    double stay_distance, stay_error; /* values of a prediction that stays at the context */
 } bj_rollout_step;
 
 /* Return the name and the value of a metric of a step, in the order of the struct. The name is NULL
@@ -45,8 +47,9 @@ typedef struct bj_rollout_arm {
                                        before it is fed back */
     double probe_error, probe_wall; /* over held-out frames */
     bj_rollout_step *steps;         /* (H) */
-    double *mass;                   /* (L) for the drawn context */
-    double *paths;                  /* (H,L,2) probe positions of its rollouts */
+    double *mass;                   /* (L) router mass in the drawn context */
+    double *paths;                  /* (H,L,2) probe positions of the rollouts in the drawn
+                                       context */
 } bj_rollout_arm;
 
 typedef struct bj_rollout_audit {
@@ -56,10 +59,10 @@ typedef struct bj_rollout_audit {
                                                                  probe */
     uint64_t split_seed;
     double held_out;                  /* share of held-out episodes */
-    int64_t contexts;                 /* number of eligible contexts; all are used */
+    int64_t contexts;                 /* number of eligible contexts, all of which are used */
     int64_t first_row, first_episode; /* row and episode of the drawn context, the first in the
                                          fixed order */
-    double *truth;                    /* (H + 1,2) true positions of the drawn context */
+    double *truth;                    /* (H + 1,2) true positions in the drawn context */
     bj_maze *maze;
     char data_sha256[65], order_sha256[65]; /* hash of the dataset, and of the contexts' rows in
                                                order */
@@ -72,8 +75,8 @@ typedef struct bj_rollout_options {
     int horizon;      /* 0: BJ_MAZE_HORIZON */
     int threads;      /* 0: one per available core; does not change the results */
     const char *isa;  /* as in bj_trainer_options */
-    /* Called with the number of contexts of all arms. A nonzero return value stops the audit with
-     * BJ_ELOCKED. May be NULL. */
+    /* Called with the number of finished contexts and the total number, over all arms. A nonzero
+     * return value stops the audit with BJ_ELOCKED. May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_rollout_options;

@@ -39,8 +39,9 @@ BJ_API BJ_CHECK bj_status bj_maze_save(const char *path, const bj_maze *maze, bj
 #define BJ_POINT_GOAL 1.0   /* distance at which a goal is reached */
 enum { BJ_POINT_STEPS = 1000 /* step limit of an official episode */ };
 
-/* Does one step of OGBench's point agent. xy moves by 0.2 * action, whose components are clipped to
- * [-1, 1], and soft contacts push it out of walls. xy must be finite and not inside a wall. */
+/* Performs one step of OGBench's point agent. xy moves by 0.2 * action, whose components are
+ * clipped to [-1, 1], and soft contacts push it out of walls. xy must be finite and not inside a
+ * wall. */
 BJ_API void bj_point_step(double xy[2], const bj_maze *maze, const double action[2]);
 
 /* An episode of the official environment with noisy start and goal, teleporters and a success
@@ -57,7 +58,7 @@ typedef struct bj_point_env {
 /* Starts an episode. Start and goal are at most 1 away from the centers of the task's cells, in x
  * and in y. */
 BJ_API void bj_point_reset(bj_point_env *env, const bj_maze *maze, bj_edge task, bj_rng rng);
-/* Does one step. Returns 1 if the agent is within 1.0 of the goal. Teleporters fire after this
+/* Performs one step. Returns 1 if the agent is within 1.0 of the goal. Teleporters act after this
  * test. */
 BJ_API int bj_point_act(bj_point_env *env, const double action[2]);
 
@@ -95,8 +96,8 @@ typedef struct bj_drive_result {
 BJ_API BJ_CHECK bj_status bj_maze_drive(bj_drive_result *out, const bj_maze *maze,
                                         const uint8_t *graph, const bj_drive_options *options,
                                         bj_error *err);
-/* Drives one of those episodes and records positions (limit + 1, 2), of which *steps + 1 are
- * filled. *reached is 1 if the goal was reached. */
+/* Drives one episode of bj_maze_drive and records positions (limit + 1, 2), of which the first
+ * *steps + 1 are filled. *reached is 1 if the goal was reached. */
 BJ_API BJ_CHECK bj_status bj_maze_drive_episode(double *positions, int *steps, int *reached,
                                                 double goal[2], const bj_maze *maze,
                                                 const uint8_t *graph, int task, int episode,
@@ -107,7 +108,7 @@ BJ_API void bj_maze_on_foot(uint8_t *graph, const bj_maze *maze);
 
 /* --------------------------------------------------------------------------------- graph files */
 
-/* A candidate of a source, described by the cell with the nearest latent. */
+/* A candidate of a source, described by the cell whose latent is nearest. */
 typedef struct bj_graph_candidate {
     int32_t cell;  /* -1: the candidate is a zero vector */
     double cosine; /* cosine between the candidate and that latent */
@@ -153,10 +154,11 @@ BJ_API BJ_CHECK bj_status bj_graph_edges(bj_edge **out, int *count, const uint8_
 /* ----------------------------------------------------------------------------- generated mazes */
 
 typedef struct bj_generate_options {
-    int rows, cols; /* number of corridors; the map has 2n + 1 squares per side; 0: 4 and 5 */
+    int rows, cols; /* number of corridors; n corridors give a map side of 2n + 1 squares; 0: 4 and
+                       5 */
     int branches;   /* successors of each junction cell, 2 to 8 */
     int junctions;  /* number of junction cells; 0: 4 */
-    double loops;   /* share of the remaining walls that are removed, below 1 */
+    double loops;   /* share of the remaining walls that are removed; must be below 1 */
     uint64_t seed;
 } bj_generate_options;
 
@@ -188,9 +190,9 @@ enum { BJ_MAZE_HORIZON = 8, BJ_MAZE_STRIDE = 25 };
 BJ_API BJ_CHECK bj_status bj_episode_split(uint8_t *training, int64_t count, double share,
                                            uint64_t seed, bj_error *err);
 /* Returns the contexts of an audit. A context is a row of an episode that is not marked in
- * `training` (NULL: any episode) and is followed by `horizon` frames, `stride` rows apart, in the
- * same episode, all of them in a cell. Contexts are horizon * stride rows apart, from the first row
- * of an episode. The caller frees *out with bj_rows_free.
+ * `training` (NULL: any episode). It is followed by `horizon` frames in the same episode, `stride`
+ * rows apart, and all of them are inside a cell. Contexts are horizon * stride rows apart, starting
+ * at the first row of an episode. The caller frees *out with bj_rows_free.
  */
 BJ_API BJ_CHECK bj_status bj_audit_contexts(int64_t **out, int64_t *count, const bj_maze_data *data,
                                             const uint8_t *training, int stride, int horizon,
@@ -199,7 +201,7 @@ BJ_API void bj_rows_free(int64_t *rows);
 
 /* ------------------------------------------------------------------------ target-blind archives */
 
-/* Outputs of a predictor at fixed contexts. All outputs depend only on the context. */
+/* Outputs of a predictor for fixed contexts. They depend only on the contexts. */
 typedef struct bj_emissions {
     const bj_maze *maze;
     int contexts, K, D;
@@ -226,7 +228,7 @@ BJ_API BJ_CHECK bj_status bj_archive_emit_file(char sha256[65], const char *path
                                                const char *latents, const bj_maze *maze,
                                                bj_error *err);
 
-/* Successors of a context and the number of them that were hit. */
+/* Number of successors of a context, and how many of them were hit. */
 typedef struct bj_archive_context {
     int32_t cell;
     int successors, hit, point_hit; /* hit by a candidate, and by the single output */
@@ -245,7 +247,7 @@ typedef struct bj_archive_report {
 
 /* Writes the second file of an archive. Hashes the emissions first, then opens the dataset and
  * writes the successors with their crossings and the hash. `expected`, which may be NULL, is the
- * hash that was published before. */
+ * previously published hash of the emissions. */
 BJ_API BJ_CHECK bj_status bj_archive_reveal(bj_archive_report *out, const char *path,
                                             const char *emissions, const char *expected,
                                             const bj_maze *maze, const char *dataset,

@@ -36,11 +36,11 @@ BJ_API int bj_maze_run_collapsed(const bj_maze_run *run);
 BJ_API int bj_maze_run_candidates(const bj_maze_run *run); /* L */
 /* Returns 1 if a router weights the candidates, and 0 if all masses are 1/L. */
 BJ_API int bj_maze_run_routed(const bj_maze_run *run);
-/* Returns 1 if the model sees only x and y, so it can be evaluated at cell centers. */
+/* Returns 1 if x and y are the model's only inputs, so it can be evaluated at cell centers. */
 BJ_API int bj_maze_run_sees_points(const bj_maze_run *run);
 
-/* Computes target latents (n,D) of the pairs' second observations, and candidates (n,L,D) and
- * masses (n,L) of the first observations. Each output may be NULL. */
+/* Computes target latents (n,D) for the pairs' second observations, and candidates (n,L,D) and
+ * masses (n,L) for their first observations. Each output may be NULL. */
 BJ_API BJ_CHECK bj_status bj_maze_run_look(bj_maze_run *run, bj_real *latents, bj_real *candidates,
                                            bj_real *masses, const bj_pair *pairs, int64_t n,
                                            bj_error *err);
@@ -51,12 +51,13 @@ BJ_API BJ_CHECK bj_status bj_maze_run_centers(bj_maze_run *run, bj_real *latents
 /* Returns the dataset. The first call opens it and fails with BJ_EMISMATCH if the run was trained
  * on other data. */
 BJ_API BJ_CHECK bj_status bj_maze_run_data(bj_maze_data **out, bj_maze_run *run, bj_error *err);
-/* Returns a dataset row as both observations of a pair. Valid only after bj_maze_run_data. */
+/* Returns a pair whose two observations are both the given dataset row. Valid only after
+ * bj_maze_run_data. */
 BJ_API bj_pair bj_maze_run_row(const bj_maze_run *run, int64_t row);
 
-/* The graph that a run predicts, in the form of bj_graph_save: candidates of all cells that the
- * dataset leaves, edges, withheld edges, crossings and origin. Only for runs that see x and y
- * alone. Opens the dataset. The run must outlive the graph. */
+/* The graph predicted by a run, in the form used by bj_graph_save: candidates of all cells with an
+ * outgoing edge in the dataset, edges, withheld edges, crossings and origin. Only for runs whose
+ * inputs are x and y alone. Opens the dataset. The run must outlive the graph. */
 typedef struct bj_maze_graph bj_maze_graph;
 BJ_API BJ_CHECK bj_status bj_maze_graph_create(bj_maze_graph **out, bj_maze_run *run,
                                                bj_error *err);

@@ -24,9 +24,10 @@ typedef struct bj_settings {
     int batch, epochs, warmup; /* warmup in epochs */
     int warmup_updates;        /* warm-up in updates; 0: use warmup */
     char schedule[BJ_NAME_SIZE]; /* "cosine", "linear", "trapezoid" */
+    char precision[BJ_NAME_SIZE]; /* "single", "mixed" */
     double decay;              /* share of the updates in which the trapezoid decays */
-    int patience;              /* epochs without a better checkpoint before the run ends; 0: never
-                                  end early */
+    int patience;              /* number of epochs without improvement after which the run ends; 0:
+                                  never end early */
     double save_minutes;       /* minutes between checkpoints within an epoch */
     /* Stage A: an epoch is eligible if it passes every gate. */
     double gate_ade, gate_fde, gate_std, gate_low_std, gate_rank;
@@ -39,13 +40,13 @@ typedef struct bj_settings {
                     batches */
     /* Mazes. */
     int horizon;           /* steps per transition; 0: to the next cell */
-    int middle;            /* 1: observe the next cell halfway through the visit; 0: at its first
-                              step. Only if horizon is 0 */
+    int middle;            /* 1: use the observation halfway through the visit to the next cell; 0:
+                              use the first one. Only if horizon is 0 */
     int balance;           /* 1: all pairs of cells are equally likely; 0: all transitions are
                               equally likely */
     double withheld;       /* share of the unique edges withheld from training */
-    double held_out;       /* share of the episodes withheld from training, whose frames are
-                              evaluated */
+    double held_out;       /* share of the episodes that are withheld from training; their frames
+                              are evaluated */
     uint64_t split_seed;   /* seed that selects the withheld episodes, equal for all seeds of a
                               campaign */
     double gate_separated; /* min share of cell pairs with a cosine of at most .5 */
@@ -88,20 +89,22 @@ typedef struct bj_assignment {
     const char *key, *value, *origin;
 } bj_assignment;
 
-/* Resolves settings: defaults of the arm and the recipe, then the assignments, where later ones
- * win. "arm" is required. The default of "recipe" is "paper", and of "seed" 0. Fails with the
- * origin of the assignment for an unknown key (and suggests the nearest key), a value of the wrong
- * type or an inconsistent combination. origins (bj_setting_count), if not NULL, receives the origin
- * of every value: "paper", "default" if the paper does not specify it, "arm mdn", "recipe small",
- * or the origin of an assignment. */
+/* Resolves settings: applies the defaults of the arm and the recipe, then the assignments in order,
+ * so that later ones take precedence. "arm" is required. The default of "recipe" is "paper", and
+ * that of "seed" is 0. Fails if a key is unknown, if a value has the wrong type or if settings are
+ * inconsistent. The message contains the origin of the assignment and, for an unknown key, suggests
+ * the nearest key. origins (bj_setting_count), if not NULL, receives the origin of every value:
+ * "paper", "default" if the paper does not specify it, "arm mdn", "recipe small", or the origin of
+ * an assignment. */
 BJ_API BJ_CHECK bj_status bj_settings_resolve(bj_settings *out, const char **origins,
                                               const bj_assignment *list, int count, bj_error *err);
 /* Writes the value of a setting as text that resolves to the same value. */
 enum { BJ_SETTING_TEXT_SIZE = BJ_RUN_PATH_SIZE };
 BJ_API void bj_setting_text(char text[BJ_SETTING_TEXT_SIZE], const bj_settings *settings,
                             int index);
-/* Computes the SHA-256 over all keys and values, 64 hex digits. The anchor counts by its path.
- * Settings that were added in later versions are left out if they have their default value. */
+/* Computes the SHA-256 over all keys and values, 64 hex digits. The anchor is represented by its
+ * path. Settings that were added in later versions are left out if they have their default
+ * value. */
 BJ_API BJ_CHECK bj_status bj_settings_digest(char hex[65], const bj_settings *settings,
                                              bj_error *err);
 /* Writes all keys and values as one JSON object, nested at the dots. */
@@ -120,8 +123,8 @@ BJ_API const char *bj_config_get(const bj_config *config, const char *key); /* v
 /* ------------------------------------------------------------------------------------- history */
 
 /* Metrics of a maze predictor's graph and cell latents (docs/MAZES.md). NaN if a metric does not
- * apply. Models that see more than x and y have only cov_r, separated and closest, over recorded
- * frames. */
+ * apply. Models with inputs other than x and y have only cov_r, separated and closest, which are
+ * computed over recorded frames. */
 typedef struct bj_maze_values {
     double plan_all, verified_route, macro_precision, macro_precision_self, held_recall, cov_r;
     double predicted_edges;
@@ -131,9 +134,9 @@ typedef struct bj_maze_values {
                                       successors */
 } bj_maze_values;
 
-/* Returns the number of development scenes, out of `dev`, that are used for the exchange losses
- * after an epoch of `fit` scenes: the first fit / 32, but at least 128 and at most
- * BJ_EXCHANGE_SCENES. */
+/* Returns how many of the `dev` development scenes are used for the exchange losses after an epoch
+ * of `fit` scenes: fit / 32, but at least 128 and at most BJ_EXCHANGE_SCENES. The first scenes are
+ * used. */
 enum { BJ_EXCHANGE_SCENES = 512 };
 BJ_API int bj_exchange_scenes(int64_t fit, int64_t dev);
 
@@ -149,7 +152,7 @@ typedef struct bj_epoch {
     bj_latent_health health; /* of the target latents on development scenes */
     bj_encoder_values encoder;   /* of the online encoder on development scenes */
     bj_exchange_values exchange; /* on the first bj_exchange_scenes development scenes */
-    double usage_least, usage_most;  /* smallest and largest share of weight of a branch, on
+    double usage_least, usage_most;  /* smallest and largest weight share of any branch, on
                                         development scenes */
     double decoder_ade, decoder_fde; /* stage A, on development scenes; otherwise NaN */
     bj_maze_values maze;     /* NaN except for mazes */
@@ -159,11 +162,11 @@ typedef struct bj_epoch {
     double scenes_per_s;     /* training speed in this epoch */
 } bj_epoch;
 
-/* Returns 1 if the model is blind to the map in this epoch: exchanging the focal tracks increases
- * the trajectory Energy Score by at least 20 %, so the model has learned to forecast, but
- * exchanging the maps increases it by less than 2 %. Models learn to read the focal track first, so
- * an epoch counts only in the second half of the run, or after the first tenth if at least 1,000
- * updates are done. */
+/* Returns 1 if the model ignores the map in this epoch: exchanging the focal tracks increases the
+ * trajectory Energy Score by at least 20 %, so the model has learned to forecast, but exchanging
+ * the maps increases it by less than 2 %. Models learn to use the focal track first, so the result
+ * is always 0 in the first half of the run, except after the first tenth if at least 1,000 updates
+ * are done. */
 BJ_API int bj_epoch_blind(const bj_settings *settings, const bj_epoch *row);
 
 /* ----------------------------------------------------------------------------------------- run */
@@ -183,8 +186,8 @@ typedef enum bj_run_answer {
     BJ_RUN_SAVE  /* save and continue */
 } bj_run_answer;
 
-/* Scenes returned by a function instead of read from a cache, such as simulated scenes
- * (fresh.h). */
+/* Scenes that are returned by a function instead of being read from a cache, for example simulated
+ * scenes (fresh.h). */
 typedef struct bj_scene_source {
     const char *name;   /* name, recorded in manifest.json */
     const char *digest; /* 64 digits that identify the scenes and their order */
@@ -203,18 +206,20 @@ typedef struct bj_run_options {
     const char *data;   /* cache with fit and development scenes, or a maze dataset */
     const char *dev;    /* separate cache with development scenes, so that all of `data` is fitted;
                            or NULL */
-    /* Source of fit scenes, each used once. Then `data` is their name, and development scenes come
-     * from `dev` if given, otherwise from dev_scenes. NULL: none. */
+    /* Source of fit scenes, each of which is used once; NULL: fit scenes are read from `data`. With
+     * a source, `data` is its name, and development scenes come from `dev` if given, otherwise from
+     * dev_scenes. */
     const bj_scene_source *scenes, *dev_scenes;
     const char *dir;    /* created; must not contain a run unless `resume` is set */
     const char *maze;   /* maze name; NULL: derived from the dataset's name */
     const char *config; /* file that is copied into the run folder; or NULL */
     int resume;         /* continue a stopped run, or start a new one if there is none */
     int extend;         /* epochs to add to a finished run, with their own learning rate cycle; 0:
-                           none. Continues an unfinished extension with the same number of epochs */
+                           none. An unfinished extension by the same number of epochs is
+                           continued */
     int threads;
     const char *isa;
-    /* Called after every step and from time to time during an evaluation. May be NULL. */
+    /* Called after every step and periodically during an evaluation. May be NULL. */
     bj_run_answer (*progress)(void *context, const bj_run_progress *progress);
     /* Called with a line of text at the start of the run, for example about loaded tensors or an
      * extension. May be NULL. */

@@ -1,7 +1,7 @@
-"""safetensors files: a writer whose bytes depend on nothing but the contents, and a reader.
+"""A reader and a deterministic writer for safetensors files. The bytes depend only on the content.
 
 Layout: 8 bytes little-endian header length, JSON header padded with spaces to 8 bytes, tensor data.
-The package of that name writes metadata in an order that changes from run to run; this one sorts.
+The Python package safetensors writes metadata in an order that changes between runs. This writer sorts it.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CODES = {dtype: code for code, dtype in DTYPES.items()}
 
 def save(path: str | os.PathLike, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
          ) -> None:
-    """Tensors in order of falling element size, then name, so that each is aligned."""
+    """Writes the tensors sorted by decreasing element size, then by name, so that each one is aligned."""
     header: dict[str, object] = {"__metadata__": dict(sorted(metadata.items()))}
     data = bytearray()
     for name in sorted(tensors, key=lambda n: (-tensors[n].element_size(), n)):
@@ -36,7 +36,7 @@ def save(path: str | os.PathLike, tensors: Mapping[str, Tensor], metadata: Mappi
 
 
 def load(path: str | os.PathLike) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a file."""
+    """Returns the tensors and the metadata of a file."""
     with open(path, "rb") as file:
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
         data = bytearray(file.read())

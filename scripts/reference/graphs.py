@@ -1,7 +1,7 @@
-"""Graph metrics of the mazes in plain NumPy, as docs/MAZES.md defines them.
+"""Graph metrics of the mazes in NumPy, as defined in docs/MAZES.md.
 
-A graph is a set of (from, to) pairs here and a search is a closure over sets, not the matrices and
-queues of the C code: agreement of two programs written alike would say little.
+A graph is a set of (from, to) pairs, and a search is a closure over sets. The C code uses matrices and
+queues. The two implementations differ on purpose, so that their agreement is meaningful.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WITHHELD = 0.2
 
 
 def hits(candidates: np.ndarray, latents: np.ndarray) -> np.ndarray:
-    """Which of the vectors (C,D) some candidate (K,D) points at."""
+    """Returns which of the vectors (C,D) are hit by some candidate (K,D)."""
     found = np.zeros(len(latents), bool)
     for v, z in enumerate(latents.astype(np.float64)):
         for u in candidates.astype(np.float64):
@@ -22,7 +22,7 @@ def hits(candidates: np.ndarray, latents: np.ndarray) -> np.ndarray:
 
 
 def margin(candidates: np.ndarray, latents: np.ndarray) -> float:
-    """How far the nearest cosine stays from the threshold; exactly 0.5 does not count."""
+    """Returns the distance of the closest cosine from the threshold, ignoring cosines of exactly 0.5."""
     u = candidates.reshape(-1, candidates.shape[-1]).astype(np.float64)
     z = latents.astype(np.float64)
     scale = np.linalg.norm(u, axis=1)[:, None] * np.linalg.norm(z, axis=1)[None]
@@ -32,7 +32,7 @@ def margin(candidates: np.ndarray, latents: np.ndarray) -> float:
 
 
 def reached(edges: set, start: int) -> set:
-    """Cells that can be reached from start, itself included."""
+    """Returns the cells that can be reached from start, including start."""
     inside, grown = set(), {start}
     while grown:
         inside |= grown
@@ -59,7 +59,7 @@ def precision(predicted: set, true: set, cells: int, self_loops: bool) -> np.nda
 
 
 def withhold(edges: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Kept and held edges, both in the order given."""
+    """Returns the kept and the withheld edges, each in the given order."""
     want = int(np.floor(WITHHELD * len(edges) + 1e-9))
     held: list[int] = []
     for k in order:
@@ -71,7 +71,7 @@ def withhold(edges: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def score(case: dict) -> dict:
-    """Every expected_ array of a graph case."""
+    """Returns every expected_ array of a graph case."""
     cells, sources = case["cells"], case["sources"]
     true = {(int(u), int(v)) for u, v in case["true_edges"]}
     found = [hits(c, cells) for c in case["candidates"]]
@@ -101,7 +101,7 @@ def score(case: dict) -> dict:
 
 
 def walk(xy: np.ndarray, terminals: np.ndarray, maze_map: np.ndarray) -> dict:
-    """Cells of positions, and the edges between them with their counts."""
+    """Returns the cells of the positions, and the edges between them with their counts."""
     number = {tuple(s): k for k, s in enumerate(np.argwhere(maze_map == 0))}
     cells, counts, last = [], {}, None
     for (x, y), ends in zip(xy.astype(np.float64), terminals):
@@ -120,7 +120,7 @@ def walk(xy: np.ndarray, terminals: np.ndarray, maze_map: np.ndarray) -> dict:
 
 def frame_coverage(cells: np.ndarray, following: np.ndarray, targets: np.ndarray,
                    candidates: np.ndarray, count: int) -> tuple[float, np.ndarray]:
-    """Raw COV-R over frames: the mean, and one number a cell."""
+    """Returns raw COV-R over frames: the mean, and one number per cell."""
     latents = np.zeros((count, targets.shape[1]))
     for v in range(count):
         if (cells == v).any():

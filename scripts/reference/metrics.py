@@ -1,4 +1,4 @@
-"""Evaluation metrics in float64, and the clearance of a batch from their decision boundaries."""
+"""Evaluation metrics in float64, and the distance of a batch from their decision boundaries."""
 from __future__ import annotations
 
 import math
@@ -27,7 +27,7 @@ def bearing(endpoint: Tensor) -> Tensor:
 
 
 def maneuver(endpoint: Tensor) -> Tensor:
-    """Class (...) of an endpoint (...,2)."""
+    """Returns the maneuver (...) of an endpoint (...,2)."""
     angle = bearing(endpoint)
     turn = torch.where(angle >= TURN_ANGLE, LEFT, torch.where(angle <= -TURN_ANGLE, RIGHT,
                                                               STRAIGHT))
@@ -35,17 +35,17 @@ def maneuver(endpoint: Tensor) -> Tensor:
 
 
 def maneuver_mass(weight: Tensor, endpoints: Tensor) -> Tensor:
-    """Probability (B,4) of each maneuver."""
+    """Returns the probability (B,4) of each maneuver."""
     return weight.new_zeros(weight.shape[0], 4).scatter_add_(1, maneuver(endpoints), weight)
 
 
 def effective_count(mass: Tensor) -> Tensor:
-    """exp of the entropy along the last axis."""
+    """Returns exp of the entropy along the last axis."""
     return torch.special.entr(mass).sum(-1).exp()
 
 
 def calibration_error(mass: Tensor, truth: Tensor) -> Tensor:
-    """Expected calibration error of the most likely maneuver, equal-width bins of confidence."""
+    """Returns the expected calibration error of the most likely maneuver, with bins of equal width."""
     confidence, guess = mass.max(-1)
     bins = (confidence * ECE_BINS).long().clamp(max=ECE_BINS - 1)
     surplus = (guess == truth).double() - confidence
@@ -54,7 +54,7 @@ def calibration_error(mass: Tensor, truth: Tensor) -> Tensor:
 
 
 def merged_mass(weight: Tensor, near: Tensor) -> Tensor:
-    """Weights (B,K) summed over connected components of near (B,K,K), at the lowest member."""
+    """Returns weights (B,K) summed over connected components of near (B,K,K), at the lowest member."""
     reach = near.double()
     for _ in range(max(1, (weight.shape[1] - 1).bit_length())):
         reach = (reach @ reach > 0).double()
@@ -64,8 +64,8 @@ def merged_mass(weight: Tensor, near: Tensor) -> Tensor:
 @torch.no_grad()
 def metrics(atoms: Tensor, weight: Tensor, decoded: Tensor, target: Tensor, future: Tensor
             ) -> dict[str, float]:
-    """Means over scenes: atoms (B,L,D), weight (B,K), decoded (B,K,F,2), target (B,D),
-    future (B,F,2). neff_collision is left out when one latent has several outputs."""
+    """Returns means over scenes: atoms (B,L,D), weight (B,K), decoded (B,K,F,2), target (B,D),
+    future (B,F,2). neff_collision is left out if one latent has several outputs."""
     atoms, weight, decoded, target, future = (
         x.double() for x in (atoms, weight, decoded, target, future))
     paired = atoms.shape[1] == weight.shape[1]
@@ -104,7 +104,7 @@ def metrics(atoms: Tensor, weight: Tensor, decoded: Tensor, target: Tensor, futu
 
 
 def anchor_metrics(latent: Tensor) -> dict[str, float]:
-    """Spread of normalized latents (B,D): what makes an anchor eligible."""
+    """Returns the spread of normalized latents (B,D), which the gates of the anchor check."""
     deviation = latent.std(0, correction=0)
     spectrum = torch.linalg.eigvalsh(torch.cov(latent.T, correction=0)).clamp_min(0)
     return dict(entropy_rank=float(effective_count(spectrum / spectrum.sum())),
@@ -114,10 +114,10 @@ def anchor_metrics(latent: Tensor) -> dict[str, float]:
 
 @torch.no_grad()
 def clearance(atoms: Tensor, weight: Tensor, decoded: Tensor, future: Tensor) -> float:
-    """Smallest distance of the batch from any threshold or tie of `metrics`.
+    """Returns the smallest distance of the batch from any threshold or tie of `metrics`.
 
-    A fixture needs it well above single-precision rounding: a scene that changes sides moves a
-    mean by 1/B. Weights that are all equal are an exact tie, settled by the lowest index.
+    For a golden file it must be well above single-precision rounding, because a scene on the other side
+    of a threshold changes a mean by 1/B. Equal weights are an exact tie, and the lowest index wins.
     """
     ends, true_end = decoded[:, :, -1], future[:, -1:]
     every_end = torch.cat([ends, true_end], 1)

@@ -1,7 +1,8 @@
-"""The networks from torch.nn layers, as a PyTorch user would write them.
+"""The networks made of torch.nn layers, as a PyTorch user would write them.
 
-Parameter names equal those of the C library's checkpoints, so load_state_dict(strict=True) takes
-one unchanged. Timed by the benchmark; checked against `network` whenever fixtures are written.
+The parameter names are those of the C library's checkpoints, so load_state_dict(strict=True) accepts a
+checkpoint unchanged. The benchmark measures these modules, and make_fixtures.py compares them with
+`network`.
 """
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class SceneEncoder(nn.Module):
 
 
 class BranchNet(nn.Module):
-    """K atoms, a router when K > 1, one decoder. forward: (context, atoms, logits, decoded)."""
+    """K atoms, a router if K > 1, and one decoder. forward returns (context, atoms, logits, decoded)."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -71,7 +72,7 @@ class BranchNet(nn.Module):
 
 
 class OutputOnlyNet(nn.Module):
-    """One latent, K outputs: base head plus scaled residual heads on a shared trunk."""
+    """One latent and K outputs: a base head and scaled residual heads on a shared trunk."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -100,7 +101,7 @@ class OutputOnlyNet(nn.Module):
 
 
 class WeightedFutures(nn.Module):
-    """Prediction as a user wants it: trajectories (B,K,F,2) and their weights (B,K)."""
+    """Returns trajectories (B,K,F,2) and their weights (B,K)."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -112,7 +113,7 @@ class WeightedFutures(nn.Module):
 
 
 def build(sizes: Sizes, kind: str, scales: str = "fixed") -> nn.Module:
-    """A network with the parameters of network.parameter_shapes(sizes, kind, scales)."""
+    """Returns a network with the parameters of network.parameter_shapes(sizes, kind, scales)."""
     net = OutputOnlyNet(sizes) if kind == "outputonly" else BranchNet(sizes)
     if scales != "fixed":
         rows = (1, 1, 1) if scales == "global" else (sizes.atoms, sizes.latent, 2 * sizes.fut)

@@ -1,7 +1,7 @@
 """Parameters and forward pass of every network, written out as equations.
 
 Kinds
-    branch      encoder, K atoms, router when K > 1, one shared decoder; `point` is K = 1
+    branch      encoder, K atoms, router if K > 1, one shared decoder; `point` is K = 1
     outputonly  encoder, one latent, router, trunk with a base head and K scaled residual heads
     anchor      future-view encoder and decoder alone (first stage of the frozen-anchor control)
 
@@ -28,7 +28,7 @@ NORM_FLOOR = 1e-12
 
 def parameter_shapes(sizes: Sizes, kind: str = "branch", scales: str = "fixed"
                      ) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every parameter of a network, learned mixture scales included."""
+    """Returns the name and shape of every parameter of a network, including learned mixture scales."""
     s, out = sizes, 2 * sizes.fut
     shapes = {f"encoder.{name}": shape for name, shape in encoder_shapes(sizes).items()}
     if kind == "outputonly":
@@ -78,7 +78,7 @@ def _mlp_shapes(name: str, inputs: int, hidden: int, outputs: int) -> dict[str, 
 
 def initial_params(sizes: Sizes, rng: torch.Generator, kind: str = "branch",
                    scales: str = "fixed") -> dict[str, Tensor]:
-    """Fresh float64 weights with PyTorch's default distributions."""
+    """Returns new float64 weights with PyTorch's default distributions."""
     shapes = parameter_shapes(sizes, kind, scales)
     constants = {"step_scale": 1.0, "segment_scale": 1.0, "log_sz": math.log(0.25),
                  "log_sy": math.log(2.0)}
@@ -100,7 +100,7 @@ def initial_params(sizes: Sizes, rng: torch.Generator, kind: str = "branch",
 
 
 def part(params: Params, prefix: str) -> dict[str, Tensor]:
-    """The parameters below `prefix.`, with the prefix taken off."""
+    """Returns the parameters below `prefix.`, with the prefix removed."""
     start = prefix + "."
     return {name[len(start):]: value for name, value in params.items() if name.startswith(start)}
 
@@ -108,7 +108,7 @@ def part(params: Params, prefix: str) -> dict[str, Tensor]:
 # ---------------------------------------------------------------------------------------- layers
 
 def unit(x: Tensor) -> Tensor:
-    """x / max(|x|, 1e-12) along the last axis."""
+    """Returns x / max(|x|, 1e-12) along the last axis."""
     return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp_min(NORM_FLOOR)
 
 
@@ -121,7 +121,7 @@ def mlp(params: Params, name: str, x: Tensor) -> Tensor:
 
 
 def gru(params: Params, x: Tensor) -> Tensor:
-    """Last state (B,E) of a GRU over x (B,steps,features), from a zero state.
+    """Returns the last state (B,E) of a GRU over x (B,steps,features), starting from a zero state.
 
     r = sigmoid(..), u = sigmoid(..), n = tanh(W_n x + b_n + r (V_n h + c_n)),
     h <- n + u (h - n).
@@ -140,7 +140,7 @@ def gru(params: Params, x: Tensor) -> Tensor:
 
 
 def attend(params: Params, query: Tensor, tokens: Tensor, present: Tensor, heads: int) -> Tensor:
-    """Multi-head attention of one query (B,E) over the present ones of tokens (B,S,E)."""
+    """Returns multi-head attention of one query (B,E) over the occupied slots of tokens (B,S,E)."""
     weight, bias = params["attn.in_proj_weight"].chunk(3), params["attn.in_proj_bias"].chunk(3)
     q, k, v = (x @ w.T + b for x, w, b in zip((query, tokens, tokens), weight, bias))
     q, k, v = (x.unflatten(-1, (heads, -1)) for x in (q, k, v))            # ..., heads, E/heads
@@ -153,7 +153,7 @@ def attend(params: Params, query: Tensor, tokens: Tensor, present: Tensor, heads
 # --------------------------------------------------------------------------------------- networks
 
 def encode(params: Params, view: Batch, heads: int) -> Tensor:
-    """Scene embedding (B,D), not normalized. A view without neighbors attends to one zero slot."""
+    """Returns the scene embedding (B,D), not normalized. A view without neighbors attends to one zero slot."""
     state = gru(params, view["focal"])
     tokens = torch.cat([mlp(params, "neighbor", view["neighbors"].flatten(2)),
                         mlp(params, "polyline", view["polylines"].flatten(2))], 1)
@@ -165,10 +165,10 @@ def encode(params: Params, view: Batch, heads: int) -> Tensor:
 
 
 def future_view(batch: Batch, dt: float) -> Batch:
-    """The realized future as a scene: its own focal track, the same map, nobody else.
+    """Returns the true future as a scene, with the future as focal track, the same map and no neighbors.
 
-    Velocity is the forward difference, the last one repeated; heading is its direction, and zero
-    where nothing moves.
+    Velocity is the forward difference, and the last one is repeated. Heading is the direction of the
+    velocity, and zero if the velocity is zero.
     """
     position = batch["future"]
     velocity = torch.diff(position, dim=1) / dt
@@ -180,7 +180,7 @@ def future_view(batch: Batch, dt: float) -> Batch:
 
 
 def target_latent(encoder: Params, batch: Batch, sizes: Sizes) -> Tensor:
-    """Normalized latent (B,D) of the future view; encoder has names without a prefix."""
+    """Returns the normalized latent (B,D) of the future view. `encoder` has names without a prefix."""
     return unit(encode(encoder, future_view(batch, sizes.dt), sizes.heads))
 
 
@@ -193,7 +193,7 @@ class Prediction:
 
 
 def decode(params: Params, latent: Tensor) -> Tensor:
-    """Trajectory (...,F,2) of a latent; the base path alone for the output-only control."""
+    """Returns the trajectory (...,F,2) of a latent, or the base path of the output-only control."""
     if "trunk.weight" in params:
         flat = linear(params, "base", torch.relu(linear(params, "trunk", latent)))
     else:
@@ -202,7 +202,7 @@ def decode(params: Params, latent: Tensor) -> Tensor:
 
 
 def predict(params: Params, batch: Batch, sizes: Sizes) -> Prediction:
-    """All K branches of every scene."""
+    """Returns all K branches of every scene."""
     context = encode(part(params, "encoder"), batch, sizes.heads)
     if "router.0.weight" in params:
         logits = mlp(params, "router", context)

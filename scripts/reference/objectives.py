@@ -1,7 +1,7 @@
 """Every training objective as a set of named, weighted terms.
 
-total = sum of weight * value over the terms whose weight is not zero. A zero weight takes the term
-out of the graph: what only it reached has no gradient at all (None, not zero) and is neither
+total = sum of weight * value over the terms whose weight is not zero. A term with weight zero is not part
+of the graph. Parameters that only this term reaches have no gradient (None, not zero) and are neither
 updated nor decayed. Such terms are still reported.
 
 The target latent z is a constant everywhere except in anchor_a, which trains it.
@@ -48,7 +48,7 @@ class Goal:
     vicreg_gamma: float = 1.0
 
     def as_metadata(self) -> dict[str, str]:
-        """All settings; those of the regularizers only where they are not at their defaults."""
+        """Returns all settings, but those of the regularizers only if they are not at their defaults."""
         numbers = {f.name: str(getattr(self, f.name)) for f in fields(self)
                    if f.name != "kind" and not (f.name.startswith(("sigreg", "vicreg"))
                                                 and getattr(self, f.name) == f.default)}
@@ -61,7 +61,7 @@ class Term(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What an objective looks at."""
+    """Inputs of an objective."""
     prediction: Prediction
     target: Tensor            # (B,D) normalized target latent
     future: Tensor            # (B,F,2)
@@ -79,7 +79,7 @@ def total(terms: Terms) -> Tensor:
 # ------------------------------------------------------------------------------------- distances
 
 def root(squared: Tensor) -> Tensor:
-    """Square root that is 0, with derivative 0, at and near 0: equal points do not push."""
+    """Returns the square root, or 0 with derivative 0 near 0, so that equal points do not affect each other."""
     apart = squared > SQUARED_DISTANCE_FLOOR
     return squared.clamp_min(SQUARED_DISTANCE_FLOOR).sqrt() * apart
 
@@ -89,7 +89,7 @@ def latent_distance(a: Tensor, b: Tensor) -> Tensor:
 
 
 def path_distance(a: Tensor, b: Tensor, beta: float = 1.0) -> Tensor:
-    """Root mean square over time of the step distances of (...,F,2), step t weighted beta^t."""
+    """Returns the root mean square over time of the step distances of (...,F,2), where step t has weight beta^t."""
     steps = torch.arange(a.shape[-2], dtype=a.dtype)
     share = torch.softmax(steps * math.log(beta), 0)
     return root((a - b).square().sum(-1) @ share)
@@ -97,9 +97,9 @@ def path_distance(a: Tensor, b: Tensor, beta: float = 1.0) -> Tensor:
 
 def energy_score(weight: Tensor, to_target: Tensor, points: Tensor,
                  distance: Callable[[Tensor, Tensor], Tensor]) -> tuple[Tensor, Tensor]:
-    """Observation and dispersion (B) of the Energy Score; the score is their difference.
+    """Returns observation and dispersion (B) of the Energy Score. The score is their difference.
 
-    weight, to_target (B,K); points (B,K,...). Each pair is visited once, which absorbs the 1/2.
+    weight, to_target (B,K); points (B,K,...). Each pair is visited once, which replaces the factor 1/2.
     """
     i, j = torch.triu_indices(points.shape[1], points.shape[1], 1)
     apart = distance(points[:, i], points[:, j])
@@ -113,7 +113,7 @@ def _paths(goal: Goal) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def _to_targets(goal: Goal, case: Case) -> tuple[Tensor, Tensor]:
-    """Latent (B,L) and decoded (B,K) distances to what really happened."""
+    """Returns latent (B,L) and decoded (B,K) distances to the target latent and the true future."""
     return (latent_distance(case.prediction.atoms, case.target[:, None]),
             path_distance(case.prediction.decoded, case.future[:, None], goal.beta))
 
@@ -150,7 +150,7 @@ def output_only(goal: Goal, case: Case) -> Terms:
 
 
 def _assigned(goal: Goal, case: Case, assign: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Terms:
-    """The winner-takes-all family: `assign` maps decoded distances to (plan, router label)."""
+    """Computes the winner-takes-all family. `assign` maps decoded distances to (plan, router label)."""
     dz, dy = _to_targets(goal, case)
     plan, label = assign(dy.detach())
     log_weight = case.prediction.logits.log_softmax(-1)
@@ -161,14 +161,14 @@ def _assigned(goal: Goal, case: Case, assign: Callable[[Tensor], tuple[Tensor, T
 
 
 def winner(distance: Tensor) -> Tensor:
-    """One-hot (B,K) of the nearest branch; the first of equals."""
+    """Returns the one-hot vector (B,K) of the nearest branch, or the first of several equal ones."""
     return torch.zeros_like(distance).scatter_(1, distance.argmin(-1, keepdim=True), 1.0)
 
 
 def balanced_plan(cost: Tensor, eps: float, iterations: int) -> Tensor:
-    """Entropic transport between scenes (1/B each) and branches (1/K each), rows rescaled to 1.
+    """Returns the entropic transport between scenes (1/B each) and branches (1/K each), with rows scaled to 1.
 
-    Log-domain Sinkhorn: the row potential is refreshed first, the column potential last.
+    Sinkhorn iterations in the log domain, which update the row potential first and the column potential last.
     """
     score = -cost / eps
     log_row, log_column = (-math.log(n) for n in cost.shape)
@@ -198,7 +198,7 @@ def sinkhorn(goal: Goal, case: Case) -> Terms:
 
 
 def mixture(goal: Goal, case: Case) -> Terms:
-    """Negative log-likelihood of diagonal Gaussian mixtures around latents and trajectories."""
+    """Returns the negative log-likelihood of diagonal Gaussian mixtures around latents and trajectories."""
     log_weight = case.prediction.logits.log_softmax(-1)
 
     def nll(points: Tensor, target: Tensor, scale_name: str, sigma: float) -> Tensor:
@@ -218,7 +218,7 @@ def mixture(goal: Goal, case: Case) -> Terms:
 
 
 def anchor_b(goal: Goal, case: Case) -> Terms:
-    """Latent Energy Score alone: decoder and target are frozen."""
+    """Returns only the latent Energy Score, because decoder and target are frozen."""
     return dict(latent=full_set(goal, case)["latent"])
 
 
@@ -228,7 +228,7 @@ OBJECTIVES: dict[str, Callable[[Goal, Case], Terms]] = dict(
 
 
 def anchor_a(goal: Goal, latent: Tensor, decoded: Tensor, future: Tensor) -> Terms:
-    """Reconstruction with floors under the spread of the latents and their participation ratio.
+    """Returns the reconstruction, and floors on the spread of the latents and on their participation ratio.
 
     latent (B,D) normalized and trained, decoded and future (B,F,2).
     """
@@ -245,7 +245,7 @@ def anchor_a(goal: Goal, latent: Tensor, decoded: Tensor, future: Tensor) -> Ter
 
 
 def regularize(goal: Goal, embedding: Tensor, step: int) -> Terms:
-    """The regularizers that have a weight, on the trained encoder's output (B,D) before
+    """Returns the regularizers with a nonzero weight, on the trained encoder's output (B,D) before
     normalization. The seed of SIGReg's directions is 0, the default of a trainer."""
     terms = {}
     if goal.sigreg:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Files of a motion-forecasting scenario to the arrays of docs/DATA.md, in pyarrow and NumPy.
+"""Converts the files of a motion-forecasting scenario to the arrays of docs/DATA.md, in pyarrow and NumPy.
 
-A second implementation beside src/data/, written to be compared with it: tracks are a dense table
-of (track, step), the plane is complex, every selection is a full sort. The rule numbers are those
-of docs/DATA.md. Used by tests/data/peer_features.py and bench/compare_av2.py.
+This is a second implementation with which src/data/ is compared. Tracks are a dense table of (track,
+step), points are complex numbers, and every selection is a full sort. The rule numbers are those of
+docs/DATA.md. tests/data/peer_features.py and bench/compare_av2.py use this module.
 
-    preprocess.py FOLDER...     prints what each scene has
+    preprocess.py FOLDER...     prints a summary of each scene
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NUMBERS = ("position_x", "position_y", "velocity_x", "velocity_y", "heading")
 
 @dataclass
 class Scene:
-    """What bj_features holds; texts where it has track numbers."""
+    """The content of bj_features, with texts instead of track numbers."""
     scenario_id: str
     origin: complex
     heading: float
@@ -41,20 +41,20 @@ class Scene:
 
 
 def rank(offsets: np.ndarray) -> np.ndarray:
-    """Rule 5: whole tenths of a millimeter. Not abs(), which rounds differently."""
+    """Rule 5: rounds to tenths of a millimeter. Does not use abs(), which rounds differently."""
     return np.floor(1e4 * np.sqrt(offsets.real ** 2 + offsets.imag ** 2) + 0.5)
 
 
 def pairs(values: np.ndarray) -> np.ndarray:
-    """Complex numbers as a last axis of two."""
+    """Converts complex numbers to a last axis of size two."""
     return np.stack([values.real, values.imag], axis=-1)
 
 
 # ------------------------------------------------------------------------------------------ tracks
 
 def read_tracks(path: Path) -> tuple[dict, list[str], list[str], np.ndarray]:
-    """Facts, ids and types in the order of first rows, and a table (tracks, steps, 5), NaN where
-    there is no row; assignment in file order lets the last of repeated rows win (rule 1)."""
+    """Returns facts, ids and types in the order of first rows, and a table (tracks, steps, 5) with NaN for
+    missing rows. Assignment in file order keeps the last of repeated rows (rule 1)."""
     table = parquet.read_table(path, columns=["timestep", *TEXTS, *NUMBERS], use_threads=False)
     codes = table["track_id"].combine_chunks().dictionary_encode()
     ids, track = codes.dictionary.to_pylist(), codes.indices.to_numpy()
@@ -103,7 +103,7 @@ def resample(points: list[dict]) -> np.ndarray:
     along = np.concatenate([[0.0], np.cumsum(np.sqrt(step.real ** 2 + step.imag ** 2))])
     if along[-1] == 0:
         return np.full(POINTS, line[0])
-    keep = np.concatenate([[True], np.diff(along) > 0])   # repeated points would divide by zero
+    keep = np.concatenate([[True], np.diff(along) > 0])   # repeated points would cause a division by zero
     wanted = along[-1] * np.arange(POINTS) / (POINTS - 1)
     out = (np.interp(wanted, along[keep], line.real[keep])
            + 1j * np.interp(wanted, along[keep], line.imag[keep]))
@@ -158,7 +158,7 @@ def preprocess(folder: str | Path) -> Scene:
 
     lines, line_ids, intersection, crosswalk = read_lines(archive)
     nearest = (rank(lines - origin).min(axis=1) if len(lines) else np.zeros(0))
-    chosen = np.lexsort((line_ids, crosswalk, nearest))[:POLYLINES]   # rule 12, last key first
+    chosen = np.lexsort((line_ids, crosswalk, nearest))[:POLYLINES]   # rule 12; the last key is the primary one
     return Scene(
         scenario_id=facts["scenario_id"], origin=complex(origin), heading=heading,
         focal=histories(state[focal:focal + 1], np.zeros(1), origin, heading)[0],

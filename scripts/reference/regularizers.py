@@ -4,8 +4,8 @@ SIGReg   Balestriero and LeCun, "LeJEPA", 2025 (arXiv:2511.08544), with the inte
          the authors' code: [-3,3] in steps of 3/16.
 VICReg   Bardes, Ponce and LeCun, "VICReg", 2022 (arXiv:2105.04906).
 
-Directions come from the engine's generator (src/core/rng.c), which is written out here in Python
-integers: xoshiro256++ seeded by splitmix64, one stream for each (seed, step, slice).
+Directions come from the engine's generator (src/core/rng.c), which is reimplemented here with Python
+integers: xoshiro256++ seeded by splitmix64, with one stream for each (seed, step, slice).
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORD = (1 << 64) - 1
 
 
 def epps_pulley(p: Tensor) -> Tensor:
-    """Statistic (S) of samples p (B,S) against N(0,1): B int |ecf - cf|^2 cf dt, trapezoid rule."""
+    """Returns the statistic (S) that compares p (B,S) with N(0,1): B int |ecf - cf|^2 cf dt, trapezoid rule."""
     t = torch.linspace(-HALF_WIDTH, HALF_WIDTH, POINTS, dtype=p.dtype)
     gaussian = torch.exp(-t.square() / 2)
     empirical = torch.exp(1j * p[..., None] * t).mean(0)
@@ -28,7 +28,7 @@ def epps_pulley(p: Tensor) -> Tensor:
 
 
 def sigreg(x: Tensor, directions: Tensor) -> Tensor:
-    """Mean statistic over unit directions (S,D)."""
+    """Returns the mean statistic over unit directions (S,D)."""
     return epps_pulley(x @ directions.T).mean()
 
 
@@ -51,7 +51,7 @@ def _rotate(x: int, k: int) -> int:
 
 
 def _splitmix(seed: int) -> tuple[int, int]:
-    """The next state and number of splitmix64."""
+    """Returns the next state and number of splitmix64."""
     seed = seed + 0x9E3779B97F4A7C15 & WORD
     x = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9 & WORD
     x = (x ^ x >> 27) * 0x94D049BB133111EB & WORD
@@ -59,7 +59,7 @@ def _splitmix(seed: int) -> tuple[int, int]:
 
 
 class Stream:
-    """The generator of (seed, name)."""
+    """Returns the generator of (seed, name)."""
 
     def __init__(self, seed: int, name: str) -> None:
         digest = 0xCBF29CE484222325    # FNV-1a
@@ -89,7 +89,7 @@ class Stream:
 
 
 def directions(seed: int, step: int, count: int, width: int) -> Tensor:
-    """Unit directions (count,width) of the update after `step` updates."""
+    """Returns the unit directions (count,width) of the update after `step` updates."""
     rows = []
     for i in range(count):
         stream = Stream(seed, f"sigreg {step} {i}")

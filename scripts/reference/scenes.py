@@ -1,14 +1,14 @@
-"""Stand-in traffic: constant-speed, constant-turn-rate tracks and straight polylines.
+"""Synthetic scenes: tracks with constant speed and turn rate, and straight polylines.
 
 Statistics, per scene:
-    neighbors present    uniform over 0..N, leading slots first
+    occupied neighbors   uniform over 0..N, leading slots first
     first seen           40 % of the neighbors from the start, the others uniformly later, up to
                          60 % of the history
-    polylines present    uniform over P // 6 .. P
-    speeds               uniform up to 15 m/s; neighbors 40 m around, polylines 50 m around
-    rates                20 % of the neighbors are no vehicles, 30 % of the polylines belong to an
+    occupied polylines   uniform over P // 6 .. P
+    speeds               uniform up to 15 m/s; neighbors within 40 m, polylines within 50 m
+    rates                20 % of the neighbors are not vehicles, 30 % of the polylines belong to an
                          intersection, 10 % are crosswalks
-Absent slots and unseen steps are zero.
+Empty slots and unobserved steps are zero.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ future (B,F,2); masks are bool, True where the slot is present."""
 
 
 def stand_in(count: int, sizes: Sizes, seed: int, dtype: torch.dtype = torch.float32) -> Batch:
-    """`count` scenes, the same for the same seed; float32-representable whatever the dtype."""
+    """Returns `count` scenes that depend only on the seed. float32 can represent all numbers, for any dtype."""
     rng = torch.Generator().manual_seed(seed)
 
     def uniform(*shape: int) -> Tensor:
@@ -73,9 +73,9 @@ def stand_in(count: int, sizes: Sizes, seed: int, dtype: torch.dtype = torch.flo
 
 
 def _drive(time: Tensor, speed: Tensor, heading: Tensor, turn_rate: Tensor) -> Tensor:
-    """Focal features (...,steps,7), type 0, of a track at the origin at time 0.
+    """Returns the focal features (...,steps,7) with type 0 of a track that is at the origin at time 0.
 
-    An arc of duration t has a chord of v t sinc(w t / 2), half-way between both headings.
+    An arc of duration t has a chord of length v t sinc(w t / 2), in the mean direction of the two headings.
     """
     speed, heading, turn_rate = speed[..., None], heading[..., None], turn_rate[..., None]
     turned = turn_rate * time
@@ -89,6 +89,6 @@ def _drive(time: Tensor, speed: Tensor, heading: Tensor, turn_rate: Tensor) -> T
 
 
 def _leading(slots: int, least: int, share: Tensor) -> Tensor:
-    """Mask (B,slots) of the first least..slots slots, the number uniform in `share` (B)."""
+    """Returns a mask (B,slots) of the first slots. Their number is from least to slots, by `share` (B)."""
     present = least + ((slots - least + 1) * share).long()
     return torch.arange(slots) < present[:, None]

@@ -1,4 +1,4 @@
-"""The widths and counts that describe a network. Field names are the fixtures' metadata keys."""
+"""The sizes of a network. Field names are the metadata keys of golden files."""
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields

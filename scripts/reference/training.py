@@ -1,4 +1,4 @@
-"""Loss, gradients and one update, as functions from dictionaries to dictionaries."""
+"""Computes loss, gradients and one update, with functions from dictionaries to dictionaries."""
 from __future__ import annotations
 
 import math
@@ -24,7 +24,7 @@ class Optim:
     adam_eps: float = 1e-8
     weight_decay: float = 1e-2
     clip: float = 5.0
-    ema: float = 0.996    # 1.0 freezes the target
+    ema: float = 0.996    # 1.0 keeps the target frozen
 
     def as_metadata(self) -> dict[str, str]:
         return {key: str(value) for key, value in asdict(self).items()}
@@ -32,7 +32,7 @@ class Optim:
 
 @dataclass(frozen=True)
 class State:
-    """Everything an update changes."""
+    """The state that an update changes."""
     params: Mapping[str, Tensor]
     target: Mapping[str, Tensor]                     # target encoder, names without a prefix
     step: int = 0
@@ -51,8 +51,8 @@ class Evaluation:
 
 def evaluate(params: Params, target: Params, batch: Batch, sizes: Sizes, goal: Goal,
              step: int = 0) -> Evaluation:
-    """Forward pass and loss after `step` updates. anchor_a encodes the future with the trained
-    encoder itself."""
+    """Returns the forward pass and the loss after `step` updates. anchor_a encodes the future with the
+    encoder that is trained."""
     if goal.kind == "anchor_a":
         raw = encode(part(params, "encoder"), future_view(batch, sizes.dt), sizes.heads)
         latent = unit(raw)
@@ -69,7 +69,7 @@ def evaluate(params: Params, target: Params, batch: Batch, sizes: Sizes, goal: G
 
 def gradients(state: State, batch: Batch, sizes: Sizes, goal: Goal
               ) -> tuple[Evaluation, dict[str, Tensor]]:
-    """Gradient of the loss for every parameter that some term reaches."""
+    """Returns the gradient of the loss for every parameter that a term reaches."""
     leaves = {name: value.detach().requires_grad_() for name, value in state.params.items()}
     result = evaluate(leaves, state.target, batch, sizes, goal, state.step)
     grads = torch.autograd.grad(result.loss, list(leaves.values()), allow_unused=True)
@@ -81,7 +81,7 @@ def global_norm(grads: Mapping[str, Tensor]) -> Tensor:
 
 
 def update(state: State, grads: Mapping[str, Tensor], optim: Optim) -> State:
-    """Clip to the global norm, AdamW on what has a gradient, then EMA of the encoder.
+    """Clips to the global norm, applies AdamW to parameters with a gradient, and updates the EMA of the encoder.
 
     The clip factor is min(1, clip / (norm + 1e-6)), as in torch.nn.utils.clip_grad_norm_.
     """
@@ -100,7 +100,7 @@ def update(state: State, grads: Mapping[str, Tensor], optim: Optim) -> State:
 
 
 def follow(target: Params, online: Params, momentum: float) -> dict[str, Tensor]:
-    """Exponential moving average; a momentum of 1 returns the same bits."""
+    """Returns the exponential moving average. A momentum of 1 returns the same bits."""
     if momentum == 1.0:
         return dict(target)
     return {name: momentum * value + (1 - momentum) * online[name]
@@ -109,7 +109,7 @@ def follow(target: Params, online: Params, momentum: float) -> dict[str, Tensor]
 
 def learning_rate(step: int, steps_per_epoch: int, epochs: int = 30, warmup: int = 2,
                   base: float = 3e-4) -> float:
-    """Linear over the warm-up epochs, then half a cosine down to zero; step counts from 0."""
+    """Returns a rate that is linear over the warm-up epochs and then half a cosine down to zero. step counts from 0."""
     rising, last = warmup * steps_per_epoch, epochs * steps_per_epoch
     if step < rising:
         return base * (step + 1) / rising

@@ -1,7 +1,9 @@
-/* audit.c - compares forecasts of models with the drivable areas of a cache's scenes.
+/* audit.c - compares the forecasts of models with the drivable areas of a cache's scenes.
  *
- *   open     lists the scenes whose focal actor is a vehicle or a bus, counts focal origins inside
- *   add      predicts these scenes with a model, measures each (measure.c), stores means and sums
+ *   open     lists the scenes whose focal road user is a vehicle or a bus, counts focal origins
+ *            inside
+ *   add      predicts these scenes with a model, measures each of them (measure.c), stores means
+ *            and sums
  *   compare  compares two arms: values are averaged over seeds, scenes are resampled jointly
  *
  * Invariants
@@ -33,13 +35,13 @@ static bj_status find_scenes(bj_audit *a, const char *path, bj_error *err) {
             a->numbers[a->counts.scenes++] = i;
     if (!a->counts.scenes)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: none of %lld scenes has a vehicle or bus as focal actor", path,
+                       "%s: none of %lld scenes has a vehicle or bus as focal road user", path,
                        (long long)a->counts.total);
     return BJ_OK;
 }
 
-/* Computes the digest of everything that the audit reads from the scenes
- * besides the network's inputs. */
+/* Computes the digest of everything that the audit reads from the scenes in addition to the
+ * network's inputs. */
 static void make_digest(bj_audit *a) {
     bj_sha256 hash;
     bj_sha256_init(&hash);

@@ -3,7 +3,7 @@
  *   mean, sd    over the seeds' means; population SD, sqrt(sum (x_i - mean)^2 / n)
  *   values      per scene, averaged over the seeds of the arm
  *   difference  mean over scenes of values(a) - values(b). For the interval, scenes are drawn with
- *               replacement, with both arms of a scene together (stats/bootstrap.c). The interval
+ *               replacement, using the same scenes for both arms (stats/bootstrap.c). The interval
  *               is conditional on the models.
  *
  * Shapes  sums (BJ_AUDIT_METRICS,scenes)
@@ -53,12 +53,12 @@ bj_status bj_audit_place(arm **out, bj_audit *a, const char *name, int64_t seed,
     if (found < 0 && a->arm_count == a->arm_room) BJ_TRY(more_arms(a, err));
     arm *const at = &a->arms[found < 0 ? a->arm_count : found];
     if (has_seed(at, seed))
-        return BJ_FAIL(err, BJ_EARG, "audit: arm '%s' has a model of seed %lld already", name,
+        return BJ_FAIL(err, BJ_EARG, "audit: arm '%s' already has a model with seed %lld", name,
                        (long long)seed);
     *out = at;
     if (!at->sums) BJ_TRY(BJ_ALLOC(at->sums, BJ_AUDIT_METRICS * (size_t)a->counts.scenes, err));
     if (!at->name && !(at->name = bj_strdup(name)))
-        return BJ_FAIL(err, BJ_ENOMEM, "audit: no memory for the name of an arm");
+        return BJ_FAIL(err, BJ_ENOMEM, "audit: out of memory for an arm name");
     return at->count < at->room ? BJ_OK : more_reports(at, err);
 }
 
@@ -120,8 +120,8 @@ void bj_audit_values(double *values, const bj_audit *a, int index, int metric) {
 static bj_status check_seeds(const arm *a, const arm *b, bj_error *err) {
     for (int i = 0; i < a->count; i++)
         if (!has_seed(b, a->reports[i].seed))
-            return BJ_FAIL(err, BJ_EARG, "audit: arm '%s' has seed %lld, arm '%s' has not", a->name,
-                           (long long)a->reports[i].seed, b->name);
+            return BJ_FAIL(err, BJ_EARG, "audit: arm '%s' has seed %lld, but arm '%s' does not",
+                           a->name, (long long)a->reports[i].seed, b->name);
     return BJ_OK;
 }
 
@@ -131,7 +131,7 @@ bj_status bj_audit_compare(bj_bootstrap out[BJ_AUDIT_METRICS], const bj_audit *a
     double *values;
     bj_status status = BJ_OK;
     if (a < 0 || a >= audit->arm_count || b < 0 || b >= audit->arm_count)
-        return BJ_FAIL(err, BJ_EARG, "audit: arms %d and %d, expected 0 to %d", a, b,
+        return BJ_FAIL(err, BJ_EARG, "audit: the arm numbers are %d and %d, expected 0 to %d", a, b,
                        audit->arm_count - 1);
     BJ_TRY(check_seeds(&audit->arms[a], &audit->arms[b], err));
     BJ_TRY(check_seeds(&audit->arms[b], &audit->arms[a], err));

@@ -1,19 +1,22 @@
-/* audit_submission.c - compares the forecasts of a submission with the raw map files.
+/* audit_submission.c - compares the forecasts of a submission with the maps of the scenarios.
  *
- * Every scenario in the folder is read once, with several scenarios in parallel. The scenario file
- * gives the focal track, its type and its position at the last observed step. The map file gives
- * the drivable areas. Submission rows are already in city coordinates.
+ * Every scenario is read once, with several scenarios in parallel. The focal track, its type, its
+ * position at the last observed step and the drivable areas come from scenario and map files below
+ * a folder, or from a cache. Submission rows are already in city coordinates.
  *
  * Invariants
- *   1. Rows of a scenario file after the last observed step are not used.
+ *   1. Rows of a scenario file after the last observed step are not used. The cache is opened blind.
  *   2. Each scenario has one outcome, the first that applies: unreadable, other type, missing,
  *      malformed, audited. No scenario is dropped silently.
  *   3. Scenarios are sorted by id, and means are summed in this order.
  * Tests: tests/audit/test_audit_submission.c, test_audit_golden.c, tests/cli/audit.sh
  */
+#define _POSIX_C_SOURCE 200809L /* stat */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "audit/drivable.h"
 #include "core/alloc.h"
@@ -142,19 +145,85 @@ static bj_status read_areas(desk *d, const char *folder, const char *id, bj_erro
     return bj_drivable_set_map(d->areas, &map, BJ_AUDIT_TOLERANCE, err);
 }
 
-static bj_status audit_scene(scene *out, desk *d, const bj_submission *s, const bj_walk *walk,
+/* The scenarios: files below a folder, or a cache. */
+typedef struct source {
+    bj_walk *walk;   /* NULL for a cache */
+    bj_cache *cache; /* NULL for a folder */
+    int64_t *order;  /* (count) scenes of the cache, sorted by scenario id */
+    int64_t count;
+} source;
+
+typedef struct named_scene {
+    const char *id;
+    int64_t number;
+} named_scene;
+
+static int by_id(const void *a, const void *b) {
+    return strcmp(((const named_scene *)a)->id, ((const named_scene *)b)->id);
+}
+
+static bj_status sort_cache(source *s, bj_error *err) {
+    named_scene *list;
+    BJ_TRY(BJ_ALLOC(list, (size_t)s->count, err));
+    const bj_status status = BJ_ALLOC(s->order, (size_t)s->count, err);
+    for (int64_t i = 0; i < s->count; i++)
+        list[i] = (named_scene){bj_cache_info(s->cache, i).scenario_id, i};
+    qsort(list, (size_t)s->count, sizeof *list, by_id);
+    for (int64_t i = 0; i < s->count && status == BJ_OK; i++) s->order[i] = list[i].number;
+    bj_free(list);
+    return status;
+}
+
+static bj_status open_source(source *s, const char *path, bj_error *err) {
+    struct stat info;
+    if (stat(path, &info) || S_ISDIR(info.st_mode)) {
+        BJ_TRY(bj_walk_create(&s->walk, &path, 1, NULL, err));
+        s->count = bj_walk_count(s->walk);
+        if (!s->count)
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: found no scenario_ID.parquet below this folder",
+                           path);
+        return BJ_OK;
+    }
+    BJ_TRY(bj_cache_open(&s->cache, path, 1, err));
+    s->count = bj_cache_count(s->cache);
+    return sort_cache(s, err);
+}
+
+static void close_source(source *s) {
+    bj_walk_free(s->walk);
+    bj_cache_free(s->cache);
+    bj_free(s->order);
+}
+
+/* Fills id, focal track, type and origin of a scenario. Loads its drivable areas if its type is
+ * audited. */
+static bj_status open_scene(scene *out, double origin[2], desk *d, const source *s, int64_t index,
+                            bj_error *err) {
+    if (s->walk) {
+        char folder[BJ_WALK_PATH];
+        snprintf(out->id, sizeof out->id, "%s", bj_walk_id(s->walk, index));
+        BJ_TRY(bj_walk_folder(folder, s->walk, index, err));
+        BJ_TRY(read_scenario(out, origin, d, folder, err));
+        return bj_audit_takes(out->type) ? read_areas(d, folder, out->id, err) : BJ_OK;
+    }
+    const bj_scene_info info = bj_cache_info(s->cache, s->order[index]);
+    snprintf(out->id, sizeof out->id, "%s", info.scenario_id);
+    snprintf(out->focal, sizeof out->focal, "%s", info.focal_id);
+    snprintf(out->type, sizeof out->type, "%s", info.focal_type);
+    memcpy(origin, info.origin, 2 * sizeof *origin);
+    if (!bj_audit_takes(out->type)) return BJ_OK;
+    return bj_drivable_set_cache(d->areas, s->cache, info.map, BJ_AUDIT_TOLERANCE, err);
+}
+
+static bj_status audit_scene(scene *out, desk *d, const bj_submission *s, const source *from,
                              int64_t index, bj_error *err) {
-    char folder[BJ_WALK_PATH];
     double origin[2] = {0}, weights[BJ_MAX_ATOMS];
-    snprintf(out->id, sizeof out->id, "%s", bj_walk_id(walk, index));
     out->outcome = BJ_AUDIT_UNREADABLE;
-    BJ_TRY(bj_walk_folder(folder, walk, index, err));
-    BJ_TRY(read_scenario(out, origin, d, folder, err));
+    BJ_TRY(open_scene(out, origin, d, from, index, err));
     if (!bj_audit_takes(out->type)) {
         out->outcome = BJ_AUDIT_OTHER_TYPE;
         return BJ_OK;
     }
-    BJ_TRY(read_areas(d, folder, out->id, err));
     const bj_submission_track track = find_track(s, out->id, out->focal);
     if (!track.count) {
         out->outcome = BJ_AUDIT_MISSING;
@@ -172,7 +241,7 @@ static bj_status audit_scene(scene *out, desk *d, const bj_submission *s, const 
 
 typedef struct job {
     bj_submission_audit *audit;
-    const bj_walk *walk;
+    const source *from;
     bj_pool *pool;
     desk *desks; /* (workers) */
     int64_t first;
@@ -182,7 +251,7 @@ static void audit_item(void *context, int item, int worker) {
     const job *j = context;
     scene *out = &j->audit->scenes[j->first + item];
     bj_error err = {0};
-    if (audit_scene(out, &j->desks[worker], j->audit->submission, j->walk, j->first + item, &err) !=
+    if (audit_scene(out, &j->desks[worker], j->audit->submission, j->from, j->first + item, &err) !=
         BJ_OK)
         snprintf(out->message, sizeof out->message, "%.255s", err.message);
 }
@@ -225,14 +294,13 @@ static bj_status run(job *j, const bj_audit_options *options, bj_error *err) {
     return BJ_OK;
 }
 
-static bj_status summarize(bj_submission_audit *a, const bj_walk *walk, const char *root,
-                           bj_error *err) {
+static bj_status summarize(bj_submission_audit *a, const char *root, bj_error *err) {
     bj_submission_counts *c = &a->counts;
     int64_t known = 0;
     for (int64_t i = 0; i < c->total; i++) {
         const scene *s = &a->scenes[i];
-        if (i && !strcmp(s->id, bj_walk_id(walk, i - 1)))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: scenario %s is there twice", root, s->id);
+        if (i && !strcmp(s->id, a->scenes[i - 1].id))
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: scenario %s occurs twice", root, s->id);
         known += bj_submission_find(a->submission, s->id) >= 0;
         c->outcomes[s->outcome]++;
         c->origins += s->origin_inside;
@@ -246,25 +314,19 @@ static bj_status summarize(bj_submission_audit *a, const bj_walk *walk, const ch
     return BJ_OK;
 }
 
-static bj_status audit_folder(bj_submission_audit *a, const char *root,
-                              const bj_audit_options *options, bj_error *err) {
-    bj_walk *walk = NULL;
-    job j = {.audit = a};
+static bj_status audit_all(bj_submission_audit *a, const char *root,
+                           const bj_audit_options *options, bj_error *err) {
+    source from = {0};
+    job j = {.audit = a, .from = &from};
     bj_status status;
-    BJ_TRY(bj_walk_create(&walk, &root, 1, NULL, err));
-    j.walk = walk;
-    a->counts.total = bj_walk_count(walk);
-    if (!a->counts.total) {
-        status =
-            BJ_FAIL(err, BJ_EFORMAT, "%s: found no scenario_ID.parquet below this folder", root);
-        goto done;
-    }
+    BJ_GOTO(status, done, open_source(&from, root, err));
+    a->counts.total = from.count;
     BJ_GOTO(status, done, BJ_ALLOC(a->scenes, (size_t)a->counts.total, err));
     BJ_GOTO(status, done, run(&j, options, err));
-    status = summarize(a, walk, root, err);
+    status = summarize(a, root, err);
 done:
     job_free(&j);
-    bj_walk_free(walk);
+    close_source(&from);
     return status;
 }
 
@@ -279,7 +341,7 @@ bj_status bj_submission_audit_create(bj_submission_audit **out, const bj_submiss
     *out = NULL;
     BJ_TRY(BJ_ALLOC(a, 1, err));
     a->submission = submission;
-    const bj_status status = audit_folder(a, root, options, err);
+    const bj_status status = audit_all(a, root, options, err);
     if (status != BJ_OK) {
         bj_submission_audit_free(a);
         return status;

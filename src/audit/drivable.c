@@ -10,9 +10,9 @@
  * row. Official maps have about 640 edges, and a row has about a dozen.
  *
  * Invariants
- *   1. The result is the same, bit for bit, as with a loop over all edges and the formulas above.
+ *   1. The result is bit-identical to that of a loop over all edges with the formulas above.
  *      Edges are skipped and comparisons shortened only if the point is farther from the edge than
- *      `reach`, which is the tolerance plus much more than all rounding errors.
+ *      `reach`, which is the tolerance plus a margin much larger than all rounding errors.
  *   2. Row numbers are a monotone function of y, so a point is in the rows of every edge within
  *      reach, regardless of rounding.
  *   3. Memory is bounded by the number of edges, because the number of rows is reduced until edges
@@ -75,17 +75,19 @@ static bj_status check(double *largest, int *edges, const bj_ring *rings, int co
         return BJ_FAIL(err, BJ_EARG, "drivable areas: tolerance is %g m, expected 0 to 1e6",
                        tolerance);
     if (count < 0 || (count && !rings))
-        return BJ_FAIL(err, BJ_EARG, "drivable areas: %d rings, or none given", count);
+        return BJ_FAIL(err, BJ_EARG,
+                       "drivable areas: the ring count is %d, or the rings are missing", count);
     for (int r = 0; r < count; r++) {
         if (rings[r].count < 1)
-            return BJ_FAIL(err, BJ_EARG, "drivable areas: ring %d has %d points, expected some", r,
+            return BJ_FAIL(err, BJ_EARG,
+                           "drivable areas: ring %d has %d points, expected at least 1", r,
                            rings[r].count);
         for (int64_t i = 0; i < 2 * (int64_t)rings[r].count; i++) {
             const double size = fabs(rings[r].points[i]);
-            if (!(size <= 1e100)) /* so that squares are finite */
+            if (!(size <= 1e100)) /* limited, so that squares are finite */
                 return BJ_FAIL(err, BJ_ENONFINITE,
-                               "drivable areas: ring %d: point %lld is %g, expected a number of at "
-                               "most 1e100",
+                               "drivable areas: ring %d: point %lld is %g, expected a magnitude of "
+                               "at most 1e100",
                                r, (long long)(i / 2), rings[r].points[i]);
             if (size > *largest) *largest = size;
         }
@@ -156,8 +158,8 @@ static void fill_rows(bj_drivable *d, int64_t listed) {
         for (int r = row_of(d, d->edges[i].bottom); r <= last; r++) d->start[r + 1]++;
     }
     for (int r = 0; r < d->rows; r++) d->start[r + 1] += d->start[r];
-    for (int i = d->edge_count - 1; i >= 0; i--) { /* backward, because each end
-                                                      is decremented to the begin */
+    for (int i = d->edge_count - 1; i >= 0; i--) { /* backward, because the end of each list is
+                                                      decremented to its beginning */
         const int last = row_of(d, d->edges[i].top);
         for (int r = row_of(d, d->edges[i].bottom); r <= last; r++) d->list[--d->start[r + 1]] = i;
     }
@@ -169,7 +171,7 @@ bj_status bj_drivable_set_rings(bj_drivable *d, const bj_ring *rings, int count,
                                 bj_error *err) {
     double largest = 0;
     int edges = 0;
-    d->edge_count = 0; /* stays empty after a failure */
+    d->edge_count = 0; /* so that it stays empty after a failure */
     BJ_TRY(check(&largest, &edges, rings, count, tolerance, err));
     if (!edges) return BJ_OK;
     BJ_RESERVE(d->edges, d->edge_room, (size_t)edges, err);
@@ -236,7 +238,7 @@ int bj_drivable_inside(const bj_drivable *d, double x, double y) {
             if (odd) return 1;
             ring = e->ring;
         }
-        if (x > e->right) continue; /* neither crossed nor within reach */
+        if (x > e->right) continue; /* the edge is neither crossed nor within reach */
         if ((e->y0 > y) != (e->y1 > y))
             odd ^= x < e->left || x < e->dx * (y - e->y0) / e->dy + e->x0;
         if (x >= e->left && y >= e->bottom && y <= e->top &&

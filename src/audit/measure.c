@@ -13,7 +13,7 @@
  *   trajectory_diversity    sum_kl p_k p_l f_k f_l RMS_t |y_k - y_l|
  *   endpoint_diversity      sum_kl p_k p_l f_k f_l |y_kF - y_lF|
  *
- * The weights are those of the router. Only q is normalized. Paper: Official Raw-Map Audits.
+ * p contains the unmodified router weights. Only q is normalized. Paper: Official Raw-Map Audits.
  * Shapes  p (K)   y (K,F,2), city coordinates
  * Tests   tests/audit/test_measure.c, test_audit_golden.c
  */
@@ -28,17 +28,16 @@
 
 bj_metric_info bj_audit_metric_at(int metric) {
     static const bj_metric_info infos[BJ_AUDIT_METRICS] = {
-        [BJ_AUDIT_POINT_MASS] = {"point_mass", "drivable point mass", 1, 5},
-        [BJ_AUDIT_TRAJECTORY_MASS] = {"trajectory_mass", "drivable trajectory mass", 1, 5},
-        [BJ_AUDIT_UNIQUE_SUPPORT] = {"unique_support", "feasible unique support", 1, 3},
+        [BJ_AUDIT_POINT_MASS] = {"point_mass", "drivable point mass", 1, 5, ""},
+        [BJ_AUDIT_TRAJECTORY_MASS] = {"trajectory_mass", "drivable trajectory mass", 1, 5, ""},
+        [BJ_AUDIT_UNIQUE_SUPPORT] = {"unique_support", "feasible unique support", 1, 3, "branches"},
         [BJ_AUDIT_ENTROPY_SUPPORT] = {"entropy_support", "feasible entropy support (empty = 0)", 1,
-                                      3},
+                                      3, "branches"},
         [BJ_AUDIT_MASS_WEIGHTED_SUPPORT] = {"mass_weighted_support",
-                                            "mass-weighted feasible support", 1, 3},
+                                            "mass-weighted feasible support", 1, 3, "branches"},
         [BJ_AUDIT_TRAJECTORY_DIVERSITY] = {"trajectory_diversity",
-                                           "feasible trajectory diversity, m", 0, 3},
-        [BJ_AUDIT_ENDPOINT_DIVERSITY] = {"endpoint_diversity", "feasible endpoint diversity, m", 0,
-                                         3},
+                                           "feasible trajectory diversity", 0, 3, "m"},
+        [BJ_AUDIT_ENDPOINT_DIVERSITY] = {"endpoint_diversity", "feasible endpoint diversity", 0, 3, "m"},
     };
     return infos[metric];
 }

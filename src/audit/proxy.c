@@ -1,4 +1,4 @@
-/* proxy.c - map check for galleries: tests points against the polylines that the network reads.
+/* proxy.c - map check for galleries: compares points with the polylines in the network's input.
  *
  * A point is on the map if it is at most 3 m from a segment of a polyline. With o_k the share of
  * candidate k's points that are not on the map:
@@ -31,7 +31,7 @@ void bj_proxy_measure(bj_proxy *out, const float *polylines, int count, int poin
                       const double *p, const double *y) {
     const size_t size = (size_t)points * BJ_POLYLINE_FEATURES;
     const double limit = bj_square_limit(BJ_PROXY_RADIUS);
-    int last = 0; /* polyline of the previous point, which is often near the next one too */
+    int last = 0; /* polyline near the previous point, which is often near the next point as well */
     *out = (bj_proxy){.K = K, .strict = 1};
     for (int k = 0; k < K; k++) {
         int outside = 0;

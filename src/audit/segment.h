@@ -2,8 +2,8 @@
  *
  *   d = b - a    t = clip((p - a) . d / |d|^2, 0, 1)    r = (p - a) - t d    |r|^2
  *
- * For a segment of length zero, |d|^2 is set to 1, so t = 0. The results are bitwise equal to the
- * reference, which computes in double in this order.
+ * For a segment of length zero, |d|^2 is set to 1, so t = 0. The results are bit-identical to those
+ * of the reference, which computes in double in this order.
  * Tests: tests/audit/test_drivable.c, test_proxy.c
  */
 #ifndef BJ_AUDIT_SEGMENT_H
@@ -24,8 +24,8 @@ static inline double bj_segment_distance2(double wx, double wy, double dx, doubl
     return rx * rx + ry * ry;
 }
 
-/* Returns the largest x with sqrt(x) <= distance, so that squares can be
- * compared without a root. */
+/* Returns the largest x with sqrt(x) <= distance, so that squared distances can be compared without
+ * a square root. */
 static inline double bj_square_limit(double distance) {
     double x = distance * distance;
     while (sqrt(x) > distance) x = nextafter(x, 0);

@@ -1,9 +1,11 @@
-/* campaign.c - laying a campaign down in its folder, and opening one.
+/* campaign.c - creates a campaign in its folder, and opens one.
  *
- *   1. campaign.json vouches for the rest: it appears last, by rename, and never changes.
- *   2. Whoever creates holds the folder's lock, so shards may begin at the same time.
- *   3. A campaign that is created again must be the same: name, content of the data, every setting
- *      of every run. Its data may lie elsewhere by now.
+ *   1. campaign.json is written last, by rename, and never changes, so a folder that has it is
+ *      complete.
+ *   2. The process that creates the campaign locks the folder, so shards may start at the same
+ *      time.
+ *   3. A campaign that is created again must have the same name, data content and settings of every
+ *      run. The path of the data may differ.
  * Test: tests/campaign/test_campaign.c
  */
 #define _XOPEN_SOURCE 700 /* realpath, mkdir */
@@ -48,14 +50,15 @@ int bj_campaign_is_set_name(const char *name) {
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
     const size_t length = strlen(name);
     return length && length < BJ_SET_NAME && !name[strspn(name, letters)] &&
-           name[strspn(name, "0123456789")]; /* a list has numbers */
+           name[strspn(name, "0123456789")]; /* the keys of a list are numbers */
 }
 
 bj_status bj_campaign_name_run(bj_campaign *c, int index, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH], name[BJ_SET_NAME + BJ_NAME_SIZE];
     bj_grid_run *run = &c->runs[index];
     const char *set = c->sets[run->set].name;
-    snprintf(name, sizeof name, "%s%s%s", set ? set : "", set ? "/" : "", run->settings.arm);
+    snprintf(name, sizeof name, "%s%s%s", set ? set : "", set ? "/" : "",
+             run->label ? run->label : run->settings.arm);
     BJ_TRY(bj_campaign_text(&run->name, name, err));
     if (snprintf(path, sizeof path, "%s/runs/%s/seed-%llu", c->dir, name,
                  (unsigned long long)run->settings.seed) >= (int)sizeof path)
@@ -63,7 +66,7 @@ bj_status bj_campaign_name_run(bj_campaign *c, int index, bj_error *err) {
     return bj_campaign_text(&run->dir, path, err);
 }
 
-/* Absolute, links resolved as far as the path exists: the last part may not. */
+/* Returns the absolute path with resolved links. The last part need not exist. */
 static bj_status find_root(bj_campaign *c, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH], full[PATH_MAX], joined[PATH_MAX + 256];
     if (realpath(c->dir, full)) return bj_campaign_text(&c->root, full, err);
@@ -81,7 +84,7 @@ static bj_status find_root(bj_campaign *c, bj_error *err) {
 
 static bj_status begin(bj_campaign **out, const char *dir, bj_error *err) {
     size_t length = dir ? strlen(dir) : 0;
-    if (!length) return BJ_FAIL(err, BJ_EARG, "the folder of the campaign has no name");
+    if (!length) return BJ_FAIL(err, BJ_EARG, "the campaign folder has no name");
     BJ_TRY(BJ_ALLOC(*out, 1, err));
     BJ_TRY(bj_campaign_text(&(*out)->dir, dir, err));
     while (length > 1 && dir[length - 1] == '/') (*out)->dir[--length] = '\0';
@@ -90,8 +93,8 @@ static bj_status begin(bj_campaign **out, const char *dir, bj_error *err) {
 
 /* ----------------------------------------------------------------------------------------- data */
 
-/* Of a cache its own digest; of a maze's dataset that of the file, as its runs have it; of fresh
- * scenes that of their specification. */
+/* Computes the digest of the data: that of a cache, that of the file of a maze dataset, or that of
+ * the specification of fresh scenes. */
 static bj_status digest_of(char digest[65], const char *path, bj_error *err) {
     bj_cache *cache = NULL;
     bj_fresh_spec spec;
@@ -121,7 +124,7 @@ static bj_status check_digest(const bj_campaign *c, const char *path, const char
     BJ_TRY(digest_of(digest, path, err));
     if (!strcmp(digest, expected)) return BJ_OK;
     return BJ_FAIL(err, BJ_EMISMATCH,
-                   "%s: has the digest %.12s..., the campaign in %s was laid down with %.12s...",
+                   "%s: has the digest %.12s..., but the campaign in %s was created with %.12s...",
                    path, digest, c->dir, expected);
 }
 
@@ -131,7 +134,7 @@ bj_status bj_campaign_check_data(const bj_campaign *c, bj_error *err) {
     return c->dev ? check_digest(c, c->dev, c->dev_digest, err) : BJ_OK;
 }
 
-/* 1 when both have the same datasets by name. */
+/* Returns 1 if both have the same dataset names. */
 static int same_sets(const bj_campaign *a, const bj_campaign *b) {
     int same = a->set_count == b->set_count;
     for (int i = 0; same && i < a->set_count; i++)
@@ -140,8 +143,8 @@ static int same_sets(const bj_campaign *a, const bj_campaign *b) {
     return same;
 }
 
-/* Data that is not given is that of the campaign as it was laid down; where several datasets lie is
- * given by their folder alone. */
+/* Takes data that is not given from the existing campaign. The location of several datasets is
+ * given only by their folder. */
 static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *file,
                            const char *given, bj_error *err) {
     const int known = was && same_sets(c, was);
@@ -150,8 +153,7 @@ static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *f
         if (known && (!set->path || (set->name && !given)))
             BJ_TRY(bj_campaign_text(&set->path, was->sets[i].path, err));
         if (!set->path)
-            return BJ_FAIL(err, BJ_EARG, "%s: no 'data', and none is given: expected a cache",
-                           file);
+            return BJ_FAIL(err, BJ_EARG, "%s: 'data' is missing, and --data is not given", file);
         BJ_TRY(look_at(&set->path, set->digest, err));
     }
     if (!c->dev && was && was->dev) BJ_TRY(bj_campaign_text(&c->dev, was->dev, err));
@@ -160,7 +162,7 @@ static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *f
 
 /* --------------------------------------------------------------------------------------- folder */
 
-/* The campaign of a folder, or NULL when it holds none. */
+/* Opens the campaign of a folder. The result is NULL if there is none. */
 static bj_status open_existing(bj_campaign **out, const char *dir, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
     *out = NULL;
@@ -169,7 +171,7 @@ static bj_status open_existing(bj_campaign **out, const char *dir, bj_error *err
     return bj_campaign_open(out, dir, err);
 }
 
-/* A file of that name that is not ours is not written over. */
+/* Fails if a different file with that name exists. */
 static bj_status check_free(const char *path, const char *text, size_t size, bj_error *err) {
     char *old = NULL;
     size_t old_size;
@@ -178,7 +180,7 @@ static bj_status check_free(const char *path, const char *text, size_t size, bj_
     const int same = old_size == size && !memcmp(old, text, size);
     bj_free(old);
     if (same) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "%s: exists, without a %s beside it; expected a new folder", path,
+    return BJ_FAIL(err, BJ_EARG, "%s: exists without a %s in the same folder; expected a new folder", path,
                    json_name);
 }
 
@@ -242,7 +244,7 @@ bj_status bj_campaign_create(bj_campaign **out, const char *file, const char *di
     }
     status = create(c, file, options, err);
 done:
-    if (status != BJ_OK && fresh) rmdir(c->dir); /* of no effect on one that holds something */
+    if (status != BJ_OK && fresh) rmdir(c->dir); /* has no effect on a folder that is not empty */
     bj_campaign_turn_end(lock);
     if (status == BJ_OK) *out = c;
     else bj_campaign_free(c);
@@ -267,6 +269,7 @@ done:
 void bj_campaign_free(bj_campaign *c) {
     if (!c) return;
     for (int i = 0; i < c->count; i++) {
+        bj_free(c->runs[i].label);
         bj_free(c->runs[i].name);
         bj_free(c->runs[i].dir);
     }

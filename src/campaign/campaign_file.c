@@ -1,18 +1,20 @@
-/* campaign_file.c - from FILE.yaml to the grid of runs.
+/* campaign_file.c - converts FILE.yaml to the grid of runs.
  *
- *   name: demo              letters, digits, '-', '_', '.'
- *   data: train.bjc         optional; from the folder of the file, or world:SEED:SCENES. Or several,
+ *   name: demo              letters, digits, '-', '_', '.' data: train.bjc         optional; from
+ *   the folder of the file, or world:SEED:SCENES. Or several,
  *                           each with a name:
  *   data: {medium: a.npz, large: b.npz}
  *   dev: dev.bjc            optional; likewise
  *   recipe: small           optional
- *   arms: [fullset, mdn]
+ *   arms: [fullset, mdn]    built-in arms, or arms with settings of their own, see campaign_arms.h
+ *   sweep: {optim.lr: [1e-3, 3e-4]}   optional; every arm with every value
  *   seeds: [0, 1, 2]        or a number: 3 means the same
  *   set: {train.epochs: 4}  optional; any settings but arm, seed and anchor
  *
- * A run's settings are resolved from: arm, seed, recipe, anchor, `set` of the file, `set` of the
- * caller; later ones win. Runs are ordered by seed, then by dataset, then by arm as listed.
- * Stage B runs need the stage A run of their seed, and start from its chosen checkpoint.
+ * A run's settings are resolved from arm, seed, recipe, anchor, `set` of the file, `set` of the arm,
+ * the sweep and `set` of the caller. Later ones override earlier ones. Runs are ordered by seed, then
+ * by dataset, then by arm as listed. Stage B runs need the stage A run of their seed, and start from
+ * its chosen checkpoint.
  * Test: tests/campaign/test_campaign.c
  */
 #define _XOPEN_SOURCE 700 /* realpath, stat */
@@ -22,32 +24,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "campaign/campaign_internal.h"
+#include "campaign/campaign_arms.h"
 #include "core/alloc.h"
 #include "core/sha256.h"
 #include "run/init.h"
 #include "run/settings.h"
 
-enum { MOST_ARMS = 64 };
-
 static const char stage_a[] = "anchor-a";
 
-/* The file sorted by what its lines are for; texts belong to the configuration. */
+/* The lines of the file by purpose. The configuration owns the texts. */
 typedef struct plan {
     const char *file;
     const bj_config *config;
     bj_assignment name, data, dev, recipe; /* value NULL: not given */
     bj_assignment sets[BJ_CAMPAIGN_SETS];  /* datasets: name and path */
-    int set_count;                         /* 0: `data`, or nothing */
-    bj_assignment arms[MOST_ARMS];
-    int arm_count;
+    int set_count;                         /* 0 if there is only `data`, or no data */
+    bj_arm_plan listed;
+    bj_planned_arm arms[BJ_CAMPAIGN_ARMS]; /* with the combinations of the sweep */
+    int arm_count, combinations;
     bj_assignment seeds[BJ_CAMPAIGN_SEEDS];
     int seed_count;
-    char numbers[BJ_CAMPAIGN_SEEDS][12]; /* of `seeds: 3` */
+    char numbers[BJ_CAMPAIGN_SEEDS][12]; /* number of `seeds: 3` */
     bj_assignment *list;                 /* of one run */
-    int fixed, count;                    /* of the list: those every run replaces, all; */
-    int from_file;                       /* of the list: those of the file end here */
-    char init[BJ_RUN_PATH_SIZE], init_sha256[BJ_SHA256_HEX]; /* "": not known yet */
+    int fixed, from_file;                /* ends of the run's own lines and of `set` of the file */
+    const bj_campaign_options *options;
+    char init_given[BJ_RUN_PATH_SIZE]; /* the last `init`, its absolute path and its digest */
+    char init[BJ_RUN_PATH_SIZE], init_sha256[BJ_SHA256_HEX];
 } plan;
 
 int bj_campaign_is_stage_b(const char *arm) {
@@ -63,7 +65,7 @@ static bj_status take_seed_count(plan *p, const bj_assignment *a, bj_error *err)
     for (; *c >= '0' && *c <= '9' && count <= BJ_CAMPAIGN_SEEDS; c++) count = 10 * count + *c - '0';
     if (c == a->value || *c || count < 1 || count > BJ_CAMPAIGN_SEEDS)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: seeds is '%s', expected a list of seeds, or how many: 1 to %d",
+                       "%s: seeds is '%s', expected a list of seeds, or a seed count from 1 to %d",
                        a->origin, a->value, BJ_CAMPAIGN_SEEDS);
     for (int i = 0; i < count; i++) {
         snprintf(p->numbers[i], sizeof p->numbers[i], "%d", i);
@@ -74,54 +76,38 @@ static bj_status take_seed_count(plan *p, const bj_assignment *a, bj_error *err)
 }
 
 static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *err) {
-    static const char *const known[] = {"name", "data", "dev", "recipe", "arms", "seeds", "set"};
+    static const char *const known[] = {"name", "data", "dev",  "recipe",
+                                        "arms", "seeds", "set", "sweep"};
     enum { KNOWN = sizeof known / sizeof *known };
     char key[BJ_NAME_SIZE];
     snprintf(key, sizeof key, "%.*s", (int)length, a->key);
     for (int i = 0; i < KNOWN; i++) {
         if (strcmp(known[i], key)) continue;
-        const char *shape = i == 1   ? "one text, or several with a name for each, 'name: file'"
-                            : i < 4  ? "one text"
-                            : i == 6 ? "settings, 'key: value'"
+        const char *shape = i == 1   ? "a string, or 'name: file' for several datasets"
+                            : i < 4  ? "one string"
+                            : i == 6 ? "settings of the form 'key: value'"
+                            : i == 7 ? "settings of the form 'key: [value, value]'"
                                      : "a list";
-        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is not what '%s' should be: %s", a->origin, a->key,
+        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is not valid for '%s', expected %s", a->origin, a->key,
                        key, shape);
     }
     bj_nearest nearest = BJ_NEAREST(key);
     for (int i = 0; i < KNOWN; i++) bj_nearest_offer(&nearest, known[i]);
-    /* A setting at the top level belongs under `set`. */
+    /* Rejects a setting at the top level, which belongs under `set`. */
     if (!nearest.best && bj_setting_find(a->key) >= 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting: it belongs under 'set'", a->origin,
+        return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting and belongs under 'set'", a->origin,
                        a->key);
     if (nearest.best)
         return BJ_FAIL(err, BJ_EARG, "%s: unknown key '%s'; did you mean '%s'?", a->origin, key,
                        nearest.best);
     return BJ_FAIL(err, BJ_EARG,
-                   "%s: unknown key '%s', expected name, data, dev, recipe, arms, seeds or set",
+                   "%s: unknown key '%s', expected name, data, dev, recipe, arms, seeds, set or sweep",
                    a->origin, key);
 }
 
 static bj_status take_set(plan *p, const bj_assignment *a, bj_error *err) {
-    static const char *const taken[][2] = {
-        {"arm", "arms are listed under 'arms'"},
-        {"seed", "seeds are listed under 'seeds'"},
-        {"anchor", "stage B starts from the anchor-a run of its seed"},
-    };
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        if (!strcmp(a->key, taken[i][0]))
-            return BJ_FAIL(err, BJ_EARG, "%s: '%s' cannot be set for all runs: %s", a->origin,
-                           a->key, taken[i][1]);
-    p->list[p->count++] = *a;
-    return BJ_OK;
-}
-
-static bj_status take_arm(plan *p, const bj_assignment *a, bj_error *err) {
-    for (int i = 0; i < p->arm_count; i++)
-        if (!strcmp(p->arms[i].value, a->value))
-            return BJ_FAIL(err, BJ_EARG, "%s: arm '%s' is listed twice", a->origin, a->value);
-    if (p->arm_count == MOST_ARMS)
-        return BJ_FAIL(err, BJ_EARG, "%s: more than %d arms", a->origin, MOST_ARMS);
-    p->arms[p->arm_count++] = (bj_assignment){"arm", a->value, a->origin};
+    BJ_TRY(bj_campaign_check_key(a, err));
+    p->list[p->from_file++] = *a;
     return BJ_OK;
 }
 
@@ -130,11 +116,10 @@ static bj_status take_set_name(plan *p, const bj_assignment *a, bj_error *err) {
         if (!strcmp(p->sets[i].key, a->key))
             return BJ_FAIL(err, BJ_EARG, "%s: dataset '%s' is listed twice", a->origin, a->key);
     if (!bj_campaign_is_set_name(a->key))
-        return BJ_FAIL(
-            err, BJ_EARG,
-            "%s: '%.60s' is no name for a dataset, expected 'data: {name: file}', names of "
-            "1 to %d letters, digits, '-' and '_', not digits alone",
-            a->origin, a->key, BJ_SET_NAME - 1);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: '%.60s' is not a valid dataset name, expected 'data: {name: file}' "
+                       "with names of 1 to %d letters, digits, '-' or '_' that are not only digits",
+                       a->origin, a->key, BJ_SET_NAME - 1);
     if (p->set_count == BJ_CAMPAIGN_SETS)
         return BJ_FAIL(err, BJ_EARG, "%s: more than %d datasets", a->origin, BJ_CAMPAIGN_SETS);
     p->sets[p->set_count++] = *a;
@@ -163,7 +148,10 @@ static bj_status take_line(plan *p, const bj_assignment *a, bj_error *err) {
         const bj_assignment set = {below, a->value, a->origin};
         return take_set_name(p, &set, err);
     }
-    if (head == 4 && !strncmp(a->key, "arms", 4) && item) return take_arm(p, a, err);
+    if (head == 4 && !strncmp(a->key, "arms", 4) && *below)
+        return bj_arm_plan_take_arm(&p->listed, below, a, err);
+    if (head == 5 && !strncmp(a->key, "sweep", 5) && *below)
+        return bj_arm_plan_take_sweep(&p->listed, below, a, err);
     if (head == 5 && !strncmp(a->key, "seeds", 5) && item) {
         if (p->seed_count == BJ_CAMPAIGN_SEEDS)
             return BJ_FAIL(err, BJ_EARG, "%s: more than %d seeds", a->origin, BJ_CAMPAIGN_SEEDS);
@@ -181,32 +169,51 @@ static bj_status check_name(const plan *p, bj_error *err) {
     const size_t length = strlen(name);
     if (!length || length >= BJ_NAME_SIZE || name[strspn(name, letters)])
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: name is '%.60s', expected 1 to %d letters, digits, '-', '_' and '.'",
+                       "%s: name is '%.60s', expected 1 to %d letters, digits, '-', '_' or '.'",
                        p->name.origin, name, BJ_NAME_SIZE - 1);
     return BJ_OK;
 }
 
-static bj_status read_plan(plan *p, const bj_campaign_options *options, bj_error *err) {
+/* Fails for options of the caller that would overrule a sweep. */
+static bj_status check_options(const plan *p, bj_error *err) {
+    for (int i = 0; i < p->options->set_count; i++) {
+        BJ_TRY(bj_campaign_check_key(&p->options->set[i], err));
+        for (int s = 0; s < p->listed.sweep_count; s++)
+            if (!strcmp(p->listed.sweeps[s].key, p->options->set[i].key))
+                return BJ_FAIL(err, BJ_EARG, "%s: '%s' is swept in %s, so it cannot be set",
+                               p->options->set[i].origin, p->options->set[i].key, p->file);
+    }
+    return BJ_OK;
+}
+
+static bj_status read_plan(plan *p, bj_error *err) {
     const int lines = bj_config_count(p->config);
-    BJ_TRY(BJ_ALLOC(p->list, (size_t)(p->fixed + lines + options->set_count), err));
-    p->count = p->fixed;
+    BJ_TRY(BJ_ALLOC(p->list,
+                    (size_t)(p->fixed + lines + BJ_ARM_SETS + BJ_SWEEP_KEYS + p->options->set_count),
+                    err));
+    p->from_file = p->fixed;
     for (int i = 0; i < lines; i++) {
         const bj_assignment line = bj_config_at(p->config, i);
         BJ_TRY(take_line(p, &line, err));
     }
-    p->from_file = p->count;
-    for (int i = 0; i < options->set_count; i++) BJ_TRY(take_set(p, &options->set[i], err));
+    BJ_TRY(check_options(p, err));
     BJ_TRY(check_name(p, err));
-    if (!p->arm_count) return BJ_FAIL(err, BJ_EARG, "%s: no 'arms'", p->file);
+    if (!p->listed.count) return BJ_FAIL(err, BJ_EARG, "%s: no 'arms'", p->file);
     if (!p->seed_count) return BJ_FAIL(err, BJ_EARG, "%s: no 'seeds'", p->file);
+    BJ_TRY(bj_arm_plan_check(&p->listed, p->file, err));
+    p->combinations = bj_arm_plan_combinations(&p->listed);
+    for (int i = 0; i < p->listed.count; i++)
+        for (int c = 0; c < p->combinations; c++)
+            BJ_TRY(bj_arm_plan_at(&p->arms[p->arm_count++], &p->listed, i, c, err));
     return BJ_OK;
 }
 
 /* ----------------------------------------------------------------------------------------- grid */
 
-static int find_arm(const plan *p, const char *name) {
-    for (int i = 0; i < p->arm_count; i++)
-        if (!strcmp(p->arms[i].value, name)) return i;
+/* Returns the stage A arm that has the same swept values as `arm`, or -1. */
+static int find_anchor(const plan *p, int arm) {
+    for (int i = arm % p->combinations; i < p->arm_count; i += p->combinations)
+        if (!strcmp(p->arms[i].arm.value, stage_a)) return i;
     return -1;
 }
 
@@ -221,15 +228,15 @@ static bj_status anchor_of(char path[BJ_CAMPAIGN_PATH], const bj_campaign *c,
 /* Replaces `init` of a run by its absolute path and adds the digest of its model file, so that
  * every process of the campaign loads the same weights. A path of the campaign file starts from the
  * folder of that file, like the path of the data. */
-static bj_status pin_init(bj_settings *s, plan *p, bj_error *err) {
+static bj_status pin_init(bj_settings *s, plan *p, int from_caller, bj_error *err) {
     if (!s->init[0]) return BJ_OK;
-    if (!p->init[0]) {
+    if (strcmp(s->init, p->init_given)) {
         char path[BJ_CAMPAIGN_PATH], full[PATH_MAX];
         const char *slash = strrchr(p->file, '/');
-        int here = !slash || s->init[0] == '/';
-        for (int i = p->from_file; i < p->count; i++) here |= !strcmp(p->list[i].key, "init");
+        const int here = !slash || s->init[0] == '/' || from_caller;
         snprintf(path, sizeof path, "%.*s%s", here ? 0 : (int)(slash + 1 - p->file), p->file,
                  s->init);
+        memcpy(p->init_given, s->init, sizeof p->init_given);
         const char *found = realpath(path, full) ? full : path; /* hashing reports a missing file */
         if (strlen(found) >= sizeof p->init)
             return BJ_FAIL(err, BJ_EARG, "%.100s...: path too long for 'init'", found);
@@ -243,36 +250,47 @@ static bj_status pin_init(bj_settings *s, plan *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* The first four of the list are the run's own; one that it has no use for repeats the arm. */
+/* Resolves the settings of a run. The first four entries of the list belong to the run. An entry
+ * that the run does not need repeats the arm. */
 static bj_status resolve_run(bj_campaign *c, plan *p, int index, int seed, int arm,
                              bj_error *err) {
     char anchor[BJ_CAMPAIGN_PATH];
     bj_grid_run *run = &c->runs[index];
-    p->list[0] = p->arms[arm];
+    const bj_planned_arm *planned = &p->arms[arm];
+    int count = p->from_file, from_caller = 0;
+    p->list[0] = planned->arm;
     p->list[1] = p->seeds[seed];
-    p->list[2] = p->recipe.value ? p->recipe : p->arms[arm];
-    p->list[3] = p->arms[arm];
+    p->list[2] = p->recipe.value ? p->recipe : planned->arm;
+    p->list[3] = planned->arm;
     if (run->needs >= 0) {
         BJ_TRY(anchor_of(anchor, c, &c->runs[run->needs], err));
-        p->list[3] = (bj_assignment){"anchor", anchor, p->arms[arm].origin};
+        p->list[3] = (bj_assignment){"anchor", anchor, planned->arm.origin};
     }
-    BJ_TRY(bj_settings_resolve(&run->settings, NULL, p->list, p->count, err));
-    BJ_TRY(pin_init(&run->settings, p, err));
+    for (int i = 0; i < planned->set_count; i++) p->list[count++] = planned->set[i];
+    for (int i = 0; i < p->options->set_count; i++) {
+        p->list[count++] = p->options->set[i];
+        from_caller |= !strcmp(p->options->set[i].key, "init");
+    }
+    BJ_TRY(bj_settings_resolve(&run->settings, NULL, p->list, count, err));
+    BJ_TRY(pin_init(&run->settings, p, from_caller, err));
     BJ_TRY(bj_settings_digest(run->digest, &run->settings, err));
+    if (strcmp(planned->name, run->settings.arm))
+        BJ_TRY(bj_campaign_text(&run->label, planned->name, err));
     return bj_campaign_name_run(c, index, err);
 }
 
-/* The runs of one seed on one dataset; the first is run `begin`. */
+/* Resolves the runs of one seed on one dataset, starting with run `begin`. */
 static bj_status resolve_arms(bj_campaign *c, plan *p, int begin, int seed, int set,
                               bj_error *err) {
-    const int anchor = find_arm(p, stage_a);
-    for (int pass = 0; pass < 2; pass++) /* stage A before what needs it */
+    for (int pass = 0; pass < 2; pass++) /* stage A before the runs that need it */
         for (int a = 0; a < p->arm_count; a++) {
-            const int stage_b = bj_campaign_is_stage_b(p->arms[a].value);
+            const bj_assignment *arm = &p->arms[a].arm;
+            const int stage_b = bj_campaign_is_stage_b(arm->value);
+            const int anchor = stage_b ? find_anchor(p, a) : -1;
             if (stage_b != pass) continue;
             if (stage_b && anchor < 0)
-                return BJ_FAIL(err, BJ_EARG, "%s: arm '%s' needs '%s' among the arms",
-                               p->arms[a].origin, p->arms[a].value, stage_a);
+                return BJ_FAIL(err, BJ_EARG, "%s: arm '%s' needs arm '%s' in the same campaign",
+                               arm->origin, arm->value, stage_a);
             c->runs[begin + a].needs = stage_b ? begin + anchor : -1;
             c->runs[begin + a].set = set;
             BJ_TRY(resolve_run(c, p, begin + a, seed, a, err));
@@ -295,8 +313,8 @@ static bj_status resolve_runs(bj_campaign *c, plan *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* A path of the file, seen from the folder of the file; one of the caller, and fresh scenes, as they
- * are. */
+/* Resolves a path of the file relative to the folder of the file. Paths of the caller and fresh
+ * scenes stay unchanged. */
 static bj_status take_path(char **out, const bj_assignment *line, const char *given,
                            const char *file, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
@@ -317,9 +335,8 @@ static int is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* One dataset, of the caller or else of the file; or those of the file, in the folder of the
- * caller.
- */
+/* Finds the data: one dataset of the caller or the file, or the datasets of the file in the folder
+ * of the caller. */
 static bj_status take_sets(bj_campaign *c, const plan *p, const char *given, const char *file,
                            bj_error *err) {
     const int several = p->set_count && (!given || is_folder(given));
@@ -329,7 +346,8 @@ static bj_status take_sets(bj_campaign *c, const plan *p, const char *given, con
     for (int i = 0; i < p->set_count; i++) {
         char from[BJ_CAMPAIGN_PATH];
         BJ_TRY(bj_campaign_text(&c->sets[i].name, p->sets[i].key, err));
-        if (given) BJ_TRY(bj_campaign_path(from, given, "", err)); /* as if the file lay there */
+        if (given) BJ_TRY(bj_campaign_path(from, given, "", err)); /* as if the campaign file were
+                                                                      in that folder */
         BJ_TRY(take_path(&c->sets[i].path, &p->sets[i], NULL, given ? from : file, err));
     }
     return BJ_OK;
@@ -345,12 +363,14 @@ bj_status bj_campaign_file_read(bj_campaign *c, const char *file,
     p->file = file;
     p->config = config;
     p->fixed = 4;
-    BJ_GOTO(status, done, read_plan(p, options, err));
+    p->options = options;
+    BJ_GOTO(status, done, read_plan(p, err));
     BJ_GOTO(status, done, bj_campaign_text(&c->name, p->name.value, err));
     BJ_GOTO(status, done, take_sets(c, p, options->data, file, err));
     BJ_GOTO(status, done, take_path(&c->dev, &p->dev, options->dev, file, err));
     if (c->dev && c->set_count > 1) {
-        status = BJ_FAIL(err, BJ_EARG, "%s: %d datasets and one for development, expected none",
+        status = BJ_FAIL(err, BJ_EARG,
+                         "%s: has %d datasets and development data, expected no development data",
                          file, c->set_count);
         goto done;
     }

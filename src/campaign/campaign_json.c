@@ -1,33 +1,33 @@
-/* campaign_json.c - campaign.json: the grid as it was resolved when the campaign was laid down.
+/* campaign_json.c - campaign.json: the grid as it was resolved when the campaign was created.
  *
  *   {"schema": "branchjepa.campaign/1", "version": "...", "name": "...",
  *    "data": {"path": "/...", "digest": "64 digits"}, "dev": null or the same,
- *    "runs": [{"arm": "...", "seed": 0, "needs": null or a number of a run,
+ *    "runs": [{"arm": "...", "name": "..." if it differs, "seed": 0, "needs": null or a run,
  *              "digest": "64 digits", "settings": {"optim.lr": 0.001, ...}}, ...]}
  *
  * With several datasets "data" is a list of [{"name": "...", "path": "/...", "digest": "..."},
  * ...], and a run has "data", the number of its own.
  *
- * Reading trusts nothing: settings are resolved again and must have their digest; a run needs an
- * earlier stage. Unknown members are ignored, for later versions.
+ * Reading checks everything: settings are resolved again and must have the stored digest, and a run
+ * may need only an earlier run. Unknown members are ignored, so later versions may add some.
  * Test: tests/campaign/test_campaign.c
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "campaign/campaign_internal.h"
+#include "campaign/campaign_arms.h"
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/sha256.h"
 
-enum { MOST_RUNS = 64 * BJ_CAMPAIGN_SEEDS, NUMBER = 40 };
+enum { MOST_RUNS = BJ_CAMPAIGN_ARMS * BJ_CAMPAIGN_SEEDS, NUMBER = 40 };
 
 static const char schema[] = "branchjepa.campaign/1";
 
 /* -------------------------------------------------------------------------------------- writing */
 
-/* Numbers as numbers: their text is one of JSON's. */
+/* Writes numbers as JSON numbers, because their text is valid JSON. */
 static yyjson_mut_val *setting_value(yyjson_mut_doc *doc, const bj_settings *s, int index) {
     char text[BJ_SETTING_TEXT_SIZE];
     double number;
@@ -77,6 +77,7 @@ static int add_run(yyjson_mut_doc *doc, yyjson_mut_val *runs, const bj_grid_run 
     yyjson_mut_val *run = yyjson_mut_arr_add_obj(doc, runs);
     return run && (!several || yyjson_mut_obj_add_int(doc, run, "data", r->set)) &&
            yyjson_mut_obj_add_str(doc, run, "arm", r->settings.arm) &&
+           (!r->label || yyjson_mut_obj_add_str(doc, run, "name", r->label)) &&
            yyjson_mut_obj_add_uint(doc, run, "seed", r->settings.seed) &&
            (r->needs < 0 ? yyjson_mut_obj_add_null(doc, run, "needs")
                          : yyjson_mut_obj_add_int(doc, run, "needs", r->needs)) &&
@@ -105,13 +106,13 @@ bj_status bj_campaign_json_write(const bj_campaign *c, char **text, size_t *size
     if (*text) return BJ_OK;
     if (ok && problem.code == YYJSON_WRITE_ERROR_INVALID_STRING)
         return BJ_FAIL(err, BJ_EARG, "campaign '%s': a path is not UTF-8", c->name);
-    return BJ_FAIL(err, BJ_ENOMEM, "campaign '%s': out of memory for its grid", c->name);
+    return BJ_FAIL(err, BJ_ENOMEM, "campaign '%s': out of memory for the grid", c->name);
 }
 
 /* -------------------------------------------------------------------------------------- reading */
 
 static bj_status wrong(const char *path, const char *what, const char *expected, bj_error *err) {
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is missing or wrong, expected %s", path, what,
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is missing or invalid, expected %s", path, what,
                    expected);
 }
 
@@ -149,12 +150,12 @@ static bj_status read_sets(bj_campaign *c, yyjson_val *data, const char *path, b
         if (item == data) continue;
         BJ_TRY(read_text(&set->name, item, "name", path, err));
         if (!bj_campaign_is_set_name(set->name))
-            return wrong(path, "name", "a short name for a dataset", err);
+            return wrong(path, "name", "a short dataset name", err);
     }
     return BJ_OK;
 }
 
-/* The value as text that a setting is resolved from. */
+/* Returns the raw text from which a setting's value is parsed. */
 static int value_text(char text[NUMBER], const char **out, yyjson_val *value) {
     *out = text;
     if (yyjson_is_str(value)) return (*out = yyjson_get_str(value)) != NULL;
@@ -177,7 +178,7 @@ static bj_status read_settings(bj_grid_run *run, yyjson_val *settings, const cha
     yyjson_obj_foreach(settings, i, n, key, value) {
         list[i] = (bj_assignment){yyjson_get_str(key), NULL, path};
         if (value_text(numbers[i], &list[i].value, value)) continue;
-        status = wrong(path, list[i].key, "a text or a number", err);
+        status = wrong(path, list[i].key, "a string or a number", err);
         goto done;
     }
     BJ_GOTO(status, done, bj_settings_resolve(&run->settings, NULL, list, (int)n, err));
@@ -185,7 +186,7 @@ static bj_status read_settings(bj_grid_run *run, yyjson_val *settings, const cha
     if (strcmp(digest, run->digest))
         status = BJ_FAIL(err, BJ_EMISMATCH,
                          "%s: run '%s' seed %llu: settings have the digest %.12s..., expected "
-                         "%.12s...: the file was changed, or made by another version",
+                         "%.12s...; the file was changed, or written by another version",
                          path, run->settings.arm, (unsigned long long)run->settings.seed, digest,
                          run->digest);
 done:
@@ -202,17 +203,20 @@ static bj_status read_run(bj_campaign *c, int index, yyjson_val *item, const cha
     if (!yyjson_is_obj(settings) || yyjson_obj_size(settings) > 1000)
         return wrong(path, "settings", "an object", err);
     BJ_TRY(read_settings(run, settings, path, err));
+    if (yyjson_obj_get(item, "name")) {
+        BJ_TRY(read_text(&run->label, item, "name", path, err));
+        if (!bj_campaign_is_arm_name(run->label)) return wrong(path, "name", "an arm name", err);
+    }
     if (c->sets[0].name) {
         yyjson_val *set = yyjson_obj_get(item, "data");
         if (!yyjson_is_uint(set) || yyjson_get_uint(set) >= (uint64_t)c->set_count)
-            return wrong(path, "data", "the number of a dataset for every run", err);
+            return wrong(path, "data", "a dataset number for every run", err);
         run->set = (int)yyjson_get_uint(set);
     }
     run->needs = -1;
     if (yyjson_is_uint(needs) && yyjson_get_uint(needs) < (uint64_t)c->count)
         run->needs = (int)yyjson_get_uint(needs);
-    else if (!yyjson_is_null(needs))
-        return wrong(path, "needs", "null or the number of a run", err);
+    else if (!yyjson_is_null(needs)) return wrong(path, "needs", "null or a run number", err);
     return bj_campaign_name_run(c, index, err);
 }
 
@@ -228,7 +232,7 @@ static bj_status check_needs(const bj_campaign *c, const char *path, bj_error *e
                          err);
         for (int j = 0; j < i; j++)
             if (!strcmp(c->runs[j].dir, run->dir))
-                return BJ_FAIL(err, BJ_EFORMAT, "%s: run '%s' seed %llu is there twice", path,
+                return BJ_FAIL(err, BJ_EFORMAT, "%s: run '%s' seed %llu occurs twice", path,
                                run->name, (unsigned long long)run->settings.seed);
     }
     return BJ_OK;
@@ -274,16 +278,18 @@ static bj_status same_run(const bj_campaign *was, const bj_campaign *is, int run
                           bj_error *err) {
     const bj_settings *a = &was->runs[run].settings, *b = &is->runs[run].settings;
     char x[BJ_SETTING_TEXT_SIZE], y[BJ_SETTING_TEXT_SIZE];
+    if (strcmp(was->runs[run].name, is->runs[run].name))
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: run %d was created as '%s', but %s now gives '%s'",
+                       was->dir, run, was->runs[run].name, file, is->runs[run].name);
     for (int i = 0; i < bj_setting_count(); i++) {
         bj_setting_text(x, a, i);
         bj_setting_text(y, b, i);
         if (strcmp(x, y))
             return BJ_FAIL(
                 err, BJ_EMISMATCH,
-                "%s: run %d ('%s' seed %llu) was laid down with %s = %.120s, %s now gives "
-                "%.120s",
-                was->dir, run, a->arm, (unsigned long long)a->seed, bj_setting_at(i).key, x, file,
-                y);
+                "%s: run %d ('%s' seed %llu) was created with %s = %.120s, but %s now gives %.120s",
+                was->dir, run, was->runs[run].name, (unsigned long long)a->seed,
+                bj_setting_at(i).key, x, file, y);
     }
     return BJ_OK;
 }
@@ -291,31 +297,33 @@ static bj_status same_run(const bj_campaign *was, const bj_campaign *is, int run
 bj_status bj_campaign_same(const bj_campaign *was, const bj_campaign *is, const char *file,
                            bj_error *err) {
     if (strcmp(was->name, is->name))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: holds the campaign '%s', %s is '%s'", was->dir,
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: contains the campaign '%s', but the campaign in %s is '%s'", was->dir,
                        was->name, file, is->name);
     if (was->set_count != is->set_count)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was laid down with %d datasets, %s gives %d",
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d datasets, but %s lists %d",
                        was->dir, was->set_count, file, is->set_count);
     for (int i = 0; i < was->set_count; i++) {
         const bj_grid_set *a = &was->sets[i], *b = &is->sets[i];
         const char *x = a->name ? a->name : "(no name)", *y = b->name ? b->name : "(no name)";
         if (strcmp(x, y))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: was laid down with the dataset '%s', %s has '%s'", was->dir, x,
+                           "%s: was created with the dataset '%s', but %s lists '%s'", was->dir, x,
                            file, y);
         if (strcmp(a->digest, b->digest))
-            return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: was laid down with data of digest %.12s... (%s), %s has %.12s...",
-                           was->dir, a->digest, a->path, b->path, b->digest);
+            return BJ_FAIL(
+                err, BJ_EMISMATCH,
+                "%s: was created with data that has the digest %.12s... (%s), but %s has %.12s...",
+                was->dir, a->digest, a->path, b->path, b->digest);
     }
     if (!was->dev != !is->dev || strcmp(was->dev_digest, is->dev_digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: was laid down with development data %s %.12s, now it is %s %.12s",
+                       "%s: was created with development data %s %.12s, but now it is %s %.12s",
                        was->dir, was->dev ? was->dev : "(none)", was->dev_digest,
                        is->dev ? is->dev : "(none)", is->dev_digest);
     for (int i = 0; i < was->count && i < is->count; i++) BJ_TRY(same_run(was, is, i, file, err));
     if (was->count != is->count)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was laid down with %d runs, %s gives %d", was->dir,
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d runs, but %s gives %d", was->dir,
                        was->count, file, is->count);
     return BJ_OK;
 }

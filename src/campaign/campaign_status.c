@@ -1,7 +1,8 @@
-/* campaign_status.c - how far a campaign is, for whoever asks: from its registries and run folders.
+/* campaign_status.c - reads the progress of a campaign from its registries and run folders.
  *
- * When several registries know of a run (the campaign was cut otherwise before) the last word wins.
- * A run that is said to be running while nobody owns the registry was left behind: it is stopped.
+ * If several registries contain a run, because the number of shards was different before, the
+ * latest entry is used. A run that is marked as running while no process owns the registry counts
+ * as stopped.
  * Test: tests/campaign/test_registry.c
  */
 #define _XOPEN_SOURCE 700 /* opendir */
@@ -108,7 +109,7 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
     BJ_TRY(bj_settings_digest(digest, bj_run_settings(run), err));
     if (strcmp(digest, expected->digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: holds a run of other settings: digest %.12s..., expected %.12s...",
+                       "%s: contains a run with other settings: digest %.12s..., expected %.12s...",
                        expected->dir, digest, expected->digest);
     const struct {
         const char *key, *expected;
@@ -118,8 +119,7 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
         const char *found = bj_run_fact(run, facts[i].key);
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: holds a run of other data: %s is %.70s, expected "
-                           "%.70s",
+                           "%s: contains a run on other data: %s is %.70s, expected %.70s",
                            expected->dir, facts[i].key, found ? found : "missing",
                            facts[i].expected ? facts[i].expected : "none");
     }

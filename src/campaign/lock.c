@@ -1,9 +1,9 @@
-/* lock.c - binds a finished campaign before its one evaluation.
+/* lock.c - locks a finished campaign before its only evaluation.
  *
  * Invariants
- *   1. Nothing is written unless every check of locked_check.h is passed; cheap ones come first.
- *   2. A campaign is locked once. One that has results without a lock was tampered with: refused.
- *   3. lock.json appears by rename, complete, while this process holds the folder's lock.
+ *   1. Nothing is written unless every check of locked_check.h passes. Cheap checks come first.
+ *   2. A campaign is locked once. A campaign with results but without a lock is rejected.
+ *   3. lock.json is complete when it is renamed, while this process holds the lock of the folder.
  * Test: tests/campaign/test_lock.c, tests/cli/lock.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -20,16 +20,22 @@ static bj_status check_unlocked(const char *dir, bj_error *err) {
     char path[BJ_FOLDER_PATH];
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
     if (bj_file_exists(path))
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is locked already", path);
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is already locked", path);
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
     if (bj_file_exists(path))
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: the campaign was evaluated already; a lock belongs to one evaluation",
+                       "%s: the campaign was already evaluated; a lock allows only one evaluation",
                        path);
     return BJ_OK;
 }
 
-/* Runs without a result, all of them at once: whoever waits for a campaign wants to know. */
+/* Returns the name of a run's arm in this campaign. */
+static const char *label_of(const bj_campaign *campaign, int run) {
+    const bj_grid_run *r = &campaign->runs[run];
+    return r->label ? r->label : r->settings.arm;
+}
+
+/* Fails if runs have no result. The message names the first of them. */
 static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
     const int count = bj_campaign_runs(campaign);
     char named[256] = "";
@@ -41,7 +47,7 @@ static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
         if (bj_file_exists(path)) continue;
         if (missing++ < 4)
             used += snprintf(named + used, sizeof named - (size_t)used, "%s%.40s seed %llu",
-                             used ? ", " : "", run.settings->arm,
+                             used ? ", " : "", label_of(campaign, i),
                              (unsigned long long)run.settings->seed);
     }
     if (!missing) return BJ_OK;
@@ -49,14 +55,14 @@ static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
                    named, missing > 4 ? ", ..." : "");
 }
 
-/* The part of the path behind the campaign's. */
+/* Returns the part of the path after the campaign folder. */
 static bj_status relative(char out[BJ_RUN_PATH_SIZE], const bj_campaign *campaign, const char *dir,
                           bj_error *err) {
     const char *root = bj_campaign_dir(campaign);
     const size_t length = strlen(root);
     if (strncmp(dir, root, length) || dir[length] != '/' ||
         strlen(dir + length + 1) >= BJ_RUN_PATH_SIZE)
-        return BJ_FAIL(err, BJ_EARG, "%.200s: is not below %.200s", dir, root);
+        return BJ_FAIL(err, BJ_EARG, "%.200s: is not inside %.200s", dir, root);
     memcpy(out, dir + length + 1, strlen(dir + length + 1) + 1);
     return BJ_OK;
 }
@@ -66,7 +72,7 @@ static bj_status check_runs(bj_lock *lock, bj_lock_facts *facts, const bj_campai
     const char *dev = bj_campaign_dev(campaign) ? campaign->dev_digest : NULL;
     for (int i = 0; i < lock->count; i++) {
         const bj_campaign_run run = bj_campaign_run_at(campaign, i);
-        BJ_TRY(bj_lock_check_run(&lock->runs[i], &facts[i], run.dir, run.settings,
+        BJ_TRY(bj_lock_check_run(&lock->runs[i], &facts[i], label_of(campaign, i), run.dir, run.settings,
                                  bj_campaign_data_digest(campaign), dev, err));
         BJ_TRY(relative(lock->runs[i].dir, campaign, run.dir, err));
     }
@@ -136,7 +142,7 @@ bj_status bj_campaign_lock(bj_lock_report *report, const char *dir, const bj_loc
     BJ_GOTO(status, done, check_unlocked(bj_campaign_dir(campaign), err));
     BJ_GOTO(status, done, check_finished(campaign, err));
     if (bj_campaign_data_count(campaign) > 1) {
-        status = BJ_FAIL(err, BJ_EARG, "%s: has %d datasets, a lock is for one", dir,
+        status = BJ_FAIL(err, BJ_EARG, "%s: has %d datasets, expected one", dir,
                          bj_campaign_data_count(campaign));
         goto done;
     }

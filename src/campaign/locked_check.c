@@ -1,4 +1,4 @@
-/* locked_check.c - runs and grid; see locked_check.h. The data: locked_data.c. */
+/* locked_check.c - checks runs and grid; see locked_check.h. locked_data.c checks the data. */
 #include "campaign/locked_check.h"
 
 #include <math.h>
@@ -11,13 +11,13 @@
 
 static const char result_schema[] = "branchjepa.result/1";
 
-/* Largest seed that a table of seeds holds. */
+/* Largest seed of a seed table. */
 static const uint64_t most_seed = UINT64_C(999999999999999999);
 
 static bj_status refuse(bj_error *err, const bj_lock_run *run, const char *fmt, ...)
     BJ_PRINTF(3, 4);
 
-/* Fills the message and yields the code. */
+/* Fills the message and returns the code. */
 static bj_status refuse(bj_error *err, const bj_lock_run *run, const char *fmt, ...) {
     char reason[sizeof err->message];
     va_list args;
@@ -47,12 +47,12 @@ int bj_lock_choose(bj_objective_kind kind, const bj_epoch *rows, int count) {
 
 /* ------------------------------------------------------------------------------------ one run */
 
-/* A fact of the manifest that must be there. */
+/* Reads a required fact of the manifest. */
 static bj_status take_fact(char out[BJ_SHA256_HEX], const bj_lock_run *run, const bj_run *from,
                            const char *key, bj_error *err) {
     const char *found = bj_run_fact(from, key);
     if (!found || strlen(found) != BJ_SHA256_HEX - 1)
-        return refuse(err, run, "manifest.json: %s is '%.70s', expected 64 digits", key,
+        return refuse(err, run, "manifest.json: %s is '%.70s', expected 64 hexadecimal digits", key,
                       found ? found : "missing");
     memcpy(out, found, BJ_SHA256_HEX);
     return BJ_OK;
@@ -64,15 +64,17 @@ static bj_status check_settings(const bj_lock_run *run, const bj_run *from,
     BJ_TRY(bj_settings_digest(found, bj_run_settings(from), err));
     BJ_TRY(bj_settings_digest(expected, settings, err));
     if (!strcmp(found, expected)) return BJ_OK;
-    for (int i = 0; i < bj_setting_count(); i++) { /* which one? */
+    for (int i = 0; i < bj_setting_count(); i++) { /* ambiguous */
         char a[BJ_SETTING_TEXT_SIZE], b[BJ_SETTING_TEXT_SIZE];
         bj_setting_text(a, bj_run_settings(from), i);
         bj_setting_text(b, settings, i);
         if (strcmp(a, b))
-            return refuse(err, run, "config.resolved.json: %s is %.100s, campaign.json has %.100s",
+            return refuse(err, run,
+                          "config.resolved.json: %s is %.100s, but campaign.json has %.100s",
                           bj_setting_at(i).key, a, b);
     }
-    return refuse(err, run, "the digest of config.resolved.json is not that of campaign.json");
+    return refuse(err, run,
+                  "the digest of config.resolved.json differs from the digest in campaign.json");
 }
 
 static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const bj_run *from,
@@ -87,15 +89,17 @@ static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const 
         BJ_TRY(take_fact(facts->target, run, from, "init.target_sha256", err));
     if (strcmp(facts->data, data_digest))
         return refuse(err, run,
-                      "trained on data with the digest %.16s..., the campaign has %.16s...",
+                      "trained on data with the digest %.16s..., but the campaign has %.16s...",
                       facts->data, data_digest);
     if (!dev != !dev_digest || (dev && strcmp(dev, dev_digest)))
-        return refuse(err, run, "developed on data with the digest %.16s, the campaign has %.16s",
-                      dev ? dev : "of training", dev_digest ? dev_digest : "that of training");
+        return refuse(
+            err, run,
+            "evaluated on development data with the digest %.16s, but the campaign has %.16s",
+            dev ? dev : "of training", dev_digest ? dev_digest : "of training");
     return BJ_OK;
 }
 
-/* All epochs were done, or patience was at its end. */
+/* Checks that all epochs were trained or that patience ended the run. */
 static bj_status check_history(bj_lock_run *run, const bj_run *from, bj_error *err) {
     const bj_objective_kind kind = bj_run_settings(from)->objective.kind;
     const int count = bj_run_epochs(from);
@@ -107,7 +111,7 @@ static bj_status check_history(bj_lock_run *run, const bj_run *from, bj_error *e
     bj_status status = BJ_OK;
     if (best < 0)
         status =
-            refuse(err, run, "metrics.jsonl has no epoch that a checkpoint could be chosen of");
+            refuse(err, run, "metrics.jsonl has no epoch for choosing a checkpoint");
     else if (!bj_run_complete(from))
         status = refuse(err, run, "metrics.jsonl ends with epoch %d of %d", last,
                         bj_run_planned(from));
@@ -128,7 +132,7 @@ static bj_status check_result(const bj_lock_run *run, bj_lock_facts *facts, yyjs
     if (epoch != run->best_epoch)
         return refuse(
             err, run,
-            "its checkpoint is of epoch %lld, the development rule chooses epoch %d (%.6g)",
+            "its checkpoint is from epoch %lld, but the development rule chooses epoch %d (%.6g)",
             (long long)epoch, run->best_epoch, run->dev);
     BJ_TRY(bj_locked_get_object(&checkpoint, root, "checkpoint", path, err));
     for (int i = 0; i < 2; i++)
@@ -138,11 +142,11 @@ static bj_status check_result(const bj_lock_run *run, bj_lock_facts *facts, yyjs
     const char *before = yyjson_get_str(yyjson_obj_get(anchor, "sha256_before"));
     const char *after = yyjson_get_str(yyjson_obj_get(anchor, "sha256_after"));
     if (!before || !after || strcmp(before, after) || strcmp(before, facts->anchor))
-        return refuse(err, run, "result.json does not say that its anchor stayed what it was");
+        return refuse(err, run, "result.json has no proof that the anchor is unchanged");
     return BJ_OK;
 }
 
-bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *dir,
+bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *name, const char *dir,
                             const bj_settings *settings, const char *data_digest,
                             const char *dev_digest, bj_error *err) {
     char path[BJ_FOLDER_PATH];
@@ -150,7 +154,7 @@ bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *
     yyjson_doc *result = NULL;
     bj_error detail = {0};
     bj_status status;
-    snprintf(run->arm, sizeof run->arm, "%s", settings->arm);
+    snprintf(run->arm, sizeof run->arm, "%s", name);
     run->seed = (int64_t)(settings->seed & INT64_MAX);
     if (settings->seed > most_seed)
         return refuse(err, run, "seed %llu is too large for a table",
@@ -170,7 +174,7 @@ bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *
     BJ_GOTO(status, done, check_data(run, facts, from, data_digest, dev_digest, err));
     BJ_GOTO(status, done, bj_lock_path(path, dir, "result.json", err));
     BJ_GOTO(status, done, bj_locked_open(&result, NULL, path, result_schema, err));
-    /* A run that ended without a checkpoint has no choice to be checked. */
+    /* A run without a checkpoint has no selection to check. */
     const char *outcome = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(result), "outcome"));
     if (!outcome || strcmp(outcome, "done")) {
         status = refuse(err, run, "is not done: its outcome is '%.40s'", outcome ? outcome : "");
@@ -186,8 +190,8 @@ done:
 
 /* ---------------------------------------------------------------------------------------- grid */
 
-/* Models that begin with the same weights when their seeds agree: every size counts, where the
- * weights of branches come from does not. */
+/* Returns 1 if two models start with the same weights for the same seed. All sizes must agree, but
+ * the source of the branch weights may differ. */
 static int same_weights(const bj_lock_facts *a, const bj_lock_facts *b) {
     const bj_arch x = a->arch, y = b->arch;
     return a->stage_b == b->stage_b && x.kind == y.kind && x.scales == y.scales && x.obs == y.obs &&
@@ -215,7 +219,7 @@ static bj_status check_pair(const bj_lock_run *a, const bj_lock_facts *f, const 
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (facts[i].compared && strcmp(facts[i].x, facts[i].y))
             return refuse(err, b,
-                          "its %s (%.16s...) are not those of %s (%.16s...), though the "
+                          "its %s (%.16s...) differ from those of %s (%.16s...), although the "
                           "seed is the same",
                           facts[i].what, facts[i].y, a->arm, facts[i].x);
     return BJ_OK;
@@ -228,15 +232,16 @@ bj_status bj_lock_check_grid(const bj_lock_run *runs, const bj_lock_facts *facts
         evaluated += runs[i].evaluated;
         if (runs[i].evaluated && first < 0) first = i;
         if (runs[i].evaluated && facts[i].extended != facts[first].extended)
-            return refuse(err, &runs[i], "was extended by %d epochs, %s seed %lld by %d",
+            return refuse(err, &runs[i], "was extended by %d epochs, but %s seed %lld by %d",
                           facts[i].extended, runs[first].arm, (long long)runs[first].seed,
                           facts[first].extended);
         for (int j = 0; j < i; j++)
             if (runs[j].seed == runs[i].seed)
                 BJ_TRY(check_pair(&runs[j], &facts[j], &runs[i], &facts[i], err));
     }
-    return evaluated ? BJ_OK
-                     : BJ_FAIL(err, BJ_ELOCKED, "not locked: no run of the campaign forecasts");
+    return evaluated
+               ? BJ_OK
+               : BJ_FAIL(err, BJ_ELOCKED, "not locked: no run of the campaign makes forecasts");
 }
 
 /* ---------------------------------------------------------------------------------- checkpoint */
@@ -251,7 +256,7 @@ static bj_status check_epoch(const bj_lock_run *run, const char *model_path, bj_
         found && !strcmp(found, expected)
             ? BJ_OK
             : refuse(err, run,
-                     "%s: is of epoch '%.20s', the development rule chooses epoch %d (%.6g)",
+                     "%s: is from epoch '%.20s', but the development rule chooses epoch %d (%.6g)",
                      bj_lock_run_files[BJ_LOCK_MODEL], found ? found : "unknown", run->best_epoch,
                      run->dev);
     bj_facts_free(facts);
@@ -266,7 +271,7 @@ bj_status bj_lock_check_checkpoint(const bj_lock_run *run, const bj_lock_facts *
     bj_status status;
     for (int i = 0; i < 2; i++)
         if (strcmp(run->sha256[i], facts->checkpoint[i]))
-            return refuse(err, run, "%s: its SHA-256 is %.16s..., result.json has %.16s...",
+            return refuse(err, run, "%s: its SHA-256 is %.16s..., but result.json has %.16s...",
                           bj_lock_run_files[i], run->sha256[i], facts->checkpoint[i]);
     BJ_TRY(bj_lock_path(path, dir, bj_lock_run_files[BJ_LOCK_MODEL], err));
     BJ_TRY(bj_lock_path(folder, dir, "ckpt/best", err));

@@ -1,4 +1,4 @@
-/* locked_data.c - held-out data: nothing that training has seen; see locked_check.h. */
+/* locked_data.c - checks that training has not used the held-out data; see locked_check.h. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,8 @@
 #include "campaign/locked_check.h"
 #include "core/file_internal.h"
 
-/* No scenario of the held-out cache is in the other one, which must be what the campaign knew. */
+/* Checks that no scenario of the held-out cache is in the other cache, which must have the digest
+ * in the campaign. */
 static bj_status check_apart(const bj_cache *held_out, const char *data, const char *other,
                              const char *digest, const char *what, bj_error *err) {
     bj_cache *seen;
@@ -19,8 +20,8 @@ static bj_status check_apart(const bj_cache *held_out, const char *data, const c
     BJ_TRY(bj_cache_open(&seen, other, 1, err));
     if (digest && strcmp(bj_cache_digest(seen), digest)) {
         status = BJ_FAIL(err, BJ_ELOCKED,
-                         "not locked: %s: its digest is %.16s..., that of the campaign's %s is "
-                         "%.16s...",
+                         "not locked: %s: its digest is %.16s..., but the digest of the campaign's "
+                         "%s is %.16s...",
                          other, bj_cache_digest(seen), what, digest);
     } else if (!strcmp(bj_cache_digest(seen), bj_cache_digest(held_out))) {
         status = BJ_FAIL(err, BJ_ELOCKED, "not locked: %s: is the campaign's %s, not held-out data",
@@ -33,8 +34,8 @@ static bj_status check_apart(const bj_cache *held_out, const char *data, const c
         if (shared)
             status =
                 BJ_FAIL(err, BJ_ELOCKED,
-                        "not locked: %s: %lld of its scenes are in the %s as well, the first "
-                        "is scenario %s",
+                        "not locked: %s: %lld of its scenes are also in the %s; the first is "
+                        "scenario %s",
                         data, (long long)shared, what, bj_cache_info(held_out, first).scenario_id);
     }
     bj_cache_free(seen);
@@ -61,8 +62,8 @@ static bj_status check_scenes(const bj_cache *held_out, const char *data, bj_err
     int64_t without = 0;
     if (count < BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "not locked: %s: has %lld scenes, expected at least %d: numbers of fewer "
-                       "would tell about single scenes",
+                       "not locked: %s: has %lld scenes, expected at least %d, because results on "
+                       "fewer scenes would reveal individual scenes",
                        data, (long long)count, BJ_LOCK_LEAST);
     for (int64_t i = 0; i < count; i++) without += !bj_cache_info(held_out, i).has_future;
     if (without)

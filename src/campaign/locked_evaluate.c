@@ -1,14 +1,13 @@
-/* locked_evaluate.c - the one evaluation of a locked campaign, and checking it afterwards.
+/* locked_evaluate.c - evaluates a locked campaign once, and verifies the evaluation later.
  *
  * Invariants
- *   1. Every byte that the lock binds is hashed before the first scene is read; whatever differs is
- *      named, and nothing is evaluated. Files that are touched meanwhile are noticed at the end.
- *   2. DIR/locked appears in one step, with its three files. Until then there is nothing: an
- *      evaluation that is killed leaves the lock unused, but for a hidden folder that the next one
- *      removes.
- *   3. Where DIR/locked is, nothing is evaluated again. Two at the same time: the second is
- * refused.
- *   4. Scenes come in through the cache and leave as sums; no argument changes that.
+ *   1. Every locked byte is hashed before the first scene is read. If a file differs, it is named
+ *      and nothing is evaluated. Files that change during the evaluation are detected at the end.
+ *   2. DIR/locked appears in one step with its three files. An evaluation that is killed before
+ *      leaves the lock unused, except for a hidden folder that the next evaluation removes.
+ *   3. If DIR/locked exists, nothing is evaluated again. A second evaluation at the same time is
+ *      rejected.
+ *   4. Scenes are read from the cache, and only sums are written. No argument changes that.
  * Test: tests/campaign/test_lock.c, tests/cli/evaluate.sh
  */
 #define _DEFAULT_SOURCE /* flock; includes POSIX.1-2008 */
@@ -29,17 +28,17 @@
 
 static const char *const files[] = {BJ_LOCKED_SUMMARY, BJ_LOCKED_SEEDS, BJ_LOCKED_COMPLETION, NULL};
 
-/* What both verbs begin with. */
+/* The state that evaluating and verifying share. */
 typedef struct opened {
     bj_lock lock;
-    char sha256[BJ_SHA256_HEX];  /* of lock.json */
+    char sha256[BJ_SHA256_HEX];  /* digest of lock.json */
     char folder[BJ_FOLDER_PATH]; /* DIR/locked */
     int evaluated;
-    int fd; /* of lock.json, -1 when closed */
+    int fd; /* descriptor of lock.json; -1 if closed */
 } opened;
 
 static void opened_reset(opened *o) {
-    if (o->fd >= 0) close(o->fd); /* and with it the flock */
+    if (o->fd >= 0) close(o->fd); /* also releases the flock */
     bj_lock_reset(&o->lock);
 }
 
@@ -50,11 +49,11 @@ static bj_status open_lock(opened *o, const char *dir, int alone, bj_error *err)
     BJ_TRY(bj_lock_path(o->folder, dir, BJ_LOCKED_DIR, err));
     o->fd = bj_file_open(path, O_RDONLY);
     if (o->fd < 0 && errno == ENOENT)
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: there is no lock: the campaign must be locked first",
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is not locked",
                        path);
     if (o->fd < 0) return bj_file_fail(err, errno, path, "open");
     if (alone && flock(o->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: another process is evaluating it", path);
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: another process is evaluating the campaign", path);
     o->evaluated = bj_file_exists(o->folder);
     return bj_lock_read(&o->lock, path, o->sha256, err);
 }
@@ -78,7 +77,7 @@ static bj_status evaluate(bj_locked_report *report, opened *o, const char *dir,
     memcpy(facts.lock_sha256, o->sha256, sizeof facts.lock_sha256);
     BJ_TRY(BJ_ALLOC(stamps, (size_t)bj_lock_bound_count(&o->lock), err));
     BJ_GOTO(status, done, bj_lock_hash(&o->lock, stamps, dir, options->evaluator, 0, &watch, err));
-    /* Opened before the long part: a folder that cannot be written to shows at once. */
+    /* Opens the folder before the long computation, to detect early that it cannot be written. */
     BJ_GOTO(status, done, bj_folder_writer_open(&writer, o->folder, files, err));
     BJ_GOTO(status, done,
             bj_locked_pass(&results, &o->lock, dir, options->threads, options->isa, &watch, err));
@@ -105,9 +104,9 @@ bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
         return BJ_FAIL(err, BJ_EARG, "evaluate: the evaluator is not given");
     bj_status status = open_lock(&o, dir, 1, err);
     if (status == BJ_OK && o.evaluated)
-        status = BJ_FAIL(err, BJ_ELOCKED,
-                         "%s: the campaign was evaluated already; a lock allows one evaluation",
-                         o.folder);
+        status = BJ_FAIL(
+            err, BJ_ELOCKED,
+            "%s: the campaign was already evaluated; a lock allows only one evaluation", o.folder);
     if (status == BJ_OK) status = evaluate(report, &o, dir, options, err);
     opened_reset(&o);
     return status;
@@ -115,7 +114,7 @@ bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
 
 /* --------------------------------------------------------------------------------------- verify */
 
-/* The three files, and nothing else. */
+/* Checks that the folder contains the three files and nothing else. */
 static bj_status check_content(const char *folder, bj_error *err) {
     DIR *list = opendir(folder);
     int found[3] = {0};
@@ -128,8 +127,9 @@ static bj_status check_content(const char *folder, bj_error *err) {
         for (int i = 0; i < 3; i++)
             if (!strcmp(entry->d_name, files[i])) known = found[i] = 1;
         if (!known)
-            status = BJ_FAIL(err, BJ_EMISMATCH, "%s: holds '%.100s', which no evaluation wrote",
-                             folder, entry->d_name);
+            status = BJ_FAIL(err, BJ_EMISMATCH,
+                             "%s: contains '%.100s', which is not an evaluation result", folder,
+                             entry->d_name);
     }
     closedir(list);
     for (int i = 0; i < 3 && status == BJ_OK; i++)

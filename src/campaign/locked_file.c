@@ -32,7 +32,7 @@ bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, const char *n
                : BJ_FAIL(err, BJ_EARG, "%.100s.../%s: the path is too long", dir, name);
 }
 
-/* Names of what an evaluation measures, in order; NULL behind the last. */
+/* Metric names in the order of an evaluation, followed by NULL. */
 static const char *metric_name(int index) {
     static const bj_metric_values zero;
     for (int m = 0; m < bj_metric_count(); m++)
@@ -122,7 +122,7 @@ static bj_status read_run(bj_lock_run *run, yyjson_val *object, const char *path
     return BJ_OK;
 }
 
-/* What the file says about metrics, numbers and batches is what this library would do. */
+/* Checks that metrics, precision and batch size in the file are those of this library. */
 static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *err) {
     yyjson_val *object, *metrics;
     char text[BJ_NAME_SIZE];
@@ -134,18 +134,20 @@ static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *er
            yyjson_equals_str(yyjson_arr_get(metrics, m), metric_name((int)m)))
         m++;
     if (metric_name((int)m) || yyjson_arr_size(metrics) != m)
-        return BJ_FAIL(err, BJ_EVERSION, "%s: its list of metrics is not this version's (%s)", path,
+        return BJ_FAIL(err, BJ_EVERSION,
+                       "%s: its list of metrics differs from the list of version %s", path,
                        bj_version());
     BJ_TRY(bj_locked_get_text(text, sizeof text, object, "real", path, err));
     if (strcmp(text, real_name()))
-        return BJ_FAIL(err, BJ_EVERSION, "%s: locked for numbers of type %s, this program has %s",
-                       path, text, real_name());
+        return BJ_FAIL(err, BJ_EVERSION,
+                       "%s: locked with numbers of type %s, but this program uses %s", path, text,
+                       real_name());
     BJ_TRY(bj_locked_get_integer(&batch, object, "batch", path, err));
     BJ_TRY(bj_locked_get_integer(&least, object, "least_scenes", path, err));
     if (batch != BJ_LOCK_BATCH || least != BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: batch %lld and least_scenes %lld, this version has %d and %d", path,
-                       (long long)batch, (long long)least, BJ_LOCK_BATCH, BJ_LOCK_LEAST);
+                       "%s: batch is %lld and least_scenes %lld, but this version has %d and %d",
+                       path, (long long)batch, (long long)least, BJ_LOCK_BATCH, BJ_LOCK_LEAST);
     return BJ_OK;
 }
 

@@ -1,5 +1,5 @@
-/* locked_file.h - lock.json: what must not change between the choice of checkpoints and the one
- * evaluation of them.
+/* locked_file.h - lock.json: everything that must not change between the choice of checkpoints and
+ * their evaluation.
  *
  *   {"schema": "branchjepa.lock/1",
  *    "campaign":  {"name", "sha256"},                   of DIR/campaign.json
@@ -10,11 +10,11 @@
  *                   "sha256": {FILE: digest, ...}}, ...]}      in the order of the campaign
  *
  * Invariants
- *   1. Paths of runs are relative to DIR, so that a campaign may be moved; the path of the data is
- *      absolute.
+ *   1. Run paths are relative to DIR, so a campaign can be moved. The data path is absolute.
  *   2. Every file that can change a number of the evaluation, or the choice of a checkpoint, is in
- *      the list of bj_lock_bound. Locking fills its digests, evaluating and verifying compare them.
- *   3. The protocol in the file is the one this library carries out; another one is refused.
+ *      the list of bj_lock_bound. Locking fills in the digests, and evaluating and verifying
+ *      compare them.
+ *   3. The protocol in the file is that of this library. Any other protocol is rejected.
  * Test: tests/campaign/test_lock.c
  */
 #ifndef BJ_CAMPAIGN_LOCKED_FILE_H
@@ -26,21 +26,21 @@
 enum {
     BJ_LOCK_RUN_FILES = 6,
     BJ_LOCK_RUNS_MAX = 4096,
-    BJ_LOCK_BATCH = 128, /* scenes that are given to every model at a time */
-    BJ_LOCK_LEAST = 10   /* scenes that a published number is a mean of, at least */
+    BJ_LOCK_BATCH = 128, /* scenes per batch for every model */
+    BJ_LOCK_LEAST = 10   /* min scenes of a published mean */
 };
 
-/* Of a run folder; the first two are the checkpoint. */
+/* Locked files of a run folder. The first two are the checkpoint. */
 extern const char *const bj_lock_run_files[BJ_LOCK_RUN_FILES];
 enum { BJ_LOCK_MODEL, BJ_LOCK_STATE };
 
 typedef struct bj_lock_run {
     char arm[BJ_NAME_SIZE];
     int64_t seed;
-    char dir[BJ_RUN_PATH_SIZE]; /* relative to the campaign's */
-    int evaluated;              /* 0: stage A of the frozen anchor, bound only */
+    char dir[BJ_RUN_PATH_SIZE]; /* relative to the campaign folder */
+    int evaluated;              /* 0 for stage A of the frozen anchor, which is only locked */
     int best_epoch;
-    double dev; /* what the epoch was chosen by */
+    double dev; /* value by which the epoch was chosen */
     char sha256[BJ_LOCK_RUN_FILES][BJ_SHA256_HEX];
 } bj_lock_run;
 
@@ -55,19 +55,18 @@ typedef struct bj_lock {
 
 BJ_CHECK bj_status bj_lock_write(const bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX],
                                  bj_error *err);
-/* Zeroes `lock` first; hex is the SHA-256 of the file. */
+/* Reads a lock. Sets `lock` to zero first. hex is the SHA-256 of the file. */
 BJ_CHECK bj_status bj_lock_read(bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX],
                                 bj_error *err);
-void bj_lock_reset(bj_lock *lock); /* accepts a zeroed one */
+void bj_lock_reset(bj_lock *lock); /* accepts a lock that is all zero */
 
-/* "DIR/NAME"; a result that does not fit is an error. */
+/* Writes "DIR/NAME". Fails if the result does not fit. */
 BJ_CHECK bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, const char *name,
                                 bj_error *err);
 
 /* ------------------------------------------------------------------------------------ hashing */
 
-/* One of the files that are bound: campaign.json, the evaluator, the data, then those of the runs.
- */
+/* One of the locked files: campaign.json, the evaluator, the data, then those of the runs. */
 typedef struct bj_lock_bound {
     char path[BJ_FOLDER_PATH];
     char what[BJ_NAME_SIZE + 64]; /* "evaluator", "fullset, seed 0" */
@@ -78,24 +77,24 @@ int bj_lock_bound_count(const bj_lock *lock);
 BJ_CHECK bj_status bj_lock_bound_at(bj_lock_bound *out, bj_lock *lock, const char *dir,
                                     const char *evaluator, int index, bj_error *err);
 
-/* Tells how far it is; not 0: stop. */
+/* Reports progress. A nonzero return value stops. */
 typedef struct bj_locked_watch {
     int (*tell)(void *context, const char *phase, int64_t done, int64_t total); /* or NULL */
     void *context;
 } bj_locked_watch;
 
-/* Enough of a file's state to notice that somebody wrote to it, or put another in its place. */
+/* The state of a file by which changes and replacements are detected. */
 typedef struct bj_lock_stamp {
     uint64_t device, inode, size, seconds, nanoseconds;
 } bj_lock_stamp;
 
-/* Hashes everything that is bound. fill: into the lock. Otherwise the digests are compared, and
- * BJ_EMISMATCH names the first file that is not what it was and how many more there are. stamps
+/* Hashes all locked files. With `fill`, stores the digests in the lock. Otherwise compares them and
+ * fails with BJ_EMISMATCH, the first file that has changed and the number of further ones. stamps
  * (bj_lock_bound_count) may be NULL. */
 BJ_CHECK bj_status bj_lock_hash(bj_lock *lock, bj_lock_stamp *stamps, const char *dir,
                                 const char *evaluator, int fill, const bj_locked_watch *watch,
                                 bj_error *err);
-/* Refuses when a file was touched since it was hashed. */
+/* Fails if a file has changed since it was hashed. */
 BJ_CHECK bj_status bj_lock_untouched(bj_lock *lock, const bj_lock_stamp *stamps, const char *dir,
                                      const char *evaluator, bj_error *err);
 

@@ -1,4 +1,4 @@
-/* locked_hash.c - the bytes that a lock binds: where they are, their digests; see locked_file.h. */
+/* locked_hash.c - finds and hashes the locked files; see locked_file.h. */
 #define _POSIX_C_SOURCE 200809L /* st_mtim */
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +109,7 @@ static bj_status hash_bound(int *changed, char *first, size_t room, hashing *h,
     if (status == BJ_OK && fill) memcpy(bound->sha256, hex, sizeof hex);
     else if (status == BJ_OK && strcmp(hex, bound->sha256))
         status = BJ_FAIL(&own, BJ_EMISMATCH,
-                         "%s (%s): was changed: its SHA-256 is %.16s..., the lock has %.16s...",
+                         "%s (%s): was changed: its SHA-256 is %.16s..., but the lock has %.16s...",
                          bound->path, bound->what, hex, bound->sha256);
     if (status == BJ_OK) return BJ_OK;
     if (status != BJ_EMISMATCH || fill) return BJ_FAIL(err, status, "%s", own.message);
@@ -144,7 +144,8 @@ bj_status bj_lock_hash(bj_lock *lock, bj_lock_stamp *stamps, const char *dir, co
     }
     if (changed == 1) status = BJ_FAIL(err, BJ_EMISMATCH, "%s", first);
     if (changed > 1)
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%.440s; so are %d more of the %d files it binds",
+        status = BJ_FAIL(err, BJ_EMISMATCH, "%.440s; %d more of the %d locked files have changed, "
+                                            "too",
                          first, changed - 1, count);
 done:
     bj_free(h.piece);

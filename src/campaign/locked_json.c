@@ -60,8 +60,9 @@ bj_status bj_locked_get_text(char *out, size_t room, yyjson_val *object, const c
     const size_t length = yyjson_get_len(value);
     const char *text = yyjson_get_str(value);
     if (length >= room || strlen(text) != length)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: '%s' has %zu bytes, expected at most %zu, none zero",
-                       where, key, length, room - 1);
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: '%s' has %zu bytes, expected at most %zu bytes and no zero byte", where,
+                       key, length, room - 1);
     memcpy(out, text, length + 1);
     return BJ_OK;
 }
@@ -70,8 +71,9 @@ bj_status bj_locked_get_sha256(char hex[BJ_SHA256_HEX], yyjson_val *object, cons
                                const char *where, bj_error *err) {
     BJ_TRY(bj_locked_get_text(hex, BJ_SHA256_HEX, object, key, where, err));
     if (strlen(hex) != BJ_SHA256_HEX - 1 || strspn(hex, "0123456789abcdef") != BJ_SHA256_HEX - 1)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: '%s' is '%s', expected the 64 digits of a SHA-256",
-                       where, key, hex);
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: '%s' is '%s', expected the 64 hexadecimal digits of a SHA-256", where,
+                       key, hex);
     return BJ_OK;
 }
 
@@ -79,7 +81,7 @@ bj_status bj_locked_get_integer(int64_t *out, yyjson_val *object, const char *ke
                                 const char *where, bj_error *err) {
     yyjson_val *value = yyjson_obj_get(object, key);
     if (!yyjson_is_uint(value) || yyjson_get_uint(value) > INT64_MAX)
-        return refuse(err, where, key, value, "a whole number of 0 or more");
+        return refuse(err, where, key, value, "a non-negative integer");
     *out = (int64_t)yyjson_get_uint(value);
     return BJ_OK;
 }

@@ -1,6 +1,6 @@
-/* locked_json.h - the JSON files of a locked evaluation: written whole, read strictly.
+/* locked_json.h - writes and strictly reads the JSON files of a locked evaluation.
  *
- * Reading names the file, the member, what was found and what was expected.
+ * Messages contain the file, the member, what was found and what was expected.
  * Test: tests/campaign/test_lock.c
  */
 #ifndef BJ_CAMPAIGN_LOCKED_JSON_H
@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------------------------- writing */
 
-/* Publishes the document as a file and frees it; hex is the SHA-256 of the bytes. */
+/* Writes the document to a file and frees it. hex is the SHA-256 of the bytes. */
 BJ_CHECK bj_status bj_locked_commit(bj_doc *doc, const char *path, char hex[BJ_SHA256_HEX],
                                     bj_error *err);
 
@@ -22,7 +22,7 @@ BJ_CHECK bj_status bj_locked_commit(bj_doc *doc, const char *path, char hex[BJ_S
 /* Reads a file of that schema. hex, its SHA-256, may be NULL. */
 BJ_CHECK bj_status bj_locked_open(yyjson_doc **out, char hex[BJ_SHA256_HEX], const char *path,
                                   const char *schema, bj_error *err);
-/* Members of an object; `where` says which one in messages: "lock.json: run 3". */
+/* Read members of an object. `where` names the object in messages, such as "lock.json: run 3". */
 BJ_CHECK bj_status bj_locked_get_text(char *out, size_t room, yyjson_val *object, const char *key,
                                       const char *where, bj_error *err);
 BJ_CHECK bj_status bj_locked_get_sha256(char hex[BJ_SHA256_HEX], yyjson_val *object,

@@ -1,7 +1,7 @@
-/* locked_pass.h - one pass over the held-out scenes for all checkpoints together.
+/* locked_pass.h - evaluates all checkpoints in one pass over the held-out scenes.
  *
- * Every batch of scenes is read once and given to each evaluator. What comes out are sums over all
- * scenes: there is no call, here or above, through which a scene's own numbers could leave.
+ * Every batch of scenes is read once and passed to each evaluator. The results are sums over all
+ * scenes. No function returns the numbers of a single scene.
  * Test: tests/campaign/test_lock.c
  */
 #ifndef BJ_CAMPAIGN_LOCKED_PASS_H
@@ -9,7 +9,7 @@
 
 #include "campaign/locked_file.h"
 
-/* Of one checkpoint. */
+/* Results of one checkpoint. */
 typedef struct bj_locked_result {
     const char *arm; /* in the lock */
     int64_t seed;
@@ -17,7 +17,7 @@ typedef struct bj_locked_result {
     bj_metric_values values;
     double usage[BJ_MAX_ATOMS]; /* (atoms) */
     bj_calibration_bin bins[BJ_CALIBRATION_BINS];
-    bj_evaluation_group *groups; /* (group_count), the same ones for every checkpoint */
+    bj_evaluation_group *groups; /* (group_count), the same groups for every checkpoint */
     int group_count;
 } bj_locked_result;
 
@@ -26,15 +26,15 @@ typedef struct bj_locked_results {
     int count;
     int64_t scenes;
     char isa[32];
-    /* what the groups' names belong to */
+    /* owner of the group names */
     bj_cache *cache;
     bj_evaluator **evaluators; /* (count) */
 } bj_locked_results;
 
-/* Zeroes `results` first. The files must have been hashed already. */
+/* Sets `results` to zero first. The files must already be hashed. */
 BJ_CHECK bj_status bj_locked_pass(bj_locked_results *results, const bj_lock *lock, const char *dir,
                                   int threads, const char *isa, const bj_locked_watch *watch,
                                   bj_error *err);
-void bj_locked_results_reset(bj_locked_results *results); /* accepts zeroed ones */
+void bj_locked_results_reset(bj_locked_results *results); /* accepts results that are all zero */
 
 #endif

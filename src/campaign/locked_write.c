@@ -17,7 +17,7 @@ void bj_locked_shown(uint8_t *shown, const double *counts, int n) {
     double hidden = 0;
     for (int i = 0; i < n; i++) {
         shown[i] =
-            counts[i] == 0 || counts[i] >= BJ_LOCK_LEAST; /* of none there is nothing to tell */
+            counts[i] == 0 || counts[i] >= BJ_LOCK_LEAST; /* there is no mean of zero values */
         if (!shown[i]) hidden += counts[i];
     }
     if (hidden == 0 || hidden >= BJ_LOCK_LEAST) return;
@@ -29,13 +29,13 @@ void bj_locked_shown(uint8_t *shown, const double *counts, int n) {
 
 /* -------------------------------------------------------------------------------------- summary */
 
-/* The checkpoints of one arm: members (count) are numbers of results. */
+/* The checkpoints of one arm. members (count) are indices of results. */
 typedef struct arm {
     const bj_locked_results *results;
     const int *members;
     int count;
     double *values; /* (count) scratch */
-    double *counts; /* (groups) likewise */
+    double *counts; /* (groups), same meaning */
     uint8_t *shown; /* (groups) */
 } arm;
 
@@ -59,7 +59,7 @@ static void write_metrics(bj_doc *out, yyjson_mut_val *object, const arm *a, int
     }
 }
 
-/* Groups first .. end - 1 are of one kind and divide all scenes. */
+/* Groups first to end - 1 are of one kind and partition all scenes. */
 static void write_kind(bj_doc *out, yyjson_mut_val *list, const arm *a, int first, int end) {
     const bj_evaluation_group *groups = member(a, 0)->groups;
     for (int g = first; g < end; g++) a->counts[g] = groups[g].values.scenes;
@@ -85,7 +85,7 @@ static void write_groups(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     }
 }
 
-/* Pairs of a scene and a seed, by the probability of the likeliest maneuver. */
+/* Bins pairs of scene and seed by the probability of the most likely maneuver. */
 static void write_calibration(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     double counts[BJ_CALIBRATION_BINS] = {0}, confidence[BJ_CALIBRATION_BINS] = {0};
     double hits[BJ_CALIBRATION_BINS] = {0};
@@ -129,7 +129,7 @@ static void write_arm(bj_doc *out, yyjson_mut_val *list, const arm *a) {
     write_groups(out, object, a);
 }
 
-/* a has the scratch; members (count of results). */
+/* `a` has scratch memory for members (count of results). */
 static void write_arms(bj_doc *out, yyjson_mut_val *list, arm *a, int *members) {
     const bj_locked_results *r = a->results;
     for (int i = 0; i < r->count; i++) {
@@ -276,8 +276,9 @@ bj_status bj_locked_check(char digest[BJ_SHA256_HEX], const bj_lock *lock, const
         BJ_GOTO(status, done, bj_locked_get_sha256(hex, files, bound[i].name, path, err));
         if (!strcmp(hex, bound[i].found)) continue;
         BJ_GOTO(status, done, bj_lock_path(file, folder, bound[i].name, err));
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%s: was changed: SHA-256 %.16s..., %s has %.16s...",
-                         i < 2 ? file : bound[i].name, bound[i].found, BJ_LOCKED_COMPLETION, hex);
+        status =
+            BJ_FAIL(err, BJ_EMISMATCH, "%s: was changed: SHA-256 is %.16s..., but %s has %.16s...",
+                    i < 2 ? file : bound[i].name, bound[i].found, BJ_LOCKED_COMPLETION, hex);
         goto done;
     }
 done:

@@ -1,10 +1,11 @@
-/* owner.c - who may change a campaign: locks (flock) that die with the process that holds them.
+/* owner.c - ownership of campaigns by locks (flock), which are released when the process ends.
  *
- *   1. The folder itself is locked for short steps: laying a campaign down, opening a registry.
- *   2. A shard is owned by whoever holds .campaign-I-of-N.lock; the file says who that is. It stays
- *      when the owner leaves: a file that is removed could be locked by two at once.
- *   3. Onlookers ask with a shared lock that they drop at once; an owner therefore tries for a
- *      moment before it gives up.
+ *   1. The folder itself is locked for short steps: creating a campaign, opening a registry.
+ *   2. The owner of a shard is the process that has locked .campaign-I-of-N.lock. The file contains
+ *      the process id. It is not removed when the owner exits, because two processes could lock a
+ *      removed file at once.
+ *   3. Other processes test the lock with a shared lock, which they release immediately. An owner
+ *      therefore retries for a moment before it fails.
  * Test: tests/campaign/test_registry.c
  */
 #define _DEFAULT_SOURCE /* flock; includes POSIX.1-2008 */

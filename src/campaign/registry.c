@@ -1,15 +1,15 @@
-/* registry.c - what happened to every run of a shard, in SQLite.
+/* registry.c - records the history of every run of a shard in SQLite.
  *
  *   registry (key, value)   campaign: digest of campaign.json, shard, shards, host
- *   runs (run, arm, seed, state, ...)   one row for each run of the shard, as it is now
+ *   runs (run, arm, seed, state, ...)   one row for the current state of each run of the shard
  *   events (id, time, run, state, host, pid, message)   one row for each change of state
  *
- *   1. One writer: whoever holds the shard's lock (owner.c). Onlookers read at any time.
- *   2. A change is one transaction with a rollback journal: a writer that is killed leaves the
- *      state before or after it. No write-ahead log: it needs shared memory, which network folders
- *      lack.
- *   3. Shards may be cut otherwise once all owners are gone: a new registry takes over what the
- *      others know of its runs.
+ *   1. The only writer is the owner of the shard (owner.c). Other processes may read at any time.
+ *   2. A change is one transaction with a rollback journal, so a writer that is killed leaves the
+ *      state before or after it. A write-ahead log is not used, because it needs shared memory,
+ *      which network file systems do not have.
+ *   3. The number of shards may change when there are no owners. A new registry then copies the
+ *      history of its runs from the other registries.
  * Test: tests/campaign/test_registry.c
  */
 #define _XOPEN_SOURCE 700 /* gethostname, opendir */
@@ -30,7 +30,7 @@ struct bj_registry {
     sqlite3_stmt *put, *event;
     int lock, shard, shards, count;
     char path[BJ_CAMPAIGN_PATH];
-    bj_run_record *records; /* (count) as in the file; others than ours are unused */
+    bj_run_record *records; /* (count) as in the file; entries of other shards are unused */
     const bj_campaign *campaign;
 };
 
@@ -75,7 +75,7 @@ static bj_status create_tables(const bj_registry *r, bj_error *err) {
     return set_fact(r, "shards", shards, err);
 }
 
-/* A registry that came from another campaign's folder is not ours. */
+/* Rejects a registry of another campaign. */
 static bj_status check_campaign(const bj_registry *r, bj_error *err) {
     static const char sql[] = "SELECT value FROM registry WHERE key = 'campaign'";
     sqlite3_stmt *query = NULL;
@@ -130,7 +130,7 @@ static int bind_event(sqlite3_stmt *s, int run, const bj_run_record *r) {
     return !bad;
 }
 
-/* Inside a transaction. */
+/* Must be called inside a transaction. */
 static bj_status write_record(bj_registry *r, int run, const bj_run_record *record, int changed,
                               bj_error *err) {
     bj_status status = BJ_OK;
@@ -153,7 +153,7 @@ static bj_status commit(const bj_registry *r, bj_status status, bj_error *err) {
 
 bj_status bj_registry_put(bj_registry *r, int run, const bj_run_record *record, bj_error *err) {
     if (!bj_registry_owns(r, run))
-        return BJ_FAIL(err, BJ_EARG, "%s: run %d is not one of shard %d/%d", r->path, run, r->shard,
+        return BJ_FAIL(err, BJ_EARG, "%s: run %d is not in shard %d/%d", r->path, run, r->shard,
                        r->shards);
     const int changed =
         r->records[run].state != record->state || r->records[run].attempts != record->attempts;
@@ -165,7 +165,7 @@ bj_status bj_registry_put(bj_registry *r, int run, const bj_run_record *record, 
 
 bj_status bj_registry_get(bj_run_record *out, const bj_registry *r, int run, bj_error *err) {
     if (!bj_registry_owns(r, run))
-        return BJ_FAIL(err, BJ_EARG, "%s: run %d is not one of shard %d/%d", r->path, run, r->shard,
+        return BJ_FAIL(err, BJ_EARG, "%s: run %d is not in shard %d/%d", r->path, run, r->shard,
                        r->shards);
     *out = r->records[run];
     return BJ_OK;
@@ -177,7 +177,7 @@ int bj_registry_owns(const bj_registry *r, int run) {
 
 /* -------------------------------------------------------------------------------------- opening */
 
-/* Refuses while somebody runs this campaign cut into another number of shards. */
+/* Fails while another process runs this campaign with another number of shards. */
 static bj_status check_others(const bj_registry *r, bj_error *err) {
     bj_status status = BJ_OK;
     const char *dir = r->campaign->dir;
@@ -189,15 +189,16 @@ static bj_status check_others(const bj_registry *r, bj_error *err) {
         if (bj_campaign_owned(dir, shard, shards))
             status =
                 BJ_FAIL(err, BJ_ELOCKED,
-                        "%s: shard %d/%d is being run; wait for it before cutting the campaign "
-                        "into %d",
+                        "%s: shard %d/%d is running; wait until it ends before splitting the "
+                        "campaign into %d shards",
                         dir, shard, shards, r->shards);
     }
     closedir(folder);
     return status;
 }
 
-/* Rows that are missing come from other registries; whoever ran the rest is gone. */
+/* Copies missing rows from other registries. Rows that are marked as running have no process
+ * anymore. */
 static bj_status settle(bj_registry *r, const char *present, const bj_run_record *known,
                         bj_error *err) {
     for (int i = r->shard; i < r->count; i += r->shards) {
@@ -283,7 +284,7 @@ bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign, int s
     if (shards < 1 || shard < 0 || shard >= shards || shards > 1000000)
         return BJ_FAIL(err, BJ_EARG, "shard is %d/%d, expected I/N with 0 <= I < N", shard, shards);
     if (!*campaign->digest)
-        return BJ_FAIL(err, BJ_EARG, "%s: the campaign is not laid down", campaign->dir);
+        return BJ_FAIL(err, BJ_EARG, "%s: the campaign has not been created", campaign->dir);
     BJ_TRY(bj_campaign_check_data(campaign, err));
     BJ_TRY(BJ_ALLOC(r, 1, err));
     r->lock = -1;

@@ -1,6 +1,6 @@
 /* registry.h - tables in SQLite, for registry.c and campaign_status.c.
  *
- * SQLite's memory comes from its own allocator, an exception to core/alloc.h like libyaml's.
+ * SQLite uses its own allocator. Like libyaml, it is an exception to core/alloc.h.
  */
 #ifndef BJ_CAMPAIGN_REGISTRY_H
 #define BJ_CAMPAIGN_REGISTRY_H
@@ -11,17 +11,17 @@
 
 enum { BJ_REGISTRY_NAME = 64, BJ_REGISTRY_VERSION = 1 };
 
-/* "registry.sqlite", or "registry-I-of-N.sqlite". */
+/* Writes the file name "registry.sqlite" or "registry-I-of-N.sqlite". */
 void bj_registry_name(char name[BJ_REGISTRY_NAME], int shard, int shards);
-/* 1 when a file of that name is a registry. */
+/* Returns 1 if a file with that name is a registry. */
 int bj_registry_named(int *shard, int *shards, const char *name);
 
-/* The status of a result of SQLite, with its message. */
+/* Converts a result of SQLite to a status with its message. */
 bj_status bj_registry_fail(sqlite3 *db, const char *path, const char *what, bj_error *err);
-/* Opens a file; *version is 0 for one without tables. */
+/* Opens a file. Sets *version to 0 if it has no tables. */
 BJ_CHECK bj_status bj_registry_connect(sqlite3 **out, int *version, const char *path, int create,
                                        bj_error *err);
-/* Calls take(context, run, record) for each row; with run >= 0 only for that one. */
+/* Calls take(context, run, record) for each row, or only for `run` if run >= 0. */
 typedef void (*bj_registry_take)(void *context, int run, const bj_run_record *record);
 BJ_CHECK bj_status bj_registry_rows(sqlite3 *db, const char *path, int run, bj_registry_take take,
                                     void *context, bj_error *err);

@@ -1,4 +1,4 @@
-/* registry_rows.c - opening the file of a registry, and reading its rows. See registry.c. */
+/* registry_rows.c - opens the file of a registry and reads its rows. See registry.c. */
 #include "campaign/registry.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ int bj_registry_named(int *shard, int *shards, const char *name) {
         if (sscanf(name, "registry-%9d-of-%9d.sqlite", shard, shards) != 2) return 0;
         if (*shards < 2 || *shard < 0 || *shard >= *shards) return 0;
     }
-    bj_registry_name(same, *shard, *shards); /* sscanf does not look at the end */
+    bj_registry_name(same, *shard, *shards); /* sscanf does not check the end */
     return !strcmp(name, same);
 }
 
@@ -56,15 +56,15 @@ static bj_status read_version(int *version, sqlite3 *db, const char *path, bj_er
     *version = sqlite3_column_int(query, 0);
     sqlite3_finalize(query);
     if (*version < 0 || *version > BJ_REGISTRY_VERSION)
-        return BJ_FAIL(err, BJ_EVERSION, "%s: registry of version %d, expected %d", path, *version,
-                       BJ_REGISTRY_VERSION);
+        return BJ_FAIL(err, BJ_EVERSION, "%s: the registry has version %d, expected %d", path,
+                       *version, BJ_REGISTRY_VERSION);
     return BJ_OK;
 }
 
 bj_status bj_registry_connect(sqlite3 **out, int *version, const char *path, int create,
                               bj_error *err) {
-    /* To write is asked for by onlookers too: the journal of a killed writer must be rolled back.
-     * Where writing is not allowed SQLite falls back to reading. */
+    /* Readers request write access, too, because the journal of a killed writer must be rolled
+     * back. If writing is not allowed, SQLite opens the file for reading. */
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
     bj_status status = BJ_OK;

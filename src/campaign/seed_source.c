@@ -1,6 +1,6 @@
-/* seed_source.c - the values of a campaign as a table of arms, metrics and seeds.
+/* seed_source.c - creates a table of arms, metrics and seeds from a campaign.
  *
- * Locked        DIR/locked/seed_table.json, which must have the digest that completion.json states
+ * Locked        DIR/locked/seed_table.json, which must have the digest in completion.json
  * Development   the row of the chosen epoch in each finished run's metrics.jsonl; of stage A the
  *               decoder's errors and the gates' numbers; of mazes those of the graph and the spread
  *               of the latents, nothing of a run that collapsed
@@ -21,7 +21,7 @@
 
 enum { ROWS_MAX = 1 << 20 };
 
-/* A growing list of values whose names live elsewhere. */
+/* A growing list of values, which does not own the names. */
 typedef struct list {
     bj_seed_value *values; /* (count), room for `room` */
     int count, room;
@@ -49,7 +49,7 @@ static bj_status read_rows(list *l, yyjson_val *root, const char *path, bj_error
     yyjson_val *rows, *row;
     BJ_TRY(bj_locked_get_list(&rows, root, "rows", path, err));
     if (yyjson_arr_size(rows) > ROWS_MAX)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %zu rows, at most %d fit", path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %zu rows, expected at most %d", path,
                        yyjson_arr_size(rows), ROWS_MAX);
     yyjson_arr_iter iter = yyjson_arr_iter_with(rows);
     while ((row = yyjson_arr_iter_next(&iter))) {
@@ -67,7 +67,7 @@ static bj_status read_rows(list *l, yyjson_val *root, const char *path, bj_error
     return BJ_OK;
 }
 
-/* The digest of seed_table.json is the one that completion.json binds. */
+/* Checks that seed_table.json has the digest in completion.json. */
 static bj_status check_bound(const char *folder, const char *found, bj_error *err) {
     char path[BJ_FOLDER_PATH], bound[BJ_SHA256_HEX];
     yyjson_doc *doc;
@@ -78,8 +78,9 @@ static bj_status check_bound(const char *folder, const char *found, bj_error *er
     if (status == BJ_OK) status = bj_locked_get_sha256(bound, files, BJ_LOCKED_SEEDS, path, err);
     yyjson_doc_free(doc);
     if (status == BJ_OK && strcmp(bound, found))
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%s/%s: was changed: SHA-256 %.16s..., %s has %.16s...",
-                         folder, BJ_LOCKED_SEEDS, found, BJ_LOCKED_COMPLETION, bound);
+        status = BJ_FAIL(err, BJ_EMISMATCH,
+                         "%s/%s: was changed: SHA-256 is %.16s..., but %s has %.16s...", folder,
+                         BJ_LOCKED_SEEDS, found, BJ_LOCKED_COMPLETION, bound);
     return status;
 }
 
@@ -91,7 +92,7 @@ static bj_status read_locked(bj_seeds **out, const char *dir, bj_error *err) {
     BJ_TRY(bj_lock_path(folder, dir, BJ_LOCKED_DIR, err));
     BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SEEDS, err));
     if (!bj_file_exists(folder))
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is not evaluated yet", dir);
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign has not been evaluated", dir);
     BJ_GOTO(status, done, bj_locked_open(&doc, hex, path, BJ_LOCKED_SEEDS_SCHEMA, err));
     BJ_GOTO(status, done, check_bound(folder, hex, err));
     BJ_GOTO(status, done, read_rows(&l, yyjson_doc_get_root(doc), path, err));
@@ -104,7 +105,7 @@ done:
 
 /* ---------------------------------------------------------------------------------- development */
 
-/* Every number of a maze's row that says something: not NaN. */
+/* Adds every number of a maze row that is not NaN. */
 static bj_status add_maze(list *l, const char *arm, int64_t seed, const bj_epoch *row,
                           bj_error *err) {
     for (int i = 0; i < bj_epoch_field_count; i++) {
@@ -159,7 +160,7 @@ static bj_status read_development(bj_seeds **out, const char *dir, bj_error *err
         bj_run_free(run);
         run = NULL;
     }
-    if (!l.count) status = BJ_FAIL(err, BJ_ELOCKED, "%s: no run of the campaign is done yet", dir);
+    if (!l.count) status = BJ_FAIL(err, BJ_ELOCKED, "%s: no run of the campaign is finished", dir);
     else status = bj_seeds_create(out, dir, l.values, l.count, err);
 done:
     bj_run_free(run);

@@ -22,7 +22,7 @@ static int over_budget(void) {
     return 0;
 }
 
-/* Header in front of every block. Its size keeps the memory behind it aligned. */
+/* Header in front of every block. Its size keeps the memory that follows it aligned. */
 typedef union header {
     size_t mapped; /* bytes of the mapping; 0 if the block comes from the C library */
     char space[ALIGNMENT];

@@ -78,7 +78,7 @@ bj_status bj_scene_check(const bj_batch *batch, const bj_arch *arch, int b, int 
                          bj_error *err) {
     const char *what = bj_scene_nonfinite(&batch->scenes[b], arch, with_future);
     if (!what) return BJ_OK;
-    return BJ_FAIL(err, BJ_ENONFINITE, "scene %d of the batch: %s holds a NaN or infinity", b, what);
+    return BJ_FAIL(err, BJ_ENONFINITE, "scene %d of the batch: %s contains a NaN or infinity", b, what);
 }
 
 const char *bj_pair_nonfinite(const bj_pair *p, const bj_arch *arch, int with_next) {
@@ -95,6 +95,6 @@ bj_status bj_element_check(const bj_batch *batch, const bj_arch *arch, int b, in
     if (arch->encoder == BJ_ENCODER_SCENE) return bj_scene_check(batch, arch, b, with_next, err);
     const char *what = bj_pair_nonfinite(&batch->pairs[b], arch, with_next);
     if (!what) return BJ_OK;
-    return BJ_FAIL(err, BJ_ENONFINITE, "transition %d of the batch: %s holds a NaN or infinity", b,
+    return BJ_FAIL(err, BJ_ENONFINITE, "transition %d of the batch: %s contains a NaN or infinity", b,
                    what);
 }

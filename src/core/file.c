@@ -35,6 +35,24 @@ int bj_file_open(const char *path, int flags) {
     return fd;
 }
 
+const char *bj_file_kind(const char *path) {
+    unsigned char head[9] = {0};
+    struct stat info;
+    if (stat(path, &info)) return NULL;
+    if (S_ISDIR(info.st_mode)) return "a folder";
+    if (!S_ISREG(info.st_mode)) return NULL;
+    const int fd = bj_file_open(path, O_RDONLY);
+    const ssize_t size = fd < 0 ? 0 : read(fd, head, sizeof head);
+    if (fd >= 0) close(fd);
+    if (size < (ssize_t)sizeof head) return NULL;
+    if (!memcmp(head, "PAR1", 4)) return "a Parquet file";
+    if (!memcmp(head, "PK\3\4", 4)) return "an npz archive";
+    /* A header of less than 16 MiB that starts with a brace. */
+    if (head[8] == '{' && !head[3] && !head[4] && !head[5] && !head[6] && !head[7])
+        return "a safetensors file";
+    return NULL;
+}
+
 bj_status bj_file_open_parent(int *dir, char name[BJ_FILE_NAME], const char *final,
                               const char *path, bj_error *err) {
     char folder[PATH_MAX];
@@ -227,7 +245,7 @@ static bj_status open_target(bj_file_writer *writer, bj_error *err) {
     if (stat(path, &info)) {
         if (errno != ENOENT) return bj_file_fail(err, errno, path, "create");
         if (lstat(path, &info) == 0)
-            return BJ_FAIL(err, BJ_EIO, "%s: cannot create: symbolic link leads nowhere", path);
+            return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", path);
         return open_temporary(writer, path, err);
     }
     if (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode)) {
@@ -293,7 +311,7 @@ bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t 
     return BJ_OK;
 }
 
-/* Does everything that can run out of space, and leaves only the rename to publish(). */
+/* Performs every step that can run out of space. Only the rename is left to publish(). */
 static bj_status finish(bj_file_writer *writer, bj_error *err) {
     BJ_TRY(flush(writer, err));
     if (writer->has_temporary && fsync(writer->fd))

@@ -43,8 +43,13 @@ BJ_CHECK bj_status bj_file_read_again(char **memory, size_t *room, size_t *size,
  * because of an input/output error, returns 1, so that opening the file reports the error. */
 int bj_file_exists(const char *path);
 
+/* Returns a description of the file at `path` for error messages, based on its first bytes: "a
+ * folder", "a Parquet file", "an npz archive" or "a safetensors file". Returns NULL for anything
+ * else. */
+const char *bj_file_kind(const char *path);
+
 /* A regular file mapped read-only. If another process truncates the file while it is mapped, the
- * reader is killed by SIGBUS. Replacing the file by a rename, as bj_file_writer does, is safe. */
+ * process is killed by SIGBUS. Replacing the file by a rename, as bj_file_writer does, is safe. */
 typedef struct bj_file_map {
     const unsigned char *data; /* not NULL, even if size is 0 */
     size_t size;
@@ -67,8 +72,8 @@ BJ_CHECK bj_status bj_file_writer_write(bj_file_writer *writer, const void *data
 BJ_CHECK bj_status bj_file_writer_commit(bj_file_writer **writer, bj_error *err);
 /* Publishes several files that belong together. All files are complete on disk before the first one
  * is renamed, so a full disk publishes none of them. The files are renamed in the given order. Only
- * a crash between two renames can publish a part of them, so the file that vouches for the others
- * should come last. */
+ * a crash between two renames can publish some of the files without the others, so the file that
+ * proves that the set is complete should come last. */
 BJ_CHECK bj_status bj_file_writer_commit_all(bj_file_writer **writers, int count, bj_error *err);
 void bj_file_writer_abort(bj_file_writer **writer); /* accepts NULL */
 

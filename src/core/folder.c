@@ -36,7 +36,7 @@ struct bj_folder_writer {
 
 /* ------------------------------------------------------------------------------------- contents */
 
-/* Returns 1 if the entry is one of the files or a temporary version left by a killed
+/* Returns 1 if the entry is one of the files or a temporary file left behind by a killed
  * bj_file_writer. */
 static int belongs(const char *entry, const char *const *files) {
     const size_t length = strlen(entry);
@@ -142,7 +142,7 @@ static bj_status locate(bj_folder_writer *w, char final[BJ_FOLDER_PATH], const c
     } else if (errno != ENOENT) {
         return bj_file_fail(err, errno, w->path, "create");
     } else if (lstat(w->path, &info) == 0) {
-        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: symbolic link leads nowhere", w->path);
+        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", w->path);
     }
     BJ_TRY(bj_file_open_parent(&w->parent, w->name, final, w->path, err));
     if (strlen(w->name) > LONGEST_NAME) return bj_file_fail(err, ENAMETOOLONG, w->path, "create");
@@ -157,9 +157,9 @@ static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
     if (!dir) return errno == ENOENT ? BJ_OK : bj_file_fail(err, errno, w->path, "list");
     for (const char *entry; status == BJ_OK && (entry = next_entry(dir));)
         if (!belongs(entry, w->files))
-            status =
-                BJ_FAIL(err, BJ_EIO, "%.200s: cannot replace: it holds '%s', which would be lost",
-                        w->path, entry);
+            status = BJ_FAIL(err, BJ_EIO,
+                             "%.200s: cannot replace: it contains '%s', which would be lost",
+                             w->path, entry);
     closedir(dir);
     return status;
 }
@@ -182,7 +182,8 @@ static bj_status make_temporary(bj_folder_writer *w, const char *final, bj_error
     memcpy(w->inside + prefix, w->temporary, strlen(w->temporary) + 1);
     w->folder = openat(w->parent, w->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (w->folder < 0) return bj_file_fail(err, errno, w->path, "open a temporary folder");
-    (void)flock(w->folder, LOCK_EX | LOCK_NB); /* best effort, some file systems lack locks */
+    (void)flock(w->folder, LOCK_EX | LOCK_NB); /* best effort, because some file systems have no
+                                                  locks */
     if (replacing && fchmod(w->folder, old.st_mode & 07777))
         return bj_file_fail(err, errno, w->path, "keep the permissions");
     return BJ_OK;
@@ -193,7 +194,8 @@ static bj_status open_writer(bj_folder_writer *w, const char *path, bj_error *er
     BJ_TRY(locate(w, final, path, err));
     if (!exists(w->parent, w->name) && exists(w->parent, w->backup) &&
         renameat(w->parent, w->backup, w->parent, w->name))
-        return bj_file_fail(err, errno, w->path, "put back the folder an interrupted writer moved");
+        return bj_file_fail(err, errno, w->path,
+                            "restore the folder that an interrupted writer moved");
     BJ_TRY(check_content(w, err));
     remove_leftovers(w);
     return make_temporary(w, final, err);
@@ -216,7 +218,7 @@ const char *bj_folder_writer_path(const bj_folder_writer *writer) { return write
 
 /* ----------------------------------------------------------------------------------- publishing */
 
-/* Exchanges two names. Returns 0 and changes nothing if the system cannot do that. */
+/* Exchanges two names. Returns 0 and changes nothing if the system does not support it. */
 static int exchange(int dir, const char *a, const char *b) {
 #ifdef SYS_renameat2
     return syscall(SYS_renameat2, dir, a, dir, b, EXCHANGE) == 0;
@@ -245,7 +247,7 @@ static bj_status publish(bj_folder_writer *w, bj_error *err) {
         old = w->backup;
     }
     w->has_temporary = 0;
-    /* Remove the old folder only after the new one would survive a power failure. */
+    /* Sync first, so that the new folder survives a power failure before the old one is removed. */
     BJ_TRY(
         bj_file_sync_folder(w->parent, w->path, "sync the directory of the finished folder", err));
     if (old) remove_folder(w->parent, old, w->files);

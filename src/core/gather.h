@@ -28,12 +28,12 @@ void bj_gathered_take(bj_gathered *g, bj_arena *arena, const bj_arch *arch, size
                       int with_future);
 /* Computes the row offsets of B scenes. Must be called before any scene is copied. */
 void bj_gathered_lay_out(bj_gathered *g, const bj_scene *scenes, int B);
-/* Copies scenes [b0,b1) to their row offsets. Copies all of them and returns the first scene that
- * contains a NaN or infinity, or -1. */
+/* Copies scenes [b0,b1) to their row offsets. Returns the first scene that contains a NaN or
+ * infinity, or -1. All scenes are copied in either case. */
 int bj_gathered_copy(const bj_gathered *g, const bj_scene *scenes, const bj_arch *arch, int b0,
                      int b1);
 
-/* Updates *first to the smallest scene index that any worker has reported. */
+/* Sets *first to `scene` if it is smaller. Safe to call from several workers. */
 static inline void bj_note_first(atomic_int *first, int scene) {
     int seen = atomic_load(first);
     while (scene < seen && !atomic_compare_exchange_weak(first, &seen, scene)) {}

@@ -1,8 +1,8 @@
 /* json.h - yyjson with memory from core/alloc.h.
  *
- * Parsing is strict JSON (RFC 8259) in UTF-8, without comments, trailing commas, NaN or text after
- * the value. yyjson does not recurse. It accepts duplicate keys, so callers must check for them if
- * needed. Documents are released with yyjson_doc_free, which needs no allocator.
+ * Only strict JSON (RFC 8259) in UTF-8 is accepted, without comments, trailing commas, NaN or text
+ * after the value. yyjson does not recurse. It accepts duplicate keys, so callers must check for
+ * them if needed. Documents are released with yyjson_doc_free, which needs no allocator.
  */
 #ifndef BJ_CORE_JSON_H
 #define BJ_CORE_JSON_H

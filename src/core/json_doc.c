@@ -5,7 +5,7 @@
 
 bj_status bj_doc_begin(bj_doc *doc, const char *schema, bj_error *err) {
     *doc = (bj_doc){.json = yyjson_mut_doc_new(&bj_json_alc), .ok = 1};
-    if (!doc->json) return BJ_FAIL(err, BJ_ENOMEM, "no memory for a JSON document");
+    if (!doc->json) return BJ_FAIL(err, BJ_ENOMEM, "out of memory for a JSON document");
     doc->root = yyjson_mut_obj(doc->json);
     doc->ok = doc->root != NULL;
     yyjson_mut_doc_set_root(doc->json, doc->root);
@@ -13,8 +13,8 @@ bj_status bj_doc_begin(bj_doc *doc, const char *schema, bj_error *err) {
     return BJ_OK;
 }
 
-/* Adds a member. yyjson fails if the parent or the value is NULL, so the result of a failed
- * allocation can be passed on. */
+/* Adds a member. yyjson fails if the parent or the value is NULL, so the caller may pass the result
+ * of a failed allocation. */
 static void add(bj_doc *doc, yyjson_mut_val *parent, const char *key, yyjson_mut_val *value) {
     doc->ok = doc->ok && value && yyjson_mut_obj_add_val(doc->json, parent, key, value);
 }
@@ -96,8 +96,8 @@ bj_status bj_doc_text(char **out, size_t *size, bj_doc *doc, int pretty, bj_erro
     bj_doc_free(doc);
     if (*out) return BJ_OK;
     return problem.code == YYJSON_WRITE_ERROR_INVALID_STRING
-               ? BJ_FAIL(err, BJ_EARG, "a path or message is not UTF-8, which JSON asks for")
-               : BJ_FAIL(err, BJ_ENOMEM, "no memory for the text of a JSON document");
+               ? BJ_FAIL(err, BJ_EARG, "a path or message is not UTF-8, which JSON requires")
+               : BJ_FAIL(err, BJ_ENOMEM, "out of memory for the text of a JSON document");
 }
 
 void bj_doc_free(bj_doc *doc) {

@@ -21,7 +21,7 @@ int bj_json_scan_problem(bj_json_scan *scan, const char *problem) {
 bj_status bj_json_scan_fail(const bj_json_scan *scan, const char *what, bj_error *err) {
     return BJ_FAIL(err, BJ_EFORMAT, "%s: not JSON at byte %td of %td: %s", what,
                    scan->at - scan->text, scan->end - scan->text,
-                   scan->problem ? scan->problem : "no reason known");
+                   scan->problem ? scan->problem : "unknown reason");
 }
 
 int bj_json_scan_open(bj_json_scan *scan, char bracket) {
@@ -119,7 +119,7 @@ int bj_json_scan_string(bj_json_scan *scan, bj_json_text *out) {
         }
         if (c == '\\') {
             to = put_escape(to, scan);
-            if (!to) return bj_json_scan_problem(scan, "no such escape");
+            if (!to) return bj_json_scan_problem(scan, "invalid escape");
             continue;
         }
         const size_t size =

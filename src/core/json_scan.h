@@ -1,8 +1,9 @@
 /* json_scan.h - scans JSON text in one pass, without building a document.
  *
- * For large files of which only a small part is needed. The scanner is as strict as core/json.h
- * (RFC 8259 in UTF-8) and accepts the same texts, with two exceptions. It rejects nesting deeper
- * than BJ_JSON_DEPTH, and it checks whether a number fits a double only if that number is read.
+ * Intended for large files of which only a small part is needed. The scanner is as strict as
+ * core/json.h (RFC 8259 in UTF-8) and accepts the same texts, with two exceptions. It rejects
+ * nesting deeper than BJ_JSON_DEPTH, and it checks whether a number fits a double only if that
+ * number is read.
  *
  *   bj_json_scan scan;
  *   bj_json_scan_begin(&scan, text, size);
@@ -112,7 +113,7 @@ static inline int bj_json_scan_key(bj_json_scan *scan, bj_json_text *key, int *f
 /* Reads a number. If there are at most 7 digits on each side of the decimal point, the digits and
  * the power of ten are exact, so their quotient is the nearest double. Parsing eight digits at once
  * with multiplications was slower, because the end of the number is then computed instead of
- * predicted and all later instructions wait for it. */
+ * predicted, and all later instructions must wait for it. */
 static inline int bj_json_scan_number(bj_json_scan *scan, double *out) {
     const char *p = scan->at;
     const int minus = *p == '-';

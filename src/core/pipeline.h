@@ -17,15 +17,14 @@ typedef struct bj_pipeline {
     int jobs;           /* workers; <= 0 means one per core available to this process */
     int slots;          /* >= jobs */
     void *context;
-    /* Fills slot `slot` with item `item`, on a worker thread. Only one thread at a time uses a
-     * slot. */
+    /* Fills slot `slot` with item `item`. Called on a worker thread. A slot is used by only one
+     * thread at a time. */
     void (*produce)(void *context, int64_t item, int slot, int worker);
-    /* Consumes an item, on the calling thread and in item order. A failure stops the run. */
+    /* Consumes an item. Called on the calling thread, in item order. A failure stops the run. */
     bj_status (*consume)(void *context, int64_t item, int slot, bj_error *err);
 } bj_pipeline;
 
-/* Returns the number of workers of this pipeline, which the caller needs to size per-worker
- * buffers. */
+/* Returns the number of workers of this pipeline, for sizing per-worker buffers. */
 int bj_pipeline_workers(const bj_pipeline *pipeline);
 BJ_CHECK bj_status bj_pipeline_run(const bj_pipeline *pipeline, bj_error *err);
 

@@ -5,7 +5,7 @@
 
 static uint64_t rotate(uint64_t x, int k) { return x << k | x >> (64 - k); }
 
-/* Spreads a seed over the state (splitmix64), so that similar seeds produce unrelated streams. */
+/* Expands a seed into the state (splitmix64), so that similar seeds produce unrelated streams. */
 static uint64_t spread(uint64_t *seed) {
     uint64_t x = *seed += 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;

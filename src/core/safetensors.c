@@ -65,8 +65,8 @@ const char *bj_safetensors_label(const char *path) {
 
 /* ------------------------------------------------------------------------------------- header */
 
-/* Checks a name for control characters, because names are part of messages and must not move the
- * cursor or end a C string. */
+/* Returns 1 if a name contains control characters. Names appear in messages, so they must not move
+ * the cursor or terminate the string. */
 static int has_control_characters(yyjson_val *text) {
     const unsigned char *c = (const unsigned char *)yyjson_get_str(text);
     for (size_t i = 0, n = yyjson_get_len(text); i < n; i++)
@@ -152,7 +152,7 @@ static bj_status parse_tensor(entry *out, const bj_safetensors *st, yyjson_val *
         int f = 0;
         while (f < FIELDS && !yyjson_equals_str(field, fields[f])) f++;
         if (f == FIELDS)
-            return REFUSE(err, st, name, "a field besides dtype, shape and data_offsets");
+            return REFUSE(err, st, name, "a field other than dtype, shape and data_offsets");
         if (value[f]) return REFUSE(err, st, name, "%s is given twice", fields[f]);
         value[f] = yyjson_obj_iter_get_val(field);
     }
@@ -171,16 +171,16 @@ static bj_status parse_tensor(entry *out, const bj_safetensors *st, yyjson_val *
     out->begin = (size_t)offsets[0];
     out->end = (size_t)offsets[1];
     if (out->begin > out->end)
-        return REFUSE(err, st, name, "data_offsets begin at %zu after their end %zu", out->begin,
-                      out->end);
+        return REFUSE(err, st, name, "data_offsets begin at %zu, after their end at %zu",
+                      out->begin, out->end);
     if (!bj_tensor_view_measure(view))
         return REFUSE(err, st, name, "shape has more elements than memory has bytes");
     if (view->bytes != out->end - out->begin)
-        return REFUSE(err, st, name, "data_offsets span %zu bytes, its shape needs %zu",
+        return REFUSE(err, st, name, "data_offsets span %zu bytes, but the shape needs %zu",
                       out->end - out->begin, view->bytes);
     if (out->end > data_size)
-        return REFUSE(err, st, name, "data ends at byte %zu, the file has only %zu", out->end,
-                      data_size);
+        return REFUSE(err, st, name, "data ends at byte %zu, but the file has only %zu bytes",
+                      out->end, data_size);
     view->data = data ? data + out->begin : NULL;
     return BJ_OK;
 }
@@ -224,8 +224,8 @@ static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *er
         const entry *e = &st->entries[i];
         if (e->begin != covered)
             return REFUSE(err, st, e->view.name,
-                          "data begins at byte %zu, the tensor before it ends at %zu: %s", e->begin,
-                          covered, e->begin < covered ? "they overlap" : "a hole");
+                          "data begins at byte %zu, but the previous tensor ends at %zu: %s",
+                          e->begin, covered, e->begin < covered ? "they overlap" : "a hole");
         covered = e->end;
     }
     if (covered != data_size && count)
@@ -243,7 +243,7 @@ static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *er
 static bj_status parse_header(bj_safetensors *st, const char *text, size_t size,
                               const unsigned char *data, size_t data_size, bj_error *err) {
     if (size > BJ_SAFETENSORS_MAX_HEADER)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: header of %zu bytes, at most %d are allowed",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: header of %zu bytes, expected at most %d",
                        st->label, size, BJ_SAFETENSORS_MAX_HEADER);
     if (size == 0 || text[0] != '{')
         return BJ_FAIL(err, BJ_EFORMAT, "%s: header does not start with '{'", st->label);
@@ -286,13 +286,14 @@ bj_status bj_safetensors_check_header(const char *path, const char *text, size_t
 static bj_status parse_file(bj_safetensors *st, const unsigned char *file, size_t size,
                             bj_error *err) {
     if (size < 8)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %zu bytes, not even the 8 of a header length",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %zu bytes, expected at least 8 for the header length",
                        st->label, size);
     uint64_t header = 0;
     for (int i = 7; i >= 0; i--) header = header << 8 | file[i];
     if (header > size - 8)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: header of %llu bytes announced, the file has only %zu after its length",
+                       "%s: the header has %llu bytes according to its length field, but only %zu "
+                       "bytes follow",
                        st->label, (unsigned long long)header, size - 8);
     const size_t header_size = (size_t)header;
     return parse_header(st, (const char *)file + 8, header_size, file + 8 + header_size,

@@ -10,7 +10,7 @@ typedef struct bj_safetensors_entry {
     size_t begin, end; /* data_offsets */
 } bj_safetensors_entry;
 
-/* Returns the part of the path that messages show. */
+/* Returns the part of the path that is shown in messages. */
 const char *bj_safetensors_label(const char *path);
 
 /* Fails with "PATH: tensor 'NAME': DETAIL". */
@@ -27,7 +27,7 @@ BJ_CHECK bj_status bj_safetensors_format_header(char **out, size_t *out_size, co
                                                 const bj_fact *facts, int facts_count,
                                                 bj_error *err);
 
-/* Checks a header as the reader does, for a file with data_size bytes of data. */
+/* Applies the reader's header checks, for a file with data_size bytes of data. */
 BJ_CHECK bj_status bj_safetensors_check_header(const char *path, const char *text, size_t size,
                                                size_t data_size, bj_error *err);
 

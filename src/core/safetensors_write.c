@@ -17,8 +17,7 @@ static bj_status take_tensor(entry *out, const char *path, const bj_tensor_view 
                              bj_error *err) {
     const char *name = tensor->name;
     out->view = *tensor;
-    if (!name)
-        return BJ_FAIL(err, BJ_EARG, "%s: a tensor without a name", bj_safetensors_label(path));
+    if (!name) return BJ_FAIL(err, BJ_EARG, "%s: a tensor has no name", bj_safetensors_label(path));
     if ((int)tensor->dtype < 0 || tensor->dtype >= BJ_DTYPES)
         return REFUSE(err, path, name, "dtype %d is not known", (int)tensor->dtype);
     if (tensor->rank < 0 || tensor->rank > BJ_SAFETENSORS_MAX_RANK)
@@ -37,7 +36,7 @@ static bj_status take_tensor(entry *out, const char *path, const bj_tensor_view 
 static bj_status place_tensors(entry *order, size_t *data_size, const char *path,
                                const bj_tensor_view *tensors, int count, bj_error *err) {
     int placed = 0;
-    /* Check all tensors before placing any, because an unknown dtype has no size. */
+    /* Check all tensors before placing any of them, because an unknown dtype has no size. */
     for (int i = 0; i < count; i++) BJ_TRY(take_tensor(&order[0], path, &tensors[i], err));
     for (size_t size = 8; size; size /= 2)
         for (int i = 0; i < count; i++) {
@@ -91,7 +90,7 @@ bj_status bj_safetensors_format_header(char **out, size_t *out_size, const char 
         return BJ_FAIL(err, BJ_ENOMEM, "%s: out of memory for a header of %d tensors",
                        bj_safetensors_label(path), count);
     if (!text)
-        return BJ_FAIL(err, BJ_EARG, "%s: a tensor name or metadata cannot be JSON: %s",
+        return BJ_FAIL(err, BJ_EARG, "%s: a tensor name or metadata cannot be written as JSON: %s",
                        bj_safetensors_label(path), problem.msg);
     *out_size = (size + 7) / 8 * 8;
     char *padded;

@@ -13,7 +13,8 @@
 enum {
     BJ_SHARDS = 16,
     BJ_SHARD_LEVELS = 5, /* log2(BJ_SHARDS) + 1 */
-    BJ_SHARD_LEAST = 32  /* min scenes per shard, except in the last and in empty shards */
+    BJ_SHARD_LEAST = 32  /* min scenes per shard, except for the last nonempty shard and empty
+                            shards */
 };
 
 static inline int bj_shard_begin(int B, int shard) {

@@ -23,7 +23,7 @@ typedef struct worker {
     bj_pool *pool;
     pthread_t thread;
     int index;
-    alignas(64) atomic_int next; /* first item of the share that no worker has taken */
+    alignas(64) atomic_int next; /* first item of the share that has not been taken by any worker */
     int end;                     /* end of the share */
 } worker;
 
@@ -65,7 +65,8 @@ static void work_on(bj_pool *pool, int index) {
         pool->task(pool->context, index, pool->threads);
         return;
     }
-    for (int i = 0; i < pool->shares; i++) { /* own share, then those of other workers */
+    for (int i = 0; i < pool->shares; i++) { /* start with the worker's own share, continue with
+                                                those of other workers */
         worker *from = &pool->workers[(index + i) % pool->shares];
         for (;;) {
             const int item = atomic_fetch_add_explicit(&from->next, 1, memory_order_relaxed);

@@ -1,11 +1,11 @@
 /* threads.h - thread pool for small work items.
  *
- * bj_pool_run distributes items 0 .. n-1 to the workers that are free. The calling thread works
+ * bj_pool_run distributes items 0 .. n-1 to the free workers. The calling thread works
  * too. Idle workers spin for a few microseconds and then block, so they do not keep a busy
  * machine's cores occupied. bj_pool_team runs one function on all workers at once, for work that is
  * too fine-grained for items. The members of a team synchronize with bj_team_wait.
  *
- * The result does not depend on which worker computes an item, see core/shards.h.
+ * Results do not depend on which worker computes an item, see core/shards.h.
  */
 #ifndef BJ_CORE_THREADS_H
 #define BJ_CORE_THREADS_H

@@ -12,7 +12,7 @@ int bj_edit_distance(const char *a, const char *b) {
     if (a_size > LONGEST_WORD || b_size > LONGEST_WORD)
         return (int)(a_size > b_size ? a_size : b_size);
     const int n = (int)a_size, m = (int)b_size;
-    int cost[LONGEST_WORD + 1][LONGEST_WORD + 1]; /* [i][j]: distance of a[0..i) and b[0..j) */
+    int cost[LONGEST_WORD + 1][LONGEST_WORD + 1]; /* [i][j]: distance between a[0..i) and b[0..j) */
     for (int i = 0; i <= n; i++) cost[i][0] = i;
     for (int j = 0; j <= m; j++) cost[0][j] = j;
     for (int i = 1; i <= n; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/file.h"
 #include "data/cache_internal.h"
 
 /* --------------------------------------------------------------------------------------- opening
@@ -34,6 +35,18 @@ fail:
 bj_status bj_cache_open(bj_cache **out, const char *path, int blind, bj_error *err) {
     bj_safetensors *file;
     *out = NULL;
+    const char *kind = bj_file_kind(path);
+    if (kind && !strcmp(kind, "an npz archive"))
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: is %s, expected a cache (.bjc)\n"
+                       "hint: only the arms for mazes read npz archives; see 'bjepa config arms'",
+                       path, kind);
+    if (kind && strcmp(kind, "a safetensors file"))
+        return BJ_FAIL(err, strcmp(kind, "a folder") ? BJ_EFORMAT : BJ_EIO,
+                       "%s: is %s, expected a cache (.bjc)\n"
+                       "hint: create a cache from Argoverse 2 scenarios with 'bjepa data prep --av2 "
+                       "DIR --out CACHE.bjc'",
+                       path, kind);
     BJ_TRY(bj_safetensors_open(&file, path, err));
     return open_file(out, file, blind ? BJ_CACHE_BLIND : 0, err);
 }
@@ -186,10 +199,11 @@ static bj_status verify_scene(const bj_cache *c, int64_t s, bj_error *err) {
 
 bj_status bj_cache_verify(const bj_cache *c, int64_t index, bj_error *err) {
     if (index < 0 || index >= c->sizes.scenes)
-        return BJ_FAIL(err, BJ_EARG, "%s: scene %lld of %lld", bj_safetensors_path(c->file),
-                       (long long)index, (long long)c->sizes.scenes);
+        return BJ_FAIL(err, BJ_EARG, "%s: no scene %lld among %lld scenes",
+                       bj_safetensors_path(c->file), (long long)index, (long long)c->sizes.scenes);
     if (c->blind)
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: opened blind: digests cover the futures",
+        return BJ_FAIL(err, BJ_ELOCKED,
+                       "%s: was opened without futures, so its digests cannot be checked",
                        bj_safetensors_path(c->file));
     const int64_t map = COLUMN(c, int64_t, MAP)[index];
     BJ_TRY(verify_scene(c, index, err));

@@ -22,7 +22,7 @@
 #include "core/status.h"
 
 enum {
-    BJ_CACHE_BLIND = 1,    /* futures cannot be read */
+    BJ_CACHE_BLIND = 1,    /* no access to futures */
     BJ_CACHE_UNCHECKED = 2 /* skip rule 5; for fuzzing, because mutations invalidate the digest */
 };
 

@@ -162,18 +162,18 @@ static bj_status check_scene(const bj_cache *c, int64_t s, int64_t start, bj_err
     const int neighbors = COLUMN(c, uint8_t, NEIGHBORS)[s];
     const int polylines = COLUMN(c, uint8_t, POLYLINES)[s];
     const uint64_t seen = COLUMN(c, uint64_t, FOCAL_VALID)[s];
-    if (!is_name(id)) return refuse(c, err, s, "its id is not a padded printable text");
+    if (!is_name(id)) return refuse(c, err, s, "its id is not a zero-padded printable string");
     if (s > 0 && strcmp(id - BJ_CACHE_NAME, id) >= 0)
-        return refuse(c, err, s, "its id does not ascend");
+        return refuse(c, err, s, "its id is not greater than the previous id");
     if (!is_name(COLUMN(c, char, FOCAL_ID) + s * BJ_CACHE_NAME))
-        return refuse(c, err, s, "the id of its focal track is not a padded printable text");
+        return refuse(c, err, s, "the id of its focal track is not a zero-padded printable string");
     if (neighbors > c->arch.neighbors || polylines > c->arch.polylines)
         return refuse(c, err, s, "more neighbors or polylines than the facts allow");
     if (COLUMN(c, int32_t, NEIGHBORS_AVAILABLE)[s] < neighbors ||
         COLUMN(c, int32_t, POLYLINES_AVAILABLE)[s] < polylines)
         return refuse(c, err, s, "more neighbors or polylines used than available");
     if (COLUMN(c, int64_t, RECORD_START)[s] != start)
-        return refuse(c, err, s, "its record does not begin where the one before ends");
+        return refuse(c, err, s, "its record does not begin where the previous record ends");
     if (COLUMN(c, uint8_t, CITY)[s] >= c->cities.count ||
         COLUMN(c, uint8_t, FOCAL_TYPE)[s] >= c->types.count)
         return refuse(c, err, s, "its city or type is not in the table");
@@ -183,9 +183,10 @@ static bj_status check_scene(const bj_cache *c, int64_t s, int64_t start, bj_err
         !isfinite(COLUMN(c, double, ORIGIN)[2 * s + 1]) || !isfinite(COLUMN(c, double, HEADING)[s]))
         return refuse(c, err, s, "its origin or heading is not finite");
     if ((seen & ~bits_below(c->arch.obs)) || !(seen >> (c->arch.obs - 1)))
-        return refuse(c, err, s, "focal_valid has steps outside, or lacks the last observed one");
+        return refuse(c, err, s,
+                      "focal_valid marks steps that do not exist, or lacks the last observed step");
     if (COLUMN(c, uint64_t, FUTURE_VALID)[s] & ~bits_below(c->arch.fut))
-        return refuse(c, err, s, "future_valid has steps outside");
+        return refuse(c, err, s, "future_valid marks steps that do not exist");
     return BJ_OK;
 }
 
@@ -196,10 +197,12 @@ static bj_status check_scenes(const bj_cache *c, bj_error *err) {
         start +=
             bj_cache_record_floats(c->arch.obs, c->arch.points, COLUMN(c, uint8_t, NEIGHBORS)[s],
                                    COLUMN(c, uint8_t, POLYLINES)[s]);
-        if (start > c->sizes.floats) return refuse(c, err, s, "its record ends after the records");
+        if (start > c->sizes.floats)
+            return refuse(c, err, s, "its record extends past the end of the records");
     }
     if (start != c->sizes.floats)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %lld floats of records, their scenes need %lld",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the records have %lld floats, but the scenes need %lld",
                        bj_safetensors_path(c->file), (long long)c->sizes.floats, (long long)start);
     return BJ_OK;
 }
@@ -212,23 +215,26 @@ static bj_status check_rings(const bj_cache *c, bj_error *err) {
     for (int64_t m = 0; m < c->sizes.maps; m++)
         if (first[m] < 0 || first[m + 1] < first[m] || first[m + 1] - first[m] > INT_MAX ||
             (m == 0 && first[0] != 0))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: map %lld: its rings do not follow the map before",
-                           path, (long long)m);
+            return BJ_FAIL(
+                err, BJ_EFORMAT,
+                "%s: map %lld: its rings do not start where the rings of the previous map end",
+                path, (long long)m);
     if (first[c->sizes.maps] != c->sizes.rings)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %lld rings, the maps have %lld", path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the file has %lld rings, but the maps have %lld", path,
                        (long long)c->sizes.rings, (long long)first[c->sizes.maps]);
     for (int64_t r = 0; r < c->sizes.rings; r++) {
         const int exact = COLUMN(c, uint8_t, RING_EXACT)[r];
         const int32_t count = COLUMN(c, int32_t, RING_COUNT)[r];
         if (exact > 1 || count < 1 || COLUMN(c, int64_t, RING_START)[r] != next[exact] ||
             count > end[exact] - next[exact])
-            return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: ring %lld: its points do not follow the ring before", path,
-                           (long long)r);
+            return BJ_FAIL(
+                err, BJ_EFORMAT,
+                "%s: ring %lld: its points do not start where the points of the previous ring end",
+                path, (long long)r);
         next[exact] += count;
     }
     if (next[0] != end[0] || next[1] != end[1])
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: points that belong to no ring", path);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: some points belong to no ring", path);
     return BJ_OK;
 }
 

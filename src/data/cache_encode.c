@@ -3,7 +3,8 @@
  *   record   focal (50,7), neighbors (n,50,7), polylines (p,10,6), zeros up to a multiple of 16
  *   rings    centimeters if cm / 100.0 restores every coordinate bit for bit, otherwise double
  *
- * The encoding does not depend on the position in the cache, so any thread may encode a scene.
+ * The encoding does not depend on the scene's position in the cache, so any thread may encode a
+ * scene.
  * Test: tests/data/test_cache.c
  */
 #include <limits.h>
@@ -60,8 +61,8 @@ static void fill_record(bj_cache_bytes *out, const bj_features *f) {
 /* ----------------------------------------------------------------------------------------- rings
  */
 
-/* Returns 1 if x is exactly an integer number of centimeters. The check divides, like the
- * reader. */
+/* Returns 1 if x is exactly an integer number of centimeters. The check uses a division, as the
+ * reader does. */
 static int centimeters_of(int32_t *out, double x) {
     const double scaled = x * 100.0;
     if (!(fabs(scaled) < 2e9)) return 0;
@@ -87,7 +88,8 @@ static bj_status make_room(bj_cache_bytes *out, const bj_map *map, bj_error *err
         points += map->areas[i].ring.count;
     }
     if (points > INT_MAX / 2)
-        return BJ_FAIL(err, BJ_EFORMAT, "drivable areas of %lld points", (long long)points);
+        return BJ_FAIL(err, BJ_EFORMAT, "the drivable areas have too many points: %lld",
+                       (long long)points);
     BJ_RESERVE(out->rings, out->ring_room, map->area_count, err);
     if (points > out->point_room) {
         bj_free(out->doubles);

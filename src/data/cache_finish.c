@@ -2,7 +2,7 @@
  *
  * The records are already in the file. The columns are appended in batches read from the journal,
  * so memory does not grow with the number of scenes. The header is written into the space reserved
- * for it. If the process is killed here, the next one resumes from the folder: it truncates the
+ * for it. If the process is killed here, the next process resumes from the folder. It truncates the
  * index and writes it again.
  * Tests: tests/data/test_cache.c, tests/data/test_cache_resume.c
  */
@@ -288,7 +288,7 @@ static bj_status put_header(finish *f, bj_error *err) {
                                         f->fact_count, err));
     bj_status status = BJ_OK;
     if (size > BJ_CACHE_HEADER - 8)
-        status = BJ_FAIL(err, BJ_EARG, "%s: a header of %zu bytes, there is room for %d", path,
+        status = BJ_FAIL(err, BJ_EARG, "%s: the header has %zu bytes, expected at most %d", path,
                          size, BJ_CACHE_HEADER - 8);
     if (status == BJ_OK) {
         memset(f->piece, ' ', BJ_CACHE_HEADER);
@@ -311,10 +311,10 @@ static bj_status publish_rejects(bj_cache_writer *w, bj_error *err) {
     bj_file_writer *writer = NULL;
     bj_status status = BJ_OK;
     if (snprintf(path, sizeof path, "%s%s", w->path, suffix) >= (int)sizeof path)
-        return bj_file_fail(err, ENAMETOOLONG, w->path, "create the list of rejects of");
+        return bj_file_fail(err, ENAMETOOLONG, w->path, "create the list of rejects");
     if (w->at.rejects == 0) {
         if (unlink(path) && errno != ENOENT)
-            return bj_file_fail(err, errno, path, "remove the list of an earlier run");
+            return bj_file_fail(err, errno, path, "remove the list of rejects of an earlier run");
         return BJ_OK;
     }
     BJ_TRY(bj_file_writer_open(&writer, path, err));
@@ -349,7 +349,7 @@ static bj_status publish(finish *f, bj_error *err) {
     BJ_TRY(look_at_it(w, err));
     BJ_TRY(publish_rejects(w, err));
     if (renameat(w->folder, bj_cache_file_names[BJ_FILE_RECORDS], w->parent, w->name))
-        return bj_file_fail(err, errno, w->path, "put the finished cache in place");
+        return bj_file_fail(err, errno, w->path, "rename the finished cache");
     BJ_TRY(
         bj_file_sync_folder(w->parent, w->path, "sync the directory of the finished cache", err));
     bj_cache_remove_partial(w->parent, w->below, w->folder);
@@ -374,7 +374,7 @@ static bj_status give_up(bj_cache_writer *w, bj_error *err) {
     bj_cache_remove_partial(w->parent, w->below, w->folder);
     if (w->at.items == 0) return BJ_FAIL(err, BJ_EFORMAT, "%s: no scenes", w->path);
     return BJ_FAIL(err, BJ_EFORMAT,
-                   "%s: not one of %lld scenes could be used; %s.rejects.jsonl says why", w->path,
+                   "%s: none of %lld scenes could be used; %s.rejects.jsonl lists the reasons", w->path,
                    (long long)w->at.items, w->name);
 }
 

@@ -52,7 +52,7 @@ typedef enum bj_cache_column {
     BJ_COLUMNS
 } bj_cache_column;
 
-/* Element counts of a cache. Also tracks the state of a cache that is being written. */
+/* Element counts of a cache. Also used to track the size of a cache that is being written. */
 typedef struct bj_cache_sizes {
     int64_t scenes;
     int64_t floats;      /* total over all records */
@@ -61,7 +61,7 @@ typedef struct bj_cache_sizes {
     int64_t centimeters; /* ring points stored in centimeters */
 } bj_cache_sizes;
 
-/* What the first dimension of a tensor counts. */
+/* Meaning of a tensor's first dimension. */
 typedef enum bj_cache_per {
     BJ_PER_FLOAT,
     BJ_PER_SCENE,
@@ -77,7 +77,7 @@ typedef struct bj_cache_column_info {
     bj_dtype dtype;
     bj_cache_per per;
     int width;      /* second dimension, 0 if there is none */
-    int is_content; /* excluded from the index digest because it has its own digests */
+    int is_content; /* 1: excluded from the index digest, because the content has its own digests */
 } bj_cache_column_info;
 
 extern const bj_cache_column_info bj_cache_columns[BJ_COLUMNS];

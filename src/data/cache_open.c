@@ -56,7 +56,7 @@ void bj_cache_writer_close(bj_cache_writer **writer) {
 
 /* --------------------------------------------------------------------------------------- folder */
 
-/* Finds the names of the cache and of its folder, and opens their parent directory. */
+/* Determines the names of the cache and of its folder, and opens their parent directory. */
 static bj_status locate(bj_cache_writer *w, const char *path, bj_error *err) {
     char final[PATH_MAX];
     struct stat info;
@@ -70,7 +70,7 @@ static bj_status locate(bj_cache_writer *w, const char *path, bj_error *err) {
         if (!realpath(path, whole)) return bj_file_fail(err, errno, path, "resolve");
         memcpy(final, whole, strlen(whole) + 1);
     } else if (lstat(path, &info) == 0) {
-        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: symbolic link leads nowhere", path);
+        return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", path);
     }
     BJ_TRY(bj_file_open_parent(&w->parent, w->name, final, path, err));
     if (strlen(w->name) + sizeof partial_suffix > sizeof w->below)
@@ -119,7 +119,7 @@ static int exists(const bj_cache_writer *w, const char *name) {
 /* ----------------------------------------------------------------------------------------- facts
  */
 
-/* Formats the settings as one line each. The settings that every cache has come first. */
+/* Formats the settings, one per line. The settings common to all caches come first. */
 static bj_status facts_text(char **out, const bj_cache_writer *w, bj_error *err) {
     char fixed[256];
     size_t size = (size_t)snprintf(fixed, sizeof fixed,
@@ -152,7 +152,7 @@ static bj_status write_facts(bj_cache_writer *w, const char *text, bj_error *err
     return bj_file_sync_folder(w->parent, w->partial, "sync the folder above", err);
 }
 
-/* Fails with the first setting that differs. */
+/* Fails if a setting differs. The message contains the first difference. */
 static bj_status compare_facts(const bj_cache_writer *w, const char *mine, const char *theirs,
                                bj_error *err) {
     while (*mine && *theirs) {
@@ -160,7 +160,7 @@ static bj_status compare_facts(const bj_cache_writer *w, const char *mine, const
         if (a != b || memcmp(mine, theirs, a))
             return BJ_FAIL(
                 err, BJ_EARG,
-                "%s: is an interrupted run with other settings: there '%.*s', here '%.*s'",
+                "%s: is an interrupted run with other settings: found '%.*s', expected '%.*s'",
                 w->partial, (int)(b < 100 ? b : 100), theirs, (int)(a < 100 ? a : 100), mine);
         mine += a + (mine[a] == '\n');
         theirs += b + (theirs[b] == '\n');
@@ -187,7 +187,7 @@ static bj_status copy_facts(bj_cache_writer *w, const bj_fact *facts, int count,
     BJ_TRY(BJ_ALLOC(w->facts, (size_t)count, err));
     for (int i = 0; i < count; i++) {
         if (strpbrk(facts[i].key, "=\n") || strchr(facts[i].value, '\n'))
-            return BJ_FAIL(err, BJ_EARG, "fact '%s' has a line break or '='", facts[i].key);
+            return BJ_FAIL(err, BJ_EARG, "fact '%s' contains a newline or '='", facts[i].key);
         w->fact_count++;
         w->facts[i] = (bj_fact){bj_strdup(facts[i].key), bj_strdup(facts[i].value)};
         if (!w->facts[i].key || !w->facts[i].value)

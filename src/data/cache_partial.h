@@ -2,7 +2,7 @@
  * cache_encode.c, cache_open.c, cache_resume.c, cache_writer.c and cache_finish.c.
  *
  *   facts      settings of the run; created last and removed last
- *   records    the later cache file: BJ_CACHE_HEADER reserved bytes, then the records
+ *   records    the future cache file: BJ_CACHE_HEADER reserved bytes, then the records
  *   journal    one bj_cache_row per item (scene or reject), in order
  *   maps       one bj_cache_map_row per distinct drivable area
  *   rings      one bj_cache_ring_row per ring
@@ -99,7 +99,7 @@ typedef enum bj_cache_file {
 
 extern const char *const bj_cache_file_names[BJ_FILES];
 
-/* Distinct texts in the order in which scenes first use them. */
+/* Distinct texts, in the order of their first use by a scene. */
 typedef struct bj_cache_table {
     int count;
     char text[BJ_CACHE_TABLE][BJ_CACHE_NAME];
@@ -137,7 +137,7 @@ BJ_CHECK bj_status bj_cache_get(bj_cache_writer *w, bj_cache_file file, void *da
                                 int64_t at, bj_error *err);
 bj_status bj_cache_file_failed(const bj_cache_writer *w, bj_cache_file file, int number,
                                const char *what, bj_error *err);
-/* Returns the size of a file in bytes at that extent. */
+/* Returns the size in bytes that a file has at the given extent. */
 int64_t bj_cache_file_end(bj_cache_file file, const bj_cache_extent *extent);
 /* Returns a journal row. Rows are read in batches, and the row is valid until the next call. */
 BJ_CHECK bj_status bj_cache_row_at(const bj_cache_row **out, bj_cache_writer *w, int64_t item,

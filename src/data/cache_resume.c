@@ -1,6 +1,7 @@
 /* cache_resume.c - determines how much of an interrupted run is usable, and continues from there.
  *
- *   1. Rows are valid up to the first row that is torn, out of order, or refers to missing bytes.
+ *   1. Rows are valid up to the first row that is incomplete, out of order, or refers to missing
+ *      bytes.
  *   2. Rows written after the last sync are checked against their digests, because after a power
  *      failure a row may be on disk although its data is not.
  *   3. Every file is truncated after the last valid row. Names and maps are loaded from the rows.

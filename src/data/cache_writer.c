@@ -19,7 +19,8 @@ enum {
     SYNC_SECONDS = 5,
     FOLDER_SHOWN = 4096, /* max bytes of a path in a reject line; TEXT_SHOWN for other texts */
     TEXT_SHOWN = 600,
-    LINE_ROOM = 6 * (FOLDER_SHOWN + 3 * TEXT_SHOWN) + 128 /* escaping a byte takes up to six */
+    LINE_ROOM = 6 * (FOLDER_SHOWN + 3 * TEXT_SHOWN) + 128 /* an escaped byte takes up to six
+                                                             bytes */
 };
 
 const char *const bj_cache_file_names[BJ_FILES] = {
@@ -73,7 +74,7 @@ bj_status bj_cache_get(bj_cache_writer *w, bj_cache_file file, void *data, size_
         const ssize_t done = pread(w->fd[file], to, size, (off_t)at);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) return bj_cache_file_failed(w, file, errno, "read", err);
-        if (done == 0) return bj_cache_file_failed(w, file, EIO, "read on at its end", err);
+        if (done == 0) return bj_cache_file_failed(w, file, EIO, "read past the end", err);
         to += done;
         at += done;
         size -= (size_t)done;
@@ -171,7 +172,7 @@ static bj_status sync_files(bj_cache_writer *w, bj_error *err) {
     return BJ_OK;
 }
 
-/* Writes the row, which makes the item's data valid. */
+/* Writes the journal row, which makes the item's data valid. */
 static bj_status write_row(bj_cache_writer *w, bj_cache_row *row, const bj_cache_extent *after,
                            bj_error *err) {
     row->after = *after;
@@ -209,10 +210,11 @@ bj_status bj_cache_writer_add(bj_cache_writer *w, const bj_cache_bytes *bytes, b
     bj_cache_row row = bytes->row;
     bj_cache_extent after = w->at;
     if (strcmp(row.scenario_id, w->last_id) <= 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s': ids must ascend", w->path,
-                       row.scenario_id, w->last_id);
+        return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s', but ids must ascend",
+                       w->path, row.scenario_id, w->last_id);
     if (!table_takes(&w->cities, row.city) || !table_takes(&w->types, row.focal_type))
-        return BJ_FAIL(err, BJ_EFORMAT, "city '%s' or type '%s' is beyond the %d a cache can hold",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "city '%s' or type '%s' does not fit, because a cache has at most %d names",
                        row.city, row.focal_type, BJ_CACHE_TABLE);
     row.record_start = w->at.sizes.floats;
     row.map = bj_cache_find_map(w, bytes->map_digest);

@@ -33,7 +33,7 @@ typedef struct bj_cache_writer bj_cache_writer;
 BJ_CHECK bj_status bj_cache_writer_open(bj_cache_writer **out, const char *path,
                                         const bj_fact *facts, int fact_count, int restart,
                                         bj_error *err);
-/* Returns the number of existing items (scenes and rejects). */
+/* Returns the number of items (scenes and rejects) written so far. */
 int64_t bj_cache_writer_items(const bj_cache_writer *writer);
 int64_t bj_cache_writer_scenes(const bj_cache_writer *writer);
 /* Returns the name of an item, which is valid until the next call. */
@@ -58,9 +58,9 @@ BJ_CHECK bj_status bj_cache_writer_finish(bj_cache_writer **writer, bj_prep_repo
 /* Closes the writer and keeps PATH.partial for the next run. Accepts NULL. */
 void bj_cache_writer_close(bj_cache_writer **writer);
 
-/* Removes what is left in PATH.partial if a process was killed after publishing PATH. Sets *items
- * to the number of items it had processed, to 0 if that number is lost, or to -1 if there was no
- * folder, or an empty one that does not belong to a published cache with certainty. */
+/* Removes the remains of PATH.partial if a process was killed after publishing PATH. Sets *items to
+ * the number of items that process had written, to 0 if that number is lost, or to -1 if there was
+ * no folder or an empty one, which may also be the start of another run. */
 BJ_CHECK bj_status bj_cache_writer_tidy(int64_t *items, const char *path, bj_error *err);
 
 #endif

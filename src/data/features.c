@@ -18,14 +18,14 @@ typedef struct candidate { /* sorted by rank, kind and id, then by input order *
     double rank;
     int kind;
     int64_t id;
-    int index; /* of the track or the polyline; polylines are the lanes, then the crossings */
+    int index; /* index of the track or the polyline; lanes come before crossings */
 } candidate;
 
 struct bj_features_maker {
     int64_t *last_row; /* (tracks) row at step 49, or -1 */
     int *slot;         /* (tracks) 0 focal, 1 .. neighbors, -1 unused */
     size_t last_row_room, slot_room;
-    double *length; /* cumulative length; capacity of the longest boundary so far */
+    double *length; /* cumulative length; has room for the longest boundary so far */
     size_t length_room;
     bj_point (*line)[POINTS]; /* (lanes + crossings) resampled, in city coordinates */
     size_t lines_room;
@@ -61,8 +61,9 @@ static bj_point to_frame(const frame *f, double x, double y) {
 
 /* -------------------------------------------------------------------------------------- ranking */
 
-/* Returns the distance in integer tenths of a millimeter. The rounding makes points tie with every
- * compiler if they differ only in the last bit, like the means of mirrored boundaries. */
+/* Returns the distance in integer tenths of a millimeter. The rounding makes distances equal,
+ * regardless of the compiler, if they differ only in the last bit, as for the means of mirrored
+ * boundaries. */
 double bj_features_rank(double squared_distance) {
     return floor(1e4 * sqrt(squared_distance) + 0.5);
 }
@@ -73,8 +74,8 @@ static int comes_before(const candidate *a, const candidate *b) {
     return a->id < b->id;
 }
 
-/* Inserts c into the sorted list of the `most` nearest. If two are equal, the earlier one comes
- * first. */
+/* Inserts c into the sorted list of the `most` nearest candidates. Equal candidates keep their
+ * input order. */
 static int keep_nearest(candidate *nearest, int count, int most, candidate c) {
     int at = count < most ? count : most;
     while (at > 0 && comes_before(&c, &nearest[at - 1])) at--;
@@ -95,7 +96,8 @@ static int is_vehicle_like(bj_text type) {
 static bj_status fail_track(const bj_scenario *scenario, int track, int64_t step, const char *label,
                             bj_error *err) {
     const bj_text id = scenario->track_id[track];
-    return BJ_FAIL(err, BJ_ENONFINITE, "%s: track '%.*s' at step %d: does not fit a float", label,
+    return BJ_FAIL(err, BJ_ENONFINITE,
+                   "%s: track '%.*s' at step %d: a value does not fit in a float", label,
                    (int)id.size, id.data, (int)step);
 }
 
@@ -158,7 +160,8 @@ static bj_status fill_tracks(bj_features *out, const bj_features_maker *maker,
 }
 
 /* Rule 7: fills the future. Steps without a row are interpolated linearly between rows and are
- * constant after the last row. Without any row the future stays at the origin, so it is zero. */
+ * constant after the last row. Without any rows, all positions are zero, the origin of the
+ * frame. */
 static bj_status fill_future(bj_features *out, const bj_scenario *scenario, const frame *f,
                              const char *label, bj_error *err) {
     double at[FUT][2];
@@ -261,7 +264,7 @@ static int fill_polyline(float out[BJ_AV2_LINE], const bj_point line[POINTS], co
 }
 
 static bj_status fail_polyline(const char *label, int is_crossing, int64_t id, bj_error *err) {
-    return BJ_FAIL(err, BJ_ENONFINITE, "%s: %s %lld: coordinates do not fit a float", label,
+    return BJ_FAIL(err, BJ_ENONFINITE, "%s: %s %lld: coordinates do not fit in a float", label,
                    is_crossing ? "pedestrian crossing" : "lane segment", (long long)id);
 }
 

@@ -18,7 +18,7 @@
 #include "data/map.h"
 #include "data/scenario.h"
 
-/* Changes whenever the same input files would give different numbers. */
+/* Must be changed whenever the same input files would give different numbers. */
 #define BJ_FEATURES_VERSION "av2-1"
 
 enum {
@@ -65,8 +65,8 @@ BJ_CHECK bj_status bj_features_make_prepared(bj_features *out, bj_features_maker
                                              const bj_scenario *scenario, const bj_map *map,
                                              const char *label, bj_error *err);
 
-/* The functions below are parts of the rules. The simulated world shares them, so its law depends
- * only on what a model sees.
+/* The functions below implement parts of the rules. The simulated world also uses them, so that its
+ * law depends only on the inputs of a model.
  *
  * Resamples a lane's boundaries and computes its center line. `scratch` has room for as many
  * numbers as the longer boundary has points. */

@@ -11,8 +11,8 @@
  *
  * Invariants
  *   1. Every scene of the selected part is in exactly one batch of an epoch.
- *   2. Float builds copy nothing: the batch points into the mapped file. Double builds convert the
- *      scenes into arrays of the loader.
+ *   2. Float builds do not copy scenes, because the batch points into the mapped file. Double
+ *      builds convert the scenes into arrays of the loader.
  *   3. Nothing is allocated after bj_loader_create.
  *   4. Every scene is checked against its digest before a batch with it is returned for the first
  *      time, so damaged scenes are never trained on or evaluated.
@@ -38,7 +38,7 @@ struct bj_loader {
     bj_arch arch;
     int64_t n, steps;
     int64_t *members;                /* (n) scene indices in the cache, ascending */
-    int64_t *order;                  /* (n) the members in the order of `epoch` */
+    int64_t *order;                  /* (n) the members in the order used in `epoch` */
     int64_t epoch;                   /* -1 if there is none yet */
     int64_t asked_epoch, asked_step; /* the batch that was last prefetched */
     uintptr_t page;
@@ -86,7 +86,8 @@ void bj_loader_free(bj_loader *l) {
 
 static bj_status check_options(const bj_loader_options *o, bj_error *err) {
     if (o->batch < 1)
-        return BJ_FAIL(err, BJ_EARG, "loader: a batch of %d scenes, expected at least 1", o->batch);
+        return BJ_FAIL(err, BJ_EARG, "loader: the batch has %d scenes, expected at least 1",
+                       o->batch);
     if (o->part != BJ_PART_ALL && o->part != BJ_PART_FIT && o->part != BJ_PART_DEV)
         return BJ_FAIL(err, BJ_EARG, "loader: part is %d, expected all, fit or dev", (int)o->part);
     return BJ_OK;
@@ -159,7 +160,7 @@ static void advise(const void *begin, const void *end, uintptr_t page, int advic
     if (to > from) (void)madvise((void *)from, to - from, advice);
 }
 
-/* Prefetches a batch. Scenes that are adjacent in the file are requested in one piece. */
+/* Prefetches a batch. Scenes that are adjacent in the file are requested together. */
 static void ask_for(bj_loader *l, int64_t step) {
     const int64_t first = step * l->options.batch;
     const int64_t end = first + l->options.batch < l->n ? first + l->options.batch : l->n;
@@ -207,9 +208,9 @@ static bj_status check_batch(bj_loader *l, bj_error *err) {
 bj_status bj_loader_batch(const bj_batch **out, const int64_t **numbers, bj_loader *l,
                           int64_t epoch, int64_t step, bj_error *err) {
     if (epoch < 0)
-        return BJ_FAIL(err, BJ_EARG, "loader: epoch %lld, expected 0 or more", (long long)epoch);
+        return BJ_FAIL(err, BJ_EARG, "loader: epoch is %lld, expected 0 or more", (long long)epoch);
     if (step < 0 || step >= l->steps)
-        return BJ_FAIL(err, BJ_EARG, "loader: step %lld, expected 0 to %lld", (long long)step,
+        return BJ_FAIL(err, BJ_EARG, "loader: step is %lld, expected 0 to %lld", (long long)step,
                        (long long)l->steps - 1);
     if (l->epoch != epoch) make_order(l, epoch);
     if (l->asked_epoch != epoch || l->asked_step != step) ask_for(l, step);

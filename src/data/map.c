@@ -1,4 +1,4 @@
-/* map.c - see map.h. Reads the text in one pass. Skipped values must be valid JSON too.
+/* map.c - see map.h. Reads the text in one pass. Skipped values must also be valid JSON.
  *
  *   {"lane_segments": {KEY: {"id", "is_intersection", "left_lane_boundary",
  *    "right_lane_boundary", "successors": [ID, ...]}},     successors may be missing
@@ -113,7 +113,8 @@ static bj_status broken(const bj_map_reader *reader, bj_error *err) {
     return bj_json_scan_fail(&reader->scan, reader->label, err);
 }
 
-/* Fails because the value is not what `field` expects. Invalid JSON is reported first. */
+/* Fails because the value of `field` is not of the expected kind. Invalid JSON takes precedence in
+ * the message. */
 static bj_status refuse_value(bj_map_reader *reader, bj_error *err, const char *field, long index,
                               const char *part, const char *expected) {
     if (bj_json_scan_skip(&reader->scan) < 0) return broken(reader, err);
@@ -124,7 +125,7 @@ static bj_status refuse_value(bj_map_reader *reader, bj_error *err, const char *
 
 /* -------------------------------------------------------------------------------------- points */
 
-/* Skips a text of n bytes if the input continues with it. */
+/* If the input continues with the given text of n bytes, skips the text and returns 1. */
 static inline int pass(bj_json_scan *scan, const char *text, size_t n) {
     if ((size_t)(scan->end - scan->at) < n || memcmp(scan->at, text, n)) return 0;
     scan->at += n;
@@ -197,7 +198,7 @@ static bj_status read_ids(const int64_t **out, int *count, bj_map_reader *reader
     for (int first = 1; (more = bj_json_scan_item(scan, &first)) > 0; n++) {
         const int done = bj_json_scan_integer(scan, begin + n);
         if (done < 0) return broken(reader, err);
-        if (!done) return refuse_value(reader, err, field, n, "", "an integer of 64 bits");
+        if (!done) return refuse_value(reader, err, field, n, "", "a 64-bit integer");
     }
     if (more < 0) return broken(reader, err);
     *out = begin;
@@ -241,7 +242,7 @@ static bj_status read_field(object *out, bj_map_reader *reader, int field, const
     if (done < 0) return broken(reader, err);
     if (!done)
         return refuse_value(reader, err, title, -1, "",
-                            field == ID ? "an integer of 64 bits" : "true or false");
+                            field == ID ? "a 64-bit integer" : "true or false");
     return BJ_OK;
 }
 
@@ -297,7 +298,8 @@ static bj_status keep_object(bj_map *map, bj_map_reader *reader, const object *o
         const bj_point first = ring.at[0], last = ring.at[ring.count - 1];
         if (ring.count > 1 && first.x == last.x && first.y == last.y) ring.count--;
         if (ring.count < 3)
-            return refuse(reader, err, "area_boundary encloses nothing: %d points, expected 3",
+            return refuse(reader, err,
+                          "area_boundary encloses nothing: it has %d points, expected at least 3",
                           ring.count);
         reader->areas[map->area_count++] = (bj_area){o->id, ring};
     }

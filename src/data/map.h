@@ -45,7 +45,7 @@ typedef struct bj_map {
     int lane_count, crossing_count, area_count;
 } bj_map;
 
-/* Reads maps and reuses its buffers between them. */
+/* Reads maps and reuses its buffers from one map to the next. */
 typedef struct bj_map_reader bj_map_reader;
 
 BJ_CHECK bj_status bj_map_reader_create(bj_map_reader **out, bj_error *err);

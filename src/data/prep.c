@@ -5,8 +5,7 @@
  *
  * Every scenario becomes one item of the writer, either a scene or a line with the reason for its
  * rejection. Items are sorted by id. Running out of memory or disk space, or an input/output error,
- * stops the run instead,
- * because the scenario would succeed on another machine.
+ * stops the run instead, because it is not a fault of the scenario.
  *
  * Test: tests/cli/data_prep.sh, tests/data/test_prep.c
  */
@@ -160,7 +159,8 @@ static void make_scene(const prep *p, worker *w, result *r, int64_t item, const 
     if (status != BJ_OK) refuse(r, "names", status);
 }
 
-/* Returns the first item with the same id, or -1 if `item` is the first. The first item is used. */
+/* Returns the first item with the same id, or -1 if `item` is the first one. Only the first item is
+ * used. */
 static int64_t earlier(const bj_walk *walk, int64_t item) {
     int64_t first = item;
     while (first > 0 && !strcmp(bj_walk_id(walk, first - 1), bj_walk_id(walk, item))) first--;
@@ -180,8 +180,8 @@ static void produce(void *context, int64_t item, int slot, int number) {
         r->code = "unreadable";
     } else if (first >= 0) {
         r->code = "duplicate";
-        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: the same id as in %s, which is used", folder,
-                      other);
+        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: has the same id as %s, which is used instead",
+                      folder, other);
     } else {
         make_scene(p, &p->workers[number], r, item, folder);
     }
@@ -255,7 +255,7 @@ static bj_status find(prep *p, bj_error *err) {
     BJ_TRY(bj_walk_create(&p->walk, o->roots, o->root_count, o->split, err));
     p->total = bj_walk_count(p->walk);
     if (p->total == 0)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s%s: no scenario%s%s in it", o->roots[0],
+        return BJ_FAIL(err, BJ_EFORMAT, "%s%s: found no scenario%s%s", o->roots[0],
                        o->root_count > 1 ? " and the other folders" : "",
                        o->split ? " of the split " : "", o->split ? o->split : "");
     if (o->limit > 0 && p->total > o->limit) p->total = o->limit;
@@ -272,21 +272,21 @@ static bj_status check_resumed(prep *p, bj_error *err) {
         BJ_TRY(bj_cache_writer_item(&name, p->writer, i, err));
         if (i >= p->total)
             return BJ_FAIL(err, BJ_EARG,
-                           "%s.partial: has %lld scenarios, there are only %lld to read now; "
-                           "--restart forgets them",
+                           "%s.partial: has %lld scenarios, but there are only %lld to read now\n"
+                           "hint: --restart starts over",
                            p->path, (long long)items, (long long)p->total);
         if (strncmp(name, bj_walk_id(p->walk, i), BJ_CACHE_NAME - 1))
-            return BJ_FAIL(
-                err, BJ_EARG,
-                "%s.partial: scenario %lld was '%s', now it is '%.64s': the folders have "
-                "changed; --restart forgets what was done",
-                p->path, (long long)i, name, bj_walk_id(p->walk, i));
+            return BJ_FAIL(err, BJ_EARG,
+                           "%s.partial: scenario %lld was '%s' and is now '%.64s', because the "
+                           "folders have changed\n"
+                           "hint: --restart starts over",
+                           p->path, (long long)i, name, bj_walk_id(p->walk, i));
     }
     const int64_t rejected = items - bj_cache_writer_scenes(p->writer);
     if (p->options->strict && rejected)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s.partial: %lld scenarios were refused before the interruption; "
-                       "--restart tries them again",
+                       "%s.partial: %lld scenarios were rejected before the interruption\n"
+                       "hint: --restart reads them again",
                        p->path, (long long)rejected);
     return BJ_OK;
 }
@@ -344,7 +344,7 @@ bj_status bj_prep(bj_prep_report *report, const char *path, const bj_prep_option
         int64_t items = -1;
         if (S_ISREG(info.st_mode)) BJ_TRY(bj_cache_writer_tidy(&items, path, err));
         if (items >= 0 && !options->restart) return report_published(&p, items, err);
-        return BJ_FAIL(err, BJ_EARG, "%s: is there already; --force replaces it", path);
+        return BJ_FAIL(err, BJ_EARG, "%s: already exists\nhint: --force replaces it", path);
     }
     status = find(&p, err);
     if (status == BJ_OK && !options->dry_run) {

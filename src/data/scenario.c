@@ -39,14 +39,16 @@ void bj_scenario_reader_free(bj_scenario_reader *reader) {
 static bj_status check_name(const bj_scenario_reader *reader, const char *column, bj_text name,
                             bj_error *err) {
     if (name.size == 0)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: column '%s' has an empty text", reader->label, column);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: column '%s' contains an empty string", reader->label,
+                       column);
     if (name.size >= BJ_SCENARIO_NAME)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: column '%s' has a text of %zu bytes, at most %d are expected",
+                       "%s: column '%s' contains a string of %zu bytes, expected at most %d",
                        reader->label, column, name.size, BJ_SCENARIO_NAME - 1);
     for (size_t i = 0; i < name.size; i++)
         if ((unsigned char)name.data[i] < 0x20 || name.data[i] == 0x7f)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: column '%s' has a text with control characters",
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: column '%s' contains a string with control characters",
                            reader->label, column);
     return BJ_OK;
 }
@@ -68,10 +70,11 @@ static bj_status read_constant(bj_text *out, const bj_scenario_reader *reader, c
     int count;
     BJ_TRY(read_codes(&codes, &texts, &count, reader, column, err));
     if (count != 1)
-        return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: column '%s' has %d different texts ('%.*s', '%.*s', ...), expected one",
-                       reader->label, column, count, (int)texts[0].size, texts[0].data,
-                       (int)texts[1].size, texts[1].data);
+        return BJ_FAIL(
+            err, BJ_EFORMAT,
+            "%s: column '%s' has %d different values ('%.*s', '%.*s', ...), expected one",
+            reader->label, column, count, (int)texts[0].size, texts[0].data, (int)texts[1].size,
+            texts[1].data);
     *out = texts[0];
     return BJ_OK;
 }
@@ -93,7 +96,8 @@ static bj_status read_numbers(const double **out, const bj_scenario_reader *read
     if (finite) return BJ_OK;
     for (int64_t row = 0;; row++)
         if (!is_finite((*out)[row]))
-            return BJ_FAIL(err, BJ_ENONFINITE, "%s: column '%s' is %g in row %lld, not finite",
+            return BJ_FAIL(err, BJ_ENONFINITE,
+                           "%s: column '%s' is %g in row %lld, expected a finite number",
                            reader->label, column, (*out)[row], (long long)row);
 }
 

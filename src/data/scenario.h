@@ -32,12 +32,13 @@ typedef struct bj_scenario {
     const double *heading; /* (rows) */
 } bj_scenario;
 
-/* Reads scenarios and reuses its buffers between them. */
+/* Reads scenarios and reuses its buffers from one scenario to the next. */
 typedef struct bj_scenario_reader bj_scenario_reader;
 
 BJ_CHECK bj_status bj_scenario_reader_create(bj_scenario_reader **out, bj_error *err);
 void bj_scenario_reader_free(bj_scenario_reader *reader); /* accepts NULL */
-/* Reads a scenario, which is valid until the next read. Fails with file and reason if
+/* Reads a scenario, which is valid until the next read. Fails, with a message that contains the
+ * file and the reason, if
  *   - a column is missing or has another type, or a value is null,
  *   - there are no rows, a step is outside 0 .. 109, or a number is not finite,
  *   - there are several scenario ids, focal ids or cities, or the focal track has no rows,

@@ -91,7 +91,7 @@ static bj_status look_into(files *f, const char *folder, bj_error *err) {
         return BJ_FAIL(err, BJ_EFORMAT, "%s: found no %sID%s, expected a scenario folder", folder,
                        scenario_prefix, scenario_suffix);
     if (found > 1)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: found scenarios %s and %s, expected one in a folder",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: found scenarios %s and %s, expected one per folder",
                        folder, f->id, other);
     return set_paths(f, folder, (int)strlen(folder), f->id, err);
 }

@@ -1,6 +1,6 @@
 /* scene_export.c - writes one scene of a cache to a safetensors file.
  *
- * Unused slots are zero, as in the padded arrays of other implementations.
+ * Unused slots are filled with zeros, as in the padded arrays of other implementations.
  *
  *   focal F32 (T,7)          focal_valid U8 (T)
  *   neighbors F32 (N,T,7)    neighbor_valid U8 (N,T)      nmask U8 (N)
@@ -128,7 +128,7 @@ bj_status bj_cache_export(const bj_cache *cache, int64_t index, const char *path
     padded p = {0};
     bj_status status;
     if (index < 0 || index >= bj_cache_count(cache))
-        return BJ_FAIL(err, BJ_EARG, "scene %lld, expected 0 to %lld", (long long)index,
+        return BJ_FAIL(err, BJ_EARG, "scene number is %lld, expected 0 to %lld", (long long)index,
                        (long long)bj_cache_count(cache) - 1);
     BJ_TRY(bj_cache_check_scene(cache, index, err));
     const bj_arch arch = bj_cache_arch(cache);

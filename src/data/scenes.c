@@ -139,7 +139,7 @@ static void make_neighbor(bj_real *track, const bj_arch *a, bj_rng *rng) {
     const motion m = {40 * bj_rng_normal(rng), 40 * bj_rng_normal(rng), 15 * bj_rng_uniform(rng),
                       6.283185307179586 * bj_rng_uniform(rng), 0.05 * bj_rng_normal(rng)};
     const double type = bj_rng_uniform(rng) < 0.2;
-    /* Most tracks are complete; some appear late. */
+    /* Most tracks are complete, but some start late. */
     const double appears = (bj_rng_uniform(rng) - 0.4) * a->obs;
     for (int t = 0; t < a->obs; t++)
         if (t >= appears) state_at(track + (size_t)t * STATE, &m, (t - a->obs + 1) * a->dt, type);

@@ -2,8 +2,8 @@
  *
  *   dev  <=>  (first 8 bytes of SHA-256(id), big-endian) / 2^64  <  9944 / 199908
  *
- * The result depends only on the id, so no list is stored and other scenes have no influence.
- * bj_is_dev (branchjepa.h) applies the rule.
+ * The result depends only on the id, not on other scenes, so no list needs to be stored. bj_is_dev
+ * (branchjepa.h) applies the rule.
  * Test: tests/data/test_split.c
  */
 #ifndef BJ_DATA_SPLIT_H

@@ -26,8 +26,8 @@ typedef struct bj_submission_track {
     int64_t count;
 } bj_submission_track;
 
-/* Returns the number of tracks. Tracks are sorted by scenario index. Tracks without a scenario id
- * come first. */
+/* Returns the number of tracks. Tracks are sorted by scenario index. Tracks whose rows have no
+ * scenario id come first. */
 int64_t bj_submission_tracks(const bj_submission *submission);
 bj_submission_track bj_submission_track_at(const bj_submission *submission, int64_t index);
 /* Returns the first track of a scenario, or the total track count if `scenario` is the number of

@@ -36,7 +36,8 @@ struct bj_submission {
     int64_t *order; /* (rows) sorted by scenario, track, row */
     int64_t *begin; /* (tracks + 1) offsets into order */
     int64_t tracks;
-    int64_t *first_track; /* (scenarios + 2) entry s + 1 is for scenario s, so -1 has an entry */
+    int64_t *first_track; /* (scenarios + 2) entry s + 1 belongs to scenario s, so that index -1
+                             also has an entry */
     int32_t *sorted;      /* (scenarios) scenario indices sorted by id, bytewise */
 };
 
@@ -60,8 +61,9 @@ static bj_status copy_names(names *n, const bj_text *texts, const bj_distinct *d
     for (int32_t i = 0; i < distinct->count; i++) {
         const bj_text *text = &texts[distinct->first[i]];
         if (text->size && memchr(text->data, 0, text->size))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: column '%s': row %lld has a zero byte in its text",
-                           path, column, (long long)distinct->first[i]);
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: column '%s': the string in row %lld contains a zero byte", path,
+                           column, (long long)distinct->first[i]);
         n->text[i] = at;
         if (text->size) memcpy(at, text->data, text->size);
         at += text->size + 1;

@@ -77,7 +77,7 @@ static bj_status check_track(const bj_submission_writer *w, const char *scenario
                              int modes, const double *p, const double *y, bj_error *err) {
     double sum = 0;
     if (!scenario || !*scenario || !track || !*track)
-        return BJ_FAIL(err, BJ_EARG, "%s: a track without scenario or track id", w->path);
+        return BJ_FAIL(err, BJ_EARG, "%s: a track has no scenario id or no track id", w->path);
     if (strlen(scenario) >= NAME || strlen(track) >= NAME)
         return BJ_FAIL(err, BJ_EARG, "%s: scenario %.40s: an id has more than %d bytes", w->path,
                        scenario, NAME - 1);

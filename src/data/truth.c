@@ -140,7 +140,7 @@ static bj_status check_scenes(bj_truth *truth, const char *path, bj_error *err) 
     for (int64_t i = 0; i < truth->count; i++) {
         truth->failures += truth->scenes[i].failure[0] != 0;
         if (i && !strcmp(truth->scenes[i].id, truth->scenes[i - 1].id))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: scenario %s is there twice", path,
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: scenario %s occurs twice", path,
                            truth->scenes[i].id);
     }
     return BJ_OK;

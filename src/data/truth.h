@@ -3,7 +3,8 @@
  * The frame is the feature frame: its origin and x axis are position and heading at the last
  * observed step. Future steps without a row are interpolated as in the features: linearly in time
  * between the nearest rows, including the last observed one, and constant after the last row.
- * Scenario files give the doubles of the file. A cache gives single precision in the scene frame.
+ * Futures from scenario files have the double precision of the file. Futures from a cache have
+ * single precision in the scene frame.
  * Test: tests/eval/test_score.c
  */
 #ifndef BJ_DATA_TRUTH_H
@@ -14,7 +15,7 @@
 enum { BJ_TRUTH_STEPS = BJ_SUBMISSION_STEPS };
 
 typedef struct bj_truth_scene {
-    const char *scenario_id, *focal_id, *focal_type, *city; /* valid as long as the bj_truth */
+    const char *scenario_id, *focal_id, *focal_type, *city; /* valid until the bj_truth is freed */
     const char *failure;                                    /* NULL if the scene is readable */
     int has_future, gaps;                                   /* gaps: steps without a row */
     double origin[2], heading;

@@ -1,19 +1,20 @@
 /* walk.h - finds the scenarios below a list of folders.
  *
  * A scenario is a pair of files scenario_ID.parquet and log_map_archive_ID.json in one folder,
- * which is usually named ID. The following layouts are found by the same rules:
+ * which is usually named ID. The rules below cover all of these layouts:
  *
  *   ROOT/{train,val,test}/ID/   ROOT/ID/   ROOT/{train,val,test}/raw/ID/   ROOT = the folder ID
  *   ROOT/.../anything/scenario_ID.parquet
  *
  *   1. A folder whose name is a UUID is a scenario with this id. The folder is not opened, which
- *      keeps the walk fast. Missing files are reported when the scenario is read.
+ *      keeps the walk fast. A missing file is reported when the scenario is read.
  *   2. In any other folder each scenario_ID.parquet is a scenario, and subfolders are entered.
  *      Names that start with a dot are skipped.
- *   3. Links to folders are followed down to BJ_WALK_LINKS levels below a root, but never to an
- *      ancestor. Folders more than BJ_WALK_DEPTH levels below a root are not entered.
- *   4. With a split, the last of the names train, val and test on the path to a scenario must be
- *      that split. The path includes the root's own absolute path.
+ *   3. Links to folders are followed if they are at most BJ_WALK_LINKS levels below a root and do
+ *      not lead to an ancestor. Folders more than BJ_WALK_DEPTH levels below a root are not
+ *      entered.
+ *   4. If a split is given, the last of the names train, val and test on the path to a scenario
+ *      must be that split. The path includes the root's own absolute path.
  *   5. Scenarios are sorted bytewise by id. Scenarios with the same id are in the order of the
  *      roots and, below one root, in the order of their paths.
  *

@@ -2,13 +2,13 @@
  *
  *   bj_predict       weights (B,K), trajectories (B,K,F,2), latents (B,L,D)
  *   bj_future_encode target latents (B,D), if a target was given
- *   measure          the values of each scene, with the scenes divided among the workers
+ *   measure          computes the values of each scene; the scenes are divided among the workers
  *   count            adds the values scene by scene to all groups of a scene
  *
  * Invariants
- *   1. Group 0 is bitwise equal to bj_metrics_add on the same outputs, because a scene's values
- *      depend only on that scene and one thread adds them in stream order. The results do not
- *      depend on the number of threads or the batch size.
+ *   1. The values of group 0 are bit-identical to those of bj_metrics_add on the same outputs,
+ *      because a scene's values depend only on that scene and one thread adds them in stream order.
+ *      The results do not depend on the number of threads or the batch size.
  *   2. A failed call leaves all sums and groups unchanged.
  *   3. After creation, memory is allocated only for the first scene of a group.
  * Test: tests/eval/test_evaluator.c
@@ -124,7 +124,8 @@ bj_status bj_evaluator_add(bj_evaluator *e, const bj_batch *batch, const bj_scen
                            bj_error *err) {
     BJ_TRY(bj_batch_check(batch, &e->arch, e->max_batch, 1, err));
     if (e->grouped && !infos)
-        return BJ_FAIL(err, BJ_EARG, "infos is NULL, expected what the scenes are: groups need it");
+        return BJ_FAIL(err, BJ_EARG,
+                       "infos is NULL, expected scene information, because groups need it");
     BJ_TRY(bj_predict(e->predictor, batch, e->weights, e->trajectories, e->atoms, err));
     if (e->encoder) BJ_TRY(bj_future_encode(e->encoder, batch, e->target, NULL, err));
     BJ_TRY(measure(e, batch, err));

@@ -5,7 +5,8 @@
  *             g = the generator of (seed, "exchange")
  *             for i = n - 1 .. 1:  swap partner i with partner j, j uniform in 0 .. i - 1 from g
  *
- *           starting from partner i = i. It depends only on the seed and the number of scenes.
+ *           starting from partner i = i. The cycle depends only on the seed and the number of
+ *           scenes.
  * Exchange  Scene i gets the pointers and the count of its partner's part. The arrays stay in the
  *           partner's frame, whose origin and direction are those of its focal road user. The
  *           future and all other parts are still those of scene i.

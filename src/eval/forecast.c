@@ -25,7 +25,7 @@ static void measure_trajectories(bj_forecast_values *v, const bj_forecast *f) {
         v->end_es += p_k * v->fde[k];
         v->exp_ade += p_k * v->ade[k];
         v->exp_fde += p_k * v->fde[k];
-        for (int l = 0; l < k; l++) { /* each pair once instead of the factor 1/2 */
+        for (int l = 0; l < k; l++) { /* visit each pair once instead of using the factor 1/2 */
             const double *y_l = f->y + (size_t)l * (size_t)n;
             const double p_kl = p_k * f->p[l];
             v->traj_disp += p_kl * bj_distance(bj_sum_squares_double(y_k, y_l, n) / f->F);
@@ -72,8 +72,8 @@ static double exp_entropy(const double *p, int n) {
     return exp(entropy);
 }
 
-/* Computes exp H of the mass of the endpoint clusters. Two endpoints belong to the same cluster if
- * a chain of endpoints with gaps of at most 1 m connects them. */
+/* Computes exp H of the endpoint clusters' masses, where H is the entropy. Two endpoints belong to
+ * the same cluster if a chain of endpoints with gaps of at most 1 m connects them. */
 static void measure_support(bj_forecast_values *v, const bj_forecast *f) {
     const size_t n = 2 * (size_t)f->F;
     const double *ends = f->y + n - 2; /* stride n */
@@ -98,3 +98,22 @@ void bj_forecast_measure(bj_forecast_values *out, const bj_forecast *forecast) {
     measure_maneuvers(out, forecast);
     measure_support(out, forecast);
 }
+
+/* -------------------------------------------------------------------------- Argoverse 2 metrics */
+
+bj_official_modes bj_official_choose(const double *p, const double *ade, const double *fde, int K) {
+    int order[BJ_MAX_ATOMS] = {0}; /* by descending probability */
+    for (int k = 0; k < K; k++) {
+        int at = k;
+        for (; at > 0 && p[order[at - 1]] < p[k]; at--) order[at] = order[at - 1];
+        order[at] = k;
+    }
+    bj_official_modes out = {order[0], order[0], order[0]};
+    for (int i = 1; i < K && i < BJ_SUBMISSION_MODES; i++) {
+        if (ade[order[i]] < ade[out.least_ade]) out.least_ade = order[i];
+        if (fde[order[i]] < fde[out.least_fde]) out.least_fde = order[i];
+    }
+    return out;
+}
+
+double bj_official_penalty(double p) { return (1 - p) * (1 - p); }

@@ -43,6 +43,19 @@ typedef struct bj_forecast_values {
     double exp_entropy, dedup_support;
 } bj_forecast_values;
 
+/* Indices of the modes that the Argoverse 2 metrics use, as in the av2 package. The best of the K
+ * most probable modes is chosen, for K = 1 and K = 6. Modes with equal probabilities keep their
+ * order. Of two modes with equal errors, the more probable one is chosen. */
+typedef struct bj_official_modes {
+    int top;                  /* K = 1 */
+    int least_ade, least_fde; /* K = 6 */
+} bj_official_modes;
+
+/* p, ade and fde are (K). */
+bj_official_modes bj_official_choose(const double *p, const double *ade, const double *fde, int K);
+/* Returns (1 - p)^2, which the brier-* metrics add to the error of a mode. */
+double bj_official_penalty(double p);
+
 void bj_forecast_measure(bj_forecast_values *out, const bj_forecast *forecast);
 
 bj_maneuver bj_maneuver_of(const double end[2]);

@@ -35,7 +35,7 @@ static void keys_of(group_key keys[BJ_GROUP_KINDS], const bj_scene_class *c) {
     keys[BJ_BY_SPEED] = (group_key){BJ_BY_SPEED, bin, bj_speed_bin_name(bin)};
 }
 
-/* Returns a value below 0 if the key comes before the group, 0 if they are equal. */
+/* Returns a negative value if the key comes before the group, and 0 if they are equal. */
 static int compare(const group_key *k, const bj_group *g) {
     if (k->kind != g->kind) return k->kind - g->kind;
     if (k->place != g->place) return k->place - g->place;
@@ -64,7 +64,7 @@ static bj_status make_group(bj_group *g, const bj_groups *s, const group_key *k,
     BJ_GOTO(status, fail, BJ_ALLOC(g->key, length, err));
     memcpy(g->key, k->key, length);
     BJ_GOTO(status, fail, BJ_ALLOC(g->sums, (size_t)s->sums, err));
-    /* One time step is enough, because scenes are measured before they are counted. */
+    /* One time step is enough, because scenes are measured elsewhere and only added here. */
     BJ_GOTO(status, fail, bj_metrics_create(&g->metrics, s->K, s->latents, s->D, 1, err));
     return BJ_OK;
 fail:

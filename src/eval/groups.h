@@ -2,7 +2,7 @@
  *
  * Order   by kind as in the enum below, then maneuvers and speeds in their own order, types and
  *         cities by name
- * Every scene is in one group of each kind. A group is created with its first scene.
+ * Every scene is in one group of each kind. A group is created when its first scene is added.
  * Tests: tests/eval/test_score.c, tests/eval/test_evaluator.c
  */
 #ifndef BJ_EVAL_GROUPS_H
@@ -29,7 +29,7 @@ typedef struct bj_group {
     int kind, place; /* place: order within a kind; groups with equal place are ordered by key */
     char *key;
     bj_metrics *metrics;
-    double *sums; /* (bj_groups.sums) additional sums of the caller */
+    double *sums; /* (bj_groups.sums) additional sums, defined by the caller */
 } bj_group;
 
 typedef struct bj_groups {

@@ -16,7 +16,7 @@
  * is unused. Overwrites a. */
 static void tridiagonalize(double *a, int n, double *diagonal, double *off) {
     for (int i = n - 1; i > 0; i--) {
-        double *row = a + (size_t)i * n; /* its first i entries become (0,..,0,off) */
+        double *row = a + (size_t)i * n; /* the first i entries become (0,..,0,off) */
         double scale = 0, square = 0;
         for (int k = 0; k < i; k++) scale += fabs(row[k]);
         if (i == 1 || scale == 0) {
@@ -113,7 +113,9 @@ static double participation(const double *cov, size_t n) {
 bj_status bj_latent_health_measure(bj_latent_health *out, const bj_real *z, size_t stride, int B,
                                    int D, bj_error *err) {
     if (B < 1 || D < 1)
-        return BJ_FAIL(err, BJ_EARG, "latents: %d rows of %d, expected at least one of each", B, D);
+        return BJ_FAIL(err, BJ_EARG,
+                       "latents: shape is (%d, %d), expected at least one row and one column", B,
+                       D);
     for (int b = 0; b < B; b++)
         for (int d = 0; d < D; d++)
             if (!isfinite(z[(size_t)b * stride + d]))

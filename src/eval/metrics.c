@@ -10,12 +10,14 @@
  *   top1_*                             values of the branch with the largest weight
  *   min_*                              values of the best branch (diagnostic only)
  *   *_mr                               share of final displacements above 2 m
+ *   *_1, *_6                           Argoverse 2 metrics, see eval/forecast.h
  *   ece                                ECE of the most likely maneuver, over ten bins of its mass
  *   neff_collision                     1 / sum_kl p_k p_l [|u_k - u_l| <= .10]
  *   active_heads                       branches with at least 1 % of the total mass
  *
  * Invariants
- *   1. Any split of the scenes into calls gives the same values up to rounding of the sums.
+ *   1. The values do not depend on how the scenes are divided into calls, except for the rounding
+ *      of the sums.
  *   2. A failed call leaves the accumulator unchanged.
  *   3. Ties (largest weight, most likely maneuver) go to the lowest index.
  * Test  tests/eval/test_metrics.c
@@ -34,7 +36,7 @@ enum { BINS = BJ_CALIBRATION_BINS };
 struct bj_metrics {
     int K, latents, D, F;
     double *p, *y, *t;         /* (K), (K,F,2), (F,2): the current scene in double */
-    bj_metric_values sum;      /* sums over scenes of those fields that are means */
+    bj_metric_values sum;      /* sums over scenes, for the fields that are means */
     double mass[BJ_MAX_ATOMS]; /* (K) sum of weights */
     double bin_count[BINS], bin_conf[BINS], bin_hit[BINS];
 };
@@ -202,6 +204,12 @@ void bj_metrics_count(bj_metrics *m, const bj_forecast_values *v, const double *
     sum->min_ade += v->ade[v->least_ade];
     sum->min_fde += v->fde[v->least_fde];
     sum->min_mr += v->fde[v->least_fde] > 2;
+    const bj_official_modes best = bj_official_choose(p, v->ade, v->fde, K);
+    sum->brier_min_fde_1 += v->fde[best.top] + bj_official_penalty(p[best.top]);
+    sum->min_ade_6 += v->ade[best.least_ade];
+    sum->min_fde_6 += v->fde[best.least_fde];
+    sum->mr_6 += v->fde[best.least_fde] > 2;
+    sum->brier_min_fde_6 += v->fde[best.least_fde] + bj_official_penalty(p[best.least_fde]);
     sum->brier += v->brier;
     sum->exp_entropy += v->exp_entropy;
     sum->dedup_support += v->dedup_support;
@@ -272,7 +280,9 @@ bj_metric_values bj_metrics_values(const bj_metrics *metrics) {
                              &v.latent_es,      &v.exp_ade,       &v.exp_fde,     &v.top1_ade,
                              &v.top1_fde,       &v.top1_mr,       &v.min_ade,     &v.min_fde,
                              &v.min_mr,         &v.brier,         &v.ece,         &v.exp_entropy,
-                             &v.neff_collision, &v.dedup_support, &v.active_heads};
+                             &v.neff_collision, &v.dedup_support, &v.active_heads,
+                             &v.brier_min_fde_1, &v.min_ade_6,    &v.min_fde_6,   &v.mr_6,
+                             &v.brier_min_fde_6};
     v.ece = v.active_heads = 0;
     for (int i = 0; i < BINS; i++) v.ece += fabs(metrics->bin_hit[i] - metrics->bin_conf[i]);
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)

@@ -9,25 +9,26 @@
 #include "core/status.h"
 #include "eval/forecast.h"
 
-/* Values of one scene before it is counted. */
+/* Values of one scene before they are added to the sums. */
 typedef struct bj_scene_values {
     bj_forecast_values forecast;
-    double latent_es, neff_collision; /* 0 if there are no latents;
-                                         neff_collision also if there is one */
+    double latent_es, neff_collision; /* 0 if there are no latents; neff_collision is also 0 if
+                                         there is only one */
 } bj_scene_values;
 
 /* Fails if a value of scene b is not finite or a weight is outside [0,1].
  * `future` (F,2) is the true future of scene b. */
 BJ_CHECK bj_status bj_metrics_check_scene(const bj_metrics *metrics, const bj_outputs *outputs,
                                           const bj_real *future, int b, bj_error *err);
-/* Computes the values of scene b without counting them. Uses the accumulator's scratch memory. */
+/* Computes the values of scene b without adding them to the sums. Uses the accumulator's scratch
+ * memory. */
 void bj_metrics_measure(bj_scene_values *out, bj_metrics *metrics, const bj_outputs *outputs,
                         const bj_real *future, int b);
 
-/* Counts a scene without its latents. p (K) are its weights. */
+/* Adds a scene to the sums, without its latents. p (K) contains its weights. */
 void bj_metrics_count(bj_metrics *metrics, const bj_forecast_values *values, const double *p,
                       int K);
-/* Counts the latent values of a scene, in addition to bj_metrics_count. */
+/* Adds the latent values of a scene to the sums. Must be called in addition to bj_metrics_count. */
 void bj_metrics_count_latents(bj_metrics *metrics, const bj_scene_values *values);
 
 /* Returns the total weight of each branch, (K). */

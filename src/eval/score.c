@@ -32,7 +32,7 @@ struct bj_score {
     bj_score_modes *modes;
 };
 
-/* Returns number i of a bj_score_values, for sums. */
+/* Returns a pointer to number i of a bj_score_values, for computing sums. */
 static double *number(bj_score_values *v, int i) {
     double *const all[NUMBERS] = {&v->scenes,          &v->modes,     &v->min_ade_1,
                                   &v->min_fde_1,       &v->mr_1,      &v->brier_min_ade_1,
@@ -91,7 +91,7 @@ static bj_status score_truth(bj_score *s, int64_t index, bj_error *err) {
     BJ_TRY(bj_truth_check(s->truth, index, err));
     bj_truth_scene_at(&truth, s->truth, index);
     const int64_t scenario = bj_submission_find(s->submission, truth.scenario_id);
-    if (truth.failure) { /* its focal track is unknown too */
+    if (truth.failure) { /* its focal track is also unknown */
         s->counts.unreadable++;
         return BJ_OK;
     }
@@ -100,7 +100,7 @@ static bj_status score_truth(bj_score *s, int64_t index, bj_error *err) {
     if (track < 0) {
         bj_violations_add(&s->violations, BJ_VIOLATION_MISSING, -1, truth.scenario_id,
                           scenario < 0 ? "the scenario is not in the file; its focal track is '%s'"
-                                       : "no row of the focal track '%s'",
+                                       : "no row for the focal track '%s'",
                           truth.focal_id);
         s->counts.missing++;
         return BJ_OK;
@@ -126,7 +126,7 @@ static void check_against_truth(bj_score *s, int64_t scenario, int64_t begin, in
     bj_submission_track t = bj_submission_track_at(s->submission, begin);
     if (index < 0) {
         bj_violations_add(&s->violations, BJ_VIOLATION_UNKNOWN, t.rows[0], id,
-                          "the truth has no such scenario");
+                          "the ground truth contains no such scenario");
         s->counts.unknown++;
         return;
     }

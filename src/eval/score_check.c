@@ -111,7 +111,7 @@ int bj_check_track(bj_violations *v, const bj_submission *s, const bj_submission
     }
     if (t->scenario < 0 || !t->track) return 0; /* rows without an id belong to no track */
     const char *scenario = bj_submission_scenario(s, t->scenario);
-    if (weights && !bj_sums_to_one(sum)) { /* else already reported */
+    if (weights && !bj_sums_to_one(sum)) { /* otherwise, the error has already been reported */
         bj_violations_add(v, BJ_VIOLATION_SUM, t->rows[0], scenario,
                           "probabilities of the %lld modes of track '%s' sum to %.9g, expected 1",
                           (long long)t->count, t->track, sum);
@@ -153,11 +153,11 @@ void bj_check_scenario(bj_violations *v, const bj_submission *s, int64_t begin, 
         const char *scenario = bj_submission_scenario(s, t.scenario);
         if (t.count != first.count)
             bj_violations_add(v, BJ_VIOLATION_INCONSISTENT, t.rows[0], scenario,
-                              "track '%s' has %lld modes, track '%s' has %lld", t.track,
+                              "track '%s' has %lld modes, but track '%s' has %lld", t.track,
                               (long long)t.count, first.track, (long long)first.count);
         else if (!same_weights(s, &first, &t))
             bj_violations_add(v, BJ_VIOLATION_INCONSISTENT, t.rows[0], scenario,
-                              "track '%s' and track '%s' have modes of other probabilities",
+                              "track '%s' and track '%s' have modes with different probabilities",
                               t.track, first.track);
     }
 }

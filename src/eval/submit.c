@@ -1,4 +1,4 @@
-/* submit.c - writes a model's forecasts of all scenes in a cache as a challenge submission.
+/* submit.c - writes a model's forecasts for all scenes of a cache as a challenge submission.
  *
  *   weights      p_k = w_k / sum_l w_l in double, because the sum of a softmax in single precision
  *                differs from one by about 1e-7
@@ -37,7 +37,7 @@ static bj_status check_sizes(const bj_arch *m, const bj_cache *cache, bj_error *
     const bj_arch scenes = bj_cache_arch(cache);
     BJ_TRY(bj_arch_fits(m, &scenes, err));
     if (m->fut != F)
-        return BJ_FAIL(err, BJ_EFORMAT, "the model has %d future steps, a submission has %d",
+        return BJ_FAIL(err, BJ_EFORMAT, "the model has %d future steps, but a submission has %d",
                        m->fut, F);
     return BJ_OK;
 }

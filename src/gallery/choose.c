@@ -1,15 +1,15 @@
-/* choose.c - which strict cases a gallery shows.
+/* choose.c - chooses the strict cases of a gallery.
  *
- * Places are filled one after the other. Of the cases that are left, the one comes next that is
- * first by
+ * Places are filled one after the other. Each place gets the remaining case that comes first in the
+ * order of
  *
- *   1. what the place asks for: the first place one maneuver other than standing, the others
- * several; cases in which everything stands come last anywhere
- *   2. how often its set of maneuvers was chosen already
- *   3. how often its map was
+ *   1. the requirement of the place: one maneuver other than stop for the first place, several
+ *      maneuvers for all others; cases with only stop come last
+ *   2. the number of times that its set of maneuvers was chosen
+ *   3. the number of times that its map was chosen
  *   4. SHA-256("SEED:SCENARIO_ID")
  *
- * Nothing that enters here was known only afterwards: maneuvers are those of the forecasts.
+ * The rule does not use any future, because the maneuvers are those of the forecasts.
  * Test: tests/gallery/test_choose.c
  */
 #include "gallery/choose.h"
@@ -19,17 +19,16 @@
 #include <string.h>
 
 const char *bj_gallery_rule(void) {
-    return "Cases are strict: the focal actor is a vehicle or bus, and no point of any candidate "
-           "of "
-           "either model is more than 3 m from the cached polylines or outside the drivable areas "
-           "(0.1 m). A maneuver of a case is an ending (stop: within 2 m; left, right: 30 degrees "
-           "or "
-           "more; else straight) that carries at least .05 of the branch model's weight. Place 1 "
-           "takes a case with one maneuver other than stop, the other places cases with several; "
-           "other cases only when those are used up, stop alone last. Among equals, first the case "
-           "whose set of maneuvers was chosen least often so far, then whose map was, then the "
-           "smallest SHA-256 of SEED:SCENARIO_ID. No future is read, no candidate is moved, "
-           "reweighted or left out.";
+    return "Cases are strict: the focal road user is a vehicle or bus, and no point of any "
+           "candidate of either model is more than 3 m from the cached polylines or outside the "
+           "drivable areas (0.1 m). A maneuver of a case is an ending (stop: within 2 m; left, "
+           "right: 30 degrees or more; else straight) that carries at least .05 of the branch "
+           "model's weight. Place 1 takes a case with one maneuver other than stop, and the other "
+           "places take cases with several maneuvers. Other cases follow only when no such case is "
+           "left; cases with stop alone come last. Ties are broken in favor of the case whose set "
+           "of maneuvers was chosen least often so far, then the case whose map was chosen least "
+           "often, then the smallest SHA-256 of SEED:SCENARIO_ID. No future is read, and no "
+           "candidate is moved, reweighted or left out.";
 }
 
 void bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], uint64_t seed,
@@ -76,7 +75,7 @@ static int by_order(const void *a, const void *b) {
     return order ? order : (x->scene > y->scene) - (x->scene < y->scene);
 }
 
-/* 0: what the place asks for. */
+/* Returns 0 if the case meets the requirement of the place. */
 static int rank_for(const bj_strict_case *c, int place) {
     if (c->maneuvers == BJ_GALLERY_STOP) return 2;
     return is_several(c->maneuvers) != (place > 0);

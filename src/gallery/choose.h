@@ -1,10 +1,10 @@
-/* choose.h - the rule by which cases of a gallery are chosen; for src/gallery alone. */
+/* choose.h - the rule that chooses the cases of a gallery; private to src/gallery. */
 #ifndef BJ_GALLERY_CHOOSE_H
 #define BJ_GALLERY_CHOOSE_H
 
 #include "core/sha256.h"
 
-/* What the rule may look at. */
+/* Input of the rule. */
 typedef struct bj_strict_case {
     int64_t scene, map;
     unsigned maneuvers;                   /* BJ_GALLERY_STOP, ... */
@@ -14,8 +14,8 @@ typedef struct bj_strict_case {
 
 /* Computes the SHA-256 of "SEED:ID". */
 void bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], uint64_t seed, const char *scenario_id);
-/* Sorts the cases by their order and fills chosen with the numbers of at most `wanted` of them, as
- * they are after sorting; returns how many. */
+/* Sorts the cases by `order` and chooses at most `wanted` of them. Fills `chosen` with their
+ * indices in the sorted list and returns their count. */
 int bj_gallery_choose(int64_t *chosen, int wanted, bj_strict_case *cases, int64_t count);
 
 #endif

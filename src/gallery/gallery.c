@@ -1,13 +1,16 @@
-/* gallery.c - every scene of a cache against the cached-map screen; cases chosen among the strict.
+/* gallery.c - screens every scene of a cache and chooses cases among the strict ones.
  *
- *   1. Batches in the order of the cache: forecasts of both models, screen, containment (look_at).
- *   2. The rule picks among the strict ones (choose.c).
- *   3. The batches of the chosen ones are forecast again and their numbers kept.
+ *   1. Batches are processed in the order of the cache: forecasts of both models, screen,
+ *      containment (look_at).
+ *   2. The rule chooses among the strict cases (choose.c).
+ *   3. The batches of the chosen cases are predicted again, and the forecasts of these cases are
+ *      kept.
  *
  * Invariants
- *   1. The cache is opened blind: no call here can reach a future.
- *   2. Forecasts are taken as they come: neither moved nor reweighted nor left out.
- *   3. Neither threads nor the number of cases wanted change what is known about a scene.
+ *   1. The cache is opened blind, so no function can return a future.
+ *   2. Forecasts are used unchanged. They are not moved, reweighted or left out.
+ *   3. The values of a scene depend neither on the number of threads nor on the number of requested
+ *      cases.
  * Tests: tests/gallery/test_gallery.c, tests/cli/gallery.sh
  */
 #include <string.h>
@@ -19,7 +22,7 @@ enum { BATCH = BJ_GALLERY_BATCH, MODELS = BJ_GALLERY_MODELS };
 
 /* -------------------------------------------------------------------------------------- looking */
 
-/* The areas of a map in the hands of a worker; scenes of one town share a map. */
+/* Returns the areas of a map for a worker. Scenes of one town share a map. */
 static bj_status prepare(bj_drivable **out, bj_gallery *g, int64_t map, int worker, bj_error *err) {
     *out = g->areas[worker];
     if (g->maps[worker] == map) return BJ_OK;
@@ -29,7 +32,7 @@ static bj_status prepare(bj_drivable **out, bj_gallery *g, int64_t map, int work
     return BJ_OK;
 }
 
-/* A forecast of the batch in double: weights, and trajectories where `local` points. */
+/* Copies a forecast of the batch and converts it to double. `local` receives the trajectories. */
 static void forecast_of(double *weights, double *local, const bj_gallery *g, int model, int item) {
     const size_t K = (size_t)g->K[model], n = 2 * K * (size_t)g->arch.fut;
     const bj_real *w = g->weights[model] + (size_t)item * K;
@@ -43,7 +46,7 @@ static double *own(double *buffer, const bj_gallery *g, int worker) {
     return buffer + (size_t)worker * (size_t)most * 2 * (size_t)g->arch.fut;
 }
 
-/* Inside the drivable areas, both models. */
+/* Checks whether the candidates of both models are inside the drivable areas. */
 static bj_status contain(bj_gallery_look *look, bj_gallery *g, const bj_scene_info *info, int item,
                          int worker) {
     double weights[BJ_MAX_ATOMS];
@@ -62,7 +65,7 @@ static bj_status contain(bj_gallery_look *look, bj_gallery *g, const bj_scene_in
 
 typedef struct turn {
     bj_gallery *gallery;
-    const int64_t *numbers; /* of the scenes of the batch in the cache */
+    const int64_t *numbers; /* indices of the batch's scenes in the cache */
 } turn;
 
 static void look_at(void *context, int item, int worker) {
@@ -85,7 +88,7 @@ static void look_at(void *context, int item, int worker) {
         look->status = contain(look, g, &info, item, worker);
 }
 
-/* Forecasts of one batch and what they are like; *numbers as bj_loader_batch has them. */
+/* Predicts one batch and examines its scenes. *numbers are those of bj_loader_batch. */
 static bj_status look_at_batch(int *count, const int64_t **numbers, bj_gallery *g, int64_t step,
                                bj_error *err) {
     const bj_batch *batch;
@@ -148,14 +151,14 @@ static bj_status screen(bj_gallery *g, bj_error *err) {
             status = count_in(g, &g->look[i], numbers[i], err);
         if (status == BJ_OK && g->options.progress &&
             g->options.progress(g->options.context, first + count, g->counts.scenes))
-            status = BJ_FAIL(err, BJ_ELOCKED, "stopped before all scenes were looked at");
+            status = BJ_FAIL(err, BJ_ELOCKED, "stopped before all scenes were screened");
     }
     return status;
 }
 
 /* ------------------------------------------------------------------------------------- choosing */
 
-/* One case for good; its look and forecasts are those of the batch. */
+/* Stores one case with its properties and forecasts. */
 static bj_status keep_case(bj_gallery *g, int place, int item, const bj_strict_case *from,
                            bj_error *err) {
     const size_t F = (size_t)g->arch.fut, row = 1 + 2 * F;

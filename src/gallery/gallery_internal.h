@@ -1,4 +1,4 @@
-/* gallery_internal.h - a gallery in the making; for src/gallery alone. */
+/* gallery_internal.h - the state while a gallery is created; private to src/gallery. */
 #ifndef BJ_GALLERY_INTERNAL_H
 #define BJ_GALLERY_INTERNAL_H
 
@@ -7,10 +7,10 @@
 
 enum { BJ_GALLERY_BATCH = 64 };
 
-/* What one scene of a batch turned out to be. */
+/* Properties of one scene of a batch. */
 typedef struct bj_gallery_look {
     bj_proxy proxy[BJ_GALLERY_MODELS];
-    bj_audit_scene audit[BJ_GALLERY_MODELS]; /* of an audited scene near the map; else all 0 */
+    bj_audit_scene audit[BJ_GALLERY_MODELS]; /* 0 unless the scene is audited and near the map */
     unsigned maneuvers;
     int audited, strict;
     bj_status status;
@@ -30,7 +30,7 @@ struct bj_gallery {
     bj_real *trajectories[BJ_GALLERY_MODELS]; /* (BATCH,K,F,2) */
     double *local, *city;                     /* (workers,most K,F,2) */
     bj_drivable **areas;                      /* (workers) */
-    int64_t *maps;                            /* (workers) whose areas those are, or -1 */
+    int64_t *maps;                            /* (workers) map of these areas, or -1 */
     bj_gallery_look *look;                    /* (BATCH) */
     bj_strict_case *strict;                   /* (strict_count) */
     int64_t strict_count, strict_room;

@@ -1,4 +1,4 @@
-/* observed.c - digests of what may be known of a scene before its future is.
+/* observed.c - computes digests of the observed part of a scene.
  *
  * SHA-256 over, in this order: scenario id, city, focal id and focal type, each with its '\0';
  * origin and heading (3 doubles); numbers of neighbors and polylines used and available (4
@@ -39,8 +39,7 @@ static bj_status add_scene(bj_sha256 *hash, const bj_cache *cache, int64_t scene
 
 static bj_status check_scene(const bj_cache *cache, int64_t scene, bj_error *err) {
     if (!cache || scene < 0 || scene >= bj_cache_count(cache))
-        return BJ_FAIL(err, BJ_EARG, "gallery: scene %lld, expected one of the cache",
-                       (long long)scene);
+        return BJ_FAIL(err, BJ_EARG, "gallery: the cache has no scene %lld", (long long)scene);
     return BJ_OK;
 }
 

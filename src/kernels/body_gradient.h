@@ -14,12 +14,13 @@ typedef struct gradient_chunk {
     int run_at[CHUNK], run_rows[CHUNK]; /* runs of consecutive rows, in order */
     int shard_runs[BJ_SHARDS];          /* number of runs of every shard */
     int shards;                         /* number of shards, a power of two */
-    int index, height;                  /* index among the chunks; log2(shards) */
+    int index, height;                  /* index of the chunk; log2(shards) */
     int root;                           /* height of the tree over all used shards */
     int most;                           /* max rows per chunk */
     int runs, rows;
-    int resume, finish;                 /* not the first part, the last part of a shard */
-    int last;                           /* last chunk of all, which completes the result */
+    int resume, finish;                 /* resume: not the first part of a shard; finish: the last
+                                           part */
+    int last;                           /* 1: the last chunk, which completes the result */
 } gradient_chunk;
 
 /* The two operands of a gradient product. */
@@ -28,6 +29,15 @@ typedef struct gradient_sides {
     size_t lddy, ldx;
 } gradient_sides;
 
+/* Operands in the layout that the tiles read. In mixed precision a row is a row of words, which
+ * contains two rows of the batch. */
+typedef struct gradient_strips {
+    const bj_real *dy, *x;
+    size_t dy_step; /* distance between strips of dy */
+    size_t x_step;  /* distance between strips of x, or 0 if a row of x is contiguous */
+    size_t ldx;
+} gradient_strips;
+
 enum {
     ACROSS = SPAN * LANES, /* columns per tile */
     TILE = STRIP * ACROSS,
@@ -35,13 +45,24 @@ enum {
     PLANE = TILES * TILE /* one partial sum of every tile */
 };
 
+enum { LINE = 64 / sizeof(bj_real) }; /* elements per cache line */
+
+/* Adds one row of dy times nv vectors of one row of x to acc. */
+INLINE void gradient_row(vec acc[STRIP][SPAN], const bj_real *dy, const bj_real *x, int nv,
+                         int part, int mixed) {
+    vec b[SPAN];
+    UNROLL for (int j = 0; j < nv; j++) b[j] = operand(load(x + j * LANES), part, mixed);
+    UNROLL for (int i = 0; i < STRIP; i++) {
+        const vec y = operand(splat(dy[i]), part, mixed);
+        UNROLL for (int j = 0; j < nv; j++) acc[i][j] = add_product(acc[i][j], y, b[j], mixed);
+    }
+}
+
 /* Computes one register tile over the chunk: a strip of dy times nv vectors of every row of x.
  * `sums` contains the tile's unfinished sum and its waiting sums, PLANE elements apart. The last
  * chunk writes mr rows and `width` columns of c. */
-enum { LINE = 64 / sizeof(bj_real) }; /* elements per cache line */
-
-INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, bj_real *sums,
-                          bj_real *c, size_t ldc, int mr, int width, int nv) {
+INLINE void gradient_tile(const gradient_chunk *g, const gradient_strips *from, bj_real *sums,
+                          bj_real *c, size_t ldc, int mr, int width, int nv, int mixed) {
     vec waiting[BJ_SHARD_LEVELS][STRIP][SPAN];
     vec acc[STRIP][SPAN] = {{{0}}};
     const bj_real *dy = from->dy;
@@ -60,12 +81,8 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_sides *from, b
         for (const int end = run + g->shard_runs[s]; run < end; run++) {
             const bj_real *x = from->x + (size_t)g->run_at[run] * ldx;
             for (int row = g->run_rows[run]; row > 0; row--, dy += STRIP, x += ldx) {
-                vec b[SPAN];
-                UNROLL for (int j = 0; j < nv; j++) b[j] = load(x + j * LANES);
-                UNROLL for (int i = 0; i < STRIP; i++) {
-                    const vec y = splat(dy[i]);
-                    UNROLL for (int j = 0; j < nv; j++) acc[i][j] += y * b[j];
-                }
+                gradient_row(acc, dy, x, nv, 0, mixed);
+                if (mixed && PARTS == 2) gradient_row(acc, dy, x, nv, 1, mixed);
             }
         }
         int l = 0;
@@ -124,26 +141,27 @@ INLINE void fetch_row(gradient_fetch *f) {
     for (int m = 0; m < f->M; m += LINE) __builtin_prefetch(dy + m, 0, 2);
 }
 
-/* Computes all tiles of c for one chunk, with packed dy and optionally packed x. The last vectors
- * of a row start earlier if they would extend past its end. Columns that are computed twice get
- * identical results. */
-static void gradient_of_chunk(const gradient_chunk *g, gradient_sides from, int packed,
+/* Computes all tiles of c for one chunk, with packed dy and optionally packed x. If x is not
+ * packed, the last vectors of a row start earlier, so that they do not extend past its end. Columns
+ * that are computed twice get identical results. */
+INLINE void gradient_of_chunk(const gradient_chunk *g, gradient_strips from, int packed,
                               gradient_fetch *next, bj_real *sums, bj_real *c, size_t ldc, int M,
-                              int N) {
+                              int N, int mixed) {
     const int tiles = (M + STRIP - 1) / STRIP * ((N + ACROSS - 1) / ACROSS);
     int due = 0; /* rows to prefetch, in units of 1 / tiles */
     for (int n0 = 0; n0 < N; n0 += ACROSS) {
         const int nv = N - n0 > LANES ? 2 : 1;
         const int n = packed || n0 + nv * LANES <= N ? n0 : N - nv * LANES;
         const int width = N - n;
-        gradient_sides at = {from.dy, from.x + n, STRIP, from.ldx};
+        gradient_strips at = from;
+        at.x += from.x_step ? (size_t)(n0 / ACROSS) * from.x_step : (size_t)n;
         for (int m = 0; m < M; m += STRIP, sums += TILE) {
             bj_real *c_mn = c + (size_t)m * ldc + n;
             const int mr = M - m < STRIP ? M - m : STRIP;
-            at.dy = from.dy + (size_t)m * (size_t)g->rows;
+            at.dy = from.dy + (size_t)(m / STRIP) * from.dy_step;
             for (due += next->chunk->rows; due >= tiles; due -= tiles) fetch_row(next);
-            if (nv == 2) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 2);
-            else gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 1);
+            if (nv == 2) gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 2, mixed);
+            else gradient_tile(g, &at, sums, c_mn, ldc, mr, width, 1, mixed);
         }
     }
 }
@@ -191,7 +209,8 @@ static void begin_chunks(gradient_chunk *g, const bj_rows *rows) {
         all += n;
         if (n > 0) used = s + 1;
     }
-    g->most = all <= CHUNK ? CHUNK : CHUNK / 2; /* the next chunk must fit in the cache too */
+    g->most = all <= CHUNK ? CHUNK : CHUNK / 2; /* half, because the next chunk must also fit in the
+                                                   cache */
     g->root = g->height = 0;
     while (1 << g->root < used) g->root++;
     while (g->height < g->root && (2 << g->height) * largest <= g->most) g->height++;
@@ -210,7 +229,7 @@ static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *ro
     for (int i = at->shard * rows->segments + at->segment;
          i < (at->shard + g->shards) * rows->segments; i++)
         left += rows->count[i];
-    /* a shard that does not fit is split into equal parts */
+    /* split a shard that does not fit into equal parts */
     const int parts = (left + g->most - 1) / g->most;
     const int most = parts > 1 ? (left - 1) / parts + 1 : g->most;
     g->index = at->shard / g->shards;
@@ -240,8 +259,8 @@ static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *ro
 
 /* Copies the rows of dy into strips, and also those of x if `packed` is set. In that case the runs
  * of the chunk are replaced with those of the copy, one per shard. */
-static gradient_sides pack_chunk(gradient_chunk *g, gradient_sides from, int packed,
-                                 bj_real *packed_dy, bj_real *packed_x, int M, int N) {
+static gradient_strips pack_chunk(gradient_chunk *g, gradient_sides from, int packed,
+                                  bj_real *packed_dy, bj_real *packed_x, int M, int N) {
     int at = 0;
     for (int s = 0, run = 0, runs = 0; s < g->shards; s++) {
         const int before = at;
@@ -260,16 +279,71 @@ static gradient_sides pack_chunk(gradient_chunk *g, gradient_sides from, int pac
         if (at > before) g->run_at[runs] = before, g->run_rows[runs++] = at - before;
         g->runs = runs;
     }
-    return (gradient_sides){packed_dy, packed ? packed_x : from.x, STRIP,
-                            packed ? (size_t)round_up(N) : from.ldx};
+    return (gradient_strips){packed_dy, packed ? packed_x : from.x, (size_t)g->rows * STRIP, 0,
+                             packed ? (size_t)round_up(N) : from.ldx};
 }
 
-static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
-                     size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
+enum { MOST_PAIRS = CHUNK / 2 + BJ_SHARDS + 1 }; /* every shard may end with half a pair */
+
+/* Rounds two rows of a matrix and stores their words as row `at` of every strip. second is NULL
+ * after the last row of a shard. The last vector of a strip may extend into the next row, which is
+ * written later. */
+INLINE void pack_pair(bj_real *strips, size_t step, int strip, int at, const bj_real *first,
+                      const bj_real *second, int columns) {
+    const vec zero = {0};
+    bj_real *to = strips + (size_t)at * (size_t)strip;
+    for (int n = 0; n < columns; n += strip, to += step) {
+        UNROLL for (int j = 0; j < strip; j += LANES) {
+            const int left = columns - n - j;
+            store(to + j, left <= 0 ? zero
+                                    : pair_up(load_n(first + n + j, left),
+                                              second ? load_n(second + n + j, left) : zero));
+        }
+    }
+}
+
+/* Rounds the rows of dy and x to words, two rows at a time. The runs of the chunk are replaced with
+ * those of the copy, one per shard. */
+static gradient_strips pair_chunk(gradient_chunk *g, gradient_sides from, bj_real *packed_dy,
+                                  bj_real *packed_x, int M, int N) {
+    const gradient_strips to = {packed_dy, packed_x, (size_t)MOST_PAIRS * STRIP,
+                                (size_t)MOST_PAIRS * ACROSS, ACROSS};
+    int at = 0, runs = 0;
+    for (int s = 0, run = 0; s < g->shards; s++) {
+        const int before = at, end = run + g->shard_runs[s];
+        const bj_real *dy = NULL, *x = NULL; /* first row of an incomplete pair */
+        for (; run < end; run++) {
+            const bj_real *dy_row = from.dy + (size_t)g->run_at[run] * from.lddy;
+            const bj_real *x_row = from.x + (size_t)g->run_at[run] * from.ldx;
+            for (int r = g->run_rows[run]; r > 0; r--, dy_row += from.lddy, x_row += from.ldx) {
+                if (!dy) {
+                    dy = dy_row, x = x_row;
+                    continue;
+                }
+                pack_pair(packed_dy, to.dy_step, STRIP, at, dy, dy_row, M);
+                pack_pair(packed_x, to.x_step, ACROSS, at++, x, x_row, N);
+                dy = NULL;
+            }
+        }
+        if (dy) {
+            pack_pair(packed_dy, to.dy_step, STRIP, at, dy, NULL, M);
+            pack_pair(packed_x, to.x_step, ACROSS, at++, x, NULL, N);
+        }
+        g->shard_runs[s] = at > before;
+        if (at > before) g->run_at[runs] = before, g->run_rows[runs++] = at - before;
+    }
+    g->runs = runs;
+    return to;
+}
+
+INLINE void gradient_of(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
+                        size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch,
+                        int mixed) {
     bj_real *packed_x = scratch + (size_t)(BJ_SHARD_LEVELS + 1) * PLANE;
-    bj_real *packed_dy = packed_x + CHUNK * ACROSS;
+    bj_real *packed_dy = packed_x + (mixed ? MOST_PAIRS * BJ_GRADIENT_COLUMNS : CHUNK * ACROSS);
     const gradient_sides from = {dy, x, lddy, ldx};
-    const int packed = N < ACROSS && N % LANES != 0; /* padded to complete vectors by the copy */
+    /* the copy is padded to complete vectors */
+    const int packed = mixed || (N < ACROSS && N % LANES != 0);
     gradient_chunk chunk[2];
     gradient_cursor at = {0, 0, 0};
     begin_chunks(&chunk[0], rows);
@@ -282,11 +356,24 @@ static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, con
         else then->rows = then->runs = 0;
         then->resume = !now->finish;
         gradient_fetch next = {then, from, M, N, 0, 0};
-        const gradient_sides sides =
-            pack_chunk(now, from, packed, packed_dy, packed_x, M, N);
-        gradient_of_chunk(now, sides, packed, &next, scratch, c, ldc, M, N);
+        const gradient_strips strips =
+            mixed ? pair_chunk(now, from, packed_dy, packed_x, M, N)
+                  : pack_chunk(now, from, packed, packed_dy, packed_x, M, N);
+        gradient_of_chunk(now, strips, packed, &next, scratch, c, ldc, M, N, mixed);
     }
 }
+
+static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
+                     size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
+    gradient_of(c, ldc, dy, lddy, x, ldx, rows, M, N, scratch, 0);
+}
+
+#ifndef BJ_DOUBLE
+static void mixed_gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
+                           size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
+    gradient_of(c, ldc, dy, lddy, x, ldx, rows, M, N, scratch, 1);
+}
+#endif
 
 static void column_sum(bj_real *sum, const bj_real *dy, size_t lddy, const bj_rows *rows, int N) {
     bj_real level[BJ_SHARD_LEVELS][PANEL];

@@ -2,9 +2,9 @@
 #ifndef BJ_KERNELS_BODY_GRU_H
 #define BJ_KERNELS_BODY_GRU_H
 
-#include "kernels/body_half.h"
+#include "kernels/body_gemm.h"
 
-/* Gate activations: r = sigmoid(a) and z = sigmoid(b), and tanh. */
+/* Gate activations r = sigmoid(a) and z = sigmoid(b), and tanh. */
 #ifdef BJ_DOUBLE
 INLINE void sigmoid_two(vec *r, vec *z, vec a, vec b) {
     UNROLL for (int i = 0; i < LANES; i++) {
@@ -17,9 +17,9 @@ INLINE vec tanh_vec(vec x) {
     return x;
 }
 #else
-/* Computes tanh x = p / q, where p / x and q are polynomials in x^2. Their minimax relative error
- * is 2e-8 for |x| <= 9, and beyond that tanh rounds to 1 in float. Including rounding, the error is
- * below 4e-7, at half the cost of an exponential that is accurate to 2e-7. NaN is preserved. */
+/* Computes tanh x = p / q, where p / x and q are polynomials in x^2. The minimax relative error is
+ * 2e-8 for |x| <= 9. Beyond that, tanh rounds to 1 in float. Including rounding, the error is below
+ * 4e-7, at half the cost of an exponential that is accurate to 2e-7. NaN is preserved. */
 INLINE void tanh_ratio(vec *p, vec *q, vec x) {
     x = BJ_BODY_MIN(splat(9.0f), BJ_BODY_MAX(splat(-9.0f), x));
     const vec u = x * x;
@@ -56,53 +56,61 @@ INLINE vec tanh_vec(vec x) {
 
 /* Weights are stored in groups of `units` units. A group consists of b_hn, followed by the weights
  * of r, z and n for every entry of the state row. The weights of n are those of the input before
- * `lead` and those of the state from `lead` on. */
-static size_t gru_groups_size(int units, int lead, int E) {
-    return (size_t)((E + units - 1) / units) * (size_t)units * (size_t)(1 + 3 * (lead + E));
+ * `lead` and those of the state from `lead` on. In mixed precision, the weights of the state are
+ * words. The input has few entries, so its weights and the biases stay in single precision. */
+INLINE size_t gru_groups_size(int units, int lead, int E, int mixed) {
+    const int depth = lead + (mixed ? words_of(E) : E);
+    return (size_t)((E + units - 1) / units) * (size_t)units * (size_t)(1 + 3 * depth);
 }
 
-static void gru_pack_groups(bj_real *packed, int units, const bj_real *w_ih, const bj_real *w_hh,
-                            const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
+INLINE void gru_pack_groups(bj_real *packed, int units, const bj_real *w_ih, const bj_real *w_hh,
+                            const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E,
+                            int mixed) {
+    const int depth = mixed ? words_of(E) : E;
     for (int u = 0; u < E; u += units) {
-        const int whole = E % LANES == 0 && u + units <= E;
-        for (int k = -1; k < (whole ? lead : lead + E); k++) {
+        const int whole = E % (LANES * (1 + mixed)) == 0 && u + units <= E;
+        for (int k = -1; k < (whole ? lead : lead + depth); k++) {
             for (int gate = k < 0 ? 2 : 0; gate < 3; gate++, packed += units) {
                 for (int j = 0; j < units; j++) {
-                    const int o = gate * E + u + j;
+                    const int o = gate * E + u + j, h = (k - lead) * (1 + mixed);
+                    const bj_real *w = w_hh + (size_t)o * (size_t)E + h;
                     if (u + j >= E) packed[j] = 0;
                     else if (k < 0) packed[j] = b_hh[o];
                     else if (k < I) packed[j] = w_ih[o * I + k];
                     else if (k == I) packed[j] = gate < 2 ? b_ih[o] + b_hh[o] : b_ih[o];
-                    else packed[j] = k < lead ? 0 : w_hh[(size_t)o * E + (size_t)(k - lead)];
+                    else if (k < lead) packed[j] = 0;
+                    else packed[j] = mixed ? word_of(w[0], h + 1 < E ? w[1] : 0) : w[0];
                 }
             }
         }
         if (!whole) continue;
         for (int j = 0; j < 3 * units; j += LANES)
             pack_rows(packed + j, 3 * units,
-                      w_hh + (size_t)(j / units * E + u + j % units) * (size_t)E, (size_t)E, E);
-        packed += 3 * units * E;
+                      w_hh + (size_t)(j / units * E + u + j % units) * (size_t)E, (size_t)E, depth,
+                      mixed);
+        packed += 3 * units * depth;
     }
 }
 
-static size_t gru_size(int lead, int E) { return gru_groups_size(LANES, lead, E); }
+static size_t gru_size(int lead, int E) { return gru_groups_size(LANES, lead, E, 0); }
 
 static void gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
                      const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
-    gru_pack_groups(packed, LANES, w_ih, w_hh, b_ih, b_hh, I, lead, E);
+    gru_pack_groups(packed, LANES, w_ih, w_hh, b_ih, b_hh, I, lead, E, 0);
 }
 
 /* Rows of a step, restricted to a group of units. */
 typedef struct gru_block {
-    bj_real *gates, *h_out;    /* of the group; gates may be NULL */
-    const bj_real *state, *h;  /* complete rows, and the group's part of h in them */
-    size_t ldg, ldo, lds;
-    int lead, depth, E;        /* depth: length of the product with h */
+    bj_real *gates, *h_out;      /* outputs of the group; gates may be NULL */
+    const bj_real *state, *h;    /* complete state rows; the group's part of h in these rows */
+    const bj_real *from;         /* operand of the recurrent product: h or its words */
+    size_t ldg, ldo, lds, ldf;
+    int lead, depth, E;          /* depth: length of the recurrent product */
 } gru_block;
 
 /* Computes mr rows of a group with n valid units. The gates stay in registers until they have the
  * form that backward needs. */
-INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
+INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n, int mixed) {
     vec sum[TALL][WIDTH] = {{{0}}}, in[ROWS]; /* sums of r, z and n */
     UNROLL for (int i = 0; i < mr; i++) { /* prefetch the next group's output */
         __builtin_prefetch(b->h_out + (size_t)i * b->ldo + LANES, 1);
@@ -112,10 +120,9 @@ INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
         }
     }
     const vec b_hn = load(group);
-    tile_sum(sum, b->state, b->lds, group + LANES, PANEL, b->lead, mr, 3);
+    tile_sum(sum, b->state, b->lds, group + LANES, PANEL, b->lead, mr, 3, 0);
     UNROLL for (int i = 0; i < mr; i++) in[i] = sum[i][2], sum[i][2] = b_hn;
-    tile_sum(sum, b->state + b->lead, b->lds, group + LANES + b->lead * PANEL, PANEL, b->depth, mr,
-             3);
+    tile_sum(sum, b->from, b->ldf, group + LANES + b->lead * PANEL, PANEL, b->depth, mr, 3, mixed);
     /* Two passes keep the chains of dependent operations short and let them overlap. */
     UNROLL for (int i = 0; i < mr; i++) {
         sigmoid_two(&sum[i][0], &sum[i][1], sum[i][0], sum[i][1]);
@@ -134,36 +141,33 @@ INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n) {
     }
 }
 
-#define GRU_TILE(mr)                                                                               \
-    static void gru_tile_##mr(const gru_block *b, const bj_real *group) {                          \
-        gru_tile(b, group, mr, LANES);                                                             \
-    }
-GRU_TILE(4)
-#if BJ_BODY_ROWS == 8
-GRU_TILE(8)
-#endif
-#undef GRU_TILE
-
 /* Computes all rows of a group, whose weights stay in the L1 cache. */
-static void gru_rows(gru_block b, const bj_real *group, int M, int n) {
+INLINE void gru_rows_of(gru_block b, const bj_real *group, int M, int n, int mixed) {
     for (int m = 0, mr; m < M; m += mr) {
         mr = 1;
 #if BJ_BODY_ROWS == 8
-        if (n >= LANES && M - m >= 8) mr = 8, gru_tile_8(&b, group);
+        if (n >= LANES && M - m >= 8) mr = 8, gru_tile(&b, group, 8, LANES, mixed);
         else
 #endif
-            if (n >= LANES && M - m >= 4) mr = 4, gru_tile_4(&b, group);
-        else gru_tile(&b, group, 1, n);
+            if (n >= LANES && M - m >= 4 && rows_of_tile(mixed) >= 4)
+            mr = 4, gru_tile(&b, group, 4, LANES, mixed);
+        else if (n >= LANES && M - m >= 3 && rows_of_tile(mixed) == 3)
+            mr = 3, gru_tile(&b, group, 3, LANES, mixed);
+        else gru_tile(&b, group, 1, n, mixed);
         b.state += (size_t)mr * b.lds;
         b.h += (size_t)mr * b.lds;
+        b.from += (size_t)mr * b.ldf;
         b.h_out += (size_t)mr * b.ldo;
         if (b.gates) b.gates += (size_t)mr * b.ldg;
     }
 }
 
-static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *state,
-                     size_t lds, const bj_real *packed, int lead, int E, int M, int first) {
-    for (int u = 0; u < E; u += LANES, packed += LANES * (1 + 3 * (lead + E))) {
+/* Computes all groups. The recurrent product reads `from` (M,depth). */
+INLINE void gru_groups_of(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo,
+                          const bj_real *state, size_t lds, const bj_real *from, size_t ldf,
+                          const bj_real *packed, int lead, int E, int depth, int M, int first,
+                          int mixed) {
+    for (int u = 0; u < E; u += LANES, packed += LANES * (1 + 3 * (lead + depth))) {
         const gru_block b = {.gates = gates ? gates + u : NULL,
                              .ldg = ldg,
                              .h_out = h_out + u,
@@ -171,11 +175,19 @@ static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, con
                              .state = state,
                              .h = state + lead + u,
                              .lds = lds,
+                             .from = from,
+                             .ldf = ldf,
                              .lead = lead,
-                             .depth = first ? 0 : E,
+                             .depth = first ? 0 : depth,
                              .E = E};
-        gru_rows(b, packed, M, E - u);
+        gru_rows_of(b, packed, M, E - u, mixed);
     }
+}
+
+static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *state,
+                     size_t lds, const bj_real *packed, int lead, int E, int M, int first) {
+    gru_groups_of(gates, ldg, h_out, ldo, state, lds, state + lead, lds, packed, lead, E, E, M,
+                  first, 0);
 }
 
 /* ------------------------------------------------------------------------------------- backward */
@@ -196,11 +208,12 @@ INLINE vec gru_gates_backward(bj_real *at, vec d, const bj_real *h, int E, int n
     return d * z;
 }
 
-/* Computes the gradient of mr rows and n units of a panel. gates and h belong to the current step,
- * dgates to the step after it. */
-INLINE void gru_unstep_tile(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates,
-                            size_t ldg, const bj_real *h, size_t ldh, const bj_real *panel, int E,
-                            int mr, int nv, int n) {
+/* Computes the gradient for mr rows and n units of a panel. gates and h belong to the current step,
+ * and dgates (mr,depth) to the following step. */
+INLINE void gru_unstep_tile(bj_real *dh, size_t lddh, const bj_real *dgates, size_t ldd,
+                            bj_real *gates, size_t ldg, const bj_real *h, size_t ldh,
+                            const bj_real *panel, int E, int depth, int mr, int nv, int n,
+                            int mixed) {
     vec acc[TALL][WIDTH];
     UNROLL for (int i = 0; i < mr; i++) { /* prefetch while the sums are computed */
         const bj_real *last = gates + (size_t)i * ldg + n - 1, *state = h + (size_t)i * ldh;
@@ -216,7 +229,7 @@ INLINE void gru_unstep_tile(bj_real *dh, size_t lddh, const bj_real *dgates, bj_
             acc[i][j] = load_n(dh + (size_t)i * lddh + j * LANES, n - j * LANES);
         }
     }
-    if (dgates) tile_sum(acc, dgates, ldg, panel, nv * LANES, 3 * E, mr, nv);
+    if (dgates) tile_sum(acc, dgates, ldd, panel, nv * LANES, depth, mr, nv, mixed);
     UNROLL for (int i = 0; i < mr; i++) {
         UNROLL for (int j = 0; j < nv; j++) {
             const int left = n - j * LANES;
@@ -227,18 +240,24 @@ INLINE void gru_unstep_tile(bj_real *dh, size_t lddh, const bj_real *dgates, bj_
     }
 }
 
-static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates, size_t ldg,
-                       const bj_real *h, size_t ldh, const bj_real *recurrent, int E, int M) {
+INLINE void gru_unstep_of(bj_real *dh, size_t lddh, const bj_real *dgates, size_t ldd,
+                          bj_real *gates, size_t ldg, const bj_real *h, size_t ldh,
+                          const bj_real *recurrent, int E, int depth, int M, int mixed) {
     for (int u = 0; u < E; u += PANEL) {
-        const bj_real *panel = recurrent + (size_t)u * 3 * E;
+        const bj_real *panel = recurrent + (size_t)u * (size_t)depth;
         const int n = E - u < PANEL ? E - u : PANEL, nv = (n + LANES - 1) / LANES;
         for (int m = 0, mr; m < M; m += mr) {
-            mr = n == nv * LANES && M - m >= ROWS ? ROWS : 1;
+            enum { SPLIT = 3 }; /* rows of a tile if words are split */
+            const int most = rows_of_tile(mixed);
+            mr = n == nv * LANES && M - m >= most ? most : 1;
 #define UNSTEP(rows, vectors, units)                                                               \
-    gru_unstep_tile(dh + (size_t)m * lddh + u, lddh, dgates ? dgates + (size_t)m * ldg : NULL,     \
-                    gates + (size_t)m * ldg + u, ldg, h + (size_t)m * ldh + u, ldh, panel, E,      \
-                    rows, vectors, units)
-            if (mr == ROWS && nv == 3) UNSTEP(ROWS, 3, PANEL);
+    gru_unstep_tile(dh + (size_t)m * lddh + u, lddh, dgates ? dgates + (size_t)m * ldd : NULL,     \
+                    ldd, gates + (size_t)m * ldg + u, ldg, h + (size_t)m * ldh + u, ldh, panel, E, \
+                    depth, rows, vectors, units, mixed)
+            if (mr == SPLIT && nv == 3) UNSTEP(SPLIT, 3, PANEL);
+            else if (mr == SPLIT && nv == 2) UNSTEP(SPLIT, 2, 2 * LANES);
+            else if (mr == SPLIT) UNSTEP(SPLIT, 1, LANES);
+            else if (mr == ROWS && nv == 3) UNSTEP(ROWS, 3, PANEL);
             else if (mr == ROWS && nv == 2) UNSTEP(ROWS, 2, 2 * LANES);
             else if (mr == ROWS) UNSTEP(ROWS, 1, LANES);
             else if (nv == 3) UNSTEP(1, 3, n);
@@ -249,109 +268,123 @@ static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real 
     }
 }
 
+static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates, size_t ldg,
+                       const bj_real *h, size_t ldh, const bj_real *recurrent, int E, int M) {
+    gru_unstep_of(dh, lddh, dgates, ldg, gates, ldg, h, ldh, recurrent, E, 3 * E, M, 0);
+}
+
 /* ----------------------------------------------------------------------------- step for one row */
 
-/* Groups of two vectors of units. 16-bit weights of the two vectors are read as interleaved pairs,
- * which one shift and one mask split. In registers, the first vector then contains the even units
- * of the group and the second vector the odd ones. */
-enum { UNITS = 2 * LANES };
-
-static size_t gru_row_size(int lead, int E) { return gru_groups_size(UNITS, lead, E); }
-
-static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
-                         const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
-    gru_pack_groups(packed, UNITS, w_ih, w_hh, b_ih, b_hh, I, lead, E);
-}
-
-/* Loads two vectors of weights. Full-precision units are loaded in order, 16-bit units are split
- * into even and odd ones. */
-INLINE void unit_pair(vec pair[2], const bj_real *packed, const uint16_t *half, size_t at,
-                      int is_half) {
-    if (is_half) widen_pairs(&pair[0], &pair[1], half + at);
-    else pair[0] = load(packed + at), pair[1] = load(packed + at + LANES);
-}
-
-INLINE void add_unit_pair(vec sum[2], vec x, const bj_real *packed, const uint16_t *half, size_t at,
-                          int is_half) {
-    vec w[2];
-    unit_pair(w, packed, half, at, is_half);
-    sum[0] += x * w[0];
-    sum[1] += x * w[1];
-}
-
-INLINE void unit_store(bj_real *to, const vec pair[2], int n, int is_half) {
-    bj_real unit[UNITS];
-    UNROLL for (int i = 0; i < LANES; i++) {
-        unit[is_half ? 2 * i : i] = pair[0][i];
-        unit[is_half ? 2 * i + 1 : LANES + i] = pair[1][i];
-    }
-    memcpy(to, unit, (size_t)(n < UNITS ? n : UNITS) * sizeof *to);
-}
-
-INLINE void unit_load(vec pair[2], const bj_real *from, int n, int is_half) {
-    bj_real unit[UNITS] = {0};
-    memcpy(unit, from, (size_t)(n < UNITS ? n : UNITS) * sizeof *from);
-    UNROLL for (int i = 0; i < LANES; i++) {
-        pair[0][i] = unit[is_half ? 2 * i : i];
-        pair[1][i] = unit[is_half ? 2 * i + 1 : LANES + i];
-    }
-}
-
-/* Computes `groups` groups at once, starting at unit u, because the six chains of sums of a single
- * group do not hide the latency of a multiply-add. */
-INLINE void gru_groups(bj_real *h_out, const bj_real *row, const bj_real *packed,
-                       const uint16_t *half, int lead, int E, int u, int groups, int is_half) {
-    const size_t group = (size_t)UNITS * (size_t)(1 + 3 * (lead + E));
-    size_t at = (size_t)(u / UNITS) * group;
-    vec r[2][2] = {{{0}}}, z[2][2] = {{{0}}}, in[2][2] = {{{0}}}, hn[2][2];
+/* Adds x times the weights at `at` of every group to the sums. */
+INLINE void gru_row_part(vec sum[4][3], vec x, const bj_real *at, size_t group, int groups,
+                         int part, int mixed) {
     UNROLL for (int g = 0; g < groups; g++) {
-        unit_pair(hn[g], packed, half, at + (size_t)g * group, is_half);
-    }
-    at += UNITS;
-    for (int k = 0; k < lead; k++, at += 3 * UNITS) {
-        const vec x = splat(row[k]);
-        UNROLL for (int g = 0; g < groups; g++) {
-            const size_t from = at + (size_t)g * group;
-            add_unit_pair(r[g], x, packed, half, from, is_half);
-            add_unit_pair(z[g], x, packed, half, from + UNITS, is_half);
-            add_unit_pair(in[g], x, packed, half, from + 2 * UNITS, is_half);
+        UNROLL for (int j = 0; j < 3; j++) {
+            const vec w = operand(load(at + (size_t)g * group + j * LANES), part, mixed);
+            sum[g][j] = add_product(sum[g][j], x, w, mixed);
         }
     }
-    for (int k = lead; k < lead + E; k++, at += 3 * UNITS) {
-        const vec x = splat(row[k]);
-        UNROLL for (int g = 0; g < groups; g++) {
-            const size_t from = at + (size_t)g * group;
-            add_unit_pair(r[g], x, packed, half, from, is_half);
-            add_unit_pair(z[g], x, packed, half, from + UNITS, is_half);
-            add_unit_pair(hn[g], x, packed, half, from + 2 * UNITS, is_half);
-        }
+}
+
+/* Computes `groups` groups of LANES units at once, starting at unit u, because a single group has
+ * only three independent sums, too few to hide the latency of a multiply-add. `from` is the operand
+ * of the recurrent product. */
+INLINE void gru_row_groups(bj_real *h_out, const bj_real *row, const bj_real *from,
+                           const bj_real *packed, int lead, int E, int depth, int u, int groups,
+                           int mixed) {
+    const size_t group = (size_t)LANES * (size_t)(1 + 3 * (lead + depth));
+    const bj_real *at = packed + (size_t)(u / LANES) * group;
+    vec sum[4][3] = {{{0}}}, in[4], b_hn[4]; /* sums of r, z and n */
+    UNROLL for (int g = 0; g < groups; g++) b_hn[g] = load(at + (size_t)g * group);
+    at += LANES;
+    for (int k = 0; k < lead; k++, at += PANEL)
+        gru_row_part(sum, splat(row[k]), at, group, groups, 0, 0);
+    UNROLL for (int g = 0; g < groups; g++) in[g] = sum[g][2], sum[g][2] = b_hn[g];
+    for (int k = 0; k < depth; k++, at += PANEL) {
+        gru_row_part(sum, left_operand(from, k, 0, mixed), at, group, groups, 0, mixed);
+        if (mixed && PARTS == 2)
+            gru_row_part(sum, left_operand(from, k, 1, mixed), at, group, groups, 1, mixed);
     }
     UNROLL for (int g = 0; g < groups; g++) {
-        const int unit = u + g * UNITS;
-        vec h[2];
-        unit_load(h, row + lead + unit, E - unit, is_half);
-        UNROLL for (int j = 0; j < 2; j++) {
-            vec reset, keep;
-            sigmoid_two(&reset, &keep, r[g][j], z[g][j]);
-            const vec c = tanh_vec(in[g][j] + reset * hn[g][j]);
-            h[j] = c + keep * (h[j] - c);
-        }
-        unit_store(h_out + unit, h, E - unit, is_half);
+        const int unit = u + g * LANES, n = E - unit;
+        vec reset, keep;
+        sigmoid_two(&reset, &keep, sum[g][0], sum[g][1]);
+        const vec c = tanh_vec(in[g] + reset * sum[g][2]), h = load_n(row + lead + unit, n);
+        store_n(h_out + unit, c + keep * (h - c), n);
     }
 }
 
-INLINE void gru_units(bj_real *h_out, const bj_real *row, const bj_real *packed,
-                      const uint16_t *half, int lead, int E, int u0, int u1, int is_half) {
+INLINE void gru_row_of(bj_real *h_out, const bj_real *row, const bj_real *from,
+                       const bj_real *packed, int lead, int E, int depth, int u0, int u1,
+                       int mixed) {
     int u = u0;
-    for (; u1 - u > UNITS; u += 2 * UNITS)
-        gru_groups(h_out, row, packed, half, lead, E, u, 2, is_half);
-    if (u < u1) gru_groups(h_out, row, packed, half, lead, E, u, 1, is_half);
+    for (; u1 - u > 3 * LANES; u += 4 * LANES)
+        gru_row_groups(h_out, row, from, packed, lead, E, depth, u, 4, mixed);
+    for (; u1 - u > LANES; u += 2 * LANES)
+        gru_row_groups(h_out, row, from, packed, lead, E, depth, u, 2, mixed);
+    if (u < u1) gru_row_groups(h_out, row, from, packed, lead, E, depth, u, 1, mixed);
 }
 
-static void gru_row(bj_real *h_out, const bj_real *row, const bj_real *packed,
-                    const uint16_t *half, int lead, int E, int u0, int u1) {
-    if (half) gru_units(h_out, row, packed, half, lead, E, u0, u1, 1);
-    else gru_units(h_out, row, packed, half, lead, E, u0, u1, 0);
+static void gru_row(bj_real *h_out, const bj_real *row, const bj_real *packed, int lead, int E,
+                    int u0, int u1) {
+    gru_row_of(h_out, row, row + lead, packed, lead, E, E, u0, u1, 0);
 }
+
+/* ------------------------------------------------------------------------------ mixed precision */
+
+#ifndef BJ_DOUBLE
+
+static size_t mixed_gru_size(int lead, int E) { return gru_groups_size(LANES, lead, E, 1); }
+
+static void mixed_gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
+                           const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
+    gru_pack_groups(packed, LANES, w_ih, w_hh, b_ih, b_hh, I, lead, E, 1);
+}
+
+/* Returns a distance between rows of words for which consecutive rows do not map to the same cache
+ * sets. */
+static int word_stride(int words) { return ((PARTS * words + 15) / 16 | 1) * 16; }
+
+static int words_fit(int stride, int M) {
+    const int fit = WORD_COUNT / stride < 1 ? 1 : WORD_COUNT / stride;
+    return fit < M ? fit : M;
+}
+
+static void mixed_gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo,
+                           const bj_real *state, size_t lds, const bj_real *packed, int lead, int E,
+                           int M, int first) {
+    _Alignas(64) bj_real words[WORD_COUNT];
+    const int depth = words_of(E), stride = word_stride(depth);
+    for (int m = 0, rows; m < M; m += rows) {
+        rows = words_fit(stride, M - m);
+        const bj_real *from = state + (size_t)m * lds;
+        if (!first) round_rows(words, (size_t)stride, from + lead, lds, rows, E);
+        gru_groups_of(gates ? gates + (size_t)m * ldg : NULL, ldg, h_out + (size_t)m * ldo, ldo,
+                      from, lds, words, (size_t)stride, packed, lead, E, depth, rows, first, 1);
+    }
+}
+
+static void mixed_gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates,
+                             size_t ldg, const bj_real *h, size_t ldh, const bj_real *recurrent,
+                             int E, int M) {
+    _Alignas(64) bj_real words[WORD_COUNT];
+    const int depth = words_of(3 * E), stride = word_stride(depth);
+    for (int m = 0, rows; m < M; m += rows) {
+        const size_t at = (size_t)m;
+        rows = words_fit(stride, M - m);
+        if (dgates) round_rows(words, (size_t)stride, dgates + at * ldg, ldg, rows, 3 * E);
+        gru_unstep_of(dh + at * lddh, lddh, dgates ? words : NULL, (size_t)stride, gates + at * ldg,
+                      ldg, h + at * ldh, ldh, recurrent, E, depth, rows, 1);
+    }
+}
+
+static void mixed_gru_row(bj_real *h_out, const bj_real *row, const bj_real *packed, int lead,
+                          int E, int u0, int u1) {
+    _Alignas(64) bj_real words[WORD_COUNT];
+    round_rows(words, 0, row + lead, 0, 1, E);
+    gru_row_of(h_out, row, words, packed, lead, E, words_of(E), u0, u1, 1);
+}
+
+#endif
 
 #endif

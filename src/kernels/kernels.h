@@ -1,8 +1,8 @@
-/* kernels.h - numerical kernels of the engine, one function table per instruction set.
+/* kernels.h - numerical kernels of the engine, two function tables per instruction set.
  *
- * The portable table ("c") consists of plain loops and is the reference for the tests. "avx2" and
- * "avx512" are kernels_body.h, compiled with the matching flags. The table is chosen once, when a
- * handle is created.
+ * The portable tables ("c") consist of plain loops and are the reference for the tests. "avx2",
+ * "avx512" and "avx512bf16" are kernels_body.h, compiled with the matching flags. The table is
+ * chosen once, when a handle is created.
  *
  * Reproducibility: every element of a matrix product is summed over k in ascending order, starting
  * from the bias, zero or the old value, in every kind of tile. So the result of a row depends
@@ -36,7 +36,7 @@ enum {
     BJ_GRADIENT_ROWS = 96,
     BJ_GRADIENT_COLUMNS = 288,
     BJ_GRADIENT_SCRATCH = (BJ_SHARD_LEVELS + 1) * BJ_GRADIENT_ROWS * BJ_GRADIENT_COLUMNS +
-                          256 * (BJ_GRADIENT_ROWS + 64)
+                          160 * (BJ_GRADIENT_ROWS + BJ_GRADIENT_COLUMNS)
 };
 
 typedef struct bj_adamw_coefficients {
@@ -49,11 +49,17 @@ typedef struct bj_adamw_coefficients {
 
 typedef struct bj_kernels {
     const char *isa;
+    /* Tables of this instruction set in single and in mixed precision. In mixed precision, gemm,
+     * gemm_columns, gradient and the recurrent products of the GRU round their operands to bfloat16
+     * and add the products in single precision. All other functions, biases and the input weights
+     * of the GRU stay in single precision. Packed matrices of one table cannot be used with
+     * another. */
+    const struct bj_kernels *single, *mixed;
     int panel; /* columns of a packed panel, the preferred granularity for splitting work */
 
     /* Pack a right-hand side (K,N) in the order in which the product reads it. The source is
      * b[k * ldb + n] for pack_kn and b[n * ldb + k] for pack_nk. */
-    size_t (*packed_size)(int N, int K);
+    size_t (*packed_size)(int N, int K); /* in bj_reals */
     void (*pack_kn)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
     void (*pack_nk)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
 
@@ -96,25 +102,11 @@ typedef struct bj_kernels {
                        const bj_real *h, size_t ldh, const bj_real *recurrent, int E, int M);
 
     /* Computes one GRU step of a single row for units [u0,u1). u0 and u1 must be multiples of
-     * `units`, or u1 = E. The weights are stored in the order in which they are read, in 16 bits if
-     * half is set. `row` is a state row of gru_step, and the results are identical to those of
-     * gru_step. */
+     * `units`, or u1 = E. `row` is a state row of gru_step, and the results are identical to those
+     * of gru_step. */
     int units; /* hidden units per group */
-    size_t (*gru_row_size)(int lead, int E);
-    void (*gru_row_pack)(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
-                         const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E);
-    void (*gru_row)(bj_real *h_out, const bj_real *row, const bj_real *packed, const uint16_t *half,
-                    int lead, int E, int u0, int u1);
-
-    /* 16-bit storage (bfloat16, round to nearest even). narrow rounds n numbers; half may be NULL.
-     * narrow_panels rounds a packed right-hand side and stores it in the order in which gemm_half
-     * reads it. Both also round the full-precision copy, so that the two copies agree. */
-    void (*narrow)(uint16_t *half, bj_real *full, size_t n);
-    size_t (*half_size)(int N, int K);
-    void (*narrow_panels)(uint16_t *half, bj_real *packed, int N, int K);
-    /* Computes gemm_columns with a right-hand side from narrow_panels. */
-    void (*gemm_half)(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const uint16_t *half,
-                      const bj_real *bias, int M, int N, int K, int flags, int n0, int n1);
+    void (*gru_row)(bj_real *h_out, const bj_real *row, const bj_real *packed, int lead, int E,
+                    int u0, int u1);
 
     /* Single-query attention over the hidden rows r (S,W) of one scene with G heads. Computes
      * scores (S,G) = r . a_g with a (G,W). */
@@ -138,17 +130,20 @@ typedef struct bj_kernels {
     void (*ema)(bj_real *target, const bj_real *w, size_t n, bj_real decay);
 } bj_kernels;
 
-/* Returns the table for `isa` ("c", "avx2", "avx512"). If isa is NULL, the environment variable
- * BJ_ISA is used. If that is not set either, the best table that this machine can run is returned.
- * Fails if the name is unknown or if the machine does not support the instruction set. */
-BJ_CHECK bj_status bj_kernels_find(const bj_kernels **out, const char *isa, bj_error *err);
-/* Returns the i-th table that this machine can run, slowest first, or NULL past the end. */
+/* Returns the table for `isa` ("c", "avx2", "avx512", "avx512bf16") and a precision. If isa is
+ * NULL, the environment variable BJ_ISA is used. If BJ_ISA is not set either, the table is chosen
+ * by processor family (dispatch.c). Fails if the name is unknown or if the machine does not support
+ * the instruction set. */
+BJ_CHECK bj_status bj_kernels_find(const bj_kernels **out, const char *isa, bj_precision precision,
+                                   bj_error *err);
+/* Returns the i-th single-precision table that this machine can run, or NULL past the end. */
 const bj_kernels *bj_kernels_at(int i);
 
-extern const bj_kernels bj_kernels_c;
+extern const bj_kernels bj_kernels_c, bj_mixed_c;
 #if defined(__x86_64__)
-extern const bj_kernels bj_kernels_avx2;
-extern const bj_kernels bj_kernels_avx512;
+extern const bj_kernels bj_kernels_avx2, bj_mixed_avx2;
+extern const bj_kernels bj_kernels_avx512, bj_mixed_avx512;
+extern const bj_kernels bj_kernels_avx512bf16, bj_mixed_avx512bf16;
 #endif
 
 #endif

@@ -1,9 +1,10 @@
 /* kernels_avx2.c - kernels_body.h for AVX2 and FMA. */
 #if defined(__x86_64__)
 #if !defined(__AVX2__) || !defined(__FMA__)
-#error "kernels_avx2.c is compiled without -mavx2 -mfma"
+#error "kernels_avx2.c must be compiled with -mavx2 -mfma"
 #endif
 #define BJ_BODY_TABLE bj_kernels_avx2
+#define BJ_BODY_MIXED bj_mixed_avx2
 #define BJ_BODY_ISA "avx2"
 #define BJ_BODY_BYTES 32
 #define BJ_BODY_ROWS 4

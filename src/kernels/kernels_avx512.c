@@ -1,9 +1,10 @@
 /* kernels_avx512.c - kernels_body.h for AVX-512 (F, BW, DQ, VL). */
 #if defined(__x86_64__)
 #if !defined(__AVX512F__) || !defined(__AVX512DQ__)
-#error "kernels_avx512.c is compiled without its -mavx512 flags"
+#error "kernels_avx512.c must be compiled with its -mavx512 flags"
 #endif
 #define BJ_BODY_TABLE bj_kernels_avx512
+#define BJ_BODY_MIXED bj_mixed_avx512
 #define BJ_BODY_ISA "avx512"
 #define BJ_BODY_BYTES 64
 #define BJ_BODY_ROWS 8

@@ -1,10 +1,12 @@
 /* kernels_c.c - portable kernels: plain loops, used as the reference in the kernel tests.
  *
- * A packed right-hand side is the row-major (K,N) matrix.
+ * A packed right-hand side is the row-major (K,N) matrix. In mixed precision its numbers are rounded
+ * to bfloat16 when it is packed, and those of the left-hand side when they are read.
  */
 #include <math.h>
 #include <string.h>
 
+#include "core/bf16.h"
 #include "kernels/kernels.h"
 
 #ifdef BJ_DOUBLE
@@ -19,6 +21,12 @@
 
 enum { PANEL = 32 };
 
+static bj_real rounded(bj_real x) { return (bj_real)bj_bf16_widen(bj_bf16_round((float)x)); }
+
+static void round_all(bj_real *x, size_t n) {
+    for (size_t i = 0; i < n; i++) x[i] = rounded(x[i]);
+}
+
 static size_t packed_size(int N, int K) { return (size_t)N * (size_t)K; }
 
 static void pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
@@ -31,14 +39,24 @@ static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K)
         for (int k = 0; k < K; k++) packed[(size_t)k * N + n] = b[(size_t)n * ldb + k];
 }
 
+static void mixed_pack_kn(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
+    pack_kn(packed, b, ldb, N, K);
+    round_all(packed, packed_size(N, K));
+}
+
+static void mixed_pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K) {
+    pack_nk(packed, b, ldb, N, K);
+    round_all(packed, packed_size(N, K));
+}
+
 static void product(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
                     const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
-                    int flags, int n0, int n1) {
+                    int flags, int n0, int n1, int mixed) {
     for (int m = 0; m < M; m++) {
         bj_real *row = c + (size_t)m * ldc;
         for (int n = n0; n < n1 && !(flags & BJ_GEMM_ADD); n++) row[n] = bias ? bias[n] : 0;
         for (int k = 0; k < K; k++) {
-            const bj_real x = a[(size_t)m * lda + k];
+            const bj_real at = a[(size_t)m * lda + k], x = mixed ? rounded(at) : at;
             for (int n = n0; n < n1; n++) row[n] += x * packed[(size_t)k * N + n];
         }
         for (int n = n0; n < n1; n++) {
@@ -51,26 +69,39 @@ static void product(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const 
 static void gemm(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
                  const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
                  int flags) {
-    product(c, ldc, a, lda, packed, bias, mask, ldm, M, N, K, flags, 0, N);
+    product(c, ldc, a, lda, packed, bias, mask, ldm, M, N, K, flags, 0, N, 0);
+}
+
+static void mixed_gemm(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const bj_real *packed,
+                       const bj_real *bias, const bj_real *mask, size_t ldm, int M, int N, int K,
+                       int flags) {
+    product(c, ldc, a, lda, packed, bias, mask, ldm, M, N, K, flags, 0, N, 1);
 }
 
 static void gemm_columns(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
                          const bj_real *packed, const bj_real *bias, int M, int N, int K,
                          int flags, int n0, int n1) {
-    product(c, ldc, a, lda, packed, bias, NULL, 0, M, N, K, flags, n0, n1 < N ? n1 : N);
+    product(c, ldc, a, lda, packed, bias, NULL, 0, M, N, K, flags, n0, n1 < N ? n1 : N, 0);
 }
 
-static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
-                     size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
-    (void)scratch;
+static void mixed_gemm_columns(bj_real *c, size_t ldc, const bj_real *a, size_t lda,
+                               const bj_real *packed, const bj_real *bias, int M, int N, int K,
+                               int flags, int n0, int n1) {
+    product(c, ldc, a, lda, packed, bias, NULL, 0, M, N, K, flags, n0, n1 < N ? n1 : N, 1);
+}
+
+static void gradient_of(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
+                        size_t ldx, const bj_rows *rows, int M, int N, int mixed) {
     for (int m = 0; m < M; m++) {
         for (int n = 0; n < N; n++) {
             bj_real sum[BJ_SHARDS];
             for (int s = 0; s < BJ_SHARDS; s++) {
                 sum[s] = 0;
                 for (int i = s * rows->segments; i < (s + 1) * rows->segments; i++)
-                    for (int r = rows->begin[i]; r < rows->begin[i] + rows->count[i]; r++)
-                        sum[s] += dy[(size_t)r * lddy + m] * x[(size_t)r * ldx + n];
+                    for (int r = rows->begin[i]; r < rows->begin[i] + rows->count[i]; r++) {
+                        const bj_real left = dy[(size_t)r * lddy + m], right = x[(size_t)r * ldx + n];
+                        sum[s] += mixed ? rounded(left) * rounded(right) : left * right;
+                    }
             }
             for (int width = 1; width < BJ_SHARDS; width *= 2)
                 for (int s = 0; s < BJ_SHARDS; s += 2 * width) sum[s] += sum[s + width];
@@ -79,15 +110,26 @@ static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, con
     }
 }
 
-static void column_sum(bj_real *sum, const bj_real *dy, size_t lddy, const bj_rows *rows, int N) {
-    static const bj_real one = 1;
-    for (int n = 0; n < N; n++) gradient(sum + n, 1, dy + n, lddy, &one, 0, rows, 1, 1, NULL);
+static void gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
+                     size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
+    (void)scratch;
+    gradient_of(c, ldc, dy, lddy, x, ldx, rows, M, N, 0);
 }
 
-static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates, size_t ldg,
-                       const bj_real *h, size_t ldh, const bj_real *recurrent, int E, int M) {
-    if (dgates)
-        gemm(dh, lddh, dgates, ldg, recurrent, NULL, NULL, 0, M, E, 3 * E, BJ_GEMM_ADD);
+static void mixed_gradient(bj_real *c, size_t ldc, const bj_real *dy, size_t lddy, const bj_real *x,
+                           size_t ldx, const bj_rows *rows, int M, int N, bj_real *scratch) {
+    (void)scratch;
+    gradient_of(c, ldc, dy, lddy, x, ldx, rows, M, N, 1);
+}
+
+static void column_sum(bj_real *sum, const bj_real *dy, size_t lddy, const bj_rows *rows, int N) {
+    static const bj_real one = 1;
+    for (int n = 0; n < N; n++) gradient_of(sum + n, 1, dy + n, lddy, &one, 0, rows, 1, 1, 0);
+}
+
+/* Replaces the gates with their gradients. dh is the complete gradient of the new state. */
+static void gates_backward(bj_real *dh, size_t lddh, bj_real *gates, size_t ldg, const bj_real *h,
+                           size_t ldh, int E, int M) {
     for (int m = 0; m < M; m++, gates += ldg, dh += lddh, h += ldh) {
         bj_real *r = gates, *z = gates + E, *hn = gates + 2 * E, *n = gates + 3 * E;
         for (int e = 0; e < E; e++) {
@@ -103,12 +145,27 @@ static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real 
     }
 }
 
-/* A group is one unit: b_hn, followed by the weights of [r | z | n] for every entry of the state
- * row. */
-static size_t gru_row_size(int lead, int E) { return (size_t)E * (size_t)(1 + 3 * (lead + E)); }
+static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates, size_t ldg,
+                       const bj_real *h, size_t ldh, const bj_real *recurrent, int E, int M) {
+    if (dgates)
+        gemm(dh, lddh, dgates, ldg, recurrent, NULL, NULL, 0, M, E, 3 * E, BJ_GEMM_ADD);
+    gates_backward(dh, lddh, gates, ldg, h, ldh, E, M);
+}
 
-static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
-                         const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
+static void mixed_gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real *gates,
+                             size_t ldg, const bj_real *h, size_t ldh, const bj_real *recurrent,
+                             int E, int M) {
+    if (dgates)
+        mixed_gemm(dh, lddh, dgates, ldg, recurrent, NULL, NULL, 0, M, E, 3 * E, BJ_GEMM_ADD);
+    gates_backward(dh, lddh, gates, ldg, h, ldh, E, M);
+}
+
+/* A group is one unit: b_hn, followed by the weights of [r | z | n] for every entry of the state
+ * row. In mixed precision, the weights of the state are rounded. */
+static size_t gru_size(int lead, int E) { return (size_t)E * (size_t)(1 + 3 * (lead + E)); }
+
+static void gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh, const bj_real *b_ih,
+                     const bj_real *b_hh, int I, int lead, int E) {
     for (int u = 0; u < E; u++) {
         *packed++ = b_hh[2 * E + u];
         for (int k = 0; k < lead + E; k++) {
@@ -124,83 +181,62 @@ static void gru_row_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_
     }
 }
 
+static void mixed_gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
+                           const bj_real *b_ih, const bj_real *b_hh, int I, int lead, int E) {
+    const size_t group = 1 + 3 * (size_t)(lead + E);
+    gru_pack(packed, w_ih, w_hh, b_ih, b_hh, I, lead, E);
+    for (size_t u = 0; u < (size_t)E; u++)
+        round_all(packed + u * group + 1 + 3 * (size_t)lead, 3 * (size_t)E);
+}
+
+/* Computes unit u of a row. Unless gates is NULL, it points to the unit's r. */
+static void gru_unit(bj_real *gates, bj_real *h_out, const bj_real *row, const bj_real *packed,
+                     int lead, int E, int depth, int u, int mixed) {
+    const bj_real *group = packed + (size_t)u * (size_t)(1 + 3 * (lead + E));
+    bj_real r = 0, z = 0, in = 0, hn = group[0];
+    for (int k = 0; k < lead + depth; k++) {
+        const bj_real *w = group + 1 + 3 * k;
+        const bj_real x = mixed && k >= lead ? rounded(row[k]) : row[k];
+        r += x * w[0];
+        z += x * w[1];
+        if (k < lead) in += x * w[2];
+        else hn += x * w[2];
+    }
+    r = 1 / (1 + EXP(-r));
+    z = 1 / (1 + EXP(-z));
+    const bj_real n = TANH(in + r * hn);
+    h_out[u] = (1 - z) * n + z * row[lead + u];
+    if (gates) gates[0] = r, gates[E] = z, gates[2 * E] = hn, gates[3 * E] = n;
+}
+
+static void gru_step_of(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo,
+                        const bj_real *state, size_t lds, const bj_real *packed, int lead, int E,
+                        int M, int first, int mixed) {
+    for (size_t m = 0; m < (size_t)M; m++)
+        for (int u = 0; u < E; u++)
+            gru_unit(gates ? gates + m * ldg + u : NULL, h_out + m * ldo, state + m * lds, packed,
+                     lead, E, first ? 0 : E, u, mixed);
+}
+
 static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, const bj_real *state,
                      size_t lds, const bj_real *packed, int lead, int E, int M, int first) {
-    const int depth = first ? lead : lead + E;
-    for (int m = 0; m < M; m++) {
-        const bj_real *row = state + (size_t)m * lds, *group = packed;
-        for (int u = 0; u < E; u++, group += 1 + 3 * (lead + E)) {
-            bj_real r = 0, z = 0, in = 0, hn = group[0];
-            for (int k = 0; k < depth; k++) {
-                const bj_real *w = group + 1 + 3 * k;
-                r += row[k] * w[0];
-                z += row[k] * w[1];
-                if (k < lead) in += row[k] * w[2];
-                else hn += row[k] * w[2];
-            }
-            r = 1 / (1 + EXP(-r));
-            z = 1 / (1 + EXP(-z));
-            const bj_real n = TANH(in + r * hn);
-            h_out[(size_t)m * ldo + u] = (1 - z) * n + z * row[lead + u];
-            if (!gates) continue;
-            bj_real *g = gates + (size_t)m * ldg + u;
-            g[0] = r, g[E] = z, g[2 * E] = hn, g[3 * E] = n;
-        }
-    }
+    gru_step_of(gates, ldg, h_out, ldo, state, lds, packed, lead, E, M, first, 0);
 }
 
-static bj_real widen(uint16_t half) {
-    const uint32_t bits = (uint32_t)half << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return (bj_real)value;
+static void mixed_gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo,
+                           const bj_real *state, size_t lds, const bj_real *packed, int lead, int E,
+                           int M, int first) {
+    gru_step_of(gates, ldg, h_out, ldo, state, lds, packed, lead, E, M, first, 1);
 }
 
-static void gru_row(bj_real *h_out, const bj_real *row, const bj_real *packed,
-                    const uint16_t *half, int lead, int E, int u0, int u1) {
-    for (int u = u0; u < u1; u++) {
-        size_t at = (size_t)u * (size_t)(1 + 3 * (lead + E));
-#define NEXT (half ? widen(half[at++]) : packed[at++])
-        bj_real r = 0, z = 0, in = 0, hn = NEXT;
-        for (int k = 0; k < lead + E; k++) {
-            r += row[k] * NEXT;
-            z += row[k] * NEXT;
-            if (k < lead) in += row[k] * NEXT;
-            else hn += row[k] * NEXT;
-        }
-#undef NEXT
-        r = 1 / (1 + EXP(-r));
-        z = 1 / (1 + EXP(-z));
-        h_out[u] = (1 - z) * TANH(in + r * hn) + z * row[lead + u];
-    }
+static void gru_row(bj_real *h_out, const bj_real *row, const bj_real *packed, int lead, int E,
+                    int u0, int u1) {
+    for (int u = u0; u < u1; u++) gru_unit(NULL, h_out, row, packed, lead, E, E, u, 0);
 }
 
-static void narrow(uint16_t *half, bj_real *full, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const float value = (float)full[i];
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        const uint16_t rounded = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-        if (half) half[i] = rounded;
-        full[i] = widen(rounded);
-    }
-}
-
-static void narrow_panels(uint16_t *half, bj_real *packed, int N, int K) {
-    narrow(half, packed, packed_size(N, K));
-}
-
-static void gemm_half(bj_real *c, size_t ldc, const bj_real *a, size_t lda, const uint16_t *half,
-                      const bj_real *bias, int M, int N, int K, int flags, int n0, int n1) {
-    for (int m = 0; m < M; m++) {
-        bj_real *row = c + (size_t)m * ldc;
-        for (int n = n0; n < n1 && n < N; n++) {
-            bj_real sum = flags & BJ_GEMM_ADD ? row[n] : bias ? bias[n] : 0;
-            for (int k = 0; k < K; k++)
-                sum += a[(size_t)m * lda + k] * widen(half[(size_t)k * N + n]);
-            row[n] = (flags & BJ_GEMM_RELU) && sum <= 0 ? 0 : sum;
-        }
-    }
+static void mixed_gru_row(bj_real *h_out, const bj_real *row, const bj_real *packed, int lead,
+                          int E, int u0, int u1) {
+    for (int u = u0; u < u1; u++) gru_unit(NULL, h_out, row, packed, lead, E, E, u, 1);
 }
 
 static void scores(bj_real *out, const bj_real *r, size_t ldr, const bj_real *a, size_t lda, int S,
@@ -261,32 +297,35 @@ static void ema(bj_real *target, const bj_real *w, size_t n, bj_real decay) {
     for (size_t i = 0; i < n; i++) target[i] = target[i] * decay + w[i] * (1 - decay);
 }
 
+/* Functions that are the same in both precisions. */
+#define COMMON                                                                                     \
+    .isa = "c", .single = &bj_kernels_c, .mixed = &bj_mixed_c, .panel = PANEL,                     \
+    .packed_size = packed_size, .column_sum = column_sum, .gru_size = gru_size, .units = 1,        \
+    .scores = scores, .pool = pool, .pool_backward = pool_backward, .sum_squares = sum_squares,    \
+    .adamw = adamw, .ema = ema
+
 const bj_kernels bj_kernels_c = {
-    .isa = "c",
-    .panel = PANEL,
-    .packed_size = packed_size,
+    COMMON,
     .pack_kn = pack_kn,
     .pack_nk = pack_nk,
     .gemm = gemm,
     .gemm_columns = gemm_columns,
     .gradient = gradient,
-    .column_sum = column_sum,
-    .gru_size = gru_row_size,
-    .gru_pack = gru_row_pack,
+    .gru_pack = gru_pack,
     .gru_step = gru_step,
     .gru_unstep = gru_unstep,
-    .units = 1,
-    .gru_row_size = gru_row_size,
-    .gru_row_pack = gru_row_pack,
     .gru_row = gru_row,
-    .narrow = narrow,
-    .half_size = packed_size,
-    .narrow_panels = narrow_panels,
-    .gemm_half = gemm_half,
-    .scores = scores,
-    .pool = pool,
-    .pool_backward = pool_backward,
-    .sum_squares = sum_squares,
-    .adamw = adamw,
-    .ema = ema,
+};
+
+const bj_kernels bj_mixed_c = {
+    COMMON,
+    .pack_kn = mixed_pack_kn,
+    .pack_nk = mixed_pack_nk,
+    .gemm = mixed_gemm,
+    .gemm_columns = mixed_gemm_columns,
+    .gradient = mixed_gradient,
+    .gru_pack = mixed_gru_pack,
+    .gru_step = mixed_gru_step,
+    .gru_unstep = mixed_gru_unstep,
+    .gru_row = mixed_gru_row,
 };

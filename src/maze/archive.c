@@ -1,8 +1,8 @@
-/* archive.c - target-blind archives: emissions first (archive_emit.c), successors after.
+/* archive.c - target-blind archives: archive_emit.c writes emissions, this file adds successors.
  *
  * First file, safetensors
  *   context_cells (S) I32   candidates (S,K,D)   mass (S,K)   latents (C,D)   point (S,D), optional
- *   point_latents (C,D), optional: of the cells, by the predictor that point is of
+ *   point_latents (C,D), optional: cell latents of the predictor of `point`
  *   metadata: format "branchjepa-emissions", version "1", maze (its name), the facts
  * Second file, JSON "branchjepa.successors/1"
  *   emissions_sha256, data_sha256, data, maze, threshold,
@@ -10,12 +10,13 @@
  *              point [v, cosine], coverage, mass_on_support, point_hit}], coverage, point_coverage
  *
  * Invariants
- *   1. bj_archive_emit takes no dataset: what it writes cannot depend on one.
- *   2. bj_archive_reveal hashes the first file before it opens the dataset, computes from a copy in
- *      memory of the very bytes that were hashed, and names the hash. A file that is not the one
- *      announced (`expected`) is refused before the dataset is opened.
- *   3. bj_archive_check recomputes the hash; a changed first file is BJ_EMISMATCH.
- * A candidate hits a successor when their cosine exceeds 0.5. Test: tests/maze/test_archive.c
+ *   1. bj_archive_emit takes no dataset, so its output cannot depend on one.
+ *   2. bj_archive_reveal hashes the first file before it opens the dataset, uses the hashed bytes
+ *      in memory, and writes the hash. A file without the hash `expected` is rejected before the
+ *      dataset is opened.
+ *   3. bj_archive_check recomputes the hash and fails with BJ_EMISMATCH if the first file has
+ *      changed.
+ * A candidate hits a successor if their cosine exceeds 0.5. Test: tests/maze/test_archive.c
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ enum { MAX_BYTES = 1 << 30 };
 
 /* ------------------------------------------------------------------------------------ revealing */
 
-/* The first file in memory, and its parts as unit vectors in double. */
+/* The first file in memory, and its tensors as unit vectors in double. */
 typedef struct loaded {
     char *bytes;
     size_t size;
@@ -85,14 +86,16 @@ static bj_status load_parts(loaded *l, const bj_safetensors *st, bj_error *err) 
         return BJ_FAIL(err, BJ_EVERSION, "%s: version is '%.60s', expected '1'", path,
                        version ? version : "not stated");
     if (!maze || strlen(maze) >= sizeof l->maze)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata does not say which maze", path);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the metadata does not name a maze", path);
     strcpy(l->maze, maze);
     if (!c || c->rank != 3 || !latents || latents->rank != 2 || c->shape[0] < 1 ||
         c->shape[0] > BJ_ARCHIVE_MAX_CONTEXTS || c->shape[1] < 1 ||
         c->shape[1] > BJ_ARCHIVE_MAX_K || c->shape[2] < 1 || c->shape[2] > BJ_ARCHIVE_MAX_D ||
         latents->shape[0] < 1 || latents->shape[0] > BJ_MAZE_MAX_CELLS)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: no tensors candidates (S,K,D) and latents (C,D)",
-                       path);
+        return BJ_FAIL(
+            err, BJ_EFORMAT,
+            "%s: tensor 'candidates' (S,K,D) or 'latents' (C,D) is missing or has a wrong shape",
+            path);
     l->S = (int)c->shape[0];
     l->K = (int)c->shape[1];
     l->D = (int)c->shape[2];
@@ -107,8 +110,8 @@ static bj_status load_parts(loaded *l, const bj_safetensors *st, bj_error *err) 
     memcpy(l->cells, view->data, (size_t)S * sizeof *l->cells);
     for (int s = 0; s < S; s++)
         if (l->cells[s] < 0 || l->cells[s] >= C)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: context %d is cell %d of %d", path, s,
-                           (int)l->cells[s], l->C);
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: context %d is cell %d, but there are %d cells",
+                           path, s, (int)l->cells[s], l->C);
     BJ_TRY(BJ_ALLOC(l->raw, (size_t)(S * K), err));
     BJ_TRY(BJ_ALLOC(l->mass, (size_t)(S * K), err));
     BJ_TRY(bj_safetensors_read_real(l->raw, st, "mass", 2, sk, err));
@@ -140,7 +143,7 @@ static int hits(const loaded *l, const double *x, int cell) {
     return cosine_with(l->latents, l->D, x, cell) > BJ_MAZE_THRESHOLD;
 }
 
-/* The cell whose latent is nearest to x. */
+/* Returns the cell whose latent is nearest to x. */
 static int nearest(double *cosine, const loaded *l, const double *latents, const double *x) {
     int best = 0;
     *cosine = -2;
@@ -151,7 +154,7 @@ static int nearest(double *cosine, const loaded *l, const double *latents, const
     return best;
 }
 
-/* One context: counts into `to`, and its member of the JSON list. */
+/* Adds the counts of one context to `to`, and its member to the JSON list. */
 static void judge(bj_archive_context *to, bj_doc *doc, yyjson_mut_val *list, const loaded *l, int s,
                   const bj_edge *edges, const int64_t *counts, int edge_count) {
     const size_t D = (size_t)l->D;
@@ -247,14 +250,15 @@ bj_status bj_archive_reveal(bj_archive_report *out, const char *path, const char
     memcpy(out->emissions_sha256, l.sha256, sizeof l.sha256);
     if (expected && strcmp(expected, l.sha256))
         BJ_GOTO(status, done,
-                BJ_FAIL(err, BJ_EMISMATCH, "%s: SHA-256 is %s, expected the announced %.64s",
+                BJ_FAIL(err, BJ_EMISMATCH, "%s: SHA-256 is %s, expected %.64s",
                         emissions, l.sha256, expected));
     if (strcmp(l.maze, maze->name) || l.C != maze->cells)
-        BJ_GOTO(status, done,
-                BJ_FAIL(err, BJ_EMISMATCH,
-                        "%s: emissions in maze '%s' of %d cells, expected '%.60s' of %d", emissions,
-                        l.maze, l.C, maze->name, maze->cells));
-    /* Only now is anything read that knows a successor. */
+        BJ_GOTO(
+            status, done,
+            BJ_FAIL(err, BJ_EMISMATCH,
+                    "%s: the emissions belong to maze '%s' with %d cells, expected '%.60s' with %d",
+                    emissions, l.maze, l.C, maze->name, maze->cells));
+    /* Opens the dataset only after the hash was checked. */
     BJ_GOTO(status, done, bj_maze_data_open(&data, dataset, maze, err));
     BJ_GOTO(status, done, bj_sha256_file(out->data_sha256, dataset, err));
     status = write_successors(out, path, &l, data, dataset, err);

@@ -1,4 +1,4 @@
-/* archive.h - what the two halves of a target-blind archive agree on. */
+/* archive.h - declarations shared by archive.c and archive_emit.c. */
 #ifndef BJ_MAZE_ARCHIVE_H
 #define BJ_MAZE_ARCHIVE_H
 

@@ -1,4 +1,4 @@
-/* archive_emit.c - the first file of a target-blind archive; archive.c describes it.
+/* archive_emit.c - writes the first file of a target-blind archive, which archive.c describes.
  *
  * Test: tests/maze/test_archive.c
  */
@@ -16,17 +16,19 @@ static bj_status check_emissions(const bj_emissions *e, const char *path, bj_err
     if (e->contexts < 1 || e->contexts > BJ_ARCHIVE_MAX_CONTEXTS || e->K < 1 ||
         e->K > BJ_ARCHIVE_MAX_K || e->D < 1 || e->D > BJ_ARCHIVE_MAX_D || e->fact_count < 0 ||
         e->fact_count > META - 3)
-        return BJ_FAIL(err, BJ_EARG, "%s: %d contexts, K %d, D %d, %d facts", path, e->contexts,
-                       e->K, e->D, e->fact_count);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: a size is out of range: %d contexts, K = %d, D = %d, %d facts", path,
+                       e->contexts, e->K, e->D, e->fact_count);
     for (int s = 0; s < e->contexts; s++) {
         double sum = 0;
         if (e->context_cells[s] < 0 || e->context_cells[s] >= e->maze->cells)
-            return BJ_FAIL(err, BJ_EARG, "%s: context %d is cell %d of %d", path, s,
-                           (int)e->context_cells[s], e->maze->cells);
+            return BJ_FAIL(err, BJ_EARG, "%s: context %d is cell %d, but there are %d cells", path,
+                           s, (int)e->context_cells[s], e->maze->cells);
         for (int k = 0; k < e->K; k++) {
             const double mass = (double)e->mass[s * e->K + k];
             if (!(mass >= 0))
-                return BJ_FAIL(err, BJ_EARG, "%s: mass %d of context %d is %g", path, k, s, mass);
+                return BJ_FAIL(err, BJ_EARG, "%s: mass %d of context %d is %g, expected at least 0",
+                               path, k, s, mass);
             sum += mass;
         }
         if (!(fabs(sum - 1) < 1e-3))
@@ -40,7 +42,8 @@ static bj_status check_finite(const bj_real *x, size_t count, const char *what, 
                               bj_error *err) {
     for (size_t i = 0; i < count; i++)
         if (!isfinite(x[i]))
-            return BJ_FAIL(err, BJ_ENONFINITE, "%s: number %zu of %s is %g", path, i, what,
+            return BJ_FAIL(err, BJ_ENONFINITE,
+                           "%s: entry %zu of %s is %g, expected a finite number", path, i, what,
                            (double)x[i]);
     return BJ_OK;
 }
@@ -70,13 +73,15 @@ bj_status bj_archive_emit(char sha256[65], const char *path, const bj_emissions 
     bj_fact facts[META] = {
         {"format", BJ_ARCHIVE_FORMAT}, {"version", "1"}, {"maze", e->maze->name}};
     BJ_TRY(check_finite(e->candidates, (size_t)(S * K * D), "the candidates", path, err));
-    BJ_TRY(check_finite(e->latents, (size_t)(C * D), "the latents of cells", path, err));
+    BJ_TRY(check_finite(e->latents, (size_t)(C * D), "the cell latents", path, err));
     if (e->point) BJ_TRY(check_finite(e->point, (size_t)(S * D), "the points", path, err));
     if (e->point_latents && !e->point)
-        return BJ_FAIL(err, BJ_EARG, "%s: latents of cells for points, but no points", path);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: the cell latents of the points are given, but the points are missing",
+                       path);
     if (e->point_latents)
-        BJ_TRY(check_finite(e->point_latents, (size_t)(C * D), "the points' latents of cells", path,
-                            err));
+        BJ_TRY(check_finite(e->point_latents, (size_t)(C * D), "the cell latents of the points",
+                            path, err));
     for (int k = 0; k < e->fact_count; k++) facts[3 + k] = e->facts[k];
     BJ_TRY(bj_safetensors_write(path, tensors, e->point ? e->point_latents ? 6 : 5 : 4, facts, 3 + e->fact_count, err));
     return bj_sha256_file(sha256, path, err);
@@ -84,7 +89,7 @@ bj_status bj_archive_emit(char sha256[65], const char *path, const bj_emissions 
 
 /* ------------------------------------------------------------------------- latents from a file */
 
-/* A tensor of floating-point numbers as bj_reals; *out is NULL when it is optional and missing. */
+/* Reads a floating-point tensor as bj_real. *out is NULL if an optional tensor is missing. */
 static bj_status take(bj_real **out, const bj_safetensors *st, const char *name, int rank,
                       const int64_t *shape, int optional, bj_error *err) {
     size_t count = 1;
@@ -109,7 +114,7 @@ static bj_status take_cells(int32_t **out, const bj_safetensors *st, int64_t S, 
             continue;
         }
         memcpy(&wide, (const char *)view->data + 8 * s, 8);
-        (*out)[s] = wide < 0 || wide > INT32_MAX ? -1 : (int32_t)wide; /* -1 is refused later */
+        (*out)[s] = wide < 0 || wide > INT32_MAX ? -1 : (int32_t)wide; /* -1 is rejected later */
     }
     return BJ_OK;
 }
@@ -150,7 +155,7 @@ bj_status bj_archive_emit_file(char sha256[65], const char *path, const char *la
                                     .facts = &fact,
                                     .fact_count = 1};
     status = bj_archive_emit(sha256, path, &emissions, err);
-    if (status == BJ_EARG) status = BJ_EFORMAT; /* the file is at fault, not the caller */
+    if (status == BJ_EARG) status = BJ_EFORMAT; /* the file is invalid, not the argument */
     if (status == BJ_EFORMAT && err) err->code = status;
 done:
     bj_safetensors_close(st);

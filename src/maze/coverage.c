@@ -1,4 +1,4 @@
-/* coverage.c - raw COV-R over frames of recorded episodes; see branchjepa/maze.h.
+/* coverage.c - computes raw COV-R over frames of recorded episodes; see branchjepa/maze.h.
  *
  *   m[v]     mean of the target latents of all frames in cell v, normalized
  *   next[u]  cells of the next frames over all frames in cell u, u itself included if seen
@@ -6,7 +6,7 @@
  *              |{v in next[u]: some candidate has cosine > 0.5 with m[v]}| / |next[u]|
  *   result   mean of cov over cells
  *
- * Nothing of a frame is kept, so that a data set of any size fits.
+ * No frame is stored, so datasets of any size can be used.
  * Test: tests/maze/test_graph_score.c
  */
 #include <math.h>
@@ -18,9 +18,9 @@ struct bj_frame_coverage {
     int cells, D, frozen;
     double *latent;    /* (C,D) sums, unit vectors once frozen */
     uint8_t *next;     /* (C,C) */
-    uint8_t *hit;      /* (C) of the frame at hand */
+    uint8_t *hit;      /* (C) cells hit by the current frame */
     double *candidate; /* (D) */
-    double *sum;       /* (C) of the fractions of frames */
+    double *sum;       /* (C) sums of the fractions of frames */
     int64_t *frames;   /* (C) */
     uint8_t *seen;     /* (C) has a target */
 };
@@ -30,7 +30,9 @@ bj_status bj_frame_coverage_create(bj_frame_coverage **out, int cells, int D, bj
     bj_status status;
     *out = NULL;
     if (cells < 1 || cells > BJ_MAZE_MAX_CELLS || D < 1)
-        return BJ_FAIL(err, BJ_EARG, "frame coverage: %d cells of latents of width %d", cells, D);
+        return BJ_FAIL(err, BJ_EARG,
+                       "frame coverage: invalid sizes: %d cells with latents of width %d", cells,
+                       D);
     const size_t C = (size_t)cells, width = (size_t)D;
     BJ_TRY(BJ_ALLOC(c, 1, err));
     c->cells = cells;
@@ -63,7 +65,7 @@ void bj_frame_coverage_free(bj_frame_coverage *c) {
 
 static bj_status check_cell(const bj_frame_coverage *c, int cell, int least, bj_error *err) {
     if (cell >= least && cell < c->cells) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "frame coverage: cell %d, expected %d to %d", cell, least,
+    return BJ_FAIL(err, BJ_EARG, "frame coverage: cell is %d, expected %d to %d", cell, least,
                    c->cells - 1);
 }
 
@@ -72,12 +74,13 @@ bj_status bj_frame_coverage_target(bj_frame_coverage *c, int cell, int next, con
     BJ_TRY(check_cell(c, cell, 0, err));
     BJ_TRY(check_cell(c, next, -1, err));
     if (c->frozen)
-        return BJ_FAIL(err, BJ_EARG, "frame coverage: a target after the first candidates");
+        return BJ_FAIL(err, BJ_EARG,
+                       "frame coverage: a target was added after the first candidates");
     double *sum = c->latent + (size_t)cell * (size_t)c->D;
     for (int d = 0; d < c->D; d++) {
         if (!isfinite(latent[d]))
             return BJ_FAIL(err, BJ_ENONFINITE,
-                           "frame coverage: number %d of a target latent is not finite", d);
+                           "frame coverage: entry %d of a target latent is not finite", d);
         sum[d] += (double)latent[d];
     }
     c->seen[cell] = 1;
@@ -97,7 +100,8 @@ static void freeze(bj_frame_coverage *c) {
 bj_status bj_frame_coverage_predict(bj_frame_coverage *c, int cell, const bj_real *candidates,
                                     int K, bj_error *err) {
     BJ_TRY(check_cell(c, cell, 0, err));
-    if (K < 1) return BJ_FAIL(err, BJ_EARG, "frame coverage: %d candidates", K);
+    if (K < 1)
+        return BJ_FAIL(err, BJ_EARG, "frame coverage: found %d candidates, expected at least 1", K);
     if (!c->frozen) freeze(c);
     const uint8_t *next = c->next + (size_t)cell * (size_t)c->cells;
     int all = 0, covered = 0;

@@ -1,16 +1,16 @@
 /* dataset.c - cells, episodes and edges of an OGBench dataset; see branchjepa/maze.h.
  *
  *   observations (N,n)          state; x and y first          or (N,64,64,3), an image
- *   frames       (N,64,64,3)    images beside states
- *   qpos, states (N,n)          where x and y of an image come from
+ *   frames       (N,64,64,3)    images in addition to states
+ *   qpos, states (N,n)          source of x and y of an image
  *   terminals    (N)            not 0: last step of an episode
- *   episode      (N)            or this number changes behind it
- *   step         (N)            simulator steps, where the file has not all of them
+ *   episode      (N)            otherwise, this number changes after it
+ *   step         (N)            simulator steps, if the file does not contain all of them
  *
  * Invariants
- *   1. Files are read by blocks of rows; of each step its cell is kept, two bytes.
- *   2. A step in no cell is passed over: an edge joins the cells before and after it.
- *   3. The last step ends an episode, marked or not.
+ *   1. Files are read in blocks of rows. Only the cell of each step is stored, in two bytes.
+ *   2. A step outside of all cells is skipped, so an edge connects the cells before and after it.
+ *   3. The last step always ends an episode.
  * Test: tests/maze/test_dataset.c
  */
 #include <math.h>
@@ -26,15 +26,15 @@ enum { BLOCK = 256 * 1024, MAX_STEPS = 1 << 30 };
 struct bj_maze_data {
     const bj_maze *maze;
     bj_npz *npz;
-    bj_npz_rows *rows; /* of the observations; NULL: not asked for yet */
+    bj_npz_rows *rows; /* cursor of the observations; NULL until it is needed */
     bj_maze_data_info info;
     int16_t *cells;    /* (steps) */
     uint8_t *ends;     /* (steps) while opening */
-    double episode;    /* number of the last step's, while opening */
+    double episode;    /* episode number of the last step, while opening */
     int64_t *episodes; /* (episodes + 1) */
     bj_edge *edges;
     int64_t *counts;
-    double *xy; /* (steps,2) of whoever asks for positions */
+    double *xy; /* (steps,2) for a caller that needs positions */
     void *raw;  /* (BLOCK or one row) as in the file */
     size_t room;
 };
@@ -42,7 +42,7 @@ struct bj_maze_data {
 /* ---------------------------------------------------------------------------------------- blocks
  */
 
-/* Rows of a block of about BLOCK bytes. */
+/* Returns the number of rows in a block of about BLOCK bytes. */
 static int64_t block_rows(const bj_npy *npy) {
     return npy->row_bytes && npy->row_bytes < BLOCK ? (int64_t)(BLOCK / npy->row_bytes) : 1;
 }
@@ -111,11 +111,11 @@ static bj_status find_observations(bj_maze_data *d, bj_error *err) {
     BJ_TRY(bj_npz_need(&a, d->npz, name, -1, err));
     const int image = a->npy.rank == 4 && a->npy.type == BJ_NPY_U8;
     if (!image && !(a->npy.rank == 2 && is_float(a)))
-        return wrong_shape(d, a, "float32 (steps, numbers) or uint8 (steps, height, width, colors)",
+        return wrong_shape(d, a, "float32 (steps, values) or uint8 (steps, height, width, colors)",
                            err);
     if (a->npy.rows < 1 || a->npy.rows > MAX_STEPS || a->npy.width < 1 ||
         a->npy.width > INT32_MAX / 8)
-        return wrong_shape(d, a, "1 to 2^30 steps of at least one number", err);
+        return wrong_shape(d, a, "1 to 2^30 steps of at least one value", err);
     d->info.observations = a->name;
     d->info.steps = a->npy.rows;
     d->info.rank = a->npy.rank - 1;
@@ -127,7 +127,7 @@ static bj_status find_positions(bj_maze_data *d, bj_error *err) {
     static const char *const beside[] = {"qpos", "states"};
     const bj_npz_array *a = NULL;
     const char *name = d->info.observations;
-    if (d->info.rank > 1) { /* images: positions are elsewhere */
+    if (d->info.rank > 1) { /* images have their positions in another array */
         name = beside[0];
         if (!bj_npz_find(d->npz, name) && bj_npz_find(d->npz, beside[1])) name = beside[1];
     }
@@ -135,7 +135,7 @@ static bj_status find_positions(bj_maze_data *d, bj_error *err) {
     if (!is_float(a) || a->npy.width < 2 || a->npy.width > BLOCK / 8)
         return wrong_shape(d, a, "float32 (steps, x y ...)", err);
     if (a->npy.rows != d->info.steps)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as '%s'",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as in '%s'",
                        bj_npz_path(d->npz), a->name, (long long)a->npy.rows,
                        (long long)d->info.steps, d->info.observations);
     d->info.positions = a->name;
@@ -148,7 +148,7 @@ static bj_status find_ends(const char **name, const bj_maze_data *d, bj_error *e
     if (!bj_npz_find(d->npz, *name) && bj_npz_find(d->npz, "episode")) *name = "episode";
     BJ_TRY(bj_npz_need(&a, d->npz, *name, 1, err));
     if (a->npy.rows == d->info.steps) return BJ_OK;
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as '%s'",
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as in '%s'",
                    bj_npz_path(d->npz), a->name, (long long)a->npy.rows, (long long)d->info.steps,
                    d->info.observations);
 }
@@ -180,8 +180,7 @@ static bj_status take_positions(bj_maze_data *d, const double *values, int64_t f
         const double x = values[i * width], y = values[i * width + 1];
         if (!isfinite(x) || !isfinite(y))
             return BJ_FAIL(err, BJ_ENONFINITE,
-                           "%s: array '%s' row %lld: position (%g, %g), "
-                           "expected finite numbers",
+                           "%s: array '%s' row %lld: position is (%g, %g), expected finite numbers",
                            bj_npz_path(d->npz), d->info.positions, (long long)(first + i), x, y);
         d->cells[first + i] = (int16_t)bj_maze_cell(d->maze, x, y);
     }
@@ -311,10 +310,10 @@ const int64_t *bj_maze_data_counts(const bj_maze_data *d) { return d->counts; }
 /* ---------------------------------------------------------------------------------- observations
  */
 
-/* Brings the cursor to `begin`, from the start when that lies behind. */
+/* Moves the cursor to `begin`. Starts again if `begin` is before the cursor. */
 static bj_status seek(bj_maze_data *d, int64_t begin, int64_t end, bj_error *err) {
     if (begin < 0 || end < begin || end > d->info.steps)
-        return BJ_FAIL(err, BJ_EARG, "%s: rows %lld to %lld asked for, there are %lld",
+        return BJ_FAIL(err, BJ_EARG, "%s: rows %lld to %lld requested, but the file has %lld",
                        bj_npz_path(d->npz), (long long)begin, (long long)end,
                        (long long)d->info.steps);
     if (!d->rows) BJ_TRY(bj_npz_rows_open(&d->rows, d->npz, d->info.observations, err));

@@ -1,18 +1,18 @@
-/* drive.c - the point agent follows a graph through the tasks of a maze.
+/* drive.c - lets the point agent follow a graph through the tasks of a maze.
  *
- * Plan: in a cell u that is not the goal's the next one is the successor v of u that is nearest to
- * the goal in the graph, the first of several. The agent heads for the center of v, at full speed; in
- * the cell of the goal, for the goal. Where v does not touch u, not even at a corner, only a
- * teleporter can lead there: the agent heads for the center of u.
+ * Plan: in a cell u that is not the goal's, the next cell is the successor v of u that is nearest
+ * to the goal in the graph, or the first of several. The agent moves to the center of v at full
+ * speed. In the goal's cell it moves to the goal. If v does not touch u, not even at a corner, only
+ * a teleporter can lead there, so the agent moves to the center of u.
  *
- * Replan: in any cell that is entered, whether planned or not. From a cell without a path the agent
- * goes on to where it was going; without that it stays.
+ * Replan: in every new cell, whether planned or not. In a cell without a path the agent keeps its
+ * destination, or stays if it has none.
  *
- * Give up: with a patience of n steps, an edge along which the agent has been n steps in its cell is
- * taken out of the episode's copy of the graph.
+ * Give up: with a patience of n steps, an edge that the agent has followed for n steps without
+ * leaving its cell is removed from the episode's copy of the graph.
  *
- * Start, goal and teleporters come from the generator of (seed, task, episode): predictors meet the
- * same episodes. False edges are followed like true ones, into the wall.
+ * Start, goal and teleporters depend on (seed, task, episode), so all predictors have the same
+ * episodes. False edges are followed like true ones, into the wall.
  * Test: tests/maze/test_drive.c
  */
 #include "maze/drive.h"
@@ -99,7 +99,7 @@ static void begin(driver *d, const uint8_t *graph, int goal) {
     search(d);
 }
 
-/* Where to go from here: `next` of the cell the agent is in now. */
+/* Computes the destination: `next` of the current cell. */
 static void plan(driver *d, int cell, int patience) {
     const int entered = cell >= 0 && cell != d->cell;
     if (entered) {
@@ -138,14 +138,15 @@ static void steer(double action[2], const driver *d, const bj_point_env *env) {
         to = d->maze->center + 2 * (touch(d->maze, d->cell, d->next) ? d->next : d->cell);
     if (!to) return;
     const double dx = to[0] - env->xy[0], dy = to[1] - env->xy[1], far = hypot(dx, dy);
-    const double scale = far > BJ_POINT_STRIDE ? far : BJ_POINT_STRIDE; /* full speed, or arrive */
+    const double scale = far > BJ_POINT_STRIDE ? far : BJ_POINT_STRIDE; /* full speed, or less to
+                                                                           arrive */
     action[0] = dx / scale;
     action[1] = dy / scale;
 }
 
 static int limit_of(const bj_drive_options *o) { return o->steps ? o->steps : BJ_POINT_STEPS; }
 
-/* Positions (limit + 1, 2), which may be NULL, get one row a step. */
+/* Drives one episode. positions (limit + 1, 2), which may be NULL, get one row per step. */
 static int run(driver *d, bj_point_env *env, const uint8_t *graph, int task, int episode,
                const bj_drive_options *o, double *positions) {
     const int limit = limit_of(o);
@@ -170,7 +171,8 @@ static int run(driver *d, bj_point_env *env, const uint8_t *graph, int task, int
 static bj_status check(const bj_maze *maze, const bj_drive_options *o, bj_error *err) {
     if (o->episodes < 0 || o->episodes > MAX_EPISODES || o->steps < 0 || o->steps > MAX_STEPS ||
         o->patience < 0)
-        return BJ_FAIL(err, BJ_EARG, "drive: %d episodes of %d steps with a patience of %d",
+        return BJ_FAIL(err, BJ_EARG,
+                       "drive: a setting is out of range: %d episodes, %d steps, patience %d",
                        o->episodes, o->steps, o->patience);
     if (!maze->task_count)
         return BJ_FAIL(err, BJ_EARG, "drive: maze '%.80s' has no tasks", maze->name);
@@ -222,8 +224,8 @@ bj_status bj_maze_drive_episode(double *positions, int *steps, int *reached, dou
     bj_point_env env;
     BJ_TRY(check(maze, options, err));
     if (task < 0 || task >= maze->task_count || episode < 0)
-        return BJ_FAIL(err, BJ_EARG, "drive: task %d, episode %d of a maze with %d tasks", task,
-                       episode, maze->task_count);
+        return BJ_FAIL(err, BJ_EARG, "drive: no task %d or no episode %d in a maze with %d tasks",
+                       task, episode, maze->task_count);
     const bj_status status = driver_init(&d, maze, err);
     if (status == BJ_OK) {
         *reached = run(&d, &env, graph, task, episode, options, positions);

@@ -1,4 +1,4 @@
-/* drive.h - what the files behind <branchjepa/maze_drive.h> share beside that header. */
+/* drive.h - internal declarations of the files that implement <branchjepa/maze_drive.h>. */
 #ifndef BJ_MAZE_DRIVE_H
 #define BJ_MAZE_DRIVE_H
 
@@ -6,10 +6,11 @@
 
 #include "maze/maze.h"
 
-/* Distances (C) to `goal`, -1: no path; scratch (C). */
+/* Computes the distances (C) to `goal`, or -1 without a path. scratch has (C) entries. */
 void bj_graph_distances_to(int32_t *distance, int32_t *scratch, const uint8_t *graph, int cells,
                            int goal);
-/* The neighbor-by-edge of `from` that is nearest to the goal, the first of them; -1: no path. */
+/* Returns the successor of `from` that is nearest to the goal, the first of several, or -1 without
+ * a path. */
 int bj_graph_next(const int32_t *to_goal, const uint8_t *graph, int cells, int from);
 
 #endif

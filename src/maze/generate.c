@@ -1,11 +1,12 @@
-/* generate.c - mazes in which designated cells have a chosen number of successors.
+/* generate.c - creates mazes in which designated cells have a given number of successors.
  *
- * Map       Rooms at the odd squares, joined to a tree by openings in random order (Kruskal); a
- * share of the walls that are left is opened too. Rooms and openings are cells alike. Branching
- * Designated cells are teleporters: whoever enters is moved to one of the same `branches` cells,
- * each as likely. They are drawn so that the rest stays connected on foot, hence every cell can be
- * reached from every other. Tasks     Five pairs of other cells, at least half as far apart on foot
- * as the farthest pair. Test: tests/maze/test_generate.c
+ * Map: rooms are at the odd squares and are joined to a tree by openings in random order (Kruskal).
+ * A share of the remaining walls is opened, too. Both rooms and openings are cells.
+ * Branching: designated cells are teleporters to the same `branches` exit cells, with equal
+ * probabilities. They are drawn so that the other cells stay connected on foot, and therefore every
+ * cell can be reached from every other cell.
+ * Tasks: five pairs of other cells, at least half as far apart on foot as the farthest pair.
+ * Test: tests/maze/test_generate.c
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,9 @@ enum { TASKS = 5, MAX_BRANCHES = 8, MAX_ROOMS = 30 };
 typedef struct builder {
     int rooms_i, rooms_j, rows, cols;
     uint8_t *walls;    /* (rows,cols) */
-    int32_t *order;    /* whatever is shuffled at the moment */
-    int32_t *set;      /* (rooms) parent of each in the forest */
-    uint8_t *marked;   /* (rows * cols) in cells, then reached ones */
+    int32_t *order;    /* scratch for shuffling */
+    int32_t *set;      /* (rooms) parent of each room in the forest */
+    uint8_t *marked;   /* (rows * cols) marks of entrance cells, then of reached cells */
     int32_t *distance; /* (2,C) */
     int32_t ins[2 * BJ_MAZE_MAX_PORTS], outs[2 * MAX_BRANCHES], tasks[4 * TASKS];
     bj_rng rng;
@@ -74,14 +75,15 @@ static void carve(builder *b, double loops) {
 /* ------------------------------------------------------------------------------------- branching
  */
 
-/* The four squares beside s, which is free: the border is wall, so that they exist. */
+/* Returns the four squares next to the free square s. They exist, because the border is a wall. */
 static const int beside_i[4] = {-1, 0, 0, 1}, beside_j[4] = {0, -1, 1, 0};
 
 static int beside(const builder *b, int s, int k) {
     return s + beside_i[k] * b->cols + beside_j[k];
 }
 
-/* 1 when the free squares without the marked ones hang together. marked: 1 in, 2 reached. */
+/* Returns 1 if the free squares without the marked ones are connected. marked is 1 for entrances
+ * and 2 for reached squares. */
 static int connected(builder *b, int32_t *queue) {
     const int squares = b->rows * b->cols;
     int head = 0, tail = 0, rest = 0;
@@ -115,7 +117,8 @@ static void store(int32_t *list, int count, const builder *b, int square) {
     list[2 * count + 1] = square % b->cols;
 }
 
-/* In cells do not touch each other, exits touch no in cell: each has all its successors. */
+/* Entrances do not touch each other, and exits touch no entrance, so each has all its successors.
+ */
 static bj_status place_ports(builder *b, const bj_generate_options *o, int junctions,
                              bj_error *err) {
     const int squares = b->rows * b->cols;
@@ -136,8 +139,8 @@ static bj_status place_ports(builder *b, const bj_generate_options *o, int junct
     }
     if (ins == junctions && outs == o->branches) return BJ_OK;
     return BJ_FAIL(err, BJ_EARG,
-                   "generated maze: room for %d of %d designated cells with %d of %d successors; "
-                   "take more rooms than %d by %d",
+                   "generated maze: only %d of %d designated cells and %d of %d successors fit; "
+                   "use more than %d by %d rooms",
                    ins, junctions, outs, o->branches, b->rooms_i, b->rooms_j);
 }
 
@@ -155,7 +158,7 @@ static bj_status draw_tasks(builder *b, const bj_maze *m, bj_error *err) {
         for (int v = 0; v < m->cells; v++)
             if (b->distance[v] > farthest) farthest = b->distance[v];
     }
-    for (int t = 0; t < TASKS;) { /* the farthest pair is among them, so that it ends */
+    for (int t = 0; t < TASKS;) { /* the loop ends, because the farthest pair is among them */
         const int from = (int)bj_rng_below(&b->rng, C), to = (int)bj_rng_below(&b->rng, C);
         int in = 0;
         for (int k = 0; k < m->in_count; k++) in |= m->ins[k] == from || m->ins[k] == to;

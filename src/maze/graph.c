@@ -75,7 +75,8 @@ int bj_edge_compare(const void *a, const void *b) {
 
 bj_status bj_graph_queries(bj_edge **out, int *count, const uint8_t *graph, int cells, int limit,
                            bj_query_set set, uint64_t seed, bj_error *err) {
-    if (limit < 0) return BJ_FAIL(err, BJ_EARG, "queries: a limit of %d", limit);
+    if (limit < 0)
+        return BJ_FAIL(err, BJ_EARG, "queries: the limit is %d, expected at least 0", limit);
     BJ_TRY(bj_graph_pairs(out, count, graph, cells, err));
     if (*count <= limit) return BJ_OK;
     bj_edge *pairs = *out;
@@ -130,17 +131,17 @@ bj_status bj_withhold(uint8_t *held, int *chosen, const bj_edge *edges, int coun
     int32_t most = 0;
     *chosen = 0;
     if (!(fraction >= 0 && fraction <= 1))
-        return BJ_FAIL(err, BJ_EARG, "withheld edges: a share of %g, expected 0 to 1", fraction);
+        return BJ_FAIL(err, BJ_EARG, "withheld edges: the share is %g, expected 0 to 1", fraction);
     for (int k = 0; k < count; k++) {
         held[k] = 0;
         if (edges[k].from < 0 || edges[k].from >= BJ_MAZE_MAX_CELLS)
-            return BJ_FAIL(err, BJ_EARG, "withheld edges: edge %d starts in cell %d", k,
+            return BJ_FAIL(err, BJ_EARG,
+                           "withheld edges: edge %d starts in cell %d, which does not exist", k,
                            (int)edges[k].from);
         if (order[k] < 0 || order[k] >= count)
             return BJ_FAIL(err, BJ_EARG,
-                           "withheld edges: place %d of the order is %d, expected 0 "
-                           "to %d",
-                           k, (int)order[k], count - 1);
+                           "withheld edges: entry %d of the order is %d, expected 0 to %d", k,
+                           (int)order[k], count - 1);
         if (edges[k].from > most) most = edges[k].from;
     }
     BJ_TRY(BJ_ALLOC(left, (size_t)most + 1, err)); /* training edges of each source */

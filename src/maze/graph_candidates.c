@@ -1,5 +1,4 @@
-/* graph_candidates.c - lists for a graph file from what a predictor says: its edges, and the cells
- * its candidates are nearest to.
+/* graph_candidates.c - creates the lists of a graph file from candidates: edges and nearest cells.
  *
  * Test: tests/maze/test_maze_file.c
  */
@@ -32,8 +31,9 @@ bj_status bj_graph_candidates(bj_graph_candidate *out, const bj_graph_case *inpu
     double *cells = NULL, *x = NULL;
     bj_status status;
     if (input->cells < 1 || input->sources < 0 || input->K < 1 || input->D < 1)
-        return BJ_FAIL(err, BJ_EARG, "candidates: %d cells, %d sources, K %d, D %d", input->cells,
-                       input->sources, input->K, input->D);
+        return BJ_FAIL(err, BJ_EARG,
+                       "candidates: a size is out of range: %d cells, %d sources, K = %d, D = %d",
+                       input->cells, input->sources, input->K, input->D);
     BJ_GOTO(status, done, BJ_ALLOC(cells, (size_t)input->cells * D, err));
     BJ_GOTO(status, done, BJ_ALLOC(x, D, err));
     for (int c = 0; c < input->cells; c++)

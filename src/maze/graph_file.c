@@ -1,4 +1,4 @@
-/* graph_file.c - predicted graphs as files, what the commands of `bjepa maze` hand to each other.
+/* graph_file.c - reads and writes graph files, which the commands of `bjepa maze` exchange.
  *
  *   {"schema": "branchjepa.graph/1",
  *    "maze": "large",                     an official one, or an object as in maze_json.h
@@ -7,11 +7,11 @@
  *    "withheld": [[u, v], ...],           optional: kept out of fitting
  *    "seen": [[u, v, n], ...],            optional: successors of a dataset, crossed n times
  *    "sources": [{"cell": u, "candidates": [[v, cosine, mass], ...]}, ...],
- *                                         optional: cells ascend, all have K; v null: a vector of
- *                                         zeros, mass null: no router
+ *                                         optional: ascending cells with K candidates each; v null:
+ *                                         a vector of zeros, mass null: no router
  *    "provenance": {"key": "text"}}       optional
  *
- * Reading is strict: see maze_json.h. What is read has been checked, so that users need no checks.
+ * Reading is strict, see maze_json.h. Callers need no further checks.
  * Test: tests/maze/test_maze_file.c
  */
 #include <math.h>
@@ -27,7 +27,7 @@ enum { MAX_K = 4096, MAX_FACTS = 4096, MAX_EDGES = 1 << 20 };
 
 struct bj_graph_file {
     bj_graph_record record;
-    yyjson_doc *doc; /* holds the texts of the facts */
+    yyjson_doc *doc; /* contains the texts of the facts */
     bj_maze *maze;
     uint8_t *graph;
     bj_edge *edges, *held, *seen;
@@ -47,8 +47,7 @@ static bj_status check_ascending(const bj_edge *edges, int count, const char *ke
                            k, (int)edges[k].from);
         if (k && bj_edge_compare(&edges[k - 1], &edges[k]) >= 0)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: '%s' row %d is [%d, %d] behind [%d, %d], expected "
-                           "them to ascend",
+                           "%s: '%s' row %d is [%d, %d] after [%d, %d], expected ascending rows",
                            where, key, k, (int)edges[k].from, (int)edges[k].to,
                            (int)edges[k - 1].from, (int)edges[k - 1].to);
     }
@@ -67,7 +66,7 @@ static bj_status read_edges(bj_edge **out, int *count, const bj_graph_file *f, y
     return status == BJ_OK ? check_ascending(*out, *count, key, where, err) : status;
 }
 
-/* Three numbers a row, of which the last may be large. */
+/* Reads rows of three numbers, of which the last may be large. */
 static bj_status read_seen(bj_graph_file *f, yyjson_val *root, const char *where, bj_error *err) {
     yyjson_val *list = yyjson_obj_get(root, "seen");
     const size_t size = yyjson_arr_size(list);
@@ -77,7 +76,7 @@ static bj_status read_seen(bj_graph_file *f, yyjson_val *root, const char *where
                        where, yyjson_get_type_desc(list), yyjson_get_len(list), (int)MAX_EDGES);
     BJ_TRY(BJ_ALLOC(f->seen, size, err));
     BJ_TRY(BJ_ALLOC(f->crossings, size, err));
-    yyjson_arr_iter walk = yyjson_arr_iter_with(list); /* to ask for the k-th takes k steps */
+    yyjson_arr_iter walk = yyjson_arr_iter_with(list); /* access by index would take k steps */
     for (size_t k = 0; k < size; k++) {
         yyjson_val *row = yyjson_arr_iter_next(&walk);
         int64_t value[3] = {0};
@@ -164,7 +163,7 @@ static bj_status read_sources(bj_graph_file *f, yyjson_val *root, const char *pa
     return BJ_OK;
 }
 
-/* A text that ends where C sees its end. */
+/* Checks for a text without zero bytes. */
 static int is_text(yyjson_val *value) {
     return yyjson_is_str(value) && strlen(yyjson_get_str(value)) == yyjson_get_len(value);
 }
@@ -180,11 +179,11 @@ static bj_status read_facts(bj_graph_file *f, yyjson_val *root, const char *path
     while ((key = yyjson_obj_iter_next(&walk))) {
         yyjson_val *value = yyjson_obj_iter_get_val(key);
         if (!is_text(key) || !is_text(value))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' is %s%s, expected a text",
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' is %s%s, expected a string",
                            path, yyjson_get_str(key), yyjson_get_type_desc(value),
                            yyjson_is_str(value) ? " with a zero byte" : "");
         if (yyjson_obj_get(object, yyjson_get_str(key)) != value)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' is there twice", path,
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' '%.60s' occurs twice", path,
                            yyjson_get_str(key));
         f->facts[f->record.fact_count++] = (bj_fact){yyjson_get_str(key), yyjson_get_str(value)};
     }
@@ -278,7 +277,7 @@ const bj_graph_record *bj_graph_of(const bj_graph_file *file) { return &file->re
 
 /* -------------------------------------------------------------------------------------- writing */
 
-/* 1: the maze is the official one of its name; 0: it has a name of its own. */
+/* Returns 1 if the maze is the official one with its name, and 0 if it has another name. */
 static bj_status is_official(int *out, const char *path, const bj_maze *maze, bj_error *err) {
     bj_maze *official = NULL;
     *out = 0;
@@ -290,8 +289,10 @@ static bj_status is_official(int *out, const char *path, const bj_maze *maze, bj
         !memcmp(official->edges, maze->edges, (size_t)maze->edge_count * sizeof *maze->edges);
     bj_maze_free(official);
     if (same) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "%s: not written: the maze is not the official '%s' it claims",
-                   path, maze->name);
+    return BJ_FAIL(
+        err, BJ_EARG,
+        "%s: not written: the maze has the name of the official maze '%s' but differs from it",
+        path, maze->name);
 }
 
 static bj_status check_record(const char *path, const bj_graph_record *r, bj_error *err) {
@@ -306,7 +307,8 @@ static bj_status check_record(const char *path, const bj_graph_record *r, bj_err
         for (int k = 0; k < lists[i].count; k++)
             if (lists[i].list[k].from < 0 || lists[i].list[k].from >= r->maze->cells ||
                 lists[i].list[k].to < 0 || lists[i].list[k].to >= r->maze->cells)
-                return BJ_FAIL(err, BJ_EARG, "%s: not written: '%s' row %d is [%d, %d] of %d cells",
+                return BJ_FAIL(err, BJ_EARG,
+                               "%s: not written: '%s' row %d is [%d, %d], but there are %d cells",
                                path, lists[i].key, k, (int)lists[i].list[k].from,
                                (int)lists[i].list[k].to, r->maze->cells);
         BJ_TRY(check_ascending(lists[i].list, lists[i].count, lists[i].key, path, err));
@@ -315,7 +317,7 @@ static bj_status check_record(const char *path, const bj_graph_record *r, bj_err
 }
 
 static void add_number(bj_doc *doc, yyjson_mut_val *list, double value) {
-    bj_doc_item_number(doc, list, value); /* null where it is not finite */
+    bj_doc_item_number(doc, list, value); /* null if it is not finite */
 }
 
 static void add_sources(bj_doc *doc, const bj_graph_record *r) {

@@ -1,13 +1,13 @@
-/* graph_score.c - a predicted graph of cells against the true one; see branchjepa/maze.h.
+/* graph_score.c - compares a predicted graph of cells with the true graph; see branchjepa/maze.h.
  *
- *   hit[s,v]        1 when some candidate of source s has cosine > 0.5 with the latent of cell v
- *   predicted[u,v]  1 when a source in cell u hits v
+ *   hit[s,v]        1 if some candidate of source s has cosine > 0.5 with the latent of cell v
+ *   predicted[u,v]  1 if a source in cell u hits v
  *   heads[s]        candidates of s with cosine > 0.5 with a successor
  *   precision[u]    |{v != u: predicted and real}| / |{v != u: predicted}|; _self counts v = u
  *   cov_r[s]        |{v: hit and successor of s}| / |{v: successor of s}|
  *
- * Cosines are computed in double, from vectors that are normalized first; a vector of zeros has
- * cosine 0 with everything, a number that is not finite is an error.
+ * Cosines are computed in double from normalized vectors. A vector of zeros has cosine 0 with every
+ * vector. A number that is not finite is an error.
  * Test: tests/maze/test_graph_score.c, tests/verify/test_maze_parity.c
  */
 #include <math.h>
@@ -21,7 +21,8 @@ bj_status bj_maze_unit(double *out, const bj_real *x, int D, const char *what, i
     double sum = 0;
     for (int d = 0; d < D; d++) sum += (double)x[d] * (double)x[d];
     if (!isfinite(sum))
-        return BJ_FAIL(err, BJ_ENONFINITE, "%s %d has a number that is not finite", what, number);
+        return BJ_FAIL(err, BJ_ENONFINITE, "%s %d contains a number that is not finite", what,
+                       number);
     const double norm = sqrt(sum);
     for (int d = 0; d < D; d++) out[d] = sum > 0 ? (double)x[d] / norm : 0;
     return BJ_OK;
@@ -38,7 +39,9 @@ double bj_maze_dot(const double *a, const double *b, int D) {
 static bj_status check_pairs(const bj_edge *pairs, int count, int cells, const char *what,
                              bj_error *err) {
     if (count < 0 || (count && !pairs))
-        return BJ_FAIL(err, BJ_EARG, "graph metrics: %d %s", count, what);
+        return BJ_FAIL(err, BJ_EARG,
+                       "graph metrics: the count is negative or the list is missing: %d %s", count,
+                       what);
     for (int k = 0; k < count; k++)
         if (pairs[k].from < 0 || pairs[k].from >= cells || pairs[k].to < 0 || pairs[k].to >= cells)
             return BJ_FAIL(err, BJ_EARG,
@@ -52,8 +55,10 @@ static bj_status check(const bj_graph_case *c, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG, "graph metrics: %d cells, expected 1 to %d", c->cells,
                        (int)BJ_MAZE_MAX_CELLS);
     if (c->sources < 0 || c->K < 1 || c->D < 1)
-        return BJ_FAIL(err, BJ_EARG, "graph metrics: %d sources, %d candidates of width %d",
-                       c->sources, c->K, c->D);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "graph metrics: a size is out of range: %d sources, %d candidates of width %d",
+            c->sources, c->K, c->D);
     for (int s = 0; s < c->sources; s++)
         if (c->source_cells[s] < 0 || c->source_cells[s] >= c->cells)
             return BJ_FAIL(err, BJ_EARG, "graph metrics: source %d is in cell %d, expected 0 to %d",
@@ -65,7 +70,7 @@ static bj_status check(const bj_graph_case *c, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- decoding */
 
-/* The row of what COV-R looks for, (C), of a source. */
+/* Returns the row (C) of successors of a source for COV-R. */
 static const uint8_t *successors_of(const bj_graph_case *c, int source) {
     const uint8_t *graph = c->successors ? c->successors : c->graph;
     return graph + (size_t)c->source_cells[source] * (size_t)c->cells;
@@ -104,7 +109,7 @@ done:
 
 /* -------------------------------------------------------------------------------------- metrics */
 
-/* Mean over cells that propose something; `per` (C) may be NULL. */
+/* Returns the mean precision over cells that propose an edge. `per` (C) may be NULL. */
 static double macro_precision(double *per, const uint8_t *predicted, const uint8_t *graph,
                               int cells, int self) {
     double sum = 0;
@@ -125,7 +130,7 @@ static double macro_precision(double *per, const uint8_t *predicted, const uint8
     return proposing ? sum / proposing : (double)NAN;
 }
 
-/* cov_r, and over sources of three successors cov_three and heads_three. */
+/* Computes cov_r, and cov_three and heads_three over sources with three successors. */
 static void coverage(bj_graph_scores *out, double *per, const uint8_t *hit, const int32_t *heads,
                      const bj_graph_case *c) {
     const size_t C = (size_t)c->cells;

@@ -57,7 +57,7 @@ bj_status bj_maze_json_members(yyjson_val *value, const char *known, const char 
             return BJ_FAIL(err, BJ_EFORMAT, "%s: unknown member '%.60s', expected %s", where, name,
                            known);
         if (yyjson_obj_getn(value, name, yyjson_get_len(key)) != yyjson_obj_iter_get_val(key))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.60s' is there twice", where, name);
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.60s' occurs twice", where, name);
     }
     return BJ_OK;
 }
@@ -73,14 +73,14 @@ bj_status bj_maze_json_text(const char **out, yyjson_val *object, const char *ke
     yyjson_val *value = yyjson_obj_get(object, key);
     *out = yyjson_get_str(value);
     if (!*out || !**out || strlen(*out) != yyjson_get_len(value))
-        return refuse(err, where, key, value, "a text that is not empty");
+        return refuse(err, where, key, value, "a non-empty string");
     return BJ_OK;
 }
 
 bj_status bj_maze_json_integer(int64_t *out, yyjson_val *value, int64_t least, int64_t most,
                                const char *what, const char *where, bj_error *err) {
     if (!yyjson_is_int(value))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is %s, expected a whole number", where, what,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s is %s, expected an integer", where, what,
                        value ? yyjson_get_type_desc(value) : "missing");
     if (yyjson_is_sint(value) ? yyjson_get_sint(value) < least || yyjson_get_sint(value) > most
                               : yyjson_get_uint(value) > (uint64_t)most ||
@@ -135,7 +135,7 @@ bj_status bj_maze_json_rows(int32_t **out, int *count, yyjson_val *object, const
     return BJ_OK;
 }
 
-/* Walls (rows,cols) of the texts of "map". */
+/* Reads the walls (rows,cols) from the texts of "map". */
 static bj_status read_map(uint8_t **out, int *rows, int *cols, yyjson_val *object,
                           const char *where, bj_error *err) {
     yyjson_val *list = yyjson_obj_get(object, "map");
@@ -144,15 +144,16 @@ static bj_status read_map(uint8_t **out, int *rows, int *cols, yyjson_val *objec
     *rows = (int)yyjson_arr_size(list);
     *cols = (int)yyjson_get_len(yyjson_arr_get_first(list));
     if (!yyjson_is_arr(list) || *rows < 1 || *rows > 1024 || *cols < 1 || *cols > 1024)
-        return refuse(err, where, "map", list, "1 to 1024 texts of 1 to 1024 digits, 1 for a wall");
+        return refuse(err, where, "map", list,
+                      "1 to 1024 strings of 1 to 1024 digits, where 1 is a wall");
     BJ_TRY(BJ_ALLOC(*out, (size_t)*rows * (size_t)*cols, err));
     for (int i = 0; i < *rows && status == BJ_OK; i++) {
         yyjson_val *row = yyjson_arr_get(list, (size_t)i);
         const char *text = yyjson_get_str(row);
         if (!text || yyjson_get_len(row) != (size_t)*cols || strspn(text, "01") != (size_t)*cols)
-            status =
-                BJ_FAIL(err, BJ_EFORMAT, "%s: 'map' row %d is '%.40s', expected %d digits 0, 1",
-                        where, i, text ? text : yyjson_get_type_desc(row), *cols);
+            status = BJ_FAIL(err, BJ_EFORMAT,
+                             "%s: 'map' row %d is '%.40s', expected %d digits that are 0 or 1",
+                             where, i, text ? text : yyjson_get_type_desc(row), *cols);
         for (int j = 0; j < *cols && status == BJ_OK; j++) (*out)[i * *cols + j] = text[j] == '1';
     }
     if (status != BJ_OK) {
@@ -194,7 +195,7 @@ bj_status bj_maze_json_read(bj_maze **out, yyjson_val *object, int without_schem
     plan.outs = outs;
     plan.tasks = tasks;
     status = bj_maze_from_plan(out, &plan, &inner);
-    if (status == BJ_EARG) status = BJ_EFORMAT; /* the file is at fault, not the caller */
+    if (status == BJ_EARG) status = BJ_EFORMAT; /* the file is invalid, not the argument */
     if (status != BJ_OK) BJ_FAIL(err, status, "%s: %.300s", where, inner.message);
 done:
     bj_free(walls);
@@ -206,7 +207,7 @@ done:
 
 /* ------------------------------------------------------------------------------------- writing */
 
-/* [i, j, ...] as the next element of a list. */
+/* Appends [i, j, ...] to a list. */
 static void add_row(bj_doc *doc, yyjson_mut_val *list, const int32_t *numbers, int count) {
     yyjson_mut_val *row = doc->ok ? yyjson_mut_arr_add_arr(doc->json, list) : NULL;
     doc->ok = doc->ok && row;
@@ -249,7 +250,7 @@ bj_status bj_maze_json_commit(bj_doc *doc, const char *path, char hex[65], bj_er
     size_t size;
     bj_status status = bj_doc_text(&text, &size, doc, 0, NULL);
     if (status == BJ_EARG)
-        return BJ_FAIL(err, BJ_EARG, "%s: not written: a text in it is not UTF-8", path);
+        return BJ_FAIL(err, BJ_EARG, "%s: not written: a string in it is not UTF-8", path);
     if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", path);
     if (hex) bj_sha256_memory(hex, text, size);
     status = bj_file_write(path, text, size, err);

@@ -1,11 +1,13 @@
-/* mazes.c - the maps of OGBench and what follows from them; see branchjepa/maze.h.
+/* mazes.c - the maps of OGBench, and the cells and graphs computed from them; see
+ * branchjepa/maze.h.
  *
- * Maps, teleporters and tasks are those of OGBench 1.2.2 (Park et al., MIT license; docs/MAZES.md);
- * cells, centers and graphs are computed from them.
+ * Maps, teleporters and tasks are those of OGBench 1.2.2 (Park et al., MIT license; docs/MAZES.md).
  *
- *   square (i,j)  center (4j - 4, 4i - 4)   a position is in i = floor((y + 6) / 4), j = floor((x +
- * 6) / 4) edges         between free squares that share a side, both ways; a teleporter-in cell has
- * one to each out cell instead, because whoever walks in is moved Test: tests/maze/test_mazes.c
+ *   square (i,j)  has the center (4j - 4, 4i - 4)
+ *   position      is in i = floor((y + 6) / 4), j = floor((x + 6) / 4)
+ *   edges         connect free squares that share a side, in both directions; a teleporter entrance
+ *                 has an edge to each exit cell instead
+ * Test: tests/maze/test_mazes.c
  */
 #include <math.h>
 #include <stdlib.h>
@@ -98,9 +100,9 @@ const char *bj_maze_guess(const char *path) {
 /* --------------------------------------------------------------------------------------- filling
  */
 
-/* A maze while it is filled: the same pointers, writable. */
+/* The writable pointers of a maze while it is filled. */
 typedef struct draft {
-    bj_maze maze; /* first: what is handed out */
+    bj_maze maze; /* must be first, because callers get a pointer to it */
     char *name;
     int32_t *cell_at, *square, *ports;
     double *center;
@@ -145,7 +147,7 @@ static int is_in(const bj_maze *m, int cell) {
 
 static void add_edge(draft *d, int from, int to) {
     uint8_t *entry = &d->graph[(size_t)from * (size_t)d->maze.cells + (size_t)to];
-    if (*entry) return; /* an out cell may be a neighbor */
+    if (*entry) return; /* an exit cell may be a neighbor */
     *entry = 1;
     d->edges[d->maze.edge_count++] = (bj_edge){from, to};
 }
@@ -181,12 +183,12 @@ static bj_status connect(draft *d, bj_error *err) {
     return BJ_OK;
 }
 
-/* The cell of a square of the plan. */
+/* Returns the cell of a square of the map. */
 static bj_status place(int32_t *out, const bj_maze *m, const int32_t *square, const char *what,
                        int number, bj_error *err) {
     *out = cell_at(m, square[0], square[1]);
     if (*out >= 0) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %s %d lies on (%d,%d), expected a free square",
+    return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %s %d is at (%d,%d), expected a free square",
                    m->name, what, number, (int)square[0], (int)square[1]);
 }
 
@@ -206,7 +208,7 @@ static bj_status place_ports(draft *d, const bj_maze_plan *from, bj_error *err) 
         for (int b = 0; b < a; b++)
             if (d->ports[a] == d->ports[b])
                 return BJ_FAIL(
-                    err, BJ_EARG, "maze '%.80s': two teleporters or exits lie on (%d,%d)", m->name,
+                    err, BJ_EARG, "maze '%.80s': two teleporters or exits are at (%d,%d)", m->name,
                     (int)m->square[2 * d->ports[a]], (int)m->square[2 * d->ports[a] + 1]);
     return BJ_OK;
 }
@@ -230,10 +232,10 @@ static bj_status check_plan(const bj_maze_plan *p, bj_error *err) {
                        p->rows, p->cols, (int)MAX_SIDE);
     if (p->in_count < 0 || p->out_count < 0 || p->in_count > BJ_MAZE_MAX_PORTS ||
         p->out_count > BJ_MAZE_MAX_PORTS || !p->in_count != !p->out_count)
-        return BJ_FAIL(err, BJ_EARG,
-                       "maze '%.80s': %d teleporters with %d exits, expected none of both or 1 to "
-                       "%d of each",
-                       p->name, p->in_count, p->out_count, (int)BJ_MAZE_MAX_PORTS);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "maze '%.80s': %d teleporters with %d exits, expected none, or 1 to %d of each",
+            p->name, p->in_count, p->out_count, (int)BJ_MAZE_MAX_PORTS);
     if (p->task_count < 0 || p->task_count > BJ_MAZE_MAX_TASKS)
         return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %d tasks, expected 0 to %d", p->name,
                        p->task_count, (int)BJ_MAZE_MAX_TASKS);

@@ -5,7 +5,7 @@
 
 #include "core/alloc.h"
 
-enum { TOGETHER = 4 /* frames that pass over the matrix at once */ };
+enum { TOGETHER = 4 /* frames per pass over the matrix */ };
 
 struct bj_probe {
     int D;
@@ -21,7 +21,9 @@ bj_status bj_probe_create(bj_probe **out, int D, bj_error *err) {
     bj_probe *p;
     bj_status status;
     *out = NULL;
-    if (D < 1) return BJ_FAIL(err, BJ_EARG, "probe: latents of %d numbers, expected at least 1", D);
+    if (D < 1)
+        return BJ_FAIL(err, BJ_EARG, "probe: the latents have %d dimensions, expected at least 1",
+                       D);
     BJ_TRY(BJ_ALLOC(p, 1, err));
     p->D = D;
     const size_t d = (size_t)D;
@@ -52,7 +54,7 @@ void bj_probe_add(bj_probe *p, const bj_real *latents, const double *xy, int64_t
         for (int k = 0; k < TOGETHER; k++) {
             const int64_t frame = at + k;
             r[k] = p->rows + (size_t)k * D;
-            for (size_t i = 0; i < D; i++) /* zeros behind the last frame add nothing */
+            for (size_t i = 0; i < D; i++) /* zeros after the last frame add nothing */
                 r[k][i] = frame < n ? (double)latents[(size_t)frame * D + i] : 0;
             if (frame >= n) continue;
             for (size_t i = 0; i < D; i++) {
@@ -73,7 +75,7 @@ void bj_probe_add(bj_probe *p, const bj_real *latents, const double *xy, int64_t
     }
 }
 
-/* Moments about the means. */
+/* Computes the moments about the means. */
 static void center_moments(bj_probe *p) {
     const size_t D = (size_t)p->D;
     const double n = p->frames;
@@ -85,8 +87,8 @@ static void center_moments(bj_probe *p) {
     for (size_t i = 0; i < D; i++) p->sum[i] /= n;
 }
 
-/* matrix = U'U, U on and right of the diagonal; row by row, so that the inner loops run along rows.
- */
+/* Factors matrix = U'U with U on and right of the diagonal, row by row, so that the inner loops run
+ * along rows. */
 static bj_status factorize(bj_probe *p, bj_error *err) {
     const size_t D = (size_t)p->D;
     double *U = p->matrix, largest = 0;
@@ -97,10 +99,10 @@ static bj_status factorize(bj_probe *p, bj_error *err) {
             for (size_t j = i; j < D; j++) U[i * D + j] -= f * U[k * D + j];
         }
         const double pivot = U[i * D + i];
-        if (!(pivot > 1e-14 * largest)) /* also where it is not a number */
+        if (!(pivot > 1e-14 * largest)) /* also if it is NaN */
             return BJ_FAIL(err, BJ_EARG,
-                           "probe: pivot %zu of %zu is %g: the latents of %.0f frames "
-                           "do not determine it without a larger ridge",
+                           "probe: pivot %zu of %zu is %g, because the latents of %.0f frames do "
+                           "not determine it; use a larger ridge",
                            i, D, pivot, p->frames);
         for (size_t j = i; j < D; j++) U[i * D + j] /= sqrt(pivot);
     }

@@ -1,6 +1,7 @@
-/* split.c - episodes kept out of training, and the contexts of an audit on them.
+/* split.c - selects held-out episodes, and the contexts of an audit on them.
  *
- * The episodes are shuffled by (seed, "maze episode split"); the first floor(share * count) train.
+ * The episodes are shuffled by (seed, "maze episode split"); the first floor(share * count) are
+ * used for training.
  * Test: tests/maze/test_split.c
  */
 #include <math.h>
@@ -14,8 +15,10 @@ bj_status bj_episode_split(uint8_t *training, int64_t count, double share, uint6
     bj_rng rng = bj_rng_named(seed, "maze episode split");
     int64_t *order;
     if (count < 0 || !(share >= 0 && share <= 1))
-        return BJ_FAIL(err, BJ_EARG, "episode split: a share of %g of %lld, expected 0 to 1", share,
-                       (long long)count);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "episode split: the share is %g of %lld episodes, expected a share from 0 to 1", share,
+            (long long)count);
     BJ_TRY(BJ_ALLOC(order, (size_t)count, err));
     const int64_t want = (int64_t)floor(share * (double)count + 1e-9); /* 0.7 * 10 is below 7 */
     for (int64_t k = 0; k < count; k++) {
@@ -31,7 +34,7 @@ bj_status bj_episode_split(uint8_t *training, int64_t count, double share, uint6
     return BJ_OK;
 }
 
-/* Contexts of one episode into `out`, which may be NULL; returns how many. */
+/* Writes the contexts of one episode to `out`, which may be NULL. Returns their count. */
 static int64_t list_episode(int64_t *out, const int16_t *cells, int64_t begin, int64_t end,
                             int64_t stride, int64_t horizon) {
     int64_t n = 0;
@@ -54,7 +57,8 @@ bj_status bj_audit_contexts(int64_t **out, int64_t *count, const bj_maze_data *d
     *out = NULL;
     *count = 0;
     if (stride < 1 || horizon < 1)
-        return BJ_FAIL(err, BJ_EARG, "audit contexts: a stride of %d and a horizon of %d", stride,
+        return BJ_FAIL(err, BJ_EARG,
+                       "audit contexts: stride is %d and horizon %d, expected at least 1", stride,
                        horizon);
     for (int64_t e = 0; e < total; e++)
         if (!training || !training[e])

@@ -1,11 +1,12 @@
-/* walk.c - a dataset of walks through a maze, by the recipe of OGBench's `navigate` sets.
+/* walk.c - creates a dataset of walks through a maze, like OGBench's `navigate` datasets.
  *
- * An episode starts in a random cell and goes to one random cell after the other. The subgoal is
- * the center of the next cell on a shortest path between free squares, teleporters included:
- * whoever is sent through one is moved, and goes on from there. The action is the unit vector to
- * the subgoal plus normal noise, clipped; the next goal is drawn within 0.5 of the last one.
+ * An episode starts in a random cell and goes to one random cell after another. The subgoal is the
+ * center of the next cell on a shortest path between free squares, including teleporters. An agent
+ * that enters a teleporter is moved and continues from there. The action is the unit vector to the
+ * subgoal plus normal noise, clipped. The next goal is drawn when the agent is within 0.5 of the
+ * last one.
  *
- *   observations (N,2) float32   position as seen before the action     qpos (N,2) where it was
+ *   observations (N,2) float32   observed position before the action    qpos (N,2) true position
  *   actions      (N,2) float32   after clipping                         terminals (N) bool
  *
  * N = episodes * steps. The same options give the same bytes. Test: tests/maze/test_generate.c
@@ -24,7 +25,7 @@ enum { EPISODES = 1000, STEPS = 1001, MAX_ROWS = 100 * 1000 * 1000 };
 typedef struct walker {
     const bj_maze *maze;
     uint8_t *sides;   /* (C,C) free squares that share a side */
-    uint8_t *on_foot; /* (C,C) the same without ways out of a teleporter */
+    uint8_t *on_foot; /* (C,C) like the first, without edges out of a teleporter */
     int32_t *to_goal; /* (2,C) */
     float *seen, *actions, *qpos;
     uint8_t *ends;
@@ -53,7 +54,7 @@ static void walk(walker *w, int64_t row, int steps, double noise, bj_rng rng) {
     bj_point_env env;
     int goal = draw_goal(w, &rng);
     bj_point_reset(&env, m, (bj_edge){start, goal}, rng);
-    rng = bj_rng_seed(bj_rng_next(&env.rng)); /* apart from the teleporters' */
+    rng = bj_rng_seed(bj_rng_next(&env.rng)); /* not from the generator of the teleporters */
     for (int t = 0; t < steps; t++, row++) {
         const int cell = bj_maze_cell(m, env.xy[0], env.xy[1]);
         while (hypot(env.xy[0] - m->center[2 * goal], env.xy[1] - m->center[2 * goal + 1]) <=
@@ -85,8 +86,8 @@ bj_status bj_maze_walk(const char *path, const bj_maze *maze, const bj_walk_opti
     bj_status status;
     if (o->episodes < 0 || o->steps < 0 || N > MAX_ROWS || !(noise <= 100) || maze->cells < 2)
         return BJ_FAIL(err, BJ_EARG,
-                       "walks: %lld episodes of %lld steps with a noise of %g through %d cells, "
-                       "expected up to %d steps in all",
+                       "walks: %lld episodes of %lld steps with noise %g through %d cells, "
+                       "expected at most %d steps in total",
                        (long long)episodes, (long long)steps, noise, maze->cells, (int)MAX_ROWS);
     BJ_GOTO(status, done, BJ_ALLOC(w.sides, C * C, err));
     BJ_GOTO(status, done, BJ_ALLOC(w.on_foot, C * C, err));

@@ -1,4 +1,4 @@
-/* arch.c - default architectures and the validation of an architecture. */
+/* arch.c - default architectures and validation of architectures. */
 #include <math.h>
 
 #include "core/status.h"
@@ -28,7 +28,8 @@ bj_arch bj_arch_paper(void) {
 bj_arch bj_arch_point(void) {
     bj_arch arch = bj_arch_paper();
     arch.atoms = 1;
-    arch.atom_hidden = 3204; /* matches the parameter count of six atoms and a router within 130 */
+    arch.atom_hidden = 3204; /* the parameter count is within 130 of that of six atoms and a
+                                router */
     return arch;
 }
 
@@ -51,7 +52,7 @@ bj_arch bj_arch_maze(bj_model_kind kind, int one_atom) {
                     .state = 2,
                     .waves = 2,
                     .octaves = 4};
-    /* Match the parameter count of eight branches and their router within 400. */
+    /* The parameter count is within 400 of that of eight branches and their router. */
     if (one_atom || kind == BJ_MODEL_CODEBOOK) arch.atom_hidden = 4230;
     if (kind == BJ_MODEL_VARIATIONAL) {
         arch.noise = 32;
@@ -61,7 +62,7 @@ bj_arch bj_arch_maze(bj_model_kind kind, int one_atom) {
     return arch;
 }
 
-/* Encoder kinds that use a size. The size must be 0 for all other kinds. */
+/* Flags for the encoder kinds that use a size. The size must be 0 for all other kinds. */
 enum {
     SCENE = 1 << BJ_ENCODER_SCENE,
     STATE = 1 << BJ_ENCODER_STATE,
@@ -77,8 +78,10 @@ static bj_status check_kind(const bj_arch *arch, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG, "architecture: kind is %d, expected branch (0) or "
                        "output-only (1) for scenes", (int)arch->kind);
     if (!scene && arch->kind == BJ_MODEL_OUTPUT_ONLY)
-        return BJ_FAIL(err, BJ_EARG, "architecture: an output-only model decodes, which needs "
-                       "scenes, found encoder %d", (int)arch->encoder);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "architecture: an output-only model has a decoder and needs scenes, found encoder %d",
+            (int)arch->encoder);
     if ((arch->noise != 0) != variational || (arch->noise_hidden != 0) != variational)
         return BJ_FAIL(err, BJ_EARG, "architecture: noise is %d, noise_hidden %d, expected sizes "
                        "for a variational model and 0 for others", arch->noise, arch->noise_hidden);
@@ -169,20 +172,20 @@ bj_status bj_arch_fits(const bj_arch *arch, const bj_arch *scenes, bj_error *err
         {"future steps", arch->fut, scenes->fut},
         {"neighbors", arch->neighbors, scenes->neighbors},
         {"polylines", arch->polylines, scenes->polylines},
-        {"points of a polyline", arch->points, scenes->points},
+        {"points per polyline", arch->points, scenes->points},
         {"seconds between steps", arch->dt, scenes->dt},
-        {"numbers of a state", arch->state, scenes->state},
-        {"rows of an image", arch->height, scenes->height},
-        {"columns of an image", arch->width, scenes->width},
-        {"channels of an image", arch->channels, scenes->channels},
+        {"values per state", arch->state, scenes->state},
+        {"rows per image", arch->height, scenes->height},
+        {"columns per image", arch->width, scenes->width},
+        {"channels per image", arch->channels, scenes->channels},
     };
     static const char *const seen[] = {"scenes", "states", "images"};
     if (arch->encoder != scenes->encoder)
-        return BJ_FAIL(err, BJ_EFORMAT, "the model sees %s, the data has %s", seen[arch->encoder],
-                       seen[scenes->encoder]);
+        return BJ_FAIL(err, BJ_EFORMAT, "the model expects %s, but the data has %s",
+                       seen[arch->encoder], seen[scenes->encoder]);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].model != sizes[i].scenes)
-            return BJ_FAIL(err, BJ_EFORMAT, "the model has %g %s, the scenes have %g",
+            return BJ_FAIL(err, BJ_EFORMAT, "the model has %g %s, but the scenes have %g",
                            sizes[i].model, sizes[i].name, sizes[i].scenes);
     return BJ_OK;
 }

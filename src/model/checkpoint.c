@@ -156,7 +156,7 @@ bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st, bj_error
         const size_t digits = strspn(value, "0123456789");
         if (!digits || digits > 9 || value[digits])
             return bj_checkpoint_refuse(err, BJ_EFORMAT, st, sizes[i].name, value,
-                                        "a whole number");
+                                        "an integer");
         const int number = atoi(value);
         memcpy((char *)out + sizes[i].offset, &number, sizeof number);
     }
@@ -234,7 +234,7 @@ bj_status bj_checkpoint_check_digest(const bj_safetensors *st, bj_error *err) {
     digest(hex, tensors, count, facts, facts_count);
     if (strcmp(hex, stored))
         status = BJ_FAIL(err, BJ_EFORMAT,
-                         "%s: checksum of the content is %s, expected %s: the file was changed",
+                         "%s: checksum of the content is %s, expected %s, so the file was changed",
                          bj_safetensors_path(st), hex, shown(text, stored));
 done:
     bj_free(tensors);
@@ -279,7 +279,7 @@ bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *forma
     char version[16], text[SHOWN_SIZE];
     snprintf(version, sizeof version, "%d", FORMAT_VERSION);
     if (strcmp(value, version))
-        return BJ_FAIL(err, BJ_EVERSION, "%s: format version '%s', this library reads %s",
+        return BJ_FAIL(err, BJ_EVERSION, "%s: format version is '%s', but this library reads %s",
                        bj_safetensors_path(st), shown(text, value), version);
     return BJ_OK;
 }
@@ -304,8 +304,8 @@ bj_status bj_checkpoint_write_views(const char *path, const char *format,
     bj_fact *all = NULL, *sorted = NULL;
     char hex[BJ_SHA256_HEX], version[16];
     bj_status status;
-    for (int i = 0; i < facts_count; i++) /* check here because they are compared below, before the
-                                             writer checks them */
+    for (int i = 0; i < facts_count; i++) /* check facts here, because they are compared below,
+                                             before the writer checks them */
         if (!facts[i].key || !facts[i].value)
             return BJ_FAIL(err, BJ_EARG, "%s: fact %d has no key or no value", path, i);
     BJ_GOTO(status, done, BJ_ALLOC(sorted_views, (size_t)count, err));
@@ -357,14 +357,15 @@ bj_status bj_checkpoint_check_tensors(const bj_safetensors *st, const bj_tensor 
         const bj_tensor_view *view;
         if (unknown && !bj_safetensors_find(st, t->name))
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: tensor '%s': is missing, but there is an unknown '%.80s'",
+                           "%s: tensor '%s': is missing, but there is an unknown tensor '%.80s'",
                            bj_safetensors_path(st), t->name, unknown);
         BJ_TRY(bj_safetensors_require(&view, st, t->name, t->rank, shape, err));
     }
     if (unknown)
-        return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: tensor '%.80s': is unknown, the architecture has no such tensor",
-                       bj_safetensors_path(st), unknown);
+        return BJ_FAIL(
+            err, BJ_EFORMAT,
+            "%s: tensor '%.80s': is unknown, because the architecture has no such tensor",
+            bj_safetensors_path(st), unknown);
     return BJ_OK;
 }
 
@@ -418,8 +419,8 @@ bj_status bj_model_read(bj_model **out, const bj_safetensors *st, bj_error *err)
         const bj_param *p = &layout.params[i];
         tensors[i] = (bj_tensor){p->name, p->rank, {p->shape[0], p->shape[1]}, p->size, NULL};
     }
-    /* Compare the sizes with the file before allocating, so that the file size limits the
-     * memory. */
+    /* Compare the sizes with the file before allocating, so that memory use is limited by the file
+     * size. */
     BJ_GOTO(status, done, bj_checkpoint_check_tensors(st, tensors, layout.count, err));
     BJ_GOTO(status, done, bj_model_create_empty(&model, &arch, err));
     for (int i = 0; i < layout.count; i++) tensors[i] = bj_model_tensor(model, i);

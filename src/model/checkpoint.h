@@ -48,7 +48,7 @@ BJ_CHECK bj_status bj_checkpoint_write(const char *path, const char *format,
                                        const bj_tensor *tensors, int count, const bj_fact *facts,
                                        int facts_count, bj_error *err);
 /* Writes views of any floating-point dtype like bj_checkpoint_write. The caller must have checked
- * that the values are finite. */
+ * that all values are finite. */
 BJ_CHECK bj_status bj_checkpoint_write_views(const char *path, const char *format,
                                              const bj_tensor_view *views, int count,
                                              const bj_fact *facts, int facts_count, bj_error *err);
@@ -61,8 +61,8 @@ BJ_CHECK bj_status bj_checkpoint_digest(char hex[BJ_SHA256_HEX], const bj_tensor
 /* Fails if the file has another format or another version. */
 BJ_CHECK bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *format,
                                               bj_error *err);
-/* Fails if the file lacks one of the tensors, has it with another shape, or contains another
- * tensor. */
+/* Fails if the file lacks one of the tensors, if a tensor has another shape, or if the file
+ * contains additional tensors. */
 BJ_CHECK bj_status bj_checkpoint_check_tensors(const bj_safetensors *st, const bj_tensor *tensors,
                                                int count, bj_error *err);
 /* Reads the tensors from the file. Fails if a value is not finite. */
@@ -78,7 +78,7 @@ BJ_CHECK bj_status bj_checkpoint_metadata(const char **out, const bj_safetensors
 bj_status bj_checkpoint_refuse(bj_error *err, bj_status code, const bj_safetensors *st,
                                const char *key, const char *value, const char *expected);
 
-/* Loads a model from an open file; bj_model_load calls it. */
+/* Loads a model from an open file. Used by bj_model_load. */
 BJ_CHECK bj_status bj_model_read(bj_model **out, const bj_safetensors *st, bj_error *err);
 
 #endif

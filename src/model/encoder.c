@@ -6,7 +6,7 @@
 
 #include "nn/attention.h"
 
-enum { GROUP = 4 /* number of scenes whose tokens fit into the L2 cache until attention reads
+enum { GROUP = 4 /* number of scenes whose tokens stay in the L2 cache until attention reads
                     them */ };
 
 void bj_future_view(bj_real *features, const bj_real *future, int M, int F, double dt) {

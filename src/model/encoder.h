@@ -13,8 +13,9 @@
  * Alphabet  M scenes per block, T steps, E embedding, G heads, d = E/G, TH token hidden width,
  *           W = 2 TH + 2 folded token width, D latent width
  *
- * An encoder that is used only for futures sees no neighbor except the zero neighbor, whose token
- * is the same for every scene. This token replaces b2_n, W2_n is left out, and W = TH + 2.
+ * The input of an encoder that is used only for futures has no neighbor except the zero neighbor,
+ * whose token is the same for every scene. This token replaces b2_n, W2_n is left out, and W = TH +
+ * 2.
  *
  * Folded or factored. A folded encoder computes M_g = Wk_g U and N_g = Wv_g U for every head g once
  * per set of weights. A factored encoder applies Wk_g, Wv_g and U one after the other, which costs
@@ -41,7 +42,8 @@ typedef struct bj_encoder {
     bj_linear linear[BJ_ENC_LINEARS];
     const bj_real *w2[2], *b2[2];   /* second layers of the token networks: (E,TH) (E) */
     const bj_real *kv_w, *kv_b;     /* (2E,E) (2E) key rows, then value rows */
-    int NH, W;                      /* columns of W2_n in U (TH or 0), and all columns of U */
+    int NH, W;                      /* number of columns of W2_n in U (TH or 0); total number of
+                                       columns of U */
     size_t ldt;                     /* stride of rows of width W */
     bj_real *joined;                /* U (E,W): [W2_n | W2_p | b2_n | b2_p] */
     bj_real *joined_kn, *joined_nk; /* U packed, for folding and for its gradient */
@@ -65,7 +67,7 @@ enum { BJ_ENCODER_TRAINED = 1, BJ_ENCODER_OF_FUTURES = 2, BJ_ENCODER_FACTORED = 
  * scenes, and 0 otherwise. */
 unsigned bj_encoder_form(const bj_arch *arch, int B);
 
-/* Repacks the weights after they changed. The rounds must run in order, the items of a round may
+/* Repacks the weights after they changed. The rounds must run in order. The items of a round may
  * run in any order. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round);
 void bj_encoder_prepare(const bj_encoder *e, int round, int item);
@@ -98,7 +100,7 @@ typedef struct bj_encoder_block {
     bj_real *hidden;                /* (M,proj_hidden) */
     bj_real *context;               /* (M,D) */
     size_t lde, ldj, ldp, ldc;      /* strides of q and pooled, joint, hidden, context */
-    /* gradients, only for the backward pass; the weight gradients use them afterwards */
+    /* gradients of the backward pass, which the weight gradients use afterwards */
     bj_real *dr[2], *dummy_dr;      /* (rows,TH), (M,TH) zero if the scene has neighbors */
     bj_real *dq, *dpooled;          /* (M,E) */
     bj_real *da;                    /* (M,G,W) */
@@ -106,7 +108,7 @@ typedef struct bj_encoder_block {
     bj_real *djoint, *dhidden;      /* (M,2E) (M,proj_hidden) */
     bj_real *dh;                    /* (M,G,W) scratch */
     bj_real *dscore[2];             /* (rows of one scene,G) scratch */
-    bj_observer_block observer;     /* states and images use only this, M, context and ldc */
+    bj_observer_block observer;     /* states and images use only this field, M, context and ldc */
 } bj_encoder_block;
 
 /* Returns a block with only its strides set. */

@@ -1,15 +1,15 @@
-/* export.c - copies model files with other facts or with BF16 weights.
+/* export.c - copies model files with modified facts or with BF16 weights.
  *
- * A copy keeps the architecture and the facts of its source. Facts of the caller replace facts with
- * the same key. A BF16 file has 2 bytes per parameter, rounded to nearest even like the predictor's
- * weights. bj_model_load widens them. A double-precision build rounds to float first.
+ * A copy keeps the architecture and the facts of its source. Facts given by the caller replace
+ * facts with the same key. A BF16 file has 2 bytes per parameter, rounded to nearest even like the
+ * predictor's weights. bj_model_load widens them. A double-precision build rounds to float first.
  * Test: tests/model/test_export.c
  */
 #include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
-#include "kernels/kernels.h"
+#include "core/bf16.h"
 #include "model/checkpoint.h"
 #include "model/model.h"
 
@@ -41,16 +41,16 @@ static int merge_facts(bj_fact *out, const bj_arch_facts *arch, const bj_safeten
 /* Rounds the tensors to BF16, both in place and into `half`, and describes `half` in `views`. */
 static bj_status narrow(bj_tensor_view *views, uint16_t *half, const bj_tensor *tensors, int count,
                         const char *path, bj_error *err) {
-    const bj_kernels *kernels;
-    BJ_TRY(bj_kernels_find(&kernels, NULL, err));
     for (int i = 0; i < count; i++) {
         const bj_tensor *t = &tensors[i];
-        kernels->narrow(half, t->data, t->size);
-        for (size_t j = 0; j < t->size; j++)
+        for (size_t j = 0; j < t->size; j++) {
+            half[j] = bj_bf16_round((float)t->data[j]);
+            t->data[j] = (bj_real)bj_bf16_widen(half[j]);
             if (!isfinite(t->data[j]))
                 return BJ_FAIL(err, BJ_ENONFINITE,
                                "%s: not saved: tensor '%s': value %zu is too large for BF16", path,
                                t->name, j);
+        }
         views[i] = (bj_tensor_view){.name = t->name,
                                     .dtype = BJ_DTYPE_BF16,
                                     .rank = t->rank,

@@ -205,7 +205,8 @@ static void pack_all(bj_future_encoder *e) {
             bj_encoder_prepare(&e->encoder, round, i);
     for (int i = 0; e->arch.fut && i < bj_network_prepare_items(&e->decoder); i++)
         bj_network_prepare(&e->decoder, i);
-    e->decoder.decoder_in.w = e->decoder.decoder_out.w = NULL; /* they point into the model */
+    e->decoder.decoder_in.w = e->decoder.decoder_out.w = NULL; /* because they point into the
+                                                                  model */
 }
 
 static bj_status build(bj_future_encoder *e, const bj_model *model, const bj_target *target,
@@ -262,7 +263,7 @@ bj_status bj_future_encoder_create_on(bj_future_encoder **out, const bj_model *m
     e->arch = model->arch;
     e->max_batch = max_batch;
     e->pool = pool;
-    BJ_GOTO(status, fail, bj_kernels_find(&e->k, isa, err));
+    BJ_GOTO(status, fail, bj_kernels_find(&e->k, isa, BJ_PRECISION_FULL, err));
     BJ_GOTO(status, fail, build(e, model, target, err));
     *out = e;
     return BJ_OK;

@@ -2,8 +2,8 @@
  *
  *   future (F,2) --future view--> features (F,7) --target encoder--> z = c / |c| --decoder--> recon
  *
- * The future view contains the scene's map and no neighbors. The bits of a row depend neither on
- * the batch nor on the number of workers, and are equal to those of the training step.
+ * The future view contains the scene's map and no neighbors. A row is bit-identical to that of the
+ * training step, for any batch and any number of workers.
  * Test: tests/model/test_future_encoder.c
  */
 #ifndef BJ_MODEL_FUTURE_ENCODER_H

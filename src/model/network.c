@@ -233,7 +233,8 @@ static void winners_decoded(const bj_network *n, const bj_network_block *b, cons
     bj_rows_scatter(b->du, b->ldu, rows, in, b->ldk, M, D);
 }
 
-/* Gives the same bits as the pass over all latents, because the other rows have zero gradients. */
+/* The result is bit-identical to that of a pass over all latents, because the other rows have zero
+ * gradients. */
 static void winners_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
     int row[BJ_BLOCK];
     for (int m = 0; m < b->M; m++) row[m] = m * n->L + b->winner[m];
@@ -254,7 +255,7 @@ static void decoded_backward(const bj_network *n, const bj_network_block *b, uns
         split_residuals(n, b);
         dy = b->dbase;
     }
-    /* Masking the last addend is enough, because all addends have the same mask. */
+    /* Masking the last term is enough, because all terms of the sum have the same mask. */
     bj_linear_backward(k, b->ddecoder_hidden, b->ldd, dy, b->ldy, b->decoder_hidden, b->ldd,
                        &n->decoder_out, M * L, 0);
     for (int i = 0; n->step_scale && i < K; i++)

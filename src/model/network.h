@@ -6,9 +6,9 @@
  *   codebook     context --atom----> u        (the codes are not part of the network)
  *   variational  see variational.h
  *
- * L is the number of latents per scene: K, or 1 for models with one predictor. Only models of
- * scenes have a decoder. Reconstruction decodes the target latent z with the same decoder. An
- * output-only model uses only its base path for it.
+ * L is the number of latents per scene: K, or 1 for models with one predictor. Only models with a
+ * scene encoder have a decoder. Reconstruction decodes the target latent z with the same decoder.
+ * An output-only model reconstructs with its base path alone.
  *
  * Winner takes all: if b->winner selects one latent per scene, only this latent has a gradient, and
  * the backward pass computes only its row. The rows of the other latents are neither read nor
@@ -28,7 +28,7 @@ typedef struct bj_network {
     const bj_arch *arch;
     const bj_kernels *k;
     int L; /* latents per scene */
-    int K; /* weights per scene: atoms, or 1 for models with one predictor */
+    int K; /* branch weights per scene: the number of atoms, or 1 for models with one predictor */
     bj_linear atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS]; /* (L) */
     bj_linear router_in, router_out;                         /* out == 0: no router */
     bj_linear decoder_in, decoder_out;                       /* or trunk and base; out == 0: no
@@ -102,7 +102,7 @@ void bj_network_add_residual(const bj_network *n, bj_real *y, const bj_real *bas
 
 /* Flags for the incoming gradients that are present. */
 enum { BJ_FROM_LATENT = 1, BJ_FROM_DECODED = 2, BJ_FROM_ROUTER = 4 };
-/* Computes du before normalization from du and dy. With a winner, only the winners' rows are
+/* Computes du before normalization from du and dy. If `winner` is set, only the winners' rows are
  * computed. */
 void bj_network_latents_backward(const bj_network *n, const bj_network_block *b, unsigned from);
 /* Computes dcontext from dlogits. `flags` is BJ_GEMM_ADD or 0. */

@@ -40,9 +40,10 @@ static void table(row out[BJ_P_COUNT], const bj_arch *a) {
                                : a->state + 2 * a->waves * a->octaves;
     const int SCALE_ROWS = a->scales == BJ_SCALES_COMPONENT ? a->atoms : 1;
 #define SCALE_COLS(n) (a->scales == BJ_SCALES_COMPONENT ? (n) : 1)
-    /* Ratio of the bound sqrt(6/fan), which preserves the activation scale, to 1/sqrt(fan). */
+    /* Ratio between the bound sqrt(6/fan), which preserves the activation scale, and
+     * 1/sqrt(fan). */
     const double HE = sqrt(6);
-    const double SMALL = 0.1; /* makes the first trajectories smooth and short */
+    const double SMALL = 0.1; /* makes the initial trajectories smooth and short */
 #define PARAM(id, name, repeat, rows, cols, init, fan, part, when, scale, gain, muon)                    \
     out[BJ_P_##id] =                                                                               \
         (row){BJ_P_##id,      name, repeat,           rows, cols, init, (double)(fan),             \

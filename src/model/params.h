@@ -17,7 +17,7 @@ typedef enum bj_param_id {
     BJ_P_COUNT
 } bj_param_id;
 
-/* Part of the network that a tensor belongs to. */
+/* Part of the network to which a tensor belongs. */
 typedef enum bj_param_part {
     BJ_PART_ENCODER,
     BJ_PART_ATOMS,
@@ -82,8 +82,8 @@ size_t bj_layout_offset(const bj_layout *layout, bj_param_id id, int index);
 /* Returns sigma for the elements of a column. Scale ONE gives 1 for every column. */
 double bj_param_sigma(const bj_param *param, int column);
 
-/* Fills a zeroed block with PyTorch's default initialization. If `conditioned` is set, theta is
- * drawn from it and multiplied by the tensor's gain, and the block receives w = sigma theta. */
+/* Fills a zeroed block with PyTorch's default initialization. If `conditioned` is set, that
+ * initialization times the tensor's gain is theta, and the block receives w = sigma theta. */
 void bj_layout_initialize(const bj_layout *layout, bj_real *weights, uint64_t seed,
                           int conditioned);
 

@@ -5,9 +5,9 @@
  *   variational  prior mean and K - 1 samples with the same noise for every context; weights 1/K
  *   codebook     K codes; weights 1/K
  *
- * A block of observations is one work item. Its bits depend neither on the batch nor on the
- * workers. bj_predict_encode returns contexts, and bj_predict_contexts predicts from contexts, so
- * that rollouts can feed predicted latents back.
+ * A block of observations is one work item. Its result depends neither on the rest of the batch nor
+ * on the number of workers. bj_predict_encode returns contexts, and bj_predict_contexts predicts
+ * from contexts, so that rollouts can feed predicted latents back.
  * Test: tests/model/test_predict_pairs.c
  */
 #include <math.h>
@@ -106,7 +106,8 @@ static void predict_block(void *context, int item, int worker) {
 
 bj_status bj_predict_pairs(bj_predictor *p, const bj_batch *batch, bj_error *err) {
     if (!p->weights || !p->atoms)
-        return BJ_FAIL(err, BJ_EARG, "%s is NULL: the model predicts latents alone",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s is NULL, expected a buffer, because the model predicts only latents",
                        p->weights ? "atoms" : "weights");
     atomic_store(&p->bad_scene, INT_MAX);
     bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, 0, batch->B));
@@ -119,7 +120,8 @@ bj_status bj_predict_encode(bj_predictor *p, const bj_batch *batch, bj_real *con
     BJ_TRY(bj_batch_check(batch, &p->arch, p->max_batch, 0, err));
     if (p->arch.encoder == BJ_ENCODER_SCENE || !contexts)
         return BJ_FAIL(err, BJ_EARG, "contexts: %s",
-                       contexts ? "the model is of scenes, expected states or images" : "NULL");
+                       contexts ? "the model is for scenes, expected a model for states or images"
+                                : "NULL");
     p->batch = batch;
     p->encoded = contexts;
     atomic_store(&p->bad_scene, INT_MAX);
@@ -133,16 +135,21 @@ bj_status bj_predict_contexts(bj_predictor *p, const bj_real *contexts, int B, b
                               bj_real *atoms, bj_error *err) {
     const size_t D = (size_t)p->arch.latent;
     if (p->arch.encoder == BJ_ENCODER_SCENE || p->arch.action)
-        return BJ_FAIL(err, BJ_EARG, "prediction from contexts: the model %s, expected one of "
-                       "states or images alone",
-                       p->arch.action ? "takes actions" : "is of scenes");
+        return BJ_FAIL(err, BJ_EARG,
+                       "prediction from contexts: the model %s, expected a model for states or "
+                       "images without actions",
+                       p->arch.action ? "takes actions" : "is for scenes");
     if (!contexts || !weights || !atoms || B < 1 || B > p->max_batch)
-        return BJ_FAIL(err, BJ_EARG, "prediction from contexts: %d rows, expected 1 to %d, and "
-                       "nothing NULL", B, p->max_batch);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "prediction from contexts: found %d rows, expected 1 to %d rows and no NULL pointer", B,
+            p->max_batch);
     for (size_t i = 0; i < (size_t)B * D; i++)
         if (!isfinite(contexts[i]))
-            return BJ_FAIL(err, BJ_ENONFINITE, "prediction from contexts: number %zu of row %zu is "
-                           "%g", i % D, i / D, (double)contexts[i]);
+            return BJ_FAIL(
+                err, BJ_ENONFINITE,
+                "prediction from contexts: entry %zu of row %zu is %g, expected a finite number",
+                i % D, i / D, (double)contexts[i]);
     p->given = contexts;
     p->weights = weights;
     p->atoms = atoms;

@@ -2,8 +2,8 @@
  *
  * Every product is split by columns, so each worker reads its own part of the weights. A worker's
  * part of the GRU stays in its L2 cache during all steps. Workers synchronize after every stage.
- * Attention is split by heads and needs no synchronization inside. In full precision the bits are
- * the same as in the block path.
+ * Attention is split by heads and needs no synchronization within the stage. The results are
+ * bit-identical to those of the block path.
  */
 #include <math.h>
 #include <string.h>
@@ -15,76 +15,31 @@
 
 /* ---------------------------------------------------------------------------------- preparation */
 
-/* Allocates the 16-bit copies. `base` is NULL while the size is measured. */
-typedef struct half_arena {
-    uint16_t *base;
-    size_t used;
-} half_arena;
-
-static uint16_t *take_half(half_arena *h, size_t size) {
-    uint16_t *piece = h->base ? h->base + h->used : NULL;
-    h->used += (size + 31) / 32 * 32;
-    return piece;
+static bj_row_weights row_linear(const bj_linear *l) {
+    return (bj_row_weights){l->forward, l->b, l->in, l->out};
 }
 
-static bj_row_weights row_weights(const bj_predictor *p, half_arena *h, bj_real *packed,
-                                  const bj_real *bias, int in, int out) {
-    if (out == 0) return (bj_row_weights){0};
-    uint16_t *half = h ? take_half(h, p->k->half_size(out, in)) : NULL;
-    if (half) p->k->narrow_panels(half, packed, out, in);
-    return (bj_row_weights){packed, bias, half, in, out};
-}
-
-static bj_row_weights row_linear(const bj_predictor *p, half_arena *h, const bj_linear *l) {
-    return row_weights(p, h, l->forward, l->b, l->in, l->out);
-}
-
-static void wire(bj_predictor *p, half_arena *h) {
+void bj_row_path_init(bj_predictor *p) {
     const bj_encoder *e = &p->encoder;
     const bj_network *n = &p->network;
     const int E = p->arch.embed, G = p->arch.heads, d = E / G, W = e->W;
-    const size_t gru = p->k->gru_row_size(e->gru.lead, E);
     bj_row_path *r = &p->row;
-    uint16_t *gru_half = h ? take_half(h, gru) : NULL;
-    if (gru_half) p->k->narrow(gru_half, p->gru_row, gru);
-    r->gru = p->gru_row;
-    r->gru_half = gru_half;
-    for (int i = 0; i < BJ_ENC_LINEARS; i++) r->linear[i] = row_linear(p, h, &e->linear[i]);
+    for (int i = 0; i < BJ_ENC_LINEARS; i++) r->linear[i] = row_linear(&e->linear[i]);
     for (int g = 0; g < G; g++) {
         const size_t at = (size_t)g * e->head_size;
-        r->m[g] = row_weights(p, h, e->m_kn + at, NULL, d, W);
-        r->n[g] = row_weights(p, h, e->n_nk + at, e->kv_b + E + g * d, W, d);
+        r->m[g] = (bj_row_weights){e->m_kn + at, NULL, d, W};
+        r->n[g] = (bj_row_weights){e->n_nk + at, e->kv_b + E + g * d, W, d};
     }
     for (int i = 0; i < n->L; i++) {
-        r->atom_in[i] = row_linear(p, h, &n->atom_in[i]);
-        r->atom_out[i] = row_linear(p, h, &n->atom_out[i]);
+        r->atom_in[i] = row_linear(&n->atom_in[i]);
+        r->atom_out[i] = row_linear(&n->atom_out[i]);
     }
     for (int i = 0; n->step_scale && i < p->arch.atoms; i++)
-        r->residual[i] = row_linear(p, h, &n->residual[i]);
-    r->router_in = row_linear(p, h, &n->router_in);
-    r->router_out = row_linear(p, h, &n->router_out);
-    r->decoder_in = row_linear(p, h, &n->decoder_in);
-    r->decoder_out = row_linear(p, h, &n->decoder_out);
-}
-
-/* Rounds the block path's GRU weights, which are the same weights in another order. */
-static void round_gru(const bj_predictor *p) {
-    const bj_gru *g = &p->encoder.gru;
-    p->k->narrow(NULL, g->packed, p->k->gru_size(g->lead, g->E));
-}
-
-bj_status bj_row_path_init(bj_predictor *p, bj_precision precision, bj_error *err) {
-    if (precision == BJ_PRECISION_FULL) {
-        wire(p, NULL);
-        return BJ_OK;
-    }
-    half_arena h = {NULL, 0};
-    wire(p, &h);
-    BJ_TRY(BJ_ALLOC(p->half, h.used, err));
-    h = (half_arena){p->half, 0};
-    wire(p, &h);
-    round_gru(p);
-    return BJ_OK;
+        r->residual[i] = row_linear(&n->residual[i]);
+    r->router_in = row_linear(&n->router_in);
+    r->router_out = row_linear(&n->router_out);
+    r->decoder_in = row_linear(&n->decoder_in);
+    r->decoder_out = row_linear(&n->decoder_out);
 }
 
 void bj_row_path_take(bj_predictor *p, bj_arena *arena) {
@@ -136,8 +91,7 @@ static void share(int *begin, int *end, int n, int size, const team *t) {
 static void columns(const bj_predictor *p, bj_real *c, size_t ldc, const bj_real *a, size_t lda,
                     const bj_row_weights *w, int M, int flags, int n0, int n1) {
     if (n0 >= n1) return;
-    if (w->half) p->k->gemm_half(c, ldc, a, lda, w->half, w->bias, M, w->out, w->in, flags, n0, n1);
-    else p->k->gemm_columns(c, ldc, a, lda, w->full, w->bias, M, w->out, w->in, flags, n0, n1);
+    p->k->gemm_columns(c, ldc, a, lda, w->packed, w->bias, M, w->out, w->in, flags, n0, n1);
 }
 
 /* Computes this member's columns of a product with M contiguous rows. */
@@ -188,8 +142,7 @@ static const bj_real *stage_gru(const team *t) {
     for (int step = 0; step < p->arch.obs; step++) {
         bj_real *next = p->row.row[(step + 1) % 2];
         if (u0 < u1)
-            p->k->gru_row(next + g->lead, p->row.row[step % 2], p->row.gru, p->row.gru_half,
-                          g->lead, g->E, u0, u1);
+            p->k->gru_row(next + g->lead, p->row.row[step % 2], g->packed, g->lead, g->E, u0, u1);
         if (t->member == 0 && step + 1 < p->arch.obs) set_input(p, next, step + 1);
         meet(t);
     }
@@ -238,7 +191,7 @@ static void stage_attention(const team *t) {
     }
 }
 
-/* Writes the statistics of the encoding. All heads and the context must be finished. */
+/* Writes the statistics of the encoding. All heads and the context must have been computed. */
 static void stage_encoding(const team *t) {
     const bj_predictor *p = t->p;
     const int G = p->arch.heads;

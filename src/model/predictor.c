@@ -90,9 +90,9 @@ static void decode_item(void *context, int item, int worker) {
     }
 }
 
-/* Predicts one scene. A team is as slow as its slowest member. If members had to wait for a core on
- * a busy machine, one worker predicts the next scenes alone. The bits of the result are the
- * same. */
+/* Predicts one scene. A team is as slow as its slowest member. If members had to wait for a core
+ * because the machine is busy, one worker predicts the next scenes alone. The results are
+ * bit-identical. */
 static void predict_scene(bj_predictor *p) {
     enum { DISTURBED = 3, LEAST = 8, MOST = 256 };
     if (p->alone > 0) {
@@ -197,12 +197,9 @@ static void take_activations(bj_predictor *p, bj_arena *arena) {
 }
 
 static void take_packed(bj_predictor *p, bj_arena *arena, const bj_model *model) {
-    const int lead = bj_gru_lead(BJ_FOCAL_FEATURES);
     bj_encoder_init(&p->encoder, arena, p->k, &p->arch, &model->layout, model->weights,
                     model->weights, 0);
     bj_network_init(&p->network, arena, p->k, &p->arch, &model->layout, model->weights, 0);
-    if (p->arch.encoder == BJ_ENCODER_SCENE)
-        p->gru_row = bj_arena_take(arena, p->k->gru_row_size(lead, p->arch.embed));
     const size_t K = (size_t)p->arch.atoms;
     if (p->arch.kind == BJ_MODEL_CODEBOOK)
         p->codes = bj_arena_take(arena, K * (size_t)p->arch.latent);
@@ -253,18 +250,14 @@ static size_t keep_vectors(bj_predictor *p, const bj_model *model) {
 }
 
 static void pack_all(bj_predictor *p) {
-    const bj_gru *g = &p->encoder.gru;
     for (int round = 0; round < BJ_ENCODER_ROUNDS; round++)
         for (int i = 0; i < bj_encoder_prepare_items(&p->encoder, round); i++)
             bj_encoder_prepare(&p->encoder, round, i);
     for (int i = 0; i < bj_network_prepare_items(&p->network); i++)
         bj_network_prepare(&p->network, i);
-    if (p->gru_row)
-        p->k->gru_row_pack(p->gru_row, g->w_ih, g->w_hh, g->b_ih, g->b_hh, g->I, g->lead, g->E);
 }
 
-static bj_status build(bj_predictor *p, const bj_model *model, bj_precision precision,
-                       bj_error *err) {
+static bj_status build(bj_predictor *p, const bj_model *model, bj_error *err) {
     bj_arena arena = {NULL, 0};
     take_packed(p, &arena, model);
     BJ_TRY(BJ_ALLOC(p->packed, arena.used, err));
@@ -274,7 +267,7 @@ static bj_status build(bj_predictor *p, const bj_model *model, bj_precision prec
     if (p->arch.encoder != BJ_ENCODER_SCENE) bj_predict_pairs_fit(p, model);
     BJ_TRY(BJ_ALLOC(p->vectors, keep_vectors(p, model), err));
     keep_vectors(p, model);
-    if (p->arch.encoder == BJ_ENCODER_SCENE) BJ_TRY(bj_row_path_init(p, precision, err));
+    if (p->arch.encoder == BJ_ENCODER_SCENE) bj_row_path_init(p);
     arena = (bj_arena){NULL, 0};
     take_activations(p, &arena);
     BJ_TRY(BJ_ALLOC(p->memory, arena.used, err));
@@ -293,16 +286,17 @@ bj_status bj_predictor_create(bj_predictor **out, const bj_model *model,
         return BJ_FAIL(err, BJ_EARG, "precision is %d, expected full (0) or bf16 (1)",
                        (int)options->precision);
     if (options->precision == BJ_PRECISION_BF16 && model->arch.encoder != BJ_ENCODER_SCENE)
-        return BJ_FAIL(err, BJ_EARG, "precision is bf16, expected full: only models of scenes "
-                       "are stored in 16 bits");
+        return BJ_FAIL(err, BJ_EARG,
+                       "precision is bf16, expected full, because only models for scenes support "
+                       "16-bit weights");
     bj_predictor *p;
     BJ_TRY(BJ_ALLOC(p, 1, err));
     p->arch = model->arch;
     p->max_batch = options->max_batch;
     bj_status status;
-    BJ_GOTO(status, fail, bj_kernels_find(&p->k, options->isa, err));
+    BJ_GOTO(status, fail, bj_kernels_find(&p->k, options->isa, options->precision, err));
     BJ_GOTO(status, fail, bj_pool_create(&p->pool, options->threads, err));
-    BJ_GOTO(status, fail, build(p, model, options->precision, err));
+    BJ_GOTO(status, fail, build(p, model, err));
     *out = p;
     return BJ_OK;
 fail:
@@ -314,7 +308,6 @@ void bj_predictor_free(bj_predictor *p) {
     if (!p) return;
     bj_pool_free(p->pool);
     bj_free(p->packed);
-    bj_free(p->half);
     bj_free(p->vectors);
     bj_free(p->memory);
     bj_free(p);

@@ -1,8 +1,8 @@
 /* predictor.h - a model prepared for prediction.
  *
  * Weights are packed and folded once. Batches run in blocks of scenes, one block per worker
- * (predictor.c). One or two scenes run one after the other, with every product split over all
- * workers (predict_row.c), because reading the weights then limits the speed.
+ * (predictor.c). Batches of one or two scenes run scene by scene, with every product split over all
+ * workers (predict_row.c), because the speed is then limited by reading the weights.
  */
 #ifndef BJ_MODEL_PREDICTOR_H
 #define BJ_MODEL_PREDICTOR_H
@@ -21,10 +21,9 @@ enum {
     BJ_PREDICT_ROWS = 64 /* scenes per work item after the encoder */
 };
 
-/* Right-hand side of a product in the row path. `half` is the 16-bit copy, or NULL. */
+/* Right-hand side of a product in the row path. */
 typedef struct bj_row_weights {
-    const bj_real *full, *bias;
-    const uint16_t *half;
+    const bj_real *packed, *bias;
     int in, out;
 } bj_row_weights;
 
@@ -34,8 +33,6 @@ typedef struct bj_row_path {
     bj_row_weights m[256], n[256]; /* folded keys and values per head */
     bj_row_weights atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS], residual[BJ_MAX_ATOMS];
     bj_row_weights router_in, router_out, decoder_in, decoder_out;
-    const bj_real *gru;
-    const uint16_t *gru_half;
     bj_real *row[2];                  /* (lead+E) state rows, used alternately */
     bj_real *r[2], *alpha[2];         /* (N,TH) (P,TH); (G,N) (G,P) */
     bj_real *q, *a, *h, *pooled;      /* (E) (G,W) (G,W) (E) */
@@ -48,7 +45,7 @@ typedef struct bj_row_path {
 /* Statistics of one scene's encoding. */
 typedef struct bj_encoding {
     double entropy; /* entropy of the attention weights in nats, averaged over heads */
-    double norm;    /* norm of the context, which is not normalized */
+    double norm;    /* Euclidean norm of the context, which is not normalized */
 } bj_encoding;
 
 /* Activations of a block, one set per worker. */
@@ -66,10 +63,8 @@ struct bj_predictor {
     bj_encoder encoder;
     bj_network network;
     bj_real *packed;  /* all packed arrays */
-    uint16_t *half;   /* 16-bit copies for the row path; NULL in full precision */
     bj_real *vectors; /* biases and residual scales */
     bj_real *memory;  /* activations */
-    bj_real *gru_row;
     bj_real *codes; /* (K,D) for codebook models, otherwise NULL */
     bj_real *eps;   /* (K,V) for variational models, otherwise NULL */
     bj_row_path row;
@@ -81,12 +76,13 @@ struct bj_predictor {
     atomic_int bad_scene; /* first scene with a non-finite input, INT_MAX if none */
     bj_real *weights, *trajectories, *atoms;
     const bj_real *given; /* (B,D) contexts to use instead of observations, or NULL */
-    bj_real *encoded;     /* (B,D) receives contexts; then nothing else is computed; or NULL */
+    bj_real *encoded;     /* (B,D) if not NULL, receives the contexts, and nothing else is
+                             computed */
     bj_encoding *encodings; /* (max_batch) written by bj_predict for scenes; may be NULL */
     int scene;      /* current scene of the row path */
     unsigned calls; /* scenes predicted by the row path so far */
-    int alone;      /* number of following calls that one worker does alone */
-    int patience;   /* value of `alone` after the next disturbed call */
+    int alone;      /* number of upcoming calls that one worker handles alone */
+    int patience;   /* value that `alone` gets after the next disturbed call */
 };
 
 /* Returns the Euclidean norm of a context (D). */
@@ -94,7 +90,8 @@ double bj_context_norm(const bj_real *context, int D);
 
 /* Predicts one scene. Called by every member of the team. */
 void bj_predict_row(void *predictor, int member, int members);
-BJ_CHECK bj_status bj_row_path_init(bj_predictor *p, bj_precision precision, bj_error *err);
+/* Connects the row path to the packed weights. */
+void bj_row_path_init(bj_predictor *p);
 void bj_row_path_take(bj_predictor *p, bj_arena *arena);
 
 /* Predicts pairs (predict_pairs.c). p->batch, p->weights and p->atoms must be set. */

@@ -23,8 +23,9 @@ void bj_variational_shift(bj_network_block *b, const bj_network *n, size_t first
 
 /* Computes u, prior and posterior from context, z and eps. */
 void bj_variational_forward_block(const bj_network *n, const bj_network_block *b);
-/* Computes dcontext from du (before normalization), dprior and dposterior. On entry dprior and
- * dposterior contain the gradient of the KL divergence, on return the whole gradient. */
+/* Computes dcontext from du (before normalization), dprior and dposterior. On entry, dprior and
+ * dposterior contain the gradient of the KL divergence. On return, they contain the whole
+ * gradient. */
 void bj_variational_backward_block(const bj_network *n, const bj_network_block *b);
 
 /* Draws the noise eps (V) of readout j >= 1. */

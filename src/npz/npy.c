@@ -19,7 +19,7 @@ const char *bj_npy_name(bj_npy_type type) { return types[type].name; }
 bj_status bj_npy_prefix(size_t *length, size_t *text, const uint8_t *prefix, const char *what,
                         bj_error *err) {
     if (memcmp(prefix, "\x93NUMPY", 6))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: does not begin like an .npy array", what);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: does not begin with the .npy signature", what);
     const int major = prefix[6];
     if (major < 1 || major > 3 || prefix[7])
         return BJ_FAIL(err, BJ_EFORMAT, "%s: .npy version %d.%d, expected 1.0, 2.0 or 3.0", what,
@@ -28,7 +28,7 @@ bj_status bj_npy_prefix(size_t *length, size_t *text, const uint8_t *prefix, con
     if (major > 1) size |= (size_t)prefix[10] << 16 | (size_t)prefix[11] << 24;
     *text = major > 1 ? 12 : 10;
     if (size < 2 || size > BJ_NPY_MAX_HEADER)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: an .npy header of %zu bytes, expected 2 to %d", what,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the .npy header has %zu bytes, expected 2 to %d", what,
                        size, (int)BJ_NPY_MAX_HEADER);
     *length = *text + size;
     return BJ_OK;
@@ -64,7 +64,7 @@ static bj_status malformed(const scan *s, const char *expected) {
                    expected);
 }
 
-/* Reads a string in single or double quotes without escapes. */
+/* Reads a string in single or double quotes. Escapes are not supported. */
 static bj_status read_text(scan *s, char *out, size_t room, const char *expected) {
     skip_blanks(s);
     const char quote = s->at < s->end ? *s->at : '\0';
@@ -82,22 +82,23 @@ static bj_status read_type(bj_npy *out, scan *s) {
     char text[32];
     skip_blanks(s);
     if (s->at < s->end && (*s->at == '[' || *s->at == '('))
-        return BJ_FAIL(s->err, BJ_EFORMAT, "%s: records of several fields, expected plain numbers",
-                       s->what);
+        return BJ_FAIL(s->err, BJ_EFORMAT,
+                       "%s: found records with several fields, expected plain numbers", s->what);
     BJ_TRY(read_text(s, text, sizeof text, "the type of its numbers"));
     const char order = text[0], *kind = text + (order && strchr("<>|=", order) ? 1 : 0);
     for (int t = 0; t < BJ_NPY_TYPES; t++) {
         if (strcmp(kind, types[t].descr)) continue;
         if (order == '>' && types[t].size > 1)
-            return BJ_FAIL(s->err, BJ_EFORMAT, "%s: big-endian numbers ('%s'), expected '<%s'",
-                           s->what, text, types[t].descr);
+            return BJ_FAIL(s->err, BJ_EFORMAT,
+                           "%s: found big-endian numbers ('%s'), expected '<%s'", s->what, text,
+                           types[t].descr);
         if (kind == text || (order != '<' && types[t].size > 1)) break;
         out->type = (bj_npy_type)t;
         return BJ_OK;
     }
     if (kind[0] == 'O')
-        return BJ_FAIL(s->err, BJ_EFORMAT, "%s: Python objects ('%s'), expected numbers", s->what,
-                       text);
+        return BJ_FAIL(s->err, BJ_EFORMAT, "%s: found Python objects ('%s'), expected numbers",
+                       s->what, text);
     return BJ_FAIL(s->err, BJ_EFORMAT,
                    "%s: type '%s', expected float32, float64, int32, int64, uint8 or bool", s->what,
                    text);
@@ -141,7 +142,8 @@ static bj_status read_shape(bj_npy *out, scan *s) {
     return BJ_OK;
 }
 
-/* Computes rows, width and row_bytes. No partial product may overflow, even if a dimension is 0. */
+/* Computes rows, width and row_bytes. Fails if a partial product overflows, even if a dimension is
+ * 0. */
 static bj_status measure(bj_npy *out, scan *s) {
     int64_t all = (int64_t)bj_npy_size(out->type);
     out->rows = out->rank ? out->shape[0] : 1;
@@ -184,8 +186,8 @@ bj_status bj_npy_parse(bj_npy *out, const char *text, size_t size, const char *w
     if (s.at != s.end) return malformed(&s, "nothing after the dictionary");
     for (int k = 0; k < KEYS; k++)
         if (!seen[k]) return BJ_FAIL(err, BJ_EFORMAT, "%s: .npy header lacks '%s'", what, keys[k]);
-    if (fortran && out->rank > 1) /* both orders are equal for rank 1 */
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: Fortran order, expected C order", what);
+    if (fortran && out->rank > 1) /* for rank 1, both orders are the same */
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: found Fortran order, expected C order", what);
     return measure(out, &s);
 }
 

@@ -60,8 +60,9 @@ static bj_status read_header(bj_npz_array *a, const bj_npz *npz, bj_error *err) 
     BJ_GOTO(status, done, bj_npy_parse(&a->npy, text + begin, a->header - begin, what, err));
     const uint64_t want = (uint64_t)a->npy.rows * a->npy.row_bytes;
     if (size - a->header != want)
-        status = BJ_FAIL(err, BJ_EFORMAT, "%s: %llu bytes of numbers, expected %llu for its shape",
-                         what, (unsigned long long)(size - a->header), (unsigned long long)want);
+        status =
+            BJ_FAIL(err, BJ_EFORMAT, "%s: found %llu bytes of numbers, expected %llu for its shape",
+                    what, (unsigned long long)(size - a->header), (unsigned long long)want);
 done:
     bj_free(text);
     bj_zip_stream_close(stream);
@@ -158,8 +159,8 @@ bj_status bj_npz_need(const bj_npz_array **out, const bj_npz *npz, const char *n
         for (int i = 0; i < npz->count && used + 1 < sizeof list; i++)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
                                      npz->arrays[i].name);
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: no array '%s'; there are: %s", bj_npz_path(npz), name,
-                       npz->count ? list : "none");
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: no array '%s'; the file contains: %s",
+                       bj_npz_path(npz), name, npz->count ? list : "none");
     }
     if (a->problem) return BJ_FAIL(err, BJ_EFORMAT, "%s", a->problem);
     if (rank >= 0 && a->npy.rank != rank)
@@ -217,7 +218,7 @@ bj_status bj_npz_rows_range(bj_npz_rows *rows, void *out, int64_t begin, int64_t
     const int64_t all = rows->array->npy.rows;
     if (begin < rows->next || end < begin || end > all)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: array '%s': rows %lld to %lld asked for, expected from %lld to %lld",
+                       "%s: array '%s': rows %lld to %lld requested, expected from %lld to %lld",
                        bj_npz_path(rows->npz), rows->array->name, (long long)begin, (long long)end,
                        (long long)rows->next, (long long)all);
     if (begin > rows->next) BJ_TRY(advance(rows, NULL, begin - rows->next, err));
@@ -226,7 +227,7 @@ bj_status bj_npz_rows_range(bj_npz_rows *rows, void *out, int64_t begin, int64_t
 
 bj_status bj_npz_rows_read(bj_npz_rows *rows, void *out, int64_t count, bj_error *err) {
     if (count < 0 || count > rows->array->npy.rows - rows->next)
-        return BJ_FAIL(err, BJ_EARG, "%s: array '%s': %lld rows asked for, %lld are left",
+        return BJ_FAIL(err, BJ_EARG, "%s: array '%s': %lld rows requested, %lld remain",
                        bj_npz_path(rows->npz), rows->array->name, (long long)count,
                        (long long)(rows->array->npy.rows - rows->next));
     return bj_npz_rows_range(rows, out, rows->next, rows->next + count, err);

@@ -2,8 +2,8 @@
  *
  * An archive is a ZIP whose members are .npy files. Opening an archive reads its directory and the
  * headers of its arrays. Numbers are read sequentially, any number of rows at a time, so a file may
- * be larger than memory. The CRC of a member is checked when its last row is read, so corruption of
- * earlier rows is detected only then.
+ * be larger than memory. The CRC of a member is checked when its last row is read, so a corrupted
+ * row is not detected before that.
  *
  *   bj_npz_open(&npz, path, err); bj_npz_rows_open(&rows, npz, "observations", err);
  *   while (bj_npz_rows_next(rows) < bj_npz_rows_array(rows)->npy.rows) bj_npz_rows_read(rows, ...);
@@ -19,7 +19,8 @@ typedef struct bj_npz bj_npz;
 
 typedef struct bj_npz_array {
     const char *name;    /* without .npy */
-    const char *problem; /* error message, NULL if readable; otherwise npy is zero */
+    const char *problem; /* NULL if the array is readable; otherwise an error message, and npy is
+                            zero */
     bj_npy npy;
     int member;    /* index in the ZIP */
     size_t header; /* bytes before the numbers */
@@ -36,8 +37,8 @@ int bj_npz_count(const bj_npz *npz);
 const bj_npz_array *bj_npz_at(const bj_npz *npz, int index);
 /* Returns NULL if there is no array with that name. */
 const bj_npz_array *bj_npz_find(const bj_npz *npz, const char *name);
-/* Returns an array. Fails if it is missing, unreadable or of another rank. rank < 0 accepts any
- * rank. If the array is missing, the message lists the existing arrays. */
+/* Returns an array. Fails if it is missing, unreadable or of another rank. A negative rank accepts
+ * any rank. If the array is missing, the message lists the existing arrays. */
 BJ_CHECK bj_status bj_npz_need(const bj_npz_array **out, const bj_npz *npz, const char *name,
                                int rank, bj_error *err);
 
@@ -55,8 +56,8 @@ int64_t bj_npz_rows_next(const bj_npz_rows *rows); /* index of the next row */
 BJ_CHECK bj_status bj_npz_rows_rewind(bj_npz_rows *rows, bj_error *err);
 /* Reads the next `count` rows as stored in the file. `out` has room for count * row_bytes bytes. */
 BJ_CHECK bj_status bj_npz_rows_read(bj_npz_rows *rows, void *out, int64_t count, bj_error *err);
-/* Reads rows begin .. end - 1 and skips the rows before them. Fails if `begin` is before the next
- * row; call bj_npz_rows_rewind first. */
+/* Reads rows begin .. end - 1 and skips the rows before them. Fails if `begin` is less than the
+ * index of the next row. To read earlier rows, call bj_npz_rows_rewind first. */
 BJ_CHECK bj_status bj_npz_rows_range(bj_npz_rows *rows, void *out, int64_t begin, int64_t end,
                                      bj_error *err);
 

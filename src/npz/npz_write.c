@@ -42,7 +42,7 @@ static bj_status describe(member *m, const bj_npz_source *a, const char *path, b
                        a->name, a->rank);
     for (int k = 0; k < a->rank; k++) {
         if (a->shape[k] < 0 || a->shape[k] > UINT32_MAX)
-            return BJ_FAIL(err, BJ_EARG, "%s: array '%s' has a side of %lld", path, a->name,
+            return BJ_FAIL(err, BJ_EARG, "%s: array '%s' has a dimension of %lld", path, a->name,
                            (long long)a->shape[k]);
         count *= (uint64_t)a->shape[k];
         if (count > UINT32_MAX) break;
@@ -50,8 +50,8 @@ static bj_status describe(member *m, const bj_npz_source *a, const char *path, b
                                  (long long)a->shape[k]);
     }
     if (count * bj_npy_size(a->type) > UINT32_MAX - 4096)
-        return BJ_FAIL(err, BJ_EARG, "%s: array '%s' is larger than an archive of 4 GiB", path,
-                       a->name);
+        return BJ_FAIL(err, BJ_EARG, "%s: array '%s' is larger than 4 GiB, the limit of an archive",
+                       path, a->name);
     m->bytes = (size_t)count * bj_npy_size(a->type);
     snprintf(m->name, sizeof m->name, "%s.npy", a->name);
     memcpy(m->header, "\x93NUMPY\x01", 8); /* includes the zero of the minor version */
@@ -120,8 +120,9 @@ bj_status bj_npz_write(const char *path, const bj_npz_source *arrays, int count,
         total += members[k].bytes + members[k].header_size + 2 * (46 + NAME + 8);
     }
     if (total > UINT32_MAX - 64)
-        return BJ_FAIL(err, BJ_EARG, "%s: %llu bytes are more than an archive of 4 GiB", path,
-                       (unsigned long long)total);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: the arrays have %llu bytes, which exceeds the archive limit of 4 GiB",
+                       path, (unsigned long long)total);
     BJ_TRY(bj_file_writer_open(&to, path, err));
     const bj_status status = write_all(to, members, arrays, count, err);
     if (status == BJ_OK) return bj_file_writer_commit(&to, err);

@@ -76,8 +76,8 @@ static bj_status find_end(uint64_t *at, uint8_t end[END], const bj_zip *zip, bj_
             memcpy(end, tail + i - 1, END);
         } else {
             status = BJ_FAIL(err, BJ_EFORMAT,
-                             "%s: no ZIP directory at the end of its %llu bytes: not an .npz "
-                             "archive, or not all of it",
+                             "%s: no ZIP directory at the end of its %llu bytes, so it is not an "
+                             ".npz archive or is truncated",
                              zip->path, (unsigned long long)zip->size);
         }
     }
@@ -85,7 +85,7 @@ static bj_status find_end(uint64_t *at, uint8_t end[END], const bj_zip *zip, bj_
     return status;
 }
 
-/* Replaces the numbers by those of the ZIP64 end if there is one. */
+/* Replaces the numbers with those of the ZIP64 end if there is one. */
 static bj_status read_end64(directory *d, uint64_t *limit, const bj_zip *zip, uint64_t end,
                             bj_error *err) {
     uint8_t locator[LOCATOR], record[END64];
@@ -94,14 +94,16 @@ static bj_status read_end64(directory *d, uint64_t *limit, const bj_zip *zip, ui
     if (memcmp(locator, "PK\6\7", 4)) return BJ_OK;
     const uint64_t at = bj_zip_u64(locator + 8);
     if (at > end - LOCATOR || end - LOCATOR - at < END64)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: ZIP64 end record at %llu, expected before %llu",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the ZIP64 end record is at byte %llu, expected before byte %llu",
                        zip->path, (unsigned long long)at, (unsigned long long)(end - LOCATOR));
     BJ_TRY(bj_zip_fetch(zip, record, at, END64, err));
     if (memcmp(record, "PK\6\6", 4))
         return BJ_FAIL(err, BJ_EFORMAT, "%s: no ZIP64 end record at %llu, where its locator points",
                        zip->path, (unsigned long long)at);
     if (bj_zip_u32(record + 16) || bj_zip_u32(record + 20))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: archive of several disks, expected one", zip->path);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the archive spans several disks, expected one",
+                       zip->path);
     d->entries = bj_zip_u64(record + 32);
     d->size = bj_zip_u64(record + 40);
     d->at = bj_zip_u64(record + 48);
@@ -115,18 +117,20 @@ static bj_status find_directory(directory *d, const bj_zip *zip, bj_error *err) 
     BJ_TRY(find_end(&limit, end, zip, err));
     const unsigned disk = bj_zip_u16(end + 4), start = bj_zip_u16(end + 6);
     if ((disk && disk != 0xffff) || (start && start != 0xffff))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: archive of several disks, expected one", zip->path);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the archive spans several disks, expected one",
+                       zip->path);
     d->entries = bj_zip_u16(end + 10);
     d->size = bj_zip_u32(end + 12);
     d->at = bj_zip_u32(end + 16);
     BJ_TRY(read_end64(d, &limit, zip, limit, err));
     if (d->at > limit || d->size > limit - d->at)
-        return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: directory of %llu bytes at %llu, expected to end before %llu",
-                       zip->path, (unsigned long long)d->size, (unsigned long long)d->at,
-                       (unsigned long long)limit);
+        return BJ_FAIL(
+            err, BJ_EFORMAT,
+            "%s: the directory has %llu bytes at byte %llu, expected to end before byte %llu",
+            zip->path, (unsigned long long)d->size, (unsigned long long)d->at,
+            (unsigned long long)limit);
     if (d->size > MAX_DIRECTORY)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: directory of %llu bytes, expected at most %d",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the directory has %llu bytes, expected at most %d",
                        zip->path, (unsigned long long)d->size, (int)MAX_DIRECTORY);
     if (d->entries > BJ_ZIP_MEMBERS)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: %llu members, expected at most %d", zip->path,
@@ -168,8 +172,9 @@ static bj_status read_entry(bj_zip *zip, const uint8_t **at, size_t *left, char 
     const size_t name = bj_zip_u16(p + 28), extra = bj_zip_u16(p + 30);
     const size_t whole = ENTRY + name + extra + bj_zip_u16(p + 32);
     if (whole > *left)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: directory entry %d has %zu bytes, %zu are left",
-                       zip->path, zip->count, whole, *left);
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: directory entry %d has %zu bytes, but only %zu are left", zip->path,
+                       zip->count, whole, *left);
     bj_zip_member *m = &zip->members[zip->count++];
     *m = (bj_zip_member){.name = *names,
                          .flags = (int)bj_zip_u16(p + 8),
@@ -203,11 +208,12 @@ static bj_status read_directory(bj_zip *zip, bj_error *err) {
     bj_status status;
     BJ_TRY(find_directory(&d, zip, err));
     if (d.size / ENTRY < d.entries)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %llu members in a directory of %llu bytes", zip->path,
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: a directory of %llu members does not fit in %llu bytes", zip->path,
                        (unsigned long long)d.entries, (unsigned long long)d.size);
     zip->directory = d.at;
     BJ_TRY(BJ_ALLOC(zip->members, (size_t)d.entries, err));
-    BJ_TRY(BJ_ALLOC(zip->names, (size_t)d.size, err)); /* longer than all names */
+    BJ_TRY(BJ_ALLOC(zip->names, (size_t)d.size, err)); /* enough for all names */
     BJ_GOTO(status, done, BJ_ALLOC(bytes, (size_t)d.size, err));
     BJ_GOTO(status, done, bj_zip_fetch(zip, bytes, d.at, (size_t)d.size, err));
     const uint8_t *at = bytes;
@@ -216,7 +222,7 @@ static bj_status read_directory(bj_zip *zip, bj_error *err) {
     for (uint64_t i = 0; i < d.entries; i++)
         BJ_GOTO(status, done, read_entry(zip, &at, &left, &names, err));
     if (left)
-        status = BJ_FAIL(err, BJ_EFORMAT, "%s: %zu bytes after the %d entries of the directory",
+        status = BJ_FAIL(err, BJ_EFORMAT, "%s: found %zu bytes after the %d directory entries",
                          zip->path, left, zip->count);
 done:
     bj_free(bytes);
@@ -232,7 +238,8 @@ static bj_status open_file(bj_zip *zip, bj_error *err) {
     if (fstat(zip->fd, &info)) return bj_file_fail(err, errno, zip->path, "examine");
     if (S_ISDIR(info.st_mode)) return bj_file_fail(err, EISDIR, zip->path, "read");
     if (!S_ISREG(info.st_mode))
-        return BJ_FAIL(err, BJ_EIO, "%s: not a regular file, and an archive is read from its end",
+        return BJ_FAIL(err, BJ_EIO,
+                       "%s: not a regular file, which is required to read the archive from its end",
                        zip->path);
     zip->size = (uint64_t)info.st_size;
     return BJ_OK;

@@ -21,7 +21,7 @@ typedef struct bj_zip bj_zip;
 enum { BJ_ZIP_STORED = 0, BJ_ZIP_DEFLATED = 8, BJ_ZIP_MEMBERS = 4096 };
 
 typedef struct bj_zip_member {
-    const char *name; /* valid as long as the archive */
+    const char *name; /* valid until the archive is closed */
     uint64_t header;  /* offset of the local header */
     uint64_t packed;  /* bytes in the file */
     uint64_t size;    /* unpacked bytes */
@@ -50,7 +50,7 @@ void bj_zip_stream_close(bj_zip_stream *stream);
 /* Restarts at the first byte. */
 BJ_CHECK bj_status bj_zip_stream_rewind(bj_zip_stream *stream, bj_error *err);
 /* Reads exactly n bytes, or skips them if `out` is NULL. The read that reaches the end of the
- * member also checks its CRC and that the compressed data ends there. */
+ * member also checks the CRC, and that the compressed data ends there. */
 BJ_CHECK bj_status bj_zip_stream_read(bj_zip_stream *stream, void *out, uint64_t n, bj_error *err);
 
 #endif

@@ -72,12 +72,12 @@ static bj_status check_local(bj_zip_stream *s, bj_error *err) {
     BJ_TRY(bj_zip_fetch(s->zip, local, m->header, LOCAL, err));
     if (memcmp(local, "PK\3\4", 4)) return fail(s, err, "no local header where it should be");
     if (bj_zip_u16(local + 26) != length || (int)bj_zip_u16(local + 8) != m->method)
-        return fail(s, err, "its local header is that of another member");
+        return fail(s, err, "its local header belongs to another member");
     for (size_t done = 0; done < length;) { /* in bounds, see read_entry */
         const size_t n = length - done < sizeof piece ? length - done : sizeof piece;
         BJ_TRY(bj_zip_fetch(s->zip, piece, m->header + LOCAL + done, n, err));
         if (memcmp(piece, m->name + done, n))
-            return fail(s, err, "its local header has another name");
+            return fail(s, err, "its local header has a different name");
         done += n;
     }
     const uint64_t before = LOCAL + (uint64_t)length + bj_zip_u16(local + 28);
@@ -96,13 +96,13 @@ static bj_status start(bj_zip_stream *s, bj_error *err) {
     s->inflater.next_in = s->buffer;
     s->inflater.avail_in = 0;
     if (s->has_inflater) {
-        if (inflateReset(&s->inflater) != Z_OK) return fail(s, err, "zlib cannot start over");
+        if (inflateReset(&s->inflater) != Z_OK) return fail(s, err, "zlib cannot restart");
         return BJ_OK;
     }
     s->inflater.zalloc = zlib_alloc;
     s->inflater.zfree = zlib_free;
     if (inflateInit2(&s->inflater, -15) != Z_OK) /* raw deflate, 32 KB window */
-        return BJ_FAIL(err, BJ_ENOMEM, "%s: member '%.200s': no memory for zlib", s->zip->path,
+        return BJ_FAIL(err, BJ_ENOMEM, "%s: member '%.200s': out of memory for zlib", s->zip->path,
                        s->member->name);
     s->has_inflater = 1;
     return BJ_OK;
@@ -158,7 +158,7 @@ static bj_status inflate_some(bj_zip_stream *s, uint8_t *out, size_t n, size_t *
     *got = most - z->avail_out;
     if (code == Z_STREAM_END) s->ended = 1;
     else if (code == Z_MEM_ERROR)
-        return BJ_FAIL(err, BJ_ENOMEM, "%s: member '%.200s': no memory for zlib", s->zip->path,
+        return BJ_FAIL(err, BJ_ENOMEM, "%s: member '%.200s': out of memory for zlib", s->zip->path,
                        s->member->name);
     else if (code != Z_OK && code != Z_BUF_ERROR)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.200s': damaged after %llu of %llu bytes: %s",
@@ -183,7 +183,8 @@ static bj_status fill_deflated(bj_zip_stream *s, uint8_t *out, size_t n, bj_erro
     return BJ_OK;
 }
 
-/* Checks the end of the compressed data and the CRC after all bytes were returned. */
+/* Checks that the compressed data ends and that the CRC matches, after all bytes have been
+ * returned. */
 static bj_status finish(bj_zip_stream *s, bj_error *err) {
     while (s->member->method == BJ_ZIP_DEFLATED && !s->ended) {
         uint8_t more;
@@ -216,11 +217,11 @@ static bj_status read_piece(bj_zip_stream *s, uint8_t *out, size_t n, bj_error *
 static bj_status read_all(bj_zip_stream *s, uint8_t *out, uint64_t n, bj_error *err) {
     uint8_t passed[PASSED];
     if (n > s->member->size - s->handed)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.200s': %llu bytes wanted, %llu are left",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.200s': %llu bytes requested, %llu remain",
                        s->zip->path, s->member->name, (unsigned long long)n,
                        (unsigned long long)(s->member->size - s->handed));
     while (n) {
-        /* Use pieces that stay in the CPU cache between unpacking and checksum. */
+        /* Process pieces that stay in the CPU cache until their checksum is computed. */
         const size_t most = out ? BUFFER : PASSED, piece = n < most ? (size_t)n : most;
         BJ_TRY(read_piece(s, out ? out : passed, piece, err));
         if (out) out += piece;

@@ -89,7 +89,8 @@ void bj_anchor_backward(bj_objective_io *io, int b0, int b1) {
     const int D = io->D;
     const bj_real quad = (bj_real)m.scalar[BJ_MOMENT_QUAD];
     if (!io->dz) return;
-    for (int j0 = 0; j0 < D; j0 += BLOCK) /* outer loop, so that these columns of C stay in cache */
+    for (int j0 = 0; j0 < D; j0 += BLOCK) /* the outer loop, so that these columns of C stay in the
+                                             cache */
         for (int b = b0; b < b1; b++) {
             const int n = D - j0 < BLOCK ? D - j0 : BLOCK;
             const bj_real *c = m.c + (size_t)b * D;

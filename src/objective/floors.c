@@ -1,14 +1,15 @@
 /* floors.c - variance and rank floors on the normalized contexts of a batch, against collapse.
  *
- * The terms are those of anchor.c with n = context / |context| instead of the target latents:
+ * The terms are those of anchor.c, computed for n = context / |context| instead of the target
+ * latents:
  *   floors = floor_weight (variance + rank_weight rank)
  * The batch is smaller than the latent width here, so the rank is computed from pairwise products:
  *   G = c c' (B,B)    T = sum_b G_bb / B    Q = sum G^2 / B^2    c_b C = (1/B) sum_b' G_bb' c_b'
  *
  * Shapes  n, c, dn (B,D)   G (B,B)
  * Cache   io->moments: c, G as the matrix, a + lin (moments.c)
- * Order   Like anchor.c. Pairwise products sum over dimensions in fixed lanes. Sums over pairs and
- *         over c_b' are in batch order.
+ * Order   Like anchor.c. Pairwise products are summed over dimensions in fixed lanes. Sums over
+ *         pairs and over c_b' are in batch order.
  * Edge    Like anchor.c.
  * Test    tests/train/test_observed.c, tests/train/peer_observed.py
  */

@@ -91,7 +91,7 @@ void bj_fused_backward(const bj_objective *objective, bj_objective_io *io, int b
         for (int d0 = 0; d0 < D; d0 += CHUNK) {
             const int n = chunk_size(D, d0);
             mean_of(v, u, io->ldu, pi, K, d0, n);
-            for (int i = 0; i < n; i++) { /* replace v by dv */
+            for (int i = 0; i < n; i++) { /* replace v with dv */
                 const double m = v[i] / f.length;
                 v[i] = (pull * (m - (double)z[d0 + i]) - along * m) / f.length;
             }

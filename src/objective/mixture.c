@@ -16,8 +16,8 @@
  *
  * Shapes  x (K,n)  s (1) or (K,n)  t (n)
  * Cache   io->resp_z, io->resp_y (B,K): r; io->usage (K): m
- * Order   The scenes of a range share the exponentials of a chunk of dimensions. The sums of a
- *         scene run over chunks in order, so the bits do not depend on the range.
+ * Order   The scenes of a range share the exponentials of a chunk of dimensions. A scene's sums run
+ *         over the chunks in order, so the result does not depend on the range.
  * Test    tests/objective/test_mixture.c           Derivation  docs/layers/mixture.md
  */
 #include <math.h>
@@ -138,8 +138,8 @@ double bj_mixture_usage(double *usage, const bj_real *logits, int B, int K) {
     double sum[BJ_SHARDS][BJ_MAX_ATOMS] = {{0}}, penalty = 0;
     for (int s = 0; s < BJ_SHARDS; s++)
         for (int b = bj_shard_begin(B, s); b < bj_shard_begin(B, s + 1); b++) {
-            /* do not use io->pi, because near balance its rounding error is as large as the
-             * penalty */
+            /* recompute the weights, because the rounding error of io->pi is as large as the
+             * penalty if the usage is nearly balanced */
             double pi[BJ_MAX_ATOMS];
             bj_router_log_weights(pi, logits ? logits + (size_t)b * K : NULL, K);
             for (int k = 0; k < K; k++) sum[s][k] += exp(pi[k]);

@@ -1,4 +1,5 @@
-/* objective.c - names, defaults and checks of the objectives, and the functions of a training step.
+/* objective.c - names, defaults and checks of the objectives, and the functions called by a
+ * training step.
  *
  *   total = lambda_z latent + lambda_y decoded + lambda_rec rec
  *           + lambda_router router         winner-takes-all family
@@ -9,7 +10,7 @@
  *   ... + kl_weight KL                                        variational
  *   ... + sigreg SIGReg + vicreg_variance v + vicreg_covariance c     any, regularizers.h
  *
- * A term with weight zero is reported, but it does not count in the total and has no gradient.
+ * A term with weight zero is reported, but it is not part of the total and has no gradient.
  * Terms are means over the batch in the order of core/shards.h.
  * Test  tests/objective/test_objective.c
  */
@@ -145,19 +146,18 @@ static bj_status check_latent_only(const bj_objective *o, const bj_arch *arch, b
     if (arch->encoder == BJ_ENCODER_SCENE) { /* scene models always decode */
         if (o->kind == BJ_FUSED || o->kind == BJ_VARIATIONAL || o->floor_weight != 0)
             return BJ_FAIL(err, BJ_EARG,
-                           "objective %s: floor_weight is %g and the model decodes trajectories, "
-                           "expected one that does not",
+                           "objective %s: floor_weight is %g, expected a model that does not "
+                           "decode trajectories",
                            name, o->floor_weight);
         return BJ_OK;
     }
     if (w.decoded != 0 || w.rec != 0)
         return BJ_FAIL(err, BJ_EARG,
-                       "objective %s: lambda_y is %g, lambda_rec %g, expected 0: the model decodes "
-                       "nothing",
+                       "objective %s: lambda_y is %g, lambda_rec %g, expected 0, because the model "
+                       "has no decoder",
                        name, o->lambda_y, o->lambda_rec);
     if (o->kind == BJ_SINKHORN || o->kind == BJ_ANCHOR_A || o->kind == BJ_ANCHOR_B)
-        return BJ_FAIL(err, BJ_EARG, "objective %s: needs a decoder, which the model has not",
-                       name);
+        return BJ_FAIL(err, BJ_EARG, "objective %s: needs a decoder, but the model has none", name);
     return BJ_OK;
 }
 
@@ -191,7 +191,7 @@ bj_status bj_objective_check(const bj_objective *o, const bj_arch *arch, bj_erro
         !bj_regularizers_active(o))
         return BJ_FAIL(err, BJ_EARG,
                        "objective %s: lambda_z is %g, lambda_y %g, lambda_rec %g: no term is left, "
-                       "expected a weight above 0",
+                       "expected at least one weight above 0",
                        name, o->lambda_z, o->lambda_y, o->lambda_rec);
     return BJ_OK;
 }
@@ -211,7 +211,7 @@ static unsigned reach_of(const bj_objective *o, int K, bj_scales scales) {
     case BJ_ANCHOR_B:
         if (K > 1 && forecast) reach |= BJ_REACH_ROUTER;
         break;
-    case BJ_OUTPUTONLY: /* only the decoded score has weights; the router exists for every K */
+    case BJ_OUTPUTONLY: /* only the decoded score uses weights; the router exists for every K */
         if (w.decoded != 0) reach |= BJ_REACH_ROUTER | BJ_REACH_RESIDUAL;
         break;
     case BJ_SPECIALIZATION:

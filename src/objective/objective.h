@@ -6,8 +6,9 @@
  *   bj_objective_scenes_backward  for ranges of scenes, in any order, from any thread
  *   bj_objective_finish           once, serially: batch means and gradients of the mixture scales
  * For objectives without coupling, the backward call of a range may directly follow its forward
- * call. Nothing here allocates. Results of a scene are stored in the scene's rows, so the bits do
- * not depend on how ranges are distributed. Sums over the batch follow core/shards.h.
+ * call. Nothing here allocates. The results of a scene are stored in the scene's own rows, so they
+ * do not depend on how the scenes are divided into ranges. Sums over the batch follow
+ * core/shards.h.
  */
 #ifndef BJ_OBJECTIVE_OBJECTIVE_H
 #define BJ_OBJECTIVE_OBJECTIVE_H
@@ -15,7 +16,7 @@
 #include "core/real.h"
 #include "objective/regularizers.h"
 
-/* Parts of the network that an objective has a gradient for. Other parts are not updated. */
+/* Parts of the network for which an objective has a gradient. Other parts are not updated. */
 enum {
     BJ_REACH_ENCODER = 1,
     BJ_REACH_ATOMS = 2,
@@ -54,8 +55,8 @@ typedef struct bj_objective_io {
     bj_scales scales;
     const bj_real *unit;     /* (B,D) normalized contexts, row stride ldu, for the floors */
     const bj_real *prior, *posterior; /* (B,2V) means, then log standard deviations */
-    /* gradients of the total, overwritten row by row; a gradient that is NULL or not reached is not
-     * written */
+    /* Gradients of the total loss. Rows are overwritten. Gradients that are NULL, or that the
+     * objective does not reach, are skipped. */
     bj_real *du;             /* (B,L,D) */
     bj_real *dlogits;        /* (B,K) */
     bj_real *dy;             /* (B,K,2F) */
@@ -63,13 +64,13 @@ typedef struct bj_objective_io {
     bj_real *dz;             /* (B,D) anchor stage A only */
     bj_real *dlog_sz, *dlog_sy; /* shapes of log_sz, log_sy */
     bj_real *dunit;          /* (B,D) for the floors */
-    bj_real *dprior, *dposterior; /* (B,2V) gradient of the KL term only */
+    bj_real *dprior, *dposterior; /* (B,2V) gradients of the KL term only */
     /* per-scene results */
     double *terms;           /* (B,BJ_TERMS) */
     bj_real *pi;             /* (B,K) weights: softmax of the logits, or 1/K */
     int *winner;             /* (B) for hard objectives; may be NULL */
     /* scratch, valid from forward to finish */
-    double *dist;            /* (B,K) decoded distances, later the plan (Sinkhorn) */
+    double *dist;            /* (B,K) decoded distances; replaced by the plan for Sinkhorn */
     double *resp_z, *resp_y; /* (B,K) mixture responsibilities */
     double *usage;           /* (K) mean weights (usage KL) */
     double *moments;         /* bj_objective_moments_size() doubles (anchor stage A) */

@@ -2,8 +2,8 @@
  *
  * Each family of objectives has a forward and a backward function over scenes [b0,b1) of a step.
  * Forward fills rows of io->terms. Backward overwrites the rows of the gradients that the objective
- * reaches, including the weights and the factor 1/B. The router weights io->pi are filled before
- * the family's forward function is called.
+ * reaches. These gradients include the term weights and the factor 1/B. The router weights io->pi
+ * are filled before the family's forward function is called.
  */
 #ifndef BJ_OBJECTIVE_PARTS_H
 #define BJ_OBJECTIVE_PARTS_H
@@ -12,8 +12,8 @@
 #include "objective/objective.h"
 #include "objective/points.h"
 
-/* Effective term weights. The weight of a term that the kind does not have is 0, regardless of the
- * setting. */
+/* Effective term weights. The weight of a term that is not part of the objective is 0, regardless
+ * of the setting. */
 typedef struct bj_term_weights {
     double latent, decoded, rec, router, usage, kl;
 } bj_term_weights;
@@ -42,7 +42,7 @@ void bj_winner_forward(const bj_objective *objective, bj_objective_io *io, int b
 void bj_winner_couple(const bj_objective *objective, bj_objective_io *io);
 void bj_winner_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
 
-/* sinkhorn.c: replaces cost (B,K) by the balanced plan, whose rows sum to 1 */
+/* sinkhorn.c: replaces cost (B,K) with the balanced plan, whose rows sum to 1 */
 void bj_sinkhorn_plan(double *cost, int B, int K, double eps, int iters);
 
 /* mixture.c: MDN */
@@ -98,7 +98,7 @@ void bj_anchor_couple(const bj_objective *objective, bj_objective_io *io);
 void bj_anchor_backward(bj_objective_io *io, int b0, int b1);
 void bj_anchor_loss(bj_loss *loss, const bj_objective_io *io);
 
-/* floors.c: variance and rank floors on the contexts, for all other objectives */
+/* floors.c: variance and rank floors on the contexts, for objectives other than stage A */
 size_t bj_floors_size(int B, int D);
 void bj_floors_couple(const bj_objective *objective, bj_objective_io *io);
 void bj_floors_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);

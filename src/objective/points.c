@@ -78,7 +78,7 @@ double bj_points_between(const bj_points *points, int k, int l) {
     return distance(points, points->x + k * points->stride, points->x + l * points->stride);
 }
 
-/* Processes whole rows, because the compiler keeps such long loops in vector registers. */
+/* Processes whole rows, because the compiler vectorizes such long loops. */
 static void pull_row(bj_real *restrict dx, const bj_real *restrict x, const bj_real *restrict to,
                      bj_real c, int n) {
     for (int i = 0; i < n; i++) dx[i] += c * (x[i] - to[i]);

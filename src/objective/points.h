@@ -7,7 +7,7 @@
  *
  * Edge     A squared distance of at most 1e-12 counts as zero and has gradient zero.
  * Numbers  Differences are squared and added in fixed lanes. They are not expanded into dot
- *          products, because close points would lose all digits to cancellation.
+ *          products, because cancellation would then destroy all digits of small distances.
  */
 #ifndef BJ_OBJECTIVE_POINTS_H
 #define BJ_OBJECTIVE_POINTS_H

@@ -62,7 +62,7 @@ void bj_router_backward(bj_real *dlogits, const double *dpi, const bj_real *pi, 
         mean += pi[k] * dpi[k];
         mass += pi[k];
     }
-    mean /= mass; /* mass is 1 except for the rounding of pi; without it a common shift of dpi would
-                     change dlogits */
+    mean /= mass; /* mass is 1 up to the rounding of pi; without this division, adding a constant to
+                     dpi would change dlogits */
     for (int k = 0; k < K; k++) dlogits[k] = (bj_real)(pi[k] * (dpi[k] - mean));
 }

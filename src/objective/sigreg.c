@@ -8,15 +8,16 @@
  *   C_j = mean_b cos(t_j p_b),  S_j = mean_b sin(t_j p_b),  phi_j = exp(-t_j^2 / 2)
  *   t_j = 3 j / 16, j = 0 .. 16,   w_j = 2 dt phi_j, half of it at both ends,   dt = 3 / 16
  *
- * These are the constants of the authors' code: the trapezoid rule over [-3,3] with the Gaussian
- * weight phi, folded at t = 0 because the integrand is even. The term j = 0 is zero and is skipped.
+ * These constants are taken from the authors' code: the trapezoid rule over [-3,3] with the
+ * Gaussian weight phi, folded at t = 0 because the integrand is even. The term j = 0 is zero and is
+ * skipped.
  *
  *   dT/dp_b = 2 sum_j w_j t_j (S_j cos(t_j p_b) - (C_j - phi_j) sin(t_j p_b))
  *   dx_b   += sum_s (weight / S) dT_s/dp_bs a_s
  *
  * With z_b = exp(i dt p_b), the cosine and sine of t_j p_b are the real and imaginary parts of
- * z_b^j. Each projection needs one sine and one cosine. The sums use powers and the gradient a
- * Horner scheme, in double.
+ * z_b^j. Each projection needs one sine and one cosine. The sums use powers, and the gradient uses
+ * Horner's scheme, both in double.
  *
  * Directions  D normal numbers of the stream (seed, "sigreg STEP SLICE"), divided by their norm.
  * Shapes      x, dx (B,D)   direction (S,D)   projections p, dp (B,S)
@@ -70,7 +71,8 @@ static void draw(const bj_regularizers *r, int slice) {
     for (int d = 0; d < r->D; d++) a[d] = (bj_real)((double)a[d] * inverse);
 }
 
-/* Fills turn (B,2,LANES) from n projections p with row stride lds. The other lanes use p = 0. */
+/* Fills turn (B,2,LANES) from n projections p with row stride lds. Unused lanes are computed from p
+ * = 0. */
 static void take_turns(double *turn, const bj_real *p, size_t lds, int B, int n) {
     for (int b = 0; b < B; b++, turn += 2 * LANES, p += lds)
         for (int l = 0; l < LANES; l++) {
@@ -95,7 +97,7 @@ static void add_powers(double *restrict sum, const double *restrict z) {
         }
 }
 
-/* Computes the statistics T from the sums of a batch and replaces the sums by the coefficients 2
+/* Computes the statistics T from the sums of a batch and replaces the sums with the coefficients 2
  * w_j t_j (S_j + i (C_j - phi_j)) times `scale`. */
 static void measure(double *statistic, double *sum, int B, double scale) {
     for (int l = 0; l < LANES; l++) statistic[l] = 0;
@@ -126,7 +128,7 @@ static void evaluate(double *restrict value, const double *restrict coefficient,
     memcpy(value, re, sizeof re);
 }
 
-/* Replaces n projections of the whole batch by the gradient of the weighted term. */
+/* Replaces n projections of the whole batch with the gradient of the weighted term. */
 static void regularize(const bj_regularizers *r, int slice, int n) {
     const int B = r->B;
     bj_real *p = r->projected + slice;

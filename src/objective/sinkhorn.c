@@ -5,9 +5,9 @@
  *   v_k = -log K - lse_b(-cost_bk/eps + u_b)        repeated `iters` times, from u = v = 0
  * Every row is then scaled to sum to 1, which gives softmax_k(-cost_bk/eps + v_k).
  *
- * All computations are in the log domain, because costs in meters divided by eps = .1 give
- * exponents of thousands. Only v is stored, because u_b follows from v. The column sums run over
- * the batch with a streaming log-sum-exp in each shard. The shards are merged in the tree of
+ * All computations are in the log domain, because costs in meters divided by eps = .1 lead to
+ * exponents in the thousands. Only v is stored, because u_b follows from v. The column sums run
+ * over the batch with a streaming log-sum-exp in each shard. The shards are merged in the tree of
  * core/shards.h.
  *
  * Shapes  cost (B,K), overwritten by the plan

@@ -1,7 +1,8 @@
 /* vicreg.c - variance and covariance terms of VICReg.
  *
  * Bardes, Ponce and LeCun, "VICReg: Variance-Invariance-Covariance Regularization for
- * Self-Supervised Learning", 2022 (arXiv:2105.04906). The invariance term is the arm's own loss.
+ * Self-Supervised Learning", 2022 (arXiv:2105.04906). The loss of the arm takes the place of the
+ * invariance term.
  *
  *   c = x - mean_b x,   var_d = sum_b c_bd^2 / (B - 1),   C = c'c / (B - 1)
  *   variance   = mean_d relu(gamma - sqrt(var_d + 1e-4))
@@ -14,7 +15,7 @@
  * Shapes  x, c, dx (B,D)   C (D,D)
  * Order   Variances: in double, by core/shards.h. c'c: bj_kernels.gradient, in the same order.
  *         c Coff sums over dimensions in order, for any range of scenes.
- * Edge    relu has gradient 0 at 0. The terms of a batch of one scene, and their gradients, are 0
+ * Edge    relu has gradient 0 at 0. For a batch of one scene, the terms and their gradients are 0,
  *         because such a batch has no variance (PyTorch returns NaN).
  * Test    tests/objective/test_regularizers.c    Derivation  docs/layers/regularizers.md
  */

@@ -9,12 +9,12 @@
  *   Sinkhorn         (1-rho) winner + rho balanced       one at the winner
  *
  * The winner is the first branch with the smallest d_y. Without a decoder, d_z replaces d_y in plan
- * and label, and there is no decoded term. Plan and label are constants for the gradient:
+ * and label, and there is no decoded term. The gradient treats plan and label as constants:
  *   dlatent/du_k = p_k dd_z/du_k,  ddecoded/dy_k = p_k dd_y/dy_k,  drouter/dlogits = pi - q
  *
  * Shapes  u (L,D)  y (K,2F)  pi (K)
- * Cache   io->dist (B,K): d_y. For Sinkhorn, bj_winner_couple replaces it by the plan and fills the
- *         latent and decoded terms.
+ * Cache   io->dist (B,K): d_y. For Sinkhorn, bj_winner_couple replaces it with the plan and fills
+ *         the latent and decoded terms.
  * Test    tests/objective/test_winner.c            Derivation  docs/layers/winner.md
  */
 #include <math.h>
@@ -38,7 +38,7 @@ static void soft_plan(double *p, const double *dist, int K, double tau) {
     bj_softmax(p, p, K);
 }
 
-/* Computes q of the table above from the distances. It is also p, except for Sinkhorn. */
+/* Computes q of the table above from the distances. Except for Sinkhorn, p equals q. */
 static void label_of(double *q, const bj_objective *objective, const double *dist, int K) {
     if (objective->kind == BJ_SOFTWTA) soft_plan(q, dist, K, objective->tau);
     else one_hot(q, dist, K);
@@ -82,7 +82,8 @@ void bj_winner_forward(const bj_objective *objective, bj_objective_io *io, int b
             const bj_points latent = bj_points_latent(io, b);
             term[BJ_TERM_LATENT] = plan_distance(label, &latent);
             if (io->F) term[BJ_TERM_DECODED] = dot(label, dist, K);
-        } else { /* provisional value, which bj_winner_couple checks for finite distances */
+        } else { /* a provisional value, which bj_winner_couple uses to check that the distances are
+                    finite */
             for (int k = 0; k < K; k++) term[BJ_TERM_DECODED] += dist[k];
         }
     }
@@ -92,8 +93,8 @@ void bj_winner_couple(const bj_objective *objective, bj_objective_io *io) {
     const int K = io->K;
     const double rho = objective->rho;
     if (objective->kind != BJ_SINKHORN) return;
-    /* Skip the plan if a scene is not finite, because that scene would make the plan of all scenes
-     * invalid and could not be named. */
+    /* Skip the plan if a scene's distances are not finite. Otherwise all rows of the plan would be
+     * invalid, and the error message could not name the scene. */
     for (int b = 0; b < io->B; b++)
         if (!isfinite(io->terms[(size_t)b * BJ_TERMS + BJ_TERM_DECODED])) return;
     bj_sinkhorn_plan(io->dist, io->B, K, objective->eps, objective->sinkhorn_iters);

@@ -78,13 +78,13 @@ static bj_status unpack_gzip(uint8_t *out, size_t out_size, const uint8_t *in, s
         if (result == Z_MEM_ERROR) return BJ_ENOMEM;
         if (result != Z_STREAM_END) {
             *why = result == Z_BUF_ERROR && !stream->avail_out
-                       ? "gzip data unpacks to more bytes than the page says"
+                       ? "gzip data unpacks to more bytes than declared in the page header"
                        : "gzip data is damaged or ends too early";
             return BJ_EFORMAT;
         }
     } while (stream->avail_in && stream->avail_out);
     if (!stream->avail_out) return BJ_OK;
-    *why = "gzip data unpacks to fewer bytes than the page says";
+    *why = "gzip data unpacks to fewer bytes than declared in the page header";
     return BJ_EFORMAT;
 }
 
@@ -99,7 +99,7 @@ static bj_status unpack_snappy(uint8_t *out, size_t out_size, const uint8_t *in,
         return BJ_EFORMAT;
     }
     if (size != out_size) {
-        *why = "snappy data claims another length than the page";
+        *why = "the length of the snappy data differs from the page header";
         return BJ_EFORMAT;
     }
     if (snappy_uncompress(packed, in_size, (char *)out, &size) == SNAPPY_OK && size == out_size)
@@ -114,8 +114,8 @@ static bj_status unpack_zstd(uint8_t *out, size_t out_size, const uint8_t *in, s
     if (!codecs->zstd) return BJ_ENOMEM;
     const size_t size = ZSTD_decompressDCtx(codecs->zstd, out, out_size, in, in_size);
     if (size == out_size) return BJ_OK;
-    *why = ZSTD_isError(size) ? "zstd data is damaged or of another length than the page says"
-                              : "zstd data unpacks to fewer bytes than the page says";
+    *why = ZSTD_isError(size) ? "zstd data is damaged, or its length differs from the page header"
+                              : "zstd data unpacks to fewer bytes than declared in the page header";
     return BJ_EFORMAT;
 }
 

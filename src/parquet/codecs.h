@@ -1,8 +1,9 @@
 /* codecs.h - decompresses pages: snappy, gzip and zstd.
  *
  * A page header contains the unpacked size, and the result must have exactly this size. The size is
- * first compared with the best ratio of the codec (snappy copies 64 bytes from 3, deflate reaches
- * 1032 to 1, zstd expands 4 bytes to a block of 128 kB), so a false size costs no memory.
+ * first checked against the best possible ratio of the codec (snappy expands 3 bytes to 64, deflate
+ * reaches 1032 to 1, zstd expands 4 bytes to a block of 128 kB), so no memory is allocated for an
+ * implausible size.
  *
  * The gzip and zstd states are reused for the next page. zstd allocates its own state (about 160
  * kB, once) because custom allocators are not part of its stable interface.

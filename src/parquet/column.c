@@ -20,15 +20,15 @@ static bj_status check_form(const bj_column *column, int is_list, bj_form form) 
         [BJ_FORM_TEXT] =
             1 << BJ_PARQUET_INT96 | 1 << BJ_PARQUET_BYTE_ARRAY | 1 << BJ_PARQUET_FIXED};
     static const char *const wanted[] = {
-        [BJ_FORM_INT64] = "whole numbers", [BJ_FORM_DOUBLE] = "numbers", [BJ_FORM_TEXT] = "text"};
+        [BJ_FORM_INT64] = "integers", [BJ_FORM_DOUBLE] = "numbers", [BJ_FORM_TEXT] = "text"};
     const bj_leaf *leaf = column->pages.leaf;
     if (leaf->obstacle)
         return bj_pages_refuse(&column->pages, BJ_EVERSION, "%s is not supported", leaf->obstacle);
     if (leaf->column.is_list != is_list)
-        return REFUSE(column, "holds %s, expected %s", is_list ? "one value a row" : "lists",
+        return REFUSE(column, "contains %s, expected %s", is_list ? "one value a row" : "lists",
                       is_list ? "lists" : "one value a row");
     if (!(accepted[form] >> leaf->column.type & 1) || (form == BJ_FORM_INT64 && leaf->scale > 0))
-        return REFUSE(column, "holds %s%s, expected %s", leaf->scale >= 0 ? "decimals in " : "",
+        return REFUSE(column, "contains %s%s, expected %s", leaf->scale >= 0 ? "decimals in " : "",
                       type_names[leaf->column.type], wanted[form]);
     return BJ_OK;
 }
@@ -60,7 +60,7 @@ bj_status bj_column_start(bj_column *column, bj_parquet *parquet, int index, int
 bj_status bj_column_indices(size_t count, bj_column *column, const bj_page *page) {
     uint32_t *indices = column->indices, highest = 0;
     if (!column->dictionary)
-        return bj_pages_judge(&column->pages, "dictionary indices, but no dictionary before them");
+        return bj_pages_judge(&column->pages, "dictionary indices come before any dictionary");
     if (!count) return BJ_OK;
     if (!page->values_size) return bj_pages_judge(&column->pages, "dictionary indices are missing");
     BJ_TRY(
@@ -82,7 +82,7 @@ static bj_status decode_levels(uint32_t *out, size_t count, int highest, const u
     BJ_TRY(bj_pages_judge(&column->pages, bj_hybrid_decode(out, count, width, in, size)));
     for (size_t i = 0; i < count; i++) found = out[i] > found ? out[i] : found;
     return bj_pages_judge(&column->pages,
-                          found > (uint32_t)highest ? "a level beyond the highest" : NULL);
+                          found > (uint32_t)highest ? "a level exceeds the maximum level" : NULL);
 }
 
 /* Counts the non-null values of a flat page. column->def is filled only if there are nulls. */
@@ -129,8 +129,8 @@ static bj_status decode(void *out, size_t count, bj_column *column, const bj_pag
                                         : bj_numbers_decode(out, count, column, page);
 }
 
-/* Spreads the first `present` elements over `count` positions: element i moves to the i-th position
- * whose level is 1. Null positions become zero. */
+/* Distributes the first `present` elements over `count` positions: element i moves to the i-th
+ * position whose level is 1. Null positions become zero. */
 static void spread_words(uint64_t *out, size_t present, size_t count, const uint32_t *def) {
     for (size_t i = count; i-- > 0;) out[i] = def[i] ? out[--present] : 0;
 }
@@ -197,7 +197,8 @@ static bj_status code_page(int32_t *codes, bj_vocabulary *vocabulary, int32_t *o
     BJ_TRY(BJ_STORE(texts, store, page->count, err));
     BJ_TRY(bj_texts_decode(texts, page->count, column, page));
     for (size_t i = 0; i < page->count; i++) {
-        if (i && texts[i].size == texts[i - 1].size && /* rows of a track are adjacent */
+        if (i && texts[i].size == texts[i - 1].size && /* the rows of a track are usually
+                                                          adjacent */
             !memcmp(texts[i].data, texts[i - 1].data, texts[i].size))
             codes[i] = codes[i - 1];
         else BJ_TRY(bj_vocabulary_code(&codes[i], vocabulary, texts[i], store, err));
@@ -255,11 +256,12 @@ static bj_status walk_levels(int64_t *start, size_t *present, size_t values, int
     for (size_t i = 0; i < page->count; i++) {
         if (!rep[i]) {
             if (column->row == last_row)
-                return REFUSE(column, "has more lists than the %lld rows so far",
+                return REFUSE(column, "has more lists than the %lld rows read so far",
                               (long long)last_row);
             start[column->row++] = (int64_t)values;
         } else if (!*open) {
-            return bj_pages_judge(&column->pages, "a list goes on that has not begun or is empty");
+            return bj_pages_judge(&column->pages,
+                                  "a value continues a list that has not started or is empty");
         }
         *open = def[i] != empty;
         if (def[i] == there) {

@@ -1,8 +1,9 @@
 /* column.h - decodes one column from pages to an array.
  *
  * In a flat column the non-null values are decoded contiguously. If there are nulls, the values are
- * then spread out, starting with the last one. Numbers become 8-byte words, int64_t or double.
- * Texts become bj_text, which point into pages that stay in the store, or codes of distinct texts.
+ * then moved to their rows, starting with the last one. Numbers become 8-byte words, int64_t or
+ * double. Texts become bj_text, which point into pages that stay in the store, or codes of distinct
+ * texts.
  *
  * Tests: tests/parquet/test_reader.c, tests/parquet/test_encodings.c
  */
@@ -13,13 +14,13 @@
 
 typedef enum bj_form { BJ_FORM_INT64, BJ_FORM_DOUBLE, BJ_FORM_TEXT } bj_form;
 
-/* The distinct texts so far, numbered by first appearance. */
+/* The distinct texts found so far, numbered in order of first appearance. */
 typedef struct bj_vocabulary {
     bj_text *texts; /* (room) */
     int32_t count, room;
     uint32_t *table; /* open addressing: 1 + code, or 0 */
     uint32_t slots;  /* a power of two */
-    uint64_t seed;   /* hash seed, which a file cannot predict */
+    uint64_t seed;   /* hash seed, which the author of a file cannot predict */
 } bj_vocabulary;
 
 typedef struct bj_column {
@@ -49,7 +50,7 @@ BJ_CHECK bj_status bj_column_read_list(int64_t *start, void *values, bj_column *
 /* Returns the total number of values that the chunks declare. */
 BJ_CHECK bj_status bj_column_values(size_t *out, const bj_column *column);
 
-/* ---------------------------------------------------------------- parts, one for numbers and texts
+/* ---------------------------------------------------------------- decoders for numbers and texts
  */
 
 /* Decode the dictionary page of a chunk. */

@@ -27,8 +27,8 @@ const char *bj_delta_decode(uint64_t *out, size_t count, const uint8_t *in, size
     *used = 0;
     if (cursor.bad) return "the header of the differences ends too early";
     if (!parts || block > INT32_MAX || block % parts || block / parts % 8 || !block)
-        return "differences come in blocks of a size that makes no sense";
-    if (total != count) return "there are more or fewer differences than values";
+        return "differences have an invalid block size";
+    if (total != count) return "the number of differences differs from the number of values";
     if (count) *out++ = last, count--;
     while (count) {
         const uint64_t least = (uint64_t)bj_zigzag(bj_wire_varint(&cursor));

@@ -41,7 +41,7 @@ static bj_status prepare(bj_distinct *d, size_t *slots, int64_t rows, int64_t li
 }
 
 /* Hashes one word. Doubles with integer values differ only in their high bits, so the hash is
- * shifted twice to mix all bits into the low bits, which select the slot. */
+ * shifted twice, so that all bits affect the low bits, which select the slot. */
 static uint64_t mix(uint64_t hash, uint64_t word) {
     hash ^= word;
     hash = (hash ^ hash >> 33) * UINT64_C(0x9e3779b97f4a7c15);
@@ -71,7 +71,7 @@ bj_status bj_distinct_texts(bj_distinct *d, int *found, const bj_text *texts, in
     BJ_TRY(prepare(d, &slots, rows, limit, err));
     *found = 1;
     for (int64_t r = 0; r < rows; r++) {
-        /* Rows of a track are adjacent and share their text. */
+        /* Adjacent rows of a track share the same text. */
         if (r && texts[r].data == texts[r - 1].data && texts[r].size == texts[r - 1].size) {
             d->codes[r] = d->codes[r - 1];
             continue;

@@ -144,8 +144,8 @@ void bj_hybrid_values(bj_bytes *out, const int32_t *values, size_t count, int wi
     for (size_t i = 0; i < count;) {
         size_t equal = 1;
         while (i + equal < count && values[i + equal] == values[i]) equal++;
-        /* Every packed group except the last must be full, so values of a run may have to fill
-         * it. */
+        /* Every packed group except the last must be full, so values of the following run may be
+         * needed to fill a group. */
         const size_t lend = (GROUP - (i - packed) % GROUP) % GROUP;
         if (equal < lend + GROUP) {
             i += equal;

@@ -8,7 +8,7 @@
 
 enum { REQUIRED, OPTIONAL, REPEATED }; /* repetition types of the Parquet specification */
 
-/* Annotations of a schema element that this reader uses. */
+/* Schema annotations that this reader uses. */
 enum { NOTE_TEXT = 1, NOTE_LIST = 2, NOTE_MAP = 4, NOTE_UNSIGNED = 8, NOTE_DECIMAL = 16 };
 
 typedef struct element {
@@ -28,7 +28,7 @@ typedef struct parser {
 
 #define REFUSE(p, ...) BJ_FAIL((p)->err, BJ_EFORMAT, __VA_ARGS__)
 
-/* Copies a text. Names appear in messages, so `clean` replaces control characters by '?'. */
+/* Copies a text. Names appear in messages, so `clean` replaces control characters with '?'. */
 static bj_status copy_text(const char **out, parser *p, const char *text, size_t size, int clean) {
     char *copy;
     BJ_TRY(BJ_STORE(copy, p->store, size + 1, p->err));
@@ -97,8 +97,8 @@ static void parse_element(element *e, bj_wire *in) {
     }
 }
 
-/* Returns the number of elements in the subtree at `at`, including `at`. Returns 0 if the list ends
- * too early. */
+/* Returns the number of elements in the subtree at `at`, including `at`. Returns 0 if the list of
+ * elements ends too early. */
 static size_t subtree(const element *all, size_t count, size_t at) {
     size_t end = at;
     for (size_t missing = 1; missing; missing--) {
@@ -120,7 +120,7 @@ static void describe_leaf(bj_leaf *leaf, const element *e) {
     leaf->scale = e->notes & NOTE_DECIMAL ? e->scale : -1;
     if (e->type > BJ_PARQUET_FIXED) leaf->obstacle = "an unknown type";
     if (e->type == BJ_PARQUET_FIXED && e->type_length <= 0)
-        leaf->obstacle = "values of a fixed size without one";
+        leaf->obstacle = "fixed-size values without a size";
     if (e->notes & NOTE_DECIMAL && (e->scale < 0 || e->scale > 18))
         leaf->obstacle = "a decimal with more than 18 digits after the point";
 }
@@ -156,7 +156,7 @@ static bj_status build_columns(parser *p, const element *all, size_t count) {
     bj_footer *out = p->out;
     if (!count || all[0].type >= 0) return REFUSE(p, "%s: the schema has no root", p->label);
     if (subtree(all, count, 0) != count)
-        return REFUSE(p, "%s: the schema has %zu elements, its tree another number", p->label,
+        return REFUSE(p, "%s: the schema has %zu elements, but its tree has a different number", p->label,
                       count);
     BJ_TRY(BJ_STORE(out->columns, p->store, (size_t)all[0].children, p->err));
     size_t leaves = 0;
@@ -178,12 +178,12 @@ static bj_status parse_schema(parser *p, bj_wire_field field) {
     BJ_TRY(BJ_STORE(all, p->store, count, p->err));
     for (size_t i = 0; i < count; i++) {
         parse_element(&all[i], &p->in);
-        if (p->in.bad) return BJ_OK; /* reported at the end */
+        if (p->in.bad) return BJ_OK; /* the error is reported at the end */
         if (all[i].type < -1 || all[i].children < 0 || (size_t)all[i].children >= count ||
             all[i].repetition < REQUIRED || all[i].repetition > REPEATED)
             return REFUSE(p,
                           "%s: schema element %zu: type %d, repetition %d, %d children of %zu "
-                          "elements make no sense",
+                          "elements are not valid",
                           p->label, i, all[i].type, all[i].repetition, all[i].children, count);
         if (all[i].type >= 0) all[i].children = 0;
     }
@@ -255,8 +255,8 @@ static bj_status parse_group(parser *p, int group) {
     }
     if (p->in.bad) return BJ_OK;
     if (count != (size_t)out->chunks_each)
-        return REFUSE(p, "%s: row group %d has %zu columns, the schema %d", p->label, group, count,
-                      out->chunks_each);
+        return REFUSE(p, "%s: row group %d has %zu columns, but the schema has %d", p->label, group,
+                      count, out->chunks_each);
     if (rows < 0)
         return REFUSE(p, "%s: row group %d has %lld rows", p->label, group, (long long)rows);
     out->group_rows[group] = rows;
@@ -267,11 +267,11 @@ static bj_status parse_groups(parser *p, bj_wire_field field) {
     bj_footer *out = p->out;
     const size_t count = bj_wire_structs(&p->in, field);
     const size_t left = (size_t)(p->in.end - p->in.at);
-    /* Every chunk takes at least one byte. Check the count first, because the allocation depends on
-     * it. */
+    /* Every chunk needs at least one byte. Check the count first, because it determines the size of
+     * the allocation. */
     if (count > INT_MAX || (out->chunks_each && count > left / (size_t)out->chunks_each))
-        return REFUSE(p, "%s: %zu row groups of %d columns do not fit the footer", p->label, count,
-                      out->chunks_each);
+        return REFUSE(p, "%s: %zu row groups of %d columns do not fit in the footer", p->label,
+                      count, out->chunks_each);
     BJ_TRY(BJ_STORE(out->group_rows, p->store, count, p->err));
     BJ_TRY(BJ_STORE(out->chunks, p->store, count * (size_t)out->chunks_each, p->err));
     int64_t sum = 0;
@@ -284,8 +284,8 @@ static bj_status parse_groups(parser *p, bj_wire_field field) {
     }
     out->groups = (int)count;
     if (!p->in.bad && sum != out->rows)
-        return REFUSE(p, "%s: the row groups have %lld rows, the file says %lld", p->label,
-                      (long long)sum, (long long)out->rows);
+        return REFUSE(p, "%s: the row groups have %lld rows, but the file header has %lld",
+                      p->label, (long long)sum, (long long)out->rows);
     return BJ_OK;
 }
 
@@ -342,7 +342,7 @@ static bj_status parse_file(parser *p) {
     if (p->in.bad) return BJ_OK;
     if (!out->columns) return REFUSE(p, "%s: the footer has no schema", p->label);
     if (out->rows < 0)
-        return REFUSE(p, "%s: the footer says %lld rows", p->label, (long long)out->rows);
+        return REFUSE(p, "%s: the footer has %lld rows", p->label, (long long)out->rows);
     if (!groups.at) return REFUSE(p, "%s: the footer has no row groups", p->label);
     p->in = groups;
     return parse_groups(p, groups_field);
@@ -361,7 +361,7 @@ bj_status bj_footer_read(bj_footer *footer, bj_store *store, const uint8_t *file
     const uint8_t *end = file + size - 8;
     const uint32_t length = end[0] | end[1] << 8 | end[2] << 16 | (uint32_t)end[3] << 24;
     if (length > size - 12)
-        return REFUSE(&p, "%s: a footer of %lu bytes in a file of %zu", label,
+        return REFUSE(&p, "%s: the footer has %lu bytes, but the file has only %zu", label,
                       (unsigned long)length, size);
     p.in = (bj_wire){.at = end - length, .end = end};
     BJ_TRY(parse_file(&p));

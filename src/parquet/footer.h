@@ -3,15 +3,15 @@
  *   "PAR1"  pages of all column chunks  footer (Thrift)  u32 bytes of the footer  "PAR1"
  *
  * The schema is a tree in depth-first order. Its leaves are the columns of every row group, in the
- * same order. A top-level field is one column for the reader if it is a leaf or one of these lists
+ * same order. A top-level field is readable as a column if it is a leaf or one of these lists:
  *
  *   optional group NAME (LIST) { repeated group X { optional TYPE Y } }      also required
  *   optional group NAME (LIST) { repeated TYPE Y }                           older two-level form
  *
- * Any other field is kept with the reason why it cannot be read.
+ * Other fields are listed together with the reason why they cannot be read.
  *
- * Levels  a value has definition level max_def; below list_def the list itself is null; level
- *         list_def is an empty list; repetition level 0 starts a row.
+ * Levels  definition level max_def means a value, list_def an empty list, and a level below
+ *         list_def a null list; repetition level 0 starts a row.
  * Test    tests/parquet/test_reader.c
  */
 #ifndef BJ_PARQUET_FOOTER_H

@@ -51,7 +51,7 @@ const char *bj_unpack32(uint32_t *out, size_t count, int width, const uint8_t *i
     }
     const size_t w = (size_t)width, groups = (count + 7) / 8;
     if (size / w < count / 8 || size - count / 8 * w < (count % 8 * w + 7) / 8) return ends_early;
-    /* Number of groups whose loads stay inside the input. */
+    /* Number of groups that can be loaded without reading past the input. */
     size_t safe = size < w + 8 ? 0 : (size - 8) / w;
     if (safe > groups) safe = groups;
     unpack_any(out, in, safe, width);

@@ -95,7 +95,8 @@ static bj_status decode_deltas(void *out, size_t count, bj_column *column, const
                           bj_delta_decode(wide, count, page->values, page->values_size, &used)));
     uint8_t *plain = (uint8_t *)wide;
     if (column->pages.leaf->column.type == BJ_PARQUET_INT32)
-        for (size_t i = 0; i < count; i++) { /* in place, because writes stay behind reads */
+        for (size_t i = 0; i < count; i++) { /* in place, because the writes never overtake the
+                                                reads */
             const uint32_t narrow = (uint32_t)wide[i];
             memcpy(plain + 4 * i, &narrow, 4);
         }
@@ -111,7 +112,8 @@ static bj_status decode_streams(void *out, size_t count, bj_column *column, cons
     const size_t width = width_of(column->pages.leaf->column.type);
     uint8_t *plain;
     if (page->values_size / width < count || page->values_size != count * width)
-        return bj_pages_judge(&column->pages, "split streams have another size than the values");
+        return bj_pages_judge(&column->pages,
+                              "the size of the split streams differs from the size of the values");
     BJ_TRY(BJ_STORE(plain, &column->pages.parquet->store, page->values_size, column->pages.err));
     bj_join_streams(plain, page->values, count, width);
     return convert(out, count, plain, page->values_size, column);

@@ -62,7 +62,7 @@ bj_status bj_pages_open(bj_pages *pages, int group) {
     if (chunk->obstacle)
         return bj_pages_refuse(pages, BJ_EVERSION, "%s is not supported", chunk->obstacle);
     if (chunk->type != (int)leaf->column.type)
-        return REFUSE(pages, "row group %d stores type %d, the schema says %d", group, chunk->type,
+        return REFUSE(pages, "row group %d has type %d, but the schema has %d", group, chunk->type,
                       (int)leaf->column.type);
     if (chunk->values < 0 || (!leaf->max_rep && chunk->values != rows))
         return REFUSE(pages, "row group %d has %lld values, expected %lld", group,
@@ -74,8 +74,8 @@ bj_status bj_pages_open(bj_pages *pages, int group) {
                                chunk->codec, bj_codec_name(chunk->codec));
     if (chunk->offset < 4 || chunk->size < 0 || (uint64_t)chunk->offset > parquet->size ||
         (uint64_t)chunk->size > parquet->size - (uint64_t)chunk->offset)
-        return REFUSE(pages, "row group %d claims %lld bytes at %lld, the file has %zu", group,
-                      (long long)chunk->size, (long long)chunk->offset, parquet->size);
+        return REFUSE(pages, "row group %d declares %lld bytes at byte %lld, but the file has %zu",
+                      group, (long long)chunk->size, (long long)chunk->offset, parquet->size);
     pages->at = parquet->data + chunk->offset;
     pages->end = pages->at + chunk->size;
     return BJ_OK;
@@ -139,7 +139,8 @@ static void parse_header(header *h, bj_wire *in) {
 /* Parses the header of the next page and moves pages->at past the page. */
 static bj_status next_header(header *h, bj_pages *pages) {
     if (pages->at == pages->end)
-        return REFUSE(pages, "its pages end %lld values before the chunk", (long long)pages->left);
+        return REFUSE(pages, "its pages end %lld values before the end of the chunk",
+                      (long long)pages->left);
     bj_wire in = {.at = pages->at, .end = pages->end};
     pages->page = pages->at;
     parse_header(h, &in);
@@ -149,7 +150,7 @@ static bj_status next_header(header *h, bj_pages *pages) {
     if (h->kind < 0 || h->unpacked < 0 || h->packed < 0)
         return bj_pages_judge(pages, "the header lacks a kind or a size, or they are negative");
     if (h->packed > in.end - in.at)
-        return REFUSE(pages, "page at byte %zu: has %d bytes, its chunk only %zu more",
+        return REFUSE(pages, "page at byte %zu: has %d bytes, but its chunk has only %zu more",
                       (size_t)(pages->page - pages->parquet->data), h->packed,
                       (size_t)(in.end - in.at));
     pages->page = in.at;
@@ -170,10 +171,9 @@ static bj_status unpack(const uint8_t **out, const uint8_t *in, size_t size, siz
                       (size_t)(pages->page - parquet->data), size, bj_codec_name(codec), unpacked);
     if (codec == BJ_CODEC_NONE) return BJ_OK;
     if (unpacked > pages->work)
-        return REFUSE(pages,
-                      "its pages unpack to more than %zu bytes, expected less from a file "
-                      "of %zu",
-                      parquet->store.limit, parquet->size);
+        return REFUSE(
+            pages, "its pages unpack to more than %zu bytes, which is too much for a file of %zu",
+            parquet->store.limit, parquet->size);
     pages->work -= unpacked;
     uint8_t *memory;
     const char *why;
@@ -240,7 +240,7 @@ bj_status bj_pages_next(bj_page *page, bj_pages *pages) {
                       .encoding = h.encoding,
                       .count = (size_t)h.count};
     if (!page->is_dictionary && h.count > pages->left)
-        return REFUSE(pages, "page at byte %zu: has %d values, its chunk only %lld more",
+        return REFUSE(pages, "page at byte %zu: has %d values, but its chunk has only %lld more",
                       (size_t)(pages->page - pages->parquet->data), h.count,
                       (long long)pages->left);
     if (h.has_checksum && bj_codec_crc32(pages->page, (size_t)h.packed) != h.checksum)

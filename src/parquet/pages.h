@@ -59,7 +59,7 @@ typedef struct bj_pages {
     const bj_chunk *chunk;
     const uint8_t *at, *end; /* remaining bytes of the chunk */
     const uint8_t *page;     /* start of the current page, for messages */
-    int64_t left;            /* values that are not returned yet */
+    int64_t left;            /* number of values that have not been returned yet */
     size_t work;             /* bytes that may still be unpacked */
 } bj_pages;
 

@@ -81,7 +81,7 @@ int bj_parquet_find(const bj_parquet *parquet, const char *name) {
     return -1;
 }
 
-/* Returns the edit distance between a and b. Only the first 63 characters count. */
+/* Returns the edit distance between a and b. Compares only the first 63 characters. */
 static int edit_distance(const char *a, const char *b) {
     enum { MOST = 64 };
     int row[MOST], n = 0;
@@ -111,7 +111,7 @@ bj_status bj_parquet_require(int *index, const bj_parquet *parquet, const char *
     if (*index >= 0) {
         for (int i = *index + 1; i < parquet->footer.count; i++)
             if (!strcmp(parquet->footer.columns[i].column.name, name))
-                return BJ_FAIL(err, BJ_EFORMAT, "%s: column '%.80s' is there twice", parquet->label,
+                return BJ_FAIL(err, BJ_EFORMAT, "%s: column '%.80s' occurs twice", parquet->label,
                                name);
         return BJ_OK;
     }
@@ -126,7 +126,7 @@ bj_status bj_parquet_require(int *index, const bj_parquet *parquet, const char *
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s'%.60s'", i ? ", " : "",
                  parquet->footer.columns[best[i]].column.name);
     return BJ_FAIL(err, BJ_EFORMAT, "%s: no column '%.80s'%s%s", parquet->label, name,
-                   found ? "; nearest of those there are: " : ": it has none", list);
+                   found ? "; similar columns: " : ": it has none", list);
 }
 
 /* -------------------------------------------------------------------------------------- reading */

@@ -18,11 +18,11 @@
  *
  * Input is not trusted. Every length is checked against the available bytes before it is used. For
  * a file of n bytes the reader allocates at most 32 MiB + 256 n bytes, and it unpacks at most this
- * many bytes for one column. A larger size is rejected before anything is allocated. The limit is
- * far above what real data needs. Only long constant columns could reach it.
+ * many bytes for one column. A larger size is rejected before anything is allocated. Real data
+ * stays far below this limit. Only long constant columns could reach it.
  *
- * A reader can read many files and reuses its memory. After it has read the largest file and one
- * more file, it no longer allocates.
+ * A reader can read many files and reuses its memory. Once it has read the largest file and one
+ * more file, it allocates no more memory.
  *
  *   reader.c            columns by name, arrays   column.c             levels, nulls, lists, codes
  *   footer.c            schema, row groups        numbers.c, texts.c   values of a page
@@ -74,7 +74,7 @@ BJ_CHECK bj_status bj_parquet_create(bj_parquet **out, bj_error *err);
 void bj_parquet_free(bj_parquet *parquet); /* accepts NULL */
 
 /* Opens a file by path or in memory. A file opened by path stays mapped until the next open, close
- * or free; a buffer must stay valid as long. Messages use `label` in place of the path. Opening
+ * or free; a buffer must stay valid for as long. Messages use `label` in place of the path. Opening
  * invalidates everything returned for an earlier file. After a failure the reader has no file and
  * can be used again. */
 BJ_CHECK bj_status bj_parquet_open(bj_parquet *parquet, const char *path, bj_error *err);
@@ -94,8 +94,8 @@ BJ_CHECK bj_status bj_parquet_require(int *index, const bj_parquet *parquet, con
 
 /* The functions below decode a whole flat column. The arrays belong to the reader and are valid
  * until the next open, close or free, even if other columns are read. If `valid` is NULL, a null is
- * an error whose message contains the row. Otherwise *valid points to (rows) bytes, 1 if there is a
- * value, and the value of a null is zero or the empty text. */
+ * an error whose message contains the row. Otherwise *valid points to (rows) bytes, which are 1 if
+ * there is a value and 0 for a null. The value of a null is zero or the empty text. */
 
 /* Reads INT32, INT64 and BOOLEAN into (rows). Dates and times are returned as stored. Fails for
  * unsigned values above INT64_MAX and for decimals with digits after the point. */
@@ -113,14 +113,14 @@ BJ_CHECK bj_status bj_parquet_read_text(const bj_text **out, const uint8_t **val
 BJ_CHECK bj_status bj_parquet_read_codes(const int32_t **codes, const bj_text **texts, int *count,
                                          bj_parquet *parquet, int column, bj_error *err);
 
-/* Reads a list column of DOUBLE, FLOAT, INT32 or INT64. The values of row r are start[r] up to but
- * excluding start[r + 1]; start has rows + 1 entries. Null lists and null elements are an error
- * whose message contains the row. */
+/* Reads a list column of DOUBLE, FLOAT, INT32 or INT64. The values of row r have the indices
+ * start[r] to start[r + 1] - 1, and start has rows + 1 entries. Null lists and null elements are an
+ * error whose message contains the row. */
 BJ_CHECK bj_status bj_parquet_read_double_list(const int64_t **start, const double **values,
                                                bj_parquet *parquet, int column, bj_error *err);
 
-/* Returns a value of the file's key-value metadata, or NULL. The text is terminated and valid as
- * long as the columns. */
+/* Returns a value of the file's key-value metadata, or NULL. The text is zero-terminated and valid
+ * for as long as the columns are. */
 const char *bj_parquet_metadata(const bj_parquet *parquet, const char *key);
 const char *bj_parquet_created_by(const bj_parquet *parquet); /* or NULL */
 

@@ -58,8 +58,8 @@ void *bj_store_take(bj_store *store, size_t count, size_t size, bj_error *err) {
     const size_t left = store->limit > store->used ? store->limit - store->used : 0;
     if (size && count > (left > ALIGNMENT + GAP ? left - ALIGNMENT - GAP : 0) / size) {
         store->failure = BJ_FAIL(err, BJ_EFORMAT,
-                                 "%s: claims to hold %zu x %zu bytes beside %zu, expected at most "
-                                 "%zu in all from a file of its size",
+                                 "%s: declares %zu x %zu bytes in addition to %zu, expected at "
+                                 "most %zu in total for a file of this size",
                                  store->label, count, size, store->used, store->limit);
         return NULL;
     }
@@ -92,8 +92,8 @@ void bj_store_release(bj_store *store, bj_store_mark mark) {
 }
 
 void bj_store_reset(bj_store *store, size_t limit, const char *label) {
-    /* Drop the block if there are several or it is smaller than the peak. The next allocation then
-     * creates one block of the peak size. */
+    /* Free the block if there are several, or if it is smaller than the peak. The next allocation
+     * then creates one block of the peak size. */
     while (store->last && (store->last->previous || store->last->size < store->peak))
         drop_last(store);
     if (store->last) {

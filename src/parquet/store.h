@@ -1,8 +1,8 @@
 /* store.h - arena allocator of a reader.
  *
  * Allocations are aligned to 64 bytes and not zeroed. The store remembers its peak size when it is
- * reset and then allocates a single block of this size, so a reader of many files soon stops
- * allocating. Under AddressSanitizer the space between allocations is poisoned.
+ * reset and then allocates a single block of this size, so a reader that reads many files soon
+ * stops allocating. Under AddressSanitizer the space between allocations is poisoned.
  *
  * Invariants
  *   1. At most `limit` bytes are allocated at a time. A larger request fails before any allocation.
@@ -20,7 +20,7 @@ typedef struct bj_store_block bj_store_block;
 
 typedef struct bj_store {
     bj_store_block *last; /* the block that serves allocations */
-    size_t used, peak;    /* bytes allocated now, and their maximum since creation */
+    size_t used, peak;    /* bytes currently allocated, and the maximum since creation */
     size_t limit;
     bj_status failure; /* status of the last failed bj_store_take */
     const char *label; /* of the file, for messages */

@@ -24,10 +24,10 @@ static const char *decode_plain(bj_text *out, size_t count, const uint8_t *in, s
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {
-        if (end - in < 4) return "texts end too early";
+        if (end - in < 4) return "strings end too early";
         const uint32_t length = load32(in);
         in += 4;
-        if (length > (size_t)(end - in)) return "a text exceeds its page";
+        if (length > (size_t)(end - in)) return "a string exceeds its page";
         out[i] = (bj_text){(const char *)in, length};
         in += length;
     }
@@ -44,7 +44,7 @@ static bj_status decode_lengths(bj_text *out, size_t count, const uint8_t *in, s
     in += used;
     size -= used;
     for (size_t i = 0; i < count; i++) {
-        if (lengths[i] > size) return bj_pages_judge(&column->pages, "a text exceeds its page");
+        if (lengths[i] > size) return bj_pages_judge(&column->pages, "a string exceeds its page");
         out[i] = (bj_text){(const char *)in, (size_t)lengths[i]};
         in += lengths[i];
         size -= lengths[i];
@@ -65,13 +65,14 @@ static bj_status decode_prefixes(bj_text *out, size_t count, bj_column *column,
     BJ_TRY(decode_lengths(out, count, page->values + used, page->values_size - used, column));
     for (size_t i = 0, before = 0; i < count; i++) {
         if (kept[i] > before)
-            return bj_pages_judge(&column->pages, "a text keeps more than there was before it");
+            return bj_pages_judge(&column->pages,
+                                  "a string shares a longer prefix than the previous string has");
         before = (size_t)kept[i] + out[i].size;
         if (fixed && before != (size_t)fixed)
-            return bj_pages_judge(&column->pages, "a value of another size than the column's");
-        if (before > store->limit - total)
             return bj_pages_judge(&column->pages,
-                                  "texts are longer than a file of this size may hold");
+                                  "the size of a value differs from the size of the column");
+        if (before > store->limit - total)
+            return bj_pages_judge(&column->pages, "strings are longer than the file size allows");
         total += before;
     }
     char *memory;
@@ -93,7 +94,8 @@ static bj_status decode_streams(bj_text *out, size_t count, bj_column *column,
     const int fixed = column->pages.leaf->column.fixed_size;
     uint8_t *plain;
     if (page->values_size / (size_t)fixed < count || page->values_size != count * (size_t)fixed)
-        return bj_pages_judge(&column->pages, "split streams have another size than the values");
+        return bj_pages_judge(&column->pages,
+                              "the size of the split streams differs from the size of the values");
     BJ_TRY(BJ_STORE(plain, &column->pages.parquet->store, page->values_size, column->pages.err));
     bj_join_streams(plain, page->values, count, (size_t)fixed);
     return bj_pages_judge(&column->pages,
@@ -159,7 +161,7 @@ static bj_status reserve(bj_vocabulary *v, bj_store *store, bj_error *err) {
     bj_text *texts;
     uint32_t *table;
     if (v->room > INT32_MAX / 4)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: more than %ld distinct texts", store->label,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: more than %ld distinct strings", store->label,
                        (long)v->room);
     BJ_TRY(BJ_STORE(texts, store, (size_t)room, err));
     BJ_TRY(BJ_STORE(table, store, 2 * (size_t)room, err));

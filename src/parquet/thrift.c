@@ -1,7 +1,7 @@
 /* thrift.c - see thrift.h. */
 #include "parquet/thrift.h"
 
-enum { MOST_DEPTH = 32 }; /* of skipped values; Parquet's own structs have about six levels */
+enum { MOST_DEPTH = 32 }; /* for skipped values; Parquet's structs have about six levels */
 
 static void refuse(bj_wire *cursor, const char *why) {
     if (!cursor->bad) cursor->bad = why;
@@ -68,7 +68,7 @@ static void skip(bj_wire *cursor, bj_wire_type type, int in_list, int depth) {
     }
     switch (type) {
     case BJ_WIRE_TRUE:
-    case BJ_WIRE_FALSE: /* the type of a field is its value */
+    case BJ_WIRE_FALSE: /* for a field, the type is the value */
         if (in_list) advance(cursor, 1);
         return;
     case BJ_WIRE_I8: advance(cursor, 1); return;
@@ -89,7 +89,8 @@ static void skip(bj_wire *cursor, bj_wire_type type, int in_list, int depth) {
         const uint64_t count = bj_wire_varint(cursor);
         if (!count) return;
         const unsigned types = next_byte(cursor);
-        for (uint64_t i = 0; i < count && !cursor->bad; i++) { /* elements take bytes */
+        for (uint64_t i = 0; i < count && !cursor->bad; i++) { /* every element needs at least one
+                                                                  byte */
             skip(cursor, (bj_wire_type)(types >> 4), 1, depth + 1);
             skip(cursor, (bj_wire_type)(types & 15), 1, depth + 1);
         }
@@ -111,7 +112,7 @@ int64_t bj_wire_int(bj_wire *cursor, bj_wire_field field) {
     if (field.type == BJ_WIRE_I8) return (int8_t)next_byte(cursor);
     if (field.type >= BJ_WIRE_I16 && field.type <= BJ_WIRE_I64)
         return bj_zigzag(bj_wire_varint(cursor));
-    refuse(cursor, "a field is not the number it should be");
+    refuse(cursor, "a field is not a number");
     return 0;
 }
 
@@ -124,14 +125,14 @@ int32_t bj_wire_int32(bj_wire *cursor, bj_wire_field field) {
 
 int bj_wire_bool(bj_wire *cursor, bj_wire_field field) {
     if (field.type != BJ_WIRE_TRUE && field.type != BJ_WIRE_FALSE)
-        refuse(cursor, "a field is not the truth value it should be");
+        refuse(cursor, "a field is not a boolean");
     return field.type == BJ_WIRE_TRUE;
 }
 
 const char *bj_wire_binary(size_t *size, bj_wire *cursor, bj_wire_field field) {
     *size = 0;
     if (field.type != BJ_WIRE_BINARY) {
-        refuse(cursor, "a field is not the text it should be");
+        refuse(cursor, "a field is not a string");
         return "";
     }
     const uint64_t length = bj_wire_varint(cursor);
@@ -144,13 +145,13 @@ const char *bj_wire_binary(size_t *size, bj_wire *cursor, bj_wire_field field) {
 
 size_t bj_wire_structs(bj_wire *cursor, bj_wire_field field) {
     bj_wire_type element = BJ_WIRE_STRUCT;
-    if (field.type != BJ_WIRE_LIST) refuse(cursor, "a field is not the list it should be");
+    if (field.type != BJ_WIRE_LIST) refuse(cursor, "a field is not a list");
     const size_t count = list_header(cursor, &element);
-    if (count && element != BJ_WIRE_STRUCT) refuse(cursor, "a list has elements of another type");
+    if (count && element != BJ_WIRE_STRUCT) refuse(cursor, "a list has elements of a wrong type");
     return cursor->bad ? 0 : count;
 }
 
 int bj_wire_is_struct(bj_wire *cursor, bj_wire_field field) {
-    if (field.type != BJ_WIRE_STRUCT) refuse(cursor, "a field is not the struct it should be");
+    if (field.type != BJ_WIRE_STRUCT) refuse(cursor, "a field is not a struct");
     return !cursor->bad;
 }

@@ -3,9 +3,9 @@
  *   struct   fields until a zero byte: header byte (id step << 4 | type), or type and zigzag id
  *   numbers  zigzag varints; binary: varint length and bytes; list: (count << 4 | type), elements
  *
- * A cursor reads untrusted bytes. The first error sets `bad`. After that every read returns zero
- * and every struct is at its end, so callers check `bad` only once. A list never has more elements
- * than remaining bytes.
+ * A cursor reads untrusted bytes. The first error sets `bad`. After that, every read returns zero
+ * and every struct appears to have ended, so callers need to check `bad` only once. A list never
+ * has more elements than remaining bytes.
  * Test: tests/parquet/test_thrift.c
  */
 #ifndef BJ_PARQUET_THRIFT_H

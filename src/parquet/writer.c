@@ -31,10 +31,10 @@ static bj_status check_field(const bj_parquet_field *fields, int index, bj_error
         return BJ_FAIL(err, BJ_EARG, "parquet writer: column %d has no name", index);
     if (f->type != BJ_PARQUET_BOOLEAN && f->type != BJ_PARQUET_INT64 &&
         f->type != BJ_PARQUET_DOUBLE && f->type != BJ_PARQUET_BYTE_ARRAY)
-        return BJ_FAIL(err, BJ_EARG, "parquet writer: column '%s': type %d is not written", f->name,
-                       (int)f->type);
+        return BJ_FAIL(err, BJ_EARG, "parquet writer: column '%s': type %d cannot be written",
+                       f->name, (int)f->type);
     if (f->is_list && f->type != BJ_PARQUET_DOUBLE)
-        return BJ_FAIL(err, BJ_EARG, "parquet writer: column '%s': only doubles come as lists",
+        return BJ_FAIL(err, BJ_EARG, "parquet writer: column '%s': only doubles can be lists",
                        f->name);
     for (int i = 0; i < index; i++)
         if (!strcmp(fields[i].name, f->name))
@@ -125,8 +125,8 @@ static bj_status check_rows(const bj_parquet_writer *writer, int64_t rows,
     if (writer->broken)
         return BJ_FAIL(err, BJ_EARG, "%s: an earlier row group failed", writer->path);
     if (rows < 0 || rows > INT32_MAX)
-        return BJ_FAIL(err, BJ_EARG, "%s: %lld rows in a row group, expected 0 to %d", writer->path,
-                       (long long)rows, INT32_MAX);
+        return BJ_FAIL(err, BJ_EARG, "%s: a row group has %lld rows, expected 0 to %d",
+                       writer->path, (long long)rows, INT32_MAX);
     for (int i = 0; rows && i < writer->count; i++) {
         const bj_parquet_field *f = &writer->fields[i];
         const int64_t *start = starts ? starts[i] : NULL;
@@ -134,7 +134,8 @@ static bj_status check_rows(const bj_parquet_writer *writer, int64_t rows,
             return BJ_FAIL(err, BJ_EARG, "%s: column '%s' has no data", writer->path, f->name);
         if (!start != !f->is_list)
             return BJ_FAIL(err, BJ_EARG, "%s: column '%s' %s", writer->path, f->name,
-                           f->is_list ? "is a list without starts" : "is no list but has starts");
+                           f->is_list ? "is a list without starts"
+                                      : "is not a list but has starts");
         for (int64_t r = 0; f->is_list && r < rows; r++)
             if (start[r] < 0 || start[r + 1] < start[r] ||
                 start[r + 1] - start[r] > BJ_PAGE_MAX / 16)
@@ -143,11 +144,10 @@ static bj_status check_rows(const bj_parquet_writer *writer, int64_t rows,
                                (long long)start[r + 1]);
         for (int64_t r = 0; f->type == BJ_PARQUET_BYTE_ARRAY && r < rows; r++)
             if (data[i].texts[r].size > BJ_PAGE_MAX / 2)
-                return BJ_FAIL(err, BJ_EARG,
-                               "%s: column '%s': row %lld has a text of %zu bytes, expected at "
-                               "most %d",
-                               writer->path, f->name, (long long)r, data[i].texts[r].size,
-                               BJ_PAGE_MAX / 2);
+                return BJ_FAIL(
+                    err, BJ_EARG,
+                    "%s: column '%s': row %lld has a string of %zu bytes, expected at most %d",
+                    writer->path, f->name, (long long)r, data[i].texts[r].size, BJ_PAGE_MAX / 2);
     }
     return BJ_OK;
 }
@@ -186,7 +186,7 @@ bj_status bj_parquet_writer_rows(bj_parquet_writer *writer, int64_t rows,
 
 /* --------------------------------------------------------------------------------------- footer */
 
-/* Writes the converted type (older readers) and the logical type of texts and lists. */
+/* Writes the converted type, for older readers, and the logical type of texts and lists. */
 static void put_meaning(bj_emit *element, int converted, int logical) {
     bj_emit_int(element, 6, BJ_EMIT_I32, converted);
     bj_emit type = bj_emit_struct(element, 10);
@@ -247,8 +247,8 @@ static bj_status put_footer(bj_parquet_writer *writer, bj_error *err) {
     bj_bytes_put(out, magic, sizeof magic);
     BJ_TRY(bj_bytes_check(out, err));
     if (size > BJ_PAGE_MAX)
-        return BJ_FAIL(err, BJ_EARG, "%s: a footer of %zu bytes, expected at most %d", writer->path,
-                       size, (int)BJ_PAGE_MAX);
+        return BJ_FAIL(err, BJ_EARG, "%s: the footer has %zu bytes, expected at most %d",
+                       writer->path, size, (int)BJ_PAGE_MAX);
     return bj_parquet_writer_put(writer, out->data, out->size, err);
 }
 

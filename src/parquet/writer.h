@@ -2,8 +2,9 @@
  *
  * Supports flat columns of BOOLEAN, INT64, DOUBLE and text, and three-level lists of DOUBLE. Every
  * flush is one row group of v1 data pages, compressed with snappy or not at all. Columns use a
- * dictionary on request, otherwise PLAIN. Columns are optional like those of pandas but have no
- * nulls. Files are published atomically (core/file.h), and equal input gives equal bytes.
+ * dictionary on request, otherwise PLAIN. Columns are declared optional, as pandas does, but
+ * contain no nulls. Files are published atomically (core/file.h), and equal input gives equal
+ * bytes.
  * Tests: tests/parquet/test_writer.c, tests/parquet/peer_writer.py
  */
 #ifndef BJ_PARQUET_WRITER_H
@@ -34,7 +35,7 @@ void bj_parquet_writer_free(bj_parquet_writer *writer); /* accepts NULL; discard
 BJ_CHECK bj_status bj_parquet_writer_open(bj_parquet_writer *writer, const char *path,
                                           bj_error *err);
 
-/* One column of a row group. The arrays have `rows` elements and are only borrowed. */
+/* One column of a row group. The arrays have `rows` elements and are not copied. */
 typedef union bj_parquet_data {
     const uint8_t *booleans;
     const int64_t *integers;

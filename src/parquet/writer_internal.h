@@ -38,7 +38,7 @@ typedef struct bj_chunk {
     int code_width;
     int64_t values; /* number of levels: elements and empty lists */
     uint64_t dictionary_at, data_at;
-    uint64_t raw, stored; /* bytes including page headers, before and after compression */
+    uint64_t raw, stored; /* size in bytes before and after compression, including page headers */
 } bj_chunk;
 
 /* Appends bytes to the open file. */

@@ -1,7 +1,7 @@
 /* writer_pages.c - writes column chunks of a Parquet file; see writer.h for the supported subset.
  *
- * A chunk is a dictionary page (if it saves space) and data pages of about PAGE bytes that end
- * between rows. A data page contains, before compression:
+ * A chunk consists of a dictionary page (if it saves space) and data pages of about PAGE bytes.
+ * Pages end at row boundaries. A data page contains, before compression:
  *
  *   lists   u32 size, repetition levels: 0 starts a row, 1 continues it
  *   all     u32 size, definition levels: flat 1; lists 3 for an element, 1 for an empty list
@@ -33,7 +33,7 @@ static bj_status put_page(bj_parquet_writer *writer, bj_chunk *c, int type, int6
     const bj_bytes *body = &writer->page;
     BJ_TRY(bj_bytes_check(body, err));
     if (body->size > BJ_PAGE_MAX)
-        return BJ_FAIL(err, BJ_EARG, "%s: column '%s': a page of %zu bytes, expected at most %d",
+        return BJ_FAIL(err, BJ_EARG, "%s: column '%s': a page has %zu bytes, expected at most %d",
                        writer->path, c->field->name, body->size, (int)BJ_PAGE_MAX);
     if (writer->codec == BJ_PARQUET_SNAPPY) {
         size_t size = snappy_max_compressed_length(body->size);
@@ -41,7 +41,7 @@ static bj_status put_page(bj_parquet_writer *writer, bj_chunk *c, int type, int6
         unsigned char *const at = bj_bytes_extend(&writer->packed, size);
         BJ_TRY(bj_bytes_check(&writer->packed, err));
         if (snappy_compress((const char *)body->data, body->size, (char *)at, &size) != SNAPPY_OK)
-            return BJ_FAIL(err, BJ_EARG, "%s: column '%s': snappy refused a page of %zu bytes",
+            return BJ_FAIL(err, BJ_EARG, "%s: column '%s': snappy rejected a page of %zu bytes",
                            writer->path, c->field->name, body->size);
         writer->packed.size = size;
         body = &writer->packed;
@@ -85,7 +85,7 @@ static bj_status put_dictionary(bj_parquet_writer *writer, bj_chunk *c, bj_error
     return put_page(writer, c, DICTIONARY_PAGE, d->count, PLAIN, err);
 }
 
-/* Start and end a block of levels, whose size is written at the end. */
+/* Start and end a block of levels. The size of the block is filled in when it ends. */
 static size_t levels_begin(bj_bytes *out) {
     bj_bytes_put_u32(out, 0);
     return out->size;
@@ -103,7 +103,7 @@ static int64_t put_list_levels(bj_bytes *out, const int64_t *start, int64_t r0, 
     size_t begin = levels_begin(out);
     for (int64_t r = r0; r < r1; r++) {
         const int64_t size = start[r + 1] - start[r];
-        opened++; /* merge zeros of consecutive rows with at most one element */
+        opened++; /* merge the zeros of consecutive rows that have at most one element */
         if (size < 2 && r + 1 < r1) continue;
         bj_hybrid_run(out, 0, (uint64_t)opened, 1);
         if (size > 1) bj_hybrid_run(out, 1, (uint64_t)size - 1, 1);
@@ -178,7 +178,7 @@ static bj_status find_dictionary(bj_parquet_writer *writer, bj_chunk *c, int64_t
     else
         BJ_TRY(bj_distinct_words(&writer->distinct, &c->use_dictionary, c->data.integers + first,
                                  count, limit, err));
-    c->code_width = 1; /* never 0, because some readers do not support it */
+    c->code_width = 1; /* never 0, because some readers do not support width 0 */
     while (c->code_width < 31 && writer->distinct.count > INT32_C(1) << c->code_width)
         c->code_width++;
     return BJ_OK;

@@ -1,7 +1,7 @@
 /* arms.c - the arms of the experiment and the recipes of their optimization.
  *
- * An arm is an objective with its model; the table says in which settings it differs from the
- * full-set arm. A recipe sets nothing but optimization, the same for all arms.
+ * An arm is an objective with its model. The table lists the settings in which an arm differs from
+ * the full-set arm. A recipe contains only optimization settings and is the same for all arms.
  * Test: tests/run/test_settings.c
  */
 #include <string.h>
@@ -39,24 +39,25 @@
 
 static const bj_arm arms[] = {
     MAIN("fullset", "full-set", BJ_FULLSET,
-         "Energy Scores of the whole weighted set, latent and decoded"),
-    {.info = {"uniform", "full-set, uniform", "full-set with weights 1/K; the router has no role",
+         "Energy Scores of the weighted set of branches, for latents and trajectories"),
+    {.info = {"uniform", "full-set, uniform", "full-set with equal weights 1/K; the router is not used",
               "main"},
      .objective = BJ_UNIFORM, .weighting = BJ_WEIGHTS_UNIFORM},
     MAIN("softwta", "soft-WTA", BJ_SOFTWTA,
-         "every branch is pulled by its share of a soft assignment"),
+         "every branch is trained with its share of a soft assignment"),
     MAIN("sinkhorn", "partial Sinkhorn", BJ_SINKHORN,
-         "half the nearest branch, half a balanced plan over the batch"),
+         "half winner takes all, half a balanced assignment over the batch"),
     MAIN("specialization", "specialization", BJ_SPECIALIZATION,
-         "winner takes all: only the nearest branch learns"),
-    {.info = {"mdn", "MDN, tuned", "mixture likelihood, standard deviations 0.5 and 4 m: the best "
-              "of the twelve", "main"},
+         "winner takes all: only the nearest branch is trained"),
+    {.info = {"mdn", "MDN, tuned",
+              "mixture likelihood, standard deviations 0.5 and 4 m, the best of the twelve",
+              "main"},
      .objective = BJ_MDN,
      .set = {SET("mdn", "loss.sigma_z", "0.5"), SET("mdn", "loss.sigma_y", "4")}},
-    {.info = {"point", "point, K = 1", "one branch, as wide as six and their router", "main"},
+    {.info = {"point", "point, K = 1", "one branch with the size of six branches and their router", "main"},
      .objective = BJ_FULLSET, .one_atom = 1,
      .set = {SET("point", "model.atoms", "1"), SET("point", "model.atom_hidden", "3204")}},
-    {.info = {"outputonly", "output-only, 1 to 6", "one latent; the set exists in the decoder only",
+    {.info = {"outputonly", "output-only, 1 to 6", "one latent; the decoder produces the set",
               "main"},
      .objective = BJ_OUTPUTONLY, .model = BJ_MODEL_OUTPUT_ONLY},
 
@@ -74,7 +75,7 @@ static const bj_arm arms[] = {
             "mdn-component with a penalty of 0.01 on uneven use of branches",
             BJ_SCALES_COMPONENT, SET("mdn-usage", "loss.usage_kl", "0.01")),
 
-    ABLATION("decoded-only", "decoded only", "full-set without latent term and reconstruction",
+    ABLATION("decoded-only", "decoded only", "full-set without latent and reconstruction terms",
              "0", "1", "0"),
     ABLATION("no-rec", "no reconstruction", "full-set without reconstruction", "1", "1", "0"),
     ABLATION("latent-half", "latent x 0.5", "full-set, latent term halved", "0.5", "1", "1"),
@@ -83,15 +84,15 @@ static const bj_arm arms[] = {
     ABLATION("decoded-double", "decoded x 2", "full-set, decoded term doubled", "1", "2", "1"),
 
     {.info = {"anchor-a", "anchor, stage A",
-              "encoder of futures and decoder, with floors under variance and rank", "anchor"},
+              "encoder and decoder of futures, with lower bounds on variance and rank", "anchor"},
      .objective = BJ_ANCHOR_A, .set = {SET("anchor-a", "train.batch", "512")}},
     {.info = {"anchor-b", "anchor, stage B, K = 6",
-              "latent Energy Score of six branches against a frozen stage A", "anchor"},
+              "latent Energy Score of six branches, with targets from a frozen stage A", "anchor"},
      .objective = BJ_ANCHOR_B, .needs_anchor = 1,
      .set = {SET("anchor-b", "loss.decoded", "0"), SET("anchor-b", "loss.rec", "0"),
              SET("anchor-b", "train.batch", "512"), SET("anchor-b", "train.patience", "8")}},
     {.info = {"anchor-b-point", "anchor, stage B, K = 1",
-              "latent distance of one wide branch against a frozen stage A", "anchor"},
+              "latent distance of one wide branch, with targets from a frozen stage A", "anchor"},
      .objective = BJ_ANCHOR_B, .needs_anchor = 1, .one_atom = 1,
      .set = {SET("anchor-b-point", "model.atoms", "1"),
              SET("anchor-b-point", "model.atom_hidden", "3204"),
@@ -105,14 +106,14 @@ static const bj_arm arms[] = {
          "mazes: eight branches, mixture likelihood of the latent",
          SET("maze-mdn", "loss.sigma_z", "0.1")),
     MAZE("maze-standard", "Standard JEPA", BJ_FULLSET, BJ_MODEL_BRANCH, 1,
-         "mazes: one branch, as wide as eight and their router", NOTHING),
+         "mazes: one branch with the size of eight branches and their router", NOTHING),
     MAZE("maze-fused", "fused MoE", BJ_FUSED, BJ_MODEL_FUSED, 0,
          "mazes: the normalized weighted mean of eight branches", NOTHING),
     MAZE("maze-variational", "variational", BJ_VARIATIONAL, BJ_MODEL_VARIATIONAL, 0,
-         "mazes: a Gaussian variable beside the context; its prior's mean and seven draws",
+         "mazes: a Gaussian variable in addition to the context; the prior's mean and seven draws",
          SET("maze-variational", "loss.kl", "0.01")),
     MAZE("maze-codebook", "codebook", BJ_FULLSET, BJ_MODEL_CODEBOOK, 0,
-         "mazes: eight codes fitted to the targets of a standard model, the same for every context",
+         "mazes: eight codes, fitted to the targets of a standard model and equal for every context",
          NOTHING),
 };
 /* clang-format on */
@@ -130,12 +131,12 @@ typedef struct recipe {
 
 static const recipe recipes[] = {
     {{"paper", "22,290 updates of 256 scenes: 30 epochs of 189,964 scenes"}, {{NULL, NULL, NULL}}},
-    {{"fast", "conditioned training with Muon: reads the map within minutes"},
+    {{"fast", "conditioned training with Muon; learns to use the map within minutes"},
      {FAST("optim.conditioned", "1"), FAST("optim.muon", "1"), FAST("optim.lr", "0.002"),
       FAST("optim.beta2", "0.98"), FAST("optim.ema", "0.99"), FAST("optim.clip", "100"),
-      FAST("optim.weight_decay", "0.1"), FAST("train.batch", "128"), FAST("train.epochs", "10"), FAST("train.warmup", "0"),
-      FAST("train.warmup_updates", "100")}},
-    {{"small", "many small steps, for some thousand scenes"},
+      FAST("optim.weight_decay", "0.1"), FAST("train.batch", "128"), FAST("train.epochs", "10"),
+      FAST("train.warmup", "0"), FAST("train.warmup_updates", "100")}},
+    {{"small", "many small steps, for a few thousand scenes"},
      {SMALL("optim.lr", "0.0005"), SMALL("train.batch", "64"), SMALL("train.epochs", "30"),
       SMALL("train.warmup", "1")}},
 };

@@ -1,17 +1,18 @@
-/* audit_maze.c - rollouts of finished runs on the episodes they were not trained on.
+/* audit_maze.c - computes rollouts of finished runs on held-out episodes.
  *
  *   context c of frame 0 --predict--> L latents u[1], masses m
- *   u[h+1,l] = the latent of greatest mass among those predicted from length * u[h,l]
+ *   u[h+1,l] = the latent with the largest mass among those predicted from length * u[h,l]
  *
- * A context is the output of the online encoder, which has a length; a predicted latent has none.
- * What is fed back is therefore given the mean length of the contexts of fit frames. maze/rollout.h
- * has what the rollouts are held against, maze/probe.h the positions they are read as.
+ * A context is the output of the online encoder, which has a length. A predicted latent is a unit
+ * vector. Before it is used as a context, it is scaled to the mean length of the contexts of
+ * training frames. maze/rollout.h compares rollouts with the true frames, and maze/probe.h computes
+ * positions from latents.
  *
  * Invariants
- *   1. Probe and length see frames of fit episodes alone, contexts lie in held-out episodes alone.
- *   2. Contexts are all eligible ones (maze/split.c), in the order of the file; the one that is
- * drawn is the first of them. Neither depends on a model.
- *   3. All runs of an audit share dataset, split and stride, hence contexts.
+ *   1. Probe and length use only training episodes, and contexts are only in held-out episodes.
+ *   2. All eligible contexts (maze/split.c) are used, in the order of the file, and the first one
+ *      is drawn. Neither depends on a model.
+ *   3. All runs of an audit share dataset, split and stride, and therefore contexts.
  * Shapes  G contexts of a batch, R = G L rows of it, D latent width, K weights
  * Test    tests/run/test_audit_maze.c
  */
@@ -24,18 +25,18 @@
 #include "maze/rollout.h"
 #include "run/maze_run.h"
 
-enum { ROWS = 1024 /* that are looked at together */ };
+enum { ROWS = 1024 /* number of observations that are encoded together */ };
 
 typedef struct audit {
     bj_rollout_audit *out;
     const bj_rollout_options *options;
-    bj_maze_run *run;    /* the one under way */
+    bj_maze_run *run;    /* the current run */
     int64_t *rows;       /* (contexts) of the dataset */
     int64_t *fit, *held; /* (fit_frames), (held_frames) */
     double *xy;          /* (steps,2) */
     int apart;           /* rows between frames */
     int64_t done, total; /* contexts of all arms */
-    bj_probe *probe;     /* of the run */
+    bj_probe *probe;     /* of the current run */
     int64_t G;
     bj_pair *pairs;            /* (max(ROWS, G(H+1))) */
     bj_real *truth, *u;        /* (G,H+1,D), (H,R,D) */
@@ -54,8 +55,7 @@ static bj_status tell(audit *a, int64_t contexts, bj_error *err) {
 
 /* --------------------------------------------------------------------------------------- frames */
 
-/* Up to BJ_PROBE_FRAMES evenly spaced rows in a cell, of episodes that are fitted or of the others.
- */
+/* Returns up to BJ_PROBE_FRAMES evenly spaced rows in cells, from training or held-out episodes. */
 static bj_status list_frames(int64_t **out, int64_t *count, const bj_maze_source *s, int fitted,
                              bj_error *err) {
     const int64_t *episodes = bj_maze_data_episodes(s->data);
@@ -79,7 +79,7 @@ static bj_status list_frames(int64_t **out, int64_t *count, const bj_maze_source
     return BJ_OK;
 }
 
-/* SHA-256 over the rows as 64-bit numbers, lowest byte first. */
+/* Computes the SHA-256 over the rows as 64-bit numbers, lowest byte first. */
 static void hash_order(char hex[65], const int64_t *rows, int64_t count) {
     bj_sha256 hash;
     bj_sha256_init(&hash);
@@ -91,7 +91,7 @@ static void hash_order(char hex[65], const int64_t *rows, int64_t count) {
     bj_sha256_final(&hash, hex);
 }
 
-/* What does not depend on a model. */
+/* Prepares everything that does not depend on a model. */
 static bj_status prepare(audit *a, bj_error *err) {
     bj_rollout_audit *o = a->out;
     const bj_settings *s = bj_run_settings(a->run->run);
@@ -110,8 +110,8 @@ static bj_status prepare(audit *a, bj_error *err) {
         bj_audit_contexts(&a->rows, &o->contexts, d->data, d->fitted, a->apart, o->horizon, err));
     if (o->contexts < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: no context is eligible: none of %lld held-out episodes has "
-                       "%d frames in cells, %d rows apart, after one",
+                       "%s: no context is eligible, because none of %lld held-out episodes has a "
+                       "frame that is followed by %d frames in cells, %d rows apart",
                        a->run->dir, (long long)o->held_episodes, o->horizon, a->apart);
     hash_order(o->order_sha256, a->rows, o->contexts);
     BJ_TRY(list_frames(&a->fit, &o->fit_frames, d, 1, err));
@@ -134,7 +134,7 @@ static double length_of(const bj_real *x, size_t D) {
     return sqrt(sum);
 }
 
-/* Probe and mean length of contexts from fit frames. */
+/* Fits the probe and the mean length of contexts to training frames. */
 static bj_status fit_probe(audit *a, bj_rollout_arm *arm, bj_error *err) {
     bj_maze_view *v = &a->run->view;
     const size_t D = (size_t)v->D;
@@ -156,7 +156,7 @@ static bj_status fit_probe(audit *a, bj_rollout_arm *arm, bj_error *err) {
     return bj_probe_solve(a->probe, BJ_PROBE_RIDGE, err);
 }
 
-/* How well the probe reads frames it was not fitted to. */
+/* Measures the error of the probe on held-out frames. */
 static bj_status judge_probe(audit *a, bj_rollout_arm *arm, bj_error *err) {
     bj_maze_view *v = &a->run->view;
     double error = 0, wall = 0;
@@ -181,7 +181,7 @@ static bj_status judge_probe(audit *a, bj_rollout_arm *arm, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- rollouts */
 
-/* u (H,G,L,D), mass and truth of the contexts from `first` on. */
+/* Computes u (H,G,L,D), masses and target latents of the contexts from `first` on. */
 static bj_status roll(audit *a, double length, int64_t first, int64_t n, bj_error *err) {
     bj_maze_view *v = &a->run->view;
     const int H = a->out->horizon;
@@ -259,7 +259,7 @@ static bj_status reserve(audit *a, bj_rollout_arm *arm, bj_error *err) {
     const bj_maze_view *v = &a->run->view;
     const size_t H = (size_t)a->out->horizon, D = (size_t)v->D, L = (size_t)v->L;
     const int64_t by_frames =
-        16 * ROWS / ((int64_t)H + 1); /* long horizons would need much memory */
+        16 * ROWS / ((int64_t)H + 1); /* because long horizons would need much memory */
     a->G = ROWS / v->L < by_frames ? ROWS / v->L : by_frames;
     if (a->G < 1) a->G = 1;
     const size_t G = (size_t)a->G, R = G * L, rows = R > ROWS ? R : ROWS;
@@ -277,27 +277,26 @@ static bj_status reserve(audit *a, bj_rollout_arm *arm, bj_error *err) {
     return BJ_ALLOC(a->mass, R, err);
 }
 
-/* A run that may be audited; one behind the first must share what the first fixed. */
+/* Checks that a run can be audited. All runs must share dataset, split and stride with the first.
+ */
 static bj_status check_run(const audit *a, int index, bj_error *err) {
     const bj_settings *s = bj_run_settings(a->run->run);
     const bj_rollout_audit *o = a->out;
     const char *dir = a->run->dir;
     if (s->horizon < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: maze.horizon is 0, its transitions end in the next cell: "
-                       "expected a number of rows, as rollouts have",
+                       "%s: maze.horizon is 0, so its transitions end in the next cell; expected "
+                       "at least 1, because rollouts need a fixed number of rows",
                        dir);
     if (!a->run->source->fitted)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: maze.held_out is 0: there are no episodes it was not "
-                       "trained on",
-                       dir);
+                       "%s: maze.held_out is 0, so the run was trained on every episode", dir);
     if (!index) return BJ_OK;
     if (strcmp(o->data_sha256, a->run->source->digest))
-        return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: was trained on dataset %.16s..., expected %.16s... as "
-                       "the first run",
-                       dir, a->run->source->digest, o->data_sha256);
+        return BJ_FAIL(
+            err, BJ_EMISMATCH,
+            "%s: was trained on dataset %.16s..., expected %.16s... as for the first run", dir,
+            a->run->source->digest, o->data_sha256);
     if (s->held_out != o->held_out || s->split_seed != o->split_seed || s->horizon != a->apart)
         return BJ_FAIL(err, BJ_EMISMATCH,
                        "%s: maze.held_out %g, maze.split_seed %llu, maze.horizon "
@@ -344,10 +343,10 @@ bj_status bj_rollout_audit_runs(bj_rollout_audit *out, const char *const *runs, 
     if (!out->horizon) out->horizon = BJ_MAZE_HORIZON;
     if (count < 1 || count > BJ_ROLLOUT_ARMS || out->horizon < 1 ||
         out->horizon > BJ_ROLLOUT_MAX_HORIZON)
-        return BJ_FAIL(err, BJ_EARG,
-                       "audit of rollouts: %d runs and a horizon of %d, expected 1 to "
-                       "%d and 1 to %d",
-                       count, out->horizon, (int)BJ_ROLLOUT_ARMS, (int)BJ_ROLLOUT_MAX_HORIZON);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "audit of rollouts: found %d runs and a horizon of %d, expected 1 to %d and 1 to %d",
+            count, out->horizon, (int)BJ_ROLLOUT_ARMS, (int)BJ_ROLLOUT_MAX_HORIZON);
     for (int i = 0; i < count && status == BJ_OK; i++) {
         status = audit_run(&a, runs[i], i, err);
         release(&a);

@@ -1,20 +1,19 @@
-/* config.c - a YAML or JSON file as a flat list of assignments.
+/* config.c - reads a YAML or JSON file as a flat list of assignments.
  *
  *   optim:            optim.lr = 3e-4     FILE:2
  *     lr: 3e-4        seeds.0 = 0         FILE:3
  *   seeds: [0, 1]     seeds.1 = 1         FILE:3
  *
- * libyaml splits the text into events; its guesses about types are not used, values stay as they
- * are written. What could mean something else than it seems to is refused: anchors, aliases and
- * tags, keys that come twice, values that are missing or null, more than one document. "a.b: 1" and
- * "a: {b: 1}" are the same key.
+ * libyaml splits the text into events. Its type detection is not used, so values stay as they are
+ * written. Ambiguous input is rejected: anchors, aliases and tags, repeated keys, values that are
+ * missing or null, more than one document. "a.b: 1" and "a: {b: 1}" are the same key.
  *
  * Invariants
- *   1. Everything is bounded before it is kept: bytes, depth, nodes, length of a key.
- *   2. Text that is refused is BJ_EARG, and the message begins with file and line.
- *   3. A JSON file that is accepted means the same here as to a reader of JSON.
- *   4. libyaml has no hook for its memory and uses its own allocator, an exception to
- *      core/alloc.h. All of it is released before bj_config_parse returns.
+ *   1. Bytes, depth, nodes and key lengths are checked against their limits before they are stored.
+ *   2. Rejected text gives BJ_EARG, and the message starts with file and line.
+ *   3. An accepted JSON file has the same meaning as for a JSON reader.
+ *   4. libyaml has no allocator hook, so it does not use core/alloc.h. All of its
+ *      memory is released before bj_config_parse returns.
  * Tests: tests/run/test_config.c, tests/fuzz/fuzz_config.c
  */
 #include "run/config.h"
@@ -27,7 +26,7 @@
 #include "core/alloc.h"
 #include "core/file.h"
 
-/* Something that has a key; value is NULL for mappings and sequences. One block holds all texts. */
+/* An entry with a key. value is NULL for mappings and sequences. One block contains all texts. */
 typedef struct node {
     char *key, *value, *origin;
     size_t line;
@@ -39,12 +38,12 @@ struct bj_config {
     bj_assignment value[BJ_CONFIG_NODES];
 };
 
-/* A mapping or sequence that is being read. */
+/* A mapping or sequence that is being parsed. */
 typedef struct level {
     int is_mapping;
-    int has_key;   /* of a mapping: the next thing is a value */
-    int items;     /* of a sequence, so far */
-    size_t prefix; /* bytes of `key` that name the level itself */
+    int has_key;   /* in a mapping: the next event is a value */
+    int items;     /* number of items of a sequence so far */
+    size_t prefix; /* bytes of `key` that are the name of this level */
 } level;
 
 typedef struct reader {
@@ -73,12 +72,12 @@ static bj_status refuse(const reader *r, size_t line, bj_error *err, const char 
     return BJ_FAIL(err, BJ_EARG, "%s:%zu: %s", r->name, line, text);
 }
 
-/* Keeps what stands at r->key. */
+/* Stores the entry with the key r->key. */
 static bj_status add_node(reader *r, const char *value, size_t line, bj_error *err) {
     bj_config *c = r->config;
     for (int i = 0; i < c->nodes; i++)
         if (!strcmp(c->node[i].key, r->key))
-            return refuse(r, line, err, "'%s' is there twice, first in line %zu", r->key,
+            return refuse(r, line, err, "'%s' occurs twice, first in line %zu", r->key,
                           c->node[i].line);
     if (c->nodes == BJ_CONFIG_NODES)
         return refuse(r, line, err, "more than %d values", (int)BJ_CONFIG_NODES);
@@ -118,12 +117,12 @@ static int is_null(const yaml_event_t *event) {
     return 0;
 }
 
-/* What anything with a value may not have. */
+/* Rejects properties that no value may have. */
 static bj_status check_marks(const reader *r, const yaml_event_t *event, bj_error *err) {
     const yaml_char_t *anchor = NULL, *tag = NULL;
     switch (event->type) {
     case YAML_ALIAS_EVENT:
-        return refuse(r, line_of(event), err, "the alias '*%s' is refused: write the value out",
+        return refuse(r, line_of(event), err, "the alias '*%s' is not allowed; write the value out",
                       (const char *)event->data.alias.anchor);
     case YAML_SCALAR_EVENT:
         anchor = event->data.scalar.anchor;
@@ -140,18 +139,20 @@ static bj_status check_marks(const reader *r, const yaml_event_t *event, bj_erro
     default: break;
     }
     if (anchor)
-        return refuse(r, line_of(event), err, "the anchor '&%s' is refused: write values out",
+        return refuse(r, line_of(event), err, "the anchor '&%s' is not allowed; write the values "
+                                              "out",
                       (const char *)anchor);
     if (tag)
-        return refuse(r, line_of(event), err, "the tag '%s' is refused: types follow from the keys",
+        return refuse(r, line_of(event), err,
+                      "the tag '%s' is not allowed, because the key determines the type",
                       (const char *)tag);
     if (event->type == YAML_SCALAR_EVENT &&
         strlen((const char *)event->data.scalar.value) != event->data.scalar.length)
-        return refuse(r, line_of(event), err, "a text holds a zero byte");
+        return refuse(r, line_of(event), err, "a string contains a zero byte");
     return BJ_OK;
 }
 
-/* A scalar that opens a pair of a mapping. */
+/* Handles a scalar that is the key of a mapping. */
 static bj_status read_key(reader *r, const yaml_event_t *event, bj_error *err) {
     if (event->type != YAML_SCALAR_EVENT)
         return refuse(r, line_of(event), err, "a key is a mapping or sequence, expected a word");
@@ -164,7 +165,7 @@ static bj_status read_key(reader *r, const yaml_event_t *event, bj_error *err) {
     return BJ_OK;
 }
 
-/* A value, or the beginning of one. */
+/* Handles a value, or the start of a mapping or sequence. */
 static bj_status read_value(reader *r, const yaml_event_t *event, bj_error *err) {
     level *in = r->depth ? &r->levels[r->depth - 1] : NULL;
     const size_t line = line_of(event);
@@ -193,7 +194,7 @@ static bj_status take(reader *r, const yaml_event_t *event, bj_error *err) {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (r->documents++)
-            return refuse(r, line_of(event), err, "a second document begins, expected one");
+            return refuse(r, line_of(event), err, "found a second document, expected one");
         return BJ_OK;
     case YAML_SCALAR_EVENT:
     case YAML_ALIAS_EVENT:
@@ -222,16 +223,17 @@ static bj_status parser_failed(const reader *r, bj_error *err) {
     return refuse(r, p->problem_mark.line + 1, err, "not YAML or JSON: %s", problem);
 }
 
-/* YAML folds lines at three more characters than JSON, so that a text with them would change. */
+/* YAML folds lines at three more characters than JSON, so a text with these characters would
+ * change. */
 static bj_status check_breaks(const reader *r, const char *text, size_t size, bj_error *err) {
     size_t line = 1;
     for (size_t i = 0; i + 1 < size; i++) {
         const unsigned char *c = (const unsigned char *)text + i;
         line += *c == '\n';
         if (c[0] == 0xc2 && c[1] == 0x85)
-            return refuse(r, line, err, "the line separator U+0085 is refused");
+            return refuse(r, line, err, "the line separator U+0085 is not allowed");
         if (i + 2 < size && c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9))
-            return refuse(r, line, err, "the line separator U+20%x is refused", c[2] - 0x80u);
+            return refuse(r, line, err, "the line separator U+20%x is not allowed", c[2] - 0x80u);
     }
     return BJ_OK;
 }
@@ -276,7 +278,7 @@ bj_status bj_config_parse(bj_config **out, const char *text, size_t size, const 
         return BJ_FAIL(err, BJ_EARG, "%s: has %zu bytes, expected at most %d", name, size,
                        (int)BJ_CONFIG_BYTES);
     BJ_TRY(check_breaks(&r, text, size, err));
-    if (size >= 3 && !strncmp(text, "\xef\xbb\xbf", 3)) { /* the mark of UTF-8 */
+    if (size >= 3 && !strncmp(text, "\xef\xbb\xbf", 3)) { /* byte order mark of UTF-8 */
         text += 3;
         size -= 3;
     }

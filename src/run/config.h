@@ -1,5 +1,4 @@
-/* config.h - bj_config_read for text that is in memory already; the rest is in <branchjepa/run.h>.
- */
+/* config.h - bj_config_read for text in memory; <branchjepa/run.h> has the other functions. */
 #ifndef BJ_RUN_CONFIG_H
 #define BJ_RUN_CONFIG_H
 
@@ -8,13 +7,13 @@
 #include "core/status.h"
 
 enum {
-    BJ_CONFIG_BYTES = 1 << 20, /* of a file */
+    BJ_CONFIG_BYTES = 1 << 20, /* bytes of a file */
     BJ_CONFIG_DEPTH = 16,
     BJ_CONFIG_NODES = 4096,  /* values, mappings and sequences */
-    BJ_CONFIG_KEY_SIZE = 256 /* of a whole key, dots and terminator included */
+    BJ_CONFIG_KEY_SIZE = 256 /* bytes of a key, including dots and terminator */
 };
 
-/* `name` stands for the file in origins and messages. */
+/* Parses text. `name` is the file name in origins and messages. */
 BJ_CHECK bj_status bj_config_parse(bj_config **out, const char *text, size_t size, const char *name,
                                    bj_error *err);
 

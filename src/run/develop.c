@@ -1,10 +1,10 @@
-/* develop.c - what a model does on development scenes, and which epoch's checkpoint is kept.
+/* develop.c - evaluates a model on development scenes and chooses the checkpoint.
  *
- * Forecasting arms: every metric of docs/EVALUATE.md; the checkpoint with the least trajectory
- * Energy Score is chosen. Stage A of the frozen anchor forecasts nothing: its encoder sees the
- * futures, its decoder gives them back, and the least mean distance (decoder ADE) wins among the
- * epochs that pass every gate. Ties go to the earlier epoch. Test  tests/run/test_develop.c,
- * tests/run/test_train.c, tests/run/test_arms.c
+ * For forecasting arms, every metric of docs/EVALUATE.md is computed, and the checkpoint with the
+ * lowest trajectory Energy Score is chosen. Stage A of the frozen anchor makes no forecasts. Its
+ * encoder reads the futures and its decoder reconstructs them, and the epoch with the lowest mean
+ * distance (decoder ADE) is chosen among those that pass every gate. Ties go to the earlier epoch.
+ * Test: tests/run/test_develop.c, tests/run/test_train.c, tests/run/test_arms.c
  */
 #include <math.h>
 
@@ -12,8 +12,9 @@
 #include "run/run.h"
 
 static const bj_metric_values unknown = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN,
-                                         NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-_Static_assert(sizeof unknown == 20 * sizeof(double), "a metric is not in the list");
+                                         NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN,
+                                         NAN, NAN, NAN, NAN, NAN};
+_Static_assert(sizeof unknown == 25 * sizeof(double), "a metric is not in the list");
 
 /* Passes all development scenes to `consume`, batch after batch. The first call gets the first
  * `head` scenes alone, unless that is 0. */
@@ -196,7 +197,7 @@ int bj_epoch_blind(const bj_settings *settings, const bj_epoch *row) {
 /* ------------------------------------------------------------------------------------ selection */
 
 double bj_run_criterion(const bj_settings *settings, const bj_epoch *row) {
-    /* mazes: the last epoch, as the true graph is what they are judged by */
+    /* mazes: the last epoch, because their metrics use the true graph */
     if (settings->arch.encoder != BJ_ENCODER_SCENE) return -row->epoch;
     return settings->objective.kind == BJ_ANCHOR_A ? row->decoder_ade : row->dev.traj_es;
 }

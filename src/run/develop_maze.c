@@ -1,17 +1,18 @@
-/* develop_maze.c - what a maze's model makes of its graph, and whether its latents have collapsed.
+/* develop_maze.c - evaluates a maze model's graph, and checks whether its latents have collapsed.
  *
- * States of x and y: cell latents are the target encoder at the centers of the cells, candidates
- * all predictions at the centers of the cells the data leaves; docs/MAZES.md has the metrics.
- * Other states and images have no center to look from: raw COV-R over evenly spaced recorded
- * frames, of episodes that are held out if there are any.
+ * For states of x and y, cell latents are the outputs of the target encoder at the centers of the
+ * cells, and candidates are all predictions at the centers of the cells that have a transition in
+ * the data. docs/MAZES.md defines the metrics. Other states and images have no observation at a
+ * cell center, so raw COV-R is computed over evenly spaced recorded frames, from held-out episodes
+ * if there are any.
  *
- * Collapsed is a model whose latents (of cells, or of frames) fail a gate: mean standard deviation,
- * share of flat dimensions, entropy rank, or separation: pairs of cells whose cosine is at most the
- * threshold of an edge. Where all cells lie closer than that, COV-R is 1 for any predictor. A row
- * that fails is not eligible.
+ * A model has collapsed if its latents (of cells or frames) fail a gate: mean standard deviation,
+ * share of flat dimensions, entropy rank, or separation, which is the share of pairs of cells whose
+ * cosine is at most the edge threshold. If all cells are closer than the threshold, COV-R is 1 for
+ * any predictor. A row that fails a gate is not eligible.
  *
- * A codebook is fitted here, to the target latents of the transitions' ends: k-means on the sphere
- * from codes drawn apart from each other, the same for the same seed.
+ * This file also fits a codebook to the target latents of the transitions' ends, by k-means on the
+ * sphere. The initial codes are drawn far apart from each other and depend only on the seed.
  * Test: tests/run/test_maze_train.c
  */
 #include <math.h>
@@ -23,14 +24,14 @@
 #include "run/maze_view.h"
 #include "run/run.h"
 
-enum { FRAMES = 4000 /* at most, of COV-R and of a codebook */, CODE_ROUNDS = 50 };
+enum { FRAMES = 4000 /* max frames for COV-R and for fitting a codebook */, CODE_ROUNDS = 50 };
 
-/* What is looked at, and what is seen there. */
+/* Observations and the outputs for them. */
 typedef struct look {
     bj_train_run *r;
     bj_maze_view view;
-    bj_pair *pairs;      /* (n) of frames; NULL: the centers of cells */
-    bj_real *latents;    /* (n,D) by the target */
+    bj_pair *pairs;      /* (n) rows of frames; NULL for the centers of cells */
+    bj_real *latents;    /* (n,D) target latents */
     bj_real *candidates; /* (n,L,D) */
     bj_real *weights;    /* (n,K) */
     int n;
@@ -44,7 +45,7 @@ static void look_reset(look *l) {
     bj_maze_view_reset(&l->view);
 }
 
-/* For n observations. */
+/* Allocates the arrays for n observations. */
 static bj_status look_init(look *l, bj_train_run *r, int n, bj_error *err) {
     bj_target *target;
     l->r = r;
@@ -78,8 +79,9 @@ static int nearest(const bj_real *codes, int K, const bj_real *x, size_t D, doub
     return at;
 }
 
-/* Codes (K,D) of unit latents x (n,D): each of the first is drawn by its squared distance to those
- * before, then means of the nearest are taken until nothing changes. */
+/* Fits codes (K,D) to unit latents x (n,D). Each initial code is drawn with a probability
+ * proportional to its squared distance from earlier codes. Then codes are replaced by the means of
+ * their nearest latents until nothing changes. */
 static bj_status fit_codes(bj_real *codes, int K, const bj_real *x, int n, size_t D, uint64_t seed,
                            bj_error *err) {
     bj_rng rng = bj_rng_named(seed, "codebook");
@@ -116,7 +118,8 @@ static bj_status fit_codes(bj_real *codes, int K, const bj_real *x, int n, size_
             for (int i = 0; i < n; i++)
                 for (size_t d = 0; owner[i] == k && d < D; d++) sum[d] += (double)x[(size_t)i * D + d];
             for (size_t d = 0; d < D; d++) squares += sum[d] * sum[d];
-            for (size_t d = 0; d < D && squares > 0; d++) /* a code nobody is near to stays */
+            for (size_t d = 0; d < D && squares > 0; d++) /* a code without nearest latents does not
+                                                             change */
                 codes[(size_t)k * D + d] = (bj_real)(sum[d] / sqrt(squares));
         }
     }
@@ -209,7 +212,7 @@ done:
 
 /* -------------------------------------------------------------------------------------- frames */
 
-/* Of the cells that have frames: their unit means are what COV-R looks for. */
+/* Computes the separation of the cells with frames, whose normalized means COV-R uses. */
 static void separation_of_means(bj_maze_values *out, const bj_frame_coverage *coverage, int cells,
                                 int D) {
     int64_t apart = 0, pairs = 0;
@@ -224,7 +227,7 @@ static void separation_of_means(bj_maze_values *out, const bj_frame_coverage *co
             out->closest = fmax(out->closest, c);
             pairs++;
         }
-    out->separated = pairs ? (double)apart / (double)pairs : 0; /* one cell is no maze */
+    out->separated = pairs ? (double)apart / (double)pairs : 0; /* a single cell is not a maze */
 }
 
 static bj_status cover(bj_maze_values *out, const look *l, const int64_t *rows, bj_error *err) {

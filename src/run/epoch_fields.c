@@ -12,6 +12,8 @@
     { #group "." #name, #group "/" #name, BJ_EPOCH_REAL, AT(group.name), 1, 0 }
 #define OF_MAZES(name, spread)                                                                     \
     { "maze." #name, "maze/" #name, BJ_EPOCH_REAL, AT(maze.name), 1, spread }
+#define LEADERBOARD(name)                                                                          \
+    { "dev." #name, "dev/" #name, BJ_EPOCH_REAL, AT(dev.name), BJ_EPOCH_ADDED, 0 }
 #define REGULARIZER(name)                                                                          \
     { "train." #name, "train/" #name, BJ_EPOCH_REAL, AT(train.name), BJ_EPOCH_ADDED, 0 }
 
@@ -58,6 +60,11 @@ const bj_epoch_field bj_epoch_fields[] = {
     IN(dev, active_heads),
     IN(dev, neff_collision),
     IN(dev, dedup_support),
+    LEADERBOARD(brier_min_fde_1),
+    LEADERBOARD(min_ade_6),
+    LEADERBOARD(min_fde_6),
+    LEADERBOARD(mr_6),
+    LEADERBOARD(brier_min_fde_6),
 
     OF_LATENTS(mean_std),
     OF_LATENTS(low_std_fraction),

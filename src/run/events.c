@@ -8,14 +8,14 @@
  *   SessionLog  1 status enum (1: START)
  *
  * Invariants
- *   1. The first record has the version, the second one the start: a file that exists has them. The
- *      first file of a folder needs a start too: TensorBoard takes the first one it meets for the
- *      beginning, and only later ones for restarts.
- *   2. A file is only appended to. A flush that fails takes back what it wrote and keeps the
- * records for the next one, so that nothing ever follows half a record.
- *   3. Readers take the files of a folder in the order of their names, and a restart forgets what
- *      came before it: TIME is above that of every file that is there, even where the clock went
- *      back or two files begin within a second.
+ *   1. Every file has the version in the first record and the start in the second record. The first
+ *      file of a folder needs a start, too, because TensorBoard treats the first start as the
+ *      beginning and only later ones as restarts.
+ *   2. Files are only appended to. A flush that fails truncates the file to its previous size and
+ *      keeps the records for the next flush, so no record follows an incomplete one.
+ *   3. Readers read the files of a folder in the order of their names, and a restart discards
+ *      earlier steps. TIME is therefore larger than that of every existing file, even if the clock
+ *      was set back or two files start within a second.
  * Tests: tests/run/test_events.c, tests/run/peer_events.py
  */
 #define _XOPEN_SOURCE 700 /* openat, gethostname */
@@ -45,10 +45,10 @@
 enum {
     TIME_DIGITS = 10, /* of seconds */
     MAX_TAG = 1024,
-    HEAD = 12,    /* bytes of a record before the message */
-    TAIL = 4,     /* and behind it */
-    MESSAGE = 64, /* bytes an Event has at most besides its summary or version */
-    VALUE = 32,   /* bytes a Value has at most besides its tag */
+    HEAD = 12,    /* bytes of a record before its message */
+    TAIL = 4,     /* bytes of a record after its message */
+    MESSAGE = 64, /* max bytes of an Event without its summary or version */
+    VALUE = 32,   /* max bytes of a Value without its tag */
     PATH = 4096
 };
 
@@ -59,10 +59,10 @@ typedef struct bytes {
 
 struct bj_events {
     int fd;
-    int broken;    /* errno that left half a record in the file; nothing may follow it */
-    off_t size;    /* of the file: whole records */
-    bytes records; /* not in the file yet */
-    bytes summary; /* of the event that is being built */
+    int broken;    /* errno of the failure that left an incomplete record */
+    off_t size;    /* bytes of complete records in the file */
+    bytes records; /* bytes that are not in the file yet */
+    bytes summary; /* start of the current event */
     char path[PATH];
 };
 
@@ -80,7 +80,7 @@ static bj_status reserve(bytes *b, size_t more, bj_error *err) {
     return BJ_OK;
 }
 
-/* What follows writes into room that was reserved. */
+/* The following functions write to reserved memory. */
 static void put_fixed(bytes *b, uint64_t value, int size) {
     for (int i = 0; i < size; i++) b->data[b->used++] = (unsigned char)(value >> (8 * i));
 }
@@ -112,7 +112,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A record with an Event whose one other field is a block: version, summary or session log. */
+/* Writes a record with an Event whose only other field is a version, summary or session log. */
 static bj_status add_event(bj_events *events, int64_t step, int field, const void *data,
                            size_t size, bj_error *err) {
     bytes *const b = &events->records;
@@ -121,10 +121,10 @@ static bj_status add_event(bj_events *events, int64_t step, int field, const voi
     memcpy(&bits, &wall_time, sizeof bits);
     BJ_TRY(reserve(b, HEAD + MESSAGE + size + TAIL, err));
     const size_t begin = b->used;
-    b->used += HEAD; /* length and its checksum are known at the end */
+    b->used += HEAD; /* length and its checksum are filled in at the end */
     put_key(b, 1, FIXED64);
     put_fixed(b, bits, 8);
-    if (step) { /* zero is what a missing number means */
+    if (step) { /* a missing number means zero */
         put_key(b, 2, VARINT);
         put_varint(b, (uint64_t)step);
     }
@@ -138,12 +138,12 @@ static bj_status add_event(bj_events *events, int64_t step, int field, const voi
     return BJ_OK;
 }
 
-/* Adds a value to the summary; NaN is left out. */
+/* Adds a value to the summary, unless it is NaN. */
 static bj_status add_value(bytes *summary, const char *tag, double value, bj_error *err) {
     const size_t size = strlen(tag);
     uint32_t bits;
     if (isnan(value)) return BJ_OK;
-    /* C leaves open what a double beyond a float becomes. */
+    /* In C, converting a double beyond the range of float is undefined. */
     const float single = fabs(value) <= FLT_MAX ? (float)value : value > 0 ? INFINITY : -INFINITY;
     memcpy(&bits, &single, sizeof bits);
     BJ_TRY(reserve(summary, VALUE + size, err));
@@ -164,7 +164,7 @@ static bj_status check_step(const bj_events *events, int64_t step, bj_error *err
                                (long long)step);
 }
 
-/* Readers refuse a record whose strings are not UTF-8. */
+/* Readers reject a record whose strings are not UTF-8. */
 static bj_status check_tag(const bj_events *events, const char *tag, bj_error *err) {
     const size_t size = tag ? strlen(tag) : 0;
     if (size == 0 || size > MAX_TAG)
@@ -223,7 +223,7 @@ bj_status bj_events_flush(bj_events *events, bj_error *err) {
 
 /* ----------------------------------------------------------------------------------------- file */
 
-/* The seconds in the name of an event file, or -1. */
+/* Returns the seconds in the name of an event file, or -1. */
 static long long time_in(const char *name) {
     long long seconds = 0;
     if (strncmp(name, PREFIX, strlen(PREFIX))) return -1;
@@ -235,7 +235,7 @@ static long long time_in(const char *name) {
     return *name == '.' ? seconds : -1;
 }
 
-/* The latest time in a name of the folder, or -1. */
+/* Returns the latest time in the file names of the folder, or -1. */
 static bj_status latest_time(long long *out, const char *dir, bj_error *err) {
     DIR *const list = opendir(dir);
     if (!list) return bj_file_fail(err, errno, dir, "open the directory");
@@ -258,7 +258,7 @@ static void host_name(char host[65]) {
     if (!*host) memcpy(host, "localhost", sizeof "localhost");
 }
 
-/* Creates a file of a name that sorts behind those of the folder. */
+/* Creates a file whose name sorts after all names in the folder. */
 static bj_status create_file(bj_events *events, const char *dir, bj_error *err) {
     char host[65], number[16] = "";
     long long latest = -1;
@@ -292,7 +292,7 @@ bj_status bj_events_create(bj_events **out, const char *dir, int64_t step, bj_er
     bj_status status;
     *out = NULL;
     if (step < 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: events from step %lld on, expected 0 or more", dir,
+        return BJ_FAIL(err, BJ_EARG, "%s: the first step is %lld, expected 0 or more", dir,
                        (long long)step);
     BJ_TRY(BJ_ALLOC(events, 1, err));
     events->fd = -1;

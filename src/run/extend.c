@@ -1,4 +1,4 @@
-/* extend.c - more epochs for a finished run.
+/* extend.c - adds epochs to a finished run.
  *
  * A run is a sequence of segments: the epochs of train.epochs, then one segment for each extension.
  * The learning rate is evaluated within a segment (bj_lr_at with updates counted from its first
@@ -6,7 +6,7 @@
  * target encoder, rows and the order of epochs continue.
  *
  * manifest.json lists the extensions, oldest first:
- *   "extensions": [{"epochs": 5, "step": 120}]     step: updates done when it began
+ *   "extensions": [{"epochs": 5, "step": 120}]     step: updates done at its start
  *
  * The manifest is replaced before result.json is removed. A process that is killed in between
  * leaves a result.json of the earlier end, which the next process removes.
@@ -23,9 +23,9 @@
 #include "core/file.h"
 #include "run/run.h"
 
-enum { MOST_EPOCHS = 10000000 /* of a run, extensions included */ };
+enum { MOST_EPOCHS = 10000000 /* max epochs of a run, including extensions */ };
 
-/* Reads a count of the manifest; 0 if the key is missing, -1 if the value is no count. */
+/* Returns a count of the manifest, 0 if the key is missing, or -1 if the value is not a count. */
 static long long read_count(const bj_config *manifest, const char *key) {
     const char *text = bj_config_get(manifest, key);
     if (!text) return 0;
@@ -74,7 +74,7 @@ bj_status bj_plan_read(bj_plan *out, const bj_config *manifest, const bj_setting
             begin > last.begin + last.epochs || step % steps || begin + epochs > MOST_EPOCHS)
             return BJ_FAIL(err, BJ_EFORMAT,
                            "%s: extensions.%d has %lld epochs from update %lld, expected at least "
-                           "one epoch, after a whole epoch of the run",
+                           "one epoch that starts after a complete epoch of the run",
                            path, i, epochs, step);
         out->segment[out->count++] = (bj_segment){.begin = (int)begin, .epochs = (int)epochs};
     }
@@ -118,27 +118,26 @@ static bj_status begin(bj_train_run *r, bj_error *err) {
     const bj_schedule schedule = bj_segment_schedule(added, &r->settings, r->steps);
     if (schedule.updates <= schedule.warmup)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: an extension of %d epochs has %ld updates, expected more than the "
-                       "warm-up, %ld updates",
+                       "%s: an extension of %d epochs has %ld updates, expected more than the %ld "
+                       "updates of the warm-up",
                        r->options->dir, epochs, schedule.updates, schedule.warmup);
     const int64_t scenes = (r->evaluated + (int64_t)epochs) * r->steps * r->settings.batch;
     if (r->scenes && r->scenes->scenes && scenes > r->scenes->scenes)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: %s has %lld scenes, and the extension needs %lld\n"
+                       "%s: %s has %lld scenes, but the extension needs %lld\n"
                        "hint: a run can be extended if its data has no number of scenes and "
                        "train.updates is set",
                        r->options->dir, r->options->data, (long long)r->scenes->scenes,
                        (long long)scenes);
     if (r->plan.count == BJ_PLAN_SIZE || epochs > MOST_EPOCHS - r->evaluated)
         return BJ_FAIL(
-            err, BJ_EARG, "%s: %d epochs and %d extensions, expected at most %d and %d altogether",
+            err, BJ_EARG, "%s: %d epochs and %d extensions in total, expected at most %d and %d",
             r->options->dir, r->evaluated + epochs, r->plan.count, MOST_EPOCHS, BJ_PLAN_SIZE - 1);
     BJ_TRY(record(r, epochs, err));
     r->plan.segment[r->plan.count++] = added;
     char line[160];
     snprintf(line, sizeof line,
-             "extend: %d epochs after epoch %d (update %ld), with a learning rate cycle of their "
-             "own",
+             "extend: %d epochs after epoch %d (update %ld), with a new learning rate cycle",
              epochs, r->evaluated, bj_trainer_updates(r->trainer));
     if (r->options->note) r->options->note(r->options->context, line);
     return BJ_OK;
@@ -154,8 +153,9 @@ bj_status bj_run_extend(bj_train_run *r, bj_error *err) {
     if (epochs && over && bj_file_exists(result)) BJ_TRY(begin(r, err));
     else if (epochs && (r->plan.count == 1 || last.epochs != epochs))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the run is not finished (epoch %d of %d): only a finished run can be "
-                       "extended\nhint: finish it with --resume alone",
+                       "%s: the run is not finished (epoch %d of %d), and only a finished run can "
+                       "be extended\n"
+                       "hint: finish it with --resume first",
                        dir, r->evaluated < 0 ? 0 : r->evaluated, bj_plan_end(&r->plan));
     if (!bj_run_over(&r->settings, &r->plan, r->rows, count) && unlink(result) && errno != ENOENT)
         return BJ_FAIL(err, BJ_EIO, "%s: cannot remove: %s", result, strerror(errno));

@@ -1,17 +1,17 @@
-/* history.c - metrics.jsonl and metrics.csv; see history.h and docs/RUNS.md.
+/* history.c - reads and writes metrics.jsonl and metrics.csv; see history.h and docs/RUNS.md.
  *
  *   {"schema":"branchjepa.epoch/1","type":"epoch","step":48,"epoch":1,...,"train":{"loss":...},...}
  *
  * Invariants
- *   1. Both files follow the table of epoch_fields.h, and so does reading.
- *   2. Rows are of consecutive epochs; what is written can be read.
- *   3. A double is written as the shortest text that reads back as the same double; NaN as null.
- *      Infinities are refused before a file is touched.
- *   4. Reading ignores members it does not know, so that later versions may add some; a member that
- *      is missing, doubled or of another type is refused by file, line and name.
+ *   1. Writing and reading use the table of epoch_fields.h.
+ *   2. Rows have consecutive epochs, and everything that is written can be read.
+ *   3. A double is written as the shortest text that is parsed to the same double, and NaN as null.
+ *      Infinities are rejected before a file is changed.
+ *   4. Reading ignores unknown members, so later versions may add some. A member that is missing,
+ *      repeated or of another type is rejected, and the message contains file, line and name.
  *      The optional fields of a group (epoch_fields.h) are all absent or all present, except for
  *      fields that earlier versions did not write.
- *   5. metrics.csv is renamed first: metrics.jsonl, which is read again, never runs ahead of it.
+ *   5. metrics.csv is renamed first, so metrics.jsonl, which is read again, is never ahead of it.
  * Test: tests/run/test_history.c
  */
 #define _POSIX_C_SOURCE 200809L /* lstat */
@@ -31,9 +31,9 @@
 #include "run/epoch_fields.h"
 
 #define SCHEMA "branchjepa.epoch/1"
-#define SCHEMA_NAME "branchjepa.epoch/" /* of every version */
+#define SCHEMA_NAME "branchjepa.epoch/" /* members of every version */
 
-enum { PATH = 4096, NAME = 64, LIMIT = 256 << 20 /* bytes of metrics.jsonl */ };
+enum { PATH = 4096, NAME = 64, LIMIT = 256 << 20 /* max bytes of metrics.jsonl */ };
 
 static bj_status path_of(char path[PATH], const char *dir, const char *name, bj_error *err) {
     if (snprintf(path, PATH, "%s/%s", dir, name) >= PATH)
@@ -41,7 +41,8 @@ static bj_status path_of(char path[PATH], const char *dir, const char *name, bj_
     return BJ_OK;
 }
 
-/* The object a field is a member of, NULL for the line itself, and its name in there. */
+/* Returns the object that contains a field, or NULL for the line itself, and the name of the field
+ * in it. */
 static const char *split(char group[NAME], const char *path) {
     const char *const dot = strchr(path, '.');
     snprintf(group, NAME, "%.*s", dot ? (int)(dot - path) : 0, path);
@@ -54,10 +55,10 @@ static bj_status check_rows(const char *path, const bj_epoch *rows, int count, b
     for (int i = 0; i < count; i++) {
         const bj_epoch *row = &rows[i];
         if (row->epoch < 0)
-            return BJ_FAIL(err, BJ_EARG, "%s: row %d is of epoch %d, expected 0 or more", path, i,
+            return BJ_FAIL(err, BJ_EARG, "%s: row %d has epoch %d, expected 0 or more", path, i,
                            row->epoch);
         if (i > 0 && row->epoch - 1 != rows[i - 1].epoch)
-            return BJ_FAIL(err, BJ_EARG, "%s: row %d is of epoch %d, expected the one after %d",
+            return BJ_FAIL(err, BJ_EARG, "%s: row %d has epoch %d, expected the epoch after %d",
                            path, i, row->epoch, rows[i - 1].epoch);
         if (row->step < 0)
             return BJ_FAIL(err, BJ_EARG, "%s: epoch %d: step is %" PRId64 ", expected 0 or more",
@@ -73,11 +74,11 @@ static bj_status check_rows(const char *path, const bj_epoch *rows, int count, b
     return BJ_OK;
 }
 
-/* The value of a field, or `unknown` for NaN. */
+/* Returns the value of a field, or `unknown` for NaN. */
 static void format(char text[BJ_JSON_NUMBER], const bj_epoch *row, const bj_epoch_field *field,
                    const char *no, const char *yes, const char *unknown) {
     const void *const at = (const char *)row + field->offset;
-    const int *const integer = at; /* valid where the type says so */
+    const int *const integer = at; /* valid for the corresponding type */
     switch (field->type) {
     case BJ_EPOCH_STEP: snprintf(text, BJ_JSON_NUMBER, "%" PRId64, *(const int64_t *)at); break;
     case BJ_EPOCH_INT: snprintf(text, BJ_JSON_NUMBER, "%d", *integer); break;
@@ -122,7 +123,7 @@ static bj_status write_line(bj_file_writer *file, const bj_epoch *row, const cha
         const char *const name = split(group, field->path);
         const char *comma = ",";
         if (!written[f]) continue;
-        if (strcmp(group, open)) { /* groups follow each other and are not nested */
+        if (strcmp(group, open)) { /* groups are consecutive and not nested */
             if (*open) BJ_TRY(put(file, "}", err));
             if (*group) {
                 snprintf(text, sizeof text, ",\"%s\":{", group);
@@ -141,7 +142,7 @@ static bj_status write_line(bj_file_writer *file, const bj_epoch *row, const cha
 static bj_status write_csv(bj_file_writer *file, const bj_epoch *rows, int count,
                            const char *written, bj_error *err) {
     char value[BJ_JSON_NUMBER];
-    for (int i = -1; i < count; i++) { /* -1: the names */
+    for (int i = -1; i < count; i++) { /* -1 for the column names */
         for (int f = 0; f < bj_epoch_field_count; f++) {
             const bj_epoch_field *field = &bj_epoch_fields[f];
             if (!written[f]) continue;
@@ -178,14 +179,14 @@ failed:
 
 /* -------------------------------------------------------------------------------------- reading */
 
-/* The only member of that name; `where` is the line, "FILE:LINE", and `path` the full name. */
+/* Returns the only member with that name. `where` is "FILE:LINE", and `path` is the full name. */
 static bj_status member(yyjson_val **out, yyjson_val *object, const char *name, const char *path,
                         const char *where, bj_error *err) {
     yyjson_obj_iter walk = yyjson_obj_iter_with(object);
     *out = NULL;
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&walk));) {
         if (!yyjson_equals_str(key, name)) continue;
-        if (*out) return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%s' is there twice", where, path);
+        if (*out) return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%s' occurs twice", where, path);
         *out = yyjson_obj_iter_get_val(key);
     }
     return *out ? BJ_OK : BJ_FAIL(err, BJ_EFORMAT, "%s: member '%s' is missing", where, path);
@@ -271,7 +272,7 @@ static bj_status read_line(bj_epoch *row, yyjson_val *line, const char *where, b
     for (int f = 0; f < bj_epoch_field_count; f++) {
         const bj_epoch_field *field = &bj_epoch_fields[f];
         const char *const name = split(group, field->path);
-        if (field->optional && !yyjson_obj_get(line, group)) { /* of a run it does not apply to */
+        if (field->optional && !yyjson_obj_get(line, group)) { /* the run has no such group */
             forget(row, field);
             continue;
         }
@@ -291,7 +292,7 @@ static bj_status read_line(bj_epoch *row, yyjson_val *line, const char *where, b
     return BJ_OK;
 }
 
-/* Rows grow with what was read, not with what a file claims. */
+/* Memory grows with the rows that were read, not with a count in the file. */
 static bj_status make_room(bj_epoch **rows, int *room, int count, bj_error *err) {
     bj_epoch *larger;
     if (count < *room) return BJ_OK;
@@ -322,7 +323,7 @@ static bj_status read_text(bj_epoch **rows, int *count, const char *path, const 
         yyjson_doc_free(doc);
         if (status != BJ_OK) return status;
         if (*count > 0 && row->epoch - 1 != row[-1].epoch)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: member 'epoch' is %d, expected the one after %d",
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: member 'epoch' is %d, expected the epoch after %d",
                            where, row->epoch, row[-1].epoch);
         ++*count;
     }
@@ -336,7 +337,7 @@ bj_status bj_history_read(bj_epoch **rows, int *count, const char *dir, bj_error
     *rows = NULL;
     *count = 0;
     BJ_TRY(path_of(path, dir, "metrics.jsonl", err));
-    /* A link that leads nowhere is not a missing file: reading it says so. */
+    /* A dangling link does not count as a missing file. Reading it reports the error. */
     if (lstat(path, &info) && errno == ENOENT) return BJ_OK;
     BJ_TRY(bj_file_read(&text, &size, path, LIMIT, err));
     const bj_status status = read_text(rows, count, path, text, size, err);

@@ -34,8 +34,8 @@ bj_status bj_init_check_parts(const char *parts, const char *origin, bj_error *e
         const size_t length = strcspn(at, ",");
         if (find_part(at, length) == BJ_PARTS || (at[length] && !at[length + 1]))
             return BJ_FAIL(err, BJ_EARG,
-                           "%s: init_parts is '%s', expected names with commas between them: "
-                           "encoder, branches, router, decoder, residual, scale_z, scale_y, input",
+                           "%s: init_parts is '%s', expected comma-separated names: encoder, "
+                           "branches, router, decoder, residual, scale_z, scale_y, input",
                            origin, parts);
         at += length + (at[length] == ',');
     }
@@ -145,14 +145,14 @@ static void list_parts(char *text, size_t size, const matching *m) {
     }
 }
 
-/* Names what does not match, and how it could. */
+/* Fails with the tensor that does not match, and suggests settings. */
 static bj_status reject(const matching *m, const char *what, const char *reason, bj_error *err) {
     char sizes[160] = "", parts[96] = "";
     list_sizes(sizes, sizeof sizes, m);
     list_parts(parts, sizeof parts, m);
     return BJ_FAIL(err, BJ_EMISMATCH, "%.160s: %s: %s%s%s%s%s%s", m->path, what, reason,
                    *sizes || *parts ? "\nhint:" : "",
-                   *sizes ? " take the sizes of the checkpoint," : "", sizes,
+                   *sizes ? " use the sizes of the checkpoint," : "", sizes,
                    *parts ? *sizes ? ", or load the parts that match, --set init_parts="
                                    : " load the parts that match, --set init_parts="
                           : "",
@@ -200,7 +200,7 @@ static bj_status load_part(matching *m, int part, bj_error *err) {
     return BJ_OK;
 }
 
-/* Compares what decides an encoder's function and does not show in the shapes of its tensors. */
+/* Compares the properties of an encoder that do not appear in the shapes of its tensors. */
 static bj_status check_encoder(const matching *m, bj_error *err) {
     const bj_arch *a = &m->source->arch, *b = &m->model->arch;
     const struct {
@@ -294,7 +294,7 @@ bj_status bj_init_pin(bj_settings *s, bj_error *err) {
     if (s->init_sha256[0] && strcmp(s->init_sha256, found))
         return BJ_FAIL(err, BJ_EMISMATCH,
                        "%s: the SHA-256 is %s, expected %s (init_sha256)\n"
-                       "hint: the file was replaced; name the checkpoint that was meant",
+                       "hint: the file was replaced; give the path of the original checkpoint",
                        path, found, s->init_sha256);
     memcpy(s->init_sha256, found, sizeof found);
     return BJ_OK;

@@ -1,11 +1,11 @@
-/* init.h - starting a run from the weights of a checkpoint.
+/* init.h - starts a run from the weights of a checkpoint.
  *
  * The settings `init`, `init_parts` and `init_sha256` describe the checkpoint. Tensors are matched
  * by name and shape, part by part (bj_part_name):
  *   - encoder, decoder and input must match.
  *   - branches, router and residual must match if both models are of one kind (bj_model_kind) and
  *     both have one branch, or both several. Otherwise a part that does not match as a whole stays
- *     at its initialization. Learned scales always may.
+ *     at its initialization. This is always allowed for learned scales.
  *   - if `init_parts` lists parts, those must match, and all other parts stay.
  * The target encoder is the checkpoint's if a folder with a training state was named, except for
  * stage A of the frozen anchor, which never trains it. Otherwise it is a copy of the online
@@ -26,21 +26,21 @@ typedef struct bj_init_note {
     char reason[160];
 } bj_init_note;
 
-/* What was loaded, for manifest.json and for the user. */
+/* The loaded tensors, for manifest.json and for messages. */
 typedef struct bj_init {
-    char file[4096]; /* the model file; "": nothing was loaded */
+    char file[4096]; /* the model file; "" if nothing was loaded */
     int count;       /* tensors of the model */
     int loaded;
     int part[BJ_PARTS];    /* loaded tensors of each part */
-    int checkpoint_target; /* 1: the target encoder comes from the checkpoint */
+    int checkpoint_target; /* 1 if the target encoder comes from the checkpoint */
     char target_sha256[BJ_SHA256_HEX];
     bj_init_note *kept; /* (kept_count) tensors of the model that stay at their initialization */
     int kept_count;
-    bj_init_note *unused; /* (unused_count) tensors of the checkpoint without a place */
+    bj_init_note *unused; /* (unused_count) tensors of the checkpoint that are not used */
     int unused_count;
 } bj_init;
 
-/* The name of a part in settings and in manifest.json. */
+/* Returns the name of a part in settings and in manifest.json. */
 const char *bj_part_name(int part);
 /* Fails with BJ_EARG if a list of parts has an unknown name. */
 BJ_CHECK bj_status bj_init_check_parts(const char *parts, const char *origin, bj_error *err);

@@ -1,10 +1,10 @@
-/* manifest.c - what a run is: manifest.json and the settings beside it (docs/RUNS.md).
+/* manifest.c - describes a run in manifest.json and config.resolved.json (docs/RUNS.md).
  *
  * Invariants
- *   1. manifest.json is written last of the files that tell what a run is, before the first step:
- *      a folder that has it is a run. Later, extend.c adds extensions and changes nothing else.
- *   2. Resuming compares everything that decides later bits: settings, data, anchor, precision,
- *      instruction set, build.
+ *   1. manifest.json is the last file that is written before the first step, so a folder that
+ *      contains it is a run. Later, extend.c adds extensions and changes nothing else.
+ *   2. Resuming compares everything that affects later bits with the manifest: settings, data,
+ *      anchor, precision, instruction set, build.
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* gethostname */
@@ -51,7 +51,7 @@ static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev
     return BJ_OK;
 }
 
-/* The order of a scene source follows from its digest and the size of a batch. */
+/* Computes the order digest of a scene source from its digest and the batch size. */
 static void source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r) {
     char text[BJ_SHA256_HEX + 80];
     const int size = snprintf(text, sizeof text, "%s, %lld updates of %d scenes\n",
@@ -59,7 +59,7 @@ static void source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r) {
     bj_sha256_memory(hex, text, (size_t)size);
 }
 
-/* Over the rows that the transitions of the first updates start from. */
+/* Computes a digest over the first rows of the transitions of the first updates. */
 static void maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r) {
     enum { UPDATES = 1000 };
     bj_sha256 hash;
@@ -76,8 +76,8 @@ static void maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r) {
     bj_sha256_final(&hash, hex);
 }
 
-/* Over the tensors of one part of a model, or of all of it with BJ_PARTS; "" where there are none.
- */
+/* Computes a digest over the tensors of one part of a model, or of all parts with BJ_PARTS. The
+ * result is "" if there are no tensors. */
 static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_param_part part,
                              bj_error *err) {
     const bj_layout *layout = &model->layout;
@@ -93,7 +93,7 @@ static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_
     return status;
 }
 
-/* Weights before the first step, as a whole and by the parts that arms may share. */
+/* Adds digests of the initial weights: of the whole model and of the parts that arms may share. */
 typedef struct initial {
     char all[BJ_SHA256_HEX], part[BJ_PARTS][BJ_SHA256_HEX];
 } initial;
@@ -161,6 +161,8 @@ static void add_machine(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) 
     bj_doc_add_integer(j, root, "threads", r->options->threads);
     bj_doc_add_text(j, root, "real", precision());
     bj_doc_add_text(j, root, "build", bj_build());
+    if (strcmp(r->settings.precision, "single"))
+        bj_doc_add_text(j, root, "precision", r->settings.precision);
 }
 
 static bj_status keep_config(const bj_train_run *r, bj_error *err) {
@@ -223,7 +225,7 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
 
 /* ---------------------------------------------------------------------------------------- check */
 
-/* The first setting that is not what it was, by its key. */
+/* Returns the key of the first setting that has changed. */
 static bj_status check_settings(const bj_train_run *r, bj_error *err) {
     char path[BJ_RUN_FILE];
     bj_config *began;
@@ -235,15 +237,15 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
         char now[BJ_SETTING_TEXT_SIZE];
         char plain[BJ_SETTING_TEXT_SIZE];
         bj_setting_text(now, &r->settings, i);
-        if (!found && bj_setting_is_added(i)) { /* the run is older than the setting */
+        if (!found && bj_setting_is_added(i)) { /* the setting is newer than the run */
             bj_setting_default(plain, i);
             found = plain;
         }
         if (!found || strcmp(found, now))
-            status = BJ_FAIL(err, BJ_EMISMATCH,
-                             "%s: this run began with other settings: %s is '%.120s', now it is "
-                             "'%.120s'",
-                             path, key, found ? found : "missing", now);
+            status = BJ_FAIL(
+                err, BJ_EMISMATCH,
+                "%s: this run was started with other settings: %s was '%.120s' and is now '%.120s'",
+                path, key, found ? found : "missing", now);
     }
     bj_config_free(began);
     return status;
@@ -280,18 +282,20 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
          "development data"},
         {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL, "weights of the anchor"},
         {"real", precision(), "precision"},
-        {"isa", bj_trainer_isa(r->trainer), "instruction set, which shows in the last bits"},
+        {"isa", bj_trainer_isa(r->trainer),
+         "instruction set, which changes the last bits of the results"},
         {"build", has_build(manifest) ? bj_build() : NULL,
-         "build of the library, which shows in the last bits"},
+         "build of the library, which changes the last bits of the results"},
     };
     bj_status status = BJ_OK;
     for (size_t i = 0; i < sizeof facts / sizeof *facts && status == BJ_OK; i++) {
         const char *found = bj_config_get(manifest, facts[i].key);
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
-            status = BJ_FAIL(err, BJ_EMISMATCH,
-                             "%s: this run began with other %s: %s is %.70s, now it is %.70s", path,
-                             facts[i].what, facts[i].key, found ? found : "missing",
-                             facts[i].expected ? facts[i].expected : "missing");
+            status =
+                BJ_FAIL(err, BJ_EMISMATCH,
+                        "%s: this run was started with other %s: %s was %.70s and is now %.70s",
+                        path, facts[i].what, facts[i].key, found ? found : "missing",
+                        facts[i].expected ? facts[i].expected : "missing");
     }
     if (status == BJ_OK && !has_build(manifest)) warn_without_build(r, path);
     bj_config_free(manifest);
@@ -304,13 +308,12 @@ bj_status bj_run_check_target(const bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_run_path(path, r->options->dir, "manifest.json", err));
     BJ_TRY(bj_config_read(&manifest, path, err));
     const char *found = bj_config_get(manifest, "init.target_sha256");
-    const bj_status status =
-        found && !strcmp(found, r->init.target_sha256)
-            ? BJ_OK
-            : BJ_FAIL(err, BJ_EMISMATCH,
-                      "%s: this run began with another target encoder: init.target_sha256 is "
-                      "%.70s, now it is %.70s",
-                      path, found ? found : "missing", r->init.target_sha256);
+    const bj_status status = found && !strcmp(found, r->init.target_sha256)
+                                 ? BJ_OK
+                                 : BJ_FAIL(err, BJ_EMISMATCH,
+                                           "%s: this run was started with another target encoder: "
+                                           "init.target_sha256 was %.70s and is now %.70s",
+                                           path, found ? found : "missing", r->init.target_sha256);
     bj_config_free(manifest);
     return status;
 }

@@ -1,4 +1,4 @@
-/* maze_graph.c - the graph a finished run predicts, as the record of a graph file, with its scores.
+/* maze_graph.c - creates the record of a graph file, with its scores, from a finished run.
  *
  * Latents, candidates and what they are held against come from where the run's own evaluation had
  * them (maze_view.h, maze_source.h): the scores are those of metrics.jsonl, bit for bit on the same
@@ -25,11 +25,11 @@ struct bj_maze_graph {
     char seed[FACT], updates[FACT];
 };
 
-/* What is needed only while a graph is made. */
+/* Arrays that are needed only while a graph is created. */
 typedef struct parts {
     bj_real *latents;    /* (C,D) */
-    bj_real *candidates; /* (C,L,D), of the sources afterwards */
-    bj_real *masses;     /* (C,L), of the sources afterwards */
+    bj_real *candidates; /* (C,L,D), later only those of the sources */
+    bj_real *masses;     /* (C,L), later only those of the sources */
 } parts;
 
 static void add_facts(bj_maze_graph *g, const bj_maze_run *r) {
@@ -50,7 +50,7 @@ static void add_facts(bj_maze_graph *g, const bj_maze_run *r) {
         if (facts[k].value) g->facts[g->record.fact_count++] = facts[k];
 }
 
-/* Masses of the sources, side by side; none where no router weighs the candidates. */
+/* Copies the masses of the sources to consecutive rows. There are none without a router. */
 static const bj_real *keep_masses(parts *p, const bj_maze_run *r, const int32_t *cells,
                                   int sources) {
     const size_t L = (size_t)r->view.L;
@@ -78,7 +78,7 @@ static bj_status build(bj_maze_graph *g, parts *p, bj_maze_run *r, bj_error *err
     BJ_TRY(bj_graph_candidates(g->candidates, &input, keep_masses(p, r, g->cells, sources), err));
     int edges;
     BJ_TRY(bj_graph_edges(&g->edges, &edges, g->predicted, r->maze->cells, err));
-    for (size_t u = 0; u < C; u++) g->predicted[u * C + u] = 0; /* as a file has it */
+    for (size_t u = 0; u < C; u++) g->predicted[u * C + u] = 0; /* in the order of a graph file */
     g->record = (bj_graph_record){.maze = r->maze,
                                   .edges = g->edges,
                                   .edge_count = edges,
@@ -102,9 +102,10 @@ bj_status bj_maze_graph_create(bj_maze_graph **out, bj_maze_run *run, bj_error *
     parts p = {0};
     *out = NULL;
     if (!bj_maze_run_sees_points(run))
-        return BJ_FAIL(err, BJ_EARG,
-                       "%s: sees more than x and y: it has no graph, only coverage over frames",
-                       run->dir);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "%s: uses observations other than x and y, so it has frame coverage but no graph",
+            run->dir);
     BJ_TRY(bj_maze_run_need_source(run, err));
     BJ_TRY(BJ_ALLOC(g, 1, err));
     const bj_status status = build(g, &p, run, err);

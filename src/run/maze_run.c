@@ -1,13 +1,14 @@
-/* maze_run.c - opening a finished run on a maze, and asking it.
+/* maze_run.c - opens a finished maze run and predicts with it.
  *
  * Invariants
- *   1. What is opened belongs together: the settings have the digest of the manifest, the model
- *      file is the one that result.json names and carries the digests of settings and data, the
- *      state beside it was written with it (bj_target_load).
- *   2. Weights are those of the last epoch, ckpt/best; of a collapsed run, which has no score and
- *      is refused unless asked for, ckpt/last.
- *   3. Nothing here opens the dataset before bj_maze_run_data, which refuses one whose digest is
- *      not the manifest's: emissions of an archive cannot depend on it.
+ *   1. The files belong together: the settings have the digest in the manifest, the model file is
+ *      the one in result.json and contains the digests of settings and data, and the state in the
+ *      same folder was written with the model (bj_target_load).
+ *   2. The weights are those of the last epoch in ckpt/best. A collapsed run has no score. It is
+ *      rejected unless the options allow it, and its weights are in ckpt/last.
+ *   3. The dataset is not opened before bj_maze_run_data, which rejects a dataset whose digest
+ *      differs from the manifest's. The emissions of an archive can therefore not depend on the
+ *      dataset.
  * Test: tests/run/test_maze_run.c
  */
 #include "run/maze_run.h"
@@ -26,11 +27,11 @@ enum { MOST = 256 };
 static bj_status check_fact(const char *path, const char *key, const char *found,
                             const char *expected, bj_error *err) {
     if (found && expected && !strcmp(found, expected)) return BJ_OK;
-    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %s is '%.70s', expected '%.70s' as manifest.json has it",
+    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %s is '%.70s', expected '%.70s' as in manifest.json",
                    path, key, found ? found : "missing", expected ? expected : "missing");
 }
 
-/* How the run ended, and the digest of its weights where it names one. */
+/* Reads the outcome of the run, and the digest of its weights if result.json has one. */
 static bj_status read_outcome(bj_maze_run *r, yyjson_val *root, const char *path, int collapsed_too,
                               bj_error *err) {
     const char *outcome = yyjson_get_str(yyjson_obj_get(root, "outcome"));
@@ -39,7 +40,7 @@ static bj_status read_outcome(bj_maze_run *r, yyjson_val *root, const char *path
     r->collapsed = outcome && !strcmp(outcome, "collapsed");
     if (r->collapsed && !collapsed_too)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: the latents of this run have collapsed: it has no score", r->dir);
+                       "%s: the latents of this run have collapsed, so it has no score", r->dir);
     if (!r->collapsed && (!outcome || strcmp(outcome, "done") || !digest))
         return BJ_FAIL(err, BJ_EFORMAT,
                        "%s: outcome is '%.40s'%s, expected 'done' with a checkpoint, or "
@@ -55,7 +56,8 @@ static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
     yyjson_doc *doc;
     BJ_TRY(bj_run_path(path, r->dir, "result.json", err));
     if (!bj_file_exists(path))
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: the run is not finished: there is no result.json",
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the run is not finished, because there is no "
+                                        "result.json",
                        r->dir);
     BJ_TRY(bj_file_read(&text, &size, path, 1 << 20, err));
     bj_status status = bj_json_parse(&doc, text, size, path, err);
@@ -67,14 +69,14 @@ static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
     return status;
 }
 
-/* The settings are those the manifest was written with. */
+/* Checks that the settings have the digest in the manifest. */
 static bj_status check_settings(const bj_maze_run *r, bj_error *err) {
     const bj_settings *s = bj_run_settings(r->run);
     char digest[BJ_SHA256_HEX], path[BJ_RUN_FILE];
     BJ_TRY(bj_run_path(path, r->dir, "config.resolved.json", err));
     if (s->arch.encoder == BJ_ENCODER_SCENE)
-        return BJ_FAIL(err, BJ_EARG, "%s: a run of arm '%s', which is not one of mazes", r->dir,
-                       s->arm);
+        return BJ_FAIL(err, BJ_EARG, "%s: this is a run of arm '%s', which is not an arm for mazes",
+                       r->dir, s->arm);
     BJ_TRY(bj_settings_digest(digest, s, err));
     return check_fact(path, "SHA-256 of the settings", digest,
                       bj_run_fact(r->run, "settings.sha256"), err);
@@ -86,9 +88,8 @@ static bj_status check_model(bj_maze_run *r, const char *path, bj_error *err) {
     BJ_TRY(bj_sha256_file(digest, path, err));
     if (*r->checkpoint && strcmp(digest, r->checkpoint))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: SHA-256 is %.16s..., expected %.16s... as "
-                       "result.json has it",
-                       path, digest, r->checkpoint);
+                       "%s: SHA-256 is %.16s..., expected %.16s... as in result.json", path, digest,
+                       r->checkpoint);
     snprintf(r->checkpoint, sizeof r->checkpoint, "%s", digest);
     BJ_TRY(bj_facts_read(&facts, path, err));
     bj_status status =
@@ -108,21 +109,21 @@ static bj_status keep_text(char **out, const char *text, bj_error *err) {
     return text && !*out ? bj_alloc_failed(strlen(text) + 1, 1, err) : BJ_OK;
 }
 
-/* The file of a maze that is not an official one. */
+/* Returns the maze file of a run if its maze is not an official one. */
 static bj_status find_maze(bj_maze_run *r, bj_error *err) {
     const char *data = r->data ? r->data : bj_run_fact(r->run, "data.path");
     char path[BJ_RUN_FILE];
     if (!data || !bj_maze_beside(path, sizeof path, data))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: was trained in maze '%.60s', whose file is not beside the "
-                       "dataset; name it",
+                       "%s: was trained in maze '%.60s', whose file is not in the dataset folder\n"
+                       "hint: name the file with --maze",
                        r->dir, bj_run_fact(r->run, "maze.name"));
     return keep_text(&r->named, path, err);
 }
 
 static bj_status open_maze(bj_maze_run *r, bj_error *err) {
     const char *name = bj_run_fact(r->run, "maze.name");
-    const char *expected = bj_run_fact(r->run, "maze.sha256"); /* NULL: an official one */
+    const char *expected = bj_run_fact(r->run, "maze.sha256"); /* NULL for an official maze */
     char digest[BJ_SHA256_HEX];
     if (!name) return BJ_FAIL(err, BJ_EFORMAT, "%s: manifest.json does not name a maze", r->dir);
     if (expected && !r->named) BJ_TRY(find_maze(r, err));
@@ -164,7 +165,7 @@ static bj_status open_run(bj_maze_run *r, const char *dir, const bj_maze_run_opt
     BJ_TRY(check_settings(r, err));
     r->row = r->collapsed ? bj_run_epochs(r->run) - 1 : bj_run_best(r->run);
     if (r->row < 0)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: metrics.jsonl has no epoch of these weights", dir);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: metrics.jsonl has no epoch for these weights", dir);
     BJ_TRY(open_maze(r, err));
     return open_weights(r, o, err);
 }
@@ -226,7 +227,7 @@ bj_status bj_maze_run_look(bj_maze_run *r, bj_real *latents, bj_real *candidates
         BJ_TRY(bj_maze_view_look(v, NULL, to, weights, pairs + i, count, err));
         if (!masses) continue;
         bj_real *mass = masses + (size_t)i * L;
-        for (size_t k = 0; k < (size_t)count * L; k++) /* of fused experts one candidate is left */
+        for (size_t k = 0; k < (size_t)count * L; k++) /* the fused mixture has one candidate */
             mass[k] = K == L ? weights[k] : 1;
     }
     return BJ_OK;
@@ -237,8 +238,7 @@ bj_status bj_maze_run_centers(bj_maze_run *r, bj_real *latents, bj_real *candida
     bj_pair *pairs; /* (C) */
     if (!bj_maze_run_sees_points(r))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: sees more than x and y: there is no center of a cell to "
-                       "look from",
+                       "%s: uses observations other than x and y, so cell centers are not inputs",
                        r->dir);
     BJ_TRY(bj_maze_center_pairs(&pairs, r->maze, err));
     const bj_status status =
@@ -263,8 +263,8 @@ bj_status bj_maze_run_need_source(bj_maze_run *r, bj_error *err) {
         return BJ_FAIL(err, found, "%s: the dataset of the run: %.300s", r->dir, detail.message);
     if (strcmp(digest, expected))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: SHA-256 is %.16s..., expected %.16s...: the run in "
-                       "%.200s was trained on another dataset",
+                       "%s: SHA-256 is %.16s..., expected %.16s..., because the run in %.200s was "
+                       "trained on another dataset",
                        path, digest, expected, r->dir);
     return bj_maze_source_open(&r->source, path, maze, bj_run_settings(r->run), err);
 }

@@ -1,5 +1,4 @@
-/* maze_run.h - a finished run on a maze, as it lies open; branchjepa/maze_run.h is its interface.
- */
+/* maze_run.h - the state of an open maze run; branchjepa/maze_run.h is its interface. */
 #ifndef BJ_RUN_MAZE_RUN_H
 #define BJ_RUN_MAZE_RUN_H
 
@@ -8,19 +7,19 @@
 
 struct bj_maze_run {
     char dir[BJ_RUN_FILE];
-    char checkpoint[BJ_SHA256_HEX]; /* of the model file */
+    char checkpoint[BJ_SHA256_HEX]; /* digest of the model file */
     bj_run *run;
     bj_maze *maze;
     bj_model *model;
     bj_maze_view view;
-    bj_maze_source *source; /* NULL until the dataset is asked for */
-    bj_real *scratch;   /* (most,K) and, where only masses are asked for, (most,L,D) behind it */
-    char *data, *named; /* options, or NULL */
-    int row;            /* of the epoch these weights are of */
+    bj_maze_source *source; /* NULL until the dataset is opened */
+    bj_real *scratch;   /* (most,K), followed by (most,L,D) if only masses are requested */
+    char *data, *named; /* from the options, or NULL */
+    int row;            /* metrics of the epoch of these weights */
     int collapsed;
 };
 
-/* Opens the dataset unless that was done before. */
+/* Opens the dataset, unless it is already open. */
 BJ_CHECK bj_status bj_maze_run_need_source(bj_maze_run *run, bj_error *err);
 
 #endif

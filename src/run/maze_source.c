@@ -10,13 +10,14 @@
 
 #include "core/file.h"
 #include "core/alloc.h"
+#include "core/file.h"
 #include "core/rng.h"
 #include "maze/maze.h"
 #include "run/run.h"
 
 /* -------------------------------------------------------------------------------- observations */
 
-enum { BYTES_MOST = 1 << 30 }; /* of observations in memory; more would need a mapped copy */
+enum { BYTES_MOST = 1 << 30 }; /* max bytes of observations in memory */
 
 static bj_status read_observations(bj_maze_source *s, const char *path, bj_error *err) {
     const bj_maze_data_info *i = &s->info;
@@ -42,7 +43,8 @@ static double observed(const bj_maze_source *s, int64_t row, size_t i) {
     return s->images ? s->images[at] / 255.0 : (double)s->states[at];
 }
 
-/* Mean and standard deviation of the first observations of the transitions, at most so many. */
+/* Computes mean and standard deviation of the first observations of a limited number of
+ * transitions. */
 static bj_status measure_inputs(bj_maze_source *s, bj_error *err) {
     enum { MOST = 20000 };
     const int64_t n = bj_transitions_count(s->transitions), stride = n / MOST + 1;
@@ -65,7 +67,7 @@ static bj_status measure_inputs(bj_maze_source *s, bj_error *err) {
         }
         for (size_t i = 0; i < inputs; i++) {
             const double value = pass ? sqrt(sum[i] / count) : sum[i] / count;
-            /* a number that never changes is only shifted */
+            /* a constant number is only shifted, not scaled */
             if (pass) s->scale[i] = value < 1e-6 ? 1 : (bj_real)(float)value;
             else s->mean[i] = (bj_real)(float)value;
         }
@@ -92,7 +94,7 @@ static bj_status withhold(bj_maze_source *s, double fraction, bj_error *err) {
     return status;
 }
 
-/* The episodes to fit; every other one is held out. */
+/* Selects the training episodes. All others are held out. */
 static bj_status hold_out(bj_maze_source *s, const char *path, const bj_settings *settings,
                           bj_error *err) {
     const int64_t n = s->info.episodes;
@@ -102,13 +104,13 @@ static bj_status hold_out(bj_maze_source *s, const char *path, const bj_settings
     for (int64_t e = 0; e < n; e++) s->held_out += !s->fitted[e];
     if (s->held_out < 1 || s->held_out >= n)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: maze.held_out is %g: that is %lld of %lld episodes, expected some to "
-                       "fit and some to hold out",
+                       "%s: maze.held_out is %g, which is %lld of %lld episodes; expected at least "
+                       "one episode to fit and one to hold out",
                        path, settings->held_out, (long long)s->held_out, (long long)n);
     return BJ_OK;
 }
 
-/* Transitions in the order of their pairs of cells. */
+/* Sorts the transitions by their pairs of cells. */
 static bj_status sort_by_cells(bj_maze_source *s, bj_error *err) {
     const int64_t n = bj_transitions_count(s->transitions);
     const int16_t *cells = bj_maze_data_cells(s->data);
@@ -121,7 +123,7 @@ static bj_status sort_by_cells(bj_maze_source *s, bj_error *err) {
         const bj_transition t = bj_transitions_at(s->transitions, k);
         count[(size_t)cells[t.from] * C + (size_t)cells[t.to] + 1]++;
     }
-    for (size_t i = 0; i < C * C; i++) { /* pairs that occur, one after the other */
+    for (size_t i = 0; i < C * C; i++) { /* existing pairs, consecutively */
         if (count[i + 1]) s->begin[s->pairs++] = count[i];
         count[i + 1] += count[i];
     }
@@ -148,19 +150,26 @@ int bj_maze_beside(char *path, size_t room, const char *data) {
            bj_file_exists(path);
 }
 
-/* The maze that is named, a file of one among them; that in the name of the dataset; or NAME.json
- * beside NAME.npz. */
+/* Finds the maze: the given name or file, the maze in the name of the dataset, or NAME.json next to
+ * NAME.npz. */
 static bj_status open_maze(bj_maze_source *s, const char *path, const char *maze, bj_error *err) {
     char beside[BJ_RUN_FILE];
-    const char *name = maze ? maze : bj_maze_guess(path);
+    const char *name = maze ? maze : bj_maze_guess(path), *kind = bj_file_kind(path);
+    if (kind && strcmp(kind, "an npz archive"))
+        return BJ_FAIL(err, strcmp(kind, "a folder") ? BJ_EFORMAT : BJ_EIO,
+                       "%s: is %s, expected an OGBench dataset (.npz)\n"
+                       "hint: arms for mazes train on datasets; 'bjepa config arms' lists the arms "
+                       "for scenes",
+                       path, strcmp(kind, "a safetensors file") ? kind : "a cache");
     const size_t length = strlen(path);
     if (!name && length > 4 && !strcmp(path + length - 4, ".npz") &&
         bj_maze_beside(beside, sizeof beside, path))
         name = beside;
     if (!name)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: its name does not say which maze it is of, and there is no file of a "
-                       "maze beside it, .json; name the maze",
+                       "%s: the maze is unknown, because the file name contains no maze and there "
+                       "is no maze file (.json) with the same name\n"
+                       "hint: name the maze or its file with --maze",
                        path);
     BJ_TRY(bj_maze_open(&s->maze, name, err));
     return strpbrk(name, "./") ? bj_sha256_file(s->maze_digest, name, err) : BJ_OK;
@@ -184,7 +193,7 @@ static bj_status build(bj_maze_source *s, const char *path, const char *maze,
         .episodes = s->fitted};
     BJ_TRY(bj_transitions_create(&s->transitions, s->data, &options, err));
     if (bj_transitions_count(s->transitions) < 1)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: there is no transition to learn from", path);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: contains no transitions", path);
     BJ_TRY(read_observations(s, path, err));
     BJ_TRY(measure_inputs(s, err));
     if (settings->balance) BJ_TRY(sort_by_cells(s, err));
@@ -282,7 +291,8 @@ bj_status bj_maze_source_frames(int64_t **rows, int *count, const bj_maze_source
     return BJ_OK;
 }
 
-/* Half-way through the visit that begins in this row; steps outside of cells belong to none. */
+/* Returns the middle row of the visit that starts in this row. Steps outside of cells belong to no
+ * visit. */
 static int64_t middle_of_visit(const bj_maze_source *s, int64_t row) {
     const int16_t *cells = bj_maze_data_cells(s->data);
     const int64_t *episodes = bj_maze_data_episodes(s->data);

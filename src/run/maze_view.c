@@ -72,7 +72,7 @@ bj_status bj_maze_center_pairs(bj_pair **out, const bj_maze *maze, bj_error *err
     struct {
         bj_pair pair;
         bj_real xy[2];
-    } *block; /* room for all pairs, then for all centers */
+    } *block; /* memory for all pairs, then for all centers */
     *out = NULL;
     BJ_TRY(BJ_ALLOC(block, C, err));
     bj_pair *pairs = (bj_pair *)block;

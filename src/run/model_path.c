@@ -1,4 +1,5 @@
-/* model_path.c - finds the model file that a user named. Test: tests/run/test_init.c, tests/cli/predict.sh */
+/* model_path.c - finds the model file that a user named. Test: tests/run/test_init.c,
+ * tests/cli/predict.sh */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include <stdio.h>
 #include <sys/stat.h>

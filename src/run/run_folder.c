@@ -1,9 +1,9 @@
-/* run_folder.c - the folder of a run, and the files that tell how it fares (docs/RUNS.md).
+/* run_folder.c - the folder of a run and the files that describe its state (docs/RUNS.md).
  *
- *   .lock            held by the process that trains
- *   status.json      where it is, rewritten about every second
- *   result.json      how it ended; a run without it is not finished
- *   failures.jsonl   why it stopped when it should not have
+ *   .lock            locked by the process that trains
+ *   status.json      current progress, written again about every second
+ *   result.json      the outcome; a run without it is not finished
+ *   failures.jsonl   reasons of unexpected stops
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* flock */
@@ -79,7 +79,7 @@ static bj_status add_checkpoint(bj_doc *j, const bj_train_run *r, bj_error *err)
     return BJ_OK;
 }
 
-/* Spread of the latents, and what the graph is worth unless they have collapsed. */
+/* Adds the spread of the latents and, unless they have collapsed, the graph metrics. */
 static void add_maze(bj_doc *j, const bj_train_run *r, bj_run_outcome outcome) {
     const bj_epoch *row = &r->rows[r->evaluated];
     const int collapsed = outcome == BJ_RUN_COLLAPSED;
@@ -107,10 +107,10 @@ bj_status bj_run_write_result(const bj_train_run *r, bj_run_outcome outcome, bj_
     bj_doc_add_integer(&j, j.root, "epochs", r->evaluated);
     bj_doc_add_integer(&j, j.root, "step", bj_trainer_updates(r->trainer));
     bj_doc_add_text(&j, j.root, "rule",
-                    r->maze ? "last epoch; collapsed latents are no score"
+                    r->maze ? "last epoch; a run with collapsed latents has no score"
                     : r->settings.objective.kind == BJ_ANCHOR_A
-                        ? "least decoder ADE among epochs that pass every gate"
-                        : "least development trajectory Energy Score");
+                        ? "lowest decoder ADE among the epochs that pass every gate"
+                        : "lowest trajectory Energy Score on the development scenes");
     bj_status status = BJ_OK;
     if (r->maze) add_maze(&j, r, outcome);
     if (r->best >= 0 && outcome != BJ_RUN_COLLAPSED) {

@@ -1,9 +1,6 @@
-/* run_open.c - what a run folder says about its run.
- *
- * Settings come from config.resolved.json, facts from manifest.json, epochs from metrics.jsonl; a
- * run is finished when result.json is there.
- * Test  tests/run/test_train.c
- */
+/* run_open.c - reads the description of a run from its folder. Settings come from
+ * config.resolved.json, facts from manifest.json, epochs from metrics.jsonl. A run is finished if
+ * result.json exists. Test: tests/run/test_train.c */
 #include <string.h>
 
 #include "core/file.h"
@@ -41,7 +38,7 @@ bj_status bj_run_open(bj_run **out, const char *dir, bj_error *err) {
     BJ_TRY(bj_run_path(path, dir, "manifest.json", err));
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
     if (!bj_file_exists(path))
-        return BJ_FAIL(err, BJ_EIO, "%s: there is no manifest.json in it: not a run", dir);
+        return BJ_FAIL(err, BJ_EIO, "%s: is not a run, because it has no manifest.json", dir);
     BJ_TRY(BJ_ALLOC(run, 1, err));
     bj_status status;
     BJ_GOTO(status, fail, bj_config_read(&run->manifest, path, err));

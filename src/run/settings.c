@@ -1,16 +1,17 @@
-/* settings.c - settings of a run: one typed table, and how layers of values become a bj_settings.
+/* settings.c - the typed table of settings, and the resolution of layers to a bj_settings.
  *
- * Layers, later ones win: defaults, the arm, the recipe, then the assignments in their order.
- * A value is text until it is stored: an integer is digits with or without a minus, a number is
- * what JSON calls one, where the zero before a point may be missing; nothing may surround it.
+ * Later layers override earlier ones: defaults, the arm, the recipe, then the assignments in order.
+ * A value is text until it is stored. An integer consists of digits with an optional minus. A
+ * number has the syntax of JSON, but the zero before the point is optional. Spaces are not allowed.
  *
- *   digest = SHA-256 of "KEY=VALUE\n" for every setting in the order of settings.def, but for
+ *   digest = SHA-256 of "KEY=VALUE\n" for every setting in the order of settings.def, except for
  *            those that were ADDED later and have their default
  *
  * Invariants
  *   1. bj_setting_text of a resolved setting resolves to the same bits; -0 is stored as 0.
- *   2. A text holds valid UTF-8 without control characters and line separators, so that a line,
- * JSON and YAML can hold it. Test: tests/run/test_settings.c
+ *   2. A text is valid UTF-8 without control characters and line separators, so that lines, JSON
+ *      and YAML can contain it.
+ * Test: tests/run/test_settings.c
  */
 #include "run/settings.h"
 
@@ -30,8 +31,8 @@
 
 typedef struct setting {
     bj_setting_info info;
-    size_t offset, size; /* of its field */
-    const char *source;  /* of its default */
+    size_t offset, size; /* offset of its field */
+    const char *source;  /* text of its default */
     int added;           /* see settings.def */
 } setting;
 
@@ -75,8 +76,8 @@ static const char *last_part(const char *key) {
     return dot ? dot + 1 : key;
 }
 
-/* The key that was probably meant, or NULL. Somebody who leaves out the group, or takes another
- * one, is understood too when that leaves no doubt. */
+/* Returns the key that was probably meant, or NULL. A key without its group, or with another group,
+ * is accepted if it is unique. */
 static const char *nearest_key(const char *key) {
     bj_nearest near = BJ_NEAREST(key);
     const char *same = NULL;
@@ -112,7 +113,8 @@ void bj_setting_text(char text[BJ_SETTING_TEXT_SIZE], const bj_settings *setting
         snprintf(text, BJ_SETTING_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)value);
         break;
     case BJ_SETTING_REAL: {
-        char number[BJ_JSON_NUMBER] = "nan"; /* never resolved, but a caller may fill the struct */
+        char number[BJ_JSON_NUMBER] = "nan"; /* not possible after resolving, but a caller may fill
+                                                the struct */
         (void)!bj_json_number_write(number, *(const double *)value);
         const size_t size = strlen(number);
         if (size > 2 && !strcmp(number + size - 2, ".0")) number[size - 2] = '\0';
@@ -132,7 +134,8 @@ void bj_setting_default(char text[BJ_SETTING_TEXT_SIZE], int index) {
     bj_setting_text(text, &plain, index);
 }
 
-/* Digits with or without a minus and nothing else; no leading zero, which elsewhere means octal. */
+/* Parses digits with an optional minus. Leading zeros are rejected, because they mean octal
+ * elsewhere. */
 static int is_integer(const char *text) {
     text += *text == '-';
     const size_t digits = strspn(text, "0123456789");
@@ -147,7 +150,7 @@ static int read_real(double *out, const char *text) {
     return size < (int)sizeof number && bj_json_number_read(out, number);
 }
 
-/* What may be stored as text: see invariant 2. */
+/* Checks invariant 2 for a text. */
 static int is_clean(const char *text) {
     for (size_t left = strlen(text), n; left > 0; left -= n, text += n) {
         n = bj_utf8_sequence(text, left);
@@ -169,7 +172,7 @@ static bj_status bad_value(const setting *row, const bj_assignment *a, bj_error 
                    a->key, a->value, what, info->above ? "(" : "[", info->least, info->most);
 }
 
-/* Stores the value of a known key, or says what is wrong with it. */
+/* Stores the value of a known key, or fails with the reason. */
 static bj_status store(bj_settings *s, const setting *row, const bj_assignment *a, bj_error *err) {
     const bj_setting_info *info = &row->info;
     double number;
@@ -192,7 +195,7 @@ static bj_status store(bj_settings *s, const setting *row, const bj_assignment *
         if (!read_real(&number, a->value) || !isfinite(number) || number < info->least ||
             number > info->most || (info->above && number <= info->least))
             return bad_value(row, a, err);
-        *(double *)field_of(s, row) = number + 0.0; /* turns -0 into 0 */
+        *(double *)field_of(s, row) = number + 0.0; /* converts -0 to 0 */
         return BJ_OK;
     case BJ_SETTING_TEXT:
         if (!is_clean(a->value))
@@ -221,6 +224,7 @@ static bj_settings defaults(void) {
         .epochs = 30,
         .warmup = 2,
         .schedule = "cosine",
+        .precision = "single",
         .decay = 0.4,
         .patience = 0,
         .save_minutes = 10,
@@ -235,7 +239,7 @@ static bj_settings defaults(void) {
     };
 }
 
-/* Those of models of states and images: nothing is decoded. */
+/* Sets the sizes of models of states and images, which decode nothing. */
 static bj_settings maze_defaults(const bj_arm *arm) {
     bj_settings s = defaults();
     s.arch = bj_arch_maze(arm->model, arm->one_atom);
@@ -290,7 +294,7 @@ static bj_status check_init(const bj_settings *s, const char *const *origins, co
     return bj_init_check_parts(s->init_parts, origin_of(origins, "init_parts"), err);
 }
 
-/* Values that are fine alone and not together. */
+/* Checks for values that are valid alone but not together. */
 static bj_status check_together(const bj_settings *s, const char *const *origins, const bj_arm *arm,
                                 bj_error *err) {
     const bj_arch *arch = &s->arch;
@@ -308,14 +312,17 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
         return BJ_FAIL(err, BJ_EARG,
                        "%s: train.schedule is '%s', expected cosine, linear or trapezoid",
                        origin_of(origins, "train.schedule"), s->schedule);
+    if (strcmp(s->precision, "single") && strcmp(s->precision, "mixed"))
+        return BJ_FAIL(err, BJ_EARG, "%s: train.precision is '%s', expected single or mixed",
+                       origin_of(origins, "train.precision"), s->precision);
     if (arm->one_atom && arch->atoms != 1)
-        return BJ_FAIL(err, BJ_EARG, "%s: model.atoms is %d, but arm %s has one",
+        return BJ_FAIL(err, BJ_EARG, "%s: model.atoms is %d, but arm %s has only one",
                        origin_of(origins, "model.atoms"), arch->atoms, s->arm);
     for (int i = 0; arm->scales != BJ_SCALES_FIXED && i < 2; i++) {
         const char *key = i ? "loss.sigma_y" : "loss.sigma_z";
         const double value = i ? o->sigma_y : o->sigma_z, first = i ? 2 : 0.25;
         if (value != first)
-            return BJ_FAIL(err, BJ_EARG, "%s: %s is %g, but arm %s learns it, from %g on",
+            return BJ_FAIL(err, BJ_EARG, "%s: %s is %g, but arm %s learns it, starting at %g",
                            origin_of(origins, key), key, value, s->arm, first);
     }
     if (arm->needs_anchor && !s->anchor[0])
@@ -323,27 +330,41 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
                        "%s: arm %s needs 'anchor', the checkpoint folder of an anchor-a run",
                        origin_of(origins, "arm"), s->arm);
     if (!arm->needs_anchor && s->anchor[0])
-        return BJ_FAIL(err, BJ_EARG, "%s: anchor is '%s', but arm %s has no use for one",
+        return BJ_FAIL(err, BJ_EARG, "%s: anchor is '%s', but arm %s uses no anchor",
                        origin_of(origins, "anchor"), s->anchor, s->arm);
     BJ_TRY(check_init(s, origins, arm, err));
     bj_arch known = *arch;
-    if (arm->maze) known.patch_in = known.patch_out = 0; /* only the data says if it has images */
+    if (arm->maze) known.patch_in = known.patch_out = 0; /* only the data determines whether there
+                                                            are images */
     BJ_TRY(bj_arch_check(&known, err));
     return bj_objective_check(o, &known, err);
 }
 
-/* s and origins hold the defaults. */
+static bj_status no_arm(bj_error *err) {
+    char list[400] = "";
+    size_t used = 0;
+    for (int i = 0; i < bj_arm_count() && used < sizeof list; i++)
+        if (strcmp(bj_arm_at(i).family, "mdn") && strcmp(bj_arm_at(i).family, "ablation"))
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                     bj_arm_at(i).name);
+    return BJ_FAIL(err, BJ_EARG,
+                   "settings: 'arm' is missing\n"
+                   "hint: use --arm with %s; 'bjepa config arms' describes them and lists more",
+                   list);
+}
+
+/* s and origins contain the defaults. */
 static bj_status resolve(bj_settings *s, const char **origins, const bj_assignment *list, int count,
                          bj_error *err) {
     const bj_arm *arm;
     int recipe;
-    /* All of them, to learn arm and recipe. */
+    /* Applies all assignments to find the arm and the recipe. */
     for (int i = 0; i < count; i++) BJ_TRY(apply(s, origins, &list[i], err));
-    if (!s->arm[0]) return BJ_FAIL(err, BJ_EARG, "settings: 'arm' is missing");
+    if (!s->arm[0]) return no_arm(err);
     BJ_TRY(bj_arm_named(&arm, s->arm, origin_of(origins, "arm"), err));
     BJ_TRY(bj_recipe_named(&recipe, s->recipe, origin_of(origins, "recipe"), err));
 
-    /* Once more on top of those; whatever was set before is set again. */
+    /* Applies all assignments again on top of arm and recipe. */
     if (arm->maze) {
         const uint64_t seed = s->seed;
         char name[BJ_NAME_SIZE], recipe_name[BJ_NAME_SIZE];

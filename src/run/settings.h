@@ -1,6 +1,6 @@
-/* settings.h - what the files about settings share; the interface is in <branchjepa/run.h>.
+/* settings.h - declarations shared by the settings files; the interface is in <branchjepa/run.h>.
  *
- * Layers of a value, later ones win: the paper's or our default, the arm, the recipe, assignments.
+ * Later layers override earlier ones: the paper's or our default, the arm, the recipe, assignments.
  */
 #ifndef BJ_RUN_SETTINGS_H
 #define BJ_RUN_SETTINGS_H
@@ -9,7 +9,7 @@
 
 enum { BJ_SETTINGS_MAX = 96 };
 
-/* An arm or recipe in assignments; origins are literals. Ends with a NULL key. */
+/* Assignments of an arm or recipe. Origins are literals. The list ends with a NULL key. */
 enum { BJ_LAYER_SIZE = 12 };
 
 typedef struct bj_arm {
@@ -18,20 +18,20 @@ typedef struct bj_arm {
     bj_model_kind model;
     bj_scales scales;
     bj_weighting weighting;
-    int one_atom;     /* K = 1 is what it is about */
+    int one_atom;     /* the arm is defined by K = 1 */
     int needs_anchor; /* stage B */
-    int maze;         /* trains on transitions of a maze's dataset */
+    int maze;         /* trains on transitions of a maze dataset */
     bj_assignment set[BJ_LAYER_SIZE];
 } bj_arm;
 
-/* Whether a setting came later than others, and its default as text: see settings.def. */
+/* Return whether a setting was added later, and its default as text; see settings.def. */
 int bj_setting_is_added(int index);
 void bj_setting_default(char text[BJ_SETTING_TEXT_SIZE], int index);
 
 const bj_arm *bj_arm_row(int index);
 const bj_assignment *bj_recipe_set(int index);
 
-/* The arm or recipe of that name, or a message that suggests the nearest. */
+/* Find the arm or recipe with that name. The message suggests the closest one. */
 BJ_CHECK bj_status bj_arm_named(const bj_arm **out, const char *name, const char *origin,
                                 bj_error *err);
 BJ_CHECK bj_status bj_recipe_named(int *out, const char *name, const char *origin, bj_error *err);

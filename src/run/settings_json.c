@@ -1,4 +1,4 @@
-/* settings_json.c - config.resolved.json: every setting, nested at the dots of the keys.
+/* settings_json.c - writes config.resolved.json with every setting, nested at the dots of the keys.
  *
  *   {"arm": "fullset", "recipe": "paper", "seed": 0, "model": {"atoms": 6, ...}, ...}
  *
@@ -12,8 +12,8 @@
 #include "core/json.h"
 #include "run/settings.h"
 
-/* The object a key belongs into, made when it is new; *name becomes the key's last part. Keys have
- * one dot at most. */
+/* Returns the object that contains a key, and creates it if necessary. Sets *name to the last part
+ * of the key. Keys have at most one dot. */
 static yyjson_mut_val *group_of(yyjson_mut_doc *doc, yyjson_mut_val *root, const char **name) {
     const char *dot = strchr(*name, '.');
     if (!dot) return root;

@@ -1,11 +1,10 @@
-/* source.c - where the batches of a run come from: a cache of scenes, a scene source, or a maze's
- * dataset.
+/* source.c - the source of a run's batches: a cache of scenes, a scene source, or a maze dataset.
  *
- * Everything that differs between the three is here, in maze_source.c and in the evaluation; the
- * loop of train.c knows batches, a digest of the data and how many updates an epoch has.
+ * Only this file, maze_source.c and the evaluation distinguish the three. The loop in train.c uses
+ * only batches, a digest of the data and the number of updates per epoch.
  *
  * Scene b of update s of epoch e is at position ((e * steps + s) * batch + b) of a scene source, so
- * no scene is seen twice and a resumed run needs nothing but its number of updates.
+ * no scene is used twice, and a resumed run needs only its number of updates.
  * Test: tests/run/test_train.c, tests/run/test_fresh_train.c, tests/run/test_maze_train.c
  */
 #include <stdio.h>
@@ -28,7 +27,7 @@ static bj_status open_fit(bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_cache_open(&r->cache, o->data, 0, err));
     const bj_status status = bj_loader_create(&r->fit, r->cache, &fit, &detail);
     if (status != BJ_OK)
-        return BJ_FAIL(err, status, "%s: nothing to train on: %.300s", o->data, detail.message);
+        return BJ_FAIL(err, status, "%s: no training scenes: %.300s", o->data, detail.message);
     r->steps = bj_loader_steps(r->fit);
     return BJ_OK;
 }
@@ -43,8 +42,8 @@ static bj_status open_source(bj_train_run *r, bj_error *err) {
     r->scenes = r->options->scenes;
     if (!scenes && !s->updates)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the length of an epoch is not given: found neither a number of scenes "
-                       "nor train.updates\n"
+                       "%s: the length of an epoch is unknown, because neither a number of scenes "
+                       "nor train.updates is given\n"
                        "hint: write %s:SCENES, or add --set train.updates=N",
                        data, data);
     if (scenes && s->updates && scenes != each * s->updates)
@@ -57,8 +56,8 @@ static bj_status open_source(bj_train_run *r, bj_error *err) {
     r->steps = s->updates ? s->updates : scenes / each;
     if (r->steps < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: found %lld scenes, expected at least %lld: one update of %d scenes in "
-                       "each of %d epochs",
+                       "%s: found %lld scenes, expected at least %lld for one update of %d scenes "
+                       "in each of %d epochs",
                        data, (long long)scenes, (long long)each, s->batch, s->epochs);
     return BJ_OK;
 }
@@ -80,12 +79,12 @@ static bj_status open_dev(bj_train_run *r, bj_error *err) {
     if (status != BJ_OK)
         return BJ_FAIL(
             err, status,
-            "%s: nothing to choose a checkpoint by: %.250s; name a cache for development",
+            "%s: no development scenes: %.250s\nhint: name a cache with --dev",
             o->dev ? o->dev : o->data, detail.message);
     return BJ_OK;
 }
 
-/* Sizes of scenes are the data's; those of the model the settings'. */
+/* Takes the sizes of scenes from the data and those of the model from the settings. */
 static bj_status fit_arch(bj_train_run *r, bj_error *err) {
     const bj_arch scenes = r->scenes ? r->scenes->arch : bj_cache_arch(r->cache);
     bj_arch *arch = &r->arch;
@@ -108,11 +107,13 @@ static bj_status fit_arch(bj_train_run *r, bj_error *err) {
 static bj_status open_maze(bj_train_run *r, bj_error *err) {
     const bj_settings *s = &r->settings;
     if (r->options->scenes)
-        return BJ_FAIL(err, BJ_EARG, "%s: found scenes, expected a maze's dataset for arm %s",
+        return BJ_FAIL(err, BJ_EARG, "%s: found scenes, expected a maze dataset for arm %s",
                        r->options->data, s->arm);
     if (r->options->dev)
-        return BJ_FAIL(err, BJ_EARG, "%s: arm %s is judged by the graph of its maze, expected no "
-                       "other data for development", r->options->dev, s->arm);
+        return BJ_FAIL(
+            err, BJ_EARG,
+            "%s: arm %s is evaluated on the graph of its maze, so development data is not allowed",
+            r->options->dev, s->arm);
     if (s->updates < 1)
         return BJ_FAIL(err, BJ_EARG, "train.updates is %d, expected at least 1", s->updates);
     BJ_TRY(bj_maze_source_open(&r->maze, r->options->data, r->options->maze, s, err));

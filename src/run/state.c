@@ -1,8 +1,8 @@
-/* state.c - checkpoints of a run, and going on from them.
+/* state.c - writes checkpoints of a run and resumes from them.
  *
- * The trainer's checkpoint carries as facts what the loop needs besides: epochs evaluated and sums
- * of the epoch under way, in hexadecimal, hence exact. Nothing in it depends on time or place: the
- * same run gives the same bytes again.
+ * The trainer's checkpoint also contains, as facts, what the loop needs: the number of evaluated
+ * epochs and the sums of the current epoch, in hexadecimal, which is exact. It does not depend on
+ * the time or the machine, so the same run gives the same bytes.
  * Test  tests/run/test_train.c, tests/cli/train.sh
  */
 #include <math.h>
@@ -61,8 +61,8 @@ bj_status bj_run_save(const bj_train_run *r, const char *name, bj_error *err) {
 
 static bj_status bad_fact(const char *path, const char *key, const char *value, bj_error *err) {
     return BJ_FAIL(err, BJ_EFORMAT,
-                   "%s: metadata '%s' is '%.80s', expected what a run writes there", path, key,
-                   value ? value : "missing");
+                   "%s: metadata '%s' is '%.80s', expected a value written by a training run", path,
+                   key, value ? value : "missing");
 }
 
 static bj_status read_sums(bj_train_run *r, const char *path, const char *text, bj_error *err) {
@@ -102,20 +102,19 @@ bj_status bj_run_restore(bj_train_run *r, bj_error *err) {
     const int64_t step = bj_trainer_updates(r->trainer);
     if (step < (int64_t)r->evaluated * r->steps || step > (int64_t)(r->evaluated + 1) * r->steps)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: %lld updates do not fit %d evaluated epochs of %lld updates", model,
+                       "%s: %lld updates do not match %d evaluated epochs of %lld updates", model,
                        (long long)step, r->evaluated, (long long)r->steps);
     BJ_TRY(bj_history_read(&rows, &count, r->options->dir, err));
     bj_status status = BJ_OK;
     if (count < r->evaluated + 1)
-        status =
-            BJ_FAIL(err, BJ_EFORMAT,
-                    "%s: metrics.jsonl has %d epochs, expected %d: ckpt/last was written after "
-                    "them",
-                    r->options->dir, count, r->evaluated + 1);
+        status = BJ_FAIL(err, BJ_EFORMAT,
+                         "%s: metrics.jsonl has %d epochs, expected %d, because ckpt/last was "
+                         "written after that epoch",
+                         r->options->dir, count, r->evaluated + 1);
     for (int i = 0; status == BJ_OK && i <= r->evaluated; i++) r->rows[i] = rows[i];
     bj_free(rows);
     if (status != BJ_OK) return status;
-    /* What a process did after its last epoch counts too; checkpoints know nothing of time. */
+    /* Includes the time after the last epoch of a process, which checkpoints do not contain. */
     r->wall = fmax(r->evaluated >= 0 ? r->rows[r->evaluated].wall_s : 0,
                    bj_run_status_wall(r->options->dir));
     r->best = bj_run_choose(&r->settings, r->rows, r->evaluated + 1);

@@ -1,10 +1,10 @@
 /* train.c - the training loop.
  *
- *   epoch 0      nothing but an evaluation: where the run starts from
+ *   epoch 0      only an evaluation of the initial weights
  *   epoch e      all fit scenes in the order of (seed, e - 1), then the development scenes
  *
- * The learning rate depends on the number of the update alone. Everything that decides later bits
- * is in ckpt/last: a run may be killed at any moment, and resumed it ends with the same weights.
+ * The learning rate depends only on the number of the update. ckpt/last contains everything that
+ * affects later bits, so a run that is killed at any time and resumed ends with the same weights.
  * Test  tests/run/test_train.c, tests/cli/train.sh, tests/cli/train_kill.sh
  */
 #define _POSIX_C_SOURCE 200809L /* close */
@@ -65,7 +65,7 @@ bj_run_answer bj_run_tell(bj_train_run *r, const char *phase) {
 
 /* ----------------------------------------------------------------------------------------- step */
 
-/* sum += by * loss; bj_loss holds doubles and nothing else. */
+/* Computes sum += by * loss. bj_loss contains only doubles. */
 static void add_loss(bj_loss *sum, const bj_loss *loss, double keep, double by) {
     double a[sizeof(bj_loss) / sizeof(double)], b[sizeof(bj_loss) / sizeof(double)];
     memcpy(a, sum, sizeof a);
@@ -122,18 +122,18 @@ static bj_status step(bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* A number that is not finite: the state before it stays on disk. */
+/* Handles a number that is not finite. The state before it stays on disk. */
 static bj_status diverged(const bj_train_run *r, bj_error *err) {
     const bj_error found = *err;
     bj_error trouble;
     const bj_status status = bj_run_save(r, "last", &trouble);
     if (status == BJ_OK)
-        return BJ_FAIL(err, found.code, "%.400s; the state before it is in ckpt/last",
+        return BJ_FAIL(err, found.code, "%.400s; the previous state is in ckpt/last",
                        found.message);
-    if (status == BJ_ENONFINITE) /* an update overflowed, and the next one met it */
+    if (status == BJ_ENONFINITE) /* an update overflowed, and the next one detected it */
         return BJ_FAIL(err, found.code,
                        "%.400s; ckpt/last has the last finite state that was saved", found.message);
-    return BJ_FAIL(err, found.code, "%.300s; saving the state before it failed too: %.150s",
+    return BJ_FAIL(err, found.code, "%.300s; saving the previous state also failed: %.150s",
                    found.message, trouble.message);
 }
 
@@ -152,7 +152,7 @@ static bj_status save(bj_train_run *r, const char *name, bj_error *err) {
     return status;
 }
 
-/* Steps of the current epoch, or as many as there is time for. */
+/* Does the remaining updates of the current epoch, or stops when requested. */
 static bj_status train_epoch(bj_train_run *r, bj_error *err) {
     const int64_t end = (int64_t)(r->evaluated + 1) * r->steps;
     while (bj_trainer_updates(r->trainer) < end && !r->stop) {
@@ -165,13 +165,13 @@ static bj_status train_epoch(bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* Stage B may not move what it is measured against. */
+/* Checks that stage B has not changed the frozen anchor. */
 static bj_status check_drift(const bj_train_run *r, bj_error *err) {
     char now[BJ_SHA256_HEX];
     if (!*r->anchor_digest) return BJ_OK;
     BJ_TRY(bj_trainer_anchor_digest(r->trainer, now, err));
     if (strcmp(now, r->anchor_digest))
-        return BJ_FAIL(err, BJ_EMISMATCH, "the frozen anchor changed: SHA-256 was %s, now it is %s",
+        return BJ_FAIL(err, BJ_EMISMATCH, "the frozen anchor changed: SHA-256 was %s and is now %s",
                        r->anchor_digest, now);
     return BJ_OK;
 }
@@ -194,7 +194,7 @@ static bj_epoch summarize(const bj_train_run *r) {
     return row;
 }
 
-/* Evaluates, keeps what is worth keeping and starts the next epoch. */
+/* Evaluates, saves checkpoints and metrics, and starts the next epoch. */
 static bj_status close_epoch(bj_train_run *r, bj_error *err) {
     bj_epoch row = summarize(r);
     int stopped;
@@ -244,7 +244,10 @@ static bj_status build(bj_train_run *r, bj_error *err) {
                                         .max_batch = s->batch,
                                         .threads = r->options->threads,
                                         .isa = r->options->isa,
-                                        .seed = s->seed};
+                                        .seed = s->seed,
+                                        .precision = strcmp(s->precision, "mixed")
+                                                         ? BJ_PRECISION_FULL
+                                                         : BJ_PRECISION_BF16};
     BJ_TRY(bj_model_create(&r->model, &r->arch, s->seed, err));
     if (s->optim.conditioned) bj_model_condition(r->model, s->seed);
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
@@ -258,7 +261,8 @@ static bj_status build(bj_train_run *r, bj_error *err) {
     return bj_trainer_anchor_digest(r->trainer, r->anchor_digest, err);
 }
 
-/* Whether there is a checkpoint of that name, or what a crash left of it. */
+/* Returns 1 if there is a checkpoint with that name, also if a crash interrupted its replacement.
+ */
 static bj_status find_checkpoint(int *found, const char *dir, const char *name, bj_error *err) {
     char folder[BJ_RUN_FILE], file[BJ_FOLDER_PATH];
     BJ_TRY(bj_run_path(folder, dir, name, err));
@@ -267,7 +271,7 @@ static bj_status find_checkpoint(int *found, const char *dir, const char *name, 
     return BJ_OK;
 }
 
-/* Checks a run that exists, or begins one; fresh: it has no checkpoint yet. */
+/* Checks an existing run, or starts a new one. Sets *fresh if there is no checkpoint yet. */
 static bj_status begin(bj_train_run *r, int exists, int fresh, bj_error *err) {
     r->plan = bj_plan_of(&r->settings);
     if (exists) {
@@ -282,7 +286,7 @@ static bj_status begin(bj_train_run *r, int exists, int fresh, bj_error *err) {
     return exists ? BJ_OK : bj_run_write_manifest(r, err);
 }
 
-/* A fresh run, or one that goes on; *finished: there is nothing left to do. */
+/* Starts or resumes a run. Sets *finished if nothing is left to do. */
 static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj_error *err) {
     char manifest[BJ_RUN_FILE], result[BJ_RUN_FILE];
     const char *dir = r->options->dir;
@@ -290,18 +294,20 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
     BJ_TRY(bj_run_path(manifest, dir, "manifest.json", err));
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
     if (r->options->extend && !bj_file_exists(manifest))
-        return BJ_FAIL(err, BJ_EARG, "%s: holds no run that could be extended", dir);
-    BJ_TRY(bj_run_enter(&r->lock, dir, err)); /* before looking: another process may be writing */
+        return BJ_FAIL(err, BJ_EARG, "%s: contains no run to extend", dir);
+    BJ_TRY(bj_run_enter(&r->lock, dir, err)); /* before reading, because another process may be
+                                                 writing */
     BJ_TRY(find_checkpoint(&last, dir, "ckpt/last", err));
     BJ_TRY(find_checkpoint(&best, dir, "ckpt/best", err));
     const int exists = bj_file_exists(manifest);
     if (exists && !r->options->resume)
-        return BJ_FAIL(err, BJ_EARG, "%s: holds a run already; resume it, or choose another folder",
+        return BJ_FAIL(err, BJ_EARG, "%s: already contains a run\n"
+                                     "hint: continue it with --resume, or choose another folder",
                        dir);
-    if (!exists && (last || best)) /* they would pass for those of the new run */
+    if (!exists && (last || best)) /* because they would be taken for those of the new run */
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: holds checkpoints, but no manifest.json that says of which run; choose "
-                       "another folder",
+                       "%s: contains checkpoints but no manifest.json, so their run is unknown\n"
+                       "hint: choose another folder",
                        dir);
     BJ_TRY(begin(r, exists, !last, err));
     if (last) {
@@ -312,7 +318,8 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
     BJ_TRY(bj_run_extend(r, err));
     *finished = bj_file_exists(result);
     if (*finished) return BJ_OK;
-    /* The first step that is told again: one after the last epoch that is kept. */
+    /* Returns the first step that is written again, which is the one after the last epoch that is
+     * kept. */
     const int64_t first = r->evaluated >= 0 ? r->rows[r->evaluated].step + 1 : 0;
     return bj_events_create(&r->events, dir, first, err);
 }
@@ -327,7 +334,7 @@ static void leave(bj_train_run *r) {
     if (r->lock >= 0) close(r->lock);
 }
 
-/* How a run that is over ended. */
+/* Reads the outcome of a finished run. */
 static bj_run_outcome ended(const bj_train_run *r) {
     if (r->maze && r->evaluated >= 0 && !r->rows[r->evaluated].eligible) return BJ_RUN_COLLAPSED;
     return r->best < 0 ? BJ_RUN_NO_PASS : BJ_RUN_DONE;

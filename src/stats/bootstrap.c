@@ -4,10 +4,11 @@
  *   interval: the (1 - level)/2 and (1 + level)/2 quantiles of the m_r, interpolated linearly
  *
  * The resamples are divided into groups with one generator each, so the result does not depend on
- * the number of threads. 64 random bits give two indices by multiplication (Lemire). The upper half
- * of the product of 32 random bits and n is the index. If the lower half is below a threshold, the
- * index is drawn again, so that all indices are equally likely. The differences of 25,000 scenes
- * take 200 kB and stay in the L2 cache. A drawn difference is added immediately and never stored.
+ * the number of threads. Two indices are derived from 64 random bits by multiplication (Lemire's
+ * method). The upper half of the product of 32 random bits and n is the index. If the lower half is
+ * below a threshold, the index is drawn again, so that all indices are equally likely. The
+ * differences of 25,000 scenes take 200 kB and stay in the L2 cache. A drawn difference is added
+ * immediately and never stored.
  *
  * Shapes  a, b (n)   means (resamples)
  * Test    tests/stats/test_bootstrap.c
@@ -37,7 +38,8 @@ static double draw_again(bj_rng *rng, const job *j) {
 }
 
 static double resampled_sum(bj_rng *rng, const job *j) {
-    double even = 0, odd = 0; /* two sums, because a single one would be limited by latency */
+    double even = 0, odd = 0; /* two sums, because a single sum would be limited by the latency of
+                                 additions */
     for (uint32_t i = 0; i < j->n / 2; i++) {
         const uint64_t bits = bj_rng_next(rng);
         const uint64_t p = (bits >> 32) * j->n, q = (uint32_t)bits * (uint64_t)j->n;
@@ -76,7 +78,7 @@ static bj_status check(const double *a, const double *b, int64_t n, int resample
     if (resamples < 1 || resamples > MAX_RESAMPLES)
         return BJ_FAIL(err, BJ_EARG, "%d resamples, expected 1 to %d", resamples, MAX_RESAMPLES);
     if (!(level > 0 && level < 1))
-        return BJ_FAIL(err, BJ_EARG, "level of the interval is %g, expected one between 0 and 1",
+        return BJ_FAIL(err, BJ_EARG, "the interval level is %g, expected a number between 0 and 1",
                        level);
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(a[i] - b[i]))

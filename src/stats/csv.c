@@ -1,11 +1,11 @@
-/* csv.c - see csv.h. Fields are unquoted in place, which only makes them shorter. */
+/* csv.c - see csv.h. Quotes are removed in place, because fields only become shorter. */
 #include "stats/csv.h"
 
 #include <string.h>
 
 void bj_csv_begin(bj_csv *csv, char *text, size_t size, const char *path) {
     *csv = (bj_csv){.path = path, .at = text, .end = text + size, .next_line = 1};
-    *csv->end = '\n'; /* ends the last line and every search for a newline */
+    *csv->end = '\n'; /* terminates the last line and every search for a newline */
     if (size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) csv->at += 3;
 }
 
@@ -36,7 +36,7 @@ static bj_status quoted_field(bj_csv *csv, char **begin, char **stop, bj_error *
     csv->at++;
     *stop = to;
     if (*csv->at != ',' && !at_line_end(csv))
-        return fail(csv, err, "found text behind a closing quote, expected a comma");
+        return fail(csv, err, "found text after a closing quote, expected a comma");
     return BJ_OK;
 }
 

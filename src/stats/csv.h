@@ -20,7 +20,7 @@ typedef struct bj_csv {
     char *at, *end;              /* text not read yet; *end is writable */
     long next_line;              /* number of the line at `at` */
     long line;                   /* first line of the current record, from 1 */
-    int count;                   /* number of fields of the record */
+    int count;                   /* number of fields in the record */
     char *fields[BJ_CSV_FIELDS]; /* zero-terminated, inside the text */
 } bj_csv;
 

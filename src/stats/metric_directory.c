@@ -1,6 +1,6 @@
-/* metric_directory.c - name, title, better direction and decimals of every metric.
+/* metric_directory.c - name, title, better direction, decimals and unit of every metric.
  *
- * The titles are those of the paper's tables. Dispersion has no better direction. The Energy Score
+ * Dispersion has no better direction. The Energy Score
  * subtracts it, and more dispersion is better only if the observations are spread out.
  * Test: tests/stats/test_paired.c
  */
@@ -18,50 +18,55 @@ typedef struct entry {
     long offset;
 } entry;
 
-#define FIELD(name, title, better, digits)                                                         \
-    { {#name, title, better, digits}, (long)offsetof(bj_metric_values, name) }
-#define OTHER(name, title, better, digits)                                                         \
-    { {#name, title, better, digits}, ELSEWHERE }
+#define FIELD(name, title, unit, better, digits)                                                   \
+    { {#name, title, better, digits, unit}, (long)offsetof(bj_metric_values, name) }
+#define OTHER(name, title, unit, better, digits)                                                   \
+    { {#name, title, better, digits, unit}, ELSEWHERE }
 
 static const entry directory[] = {
-    FIELD(traj_es, "traj. ES", LOWER, 4),
-    FIELD(traj_obs, "traj. obs.", LOWER, 4),
-    FIELD(traj_disp, "traj. disp.", NEITHER, 4),
-    FIELD(end_es, "end. ES", LOWER, 4),
-    FIELD(latent_es, "latent ES", LOWER, 5),
-    FIELD(exp_ade, "exp. ADE", LOWER, 4),
-    FIELD(exp_fde, "exp. FDE", LOWER, 4),
-    FIELD(top1_ade, "top-1 ADE", LOWER, 4),
-    FIELD(top1_fde, "top-1 FDE", LOWER, 4),
-    FIELD(top1_mr, "top-1 MR", LOWER, 4),
-    FIELD(min_ade, "min ADE", LOWER, 4),
-    FIELD(min_fde, "min FDE", LOWER, 4),
-    FIELD(min_mr, "min MR", LOWER, 4),
-    FIELD(brier, "Brier", LOWER, 5),
-    FIELD(ece, "ECE", LOWER, 5),
-    FIELD(exp_entropy, "exp H", HIGHER, 3),
-    FIELD(active_heads, "active", HIGHER, 1),
-    FIELD(neff_collision, "N_eff .10", HIGHER, 3),
-    FIELD(dedup_support, "dedup. N_eff", HIGHER, 3),
+    FIELD(traj_es, "traj. ES", "m", LOWER, 4),
+    FIELD(traj_obs, "traj. obs.", "m", LOWER, 4),
+    FIELD(traj_disp, "traj. disp.", "m", NEITHER, 4),
+    FIELD(end_es, "end. ES", "m", LOWER, 4),
+    FIELD(latent_es, "latent ES", "", LOWER, 5),
+    FIELD(exp_ade, "exp. ADE", "m", LOWER, 4),
+    FIELD(exp_fde, "exp. FDE", "m", LOWER, 4),
+    FIELD(top1_ade, "top-1 ADE", "m", LOWER, 4),
+    FIELD(top1_fde, "top-1 FDE", "m", LOWER, 4),
+    FIELD(top1_mr, "top-1 MR", "", LOWER, 4),
+    FIELD(min_ade, "min ADE", "m", LOWER, 4),
+    FIELD(min_fde, "min FDE", "m", LOWER, 4),
+    FIELD(min_mr, "min MR", "", LOWER, 4),
+    FIELD(min_ade_6, "minADE6", "m", LOWER, 4),
+    FIELD(min_fde_6, "minFDE6", "m", LOWER, 4),
+    FIELD(mr_6, "MR6", "", LOWER, 4),
+    FIELD(brier_min_fde_1, "b-minFDE1", "m", LOWER, 4),
+    FIELD(brier_min_fde_6, "b-minFDE6", "m", LOWER, 4),
+    FIELD(brier, "Brier", "", LOWER, 5),
+    FIELD(ece, "ECE", "", LOWER, 5),
+    FIELD(exp_entropy, "eff. support", "branches", HIGHER, 3),
+    FIELD(active_heads, "active", "branches", HIGHER, 1),
+    FIELD(neff_collision, "distinct latents", "branches", HIGHER, 3),
+    FIELD(dedup_support, "distinct ends", "branches", HIGHER, 3),
     /* gates of the frozen anchor */
-    OTHER(decoder_ade, "decoder ADE", LOWER, 4),
-    OTHER(decoder_fde, "decoder FDE", LOWER, 4),
-    OTHER(mean_std, "mean std", HIGHER, 5),
-    OTHER(low_std_fraction, "low-std frac.", LOWER, 3),
-    OTHER(entropy_rank, "eff. rank", HIGHER, 3),
-    OTHER(participation, "part. ratio", HIGHER, 2),
+    OTHER(decoder_ade, "decoder ADE", "m", LOWER, 4),
+    OTHER(decoder_fde, "decoder FDE", "m", LOWER, 4),
+    OTHER(mean_std, "mean std", "", HIGHER, 5),
+    OTHER(low_std_fraction, "low-std frac.", "", LOWER, 3),
+    OTHER(entropy_rank, "eff. rank", "", HIGHER, 3),
+    OTHER(participation, "part. ratio", "", HIGHER, 2),
     /* mazes: the predicted graph and the cell latents */
-    OTHER(plan_all, "planAll", HIGHER, 4),
-    OTHER(verified_route, "verified", HIGHER, 4),
-    OTHER(macro_precision, "precision", HIGHER, 4),
-    OTHER(macro_precision_self, "prec. self", HIGHER, 4),
-    OTHER(held_recall, "withheld", HIGHER, 4),
-    OTHER(cov_r, "COV-R", HIGHER, 4),
-    OTHER(cov_three, "COV-R of 3", HIGHER, 4),
-    OTHER(heads_three, "heads of 3", HIGHER, 2),
-    OTHER(predicted_edges, "edges", NEITHER, 1),
-    OTHER(separated, "separated", HIGHER, 4),
-    OTHER(closest, "closest", LOWER, 3),
+    OTHER(plan_all, "planAll", "", HIGHER, 4),
+    OTHER(verified_route, "verified", "", HIGHER, 4),
+    OTHER(macro_precision, "precision", "", HIGHER, 4),
+    OTHER(macro_precision_self, "prec. self", "", HIGHER, 4),
+    OTHER(held_recall, "withheld", "", HIGHER, 4),
+    OTHER(cov_r, "COV-R", "", HIGHER, 4),
+    OTHER(cov_three, "COV-R of 3", "", HIGHER, 4),
+    OTHER(heads_three, "heads of 3", "heads", HIGHER, 2),
+    OTHER(predicted_edges, "edges", "edges", NEITHER, 1),
+    OTHER(separated, "separated", "", HIGHER, 4),
+    OTHER(closest, "closest", "", LOWER, 3),
 };
 enum { METRICS = sizeof directory / sizeof *directory };
 

@@ -3,7 +3,7 @@
  *   d_i = a_i - b_i,   interval  mean(d) +- t_{(1 + level)/2, n - 1} sd(d) / sqrt(n)
  *
  * The SD divides by n - 1. The improvement is the difference of the means relative to |mean(b)|,
- * with a sign such that positive is better for either direction of the metric. Formulas:
+ * with the sign chosen so that a positive value is always an improvement. Formulas:
  * docs/STATISTICS.md.
  * Tests: tests/stats/test_paired.c, test_paper.c
  */
@@ -23,11 +23,11 @@ bj_summary bj_summarize(const double *values, int n) {
         if (values[i] > s.highest) s.highest = values[i];
     }
     s.mean = sum / n;
-    if (s.lowest == s.highest) s.mean = s.lowest; /* equal values: avoid rounding, SD is 0 */
+    if (s.lowest == s.highest) s.mean = s.lowest; /* avoids rounding, so the SD is 0 */
     for (int i = 0; i < n; i++) {
         const double d = values[i] - s.mean;
         squares += d * d;
-        rest += d; /* zero except for the rounding of the mean */
+        rest += d; /* zero, except for the rounding error of the mean */
     }
     if (n > 1) s.sd = sqrt(fmax(0, (squares - rest * rest / n) / (n - 1)));
     return s;
@@ -42,7 +42,7 @@ bj_status bj_compare_paired(bj_comparison *out, const double *a, const double *b
     double *d;
     if (n < 1) return BJ_FAIL(err, BJ_EARG, "found %d pairs to compare, expected at least one", n);
     if (!(level > 0 && level < 1))
-        return BJ_FAIL(err, BJ_EARG, "level of the interval is %g, expected one between 0 and 1",
+        return BJ_FAIL(err, BJ_EARG, "the interval level is %g, expected a number between 0 and 1",
                        level);
     for (int i = 0; i < n; i++)
         if (!isfinite(a[i]) || !isfinite(b[i]))

@@ -5,8 +5,8 @@
  * Invariants
  *   1. A value is finite, a seed is an integer >= 0, and a name is not empty and has no control
  *      characters.
- *   2. An (arm, seed, metric) triple has one value. A second value is rejected, even if it is
- *      equal.
+ *   2. An (arm, seed, metric) triple has one value. A second value is rejected, even if it equals
+ *      the first.
  *   3. Messages contain the line or list entry, what was found and what was expected.
  *   4. Sizes are limited before anything is allocated, because the grid of all triples is stored in
  *      full.
@@ -28,7 +28,7 @@
 
 enum {
     MAX_FILE = 32 << 20, /* bytes */
-    MAX_NAMES = 1024,    /* arms, and also metrics */
+    MAX_NAMES = 1024,    /* max number of arms, and of metrics */
     MAX_SEEDS = 4096,
     MAX_CELLS = 1 << 22,
     NAME_SIZE = 64, /* longest name, including its terminator */
@@ -85,7 +85,8 @@ static bj_status take_name(int *out, names *list, const reading *r, int column, 
         return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s is empty, expected a name", path, place,
                        line, what);
     if (length >= NAME_SIZE)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s '%.20s...' has %zu bytes, at most %d fit",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s '%.20s...' has %zu bytes, expected at "
+                                        "most %d",
                        path, place, line, what, name, length, NAME_SIZE - 1);
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
@@ -94,7 +95,7 @@ static bj_status take_name(int *out, names *list, const reading *r, int column, 
     *out = find_name(list, name);
     if (*out >= 0) return BJ_OK;
     if (list->count == MAX_NAMES)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: '%s' is the %dth %s, at most %d fit", path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: '%s' is the %dth %s, expected at most %d", path,
                        place, line, name, MAX_NAMES + 1, what, MAX_NAMES);
     memcpy(list->text[list->count], name, length + 1);
     *out = list->count++;
@@ -142,7 +143,7 @@ static bj_status read_header(reading *r, bj_error *err) {
         for (int f = 0; f < r->csv.count; f++) {
             if (strcmp(r->csv.fields[f], column_names[c])) continue;
             if (r->column[c] >= 0)
-                return BJ_FAIL(err, BJ_EFORMAT, "%s: line %ld: column '%s' is there twice",
+                return BJ_FAIL(err, BJ_EFORMAT, "%s: line %ld: column '%s' occurs twice",
                                r->csv.path, r->csv.line, column_names[c]);
             r->column[c] = f;
         }
@@ -185,7 +186,7 @@ static bj_status read_records(reading *r, bj_error *err) {
         BJ_TRY(take_value(&next->value, r, err));
         r->count++;
     }
-    if (!r->count) return BJ_FAIL(err, BJ_EFORMAT, "%s: no line behind the header", r->csv.path);
+    if (!r->count) return BJ_FAIL(err, BJ_EFORMAT, "%s: no line after the header", r->csv.path);
     return BJ_OK;
 }
 
@@ -205,7 +206,7 @@ static bj_status collect_seeds(const reading *r, bj_error *err) {
     for (int i = 1; i < r->count; i++)
         if (s->seed[i] != s->seed[s->seeds - 1]) s->seed[s->seeds++] = s->seed[i];
     if (s->seeds > MAX_SEEDS)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %d different seeds, at most %d fit", s->path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %d different seeds, expected at most %d", s->path,
                        s->seeds, MAX_SEEDS);
     return BJ_OK;
 }
@@ -239,7 +240,8 @@ static bj_status fill_grid(const reading *r, bj_error *err) {
     int *first = NULL; /* index of the record that filled a cell, plus one */
     const size_t cells = (size_t)s->arms.count * (size_t)s->metrics.count * (size_t)s->seeds;
     if (cells > MAX_CELLS)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %d arms x %d metrics x %d seeds, at most %d cells fit",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: %d arms x %d metrics x %d seeds, expected at most %d "
+                                        "cells",
                        s->path, s->arms.count, s->metrics.count, s->seeds, MAX_CELLS);
     BJ_TRY(BJ_ALLOC(s->values, cells, err));
     BJ_GOTO(status, done, BJ_ALLOC(first, cells, err));
@@ -251,7 +253,7 @@ static bj_status fill_grid(const reading *r, bj_error *err) {
         const size_t at = cell(s, q->arm, q->metric, (int)(seed - s->seed));
         if (first[at]) {
             status = BJ_FAIL(err, BJ_EFORMAT,
-                             "%s: %s %ld: a second value of arm '%s', seed %lld, metric '%s'; the "
+                             "%s: %s %ld: a second value for arm '%s', seed %lld, metric '%s'; the "
                              "first is in %s %ld",
                              s->path, r->place, q->line, s->arms.text[q->arm], (long long)q->seed,
                              s->metrics.text[q->metric], r->place, r->records[first[at] - 1].line);
@@ -291,6 +293,12 @@ bj_status bj_seeds_read(bj_seeds **out, const char *path, bj_error *err) {
     *out = NULL;
     BJ_TRY(BJ_ALLOC(r.s, 1, err));
     BJ_GOTO(status, done, source_of(&r.s->path, path, err));
+    const char *kind = bj_file_kind(r.s->path);
+    if (kind && strcmp(kind, "a folder")) {
+        status = BJ_FAIL(err, BJ_EFORMAT, "%s: is %s, expected a CSV file or a campaign folder",
+                         path, kind);
+        goto done;
+    }
     BJ_GOTO(status, done, bj_file_read(&text, &size, r.s->path, MAX_FILE, err));
     bj_csv_begin(&r.csv, text, size, r.s->path);
     BJ_GOTO(status, done, read_header(&r, err));
@@ -305,7 +313,7 @@ done:
 }
 
 static bj_status take_values(reading *r, const bj_seed_value *values, int count, bj_error *err) {
-    if (count < 1) return BJ_FAIL(err, BJ_EFORMAT, "%s: no value in it", r->csv.path);
+    if (count < 1) return BJ_FAIL(err, BJ_EFORMAT, "%s: contains no values", r->csv.path);
     for (r->csv.line = 0; r->csv.line < count; r->csv.line++) {
         const bj_seed_value *value = &values[r->csv.line];
         BJ_TRY(more_room(r, err));
@@ -369,7 +377,7 @@ int bj_seeds_find_metric(const bj_seeds *s, const char *name) {
 bj_metric_info bj_seeds_metric(const bj_seeds *s, int metric) {
     const char *name = s->metrics.text[metric];
     const int known = bj_metric_find(name);
-    return known >= 0 ? bj_metric_at(known) : (bj_metric_info){name, name, 0, 4};
+    return known >= 0 ? bj_metric_at(known) : (bj_metric_info){name, name, 0, 4, ""};
 }
 
 double bj_seeds_value(const bj_seeds *s, int arm, int metric, int seed) {
@@ -421,7 +429,7 @@ bj_status bj_seeds_compare(bj_comparison *out, const bj_seeds *s, int a, int b, 
     int n = 0;
     for (int k = 0; k < 2; k++)
         if (!measured(s, arms[k], metric))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: arm '%s' has no value of metric '%s'", s->path,
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: arm '%s' has no value for metric '%s'", s->path,
                            s->arms.text[arms[k]], s->metrics.text[metric]);
     if (!partial) BJ_TRY(bj_seeds_check(s, arms, 2, metric, err));
     for (int i = 0; i < s->seeds; i++) {
@@ -432,7 +440,7 @@ bj_status bj_seeds_compare(bj_comparison *out, const bj_seeds *s, int a, int b, 
     }
     if (!n)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: arms '%s' and '%s' have no seed of metric '%s' in common", s->path,
+                       "%s: arms '%s' and '%s' have no seed in common for metric '%s'", s->path,
                        s->arms.text[a], s->arms.text[b], s->metrics.text[metric]);
     return bj_compare_paired(out, values[0], values[1], n, bj_seeds_metric(s, metric).better, level,
                              err);

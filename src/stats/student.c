@@ -1,9 +1,9 @@
 /* student.c - see student.h.
  *
  * The quantile is computed with Newton's method on log P as a function of log t, kept inside a
- * bracket. The tails of the distribution are nearly straight lines on these axes, so a few steps
- * give all digits. Beyond BJ_STUDENT_LARGE degrees of freedom, the first terms of the expansion
- * around the normal quantile z have an error below 1e-11 even far out in the tails.
+ * bracket. On these axes, the tails of the distribution are nearly straight lines, so a few steps
+ * reach full precision. Beyond BJ_STUDENT_LARGE degrees of freedom, the first terms of the
+ * expansion around the normal quantile z have an error below 1e-11 even far out in the tails.
  */
 #include "stats/student.h"
 
@@ -59,8 +59,8 @@ static double beta_fraction(double x, double a, double b) {
     return value;
 }
 
-/* Computes I_x(a, b) and its complement. Evaluates the one whose fraction converges quickly, and
- * subtracts it from 1 to get the other. */
+/* Computes I_x(a, b) and its complement. Evaluates the one whose continued fraction converges
+ * quickly. The other is 1 minus the result. */
 static void beta_split(double *below, double *above, double x, double y, double a, double b) {
     const double front = exp(log_inverse_beta(a, b) + a * log_of(x, y) + b * log_of(y, x));
     if (x < (a + 1) / (a + b + 2)) {
@@ -85,7 +85,8 @@ void bj_student_split(double *outside, double *inside, double t, double v) {
     *outside = 1;
     *inside = 0;
     if (square <= 0) return;
-    if (square > 1e300) { /* v + t^2 equals t^2, and only the fraction's first term is left */
+    if (square > 1e300) { /* v + t^2 rounds to t^2, and only the first term of the fraction
+                             remains */
         *outside = exp(log_inverse_beta(v / 2, 0.5) + v * (0.5 * log(v) - log(t))) / (v / 2);
         *inside = 1 - *outside;
         return;
@@ -111,7 +112,7 @@ static int search_step(search *s, double value, double slope, int falling) {
     if ((value > 0) == falling) s->low = s->u;
     else s->high = s->u;
     double next = s->u - value / slope;
-    if (fabs(next - s->u) <= 2e-16) { /* limit of rounding */
+    if (fabs(next - s->u) <= 2e-16) { /* limit of the floating-point precision */
         s->u = next;
         return 0;
     }

@@ -2,11 +2,11 @@
  *
  *   hidden_i = relu(context W1_i^T + b1_i)     u_i = hidden_i W2_i^T + b2_i
  *
- * The atoms have most of a model's weights, and these change with every update. So
- * each pass reads each weight once: a slice of columns is packed into the worker's
- * cache and multiplied with all rows. Packing whole matrices, as in other layers,
- * would stream them through memory for every block of rows. The result depends
- * neither on the slices nor on the worker that computes them (kernels.h).
+ * The atoms contain most of a model's weights, which change with every update. Therefore each pass
+ * reads each weight only once: a slice of columns is packed into the worker's cache and multiplied
+ * with all rows. Packing whole matrices, as in other layers, would stream them through memory for
+ * every block of rows. The result depends neither on the slices nor on the worker that computes
+ * them (kernels.h).
  *
  * With a hard objective, the gradient of a scene flows only through the atom that won the scene.
  * Tests: tests/train (parity, gradients, determinism)
@@ -16,9 +16,10 @@
 
 enum { SLICE_BYTES = 192 * 1024, SLICE_PANELS = 4 };
 
-/* Returns the slice width for sums over `depth`: whole panels that fit in the level-2 cache. */
+/* Returns the slice width for sums over `depth`, which is a number of whole panels that fit in the
+ * L2 cache. */
 static int slice_width(const bj_kernels *k, int depth) {
-    const size_t panel = (size_t)k->panel * (size_t)depth * sizeof(bj_real);
+    const size_t panel = k->packed_size(k->panel, depth) * sizeof(bj_real);
     const int fit = (int)(SLICE_BYTES / panel);
     return k->panel * (fit < 1 ? 1 : fit > SLICE_PANELS ? SLICE_PANELS : fit);
 }

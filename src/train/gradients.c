@@ -12,7 +12,7 @@
 enum { PLANS = 9, KV_ROWS = 64 /* rows per unfold item */ };
 
 /* Returns the max number of separate row ranges that a latent can win in one shard, which is the
- * number of scenes in the largest shard. A smaller batch has no larger shards. */
+ * number of scenes in the largest shard. The shards of a smaller batch are not larger. */
 static size_t winner_segments(int B) {
     int most = 0;
     for (int s = 0; s < BJ_SHARDS; s++) {
@@ -221,8 +221,8 @@ static void add_token_layers(bj_trainer *t, const bj_real *dy, size_t lddy, cons
     }
 }
 
-/* Adds the jobs for a factored encoder's token layers, keys and values. The gradients for bk go to
- * the columns where unfold expects them. */
+/* Adds the jobs for a factored encoder's token layers, keys and values. The gradients of bk are
+ * written to the columns in which unfold expects them. */
 static void add_factors(bj_trainer *t) {
     const bj_encoder_block *b = &t->encoder;
     const int E = t->model->arch.embed, G = t->model->arch.heads, d = E / G, W = t->online.W;
@@ -253,8 +253,8 @@ static void add_encoder(bj_trainer *t) {
     const bj_real *dcontext = anchor ? t->head.du + (size_t)t->batch.B * t->io.L * t->head.ldu
                                      : t->head.dcontext;
 #define OF(id) (t->gradients + bj_layout_offset(layout, BJ_P_##id, 0))
-    /* dr, dz and dhn multiply the whole state row [x | 1 | h]. din
-     * multiplies [x | 1] with the narrow side first. */
+    /* dr, dz and dhn multiply the whole state row [x | 1 | h]. din multiplies [x | 1], which comes
+     * first in the product because it is narrow. */
     add_job(t, t->dgates, b->lds, b->gates, b->ldg, 3 * E, b->state, b->lds, lead + E,
             &rows->time);
     add_job(t, t->dinput, bj_stride(E), b->state, b->lds, BJ_FOCAL_FEATURES + 1, b->gates + 3 * E,
@@ -334,7 +334,7 @@ static void add_network(bj_trainer *t) {
 
 /* Divides the tiles of every job among the workers. A worker gets the same rows of a tensor in
  * every step and in the update (update.c), because reading a cache line that another worker wrote
- * is slow if the workers share no cache. */
+ * is slow if the workers do not share a cache. */
 static void share_jobs(bj_trainer *t) {
     const int threads = bj_pool_threads(t->pool);
     t->share[0] = 0;

@@ -7,7 +7,8 @@
  * The iteration moves all singular values of x close to 1, so every direction of the matrix learns
  * at the same rate. The factor 0.2 sqrt(max(rows, columns)) makes a step as large as a typical step
  * of AdamW, so both optimizers use one learning rate. The definition and the coefficients are those
- * of torch.optim.Muon with adjust_lr_fn="match_rms_adamw", but the products are in single precision.
+ * of torch.optim.Muon with adjust_lr_fn="match_rms_adamw", which always rounds the operands of the
+ * products to bfloat16. Here only mixed precision does.
  *
  * A worker updates a whole matrix, so the result does not depend on the number of threads.
  * Tests: tests/verify/test_parity.c (golden files muon*), tests/train/test_determinism.c

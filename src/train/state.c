@@ -4,13 +4,13 @@
  *   model.safetensors   the model, as written by bj_model_save
  *   state.safetensors   everything else that a step changes: AdamW's mean.P and variance.P for
  *                       every parameter P and target.Q for every parameter encoder.Q. The metadata
- *                       has the step, the generator and all objective and optimizer settings.
+ *                       contains the step, the generator and all objective and optimizer settings.
  * docs/FORMAT.md has the details.
  *
  * Invariants
- *   1. Saving and loading restores everything a later step depends on, bit for bit. Threads, batch
- *      capacity and instruction set are not saved. Of these, only the instruction set affects the
- *      results of later steps.
+ *   1. Saving and loading restores everything on which a later step depends, bit for bit. Threads,
+ *      batch capacity and instruction set are not saved. Of these, only the instruction set affects
+ *      the results of later steps.
  *   2. state.safetensors contains its model's digest, so files of two checkpoints cannot be mixed.
  *   3. Loading changes the trainer only after all checks have passed.
  * Tests: tests/train/test_state.c, test_state_files.c; tests/train/peer_state.py
@@ -27,6 +27,7 @@
 #include "train/trainer.h"
 
 static const char objective_key[] = "objective", step_key[] = "step", rng_key[] = "rng";
+static const char precision_key[] = "precision"; /* written in mixed precision only */
 static const char seed_key[] = "noise_seed"; /* used by variational models and SIGReg */
 static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
 
@@ -42,8 +43,8 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(optim, beta1)         X(optim, beta2)              X(optim, eps)                             \
     X(optim, weight_decay)  X(optim, clip)               X(optim, ema)
 
-/* Settings that were added later. The third argument is the default. It is not written, and a file
- * without the setting has this value. */
+/* Settings that were added later. The third argument is the default, which is not written to the
+ * file and is assumed if the file does not contain the setting. */
 #define EACH_ADDED(X)                                                                              \
     X(objective, floor_weight, 0)      X(objective, kl_weight, 0)                                  \
     X(optim, conditioned, 0)           X(objective, sigreg, 0)                                     \
@@ -71,13 +72,17 @@ _Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(ADDED_SIZE)) + offsetof(bj_objec
                    sizeof(bj_objective) + sizeof(bj_optim),
                "a setting of bj_objective or bj_optim is not in the list");
 
+static const char *precision_name(bj_precision p) {
+    return p == BJ_PRECISION_BF16 ? "mixed" : "single";
+}
+
 /* Returns 1 if later steps depend on the trainer's seed. */
 static int uses_seed(const bj_trainer *t) {
     return t->model->arch.noise || t->objective.sigreg != 0;
 }
 
 typedef struct state_facts {
-    bj_fact fact[SETTINGS + 5];
+    bj_fact fact[SETTINGS + 6];
     int count;
     char number[SETTINGS][BJ_JSON_NUMBER];
     char step[24], seed[24], rng[4 * 17];
@@ -101,6 +106,8 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
         snprintf(out->seed, sizeof out->seed, "%llu", (unsigned long long)t->seed);
         *fact++ = (bj_fact){seed_key, out->seed};
     }
+    if (t->precision != BJ_PRECISION_FULL)
+        *fact++ = (bj_fact){precision_key, precision_name(t->precision)};
     *fact++ = (bj_fact){objective_key, bj_objective_name(t->objective.kind)};
     for (int i = 0; i < SETTINGS; i++) {
         if (i >= FIRST_ADDED && value[i] == usual[i - FIRST_ADDED]) continue;
@@ -118,6 +125,11 @@ static bj_status check_settings(const bj_safetensors *st, const bj_trainer *t, b
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
     const char *text, *kind = bj_objective_name(t->objective.kind);
     double found;
+    text = bj_safetensors_metadata(st, precision_key);
+    if (!text) text = precision_name(BJ_PRECISION_FULL);
+    if (strcmp(text, precision_name(t->precision)))
+        return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, precision_key, text,
+                                    precision_name(t->precision));
     BJ_TRY(bj_checkpoint_metadata(&text, st, objective_key, err));
     if (strcmp(text, kind))
         return bj_checkpoint_refuse(err, BJ_EMISMATCH, st, objective_key, text, kind);
@@ -151,7 +163,7 @@ static bj_status read_step(long *out, const bj_safetensors *st, bj_error *err) {
     BJ_TRY(bj_checkpoint_metadata(&text, st, step_key, err));
     const size_t digits = strspn(text, "0123456789");
     if (!digits || digits > (LONG_MAX > INT_MAX ? 18 : 9) || text[digits])
-        return bj_checkpoint_refuse(err, BJ_EFORMAT, st, step_key, text, "a whole number");
+        return bj_checkpoint_refuse(err, BJ_EFORMAT, st, step_key, text, "an integer");
     *out = strtol(text, NULL, 10);
     return BJ_OK;
 }
@@ -277,8 +289,8 @@ static bj_status check_state_tensors(const bj_safetensors *st, const bj_state_te
         const bj_tensor_view *view = bj_safetensors_find(st, s->list[i].name);
         if (view->dtype != BJ_DTYPE_REAL) /* rounding would change the run */
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: tensor '%s': dtype %s, expected %s: a run continues in the "
-                           "precision it was started in",
+                           "%s: tensor '%s': dtype %s, expected %s, because a run must continue in "
+                           "the precision it was started in",
                            bj_safetensors_path(st), view->name, bj_dtype_name(view->dtype),
                            bj_dtype_name(BJ_DTYPE_REAL));
     }
@@ -355,20 +367,21 @@ long bj_trainer_updates(const bj_trainer *t) { return t->step; }
 /* --------------------------------------------------------------------------------------- anchor */
 
 bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error *err) {
-    /* Sizes that the anchor does not have. One anchor can be used with predictors of any width. */
+    /* Sizes that do not affect the anchor, so one anchor can be used with predictors of any
+     * width. */
     static const char *const free_sizes[] = {"atoms", "atom_hidden", "router_hidden",
                                              "trunk", "weighting",   NULL};
     const bj_layout *layout = &t->model->layout;
     bj_model *anchor;
     if (t->objective.kind != BJ_ANCHOR_B)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the trainer's objective is %s, expected anchor_b: no other one has a "
-                       "frozen anchor",
+                       "%s: the trainer's objective is %s, expected anchor_b, the only objective "
+                       "with a frozen anchor",
                        model_path, bj_objective_name(t->objective.kind));
     if (t->step)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the trainer has done %ld updates, expected none: an anchor stays for a "
-                       "whole run",
+                       "%s: the trainer has done %ld updates, expected none, because an anchor "
+                       "cannot change during a run",
                        model_path, t->step);
     BJ_TRY(bj_model_load(&anchor, model_path, err));
     const bj_status status =

@@ -30,7 +30,8 @@ typedef struct bj_state_tensors {
     char (*names)[BJ_STATE_NAME];
     int count;
     int variances; /* index of the first variance; there is one per parameter */
-    int targets;   /* index of the first target tensor; they extend to the end of the list */
+    int targets;   /* index of the first target tensor; the target tensors are the end of the
+                      list */
 } bj_state_tensors;
 
 /* Initializes the tensor list. Call bj_state_tensors_reset even after a failure. */

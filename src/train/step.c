@@ -2,7 +2,7 @@
  *
  * Invariants
  *   1. Weights, optimizer state and target change only in bj_update_run, after the loss and the
- *      gradient norm were found to be finite. A failed step leaves them unchanged.
+ *      gradient norm have been checked to be finite. A failed step leaves them unchanged.
  *   2. A step allocates nothing, and its result does not depend on the number of workers.
  */
 #include <limits.h>
@@ -60,8 +60,8 @@ static void target_forward(bj_trainer *t, const bj_network_block *head, int b0, 
     bj_normalize_forward(head->z, head->ldu, w->inverse, b.M, a->latent);
 }
 
-/* Draws the variational model's noise, which depends only on seed, step
- * and position in the batch. */
+/* Draws the variational model's noise, which depends only on the seed, the step and the position in
+ * the batch. */
 static void draw_noise(const bj_trainer *t, const bj_network_block *head, int b0) {
     const int V = t->model->arch.noise;
     for (int m = 0; m < head->M; m++) {
@@ -221,7 +221,7 @@ static void encoder_item(void *context, int item, int worker) {
     if (head.eps) bj_variational_backward_block(&t->network, &head);
     else if (from & BJ_FROM_ROUTER)
         bj_network_route_backward(&t->network, &head, latents ? BJ_GEMM_ADD : 0);
-    if (!from) /* only floors or regularizers */
+    if (!from) /* only floors or regularizers have a gradient */
         memset(head.dcontext, 0, (size_t)head.M * head.ldc * sizeof *head.dcontext);
     if (t->unit) floors_backward(t, &head, b0);
     if (t->io.regularizers)
@@ -343,6 +343,9 @@ bj_status bj_trainer_step(bj_trainer *t, const bj_batch *batch, double lr, bj_st
 
 static bj_status check_options(const bj_trainer_options *o, bj_error *err) {
     const bj_optim *p = &o->optim;
+    if (o->precision != BJ_PRECISION_FULL && o->precision != BJ_PRECISION_BF16)
+        return BJ_FAIL(err, BJ_EARG, "precision is %d, expected full (0) or bf16 (1)",
+                       (int)o->precision);
     if (o->max_batch < 1 || o->max_batch > 1 << 20)
         return BJ_FAIL(err, BJ_EARG, "max_batch is %d, expected 1 to %d", o->max_batch, 1 << 20);
     const struct {
@@ -373,10 +376,11 @@ bj_status bj_trainer_create(bj_trainer **out, bj_model *model, const bj_trainer_
     t->optim = options->optim;
     t->max_batch = options->max_batch;
     t->seed = options->seed;
+    t->precision = options->precision;
     t->steps = options->objective.kind == BJ_ANCHOR_A ? model->arch.fut : model->arch.obs;
     t->reach = bj_objective_reach(&t->objective, &model->arch);
     bj_status status;
-    BJ_GOTO(status, fail, bj_kernels_find(&t->k, options->isa, err));
+    BJ_GOTO(status, fail, bj_kernels_find(&t->k, options->isa, options->precision, err));
     BJ_GOTO(status, fail, bj_pool_create(&t->pool, options->threads, err));
     bj_arena arena = {NULL, 0};
     const size_t size = bj_workspace_init(t, &arena);

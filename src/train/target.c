@@ -3,7 +3,7 @@
  * The whole checkpoint folder is checked before its target is used: the model and its checksum, the
  * model digest in the state file, every state tensor, and the state file's checksum. Optimizer
  * moments are checked but not loaded. Files with another precision are accepted and rounded,
- * because nothing is trained here.
+ * because the target is not trained further.
  * Test: tests/train/test_target.c
  */
 #include <string.h>

@@ -42,7 +42,8 @@ typedef struct bj_gradient_job {
 typedef struct bj_chunk {
     size_t offset, size;
     int index;             /* position in parameter order */
-    const bj_param *steps; /* a whole tensor of scale STEPS in conditioned training, else NULL */
+    const bj_param *steps; /* set in conditioned training if the chunk is a whole tensor of scale
+                              STEPS, otherwise NULL */
     int scaled;            /* 1 if bj_trainer.sigma contains sigma for these elements */
     int muon;              /* 1 if muon.c updates these elements */
 } bj_chunk;
@@ -83,8 +84,10 @@ typedef struct bj_worker_scratch {
 
 struct bj_trainer {
     bj_model *model;
-    const bj_kernels *k;
+    const bj_kernels *k;       /* in the precision of the run; k->single for products that stay in
+                                  single precision */
     bj_pool *pool;
+    bj_precision precision;
     bj_objective objective;
     bj_optim optim;
     unsigned reach;
@@ -107,8 +110,7 @@ struct bj_trainer {
     bj_real *unit, *dunit;     /* (max_batch,D) floors: normalized contexts, row stride head.ldu */
     bj_regularizers regularizers; /* used if io.regularizers is set */
     bj_real *raw;              /* (max_batch,D) latents before normalization, row stride head.ldu.
-                                  Regularized anchor stage A only, because it normalizes in
-                                  place. */
+                                  Only for regularized anchor stage A, which normalizes in place. */
     uint64_t seed;             /* for the variational model's noise and SIGReg's directions */
     bj_real *dfolded;          /* (2E,W) */
     bj_real *dgates;           /* (3E,lead+E) dr, dz, dhn times state rows */
@@ -141,7 +143,7 @@ struct bj_trainer {
 
 size_t bj_workspace_init(bj_trainer *t, bj_arena *arena);
 
-/* Return views of scenes [b0,b1). */
+/* Return views of the arrays for scenes [b0,b1). */
 bj_encoder_block bj_trainer_encoder_block(const bj_trainer *t, int b0, int b1, int worker);
 bj_network_block bj_trainer_network_block(const bj_trainer *t, int b0, int b1, int worker);
 

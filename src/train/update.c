@@ -3,11 +3,11 @@
  *   g *= min(1, clip / (|g| + 1e-6));  w *= 1 - lr wd;  w -= lr m^ / (sqrt(v^) + eps)
  *   target = ema target + (1 - ema) w                       (encoder only)
  *
- * Conditioned training steps theta, where w = sigma theta, so g, m and v are those of theta:
+ * Conditioned training updates theta, where w = sigma theta, so g, m and v refer to theta:
  *   g_theta = sigma g_w;  w *= 1 - lr wd;  w -= sigma lr m^ / (sqrt(v^) + eps)
  * Tensors of scale STEPS:
  *   w_t = sigma sum_{s<=t} theta_s;  g_theta_t = sigma sum_{s>=t} g_w_s
- * theta itself is never stored, because decay and steps are linear.
+ * theta itself is never stored, because weight decay and steps are linear in it.
  *
  * Chunks have a fixed size and their sums are added in order, so the norm does not depend on which
  * thread computed a chunk.
@@ -64,8 +64,8 @@ void bj_chunks_build(bj_trainer *t) {
     }
 }
 
-/* Converts gradients of positions to gradients of steps: each row becomes the sum of itself and all
- * later rows, which are one pair apart, times sigma. */
+/* Converts gradients of positions to gradients of steps: each row becomes sigma times the sum of
+ * itself and all later rows of the same coordinate, which are two rows apart. */
 static void sum_later(bj_real *g, const bj_param *p) {
     const size_t pair = 2 * (size_t)p->shape[1];
     const bj_real sigma = (bj_real)bj_param_sigma(p, 0);

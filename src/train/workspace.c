@@ -48,7 +48,8 @@ static void take_network(bj_trainer *t, bj_arena *arena) {
     b->dcontext = bj_arena_take(arena, B * b->ldc);
     b->atom_hidden = bj_arena_take(arena, B * L * b->lda);
     b->datom_hidden = bj_arena_take(arena, B * L * b->lda);
-    /* The targets of all scenes follow the latents, so the decoder reads one matrix. */
+    /* Store the targets of all scenes after the latents, so that the decoder reads a single
+     * matrix. */
     b->u = bj_arena_take(arena, B * (L + 1) * b->ldu);
     b->du = bj_arena_take(arena, B * (L + 1) * b->ldu);
     if (decoder) {
@@ -80,7 +81,7 @@ static void take_network(bj_trainer *t, bj_arena *arena) {
 
 static void take_regularizers(bj_trainer *t, bj_arena *arena) {
     if (!bj_regularizers_active(&t->objective)) return;
-    bj_regularizers_take(&t->regularizers, arena, t->k, &t->objective, t->max_batch,
+    bj_regularizers_take(&t->regularizers, arena, t->k->single, &t->objective, t->max_batch,
                          t->model->arch.latent);
     if (t->objective.kind == BJ_ANCHOR_A)
         t->raw = bj_arena_take(arena, (size_t)t->max_batch * t->head.ldu);
@@ -166,8 +167,8 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->mean = bj_arena_take(arena, layout->size);
     t->variance = bj_arena_take(arena, layout->size);
     t->sigma = t->optim.conditioned ? bj_arena_take(arena, layout->size) : NULL;
-    /* The form depends on max_batch, so a short last batch of an epoch is
-     * rounded like the others. */
+    /* The attention form depends on max_batch, not on the size of the current batch, so the shorter
+     * last batch of an epoch is rounded in the same way. */
     const unsigned form = bj_encoder_form(a, t->max_batch);
     bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights,
                     t->model->weights, BJ_ENCODER_TRAINED | form);

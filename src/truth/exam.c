@@ -23,7 +23,7 @@ enum { BLOCK = BJ_EXAM_BLOCK, ROW = BJ_EXAM_ROW };
 
 struct bj_exam {
     const bj_cache *cache; /* if NULL, models cannot be measured */
-    const bj_truth *truth; /* if NULL, only the law file is available */
+    const bj_truth *truth; /* if NULL, only the law file is used */
     bj_truth *own_truth;   /* NULL if `truth` is borrowed */
     const bj_law *law;
     bj_exam_options options;
@@ -64,18 +64,18 @@ static bj_status match(bj_exam *exam, bj_error *err) {
         const int64_t at = bj_law_find(exam->law, scene.scenario_id);
         if (at < 0)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "scene %s of the data has no law: data (%lld scenes) and law (%lld, "
-                           "seed %s, split %s) do not belong together",
+                           "scene %s of the data has no law, because the data (%lld scenes) and "
+                           "the law (%lld scenes, seed %s, split %s) belong to different worlds",
                            scene.scenario_id, (long long)count, (long long)bj_law_count(exam->law),
                            bj_law_fact(exam->law, "seed"), bj_law_fact(exam->law, "split"));
         const bj_law_scene law = bj_law_at(exam->law, at);
         if (!same(law.origin[0], scene.origin[0]) || !same(law.origin[1], scene.origin[1]) ||
             !same(law.heading, scene.heading))
-            return BJ_FAIL(err, BJ_EFORMAT,
-                           "scene %s: frame (%.6f, %.6f, %.6f) in the data, (%.6f, %.6f, %.6f) in "
-                           "the law",
-                           scene.scenario_id, scene.origin[0], scene.origin[1], scene.heading,
-                           law.origin[0], law.origin[1], law.heading);
+            return BJ_FAIL(
+                err, BJ_EFORMAT,
+                "scene %s: frame (%.6f, %.6f, %.6f) in the data, but (%.6f, %.6f, %.6f) in the law",
+                scene.scenario_id, scene.origin[0], scene.origin[1], scene.heading, law.origin[0],
+                law.origin[1], law.heading);
         if (law.modes > BJ_EXAM_MODES)
             return BJ_FAIL(err, BJ_EFORMAT, "scene %s: its law has %d modes, expected at most %d",
                            scene.scenario_id, law.modes, BJ_EXAM_MODES);
@@ -94,7 +94,7 @@ static bj_status prepare(bj_exam *exam, bj_error *err) {
         exam->truth = exam->own_truth;
     }
     exam->scenes = count_scenes(exam);
-    if (!exam->scenes) return BJ_FAIL(err, BJ_EFORMAT, "the data has no scene");
+    if (!exam->scenes) return BJ_FAIL(err, BJ_EFORMAT, "the data has no scenes");
     if (o->limit && o->limit < exam->scenes) exam->scenes = o->limit;
     exam->best_scenes = o->best_scenes < exam->scenes ? o->best_scenes : (int)exam->scenes;
     BJ_TRY(BJ_ALLOC(exam->law_of, (size_t)exam->scenes, err));
@@ -278,7 +278,8 @@ static bj_status measure(block *b, int item, double *work, bj_error *err) {
     bj_exam_measure(&out->scene, &law, &forecast, exam->options.samples, exam->options.seed, work);
     bj_exam_modes(&out->scene, &law, &forecast);
     if (!isfinite(out->scene.difference.mean) || !isfinite(out->scene.difference.variance))
-        return BJ_FAIL(err, BJ_ENONFINITE, "scene %s: its law holds numbers that are not finite",
+        return BJ_FAIL(err, BJ_ENONFINITE, "scene %s: its distribution contains numbers that are "
+                                           "not finite",
                        law.scenario_id);
     bj_truth_scene known;
     bj_forecast_values values;

@@ -13,7 +13,7 @@
  * groups of four. Each group gives an unbiased estimate of each number (E d(Y,Y') uses all pairs
  * within the group), so the spread between groups gives the Monte Carlo error. Discrepancy, floor
  * and expected score use three independent sets of draws, because the identity would hold trivially
- * on a shared set. Draws depend only on seed, purpose and scenario id, so all forecasters are
+ * if they shared a set. Draws depend only on seed, purpose and scenario id, so all forecasters are
  * measured with the same draws. docs/TRUTH.md defines the other values.
  *
  * Shapes  p (K)   y (K,60,2)   draws (modes,M,60,2)   all in the frame of the scene, meters
@@ -51,7 +51,8 @@ typedef struct bj_exam_scene {
     bj_moment discrepancy, floor, expected;
     bj_moment difference;           /* expected - (discrepancy / 2 + floor) */
     double score_variance;          /* variance of the Energy Score over futures of the law */
-    double actual[2][BJ_MANEUVERS]; /* true probabilities, from two independent sets of draws */
+    double actual[2][BJ_MANEUVERS]; /* true maneuver probabilities, from two independent sets of
+                                       draws */
     /* Set by bj_exam_modes. */
     int modes, found;   /* found: modes with a branch of weight >= 1 %
                            within 2 m RMS of their mean */
@@ -68,9 +69,9 @@ double bj_exam_distance(const double *a, const double *b); /* rows of 60 points 
 void bj_exam_draw(double *draws, const bj_law_scene *law, int n, uint64_t seed,
                   const char *purpose);
 
-/* Returns E d(Y,Y') from the draws (modes,samples,60,2) of one group.
- * Pairs within a mode use different draws, pairs of two modes use all
- * draws. The weights may be a difference of two laws, which sums to zero. */
+/* Returns E d(Y,Y') from the draws (modes,samples,60,2) of one group. Pairs within one mode use
+ * different draws. Pairs from two modes use all draws. The weights may be the difference between
+ * the weights of two laws, which sums to zero. */
 double bj_exam_law_distance(const bj_law_scene *law, const double *draws, int samples, int group);
 /* Returns the mean over groups and its variance, estimated from their spread. */
 bj_moment bj_exam_moment(const double *groups, int n);
@@ -81,18 +82,18 @@ void bj_exam_measure(bj_exam_scene *out, const bj_law_scene *law, const bj_exam_
                      int samples, uint64_t seed, double *work);
 void bj_exam_modes(bj_exam_scene *out, const bj_law_scene *law, const bj_exam_forecast *forecast);
 
-/* Computes the best K atoms that the search finds: p (K), y (K,60,2). */
+/* Searches for the best K atoms and returns the best ones found: p (K), y (K,60,2). */
 size_t bj_exam_best_work(int modes, int K);
 void bj_exam_best(double *p, double *y, int K, const bj_law_scene *law, uint64_t seed,
                   double *work);
 
-/* Computes the discrepancy between two laws of one scene with the same
- * number of factors. Equal modes cancel. */
+/* Computes the discrepancy between two laws of one scene with the same number of factors. Modes
+ * that both laws contain with equal weights cancel. */
 bj_status bj_exam_between(bj_moment *out, const bj_law_scene *a, const bj_law_scene *b, int samples,
                           uint64_t seed, bj_error *err);
 
 /* Returns the K modes with the largest weights, with the weights renormalized. If the law has fewer
- * modes, the remaining atoms are copies of the first with weight zero. */
+ * modes, the remaining atoms are copies of the first one with weight zero. */
 void bj_exam_truncate(double *p, double *y, int K, const bj_law_scene *law);
 
 #endif

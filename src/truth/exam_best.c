@@ -4,18 +4,18 @@
  * sum_j q_j d(y_k,Y_j) over draws Y_j of the law with weights q_j = w_m /
  * draws of m. Two steps alternate. Neither can increase f:
  *
- *   atoms    d(y,Y) is bounded above by a parabola that touches it, -d(y_k,y_l) by its tangent. The
- *            sum of these bounds has its minimum at
+ *   atoms    d(y,Y) is bounded above by a parabola that touches it, and -d(y_k,y_l) by its tangent.
+ *            The sum of these bounds has its minimum at
  *              y_k <- (sum_j q_j/d_kj Y_j + sum_l p_l (y_k - y_l)/d_kl) / sum_j q_j/d_kj
  *            The fixed points of this update are the stationary points of f.
- *   weights  f is a convex quadratic of p on the simplex. Mass moves between pairs of atoms, each
- *            time to the minimum along that direction.
+ *   weights  f is a convex quadratic function of p on the simplex. Mass is moved between pairs of
+ *            atoms, each time to the minimum along that direction.
  *
- * The search has three starts. The first one uses the true modes: the modes with
- * the largest weights if there are more than K, or several atoms for such modes
- * if there are fewer. The other two are k-means clusterings of the draws. The
- * start with the lowest f on a second, larger set of draws is refined on that
- * set. This is a local search, so the result is an upper bound of the optimum.
+ * The search has three starts. The first one uses the true modes. If there are more than K modes,
+ * those with the largest weights are used. If there are fewer, modes with large weights get several
+ * atoms. The other two are k-means clusterings of the draws. The start with the lowest f on a
+ * second, larger set of draws is refined on that set. This is a local search, so the result is an
+ * upper bound on the optimum.
  * Test  tests/truth/test_exam_best.c
  */
 #include <math.h>
@@ -27,8 +27,8 @@
 enum { ROW = BJ_EXAM_ROW, STARTS = 3, LLOYD = 5, SWEEPS = 4 };
 enum { FEW = 256, MANY = 2048 }; /* draws over all modes in the first and second search */
 enum { FEW_ROUNDS = 150, MANY_ROUNDS = 40 }; /* max number of rounds */
-#define NEAR 1e-3   /* m: lower bound of distances, so that no atom sticks to a draw */
-#define ENOUGH 1e-6 /* a round with less relative progress in f ends the search */
+#define NEAR 1e-3   /* lower bound on distances in m, so that no atom gets stuck at a draw */
+#define ENOUGH 1e-6 /* the search ends after a round with less relative progress in f */
 
 typedef struct search {
     const bj_law_scene *law;
@@ -40,7 +40,7 @@ typedef struct search {
     double *ends;         /* (STARTS,K + K ROW) results of the starts */
 } search;
 
-/* Returns the number of draws per mode, an even number and at least all / 16. */
+/* Returns the number of draws per mode, which is even and at least all / 16. */
 static int draws_of(int modes, int all) {
     const int n = all / modes / 2 * 2;
     return n < all / 16 ? all / 16 : n;
@@ -65,7 +65,7 @@ static void lay_out(search *s, double *work) {
 }
 
 /* Draws the samples to fit. The second half of a mode's draws is the first half mirrored at the
- * mean. The noise is symmetric, so a symmetric sample needs fewer draws for the same atoms. */
+ * mean. The noise is symmetric, so a symmetric sample needs fewer draws for the same accuracy. */
 static void take_draws(search *s, int all, uint64_t seed, const char *purpose) {
     s->n = draws_of(s->law->modes, all);
     s->J = s->law->modes * s->n;
@@ -170,7 +170,7 @@ static void start_at_modes(search *s) {
         bj_exam_truncate(s->p, s->y, s->K, law);
         return;
     }
-    for (int k = 0; k < s->K; k++) { /* one atom per mode, then by weight */
+    for (int k = 0; k < s->K; k++) { /* one atom per mode first, then more atoms by weight */
         int m = 0;
         for (int n = 0; n < law->modes; n++)
             if (k < law->modes ? n == k : law->weights[n] / share[n] > law->weights[m] / share[m])

@@ -1,9 +1,9 @@
-/* exam_blind.c - a lower bound of the discrepancy for forecasters that have only a model's inputs.
+/* exam_blind.c - a lower bound on the discrepancy of forecasters that have only a model's inputs.
  *
  * Q is a law and M its mixture over everything that the inputs hide
- * (bj_law_blind_at). D^2 between Q and M is the discrepancy of the best such
- * forecaster, even with a full distribution. With c_m the weight of mode m in Q
- * minus its weight in M (modes of both laws counted once) and Y_m drawn from mode m:
+ * (bj_law_blind_at). D^2 between Q and M is the discrepancy of the best such forecaster, even if it
+ * can predict any distribution. With c_m the weight of mode m in Q minus its weight in M (modes of
+ * both laws counted once) and Y_m drawn from mode m:
  *
  *   D^2 = - sum_mn c_m c_n E d(Y_m,Y_n')
  *

@@ -6,8 +6,9 @@
  *
  *   mass_error = 1/2 (sum_m |w_m - q_m| + q_0)       between 0 and 1
  *
- * A mode is found if any branch of at least 1 % is within 2 m RMS of its mean, even if another mode
- * is nearer to that branch. So one branch can find two modes that are close together.
+ * A mode is found if any branch with a weight of at least 1 % is within 2 m RMS of its mean, even
+ * if another mode is nearer to that branch. So one branch can find two modes that are close
+ * together.
  */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* exam_submission.c - measures a submission file of any model; see bj_exam_submission.
+/* exam_submission.c - measures a submission file from any model; see bj_exam_submission.
  *
  * Any format violation is an error, because a scene that cannot be scored
  * would leave the mean over all scenes undefined. Points are rotated and
@@ -26,12 +26,12 @@ static bj_status fail_violation(const bj_submission *s, const bj_score *score, b
     const bj_violation *v = bj_score_violation(score, 0);
     char row[32] = "no row";
     if (v->row >= 0) snprintf(row, sizeof row, "row %lld", (long long)v->row);
-    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %lld violations of the format, the first: %s, %s: %s",
+    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %lld format violations; the first is %s, %s: %s",
                    bj_submission_path(s), (long long)bj_score_count(score).violations_total, row,
                    v->scenario_id ? v->scenario_id : "no scenario", v->message);
 }
 
-/* Checks the file against the law file: the same scenarios, one track in each. */
+/* Checks that the submission contains the scenarios of the law file, with one track each. */
 static bj_status check_scenarios(const bj_law *law, const bj_submission *s, bj_error *err) {
     const char *const path = bj_submission_path(s);
     for (int64_t i = 0; i < bj_law_count(law); i++) {

@@ -1,9 +1,9 @@
-/* exam_sum.h - sums over scenes for a report, and exam.c functions for the forecasters.
+/* exam_sum.h - sums over scenes for a report, and functions of exam.c that forecasters use.
  *
  * Scenes are independent, so the variances of the Monte Carlo errors add up and are divided by the
- * squared number of scenes. The identity may be off by 5 standard errors. With few scenes the
- * standard error itself is uncertain. Then the Student t quantile of the same probability replaces
- * 5, with degrees of freedom after Welch and Satterthwaite.
+ * squared number of scenes. The identity may be violated by up to 5 standard errors. With few
+ * scenes, the standard error itself is uncertain, so the factor 5 is replaced by the Student t
+ * quantile of the same probability, with Welch-Satterthwaite degrees of freedom.
  */
 #ifndef BJ_TRUTH_EXAM_SUM_H
 #define BJ_TRUTH_EXAM_SUM_H
@@ -16,8 +16,8 @@ enum { BJ_EXAM_BLOCK = 64 /* scenes per call of a forecaster */ };
 const bj_cache *bj_exam_cache(const bj_exam *exam); /* may be NULL */
 const bj_truth *bj_exam_truth(const bj_exam *exam); /* NULL if only the law file is available */
 const bj_law *bj_exam_laws(const bj_exam *exam);
-/* Fills the information about a scene that does not come from its law. Without data, only id and
- * frame are set, and focal_id is NULL. */
+/* Fills in the information about a scene that is not part of its law. Without data, only the id and
+ * the frame are set, and focal_id is NULL. */
 void bj_exam_known(bj_truth_scene *out, const bj_exam *exam, int64_t scene);
 int bj_exam_threads(const bj_exam *exam); /* from the options */
 bj_law_scene bj_exam_law(const bj_exam *exam, int64_t scene);
@@ -49,7 +49,8 @@ typedef struct bj_exam_sum {
 void bj_moment_sum_add(bj_moment_sum *sum, const bj_moment *moment);
 bj_estimate bj_moment_sum_estimate(const bj_moment_sum *sum, int64_t scenes); /* NaN if
                                                                                  scenes is 0 */
-/* Returns the standard error of the mean due to the choice of scenes, or NaN below two scenes. */
+/* Returns the standard error of the mean due to the choice of scenes, or NaN for fewer than two
+ * scenes. */
 double bj_moment_sum_spread(const bj_moment_sum *sum, int64_t scenes);
 
 void bj_exam_sum_start(bj_exam_sum *sum, int K, int groups);

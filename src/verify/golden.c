@@ -30,7 +30,7 @@ static bj_status read_count(int *out, const bj_safetensors *st, const char *key,
     double value = *out;
     BJ_TRY(read_number(&value, st, key, required, err));
     if (value != floor(value) || fabs(value) > 1e9)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is %g, expected a whole number",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is %g, expected an integer",
                        bj_safetensors_path(st), key, value);
     *out = (int)value;
     return BJ_OK;
@@ -49,7 +49,7 @@ static bj_status read_word(int *out, const bj_safetensors *st, const char *key,
                    bj_safetensors_path(st), key, text);
 }
 
-/* Adds the file name to the message of a failed check of its settings and returns BJ_EFORMAT. */
+/* Adds the file name to the message of a failed settings check and returns BJ_EFORMAT. */
 static bj_status blame_file(const bj_golden *g, bj_status status, bj_error *err) {
     if (status == BJ_OK) return BJ_OK;
     char why[sizeof err->message] = "";

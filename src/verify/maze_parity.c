@@ -84,8 +84,7 @@ static bj_status load_ints(check *c, int32_t **out, int64_t *rows, const char *n
         if (!(values[i] >= (double)least && values[i] <= (double)most) ||
             values[i] != floor(values[i]))
             return BJ_FAIL(c->err, BJ_EFORMAT,
-                           "%s: array '%s': number %zu is %g, expected a whole one from %lld to "
-                           "%lld",
+                           "%s: array '%s': number %zu is %g, expected an integer from %lld to %lld",
                            bj_npz_path(c->npz), name, i, values[i], (long long)least,
                            (long long)most);
         (*out)[i] = (int32_t)values[i];
@@ -118,8 +117,7 @@ static bj_status compare(check *c, const char *name, const double *found, size_t
     c->report->compared++;
     const size_t have = (size_t)(a->npy.rows * a->npy.width);
     if (have != count) {
-        bj_note_failure(c->report, "%s has %zu numbers, expected %zu as recomputed", name, have,
-                        count);
+        bj_note_failure(c->report, "%s has %zu numbers, but %zu were computed", name, have, count);
         return BJ_OK;
     }
     const double tolerance = a->npy.type == BJ_NPY_F64   ? 1e-12
@@ -316,10 +314,10 @@ static bj_status compare_walk(check *c, const bj_crossings *crossings) {
     BJ_TRY(compare(c, "expected_counts", values, (size_t)n));
     if (!bj_npz_find(c->npz, "edge_order")) return BJ_OK;
     const bj_npz_array *order = bj_npz_find(c->npz, "edge_order");
-    if (order->npy.rows != n) { /* the reference has other edges: a
-                                   difference, not an invalid file */
-        bj_note_failure(c->report, "edge_order has %lld numbers, expected %d as there are edges",
-                     (long long)order->npy.rows, n);
+    if (order->npy.rows != n) { /* the reference has other edges, which is a difference, not an
+                                   invalid file */
+        bj_note_failure(c->report, "edge_order has %lld numbers, expected %d, the number of edges",
+                        (long long)order->npy.rows, n);
         return BJ_OK;
     }
     return compare_withheld(c, edges, n, "expected_kept", "expected_held");
@@ -365,7 +363,8 @@ static bj_status check_frames(check *c) {
     BJ_TRY(expect_size(c, "frame_candidates", "rows", shape->rows, frames));
     BJ_TRY(expect_size(c, "frame_candidates", "numbers in its last dimension", shape->shape[2], D));
     if (D < 1 || D > 1 << 20 || shape->shape[1] < 1 || shape->shape[1] > 1 << 16)
-        return BJ_FAIL(c->err, BJ_EFORMAT, "%s: array 'frame_candidates' has %lld of width %lld",
+        return BJ_FAIL(c->err, BJ_EFORMAT,
+                       "%s: array 'frame_candidates' has %lld candidates of width %lld",
                        bj_npz_path(c->npz), (long long)shape->shape[1], (long long)D);
     BJ_TRY(load_ints(c, &cell, &rows, "frame_cells", 1, -1, BJ_MAZE_MAX_CELLS - 1));
     BJ_TRY(expect_size(c, "frame_cells", "numbers", rows, frames));
@@ -399,14 +398,15 @@ static bj_status run(check *c) {
     else if (bj_npz_find(c->npz, "frame_candidates")) BJ_TRY(check_frames(c));
     else
         return BJ_FAIL(c->err, BJ_EFORMAT,
-                       "%s: no golden file: none of the arrays 'candidates', 'xy' and "
-                       "'frame_candidates' is in it",
+                       "%s: not a golden file: it has none of the arrays 'candidates', 'xy' and "
+                       "'frame_candidates'",
                        bj_npz_path(c->npz));
     for (int i = 0; i < bj_npz_count(c->npz); i++)
         if (!c->seen[i] && !strncmp(bj_npz_at(c->npz, i)->name, "expected_", 9))
-            bj_note_failure(c->report, "%s: nothing here computes it", bj_npz_at(c->npz, i)->name);
+            bj_note_failure(c->report, "%s: this program does not compute this array",
+                            bj_npz_at(c->npz, i)->name);
     if (!c->report->compared)
-        return BJ_FAIL(c->err, BJ_EFORMAT, "%s: no golden file: it states no expected_ array",
+        return BJ_FAIL(c->err, BJ_EFORMAT, "%s: not a golden file: it has no expected_ array",
                        bj_npz_path(c->npz));
     return BJ_OK;
 }

@@ -1,7 +1,8 @@
 /* maze_parity.h - checks golden files of the mazes, which are NumPy archives.
  *
- * A file contains inputs and the results of a reference, named expected_*. Its arrays determine
- * which of three kinds it is. Sizes are free. C cells, S sources, E edges, N steps or frames.
+ * A file contains inputs and the results of a reference, named expected_*. It is one of three
+ * kinds, which are recognized by their arrays. Arrays may have any size: C cells, S sources, E
+ * edges, N steps or frames.
  *
  *   candidates (S,K,D)  cells (C,D), sources (S), true_edges (E,2), held_edges, plan_queries,
  *                       verified_queries (.,2): every metric of bj_graph_scores and its details;
@@ -20,7 +21,7 @@
 
 #include "core/status.h"
 
-/* Checks a file like bj_parity_file. Group m of the report has the largest difference. */
+/* Checks a file like bj_parity_file. Group m of the report contains the largest difference. */
 BJ_CHECK bj_status bj_maze_parity(bj_parity_report *report, const char *path, bj_error *err);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * Measures        o, l, m  largest difference divided by the tensor's largest entry
  *                 g        as o, l, m
- *                 s, st    absolute difference, relative for entries beyond 1
+ *                 s, st    absolute difference; relative difference for entries above 1 in
+ *                          magnitude
  * Tolerances      o, l, m 1e-4; g 1e-3; s and st 1e-5 for 99.9 % of all entries and steps * lr for
  *                 each entry, because AdamW can turn a gradient near zero into a full step of
  *                 either sign. Double builds use 1e-6 for all groups, because the files contain
@@ -69,7 +70,7 @@ static bj_status compare(check *c, int group, const char *name, const bj_real *f
             at = i, worst_found = got, worst_expected = want;
         }
     }
-    /* A tensor of zeros has no scale. */
+    /* A tensor of zeros has no scale, so use the absolute difference. */
     const double measure = weights ? worst : worst / (most > 1e-30 ? most : 1);
     /* A near-zero gradient can become a full AdamW step of either sign, so
      * each weight may be off by steps * lr. */
@@ -129,7 +130,10 @@ static bj_status compare_gradients(check *c, const bj_trainer *trainer, double n
         char name[96];
         snprintf(name, sizeof name, "g.%s", g.name);
         if (bj_safetensors_find(c->golden->file, name))
-            bj_note_failure(c->report, "%s: the reference reaches this tensor, we do not", name);
+            bj_note_failure(
+                c->report,
+                "%s: the reference has a gradient for this tensor, but this program has none",
+                name);
     }
     return compare_scalar(c, BJ_PARITY_G, "norm", norm);
 }
@@ -185,7 +189,8 @@ static bj_status compare_updates(check *c, bj_trainer *trainer) {
     return BJ_OK;
 }
 
-/* Fails if a tensor of the file was not compared. Otherwise an unknown name would go unnoticed. */
+/* Fails if a tensor of the file was not compared, because otherwise a tensor with an unknown name
+ * would go unnoticed. */
 static void check_complete(check *c) {
     for (int i = 0; i < bj_safetensors_count(c->golden->file); i++) {
         const char *name = bj_safetensors_at(c->golden->file, i)->name;
@@ -193,7 +198,7 @@ static void check_complete(check *c) {
             const size_t n = strlen(group_name[g]);
             if (strncmp(name, group_name[g], n) == 0 && name[n] == '.' && !c->seen[i])
                 bj_note_failure(c->report,
-                                "%s: the reference states this tensor, we have none of that name",
+                                "%s: the reference contains this tensor, but this program does not",
                                 name);
         }
     }
@@ -227,8 +232,9 @@ static bj_status run(check *c, bj_trainer *trainer) {
     check_complete(c);
     if (c->report->failed && stated_too_late(c->golden))
         snprintf(c->report->first_failure, sizeof c->report->first_failure,
-                 "the file contradicts itself: every w. equals its s., so the weights it states are "
-                 "those after its %d updates and not the ones o., l., g. and m. belong to",
+                 "the file is inconsistent: every w. tensor equals its s. tensor, so w. contains "
+                 "the weights after the %d updates, not the weights that o., l., g. and m. were "
+                 "computed with",
                  c->golden->steps);
     return BJ_OK;
 }

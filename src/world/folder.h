@@ -1,7 +1,7 @@
 /* folder.h - writes one scene as an official scenario folder: a Parquet file and a map.
  *
- * The file has sixteen columns. Rows are grouped by track, tracks are sorted by id as text, and
- * steps ascend.
+ * The file has sixteen columns. Rows are grouped by track and ordered by step. Tracks are sorted by
+ * id, compared as text.
  * Tests: tests/world/test_simulate.c, tests/world/peer_av2.py
  */
 #ifndef BJ_WORLD_FOLDER_H

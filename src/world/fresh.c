@@ -99,7 +99,7 @@ bj_status bj_fresh_digest(char hex[65], const bj_fresh_spec *spec, bj_error *err
     return BJ_OK;
 }
 
-/* Returns 1 if the id is the id of scene `index`. The first eight digits of an id are the index. */
+/* Returns 1 if `id` is the id of scene `index`. The first eight digits of an id are the index. */
 static int is_scene(const char *id, int version, uint64_t seed, const char *split, int64_t index) {
     char expected[BJ_SCENARIO_NAME];
     bj_world_scene_id(expected, version, seed, split, index);

@@ -46,8 +46,8 @@ typedef struct bj_row {
     double x, y, vx, vy, heading;
 } bj_row;
 
-/* The polylines of the map that the law uses. Version 1 uses all polylines. Version 2 uses those
- * that are nearer to the focal vehicle than the farthest polyline in the features. */
+/* The polylines of the map that the law uses. Version 1 uses all polylines. Version 2 uses only
+ * polylines that are nearer to the focal vehicle than the farthest polyline in the features. */
 typedef struct bj_view {
     uint64_t lanes[BJ_TOWN_LANES / 64];
     uint32_t crossings;
@@ -62,14 +62,15 @@ static inline int bj_view_lane(const bj_view *view, int lane) {
 typedef struct bj_observed {
     bj_view view;
     int lane;
-    double s, offset;        /* arc length on the lane, distance to the left of its center line */
+    double s, offset;        /* arc length along the lane; distance to the left of its center
+                                line */
     double v, a;             /* speed and acceleration, least squares over the last second */
     double drift;            /* lateral speed to the left, relative to the lane */
     double limit;            /* speed limit of the lane */
     double line;             /* distance to the next stop line, 1e9 if none is near */
     int node;                /* junction of the stop line, or -1 */
     int minor;               /* 1 if vehicles at this stop line yield to the other street */
-    double walked;           /* distance to the next crossing in use, 1e9 if none */
+    double walked;           /* distance to the next occupied crossing, 1e9 if none */
     double lead_gap, lead_v; /* vehicle ahead on the lane; gap is 1e9 if none */
 } bj_observed;
 
@@ -78,7 +79,8 @@ typedef struct bj_mode {
     double weight;
     int route[BJ_WORLD_ROUTE], route_count; /* starts at the observed lane */
     double stop;                            /* distance to the stopping point, or 1e9 */
-    int hold;                               /* steps that it waits there, 1000 means forever */
+    int hold;                               /* number of steps that the vehicle waits there; 1000
+                                               means forever */
     double wanted;                          /* desired speed */
     double shift;                           /* lateral target, positive to the left */
     int green; /* light of the junction ahead: 1 green, 0 red, -1 irrelevant */
@@ -99,8 +101,8 @@ typedef struct bj_law_state {
 typedef const bj_row *bj_rows;
 
 /* Computes the law of a scene after step 49. rows[i] are the stored rows of agent i. rows[i] is
- * NULL if agent i is not seen in steps 38 .. 49 or, in version 2, is not one of the neighbors in
- * the features. */
+ * NULL if agent i is not visible in steps 38 .. 49 or, in version 2, if it is not one of the
+ * neighbors in the features. */
 void bj_law_make(bj_law_state *law, const bj_traffic *traffic, const bj_rows *rows);
 
 /* ---------------------------------------------------------------------------------------- parts */
@@ -136,7 +138,7 @@ void bj_law_weigh(bj_law_state *law, const bj_traffic *traffic);
 void bj_law_roll(bj_mode *mode, const bj_observed *observed, const bj_traffic *traffic,
                  const bj_rows *rows);
 
-/* Draws one future. Returns the mode and fills the positions without jitter. */
+/* Draws one future. Returns its mode and fills `smooth` with the positions without jitter. */
 int bj_law_draw(const bj_law_state *law, bj_rng *rng, double smooth[BJ_LAW_STEPS][2]);
 
 #endif

@@ -1,19 +1,20 @@
-/* law_blind.c - the law of a scene for an observer that sees only the features.
+/* law_blind.c - the law of a scene for an observer who sees only the features.
  *
  *   M = sum_h prior(h) Q_h        h: control of the junction ahead, speed limits of the streets
  *
- * Q_h is the law that the recorded past would have if the hidden quantities were h. In version 1
- * the scene is generated again from the seed in the law file, and its law is computed for every h:
+ * Q_h is the law that would follow from the recorded past if the hidden quantities were h. In
+ * version 1 the scene is generated again from the seed in the law file, and its law is computed for
+ * every h:
  *
  *   control   signal, stop sign, or priority of one of the two streets, with the probabilities of
  *             the generator given the streets, arms, crossings and turning lanes
  *             (bj_town_control_odds); a roundabout is visible and therefore not hidden
- *   limits    all values of the vehicle's own street; the values of the other streets cycle with
- *             it from a random start per scene, so every street takes its values equally often.
- *             Values that are too low for a visible vehicle on the street are excluded
+ *   limits    all values of the vehicle's own street; the values of the other streets cycle along
+ *             with it, from a random start per scene, so every street takes each of its values
+ *             equally often. Values that are too low for a vehicle seen on the street are excluded
  *
- * Further information about h in the past is not used. In version 2 nothing is hidden, so M is the
- * law.
+ * Other information that the past contains about h is not used. In version 2 nothing is hidden, so
+ * M is the law.
  * Test: tests/world/test_law_blind.c
  */
 #include <stdio.h>
@@ -113,7 +114,7 @@ static bj_status make_scene(bj_law_blind *b, const bj_law_scene *law, bj_error *
 
 /* ------------------------------------------------------------------------------------ mixing */
 
-/* Adds the law of the scene in the changed town. Equal modes are merged. */
+/* Adds the law of the scene in the modified town. Equal modes are merged. */
 static void add_law(bj_law_blind *b, double share) {
     bj_law_record *r = b->record;
     b->scene->traffic.town = b->changed;

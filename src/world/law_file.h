@@ -12,8 +12,8 @@
  * format), world (version of the world, missing in version 1), seed, split, jitter (sigma in
  * meters), intents (a JSON list of names).
  *
- * During writing every tensor is a separate unlinked file, so memory does not grow and a crash
- * leaves no files. At the end the files are concatenated and published atomically.
+ * During writing, every tensor is a separate unlinked file, so memory use does not grow and a crash
+ * leaves no files behind. At the end the files are concatenated and published atomically.
  * Tests: tests/world/test_law_file.c
  */
 #ifndef BJ_WORLD_LAW_FILE_H

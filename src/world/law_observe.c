@@ -44,7 +44,7 @@ static void see_leader(bj_observed *o, const bj_traffic *tr, const bj_rows *rows
         }
 }
 
-/* Finds the stop line and the next crossing in use, up to the first fork of the lanes. */
+/* Finds the stop line and the next occupied crossing, up to the first fork of the lanes. */
 static void see_lines(bj_observed *o, const bj_traffic *tr, const bj_rows *rows) {
     const bj_town *town = tr->town;
     const double half = tr->agents[0].length / 2;

@@ -132,7 +132,7 @@ static bj_status check_scenes(const bj_law *law, bj_error *err) {
         if (end <= first || end > law->modes || end - first > BJ_LAW_MODES)
             return refuse(law, "mode_start does not ascend by 1 to 8", i, err);
         if (law->realized[i] < 0 || law->realized[i] >= end - first)
-            return refuse(law, "the realized mode is none of its modes", i, err);
+            return refuse(law, "the realized mode is not one of its modes", i, err);
         double sum = 0;
         for (int64_t m = first; m < end; m++) {
             if (!(law->weight[m] > 0)) return refuse(law, "a weight is not positive", i, err);

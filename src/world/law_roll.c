@@ -150,7 +150,7 @@ void bj_law_roll(bj_mode *m, const bj_observed *o, const bj_traffic *tr, const b
                                      .headway = 1.2}};
     const int n = 1 + find_leaders(cars + 1, &r, begin, tr, rows);
     const double line = begin + m->stop + focal->length / 2;
-    /* Move to the lane center or the next lane like a critically damped spring. */
+    /* Approach the center of the current or the next lane like a critically damped spring. */
     const double tau = m->shift < 0 || m->shift > 0 ? 1.0 : 0.9;
     const double fade = bj_world_exp(-dt / tau), away = offset - m->shift;
     double decay = 1, way[BJ_LAW_STEPS], tangent[BJ_LAW_STEPS][2], narrowest = 1e9;
@@ -163,7 +163,7 @@ void bj_law_roll(bj_mode *m, const bj_observed *o, const bj_traffic *tr, const b
             const double gap = i + 1 < n ? cars[i + 1].way - cars[i].way -
                                                (cars[i].length + cars[i + 1].length) / 2
                                          : 1e9;
-            /* Leaders stop at the same line unless they have passed it or are too fast. */
+            /* Leaders stop at the same line unless they have passed it or are too fast to stop. */
             const double room = line - cars[i].way - cars[i].length / 2;
             const int held = i == 0 || room > cars[i].v * cars[i].v / 9;
             if (i == 0 && gap < narrowest) narrowest = gap > 0.3 ? gap : 0.3;
@@ -222,7 +222,7 @@ void bj_law_make(bj_law_state *law, const bj_traffic *tr, const bj_rows *rows) {
             continue;
         }
         const double sum = law->modes[same].weight + m->weight;
-        /* Version 2 keeps the first of two merged modes, so that the distinct modes stay apart. */
+        /* Version 2 keeps the first of two merged modes, so that distinct modes remain distinct. */
         if (tr->town->version == 1 && m->weight > law->modes[same].weight) law->modes[same] = *m;
         law->modes[same].weight = sum;
     }

@@ -41,7 +41,8 @@ int bj_view_next(const bj_view *view, const bj_road_lane *lane, int next[BJ_TOWN
     return count;
 }
 
-/* Returns 1 if a point may be within `margin` of the lane. The test is conservative. */
+/* Returns 1 if a point may be within `margin` of the lane. The test may return 1 for points that
+ * are farther away. */
 static int is_near(const bj_town *town, int lane, const bj_row *r, double margin) {
     const bj_road_lane *l = &town->lanes[lane];
     const bj_sample *middle = &town->samples[l->first + l->steps / 2];

@@ -3,8 +3,8 @@
  * Two choices are made in sequence: the route (at forks of the lanes ahead, with the logits of
  * `fork_logit`) and the speed (`stop_logit` at a stop line or crossing, three options on the open
  * road). The weight of a mode is the product of the two probabilities. Modes below 1.5 percent are
- * dropped, and the remaining weights are normalized. The constants define the model. docs/WORLD.md
- * lists them too.
+ * dropped, and the remaining weights are normalized. The constants define the model. They are also
+ * listed in docs/WORLD.md.
  */
 #include "world/law.h"
 
@@ -29,7 +29,7 @@ enum { ROUTES = 24 };
 typedef struct path {
     int lanes[BJ_WORLD_ROUTE], count;
     double share, length;
-    int forked; /* has passed a fork in a junction */
+    int forked; /* 1 if the route has passed a fork in a junction */
 } path;
 
 typedef struct paths {
@@ -47,7 +47,7 @@ static double fork_logit(const paths *p, const bj_road_lane *next, double way) {
     const double slow = bj_world_clamp(1 - o->v / (o->limit + 0.1), 0, 1);
     const double brakes = bj_world_clamp(-o->a, -2, 2.5);
     const double side = near * bj_world_clamp(1.2 * o->offset + 2.0 * o->drift, -2, 2);
-    if (next->node < 0) /* a lane that starts on the left */
+    if (next->node < 0) /* a left-turn lane that starts here */
         return next->left_mark == BJ_MARK_SOLID_YELLOW && next->move == 0
                    ? bj_world_clamp(-0.9 + 4 * near * o->drift, -4, 4)
                    : 0;
@@ -89,8 +89,9 @@ static void walk(paths *p, path now) {
     }
 }
 
-/* Finds all routes within the horizon. Just after a stop line (in version 2, after any fork) the
- * lanes that start at the same point still overlap, so their routes are included too. */
+/* Finds all routes within the horizon. Just after a stop line (in version 2, after any fork), the
+ * lanes that start at the same point still overlap, so the routes along these lanes are also
+ * included. */
 static void find_paths(paths *p, const bj_town *town, const bj_observed *o, const bj_row *now) {
     const bj_road_lane *lane = &town->lanes[o->lane];
     int starts[BJ_TOWN_SUCC], n = 0;
@@ -233,7 +234,8 @@ static void open_road(bj_law_state *law, const bj_town *town, const path *way) {
     add_changes(law, way, part * left, part * right);
 }
 
-/* Adds lane changes before a junction, which continue straight. Returns the share that stays. */
+/* Adds lane changes before a junction, after which the vehicle goes straight. Returns the share
+ * that stays in its lane. */
 static double change_before_junction(bj_law_state *law, const paths *p, double goes) {
     const double left = change_odds(law, p->town, 1), right = change_odds(law, p->town, -1);
     const path *ahead = NULL;

@@ -155,8 +155,8 @@ bj_status bj_law_writer_add(bj_law_writer *w, const bj_law_record *r, bj_error *
     const size_t n = (size_t)r->count;
     uint8_t digest[HASH];
     if (w->scenes && strcmp(w->last, r->id) >= 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s', ids must ascend", w->path,
-                       r->id, w->last);
+        return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s', but ids must ascend",
+                       w->path, r->id, w->last);
     memcpy(w->last, r->id, sizeof w->last);
     w->scenes++;
     w->modes += r->count;
@@ -222,7 +222,7 @@ static bj_status copy_part(bj_file_writer *file, const bj_law_writer *w, part *p
         BJ_TRY(bj_file_writer_write(file, p->buffer, (size_t)n, err));
         left -= n;
     }
-    close(p->file); /* frees its disk space */
+    close(p->file); /* frees the file's disk space */
     p->file = -1;
     return BJ_OK;
 }

@@ -2,7 +2,7 @@
  *
  * Stored numbers of the simulated world must not depend on the C library. Everything here uses only
  * + - * / and sqrt, which IEEE 754 defines exactly (the library is compiled without contraction).
- * Errors are a few units in the last place. Arguments must be moderate (angles below 1e5).
+ * Errors are a few units in the last place. Arguments must not be too large (angles below 1e5).
  * Test: tests/world/test_number.c
  */
 #ifndef BJ_WORLD_NUMBER_H
@@ -43,7 +43,7 @@ int bj_world_integer(bj_rng *rng, int low, int high); /* in [low, high] */
 int bj_world_chance(bj_rng *rng, double probability);
 /* Draws a standard normal number (Box-Muller). */
 double bj_world_normal(bj_rng *rng);
-/* Draw cheap sensor jitter with mean 0 and variance 1, the sum of four uniform numbers.
+/* Draw sensor jitter with mean 0 and variance 1 as the sum of four uniform numbers, which is fast.
  * bj_world_jitter2 draws two independent numbers. */
 double bj_world_jitter(bj_rng *rng);
 void bj_world_jitter2(double out[2], bj_rng *rng);

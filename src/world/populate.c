@@ -78,11 +78,12 @@ static void place_focal(maker *m) {
         const bj_arm *arm = &node->arms[bj_world_integer(m->rng, 0, 3)];
         if (!arm->present || !arm->in_count) continue;
         lane = arm->in[bj_world_integer(m->rng, 0, arm->in_count - 1)];
-        /* Most get a green light, because waiting at a red light makes a dull scene. */
+        /* Give most of them a green light, because scenes with a vehicle waiting at a red light
+         * vary little. */
         const int group = m->town->lanes[lane].arm % 2;
         tr->lights[node - m->town->nodes].first = bj_world_chance(m->rng, 0.7) ? group : 1 - group;
     }
-    if (lane < 0) lane = 0; /* all streets are one-way and lead out, so use any lane */
+    if (lane < 0) lane = 0; /* all streets are one-way and lead out of the map, so use any lane */
     int chain[BJ_WORLD_ROUTE], n = 0;
     double length = m->town->lanes[lane].length;
     const double limit = m->town->lanes[lane].speed;
@@ -157,7 +158,7 @@ static int place_driver(maker *m, bj_kind kind, double radius) {
         a->wanted = wanted_speed(m, kind, l->speed);
         a->v = a->wanted * bj_world_uniform(m->rng, 0.5, 1);
         if (l->approach >= 0 && m->town->nodes[l->approach].control != BJ_CONTROL_ROUNDABOUT &&
-            bj_world_chance(m->rng, 0.5)) { /* waits at the line */
+            bj_world_chance(m->rng, 0.5)) { /* wait at the stop line */
             a->s = l->length - a->length / 2 - 1;
             a->v = 0;
         }
@@ -324,7 +325,7 @@ void bj_world_populate(bj_traffic *tr, const bj_town *town, bj_rng *rng) {
     /* The ego vehicle always exists. */
     for (int tries = 0; tr->count < 2 && tries < 40; tries++)
         place_driver(&m, BJ_KIND_VEHICLE, 30 + 3 * tries);
-    if (tr->count < 2) { /* no free lane, so it stands at the roadside */
+    if (tr->count < 2) { /* no lane is free, so the ego vehicle stands at the roadside */
         bj_pose at = {m.x + 40, m.y, 0, 0, 0, 0};
         sidewalk(&m, &at, 0.5, 1000);
         stander(&tr->agents[tr->count++], BJ_KIND_VEHICLE, at);

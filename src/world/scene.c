@@ -35,22 +35,22 @@ bj_status bj_world_check_split(const char *split, bj_error *err) {
         n++;
     if (split[n] || n == 0 || n >= size)
         return BJ_FAIL(err, BJ_EARG,
-                       "split: found '%.40s', expected up to 31 letters, digits, '-' or '_'",
-                       split);
+                       "split: found '%.40s', expected 1 to 31 letters, digits, '-' or '_'", split);
     return BJ_OK;
 }
 
 bj_status bj_world_choose_version(int *out, int version, bj_error *err) {
     if (version < 0 || version > BJ_WORLD_VERSION)
-        return BJ_FAIL(err, BJ_EARG, "world: found version %d, expected 1 to %d, or 0: the default",
-                       version, BJ_WORLD_VERSION);
+        return BJ_FAIL(err, BJ_EARG,
+                       "world: found version %d, expected 1 to %d, or 0 for the default", version,
+                       BJ_WORLD_VERSION);
     *out = version ? version : BJ_WORLD_VERSION;
     return BJ_OK;
 }
 
 /* ----------------------------------------------------------------------------------- the past */
 
-/* Simulates the observed steps. The focal vehicle may start to leave its lane near the end. */
+/* Simulates the observed steps. Near the end, the focal vehicle may start to leave its lane. */
 static void drive_past(bj_world_scene *scene, bj_rng *rng) {
     bj_traffic *tr = &scene->traffic;
     bj_agent *focal = &tr->agents[0];
@@ -71,8 +71,8 @@ static void drive_past(bj_world_scene *scene, bj_rng *rng) {
 /* --------------------------------------------------------------------------------------- sight */
 
 /* Chooses the steps in which the sensor sees each agent. The focal and the ego vehicle are always
- * seen. Everything that the law uses is seen from step 38 to 49: vehicles ahead of the focal
- * vehicle and pedestrians on crossings. */
+ * seen. Everything on which the law depends is visible in steps 38 to 49: vehicles ahead of the
+ * focal vehicle and pedestrians on crossings. */
 static void see(bj_world_scene *scene, bj_rng *rng) {
     const bj_traffic *tr = &scene->traffic;
     const bj_motion *focal = &tr->agents[0].path[LAST];
@@ -104,7 +104,8 @@ static void see(bj_world_scene *scene, bj_rng *rng) {
                 t >= from && t < until && (!hole || (needed && t >= 38 && t < BJ_WORLD_OBSERVED));
         }
         if (a->mover == BJ_MOVER_WALKS && a->crossing >= 0)
-            for (int t = 0; t < BJ_WORLD_STEPS; t++) /* appears and disappears through doors */
+            for (int t = 0; t < BJ_WORLD_STEPS; t++) /* may appear and disappear, as if through
+                                                        doors */
                 if (t < a->from - 12 || t > a->until + 25) scene->seen[i][t] = 0;
     }
 }
@@ -245,7 +246,7 @@ static void drive_future(bj_world_scene *scene, double smooth[BJ_LAW_STEPS][2]) 
             if (m->scripts[k].agent >= 0)
                 tr->agents[m->scripts[k].agent].path[step] = m->leader_path[k - 1][t];
         hide(scene, step);
-        /* Central difference for the velocity, one-sided at the end. */
+        /* Compute the velocity as a central difference, one-sided at the end. */
         const double *here = smooth[t], *next = smooth[t + 1 < BJ_LAW_STEPS ? t + 1 : t];
         const bj_motion *start = &tr->agents[0].path[LAST];
         const double first[2] = {start->x, start->y}, *before = t ? smooth[t - 1] : first;

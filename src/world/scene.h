@@ -44,8 +44,8 @@ typedef struct bj_world_scene {
  * alternative futures of the same past. */
 void bj_world_scene_make(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                          const char *split, int64_t index, uint64_t draw);
-/* Generates only the part of draw 0 that the features need, bit-identical and without step 5: rows
- * up to step 49, and the focal positions of steps 50-109. */
+/* Generates only the part of draw 0 that is needed for the features: rows up to step 49, and the
+ * focal positions of steps 50-109. Skips part 5. The results are bit-identical. */
 void bj_world_scene_make_short(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                                const char *split, int64_t index);
 /* Computes the scene id. Ids ascend with the index, which is stored in the first eight digits. They
@@ -53,20 +53,21 @@ void bj_world_scene_make_short(bj_world_scene *scene, const bj_town *town, uint6
 void bj_world_scene_id(char id[BJ_SCENARIO_NAME], int version, uint64_t seed, const char *split,
                        int64_t index);
 
-/* Fails unless the split has 1 to 31 letters, digits, '-' and '_'. */
+/* Fails unless the split name consists of 1 to 31 letters, digits, '-' or '_'. */
 BJ_CHECK bj_status bj_world_check_split(const char *split, bj_error *err);
 
-/* Checks a version of the world and replaces 0 by the default. */
+/* Checks a version of the world and replaces 0 with the default. */
 BJ_CHECK bj_status bj_world_choose_version(int *out, int version, bj_error *err);
 
-/* bj_world_scene_observe runs steps 1-3. bj_world_scene_future draws one future (step 4) and
+/* bj_world_scene_observe generates parts 1-3. bj_world_scene_future draws one future (part 4) and
  * returns its mode. Positions include jitter and are in city coordinates. */
 void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                             const char *split, int64_t index);
 int bj_world_scene_future(double future[BJ_LAW_STEPS][2], const bj_world_scene *scene,
                           uint64_t seed, const char *split, uint64_t draw);
 
-/* Lists the rows that the law reads: agents seen in all steps from 38 to 49 (see bj_law_make). */
+/* Lists the rows that the law reads: the rows of agents that are visible in all steps from 38 to 49
+ * (see bj_law_make). */
 void bj_world_scene_rows(bj_rows rows[BJ_WORLD_AGENTS], const bj_world_scene *scene);
 
 /* Transforms city coordinates to the scene frame, whose origin and heading are the focal row of

@@ -6,8 +6,8 @@
  *
  * An item of the pipeline is a town with all its scenes. The cache is computed from the same JSON
  * text and the same numbers that the folders contain, so a cache made from the folders is
- * identical. A resumed run generates the scenes that are already in the cache again, but only for
- * their laws.
+ * identical. A resumed run regenerates the scenes that are already in the cache, but only to
+ * compute their laws.
  * Tests: tests/world/test_simulate.c, tests/cli/simulate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat, mkdir */
@@ -187,7 +187,7 @@ static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
 }
 
 static bj_status fail_exists(const char *path, bj_error *err) {
-    return BJ_FAIL(err, BJ_EARG, "%s: already exists; --force replaces it", path);
+    return BJ_FAIL(err, BJ_EARG, "%s: already exists\nhint: --force replaces it", path);
 }
 
 /* Fails if the cache exists, or a law that does not belong to an interrupted run. The law is
@@ -212,8 +212,8 @@ static bj_status check_resumed(run *r, bj_error *err) {
     r->done_before = r->report->resumed = bj_cache_writer_items(r->writer);
     if (r->done_before > r->options->scenes)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s.partial: has %lld scenes, only %lld are wanted now; "
-                       "--restart forgets them",
+                       "%s.partial: has %lld scenes, expected at most %lld\n"
+                       "hint: --restart starts over",
                        r->path, (long long)r->done_before, (long long)r->options->scenes);
     if (!r->done_before) return BJ_OK;
     const char *name;
@@ -221,8 +221,9 @@ static bj_status check_resumed(run *r, bj_error *err) {
     bj_world_scene_id(id, r->version, r->options->seed, r->split, r->done_before - 1);
     if (strcmp(name, id))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s.partial: scene %lld is '%s', expected '%s': it has another "
-                       "seed, world version or source; --restart forgets it",
+                       "%s.partial: scene %lld is '%s', expected '%s', so it has another seed, "
+                       "world version or source\n"
+                       "hint: --restart starts over",
                        r->path, (long long)(r->done_before - 1), name, id);
     return BJ_OK;
 }
@@ -236,7 +237,7 @@ bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
     bj_status status = bj_cache_writer_open(&r.writer, cache, facts, 1, options->restart, err);
     if (status == BJ_OK) status = check_resumed(&r, err);
     if (status == BJ_OK) status = run_pipeline(&r, err);
-    /* Publish the law first, so a published cache always has a law. */
+    /* Publish the law first, so that a published cache always has a law. */
     if (status == BJ_OK)
         status = bj_law_writer_finish(&r.law, r.version, options->seed, r.split, &report->law_bytes,
                                       err);
@@ -285,7 +286,7 @@ bj_status bj_world_redraw(double *futures, int *modes, int version, uint64_t see
     bj_town *town = NULL;
     bj_world_scene *scene = NULL;
     if (index < 0 || index >= (int64_t)1 << 32 || first < 0 || draws < 0)
-        return BJ_FAIL(err, BJ_EARG, "scene %lld, draws %lld from %lld: out of range",
+        return BJ_FAIL(err, BJ_EARG, "scene %lld, %lld draws from %lld on: out of range",
                        (long long)index, (long long)draws, (long long)first);
     BJ_TRY(bj_world_check_split(split, err));
     BJ_TRY(bj_world_choose_version(&version, version, err));

@@ -13,7 +13,8 @@
 enum { INTERVALS = 3 };
 
 static const double size_half = 130, corner = 7, gutter = 0.6, bay_width = 2.3;
-static const double ring_inner = 26;    /* distance of a roundabout's stop line from its center */
+static const double ring_inner = 26;    /* distance between a roundabout's stop line and its
+                                           center */
 static const double visible_limit = 12; /* speed limit of every street in version 2, m/s */
 
 /* ------------------------------------------------------------------------------------ building */
@@ -85,7 +86,8 @@ static void draw_place(bj_town *town) {
     bj_world_sincos(&town->sine, &town->cosine, angle);
     for (int i = 0; i < 2; i++) {
         const double length = bj_world_uniform(rng, 190, 420);
-        /* The slope of the bend, not its amplitude, distorts right-angled corners. */
+        /* Draw the slope of the bend instead of its amplitude, because the slope distorts
+         * right-angled corners. */
         const double steep = bj_world_chance(rng, 0.3) ? 0.03 : bj_world_uniform(rng, 0.08, 0.36);
         town->wave[i] = 2 * BJ_PI / length;
         town->bend[i] = steep / town->wave[i];
@@ -278,7 +280,8 @@ static void note_arm_crossings(bj_town *town) {
     }
 }
 
-/* Computes where vehicles stop for a crossing between junctions, using the edge in the features. */
+/* Computes where vehicles stop for a crossing between two junctions, based on the crossing's edge
+ * in the features. */
 static void place_crossing_stops(bj_town *town) {
     for (int i = 0; i < town->lane_count; i++) {
         bj_road_lane *l = &town->lanes[i];
@@ -310,7 +313,7 @@ static const char *draw_city(bj_rng *rng, const char *split) {
 bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *split, int64_t number,
                        bj_error *err) {
     const uint64_t key = bj_world_hash(seed, bj_world_hash_text(split), (uint64_t)number, 0x70776e);
-    memset(town, 0, offsetof(bj_town, lanes)); /* the large arrays after it are filled below */
+    memset(town, 0, offsetof(bj_town, lanes)); /* the large arrays that follow are filled below */
     town->lane_count = town->sample_count = town->crossing_count = town->bay_count = town->full = 0;
     town->version = version;
     town->key = key;
@@ -353,7 +356,7 @@ bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *sp
     if (version > 1 && !town->full) bj_town_make_lines(town);
     if (town->full)
         return BJ_FAIL(err, BJ_EARG,
-                       "simulated world: town %lld of seed %llu does not fit its tables",
+                       "simulated world: town %lld of seed %llu does not fit in its tables",
                        (long long)number, (unsigned long long)seed);
     return BJ_OK;
 }

@@ -133,7 +133,7 @@ typedef struct bj_town_crossing {
 typedef struct bj_pose {
     double x, y, heading;
     double tx, ty; /* unit vector along the lane */
-    double bend;   /* curvature, positive to the left; these three are 0 off the lanes */
+    double bend;   /* curvature, positive to the left; the last three fields are 0 outside lanes */
 } bj_pose;
 
 typedef struct bj_town {
@@ -161,7 +161,7 @@ typedef struct bj_town {
     /* Version 2: the polylines of the features, lanes first. */
     bj_point lines[BJ_TOWN_LANES + BJ_TOWN_CROSSINGS][BJ_AV2_POINTS];
     int64_t next_id;
-    int full; /* an array was too small, so bj_town_make fails */
+    int full; /* 1 if an array was too small, which makes bj_town_make fail */
 } bj_town;
 
 BJ_CHECK bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *split,
@@ -189,7 +189,8 @@ void bj_lane_project(const bj_town *town, int lane, double x, double y, double *
 
 typedef struct bj_control_odds {
     double signal, stop, priority; /* sum to one */
-    double vertical;               /* probability that the vertical street has it, given priority */
+    double vertical;               /* probability that the vertical street has priority, given that
+                                      the control is priority */
 } bj_control_odds;
 
 /* Computes the probability of each control of a version-1 junction that is not a roundabout, given

@@ -2,8 +2,8 @@
  * them.
  *
  * The leftmost lane turns left, the rightmost lane turns right, and every lane with a counterpart
- * goes straight. A single lane does all of this. A separate left-turn lane takes the left turns,
- * and also the U-turns if the street is wide enough.
+ * goes straight. A single lane has all of these moves. A separate left-turn lane takes the left
+ * turns, and also the U-turns if the street is wide enough.
  */
 #include "world/town.h"
 
@@ -129,7 +129,7 @@ static void build_crossroads(bj_town *town, int index) {
 
 /* ---------------------------------------------------------------------------------- roundabout */
 
-/* Approximates the arc from angle a to b (counterclockwise) by a cubic. */
+/* Approximates the counterclockwise arc from angle a to angle b by a cubic. */
 static void arc_curve(double c[4][2], const bj_node *node, double radius, double a, double b) {
     double sa, ca, sb, cb, st, ct;
     bj_world_sincos(&sa, &ca, a);

@@ -141,7 +141,8 @@ static void add_bays(bj_town *town, const bj_link *link, const bj_street *s, int
     if (!(way > 0 ? s->park_right : s->park_left)) return;
     const double edge = way > 0 ? s->edge_right : s->edge_left, w = way * (edge - 0.45 - 1.05);
     const double margin_from = link->from >= 0 ? 9 : 3, margin_to = link->to >= 0 ? 9 : 3;
-    /* Parked cars face in the direction of the adjacent lane, in one-way streets on both sides. */
+    /* Parked cars face in the direction of the adjacent lane, which is the same on both sides of a
+     * one-way street. */
     const double face = way > 0 || !s->back ? 1 : -1;
     for (double u = link->start + margin_from; u < link->end - margin_to; u += 6.2) {
         if (link->crossing_at < 0 || link->crossing_at > 0)

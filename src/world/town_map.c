@@ -13,7 +13,7 @@
 
 /* ---------------------------------------------------------------------------------------- text */
 
-/* Reserves `more` bytes. */
+/* Makes room for `more` bytes. */
 static bj_status reserve(bj_town_text *out, size_t more, bj_error *err) {
     if (out->size + more <= out->room) return BJ_OK;
     char *larger;
@@ -31,7 +31,7 @@ void bj_town_text_free(bj_town_text *text) {
     *text = (bj_town_text){0};
 }
 
-/* The next three functions write into reserved memory. */
+/* The next three functions write into memory that has been reserved. */
 static void put(bj_town_text *out, const char *text) {
     const size_t n = strlen(text);
     memcpy(out->text + out->size, text, n);

@@ -134,7 +134,7 @@ void bj_lane_project(const bj_town *town, int lane, double x, double y, double *
         const double dx = x - first[i].x, dy = y - first[i].y, d = dx * dx + dy * dy;
         if (d < best) best = d, at = i;
     }
-    /* Newton iteration along the curve: move by the tangential part of the residual. */
+    /* Newton iteration along the curve, which moves by the tangential part of the residual. */
     double guess = at * l->spacing;
     for (int k = 0; k < 3; k++) {
         const bj_pose p = bj_lane_pose(town, lane, guess, 0);

@@ -144,7 +144,7 @@ static void see_lane(const bj_traffic *tr, int agent, int lane, double start, do
         const int narrow = you->kind == BJ_KIND_CYCLIST ||
                            (you->kind == BJ_KIND_MOTORCYCLIST && tr->town->version > 1);
         if (narrow && me->kind != BJ_KIND_CYCLIST && you->offset < -0.9)
-            continue; /* rides at the edge, so there is room to pass */
+            continue; /* it rides at the edge, so there is room to pass */
         obstacle(view, gap - (me->length + you->length) / 2, you->v);
     }
 }
@@ -169,7 +169,8 @@ static ahead look_ahead(const bj_traffic *tr, int agent) {
         const double end = start + lane->length;
         if (lane->approach >= 0 && k + 1 < me->route_count) {
             const double line = end - half;
-            for (int b = 0; b < lane->next_count; b++) /* vehicles that have just turned off */
+            for (int b = 0; b < lane->next_count; b++) /* consider vehicles that have just turned
+                                                          off */
                 if (lane->next[b] != me->route[k + 1])
                     see_lane(tr, agent, lane->next[b], end, 5, &view);
             if (line < 8 + 2 * me->v + me->v * me->v / 4 && line > -1.5 &&
@@ -189,7 +190,7 @@ static void drive(bj_traffic *tr, int agent) {
     const double a = bj_idm(me->v, view.wanted, view.gap, me->v - view.speed, me->acceleration,
                             me->braking, me->headway);
     me->a += 0.35 * (a - me->a);
-    if (a < -3) me->a = a; /* brake hard without smoothing */
+    if (a < -3) me->a = a; /* apply hard braking without smoothing */
 }
 
 static void move(bj_traffic *tr, bj_agent *me) {

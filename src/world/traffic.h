@@ -2,7 +2,7 @@
  *
  * A vehicle follows a route, which is a list of lanes. The Intelligent Driver Model computes its
  * acceleration from the nearest obstacle ahead: another road user, a stop line that it may not pass
- * yet, or a crossing in use. Pedestrians walk straight lines. Everything else stands still.
+ * yet, or a crossing in use. Pedestrians walk in straight lines. All other objects stand still.
  * Test: tests/world/test_traffic.c
  */
 #ifndef BJ_WORLD_TRAFFIC_H
@@ -46,7 +46,7 @@ typedef struct bj_agent {
     double s, v, a;                             /* arc length on the lane, speed, acceleration */
     double offset, drift; /* distance to the left of the center line, and its rate of change */
     double wanted, headway, acceleration, braking;
-    int halted; /* has stopped at the line of an all-way stop */
+    int halted; /* 1 if it has stopped at the line of an all-way stop */
     /* BJ_MOVER_WALKS: starts at `start` with velocity (vx, vy). BJ_MOVER_STANDS: stays at
      * `start`. */
     bj_pose start;
@@ -57,8 +57,8 @@ typedef struct bj_agent {
     bj_motion path[BJ_WORLD_STEPS];
 } bj_agent;
 
-/* The lights of a junction. Group `first` (1 is the vertical street) has green until `change`.
- * After two seconds of red the other group has green. */
+/* The lights of a junction. Group `first` (1 is the vertical street) has green until `change`. Then
+ * all lights are red for two seconds, and the other group gets green. */
 typedef struct bj_light {
     int first, change;
 } bj_light;
@@ -84,8 +84,8 @@ typedef struct bj_traffic {
 } bj_traffic;
 
 void bj_traffic_reset(bj_traffic *traffic, const bj_town *town); /* removes all agents */
-/* Moves all vehicles from step - 1 to `step` and stores their motion. A negative step stores
- * nothing. Scripted agents follow their scripts. */
+/* Moves all vehicles from step - 1 to `step` and stores their motion. If `step` is negative,
+ * nothing is stored. Scripted agents follow their scripts. */
 void bj_traffic_step(bj_traffic *traffic, int step, const bj_script *scripts, int script_count);
 /* Stores the motion of all agents that do not drive. */
 void bj_traffic_walkers(bj_traffic *traffic);

@@ -1,14 +1,14 @@
-"""Drivable areas and map audits against GEOS (shapely) and a plain NumPy implementation.
+"""Compares drivable areas and map audits with GEOS (shapely) and a NumPy implementation.
 
   BJEPA=path/of/bjepa BJ_BUILD=build/release python3 tests/audit/peer_drivable.py
 
-1. Random polygons, star-shaped, on a lattice or with touching edges: our answer is that of GEOS's
-   distance to the union, but for points within 1e-9 m of the tolerance.
-2. Random candidates on simulated maps as a submission: all seven metrics of every scene from
-   `bjepa audit --submission` equal NumPy with containment by GEOS; real maps too, with BJ_AV2_DATA.
-3. Scenario files without their future rows, and a cache made of them, give the same bytes of output.
-4. A model's own submission audited from raw files equals the audit of the model on a cache.
-Exit code 0 done, 1 failed, 77 skipped because the packages are not installed.
+1. For random polygons, star-shaped, on a lattice or with touching edges, the result equals GEOS's distance
+   to the union, except for points within 1e-9 m of the tolerance.
+2. For a submission of random candidates on simulated maps, all seven metrics of every scene from
+   `bjepa audit --submission` equal NumPy with containment by GEOS. With BJ_AV2_DATA, real maps are used, too.
+3. Scenario files without their future rows, and a cache made of them, give the same output bytes.
+4. The audit of a model's submission with scenario files equals the audit of the model with a cache.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import csv
 import ctypes
@@ -55,7 +55,7 @@ class Ring(ctypes.Structure):
 
 
 class Drivable:
-    """bj_drivable of the shared library."""
+    """Calls bj_drivable of the shared library."""
 
     def __init__(self):
         self.library = ctypes.CDLL(str(BUILD / "libbranchjepa.so"))
@@ -80,7 +80,7 @@ class Drivable:
 
 
 def star(rng, center, size):
-    """A simple polygon around a center, of any shape between a disk and a hedgehog."""
+    """Returns a simple polygon around a center, from nearly round to very spiky."""
     n = int(rng.integers(3, 40))
     angle = np.sort(rng.uniform(0, 2 * np.pi, n))
     radius = size * rng.uniform(rng.choice([0.1, 0.9]), 1, n)
@@ -89,7 +89,7 @@ def star(rng, center, size):
 
 
 def tiles(rng, center):
-    """Squares and triangles of a lattice that touch in edges and corners."""
+    """Returns squares and triangles of a lattice that touch at edges and corners."""
     rings = []
     for _ in range(int(rng.integers(1, 8))):
         corner = np.floor(center) + rng.integers(0, 4, 2) * 5.0
@@ -103,7 +103,7 @@ def union_of(rings):
 
 
 def test_points(rng, rings):
-    """Anywhere near, on corners, on edges, the tolerance away from edges."""
+    """Returns points nearby, at corners, on edges, and at the tolerance from edges."""
     corners = np.concatenate(rings)
     ends = np.concatenate([np.roll(ring, -1, 0) for ring in rings])
     low, high = corners.min(0) - 3, corners.max(0) + 3
@@ -139,7 +139,7 @@ def compare_geometry(rng, drivable):
 # --------------------------------------------------------------------------------------- audit
 
 def plain_audit(rings, p, y):
-    """The seven metrics of one scene; y (K,F,2)."""
+    """Returns the seven metrics of one scene with candidates y (K,F,2)."""
     union = union_of(rings)
     inside = shapely.distance(union, shapely.points(y.reshape(-1, 2))).reshape(y.shape[:2])
     count = (inside <= TOLERANCE).sum(1)
@@ -161,7 +161,7 @@ def plain_audit(rings, p, y):
 
 
 def scenario(folder):
-    """Focal track id, type, position and heading at the last observed step, drivable areas."""
+    """Returns focal track id, type, position and heading at the last observed step, and drivable areas."""
     path, = folder.glob("scenario_*.parquet")
     table = pq.read_table(path).to_pandas()
     focal = table[table.track_id == table.focal_track_id]
@@ -175,7 +175,7 @@ def scenario(folder):
 
 
 def candidates(rng, origin, heading, speed):
-    """Arcs of any curvature, some nearly the same, weights of any size."""
+    """Returns arcs of random curvature, some nearly equal, with random weights."""
     K = int(rng.integers(1, 7))
     turn, factor = rng.normal(0, 0.15, K), rng.uniform(0.2, 1.3, K)
     if K > 2:
@@ -188,7 +188,7 @@ def candidates(rng, origin, heading, speed):
 
 
 def compare_audit(rng, root, name):
-    """A submission of random candidates for every scenario below root."""
+    """Returns a submission of random candidates for every scenario below root."""
     predictions, want = {}, {}
     for folder in sorted({path.parent for path in root.rglob("scenario_*.parquet")}):
         track, kind, origin, heading, speed, rings = scenario(folder)
@@ -214,7 +214,7 @@ def compare_audit(rng, root, name):
 
 
 def without_futures(root, other):
-    """The same scenarios, cut after the last observed step."""
+    """Copies the scenarios without the rows after the last observed step."""
     for path in root.rglob("scenario_*.parquet"):
         folder = other / path.parent.name
         folder.mkdir(parents=True)
@@ -225,7 +225,7 @@ def without_futures(root, other):
 
 
 def check_blind(root, file):
-    """Neither numbers nor bytes depend on what happened."""
+    """Tests that neither numbers nor bytes depend on the true future."""
     Path("seen").mkdir()
     Path("unseen").mkdir()
     os.symlink(root.resolve(), "seen/av2")
@@ -240,7 +240,7 @@ def check_blind(root, file):
 
 
 def check_blind_model():
-    """A cache made of scenarios that end with the last observed step: the same bytes."""
+    """Tests that a cache of scenarios that end at the last observed step gives the same bytes."""
     outputs = []
     for folder in ("seen", "unseen"):
         run("data", "prep", "--av2", f"{folder}/av2", "--out", f"{folder}/world.bjc")
@@ -253,7 +253,7 @@ def check_blind_model():
 
 
 def compare_model(root):
-    """The audit of a model, and that of the submission it writes."""
+    """Compares the audit of a model with the audit of its submission."""
     run("data", "prep", "--av2", root, "--out", "world.bjc")
     run("submit", "model.safetensors", "world.bjc", "--out", "model.parquet")
     model = json.loads(run("audit", "model.safetensors", "--data", "world.bjc", "--json"))

@@ -1,6 +1,7 @@
 /* test_audit.c - tests audits of models on a cache.
  *
- * Tests means, seeds, intervals, threads, failed allocations, and that no future is read.
+ * Covers means, seeds, intervals, threads and failed allocations, and checks that no future is
+ * read.
  *
  * Also writes the inputs of tests/cli/audit.sh:
  *   test_audit model PATH SEED ATOMS      a small network whose forecasts sometimes leave the road
@@ -30,7 +31,8 @@ static bj_status make_model(bj_model **out, uint64_t seed, int atoms, bj_error *
     arch.proj_hidden = arch.atom_hidden = arch.router_hidden = arch.decoder_hidden = 16;
     arch.atoms = atoms;
     BJ_TRY(bj_model_create(out, &arch, seed, err));
-    for (int i = 0; i < bj_model_tensor_count(*out); i++) { /* meters instead of centimeters */
+    for (int i = 0; i < bj_model_tensor_count(*out); i++) { /* scale up the forecasts from
+                                                               centimeters to meters */
         const bj_tensor t = bj_model_tensor(*out, i);
         const double factor = !strncmp(t.name, "decoder.2", 9)  ? 25
                               : !strncmp(t.name, "router.2", 8) ? 20
@@ -54,7 +56,7 @@ static bj_status zero_futures(const char *from, const char *to, bj_error *err) {
         const size_t at = (size_t)((const char *)view->data - bytes);
         int differs = 0;
         for (size_t i = 0; i < view->bytes; i++) differs |= bytes[at + i] != 0;
-        CHECK(differs); /* otherwise the test proves nothing */
+        CHECK(differs); /* otherwise, the test would be meaningless */
         memset(bytes + at, 0, view->bytes);
         status = reseal(bytes, size, err);
         if (status == BJ_OK) status = bj_file_write(to, bytes, size, err);
@@ -120,7 +122,7 @@ static bj_audit *open_audit(const char *path, int threads, int64_t limit) {
     return audit;
 }
 
-/* Returns all values of a model from a separate audit. */
+/* Returns all values of a model, computed in a separate audit. */
 static double *values_of(const char *path, int threads, const bj_model *model) {
     bj_error err = {0};
     bj_audit *audit = open_audit(path, threads, 0);
@@ -143,7 +145,7 @@ static double *values_of(const char *path, int threads, const bj_model *model) {
     return values;
 }
 
-/* Tests every scene against the public functions, one scene at a time. */
+/* Compares every scene with the results of the public functions, one scene at a time. */
 static void test_scene_by_scene(void) {
     bj_error err = {0};
     bj_cache *cache = NULL;
@@ -240,12 +242,12 @@ static void test_arms(void) {
     CHECK_OK(bj_audit_add(audit, "six", 0, six[0], first, &err), err);
     CHECK_OK(bj_audit_add(audit, "one", 0, one[0], NULL, &err), err);
     CHECK(bj_audit_add(audit, "six", 0, six[1], NULL, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "'six' has a model of seed 0 already");
+    CHECK_CONTAINS(err.message, "'six' already has a model with seed 0");
     CHECK_OK(bj_audit_add(audit, "six", 1, six[1], values, &err), err);
     CHECK(bj_audit_arms(audit) == 2 && bj_audit_find_arm(audit, "one") == 1);
     CHECK(bj_audit_seeds(audit, 0) == 2 && bj_audit_seeds(audit, 1) == 1);
     CHECK(bj_audit_compare(all, audit, 0, 1, 100, 1, 0.95, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "arm 'six' has seed 1, arm 'one' has not");
+    CHECK_CONTAINS(err.message, "arm 'six' has seed 1, but arm 'one' does not");
     CHECK(bj_audit_compare(all, audit, 1, 0, 100, 1, 0.95, &err) == BJ_EARG);
     CHECK_OK(bj_audit_add(audit, "one", 1, one[1], NULL, &err), err);
     CHECK(bj_audit_compare(all, audit, 0, 2, 100, 1, 0.95, &err) == BJ_EARG);

@@ -1,9 +1,9 @@
-/* test_audit_golden.c - tests audit and map check of real scenes against stored results.
+/* test_audit_golden.c - compares the audit and the map check of real scenes with stored results.
  *
  * The results come from a float64 reference. Scenes are read from map
  * files and as a submission. Real scenarios and data derived from them
  * cannot be part of this repository (license: CC BY-NC-SA 4.0).
- *   BJ_AV2_DATA     folder with folders of scenarios: av2/<id>/scenario_<id>.parquet, ...
+ *   BJ_AV2_DATA     folder that contains av2/<id>/scenario_<id>.parquet, ...
  *   BJ_AV2_GOLDEN   folder with <id>.npz
  * The test is skipped if they are not set.
  */
@@ -117,7 +117,7 @@ static void compare_proxy(const golden *g, const char *id) {
     CHECK(proxy.strict == strict);
 }
 
-/* Counts of outcomes, so that a comparison of only zeros cannot pass. */
+/* Counts of outcomes, which ensure that the comparison does not consist only of zeros. */
 typedef struct tally {
     int scenes, taken, passes, strict, infeasible, origins;
     double mean[BJ_AUDIT_METRICS]; /* over the audited scenes */
@@ -191,7 +191,7 @@ static int write_submission(const char *path, const char *goldens, bj_scenario_l
     return test_failed == 0;
 }
 
-/* Tests the same scenes as a submission. */
+/* Tests a submission with the same scenes. */
 static void test_submission(const tally *t, const char *data, const char *name,
                             const char *goldens) {
     char path[64], folder[4096];

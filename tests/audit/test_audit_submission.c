@@ -1,6 +1,6 @@
 /* test_audit_submission.c - tests audits of a submission on raw maps.
  *
- * Tests every outcome, values calculated by hand, threads and failed allocations.
+ * Covers every outcome, values calculated by hand, threads and failed allocations.
  *
  * For tests/cli/audit.sh: test_audit_submission make DIR FILE.parquet [good] writes the inputs.
  */
@@ -18,8 +18,8 @@
 enum { SCENES = 7 };
 static case_scenario scenes[SCENES];
 
-/* Writes the map of a road along x, 10 m wide, from -100 m to 30 m
- * relative to the origin, which is half of a straight drive. */
+/* Writes the map of a road along x, 10 m wide, from -100 m to 30 m relative to the origin. It
+ * covers half of a straight drive. */
 static bj_status write_map(const char *folder, const case_scenario *s, double x, double y,
                            bj_error *err) {
     char path[CASE_PATH], text[1024];
@@ -54,8 +54,9 @@ static bj_status write_scenarios(const char *folder, int good, bj_error *err) {
 static void fill_file(case_file *f, int good) {
     memset(f, 0, sizeof *f);
     case_row *r;
-    /* a: a drive with 30 of 60 points on the road, the last of them at its end, and one point 0.09
-     * m behind the end; a candidate that does not move; one that stands 2 m to its side. */
+    /* a: a drive with 30 of 60 points on the road, the last of them at the end of the road, and one
+     * point 0.09 m beyond the end; a candidate that does not move; a candidate that stands 2 m to
+     * the side of it. */
     r = case_add(f, &scenes[0], 0.5, 0, 0);
     r->x[30] = scenes[0].x[CASE_LAST] + 30.09;
     case_row *stand = case_add(f, &scenes[0], 0.3, 0, 0),
@@ -101,7 +102,7 @@ static void check_first(const bj_submission_scene *s) {
 }
 
 static void check_outcomes(const bj_submission_audit *audit) {
-    /* Sorted by id: 9 a b c d e f. */
+    /* The order by id is 9 a b c d e f. */
     static const bj_audit_outcome want[SCENES] = {
         BJ_AUDIT_MALFORMED, BJ_AUDITED,         BJ_AUDITED,         BJ_AUDIT_OTHER_TYPE,
         BJ_AUDIT_MISSING,   BJ_AUDIT_MALFORMED, BJ_AUDIT_UNREADABLE};
@@ -158,7 +159,8 @@ static void test_whole(const char *folder, const char *file) {
     CHECK(bj_alloc_live() == live);
 }
 
-/* Tests that after a failed allocation the audit fails or the affected scene is unreadable. */
+/* Tests that after a failed allocation, either the audit fails or the affected scene is reported as
+ * unreadable. */
 static void test_memory(const char *folder, const char *file) {
     const bj_audit_options options = {.threads = 1};
     const long live = bj_alloc_live();

@@ -1,6 +1,7 @@
-/* test_drivable.c - tests points in drivable areas.
+/* test_drivable.c - tests whether points are inside drivable areas.
  *
- * Uses rings made by hand, random rings with the reference in audit_case.h, and failed allocations.
+ * Covers rings constructed by hand, random rings, which are compared with the reference in
+ * audit_case.h, and failed allocations.
  */
 #define _XOPEN_SOURCE 700 /* getrusage */
 #include <stdlib.h>
@@ -30,19 +31,20 @@ static void test_tolerance(void) {
     const bj_ring ring = RING(square);
     set(&ring, 1, 0.1);
     CHECK(at(5, 5) && at(0, 0) && at(10, 10) && at(0, 7) && at(3, 10));
-    /* A point at exactly the tolerance is inside, the next number is outside. On the right, 10 + .1
-     * is slightly less than .1 away. */
+    /* A point at exactly the tolerance is inside, and the next representable number is outside. On
+     * the right, 10 + .1 is slightly less than .1 away. */
     CHECK(at(-0.1, 5) && !at(nextafter(-0.1, -1), 5));
     CHECK(at(5, -0.1) && !at(5, nextafter(-0.1, -1)));
     CHECK(at(10.1, 5) && !at(10.2, 5) && !at(10.1001, 5));
-    /* At a corner: 3-4-5. */
+    /* Test a corner with the sides of a 3-4-5 triangle. */
     CHECK(at(-0.0599, -0.0799) && !at(-0.0601, -0.0801) && !at(-0.1, -0.1));
     CHECK(!at(-5, 5) && !at(5, 11) && !at(1e9, 5) && !at(5, -1e9));
     CHECK(!at(NAN, 5) && !at(5, NAN) && !at(INFINITY, 5) && !at(5, -INFINITY));
     set(&ring, 1, 0);
     CHECK(at(0, 0) && at(10, 0) && at(10, 10) && at(0, 10)); /* corners and edges */
     CHECK(at(0, 5) && at(10, 5) && at(5, 0) && at(5, 10));
-    CHECK(!at(-1e-150, 5) && !at(nextafter(10, 11), 5)); /* smaller squares underflow */
+    CHECK(!at(-1e-150, 5) && !at(nextafter(10, 11), 5)); /* the squares of smaller distances
+                                                            underflow */
     CHECK(!at(5, -1e-150) && !at(5, nextafter(10, 11)));
 }
 
@@ -73,7 +75,7 @@ static void test_unions(void) {
 }
 
 static void test_self_contact(void) {
-    /* A path to a hole and back along the same cut, so the hole is outside. */
+    /* The ring runs to a hole and back along the same cut, so the hole is outside. */
     static const double keyhole[][2] = {{0, 0}, {10, 0}, {10, 10}, {0, 10}, {0, 5}, {4, 5},
                                         {4, 6}, {6, 6},  {6, 4},   {4, 4},  {4, 5}, {0, 5}};
     static const double bow[][2] = {{0, 0}, {10, 10}, {10, 0}, {0, 10}};
@@ -122,7 +124,7 @@ static void test_refused(void) {
         CHECK(at(5, 5));
         CHECK(bj_drivable_set_rings(areas, &bad[i], 1, 0.1, &err) != BJ_OK);
         CHECK_CONTAINS(err.message, "ring 0");
-        CHECK(!at(5, 5)); /* empty, previous areas are gone */
+        CHECK(!at(5, 5)); /* the previous areas have been removed */
     }
     CHECK(bj_drivable_set_rings(areas, &good, 1, -0.1, &err) == BJ_EARG);
     CHECK(bj_drivable_set_rings(areas, &good, 1, NAN, &err) == BJ_EARG);
@@ -209,8 +211,8 @@ static long peak(void) {
     return getrusage(RUSAGE_SELF, &usage) ? 0 : usage.ru_maxrss;
 }
 
-/* Tests edges that cross all rows: there are fewer rows, the results are the same, and memory is
- * proportional to the number of edges. */
+/* Tests edges that cross all rows. There must be fewer rows, the results must be the same, and
+ * memory must be proportional to the number of edges. */
 static void test_comb(void) {
     enum { TEETH = 20000 };
     double(*comb)[2] = malloc(TEETH * sizeof *comb);

@@ -33,7 +33,7 @@ static double value(const bj_audit_scene *s, bj_audit_metric m) { return s->valu
 
 static void test_all_inside(void) {
     static case_set s;
-    /* Three separate candidates, and one 0.5 m next to the first. This is
+    /* Test three separate candidates, and one at a distance of 0.5 m from the first. This is
      * exactly the threshold, so the two are joined. */
     drive(&s, 0, 0.4, 0, 0);
     drive(&s, 1, 0.3, 2, 0);
@@ -56,7 +56,8 @@ static void test_all_inside(void) {
     CHECK(measure(&s, 4).component[3] == 3);
 }
 
-/* Tests that 57 of 60 points are 95 % and 56 are not. Infeasible mass counts only in point_mass. */
+/* Tests that 57 of 60 points are 95 % and 56 are not. The mass of infeasible candidates counts only
+ * in point_mass. */
 static void test_feasibility(void) {
     static case_set s;
     drive(&s, 0, 0.5, 0, 3);
@@ -76,8 +77,8 @@ static void test_feasibility(void) {
     CHECK_NEAR(value(&a, BJ_AUDIT_ENDPOINT_DIVERSITY), 2 * 0.5 * 0.2 * 103, 1e-13);
 }
 
-/* Tests that one point off the road leaves a candidate feasible, but the scene is not contained. 95
- * of 100 points are enough, 94 are not. */
+/* Tests that a candidate with one point off the road is feasible, but that its scene is not
+ * contained. 95 of 100 points are enough, and 94 are not. */
 static void test_contained(void) {
     static case_set s;
     static double y[2][100][2];
@@ -95,16 +96,16 @@ static void test_contained(void) {
     CHECK(a.inside[0] == 95 && a.component[0] == 0 && a.inside[1] == 94 && a.component[1] == -1);
 }
 
-/* Tests that candidates are joined through others in any order, and that a
- * component counts from one percent on. */
+/* Tests that candidates are joined through other candidates in any order, and that a component
+ * counts if its weight is at least one percent. */
 static void test_components(void) {
     static case_set s;
     drive(&s, 0, 0.45, 0, 0);
     drive(&s, 1, 0.4, 0.9, 0);
-    drive(&s, 2, 0.01, -3, 0);    /* just enough */
-    drive(&s, 3, 0.0099, 3, 0);   /* not enough */
+    drive(&s, 2, 0.01, -3, 0);    /* just enough weight */
+    drive(&s, 3, 0.0099, 3, 0);   /* not enough weight */
     drive(&s, 4, 0.13, 0.45, 0);  /* bridges 0 and 1 */
-    drive(&s, 5, 0.0001, 3.2, 0); /* joins candidate 3, which is then enough */
+    drive(&s, 5, 0.0001, 3.2, 0); /* joins candidate 3, so their weight is enough */
     bj_audit_scene a = measure(&s, 5);
     CHECK(value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 2);
     CHECK(a.component[1] == 0 && a.component[4] == 0 && a.component[3] == 3);
@@ -112,7 +113,7 @@ static void test_components(void) {
     CHECK(value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 3 && a.component[5] == 3);
     a = measure(&s, 2); /* without the bridge */
     CHECK(value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 2);
-    for (int k = 0; k < 6; k++) drive(&s, k, 1. / 6, 0.4 * (k * 5 % 6), 0); /* a chain, shuffled */
+    for (int k = 0; k < 6; k++) drive(&s, k, 1. / 6, 0.4 * (k * 5 % 6), 0); /* a shuffled chain */
     a = measure(&s, 6);
     for (int k = 0; k < 6; k++) CHECK(a.component[k] == 0);
     CHECK_NEAR(value(&a, BJ_AUDIT_ENTROPY_SUPPORT), 1, 1e-14);
@@ -135,7 +136,7 @@ static void test_empty(void) {
     CHECK(value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 0 && value(&a, BJ_AUDIT_TRAJECTORY_MASS) == 0);
 }
 
-/* Tests that the order of candidates does not change the values, with BJ_MAX_ATOMS candidates. */
+/* Tests that the order of candidates does not change the values, for BJ_MAX_ATOMS candidates. */
 static void test_properties(void) {
     static case_set s, turned;
     bj_rng rng = bj_rng_seed(2);

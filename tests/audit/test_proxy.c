@@ -51,7 +51,7 @@ int main(void) {
     drive(1, 0.3, -3.5, 0); /* below the first line */
     CHECK(measure(2).outside[1] == 1);
 
-    /* Six of sixty points outside are .10, which is allowed. Seven are not. */
+    /* Six of sixty points outside are a share of .10, which is allowed. Seven are too many. */
     drive(0, 0.5, 0, 6);
     drive(1, 0.3, 0, 6);
     drive(2, 0.2, 0, 0);
@@ -71,7 +71,7 @@ int main(void) {
     s = measure(2); /* .79 of the mass */
     CHECK(s.weighted_outside < 0.1 && !s.passes);
 
-    /* Beyond the ends of a line, and without lines. */
+    /* Test points beyond the ends of a line, and a map without lines. */
     drive(0, 1, 0, 0);
     drive(1, 0, 0, 0);
     drive(2, 0, 0, 0);
@@ -81,7 +81,8 @@ int main(void) {
     CHECK_NEAR(measure(2).outside[0], 1. / 60, 1e-15);
     s = measure(0);
     CHECK(s.outside[0] == 1 && !s.passes && !s.strict && s.compliant_mass == 0);
-    /* A polyline of length zero, as from crossings with one point, is a disk of 3 m. */
+    /* A polyline of length zero, as for crossings with one point, covers a disk with a radius of 3
+     * m. */
     for (int q = 0; q < Q; q++) lines[0][q][0] = lines[0][q][1] = 0;
     for (int t = 0; t < F; t++) y[0][t][0] = t < 30 ? 1.8 : 1.9, y[0][t][1] = 2.4;
     CHECK(measure(1).outside[0] == 0.5);

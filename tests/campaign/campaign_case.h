@@ -49,7 +49,7 @@ static inline char *case_read(const char *name) { /* for free() */
     return text;
 }
 
-/* The folder, and caches a.bjc and b.bjc of a few scenes. */
+/* Creates the folder, and caches a.bjc and b.bjc with a few scenes. */
 static inline void case_begin(void) {
     if (!mkdtemp(case_folder)) exit(1);
     for (int i = 0; i < 2; i++) {
@@ -62,7 +62,7 @@ static inline void case_begin(void) {
     }
 }
 
-/* Whether a message says it, and the call failed with the code. */
+/* Checks that a call failed with the code and that the message contains the text. */
 #define CHECK_REFUSED(call, expected, part)                                                        \
     do {                                                                                           \
         CHECK((call) == (expected));                                                               \

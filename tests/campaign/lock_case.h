@@ -1,4 +1,4 @@
-/* lock_case.h - a small campaign that was really trained, for the tests of lock and evaluation.
+/* lock_case.h - trains a small campaign for the tests of lock and evaluation.
  *
  *   folder/train.bjc, dev.bjc, val.bjc   simulated scenes
  *   folder/grid.yaml                     fullset, uniform, point and the frozen anchor; two seeds
@@ -44,7 +44,7 @@ static inline void grid_text(const char *path, const char *text) {
     CHECK(file && fputs(text, file) >= 0 && !fclose(file));
 }
 
-/* Every arm that differs for a lock: shared weights, other sizes, stages of the anchor. */
+/* Arms that a lock treats differently: shared weights, other sizes, stages of the anchor. */
 static const char grid_yaml[] =
     "name: small\n"
     "arms: [fullset, uniform, point, anchor-a, anchor-b]\n"
@@ -65,7 +65,7 @@ static inline bj_status grid_train(const bj_campaign *campaign, int index, bj_er
     return bj_run_train(&report, run.settings, &options, err);
 }
 
-/* Lays everything down and trains all runs but the last `left` ones. */
+/* Creates the campaign and trains all runs except the last `left` ones. */
 static inline bj_campaign *grid_begin(int left) {
     const bj_campaign_options options = {0};
     bj_campaign *campaign = NULL;
@@ -99,7 +99,7 @@ static inline void grid_remove(const char *path) {
 
 static inline int grid_exists(const char *path) { return access(path, F_OK) == 0; }
 
-/* A file as it was, to be put back. */
+/* A saved file, to be restored. */
 typedef struct grid_kept {
     char path[BJ_FOLDER_PATH];
     char *bytes;

@@ -1,4 +1,4 @@
-/* test_campaign.c - campaign files, the grid they give, campaign.json and what it refuses. */
+/* test_campaign.c - tests campaign files, their grid, and valid and invalid campaign.json files. */
 #define _XOPEN_SOURCE 700
 #include "campaign_case.h"
 
@@ -67,7 +67,7 @@ static void test_grid(void) {
     bj_campaign_free(c);
 }
 
-/* Options win over the file, and a count of seeds begins at 0. */
+/* Tests that options override the file, and that a number of seeds starts at 0. */
 static void test_options(void) {
     bj_campaign *c = NULL;
     char a[CASE_PATH], b[CASE_PATH];
@@ -93,7 +93,7 @@ static void test_options(void) {
     bj_campaign_free(c);
 }
 
-/* Stage B waits for stage A of its seed, wherever that stands in the list. */
+/* Tests that stage B needs stage A of its seed, in any order of the list. */
 static void test_stages(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH], full[PATH_MAX], anchor[PATH_MAX + 64];
@@ -125,7 +125,8 @@ static void test_stages(void) {
                   "stage A run of the same seed");
 }
 
-/* Several datasets: by seed, then by dataset, then by arm; every run knows its own. */
+/* Tests several datasets: runs are ordered by seed, dataset and arm, and each has its own dataset.
+ */
 static void test_several(void) {
     static const char text[] = "name: both\ndata: {one: a.bjc, other: b.bjc}\n"
                                "arms: [anchor-b, anchor-a]\nseeds: [4, 2]\n";
@@ -155,7 +156,7 @@ static void test_several(void) {
         bj_campaign_free(c);
         c = NULL;
     }
-    /* moved to a folder of their own: found with it, and without it where they were laid down */
+    /* moved to another folder: found with this folder, or without it at the original path */
     CHECK(mkdir(case_path(folder, "sets"), 0777) == 0);
     for (int i = 0; i < 2; i++) {
         char from[CASE_PATH];
@@ -171,7 +172,7 @@ static void test_several(void) {
     CHECK_OK(create(&c, text, "elsewhere", NULL), err);
     if (c) CHECK_CONTAINS(bj_campaign_run_at(c, 2).data, "/sets/b.bjc");
     bj_campaign_free(c);
-    /* one file in place of them: a campaign of one dataset, as ever */
+    /* one file replaces them: a campaign with one dataset */
     const bj_campaign_options only = {.data = case_path(path, "b.bjc")};
     CHECK_OK(create(&c, text, "only", &only), err);
     if (c) {
@@ -187,11 +188,11 @@ static void test_several(void) {
     } others[] = {
         {"name: both\ndata: {one: b.bjc, other: b.bjc}\narms: [anchor-b, anchor-a]\nseeds: [4, "
          "2]\n",
-         "data of digest"},
+         "data that has the digest"},
         {"name: both\ndata: {one: a.bjc, two: b.bjc}\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
-         "was laid down with the dataset 'other'"},
+         "was created with the dataset 'other'"},
         {"name: both\ndata: a.bjc\narms: [anchor-b, anchor-a]\nseeds: [4, 2]\n",
-         "was laid down with 2 datasets"},
+         "was created with 2 datasets"},
     };
     const bj_campaign_options here = {.data = case_folder};
     for (size_t i = 0; i < 3; i++)
@@ -203,7 +204,7 @@ static void test_several(void) {
     at[8] = '2';
     case_write("several/campaign.json", json);
     CHECK_REFUSED(bj_campaign_open(&c, case_path(path, "several"), &err), BJ_EFORMAT,
-                  "the number of a dataset");
+                  "a dataset number for every run");
     at[8] = '0'; /* a run that is there already */
     case_write("several/campaign.json", json);
     CHECK(bj_campaign_open(&c, case_path(path, "several"), &err) == BJ_EFORMAT && !c);
@@ -227,7 +228,7 @@ static void test_refused_files(void) {
         {"name: a/b\narms: [fullset]\nseeds: 1\n", "name is 'a/b'"},
         {"name: x\nseeds: 1\n", "no 'arms'"},
         {"name: x\narms: [fullset]\n", "no 'seeds'"},
-        {"name: x\narms: fullset\nseeds: 1\n", "'arms' should be: a list"},
+        {"name: x\narms: fullset\nseeds: 1\n", "not valid for 'arms', expected a list"},
         {"name: x\narms: [fullset]\nseeds: 0\n", "seeds is '0'"},
         {"name: x\narms: [fullset]\nseeds: 2x\n", "seeds is '2x'"},
         {"name: x\narms: [fullset]\nseeds: 1001\n", "1 to 1000"},
@@ -236,21 +237,23 @@ static void test_refused_files(void) {
         {"name: x\narms: [fulset]\nseeds: 1\n", "fullset"},
         {"name: x\narm: [fullset]\nseeds: 1\n", "c.yaml:2: unknown key 'arm'; did you mean 'arms'"},
         {"name: x\nbanana: 1\narms: [fullset]\nseeds: 1\n", "unknown key 'banana', expected name"},
-        {"name: x\narms: [fullset]\nseeds: 1\ntrain.epochs: 2\n", "it belongs under 'set'"},
+        {"name: x\narms: [fullset]\nseeds: 1\ntrain.epochs: 2\n", "belongs under 'set'"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {seed: 2}\n", "'seed' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {arm: mdn}\n", "'arm' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {anchor: /x}\n", "'anchor' cannot be set"},
         {"name: x\narms: [fullset]\nseeds: 1\nset: {train.epoch: 2}\n", "train.epochs"},
         {"name: x\narms: [fullset]\nseeds: 1\nrecipe: smal\n", "smal"},
-        {"name: x\narms: [anchor-b]\nseeds: 1\n", "needs 'anchor-a' among the arms"},
-        {"name: x\narms: [fullset]\nseeds: 1\n", "no 'data'"},
+        {"name: x\narms: [anchor-b]\nseeds: 1\n", "needs arm 'anchor-a' in the same campaign"},
+        {"name: x\narms: [fullset]\nseeds: 1\n", "'data' is missing"},
         {"name: x\ndata: ''\narms: [fullset]\nseeds: 1\n", "'data' is empty"},
         {"name: x\ndata: [a.bjc, b.bjc]\narms: [fullset]\nseeds: 1\n", "data: {name: file}"},
-        {"name: x\ndata: {a/b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a/b' is no name"},
-        {"name: x\ndata: {a.b: a.bjc}\narms: [fullset]\nseeds: 1\n", "'a.b' is no name"},
+        {"name: x\ndata: {a/b: a.bjc}\narms: [fullset]\nseeds: 1\n",
+         "'a/b' is not a valid dataset name"},
+        {"name: x\ndata: {a.b: a.bjc}\narms: [fullset]\nseeds: 1\n",
+         "'a.b' is not a valid dataset name"},
         {"name: x\ndata: {sixteen-letters-: a.bjc}\narms: [fullset]\nseeds: 1\n", "1 to 15"},
         {"name: x\ndata: {a: a.bjc, b: b.bjc}\ndev: a.bjc\narms: [fullset]\nseeds: 1\n",
-         "2 datasets and one for development"},
+         "2 datasets and development data"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bj_campaign *c = NULL;
@@ -264,7 +267,7 @@ static void test_refused_files(void) {
     char path[CASE_PATH];
     CHECK(mkdir(case_path(path, "refused"), 0777) == 0);
     case_write("refused/campaign.yaml", "mine\n");
-    CHECK_REFUSED(create(&c, plain, "refused", NULL), BJ_EARG, "exists, without a campaign.json");
+    CHECK_REFUSED(create(&c, plain, "refused", NULL), BJ_EARG, "exists without a campaign.json");
     char *kept = case_read("refused/campaign.yaml");
     CHECK(!strcmp(kept, "mine\n"));
     free(kept);
@@ -278,13 +281,13 @@ static void test_look(void) {
     CHECK(!exists("look"));
     if (!c) return;
     CHECK(bj_campaign_runs(c) == 4);
-    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EARG, "not laid down");
+    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EARG, "has not been created");
     bj_campaign_free(c);
 }
 
 /* ---------------------------------------------------------------------------------------- again */
 
-/* The same campaign is left as it is; another one is refused by what differs. */
+/* Tests that the same campaign stays unchanged and another one is rejected with the difference. */
 static void test_again(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH];
@@ -293,7 +296,8 @@ static void test_again(void) {
     char *before = case_read("again/campaign.json");
     CHECK_OK(create(&c, plain, "again", NULL), err);
     bj_campaign_free(c);
-    /* Without data it is the one from before; the same content elsewhere will do. */
+    /* Tests that missing data is taken from the campaign, and that the same content in another file
+     * is accepted. */
     CHECK_OK(create(&c,
                     "name: tiny\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
                     "  train.epochs: 4\n  optim.lr: 0.002\n",
@@ -312,22 +316,22 @@ static void test_again(void) {
         const char *text, *said;
     } others[] = {
         {"name: other\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\n",
-         "holds the campaign 'tiny'"},
+         "contains the campaign 'tiny'"},
         {"name: tiny\ndata: b.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
-         "data of digest"},
+         "data that has the digest"},
         {"name: tiny\ndata: a.bjc\ndev: b.bjc\nrecipe: small\narms: [fullset, point]\n"
          "seeds: [3, 1]\nset:\n  train.epochs: 4\n  optim.lr: 0.002\n",
          "development data (none)"},
         {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 5\n  optim.lr: 0.002\n",
-         "run 0 ('fullset' seed 3) was laid down with train.epochs = 4"},
+         "run 0 ('fullset' seed 3) was created with train.epochs = 4"},
         {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, mdn]\nseeds: [3, 1]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
-         "run 1 ('point' seed 3) was laid down with arm = point"},
+         "run 1 was created as 'point'"},
         {"name: tiny\ndata: a.bjc\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1, 2]\nset:\n"
          "  train.epochs: 4\n  optim.lr: 0.002\n",
-         "was laid down with 4 runs"},
+         "was created with 4 runs"},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         CHECK_REFUSED(create(&c, others[i].text, "again", NULL), BJ_EMISMATCH, others[i].said);
@@ -353,11 +357,11 @@ static void test_changed_json(void) {
         {"\"train.epochs\": 4", "\"train.epoch\": 4", "train.epoch", BJ_EARG},
         {"campaign/1", "campaign/2", "schema is", BJ_EVERSION},
         {"\"schema\"", "\"scheme\"", "schema is 'missing'", BJ_EFORMAT},
-        {"\"name\": \"tiny\"", "\"name\": 3", "name is missing or wrong", BJ_EFORMAT},
+        {"\"name\": \"tiny\"", "\"name\": 3", "name is missing or invalid", BJ_EFORMAT},
         {"\"path\"", "\"pfad\"", "path is missing", BJ_EFORMAT},
         {"\"digest\": \"", "\"digest\": \"x", "64 hexadecimal digits", BJ_EFORMAT},
         {"\"needs\": null", "\"needs\": 1", "stage A run of the same seed", BJ_EFORMAT},
-        {"\"needs\": null", "\"needs\": 99", "the number of a run", BJ_EFORMAT},
+        {"\"needs\": null", "\"needs\": 99", "null or a run number", BJ_EFORMAT},
         {"\"runs\"", "\"rums\"", "runs is missing", BJ_EFORMAT},
         {"\"settings\"", "\"setting\"", "settings is missing", BJ_EFORMAT},
         {"{\n", "{{\n", "not JSON", BJ_EFORMAT},
@@ -426,7 +430,8 @@ static void test_ready_made(void) {
     }
 }
 
-/* Every allocation fails once: a message, nothing leaks, nothing is left half done. */
+/* Tests that every failing allocation gives a message, leaks nothing and leaves nothing incomplete.
+ */
 static void test_memory(void) {
     char path[CASE_PATH], file[CASE_PATH];
     const long live = bj_alloc_live();

@@ -1,4 +1,4 @@
-/* test_lock.c - locking: the rule, the file, and every refusal by name. */
+/* test_lock.c - tests locking: the selection rule, the file, and every reason for rejection. */
 #define _XOPEN_SOURCE 700
 #include "campaign/lock_case.h"
 
@@ -18,7 +18,8 @@ static void test_rule(void) {
         rows[i] = (bj_epoch){.epoch = i, .decoder_ade = ade[i], .eligible = i == 3 || i == 5};
         rows[i].dev.traj_es = es[i];
     }
-    CHECK(bj_lock_choose(BJ_FULLSET, rows, 6) == 2); /* epoch 0 does not count, the first of two */
+    CHECK(bj_lock_choose(BJ_FULLSET, rows, 6) == 2); /* epoch 0 is ignored, and the first of two is
+                                                        chosen */
     CHECK(bj_lock_choose(BJ_ANCHOR_B, rows, 6) == 2);
     CHECK(bj_lock_choose(BJ_FULLSET, rows, 2) == 1);
     CHECK(bj_lock_choose(BJ_FULLSET, rows, 1) == -1 && bj_lock_choose(BJ_FULLSET, rows, 0) == -1);
@@ -86,13 +87,13 @@ static void test_file(void) {
     } flaws[] = {
         {"{", "branchjepa.lock/1", "branchjepa.lock/2", "schema"},
         {"\"campaign\"", "\"sha256\"", "\"sha\"", "'sha256' is missing"},
-        {"\"evaluator\"", "2222", "222g", "64 digits"},
-        {"\"evaluator\"", "2222", "222", "64 digits"},
+        {"\"evaluator\"", "2222", "222g", "64 hexadecimal digits"},
+        {"\"evaluator\"", "2222", "222", "64 hexadecimal digits"},
         {"\"bytes\"", "123456789012", "-1", "'bytes'"},
         {"\"scenes\"", "24988", "2.5", "'scenes'"},
         {"\"metrics\"", "\"brier\"", "\"breir\"", "list of metrics"},
         {"\"real\"", "\"real\": \"", "\"real\": \"long ", "numbers of type"},
-        {"\"batch\"", "128", "129", "batch 129"},
+        {"\"batch\"", "128", "129", "batch is 129"},
         {"\"least_scenes\"", "10", "1", "least_scenes 1"},
         {"\"runs\"", "runs/fullset", "runs/../fullset", "folder of the campaign"},
         {"\"runs\"", "runs/fullset", "/runs/fullset", "folder of the campaign"},
@@ -122,7 +123,7 @@ static void test_file(void) {
     }
 }
 
-/* Two runs that may stand side by side; then one fact of the second is another. */
+/* Tests two compatible runs, then changes one fact of the second run. */
 static void test_grid(void) {
     bj_lock_run runs[2] = {{.arm = "fullset", .seed = 1, .evaluated = 1},
                            {.arm = "mdn", .seed = 1, .evaluated = 1}};
@@ -159,10 +160,10 @@ static void test_grid(void) {
     facts[1] = facts[0];
     runs[0].evaluated = runs[1].evaluated = 0;
     CHECK(bj_lock_check_grid(runs, facts, 2, &err) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "no run of the campaign forecasts");
+    CHECK_CONTAINS(err.message, "no run of the campaign makes forecasts");
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static bj_status lock_with(const char *data) {
     const bj_lock_options options = {.data = data, .evaluator = self};
@@ -189,11 +190,11 @@ static void test_runs(void) {
         {"runs/anchor-a/seed-3/result.json", "{", "\"done\"", "\"no_pass\"", "anchor-a, seed 3",
          "outcome is 'no_pass'"},
         {"runs/uniform/seed-3/config.resolved.json", "optim", "0.0003", "0.0004", "uniform, seed 3",
-         "optim.lr is 0.0004, campaign.json has 0.0003"},
+         "optim.lr is 0.0004, but campaign.json has 0.0003"},
         {"runs/uniform/seed-3/manifest.json", "\"data\"", "\"digest\": \"", "\"digest\": \"00",
          "uniform, seed 3", "data.digest"},
         {"runs/fullset/seed-3/result.json", "best_epoch", "\": ", "\": 1", "fullset, seed 3",
-         "its checkpoint is of epoch 1"},
+         "its checkpoint is from epoch 1"},
         {"runs/fullset/seed-3/result.json", "checkpoint", "model.safetensors", "model",
          "result.json", "'model.safetensors' is missing"},
         {"runs/anchor-b/seed-4/result.json", "sha256_after", "\": \"", "\": \"0",
@@ -213,7 +214,7 @@ static void test_runs(void) {
     CHECK(rename(grid_at("moved"), grid_at(history)) == 0);
 }
 
-/* Digits of a digest in the manifest of a run. */
+/* Finds the digits of a digest in the manifest of a run. */
 static void edit_digest(grid_kept *kept, const char *run, const char *key) {
     char path[GRID_PATH];
     snprintf(path, sizeof path, "%s/runs/%s/manifest.json", grid_dir, run);
@@ -248,11 +249,11 @@ static void test_facts(void) {
     grid_restore(&kept);
     kept = grid_edit(grid_at("run/runs/point/seed-4/manifest.json"), "\"dev_data\"", "\"digest\"",
                      "\"digst\"");
-    refused(BJ_ELOCKED, "point, seed 4", "developed on data");
+    refused(BJ_ELOCKED, "point, seed 4", "evaluated on development data");
     grid_restore(&kept);
 }
 
-/* The least score of the history is made another epoch's; epochs are cut off. */
+/* Tests a history whose lowest score is in another epoch, and a truncated history. */
 static void test_history(void) {
     bj_campaign *campaign = NULL;
     bj_run *run = NULL;
@@ -279,7 +280,7 @@ static void test_history(void) {
     bj_campaign_free(campaign);
 }
 
-/* One byte of a checkpoint; and a good file that belongs to another epoch or run. */
+/* Tests a changed byte of a checkpoint, and a valid file of another epoch or run. */
 static void test_checkpoint(void) {
     for (int i = 0; i < 2; i++) {
         char path[GRID_PATH];
@@ -292,7 +293,7 @@ static void test_checkpoint(void) {
         refused(BJ_EMISMATCH, path, "is missing");
         CHECK(rename(grid_at("moved"), path) == 0);
     }
-    /* The checkpoint of another epoch, with a result.json that vouches for it. */
+    /* Tests the checkpoint of another epoch with a matching result.json. */
     bj_run *run = NULL;
     char hex[65], old[65];
     char model[GRID_PATH], result[GRID_PATH];
@@ -316,7 +317,7 @@ static void test_checkpoint(void) {
     grid_put(model, kept.bytes, kept.size);
     at[strlen(metadata[0]) - 2] = (char)('0' + best);
     grid_kept kept_result = grid_edit(result, "checkpoint", old, hex);
-    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors: is of epoch");
+    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors: is from epoch");
     grid_restore(&kept_result);
     grid_restore(&kept);
 }
@@ -331,11 +332,11 @@ static void test_data(void) {
     CHECK_CONTAINS(err.message, "is the campaign's development data");
     grid_cache("other.bjc", "train", GRID_TRAIN - 8); /* another file, the same scenes */
     CHECK(lock_with(path) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "40 of its scenes are in the training data as well");
+    CHECK_CONTAINS(err.message, "40 of its scenes are also in the training data");
     grid_remove(path);
     grid_cache("other.bjc", "dev", GRID_DEV + 4);
     CHECK(lock_with(path) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "16 of its scenes are in the development data as well");
+    CHECK_CONTAINS(err.message, "16 of its scenes are also in the development data");
     grid_remove(path);
     grid_cache("other.bjc", "few", 9);
     CHECK(lock_with(path) == BJ_ELOCKED);
@@ -350,7 +351,7 @@ static void test_data(void) {
     grid_kept kept = grid_flip(grid_val);
     CHECK(lock_with(grid_val) == BJ_EFORMAT);
     grid_restore(&kept);
-    /* Training data that is not what it was cannot vouch for being apart. */
+    /* Tests that changed training data cannot prove that the held-out data is separate. */
     kept = grid_keep(train);
     grid_remove(train);
     grid_cache("train.bjc", "train", GRID_TRAIN + 1);
@@ -375,7 +376,7 @@ static void test_success(void) {
     CHECK(calls == 2 && !grid_exists(grid_at("run/lock.json")));
 
     CHECK(mkdir(grid_at("run/locked"), 0777) == 0);
-    refused(BJ_ELOCKED, "run/locked", "evaluated already");
+    refused(BJ_ELOCKED, "run/locked", "already evaluated");
     CHECK(rmdir(grid_at("run/locked")) == 0);
 
     options.progress = NULL;
@@ -402,7 +403,7 @@ static void test_success(void) {
     }
     bj_lock_reset(&lock);
     CHECK(bj_campaign_lock(&report, grid_dir, &options, &err) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "locked already");
+    CHECK_CONTAINS(err.message, "already locked");
     options.evaluator = NULL;
     CHECK(bj_campaign_lock(&report, grid_dir, &options, &err) == BJ_EARG);
 }

@@ -1,4 +1,5 @@
-/* test_locked.c - the one evaluation: what it refuses, what it writes, and what it never does. */
+/* test_locked.c - tests the locked evaluation: rejected input, its files, and what it never writes.
+ */
 #define _XOPEN_SOURCE 700
 #include "campaign/lock_case.h"
 
@@ -24,7 +25,7 @@ static bj_status verify(bj_locked_report *report) {
     return bj_campaign_verify(report, grid_dir, &options, &err);
 }
 
-/* Entries of the campaign's folder whose names begin so. */
+/* Counts the entries of the campaign folder whose names start with the text. */
 static int count_entries(const char *folder, const char *prefix) {
     DIR *dir = opendir(folder);
     int count = 0;
@@ -43,7 +44,8 @@ static void test_shown(void) {
         uint8_t shown[4];
     } cases[] = {
         {{10, 20, 30, 40}, {1, 1, 1, 1}},
-        {{10, 9, 30, 40}, {0, 0, 1, 1}}, /* 9 alone would be the rest: the smallest goes too */
+        {{10, 9, 30, 40}, {0, 0, 1, 1}}, /* the hidden group has only 9, so the smallest other group
+                                            is hidden, too */
         {{5, 6, 30, 40}, {0, 0, 1, 1}},  /* 11 together are enough */
         {{5, 0, 30, 40}, {0, 1, 0, 1}},  /* an empty one hides nothing */
         {{1, 2, 3, 1000}, {0, 0, 0, 0}},
@@ -130,7 +132,7 @@ static void test_write(void) {
     CHECK(yyjson_is_null(yyjson_ptr_get(a, "/groups/3/metrics"))); /* y, with */
     CHECK(yyjson_is_null(yyjson_ptr_get(a, "/groups/4/metrics"))); /* z */
     CHECK(yyjson_get_uint(yyjson_ptr_get(a, "/groups/4/scenes")) == 3);
-    /* bins are pooled over seeds: 20 + 10 + 10 pairs, a quarter and two halves of hits */
+    /* bins are pooled over seeds: 20 + 10 + 10 pairs with hit rates of 1/4, 1/2 and 1/2 */
     CHECK(yyjson_get_uint(yyjson_ptr_get(a, "/calibration/5/count")) == 40);
     CHECK(yyjson_is_null(yyjson_ptr_get(a, "/calibration/5/hits"))); /* hidden with the next */
     CHECK(yyjson_get_uint(yyjson_ptr_get(a, "/calibration/2/count")) == 6);
@@ -144,7 +146,7 @@ static void test_write(void) {
         bj_locked_open(&doc, NULL, grid_at("fake/seed_table.json"), BJ_LOCKED_SEEDS_SCHEMA, &err),
         err);
     /* 19 metrics of an evaluation; b has no latent one */
-    CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/rows")) == FAKE_SEEDS * (19 + 18));
+    CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/rows")) == FAKE_SEEDS * (24 + 23));
     CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/usage")) == 2 * FAKE_SEEDS);
     yyjson_doc_free(doc);
     CHECK_OK(bj_locked_open(&doc, NULL, grid_at("fake/completion.json"),
@@ -167,7 +169,7 @@ static void test_write(void) {
 
 /* ---------------------------------------------------------------------------------- every byte */
 
-/* Every file that is bound, one bit each; and one that is gone. */
+/* Tests one changed bit in every locked file, and a missing file. */
 static void test_every_byte(void) {
     bj_lock lock;
     bj_locked_report report;
@@ -195,7 +197,7 @@ static void test_every_byte(void) {
     grid_kept second = grid_flip(grid_at("run/runs/point/seed-4/result.json"));
     CHECK(verify(&report) == BJ_EMISMATCH);
     CHECK_CONTAINS(err.message, "point/seed-3/result.json");
-    CHECK_CONTAINS(err.message, "so are 1 more of the 63 files");
+    CHECK_CONTAINS(err.message, "1 more of the 63 locked files");
     grid_restore(&kept);
     CHECK(unlink(second.path) == 0);
     CHECK(evaluate(&report, 1) == BJ_EMISMATCH);
@@ -216,7 +218,7 @@ static void test_every_byte(void) {
 
 typedef struct plan {
     const char *phase;  /* where it happens */
-    int happened, what; /* 0: stop; 1: touch a file; 2: evaluate inside */
+    int happened, what; /* 0: stop; 1: touch a file; 2: start another evaluation */
     bj_status inner;
 } plan;
 
@@ -261,7 +263,7 @@ static void test_interruptions(void) {
 
 /* -------------------------------------------------------------------------------------- results */
 
-/* What an evaluator says about a checkpoint when it is asked alone. */
+/* Evaluates a single checkpoint with an evaluator. */
 static bj_metric_values alone(const bj_cache *cache, const char *arm, int64_t seed) {
     const bj_evaluator_options how = {.max_batch = 7, .threads = 2, .grouped = 1};
     const bj_loader_options order = {.part = BJ_PART_ALL, .batch = 7, .needs_future = 1};
@@ -294,7 +296,7 @@ static bj_metric_values alone(const bj_cache *cache, const char *arm, int64_t se
     return values;
 }
 
-/* No name of a scene is in any of the files, nor any of its numbers as a list. */
+/* Tests that no file contains the name of a scene or its numbers as a list. */
 static void check_nameless(const bj_cache *cache) {
     for (int f = 0; f < 3; f++) {
         char path[GRID_PATH];
@@ -327,7 +329,7 @@ static void check_values(const bj_cache *cache) {
                 measured++;
                 CHECK(metric >= 0 && bj_seeds_value(seeds, arm, metric, s) == expected);
             }
-            CHECK(measured == 19);
+            CHECK(measured == 24);
             CHECK(values.scenes == GRID_VAL);
         }
     bj_seeds_free(seeds);
@@ -357,7 +359,7 @@ static void test_results(void) {
     bj_locked_report report, again;
     bj_seeds *seeds = NULL;
     CHECK(bj_campaign_seeds(&seeds, grid_dir, BJ_SEEDS_LOCKED, &err) == BJ_ELOCKED && !seeds);
-    CHECK_CONTAINS(err.message, "not evaluated yet");
+    CHECK_CONTAINS(err.message, "the campaign has not been evaluated");
     CHECK_OK(bj_cache_open(&cache, grid_val, 0, &err), err);
     CHECK_OK(evaluate(&report, 2), err);
     CHECK(report.checkpoints == 8 && report.scenes == GRID_VAL && strlen(report.digest) == 64);
@@ -367,11 +369,11 @@ static void test_results(void) {
     bj_cache_free(cache);
 
     CHECK(evaluate(&again, 1) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "evaluated already");
+    CHECK_CONTAINS(err.message, "already evaluated");
     CHECK_OK(verify(&again), err);
     CHECK(!strcmp(again.digest, report.digest) && again.checkpoints == 8);
 
-    /* The first two files depend on no thread, no time: the same bytes once more. */
+    /* Tests that the first two files do not depend on threads or time. */
     grid_kept summary = grid_keep(grid_at("run/locked/run_summary.json"));
     grid_kept table = grid_keep(grid_at("run/locked/seed_table.json"));
     grid_remove(grid_at("run/locked"));
@@ -382,7 +384,7 @@ static void test_results(void) {
     bj_free(first.bytes), bj_free(second.bytes), bj_free(summary.bytes), bj_free(table.bytes);
 }
 
-/* After the evaluation: its files, and the lock they belong to. */
+/* Tests changes of the result files and of the lock after the evaluation. */
 static void test_tampering(void) {
     bj_locked_report report;
     bj_seeds *seeds = NULL;
@@ -405,7 +407,7 @@ static void test_tampering(void) {
     CHECK(verify(&report) == BJ_EMISMATCH);
     CHECK_CONTAINS(err.message, "lock.json: was changed");
     grid_restore(&kept);
-    /* Nothing binds completion.json but its digest, which people quote: another one comes out. */
+    /* Tests that a changed completion.json has another digest. */
     char digest[65];
     CHECK_OK(verify(&report), err);
     memcpy(digest, report.digest, sizeof digest);
@@ -426,7 +428,7 @@ static void test_tampering(void) {
     CHECK_OK(verify(&report), err);
     CHECK(unlink(grid_at("run/lock.json")) == 0);
     CHECK(evaluate(&report, 1) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "there is no lock");
+    CHECK_CONTAINS(err.message, "the campaign is not locked");
     CHECK(verify(&report) == BJ_ELOCKED);
 }
 
@@ -439,7 +441,7 @@ int main(void) {
     test_shown();
     test_write();
     CHECK(evaluate(&report, 1) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "must be locked first");
+    CHECK_CONTAINS(err.message, "is not locked");
     const bj_lock_options options = {.data = grid_val, .evaluator = self};
     CHECK_OK(bj_campaign_lock(&locked, grid_dir, &options, &err), err);
     test_every_byte();

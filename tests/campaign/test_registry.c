@@ -1,4 +1,5 @@
-/* test_registry.c - the registry of a campaign: one owner, killed writers, shards, onlookers. */
+/* test_registry.c - tests the registry of a campaign: one owner, killed writers, shards, readers.
+ */
 #define _XOPEN_SOURCE 700
 #include "campaign_case.h"
 
@@ -92,11 +93,11 @@ static void test_records(void) {
     CHECK(same(&all[2], &record));
     CHECK(all[1].state == BJ_STATE_WAITING);
     CHECK_REFUSED(bj_registry_open(&second, c, 0, 1, &err), BJ_ELOCKED, "is being run by process");
-    CHECK_REFUSED(bj_registry_open(&second, c, 0, 2, &err), BJ_ELOCKED, "shard 0/1 is being run");
-    CHECK_REFUSED(bj_registry_put(r, 5, &record, &err), BJ_EARG, "run 5 is not one");
-    CHECK_REFUSED(bj_registry_get(&got, r, -1, &err), BJ_EARG, "run -1 is not one");
+    CHECK_REFUSED(bj_registry_open(&second, c, 0, 2, &err), BJ_ELOCKED, "shard 0/1 is running");
+    CHECK_REFUSED(bj_registry_put(r, 5, &record, &err), BJ_EARG, "run 5 is not in shard");
+    CHECK_REFUSED(bj_registry_get(&got, r, -1, &err), BJ_EARG, "run -1 is not in shard");
 
-    /* Progress is no event, a change of state is. */
+    /* Tests that a change of state is an event, but progress is not. */
     record.progress = .5;
     CHECK_OK(bj_registry_put(r, 2, &record, &err), err);
     CHECK(ask("records/registry.sqlite", "SELECT count(*) FROM events") == 1);
@@ -107,8 +108,8 @@ static void test_records(void) {
     CHECK_OK(bj_registry_put(r, 3, &record, &err), err);
     CHECK(ask("records/registry.sqlite", "SELECT count(*) FROM events WHERE state = 'done'") == 1);
 
-    /* The owner leaves: to onlookers and to the next owner the run is stopped, the rest as it was.
-     */
+    /* Tests that a run is stopped for readers and for the next owner after its owner exits, and
+     * that other runs do not change. */
     bj_registry_free(r);
     CHECK_OK(bj_campaign_status(all, c, &err), err);
     CHECK(all[2].state == BJ_STATE_STOPPED && all[2].progress == .5);
@@ -153,16 +154,16 @@ static void test_shards(void) {
     }
     CHECK(!bj_registry_owns(r[0], 6) && !bj_registry_owns(r[1], -1));
     CHECK_OK(bj_registry_put(r[1], 3, &record, &err), err);
-    CHECK_REFUSED(bj_registry_put(r[0], 3, &record, &err), BJ_EARG, "not one of shard 0/2");
+    CHECK_REFUSED(bj_registry_put(r[0], 3, &record, &err), BJ_EARG, "not in shard 0/2");
     record.state = BJ_STATE_RUNNING;
     CHECK_OK(bj_registry_put(r[0], 4, &record, &err), err);
     bj_registry_free(r[1]);
     CHECK_OK(bj_campaign_status(all, c, &err), err);
     CHECK(all[3].state == BJ_STATE_FAILED && all[4].state == BJ_STATE_RUNNING);
-    CHECK_REFUSED(bj_registry_open(&other, c, 0, 1, &err), BJ_ELOCKED, "shard 0/2 is being run");
+    CHECK_REFUSED(bj_registry_open(&other, c, 0, 1, &err), BJ_ELOCKED, "shard 0/2 is running");
     bj_registry_free(r[0]);
 
-    /* Cut otherwise: what is known goes along, and the newest word counts. */
+    /* Tests another number of shards: the history is copied, and the latest entry is used. */
     CHECK_OK(bj_registry_open(&other, c, 0, 1, &err), err);
     if (!other) exit(1);
     CHECK_OK(bj_registry_get(&got, other, 3, &err), err);
@@ -203,8 +204,9 @@ static void write_until_killed(const char *dir) {
     }
 }
 
-/* Tests that a registry whose owner was killed at 12 moments or more is sound and opens again. Rounds
- * continue with longer pauses until a child had time to write, because a busy machine is slow. */
+/* Tests that a registry whose owner was killed at 12 moments or more is sound and opens again.
+ * Rounds continue with longer pauses until a child had time to write, because a busy machine is
+ * slow. */
 static void test_killed(void) {
     bj_campaign *c = begin("killed");
     int last = 0;
@@ -241,8 +243,8 @@ static void test_refused(void) {
     CHECK_OK(bj_registry_open(&r, c, 0, 1, &err), err);
     bj_registry_free(r);
     change("refused/registry.sqlite", "PRAGMA user_version = 2");
-    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EVERSION, "registry of version 2");
-    CHECK_REFUSED(bj_campaign_status(all, c, &err), BJ_EVERSION, "registry of version 2");
+    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EVERSION, "registry has version 2");
+    CHECK_REFUSED(bj_campaign_status(all, c, &err), BJ_EVERSION, "registry has version 2");
     change("refused/registry.sqlite", "PRAGMA user_version = 1; "
                                       "UPDATE registry SET value = 'x' WHERE key = 'campaign'");
     CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EMISMATCH, "another campaign");
@@ -252,7 +254,7 @@ static void test_refused(void) {
                                           "One hundred bytes are needed for the header of a file.");
     CHECK_REFUSED(bj_campaign_status(all, c, &err), BJ_EFORMAT, "registry.sqlite");
     CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EFORMAT, "registry.sqlite");
-    /* What a process leaves that is killed before its first transaction. */
+    /* Tests a process that is killed before its first transaction. */
     case_write("refused/registry.sqlite", "");
     CHECK_OK(bj_campaign_status(all, c, &err), err);
     CHECK_OK(bj_registry_open(&r, c, 0, 1, &err), err);
@@ -281,7 +283,7 @@ static void make_run(const char *dir, const bj_settings *s) {
     CHECK_OK(bj_settings_write(s, case_path(path, name), &err), err);
 }
 
-/* What a live run says of itself, and what is no word of it. */
+/* Tests the status of a running run, and invalid status files. */
 static void test_look(void) {
     bj_campaign *c = begin("look");
     bj_run_record r = sample(BJ_STATE_RUNNING, 7);
@@ -309,10 +311,10 @@ static void test_look(void) {
     case_write("look/runs/fullset/seed-1/manifest.json", manifest);
     case_write("look/runs/fullset/seed-1/result.json", "{}\n");
     make_run("look", &other);
-    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run of other settings");
+    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run with other settings");
     make_run("look", bj_campaign_run_at(c, 1).settings);
     case_write("look/runs/fullset/seed-1/manifest.json", "{\"data\": {\"digest\": \"00\"}}\n");
-    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run of other data");
+    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run on other data");
     case_write("look/runs/fullset/seed-1/manifest.json", manifest);
     CHECK_OK(bj_campaign_look(&r, c, 1, &err), err);
     CHECK(r.state == BJ_STATE_NO_PASS && r.progress == 1); /* no epoch, hence none to choose */

@@ -1,4 +1,4 @@
-# bjepa audit: checkpoints, campaigns and submissions against drivable areas; blindness, errors.
+# Tests bjepa audit with checkpoints, campaigns and submissions: values, independence of futures, errors.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$BJEPA" simulate --cache val.bjc --scenes 150 --seed 4 --split val -q >/dev/null
@@ -9,7 +9,7 @@ check "$TEST_AUDIT" model one.safetensors 100 1
 
 run 0 audit six.safetensors one.safetensors --data val.bjc -q
 err_empty
-out_has "val.bjc: 150 scenes, 142 with a vehicle or bus as focal actor"
+out_has "val.bjc: 150 scenes, 142 with a vehicle or bus as focal road user"
 out_has "focal origins inside drivable areas: 142 of 142; tolerance 0.1 m"
 check grep -qE '^six.safetensors +1 +[0-9.]+ +[0-9.]+ ' out
 check test "$(grep -cE '^(six|one).safetensors' out)" -eq 2
@@ -81,12 +81,12 @@ err_has "grid/runs/point/seed-1: not finished, left out"
 check grep -qE '^fullset +2 +[0-9.]+ ± [0-9.]+ ' out
 check grep -qE '^point +1 +[0-9.]+ +[0-9.]+ ' out
 run 2 audit grid --data val.bjc -q --a fullset --b point
-err_has "arm 'fullset' has seed 1, arm 'point' has not"
+err_has "arm 'fullset' has seed 1, but arm 'point' does not"
 out_empty
 echo '{}' >grid/runs/point/seed-1/result.json
 run 0 audit grid --data val.bjc -q --a fullset --b point --resamples 300
 err_empty
-out_has "fullset less point: per-scene values averaged over seeds, 300 resamples of the scenes, seed 0"
+out_has "fullset minus point: per-scene values averaged over seeds, 300 resamples of the scenes, seed 0"
 check grep -qE '^drivable trajectory mass, % +[0-9.]+ +[0-9.]+ +-?[0-9.]+ +\[-?[0-9.]+, -?[0-9.]+\]$' out
 cp out first
 run 0 audit grid --data val.bjc -q --a fullset --b point --resamples 300 --threads 1
@@ -113,7 +113,7 @@ out_has "good.parquet against good: 3 scenarios, 2 audited, 1 other type"
 out_has "focal origins inside drivable areas: 1 of 2"
 out_has "scenes without a feasible candidate: 1"
 check grep -qE '^drivable point mass, % +37\.917$' out
-check grep -qE '^feasible unique support +1\.000$' out
+check grep -qE '^feasible unique support, branches +1\.000$' out
 run 0 audit --submission good.parquet --av2 good -q --json --rows rows.csv
 out_has '"total":3,"audited":2,"other_type":1,"missing":0,"malformed":0,"unreadable":0,"unknown":0,"origins_inside":1,"empty":1'
 out_has '"mean":{"point_mass":0.37916666666666665,"trajectory_mass":0.25,"unique_support":1,'
@@ -128,9 +128,28 @@ out_has "7 scenarios, 2 audited, 1 other type, 1 missing, 2 malformed, 1 unreada
 err_has "scenario 00000000-0000-4000-8000-00000000000d: missing"
 err_has "scenario 00000000-0000-4000-8000-00000000000e: malformed: probabilities of the 2 modes sum to 0.9"
 err_has "log_map_archive_00000000-0000-4000-8000-00000000000f.json"
-err_has "1 scenarios of the submission are not below bad"
+err_has "1 scenario of the submission is not in bad"
 run 4 audit --submission bad.parquet --av2 bad -q --list 1
-err_has "and 3 more that could not be audited"
+err_has "3 more scenarios could not be audited"
+
+# A cache instead of files: the same numbers as for the model that wrote the submission.
+check "$BJEPA" submit six.safetensors val.bjc --out six.parquet >/dev/null 2>&1
+run 0 audit --submission six.parquet --av2 val.bjc -q
+err_empty
+out_has "six.parquet against val.bjc: 150 scenarios, 142 audited, 8 other type"
+out_has "focal origins inside drivable areas: 142 of 142"
+run 0 audit --submission six.parquet --av2 val.bjc -q --csv
+cp out submitted.csv
+run 0 audit six.safetensors --data val.bjc -q --csv
+for metric in point_mass unique_support endpoint_diversity; do
+    direct=$(sed -n "s/^six.safetensors,0,$metric,//p" out)
+    check awk -v a="$direct" -v b="$(sed -n "s/^$metric,//p" submitted.csv)" \
+        'BEGIN { exit !(a != "" && b != "" && a - b < 1e-5 && b - a < 1e-5) }'
+done
+run 5 audit --submission six.parquet --av2 none.bjc
+err_has "none.bjc"
+head -c 2000 six.parquet >cut.bjc
+run 3 audit --submission six.parquet --av2 cut.bjc
 
 # ---------------------------------------------------------------------------------------- misuse
 
@@ -139,15 +158,15 @@ run 2 audit six.safetensors
 err_has "--data CACHE is missing"
 run 2 audit --data val.bjc
 run 2 audit six.safetensors --data val.bjc --a six.safetensors
-err_has "--a and --b go together"
+err_has "--a and --b must be given together"
 run 2 audit six.safetensors --data val.bjc --json --csv
 run 2 audit six.safetensors --data val.bjc --av2 good
 run 2 audit --submission good.parquet
-err_has "--av2 DIR is missing"
+err_has "--av2 DIR_OR_CACHE is missing"
 run 2 audit six.safetensors --submission good.parquet --av2 good
 run 2 audit six.safetensors --data val.bjc --resamples 0
 run 2 audit six.safetensors six.safetensors --data val.bjc -q
-err_has "has a model of seed 0 already"
+err_has "already has a model with seed 0"
 run 5 audit six.safetensors --data nowhere.bjc
 run 5 audit nowhere.safetensors --data val.bjc -q
 run 3 audit good.parquet --data val.bjc -q

@@ -1,4 +1,4 @@
-# bjepa baseline: writes submissions of fixed rules from folders and caches; formats, errors.
+# Tests bjepa baseline: submissions of fixed rules from folders and caches, formats, errors.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$BJEPA" simulate --out val --scenes 12 --seed 3 --split val -q >/dev/null

@@ -1,4 +1,4 @@
-# bjepa bench: the promised keys, as JSON; the number of threads that ran; wrong options.
+# Tests bjepa bench: the JSON keys, the number of threads, invalid options.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 number() { # number KEY: its value in the JSON of out

@@ -1,8 +1,8 @@
-# bjepa benchmark: makes the standard benchmark from caches, scores entries, rejects other laws.
+# Tests bjepa benchmark: making the standard benchmark from caches, scoring entries, rejecting other laws.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 benchmark make bench --cache --split val
-out_has "bench/val.bjc: 2,000 scenes of 63 towns"
+out_has "bench/val.bjc: scenes: 2,000, towns: 63,"
 err_has "bjepa simulate --cache bench/val.bjc --world 2 --seed 20260 --split val --scenes 2000"
 for rule in constant-velocity constant-velocity-6 constant-turn-rate; do
     check test -e bench/val-$rule.parquet
@@ -16,7 +16,7 @@ cp bench/val-constant-velocity.parquet entry.parquet
 cp bench/val-constant-turn-rate.parquet turn.parquet
 run 0 benchmark score entry.parquet turn.parquet --data bench -q
 err_empty
-out_has "bench/val.bjc: 2,000 scenes, 64 draws of every mode, seed 0"
+out_has "bench/val.bjc: 2,000 scenes, 64 draws per mode, seed 0"
 check test "$(grep -c '^entry.parquet ' out)" -eq 4
 check test "$(grep -c '^constant-velocity-6 ' out)" -eq 4
 check test "$(grep -c '^true-modes ' out)" -eq 4
@@ -51,14 +51,14 @@ fi
 mkdir other
 check "$BJEPA" simulate --cache other/val.bjc --scenes 5 --seed 20260 --split val -q >/dev/null
 run 4 benchmark score entry.parquet --data other
-err_has "not that of the standard benchmark: it has 5 scenes, expected 2000"
+err_has "this is not the distribution file of the standard benchmark: it has 5 scenes, expected 2000"
 out_empty
 run 5 benchmark score entry.parquet --data bench --split test
 err_has "bench: found neither test/law.safetensors nor test.bjc.law.safetensors"
 err_has "hint: 'bjepa benchmark make bench' writes the benchmark"
 check "$BJEPA" baseline constant-velocity --data other/val.bjc --out short.parquet >/dev/null
 run 4 benchmark score short.parquet --data bench -q
-err_has "short.parquet: 1995 violations of the format, the first: no row, "
+err_has "short.parquet: 1995 format violations; the first is no row, "
 
 # Folders come before caches, and a step that fails ends the command.
 mkdir -p folders/val

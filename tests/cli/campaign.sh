@@ -1,4 +1,4 @@
-# bjepa campaign: the grid, its queue, kill -9 of parent and child, failures, shards, stages, status.
+# Tests bjepa campaign: the grid, its queue, kill -9 of parent and child, failures, shards, stages, status.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 states() { # states DIR: "done 4 " and so on, of the states that occur
@@ -50,7 +50,7 @@ small_campaign two "fullset, point" 2 12 >two.yaml
 run 2 campaign two.yaml
 err_has "--out DIR is missing"
 run 2 campaign --out d
-err_has "expected FILE.yaml, or --resume"
+err_has "expected FILE.yaml or --resume"
 run 2 campaign two.yaml --out d --shard 2/2
 err_has "--shard: found '2/2', expected I/N"
 run 2 campaign two.yaml --out d --shard 1of2
@@ -83,13 +83,13 @@ has_states ref "done 4 "
 check test "$(attempts ref fullset 0)" = 1
 check test -s ref/runs/fullset/seed-0/log.txt
 run 2 campaign two.yaml --out ref
-err_has "--resume goes on"
+err_has "--resume continues"
 # Nothing is left to do: nothing is done.
 run 0 campaign two.yaml --out ref --resume --quiet
 err_empty
 check test "$(attempts ref point 1)" = 1
 run 4 campaign two.yaml --out ref --resume --set train.epochs=13
-err_has "was laid down with train.epochs = 12, two.yaml now gives 13"
+err_has "was created with train.epochs = 12, but two.yaml now gives 13"
 run 0 campaign status ref --watch
 out_has "4 done"
 # A lost registry: what is finished is adopted, not trained again.
@@ -126,7 +126,7 @@ code=0
 wait $parent || code=$?
 last="campaign two.yaml --out asked"
 check test "$code" = 143
-err_has "hint: bjepa campaign --out asked --resume"
+err_has "hint: continue with 'bjepa campaign --out asked --resume"
 out_has "stopped"
 BJEPA_RECIPE=paper BJEPA_ARM=mdn run 0 campaign --out asked --resume --jobs 1 --threads 2
 same_weights asked
@@ -173,7 +173,7 @@ run 1 campaign two.yaml --out other --resume
 has_states other "done 2 failed 2 "
 said=$(sed -n 's/^fullset, seed 0: //p' out)
 check test -n "$said" -a "bjepa train: $said" = "$(tail -1 other/runs/fullset/seed-0/log.txt)"
-out_has "fullset, seed 1: other/runs/fullset/seed-1: holds a run of other settings"
+out_has "fullset, seed 1: other/runs/fullset/seed-1: contains a run with other settings"
 check test "$(attempts other fullset 1)" = 0 # it was not even begun
 
 "$BJEPA" campaign two.yaml --out owned --jobs 1 --set train.epochs=400 >/dev/null 2>&1 &
@@ -182,7 +182,7 @@ until_true begun owned
 run 4 campaign --out owned --resume
 err_has "shard 0/1 is being run by process $parent on "
 run 4 campaign --out owned --resume --shard 0/2
-err_has "wait for it before cutting the campaign into 2"
+err_has "wait until it ends before splitting the campaign into 2 shards"
 run 0 campaign status owned --json
 out_has '"states":{"waiting":3,"running":1,"stopped":0,"done":0,"failed":0,"no_pass":0,"collapsed":0}'
 kill -TERM $parent
@@ -201,7 +201,7 @@ check test "$(attempts cut fullset 1)" = 1
 # A result that was removed is made again.
 rm -r cut/runs/fullset/seed-1
 run 0 campaign --out cut --resume
-err_has "fullset, seed 1: its result is gone"
+err_has "fullset, seed 1: the result was removed"
 check test "$(attempts cut fullset 1)" = 2
 same_weights cut
 
@@ -209,7 +209,7 @@ same_weights cut
 small_campaign stages "anchor-b, anchor-a, anchor-b-point" 1 2 >stages.yaml
 run 1 campaign stages.yaml --out closed --set gate.ade=0
 has_states closed "failed 2 no_pass 1 "
-out_has "anchor-b, seed 0: it needs anchor-a, seed 0, which passed no gate"
+out_has "anchor-b, seed 0: needs anchor-a, seed 0, which passed no gate"
 check test ! -e closed/runs/anchor-b
 run 0 campaign stages.yaml --out open --set gate.ade=1e6 --set gate.fde=1e6 --set gate.std=0 \
     --set gate.low_std=1 --set gate.rank=0

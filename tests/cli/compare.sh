@@ -1,22 +1,22 @@
-# bjepa compare: the paper's intervals from its seeds, every format, missing pairs, wrong names.
+# Tests bjepa compare: the paper's intervals from its seeds, every format, missing pairs, unknown names.
 . "$BJ_ROOT/tests/support/cli.sh"
 av2=$BJ_ROOT/data/paper/av2_seeds.csv
 
 run 0 compare "$av2" --a fullset --b specialization
-out_has "fullset - specialization, paired by seed"
-check grep -qE '^traj\. ES ↓ +2\.0766 ± 0\.0057 +2\.2201 ± 0\.0088 +-0\.1435 +\[-0\.1574, -0\.1295\] +6\.46 % +5/5 better$' out
-check grep -qE '^exp H ↑ .* 0\.484 +\[0\.440, 0\.527\] +9\.11 % +5/5 better$' out
+out_has "fullset minus specialization, paired by seed"
+check grep -qE '^traj\. ES \(m\) ↓ +2\.0766 ± 0\.0057 +2\.2201 ± 0\.0088 +-0\.1435 +\[-0\.1574, -0\.1295\] +6\.46 % +5/5 better$' out
+check grep -qE '^eff\. support \(branches\) ↑ .* 0\.484 +\[0\.440, 0\.527\] +9\.11 % +5/5 better$' out
 check grep -qE '^ECE ↓ .* -26\.68 % +1/5 better$' out
-check grep -qE '^active ↑ .* 0/5 better, 5 equal$' out
+check grep -qE '^active \(branches\) ↑ .* 0/5 better, 5 equal$' out
 out_lacks "ADE"
-err_has "not measured in both arms: exp_ade, top1_ade"
+err_has "not available in both arms: exp_ade, top1_ade"
 
 # The other control of the paper, with the digits its table has.
 run 0 compare "$av2" -a fullset -b outputonly -m exp_ade,exp_entropy --metric brier --digits 5
 err_empty
-check grep -qE '^exp\. ADE ↓ .* -0\.03691 +\[-0\.04834, -0\.02547\]' out
-check grep -qE '^exp H ↑ .* 0\.54310 +\[0\.45560, 0\.63060\] +10\.34 % +5/5 better$' out
-check test "$(sed -n '4,$p' out | cut -c1-5 | tr '\n' ' ')" = "exp.  exp H Brier "
+check grep -qE '^exp\. ADE \(m\) ↓ .* -0\.03691 +\[-0\.04834, -0\.02547\]' out
+check grep -qE '^eff\. support \(branches\) ↑ .* 0\.54310 +\[0\.45560, 0\.63060\] +10\.34 % +5/5 better$' out
+check test "$(sed -n '4,$p' out | cut -c1-5 | tr '\n' ' ')" = "exp.  eff.  Brier "
 
 # A - B is the mirror image of B - A; a wider level, a wider interval.
 run 0 compare "$av2" -a specialization -b fullset -m traj_es
@@ -42,7 +42,7 @@ out_has '| metric | fullset | mdn | difference | 95 % interval | improvement | s
 out_has '|---|---:|---:|---:|---:|---:|---:|'
 run 0 compare "$av2" -a fullset -b mdn -m traj_es --format latex
 out_has '\begin{tabular}{@{}lrrrrrr@{}}'
-out_has 'traj. ES $\downarrow$ & $2.0766 {\pm} 0.0057$ & $2.3828 {\pm} 0.0839$ & $-0.3061$ &'
+out_has 'traj. ES (m) $\downarrow$ & $2.0766 {\pm} 0.0057$ & $2.3828 {\pm} 0.0839$ & $-0.3061$ &'
 out_has '$12.85 \%$ & 5/5 better\\'
 out_has '\bottomrule'
 
@@ -63,7 +63,7 @@ err_has "hint: --partial"
 run 0 compare gaps.csv -a x -b y --partial
 out_has "1/2 better"
 run 0 compare gaps.csv -a x -b z --partial
-check grep -qE '^traj\. ES ↓ +1\.0000 +2\.0000 +-1\.0000 +- +50\.00 % +1/1 better$' out
+check grep -qE '^traj\. ES \(m\) ↓ +1\.0000 +2\.0000 +-1\.0000 +- +50\.00 % +1/1 better$' out
 run 0 compare gaps.csv -a x -b z --partial --json
 out_has '"low": null, "high": null'
 
@@ -100,7 +100,7 @@ run 2 compare "$av2" -a fullset -b mdn --format tex
 err_has "expected text|csv|json|latex|markdown"
 run 2 compare -a fullset -b mdn
 run 3 compare "$av2" -a fullset -b mdn -m exp_ade
-err_has "arm 'mdn' has no value of metric 'exp_ade'"
+err_has "arm 'mdn' has no value for metric 'exp_ade'"
 run 5 compare none.csv -a x -b y
 err_has "none.csv"
 mkdir empty

@@ -1,5 +1,5 @@
-# bjepa config: values and their origins, files that are right and wrong, differences, lists; and the
-# tables of docs/TRAINING.md are the program's own.
+# Tests bjepa config: values and their origins, valid and invalid files, differences, lists, and that the
+# tables in docs/TRAINING.md are the output of the program.
 . "$BJ_ROOT/tests/support/cli.sh"
 settings=$(grep -cE '^(SETTING|ADDED)\(' "$BJ_ROOT/src/run/settings.def")
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET
@@ -72,7 +72,7 @@ err_has "unexpected argument 'extra'"
 # ------------------------------------------------------------------------------------------- check
 
 run 0 config check run.yaml
-out_has "run.yaml: arm fullset (the file has none), recipe small, seed 0; 4 of $settings settings given"
+out_has "run.yaml: arm fullset (default; the file does not name one), recipe small, seed 0; 4 of $settings settings are in the file"
 run 0 config check run.yaml --arm mdn
 out_has "run.yaml: arm mdn, recipe small"
 printf '{"arm": "point", "seed": 2}' >point.json
@@ -88,13 +88,13 @@ run 2 config check bad.yaml
 err_has "bad.yaml:3: no setting 'train.batchs'; did you mean 'train.batch'?"
 printf 'arm: fullset\nseed: 1\nseed: 2\n' >bad.yaml
 run 2 config check bad.yaml
-err_has "bad.yaml:3: 'seed' is there twice, first in line 2"
+err_has "bad.yaml:3: 'seed' occurs twice, first in line 2"
 printf 'arm: fullset\nseed: [1\n' >bad.yaml
 run 2 config check bad.yaml
 err_has "bad.yaml:3: not YAML or JSON"
 printf 'arm: point\nmodel: {atoms: 6}\n' >bad.yaml
 run 2 config check bad.yaml
-err_has "bad.yaml:2: model.atoms is 6, but arm point has one"
+err_has "bad.yaml:2: model.atoms is 6, but arm point has only one"
 run 5 config check none.yaml
 run 2 config check
 

@@ -1,4 +1,4 @@
-# bjepa data info and data split: counts that are known, as text and as JSON.
+# Tests bjepa data info and data split: known counts, as text and as JSON.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$TEST_SCENE_EXPORT" cache cache 200
@@ -32,7 +32,7 @@ row "-10 to 10" 7
 row 0 3
 row "1 to 3" 7
 row "0 to 11" 10
-out_has "focal speed at the last observed step, m/s (mean 7.42, most 13.00)"
+out_has "focal speed at the last observed step, m/s (mean 7.42, max 13.00)"
 check grep -qE '^digest +[0-9a-f]{64}$' out
 check grep -qF "$(wc -c <roads | sed -E ':a;s/^([0-9]+)([0-9]{3})/\1,\2/;ta')" out
 
@@ -106,7 +106,7 @@ for verb in info split; do
     run 2 data $verb cache more
 done
 run 2 data split cache --part dev
-err_has "--part is for --list"
+err_has "--part needs --list"
 run 2 data split cache --list --part test
 err_has "expected fit|dev"
 

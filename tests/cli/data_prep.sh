@@ -1,4 +1,4 @@
-# bjepa data prep and verify: exit codes, messages, and runs that are killed and continued.
+# Tests bjepa data prep and verify: exit codes, messages, and runs that are killed and resumed.
 . "$BJ_ROOT/tests/support/cli.sh"
 make=$TEST_MAKE_SCENARIOS
 
@@ -22,7 +22,7 @@ absent whole.bjc.rejects.jsonl
 run 0 data verify whole.bjc
 out_has "$count scenes, 0 damaged"
 run 2 data prep --av2 av2 --out whole.bjc
-err_has "is there already; --force replaces it"
+err_has "already exists"
 cp whole.bjc before.bjc
 run 0 data prep --av2 av2 --out whole.bjc --force --jobs 1 -q
 err_empty
@@ -59,15 +59,15 @@ out_has 'verify'
 run 2 data prap
 err_has "did you mean 'prep'?"
 run 2 data prep --out x.bjc
-err_has 'expected --av2 DIR...'
+err_has 'expected --av2 DIR'
 run 2 data prep --av2 av2
-err_has 'expected --out CACHE'
+err_has '--out CACHE is missing'
 run 2 data prep --av2 av2 -o x.bjc --split training
 err_has "found 'training', expected train, val or test"
 run 5 data prep --av2 nowhere -o x.bjc
 err_has 'nowhere: cannot open'
 run 3 data prep --av2 bad -o x.bjc
-err_has 'bad: no scenario in it'
+err_has 'bad: found no scenario'
 run 5 data prep --av2 av2 -o nowhere/x.bjc
 err_has 'nowhere/x.bjc: cannot open the directory'
 run 5 data prep --av2 av2 -o av2 --force
@@ -89,7 +89,7 @@ mkdir again
 cp -r "av2/train/$(head -1 ids)" again/ # twice the same id
 run 3 data prep --av2 av2 bad again -o mixed.bjc --json
 out_has "\"accepted\":$count,\"rejected\":10"
-err_has '10 of the scenarios cannot be used; mixed.bjc.rejects.jsonl says why'
+err_has '10 scenarios were rejected; mixed.bjc.rejects.jsonl lists the reasons'
 same mixed.bjc
 check [ "$(wc -l <mixed.bjc.rejects.jsonl)" -eq 10 ]
 for code in parquet focal focal_missing_at_49 step nonfinite id_mismatch map missing_map \
@@ -103,13 +103,13 @@ run 3 data prep --av2 av2 bad again -o strict.bjc --strict
 absent strict.bjc
 absent strict.bjc.rejects.jsonl
 check [ -d strict.bjc.partial ]
-run 3 data prep --av2 av2 bad again -o strict.bjc -q # goes on
+run 3 data prep --av2 av2 bad again -o strict.bjc -q # continues
 same strict.bjc
 run 3 data prep --av2 bad -o none.bjc -q
 absent none.bjc
 absent none.bjc.partial
 check [ -s none.bjc.rejects.jsonl ]
-err_has 'not one of'
+err_has 'none of'
 
 # ------------------------------------------------------------------------------------- signals
 
@@ -142,9 +142,9 @@ if [ -n "$faults" ]; then
     2 | 3 | 6 | 7 | a | b | e | f) interrupt TERM 143 ;;
     *) interrupt INT 130 ;;
     esac
-    err_has 'hint: the same command goes on from there'
+    err_has 'hint: run the same command again to continue'
     run 0 data prep --av2 av2 -o sig.bjc
-    err_has ' done before'
+    err_has ' already done'
     same sig.bjc
     rm sig.bjc
     interrupt TERM 143
@@ -171,7 +171,7 @@ for attempt in $(seq 60); do
     [ "$code" -eq 137 ] || break
 done
 # 2: killed when all was done but the exit.
-[ "$code" -eq 3 ] || { [ "$code" -eq 2 ] && grep -q 'is there already' err; }
+[ "$code" -eq 3 ] || { [ "$code" -eq 2 ] && grep -q 'already exists' err; }
 verdict $? "after $kills kills the run ended with $code, expected 3"
 same killed.bjc
 absent killed.bjc.partial
@@ -195,10 +195,10 @@ code=0
 [ "$code" -eq 5 ]
 verdict $? "exit code $code, expected 5"
 err_has 'full.bjc.partial/records: cannot write'
-err_has 'hint: the same command goes on'
+err_has 'hint: run the same command again to continue'
 absent full.bjc
 run 0 data prep --av2 av2 -o full.bjc
-err_has ' done before'
+err_has ' already done'
 same full.bjc
 
 if [ "$(id -u)" -ne 0 ]; then

@@ -1,4 +1,4 @@
-# bjepa data show: one scene as text, safetensors, JSON and SVG; which scene is meant; errors.
+# Tests bjepa data show: one scene as text, safetensors, JSON and SVG, selection of the scene, errors.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 count() { grep -oF -e "$1" "$2" | wc -l; } # count TEXT FILE
@@ -101,11 +101,11 @@ check grep -qF 'future unknown' unknown.svg
 
 run 2 data show cache 00000010-1111-4222-8333-00000001eef1
 out_empty
-err_has "cache: no scene '00000010-1111-4222-8333-00000001eef1' among 40; did you mean '$id'?"
+err_has "cache: no scene '00000010-1111-4222-8333-00000001eef1' among 40 scenes; did you mean '$id'?"
 run 2 data show cache 0000001
-err_has "several scenes begin with '0000001'"
+err_has "several scene ids begin with '0000001'"
 run 2 data show cache '#40'
-err_has "found scene '#40', expected '#0' to '#39'"
+err_has "scene number is '#40', expected '#0' to '#39'"
 run 2 data show cache '#x'
 run 2 data show cache ''
 run 2 data show cache
@@ -123,7 +123,7 @@ mkdir folder.svg
 run 5 data show cache "$id" --out folder.svg
 err_has "is not a regular file"
 
-# A damaged scene is refused, not shown; the others still are.
+# A damaged scene is rejected and not shown; the other scenes are shown.
 cp cache damaged
 printf '\377' | dd of=damaged bs=1 seek=65600 conv=notrunc status=none # in the first record
 run 3 data show damaged '#0'

@@ -44,20 +44,20 @@ code=0
 wait $! || code=$?
 set +m
 check test "$code" -eq 130
-err_has "bjepa demo: interrupted; the same command continues from here"
+err_has "bjepa demo: interrupted; run the same command again to continue"
 check test ! -e one/campaign/lock.json
 # The first stage is done by then.
 check test -s one/pretrained.html
 check grep -qF "<title>Forecasts of tiny</title>" one/pretrained.html
-check grep -qF 'of 24 scenes, chosen before any future was read' one/pretrained.html
+check grep -qF 'of 24 scenes, selected without reading any future' one/pretrained.html
 out_has "one/pretrained.html: what the pretrained model predicts"
 
 # ------------------------------------------------------------------------------------- continued
 
 demo 0 one --threads 2
 err_has "$ bjepa campaign --resume --out one/campaign --jobs 1 --threads 2"
-out_has "24 simulated scenes that no model has seen, evaluated once, behind a lock:"
-out_has "trajectory Energy Score, less is better: full-set"
+out_has "Locked evaluation on 24 simulated scenes that no model was trained on:"
+out_has "trajectory Energy Score (m, lower is better): full-set"
 out_has "one/report.html"
 out_has "one/pretrained.html"
 for file in fresh.bjc val.bjc demo.yaml campaign/campaign.json campaign/lock.json \
@@ -65,7 +65,7 @@ for file in fresh.bjc val.bjc demo.yaml campaign/campaign.json campaign/lock.jso
     gallery/manifest.json pretrained.html report.html; do
     check test -s one/"$file"
 done
-run 0 evaluate one/campaign --verify
+run 0 lock verify one/campaign
 # Arms are trained on new scenes, and the pretrained model is next to them.
 check grep -qF '"world:7:6400"' one/campaign/campaign.json
 check grep -qF '<section id="pretrained">' one/report.html
@@ -74,15 +74,29 @@ check grep -qE '^<tr><th scope="row">full-set</th><td class="n">(3,200|6,400)</t
 check test "$(grep -o '"name":"builtin"' one/campaign/truth.json | wc -l)" -eq 1
 check test "$(grep -o '"arm":"builtin"' one/campaign/audit.json | wc -l)" -eq 1
 
-# The script of README's table reads nothing but these files.
+# Tests that readme_numbers.sh writes the record and the table from the demo's files alone.
 if command -v python3 >/dev/null; then
+    record="$BJ_ROOT/scripts/demo_record.py"
     printf 'before\n<!-- demo table -->\nold\n<!-- /demo table -->\nafter\n' >README.md
-    README=$PWD/README.md "$BJ_ROOT/scripts/readme_numbers.sh" one >out 2>err
+    export BJ_COMMIT=abc
+    README=$PWD/README.md RECORD=$PWD/record.json "$BJ_ROOT/scripts/readme_numbers.sh" one >out 2>err
     verdict $? "readme_numbers.sh failed"
     check grep -qE '^\| pretrained model \| 64 \| [0-9.]+ \| [0-9.]+ \| [0-9]+ % \| [0-9.]+ % \|$' README.md
     check grep -qE '^\| point, K = 1 \| (3,200|6,400) \| [0-9.]+ \| [0-9.]+ \| [0-9]+ % \| [0-9.]+ % \|$' README.md
     check grep -qE '^Training the three arms took 0 min [0-9]+ s with 2 threads' README.md
     check sh -c '! grep -q old README.md && test "$(sed -n 1p README.md)" = before && tail -1 README.md | grep -qx after'
+    check grep -qF '"commit": "abc"' record.json
+    check python3 "$record" check record.json README.md
+    check python3 "$record" compare record.json one
+    # Tests that a number that differs is found, in the README and in the demo.
+    sed 's/\(| point, K = 1 | [0-9,]* | \)[0-9.]*/\199.99/' README.md >changed.md
+    python3 "$record" check record.json changed.md >out 2>err
+    check test $? -eq 1
+    out_has "found     | point, K = 1 |"
+    sed 's/"discrepancy": [0-9.]*/"discrepancy": 77.7/' record.json >changed.json
+    python3 "$record" compare changed.json one >out 2>err
+    check test $? -eq 1
+    out_has "| 77.70 |"
 fi
 
 # Nothing is left to do.

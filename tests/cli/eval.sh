@@ -1,4 +1,4 @@
-# bjepa eval: every metric of a checkpoint on a cache, as text and as JSON.
+# Tests bjepa eval: every metric of a checkpoint on a cache, as text and as JSON.
 . "$BJ_ROOT/tests/support/cli.sh"
 run 0 simulate --cache world.bjc --scenes 120 --seed 5
 check mkdir -p run/ckpt
@@ -14,13 +14,14 @@ run 0 eval run --data world.bjc -j 2
 out_has "run/ckpt/best/model.safetensors: branches, K = 6, arm made-up, seed 3"
 out_has "world.bjc: 120 scenes of part 'all'"
 out_lacks "without a future"
-for title in "trajectory Energy Score" "endpoint Energy Score" "latent Energy Score" \
-    "expected ADE, FDE" "top-1 ADE, FDE, MR" "maneuver Brier, ECE" "only a diagnostic" \
-    "min ADE, FDE, MR" "share of weight by branch" "target latents" "likeliest maneuver" \
-    "exp H of the weights" "latent support (.10)" "endpoint support (1 m)" "active branches (1 %)" \
-    "What the model looks at" "effective tokens, context norm" "focal track" \
-    "with a part exchanged between 120 scenes, minus" \
-    "exp. ADE" "maneuver " "type " "city " "speed " "latency " "throughput "; do
+for title in "trajectory Energy Score (m)" "endpoint Energy Score (m)" "latent Energy Score" \
+    "expected ADE, FDE (m)" "top-1 ADE, FDE (m)" "maneuver Brier score, ECE" \
+    "(a diagnostic, because" "minADE (m)" "minFDE (m)" "miss rate (2 m)" "brier-minFDE (m)" \
+    "share of weight by branch" "target latents" "Calibration of the most likely maneuver" \
+    "effective number of branches" "by weight" "distinct latents (0.10)" "distinct endpoints (1 m)" \
+    "branches above 1 % of weight" "Use of the inputs" "effective tokens, context norm" \
+    "focal track" "if a part is exchanged between 120 scenes" \
+    "exp. ADE" "maneuver " "type " "city " "speed " "m/s" "latency " "throughput "; do
     out_has "$title"
 done
 err_empty
@@ -54,7 +55,24 @@ assert x["plain"] == m["traj_es"] and r["encoder"]["context_norm"] > 0
 for part in ("map", "neighbors", "focal"):
     assert x[part] != 0 and abs(x[part] / x["plain"] - x[part + "_relative"]) < 1e-12
 assert 1 < r["encoder"]["attention_tokens"] < 64
+assert m["min_ade"] == m["min_ade_6"] <= m["top1_ade"] and m["min_fde"] == m["min_fde_6"]
+assert m["mr_6"] == m["min_mr"] <= m["top1_mr"]
+assert m["min_fde_6"] < m["brier_min_fde_6"] < m["min_fde_6"] + 1
+assert m["top1_fde"] < m["brier_min_fde_1"] < m["top1_fde"] + 1
 assert m["min_ade"] <= m["top1_ade"] and m["latent_es"] > 0 and r["health"]["participation"] >= 1
+PYTHON
+fi
+
+# The leaderboard metrics are those of submit and score.
+run 0 submit run world.bjc --out forecasts.parquet
+run 0 score forecasts.parquet --av2 world.bjc --json
+if command -v python3 >python; then
+    check python3 - <<'PYTHON'
+import json
+m, score = json.load(open("one.json"))["metrics"], json.load(open("out"))["groups"][0]
+names = {"top1_ade": "min_ade_1", "top1_fde": "min_fde_1", "top1_mr": "mr_1"}
+for name in list(names) + ["brier_min_fde_1", "min_ade_6", "min_fde_6", "mr_6", "brier_min_fde_6"]:
+    assert abs(m[name] - score[names.get(name, name)]) < 2e-6, name
 PYTHON
 fi
 
@@ -66,7 +84,7 @@ out_has '"neff_collision":null'
 out_has '"health":{"mean_std":null'
 err_has "note: no latent metrics"
 run 0 eval run/ckpt/best/model.safetensors --data world.bjc --groups off --limit 7
-out_has "world.bjc: 7 scenes of part 'all', 113 more not looked at"
+out_has "world.bjc: 7 scenes of part 'all', 113 more were not evaluated"
 out_lacks "exp. ADE"
 check grep -Eq '^latent Energy Score +-$' out
 
@@ -82,7 +100,7 @@ run 0 eval run --data world.bjc --json --exchange 0 -q
 out_has '"exchange":null,"usage"'
 out_has '"encoder":{"attention_tokens":'
 run 0 eval run --data world.bjc --exchange 0 -q
-out_has "What the model looks at"
+out_has "Use of the inputs"
 out_lacks "focal track"
 run 0 eval run --data world.bjc --limit 1 -q
 check grep -Eq '^focal track +-$' out

@@ -1,4 +1,4 @@
-# bjepa evaluate: one pass, three files, once; kills, changes, and nothing about single scenes.
+# bjepa lock run and lock verify: one pass, three files, once; kills, changes, and nothing about single scenes.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/small_campaign.sh"
 
@@ -6,11 +6,11 @@ check small_campaign camp fullset uniform point
 
 # ------------------------------------------------------------------------------ before the lock
 
-run 4 evaluate camp
-err_has "camp/lock.json: there is no lock: the campaign must be locked first"
-run 4 evaluate camp --verify
+run 4 lock run camp
+err_has "camp/lock.json: the campaign is not locked"
+run 4 lock verify camp
 run 4 table camp
-err_has "camp: the campaign is not evaluated yet"
+err_has "camp: the campaign has not been evaluated"
 err_has "--dev shows the development split"
 out_empty
 run 0 table camp --dev -m traj_es
@@ -26,18 +26,18 @@ out_has '"split": "development split, not the locked evaluation"'
 run 0 compare camp --dev -a fullset -b point -m traj_es
 out_has "development split, not the locked evaluation"
 run 2 table "$BJ_ROOT/data/paper/av2_seeds.csv" --dev
-err_has "is not the folder of a campaign"
+err_has "is not a campaign folder"
 
 check "$BJEPA" lock camp --data val.bjc -q >/dev/null
-run 0 evaluate camp --verify
-out_has "camp: every byte is as it was locked: 6 checkpoints, 80 held-out scenes"
+run 0 lock verify camp
+out_has "camp: all files are unchanged since the lock: 6 checkpoints, 80 held-out scenes"
 out_has "not evaluated yet"
 
 # -------------------------------------------------------------------------------- interruptions
 
 # Portable kernels and one thread: slow enough to be hit. The hidden folder shows that it computes.
 interrupt() { # interrupt SIGNAL: sets code
-    BJ_ISA=c "$BJEPA" evaluate camp --threads 1 -q >out 2>err &
+    BJ_ISA=c "$BJEPA" lock run camp --threads 1 -q >out 2>err &
     local process=$!
     while kill -0 $process 2>/dev/null && [ ! -d "camp/.locked.$process-0.tmp" ]; do :; done
     kill -"$1" $process 2>/dev/null
@@ -65,7 +65,7 @@ for file in campaign.json runs/point/seed-1/config.resolved.json runs/uniform/se
     runs/fullset/seed-1/ckpt/best/state.safetensors; do
     cp camp/$file kept
     printf '\0' >>camp/$file
-    run 4 evaluate camp -q
+    run 4 lock run camp -q
     err_has "camp/$file"
     err_has "was changed"
     out_empty
@@ -73,14 +73,14 @@ for file in campaign.json runs/point/seed-1/config.resolved.json runs/uniform/se
 done
 cp "$BJEPA" another
 printf '\0' >>another
-last="(another program) evaluate camp"
+last="(another program) lock run camp"
 code=0
-./another evaluate camp -q >out 2>err || code=$?
+./another lock run camp -q >out 2>err || code=$?
 check test "$code" -eq 4
 err_has "(evaluator): was changed"
 cp val.bjc kept
 printf '\0' >>val.bjc
-run 4 evaluate camp -q
+run 4 lock run camp -q
 err_has "val.bjc (held-out data): was changed"
 cp kept val.bjc
 check test ! -e camp/locked
@@ -88,10 +88,10 @@ check test ! -e camp/locked
 # -------------------------------------------------------------------------------------- results
 
 find . -type f ! -name out ! -name err | sort >before
-run 0 evaluate camp -q
+run 0 lock run camp -q
 err_empty
 out_has "camp: 6 checkpoints, one pass over 80 held-out scenes"
-check grep -qE '^fullset +2 +[0-9.]+ ± [0-9.]+' out
+check grep -qE '^fullset +2 +[0-9.]+±[0-9.]+' out
 check grep -qx "$(sha256sum camp/locked/completion.json | cut -d' ' -f1) locked/completion.json" out
 find . -type f ! -name out ! -name err ! -name before ! -name after | sort >after
 check test "$(grep -vx ./before before | comm -13 - after | tr '\n' ' ')" = \
@@ -102,22 +102,31 @@ for file in run_summary.json seed_table.json; do
 done
 check grep -q "$(sha256sum camp/lock.json | cut -d' ' -f1)" camp/locked/completion.json
 
-run 4 evaluate camp
-err_has "camp/locked: the campaign was evaluated already"
-run 0 evaluate camp --verify --json -q
+run 4 lock run camp
+err_has "camp/locked: the campaign was already evaluated"
+run 0 lock verify camp --json -q
 out_has '"checkpoints": 6, "scenes": 80, "evaluated": true, "digest": "'
 cp camp/locked/run_summary.json kept
 sed -i 's/"n": 2/"n": 3/' camp/locked/run_summary.json
-run 4 evaluate camp --verify
+run 4 lock verify camp
 err_has "camp/locked/run_summary.json: was changed"
 cp kept camp/locked/run_summary.json
+
+# The old name works and names the new one.
+run 0 evaluate camp --verify -q
+err_has "notice: the new name is 'bjepa lock verify'; 'evaluate' works until version 0.3"
+out_has "camp: all files are unchanged since the lock"
+run 4 evaluate camp
+err_has "notice: the new name is 'bjepa lock run'"
+run 0 help
+out_lacks "evaluate  "
 
 run 0 table camp -m traj_es,brier
 err_empty
 check grep -qE '^point +2 +' out
 out_lacks "development"
 run 0 compare camp -a fullset -b point
-check grep -qE '^traj\. ES ↓ ' out
+check grep -qE '^traj\. ES \(m\) ↓ ' out
 sed -i '0,/"value": [0-9]/s//"value": 7/' camp/locked/seed_table.json
 run 4 table camp
 err_has "seed_table.json: was changed"
@@ -125,8 +134,10 @@ err_has "seed_table.json: was changed"
 # ------------------------------------------------------------------------------- single scenes
 
 # The options, all of them; the interface, which takes no place to put a scene's numbers.
-run 0 evaluate --help
-check test "$(grep -oE -- '--[a-z]+ ' out | sort -u | tr -d '\n')" = "--help --json --quiet --threads --verify "
+for name in "lock run" "lock verify"; do
+    run 0 $name --help
+    check test "$(grep -oE -- '--[a-z]+ ' out | sort -u | tr -d '\n')" = "--help --json --quiet --threads "
+done
 sed -n '/ locked evaluation \*\//,/^#endif/p' "$BJ_ROOT/include/branchjepa/campaign.h" >interface
 check test "$(grep -c BJ_API interface)" -ge 4
 check test -z "$(grep -nE 'bj_scene|bj_real|bj_batch|double \*|float \*|trajector|FILE \*' interface)"

@@ -1,4 +1,4 @@
-# bjepa figures: every plot there is something to draw of; development and locked numbers by name.
+# Tests bjepa figures: every plot that has data, and labels of development and locked numbers.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/small_campaign.sh"
 
@@ -15,7 +15,7 @@ out_has "paper/summary.svg"
 check grep -qF '(e) Maneuver Brier score' paper/summary.svg
 check grep -qF 'seed table av2_seeds.csv' paper/summary.svg
 # -.1435 [-.1574, -.1295], as the paper prints it
-check grep -qF 'full-set less specialization: −0.1435 [−0.1574, −0.1295], lower in 5 of 5 seeds' \
+check grep -qF 'full-set minus specialization: −0.1435 [−0.1574, −0.1295], lower in 5 of 5 seeds' \
     paper/summary.svg
 cp paper/summary.svg before.svg
 run 0 figures "$BJ_ROOT/data/paper/av2_seeds.csv" --out paper --only summary -f svg
@@ -36,7 +36,7 @@ run 2 figures paper --out figs --format svg,gif
 err_has "no format 'gif'"
 printf 'arm,seed,metric,value\nfullset,0,nobody_knows,1\n' >odd.csv
 run 3 figures odd.csv --out figs
-err_has "odd.csv: has nothing to draw yet"
+err_has "odd.csv: nothing to draw yet"
 run 3 figures odd.csv --out figs --only learning
 err_has "nothing to draw for 'learning' yet"
 echo x >file
@@ -54,12 +54,12 @@ check small_campaign camp fullset specialization point
 run 0 figures camp --out dev --format svg
 check test "$(drawn dev)" = \
     "exchange-curves.svg exchange.svg learning.svg losses.svg summary.svg support.svg "
-check grep -qF 'development split' dev/summary.svg
+check grep -qF 'development scenes' dev/summary.svg
 check grep -qF 'not the locked evaluation' dev/summary.svg
 check grep -qF ', chosen' dev/learning.svg
 check grep -qF 'training runs and their development scenes' dev/learning.svg
 check grep -qF '(c) point, K = 1' dev/losses.svg
-# epochs are whole numbers: the campaign has two
+# epochs are integers: the campaign has two
 check test "$(grep -c '>[012]</text>' dev/learning.svg)" -ge 12
 check sh -c '! grep -q ">0\.5</text>" dev/losses.svg'
 # what the models look at: a mark for each seed, a line for each run, and the numbers of metrics.csv
@@ -67,7 +67,7 @@ for title in "(a) Exchanged map, increase in %" "(b) Exchanged neighbors" "(c) E
     check grep -qF "$title" dev/exchange.svg
     check grep -qF "$title" dev/exchange-curves.svg
 done
-check grep -qF '(d) Tokens attended to' dev/exchange-curves.svg
+check grep -qF '(d) Effective number of attended tokens' dev/exchange-curves.svg
 check grep -qF '(e) Norm of the context' dev/exchange-curves.svg
 for seed in 0 1; do
     norm=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
@@ -83,12 +83,12 @@ done
 check test "$(grep -o '<title>[^<]*, seed [01]</title>' dev/losses.svg | sort -u | wc -l)" -eq 6
 
 check "$BJEPA" lock camp --data val.bjc -q >/dev/null
-check "$BJEPA" evaluate camp --threads 1 -q >/dev/null
+check "$BJEPA" lock run camp --threads 1 -q >/dev/null
 run 0 figures camp --out locked --format svg
 check test "$(drawn locked)" = \
     "calibration.svg exchange-curves.svg exchange.svg learning.svg losses.svg summary.svg support.svg usage.svg "
 check grep -qF 'locked evaluation, 80 held-out scenes' locked/summary.svg
-check sh -c '! grep -qF "development split" locked/summary.svg'
+check sh -c '! grep -qF "development scenes" locked/summary.svg'
 check sh -c '! grep -qF "locked evaluation" locked/learning.svg'
 check test "$(grep -c 'full-set, seed 1: ' locked/usage.svg)" -eq 6
 # the mark of a seed is the number of the table
@@ -101,11 +101,11 @@ check grep -qF "full-set, seed 1: $(printf %.4f "$value")<" locked/summary.svg
 run 0 figures camp --out all --format svg
 check test "$(drawn all | wc -w)" -eq 10
 check grep -qF '(g) Feasible endpoint diversity' all/audit.svg
-check grep -qF 'full-set less point K=1' all/audit.svg
+check grep -qF 'full-set minus point K=1' all/audit.svg
 check grep -qF '80 scenes: vehicles and buses' all/audit.svg
 check grep -qF 'true-modes' all/truth.svg
 check grep -qF 'full-set, seed 1: ' all/truth.svg
-check grep -qF 'exam on 20 simulated scenes' all/truth.svg
+check grep -qF '20 simulated scenes, ' all/truth.svg
 check test -z "$(grep -l -e nan -e inf all/*.svg)"
 run 0 figures camp --out again --format svg
 check diff -r all again
@@ -148,8 +148,8 @@ done
 mkdir -p broken
 echo "no library" >broken/librsvg-2.so.2
 LD_LIBRARY_PATH=$PWD/broken run 0 figures camp --out without --only summary,support
-err_has "only SVG: PNG and PDF need librsvg"
-check test "$(grep -c librsvg err)" -eq 1
+err_has "writing SVG only: PNG and PDF need librsvg"
+check test "$(grep -c "need librsvg" err)" -eq 1
 check test "$(drawn without)" = "summary.svg support.svg "
 LD_LIBRARY_PATH=$PWD/broken run 2 figures camp --out without --only summary --format pdf
 err_has "librsvg2-2"

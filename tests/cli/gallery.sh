@@ -1,4 +1,5 @@
-# bjepa gallery: cases locked before any future is read, refusals, hindsight as one added line.
+# Tests bjepa gallery: locking cases before any future is read, rejected input, the true future as one
+# added line.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$BJEPA" simulate --cache val.bjc --scenes 150 --seed 4 --split val -q >/dev/null
@@ -12,7 +13,7 @@ lock="gallery lock $models --data val.bjc -q"
 run 0 $lock --out gal
 err_empty
 out_has "150 scenes, futures hidden"
-check grep -qE '^branch +K=6: [0-9]+ pass the cached-map screen \([0-9.]+ %\)' out
+check grep -qE '^branch +K=6: [0-9]+ scenes pass the map screen \([0-9.]+ %\)' out
 check grep -qE '^point +K=1: ' out
 check test "$(grep -cE '^  [A-H]  0' out)" -eq 8
 out_has "next: bjepa gallery draw gal --data val.bjc"
@@ -75,7 +76,7 @@ check grep -q '"seed": 1,' other/manifest.json
 
 # A locked gallery is never replaced.
 run 4 $lock --out gal
-err_has "gal: is there already"
+err_has "gal: already exists"
 check diff -r gal kept
 
 # ----------------------------------------------------------------------------------------- blind
@@ -154,14 +155,14 @@ refused "changed/case_3.svg: the picture changed since the gallery was locked" c
 rm changed/mechanism.svg
 refused "changed/mechanism.svg: the picture is missing" changed --data val.bjc
 for field in "map_sha256:its raw map" "areas_sha256:its drivable area" \
-    "observed_sha256:what was observed"; do
+    "observed_sha256:the observed part of the scene"; do
     sed -i "s/^\( *\"${field%%:*}\": \"\)......./\1aaaaaaa/" changed/manifest.json
     refused "': ${field#*:} changed since the gallery was locked" changed --data val.bjc
 done
 sed -i '/"data":/s/observed_sha256": "......./observed_sha256": "aaaaaaa/' changed/manifest.json
-refused "val.bjc: what was observed in its scenes changed" changed --data val.bjc
+refused "val.bjc: the observed part of its scenes changed" changed --data val.bjc
 check "$BJEPA" simulate --cache fewer.bjc --scenes 149 --seed 4 --split val -q >/dev/null
-refused "fewer.bjc: has 149 scenes, the gallery was locked with 150" changed --data fewer.bjc
+refused "fewer.bjc: has 149 scenes, but the gallery was locked with 150" changed --data fewer.bjc
 check "$BJEPA" simulate --cache strange.bjc --scenes 150 --seed 5 --split val -q >/dev/null
 refused "is missing" changed --data strange.bjc
 cp six.safetensors moved.safetensors
@@ -173,7 +174,7 @@ rm -r changed
 cp -r kept changed
 mv moved.safetensors six.safetensors
 mv one.safetensors gone
-refused "one.safetensors: the point model is missing; --point says where it is now" changed --data val.bjc
+refused "one.safetensors: the point model is missing; give its new path with --point" changed --data val.bjc
 mv gone one.safetensors
 
 for edit in 's/gallery-1"/gallery-9"/:schema is' 's/"place": 1, "model"/"place": 9, "model"/:place' \
@@ -188,15 +189,15 @@ done
 # ---------------------------------------------------------------------------- few cases, and none
 
 run 0 $lock --out few --limit 12 --cases 20
-out_has "fewer cases than the 20 asked for: there are no more strict ones"
+out_has "fewer than the 20 requested cases: no more scenes pass the strict screen"
 run 0 gallery draw few --data val.bjc -q
 check grep -q 'id="hindsight"' few/atlas_hindsight.svg
 check "$TEST_GALLERY" model wild.safetensors 0 6 1e5
 run 0 gallery lock --branch wild.safetensors --point one.safetensors --data val.bjc --out none -q
-out_has "branch  K=6: 0 pass the cached-map screen (0.00 %)"
-out_has "no scene is strict, the gallery is empty"
+out_has "branch  K=6: 0 scenes pass the map screen (0.00 %)"
+out_has "no scene passes the strict screen, so the gallery is empty"
 check test "$(ls none | tr '\n' ' ')" = "atlas.svg manifest.json "
-check grep -q 'No case to show' none/atlas.svg
+check grep -q 'There is no case to show' none/atlas.svg
 run 0 gallery draw none --data val.bjc
 check test "$(cat out)" = none/atlas_hindsight.svg
 
@@ -223,7 +224,7 @@ err_has "--data CACHE is missing"
 run 2 gallery lock $models --data val.bjc
 err_has "--out GALLERY is missing"
 run 2 gallery lock --branch six.safetensors --data val.bjc --out x
-err_has "expected a campaign, or --branch and --point"
+err_has "found no argument, expected a campaign, or --branch and --point"
 run 5 gallery lock --branch six.safetensors --point no.safetensors --data val.bjc --out x
 err_has "no.safetensors"
 run 5 gallery lock $models --data no.bjc --out x -q

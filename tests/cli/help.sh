@@ -1,4 +1,4 @@
-# Help, version, wrong verbs and wrong options: right stream, right exit code, nearest word.
+# Tests help, version, unknown verbs and invalid options: output stream, exit code, closest word.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 help

@@ -1,4 +1,4 @@
-# bjepa info: the paper's parameter counts, in text and JSON.
+# Tests bjepa info: the paper's parameter counts, as text and as JSON.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 row() { # row TITLE PAPER POINT OUTPUT_ONLY

@@ -1,4 +1,4 @@
-# bjepa lock: what is bound, what is refused and with which exit code.
+# Tests bjepa lock: the locked files, the rejected campaigns and their exit codes.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/small_campaign.sh"
 
@@ -35,7 +35,7 @@ cp camp/runs/point/seed-0/metrics.jsonl kept
 sed -i '/"epoch":1,/s/"traj_es":/"traj_es":-/' camp/runs/point/seed-0/metrics.jsonl
 cmp -s kept camp/runs/point/seed-0/metrics.jsonl && verdict 1 "the edit of metrics.jsonl did nothing"
 run 4 lock camp --data val.bjc
-err_has "point, seed 0: its checkpoint is of epoch 2, the development rule chooses epoch 1"
+err_has "point, seed 0: its checkpoint is from epoch 2, but the development rule chooses epoch 1"
 cp kept camp/runs/point/seed-0/metrics.jsonl
 check test ! -e camp/lock.json
 
@@ -44,8 +44,8 @@ check test ! -e camp/lock.json
 find camp -type f | sort >before
 run 0 lock camp --data val.bjc -q
 err_empty
-out_has "camp is locked: 4 runs (2 arms, 2 seeds), 80 held-out scenes"
-out_has "next: bjepa evaluate camp"
+out_has "camp is locked: 4 runs (arms: 2, seeds: 2), 80 held-out scenes"
+out_has "next: bjepa lock run camp"
 check grep -qx "$(sha256sum camp/lock.json | cut -d' ' -f1) lock.json" out
 find camp -type f | sort >after
 check test "$(comm -13 before after)" = "camp/lock.json"
@@ -57,7 +57,7 @@ check grep -q "$(sha256sum $model | cut -d' ' -f1)" camp/lock.json
 check test "$(grep -c '"dir": "runs/' camp/lock.json)" -eq 4
 
 run 4 lock camp --data val.bjc
-err_has "camp/lock.json: the campaign is locked already"
+err_has "camp/lock.json: the campaign is already locked"
 
 # A moved campaign is locked just the same; the bytes are stable.
 cp -r camp other

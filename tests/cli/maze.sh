@@ -1,4 +1,4 @@
-# bjepa maze: what a dataset holds, and files that are none; bjepa parity on golden files of mazes.
+# Tests bjepa maze data with valid and invalid datasets, and bjepa parity with golden files of mazes.
 . "$BJ_ROOT/tests/support/cli.sh"
 golden=$BJ_ROOT/tests/golden/maze
 
@@ -13,7 +13,7 @@ err_empty
 row maze medium
 row episodes 3
 row steps 14
-row "steps in no cell" 1
+row "steps outside cells" 1
 row "cells visited" 4
 row crossings 5
 row "unique edges" 5
@@ -21,8 +21,8 @@ row "true edges seen" 5
 row "retreat edges" 0
 row "branch factor" 1.250
 row "withheld edges" 1
-out_has "5  of 56; the rarest crossed 1 times"
-out_has "true edges never crossed"
+out_has "5  of 56; the rarest was crossed 1 times"
+out_has "true edges that were never crossed"
 out_has "  0 (1,1) -> 4 (2,1)"
 out_has "  and 31 more"
 check grep -qE '^cells, seen +22 +3 +1 +0$' out
@@ -34,13 +34,13 @@ fi
 # The name of the file says which maze, unless told.
 cp walk-medium-v0.npz walk.npz
 run 2 maze data walk.npz
-err_has "the name of 'walk.npz' has none of medium, large, giant and teleport in it"
+err_has "the file name 'walk.npz' contains none of medium, large, giant and teleport"
 out_empty
 run 0 maze data walk.npz --maze medium
 row maze medium
 run 0 maze data walk-medium-v0.npz --maze teleport
 row maze teleport
-row "steps in no cell" 3
+row "steps outside cells" 3
 run 2 maze data walk.npz --maze lage
 err_has "unknown maze 'lage'; did you mean 'large'?"
 
@@ -70,7 +70,7 @@ head -c 200 walk.npz >half-medium.npz
 run 3 maze data half-medium.npz
 err_has "half-medium.npz: no ZIP directory at the end of its 200 bytes"
 run 3 maze data "$golden/threshold.npz" --maze medium
-err_has "no array 'observations'; there are: candidates, cells"
+err_has "no array 'observations'; the file contains: candidates, cells"
 out_empty
 run 2 maze data
 run 2 maze data a b
@@ -84,7 +84,7 @@ out_has "bjepa maze data pointmaze-large-navigate-v0.npz"
 run 0 parity "$golden"
 err_empty
 check test "$(grep -c '^ok ' out)" -eq 6
-out_has "6 passed, 0 failed, 0 refused"
+out_has "6 passed, 0 failed, 0 rejected"
 run 0 parity --json "$golden/wide_k8.npz"
 out_has '"type":"parity","case":"wide_k8"'
 out_has '"compared":16,"passed":true'
@@ -93,7 +93,7 @@ printf '\001' | dd of=damaged.npz bs=1 seek=400 conv=notrunc status=none
 run 3 parity damaged.npz
 err_has "damaged.npz: member 'candidates.npy': CRC-32 is"
 run 3 parity walk.npz
-err_has "walk.npz: no golden file: none of the arrays 'candidates', 'xy' and 'frame_candidates'"
+err_has "walk.npz: not a golden file: it has none of the arrays 'candidates', 'xy' and 'frame_candidates'"
 if [ -x "$BJ_ROOT/.venv/bin/python" ]; then
     for name in expected_plan_all expected_predicted expected_counts expected_cov_r; do
         file=$golden/small_k3.npz

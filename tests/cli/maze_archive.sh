@@ -1,4 +1,4 @@
-# bjepa maze emit, reveal and verify: nothing is added to emissions but by their hash.
+# Tests bjepa maze emit, reveal and verify: successors are added only to emissions with the right hash.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$TEST_ARCHIVE" latents latents.safetensors
@@ -21,14 +21,14 @@ check grep -qF "\"emissions_sha256\":\"$hash\"" s.json
 run 0 maze reveal e.safetensors walk-medium-v0.npz -o s.json --json
 out_has '"coverage": 0.75, "point_coverage": 0.25'
 run 0 maze verify s.json e.safetensors
-out_has "e.safetensors: the emissions that s.json names"
+out_has "e.safetensors: its digest matches s.json"
 
 # Other emissions, or another hash than announced: refused, and nothing is written.
 run 4 maze reveal e.safetensors walk-medium-v0.npz -o t.json --sha256 "${hash%?}x"
-err_has "expected the announced"
+err_has "expected "
 check test ! -e t.json
 run 4 maze reveal e.safetensors walk-medium-v0.npz --maze large -o t.json
-err_has "emissions in maze 'medium' of 26 cells, expected 'large' of 46"
+err_has "the emissions belong to maze 'medium' with 26 cells, expected 'large' with 46"
 printf 'x' | dd of=e.safetensors bs=1 seek="$(($(wc -c <e.safetensors) - 5))" conv=notrunc status=none
 run 4 maze verify s.json e.safetensors
 err_has "as named in s.json"
@@ -56,13 +56,13 @@ check cmp a.safetensors again.safetensors
 run 0 maze emit branch --archive b -o b.safetensors
 run 0 maze emit branch --point standard --cells 1,4,1 -o c.safetensors
 run 2 maze emit branch --cells 1,26 -o d.safetensors
-err_has "there is no cell 26, maze 'medium' has 26"
+err_has "no cell 26; maze 'medium' has 26 cells"
 run 2 maze emit branch --cells 1,x -o d.safetensors
-err_has "'1,x' is no list of cells"
+err_has "found '1,x', expected cells"
 run 2 maze emit standard --point branch -o d.safetensors
 err_has "has 8 outputs, expected a model with one"
 run 2 maze emit latents.safetensors --maze medium --cells 1 -o d.safetensors
-err_has "are of runs"
+err_has "need a run"
 check test ! -e d.safetensors
 data=away/walk-medium-v0.npz
 run 0 maze reveal a.safetensors $data -o a.json
@@ -96,7 +96,7 @@ active=$(grep -oE '\[[0-9]+,[-0-9.e]+,[0-9.e-]+,[01]\]' c.json | awk -F, '$3 >= 
 check test "$(grep -c 'class="candidate"' c.svg)" -eq "$active"
 if command -v xmllint >/dev/null; then check xmllint --noout c.svg; fi
 run 2 maze show c.json -o c.html
-err_has "which are drawn as .svg"
+err_has "expected an output file with the suffix .svg"
 sed 's/"cell":4/"cell":44/' c.json >bad.json
 run 3 maze show bad.json -o bad.svg
 err_has "bad.json: context 1: no cell"

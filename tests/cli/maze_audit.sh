@@ -1,4 +1,4 @@
-# bjepa maze audit: numbers, pictures, and which runs may be audited.
+# Tests bjepa maze audit: numbers, pictures, and the runs that can be audited.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 maze generate --branches 3 --seed 1 --episodes 12 --steps 101 -o walks
@@ -17,8 +17,8 @@ check train standard --arm maze-standard $held
 run 0 maze audit branch --standard standard --maze walks.json --horizon 4 -o audit -q
 err_empty
 out_has "of 4 held-out episodes (of 12), 5 steps between frames"
-out_has "maze-branch, seed 0, 8 rollouts of a context"
-out_has "maze-standard, seed 0, 1 rollout of a context"
+out_has "maze-branch, seed 0, 8 rollouts per context"
+out_has "maze-standard, seed 0, 1 rollout per context"
 check test "$(grep -cE '^ +[1-4]  ' out)" -eq 8
 for key in schema order_sha256 data_sha256 weights_sha256 curves wall_mass probe_error paths; do
     check grep -qF "\"$key\":" audit/audit.json

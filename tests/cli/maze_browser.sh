@@ -1,4 +1,4 @@
-# The page of bjepa maze show in real Chromium (tests/report/maze.mjs).
+# Tests the page of bjepa maze show in Chromium (tests/report/maze.mjs).
 . "$BJ_ROOT/tests/support/cli.sh"
 
 if [ -n "${BJ_SANITIZE:-}" ]; then

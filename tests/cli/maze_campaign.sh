@@ -1,4 +1,4 @@
-# bjepa campaign over mazes: tables of what the graphs are worth; collapsed runs are named, not counted.
+# Tests bjepa campaign with mazes: tables of graph metrics; collapsed runs are listed and not counted.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 "$TEST_DATASET" write walk-medium-v0.npz
@@ -30,9 +30,9 @@ out_has "COV-R"
 run 4 campaign one.yaml --data walk-medium-v0.npz --out flat --jobs 1 --set gate.rank=12
 out_has "4 runs: 4 collapsed"
 check grep -qE '^maze-branch +collapsed +collapsed$' out
-out_has "maze-standard, seed 1: the latents have collapsed: the run has no score"
+out_has "maze-standard, seed 1: the latents have collapsed, so the run has no score"
 run 4 table flat --dev
-err_has "collapsed, without a score: maze-standard seed 0, maze-branch seed 0, maze-standard seed 1"
+err_has "collapsed runs, which have no score: maze-standard seed 0, maze-branch seed 0, maze-standard seed 1"
 out_empty
 run 4 campaign --out flat --resume # left alone
 out_has "4 collapsed"
@@ -40,19 +40,19 @@ run 0 campaign status flat --json
 out_has '"collapsed":4}'
 sed -i 's/"eligible":true/"eligible":false/' one/runs/maze-branch/seed-1/metrics.jsonl
 run 3 table one --dev -m cov_r
-err_has "collapsed, without a score: maze-branch seed 1"
+err_has "collapsed runs, which have no score: maze-branch seed 1"
 err_has "no value for (arm, seed) (maze-branch, 1)"
 run 0 table one --dev --partial -m cov_r
 check grep -qE '^maze-branch +1 ' out
-out_has "collapsed, without a score: maze-branch seed 1"
+out_has "collapsed runs, which have no score: maze-branch seed 1"
 run 0 table one --dev --partial -m cov_r --format markdown
-out_has "*collapsed, without a score: maze-branch seed 1*"
+out_has "*collapsed runs, which have no score: maze-branch seed 1*"
 run 0 table one --dev --partial -m cov_r --format latex
-out_has "% collapsed, without a score: maze-branch seed 1"
+out_has "% collapsed runs, which have no score: maze-branch seed 1"
 run 0 table one --dev --partial -m cov_r --json
 out_has '"collapsed": [{"arm": "maze-branch", "seed": 1}]'
 run 0 compare one --dev --partial -a maze-branch -b maze-standard -m cov_r
-out_has "collapsed, without a score: maze-branch seed 1"
+out_has "collapsed runs, which have no score: maze-branch seed 1"
 
 # -------------------------------------------------------------------------------- several datasets
 # A walk in the medium maze and a generated maze, which is found beside its dataset.
@@ -89,14 +89,14 @@ check test "$(sed -n 's/^\(...\) .*[0-9]\*$/\1/p' out | tr '\n' ' ')" = "a/y b/x
 run 0 train --data sets/three.npz --config two/runs/three/maze-branch/seed-1/settings.json --out hand -q
 check cmp hand/ckpt/best/model.safetensors two/runs/three/maze-branch/seed-1/ckpt/best/model.safetensors
 run 0 train --data sets/three.npz --config two/runs/three/maze-branch/seed-1/settings.json --out hand -q --resume
-# Without --data they are where they were; another maze beside the dataset is refused.
+# Without --data they are where they were; another maze beside the dataset is not allowed.
 run 0 campaign two.yaml --out two --resume
 run 0 maze generate --branches 2 --rows 2 --cols 3 --junctions 1 --episodes 20 --steps 201 -o two_branches
 cp two_branches.json sets/three.json
 run 4 train --data sets/three.npz --config two/runs/three/maze-branch/seed-1/settings.json --out hand -q --resume
-err_has "began with other mazes"
+err_has "this run was started with other mazes"
 run 2 lock two --data sets/three.npz
-err_has "has 2 datasets, a lock is for one"
+err_has "has 2 datasets, expected one"
 # One file in place of the folder is a campaign of one dataset.
 run 0 campaign two.yaml --data sets/walk-medium-v0.npz --out walk --dry-run
 out_has "two: 4 runs"

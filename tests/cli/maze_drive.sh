@@ -1,9 +1,9 @@
-# bjepa maze drive and generate: official tasks by the true graph, graph files, generated mazes.
+# Tests bjepa maze drive and generate: official tasks with the true graph, graph files, generated mazes.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 maze drive --maze medium --episodes 2
 err_empty
-out_has "maze medium, graph true: 56 edges, 56 of them real"
+out_has "maze medium, graph true: 56 edges, 56 real"
 check grep -qE '^ +1  \(1,1\) +\(6,6\) +10 +2/2 +100\.0 +1[0-9]{2}\.[0-9] +0$' out
 check grep -qE '^all +10/10 +100\.0' out
 
@@ -26,19 +26,19 @@ cat >wrong.json <<'END'
  "provenance": {"predictor": "by hand"}}
 END
 run 0 maze drive --graph wrong.json --episodes 1
-out_has "maze medium, graph wrong.json: 1 edges, 0 of them real"
+out_has "maze medium, graph wrong.json: 1 edges, 0 real"
 check grep -qE '^ +2  .* no path +0/1 +0\.0 +- ' out
 run 0 maze drive --graph wrong.json --maze medium --episodes 1 --patience 5 --json
 out_has '"edges_given_up": 1'
 out_has '"mean_steps": null'
 run 2 maze drive --graph wrong.json --maze large
-err_has "wrong.json is a graph of maze 'medium', not of 'large'"
+err_has "wrong.json: is a graph of maze 'medium', expected 'large'"
 sed -i 's/26/27/' wrong.json
 run 3 maze drive --graph wrong.json
 err_has "wrong.json: 'cells' is 27, expected the 26 of the maze"
 run 5 maze drive --graph none.json
 run 2 maze drive
-err_has "say which maze with --maze"
+err_has "found no maze, expected --maze NAME"
 run 2 maze drive --maze larg
 err_has "did you mean 'large'?"
 
@@ -72,8 +72,8 @@ END
 fi
 run 2 maze generate --branches 9 -o nine
 run 2 maze generate --branches 3
-err_has "say where to with --out"
+err_has "--out is missing"
 run 2 maze generate --branches 8 --rows 2 --cols 2 -o small
-err_has "take more rooms than 2 by 2"
+err_has "use more than 2 by 2 rooms"
 
 finish

@@ -1,4 +1,4 @@
-# bjepa maze graph and drive of trained runs: scores as in their metrics, tables over seeds.
+# Tests bjepa maze graph and drive with trained runs: scores equal to their metrics, tables over seeds.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 "$TEST_DATASET" write walk-medium-v0.npz
@@ -42,10 +42,10 @@ mv away/walk-medium-v0.npz .
 "$BJEPA" train --data walk-medium-v0.npz --out flat -q --arm maze-branch $tiny --set gate.rank=11 \
     >out 2>err
 run 4 maze graph flat -o flat.json
-err_has "the latents of this run have collapsed: it has no score"
+err_has "the latents of this run have collapsed, so it has no score"
 check test ! -e flat.json
 run 0 maze graph flat --collapsed -o flat.json
-out_has "the latents have collapsed: these are no scores"
+out_has "the latents have collapsed, so these numbers are not scores"
 check grep -qF '"latents":"collapsed"' flat.json
 run 5 maze graph nowhere -o none.json
 
@@ -54,7 +54,7 @@ run 0 maze drive --graph branch.json --episodes 2 --json
 alone=$(grep -oE '"successes": [0-9]+, "success"' out | grep -oE '[0-9]+')
 run 0 maze drive branch0 standard0 branch1 --episodes 2
 err_empty
-out_has "maze medium: 5 tasks, 2 episodes each, seed 0, edges are never given up"
+out_has "maze medium: 5 tasks, 2 episodes each, seed 0, edges are never abandoned"
 check grep -qE '^true graph +100\.0 +100\.0 .* 56\.0 +0\.0$' out
 check grep -qE '^branch +2 +[0-9.]+ ± [0-9.]+ ' out
 check grep -qE '^standard +1 +[0-9.]+ +[0-9.]+ ' out
@@ -94,7 +94,7 @@ rm -r two/runs/maze-standard/seed-1
 run 0 maze drive two --episodes 1
 check grep -qE '^branch +2 ' out
 check grep -qE '^standard +1 ' out
-out_has "left out: 1 run not finished"
+out_has "omitted: 1 unfinished run"
 run 0 maze drive two --episodes 1 --json
 out_has '"why": "two/runs/maze-standard/seed-1: the run is not finished"'
 finish

@@ -1,4 +1,4 @@
-# bjepa maze show: the picture and the page of a graph, as files.
+# Tests bjepa maze show: the picture and the page of a graph, as files.
 . "$BJ_ROOT/tests/support/cli.sh"
 check "$TEST_MAZE_FILE" sample graph.json
 
@@ -57,9 +57,9 @@ run 0 maze show empty.json --data three.npz -o three.html
 check grep -qF '"seen":true' three.html
 
 run 2 maze show graph.json -o maze.png
-err_has "'maze.png' ends neither in .svg nor in .html"
+err_has "'maze.png', expected a name that ends in .svg or .html"
 run 2 maze show graph.json --source 45
-err_has "there is no cell 45, maze 'teleport' has 45"
+err_has "no cell 45; maze 'teleport' has 45 cells"
 run 5 maze show none.json
 run 3 maze show three.json
 err_has "schema is 'branchjepa.maze/1', expected 'branchjepa.graph/1'"

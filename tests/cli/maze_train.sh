@@ -1,4 +1,4 @@
-# bjepa train on a maze's dataset: a run to its end, its verdict, resuming, and what is refused.
+# Tests bjepa train with a maze dataset: a complete run, its outcome, resuming, rejected input.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 "$TEST_DATASET" write walk-medium-v0.npz
@@ -22,7 +22,7 @@ err_has "separated"
 run 4 train --data walk-medium-v0.npz --arm maze-branch --out flat -q --json $tiny --set gate.rank=11
 out_has '"outcome":"collapsed"'
 out_lacks 'plan_all'
-err_has "the latents have collapsed: the run has no score"
+err_has "the latents have collapsed, so the run has no score"
 check grep -q '"verdict": "collapsed"' flat/result.json
 check test "$(grep -c plan_all flat/result.json)" -eq 0
 
@@ -30,7 +30,7 @@ run 0 train --data walk-medium-v0.npz --arm maze-branch --out branch -q --resume
 run 2 train --data walk-medium-v0.npz --arm maze-branch --out branch -q $tiny $open
 cp walk-medium-v0.npz walk.npz
 run 2 train --data walk.npz --arm maze-branch --out other -q $tiny
-err_has "which maze"
+err_has "the maze is unknown"
 run 0 train --data walk.npz --maze medium --arm maze-branch --out other -q $tiny $open
 run 3 train --data walk-medium-v0.npz --arm fullset --out scenes -q
 

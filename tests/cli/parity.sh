@@ -1,4 +1,4 @@
-# bjepa parity: exit codes and output for golden files that pass, differ, or are no golden files.
+# Tests bjepa parity: exit codes and output for golden files that pass, that differ, and for other files.
 . "$BJ_ROOT/tests/support/cli.sh"
 golden=$BJ_ROOT/tests/golden/tiny
 
@@ -18,7 +18,7 @@ run 0 parity "$golden/fullset.safetensors"
 err_empty
 check test "$(wc -l <out)" -eq 2
 check grep -qE '^ok +fullset +o [0-9.e+-]+ +l [0-9.e+-]+ +g [0-9.e+-]+ +m [0-9.e+-]+ +s [0-9.e+-]+ +st [0-9.e+-]+$' out
-out_has "1 passed, 0 failed, 0 refused"
+out_has "1 passed, 0 failed, 0 rejected"
 
 # A folder stands for the golden files in it, in the order of their names.
 run 0 parity "$golden"
@@ -26,7 +26,7 @@ check test "$(grep -c '^ok ' out)" -eq "$(ls "$golden"/*.safetensors | wc -l)"
 check sh -c 'grep "^ok " out | sort -c -k2,2'
 out_lacks FAIL
 run 0 parity -j 2 --isa c "$golden/k1.safetensors" "$golden/uniform.safetensors"
-out_has "2 passed, 0 failed, 0 refused"
+out_has "2 passed, 0 failed, 0 rejected"
 BJ_ISA=c run 0 parity "$golden/k1.safetensors"
 
 run 0 parity --json "$golden/fullset.safetensors" "$golden/anchor_a.safetensors"
@@ -44,11 +44,11 @@ overwrite changed.safetensors l.total '\000\000\200\100' # 4.0
 run 4 parity changed.safetensors
 check grep -qE '^FAIL fullset ' out
 check grep -qE '^     1 of [0-9]+: l.total\[0\] is [0-9.]+, expected 4$' out
-out_has "0 passed, 1 failed, 0 refused"
+out_has "0 passed, 1 failed, 0 rejected"
 run 4 parity --json changed.safetensors
 out_has '"passed":false'
 run 4 parity "$golden/k1.safetensors" changed.safetensors
-out_has "1 passed, 1 failed, 0 refused"
+out_has "1 passed, 1 failed, 0 rejected"
 
 # Not a number where one is needed.
 cp "$golden/fullset.safetensors" nan.safetensors
@@ -64,20 +64,20 @@ err_has "half.safetensors"
 echo "hello, world" >hello.safetensors
 run 3 parity hello.safetensors
 err_has "hello.safetensors"
-out_has "0 passed, 0 failed, 1 refused"
+out_has "0 passed, 0 failed, 1 rejected"
 run 3 parity "$BJ_ROOT/tests/golden/checkpoint_v1.safetensors"
 err_has "tensor 'w.encoder.gru.weight_ih_l0': is missing"
 mkdir empty
 run 3 parity empty
-err_has "empty: no *.safetensors or *.npz file in it"
-out_has "0 passed, 0 failed, 0 refused"
+err_has "empty: contains no *.safetensors or *.npz file"
+out_has "0 passed, 0 failed, 0 rejected"
 
 # The rest is looked at nevertheless; a number that differs outweighs a file that cannot be read.
 run 3 parity hello.safetensors half.safetensors "$golden/k1.safetensors"
-out_has "1 passed, 0 failed, 2 refused"
+out_has "1 passed, 0 failed, 2 rejected"
 check test "$(wc -l <err)" -eq 2
 run 4 parity hello.safetensors changed.safetensors "$golden/k1.safetensors"
-out_has "1 passed, 1 failed, 1 refused"
+out_has "1 passed, 1 failed, 1 rejected"
 run 5 parity none.safetensors
 err_has "none.safetensors"
 

@@ -1,4 +1,4 @@
-# Pictures in the format of their name: SVG always, PNG and PDF where librsvg is installed.
+# Tests picture formats by file name: SVG always, PNG and PDF if librsvg is installed.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 starts_with() { # starts_with FILE HEX

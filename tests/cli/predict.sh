@@ -1,4 +1,4 @@
-# bjepa predict: the same from files and caches, all branches in both frames, formats, errors.
+# Tests bjepa predict: equal results from files and caches, all branches in both frames, formats, errors.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check mkdir scenarios
@@ -101,7 +101,7 @@ check test ! -e many.svg
 "$TEST_SCENE_EXPORT" model short.safetensors 20
 run 3 predict short.safetensors cache
 out_empty
-err_has "short.safetensors, cache: the model has 20 observed steps, the scenes have 50"
+err_has "short.safetensors, cache: the model has 20 observed steps, but the scenes have 50"
 run 3 predict short.safetensors scenarios
 run 5 predict none.safetensors cache
 run 3 predict "$BJ_ROOT/README.md" cache
@@ -109,7 +109,7 @@ mkdir empty
 run 5 predict empty cache
 err_has "empty"
 run 3 predict model.safetensors empty
-err_has "empty: found no scenario_ID.parquet in it or below"
+err_has "empty: found no scenario_ID.parquet in this folder or below"
 run 3 predict model.safetensors "$BJ_ROOT/README.md"
 run 5 predict model.safetensors none
 err_has "none: No such file"

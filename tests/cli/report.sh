@@ -1,4 +1,5 @@
-# bjepa report: the page of a campaign before and after its locked evaluation, of tables, of nothing.
+# Tests bjepa report: pages of a campaign before and after its locked evaluation, of seed tables, and of
+# campaigns without results.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/report/campaign.sh"
 
@@ -20,9 +21,9 @@ err_has "wrote dev.html, 5 scenes"
 out_empty
 has dev.html "<h1>little-world</h1>"
 lacks dev.html "{{"
-has dev.html 'class="tag dev">development split'
-has dev.html "only a locked evaluation gives numbers to quote"
-has dev.html "development scenes, which were not trained on"
+has dev.html 'class="tag dev">development scenes'
+has dev.html "use a locked evaluation for publication"
+has dev.html "development scenes, which are never trained on"
 check sh -c '! grep -qE "(src|href)=\"?https?:|url\(http|@import" dev.html'
 check test "$(stat -c %s dev.html)" -lt 15000000
 count_is dev.html '^{"id":' 5
@@ -37,9 +38,9 @@ for id in about scenes results summary support exchange exchange-curves learning
     has dev.html "<section id=\"$id\""
 done
 has dev.html "all arms here see the same scenes in the same order"
-has dev.html "These are not:</strong> their sizes differ by more than 1 %"
+has dev.html "These models have different sizes:</strong> they differ by more than 1 %"
 lacks dev.html "have the same size"
-lacks dev.html "Same size, other question"
+lacks dev.html "have the size of six branches"
 has dev.html "finished</td>"
 has dev.html "<code>train.epochs</code></th><td><strong>12</strong></td>"
 has dev.html "model.atoms</code></th><td><strong>6</strong> full-set, specialization; <strong>1</strong>"
@@ -65,11 +66,11 @@ check sh -c "grep '^{\"id\":\"$id' dev.html | grep -qF '\"p\":[[$first,'"
 run 0 simulate --cache val.bjc --scenes 20 --seed 9 --split val --quiet --jobs 1
 run 0 lock camp --data val.bjc
 run 0 report camp --out locked.html --count 5 --threads 1
-has locked.html 'class="tag dev">development split'
-has locked.html "development scenes, which were not trained on"
+has locked.html 'class="tag dev">development scenes'
+has locked.html "development scenes, which are never trained on"
 
 # -------------------------------------------------------------------------------- evaluated
-run 0 evaluate camp --threads 1
+run 0 lock run camp --threads 1
 "$BJEPA" audit camp --data val.bjc --a fullset --b specialization --json -q --threads 1 \
     >camp/audit.json 2>err
 "$BJEPA" truth camp/runs/*/seed-0/ckpt/best val.bjc val.bjc.law.safetensors --json -q --threads 1 \
@@ -77,7 +78,7 @@ run 0 evaluate camp --threads 1
 run 0 report camp --out full.html --threads 1
 err_has "wrote full.html, 20 scenes"
 has full.html 'class="tag locked">locked evaluation, 20 held-out scenes'
-has full.html "20 of the 20 held-out scenes, opened after their evaluation"
+has full.html "20 of 20 held-out scenes, shown after the locked evaluation"
 has full.html "lock <span class=\"hash\">$(sha256sum camp/lock.json | cut -c1-16)"
 # One trajectory does not compete with sets of six.
 check test "$(grep -c '^<tr><th scope="row">full-set</th>.*n best' full.html)" -ge 1
@@ -129,12 +130,12 @@ check cmp seen.html.hidden zero.html.hidden
 # Scenes that were named, a law that was named, none at all, too many for the page.
 run 0 report camp --scenes train.bjc --law train.bjc.law.safetensors --count 3 --out named.html \
     --threads 1
-has named.html "3 of the 200 scenes of the file that was named"
+has named.html "3 of 200 scenes of the given file"
 run 3 report camp --scenes val.bjc --law train.bjc.law.safetensors --count 3 --out x.html --threads 1
-err_has "it has no law of the scenes of val.bjc"
+err_has "contains no true distribution for the scenes of val.bjc"
 run 0 report camp --count 0 --out none.html --threads 1
-err_has "no scenes: No scenes were asked for."
-has none.html "There are no scenes on this page. No scenes were asked for."
+err_has "no scenes: No scenes were requested."
+has none.html "There are no scenes on this page. No scenes were requested."
 mv val.bjc moved.bjc
 run 0 report camp --out gone.html --threads 1
 err_has "no scenes: "
@@ -160,14 +161,14 @@ lacks half.html "in the same order" # nothing is claimed about runs that are not
 check test "$(payload half.html | grep -o '"arm":' | wc -l)" -eq 3
 rm -r half/runs/*
 run 0 report half --out begun.html --threads 1
-err_has "no scenes: No run is finished yet"
-has begun.html "There are no numbers yet"
+err_has "no scenes: No run is finished"
+has begun.html "There are no results yet"
 check sh -c '! sed "/id=\"scene-data\"/,\$d" begun.html | grep -qiw nan'
 
 # A table alone: the paper's own numbers.
 run 0 report "$BJ_ROOT/data/paper/av2_seeds.csv" --out paper.html
-err_has "no scenes: A table of numbers has no models"
-has paper.html "The numbers come from a table"
+err_has "no scenes: A seed table has no models"
+has paper.html "The numbers are from a seed table"
 has paper.html "0.1435 [−0.1574, −0.1295]"
 
 # Misuse.

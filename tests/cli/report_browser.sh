@@ -1,4 +1,4 @@
-# The pages of bjepa report and bjepa view in real Chromium (tests/report/page.mjs).
+# Tests the pages of bjepa report and bjepa view in Chromium (tests/report/page.mjs).
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/report/campaign.sh"
 

@@ -1,4 +1,4 @@
-# bjepa report of a campaign of mazes: graphs, table, curves; in Chromium where there is one.
+# Tests bjepa report with a maze campaign: graphs, table, curves, and the page in Chromium if installed.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 "$TEST_DATASET" write walk-medium-v0.npz
@@ -37,7 +37,7 @@ want=$(cat mazes/runs/maze-branch/seed-*/result.json |
 check grep -qF "<td class=\"n\">$want <span class=\"soft\">" report.html
 
 run 2 report mazes --scenes walk-medium-v0.npz --out other.html
-err_has "has no scenes"
+err_has "maze runs have no scenes"
 run 0 figures mazes --out figures --format svg
 check test -s figures/maze-curves.svg
 
@@ -54,7 +54,7 @@ check grep -qF 'training data, three' both.html
 run 0 maze drive both --episodes 1
 out_has "maze medium: 5 tasks"
 out_has "maze branch3-"
-check grep -qE '^true graph, on foot +100\.0 ' out
+check grep -qE '^true graph without teleporters +100\.0 ' out
 
 # Without the data there are numbers, but no graphs; a collapsed run is named.
 mv walk-medium-v0.npz gone.npz

@@ -1,9 +1,9 @@
-# bjepa simulate and bjepa world show: both outputs, their law, resuming, and what is refused.
+# Tests bjepa simulate and bjepa world show: both outputs, their law, resuming, rejected input.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 simulate --cache a.bjc --scenes 40 --seed 5 --jobs 1 --quiet
 err_empty
-out_has "40 scenes of 2 towns"
+out_has "scenes: 40, towns: 2,"
 out_has "a.bjc.law.safetensors"
 check test -s a.bjc -a -s a.bjc.law.safetensors
 check test ! -e a.bjc.partial
@@ -29,7 +29,7 @@ out_has '"digest":"4ca0f715d059df7927094359f601ba706d658f2aa7320ddfd5e28c5b307c8
 check sh -c '! grep -aq "\"world\":" one.bjc.law.safetensors'
 check sh -c 'grep -aq "\"world\":\"2\"" a.bjc.law.safetensors'
 run 3 world show a.bjc --law one.bjc.law.safetensors
-err_has "no law of scene"
+err_has "contains no true distribution for scene"
 run 2 simulate --cache x.bjc --world 3
 err_has "world"
 
@@ -45,7 +45,7 @@ err_has "--force"
 run 2 simulate --scenes 3
 err_has "expected one of --out DIR and --cache FILE"
 run 2 simulate --cache x.bjc --out y --scenes 3
-err_has "both --out and --cache"
+err_has "found --out and --cache"
 run 2 simulate --cache x.bjc --scenes 0
 run 2 simulate --cache x.bjc --split a/b -q
 err_has "split"
@@ -64,7 +64,7 @@ kill -TERM $child
 code=0
 wait $child || code=$?
 check test $code -eq 143
-err_has "goes on from there"
+err_has "run the same command again to continue"
 check test ! -e e.bjc -a ! -e e.bjc.law.safetensors
 check test -d e.bjc.partial
 run 2 simulate --cache e.bjc --scenes 3 --seed 6 -q
@@ -75,17 +75,17 @@ check test "$(ls -A | grep -c '\.tmp$')" -eq 0
 # Looking at a scene.
 run 0 world show a.bjc
 out_has "scene         00000000-"
-out_has "<- what happened"
+out_has "<- drawn as the true future"
 run 0 world show a.bjc --scene '#7' --json
 out_has '"type":"world_show","scenario_id":"00000007-'
 run 0 world show a.bjc --scene '#7' --out s.svg
 check grep -q '</svg>' s.svg
-check grep -q 'law of the future' s.svg
+check grep -q 'true distribution of the future' s.svg
 run 0 world show world/train --scene 00000007
 out_has "scene         00000007-"
 run 0 world show a.bjc --law world/train/law.safetensors
 run 3 world show a.bjc --law d.bjc.law.safetensors
-err_has "no law of scene"
+err_has "contains no true distribution for scene"
 run 2 world show a.bjc --scene '#40'
 run 2 world show a.bjc --out s.gif
 err_has ".svg"

@@ -1,5 +1,5 @@
-# campaigns/slurm.sh as Slurm would run it: two tasks of an array, one of them stopped in front of its
-# time limit, requeued and run to its end; the weights are those of an undisturbed campaign.
+# Tests campaigns/slurm.sh as Slurm runs it: an array of two tasks, one of which is stopped before its time
+# limit, requeued and finished. The weights equal those of an uninterrupted campaign.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 run 0 simulate --cache t.bjc --scenes 120 --seed 3 --quiet --jobs 1

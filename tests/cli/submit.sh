@@ -1,4 +1,4 @@
-# bjepa submit: a checkpoint and a cache become a submission that passes its own check.
+# Tests bjepa submit: the submission of a checkpoint passes the check of bjepa score.
 . "$BJ_ROOT/tests/support/cli.sh"
 mkdir run
 check "$TEST_SUBMIT" make run
@@ -29,7 +29,7 @@ check test ! -e bad.parquet
 run 2 submit run run/test.bjc
 err_has "--out FILE.parquet is missing"
 run 2 submit run --out bad.parquet
-err_has "expected CHECKPOINT and CACHE"
+err_has "found too few arguments, expected CHECKPOINT and CACHE"
 run 2 submit --check submission.parquet run/test.bjc
 run 2 submit run run/test.bjc --out x.parquet --precision fp8
 check test -z "$(ls -A | grep tmp)"

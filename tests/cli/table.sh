@@ -1,20 +1,35 @@
-# bjepa table: means and SDs of the paper, per-seed tables, every format, and bad files.
+# Tests bjepa table: means and SDs of the paper, per-seed tables, every format, invalid files.
 . "$BJ_ROOT/tests/support/cli.sh"
 av2=$BJ_ROOT/data/paper/av2_seeds.csv
 
+# Without a choice: the main metrics, in at most 100 columns, with units.
 run 0 table "$av2"
 err_empty
+check grep -qE '^arm +n +traj\. ES ↓ +traj\. obs\. ↓ +exp\. ADE ↓ +top-1 ADE ↓ +Brier ↓$' out
+check grep -qE '^ +m +m +m +m$' out
+check grep -qE '^fullset +5 +2\.077±0\.006\* +3\.619±0\.008\* ' out
+# A single trajectory is not ranked against sets of six, whatever its numbers.
+check grep -qE '^point +5 +2\.843±0\.005 +2\.843±0\.005 +- +- +0\.121±0\.002$' out
+out_has "* best mean of the arms with the same number of branches K"
+check test "$(awk '{ if (length > n) n = length } END { print n }' out)" -le 100
+check test "$(grep -c . out)" -eq 12 # title, two lines of heading, eight arms, legend
+run 0 table "$av2" --format markdown
+out_has '| arm | n | traj. ES (m) ↓ | traj. obs. (m) ↓ | exp. ADE (m) ↓ | top-1 ADE (m) ↓ | Brier ↓ |'
+run 0 table "$av2" --arms fullset,mdn
+out_has "* best mean of the arms shown"
+
+run 0 table "$av2" -m all
+err_empty
 check grep -qE '^arm +n +traj\. ES ↓ +traj\. obs\. ↓ +end\. ES ↓ ' out
-check grep -qE '^fullset +5 +2\.0766 ± 0\.0057\* 3\.6185 ± 0\.0077 ' out
+check grep -qE '^fullset +5 +2\.0766 ± 0\.0057\* 3\.6185 ± 0\.0077\* ' out
 check grep -qE '^mdn +5 +2\.3828 ± 0\.0839 +4\.0605 ± 0\.1138 .* 0\.10130 ± 0\.00318 ' out
 check grep -qE '^outputonly +5 +2\.1142 ± 0\.0046 +- +- +2\.8311 ± 0\.0084 ' out
-out_has "* best mean of the arms shown"
-check test "$(grep -c . out)" -eq 11 # title, heading, eight arms, legend
+check test "$(grep -c . out)" -eq 12
 # columns are aligned: every row has its point in the same place
 check test "$(grep -oE '^[a-z]+ +5 +[0-9]' out | awk '{ print length }' | sort -u | wc -l)" -eq 1
 
 run 0 table "$av2" --arms fullset,mdn -m brier --metric traj_es -a point --digits 3
-check test "$(awk 'NR > 2 && NF { print $1 }' out | head -4 | tr '\n' ' ')" = "arm fullset mdn point "
+check test "$(awk 'NR > 2 && NF > 1 { print $1 }' out | head -4 | tr '\n' ' ')" = "arm fullset mdn point "
 check grep -qE '^arm +n +Brier ↓ +traj\. ES ↓' out
 check grep -qE '^fullset +5 +0\.092 ± 0\.001\* 2\.077 ± 0\.006\*$' out
 run 0 table "$av2" --arms fullset
@@ -40,7 +55,7 @@ check grep -qE '^uniform,exp_entropy,5,6,0,6,6$' out
 
 run 0 table "$av2" --json
 out_has '"schema": 1, "type": "table"'
-out_has '{"name": "traj_es", "title": "traj. ES", "better": "lower", "digits": 4}'
+out_has '{"name": "traj_es", "title": "traj. ES", "better": "lower", "digits": 4, "unit": "m"}'
 check test "$(grep -c '"arm"' out)" -eq 56
 run 0 table "$av2" --json --per-seed -m brier
 out_has '"type": "seeds"'
@@ -53,7 +68,7 @@ fi
 run 0 table "$av2" --format latex --arms fullset,uniform -m traj_es,exp_entropy
 out_has '\begin{tabular}{@{}lrrr@{}}'
 out_has 'fullset & $5$ & $\mathbf{2.0766 {\pm} 0.0057}$ & $5.797 {\pm} 0.036$\\'
-out_has 'arm & n & traj. ES $\downarrow$ & exp H $\uparrow$\\'
+out_has 'arm & n & traj. ES (m) $\downarrow$ & eff. support (branches) $\uparrow$\\'
 run 0 table "$av2" --format latex --per-seed --arms fullset,uniform -m traj_es
 check test "$(grep -c midrule out)" -eq 2
 run 0 table "$av2" --format markdown --arms fullset,uniform -m traj_es
@@ -83,7 +98,7 @@ out_has '"arm": "a_b & 50% | \"x\""'
 # A mean that rounds to zero from below has no sign; a single seed has no SD.
 printf 'arm,seed,metric,value\na,0,traj_es,-0.00001\n' >one.csv
 run 0 table one.csv
-check grep -qE '^a +1 +0\.0000$' out
+check grep -qE '^a +1 +0\.000$' out
 run 0 table one.csv --format csv
 out_has "a,traj_es,1,-1e-05,,-1e-05,-1e-05"
 
@@ -94,11 +109,11 @@ out_empty
 err_has "gap.csv: metric 'traj_es' has no value for (arm, seed) (b, 0)"
 err_has "hint: --partial"
 run 0 table gap.csv --partial
-check grep -qE '^b +1 +2\.0000' out
+check grep -qE '^b +1 +2\.000' out
 run 0 table gap.csv --arms a
 printf 'arm,seed,metric,value\na,0,traj_es,1\na,0,traj_es,1\n' >twice.csv
 run 3 table twice.csv
-err_has "twice.csv: line 3: a second value of arm 'a', seed 0, metric 'traj_es'; the first is in line 2"
+err_has "twice.csv: line 3: a second value for arm 'a', seed 0, metric 'traj_es'; the first is in line 2"
 printf 'arm,seed,metric\na,0,traj_es\n' >short.csv
 run 3 table short.csv
 err_has "short.csv: line 1: no column 'value'"
@@ -111,11 +126,12 @@ run 2 table "$av2" "$av2"
 run 5 table none.csv
 err_has "none.csv"
 run 0 table /dev/stdin <"$av2"
-check grep -q '2.0766 ± 0.0057' out
+check grep -q '2.077±0.006' out
 
 # The other tables of the paper.
-run 0 table "$BJ_ROOT/data/paper/anchor_seeds.csv"
-check grep -qE '^fullset +3 .* 4\.260 ± 0\.052\*' out
+run 0 table "$BJ_ROOT/data/paper/anchor_seeds.csv" -m all
+check grep -qE '^fullset +3 .* 4\.260 ± 0\.052( |$)' out
+out_lacks "*" # K = 1 and K = 6
 run 0 table "$BJ_ROOT/data/paper/anchor_gates.csv"
 check grep -qE '^anchor-a +3 .* 12\.989 ± 0\.181$' out
 

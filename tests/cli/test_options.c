@@ -102,7 +102,7 @@ static void test_operands(void) {
     CHECK(!strcmp(arguments[1], "a") && !strcmp(arguments[2], "b"));
     CHECK(!strcmp(arguments[3], "-") && !strcmp(arguments[4], "--flag"));
     CHECK(parse(&v, "verb", 1) == CLI_USAGE);
-    CHECK_CONTAINS(message, "found 0 arguments, expected FILE...");
+    CHECK_CONTAINS(message, "found no argument, expected FILE...");
     CHECK(parse(&v, "verb a b", 1) == CLI_USAGE);
     CHECK_CONTAINS(message, "unexpected argument 'b'");
 }

@@ -173,7 +173,7 @@ static void test_summary(void) {
     bj_comparison c;
     CHECK(report_compare(&c, d, 0, 1, bj_metric_find("traj_es")));
     CHECK_NEAR(c.low, -0.4 - 4.302653 * 0.1 / sqrt(3), 1e-6);
-    const char *tip = "fullset less specialization: \xe2\x88\x92"
+    const char *tip = "fullset minus specialization: \xe2\x88\x92"
                       "0.4000 [";
     const double top = attribute_before(svg, tip, "<rect", " y=\"");
     const double height = attribute_before(svg, tip, "<rect", " height=\"");
@@ -187,7 +187,7 @@ static void test_summary(void) {
     CHECK_NEAR(x.a + x.b * line, 2.4, 0.006);
 
     /* One branch alone does not stretch the axis: it leaves it. */
-    CHECK_CONTAINS(svg, "point: mean 9.1000, outside of the axis");
+    CHECK_CONTAINS(svg, "point: mean 9.1000, outside the axis");
     CHECK(x.a + x.b * 50 < 4);
     free(m.text);
     report_data_free(d);
@@ -256,7 +256,7 @@ static void test_all_plots(void) {
 
     report_plot_sheet(begin(&m), report_plot_find("audit"), d);
     end(&m);
-    CHECK_CONTAINS(m.text, "full-set less point K=1: 25.000 [12.500, 37.500]"); /* percent */
+    CHECK_CONTAINS(m.text, "full-set minus point K=1: 25.000 [12.500, 37.500]"); /* percent */
     CHECK_CONTAINS(m.text, "map audit, 90 of 100 scenes");
     CHECK_CONTAINS(m.text, "full-set, seed 0: 75.000");
     free(m.text);
@@ -267,9 +267,9 @@ static void test_all_plots(void) {
     free(m.text);
     report_plot_sheet(begin(&m), report_plot_find("calibration"), d);
     end(&m);
-    CHECK_CONTAINS(m.text, "said 0.750, right 0.500");
+    CHECK_CONTAINS(m.text, "predicted 0.750, observed 0.500");
     CHECK_CONTAINS(m.text, "probability 0.7 to 0.8: 1,234 forecasts");
-    CHECK(count(m.text, ": said") == 1);
+    CHECK(count(m.text, ": predicted") == 1);
     free(m.text);
     report_plot_sheet(begin(&m), report_plot_find("usage"), d);
     end(&m);

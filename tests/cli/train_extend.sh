@@ -1,5 +1,5 @@
-# bjepa train --resume --extend: more epochs for a finished run, kill -9, campaigns and their lock.
-# tests/run/test_extend.c has the rest.
+# Tests bjepa train --resume --extend: more epochs for a finished run, kill -9, campaigns and their lock.
+# tests/run/test_extend.c tests the library.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/small_campaign.sh"
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET BJEPA_DATA BJEPA_DEV BJEPA_OUT BJEPA_EXTEND
@@ -25,15 +25,15 @@ run 0 train --data t.bjc -c tiny.yaml --arm fullset --seed 1 --out base -q
 # ------------------------------------------------------------------------------------------ messages
 
 run 2 train --out base --extend 3
-err_has "--extend continues a finished run: it needs --resume"
+err_has "--extend needs --resume, because it continues a finished run"
 run 2 train --out base --resume --extend 0
 err_has "--extend: found '0'"
 run 2 train --out base --resume --extend 1
-err_has "base: an extension of 1 epochs has 7 updates, expected more than the warm-up, 7 updates"
+err_has "base: an extension of 1 epochs has 7 updates, expected more than the 7 updates of the warm-up"
 run 2 train --out none --resume --extend 3
-err_has "none: holds no run to resume"
+err_has "none: contains no run to resume"
 run 2 train --data t.bjc -c tiny.yaml --arm fullset --out none --resume --extend 3
-err_has "none: holds no run that could be extended"
+err_has "none: contains no run to extend"
 check test ! -e none
 check test -e base/result.json
 
@@ -42,7 +42,7 @@ check test -e base/result.json
 cp -r base ref
 run 0 train --out ref --resume --extend 8 -j 1
 out_has "fullset, seed 1: 11 epochs, 77 updates over 110 scenes"
-err_has "extend: 8 epochs after epoch 3 (update 21), with a learning rate cycle of their own"
+err_has "extend: 8 epochs after epoch 3 (update 21), with a new learning rate cycle"
 err_has "epoch 4: dev ES "
 is "$(wc -l <ref/metrics.jsonl)" 12
 is "$(rate ref 1)" 0.0003
@@ -95,7 +95,7 @@ echo "$kills kills"
 fresh="train -c tiny.yaml --arm fullset --dev t.bjc -q -j 1"
 run 0 $fresh --data world:7:192 --out counted
 run 2 train --out counted --resume --extend 3 -q
-err_has "counted: world:7:192 has 192 scenes, and the extension needs 384"
+err_has "counted: world:7:192 has 192 scenes, but the extension needs 384"
 check test -e counted/result.json
 run 0 $fresh --data world:7 --set train.updates=4 --out endless
 run 0 train --out endless --resume --extend 3 -q
@@ -114,6 +114,6 @@ for dir in camp/runs/*/seed-*; do
     [ "$dir" = $first ] || run 0 train --out "$dir" --resume --extend 2 -q
 done
 run 0 lock camp --data val.bjc
-run 0 evaluate camp -q
+run 0 lock run camp -q
 
 finish

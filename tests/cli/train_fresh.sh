@@ -1,4 +1,4 @@
-# bjepa train --data world:SEED:SCENES: scenes straight from the simulator. Tests the usage errors, the
+# Tests bjepa train --data world:SEED:SCENES, which trains on scenes of the simulator: usage errors,
 # development scenes, the number of threads, kill -9, and campaigns up to a locked evaluation.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/in_memory.sh"
@@ -30,10 +30,10 @@ err_has "version 9 of the world"
 run 2 train --data $world:900001:64 $options --out no
 err_has "seed 900001 is reserved for development scenes"
 run 2 train --data $world:7 $options --out no
-err_has "found neither a number of scenes nor train.updates"
+err_has "because neither a number of scenes nor train.updates is given"
 err_has "hint: write $world:7:SCENES, or add --set train.updates=N"
 run 2 train --data $world:7:47 $options --out no
-err_has "found 47 scenes, expected at least 48: one update of 16 scenes in each of 3 epochs"
+err_has "found 47 scenes, expected at least 48 for one update of 16 scenes in each of 3 epochs"
 run 2 train --data $world:7:96 $options --set train.updates=3 --out no
 err_has "found 96 scenes, expected 144"
 check test ! -e no/manifest.json
@@ -43,7 +43,7 @@ check test ! -e no/manifest.json
 # 4,800 scenes: three windows, so that batches of several windows and a reused slot are covered.
 run 0 train --data $world:7:4800 $options -j 1 --out one
 out_has "3 epochs, 300 updates over 4800 scenes"
-out_has "of 1000 scenes"
+out_has "(scenes: 1000)"
 check grep -q "\"path\": \"$world:7:4800\"" one/manifest.json
 check grep -q "\"source\": \"world:2:7:train\"" one/manifest.json
 for threads in 2 3; do
@@ -58,7 +58,7 @@ weights older >older.sums
 ! cmp -s older.sums one.sums
 verdict $? "version 1 gives other weights"
 run 4 train --data world1:7:4800 $options --out one --resume
-err_has "this run began with other data"
+err_has "this run was started with other data"
 
 # Other scenes give other weights, and another world cannot continue the run.
 run 0 train --data $world:8:4800 $options -j 2 --out other
@@ -66,9 +66,9 @@ weights other >other.sums
 ! cmp -s other.sums one.sums
 verdict $? "another seed gives other weights"
 run 4 train --data $world:8:4800 $options --out one --resume
-err_has "this run began with other data"
+err_has "this run was started with other data"
 run 4 train --data $world:7:4848 $options --out one --resume
-err_has "this run began with other data"
+err_has "this run was started with other data"
 run 0 train --data $world:7:4800 $options --out one --resume
 
 # Development scenes are those that simulate writes for the reserved seed.
@@ -123,7 +123,7 @@ run 0 campaign grids/grid.yaml --out camp --jobs 1 --threads 2 -q
 check grep -q "\"path\": \"$world:7:192\"" camp/campaign.json
 run 0 campaign --out camp --resume --jobs 1 -q
 run 4 campaign grids/grid.yaml --data $world:8:192 --out camp --resume -q
-err_has "was laid down with data of digest"
+err_has "was created with data that has the digest"
 run 2 campaign grids/grid.yaml --data $world:x --out no -q
 err_has "the seed is not a number"
 "$BJEPA" simulate --cache seen.bjc --scenes 80 --seed 7 -q >/dev/null
@@ -133,6 +133,6 @@ err_has "is a training or development scene of $world:7:192"
 run 4 lock camp --data dev.bjc -q
 err_has "is a training or development scene of $world:7:192"
 run 0 lock camp --data val.bjc -q
-run 0 evaluate camp -q
+run 0 lock run camp -q
 check test -s camp/locked/completion.json
 finish

@@ -1,8 +1,8 @@
-# bjepa train survives kill -9: processes are killed at random moments, and the run that goes on ends
-# with the bytes of one that nobody touched.
+# Tests that bjepa train survives kill -9. Processes are killed at random moments, and the resumed run ends
+# with the bytes of an uninterrupted run.
 #
-# The moments come from BJ_KILL_SEED, which is printed and may be set to see a failure again; the
-# clock has its say too.
+# The moments depend on BJ_KILL_SEED, which is printed and can be set to repeat a failure. They also depend
+# on the speed of the machine.
 . "$BJ_ROOT/tests/support/cli.sh"
 . "$BJ_ROOT/tests/support/in_memory.sh"
 unset BJEPA_ARM BJEPA_SEED BJEPA_RECIPE BJEPA_CONFIG BJEPA_SET BJEPA_DATA BJEPA_DEV BJEPA_OUT
@@ -59,7 +59,7 @@ kill_run() {
             [ "$code" -ne 137 ] || killed=$((killed + 1))
         done
         "$BJEPA" train "$@" $options --out "$dir" --resume >out 2>err
-        verdict $? "$dir goes on to its end"
+        verdict $? "$dir continues to its end"
         same "$dir" "$name"
         [ -z "$(find "$dir" -name '.*.tmp' -path '*ckpt*')" ]
         verdict $? "$dir: nothing is left of what was killed while it was saved"

@@ -1,4 +1,4 @@
-# bjepa truth: checkpoints and baselines against the law of a simulated world; formats, errors.
+# Tests bjepa truth: checkpoints and baselines compared with the law of a simulated world, formats, errors.
 . "$BJ_ROOT/tests/support/cli.sh"
 
 check "$TEST_SCENE_EXPORT" model model.safetensors 50
@@ -10,11 +10,11 @@ law=val.bjc.law.safetensors
 
 run 0 truth --baseline val.bjc $law --samples 16 --best-scenes 4 --quiet
 err_empty
-out_has "val.bjc: 130 scenes, 16 draws of every mode, seed 0"
-out_has "$law: laws of 130 scenes"
+out_has "val.bjc: 130 scenes, 16 draws per mode, seed 0"
+out_has "$law: true distributions of 130 scenes"
 out_has "best K atoms, discrepancy on 4 scenes"
 check test "$(grep -c '^constant-velocity ' out)" -eq 4
-check test "$(grep -c '^true-modes .*holds within' out)" -eq 1
+check test "$(grep -c '^true-modes .*within the tolerance' out)" -eq 1
 check test "$(grep -cE '^  0\.[0-9] - [01]\.[0-9] ' out)" -eq 20
 cp out text
 run 0 truth --baseline val.bjc $law --samples 16 --best-scenes 4 --quiet --threads 1
@@ -25,12 +25,12 @@ out_lacks "best K atoms"
 
 # Inputs alone: nothing is hidden in version 2, control and limits are in version 1.
 check grep -qE '^inputs alone +- +0\.0000 \+- 0\.0000$' text
-check grep -qE 'hide, world version 2, 130 scenes$' text
+check grep -qE 'inputs, world version 2, 130 scenes$' text
 run 0 simulate --world 1 --cache one.bjc --scenes 64 --seed 2 --split val -q
 run 0 truth --baseline one.bjc one.bjc.law.safetensors --samples 16 --best-scenes 0 -q
 check grep -qE '^inputs alone +- +0\.[0-9]+ \+- 0\.[0-9]+$' out
 check grep -qE '^inputs alone +- +0\.0[2-9]|^inputs alone +- +0\.[1-9]' out
-out_has "hide, world version 1, 64 scenes"
+out_has "inputs, world version 1, 64 scenes"
 run 0 truth --baseline one.bjc one.bjc.law.safetensors --samples 16 --best-scenes 0 -q --input-scenes 0
 out_lacks "inputs alone"
 
@@ -148,19 +148,19 @@ out_has "val: 20 scenes"
 check "$BJEPA" simulate --out less --scenes 129 --seed 2 --split val -q >/dev/null
 check "$BJEPA" baseline constant-velocity --data less --out less.parquet >/dev/null
 run 4 truth --submission less.parquet --data val $law $few
-err_has "less.parquet: 1 violations of the format, the first: no row, "
+err_has "less.parquet: 1 format violations; the first is no row, "
 err_has "the scenario is not in the file"
 run 4 truth --submission less.parquet $law $few
 err_has "is not in the file"
 run 4 truth --submission velocity.parquet --data less $law $few
-err_has "the truth has no such scenario"
+err_has "the ground truth contains no such scenario"
 run 4 truth --submission model.parquet $law $few --max-modes 5
 err_has "has 6 modes, expected at most 5"
 run 2 truth --submission velocity.parquet $law --baseline
 err_has "--baseline with --submission needs --data"
 run 2 truth --submission $law
 run 2 truth model.safetensors val.bjc $law --data val
-err_has "--data is for --submission"
+err_has "--data needs --submission"
 run 3 truth --submission model.safetensors $law $few
 run 5 truth --submission none.parquet $law $few
 run 5 truth --submission velocity.parquet --data nowhere $law $few
@@ -187,7 +187,7 @@ run 5 truth none.safetensors val.bjc $law -q --best-scenes 0
 out_empty
 "$TEST_SCENE_EXPORT" model short.safetensors 20
 run 3 truth short.safetensors val.bjc $law -q --best-scenes 0
-err_has "the model has 20 observed steps, the scenes have 50"
+err_has "the model has 20 observed steps, but the scenes have 50"
 run 0 truth --help
 out_has "bjepa truth run/ckpt/best val.bjc"
 

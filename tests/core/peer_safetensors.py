@@ -1,11 +1,11 @@
-"""The C reader and writer of safetensors files against the Python package of that name.
+"""Compares the C reader and writer of safetensors files with the Python package safetensors.
 
   TEST_SAFETENSORS=path/of/test_safetensors python3 tests/core/peer_safetensors.py
 
-1. What C writes, Python reads: same names, types, shapes, bytes and metadata.
-2. What Python writes, C reads, for many random files.
-3. Of mutated files, C accepts none that Python refuses, and both see the same content.
-Exit code 0 done, 1 failed, 77 skipped because the package is not installed.
+1. Python reads a file that C wrote with the same names, types, shapes, bytes and metadata.
+2. C reads many random files that Python wrote.
+3. C accepts no mutated file that Python rejects, and both read the same content.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import ctypes
 import json
@@ -32,7 +32,7 @@ PYTHON_NAMES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I
 
 
 def c_read(paths):
-    """{path: None when refused, else (tensors, metadata)} as the C reader sees them."""
+    """Returns {path: (tensors, metadata)} of the C reader, with None for rejected files."""
     text = subprocess.run([TOOL, "read", *paths], stdout=subprocess.PIPE, check=True).stdout
     result, tensors, metadata, at = {}, None, None, 0
     while at < len(text):
@@ -60,7 +60,7 @@ def c_read(paths):
 
 
 def python_read(path):
-    """The same through the package, or None when it refuses."""
+    """Returns (tensors, metadata) of the Python package, or None if it rejects the file."""
     with open(path, "rb") as f:
         raw = f.read()
     try:
@@ -108,7 +108,7 @@ def random_tensors(rng):
 
 
 def mutate(raw, rng):
-    """Mostly inside the header, whose length is mostly repaired."""
+    """Changes mostly the header, and mostly repairs its length."""
     size = struct.unpack("<Q", raw[:8])[0]
     header, data = bytearray(raw[8:8 + size]), bytearray(raw[8 + size:])
     for _ in range(rng.randrange(1, 3)):

@@ -1,5 +1,5 @@
-/* test_alloc.c - tests that memory is zeroed, aligned and counted, and that failures can be
- * injected. */
+/* test_alloc.c - tests that memory is zeroed, aligned and counted, and that allocation failures can
+ * be injected. */
 #include "core/alloc.h"
 
 #include <pthread.h>
@@ -43,7 +43,7 @@ static void test_counting(void) {
     CHECK(bj_alloc_live() == live);
 }
 
-/* Tests that a product that overflows does not return a small block. */
+/* Tests that bj_alloc does not return a small block if count * size overflows. */
 static void test_overflow(void) {
     const long count = bj_alloc_count(), live = bj_alloc_live();
     const size_t half = SIZE_MAX / 2 + 1;
@@ -83,7 +83,7 @@ static void test_failing(void) {
     }
     CHECK(bj_alloc_count() == count + 4 + 0 + 1 + 2 + 3); /* failures are not counted */
     CHECK(bj_alloc_live() == live);
-    bj_alloc_fail_after(2); /* a product that overflows is rejected before it counts */
+    bj_alloc_fail_after(2); /* a product that overflows is rejected without using the budget */
     CHECK(bj_alloc(SIZE_MAX, 2) == NULL);
     void *a = bj_alloc(1, 1), *b = bj_alloc(1, 1), *c = bj_alloc(1, 1);
     CHECK(a && b && !c);

@@ -173,7 +173,7 @@ static void test_map(void) {
     CHECK_CONTAINS(err.message, "Is a directory");
     CHECK(bj_file_map_open(&map, "/dev/null", 4, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "not a regular file");
-    /* A pipe without a writer must not block. */
+    /* Opening a pipe without a writer must not block. */
     CHECK(mkfifo(in_folder("fifo"), 0600) == 0);
     CHECK(bj_file_map_open(&map, in_folder("fifo"), 4, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "not a regular file");
@@ -218,7 +218,7 @@ static void test_write_is_atomic(void) {
     CHECK_OK(bj_file_writer_commit(&writer, &err), err);
     CHECK(content_is(path, block));
 
-    /* The longest possible name still allows a hidden name. */
+    /* Even a file with the longest possible name gets a hidden name. */
     char name[256];
     memset(name, 'n', 255);
     name[255] = '\0';
@@ -229,7 +229,7 @@ static void test_write_is_atomic(void) {
 }
 
 /* Tests that two writers of one file do not interfere, that the last commit wins, and that a
- * temporary file left by a crash does not interfere. */
+ * temporary file left behind by a crash causes no problems. */
 static void test_concurrent_writers(void) {
     bj_error err = {0};
     bj_file_writer *a = NULL, *b = NULL;
@@ -268,7 +268,7 @@ static void test_permissions_and_links(void) {
     CHECK(content_is(path, "3"));
     CHECK(remove(path) == 0);
     CHECK(bj_file_write(link, "4", 1, &err) == BJ_EIO);
-    CHECK_CONTAINS(err.message, "symbolic link leads nowhere");
+    CHECK_CONTAINS(err.message, "broken symbolic link");
     CHECK(remove(link) == 0);
 }
 
@@ -310,7 +310,7 @@ static void test_devices(void) {
     CHECK_OK(bj_file_writer_open(&writer, "/dev/full", &err), err);
     CHECK(bj_file_writer_write(writer, block, sizeof block, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "No space left on device");
-    /* A failed writer stays failed, even if the caller ignored the first failure. */
+    /* All later calls to a failed writer fail too, even if the caller ignores the first failure. */
     CHECK(bj_file_writer_write(writer, "x", 1, &err) == BJ_EIO);
     CHECK(bj_file_writer_write(writer, "x", 0, &err) == BJ_EIO);
     memset(&err, 0, sizeof err);
@@ -350,7 +350,7 @@ static void too_large_child(void) {
     CHECK(free_descriptor() == fd);
 }
 
-/* Tests write permissions, as a user other than root, because permissions do not apply to root. */
+/* Tests write permissions as a user other than root, because permissions do not apply to root. */
 static void read_only_child(void) {
     bj_error err = {0};
     const char *locked = in_folder("locked");

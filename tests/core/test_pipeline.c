@@ -1,4 +1,5 @@
-/* test_pipeline.c - tests that items are consumed in order and that few items are in flight. */
+/* test_pipeline.c - tests that items are consumed in order and that the number of items in flight
+ * is limited. */
 #define _XOPEN_SOURCE 700
 #include <stdatomic.h>
 #include <time.h>
@@ -10,7 +11,7 @@
 enum { ITEMS = 400, MOST_SLOTS = 16 };
 
 typedef struct work {
-    int64_t slot[MOST_SLOTS]; /* what was produced in each slot */
+    int64_t slot[MOST_SLOTS]; /* item produced in each slot */
     atomic_int taken[MOST_SLOTS];
     atomic_int under_way, most_under_way, workers_seen, collisions;
     int64_t next, stop_at;
@@ -30,7 +31,7 @@ static void produce(void *context, int64_t item, int slot, int worker) {
     while (now > most && !atomic_compare_exchange_weak(&w->most_under_way, &most, now)) {
     }
     atomic_fetch_or(&w->workers_seen, 1 << worker);
-    /* Every seventh item takes longer, so that other items overtake it. */
+    /* Every seventh item takes longer, so that other items finish before it. */
     if (w->uneven && item % 7 == 0) nap(300);
     w->slot[slot] = item * item + 1;
 }

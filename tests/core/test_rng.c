@@ -123,7 +123,8 @@ static void test_moments(void) {
     CHECK_NEAR(lag / N, 0, 5 / sqrt(N));
 }
 
-/* Tests that the words closest to the ends of [0,1) stay inside and give finite normals. */
+/* Tests that the smallest and the largest random word give uniform numbers in [0,1) and finite
+ * normal numbers. */
 static void test_extremes(void) {
     bj_rng ones = {{UINT64_MAX, 0, 0, 0}}; /* first word: rotate(max) + max = max - 1 */
     CHECK(bj_rng_uniform(&ones) == 1 - 0x1p-53);

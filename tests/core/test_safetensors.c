@@ -187,7 +187,7 @@ static void test_read_real(void) {
     bj_safetensors_close(st);
 }
 
-/* Tests all finite halves against arithmetic on their bit fields, as the standard defines them. */
+/* Compares the conversion of all finite half-precision numbers with the formula of the standard. */
 static void test_every_half(void) {
     bj_error err = {0};
     bj_safetensors *st = NULL;
@@ -270,7 +270,7 @@ static void test_refused_headers(void) {
         {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
          "tensor 'a': dtype is given twice"},
         {"{\"a\":{\"dtype\":\"F32\",\"extra\":0,\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
-         "tensor 'a': a field besides"},
+         "tensor 'a': a field other than"},
         {"{\"a\":" INFO("F31", "[1]", "[0,4]") "}", 4, "tensor 'a': dtype 'F31' is not known"},
         {"{\"a\":" INFO("f32", "[1]", "[0,4]") "}", 4, "dtype 'f32' is not known"},
         {"{\"a\":" INFO("F32\\u0000", "[1]", "[0,4]") "}", 4, "dtype is not known"},
@@ -292,21 +292,22 @@ static void test_refused_headers(void) {
         {"{\"a\":" INFO("F32", "[1]", "[0]") "}", 4, "data_offsets has 1 numbers, expected 2"},
         {"{\"a\":" INFO("F32", "[1]", "[0,4,8]") "}", 4, "data_offsets has 3 numbers"},
         {"{\"a\":" INFO("F32", "[1]", "[-4,0]") "}", 4, "data_offsets[0] is not an integer"},
-        {"{\"a\":" INFO("F32", "[1]", "[4,0]") "}", 4, "data_offsets begin at 4 after their end 0"},
-        {"{\"a\":" INFO("F32", "[2]", "[0,4]") "}", 4, "span 4 bytes, its shape needs 8"},
-        {"{\"a\":" INFO("F64", "[1]", "[0,4]") "}", 4, "span 4 bytes, its shape needs 8"},
-        {"{\"a\":" INFO("F32", "[0]", "[0,4]") "}", 4, "span 4 bytes, its shape needs 0"},
-        {"{" A4 "}", 3, "tensor 'a': data ends at byte 4, the file has only 3"},
+        {"{\"a\":" INFO("F32", "[1]", "[4,0]") "}", 4,
+         "data_offsets begin at 4, after their end at 0"},
+        {"{\"a\":" INFO("F32", "[2]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 8"},
+        {"{\"a\":" INFO("F64", "[1]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 8"},
+        {"{\"a\":" INFO("F32", "[0]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 0"},
+        {"{" A4 "}", 3, "tensor 'a': data ends at byte 4, but the file has only 3 bytes"},
         {"{" A4 "}", 5, "tensor 'a': the last data ends at byte 4, but 1 more bytes follow"},
         {"{\"a\":" INFO("U8", "[0]", "[9223372036854775807,9223372036854775807]") "}", 0,
-         "tensor 'a': data ends at byte 9223372036854775807, the file has only 0"},
+         "tensor 'a': data ends at byte 9223372036854775807, but the file has only 0 bytes"},
         {"{}", 1, "some.file: no tensors, but 1 bytes of data"},
         {"{\"a\":" INFO("F32", "[1]", "[4,8]") "}", 8,
-         "'a': data begins at byte 4, the tensor before it ends at 0: a hole"},
+         "'a': data begins at byte 4, but the previous tensor ends at 0: a hole"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[6,10]") "}", 10,
-         "tensor 'b': data begins at byte 6, the tensor before it ends at 4: a hole"},
+         "tensor 'b': data begins at byte 6, but the previous tensor ends at 4: a hole"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[2,6]") "}", 6,
-         "tensor 'b': data begins at byte 2, the tensor before it ends at 4: they overlap"},
+         "tensor 'b': data begins at byte 2, but the previous tensor ends at 4: they overlap"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[0,4]") "}", 4, "tensor 'b': data begins at byte 0"},
         /* metadata */
         {"{\"__metadata__\":[]," A4 "}", 4, "__metadata__ is not a JSON object"},
@@ -339,19 +340,19 @@ static void test_refused_files(void) {
     CHECK(bj_safetensors_open(&st, "/nonexistent/x.safetensors", &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "/nonexistent/x.safetensors: cannot open: No such file");
     CHECK(bj_safetensors_open_memory(&st, "1234567", 7, "m", &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "m: 7 bytes, not even the 8 of a header length");
+    CHECK_CONTAINS(err.message, "m: 7 bytes, expected at least 8 for the header length");
     CHECK(bj_safetensors_open_memory(&st, "\x03\0\0\0\0\0\0\0{}", 10, "m", &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "header of 3 bytes announced, the file has only 2 after");
+    CHECK_CONTAINS(err.message, "the header has 3 bytes according to its length field, but only 2 bytes follow");
     CHECK(bj_safetensors_open_memory(&st, "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "m", &err) ==
           BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "header of 18446744073709551615 bytes announced");
+    CHECK_CONTAINS(err.message, "the header has 18446744073709551615 bytes");
 
     /* A header above the limit, in a sparse file that is large enough to contain it. */
     const uint64_t huge = BJ_SAFETENSORS_MAX_HEADER + 1;
     CHECK_OK(bj_file_write(path, &huge, sizeof huge, &err), err);
     CHECK(truncate(path, BJ_SAFETENSORS_MAX_HEADER + 100) == 0);
     CHECK(bj_safetensors_open(&st, path, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "header of 100000001 bytes, at most 100000000 are allowed");
+    CHECK_CONTAINS(err.message, "header of 100000001 bytes, expected at most 100000000");
 
     /* Every truncation of a valid file is rejected, and so is one additional byte. */
     char *file;
@@ -408,9 +409,9 @@ static void test_refused_writes(void) {
         CHECK_CONTAINS(err.message, path);                                                         \
     } while (0)
     REFUSED(name, "a", "tensor 'a': is given twice");
-    REFUSED(name, NULL, "a tensor without a name");
+    REFUSED(name, NULL, "a tensor has no name");
     REFUSED(name, "b\n", "a tensor name has control characters");
-    REFUSED(name, "\xff", "a tensor name or metadata cannot be JSON");
+    REFUSED(name, "\xff", "a tensor name or metadata cannot be written as JSON");
     REFUSED(name, "__metadata__", "metadata 'shape' is not a string");
     REFUSED(dtype, BJ_DTYPES, "tensor 'b': dtype 13 is not known");
     REFUSED(dtype, (bj_dtype)-1, "tensor 'b': dtype -1 is not known");
@@ -428,7 +429,8 @@ static void test_refused_writes(void) {
     CHECK_CONTAINS(err.message, "metadata 0 has no key or no value");
     CHECK(bj_safetensors_write("/dev/full", &good, 1, NULL, 0, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "/dev/full: cannot write: No space left on device");
-    static const float large[50000]; /* fails during the write, not at the commit */
+    static const float large[50000]; /* large enough to fail during the write instead of at the
+                                        commit */
     pair[0] = good;
     pair[0].shape[0] = 50000;
     pair[0].data = large;
@@ -460,7 +462,7 @@ static void test_allocation_failures(void) {
         CHECK_CONTAINS(err.message, "out of memory");
         bj_safetensors *st = NULL;
         CHECK_OK(bj_safetensors_open(&st, path, &err), err);
-        CHECK(st && bj_safetensors_count(st) == 1); /* still the old file */
+        CHECK(st && bj_safetensors_count(st) == 1); /* the old file is still in place */
         bj_safetensors_close(st);
     }
     CHECK_MSG(failures >= 10, "%d", failures);
@@ -481,7 +483,8 @@ static void test_allocation_failures(void) {
     CHECK_MSG(failures >= 6, "%d", failures);
 }
 
-/* Tests many tensors, which make the JSON library grow its buffers, and finds them by name. */
+/* Tests a file with many tensors, for which the JSON library must grow its buffers, and finds the
+ * tensors by name. */
 static void test_many(void) {
     enum { MANY = 3000 };
     static char names[MANY][12];

@@ -1,5 +1,5 @@
-/* test_threads.c - tests that the pool runs every item once, on a valid worker, and loses no
- * wake-up. */
+/* test_threads.c - tests that the pool runs every item once, on a valid worker, and that no wake-up
+ * is lost. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "core/threads.h"
 
@@ -25,7 +25,8 @@ typedef struct tally {
     atomic_int times[MOST_ITEMS]; /* number of times each item was run */
     atomic_int on[MOST_THREADS];  /* number of items run by each worker */
     atomic_int busy[MOST_THREADS];
-    atomic_int wrong; /* items out of range, unknown workers, or a worker used twice at once */
+    atomic_int wrong; /* number of invalid items, invalid workers, or items that ran concurrently on
+                         one worker */
     int items, threads;
 } tally;
 
@@ -221,7 +222,7 @@ static void test_team(int threads) {
         for (int i = 0; i < MEMBERS; i++) each &= g.present[i] == (i < threads);
         CHECK_MSG(each && g.size == threads, "team of %d: not every member came once", threads);
         CHECK_MSG(g.wrong == 0, "team of %d: %d reads ran ahead of a write", threads, g.wrong);
-        static tally t; /* a pool runs items after a team */
+        static tally t; /* a pool can run items after a team */
         memset(&t, 0, sizeof t);
         t.items = 40;
         t.threads = threads;

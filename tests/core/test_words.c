@@ -35,7 +35,7 @@ int main(void) {
     CHECK(!strcmp(nearest("mxy", arms), "(none)"));    /* 1 of 3 letters may differ */
     CHECK(!strcmp(nearest("fllst", arms), "fullset")); /* 2 of 7 letters may differ */
     CHECK(!strcmp(nearest("flst", arms), "(none)"));
-    CHECK(!strcmp(nearest("x", arms), "(none)")); /* not all letters may differ */
+    CHECK(!strcmp(nearest("x", arms), "(none)")); /* at least one letter must match */
     CHECK(!strcmp(nearest("", arms), "(none)"));
 
     /* The first of several equally near words is chosen. */

@@ -1,4 +1,4 @@
-/* cache_case.h - generated scenes for the cache tests, written without any scenario file. */
+/* cache_case.h - generated scenes for the cache tests, which need no scenario files. */
 #ifndef BJ_TESTS_CACHE_CASE_H
 #define BJ_TESTS_CACHE_CASE_H
 

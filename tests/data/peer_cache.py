@@ -1,11 +1,11 @@
-"""A cache as docs/DATA.md describes it, read without our code: safetensors, NumPy, hashlib.
+"""Reads a cache as described in docs/DATA.md without our code: with safetensors, NumPy and hashlib.
 
   BJEPA=bjepa TEST_MAKE_SCENARIOS=program python3 tests/data/peer_cache.py
 
-Made-up scenarios go through `bjepa data prep`; then every tensor, fact and digest of the result is
-held against the description, drivable areas against the map files, and some positions against the
-rows of the scenario files where pyarrow is installed.
-Exit code 0 done, 1 failed, 77 skipped because a package is not installed.
+`bjepa data prep` converts invented scenarios. Every tensor, fact and digest of the cache is compared with
+the description, drivable areas with the map files, and, if pyarrow is installed, some positions with the
+rows of the scenario files.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import hashlib
 import json

@@ -1,10 +1,10 @@
-"""Features of the C library and of scripts/reference/preprocess.py from the same files.
+"""Compares the features of the C library with scripts/reference/preprocess.py on the same files.
 
   TEST_GOLDEN=path/of/test_data_golden python3 tests/data/peer_features.py
 
-Made-up scenarios, written by pyarrow and json in many layouts: mixed, repeated and missing rows,
-twin tracks and lanes, boundaries of one point or no length, few and many of everything; and real
-scenarios where BJ_AV2_DATA names a folder of them. Exit code 0 done, 1 failed, 77 skipped.
+The scenarios are invented and written by pyarrow and json in many layouts: unordered, repeated and missing
+rows, equal tracks and lanes, boundaries with one point or zero length, few and many of each object. If
+BJ_AV2_DATA is a folder of real scenarios, they are compared, too. Exit code 0 done, 1 failed, 77 skipped.
 """
 import json
 import os
@@ -36,7 +36,7 @@ LAYOUTS = (dict(), dict(compression="zstd"), dict(use_dictionary=False, compress
 
 def made_up_tracks(random: np.random.Generator, name: str) -> pa.Table:
     steps = 110 if random.random() < 0.8 else 50
-    grid = random.random() < 0.5                        # a coarse grid makes distances tie
+    grid = random.random() < 0.5                        # a coarse grid gives equal distances
     rows = []
     tracks = [f"{number}" for number in random.permutation(random.integers(1, 40))]
     for track in tracks:
@@ -109,7 +109,7 @@ def make_up(number: int) -> Path:
 # --------------------------------------------------------------------------------------- comparing
 
 def split(values: np.ndarray) -> dict:
-    """What `dump` wrote, in its order."""
+    """Returns the arrays that `dump` wrote, in their order."""
     shapes = dict(origin=(2,), heading=(), counts=(4,), focal=(50, 7), future=(60, 2),
                   neighbors=(16, 50, 7), polylines=(48, 10, 6), ids=(48,))
     parts, at = {}, 0
@@ -123,7 +123,7 @@ def split(values: np.ndarray) -> dict:
 
 
 def differences(ours: dict, scene: Scene) -> list[str]:
-    """Names of what differs."""
+    """Returns the names of the arrays that differ."""
     def padded(array: np.ndarray, count: int, fill: float = 0.0) -> np.ndarray:
         out = np.full((count,) + array.shape[1:], fill)
         out[:len(array)] = array

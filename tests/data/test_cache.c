@@ -1,4 +1,5 @@
-/* test_cache.c - tests that a cache returns what was written, and that damage is detected. */
+/* test_cache.c - tests that a cache returns the scenes that were written, and that damage is
+ * detected. */
 #define _XOPEN_SOURCE 700
 #include "cache_case.h"
 #include "core/json.h"
@@ -105,7 +106,7 @@ static void test_blind(void) {
         CHECK(bj_cache_floats(cache, i).future == NULL);
         CHECK(bj_cache_verify(cache, i, &err) == BJ_ELOCKED);
     }
-    CHECK_CONTAINS(err.message, "blind");
+    CHECK_CONTAINS(err.message, "opened without futures");
     CHECK(bj_cache_info(cache, 0).has_future); /* the existence of a future is not hidden */
     bj_cache_free(cache);
 }
@@ -178,8 +179,8 @@ static void expect_on_use(uint32_t bad, const char *what) {
     }
 }
 
-/* Flips a bit and checks that the index is still valid and exactly the scenes of the mask `bad` are
- * damaged. */
+/* Flips a bit and checks that the index is still valid and that exactly the scenes in the mask
+ * `bad` are reported as damaged. */
 static void expect_damage(size_t at, uint32_t bad, const char *what) {
     bj_cache *cache = NULL;
     bj_error err = {0};
@@ -266,7 +267,7 @@ static void test_damaged_index(void) {
         CHECK(open_content(&cache, 0, &err) == BJ_EFORMAT);
     }
     content_size = whole;
-    CHECK_OK(open_content(&cache, 0, &err), err); /* everything is restored */
+    CHECK_OK(open_content(&cache, 0, &err), err); /* the content is restored */
     bj_cache_free(cache);
 }
 
@@ -297,7 +298,7 @@ static void test_lies(void) {
     expect_lie("record_start", 0, &one, 8, "scene 0: its record does not begin");
     expect_lie("neighbors", 1, &big, 1, "more neighbors or polylines than the facts");
     expect_lie("polylines", 0, &big, 1, "scene 0: more neighbors or polylines than the facts");
-    expect_lie("polylines", 10, &two, 1, "floats of records, their scenes need");
+    expect_lie("polylines", 10, &two, 1, "floats, but the scenes need");
     expect_lie("neighbors_available", 4, &few, 4, "scene 1: more neighbors or polylines used");
     expect_lie("polylines_available", 4, &few, 4, "scene 1: more neighbors or polylines used");
     expect_lie("city", 3, &big, 1, "scene 3: its city or type");
@@ -309,7 +310,8 @@ static void test_lies(void) {
     expect_lie("focal_valid", 8, &no_last, 8, "scene 1: focal_valid");
     expect_lie("focal_valid", 8, &all, 8, "scene 1: focal_valid");
     expect_lie("future_valid", 8, &all, 8, "scene 1: future_valid");
-    expect_lie("scenario_id", 64, "scene-00000", 11, "scene 1: its id does not ascend");
+    expect_lie("scenario_id", 64, "scene-00000", 11,
+               "scene 1: its id is not greater than the previous id");
     expect_lie("scenario_id", 64, "\n", 1, "scene 1: its id is not");
     expect_lie("scenario_id", 127, "x", 1, "scene 1: its id is not"); /* padding */
     expect_lie("focal_id", 64, "", 1, "scene 1: the id of its focal track");
@@ -325,7 +327,7 @@ static void test_lies(void) {
     int32_t fewer;
     memcpy(&fewer, content + place("ring_count", last), sizeof fewer);
     fewer--;
-    expect_lie("ring_count", last, &fewer, 4, "points that belong to no ring");
+    expect_lie("ring_count", last, &fewer, 4, "some points belong to no ring");
 }
 
 /* Like expect_lie, for the header text. `lie` has the same length as `text`. */
@@ -433,7 +435,7 @@ static void test_many_cities(void) {
         const bj_status status = bj_cache_writer_add(w, bytes, &err);
         CHECK(status == (i == 64 ? BJ_EFORMAT : BJ_OK));
     }
-    CHECK(bj_cache_writer_add(w, bytes, &err) == BJ_EARG); /* repeats the id */
+    CHECK(bj_cache_writer_add(w, bytes, &err) == BJ_EARG); /* the id is repeated */
     CHECK_CONTAINS(err.message, "ids must ascend");
     CHECK_OK(bj_cache_writer_finish(&w, &report, &err), err);
     CHECK(report.accepted == 65);
@@ -454,7 +456,7 @@ static void test_no_scene(void) {
     CHECK_OK(bj_cache_writer_open(&w, other, NULL, 0, 0, &err), err);
     CHECK_OK(bj_cache_writer_reject(w, "a", "folder", "map", "why", &err), err);
     CHECK(bj_cache_writer_finish(&w, &report, &err) == BJ_EFORMAT && !w);
-    CHECK_CONTAINS(err.message, "not one of 1 scenes");
+    CHECK_CONTAINS(err.message, "none of 1 scenes");
     CHECK(access(other, F_OK) != 0 && access(list, F_OK) == 0);
     /* A later run without rejects removes the old reject list. */
     CHECK_OK(case_write(other, 2, 1, &report, &err), err);
@@ -464,7 +466,8 @@ static void test_no_scene(void) {
     CHECK(bj_cache_writer_open(&w, other, bad, 1, 0, &err) == BJ_EARG);
 }
 
-/* Tests that any failing allocation is reported, leaks nothing, and the next attempt succeeds. */
+/* Tests that every failed allocation is reported and leaks nothing, and that the next attempt
+ * succeeds. */
 static void test_no_memory(void) {
     bj_error err = {0};
     bj_prep_report report = {0};

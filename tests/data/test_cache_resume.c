@@ -1,8 +1,8 @@
 /* test_cache_resume.c - tests that a resumed run gives the same bytes as an uninterrupted run.
  *
- * A killed process leaves the files of PATH.partial with any length. A power failure may also leave
- * wrong bytes after the last sync. The tests reproduce these states on copies of one interrupted
- * run.
+ * After a process was killed, the files of PATH.partial can have any length. A power failure may
+ * also leave wrong bytes after the last sync. The tests reproduce these states on copies of one
+ * interrupted run.
  */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
@@ -115,7 +115,8 @@ static void test_truncated(void) {
         CHECK(truncate(inside(partial, names[f]), size - 1) == 0);
         go_on(names[f], size - 1);
         set_up();
-        CHECK(truncate(inside(partial, names[f]), size + 1000) == 0); /* torn tail of zeros */
+        CHECK(truncate(inside(partial, names[f]), size + 1000) == 0); /* append zeros, as after an
+                                                                         incomplete write */
         CHECK(items_found() == DONE);
         CHECK(size_of(inside(partial, names[f])) == size);
         go_on(names[f], size + 1000);
@@ -137,8 +138,8 @@ static void test_truncated(void) {
     }
 }
 
-/* Tests that bytes that never reached the disk are detected. Nothing was synced, because the sync
- * interval is longer than the run. */
+/* Tests that a resumed run detects data that never reached the disk. Nothing was synced, because
+ * the sync interval is longer than the run. */
 static void test_torn(void) {
     bj_rng rng = bj_rng_seed(2);
     for (int f = 0; f < NAMES; f++)
@@ -221,7 +222,7 @@ static void test_refusals(void) {
     bj_error err = {0};
     set_up();
     CHECK(bj_cache_writer_open(&w, path, others, 2, 0, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "there 'split=train', here 'split=val'");
+    CHECK_CONTAINS(err.message, "found 'split=train', expected 'split=val'");
     CHECK(bj_cache_writer_open(&w, path, case_facts, 1, 0, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "settings");
     CHECK(items_found() == DONE); /* nothing has changed */
@@ -260,7 +261,7 @@ static void test_order(void) {
     go_on("a scene out of order", 2);
 }
 
-/* Tests that foreign files in the folder are kept, and the folder with them. */
+/* Tests that unrelated files in the folder are kept, together with the folder. */
 static void test_strangers(void) {
     bj_prep_report report = {0};
     bj_error err = {0};
@@ -281,7 +282,7 @@ static void test_replacing(void) {
     struct stat info;
     snprintf(link, sizeof link, "%s/link", folder);
     CHECK(symlink("run.bjc", link) == 0);
-    copy_file(whole_rejects, path); /* any previous content */
+    copy_file(whole_rejects, path); /* use any other content as the previous cache */
     CHECK_OK(case_write(link, 4, 0, &report, &err), err);
     CHECK(case_same(path, whole_rejects));
     CHECK_OK(case_write(link, ITEMS, 1, &report, &err), err);

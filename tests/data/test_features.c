@@ -1,5 +1,6 @@
-/* test_features.c - tests the rules of docs/DATA.md on hand-made scenarios, and compares random
- * scenarios with a slow second implementation. test_golden.c tests real scenarios. */
+/* test_features.c - tests the rules of docs/DATA.md on scenarios constructed by hand, and compares
+ * the features of random scenarios with those of a slow second implementation. test_golden.c tests
+ * real scenarios. */
 #include <float.h>
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ enum {
 };
 static const double pi = 3.14159265358979323846;
 
-/* A growing scenario and map. */
+/* A scenario and a map to which the tests add tracks, rows and lanes. */
 static struct town {
     bj_scenario scenario;
     bj_map map;
@@ -147,7 +148,7 @@ static void test_repeated_rows(void) {
     clear();
     town.scenario.focal = add_track("vehicle");
     const int other = add_track("vehicle"), gone = add_track("vehicle");
-    add_row(0, 49, -50, -50, 9, 9, 3); /* the second row at step 49 wins, for the frame too */
+    add_row(0, 49, -50, -50, 9, 9, 3); /* the second row at step 49 wins, also for the frame */
     add_row(other, 49, 1, 1, 9, 9, 3);
     add_row(0, 60, 1, 1, 0, 0, 0);
     add_row(gone, 48, 0, 0, 0, 0, 0);
@@ -205,7 +206,8 @@ static void test_types(void) {
 
 static void test_nearest_neighbors(void) {
     clear();
-    add_standing("vehicle", 500, 0); /* the ego vehicle is an ordinary track, here too far away */
+    add_standing("vehicle", 500, 0); /* the ego vehicle is an ordinary track, and too far away
+                                        here */
     town.scenario.focal = add_standing("vehicle", 0, 0);
     for (int i = 0; i < 18; i++) add_standing("vehicle", 0, 20 - i); /* tracks 2 .. 19: 20 .. 3 m */
     const int absent = add_track("vehicle");
@@ -216,7 +218,7 @@ static void test_nearest_neighbors(void) {
     for (int i = 0; i < 16; i++) CHECK(f.neighbor_track[i] == 19 - i);
     check_values(f.neighbor[15] + 343, 2, (double[]){0, 18}, "the sixteenth");
 
-    /* Ties within 0.1 mm are broken by track order, including at the limit of 16 neighbors. */
+    /* Ties within 0.1 mm are broken by track order, also at the limit of 16 neighbors. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_standing("vehicle", 5.00004, 0); /* ranks 50000, 50000, 50001, 49999, 50000 */
@@ -250,7 +252,7 @@ static void test_future(void) {
     check_values(f.future + 2 * 29, 2, (double[]){20, 4}, "half way to 104");
     for (int k = 54; k < 60; k++) check_values(f.future + 2 * k, 2, (double[]){33, 5}, "rest");
 
-    clear(); /* 50 steps only */
+    clear(); /* only 50 steps */
     town.scenario.focal = add_track("vehicle");
     for (int t = 0; t < 50; t++) add_row(0, t, t, t, 1, 1, 1);
     CHECK_OK(make(), err);
@@ -267,8 +269,8 @@ static void test_future(void) {
 static void test_lines(void) {
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
-    /* The left boundary is a 3 m + 6 m corner and the right one is a point, so the mean is half of
-     * the left. */
+    /* The left boundary has a corner with sides of 3 m and 6 m, and the right boundary is a point
+     * at the origin, so the mean is half of the left boundary. */
     add_lane(1, 1, add_points(3, (double[]){0, 2, 3, 2, 3, 8}), add_points(1, (double[]){0, 0}));
     CHECK_OK(make(), err);
     CHECK(f.polylines == 1 && f.polyline_id[0] == 1 && f.polylines_available == 1);
@@ -293,8 +295,8 @@ static void test_lines(void) {
         check_values(f.polyline[1] + 6 * k, 6, (double[]){8, 8, 0, 0, 0, 0}, "no length");
     }
 
-    /* Tangents are zero below a micrometer, the last one repeats, and all are in the scene
-     * frame. */
+    /* Tangents of segments shorter than a micrometer are zero, the last tangent repeats the
+     * previous one, and all tangents are in the scene frame. */
     clear();
     town.scenario.focal = add_track("vehicle");
     add_row(0, 49, 0, 0, 0, 0, pi / 2);
@@ -321,14 +323,15 @@ static void test_lines(void) {
 static void test_nearest_lines(void) {
     clear();
     town.scenario.focal = add_standing("vehicle", 10, 10);
-    for (int i = 0; i < 60; i++) /* 60 .. 1 m, from the end of the line, not its middle */
+    for (int i = 0; i < 60; i++) /* 60 .. 1 m, measured to the end of the line, not to its middle */
         add_lane(100 + i, 0, add_points(2, (double[]){10, 10 - (60 - i), 10, -90}),
                  add_points(2, (double[]){10, 10 - (60 - i), 10, -90}));
     CHECK_OK(make(), err);
     CHECK(f.polylines == 48 && f.polylines_available == 60);
     for (int k = 0; k < 48; k++) CHECK(f.polyline_id[k] == 159 - k);
 
-    /* The nearest of the ten points counts, not the segments between them: 5 m beats 4 m. */
+    /* The distance is that of the nearest of the ten points, not of the segments between them, so
+     * the line at 5 m is nearer than the line at 4 m. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_crossing(1, add_points(2, (double[]){-45, 4, 45, 4})); /* points at x = +-5: 6.4 m */
@@ -363,7 +366,7 @@ static void test_unfit(void) {
     const int k = add_standing("vehicle", 1, 1);
     add_row(k, 12, 1e39, 0, 0, 0, 0);
     CHECK(make() == BJ_ENONFINITE);
-    CHECK(!strcmp(err.message, "scene: track 't1' at step 12: does not fit a float"));
+    CHECK(!strcmp(err.message, "scene: track 't1' at step 12: a value does not fit in a float"));
     town.x[2] = 3e38; /* fits */
     CHECK_OK(make(), err);
     add_row(0, 77, 0, -1e300, 0, 0, 0);
@@ -372,7 +375,7 @@ static void test_unfit(void) {
     town.y[3] = 0;
     add_crossing(5, add_points(2, (double[]){0, 0, 1e200, 0}));
     CHECK(make() == BJ_ENONFINITE);
-    CHECK(!strcmp(err.message, "scene: pedestrian crossing 5: coordinates do not fit a float"));
+    CHECK(!strcmp(err.message, "scene: pedestrian crossing 5: coordinates do not fit in a float"));
     add_lane(6, 0, add_points(2, (double[]){1e39, 0, 1e39, 9}),
              add_points(2, (double[]){1e39, 0, 1e39, 9}));
     CHECK(make() == BJ_ENONFINITE);
@@ -381,7 +384,7 @@ static void test_unfit(void) {
     CHECK_CONTAINS(err.message, "lane segment 6");
     CHECK(bj_features_make(&f, maker, &town.scenario, &town.map, "scene", NULL) == BJ_ENONFINITE);
 
-    clear(); /* even if 48 others are nearer */
+    clear(); /* fails even if 48 other polylines are nearer */
     town.scenario.focal = add_standing("vehicle", 0, 0);
     for (int i = 0; i < 48; i++) add_crossing(i, add_points(1, (double[]){1, 1}));
     CHECK_OK(make(), err);
@@ -418,7 +421,7 @@ static int64_t tenths(double dx, double dy) {
     return (int64_t)floor(1e4 * sqrt(dx * dx + dy * dy) + 0.5);
 }
 
-/* Rotates into the frame with polar coordinates. */
+/* Transforms a point to the frame, using polar coordinates. */
 static void turned(double out[2], double x, double y) {
     const double r = hypot(x, y), a = atan2(y, x) - f.heading;
     out[0] = r * cos(a);
@@ -562,7 +565,8 @@ static void check_lines(void) {
     }
 }
 
-/* Returns a random coordinate, rounded to a coarse grid if `grid` is set, so that distances tie. */
+/* Returns a random coordinate. If `grid` is set, it is rounded to a coarse grid, so that equal
+ * distances occur. */
 static double coordinate(double at, double range, int grid) {
     const double value = at + between(-range, range);
     return grid ? floor(value) : value;
@@ -655,7 +659,7 @@ static void test_memory(void) {
             status = bj_features_make(&f, fresh, &town.scenario, &town.map, "scene", &err);
         bj_alloc_fail_after(-1);
         CHECK(status == BJ_OK || status == BJ_ENOMEM);
-        if (fresh) { /* works afterwards, and does not allocate again */
+        if (fresh) { /* must work afterwards, without further allocations */
             CHECK_OK(bj_features_make(&f, fresh, &town.scenario, &town.map, "scene", &err), err);
             const long count = bj_alloc_count();
             memset(&again, 0xff, sizeof again);

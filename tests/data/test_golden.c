@@ -1,7 +1,7 @@
 /* test_golden.c - compares the features of real scenarios with the arrays of a float64 reference.
  *
  * Real scenarios and data derived from them cannot be part of this repository (CC BY-NC-SA 4.0):
- *   BJ_AV2_DATA     folder with folders of scenarios: av2/<id>/scenario_<id>.parquet, ...
+ *   BJ_AV2_DATA     folder that contains av2/<id>/scenario_<id>.parquet, ...
  *   BJ_AV2_GOLDEN   folder with <id>.npz
  * The test is skipped without them. With arguments, for bench/compare_av2.py:
  *   time ROUNDS FOLDER...   best and mean CPU milliseconds from files to features, as JSON
@@ -176,7 +176,8 @@ static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Compares all scenarios of a folder. A second read may still allocate, but a third must not. */
+/* Compares all scenarios of a folder. The second read of a scenario may still allocate memory, but
+ * the third must not. */
 static int test_folder(reader *r, const char *data, const char *name, const char *goldens) {
     static scene ours, again;
     char folder[4096], path[8192];
@@ -243,7 +244,7 @@ static double milliseconds(void) {
 
 enum { SCENARIO, MAP, FEATURES, TOTAL, PARTS };
 
-/* Measures the time. Every round reads all folders, like a long run. `best` is the mean over
+/* Measures the time. Every round reads all folders, as in a long run. `best` is the mean over
  * folders of the best time. */
 static int run_time(int rounds, int count, char **folders) {
     static const char *const names[PARTS] = {"scenario", "map", "features", "total"};

@@ -231,7 +231,7 @@ static void test_errors(void) {
     bj_error err;
     bj_loader_options options = {.batch = 0};
     CHECK(bj_loader_create(&loader, cache, &options, &err) == BJ_EARG && !loader);
-    CHECK_CONTAINS(err.message, "a batch of 0 scenes, expected at least 1");
+    CHECK_CONTAINS(err.message, "the batch has 0 scenes, expected at least 1");
     options = (bj_loader_options){.batch = 1, .part = (bj_part)3};
     CHECK(bj_loader_create(&loader, cache, &options, &err) == BJ_EARG && !loader);
     CHECK_CONTAINS(err.message, "part is 3");
@@ -245,16 +245,16 @@ static void test_errors(void) {
     CHECK(bj_loader_scenes(loader) == SCENES && bj_loader_steps(loader) == 10);
     const bj_batch *b;
     CHECK(bj_loader_batch(&b, NULL, loader, 0, 10, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "step 10, expected 0 to 9");
+    CHECK_CONTAINS(err.message, "step is 10, expected 0 to 9");
     CHECK(bj_loader_batch(&b, NULL, loader, 0, -1, &err) == BJ_EARG);
     CHECK(bj_loader_batch(&b, NULL, loader, -1, 0, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "epoch -1");
+    CHECK_CONTAINS(err.message, "epoch is -1");
     CHECK_OK(bj_loader_batch(&b, NULL, loader, 0, 9, &err), err);
     CHECK(b->B == SCENES - 9 * 16);
     bj_loader_free(loader);
     bj_loader_free(NULL);
 
-    /* Any failing allocation leaks nothing. */
+    /* A failed allocation must not leak memory. */
     const long live = bj_alloc_live();
     bj_status status = BJ_ENOMEM;
     for (int n = 0; n < 20 && status == BJ_ENOMEM; n++) {

@@ -1,4 +1,4 @@
-/* test_make_scenarios.c - tests that the generated scenarios of other tests are valid.
+/* test_make_scenarios.c - tests that the scenarios generated for other tests are valid.
  *
  * With arguments, for scripts:
  *   FOLDER FIRST COUNT [FLAW]   writes scenarios with the seeds FIRST, FIRST + 1, ... to FOLDER and

@@ -1,4 +1,4 @@
-/* test_map.c - tests which maps the reader accepts, and its messages for the others.
+/* test_map.c - tests which maps the reader accepts, and the messages for rejected maps.
  *
  * Also replays the corpus of tests/fuzz/fuzz_map.c with the same mutations in every run.
  */
@@ -57,7 +57,8 @@ static void test_files(void) {
     check_points(map.lanes[0].left, 1, (double[]){1, 2});
     check_points(map.lanes[0].right, 1, (double[]){0, 0.1});
     CHECK(map.areas[0].id == INT64_MAX);
-    check_points(map.areas[0].ring, 3, (double[]){0, 0, 1, 0, 0, 1}); /* ring opened */
+    check_points(map.areas[0].ring, 3, (double[]){0, 0, 1, 0, 0, 1}); /* the repeated point has been
+                                                                         removed */
 
     const long before = bj_alloc_count(); /* buffers are reused */
     CHECK_OK(bj_map_read(&map, reader, path, &err), err);
@@ -68,7 +69,7 @@ static void test_files(void) {
     CHECK_CONTAINS(err.message, "absent.json: cannot open");
     CHECK(map.lane_count == 0 && !map.lanes);
     CHECK(bj_map_read(&map, reader, "/dev/zero", &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "more than");
+    CHECK_CONTAINS(err.message, "not a regular file");
     CHECK_OK(read_map("{\"drivable_areas\":{},\"lane_segments\":{}}"), err);
     CHECK(map.lane_count == 0 && map.crossing_count == 0 && map.area_count == 0);
 }
@@ -146,9 +147,9 @@ static void test_refusals(void) {
         {LANES("\"5\":{\"id\":5}"), "lane_segments '5': left_lane_boundary is missing"},
         {LANES("\"5\":{\"id\":5,\"left_lane_boundary\":" P ",\"right_lane_boundary\":" P "}"),
          "lane_segments '5': is_intersection is missing"},
-        {LANES("\"5\":" LANE("5.0", "true", P, P)), "id is not an integer of 64 bits"},
-        {LANES("\"5\":" LANE("\"5\"", "true", P, P)), "id is not an integer of 64 bits"},
-        {LANES("\"5\":" LANE("9223372036854775808", "true", P, P)), "id is not an integer"},
+        {LANES("\"5\":" LANE("5.0", "true", P, P)), "id is not a 64-bit integer"},
+        {LANES("\"5\":" LANE("\"5\"", "true", P, P)), "id is not a 64-bit integer"},
+        {LANES("\"5\":" LANE("9223372036854775808", "true", P, P)), "id is not a 64-bit integer"},
         {LANES("\"5\":" LANE("5", "1", P, P)), "'5': is_intersection is not true or false"},
         {LANES("\"5\":" LANE("5", "tru", P, P)), "not JSON"},
         {LANES("\"5\":" LANE("5", "true", "[]", P)), "left_lane_boundary has no points"},
@@ -175,7 +176,7 @@ static void test_refusals(void) {
          "right_lane_boundary[0].y is given twice"},
         {LANES("\"5\":{\"id\":5,\"successors\":{}}"), "'5': successors is not a list of ids"},
         {LANES("\"5\":{\"id\":5,\"successors\":[6,1.5]}"),
-         "'5': successors[1] is not an integer of 64 bits"},
+         "'5': successors[1] is not a 64-bit integer"},
         {LANES("\"5\":{\"id\":5,\"successors\":[6,]}"), "not JSON"},
         {LANES("\"5\":{\"id\":5,\"successors\":[],\"successors\":[]}"),
          "successors is given twice"},
@@ -197,10 +198,11 @@ static void test_refusals(void) {
          "town.json: pedestrian_crossings is not an object"},
         {AREAS("\"9\":{\"id\":9}"), "drivable_areas '9': area_boundary is missing"},
         {AREAS("\"9\":{\"id\":9,\"area_boundary\":[{\"x\":0,\"y\":0},{\"x\":1,\"y\":0}]}"),
-         "drivable_areas '9': area_boundary encloses nothing: 2 points, expected 3"},
+         "drivable_areas '9': area_boundary encloses nothing: it has 2 points, expected at least "
+         "3"},
         {AREAS("\"9\":{\"id\":9,\"area_boundary\":[{\"x\":0,\"y\":0},{\"x\":1,\"y\":0},"
                "{\"x\":0,\"y\":0}]}"),
-         "area_boundary encloses nothing: 2 points"},
+         "area_boundary encloses nothing: it has 2 points"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_MSG(read_map(cases[i].text) == BJ_EFORMAT, "%s", cases[i].text);
@@ -259,7 +261,7 @@ static void test_dense(void) {
         }
     bj_map_reader_free(NULL);
 
-    /* A list of only points. */
+    /* Test a list that contains only points. */
     bj_map_reader *fresh = NULL;
     char *p = text;
     CHECK_OK(bj_map_reader_create(&fresh, &err), err);
@@ -271,7 +273,7 @@ static void test_dense(void) {
     for (int i = 0; i < 4000; i++) CHECK(map.areas[0].ring.at[i].y == i % 9 + 1);
     bj_map_reader_free(fresh);
 
-    /* A list of only ids. */
+    /* Test a list that contains only ids. */
     fresh = NULL;
     p = text;
     CHECK_OK(bj_map_reader_create(&fresh, &err), err);
@@ -286,7 +288,7 @@ static void test_dense(void) {
     bj_map_reader_free(fresh);
 }
 
-/* Tests that a reader stays valid if an allocation fails while it reads a larger map. */
+/* Tests that a reader stays usable if an allocation fails while it reads a larger map. */
 static void test_memory(void) {
     static const char small[] = CROSSINGS("\"8\":{\"id\":8,\"edge1\":" P "}");
     const char *whole = "tests/fuzz/corpus/map/whole.json";

@@ -1,6 +1,6 @@
-/* test_prep.c - tests the conversion of scenario folders to a cache: the bytes do not depend on the
- * number of workers, every flaw is reported, and every array of the real files (BJ_AV2_DATA,
- * BJ_AV2_GOLDEN) is correct. */
+/* test_prep.c - tests the conversion of scenario folders to a cache: the bytes of the cache must
+ * not depend on the number of workers, every flaw must be reported, and every array computed from
+ * the real files (BJ_AV2_DATA, BJ_AV2_GOLDEN) must be correct. */
 #define _XOPEN_SOURCE 700
 #include <limits.h>
 #include <sys/stat.h>
@@ -95,7 +95,7 @@ static void test_options(void) {
     bj_error err = {0};
     bj_prep_options options = options_for(roots, 1);
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "is there already; --force");
+    CHECK_CONTAINS(err.message, "already exists");
     options.dry_run = 1;
     CHECK_OK(bj_prep(&report, other, &options, &err), err);
     CHECK(report.found == SCENARIOS && report.bytes == bj_cache_most_bytes(SCENARIOS));
@@ -130,7 +130,7 @@ static void test_changed_folders(void) {
     options.context = &w;
     CHECK_OK(bj_prep(&report, other, &options, &err), err);
     CHECK(report.interrupted);
-    /* Remove the first scenario by id. */
+    /* Remove the scenario with the smallest id. */
     bj_walk *walk = NULL;
     CHECK_OK(bj_walk_create(&walk, roots, 1, NULL, &err), err);
     snprintf(id, sizeof id, "%s", bj_walk_id(walk, 0));
@@ -144,10 +144,10 @@ static void test_changed_folders(void) {
     CHECK(rename(moved, from) == 0);
     options.limit = 9;
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "has 10 scenarios, there are only 9");
+    CHECK_CONTAINS(err.message, "has 10 scenarios, but there are only 9");
     options.split = "val";
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "there 'split=all', here 'split=val'");
+    CHECK_CONTAINS(err.message, "found 'split=all', expected 'split=val'");
     options = options_for(roots, 2);
     CHECK_OK(bj_prep(&report, other, &options, &err), err);
     CHECK(report.resumed == 10 && case_same(path, other));
@@ -208,7 +208,7 @@ static void test_flaws(void) {
     test_scenario_id(id, 3);
     CHECK_MSG(!strcmp(code_of(code, list, id), "duplicate"), "%s", code);
 
-    /* Strict mode stops at a reject. The run can be resumed without it. */
+    /* Strict mode stops at the first reject. The run can then be resumed without strict mode. */
     CHECK(unlink(other) == 0 && unlink(list) == 0);
     options.strict = 1;
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EFORMAT);
@@ -219,14 +219,14 @@ static void test_flaws(void) {
     CHECK(report.rejected == TEST_FLAWS && case_same(path, other));
     CHECK(unlink(other) == 0);
 
-    /* Only invalid scenarios. */
+    /* Test a folder with only invalid scenarios. */
     roots[0] = bad;
     options.root_count = 1;
     test_scenario_id(id, 3);
     snprintf(list, sizeof list, "rm -rf %s/%s", bad, id);
     CHECK(system(list) == 0);
     CHECK(bj_prep(&report, other, &options, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "not one of 9");
+    CHECK_CONTAINS(err.message, "none of 9");
     CHECK(access(other, F_OK) != 0);
 }
 

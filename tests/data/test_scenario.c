@@ -35,7 +35,7 @@ static int same(bj_text a, const char *b) {
     return a.size == strlen(b) && !memcmp(a.data, b, a.size);
 }
 
-/* Returns three tracks with mixed rows. "b" comes first although "a" is smaller. */
+/* Returns three tracks with interleaved rows. "b" comes first although "a" is smaller. */
 static table good_table(void) {
     static const char *const names[COLUMNS] = {
         "observed",       "position_y", "position_x", "track_id", "timestep",
@@ -127,7 +127,8 @@ static void test_reading(void) {
     CHECK_CONTAINS(err.message, "absent.parquet");
 }
 
-/* Writes the table and checks that reading fails with the path and `message`. */
+/* Writes the table and checks that reading it fails with a message that contains the path and
+ * `message`. */
 static void refuse(const table *t, bj_status code, const char *message) {
     write_table(t, ROWS);
     const bj_status status = bj_scenario_read(&s, reader, path, &err);
@@ -145,7 +146,7 @@ static void test_numbers(void) {
         double *values[5] = {t.x, t.y, t.vx, t.vy, t.heading};
         char message[64];
         values[i][4] = i % 2 ? NAN : -INFINITY;
-        snprintf(message, sizeof message, "column '%s' is %s in row 4, not finite",
+        snprintf(message, sizeof message, "column '%s' is %s in row 4, expected a finite number",
                  t.field[columns[i]].name, i % 2 ? "nan" : "-inf");
         refuse(&t, BJ_ENONFINITE, message);
         values[i][4] = 1e300; /* finite, so the reader accepts it */
@@ -204,18 +205,18 @@ static void test_names(void) {
         char message[96];
         if (i < 3) {
             columns[i][5] = text("else");
-            snprintf(message, sizeof message, "column '%s' has 2 different texts", names[i]);
+            snprintf(message, sizeof message, "column '%s' has 2 different values", names[i]);
             refuse(&t, BJ_EFORMAT, message);
             CHECK_CONTAINS(err.message, "'else'");
         }
         for (int r = 0; r < ROWS; r++) columns[i][r] = (bj_text){longest, 64};
-        snprintf(message, sizeof message, "column '%s' has a text of 64 bytes", names[i]);
+        snprintf(message, sizeof message, "column '%s' contains a string of 64 bytes", names[i]);
         refuse(&t, BJ_EFORMAT, message);
         for (int r = 0; r < ROWS; r++) columns[i][r] = text("");
-        snprintf(message, sizeof message, "column '%s' has an empty text", names[i]);
+        snprintf(message, sizeof message, "column '%s' contains an empty string", names[i]);
         refuse(&t, BJ_EFORMAT, message);
         for (int r = 0; r < ROWS; r++) columns[i][r] = text("a\033[2J");
-        snprintf(message, sizeof message, "column '%s' has a text with control", names[i]);
+        snprintf(message, sizeof message, "column '%s' contains a string with control", names[i]);
         refuse(&t, BJ_EFORMAT, message);
     }
     table t = good_table();
@@ -224,7 +225,7 @@ static void test_names(void) {
         t.focal[r] = text("c");
     }
     refuse(&t, BJ_EFORMAT, "focal track 'c' has no rows");
-    for (int r = 0; r < ROWS; r++) t.focal[r] = text("A"); /* a prefix does not match */
+    for (int r = 0; r < ROWS; r++) t.focal[r] = text("A"); /* only a prefix of "AV" */
     refuse(&t, BJ_EFORMAT, "focal track 'A' has no rows");
     for (int r = 0; r < ROWS; r++) t.focal[r] = text("AV");
     write_table(&t, ROWS);

@@ -22,7 +22,7 @@ enum { STEPS = 110, MOST_TRACKS = 4, ROWS = STEPS * MOST_TRACKS, PATH = 256 };
 
 static char folder[] = "/tmp/test_scenario_scene.XXXXXX";
 
-static double speed_of(int i) { return i == 7 ? 0.2 : 4 + i; } /* the eighth is almost standing */
+static double speed_of(int i) { return i == 7 ? 0.2 : 4 + i; } /* the eighth is almost stationary */
 static double heading_of(int i) { return 0.3 * i; }
 static double origin_of(int i, int axis) { return axis ? -900.5 + 3 * i : 2000.25 - 7 * i; }
 static int neighbors_of(int i) { return i % 4; }
@@ -168,7 +168,7 @@ static void check_numbers(const bj_scene_info *info, bj_scene_floats at, int i) 
         CHECK_NEAR(at.neighbors[n * 350 + 49 * 7 + 1], 3.5 * (n + 1), 1e-4);
         CHECK(at.neighbors[n * 350 + 49 * 7 + 6] == (n == 1)); /* the cyclist */
     }
-    CHECK_NEAR(at.polylines[1], 0, 0.01); /* its own lane is nearest */
+    CHECK_NEAR(at.polylines[1], 0, 0.01); /* the lane of the focal track is nearest */
     CHECK(at.polylines[3 * 60 + 5] == 1); /* the crossing is farthest */
     for (int k = 0; k < 60 && at.future; k++) {
         CHECK_NEAR(at.future[2 * k], speed_of(i) * 0.1 * (k + 1), 1e-4);
@@ -269,7 +269,8 @@ static void test_errors(void) {
     file_name(path, folder, 1, "log_map_archive", ".json");
     expect(path, BJ_EFORMAT, "expected a scenario folder or a file scenario_ID.parquet");
 
-    /* The file name has another id than the file, then a folder has two scenarios. */
+    /* Test a file name with an id that differs from the file content, then a folder with two
+     * scenarios. */
     file_name(other, folder, 1, NULL, "");
     strcat(other, "/scenario_other.parquet");
     file_name(path, folder, 1, "scenario", ".parquet");
@@ -277,10 +278,10 @@ static void test_errors(void) {
     expect(other, BJ_EFORMAT, "expected 'other'");
     CHECK(link(other, path) == 0);
     file_name(path, folder, 1, NULL, "");
-    expect(path, BJ_EFORMAT, "expected one in a folder");
+    expect(path, BJ_EFORMAT, "expected one per folder");
     CHECK(unlink(other) == 0);
 
-    /* Any failing allocation leaks nothing. */
+    /* A failed allocation must not leak memory. */
     const long live = bj_alloc_live();
     bj_status status = BJ_ENOMEM;
     int failures = 0;

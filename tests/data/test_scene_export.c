@@ -1,4 +1,5 @@
-/* test_scene_export.c - tests the export of a scene to safetensors: names, shapes, padding, facts.
+/* test_scene_export.c - tests the export of a scene to safetensors: names, shapes, padding and
+ * facts.
  *
  * Also writes input files for the scripts in tests/cli:
  *   test_scene_export cache PATH SCENES     the scenes of loader_case.h
@@ -35,7 +36,7 @@ static float float_at(const void *data, int64_t i) {
     return x;
 }
 
-/* Checks that used slots have the values of their array and the other slots are zero. */
+/* Checks that used slots contain the values of their array and that all other slots are zero. */
 static void check_slots(const void *data, int slots, int used, int width, int64_t scene,
                         int array) {
     int wrong = 0;
@@ -95,7 +96,7 @@ static void test_errors(const bj_cache *cache) {
     bj_error err;
     CHECK(bj_cache_export(cache, -1, scene_path, &err) == BJ_EARG);
     CHECK(bj_cache_export(cache, SCENES, scene_path, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "scene 30, expected 0 to 29");
+    CHECK_CONTAINS(err.message, "scene number is 30, expected 0 to 29");
     CHECK(bj_cache_export(cache, 0, "/tmp/no such folder/scene.safetensors", &err) == BJ_EIO);
     const long live = bj_alloc_live();
     bj_status status = BJ_ENOMEM;

@@ -55,7 +55,7 @@ static void test_padded(void) {
     CHECK_OK(bj_batch_check(b, &a, B, 1, &err), err);
     bj_scenes_free(scenes);
 
-    /* No future, neighbors or polylines. */
+    /* Test scenes without a future, neighbors or polylines. */
     const uint8_t none[B * 3] = {0};
     CHECK_OK(
         bj_scenes_from_padded(&scenes, &a, B, focal, neighbors, none, polylines, none, NULL, &err),
@@ -191,7 +191,8 @@ static void test_synthetic(void) {
 
 /* ------------------------------------------------------------------------------- finite numbers */
 
-/* Tests that a non-finite number at any position is found, and only in its own scene. */
+/* Tests that a non-finite number is found at any position, and that only its own scene is
+ * reported. */
 static void test_nonfinite(void) {
     const bj_arch a = small();
     enum { B = 3 };

@@ -1,6 +1,7 @@
-/* test_split.c - tests the split of known ids and of ids near the threshold, and the split sizes.
+/* test_split.c - tests the split for known ids and for ids near the threshold, and the sizes of the
+ * two parts.
  *
- * The expected values were computed with Python's hashlib and integers.
+ * The expected values were computed with Python's hashlib and exact integers.
  */
 #include "data/split.h"
 
@@ -35,8 +36,8 @@ static void test_count(void) {
     CHECK_MSG(dev == 992, "%d of 20000, expected 992", dev);
 }
 
-/* Tests that 199908 * threshold is the first multiple of 199908 that is at least 9944 * 2^64.
- * Computed in 32-bit halves. */
+/* Tests that 199908 * threshold is the first multiple of 199908 that is at least 9944 * 2^64. The
+ * computation uses 32-bit halves. */
 static void test_threshold(void) {
     const uint64_t low = (BJ_SPLIT_THRESHOLD & UINT32_MAX) * 199908;
     const uint64_t high = (BJ_SPLIT_THRESHOLD >> 32) * 199908 + (low >> 32);

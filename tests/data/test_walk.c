@@ -1,5 +1,5 @@
-/* test_walk.c - tests that scenarios are found in all common layouts, sorted, and that duplicates
- * are kept. */
+/* test_walk.c - tests that scenarios are found in all common layouts and sorted, and that
+ * duplicates are kept. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -82,7 +82,7 @@ static void test_layouts(void) {
     expect("av2/train/" A "/", NULL, "a@av2/train/" A);
     expect("av2/train/", NULL, "a@av2/train/" A " b@av2/train/" B " d@av2/train/raw/" D);
 
-    /* Folders with other names, and several files in one folder. */
+    /* Test folders with other names, and several files in one folder. */
     make("odd/1/scenario_" B ".parquet", 1);
     make("odd/flat/scenario_" C ".parquet", 1);
     make("odd/flat/scenario_" A ".parquet", 1);
@@ -92,7 +92,7 @@ static void test_layouts(void) {
     make("odd/aaaaaaaa-0000-4000-8000-00000000000", 0); /* one digit too short */
     make("odd/" D ".txt", 1);
     expect("odd", NULL, "C@odd/flat a@odd/flat b@odd/1");
-    /* The nearest split name on the path counts. */
+    /* The last split name on the path determines the split. */
     make("nest/val/train/" A, 0);
     make("nest/val/" B, 0);
     expect("nest/val", "val", "b@nest/val/" B);
@@ -133,7 +133,7 @@ static void test_links(void) {
     expect("links/data/one", NULL, "b@links/data/one/" B);
     make("links/deep/1/2/3/4/5", 0);
     link_to("../../../../../../real", "links/deep/1/2/3/4/5/real");
-    expect("links/deep", NULL, ""); /* too deep for a link */
+    expect("links/deep", NULL, ""); /* too deep for a link to be followed */
     make("links/deep/1/2/3/4/5/" C, 0);
     expect("links/deep", NULL, "C@links/deep/1/2/3/4/5/" C);
     make("far/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/" A, 0);

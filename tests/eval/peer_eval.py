@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""bjepa eval against the PyTorch reference in float64.
+"""Compares bjepa eval with the PyTorch reference in float64.
 
     BJEPA=bjepa TEST_EVALUATOR=test_eval_evaluator python3 tests/eval/peer_eval.py
 
-test_evaluator trains small models of every kind for a few steps on simulated scenes. Cache, model
-and training state are read here without our code; prediction, target latents and metrics come from
-scripts/reference. Everything `bjepa eval --json` prints about all scenes, about each maneuver and
-about usage, calibration, health, attention and exchanged parts must agree. With the online encoder in place of the target, the
-latent Energy Score must not.
-Exit 0 the same, 1 not, 77 PyTorch or safetensors is not installed.
+test_evaluator trains small models of every kind for a few steps on simulated scenes. This script reads
+cache, model and training state without our code, and computes prediction, target latents and metrics with
+scripts/reference. Everything that `bjepa eval --json` prints about all scenes, about each maneuver and about
+usage, calibration, health, attention and exchanged parts must agree. If the online encoder replaces the
+target encoder, the latent Energy Score must differ.
+Exit codes: 0 equal, 1 different, 77 skipped because PyTorch or safetensors is not installed.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from reference.sizes import Sizes                                  # noqa: E402
 SCENES = 150
 MASK = (1 << 64) - 1
 PARTS = dict(map=("polylines", "pmask"), neighbors=("neighbors", "nmask"), focal=("focal",))
-TOLERANCE = 1e-5      # relative; single precision on one side
+TOLERANCE = 1e-5      # relative, because one side is in single precision
 FLOOR = 1e-2          # min denominator, because single-precision weights sum to 1 only up to 1e-7
 KINDS = ("branch", "point", "outputonly", "uniform")
 NAMES = ("stop", "straight", "left", "right")
@@ -47,7 +47,7 @@ def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
 
 
 def read_cache(path: Path, count: int) -> dict[str, torch.Tensor]:
-    """The first scenes as padded float64 arrays, as docs/DATA.md lays them out."""
+    """Returns the first scenes as padded float64 arrays in the layout of docs/DATA.md."""
     t, _ = read(path)
     batch = dict(focal=torch.zeros(count, 50, 7), neighbors=torch.zeros(count, 16, 50, 7),
                  nmask=torch.zeros(count, 16, dtype=torch.bool),
@@ -68,7 +68,7 @@ def read_cache(path: Path, count: int) -> dict[str, torch.Tensor]:
 
 
 def splitmix(state: int) -> tuple[int, int]:
-    """The next state and its output."""
+    """Returns the next state and its output."""
     state = (state + 0x9e3779b97f4a7c15) & MASK
     x = (state ^ state >> 30) * 0xbf58476d1ce4e5b9 & MASK
     x = (x ^ x >> 27) * 0x94d049bb133111eb & MASK
@@ -76,7 +76,7 @@ def splitmix(state: int) -> tuple[int, int]:
 
 
 def generator(seed: int, name: str) -> Iterator[int]:
-    """xoshiro256++ of a seed and a name, as docs/DATA.md describes it."""
+    """Returns xoshiro256++ of a seed and a name, as described in docs/DATA.md."""
     digest = 0xcbf29ce484222325
     for byte in name.encode():
         digest = (digest ^ byte) * 0x100000001b3 & MASK
@@ -99,7 +99,7 @@ def generator(seed: int, name: str) -> Iterator[int]:
 
 
 def partners(count: int) -> list[int]:
-    """Partners of the scenes, as docs/EVALUATE.md defines them."""
+    """Returns the partners of the scenes, as defined in docs/EVALUATE.md."""
     numbers, result = generator(1, "exchange"), list(range(count))
     for i in range(count - 1, 0, -1):
         r = next(numbers)
@@ -111,7 +111,7 @@ def partners(count: int) -> list[int]:
 
 def attention_entropy(params: dict[str, torch.Tensor], batch: dict[str, torch.Tensor],
                       heads: int) -> float:
-    """Mean entropy of the attention weights, which PyTorch's own attention returns."""
+    """Returns the mean entropy of the attention weights of PyTorch's attention layer."""
     query = gru(params, batch["focal"])
     tokens = torch.cat([mlp(params, "neighbor", batch["neighbors"].flatten(2)),
                         mlp(params, "polyline", batch["polylines"].flatten(2))], 1)
@@ -127,7 +127,7 @@ def attention_entropy(params: dict[str, torch.Tensor], batch: dict[str, torch.Te
 
 
 class Reference:
-    """What a checkpoint makes of the scenes."""
+    """Returns the outputs of a checkpoint for the scenes."""
 
     def __init__(self, folder: Path, batch: dict[str, torch.Tensor]) -> None:
         params, facts = read(folder / "model.safetensors")
@@ -152,7 +152,7 @@ class Reference:
 
     def exchange(self, params: dict[str, torch.Tensor], batch: dict[str, torch.Tensor],
                  keys: tuple[str, ...]) -> float:
-        """Trajectory Energy Score with the arrays of the partners under these keys."""
+        """Returns the trajectory Energy Score if these arrays are replaced by those of the partners."""
         mixed = dict(batch, **{key: batch[key][partners(SCENES)] for key in keys})
         p = predict(params, mixed, self.sizes)
         return measure.metrics(p.atoms, self.weights(p.logits), p.decoded,
@@ -160,8 +160,23 @@ class Reference:
 
     def metrics(self, pick: torch.Tensor, target: torch.Tensor | None = None) -> dict[str, float]:
         target = self.target if target is None else target
-        return measure.metrics(self.atoms[pick], self.weight[pick], self.decoded[pick],
-                               target[pick], self.future[pick])
+        means = measure.metrics(self.atoms[pick], self.weight[pick], self.decoded[pick],
+                                target[pick], self.future[pick])
+        return dict(means, **self.leaderboard(pick))
+
+    def leaderboard(self, pick: torch.Tensor) -> dict[str, float]:
+        """Returns the leaderboard metrics for K = 1 and the six most probable branches."""
+        weight, order = self.weight[pick].sort(dim=1, descending=True, stable=True)
+        weight, order = weight[:, :6], order[:, :6]
+        away = (self.decoded[pick] - self.future[pick][:, None]).norm(dim=-1)    # (B,K,F)
+        ade, fde = (x.gather(1, order) for x in (away.mean(-1), away[..., -1]))
+        least, nearest = fde.min(dim=1)
+        chosen = weight.gather(1, nearest[:, None])[:, 0]
+        values = {"min_ade_6": ade.min(dim=1).values, "min_fde_6": least,
+                  "mr_6": (least > measure.MISS_RADIUS).double(),
+                  "brier_min_fde_1": fde[:, 0] + (1 - weight[:, 0]) ** 2,
+                  "brier_min_fde_6": least + (1 - chosen) ** 2}
+        return {name: float(value.mean()) for name, value in values.items()}
 
     def clearance(self) -> float:
         return measure.clearance(self.atoms, self.weight, self.decoded, self.future)

@@ -1,17 +1,17 @@
-"""Scores and submissions against the av2 package's own classes and functions.
+"""Compares scores and submissions with the classes and functions of the av2 package.
 
   BJEPA=path/of/bjepa BJ_BUILD=build/release BJ_ROOT=. python3 tests/eval/peer_score.py
 
-1. Random submissions with 1 to 6 modes, written by ChallengeSubmission.to_parquet, scored by
-   `bjepa score` from scenario files: every scene and the means equal the official functions; the
-   distribution equals a plain NumPy implementation.
-2. The same from a cache, to single precision.
-3. What our writer writes, ChallengeSubmission.from_parquet reads back equal.
-4. Sums around the tolerance: we and the official class accept the same files.
-5. More than six modes: K = 6 are the six most probable ones.
-6. What `bjepa submit` writes, read by the official class and scored by its functions.
-7. The stored file of the official tool, and, with BJ_AV2_GOLDEN or BJ_AV2_DATA, real ones.
-Exit code 0 done, 1 failed, 77 skipped because the packages are not installed.
+1. Random submissions with 1 to 6 modes are written by ChallengeSubmission.to_parquet and scored by `bjepa
+   score` with scenario files. Every scene and the means equal the official functions, and the
+   distributional metrics equal a NumPy implementation.
+2. The scores with a cache are equal to single precision.
+3. ChallengeSubmission.from_parquet reads the files of our writer with equal values.
+4. We and the official class accept the same files if probability sums are near the tolerance.
+5. With more than six modes, K = 6 are the six most probable ones.
+6. The official class reads the files of `bjepa submit`, and its functions give equal scores.
+7. The stored file of the official tool, and real files if BJ_AV2_GOLDEN or BJ_AV2_DATA is set, are scored.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import csv
 import json
@@ -56,10 +56,10 @@ def run(*arguments, code=0):
     return done.stdout
 
 
-# ------------------------------------------------------------------------------- made-up worlds
+# ------------------------------------------------------------------------------- invented scenarios
 
 def make_scenario(rng, root, number):
-    """A focal track on a noisy arc and one neighbor; returns what the truth is."""
+    """Writes a scenario with a focal track on a noisy arc and one neighbor. Returns the true future."""
     name = f"{number:08x}-0000-4000-8000-{number * 7919:012x}"
     origin, heading = rng.uniform(-8000, 8000, 2), rng.uniform(-np.pi, np.pi)
     speed, turn = rng.choice([0.05, 1.5, 4, 8, 13, 18]), rng.normal(0, 0.015)
@@ -102,7 +102,7 @@ def make_predictions(rng, truths, most):
 # ------------------------------------------------------------------------------------- measures
 
 def official_values(p, y, t):
-    """From the official functions; the minimum over modes is left to the caller there."""
+    """Returns the official metrics. The official functions leave the minimum over modes to the caller."""
     order = np.argsort(-p, kind="stable")[:6]
     p, y = p[order], y[order]
     ade, fde = official.compute_ade(y, t), official.compute_fde(y, t)
@@ -135,7 +135,7 @@ def entropy(p):
 
 
 def clusters(ends):
-    """Labels of points that chains of steps of at most 1 m connect."""
+    """Returns labels of points that are connected by chains of steps of at most 1 m."""
     near_by = np.linalg.norm(ends[:, None] - ends[None], axis=-1) <= 1
     for _ in range(len(ends)):
         near_by = near_by @ near_by
@@ -162,7 +162,7 @@ def distribution(p, y, truth):
 
 
 def compare(file, truths, predictions, truth_path, tolerance, *options):
-    """Scores the file and holds every scene and the means against the two above."""
+    """Scores the file and compares every scene and the means with the two functions above."""
     report = json.loads(run("score", file, "--av2", truth_path, "--json", "--rows", "rows.csv",
                             *options))
     check(report["passed"] and report["scored"] == len(truths), "not everything was scored")
@@ -205,7 +205,7 @@ def same_predictions(a, b, what):
 # ------------------------------------------------------------------------------------- the steps
 
 def check_sums(rng, truths):
-    """The official class and our check draw the line at the same place."""
+    """Tests that the official class and our check have the same tolerance."""
     accepted = 0
     name, truth = next(iter(truths.items()))
     for i in range(60):
@@ -226,7 +226,7 @@ def check_sums(rng, truths):
 
 
 def check_golden():
-    """The example written by the official class, whose numbers are also in an npz."""
+    """Tests the example that the official class wrote, whose numbers are also in an npz file."""
     folder = os.environ.get("BJ_AV2_GOLDEN")
     if not folder or not (Path(folder) / "submission_example.parquet").exists():
         return "BJ_AV2_GOLDEN not set"
@@ -247,7 +247,7 @@ def check_golden():
 
 
 def check_real(rng):
-    """Constant-velocity forecasts of real scenarios, truth from the official loader."""
+    """Tests constant-velocity forecasts of real scenarios with ground truth from the official loader."""
     folder = os.environ.get("BJ_AV2_DATA")
     if not folder:
         return "BJ_AV2_DATA not set"

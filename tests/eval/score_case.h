@@ -1,7 +1,8 @@
 /* score_case.h - synthetic scenarios and submissions for score tests.
  *
- * A scenario has a focal track with rows chosen by the test, in the official columns that the
- * ground truth needs. Submissions are built row by row and may be invalid. No real data is used.
+ * A scenario has a focal track with rows chosen by the test. It contains the official columns that
+ * the ground truth needs. Submissions are built row by row and may be invalid. No real data is
+ * used.
  */
 #ifndef BJ_TESTS_SCORE_CASE_H
 #define BJ_TESTS_SCORE_CASE_H

@@ -1,9 +1,9 @@
-/* test_evaluator.c - tests the evaluator against its parts: prediction, target latents, metrics.
+/* test_evaluator.c - compares the evaluator with its parts: prediction, target latents and metrics.
  *
- * The reference is bj_predict and bj_future_encode with one thread, counted by bj_metrics_add. The
- * evaluator must give the same bits for every kind of model, 1 to 3 threads and any batch sizes.
- * Each group must equal bj_metrics_add on the scenes of that group. Groups and values are also
- * compared with bj_score on simulated scenes.
+ * The reference uses bj_predict and bj_future_encode with one thread, and bj_metrics_add. The
+ * evaluator must give bit-identical values for every kind of model, 1 to 3 threads and any batch
+ * sizes. Each group must equal bj_metrics_add on the scenes of that group. Groups and values are
+ * also compared with bj_score on simulated scenes.
  *
  * Without arguments, runs the tests. With arguments, for tests/cli/eval.sh
  * and tests/eval/peer_eval.py:
@@ -56,7 +56,7 @@ static void make_scenes(world *w) {
     w->made = make_batch(&w->arch, SCENES, -1, -1, 21);
     for (size_t b = 0; b < SCENES; b++) {
         bj_real *last = w->made.focal + (b + 1) * track - BJ_FOCAL_FEATURES;
-        last[2] = (bj_real)(b % 19); /* m/s, covers every bin and its limits */
+        last[2] = (bj_real)(b % 19); /* speed in m/s, covers every bin and its limits */
         last[3] = 0;
         bj_real *end = w->made.future + (b + 1) * F * 2 - 2;
         end[0] = (bj_real)(b % 5 == 0 ? 0.5 : 8); /* stop, then straight, left, right */
@@ -99,7 +99,7 @@ static void free_world(world *w) {
 
 typedef int (*picker)(const world *w, int scene, const char *key);
 
-/* Returns bj_metrics_add over the selected scenes, one by one. */
+/* Returns the values of bj_metrics_add for the selected scenes, added one by one. */
 static bj_metric_values plain(const world *w, int with_target, picker picks, const char *key) {
     bj_error err;
     bj_metrics *m;
@@ -144,7 +144,7 @@ static bj_evaluator *start(const world *w, const bj_target *target, int threads,
     return e;
 }
 
-/* Adds all scenes in batches of size 1, 1 + by, 1 + 2 by, ... */
+/* Adds all scenes in batches of sizes 1, 1 + by, 1 + 2 by, ... */
 static void feed(bj_evaluator *e, const world *w, int by) {
     bj_error err;
     for (int first = 0, size = 1; first < SCENES; first += size, size += by) {
@@ -323,7 +323,7 @@ static void test_health(void) {
 
     e = start(&w, w.target, 2, 0);
     CHECK_OK(bj_evaluator_health(&h, e, &err), err);
-    CHECK(isnan(h.mean_std)); /* no scene yet */
+    CHECK(isnan(h.mean_std)); /* no scene has been added yet */
     feed(e, &w, 3);
     CHECK_OK(bj_evaluator_health(&h, e, &err), err);
     require(bj_latent_health_measure(&expected, w.latents, (size_t)D, SCENES, D, &err), &err);
@@ -344,7 +344,7 @@ static void test_health(void) {
     free_world(&w);
 }
 
-/* ------------------------------------------------------------------------- refusals and memory */
+/* ------------------------------------------------------------------- rejected input and memory */
 
 static void refused(bj_evaluator *e, const bj_batch *batch, const bj_scene_info *infos,
                     bj_status code, const char *message) {
@@ -454,8 +454,8 @@ static void test_memory(void) {
 
 /* ------------------------------------------------------------------------------------ bj_score */
 
-/* Tests that a submission with the same forecasts has the same groups and values. The values differ
- * slightly because of the conversion to city coordinates. */
+/* Tests that bj_score computes the same groups and values for a submission with the same forecasts.
+ * The values differ slightly because of the conversion to city coordinates. */
 static void test_against_score(void) {
     enum { COUNT = 60 };
     char folder[] = "/tmp/test_evaluator.XXXXXX", cache_path[64], path[64], law[96];

@@ -1,14 +1,14 @@
 /* test_exchange.c - tests exchanged scenes and the encoder statistics.
  *
- * The reference for the exchange are scenes that are rebuilt with copies of their partner's arrays
- * and evaluated like any other scenes. The scores must be bitwise equal for every kind of model,
- * any number of threads and any batch size.
+ * The exchange is compared with scenes that are rebuilt with copies of their partner's arrays and
+ * evaluated like any other scenes. The scores must be bit-identical for every kind of model, any
+ * number of threads and any batch size.
  *
- * The reference for attention and context are models whose weights give a known result.
- * tests/eval/peer_eval.py checks models without such weights in PyTorch.
+ * Attention and context are tested with models whose weights give a known result.
+ * tests/eval/peer_eval.py compares models with other weights with PyTorch.
  *
- * The reference for the rule about blind models are two models that are trained on scenes whose map
- * does or does not determine the future.
+ * The rule about map-blind models is tested with two models. One is trained on scenes whose map
+ * determines the future, the other on scenes whose map does not.
  */
 #include "core/alloc.h"
 #include "eval/exchange.h"
@@ -221,7 +221,7 @@ static void test_edges(void) {
     none.scenes[40].future = NULL;
     CHECK(bj_exchange_measure(&x, model, none.scenes, SCENES, &how, &err) == BJ_EARG);
     none.scenes[40].future = none.future;
-    for (int n = 0;; n++) { /* until the call has enough memory */
+    for (int n = 0;; n++) { /* let the n-th allocation fail, until the call succeeds */
         bj_alloc_fail_after(n);
         const bj_status status = bj_exchange_measure(&x, model, some.scenes, 3, &how, &err);
         bj_alloc_fail_after(-1);
@@ -243,7 +243,7 @@ static bj_encoder_values encoder_of(const bj_model *model, const made_batch *mad
     bj_error err;
     require(bj_evaluator_create(&e, model, NULL, &how, &err), &err);
     CHECK(isnan(bj_evaluator_encoder(e).attention_tokens));
-    for (int round = 0; round < 2; round++) { /* the second round after bj_evaluator_clear */
+    for (int round = 0; round < 2; round++) { /* the second round runs after bj_evaluator_clear */
         CHECK_OK(bj_evaluator_clear(e, &err), err);
         CHECK(bj_evaluator_values(e).scenes == 0);
         for (int first = 0; first < SCENES; first += size) {
@@ -265,7 +265,8 @@ static void test_encoder(void) {
     made_batch made = make_batch(&arch, SCENES, -1, -1, 37);
     const bj_encoder_values plain = encoder_of(model, &made, 1, SCENES);
     for (int threads = 1; threads <= 3; threads++)
-        for (int size = 1; size <= SCENES; size = 2 * size + 1) { /* one by one and in blocks */
+        for (int size = 1; size <= SCENES; size = 2 * size + 1) { /* scenes one by one and in
+                                                                     blocks */
             const bj_encoder_values v = encoder_of(model, &made, threads, size);
             CHECK(!memcmp(&v, &plain, sizeof v));
         }
@@ -310,7 +311,7 @@ static void set_scenes(const made_batch *made, const bj_arch *a, uint64_t seed) 
     }
 }
 
-/* Trains a model on such scenes and returns the row of its last epoch. With `shuffled`, every
+/* Trains a model on such scenes and returns the row of its last epoch. If `shuffled` is set, every
  * update uses the maps of other scenes. */
 static bj_epoch train(int shuffled) {
     enum { BATCH = 64, UPDATES = 400 };
@@ -340,8 +341,8 @@ static bj_epoch train(int shuffled) {
     return row;
 }
 
-/* Tests that the rule distinguishes a model that reads the map from one
- * that reads only the focal track. */
+/* Tests that the rule distinguishes a model that uses the map from a model that uses only the focal
+ * track. */
 static void test_blind(void) {
     const bj_settings s = {.epochs = 6};
     const bj_epoch reads = train(0), blind = train(1);

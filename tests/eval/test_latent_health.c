@@ -1,4 +1,4 @@
-/* test_latent_health.c - tests standard deviations and spectrum of latents.
+/* test_latent_health.c - tests the standard deviations and the spectrum of latents.
  *
  * The reference values are calculated by hand or with a simple Jacobi solver.
  */
@@ -32,8 +32,8 @@ static bj_real *normals(size_t n, uint64_t seed) {
 
 /* ----------------------------------------------------------------------------- plain reference */
 
-/* Computes the eigenvalues of the symmetric matrix a (n,n) with cyclic
- * Jacobi rotations. They replace its diagonal. */
+/* Computes the eigenvalues of the symmetric matrix a (n,n) with cyclic Jacobi rotations. The
+ * eigenvalues replace the diagonal of a. */
 static void jacobi(double *a, int n) {
     for (int sweep = 0; sweep < 60; sweep++) {
         double off = 0;
@@ -179,7 +179,7 @@ static void test_refusals(void) {
     bj_latent_health h = {-1, -1, -1, -1};
     bj_error err;
     CHECK(bj_latent_health_measure(&h, z, 3, 0, 3, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "0 rows of 3");
+    CHECK_CONTAINS(err.message, "shape is (0, 3)");
     CHECK(bj_latent_health_measure(&h, z, 3, 2, 0, &err) == BJ_EARG);
     const bj_real bad[] = {(bj_real)NAN, (bj_real)INFINITY, (bj_real)-INFINITY};
     for (int i = 0; i < 6; i++) {

@@ -1,5 +1,5 @@
-/* test_metrics.c - tests the metrics accumulator against values calculated by hand and a simple
- * second implementation, with splits, ties, edge cases and invalid arguments. */
+/* test_metrics.c - compares the metrics accumulator with values calculated by hand and with a
+ * simple second implementation. Covers several calls, ties, edge cases and invalid arguments. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -7,8 +7,8 @@
 
 enum { D = 5, F = 4, PAD = 2, MOST_B = 60, MOST_K = 64 };
 
-/* Rows are PAD entries longer than necessary. The padding is NaN, which
- * would be rejected if read. */
+/* Rows are PAD entries longer than necessary. The padding contains NaN, which would be rejected if
+ * it were read. */
 typedef struct batch {
     int B, K, latents;
     bj_real atoms[MOST_B * MOST_K * (D + PAD)], target[MOST_B * (D + PAD)];
@@ -99,8 +99,8 @@ static double entropy_number(const double *p, int n) {
     return exp(h);
 }
 
-/* Returns exp H of the cluster masses. Finds the clusters by spreading the
- * lowest label until nothing changes. */
+/* Returns exp H of the cluster masses. Finds the clusters by propagating the lowest label until
+ * nothing changes. */
 static double cluster_number(const bj_real *const *y, const double *p, int K) {
     int label[MOST_K];
     double mass[MOST_K] = {0};
@@ -158,6 +158,22 @@ static bj_metric_values plain(const batch *x) {
         v.top1_ade += ade[top] / B;
         v.top1_fde += at(y[top], t, F - 1) / B;
         v.top1_mr += (at(y[top], t, F - 1) > 2) / (double)B;
+        int competing[MOST_K], six = K < 6 ? K : 6, a = top, f = top;
+        for (int k = 0; k < K; k++) { /* compute the rank of k by counting the branches before it */
+            int before = 0;
+            for (int l = 0; l < K; l++) before += p[l] > p[k] || (p[l] == p[k] && l < k);
+            competing[before] = k;
+        }
+        for (int i = 0; i < six; i++) {
+            const int k = competing[i];
+            if (ade[k] < ade[a]) a = k;
+            if (at(y[k], t, F - 1) < at(y[f], t, F - 1)) f = k;
+        }
+        v.min_ade_6 += ade[a] / B;
+        v.min_fde_6 += at(y[f], t, F - 1) / B;
+        v.mr_6 += (at(y[f], t, F - 1) > 2) / (double)B;
+        v.brier_min_fde_6 += (at(y[f], t, F - 1) + pow(1 - p[f], 2)) / B;
+        v.brier_min_fde_1 += (at(y[top], t, F - 1) + pow(1 - p[top], 2)) / B;
         v.min_ade += best / B;
         v.min_fde += best_end / B;
         v.min_mr += (best_end > 2) / (double)B;
@@ -246,7 +262,7 @@ static void test_by_hand(void) {
     CHECK_NEAR(v.end_es, 3.5 - 7.0 / 4, 1e-6);
     CHECK_NEAR(v.exp_ade, mean_ramp * 3.5, 1e-6);
     CHECK_NEAR(v.exp_fde, 3.5, 1e-6);
-    CHECK_NEAR(v.top1_fde, 3, 1e-6); /* a tie goes to the first */
+    CHECK_NEAR(v.top1_fde, 3, 1e-6); /* in a tie, the first branch is used */
     CHECK_NEAR(v.top1_ade, mean_ramp * 3, 1e-6);
     CHECK_NEAR(v.min_fde, 3, 1e-6);
     CHECK(v.top1_mr == 1 && v.min_mr == 1);
@@ -263,7 +279,7 @@ static void test_by_hand(void) {
 static void test_clusters(void) {
     const double ends[][5] = {
         {0, 0.9, 1.8, 2.7, 50}, {1.8, 0, 50, 2.7, 0.9}, {2.7, 0, 1.8, 0.9, 50}, {0, 1, 2, 3, 50}};
-    for (int i = 0; i < 4; i++) { /* the last: exactly 1 m counts as connected */
+    for (int i = 0; i < 4; i++) { /* in the last case, exactly 1 m counts as connected */
         batch *x = random_batch(1, 5, 5, 2);
         bj_metrics *m = create(x);
         for (int k = 0; k < 5; k++) {
@@ -328,7 +344,8 @@ static void test_calibration(void) {
     CHECK_NEAR(bj_metrics_values(m).brier, (2 * 0.75 * 0.75 + 2 * 0.25 * 0.25) / 2, 1e-12);
     bj_metrics_reset(m);
     for (int i = 0; i < 4; i++) x->weights[i] = (bj_real)0.5;
-    add(m, x, 1, 2); /* straight and left are equal, the true future is straight: a hit at .5 */
+    add(m, x, 1, 2); /* straight and left are equally likely, the true future is straight: a hit at
+                        .5 */
     CHECK_NEAR(bj_metrics_values(m).ece, 0.5, 1e-12);
     bj_metrics_reset(m);
     add(m, x, 0, 1); /* the true future is left: a miss at .5 */
@@ -338,7 +355,7 @@ static void test_calibration(void) {
     bj_metrics_free(m);
     free(x);
 
-    /* All four are equal, so the forecast is stop: a hit or a miss at .25. */
+    /* All four maneuvers are equally likely, so the forecast is stop: a hit or a miss at .25. */
     const double ends[4][2] = {{0, 10}, {0, -10}, {0, 0}, {10, 0}};
     x = random_batch(1, 4, 4, 4);
     m = create(x);
@@ -385,7 +402,7 @@ static void test_active_heads(void) {
     free(x);
 }
 
-/* Tests that coinciding latents count once and that latents .10 apart still collide. */
+/* Tests that identical latents count once and that latents .10 apart still collide. */
 static void test_collisions(void) {
     batch *x = random_batch(1, 3, 3, 6);
     bj_metrics *m = create(x);
@@ -400,7 +417,7 @@ static void test_collisions(void) {
     free(x);
 }
 
-/* Tests that one accumulator takes forecasts without latents and with different numbers of modes.
+/* Tests that one accumulator accepts forecasts without latents and with different numbers of modes.
  * The means must equal the means per number of modes, weighted by scenes. */
 static void test_without_latents(void) {
     static const int modes[3] = {2, 5, 1}, scenes[3] = {7, 20, 4};
@@ -429,7 +446,7 @@ static void test_without_latents(void) {
     CHECK_NEAR(v.min_fde, fde / 31, 1e-12);
     CHECK_NEAR(v.brier, brier / 31, 1e-12);
     CHECK_NEAR(v.dedup_support, support / 31, 1e-12);
-    batch *x = random_batch(1, 6, 6, 80); /* more modes than the accumulator has */
+    batch *x = random_batch(1, 6, 6, 80); /* more modes than the accumulator accepts */
     bj_outputs o = outputs_of(x, 0, 1);
     o.latents = 0;
     CHECK(bj_metrics_add(m, &o, x->future, &err) == BJ_EARG);

@@ -1,4 +1,5 @@
-/* test_score.c - tests checking and scoring of submissions against values calculated by hand.
+/* test_score.c - tests the checks and scores of submissions, with expected values calculated by
+ * hand.
  *
  * Without arguments, runs the tests. With arguments, for
  * tests/cli/score.sh and tests/eval/peer_score.py:
@@ -29,8 +30,8 @@ static const char *const ids[SCENES] = {
 
 static case_scenario world[SCENES];
 
-/* Makes four scenes. a: complete, north. b: gaps, a cyclist. c: turns
- * left, slow, a gap, another city. d: no future. */
+/* Makes four scenes. a: complete, drives north. b: a cyclist with gaps. c: turns left slowly, with
+ * a gap, in another city. d: no future. */
 static void make_world(void) {
     const double north = 1.5707963267948966;
     world[0] = case_drive(ids[0], 100, 200, north);
@@ -41,7 +42,7 @@ static void make_world(void) {
     world[1].focal = "b17";
     world[1].speed = 3;
     world[2] = case_drive(ids[2], 5, 6, -2.5);
-    for (int t = CASE_LAST + 1; t < CASE_STEPS; t++) { /* sideways, to the left */
+    for (int t = CASE_LAST + 1; t < CASE_STEPS; t++) { /* drives sideways, to the left */
         world[2].x[t] = 5 - sin(-2.5) * (t - CASE_LAST) * 0.2;
         world[2].y[t] = 6 + cos(-2.5) * (t - CASE_LAST) * 0.2;
     }
@@ -191,8 +192,8 @@ static void test_values(const char *truth, double tolerance) {
     CHECK(s.c.truths == 4 && s.c.scored == 3 && s.c.no_future == 1 && total(&s.c) == 4);
     CHECK(s.c.gaps == 2);
 
-    /* a: the modes are 1 m to the left everywhere; exact except for the last point; 4 m off
-     * everywhere except for .5 m at the end. */
+    /* a: the first mode is 1 m to the left everywhere. The second is exact except for the last
+     * point. The third is off by 4 m everywhere except for .5 m at the end. */
     const bj_score_values *v = scene(&s, ids[0]);
     CHECK(v->modes == 3);
     CHECK_NEAR(v->min_ade_1, 1, tolerance);
@@ -273,7 +274,7 @@ static void test_selection(void) {
     if (!s.score) return;
     CHECK(s.c.violations[BJ_VIOLATION_MODES] == 0);
     const bj_score_values *v = scene(&s, ids[0]);
-    CHECK_NEAR(v->min_fde_1, 3, 1e-9); /* row 1: the first one with .2 */
+    CHECK_NEAR(v->min_fde_1, 3, 1e-9); /* row 1, the first row with probability .2 */
     CHECK_NEAR(v->min_fde_6, 1, 1e-9); /* row 6; rows 0 and 2 are not selected */
     CHECK_NEAR(v->brier_min_fde_6, 1 + .81, 1e-9);
     CHECK_NEAR(v->distribution.min_fde, .125, 1e-9); /* over all modes */
@@ -293,8 +294,8 @@ static void test_selection(void) {
     CHECK_NEAR(v->brier_min_ade_6, 1 + .36, 1e-9);
     scored_free(&s);
 
-    /* If two modes are equal, the more probable one is used. They are no
-     * duplicates, because the probabilities differ. */
+    /* If two modes have the same trajectory, the more probable one is used. They are not
+     * duplicates, because their probabilities differ. */
     f.rows = 0;
     case_add(&f, &world[0], .3, 0, 1);
     case_add(&f, &world[0], .7, 0, 1);
@@ -366,17 +367,17 @@ static void test_violations(void) {
     expect("modes", BJ_VIOLATION_MODES, 1, 12, 3, "track 'b17' has 7 modes, expected at most 6");
     expect("duplicate", BJ_VIOLATION_DUPLICATE, 1, 7, 3, "repeats row 5 of track '17'");
     expect("track", BJ_VIOLATION_TRACK, 1, 7, 3, "track 'other' (1 rows) is not the focal track");
-    expect("unknown", BJ_VIOLATION_UNKNOWN, 1, 7, 3, "the truth has no such scenario");
+    expect("unknown", BJ_VIOLATION_UNKNOWN, 1, 7, 3, "the ground truth contains no such scenario");
     expect("missing", BJ_VIOLATION_MISSING, 1, -1, 2, "its focal track is 'b17'");
-    expect("focal-missing", BJ_VIOLATION_MISSING, 1, -1, 2, "no row of the focal track 'b17'");
+    expect("focal-missing", BJ_VIOLATION_MISSING, 1, -1, 2, "no row for the focal track 'b17'");
     expect("focal-missing", BJ_VIOLATION_TRACK, 1, 3, 2, "which is 'b17'");
     expect("no-ids", BJ_VIOLATION_ID, 2, 6, 2, "has no scenario_id");
-    expect("no-ids", BJ_VIOLATION_MISSING, 2, -1, 2, "no row of the focal track 'b17'");
+    expect("no-ids", BJ_VIOLATION_MISSING, 2, -1, 2, "no row for the focal track 'b17'");
     expect("inconsistent", BJ_VIOLATION_INCONSISTENT, 1, 7, 3,
-           "track 'other' has 2 modes, track '17' has 3");
-    expect("weights", BJ_VIOLATION_INCONSISTENT, 1, 7, 3, "modes of other probabilities");
+           "track 'other' has 2 modes, but track '17' has 3");
+    expect("weights", BJ_VIOLATION_INCONSISTENT, 1, 7, 3, "modes with different probabilities");
 
-    /* The tolerance of the sum is that of numpy. */
+    /* The tolerance of the sum is that of numpy.isclose. */
     static const struct {
         double p;
         int64_t violations;
@@ -499,7 +500,7 @@ static void test_writer(void) {
     bj_submission_free(a);
     bj_submission_free(b);
 
-    /* Many row groups: 3000 tracks with six modes each. */
+    /* Test many row groups: 3000 tracks with six modes each. */
     static double p[6] = {.1, .2, .3, .15, .15, .1}, y[6 * 2 * CASE_F];
     CHECK_OK(bj_submission_writer_create(&w, copy, &err), err);
     for (int i = 0; i < 3000 && w; i++) {
@@ -601,7 +602,7 @@ static void test_memory(void) {
 
 /* --------------------------------------------------------------------------------- large files */
 
-/* Writes a cache and a submission that contains the true future and five modes next to it. */
+/* Writes a cache and a submission that contains the true future and five shifted modes. */
 static int write_large(const char *where, int64_t scenes) {
     bj_error err = {0};
     char file[CASE_PATH];
@@ -706,7 +707,7 @@ int main(int argc, char **argv) {
     test_columns();
     test_memory();
 
-    /* The same ground truth from a cache, in single precision in the scene's frame. */
+    /* Test the same ground truth from a cache, which has single precision in the scene's frame. */
     const char *const roots[1] = {truth_folder};
     const bj_prep_options prep = {.roots = roots, .root_count = 1, .jobs = 1};
     bj_prep_report report;

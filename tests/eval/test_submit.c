@@ -49,7 +49,7 @@ static bj_status submit(int64_t *scenes, const char *where, const bj_model *mode
     return status;
 }
 
-/* Tests every scene against the predictor's output, transformed by hand. */
+/* Compares every scene with the predictor's output, transformed by the test itself. */
 static void test_content(const bj_model *model) {
     bj_error err = {0};
     bj_cache *cache = NULL;
@@ -138,13 +138,13 @@ static void test_refusals(void) {
     arch.neighbors = 8;
     model = make_model(&arch);
     CHECK(submit(&scenes, other_path, model, 1, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "8 neighbors, the scenes have 16");
+    CHECK_CONTAINS(err.message, "8 neighbors, but the scenes have 16");
     bj_model_free(model);
     CHECK(bj_submit(&scenes, other_path, NULL, NULL, NULL, &err) == BJ_EARG);
 }
 
-/* Tests that scoring the file with its cache gives the values of
- * bj_metrics for the same outputs. */
+/* Tests that scoring the file against its cache gives the values of bj_metrics for the same
+ * outputs. */
 static void test_score(const bj_model *model) {
     bj_error err = {0};
     bj_cache *cache = NULL;
@@ -193,6 +193,11 @@ static void test_score(const bj_model *model) {
                                {v.top1_fde, w.min_fde_1},
                                {v.min_ade, w.min_ade_6},
                                {v.min_fde, w.min_fde_6},
+                               {v.min_ade_6, w.min_ade_6},
+                               {v.min_fde_6, w.min_fde_6},
+                               {v.mr_6, w.mr_6},
+                               {v.brier_min_fde_1, w.brier_min_fde_1},
+                               {v.brier_min_fde_6, w.brier_min_fde_6},
                                {v.min_mr, w.mr_6}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         CHECK_MSG(fabs(pairs[i][0] - pairs[i][1]) <= 2e-6, "%zu: %.9g, expected %.9g", i,

@@ -1,4 +1,4 @@
-/* test_choose.c - the rule of galleries on lists made by hand: maneuvers, order, places. */
+/* test_choose.c - tests the rule of galleries on lists made by hand: maneuvers, order, places. */
 #include "core/sha256.h"
 #include "gallery/choose.h"
 #include "support/test.h"
@@ -15,7 +15,7 @@ enum {
 static void test_maneuvers(void) {
     enum { K = 4, F = 2 };
     double w[K] = {0.40, 0.40, 0.16, 0.04};
-    /* Only the last point counts; the first ones would say something else. */
+    /* Only the last point counts, and the first points would give another maneuver. */
     double y[K][F][2] = {
         {{-50, 50}, {10, 0}}, {{9, 9}, {1.9, 0}}, {{0, 0}, {-5, 5}}, {{0, 0}, {0, -9}}};
     CHECK(bj_gallery_maneuvers(K, F, w, &y[0][0][0]) ==
@@ -30,7 +30,7 @@ static void test_maneuvers(void) {
         const double one = 1;
         CHECK_MSG(bj_gallery_maneuvers(1, 1, &one, limits[i]) == expected[i], "end %zu", i);
     }
-    /* Several light branches that end alike make a maneuver. */
+    /* Tests that several branches with small weights and the same ending form a maneuver. */
     double light[2] = {0.03, 0.03}, both[2][2] = {{0, 9}, {1, 9}};
     CHECK(bj_gallery_maneuvers(2, 1, light, &both[0][0]) == LEFT);
     CHECK(bj_gallery_maneuvers(1, 1, light, &both[0][0]) == 0);
@@ -59,7 +59,7 @@ static void test_order(void) {
 
 enum { MOST = 16 };
 
-/* What is chosen, by scene; order is the first byte of the hash. */
+/* Checks the chosen scenes. `order` is the first byte of the hash. */
 static void check_choice(const int64_t (*list)[4], int count, int wanted, const int64_t *expected,
                          int found) {
     bj_strict_case cases[MOST];
@@ -89,20 +89,21 @@ static void test_rule(void) {
     check_choice(list, 6, 3, expected, 3);
     check_choice(list, 6, 8, expected, 6); /* no more than there are */
     check_choice(list, 0, 8, expected, 0);
-    /* The first place takes several when there is nothing else, standing last. */
+    /* Tests that the first place gets a case with several maneuvers if there is no other, and stop
+     * comes last. */
     const int64_t none[][4] = {{2, STOP, 1, 10}, {3, STOP | AHEAD, 2, 20}};
     const int64_t only[] = {3, 2};
     check_choice(none, 2, 2, only, 2);
 }
 
 static void test_maps_and_ties(void) {
-    /* Of equal sets, a map that was not shown yet; a new set goes before a new map. */
+    /* Tests that a new map is preferred among equal sets, and a new set before a new map. */
     const int64_t list[][4] = {{1, LEFT, 7, 1},          {2, STOP | AHEAD, 7, 2},
                                {3, STOP | AHEAD, 8, 3},  {4, STOP | AHEAD, 8, 4},
                                {5, STOP | AHEAD, 9, 99}, {6, LEFT | AHEAD, 8, 100}};
     const int64_t expected[] = {1, 3, 6, 5, 2, 4};
     check_choice(list, 6, 6, expected, 6);
-    /* Equal hashes cannot happen with different ids; the number of the scene decides then. */
+    /* Tests equal hashes, which different ids cannot have. The index of the scene decides. */
     const int64_t equal[][4] = {{9, AHEAD, 1, 1}, {4, AHEAD, 1, 1}, {6, AHEAD, 1, 1}};
     const int64_t by_number[] = {4, 6, 9};
     check_choice(equal, 3, 3, by_number, 3);

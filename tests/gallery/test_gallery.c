@@ -1,6 +1,7 @@
-/* test_gallery.c - galleries of a cache: counts scene by scene, cases, blindness, threads, memory.
+/* test_gallery.c - tests galleries of a cache: counts, cases, independence of futures, threads,
+ * memory.
  *
- * For tests/cli/gallery.sh it also makes what the script works on:
+ * It also writes the inputs of tests/cli/gallery.sh:
  *   test_gallery model PATH SEED ATOMS FACTOR   a small network; FACTOR stretches its forecasts
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
@@ -41,7 +42,8 @@ static bj_status save_model(const char *path, uint64_t seed, int atoms, double f
     return status;
 }
 
-/* Copies a cache, changes at most `most` bytes of a tensor from byte `first`, and updates the digests. */
+/* Writes a copy in which `most` bytes of one tensor, starting at `first`, are changed, and updates
+ * the digests. */
 static bj_status change_tensor(const char *from, const char *to, const char *name, size_t first,
                                size_t most, bj_error *err) {
     bj_safetensors *file = NULL;
@@ -125,7 +127,7 @@ static void check_case(const bj_gallery_case *c, const found *f) {
     }
 }
 
-/* limits: strict cases of the first 100 scenes are more and fewer than so many. */
+/* limits are a lower and an upper limit of the strict cases among the first 100 scenes. */
 static void test_scene_by_scene(const bj_model *branch, const bj_model *point, int least,
                                 int most) {
     const bj_loader_options each = {.part = BJ_PART_ALL, .batch = 1};
@@ -213,7 +215,7 @@ static void test_blind_threads_and_seed(void) {
     bj_gallery_free(d);
 }
 
-/* Each part of what was observed is in the digest of a scene, and futures are not. */
+/* Tests that the digest of a scene depends on every observed part and not on the future. */
 static void test_digests(void) {
     const size_t track = 50 * BJ_FOCAL_FEATURES * sizeof(float);
     bj_error err = {0};

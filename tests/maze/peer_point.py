@@ -1,14 +1,15 @@
-"""The point agent of libbranchjepa against OGBench's own environments in MuJoCo, step by step.
+"""Compares the point agent of libbranchjepa with OGBench's environments in MuJoCo, step by step.
 
   BJ_BUILD=build/release python3 tests/maze/peer_point.py
   python3 tests/maze/peer_point.py record >tests/maze/point_steps.txt
 
-The second form writes steps of MuJoCo for tests/maze/test_point.c, which runs without it.
-Both take the same action from the same position: on free floor, in soft contact with walls, edges
-and corners, and along walks of several hundred steps in which each goes on from where it is. The
-largest distance between them is printed. MuJoCo's solver stops early by default, at an error of up
-to 1e-8 in rare contacts; it is asked for its best, and then compared once more as it comes. Maps, tasks, success and teleporters are compared too.
-Exit code 0 done, 1 failed, 77 skipped because a package is not installed.
+The second form writes steps of MuJoCo for tests/maze/test_point.c, which does not need MuJoCo.
+Both agents take the same action from the same position: on free floor, in soft contact with walls, edges
+and corners, and on walks of several hundred steps in which each agent continues from its own position. The
+largest distance between them is printed. By default MuJoCo's solver stops early, with errors of up to
+1e-8 in rare contacts. It is compared with its tightest tolerance and then with its default. Maps, tasks,
+success and teleporters are compared, too.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import ctypes
 import importlib.util
@@ -20,7 +21,7 @@ try:
     import gymnasium
     import mujoco
     import numpy as np
-    # The mazes alone: the whole package would need libraries of its other domains.
+    # Imports only the mazes, because the whole package needs the libraries of its other domains.
     spec = importlib.util.find_spec("ogbench")
     if spec is None:
         raise ImportError("no module named 'ogbench'")
@@ -33,7 +34,7 @@ except ImportError as error:
 
 STEP = 1e-12  # largest distance after one step in contact
 WALK = 1e-11  # after a walk
-LOOSE = 1e-6  # after a walk, with the solver's own tolerance
+LOOSE = 1e-6  # after a walk, with the solver's default tolerance
 failed = 0
 LIBRARY = None
 
@@ -66,7 +67,7 @@ class Ours:
 
 
 def theirs(env, xy, action):
-    """One step of the locomotion below the maze: no teleporter, no noise."""
+    """Computes one step of the agent without teleporters and noise."""
     env.set_xy(np.asarray(xy, float))
     return super(type(env), env).step(np.asarray(action, float))[0]
 
@@ -79,12 +80,12 @@ def wall_distance(walls, xy):
 
 
 def draw(walls, rng):
-    """A position, an action, and whether the step ends in contact."""
+    """Returns a position, an action, and whether the step ends in contact."""
     free = np.argwhere(walls == 0)
     while True:
         i, j = free[rng.integers(len(free))]
         xy = np.array([4.0 * j - 4, 4.0 * i - 4]) + rng.uniform(-2, 2, 2)
-        if wall_distance(walls, xy) >= 0.64:  # the data never comes nearer
+        if wall_distance(walls, xy) >= 0.64:  # the data contains no closer positions
             break
     action = rng.uniform(-1, 1, 2) if rng.integers(4) else rng.choice([-1.0, 0.0, 1.0], 2)
     return xy, action, wall_distance(walls, xy + 0.2 * action) < 0.7
@@ -105,7 +106,7 @@ def record(rng, steps):
 
 
 def walk(env, ours, free, rng, walks):
-    """The largest distance on walks of 300 steps, each agent going on from where it is."""
+    """Returns the largest distance on walks of 300 steps, with each agent on its own."""
     apart = 0.0
     for _ in range(walks):
         i, j = free[rng.integers(len(free))]
@@ -152,12 +153,12 @@ def compare(name, rng, steps, walks):
           f"{worst['touching']:.1e} ({count['touching']}), {walks} walks of 300 steps {apart:.1e}, "
           f"one with the official tolerance {loose:.1e}")
 
-    # The rules around the step, as far as they are numbers.
+    # Compares the numeric rules around a step.
     check(env._goal_tol == 1.0 and env._noise * env._maze_unit / 4 == 1.0, "noise and goal radius")
     check(gymnasium.spec(f"pointmaze-{name}-v0").max_episode_steps == 1000, "step limit")
     if env._teleport_info:
         check(env._teleport_info["teleport_radius"] * 1.5 == 1.5, "trigger of teleporters")
-        # seen at the in cell, moved at once
+        # observed at the entrance, then moved immediately
         x, y = env._teleport_info["teleport_in_xys"][0]
         env.set_xy(np.array([x, y + 1.69]))
         seen, *_ = env.step(np.array([0.0, -1.0]))

@@ -1,4 +1,4 @@
-/* test_archive.c - emissions and successors of an archive: numbers by hand, order, hashes.
+/* test_archive.c - tests emissions and successors of an archive: numbers by hand, order, hashes.
  *
  * test_archive latents FILE writes latents for tests/cli/maze_archive.sh.
  */
@@ -17,7 +17,7 @@
 
 enum { C = 26, D = C, K = 2, S = 2 };
 
-/* Each cell of the medium maze has an axis of its own. */
+/* Each cell of the medium maze has its own axis. */
 typedef struct numbers {
     bj_real latents[C][D], candidates[S][K][D], mass[S][K], point[S][D];
     int32_t cells[S];
@@ -131,7 +131,8 @@ static void test_numbers(const bj_maze *m) {
     }
 }
 
-/* The point's predictor has latents of its own: there the cells are numbered the other way round. */
+/* The predictor of `point` has its own latents, in which the cells are numbered in reverse order.
+ */
 static void test_point_latents(const bj_maze *m) {
     numbers n, mirrored;
     bj_error err = {0};
@@ -156,10 +157,11 @@ static void test_point_latents(const bj_maze *m) {
     bj_archive_report_reset(&r);
     e.point = NULL;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "but no points");
+    CHECK_CONTAINS(err.message, "but the points are missing");
 }
 
-/* The order is part of the format: other emissions, and a dataset that does not even exist. */
+/* Tests the order of the checks: other emissions are rejected before a missing dataset is opened.
+ */
 static void test_order(const bj_maze *m) {
     numbers n;
     bj_error err = {0};
@@ -174,13 +176,14 @@ static void test_order(const bj_maze *m) {
     CHECK_CONTAINS(err.message, "as named in");
     /* refused before the data is looked for */
     CHECK(bj_archive_reveal(&r, in("x"), in("e"), sha, m, in("nothing"), &err) == BJ_EMISMATCH);
-    CHECK_CONTAINS(err.message, "expected the announced");
+    CHECK_CONTAINS(err.message, "SHA-256 is");
     CHECK(bj_archive_reveal(&r, in("x"), in("other"), sha, m, in("nothing"), &err) == BJ_EIO);
     CHECK(access(in("x"), F_OK) != 0);
     bj_maze *large = NULL;
     CHECK_OK(bj_maze_create(&large, "large", &err), err);
     CHECK(bj_archive_reveal(&r, in("x"), in("e"), NULL, large, in("walk"), &err) == BJ_EMISMATCH);
-    CHECK_CONTAINS(err.message, "emissions in maze 'medium' of 26 cells, expected 'large' of 46");
+    CHECK_CONTAINS(err.message,
+                   "the emissions belong to maze 'medium' with 26 cells, expected 'large' with 46");
     bj_maze_free(large);
     /* one bit of the first file */
     char *bytes = NULL;
@@ -210,7 +213,7 @@ static void test_refused(const bj_maze *m) {
     fill(&n);
     n.cells[1] = 26;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "context 1 is cell 26 of 26");
+    CHECK_CONTAINS(err.message, "context 1 is cell 26, but there are 26 cells");
     fill(&n);
     n.candidates[1][1][3] = (bj_real)NAN;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_ENONFINITE);

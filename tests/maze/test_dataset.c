@@ -1,7 +1,7 @@
-/* test_dataset.c - datasets: cells, episodes, edges, observations and transitions.
+/* test_dataset.c - tests datasets: cells, episodes, edges, observations and transitions.
  *
- * With the folder of the published-size datasets in BJ_MAZE_DATA their known counts are checked
- * too. test_dataset write FILE    a small dataset of the medium maze, for tests/cli/maze.sh
+ * If BJ_MAZE_DATA is the folder of the full-size datasets, their known counts are checked, too.
+ * test_dataset write FILE    a small dataset of the medium maze, for tests/cli/maze.sh
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -96,7 +96,7 @@ static void test_states(const bj_maze *maze) {
     bj_maze_data_free(d);
 }
 
-/* Images beside positions; episodes as numbers; every fifth step; a missing end mark. */
+/* Tests images with positions, episodes as numbers, every fifth step, and a missing end mark. */
 static void test_images(const bj_maze *maze) {
     float xy[STEPS][2], wide[STEPS][15];
     uint8_t frames[STEPS * 12], found[STEPS * 12];
@@ -172,7 +172,7 @@ static void test_bad(const bj_maze *maze) {
 #define XY(type, shape) npz_add(&m, "observations", type, shape, xy, sizeof xy, NPZ_DEFLATED)
 #define ENDS(shape, n) npz_add(&m, "terminals", "|b1", shape, last, n, NPZ_DEFLATED)
     ENDS("(14,)", 14);
-    refuse(maze, &m, BJ_EFORMAT, "no array 'observations'; there are: terminals");
+    refuse(maze, &m, BJ_EFORMAT, "no array 'observations'; the file contains: terminals");
     XY("<f4", "(14, 2)");
     refuse(maze, &m, BJ_EFORMAT, "no array 'terminals'");
     XY("<f4", "(14, 2)"), ENDS("(13,)", 13);
@@ -204,7 +204,7 @@ static void test_bad(const bj_maze *maze) {
     refuse(maze, &m, BJ_EFORMAT, "CRC-32");
     xy[9][1] = NAN;
     XY("<f4", "(14, 2)"), ENDS("(14,)", 14);
-    refuse(maze, &m, BJ_ENONFINITE, "'observations' row 9: position (0");
+    refuse(maze, &m, BJ_ENONFINITE, "'observations' row 9: position is (0");
 
     write_walk(path);
     for (long n = 0; n < 60; n++) {
@@ -247,7 +247,7 @@ static void test_transitions(const bj_maze *maze) {
     bj_transition_options o = {.kind = BJ_TRANSITION_STEP};
     static const int steps[][2] = {{0, 1}, {1, 2},   {2, 3},   {3, 4},  {5, 6},
                                    {8, 9}, {10, 11}, {11, 12}, {12, 13}};
-    check_pairs(d, &o, steps, 9, 0); /* 6-7 and 7-8 have an end in a wall */
+    check_pairs(d, &o, steps, 9, 0); /* 6-7 and 7-8 have a step in a wall */
     static const int far[][2] = {{0, 3}, {1, 4}, {5, 8}, {6, 9}, {10, 13}};
     o.horizon = 3;
     check_pairs(d, &o, far, 5, 0);
@@ -264,7 +264,7 @@ static void test_transitions(const bj_maze *maze) {
     static const int without[][2] = {{0, 1}, {2, 3},   {3, 4},   {5, 6},
                                      {8, 9}, {10, 11}, {11, 12}, {12, 13}};
     check_pairs(d, &o, without, 8, 1);
-    o.horizon = 3; /* passes over it on the way: 0-3 and 1-4 */
+    o.horizon = 3; /* crosses it on the way: 0-3 and 1-4 */
     check_pairs(d, &o, far + 2, 3, 2);
 
     static const uint8_t second[3] = {0, 1, 0};

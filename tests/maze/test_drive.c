@@ -1,4 +1,4 @@
-/* test_drive.c - driving by graphs: true ones, ones with gaps and false edges, and the same seed.
+/* test_drive.c - tests drives with true graphs, with missing and false edges, and with equal seeds.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,8 @@ static bj_maze *open_maze(const char *name) {
     return m;
 }
 
-/* The true graph solves what has no chance in it; on foot, teleporters too. */
+/* Tests that the true graph solves all tasks without teleporters, and on foot also those with
+ * teleporters. */
 static void test_ceiling(void) {
     for (int i = 0; bj_maze_name(i); i++) {
         bj_maze *m = open_maze(bj_maze_name(i));
@@ -33,7 +34,7 @@ static void test_ceiling(void) {
             bj_graph_distances(distance, distance + m->cells, walks, m->cells, k->task.from);
             CHECK(k->distance == distance[k->task.to] && k->distance > 0);
             CHECK(k->successes == 3 && !k->replans && !k->teleports && !k->given_up);
-            /* 20 steps an edge; corners are cut, and a goal is reached before it */
+            /* 20 steps per edge; corners are cut, and a goal is reached earlier */
             CHECK(k->mean_steps < 20 * k->distance + 10 && k->mean_steps > 12 * k->distance - 10);
             sum += 3 * k->mean_steps;
         }
@@ -44,7 +45,8 @@ static void test_ceiling(void) {
     }
 }
 
-/* Teleporters are chance: planned as if they were choice, a part of the episodes ends elsewhere. */
+/* Tests that some episodes fail with teleporters, because their exits are random but planned as a
+ * choice. */
 static void test_chance(void) {
     bj_maze *m = open_maze("teleport");
     bj_drive_result r, again;
@@ -67,7 +69,7 @@ static void test_chance(void) {
     bj_maze_free(m);
 }
 
-/* Corridor of three: 0 - 1 - 2 in one row of free squares, a wall and another cell 3 below. */
+/* A corridor of three cells 0 - 1 - 2 in one row, with a wall and another cell 3 below. */
 static bj_maze *corridor(void) {
     static const uint8_t walls[] = {1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1,
                                     1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1};
@@ -96,8 +98,8 @@ static void test_wrong_graphs(void) {
     CHECK(r.task[0].successes == 4 && r.task[0].distance == 2);
     CHECK(r.task[1].successes == 0 && r.task[1].distance == -1); /* cell 3 is walled in */
 
-    /* A false short cut from 0 to 2, which do not touch: the agent waits for a teleporter, unless
-     * it loses patience and takes the long way. */
+    /* Tests a false edge from 0 to 2, which do not touch. The agent waits for a teleporter, unless
+     * its patience ends and it takes the long way. */
     memcpy(graph, m->graph, sizeof graph);
     graph[0 * 4 + 2] = 1;
     CHECK_OK(bj_maze_drive(&r, m, graph, &options, &err), err);
@@ -106,16 +108,15 @@ static void test_wrong_graphs(void) {
     CHECK_OK(bj_maze_drive(&r, m, graph, &options, &err), err);
     CHECK(r.task[0].successes == 4 && r.task[0].given_up == 4);
     CHECK(r.task[0].mean_steps > 40 && r.task[0].mean_steps < 100);
-    CHECK(graph[2] == 1); /* given up in the episode, not in the caller's graph */
+    CHECK(graph[2] == 1); /* removed in the episode, not in the caller's graph */
 
-    /* Without an edge from 1 the agent goes on to 1 and no farther: 2 is not its goal's cell. */
+    /* Tests that without an edge from 1 the agent moves to 1 and stays there. */
     memcpy(graph, m->graph, sizeof graph);
     graph[1 * 4 + 2] = 0;
     CHECK_OK(bj_maze_drive(&r, m, graph, &options, &err), err);
     CHECK(r.task[0].successes == 0 && r.task[0].distance == -1);
 
-    /* The way over 1 leads back to the edge that was given up: there is none, and the agent stays.
-     */
+    /* Tests that the agent stays if the way through 1 leads back to the removed edge. */
     graph[0 * 4 + 2] = 1;
     double positions[2 * 301], goal[2];
     int steps = 0, reached = 1;
@@ -128,7 +129,7 @@ static void test_wrong_graphs(void) {
 
     options.patience = -1;
     CHECK(bj_maze_drive(&r, m, graph, &options, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "patience of -1");
+    CHECK_CONTAINS(err.message, "patience -1");
     bj_maze_free(m);
 }
 
@@ -158,7 +159,7 @@ static void test_episode(void) {
     if (count) CHECK_NEAR((double)sum / count, r.task[1].mean_steps, 1e-9);
     CHECK(bj_maze_drive_episode(positions, &steps, &reached, goal, m, m->graph, 5, 0, &options,
                                 &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "task 5, episode 0 of a maze with 5 tasks");
+    CHECK_CONTAINS(err.message, "no task 5 or no episode 0 in a maze with 5 tasks");
     bj_maze_free(m);
     m = NULL;
     const uint8_t open_square[1] = {0};

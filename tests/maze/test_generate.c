@@ -1,5 +1,5 @@
-/* test_generate.c - generated mazes: exact numbers of successors, all within reach; and walks in
- * them, which see every edge. */
+/* test_generate.c - tests generated mazes: exact numbers of successors, reachable cells, and walks
+ * that cross every edge. */
 #define _XOPEN_SOURCE 700 /* mkstemp */
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ static void test_mazes(void) {
                     successors += m->graph[(int)m->ins[k] * m->cells + v];
                 CHECK(successors == branches);
             }
-            /* exits are no neighbors, so that all successors are jumps */
+            /* exits are not neighbors, so all successors are jumps */
             for (int k = 0; k < m->retreat_count; k++)
                 CHECK(bj_maze_edge_kind(m, m->retreats[k]) == BJ_EDGE_RETREAT);
             CHECK_OK(bj_graph_pairs(&pairs, &count, m->graph, m->cells, &err), err);
@@ -66,7 +66,7 @@ static void test_refused(void) {
     CHECK_CONTAINS(err.message, "0 designated cells with 1 successors");
     o = (bj_generate_options){.branches = 8, .rows = 2, .cols = 2, .junctions = 3};
     CHECK(bj_maze_generate(&m, &o, &err) == BJ_EARG && !m);
-    CHECK_CONTAINS(err.message, "take more rooms than 2 by 2");
+    CHECK_CONTAINS(err.message, "use more than 2 by 2 rooms");
     o.rows = 31;
     CHECK(bj_maze_generate(&m, &o, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "31 by 2 rooms");
@@ -90,7 +90,7 @@ static void test_walks(void) {
     bj_error err = {0};
     bj_maze *m = NULL;
     bj_maze_data *data = NULL;
-    /* a maze with cells that lie behind teleporters from everywhere */
+    /* a maze with cells that can be reached only through teleporters */
     const bj_generate_options o = {.branches = 2, .seed = 2, .loops = 0.25};
     bj_walk_options w = {.episodes = 250, .noise = -1, .seed = 3};
     const int fd = mkstemp(path);
@@ -130,7 +130,7 @@ static void test_walks(void) {
     bj_free(second);
     w.steps = 1 << 30;
     CHECK(bj_maze_walk(path, m, &w, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "expected up to 100000000 steps in all");
+    CHECK_CONTAINS(err.message, "expected at most 100000000 steps in total");
     bj_maze_free(m);
     unlink(path);
 }

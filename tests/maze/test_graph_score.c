@@ -1,6 +1,6 @@
-/* test_graph_score.c - graph metrics on cases small enough to see the answer, and frame coverage.
+/* test_graph_score.c - tests graph metrics on small cases with known results, and frame coverage.
  *
- * Agreement with the NumPy reference: tests/verify/test_maze_parity.c.
+ * tests/verify/test_maze_parity.c compares with the NumPy reference.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,8 @@ static const int32_t four[4] = {0, 1, 2, 3};
 
 static void test_by_hand(void) {
     const bj_real candidates[4 * 2 * 4] = {
-        0, 5, 0, 0, 1,  1, 1, 1, /* 0 -> 1; the other is at 0.5 of all, which is not enough */
+        0, 5, 0, 0, 1,  1, 1, 1, /* 0 -> 1; the other has cosine 0.5 with all cells, which is not
+                                    enough */
         0, 0, 1, 1, 0,  1, 0, 0, /* 1 -> 2, 3 and itself */
         0, 0, 0, 0, -1, 0, 0, 0, /* 2: nothing */
         0, 0, 9, 0, 0,  0, 9, 0 /* 3 -> 2, false */};
@@ -46,7 +47,7 @@ static void test_by_hand(void) {
     static const uint8_t want[16] = {0, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0};
     CHECK(!memcmp(predicted, want, 16));
     CHECK(s.predicted_edges == 4 && s.sources_with_edges == 3);
-    CHECK_NEAR(s.plan_all, 0.75, 1e-15); /* 0-2, 0-3 over the false 1-3, 3-2; not 2-3 */
+    CHECK_NEAR(s.plan_all, 0.75, 1e-15); /* 0-2, 0-3 through the false edges 1-3, 3-2; not 2-3 */
     CHECK(plan_hit[0] && plan_hit[1] && plan_hit[2] && !plan_hit[3]);
     CHECK_NEAR(s.verified_route, 1.0 / 3, 1e-15);
     CHECK(verified_hit[0] && !verified_hit[1] && !verified_hit[2]);
@@ -58,14 +59,14 @@ static void test_by_hand(void) {
     CHECK(isnan(s.cov_three) && isnan(s.heads_three)); /* nowhere are there three */
     CHECK(s.cov_r == 0.5 && cov[0] == 1 && cov[1] == 1 && cov[2] == 0 && cov[3] == 0);
 
-    /* other successors than the graph's, among them the cell itself; details are optional */
+    /* successors that differ from the graph, including the cell itself; details are optional */
     const uint8_t seen[16] = {0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0};
     in.successors = seen;
     CHECK_OK(bj_graph_score(&s, NULL, &in, &err), err);
     CHECK_NEAR(s.cov_r, (0.5 + 1 + 1) / 3, 1e-15);
     CHECK(s.macro_precision == 0.5);
 
-    /* a true graph that has u to u: still no real edge */
+    /* a true graph with u -> u, which is still not a real edge */
     uint8_t loops[16];
     memcpy(loops, ring, sizeof loops);
     loops[5] = 1;
@@ -75,7 +76,7 @@ static void test_by_hand(void) {
     CHECK_NEAR(precision_self[1], 1.0 / 3, 1e-15);
     in.graph = ring;
 
-    /* two sources in one cell: the graph is shared, the coverage is not */
+    /* two sources in one cell share the graph but not the coverage */
     const int32_t shared[4] = {0, 0, 2, 3};
     in.source_cells = shared;
     CHECK_OK(bj_graph_score(&s, &d, &in, &err), err);
@@ -91,7 +92,8 @@ static void test_by_hand(void) {
     CHECK(isnan(s.macro_precision) && isnan(s.held_recall) && isnan(s.cov_r));
 }
 
-/* One candidate cannot cover more than one of m separated successors; m can cover all. */
+/* Tests that one candidate covers at most one of m separated successors, and m candidates cover
+ * all. */
 static void test_bound(void) {
     const uint8_t graph[16] = {0, 1, 1, 1};
     const bj_real one[4] = {0, 1, 1, 1}, three[12] = {0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
@@ -119,8 +121,8 @@ static void test_bound(void) {
     CHECK_OK(bj_graph_score(&s, NULL, &in, &err), err);
     CHECK(s.cov_r == 1 && s.macro_precision == 1);
     CHECK(s.cov_three == 1 && s.heads_three == 3);
-    /* two heads at one successor, one at the source itself, which is none; and a second source with
-     * one successor, which counts for cov_r alone */
+    /* two heads hit one successor, one hits the source, which is not a successor; a second source
+     * with one successor counts only for cov_r */
     const bj_real twice[24] = {0, 1, 0, 0, 0, 3, 1, 0, 1, 0, 0, 0,
                                1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     const uint8_t more[16] = {0, 1, 1, 1, 1};

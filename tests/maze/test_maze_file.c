@@ -1,4 +1,4 @@
-/* test_maze_file.c - files of mazes and graphs: written and read back, and everything refused.
+/* test_maze_file.c - tests files of mazes and graphs: writing, reading, and all rejected files.
  *
  * test_maze_file sample FILE writes a graph of the teleport maze for tests/cli/maze_show.sh: every
  * seventh true edge is missing, every fifth cell has a false one, candidates follow the edges.
@@ -44,7 +44,7 @@ static void test_maze(void) {
     bj_error err = {0};
     CHECK_OK(bj_maze_from_plan(&m, &plan, &err), err);
     if (!m) return;
-    /* 0 is a teleporter to 1 and 3: its neighbors are 1 (an exit too) and 2 (a retreat) */
+    /* 0 is a teleporter to 1 and 3; its neighbors are 1 (also an exit) and 2 (a retreat) */
     CHECK(m->cells == 4 && m->edge_count == 2 + 6 && m->retreat_count == 2);
     CHECK(m->graph[0 * 4 + 1] && m->graph[0 * 4 + 3] && !m->graph[0 * 4 + 2]);
     CHECK_OK(bj_maze_save(path, m, &err), err);
@@ -68,14 +68,14 @@ static void test_plans(void) {
     bj_maze_plan p = plan;
     p.outs = wall;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG && !m);
-    CHECK_CONTAINS(err.message, "teleporter exit 0 lies on (0,0), expected a free square");
+    CHECK_CONTAINS(err.message, "teleporter exit 0 is at (0,0), expected a free square");
     p.outs = twice;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "two teleporters or exits lie on (1,2)");
+    CHECK_CONTAINS(err.message, "two teleporters or exits are at (1,2)");
     p = plan;
     p.tasks = far;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "the goal of task 0 lies on (9,1)");
+    CHECK_CONTAINS(err.message, "the goal of task 0 is at (9,1)");
     p = plan;
     p.out_count = 0;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
@@ -155,14 +155,14 @@ static void test_graph(void) {
     bad.edges = unsorted;
     bad.edge_count = 2;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "'edges' row 1 is [0, 1] behind [2, 1]");
+    CHECK_CONTAINS(err.message, "'edges' row 1 is [0, 1] after [2, 1]");
     bad.edges = self;
     bad.edge_count = 1;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "joins cell 1 to itself");
     bad.edges = out;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "'edges' row 0 is [0, 4] of 4 cells");
+    CHECK_CONTAINS(err.message, "'edges' row 0 is [0, 4], but there are 4 cells");
     bj_maze_plan fake = plan;
     fake.name = "large";
     bj_maze_free(m);
@@ -170,7 +170,7 @@ static void test_graph(void) {
     bad = r;
     bad.maze = m;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "not the official 'large' it claims");
+    CHECK_CONTAINS(err.message, "the name of the official maze 'large'");
     bj_maze_free(m);
 }
 
@@ -195,7 +195,7 @@ static void test_official(void) {
     bj_maze_free(m);
 }
 
-/* Whatever is not as it should be, with the words that say so. */
+/* Tests every kind of invalid file and its message. */
 static void test_refused(void) {
 #define HEAD "{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medium\",\"cells\":26,"
 #define OWN(maze) "{\"schema\":\"branchjepa.graph/1\",\"maze\":" maze ",\"cells\":1,\"edges\":[]}"
@@ -207,7 +207,7 @@ static void test_refused(void) {
         {"[]", "schema is 'missing'", BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/2\"}", "'branchjepa.graph/2', expected", BJ_EVERSION},
         {HEAD "\"edge\":[]}", "unknown member 'edge', expected schema maze", BJ_EFORMAT},
-        {HEAD "\"edges\":[],\"edges\":[]}", "member 'edges' is there twice", BJ_EFORMAT},
+        {HEAD "\"edges\":[],\"edges\":[]}", "member 'edges' occurs twice", BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\",\"cells\":3,\"edges\":[]}", "'maze': missing",
          BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medum\",\"cells\":26,\"edges\":[]}",
@@ -222,8 +222,8 @@ static void test_refused(void) {
         {HEAD "\"edges\":[[1,26]]}", "'edges' row 0 number 1 is out of range, expected 0 to 25",
          BJ_EFORMAT},
         {HEAD "\"edges\":[[-1,2]]}", "row 0 number 0 is out of range", BJ_EFORMAT},
-        {HEAD "\"edges\":[[1.5,2]]}", "number 0 is real, expected a whole number", BJ_EFORMAT},
-        {HEAD "\"edges\":[[1,2],[1,2]]}", "row 1 is [1, 2] behind [1, 2]", BJ_EFORMAT},
+        {HEAD "\"edges\":[[1.5,2]]}", "number 0 is real, expected an integer", BJ_EFORMAT},
+        {HEAD "\"edges\":[[1,2],[1,2]]}", "row 1 is [1, 2] after [1, 2]", BJ_EFORMAT},
         {HEAD "\"edges\":[[3,3]]}", "joins cell 3 to itself", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"seen\":[[1,2]]}", "'seen' row 0 is array of 2", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"seen\":[[1,2,0]]}", "'seen' row 0 number 2 is out of range",
@@ -239,12 +239,12 @@ static void test_refused(void) {
         {HEAD "\"edges\":[],\"sources\":[{\"cell\":1,\"candidates\":[[1,1,0]]},{\"cell\":2,"
               "\"candidates\":[[1,1,0],[1,1,0]]}]}",
          "is array of 2, expected a list of 1", BJ_EFORMAT},
-        {HEAD "\"edges\":[],\"provenance\":{\"seed\":3}}", "'seed' is uint, expected a text",
+        {HEAD "\"edges\":[],\"provenance\":{\"seed\":3}}", "'seed' is uint, expected a string",
          BJ_EFORMAT},
         {HEAD "\"edges\":[],\"provenance\":{\"a\":\"b\\u0000c\"}}",
-         "'a' is string with a zero byte, expected a text", BJ_EFORMAT},
+         "'a' is string with a zero byte, expected a string", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"provenance\":{\"a\\u0000\":\"b\"}}", "with a zero byte", BJ_EFORMAT},
-        {HEAD "\"edges\":[],\"provenance\":{\"a\":\"b\",\"a\":\"b\"}}", "'a' is there twice",
+        {HEAD "\"edges\":[],\"provenance\":{\"a\":\"b\",\"a\":\"b\"}}", "'a' occurs twice",
          BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\\u0000\",\"maze\":\"medium\",\"cells\":26,\"edges\":[]}",
          "schema is", BJ_EVERSION},
@@ -255,7 +255,7 @@ static void test_refused(void) {
         {OWN("{\"name\":\"a\",\"map\":[\"02\"]}"), "'map' row 0 is '02'", BJ_EFORMAT},
         {OWN("{\"name\":\"a\",\"map\":[]}"), "'map' is array, expected 1 to 1024", BJ_EFORMAT},
         {OWN("{\"name\":\"a\",\"map\":[\"1\"]}"), "0 free squares", BJ_EFORMAT},
-        {OWN("{\"name\":\"\",\"map\":[\"0\"]}"), "'name' is string, expected a text that is not",
+        {OWN("{\"name\":\"\",\"map\":[\"0\"]}"), "'name' is string, expected a non-empty string",
          BJ_EFORMAT},
         {OWN("{\"name\":\"a\",\"map\":[\"0\"],\"teleporters\":[[0,0]]}"),
          "1 teleporters with 0 exits", BJ_EFORMAT},

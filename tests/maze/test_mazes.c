@@ -1,4 +1,4 @@
-/* test_mazes.c - maps, cells, graphs and tasks against the table of facts. */
+/* test_mazes.c - compares maps, cells, graphs and tasks with the table of facts. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -8,7 +8,7 @@
 
 enum { CELL, EDGE, TELEPORT, RETREAT, TASK, KINDS };
 
-/* The k-th pair of a kind as we have it; 0 when there are not as many. */
+/* Finds our k-th pair of a kind. Returns 0 if there are fewer. */
 static int ours(bj_edge *out, const bj_maze *m, int kind, int k) {
     const int counts[KINDS] = {m->cells, m->edge_count, m->teleport_count, m->retreat_count,
                                m->task_count};

@@ -1,7 +1,8 @@
-/* test_point.c - the point agent against recorded steps of MuJoCo, and the rules around a step.
+/* test_point.c - compares the point agent with recorded steps of MuJoCo, and tests the rules around
+ * a step.
  *
- * With the folder of the published-size datasets in BJ_MAZE_DATA, every step of a validation file
- * is taken again.
+ * If BJ_MAZE_DATA is the folder of the full-size datasets, every step of a validation file is
+ * repeated.
  */
 #include <stdlib.h>
 
@@ -50,7 +51,8 @@ static void test_free_floor(void) {
     bj_point_step(x, m, (const double[]){-7, 3}); /* clipped */
     CHECK(x[0] == 0.25 + 0.2 * 0.5 - 0.2 && x[1] == -0.5 - 0.2 + 0.2);
 
-    /* Pushed for ever against each wall of its cell, the ball stays 0.64 to 0.7 away from it. */
+    /* Tests that a ball that is pushed against a wall of its cell stays 0.64 to 0.7 away from it.
+     */
     for (int side = 0; side < 2; side++) {
         double y[2] = {0, 0};
         double action[2] = {0, 0};
@@ -58,7 +60,7 @@ static void test_free_floor(void) {
         for (int t = 0; t < 500; t++) bj_point_step(y, m, action);
         CHECK(y[side] > -1.36 && y[side] < -1.3 + 1e-3 && y[!side] == 0);
     }
-    /* into a corner of two walls, and along a wall over the seam of two squares */
+    /* into a corner of two walls, and along a wall across the border of two squares */
     double y[2] = {0, 0};
     for (int t = 0; t < 500; t++) bj_point_step(y, m, (const double[]){-1, -1});
     CHECK(y[0] > -1.36 && y[0] < -1.29 && y[1] > -1.36 && y[1] < -1.29);
@@ -82,7 +84,7 @@ static void test_environment(void) {
             far += fabs(env.xy[d] - m->center[2 * m->tasks[k % 5].from + d]) > 0.9;
         }
         CHECK(env.observed[0] == env.xy[0] && env.observed[1] == env.xy[1] && !env.steps);
-        /* just outside of a teleporter, then in: seen there, and already elsewhere */
+        /* just outside of a teleporter, then inside: observed there, but already moved */
         const double *in = m->center + 2 * m->ins[k % 2];
         env.xy[0] = in[0];
         env.xy[1] = in[1] + 1.85;
@@ -109,7 +111,7 @@ static void test_environment(void) {
     bj_maze_free(m);
 }
 
-/* The step of every row of a published-size file leads to the next one, but for teleports. */
+/* Tests that the step of every row of a full-size file gives the next row, except for teleports. */
 static void test_published(const char *folder) {
     char path[512];
     bj_maze *m = NULL;

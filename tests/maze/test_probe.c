@@ -1,4 +1,5 @@
-/* test_probe.c - the linear probe: what it recovers, what the ridge does, what it refuses. */
+/* test_probe.c - tests the linear probe: recovered maps, the effect of the ridge, rejected input.
+ */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -7,7 +8,7 @@
 
 enum { D = 7, N = 203 };
 
-/* Latents with means and different spreads; positions a linear map of them. */
+/* Creates latents with means and different spreads, and positions that are a linear map of them. */
 static void make(bj_real z[N][D], double xy[N][2]) {
     bj_rng rng = bj_rng_seed(4);
     for (int i = 0; i < N; i++) {
@@ -50,8 +51,8 @@ static void test_recovers(void) {
     bj_probe_free(p);
 }
 
-/* One number: w = S_zp / (S_zz + ridge S_zz), the means on each other. A lone direction among
- * others that never change keeps only its share of the trace. */
+/* Tests one dimension, where w = S_zp / (S_zz + ridge S_zz) and the means are mapped to each other.
+ * A single direction among constant ones gets only its share of the trace. */
 static void test_ridge(void) {
     const bj_real z[4] = {1, 2, 3, 6};
     const double xy[4][2] = {{10, 0}, {13, 1}, {16, 0}, {25, 1}};

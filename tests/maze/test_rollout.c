@@ -1,4 +1,5 @@
-/* test_rollout.c - how rollouts go on, and their curves against numbers worked out by hand.
+/* test_rollout.c - tests the continuation of rollouts, and compares their curves with numbers
+ * computed by hand.
  *
  * A latent is a unit vector of the plane; the probe reads x = 4 z_0 and y = 4 z_1. The maze has two
  * cells, at (0,0) and (4,0).
@@ -16,7 +17,7 @@ static void test_follow(void) {
     bj_real got[3][2];
     bj_rollout_follow(got[0], candidates[0][0], weights[0], 3, 2, 2, 2);
     CHECK(!memcmp(got, want, sizeof got));
-    /* one candidate, made of two: the weights choose nothing */
+    /* one candidate, fused from two, so the weights choose nothing */
     const bj_real fused[3][2] = {{1, 2}, {3, 4}, {5, 6}};
     bj_rollout_follow(got[0], fused[0], weights[0], 3, 1, 2, 2);
     CHECK(!memcmp(got, fused, sizeof got));
@@ -83,7 +84,7 @@ static void test_curves(void) {
     CHECK_NEAR(paths[0][2][0], -4, 1e-12);
     CHECK_NEAR(paths[1][0][1], 4, 1e-12);
     CHECK_NEAR(paths[1][1][1], -4, 1e-12);
-    /* a cosine of 0.5 is no hit, one above is */
+    /* a cosine of 0.5 is not a hit, a larger one is */
     bj_real edge[1][1][2] = {{{(bj_real)0.5, (bj_real)0.8660254037844386}}};
     const bj_real one = 1;
     const bj_rollouts e = {.H = 1,

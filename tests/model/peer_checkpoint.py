@@ -6,7 +6,7 @@
    digest.
 2. C loads the file after Python rewrote it with another order of tensors.
 3. C rejects the file after Python changed a weight.
-Exit code 0 success, 1 failure, 77 skipped because a package is not installed.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import json
 import os
@@ -22,8 +22,8 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
-from checkpoint_digest import digest  # noqa: E402
+sys.path.insert(0, os.path.join(os.environ["BJ_ROOT"], "scripts"))
+from reference.digest import digest  # noqa: E402
 
 TOOL = os.environ.get("TEST_CHECKPOINT") or os.path.join(
     os.environ["BJ_BUILD"], "tests", "test_model_checkpoint")

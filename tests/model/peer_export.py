@@ -5,7 +5,7 @@
 1. The Python package safetensors reads the copy as torch.bfloat16.
 2. Every tensor equals PyTorch's own conversion of the original to bfloat16.
 3. The stored digest equals the digest computed here from docs/FORMAT.md.
-Exit code 0 success, 1 failure, 77 skipped because a package is not installed.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import os
 import subprocess
@@ -19,8 +19,8 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
-from checkpoint_digest import digest  # noqa: E402
+sys.path.insert(0, os.path.join(os.environ["BJ_ROOT"], "scripts"))
+from reference.digest import digest  # noqa: E402
 
 TOOL = os.environ.get("TEST_EXPORT") or os.path.join(
     os.environ["BJ_BUILD"], "tests", "test_model_export")

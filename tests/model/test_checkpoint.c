@@ -1,10 +1,11 @@
-/* test_checkpoint.c - Tests that models survive a file bit for bit and damaged files are rejected.
+/* test_checkpoint.c - tests that saved models are loaded bit for bit and that damaged files are
+ * rejected.
  *
  * Without arguments the program runs the tests. With arguments:
  *   write PATH   saves the model of the tests, in the precision of this build
  *   read PATH    loads the file, compares it with that model and prints "ok" or the difference
  * tests/golden/checkpoint_v1.safetensors was written by the first version of this program in single
- * precision and must stay readable.
+ * precision. Do not regenerate it, because files of that version must stay readable.
  */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
@@ -24,9 +25,9 @@
 #define GOLDEN_DIGEST "9a64f6be230c96cdde401dee7e7671c4560cc3b48449893c00e081afebb37487"
 
 static char folder[] = "/tmp/test_checkpoint.XXXXXX";
-static char good[64], bad[64]; /* the only two files of the tests */
+static char good[64], bad[64]; /* the only two files that the tests use */
 
-/* Returns a small architecture whose sizes differ from each other as far as possible. */
+/* Returns a small architecture in which as many sizes as possible are different. */
 static bj_arch small_arch(void) {
     return (bj_arch){.kind = BJ_MODEL_BRANCH,
                      .scales = BJ_SCALES_FIXED,
@@ -229,7 +230,8 @@ static void test_round_trips(void) {
     round_trip(arch);
 }
 
-/* Tests that a file without "weighting", as older versions wrote it, means router weights. */
+/* Tests that a file without "weighting", which older versions wrote, is loaded with router
+ * weights. */
 static void test_weighting(void) {
     static const struct {
         const char *value; /* NULL: entry is missing */
@@ -295,7 +297,8 @@ static void test_metadata(void) {
 }
 
 /* Tests that a locale with a decimal comma does not change the file. This part is skipped without a
- * message if no such locale is installed. The tests of bj_json_number_* below do not need one. */
+ * message if no such locale is installed. The tests of bj_json_number_* below do not need such a
+ * locale. */
 static void test_numbers(void) {
     bj_error err = {0};
     bj_model *model = NULL;
@@ -349,7 +352,8 @@ static void test_other_precision(void) {
         sign(&c);
         write_contents(&c);
         CHECK_OK(bj_model_load(&copy, bad, &err), err);
-        CHECK(copy && same_model(model, copy)); /* initial weights are floats in both builds */
+        CHECK(copy && same_model(model, copy)); /* initial weights can be represented as floats in
+                                                   both builds */
         bj_model_free(copy);
     }
     bj_model_free(model);
@@ -371,7 +375,7 @@ static void test_wrong_tensors(void) {
     tensor_of(&c, "router.2.bias")->name = "router.2.offset";
     sign(&c);
     write_contents(&c);
-    refused(BJ_EFORMAT, "tensor 'router.2.bias': is missing, but there is an unknown "
+    refused(BJ_EFORMAT, "tensor 'router.2.bias': is missing, but there is an unknown tensor "
                         "'router.2.offset'");
 
     read_contents(&c, good);
@@ -385,7 +389,8 @@ static void test_wrong_tensors(void) {
     c.tensors[c.count++].name = "atoms.3.0.weight";
     sign(&c);
     write_contents(&c);
-    refused(BJ_EFORMAT, "tensor 'atoms.3.0.weight': is unknown, the architecture has no such");
+    refused(BJ_EFORMAT,
+            "tensor 'atoms.3.0.weight': is unknown, because the architecture has no such");
 
     read_contents(&c, good);
     tensor_of(&c, "router.0.weight")->shape[0] = 6;
@@ -402,7 +407,7 @@ static void test_wrong_tensors(void) {
     write_contents(&c);
     refused(BJ_EFORMAT, "tensor 'router.0.weight': shape [66], expected [11,6]");
 
-    /* Exchange the names of two tensors with equal shapes, which only the digest detects. */
+    /* Exchange the names of two tensors with equal shapes, which only the digest check detects. */
     read_contents(&c, good);
     const char *name = tensor_of(&c, "atoms.0.0.weight")->name;
     bj_tensor_view *other = tensor_of(&c, "atoms.1.0.weight");
@@ -434,7 +439,7 @@ static void test_wrong_metadata(void) {
         {"format", NULL, BJ_EFORMAT, "metadata 'format' is missing"},
         {"format", "pt", BJ_EFORMAT, "metadata 'format' is 'pt', expected branchjepa-model"},
         {"format_version", NULL, BJ_EFORMAT, "metadata 'format_version' is missing"},
-        {"format_version", "2", BJ_EVERSION, "format version '2', this library reads 1"},
+        {"format_version", "2", BJ_EVERSION, "format version is '2', but this library reads 1"},
         {"model", "point", BJ_EFORMAT,
          "metadata 'model' is 'point', expected branch, outputonly, fused, variational or "
          "codebook"},
@@ -443,10 +448,11 @@ static void test_wrong_metadata(void) {
          "metadata 'weighting' is 'even', expected router or uniform"},
         {"weighting", "", BJ_EFORMAT, "metadata 'weighting' is '', expected router or uniform"},
         {"heads", NULL, BJ_EFORMAT, "metadata 'heads' is missing"},
-        {"heads", "", BJ_EFORMAT, "metadata 'heads' is '', expected a whole number"},
-        {"heads", "2.0", BJ_EFORMAT, "metadata 'heads' is '2.0', expected a whole number"},
-        {"heads", "-2", BJ_EFORMAT, "metadata 'heads' is '-2', expected a whole number"},
-        {"heads", "4294967298", BJ_EFORMAT, "metadata 'heads' is '4294967298', expected a whole"},
+        {"heads", "", BJ_EFORMAT, "metadata 'heads' is '', expected an integer"},
+        {"heads", "2.0", BJ_EFORMAT, "metadata 'heads' is '2.0', expected an integer"},
+        {"heads", "-2", BJ_EFORMAT, "metadata 'heads' is '-2', expected an integer"},
+        {"heads", "4294967298", BJ_EFORMAT,
+         "metadata 'heads' is '4294967298', expected an integer"},
         {"heads", "0", BJ_EFORMAT, "architecture: heads is 0, expected 1 to"},
         {"heads", "3", BJ_EFORMAT, "architecture: embed is 4, expected a multiple of heads, 3"},
         {"dt", "zero", BJ_EFORMAT, "metadata 'dt' is 'zero', expected a number"},
@@ -456,7 +462,7 @@ static void test_wrong_metadata(void) {
         {"atoms", "4", BJ_EFORMAT, "tensor 'atoms.3.0.weight': is missing"},
         {"model", "outputonly", BJ_EFORMAT,
          "tensor 'atom.0.weight': is missing, but there is an "
-         "unknown 'atoms.0.0.bias'"},
+         "unknown tensor 'atoms.0.0.bias'"},
         {"scales", "global", BJ_EFORMAT, "tensor 'log_sz': is missing"},
         {"sha256", NULL, BJ_EFORMAT, "metadata 'sha256' is missing"},
     };
@@ -480,7 +486,8 @@ static void test_wrong_metadata(void) {
         refused(BJ_EFORMAT, "checksum of the content is ");
     }
 
-    /* Sizes that need terabytes are rejected by comparison with the file, before any allocation. */
+    /* Sizes that would need terabytes are rejected before any allocation, because they do not match
+     * the file. */
     static const char *const grown[] = {"latent",       "atom_hidden", "decoder_hidden",
                                         "token_hidden", "proj_hidden", "router_hidden"};
     read_contents(&c, good);
@@ -614,8 +621,8 @@ done:
     return status;
 }
 
-/* Tests that old files stay readable. Weights are compared with the file and not with a new model,
- * because a change of the initial distribution does not change the format. */
+/* Tests that old files stay readable. Weights are compared with the file instead of a new model,
+ * because a change of the initial distribution is not a change of the format. */
 static void test_golden(void) {
     bj_error err = {0};
     bj_model *model = NULL;

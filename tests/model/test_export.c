@@ -1,4 +1,4 @@
-/* test_export.c - Tests copies of model files: their facts, BF16 weights, failures.
+/* test_export.c - tests copies of model files: facts, BF16 weights and failures.
  *
  * With an argument, writes the BF16 copy of a small model to that path (peer_export.py reads it),
  * and the original next to it, with ".full" appended.

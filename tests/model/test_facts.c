@@ -1,4 +1,4 @@
-/* test_facts.c - Tests that the metadata of a model file is read without its weights. */
+/* test_facts.c - tests that the metadata of a model file is read without its weights. */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void test_facts(void) {
         CHECK(says(facts, f.key, f.value));
         if (i) CHECK(strcmp(bj_facts_at(facts, i - 1).key, f.key) < 0); /* sorted and unique */
     }
-    /* The facts do not need the file anymore. */
+    /* The file is no longer needed. */
     CHECK(remove(path) == 0);
     CHECK(says(facts, "arm", "fullset"));
     bj_facts_free(facts);
@@ -74,7 +74,7 @@ static void test_refusals(void) {
     CHECK(heads != NULL);
     if (heads) CHECK(pwrite(fd, "x", 1, heads - header) == 1);
     CHECK(bj_facts_read(&facts, path, &err) == BJ_EFORMAT && !facts);
-    CHECK_CONTAINS(err.message, "metadata 'heads' is 'x', expected a whole number");
+    CHECK_CONTAINS(err.message, "metadata 'heads' is 'x', expected an integer");
     CHECK_CONTAINS(err.message, path);
     CHECK(ftruncate(fd, 100) == 0);
     CHECK(bj_facts_read(&facts, path, &err) == BJ_EFORMAT && !facts);

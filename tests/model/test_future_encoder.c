@@ -1,9 +1,9 @@
-/* test_future_encoder.c - Tests that latents of true futures equal those of the training step.
+/* test_future_encoder.c - tests that the latents of true futures equal those of the training step.
  *
  * The reference is bj_outputs.target and .recon of bj_trainer_gradients with one thread. The
  * comparison is bit for bit and covers several objectives (the target encoder, and stage A's own
  * encoder), several K, each instruction set, 1 to 3 threads and any split of the batch. Other tests
- * cover rejected inputs, copied weights and that nothing is allocated.
+ * cover rejected inputs and copied weights, and check that encoding allocates no memory.
  */
 #include "core/alloc.h"
 #include "kernels/kernels.h"
@@ -49,8 +49,9 @@ static void free_reference(reference *r) {
     close_case(&r->train);
 }
 
-/* Returns 1 if n numbers are equal. They must be equal bit for bit, or up to rounding if the
- * trained encoder itself sees futures, because its attention then has another form. */
+/* Returns 1 if n numbers are equal. They must be equal bit for bit. If the trained encoder itself
+ * encodes futures, they must be equal only up to rounding, because its attention then has another
+ * form. */
 static int same_numbers(const reference *r, const bj_real *a, const bj_real *b, size_t n) {
     const double most = sizeof(bj_real) == 8 ? 1e-12 : 2e-5;
     if (!r->rounded) return memcmp(a, b, n * sizeof *a) == 0;
@@ -153,7 +154,7 @@ static void test_meaning(void) {
         CHECK_NEAR(square, 1, 1e-5);
         CHECK(difference > 1e-4);
     }
-    /* The observed past is not used, neither the focal track nor the neighbors. */
+    /* Neither the focal track nor the neighbors of the observed past are used. */
     made.focal[0] = (bj_real)NAN;
     if (made.neighbors) made.neighbors[0] = (bj_real)NAN;
     CHECK_OK(bj_future_encode(e, &made.batch, got.latents, got.recon, &err), err);
@@ -185,7 +186,7 @@ static void test_copies_and_allocates_nothing(void) {
     CHECK(bj_alloc_count() == before);
     CHECK(same(&r, got.latents, got.recon, 0, SCENES));
     bj_future_encoder_free(e);
-    CHECK(bj_alloc_live() < live); /* the target is freed, and nothing else is left */
+    CHECK(bj_alloc_live() < live); /* the target has been freed */
     free_answer(&got);
     free_reference(&r);
     free_batch(&made);
@@ -222,7 +223,8 @@ static void test_refusals(void) {
     options = (bj_predictor_options){4, 1, BJ_PRECISION_FULL, "abacus"};
     CHECK(bj_future_encoder_create(&e, r.train.model, r.target, &options, &err) != BJ_OK && !e);
 
-    /* A target with other sizes, and a target that differs only after the encoder. */
+    /* Test a target with other sizes, and a target that differs only in the layers after the
+     * encoder. */
     bj_model *model;
     bj_arch other = arch;
     options.isa = NULL;

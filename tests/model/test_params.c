@@ -1,5 +1,5 @@
-/* test_params.c - Tests the parameter table: counts, layout, and initial weights with PyTorch's
- * distributions, which are equal for all arms of a seed. */
+/* test_params.c - tests the parameter table: counts, layout and initial weights, which have
+ * PyTorch's distributions and are equal for all arms of a seed. */
 #include "model/params.h"
 
 #include <math.h>
@@ -120,8 +120,8 @@ static void check_uniform(const bj_tensor *t, double bound) {
     }
     CHECK_MSG(least >= -bound * (1 + 1e-7) && most <= bound * (1 + 1e-7), "%s: [%g,%g] leaves %g",
               t->name, least, most, bound);
-    /* The gap between n samples and the end of the range exceeds 20/n of it with probability
-     * e^-10. */
+    /* The gap between the extreme sample of n and the end of the range exceeds 20/n of the range
+     * half-width with probability e^-10. */
     CHECK_MSG(n < 100 || (least < -bound * (1 - 20 / n) && most > bound * (1 - 20 / n)),
               "%s: [%g,%g] does not fill %g", t->name, least, most, bound);
     CHECK_MSG(fabs(sum / n) <= 5 * bound / sqrt(3 * n), "%s: mean %g", t->name, sum / n);
@@ -157,11 +157,11 @@ static void check_initial(const bj_arch *a) {
         else if (is(t.name, "step_scale") || is(t.name, "segment_scale")) check_constant(&t, 1);
         else if (is(t.name, "log_sz")) check_constant(&t, log(0.25));
         else if (is(t.name, "log_sy")) check_constant(&t, log(2));
-        else { /* a weight, followed by the bias of its layer */
+        else { /* a weight tensor, followed by the bias of its layer */
             if (t.rank == 2) fan = t.shape[1];
             check_uniform(&t, 1 / sqrt(fan));
         }
-        int stored = 1; /* a single-precision checkpoint must be lossless */
+        int stored = 1; /* storing the weights in single precision must be lossless */
         for (size_t j = 0; j < t.size; j++) stored &= (double)(float)t.data[j] == (double)t.data[j];
         CHECK_MSG(stored, "%s", t.name);
     }
@@ -212,7 +212,7 @@ static void test_same_seed(void) {
     CHECK(shared_tensors(model[0], model[4], "router.", &same) == 4 && same);
     CHECK(shared_tensors(model[0], model[5], "encoder.", &same) == 20 && same);
     CHECK(shared_tensors(model[0], model[5], "decoder.", &same) == 4 && same);
-    /* another seed and another atom have different numbers */
+    /* another seed or another atom gives different numbers */
     bj_model *other = create(&arch, 6);
     for (int i = 0; i < bj_model_tensor_count(other); i++) {
         const bj_tensor a = bj_model_tensor(model[0], i), b = bj_model_tensor(other, i);
@@ -229,8 +229,8 @@ static void test_same_seed(void) {
     for (int i = 0; i < 6; i++) bj_model_free(model[i]);
 }
 
-/* Tests that conditioned training starts from sigma times gain times the plain sample, and that the
- * last decoder layer starts from running sums over time. */
+/* Tests that the initial weights of conditioned training are sigma times gain times the plain
+ * sample, and that those of the last decoder layer are running sums over time. */
 static void test_conditioned(void) {
     const bj_arch archs[] = {bj_arch_paper(), bj_arch_point(), bj_arch_output_only()};
     const double he = sqrt(6);
@@ -249,7 +249,7 @@ static void test_conditioned(void) {
                 const int map = !strcmp(w.name, "encoder.polyline.0.weight");
                 const int f = j % columns % (map ? 6 : 7);
                 double expected = draw.data[j], before = 0;
-                if (steps) { /* gain 0.1, and 5 m/s during 0.1 s */
+                if (steps) { /* gain 0.1, and sigma is 5 m/s times 0.1 s */
                     expected *= 0.1 * 0.5;
                     before = j >= 2 * columns ? w.data[j - 2 * columns] : 0;
                 } else if (strstr(w.name, ".weight") && !strstr(w.name, "gru")) {

@@ -1,8 +1,8 @@
-/* test_predict_pairs.c - Tests prediction and target latents of state and image models.
+/* test_predict_pairs.c - tests predictions and target latents of state and image models.
  *
  * The reference is the trainer's forward pass, which tests/train/peer_observed.py compares with
- * PyTorch. Results must be equal bit for bit if the trainer computes them too, and must match their
- * definition otherwise.
+ * PyTorch. Results that the trainer also computes must be equal bit for bit. Other results must
+ * match their definition.
  */
 #include "train/observed_case.h"
 
@@ -64,7 +64,8 @@ static void check_variational(const train_case *c, const bj_arch *a, const bj_re
             CHECK_NEAR((double)weights[b * a->atoms + k], 1.0 / a->atoms, 1e-7);
             if (k) CHECK(!same(u, u - a->latent, (size_t)a->latent));
         }
-    /* with the prior mean as posterior and no noise, training gives the first readout */
+    /* with the prior mean as the posterior mean and without noise, training computes the first
+     * readout */
     const bj_network *n = &c->trainer->network;
     bj_network_block h = bj_trainer_network_block(c->trainer, 0, 8, 0);
     bj_variational_prior(n, &h);
@@ -106,7 +107,7 @@ static void check_contexts(bj_predictor *p, const bj_arch *a, const bj_batch *ba
         CHECK(bj_predict_contexts(p, c, B + 1, w, u, &err) == BJ_EARG);
         c[D + 2] = (bj_real)NAN;
         CHECK(bj_predict_contexts(p, c, B, w, u, &err) == BJ_ENONFINITE);
-        CHECK_CONTAINS(err.message, "number 2 of row 1");
+        CHECK_CONTAINS(err.message, "entry 2 of row 1");
     }
     free(c), free(u), free(w);
 }
@@ -140,7 +141,7 @@ static void check_case(const observed_case *o) {
         CHECK_OK(bj_predict(p, &one, weights, NULL, parts + (size_t)b * L * D, &err), err);
     }
     CHECK_MSG(same(atoms, parts, B * L * D), "%s: the batch shows", o->name);
-    /* Test the targets, and inputs that are not used. */
+    /* Test the targets, and that unused inputs have no effect. */
     bj_target *target;
     bj_future_encoder *e;
     CHECK_OK(bj_target_from_trainer(&target, c.trainer, &err), err);

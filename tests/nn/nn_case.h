@@ -1,7 +1,7 @@
 /* nn_case.h - random arrays and tolerances for the layer tests.
  *
- * Rows are longer than needed. The padding contains NaN in inputs, so that reading it spoils the
- * result, and a marker in outputs, so that writing to it is detected.
+ * Rows are longer than needed. In inputs, the padding contains NaN, so that reading it makes the
+ * result NaN. In outputs, it contains a marker, so that writing to it is detected.
  */
 #ifndef BJ_TESTS_NN_CASE_H
 #define BJ_TESTS_NN_CASE_H
@@ -12,7 +12,7 @@
 
 #define MARKER ((bj_real)-12345)
 
-/* Returns the tolerance for values of magnitude one after sums of a few hundred terms. */
+/* Returns the tolerance for values of magnitude one that are sums of a few hundred terms. */
 static inline double nn_tolerance(void) { return sizeof(bj_real) == sizeof(double) ? 1e-12 : 2e-5; }
 
 static inline bj_real *nn_array(size_t n, bj_real value) {

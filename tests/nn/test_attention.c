@@ -6,8 +6,8 @@
 
 enum { PAD = 3 };
 
-/* One scene. The hidden rows are relu(p), so that the ReLU mask of backward is tested too. The loss
- * is sum(weight * h). */
+/* One scene. The hidden rows are relu(p), so that the ReLU mask of the backward pass is also
+ * tested. The loss is sum(weight * h). */
 typedef struct scene {
     const bj_kernels *k;
     int S[2], G, TH, W;
@@ -28,7 +28,7 @@ static scene make(const bj_kernels *k, int neighbors, int polylines, int G, int 
     for (int i = 0; i < 2; i++) {
         const size_t n = (size_t)s.S[i];
         s.p[i] = nn_normal(&rng, s.S[i], TH, s.ldr, 1);
-        for (size_t j = 0; j < n * s.ldr; j++) /* away from the kink */
+        for (size_t j = 0; j < n * s.ldr; j++) /* keep away from the kink of the ReLU */
             if (fabs((double)s.p[i][j]) < 0.02) s.p[i][j] = (bj_real)0.02;
         s.r[i] = nn_array(n * s.ldr, MARKER);
         s.dp[i] = nn_array(n * s.ldr, MARKER);
@@ -274,7 +274,7 @@ static void test_large_scores(const bj_kernels *k) {
     gradient(&s);
     for (int g = 0; g < 2; g++)
         for (int w = 0; w < s.W; w++) CHECK(isfinite(s.da[(size_t)g * s.ldt + (size_t)w]));
-    s.p[1][3] = (bj_real)INFINITY; /* must not be averaged away */
+    s.p[1][3] = (bj_real)INFINITY; /* must affect the result */
     CHECK(!isfinite(loss(&s)));
     release(&s);
 }
@@ -288,7 +288,7 @@ int main(void) {
         test_gradient(k, 0, 6, 4, 24);
         test_gradient(k, 2, 3, 1, 1);
         test_gradient(k, 4, 5, 7, 11);
-        test_gradient(k, 16, 48, 4, 33); /* many tokens */
+        test_gradient(k, 16, 48, 4, 33); /* a large number of tokens */
         test_unfolded(k, 1, 0, 8, 2, 5);
         test_unfolded(k, 0, 4, 6, 1, 8);
         test_unfolded(k, 3, 0, 12, 4, 16);

@@ -260,7 +260,7 @@ static void test_encoder(const bj_kernels *k, int embed, int heads, int token_hi
     release(&f);
 }
 
-/* Tests the short form for views without neighbors. */
+/* Tests the reduced encoder for views without neighbors. */
 static void test_encoder_of_futures(const bj_kernels *k, int embed, int heads, int token_hidden,
                                     unsigned form) {
     fixture f = make(k, embed, heads, token_hidden, BJ_ENCODER_OF_FUTURES | form);

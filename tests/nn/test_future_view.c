@@ -1,5 +1,5 @@
-/* test_future_view.c - tests future positions as focal features: x, y, vx, vy, direction, type
- * 0. */
+/* test_future_view.c - tests the conversion of future positions to focal features: x, y, vx, vy,
+ * direction, type 0. */
 #include "model/encoder.h"
 
 #include "nn_case.h"
@@ -14,7 +14,8 @@ static void check_row(const bj_real *row, double x, double y, double vx, double 
 }
 
 static void test_by_hand(void) {
-    /* A step along x, a 3-4-5 step, and no motion. The last difference is used twice. */
+    /* A step along x, a step along the diagonal of a 3-4-5 triangle, and no motion. The last
+     * difference is used twice. */
     const bj_real future[] = {
         1, 2, (bj_real)1.5, 2, (bj_real)1.8, (bj_real)2.4, (bj_real)1.8, (bj_real)2.4};
     bj_real out[4 * I + 1];
@@ -27,12 +28,13 @@ static void test_by_hand(void) {
     for (int i = 2; i < 6; i++) CHECK(out[2 * I + i] == 0 && out[3 * I + i] == 0); /* exactly */
     CHECK(out[4 * I] == MARKER);
 
-    const bj_real two[] = {0, 0, -2, 0}; /* shortest future, another time step */
+    const bj_real two[] = {0, 0, -2, 0}; /* the shortest future, with another time step */
     bj_future_view(out, two, 1, 2, 0.5);
     check_row(out, 0, 0, -4, 0, -1, 0);
     check_row(out + I, -2, 0, -4, 0, -1, 0);
 
-    /* Below the floor of 1e-12 the direction shrinks with the speed. */
+    /* If the speed is below the floor of 1e-12, the length of the direction vector is proportional
+     * to the speed. */
     const bj_real crawl[] = {0, 0, (bj_real)3e-14, (bj_real)4e-14};
     bj_future_view(out, crawl, 1, 2, 1);
     CHECK_NEAR(out[4], 0.03, 1e-6);

@@ -30,7 +30,7 @@ static layer make(const bj_kernels *k, int M, int T, int I, int E) {
     l.x = nn_normal(&rng, M, T * I, l.ldx, 1);
     l.r = nn_normal(&rng, M, E, l.lddh, 1);
     l.state = nn_array((size_t)((T + 1) * M) * l.lds, MARKER);
-    for (int row = 0; row < (T + 1) * M; row++) /* stale values must not be used */
+    for (int row = 0; row < (T + 1) * M; row++) /* fill with stale values, which must not be used */
         for (int i = 0; i < lead + E; i++) l.state[(size_t)row * l.lds + (size_t)i] = (bj_real)NAN;
     l.gates = nn_array((size_t)(T * M) * l.ldg, MARKER);
     l.dh = nn_array((size_t)M * l.lddh, MARKER);
@@ -139,7 +139,7 @@ static void check_forward(layer *l) {
     CHECK(nn_untouched(l->gates, l->T * l->M, 4 * E, l->ldg));
     bj_free(h);
 
-    /* The result is the same if gates are not kept and if rows are computed separately. */
+    /* The result must be the same if gates are not kept, and if rows are computed separately. */
     const size_t turn = (size_t)l->M * l->lds;
     bj_real *state = nn_array(2 * turn, MARKER);
     for (int rows = l->M; rows > 0; rows -= l->M - 1 > 0 ? l->M - 1 : 1)
@@ -159,7 +159,7 @@ static void test_layer(const bj_kernels *k, int M, int T, int I, int E) {
     check_forward(&l);
     gradient(&l);
     CHECK(nn_untouched(l.dh, M, E, l.lddh) && nn_untouched(l.gates, T * M, 4 * E, l.ldg));
-    const int first = T == 1; /* after one step w_hh has no gradient, as h_0 = 0 */
+    const int first = T == 1; /* after a single step, w_hh has no gradient because h_0 = 0 */
     const gradcheck_array arrays[] = {
         {.name = "w_ih", .x = l.w_ih, .dx = l.dw_ih, .rows = 3 * E, .cols = I},
         {.name = "w_hh", .x = l.w_hh, .dx = l.dw_hh, .rows = 3 * E, .cols = E, .zero = first},
@@ -179,8 +179,8 @@ static void test_layer(const bj_kernels *k, int M, int T, int I, int E) {
     release(&l);
 }
 
-/* Tests sums far outside the range of exp: gates saturate, states stay in [-1,1], nothing is
- * NaN. */
+/* Tests sums far outside the range of exp. Gates must saturate, states must stay in [-1,1], and
+ * nothing may be NaN. */
 static void test_saturation(const bj_kernels *k) {
     layer l = make(k, 3, 4, 7, 11);
     for (int i = 0; i < 3 * 11 * 7; i++) l.w_ih[i] *= 3000;

@@ -63,8 +63,8 @@ static bj_linear make(const bj_kernels *k, const bj_real *w, const bj_real *b, i
     return (bj_linear){w, b, in, out, nn_array(packed, MARKER), nn_array(packed, MARKER)};
 }
 
-/* Computes the hidden sums in double. The caller moves sums near the kink of the ReLU away by
- * changing the bias. */
+/* Computes the hidden sums in double. If a sum is near the kink of the ReLU, the caller moves it
+ * away by changing the bias. */
 static void plain_hidden(double *sum, const network *n) {
     for (int m = 0; m < n->M; m++)
         for (int h = 0; h < n->H; h++) {
@@ -145,7 +145,7 @@ static void test_network(const bj_kernels *k, int M, int I, int H, int O) {
     CHECK(nn_untouched(n.hidden, M, H, n.ldh) && nn_untouched(n.y, M, O, n.ldy));
     CHECK(nn_untouched(n.dx, M, I, n.ldx) && nn_untouched(n.dhidden, M, H, n.ldh));
 
-    /* Test BJ_GEMM_ADD, forward without a bias and backward. */
+    /* Test BJ_GEMM_ADD in the forward pass without a bias and in the backward pass. */
     gradient(&n);
     bj_real *sum = nn_array((size_t)M * n.ldx, 2), *added = nn_array((size_t)M * n.ldy, 2);
     bj_linear bare = n.out;

@@ -1,4 +1,4 @@
-/* test_normalize.c - tests u = a / max(|a|, 1e-12): values, gradient, the floor and overflow. */
+/* test_normalize.c - tests values, gradient, floor and overflow of u = a / max(|a|, 1e-12). */
 #include "nn/normalize.h"
 
 #include <float.h>
@@ -86,7 +86,7 @@ static void test_values(int M, int D, double scale) {
     }
     if (D > 1) {
         check_gradient(&x, "normalize", 1e-3 * scale);
-    } else { /* u is a sign, so the gradient is zero */
+    } else { /* u is +1 or -1, so the gradient is zero */
         gradient(&x);
         for (int m = 0; m < M; m++) CHECK_NEAR(x.du[(size_t)m * x.ld], 0, nn_tolerance());
     }
@@ -110,13 +110,14 @@ static void test_floor(void) {
     double along = 0;
     for (int d = 0; d < 9; d++)
         along += (double)x.du[3 * x.ld + (size_t)d] * (double)x.u[3 * x.ld + (size_t)d];
-    CHECK_NEAR(along, 0, 10 * nn_tolerance()); /* above the floor that component is zero */
+    CHECK_NEAR(along, 0, 10 * nn_tolerance()); /* for a norm above the floor, that component is
+                                                  zero */
     x.M = 3;
     check_gradient(&x, "normalize below the floor", 1e-15);
     release(&x);
 }
 
-/* Tests that a norm beyond the range of the type does not produce a row of zeros. */
+/* Tests that a row whose norm overflows does not become a row of zeros. */
 static void test_overflow(void) {
     rows x = make(2, 12, 1, 6);
     for (int d = 0; d < 12; d++)
@@ -129,7 +130,7 @@ static void test_overflow(void) {
     CHECK(!isfinite(loss(&x)));
     x.a[3] = (bj_real)NAN;
     CHECK(!isfinite(loss(&x)));
-    for (int d = 0; d < 12; d++) CHECK(isfinite(x.u[x.ld + (size_t)d])); /* only that row */
+    for (int d = 0; d < 12; d++) CHECK(isfinite(x.u[x.ld + (size_t)d])); /* not affected */
     release(&x);
 }
 

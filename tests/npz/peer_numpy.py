@@ -1,10 +1,10 @@
-"""The C reader of NumPy archives against NumPy itself, on archives of many kinds.
+"""Compares the C reader of NumPy archives with NumPy on archives of many kinds.
 
   TEST_NPZ=path/of/test_npz python3 tests/npz/peer_numpy.py [FILE...]
 
-Every array must have the type, shape and bytes NumPy finds, or be refused for the reason given
-here. Files given as arguments, and those in the folder of the environment variable BJ_MAZE_DATA,
-are compared too. Exit code 0 done, 1 failed, 77 skipped because NumPy is not installed.
+Every array must have the type, shape and bytes that NumPy reads, or be rejected for the reason given
+here. Files given as arguments, and those in the folder of the environment variable BJ_MAZE_DATA, are
+compared, too. Exit codes: 0 success, 1 failure, 77 skipped because NumPy is not installed.
 """
 import glob
 import io
@@ -31,7 +31,7 @@ def fail(what):
 
 
 def c_view(paths):
-    """{path: {name: (type, shape, crc) or message}}"""
+    """Returns {path: {name: (type, shape, crc) or message}}."""
     text = subprocess.run([TOOL, "dump", *paths], stdout=subprocess.PIPE,
                           check=True).stdout.decode()
     result = {}
@@ -49,7 +49,7 @@ def c_view(paths):
 
 
 def reason(array):
-    """What the message must say about an array that cannot be read; None: it can."""
+    """Returns the text that the message must contain if an array cannot be read, or None if it can."""
     if array.dtype.hasobject:
         return "Python objects"
     if array.dtype.names:
@@ -64,7 +64,7 @@ def reason(array):
 
 
 def compare(files):
-    """files: {path: {name: array as written}}; returns how many arrays were compared."""
+    """Compares files {path: {name: array}}. Returns the number of arrays that were compared."""
     count = 0
     views = c_view(list(files))
     for path, arrays in files.items():
@@ -112,7 +112,7 @@ def npy(array, version=None):
 
 
 def write_zip(path, arrays, method, level=None, version=None, stream=False, zip64=False):
-    """By zipfile itself: other levels and versions, data descriptors, forced ZIP64."""
+    """Writes archives with zipfile: other levels and versions, data descriptors, forced ZIP64."""
     class Pipe(io.RawIOBase):                            # not seekable, so sizes follow the data
         def __init__(self, out):
             self.out = out

@@ -1,4 +1,4 @@
-/* test_npz.c - tests archives in the format of NumPy, and all kinds of invalid archives.
+/* test_npz.c - tests archives in NumPy's format, and many kinds of invalid archives.
  *
  *   test_npz dump FILE...     prints the content for tests/npz/peer_numpy.py: a line "file PATH",
  *                             then "array NAME TYPE SHAPE CRC-32 of its numbers" or
@@ -126,7 +126,7 @@ static void check_numbers(const void *bytes, size_t size) {
         CHECK_OK(bj_npz_rows_read(rows, found + 2, 2, &err), err);
         CHECK(!memcmp(found, numbers, sizeof found));
         CHECK(bj_npz_rows_read(rows, found, 1, &err) == BJ_EARG);
-        CHECK_CONTAINS(err.message, "1 rows asked for, 0 are left");
+        CHECK_CONTAINS(err.message, "1 rows requested, 0 remain");
         /* Read again, and read a range that skips a row. */
         CHECK_OK(bj_npz_rows_rewind(rows, &err), err);
         CHECK_OK(bj_npz_rows_range(rows, found, 2, 3, &err), err);
@@ -211,7 +211,7 @@ static void test_types(void) {
         CHECK_OK(bj_npz_doubles(&value, npz, "flat", 0, &err), err);
         bj_free(value);
         CHECK(bj_npz_need(NULL, npz, "x", -1, &err) == BJ_EFORMAT);
-        CHECK_CONTAINS(err.message, "here: no array 'x'; there are: f8, i4, i8");
+        CHECK_CONTAINS(err.message, "here: no array 'x'; the file contains: f8, i4, i8");
         CHECK(bj_npz_need(NULL, npz, "i8", 1, &err) == BJ_EFORMAT);
         CHECK_CONTAINS(err.message, "has 2 dimensions, expected 1");
     }
@@ -219,7 +219,7 @@ static void test_types(void) {
     free(m.bytes);
 }
 
-/* Tests blocks larger than the buffers, in pieces of all sizes. */
+/* Tests members larger than the buffers, read in pieces of all sizes. */
 static void test_large(void) {
     enum { ROWS = 70001 };
     int32_t *values = malloc(ROWS * sizeof *values), *found = malloc(ROWS * sizeof *found);
@@ -265,7 +265,8 @@ static void refuse_array(npz_maker *m, const char *message) {
     bj_status status = npz ? bj_npz_rows_open(&rows, npz, "x", &err) : BJ_OK;
     if (npz && status == BJ_OK) {
         status = bj_npz_rows_read(rows, found, 3, &err);
-        CHECK(bj_npz_rows_read(rows, found, 0, &err) != BJ_EIO); /* no crash after a failure */
+        CHECK(bj_npz_rows_read(rows, found, 0, &err) != BJ_EIO); /* must not crash after a
+                                                                    failure */
     }
     CHECK_MSG(status == BJ_EFORMAT, "accepted, expected '%s'", message);
     if (status == BJ_EFORMAT) {
@@ -332,13 +333,13 @@ static void test_headers(void) {
     npz_add_header(&m, "x", "{}", 4, numbers, 24, 0, NULL);
     refuse_array(&m, "version 4.0");
     npz_add_raw(&m, "x.npy", "\x93NUMPZ\1\0\2\0{}\n", 13, 0, NULL);
-    refuse_array(&m, "does not begin like an .npy array");
+    refuse_array(&m, "does not begin with the .npy signature");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0", 8, 0, NULL);
     refuse_array(&m, "8 bytes, too few");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0\x40\0{}\n", 13, 0, NULL);
     refuse_array(&m, "fewer than its header of 74");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\2\0\0\0\1\1", 12, 0, NULL);
-    refuse_array(&m, "header of 16842752 bytes");
+    refuse_array(&m, "header has 16842752 bytes");
 }
 
 static void test_members(void) {
@@ -353,11 +354,11 @@ static void test_members(void) {
     refuse_lie((npz_lie){.cut = 9}, NPZ_DEFLATED, "its compressed data ends after");
     refuse_lie((npz_lie){.packed = -1}, NPZ_DEFLATED, "has no end");
     refuse_lie((npz_lie){.packed = -5, .size = -5}, NPZ_STORED, "19 bytes of numbers");
-    /* The data of one member with the directory entry of another. */
+    /* Test a local header whose name differs from the directory, then damaged compressed data. */
     npz_maker m = {0};
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     memcpy(m.bytes + 30, "y", 1);
-    refuse_array(&m, "has another name");
+    refuse_array(&m, "has a different name");
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     m.bytes[m.size - 3] ^= 0x55;
     refuse_array(&m, "member 'x");
@@ -392,34 +393,34 @@ static void test_archives(void) {
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_add(&m, "y", "<f4", "(3, 2)", numbers, 24, NPZ_STORED);
     npz_finish(&m);
-    for (size_t cut = 1; cut < m.size; cut++) { /* every truncation */
+    for (size_t cut = 1; cut < m.size; cut++) { /* test every truncation */
         CHECK(bj_npz_open_memory(&npz, m.bytes, m.size - cut, "here", &err) == BJ_EFORMAT);
         bj_npz_close(npz);
     }
     uint8_t *end = m.bytes + m.size - 22;
     end[8] = end[10] = 3;
-    refuse_archive(m.bytes, m.size, "3 members in a directory of 102 bytes");
+    refuse_archive(m.bytes, m.size, "a directory of 3 members does not fit in 102 bytes");
     end[-102] = 'Q';
     end[8] = end[10] = 2;
     refuse_archive(m.bytes, m.size, "directory entry 0 is damaged");
     end[-102] = 'P';
     end[8] = end[10] = 1;
-    refuse_archive(m.bytes, m.size, "bytes after the 1 entries");
+    refuse_archive(m.bytes, m.size, "bytes after the 1 directory entries");
     end[8] = end[10] = 2;
     end[4] = 1;
     refuse_archive(m.bytes, m.size, "several disks");
     end[4] = 0;
     end[16]++;
-    refuse_archive(m.bytes, m.size, "directory of");
+    refuse_archive(m.bytes, m.size, "the directory has");
     end[16]--;
     free(m.bytes);
     memset(&m, 0, sizeof m);
 
-    m.zip64 = 1; /* a directory that overlaps the next record */
+    m.zip64 = 1; /* test a directory that overlaps the next record */
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_finish(&m);
     m.bytes[m.size - 22 - 20 - 56 + 40]++;
-    refuse_archive(m.bytes, m.size, "directory of 52 bytes at");
+    refuse_archive(m.bytes, m.size, "the directory has 52 bytes at");
     m.bytes[m.size - 22 - 20 - 56 + 40]--;
     m.bytes[m.size - 22 - 20 + 8]++;
     refuse_archive(m.bytes, m.size, "ZIP64 end record");
@@ -439,7 +440,7 @@ static void test_archives(void) {
     free(m.bytes);
     memset(&m, 0, sizeof m);
 
-    /* An unreadable array does not affect the others. */
+    /* An unreadable array must not affect other arrays. */
     npz_add(&m, "bad", "<U3", "(3,)", numbers, 24, NPZ_DEFLATED);
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_finish(&m);
@@ -447,7 +448,7 @@ static void test_archives(void) {
     CHECK_OK(bj_npz_open_memory(&npz, m.bytes, m.size, "here", &err), err);
     CHECK(npz && bj_npz_count(npz) == 2 && bj_npz_at(npz, 0)->problem);
     bj_npz_close(npz);
-    /* Out of memory at any point. */
+    /* Every failed allocation must be reported. */
     for (long n = 0; n < 40; n++) {
         bj_alloc_fail_after(n);
         const bj_status status = bj_npz_open_memory(&npz, m.bytes, m.size, "here", &err);

@@ -1,7 +1,8 @@
 /* objective_case.h - a random batch for the tests of the objectives, and reference formulas.
  *
- * Rows are PAD elements longer than necessary. The padding of inputs is NaN, so that reading it
- * makes the loss NaN. The padding of gradients is a marker, so that writing it is detected.
+ * Rows are PAD elements longer than necessary. The padding of inputs contains NaN, so that reading
+ * it makes the loss NaN. The padding of gradients contains a marker, so that writing to it is
+ * detected.
  */
 #ifndef BJ_TESTS_OBJECTIVE_CASE_H
 #define BJ_TESTS_OBJECTIVE_CASE_H
@@ -17,7 +18,7 @@ typedef struct objective_case {
     bj_objective_io io;
     /* writable pointers to the inputs of io */
     bj_real *u, *logits, *y, *z, *rec, *future, *log_sz, *log_sy;
-    double *plan, *label; /* (B,K) for the reference of the winner-takes-all family */
+    double *plan, *label; /* (B,K) used by the reference for the winner-takes-all family */
     void *buffer[MOST_BUFFERS];
     int buffers;
 } objective_case;
@@ -118,7 +119,7 @@ static inline void case_free(objective_case *c) {
     for (int i = 0; i < c->buffers; i++) free(c->buffer[i]);
 }
 
-/* Runs a whole step with scenes in ranges of `range`, last range first. */
+/* Runs a whole step with scenes in ranges of size `range`, starting with the last range. */
 static inline bj_loss case_step(objective_case *c, int backward, int range) {
     const int B = c->io.B, last = (B - 1) / range * range;
     bj_objective_begin(&c->objective, &c->io);
@@ -148,7 +149,8 @@ static inline unsigned case_reach(const objective_case *c) {
     return bj_objective_reach(&c->objective, &arch);
 }
 
-/* Returns 1 if the columns from `used` on, all of them or the padding, still contain the marker. */
+/* Returns 1 if all columns from `used` on still contain the marker. `used` is 0 or the row length
+ * without padding. */
 static inline int case_untouched(const bj_real *dx, int rows, int used, size_t stride) {
     for (int r = 0; r < rows; r++)
         for (size_t i = (size_t)used; i < stride; i++)
@@ -156,8 +158,8 @@ static inline int case_untouched(const bj_real *dx, int rows, int used, size_t s
     return 1;
 }
 
-/* Checks the gradient of every array that the objective reaches, using `loss`. Arrays that it does
- * not reach must keep their marker. */
+/* Checks the gradient of every array that the objective reaches with finite differences of `loss`.
+ * Arrays that it does not reach must keep their marker. */
 static inline void case_gradcheck(objective_case *c, const char *name, double (*loss)(void *),
                                   int probes) {
     const bj_objective_io *io = &c->io;
@@ -215,7 +217,8 @@ static inline void case_gradcheck(objective_case *c, const char *name, double (*
               "%s: dz outside its rows", name);
 }
 
-/* Checks that the bits of a step do not depend on the ranges of scenes. */
+/* Checks that the results of a step are bit-identical for any division of the scenes into
+ * ranges. */
 static inline void case_check_ranges(objective_case *c, const char *name) {
     const bj_objective_io *io = &c->io;
     const size_t sizes[] = {(size_t)io->B * (size_t)io->L * io->ldu, (size_t)io->B * io->ldu,
@@ -297,7 +300,8 @@ static inline double plain_reconstruction(const objective_case *c) {
     return sum / (c->io.B * n);
 }
 
-/* Returns the relative tolerance: rounding of inputs in float, or of sums in double. */
+/* Returns the relative tolerance, which covers the rounding of inputs in float builds and of sums
+ * in double builds. */
 static inline double case_tolerance(void) {
     return sizeof(bj_real) == sizeof(double) ? 1e-12 : 1e-5;
 }

@@ -8,7 +8,7 @@ script recomputes them with scripts/reference and autograd, and draws the direct
 step itself. Two more comparisons, with other directions and with another target deviation, must
 fail.
 
-Exit code 0 equal, 1 different, 77 PyTorch or safetensors is not installed.
+Exit codes: 0 equal, 1 different, 77 skipped because PyTorch or safetensors is not installed.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* test_anchor.c - Tests variance and rank floors of stage A: values and gradients. */
+/* test_anchor.c - tests values and gradients of the variance and rank floors of stage A. */
 #include "objective_case.h"
 
 /* Computes the loss from its definition in double. */
@@ -50,7 +50,7 @@ typedef struct setup {
 static void run(const setup *s, uint64_t seed) {
     objective_case c = case_make(BJ_ANCHOR_A, s->B, 1, s->D, 5, BJ_SCALES_FIXED, seed);
     shrink(&c, s->spread);
-    c.io.u = c.io.y = c.io.logits = NULL; /* stage A has no forecast */
+    c.io.u = c.io.y = c.io.logits = NULL; /* stage A makes no forecast */
     c.objective.lambda_rec = s->lambda_rec;
     c.objective.variance_floor = s->variance_floor;
     c.objective.rank_floor = s->rank_floor;
@@ -96,7 +96,8 @@ static void test_no_spread(void) {
     for (int B = 1; B <= 3; B += 2) {
         objective_case c = case_make(BJ_ANCHOR_A, B, 1, 7, 5, BJ_SCALES_FIXED, 2);
         shrink(&c, 0);
-        for (int i = 0; i < 7; i++) /* exact means give exact zeros */
+        for (int i = 0; i < 7; i++) /* use values whose means are exact, so that the differences are
+                                       exactly zero */
             for (int b = 0; b < B; b++) c.z[(size_t)b * c.io.ldu + (size_t)i] = (bj_real)0.25;
         const bj_loss loss = case_step(&c, 1, B);
         CHECK_NEAR(loss.variance, 0.02 - 0.01, 1e-12);

@@ -1,5 +1,5 @@
-/* test_energy_score.c - Tests full set, uniform, output-only and anchor stage B: values and
- * gradients. */
+/* test_energy_score.c - tests values and gradients of full set, uniform, output-only and anchor
+ * stage B. */
 #include "objective_case.h"
 
 static double plain_score(const double *pi, const double *to_target,
@@ -116,7 +116,8 @@ static void test_almost_equal(void) {
     }
 }
 
-/* Tests two points at distances 3 and 4 from the target, 5 apart, with weights 1/4 and 3/4. */
+/* Tests two points that are 5 apart, at distances 3 and 4 from the target, with weights 1/4 and
+ * 3/4. */
 static void test_by_hand(void) {
     objective_case c = case_make(BJ_ANCHOR_B, 1, 2, 2, 1, BJ_SCALES_FIXED, 1);
     const bj_real u[2][2] = {{3, 0}, {0, 4}};

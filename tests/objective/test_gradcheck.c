@@ -1,4 +1,4 @@
-/* test_gradcheck.c - Tests gradcheck.h: correct gradients pass, and injected errors are detected.
+/* test_gradcheck.c - tests that gradcheck.h accepts correct gradients and detects injected errors.
  *
  *   f(x, w) = sum_i w_i sin(x_i) + (sum_i x_i)^2 / 2
  */
@@ -64,7 +64,7 @@ static int failures_with(mistake plant) {
                               .arrays = arrays,
                               .count = 2};
     const int passed = test_passed, failed = test_failed;
-    test_failed = 1000; /* beyond the number of messages that test.h prints */
+    test_failed = 1000; /* more than the number of messages that test.h prints */
     gradcheck(&c);
     const int found = test_failed - 1000;
     test_passed = passed;
@@ -72,7 +72,7 @@ static int failures_with(mistake plant) {
     return found;
 }
 
-/* Rows with padding, which is neither read as gradient nor perturbed. */
+/* Rows with padding. gradcheck must neither perturb the padding nor read it as a gradient. */
 typedef struct padded {
     bj_real x[ROWS * STRIDE], dx[ROWS * STRIDE];
 } padded;
@@ -99,7 +99,7 @@ int main(void) {
     CHECK(failures_with(SILENT_ZERO) > 0);
     CHECK(failures_with(NOT_A_NUMBER) > 0);
     CHECK(failures_with(CLOBBERED) > 0);
-    if (in_double) { /* these two need finite differences */
+    if (in_double) { /* these two errors are found only by finite differences */
         CHECK(failures_with(SCALED) > 0);
         CHECK(failures_with(SIGN) > 0);
     }
@@ -117,6 +117,6 @@ int main(void) {
                               .arrays = &array,
                               .count = 1};
     const gradcheck_result r = gradcheck(&c);
-    CHECK(!in_double || (r.worst > 0 && r.worst < 1e-9)); /* the comparison was done */
+    CHECK(!in_double || (r.worst > 0 && r.worst < 1e-9)); /* values were actually compared */
     return test_report("gradcheck");
 }

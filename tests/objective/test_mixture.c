@@ -1,4 +1,5 @@
-/* test_mixture.c - Tests mixture density: values, gradients of points, router and scales, usage. */
+/* test_mixture.c - tests mixture density: values, gradients of points, router and scales, and the
+ * usage penalty. */
 #include "objective_case.h"
 #include "objective/parts.h"
 
@@ -111,14 +112,15 @@ static void test_coupling(void) {
         CHECK(bj_objective_is_coupled(&c.objective) == coupled);
         case_step(&c, 1, 4);
         const bj_real before = c.io.dlogits[0];
-        c.logits[3 * 3] += 1; /* another scene */
+        c.logits[3 * 3] += 1; /* change another scene */
         case_step(&c, 1, 4);
         CHECK((c.io.dlogits[0] != before) == coupled);
         case_free(&c);
     }
 }
 
-/* Tests that the tiny penalty near balance is not lost in the rounding of float weights. */
+/* Tests that the tiny penalty of nearly balanced usage is not lost in the rounding of float
+ * weights. */
 static void test_usage_near_balance(void) {
     objective_case c = case_make(BJ_MDN, 8, 2, 5, 10, BJ_SCALES_FIXED, 32);
     for (int b = 0; b < 8; b++) {

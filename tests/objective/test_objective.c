@@ -1,4 +1,4 @@
-/* test_objective.c - Tests names, defaults, rejected settings, reach, and the weighted total. */
+/* test_objective.c - tests names, defaults, rejected settings, reach and the weighted total. */
 #include "objective_case.h"
 
 static void test_names(void) {
@@ -90,7 +90,7 @@ static void test_refusals(void) {
     refused(&o, &arch, "mdn", "no term is left");
     o.usage_kl = 0.01;
     CHECK(bj_objective_check(&o, &arch, NULL) == BJ_OK);
-    o = bj_objective_default(BJ_ANCHOR_B); /* only the latent score counts */
+    o = bj_objective_default(BJ_ANCHOR_B); /* only the latent score is used */
     o.lambda_z = 0;
     o.lambda_y = o.lambda_rec = 1;
     refused(&o, &arch, "anchor_b", "no term is left");

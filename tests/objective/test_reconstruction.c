@@ -1,4 +1,5 @@
-/* test_reconstruction.c - Tests smooth L1: both regimes, the transition between them, weights. */
+/* test_reconstruction.c - tests smooth L1: both regimes, the transition between them, and
+ * weights. */
 #include "objective_case.h"
 
 static objective_case with_errors(const double *error, int n, double weight) {

@@ -1,7 +1,8 @@
-/* test_regularizers.c - Tests SIGReg and VICReg: values, gradients, directions, edge cases.
+/* test_regularizers.c - tests SIGReg and VICReg: values, gradients, directions and edge cases.
  *
  *   - values and gradients of every term are compared with tests/golden/regularizers.safetensors,
- *     which PyTorch computed in float64, on every instruction set, to 1e-6 in a double build
+ *     which PyTorch computed in float64. The comparison covers every instruction set, with a
+ *     tolerance of 1e-6 in a double build
  *   - gradients are compared with finite differences (double build)
  *   - results do not depend on the order of items and ranges
  * `test_regularizers export FILE` writes batches of the paper's size for peer_regularizers.py.
@@ -66,8 +67,8 @@ static void fill(reg_case *c, uint64_t seed, double scale) {
             c->x[(size_t)b * c->stride + (size_t)d] = (bj_real)(scale * bj_rng_normal(&rng));
 }
 
-/* Runs a whole step with the items forward or backward, and the gradient in ranges of `range`
- * scenes. */
+/* Runs a whole step with the items in forward or reverse order, and the gradient in ranges of
+ * `range` scenes. */
 static bj_loss run_case(reg_case *c, int reversed, int range) {
     bj_loss loss = {0};
     bj_regularizers_begin(&c->r, c->x, c->stride, c->B, c->seed, c->step);
@@ -225,7 +226,8 @@ static void test_gradients(void) {
     }
 }
 
-/* Tests that the bits do not depend on the order of items or on the ranges of scenes. */
+/* Tests that the results are bit-identical for any order of items and any division of the scenes
+ * into ranges. */
 static void test_order(const bj_kernels *k) {
     reg_case c;
     open_case(&c, weights_of(0.5, 2, 0.7, 75), 67, 131, k);
@@ -298,7 +300,7 @@ static void test_zero_embeddings(void) {
     close_case(&c);
 }
 
-/* Tests that VICReg's terms of a single scene are 0, even after a larger batch. */
+/* Tests that VICReg's terms are 0 for a single scene, even after a larger batch. */
 static void test_one_scene(void) {
     reg_case c;
     open_case(&c, weights_of(0, 1, 1, 1), 4, 5, &bj_kernels_c);
@@ -400,7 +402,7 @@ static int export_case(const char *path) {
     const bj_kernels *k;
     bj_error err = {BJ_OK, ""};
     reg_case c;
-    if (bj_kernels_find(&k, NULL, &err) != BJ_OK) return 1;
+    if (bj_kernels_find(&k, NULL, BJ_PRECISION_FULL, &err) != BJ_OK) return 1;
     open_case(&c, weights_of(0.02, 1, 0.04, 256), 256, 512, k);
     fill(&c, 11, 0.7);
     c.seed = 3;

@@ -1,4 +1,4 @@
-/* test_sinkhorn.c - Tests the balanced plan: marginals, extreme costs and symmetries. */
+/* test_sinkhorn.c - tests the balanced plan: marginals, extreme costs and symmetries. */
 #include "objective/parts.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
-/* test_winner.c - Tests specialization, soft-WTA and partial Sinkhorn: values, plans and gradients.
+/* test_winner.c - tests specialization, soft-WTA and partial Sinkhorn: values, plans and gradients.
  *
- * Plan and label are constants for the gradient, so finite differences use a reference loss whose
- * plan and label stay fixed at the point where the gradient was computed.
+ * The gradient treats plan and label as constants, so finite differences use a reference loss in
+ * which plan and label keep their values from the point where the gradient was computed.
  */
 #include "objective_case.h"
 
@@ -144,7 +144,7 @@ static void test_winner_on_target(void) {
     }
 }
 
-/* Tests that a small tau gives specialization and a large tau a uniform plan. */
+/* Tests that a small tau gives the plan of specialization, and a large tau a uniform plan. */
 static void test_temperature(void) {
     objective_case c = case_make(BJ_SOFTWTA, 2, 3, 9, 10, BJ_SCALES_FIXED, 9);
     objective_case hard = case_make(BJ_SPECIALIZATION, 2, 3, 9, 10, BJ_SCALES_FIXED, 9);

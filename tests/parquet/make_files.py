@@ -1,11 +1,11 @@
-"""Writes tests/parquet/files: small Parquet files whose content follows from column and row, and
-tests/fuzz/corpus/parquet: smaller ones to begin with for the fuzz target.
+"""Writes the small Parquet files in tests/parquet/files, whose values are functions of column and row, and
+the smaller ones in tests/fuzz/corpus/parquet, with which the fuzz target starts.
 
   python3 tests/parquet/make_files.py      needs pyarrow, polars, duckdb and fastparquet
 
-tests/parquet/test_reader.c knows the same formulas. Some files come from the usual writers, in
-settings that reach each encoding; the rest are put together by hand below, byte by byte, for what
-those writers do not produce: old forms, odd but allowed ones, things that must be refused, and lies.
+tests/parquet/test_reader.c contains the same formulas. Some files come from the usual writers, with settings
+that use each encoding. The other files are built byte by byte below, because no writer produces them: old
+forms, unusual but valid forms, invalid files that must be rejected, and false sizes.
 """
 import gzip
 import os
@@ -169,7 +169,7 @@ NONE, SNAPPY, GZIP, LZO, ZSTD = 0, 1, 2, 3, 6
 
 
 def page(body, count, encoding=PLAIN, unpacked=None, levels=RLE, kind=0):
-    """A data page v1 whose body is already packed, or a dictionary or other page."""
+    """Returns a data page v1 whose body is already packed, or a dictionary or other page."""
     unpacked = len(body) if unpacked is None else unpacked
     described = {0: {5: Struct({1: count, 2: encoding, 3: levels, 4: levels})},
                  2: {7: Struct({1: count, 2: encoding})}}.get(kind, {})
@@ -246,7 +246,7 @@ def sized(data):
 
 
 def bits(values, width):
-    """Bit-packed, lowest bit first, padded to whole bytes."""
+    """Packs bits, lowest bit first, padded to complete bytes."""
     number = sum(v << i * width for i, v in enumerate(values))
     return number.to_bytes((len(values) * width + 7) // 8, "little")
 
@@ -257,7 +257,7 @@ def packed_run(values, width, padded=True):
 
 
 def deltas(count, first, step):
-    """DELTA_BINARY_PACKED of first, first + step, ..."""
+    """Encodes first, first + step, ... with DELTA_BINARY_PACKED."""
     return varint(128) + varint(4) + varint(count) + zigzag(first) + zigzag(step) + bytes(4)
 
 
@@ -311,7 +311,7 @@ def by_hand():
     before = 8 * sum(defs[:cut])
 
     def list_pages(add):
-        """Definition levels are higher by one for each optional group around."""
+        """Adds one definition level for each enclosing optional group."""
         width = 2 if add else 1
         return [page(sized(packed_run(reps[a:b], 1)) +
                      sized(packed_run([d + add for d in defs[a:b]], width)) + data, b - a)
@@ -411,7 +411,7 @@ def by_hand():
 
 
 def seeds():
-    """Mostly not compressed: a mutation of packed bytes rarely gets past the codec."""
+    """Writes mostly uncompressed files, because mutated compressed bytes rarely pass the codec."""
     def seed(name, columns, **settings):
         pq.write_table(table(columns, 12), os.path.join(SEEDS, name + ".parquet"),
                        store_schema=False, write_statistics=False,

@@ -1,11 +1,11 @@
-"""The C Parquet reader against pyarrow, on files of pyarrow, polars and DuckDB in many settings.
+"""Compares the C Parquet reader with pyarrow on files of pyarrow, polars and DuckDB in many settings.
 
   TEST_DUMP=path/of/test_dump python3 tests/parquet/peer_reader.py [FILE...]
 
-Every column of every file is read in each way the C reader knows (whole numbers, doubles, texts,
-codes, lists), and must hold the bits pyarrow finds. Files given as arguments, and those below the
-folder in the environment variable BJ_AV2_DATA, are compared too.
-Exit code 0 done, 1 failed, 77 skipped because pyarrow is not installed.
+Every column of every file is read in each way that the C reader supports (integers, doubles, texts,
+codes, lists), and must contain the bits that pyarrow reads. Files given as arguments, and those below the
+folder in the environment variable BJ_AV2_DATA, are compared, too.
+Exit codes: 0 success, 1 failure, 77 skipped because pyarrow is not installed.
 """
 import decimal
 import glob
@@ -37,7 +37,7 @@ def fail(what):
 # ------------------------------------------------------------------------------------ the two views
 
 def c_view(paths):
-    """{path: message when refused, else (rows, [(name, {kind: fields})])}"""
+    """Returns {path: (rows, [(name, {kind: fields})])}, with a message instead for rejected files."""
     result = {}
     for begin in range(0, len(paths), 100):
         text = subprocess.run([TOOL, *paths[begin:begin + 100]], stdout=subprocess.PIPE,
@@ -62,7 +62,7 @@ def c_view(paths):
 
 
 def words(values, form):
-    """Numbers as the tool prints them."""
+    """Formats numbers like the tool."""
     code = "<d" if form == "double" else "<q"
     return ["-" if v is None else "%x" % struct.unpack("<Q", struct.pack(code, v))[0]
             for v in values]
@@ -81,7 +81,7 @@ def codes(values):
 
 
 def expected(column):
-    """{kind: fields} of a pyarrow column; None where the tool must refuse everything."""
+    """Returns {kind: fields} of a pyarrow column, or None if the tool must reject every kind."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
@@ -132,8 +132,8 @@ def expected(column):
 
 
 def reference(path):
-    """A file as pyarrow reads it, or DuckDB, which packs differences of 32-bit integers in more
-    than 32 bits and then is the only one to understand itself."""
+    """Returns a file as pyarrow reads it, or DuckDB for its own files. DuckDB packs differences of 32-bit
+    integers in more than 32 bits, which no other reader supports."""
     try:
         return pq.ParquetFile(path).read()
     except OSError:
@@ -176,7 +176,7 @@ def compare(paths):
 # ------------------------------------------------------------------------------------------ tables
 
 def numbers(rng, rows, nulls):
-    """One column of each kind, of `rows` rows, with some nulls."""
+    """Returns one column of each kind with `rows` rows and some nulls."""
     def column(kind, make):
         return pa.array([None if rng.random() < nulls else make(i) for i in range(rows)], kind)
 
@@ -215,7 +215,7 @@ def numbers(rng, rows, nulls):
 
 
 def lists(rng, rows):
-    """Lists without nulls, as submissions have them, and some the reader must refuse."""
+    """Returns lists without nulls, like those in submissions, and lists that the reader must reject."""
     def of(kind, make):
         return pa.array([make(i) for i in range(rows)], kind)
 
@@ -238,7 +238,7 @@ def lists(rng, rows):
 
 
 def required(table):
-    """The same columns, declared as never null."""
+    """Returns the same columns, declared as required."""
     return table.cast(pa.schema([f.with_nullable(False) for f in table.schema]))
 
 

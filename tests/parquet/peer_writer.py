@@ -1,12 +1,12 @@
-"""Parquet files of the C writer, read by everybody else.
+"""Reads the Parquet files of the C writer with other readers.
 
   TEST_WRITER=path/of/test_writer python3 tests/parquet/peer_writer.py
 
-1. Random tables (several row groups, pages and dictionaries, both codecs): pyarrow, pandas, polars
-   and DuckDB, each where it is installed, see the values the C program printed, bit for bit.
-2. Page by page: the values pyarrow counts, the encodings and sizes the footer claims.
-3. A scenario in the official columns: the av2 package loads it.
-Exit code 0 done, 1 failed, 77 skipped because no reader is installed.
+1. pyarrow, pandas, polars and DuckDB, if they are installed, read random tables (several row groups,
+   pages and dictionaries, both codecs) with the values that the C program printed, bit for bit.
+2. The number of values, the encodings and the sizes of every page are those in the footer.
+3. The av2 package loads a scenario with the official columns.
+Exit codes: 0 success, 1 failure, 77 skipped because no reader is installed.
 """
 import importlib
 import os
@@ -36,7 +36,7 @@ def check(condition, what):
 
 
 def bits(value):
-    """A float so that -0 differs from 0 and nothing is rounded."""
+    """Returns a representation of a float without rounding, in which -0 differs from 0."""
     return float(value).hex()
 
 
@@ -57,7 +57,7 @@ def canonical(rows):
 
 
 def columns_of(path):
-    """{reader: rows} for every reader that is installed."""
+    """Returns {reader: rows} for every installed reader."""
     seen = {}
     if pyarrow:
         table = pyarrow.read_table(path)
@@ -77,7 +77,7 @@ def columns_of(path):
 
 
 def check_footer(path):
-    """Sizes and offsets of the footer are those of the bytes in the file."""
+    """Checks the sizes and offsets in the footer against the bytes of the file."""
     meta = pyarrow.ParquetFile(path).metadata
     at = 4
     for g in range(meta.num_row_groups):

@@ -1,4 +1,5 @@
-/* test_codecs.c - tests unpacking: exact sizes, damaged data, several gzip members, false sizes. */
+/* test_codecs.c - tests unpacking: exact sizes, damaged data, several gzip members and wrong
+ * declared sizes. */
 #include <stdlib.h>
 
 #include <snappy-c.h>
@@ -63,7 +64,7 @@ int main(void) {
         CHECK(unpack(SIZE + 1, packed, size, codec, &codecs, 0) == BJ_EFORMAT);
         for (size_t n = 0; n < size; n += 1 + size / 50)
             CHECK(unpack(SIZE, packed, n, codec, &codecs, 0) == BJ_EFORMAT);
-        for (size_t n = 0; n < size; n++) { /* a damaged page does not affect the next */
+        for (size_t n = 0; n < size; n++) { /* a damaged page must not affect the next one */
             packed[n] ^= 0x55;
             (void)unpack(SIZE, packed, size, codec, &codecs, 0);
             packed[n] ^= 0x55;

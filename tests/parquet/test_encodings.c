@@ -1,8 +1,8 @@
 /* test_encodings.c - compares the decoders of bit-packed values, runs and differences with simple
  * encoders.
  *
- * Every input is in a block of its exact size, so AddressSanitizer detects reads beyond it. Every
- * truncated input must fail or give the same values.
+ * Every input is in a block of its exact size, so AddressSanitizer detects reads beyond it. A
+ * truncated input must either fail or give the same values.
  */
 #include <stdint.h>
 #include <stdlib.h>

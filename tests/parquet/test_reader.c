@@ -1,6 +1,7 @@
 /* test_reader.c - tests the columns of the files in tests/parquet/files, and damaged files.
  *
- * The values are functions of column and row. tests/parquet/make_files.py has the same formulas.
+ * Values are computed from the column and the row, with the same formulas as in
+ * tests/parquet/make_files.py.
  */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -111,7 +112,7 @@ static void check_texts(bj_parquet *parquet, int column, const char *name, int n
         const bj_text *found = codes[i] >= 0 && codes[i] < count ? &texts[codes[i]] : NULL;
         CHECK_MSG(found && found->size == size && !memcmp(found->data, want, size),
                   "%s, row %d: code %d", name, (int)i, (int)codes[i]);
-        CHECK(codes[i] <= next); /* numbered by first appearance */
+        CHECK(codes[i] <= next); /* codes are numbered in order of first appearance */
         next += codes[i] == next;
     }
     CHECK_MSG(next == count, "%s: %d codes used of %d", name, next, count);
@@ -181,7 +182,8 @@ static void test_good_files(bj_parquet *parquet) {
     }
 }
 
-/* Tests that columns stay valid while others are read, and texts even after a failed read. */
+/* Tests that columns stay valid while other columns are read, and that texts stay valid even after
+ * a failed read. */
 static void test_columns_stay(bj_parquet *parquet) {
     const double *f64, *list;
     const bj_text *texts;
@@ -194,7 +196,7 @@ static void test_columns_stay(bj_parquet *parquet) {
     CHECK_OK(bj_parquet_require(&column, parquet, "f64", &err), err);
     CHECK_OK(bj_parquet_read_double(&f64, NULL, parquet, column, &err), err);
     CHECK(bj_parquet_read_int64(&steps, NULL, parquet, column, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'f64': holds DOUBLE, expected whole numbers");
+    CHECK_CONTAINS(err.message, "column 'f64': contains DOUBLE, expected integers");
     CHECK_OK(bj_parquet_require(&column, parquet, "list", &err), err);
     CHECK_OK(bj_parquet_read_double_list(&start, &list, parquet, column, &err), err);
     CHECK_OK(bj_parquet_require(&column, parquet, "step", &err), err);
@@ -221,21 +223,21 @@ static void test_names(bj_parquet *parquet) {
     CHECK_CONTAINS(bj_parquet_created_by(parquet), "parquet-cpp-arrow");
     CHECK(bj_parquet_find(parquet, "i33") == -1);
     CHECK(bj_parquet_require(&column, parquet, "i33", &err) == BJ_EFORMAT && column == -1);
-    CHECK_CONTAINS(err.message, "arrow_default.parquet: no column 'i33'; nearest of those there "
-                                "are: 'i32', 'u32', 'i64'");
+    CHECK_CONTAINS(err.message, "arrow_default.parquet: no column 'i33'; similar columns: 'i32', "
+                                "'u32', 'i64'");
     const double *values;
     CHECK(bj_parquet_read_double(&values, NULL, parquet, 99, &err) == BJ_EARG && !values);
     CHECK(bj_parquet_read_double(&values, NULL, parquet, -1, &err) == BJ_EARG && !values);
     CHECK(bj_parquet_read_double(&values, NULL, parquet, bj_parquet_find(parquet, "list"), &err) ==
           BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'list': holds lists, expected one value a row");
+    CHECK_CONTAINS(err.message, "column 'list': contains lists, expected one value a row");
     CHECK(bj_parquet_read_double(&values, NULL, parquet, bj_parquet_find(parquet, "text"), &err) ==
           BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'text': holds BYTE_ARRAY, expected numbers");
+    CHECK_CONTAINS(err.message, "column 'text': contains BYTE_ARRAY, expected numbers");
     const int64_t *start;
     CHECK(bj_parquet_read_double_list(&start, &values, parquet, bj_parquet_find(parquet, "f64"),
                                       &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'f64': holds one value a row, expected lists");
+    CHECK_CONTAINS(err.message, "column 'f64': contains one value a row, expected lists");
 
     CHECK(bj_parquet_open(parquet, path_of("no such file"), &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "no such file");
@@ -262,23 +264,24 @@ static void test_refused(bj_parquet *parquet) {
         {"group", BJ_EVERSION, "a group of fields is not supported"},
         {"deep", BJ_EVERSION, "a list of lists or of groups is not supported"},
         {"type_12", BJ_EVERSION, "an unknown type is not supported"},
-        {"other_type", BJ_EFORMAT, "row group 0 stores type 2, the schema says 5"},
-        {"no_dictionary", BJ_EFORMAT, "dictionary indices, but no dictionary before them"},
+        {"other_type", BJ_EFORMAT, "row group 0 has type 2, but the schema has 5"},
+        {"no_dictionary", BJ_EFORMAT, "dictionary indices come before any dictionary"},
         {"bad_index", BJ_EFORMAT, "dictionary index 8, but the dictionary has 8 entries"},
-        {"too_few", BJ_EFORMAT, "its chunk only 56 more"},
-        {"pages_end", BJ_EFORMAT, "its pages end 4 values before the chunk"},
+        {"too_few", BJ_EFORMAT, "but its chunk has only 56 more"},
+        {"pages_end", BJ_EFORMAT, "its pages end 4 values before the end of the chunk"},
         {"bad?name", BJ_EFORMAT, "plain values end too early"},
         {"null", BJ_EFORMAT, "row 5 is null, expected a value"},
         {"u64", BJ_EFORMAT, "an unsigned number above 2^63 - 1 is not supported"},
         {"two_dictionaries", BJ_EFORMAT, "a second dictionary"},
         {"short_dictionary", BJ_EFORMAT, "the dictionary ends too early"},
-        {"long_page", BJ_EFORMAT, "has 16 values, its chunk only 8 more"},
+        {"long_page", BJ_EFORMAT, "has 16 values, but its chunk has only 8 more"},
         {"more_values", BJ_EFORMAT, "row group 0 has 16 values, expected 8"},
-        {"long_chunk", BJ_EFORMAT, "row group 0 claims 1000000 bytes at "},
-        {"long_streams", BJ_EFORMAT, "split streams have another size than the values"},
-        {"more_deltas", BJ_EFORMAT, "there are more or fewer differences than values"},
-        {"long_text", BJ_EFORMAT, "a text exceeds its page"},
-        {"keeps_more", BJ_EFORMAT, "a text keeps more than there was before it"},
+        {"long_chunk", BJ_EFORMAT, "row group 0 declares 1000000 bytes at "},
+        {"long_streams", BJ_EFORMAT,
+         "the size of the split streams differs from the size of the values"},
+        {"more_deltas", BJ_EFORMAT, "the number of differences differs from the number of values"},
+        {"long_text", BJ_EFORMAT, "a string exceeds its page"},
+        {"keeps_more", BJ_EFORMAT, "a string shares a longer prefix than the previous string has"},
         {"decimal", BJ_OK, ""},
         {"f64", BJ_OK, ""}};
     bj_error err = {0};
@@ -321,15 +324,15 @@ static void test_refused(bj_parquet *parquet) {
     CHECK(values && values[0] == -3 && values[4] == 1 && values[7] == 4);
     const int64_t *integers;
     CHECK(bj_parquet_read_int64(&integers, NULL, parquet, decimal, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'decimal': holds decimals in INT32, expected whole");
+    CHECK_CONTAINS(err.message, "column 'decimal': contains decimals in INT32, expected integers");
 }
 
 static void test_bad_lists(bj_parquet *parquet) {
     static const struct {
         const char *name, *message;
-    } cases[] = {{"goes_on", "a list goes on that has not begun or is empty"},
-                 {"after_empty", "a list goes on that has not begun or is empty"},
-                 {"more_rows", "has more lists than the 4 rows so far"},
+    } cases[] = {{"goes_on", "a value continues a list that has not started or is empty"},
+                 {"after_empty", "a value continues a list that has not started or is empty"},
+                 {"more_rows", "has more lists than the 4 rows read so far"},
                  {"fewer_rows", "row group 0 has 3 lists, expected 4"},
                  {"null_list", "row 2: the list is null, expected a value"},
                  {"null_element", "row 2: an element is null, expected a value"}};
@@ -350,7 +353,7 @@ static void test_bad_lists(bj_parquet *parquet) {
 
 /* ------------------------------------------------------------------------------- damaged files */
 
-/* Reads all columns in every way. Returns the number of columns that could be read. */
+/* Reads every column with every read function. Returns the number of columns that could be read. */
 static int read_everything(bj_parquet *parquet, bj_error *err) {
     int read = 0;
     for (int c = 0; c < bj_parquet_column_count(parquet); c++) {
@@ -413,8 +416,8 @@ static void test_truncated(bj_parquet *parquet) {
     }
 }
 
-/* Tests every position of a file with large numbers of every kind, so every length, count and
- * offset becomes false at some point. */
+/* Writes large numbers of every kind to every position of a file, so that every length, count and
+ * offset becomes wrong at some point. */
 static void test_blown_up(bj_parquet *parquet) {
     static const struct {
         const char *bytes;
@@ -436,7 +439,7 @@ static void test_blown_up(bj_parquet *parquet) {
         for (size_t at = 0; at < size; at++)
             for (size_t l = 0; l < sizeof large / sizeof *large; l++) {
                 /* Replace one byte, so that the following bytes keep their meaning, and repair the
-                 * footer length. Every fourth case overwrites as many bytes as the number has. */
+                 * footer length. Every fourth case overwrites as many bytes as the number needs. */
                 const size_t gone = (at + l) % 4 ? 1 : large[l].size;
                 if (at + gone > size) continue;
                 memcpy(copy, bytes, at);
@@ -471,16 +474,16 @@ static double seconds(void) {
 static void test_lies(void) {
     static const struct {
         const char *name, *message;
-    } lies[] = {{"lie_rows", "claims to hold 1152921504606846976 x 8 bytes"},
-                {"lie_list", "claims to hold 1152921504606846984 x 4 bytes"},
-                {"lie_run", "claims to hold 2147483647 x 8 bytes"},
+    } lies[] = {{"lie_rows", "declares 1152921504606846976 x 8 bytes"},
+                {"lie_list", "declares 1152921504606846984 x 4 bytes"},
+                {"lie_run", "declares 2147483647 x 8 bytes"},
                 {"lie_page_none", "(no compression) cannot unpack to 2147483647"},
                 {"lie_page_snappy", "(snappy) cannot unpack to 2147483647"},
                 {"lie_page_gzip", "(gzip) cannot unpack to 2147483647"},
                 {"lie_page_zstd", "(zstd) cannot unpack to 2147483647"},
                 {"lie_dictionary", "the dictionary ends too early"},
                 {"lie_delta", "a block of differences ends too early"},
-                {"lie_prefixes", "texts are longer than a file of this size may hold"}};
+                {"lie_prefixes", "strings are longer than the file size allows"}};
     bj_parquet *parquet = NULL;
     bj_error err = {0};
     CHECK_OK(bj_parquet_create(&parquet, &err), err);
@@ -506,10 +509,10 @@ static void test_lies(void) {
         CHECK_CONTAINS(err.message, lies[i].name);
     }
     CHECK(bj_parquet_open(parquet, path_of("lie_file_rows"), &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "the row groups have 8 rows, the file says 9");
+    CHECK_CONTAINS(err.message, "the row groups have 8 rows, but the file header has 9");
     CHECK(bj_parquet_rows(parquet) == 0 && bj_parquet_column_count(parquet) == 0);
     CHECK(bj_parquet_open(parquet, path_of("lie_columns"), &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "row group 0 has 41 columns, the schema 1");
+    CHECK_CONTAINS(err.message, "row group 0 has 41 columns, but the schema has 1");
     bj_parquet_free(parquet);
 }
 

@@ -51,8 +51,8 @@ static void test_limit(void) {
     CHECK_OK(BJ_STORE(words, &store, 10000, &err), err);
     const long count = bj_alloc_count();
     CHECK(BJ_STORE(words, &store, 10000, &err) == BJ_EFORMAT && !words);
-    CHECK_CONTAINS(err.message, "some file: claims to hold 10000 x 8 bytes beside 8");
-    CHECK_CONTAINS(err.message, "expected at most 100000 in all");
+    CHECK_CONTAINS(err.message, "some file: declares 10000 x 8 bytes in addition to 8");
+    CHECK_CONTAINS(err.message, "expected at most 100000 in total");
     CHECK(BJ_STORE(words, &store, SIZE_MAX / 8 + 1, &err) ==
           BJ_EFORMAT); /* the product overflows */
     CHECK(BJ_STORE(words, &store, SIZE_MAX, NULL) == BJ_EFORMAT);

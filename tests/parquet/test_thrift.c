@@ -33,7 +33,7 @@ static void test_values(void) {
 }
 
 static void test_skip(void) {
-    /* One value of each type in a struct, in a list of two structs. */
+    /* A list of two structs, which contain values of all types. */
     bj_wire in = CURSOR("\x2c"                         /* two structs */
                         "\x11\x12\x13\x7f\x14\x80\x01" /* true, false, i8, i16 */
                         "\x15\x02\x16\x04\x17"
@@ -95,7 +95,7 @@ static void test_bad(void) {
     bj_wire many = CURSOR("\xfc\x04\0\0\0"); /* four structs in three bytes */
     CHECK(bj_wire_structs(&many, (bj_wire_field){1, BJ_WIRE_LIST}) == 0 && many.bad);
 
-    /* A field of an unexpected type. After this every read returns zero. */
+    /* Test a field of an unexpected type. After this error, every read returns zero. */
     bj_wire in = CURSOR("\x15\x06\x15\x08\x00");
     bj_wire_field field = {0};
     size_t size;

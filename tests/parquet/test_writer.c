@@ -1,4 +1,4 @@
-/* test_writer.c - tests that Parquet files can be read back by our own reader.
+/* test_writer.c - tests that our reader reads the files that our writer writes.
  *
  * With arguments, for tests/parquet/peer_writer.py:
  *   write PATH SEED snappy|plain    writes random tables and prints them, one value per line
@@ -177,7 +177,7 @@ static void test_round_trip(void) {
     }
 }
 
-/* Tests texts that share a prefix and an address: twenty prefixes of one text, three times. */
+/* Tests texts that start at the same address: twenty prefixes of one text, three times each. */
 static void test_prefixes(void) {
     enum { SIZES = 20, ROWS = 3 * SIZES };
     static const char letters[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -201,7 +201,7 @@ static void test_prefixes(void) {
     bj_parquet_free(reader);
 }
 
-/* Tests that a page ends after a megabyte of values. Its size is the second number in its
+/* Tests that a page ends after a megabyte of values. The page size is the second number in the page
  * header. */
 static void test_page_size(void) {
     enum { ROWS = 200000 };
@@ -264,7 +264,7 @@ static void test_bytes(void) {
         /* 2 rows; one row group of one column */
         0x16, 4, 0x19, 0x1c, 0x19, 0x1c, 0x26, 0, 0x1c, 0x15, 4, 0x19, 0x25, 0, 6, 0x19, 0x18, 1,
         'n', 0x15, 0, 0x16, 4, 0x16, 78, 0x16, 78, 0x26, 8, 0, 0,
-        /* its bytes, rows, offset, stored bytes */
+        /* bytes, rows, offset and stored bytes of the row group */
         0x16, 78, 0x16, 4, 0x26, 8, 0x16, 78, 0};
     const bj_parquet_field field = {"n", BJ_PARQUET_INT64, 0, 0};
     const int64_t numbers[2] = {5, -1};
@@ -297,7 +297,7 @@ static void check_hybrid(const int32_t *values, size_t count, int width,
 
 static void test_hybrid(void) {
     static const int32_t same[20] = {0};
-    static const int32_t eight[8] = {0, 1, 2, 3, 4, 5, 6, 7}; /* example of the specification */
+    static const int32_t eight[8] = {0, 1, 2, 3, 4, 5, 6, 7}; /* the example in the specification */
     /* Three literals take five of the ten sevens to fill their group. The remaining five are too
      * few for a run, so they are packed with the following values. */
     static const int32_t mixed[13] = {1, 2, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
@@ -319,7 +319,8 @@ static void test_same_bytes(void) {
     size_t first_size = 0, second_size = 0;
     table t = make_table(&rng, 5000, 40, 6), other = make_table(&rng, 9000, 4000, 9);
     CHECK_OK(bj_parquet_writer_create(&writer, columns, COLUMNS, BJ_PARQUET_SNAPPY, &err), err);
-    for (int pass = 0; pass < 2; pass++) { /* writing another file in between has no influence */
+    for (int pass = 0; pass < 2; pass++) { /* the second pass follows another file, which must not
+                                              affect the result */
         CHECK_OK(bj_parquet_writer_open(writer, path, &err), err);
         CHECK_OK(put_rows(writer, &t, &err), err);
         CHECK_OK(bj_parquet_writer_commit(writer, &err), err);
@@ -383,7 +384,7 @@ static void test_refusals(void) {
     CHECK(bj_parquet_writer_rows(writer, 2, holes, right, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "'l' has no data");
     CHECK(bj_parquet_writer_rows(writer, 2, data, wrong, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "'n' is no list");
+    CHECK_CONTAINS(err.message, "'n' is not a list");
     CHECK(bj_parquet_writer_rows(writer, 2, data, NULL, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "'l' is a list without starts");
     CHECK(bj_parquet_writer_rows(writer, 2, data, falling, &err) == BJ_EARG);
@@ -401,8 +402,8 @@ static void test_refusals(void) {
     CHECK(access(path, F_OK) != 0);
 }
 
-/* Tests that every failing allocation returns an error, leaks nothing and creates no file, and that
- * the writer stays usable. */
+/* Tests that every failed allocation is reported as an error, leaks nothing and creates no file,
+ * and that the writer stays usable. */
 static void test_memory(void) {
     bj_rng rng = bj_rng_seed(9);
     table t = make_table(&rng, 500, 20, 4);
@@ -507,8 +508,8 @@ static const bj_parquet_field scenario_fields[SCENARIO] = {
     {"map_id", BJ_PARQUET_INT64, 0, 1},
     {"slice_id", BJ_PARQUET_BYTE_ARRAY, 0, 1}};
 
-/* Writes files with `tracks` tracks that drive straight. Returns the total time in seconds, or
- * -1. */
+/* Writes files with `tracks` tracks of vehicles that drive straight. Returns the total time in
+ * seconds, or -1. */
 static double write_scenarios(const char *where, const char *id, int tracks, int files) {
     const int64_t rows = (int64_t)tracks * STEPS;
     const size_t n = (size_t)rows;

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""A checkpoint of the C library must open in Python and predict the same there.
+"""Tests that a checkpoint of the C library gives the same predictions in PyTorch.
 
     TEST_PREDICTOR=path/of/test_predictor peer_checkpoint_in_torch.py
     peer_checkpoint_in_torch.py CHECKPOINT OUTPUTS
 
-Without arguments, test_predictor writes both files for each kind of model, and one more comparison,
-with a bias changed, has to fail.
+Without arguments, test_predictor writes both files for each kind of model. One more comparison, with a
+changed bias, must fail.
 
 CHECKPOINT is read with the safetensors package and loaded into torch.nn modules with strict names
 and shapes; sizes come from its metadata. OUTPUTS is a safetensors file with the inputs x.* (focal,
-neighbors, nmask, polylines, pmask; padded, masks U8) and what the C library made of them: o.y
+neighbors, nmask, polylines, pmask; padded, masks U8) and the outputs of the C library: o.y
 (B,K,F,2), o.weights (B,K), and any of o.c, o.u, o.logits.
 
-Exit 0 the same, 1 not, 3 a file is not usable, 77 PyTorch or safetensors is not installed.
+Exit codes: 0 equal, 1 different, 3 invalid file, 77 skipped because PyTorch or safetensors is not installed.
 """
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from reference import modules                      # noqa: E402  (needs the path
 from reference.network import parameter_shapes     # noqa: E402
 from reference.sizes import Sizes                  # noqa: E402
 
-TOLERANCE = 1e-4    # of the largest entry of a tensor
+TOLERANCE = 1e-4    # relative to the largest entry of a tensor
 KINDS = ("branch", "point", "outputonly")
 REQUIRED = ("y", "weights")
 
 
 class Unusable(Exception):
-    """A file lacks something."""
+    """A file is invalid or incomplete."""
 
 
 def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
@@ -54,7 +54,7 @@ def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
 
 
 def load_network(path: Path) -> torch.nn.Module:
-    """The checkpoint in float64; any missing, extra or misshapen tensor is an error."""
+    """Returns the checkpoint in float64. A tensor that is missing, extra or has another shape is an error."""
     tensors, metadata = read(path)
     try:
         sizes = Sizes.from_metadata(metadata)
@@ -81,7 +81,7 @@ def recompute(net: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> dict[st
 
 
 def compare(checkpoint: Path, outputs: Path) -> int:
-    """How many tensors of the outputs differ from what PyTorch computes."""
+    """Returns the number of output tensors that differ from PyTorch's."""
     net = load_network(checkpoint)
     tensors, _ = read(outputs)
     needed = [f"x.{key}" for key in modules.INPUTS] + [f"o.{key}" for key in REQUIRED]
@@ -105,7 +105,7 @@ def compare(checkpoint: Path, outputs: Path) -> int:
 
 
 def change_bias(path: Path) -> None:
-    """Double the largest bias of the decoder's last layer, which reaches every trajectory."""
+    """Doubles the largest bias of the decoder's last layer, which reaches every trajectory."""
     tensors, metadata = read(path)
     bias = tensors["decoder.2.bias" if "decoder.2.bias" in tensors else "base.bias"]
     bias[bias.abs().argmax()] *= 2

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Parity on fixtures nobody has seen: a new seed every run, and planted errors must be caught.
+"""Tests bjepa parity on new golden files with a new seed in every run, and with planted errors.
 
-Needs BJEPA, the path of the binary. Writes fixtures of the sizes `small` and `odd`, and one at the
-paper's own, to a temporary folder; `bjepa parity` has to accept them all (exit 0). Then one number
-is changed, in one group of tensors at a time, and it has to refuse (exit 4).
+BJEPA is the path of the program. The script writes golden files of the sizes `small` and `odd`, and one of
+the paper's size, to a temporary folder, and `bjepa parity` must accept all of them (exit code 0). Then one
+number is changed in one group of tensors at a time, and `bjepa parity` must fail (exit code 4).
 
-Exit 0 passed, 1 failed, 77 PyTorch is not installed.
+Exit codes: 0 success, 1 failure, 77 skipped because PyTorch is not installed.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parity(binary: str, path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def plant(source: Path, copy: Path, name: str) -> None:
-    """Move the largest entry of one tensor by a tenth of itself."""
+    """Changes the largest entry of one tensor by a tenth."""
     tensors, metadata = files.load(source)
     flat = tensors[name].flatten()
     flat[flat.abs().argmax()] *= 1.1

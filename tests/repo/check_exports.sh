@@ -1,8 +1,8 @@
-# The shared library exports what the header declares with BJ_API, all of it and nothing else.
+# Tests that the shared library exports exactly the symbols that the headers declare with BJ_API.
 set -eu
 library=$BJ_BUILD/libbranchjepa.so
 
-# Declared: every name in front of a parenthesis on a line with BJ_API, in preprocessed form.
+# Collects every name before a parenthesis on a preprocessed line with BJ_API.
 cat "$BJ_ROOT"/include/branchjepa/*.h | grep -v '^#' | tr '\n' ' ' |
     grep -oE 'BJ_API[^;(]*\(' | grep -oE 'bj_[a-z0-9_]+\($' | tr -d '(' | sort -u >declared
 nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort -u >exported

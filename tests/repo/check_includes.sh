@@ -1,12 +1,12 @@
-# Which folder may include which: the table in docs/ARCHITECTURE.md, held against every #include.
+# Tests every #include against the table in docs/ARCHITECTURE.md, which lists the allowed folders.
 #
-# A folder may always include itself, the C library and the system. What it may include besides
-# stands in the second column, in backquotes: folders of src/, `branchjepa` (the public header) and
-# the libraries `yyjson`, `snappy`, `zstd`, `zlib`, `yaml` and `sqlite3`. Works from the
-# text alone, so code behind #if counts too.
-# The check is first tried on a small tree with planted violations: it must find exactly those.
+# A folder may always include itself, the C library and the system. The second column of the table lists,
+# in backquotes, what else it may include: folders of src/, `branchjepa` (the public header) and the
+# libraries `yyjson`, `snappy`, `zstd`, `zlib`, `yaml` and `sqlite3`. The check reads only the
+# text, so it includes code inside #if.
+# The check first runs on a small tree with planted violations and must find exactly these.
 
-# violations ROOT: one line for each include the table does not allow, or table row without folder.
+# violations ROOT: prints a line for each include that is not allowed and for each table row without folder.
 violations() (
     cd "$1" || exit 1
     files=$(find src cli -name '*.[ch]' | sort)
@@ -22,7 +22,7 @@ violations() (
             close(path)
             return 1
         }
-        # What an include names: a folder or library of the table, "" for the system.
+        # Returns the folder or library that an include names, or "" for a system header.
         function named(text, quoted, file, part) {
             if (text ~ /yyjson\.h$/) return "yyjson"
             if (text == "snappy-c.h") return "snappy"

@@ -1,9 +1,8 @@
-# Whatever trains or predicts cannot open the law of the futures: outside the simulated world, the
-# exams of `bjepa truth` and the commands that show laws, reports and figures among them, no source
-# mentions it.
+# Tests that code that trains or predicts cannot open the law of simulated futures. Only the simulated
+# world, the exams of `bjepa truth`, and the commands that show laws, reports and figures may mention it.
 set -eu
 
-# mentions ROOT: one line for each place that names the law's calls or files without being allowed to
+# mentions ROOT: prints a line for each place that mentions functions or files of the law without permission
 mentions() (
     cd "$1"
     find src cli -name '*.[ch]' ! -path 'src/world/*' ! -path 'src/truth/*' ! -path 'cli/*truth*' \
@@ -12,7 +11,7 @@ mentions() (
         '(^|[^[:alnum:]_])bj_(law_|exam_|world_redraw)|law\.safetensors|"(world|truth)/' /dev/null {} + || true
 )
 
-# The check must see what it is for, and nothing else.
+# Tests that the check finds planted violations and nothing else.
 mkdir -p planted/src/train planted/src/world planted/cli
 echo 'bj_status s = bj_law_open(&law, path, err); /* bj_lawful is another name */' >planted/src/train/a.c
 echo '#include "world/law.h"' >planted/src/train/b.c

@@ -210,7 +210,7 @@ await test("what happened is shown when asked for, and for one scene only", asyn
     assert.match(await text(page, "#notice"), /^Hindsight/);
     assert.ok(await page.isVisible("#notice"));
     assert.match(await text(page, ".foot"),
-        /What happened: (stop|straight|left|right); Energy Score/);
+        /True future: (stop|straight|left|right); Energy Score/);
     const [x, y] = endOf(data.scenes[2].future.p);
     const { w, p } = data.scenes[2].forecast[0], heaviest = w.indexOf(Math.max(...w));
     const end = endOf(p[heaviest]);

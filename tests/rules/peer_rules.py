@@ -1,4 +1,4 @@
-"""Baselines against independent implementations that read and write with pyarrow and av2.
+"""Compares baselines with independent implementations that read and write with pyarrow and av2.
 
   BJEPA=path/of/bjepa BJ_ROOT=. python3 tests/rules/peer_rules.py
 
@@ -6,7 +6,7 @@
    gets the numbers of `bjepa baseline constant-velocity` from `bjepa truth --submission`, with a folder, a
    cache and the law file alone as data. So does a submission made with the av2 package.
 2. The turn-rate and the six-speed submissions have the points that NumPy computes.
-Exit code 0 done, 1 failed, 77 skipped because the packages are not installed.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import json
 import os

@@ -1,7 +1,7 @@
-/* test_rules.c - the rules on scenes and maps built by hand, and submissions from folders and
+/* test_rules.c - tests the rules on scenes and maps made by hand, and submissions from folders and
  * caches.
  *
- * Distances are worked out by hand from the rules in src/rules/rules.h and src/rules/lanes.c.
+ * Distances are computed by hand from the rules in src/rules/rules.h and src/rules/lanes.c.
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <math.h>
@@ -149,13 +149,13 @@ static void test_straight(void) {
     check_at(1, .25, 10, 9, -.45); /* 2 m/s^2 */
     check_at(1, .25, 50, 25, -1);
     check_at(1, .25, 60, 25, -1); /* stands */
-    town.scene.origin[0] = 5; /* the same place in the frame of the scene: 5 m farther, turned */
+    town.scene.origin[0] = 5; /* the same place in the frame of the scene */
     town.scene.heading = pi / 6;
     apply(BJ_RULE_LANES);
     check_at(0, .75, 60, 60 * cos(pi / 6) - sin(pi / 6), -60 * sin(pi / 6) - cos(pi / 6));
 }
 
-/* A fork behind 30 m, with an intersection: left and straight. */
+/* A fork after 30 m with an intersection: left and straight. */
 static void test_fork(void) {
     clear(10, 0);
     bj_lane *in = add_lane(1, -20, 0, 30, 0);
@@ -283,7 +283,7 @@ static void test_ends(void) {
     first = add_lane(1, -20, 0, 30, 0);
     bj_lane *back = add_lane(2, 30, 0, -20, 0);
     link_lanes(first, 2);
-    link_lanes(back, 1); /* there and back: 180 m end where lane 2 ends the second time */
+    link_lanes(back, 1); /* there and back: 180 m end at the second end of lane 2 */
     apply(BJ_RULE_LANES);
     check_at(0, .75, 50, 10, 0);
     check_at(0, .75, 60, -20, 0);

@@ -1,6 +1,6 @@
 /* maze_case.h - a small dataset of the medium maze, and training runs of tiny models on it.
  *
- * The dataset is a walk along the edges of the maze, a few steps from center to center.
+ * The dataset is a walk along the edges of the maze with a few steps from center to center.
  */
 #ifndef BJ_TESTS_MAZE_CASE_H
 #define BJ_TESTS_MAZE_CASE_H
@@ -10,7 +10,7 @@
 
 enum { EPISODES = 60, STEPS = 61, ROWS = EPISODES * STEPS, PACE = 4 };
 
-/* States of x, y and, where asked for, MORE numbers that are noise. */
+/* Writes states of x, y and, if requested, MORE numbers of noise. */
 enum { MORE = 2 };
 static inline void make_dataset(const char *path, int more) {
     static float xy[ROWS][2], wide[ROWS][2 + MORE];
@@ -100,7 +100,7 @@ static inline bj_run_report run(const bj_settings *s, const char *data, const ch
     return report;
 }
 
-/* The scratch folder with the dataset in it, whose path is returned in `data`. */
+/* Creates the scratch folder with the dataset and sets `data` to its path. */
 static inline void maze_case_begin(char data[CASE_PATH]) {
     snprintf(case_folder, sizeof case_folder, "%s/test_maze.XXXXXX",
              access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm");

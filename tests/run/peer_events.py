@@ -1,15 +1,15 @@
-"""Event files and histories as others read them: TensorBoard, PyTorch's writer, json, csv.
+"""Compares event files and histories with TensorBoard, PyTorch's writer, json and csv.
 
   TEST_EVENTS=... TEST_HISTORY=... python3 tests/run/peer_events.py
 
-1. Scalars: TensorBoard reads the tags, steps and values we wrote; each record is byte for byte what
-   protobuf makes of the message in it.
-2. Restart: a file that begins at a step hides what earlier ones said of that step and later ones,
-   exactly as with the files of torch.utils.tensorboard and its purge_step.
-3. Damage: a file cut at any byte of its last record shows all records before.
-4. History: metrics.jsonl by Python is read and written again with the same values; metrics.csv
-   has them too; the events of its epochs have them as floats.
-Exit code 0 done, 1 failed, 77 skipped because a package is not installed.
+1. Scalars: TensorBoard reads the tags, steps and values that we wrote. The bytes of each record equal
+   protobuf's encoding of its message.
+2. Restart: a file that starts at a step hides that step and all later steps of earlier files, like the
+   files of torch.utils.tensorboard with purge_step.
+3. Damage: a file that is truncated at any byte of its last record shows all records before it.
+4. History: Python reads metrics.jsonl and writes it again with the same values. metrics.csv contains the
+   same values, and the events of the epochs contain them as floats.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import csv
 import json
@@ -37,7 +37,7 @@ except ImportError as problem:
     print("skipped: a Python package is not installed:", problem)
     sys.exit(77)
 
-logging.getLogger("tensorboard").setLevel(logging.ERROR)    # it warns of every restart
+logging.getLogger("tensorboard").setLevel(logging.ERROR)    # it warns about every restart
 
 try:
     SERVER = server_ingester.get_server_binary()
@@ -62,7 +62,7 @@ def files(folder):
 
 
 def single(value):
-    """The nearest float, as a double."""
+    """Returns the nearest float as a double."""
     try:
         return struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
@@ -70,8 +70,8 @@ def single(value):
 
 
 def served(folder):
-    """{tag: [(step, value)]} of the data server, which TensorBoard starts where it can. It knows no
-    restarts: a step that comes again replaces, in its own tag, that step and later ones."""
+    """Returns {tag: [(step, value)]} of the data server, which TensorBoard starts if it can. The server does
+    not support restarts. A repeated step replaces that step and later ones of the same tag."""
     if not SERVER:
         return None
     ingester = server_ingester.SubprocessServerDataIngester(
@@ -84,7 +84,7 @@ def served(folder):
 
 
 def scalars(folder):
-    """{tag: [(step, value)]}, by both readers of the TensorBoard package, which must agree."""
+    """Returns {tag: [(step, value)]} of both readers of the TensorBoard package, which must agree."""
     old = EventAccumulator(folder, size_guidance={"scalars": 0})
     old.Reload()
     new = plugin_event_accumulator.EventAccumulator(folder, tensor_size_guidance={"scalars": 0})
@@ -123,12 +123,12 @@ def compare_scalars():
 
 
 def compare_restart():
-    """Each process goes on from a checkpoint of an earlier step; only the first one has dev/c."""
+    """Tests that each process continues from a checkpoint of an earlier step. Only the first one has dev/c."""
     cases = [[(0, [10, 20, 30, 40]), (30, [30, 40])],
              [(0, [10, 20, 30, 40]), (31, [40, 50])],
              [(0, [10, 20]), (21, [30])],
              [(0, [0, 10]), (1, [10, 20])],
-             [(0, [0]), (0, [0, 10])],                  # from the beginning again
+             [(0, [0]), (0, [0, 10])],                  # starts from the beginning again
              [(0, [10, 20, 30]), (5, [10])],
              [(0, []), (7, [10])],
              [(0, [10, 20, 30]), (21, [30, 40]), (31, []), (11, [20, 30])]]
@@ -139,7 +139,7 @@ def compare_restart():
                       for tag in ("train/a", "dev/b") + (("dev/c",) if p == 0 else ())]
             script(ours, ["create %d" % start]
                    + ["scalar %d %r %s" % (s, v, tag) for tag, s, v in values] + ["flush", "free"])
-            # Several files may begin within a second: the suffix orders their names.
+            # Several files may start within a second, and the suffix orders their names.
             writer = SummaryWriter(peer, purge_step=start, filename_suffix=".%d" % p)
             for tag, s, v in values:
                 writer.add_scalar(tag, v, s)
@@ -210,13 +210,13 @@ def compare_history():
     with open("history/given/metrics.jsonl", "w") as file:
         for row in rows:
             mixed = list(row.items()) + [("later", {"lr": "added"})]
-            rng.shuffle(mixed)              # the order of members means nothing
+            rng.shuffle(mixed)              # the order of members is not significant
             file.write(json.dumps(dict(mixed), ensure_ascii=False) + "\n")
     subprocess.run([tool("history"), "rewrite", "history/given", "history/again"], check=True)
     with open("history/again/metrics.jsonl") as file:
         again = [json.loads(line) for line in file]
     assert again == rows
-    assert [list(flat(a)) for a in again] == [list(flat(r)) for r in rows]  # the order too
+    assert [list(flat(a)) for a in again] == [list(flat(r)) for r in rows]  # compares the order, too
     with open("history/again/metrics.csv", newline="") as file:
         table = list(csv.reader(file))
     columns = [name for name, _ in flat(rows[0]) if name not in ("schema", "type")]

@@ -43,8 +43,8 @@ static inline void case_cache(const char *name, uint64_t seed, int64_t scenes) {
 
 static inline void case_end(void) { case_remove(""); }
 
-/* The folder, which goes when the test ends, in memory where the system offers that, with data.bjc:
- * CASE_FIT scenes to fit, the rest for development. */
+/* Creates the scratch folder, in memory if possible, with data.bjc: CASE_FIT training scenes, and
+ * the remaining scenes for development. It is removed when the test ends. */
 static inline void case_begin(void) {
     snprintf(case_folder, sizeof case_folder, "%s/test_train.XXXXXX",
              access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm");
@@ -54,7 +54,8 @@ static inline void case_begin(void) {
 
 /* ------------------------------------------------------------------------------------- settings */
 
-/* A tiny model and two epochs; then "key=value key=value" of the case. */
+/* Returns the settings of a tiny model with two epochs, followed by "key=value key=value" of the
+ * case. */
 static inline bj_settings case_settings(const char *arm, const char *more) {
     static const char tiny[] =
         "model.embed=8 model.heads=2 model.token_hidden=8 model.latent=8 model.proj_hidden=8 "
@@ -81,10 +82,10 @@ static inline bj_settings case_settings(const char *arm, const char *more) {
 
 /* ------------------------------------------------------------------------------------------ run */
 
-/* Asks the run to stop at the n-th call, from 1; 0: never. */
+/* Asks the run to stop at the n-th call, counted from 1; 0 means never. */
 typedef struct case_stop {
     int at, calls;
-    bj_run_answer answer; /* BJ_RUN_GO_ON, as it is in a zeroed one, means BJ_RUN_STOP */
+    bj_run_answer answer; /* BJ_RUN_GO_ON, the value of a zeroed struct, means BJ_RUN_STOP */
     char phase[16];       /* in which it was asked */
 } case_stop;
 
@@ -95,7 +96,7 @@ static bj_run_answer case_progress(void *context, const bj_run_progress *p) {
     return stop->answer == BJ_RUN_GO_ON ? BJ_RUN_STOP : stop->answer;
 }
 
-/* name: the folder of the run; stop may be NULL. */
+/* Trains in the folder `name`. stop may be NULL. */
 static inline bj_status case_train(bj_run_report *report, const bj_settings *settings,
                                    const char *name, int resume, int threads, case_stop *stop,
                                    bj_error *err) {
@@ -134,7 +135,7 @@ static inline int case_exists(const char *run, const char *file) {
     return access(path, F_OK) == 0;
 }
 
-/* For bj_free; the test cannot go on without it. */
+/* Returns memory for bj_free. The test ends if it cannot be allocated. */
 static inline char *case_read(size_t *size, const char *run, const char *file) {
     char dir[CASE_PATH], path[BJ_RUN_FILE], *text = NULL;
     bj_error err = {0};
@@ -153,7 +154,7 @@ static inline int case_same_file(const char *a, const char *b, const char *file)
     return same;
 }
 
-/* Both checkpoints of two runs have the same bytes. */
+/* Checks that both checkpoints of two runs have the same bytes. */
 static inline int case_same(const char *a, const char *b) {
     static const char *const files[] = {
         "ckpt/last/model.safetensors", "ckpt/last/state.safetensors", "ckpt/best/model.safetensors",
@@ -163,7 +164,7 @@ static inline int case_same(const char *a, const char *b) {
     return 1;
 }
 
-/* The same history but for what the clock says. */
+/* Checks that two histories are equal except for times. */
 static inline int case_same_rows(const char *a, const char *b) {
     bj_run *ra = case_open(a), *rb = case_open(b);
     int same = bj_run_epochs(ra) == bj_run_epochs(rb);

@@ -1,5 +1,5 @@
-/* test_arms.c - every arm trains: what its folder holds, what arms of a seed share, the two stages
- * of the frozen anchor.
+/* test_arms.c - tests that every arm trains: files of its folder, properties that arms of a seed
+ * share, and the two stages of the frozen anchor.
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -32,7 +32,7 @@ static void check_schema(const char *run, const char *file, const char *schema) 
     bj_free(text);
 }
 
-/* Nothing but what docs/RUNS.md lists; *files of them. */
+/* Checks that the folder contains only files listed in docs/RUNS.md. Sets *files to their count. */
 static void check_names(int *files, const char *run, const char *below) {
     static const char *const names[] = {
         ".lock",       "manifest.json", "config.resolved.json", "metrics.jsonl",
@@ -73,7 +73,7 @@ static void check_folder(const char *run, int epochs, int passed) {
     bj_run_free(open);
 }
 
-/* A member of a JSON file, "a.b", for free(). */
+/* Returns a member "a.b" of a JSON file, which the caller frees with free(). */
 static char *member(const char *run, const char *file, const char *key) {
     char dir[CASE_PATH], path[BJ_RUN_FILE], *copy = NULL;
     bj_config *config;
@@ -95,7 +95,8 @@ static int same_fact(const bj_run *a, const bj_run *b, const char *key) {
     return x && y && !strcmp(x, y);
 }
 
-/* Within a seed: data, split and order for all, weights for all that have six branches. */
+/* Tests that within a seed all arms have the same data, split and order, and all arms with six
+ * branches the same weights. */
 static void check_shared(const bj_run *first, const bj_run *run, const bj_settings *s) {
     static const char *const all[] = {"data.digest",      "split.fit",    "split.dev",
                                       "split.dev_sha256", "order.sha256", "initial.encoder"};
@@ -141,7 +142,7 @@ static void test_arms(void) {
     CHECK_MSG(bj_arm_count() == 38 && six == 29, "%d arms, %d of six branches", bj_arm_count(),
               six);
 
-    /* Another seed: another order, other weights, the same split. */
+    /* Tests that another seed has another order and other weights, but the same split. */
     const bj_settings s = arm_settings("fullset", "seed=1");
     case_run(&s, "seed");
     bj_run *other = case_open("seed");
@@ -156,7 +157,7 @@ static void test_arms(void) {
     case_remove("seed");
 }
 
-/* Everything that decides a run is on disk before its first step. */
+/* Tests that everything that affects a run is on disk before its first step. */
 static void test_manifest_first(void) {
     const bj_settings s = arm_settings("softwta", "");
     bj_run_report report;
@@ -205,8 +206,8 @@ static bj_safetensors *open_tensors(const char *run, const char *file) {
     return st;
 }
 
-/* How many tensors with prefix `pa` in a are there with prefix `pb` in b, bit for bit; -1: one is
- * not. */
+/* Returns the number of tensors with prefix `pa` in a that are bitwise equal to those with prefix
+ * `pb` in b, or -1 if one differs. */
 static int same_tensors(const bj_safetensors *a, const char *pa, const bj_safetensors *b,
                         const char *pb) {
     int same = 0;
@@ -242,7 +243,7 @@ static void test_stage_b(const char *arm) {
     free(after);
 }
 
-/* Moves one weight of the decoder in ckpt/last of a run, with checksums that are right. */
+/* Changes one weight of the decoder in ckpt/last of a run, with valid checksums. */
 static void plant_drift(const char *run, const bj_settings *s) {
     char dir[CASE_PATH], folder[BJ_RUN_FILE], path[BJ_RUN_FILE + 32];
     bj_model *model = NULL;
@@ -283,7 +284,7 @@ static void test_drift(void) {
     CHECK(!case_exists("drift", "result.json"));
     case_remove("drift");
 
-    /* Another anchor under the same name, while the run paused. */
+    /* Tests an anchor that was replaced while the run was stopped. */
     stop = (case_stop){.at = 10};
     const bj_settings a = arm_settings("anchor-a", "seed=8");
     case_run(&a, "another");
@@ -292,7 +293,7 @@ static void test_drift(void) {
     case_path(from, "another"), case_path(to, "anchor-a"), case_path(kept, "kept");
     CHECK(!rename(to, kept) && !rename(from, to));
     CHECK(case_train(&report, &s, "drift", 1, 1, NULL, &err) == BJ_EMISMATCH);
-    CHECK_CONTAINS(err.message, "anchor.sha256 is");
+    CHECK_CONTAINS(err.message, "anchor.sha256 was");
     CHECK(!rename(to, from) && !rename(kept, to));
     CHECK_OK(case_train(&report, &s, "drift", 1, 1, NULL, &err), err);
     CHECK(report.outcome == BJ_RUN_DONE && report.resumed_at == 2);
@@ -309,7 +310,8 @@ static void test_drift(void) {
 
 /* ---------------------------------------------------------------------------------------- gates */
 
-/* Each gate alone is enough to refuse every epoch; none of them: the least decoder ADE. */
+/* Tests that each gate alone can reject every epoch, and that without gates the lowest decoder ADE
+ * is chosen. */
 static void test_gates(void) {
     static const char *const closed[] = {"gate.ade=0.001", "gate.fde=0.001", "gate.std=0.99",
                                          "gate.rank=1000"};
@@ -332,7 +334,7 @@ static void test_gates(void) {
             CHECK(isnan(row.dev.traj_es) && row.dev.scenes == CASE_SCENES - CASE_FIT);
         }
         bj_run_free(run);
-        /* The verdict stands when it is asked for again. */
+        /* Tests that resuming gives the same outcome. */
         bj_run_report again;
         bj_error err = {0};
         CHECK_OK(case_train(&again, &s, "gated", 1, 1, NULL, &err), err);
@@ -347,14 +349,14 @@ static void test_gates(void) {
     char limit[64];
     snprintf(limit, sizeof limit, "gate.ade=%.17g", bj_run_epoch(run, best).decoder_ade);
     bj_run_free(run);
-    /* A value that is exactly at the gate passes. */
+    /* Tests that a value exactly at the gate passes. */
     const bj_settings s = arm_settings("anchor-a", limit);
     const bj_run_report report = case_run(&s, "gated");
     CHECK(report.outcome == BJ_RUN_DONE && report.best.epoch == best);
     case_remove("gated");
 }
 
-/* Distances of stage A, from the checkpoint alone. */
+/* Computes the distances of stage A from the checkpoint alone. */
 static void test_decoder(void) {
     const bj_loader_options dev = {.part = BJ_PART_DEV, .batch = CASE_SCENES, .needs_future = 1};
     const bj_predictor_options how = {.max_batch = CASE_SCENES, .threads = 1};
@@ -404,7 +406,7 @@ static void test_decoder(void) {
     bj_cache_free(cache);
 }
 
-/* The epoch after which a checkpoint was written. */
+/* Returns the epoch after which a checkpoint was written. */
 static int saved_epoch(const char *run, const char *name) {
     char dir[CASE_PATH], path[BJ_RUN_FILE];
     bj_facts *facts = NULL;
@@ -425,10 +427,11 @@ static void test_patience(void) {
                   report.epochs < 40,
               "%d epochs, best %d", report.epochs, report.best.epoch);
     check_folder("patience", report.epochs, 1);
-    /* ckpt/best is of that epoch, ckpt/last of the last one. */
+    /* Checks that ckpt/best is of that epoch and ckpt/last of the last one. */
     CHECK(saved_epoch("patience", "best") == report.best.epoch);
     CHECK(saved_epoch("patience", "last") == report.epochs);
-    /* The same when a process ends with the best epoch, and the next one finds no better. */
+    /* Tests the same if a process ends after the best epoch and the next one finds no better epoch.
+     */
     case_stop stop = {.at = 2 + 6 * report.best.epoch};
     bj_run_report again;
     bj_error err = {0};

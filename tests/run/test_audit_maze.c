@@ -1,5 +1,5 @@
-/* test_audit_maze.c - the audit of rollouts, against a computation of its own on a small dataset:
- * one context after the other. tests/maze/test_probe.c and test_rollout.c have probe and curves by
+/* test_audit_maze.c - compares the audit of rollouts with an independent computation, context by
+ * context, on a small dataset. tests/maze/test_probe.c and test_rollout.c test probe and curves by
  * hand.
  */
 #define _XOPEN_SOURCE 700
@@ -16,7 +16,7 @@ static const char *folder_of(char path[CASE_PATH], const char *name) {
     return case_path(path, name);
 }
 
-/* Contexts by the rule of docs/MAZES.md; returns how many. */
+/* Lists the contexts by the rule of docs/MAZES.md and returns their count. */
 static int list_contexts(int64_t *rows, const uint8_t *fitted, const int16_t *cells) {
     int n = 0;
     for (int e = 0; e < EPISODES; e++)
@@ -34,7 +34,7 @@ static double gap(const bj_real *a, const bj_real *b) {
     return sqrt(sum);
 }
 
-/* Distances and hits of every step, one context at a time. */
+/* Computes distances and hits of every step, one context at a time. */
 static void check_steps(const bj_rollout_audit *a, int index, const char *dir, const int64_t *rows,
                         int contexts) {
     const bj_rollout_arm *arm = &a->arm[index];
@@ -101,8 +101,8 @@ static void check_steps(const bj_rollout_audit *a, int index, const char *dir, c
     bj_maze_run_free(run);
 }
 
-/* Means of positions: how far a walker gets, and what the probe misses, where a probe that knows
- * nothing would miss the spread of the maze. */
+/* Tests the means of positions: the distance that a walker covers, and the error of the probe,
+ * which must be below the spread of the maze. */
 static void check_positions(const bj_rollout_audit *a, const double *xy, const int64_t *rows,
                             int contexts) {
     double spread = 0, mean[2] = {0};

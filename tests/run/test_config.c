@@ -1,4 +1,4 @@
-/* test_config.c - YAML and JSON files as flat assignments: what is read, and what is refused. */
+/* test_config.c - tests YAML and JSON files as flat assignments: accepted and rejected files. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <unistd.h>
@@ -79,25 +79,25 @@ static void test_refused(void) {
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"a: 1\nb: &x 2\n", "f:2: the anchor '&x' is refused"},
-        {"a: &x {b: 1}\n", "f:1: the anchor '&x' is refused"},
-        {"a: &x [1]\n", "f:1: the anchor '&x' is refused"},
-        {"&x a: 1\n", "f:1: the anchor '&x' is refused"},
-        {"b: 1\na: *x\n", "f:2: the alias '*x' is refused"},
-        {"*x : 1\n", "the alias '*x' is refused"},
-        {"a: !!int 1\n", "f:1: the tag 'tag:yaml.org,2002:int' is refused"},
-        {"a: !mine {b: 1}\n", "the tag '!mine' is refused"},
-        {"a: !mine [1]\n", "the tag '!mine' is refused"},
-        {"a: ! x\n", "the tag '!' is refused"},
-        {"a: 1\nb: 2\na: 3\n", "f:3: 'a' is there twice, first in line 1"},
-        {"a: {b: 1}\na: {c: 2}\n", "f:2: 'a' is there twice, first in line 1"},
-        {"a:\n  b: 1\n  b: 2\n", "f:3: 'a.b' is there twice, first in line 2"},
-        {"a.b: 1\na: {b: 2}\n", "f:2: 'a.b' is there twice, first in line 1"},
-        {"a: {b: 2}\na.b: 1\n", "'a.b' is there twice"},
-        {"a: [1]\na.0: 1\n", "'a.0' is there twice"},
-        {"{\"a\": 1, \"a\": 1}", "f:1: 'a' is there twice"},
-        {"a: 1\n---\nb: 2\n", "f:2: a second document begins"},
-        {"a: 1\n...\n---\n", "a second document begins"},
+        {"a: 1\nb: &x 2\n", "f:2: the anchor '&x' is not allowed"},
+        {"a: &x {b: 1}\n", "f:1: the anchor '&x' is not allowed"},
+        {"a: &x [1]\n", "f:1: the anchor '&x' is not allowed"},
+        {"&x a: 1\n", "f:1: the anchor '&x' is not allowed"},
+        {"b: 1\na: *x\n", "f:2: the alias '*x' is not allowed"},
+        {"*x : 1\n", "the alias '*x' is not allowed"},
+        {"a: !!int 1\n", "f:1: the tag 'tag:yaml.org,2002:int' is not allowed"},
+        {"a: !mine {b: 1}\n", "the tag '!mine' is not allowed"},
+        {"a: !mine [1]\n", "the tag '!mine' is not allowed"},
+        {"a: ! x\n", "the tag '!' is not allowed"},
+        {"a: 1\nb: 2\na: 3\n", "f:3: 'a' occurs twice, first in line 1"},
+        {"a: {b: 1}\na: {c: 2}\n", "f:2: 'a' occurs twice, first in line 1"},
+        {"a:\n  b: 1\n  b: 2\n", "f:3: 'a.b' occurs twice, first in line 2"},
+        {"a.b: 1\na: {b: 2}\n", "f:2: 'a.b' occurs twice, first in line 1"},
+        {"a: {b: 2}\na.b: 1\n", "'a.b' occurs twice"},
+        {"a: [1]\na.0: 1\n", "'a.0' occurs twice"},
+        {"{\"a\": 1, \"a\": 1}", "f:1: 'a' occurs twice"},
+        {"a: 1\n---\nb: 2\n", "f:2: found a second document"},
+        {"a: 1\n...\n---\n", "found a second document"},
         {"a:\n", "f:1: 'a' has no value"},
         {"a: ~\n", "'a' has no value"},
         {"b: 1\na: null\n", "f:2: 'a' has no value"},
@@ -121,8 +121,8 @@ static void test_refused(void) {
         {".a: 1\n", "the key '.a' is empty, or a part of it is"},
         {"a.: 1\n", "the key 'a.' is empty"},
         {"a..b: 1\n", "the key 'a..b' is empty"},
-        {"a: \"x\\0y\"\n", "f:1: a text holds a zero byte"},
-        {"\"x\\0y\": 1\n", "f:1: a text holds a zero byte"},
+        {"a: \"x\\0y\"\n", "f:1: a string contains a zero byte"},
+        {"\"x\\0y\": 1\n", "f:1: a string contains a zero byte"},
         {"a: [1\n", "not YAML or JSON: "},
         {"a: 1\n b: 2\n", "f:2: not YAML or JSON: "},
         {"a: {b: 1\n", "from line 1"},
@@ -152,7 +152,7 @@ static void check_size(const char *text, const char *message) {
     bj_config_free(config);
 }
 
-/* {a: {a: ... 1}} with so many braces. */
+/* Returns {a: {a: ... 1}} with the given number of braces. */
 static void check_depth(int depth, const char *message) {
     char text[1024];
     size_t at = 0;
@@ -236,7 +236,7 @@ static void test_file(void) {
         const bj_status status = bj_config_read(&config, path, &err);
         bj_alloc_fail_after(-1);
         if (status == BJ_OK) {
-            CHECK(n >= 6); /* text, config and five nodes, of which some may share */
+            CHECK(n >= 6); /* text, config and five nodes, some of which may share a block */
             bj_config_free(config);
             CHECK(bj_alloc_live() == live);
             break;

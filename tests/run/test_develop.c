@@ -1,7 +1,7 @@
-/* test_develop.c - which epoch's checkpoint is kept, and when a run is over.
+/* test_develop.c - tests which epoch's checkpoint is kept, and when a run ends.
  *
- * The rules alone, on rows that no model made: src/run/develop.c. Also the rule about models that
- * are blind to the map; tests/eval/test_exchange.c applies that to trained models.
+ * The rules of src/run/develop.c are applied to invented rows. The rule about models that are blind
+ * to the map is tested, too. tests/eval/test_exchange.c applies it to trained models.
  */
 #include <math.h>
 
@@ -10,7 +10,8 @@
 
 enum { ROWS = 8 };
 
-/* Rows of epochs 0, 1, ... with these criteria; the other one points elsewhere. */
+/* Returns rows of epochs 0, 1, ... with these criteria. The other criterion prefers another epoch.
+ */
 static void fill(bj_epoch *rows, const bj_settings *s, const double *values, int count) {
     for (int i = 0; i < count; i++) {
         rows[i] = (bj_epoch){.epoch = i, .eligible = 1};
@@ -25,7 +26,7 @@ static void test_choose(bj_objective_kind kind) {
     bj_epoch rows[ROWS];
     fill(rows, &s, (double[]){1, 5, 3, 4, 3, 2, 2.5, 2}, ROWS);
     CHECK(bj_run_criterion(&s, &rows[2]) == 3);
-    /* Epoch 0 is where it began, whatever its value. */
+    /* Tests that epoch 0 is never chosen. */
     CHECK(bj_run_choose(&s, rows, 0) == -1);
     CHECK(bj_run_choose(&s, rows, 1) == -1);
     CHECK(bj_run_choose(&s, rows, 2) == 1);
@@ -33,7 +34,7 @@ static void test_choose(bj_objective_kind kind) {
     /* Ties go to the earlier one. */
     CHECK(bj_run_choose(&s, rows, 5) == 2);
     CHECK(bj_run_choose(&s, rows, ROWS) == 5);
-    /* What is not eligible has no say, how good it may be. */
+    /* Tests that rows that are not eligible are ignored. */
     rows[5].eligible = 0;
     CHECK(bj_run_choose(&s, rows, ROWS) == 7);
     rows[7].eligible = rows[6].eligible = rows[2].eligible = 0;
@@ -42,7 +43,7 @@ static void test_choose(bj_objective_kind kind) {
     CHECK(bj_run_choose(&s, rows, ROWS) == -1);
     rows[0].eligible = 1;
     CHECK(bj_run_choose(&s, rows, ROWS) == -1);
-    /* A number that is none is not the least one. */
+    /* Tests that NaN is not the minimum. */
     fill(rows, &s, (double[]){1, NAN, 3, 4, NAN, 2}, 6);
     CHECK(bj_run_choose(&s, rows, 2) == -1);
     CHECK(bj_run_choose(&s, rows, 5) == 2);
@@ -57,7 +58,7 @@ static void test_over(void) {
     CHECK(!bj_run_over(&s, &plan, rows, 0));
     for (int i = 1; i < ROWS; i++) CHECK(!bj_run_over(&s, &plan, rows, i)); /* all epochs: no patience */
     CHECK(bj_run_over(&s, &plan, rows, ROWS));
-    s.patience = 2; /* best 2, 3 and 4 are not better: the tie does not count */
+    s.patience = 2; /* best is 2; 3 and 4 are not better, because a tie does not count */
     CHECK(!bj_run_over(&s, &plan, rows, 4));
     CHECK(bj_run_over(&s, &plan, rows, 5));
     s.patience = 3;
@@ -74,7 +75,7 @@ static void test_over(void) {
     CHECK(bj_run_over(&s, &plan, rows, ROWS));
 }
 
-/* Each gate alone, at its limit, beyond it, and unknown. */
+/* Tests each gate alone: at its limit, beyond it, and NaN. */
 static void test_gates(void) {
     const bj_settings s = {
         .gate_ade = 2, .gate_fde = 4, .gate_std = .005, .gate_low_std = .9, .gate_rank = 8};

@@ -1,4 +1,4 @@
-/* test_events.c - event files: checksums, records, messages, names, and writes that fail.
+/* test_events.c - tests event files: checksums, records, messages, names, and failing writes.
  *
  *   test_events script DIR      writes event files as told by lines of standard input:
  *                                 create STEP | scalar STEP VALUE TAG | flush | free
@@ -39,7 +39,7 @@ static uint32_t crc_by_bits(const unsigned char *data, size_t size) {
     return ~crc;
 }
 
-/* The vectors of RFC 3720, appendix B.4, and random bytes against the definition. */
+/* Tests the vectors of RFC 3720, appendix B.4, and compares random bytes with the definition. */
 static void test_crc32c(void) {
     unsigned char data[256];
     memset(data, 0, 32);
@@ -155,7 +155,7 @@ static uint32_t masked(const unsigned char *data, size_t size) {
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
-/* The events of a file; -1 where a record is broken or cut short. */
+/* Reads the events of a file. Returns -1 if a record is invalid or truncated. */
 static int read_events(event *events, int most, const char *path) {
     char *text = NULL;
     size_t size = 0;
@@ -181,7 +181,7 @@ static int read_events(event *events, int most, const char *path) {
     return count;
 }
 
-/* Names of event files in order; returns how many there are. */
+/* Lists the names of event files in order and returns their count. */
 static int list(char names[][256], int most) {
     struct dirent **entries = NULL;
     int count = 0;
@@ -204,7 +204,7 @@ static void clear(void) {
     }
 }
 
-/* The events of the only file there is. */
+/* Reads the events of the only file. */
 static int read_only_file(event *events, int most) {
     char names[16][256], path[512];
     if (list(names, 16) != 1) return -1;
@@ -273,7 +273,7 @@ static void test_scalars(void) {
     CHECK_OK(bj_events_flush(events, &err), err); /* nothing is written twice */
     CHECK(read_only_file(found, 64) == HEAD + CASES);
 
-    /* Lengths of one and two bytes, each with its neighbors; text that is not ASCII. */
+    /* Tests lengths around one and two bytes, and text that is not ASCII. */
     static const int sizes[] = {1, 113, 114, 119, 120, 121, 127, 128, 1024};
     enum { SIZES = sizeof sizes / sizeof *sizes };
     for (int i = 0; i < SIZES; i++) {
@@ -290,7 +290,7 @@ static void test_scalars(void) {
         CHECK(e->value[0] == (float)i && e->step == i);
     }
 
-    /* What readers would refuse. */
+    /* Tests values that readers would reject. */
     memset(tag, 'a', 1025);
     tag[1025] = '\0';
     CHECK(bj_events_scalar(events, 1, tag, 1, &err) == BJ_EARG);
@@ -303,14 +303,14 @@ static void test_scalars(void) {
     CHECK_CONTAINS(err.message, "step is -1");
     const bj_epoch early = {.step = -1};
     CHECK(bj_events_epoch(events, &early, &err) == BJ_EARG);
-    /* What is not flushed is lost. */
+    /* Tests that events are lost if they are not flushed. */
     CHECK_OK(bj_events_scalar(events, 9, "dev/x", 1, &err), err);
     bj_events_free(events);
     CHECK(read_only_file(found, 64) == HEAD + CASES + SIZES + 1);
     clear();
 }
 
-/* The tags as others rely on them. */
+/* The tags on which other programs rely. */
 static void test_epoch(void) {
     static const char *const tags[] = {"opt/lr",
                                        "opt/grad_norm",
@@ -346,6 +346,11 @@ static void test_epoch(void) {
                                        "dev/active_heads",
                                        "dev/neff_collision",
                                        "dev/dedup_support",
+                                       "dev/brier_min_fde_1",
+                                       "dev/min_ade_6",
+                                       "dev/min_fde_6",
+                                       "dev/mr_6",
+                                       "dev/brier_min_fde_6",
                                        "health/mean_std",
                                        "health/low_std_fraction",
                                        "health/entropy_rank",
@@ -397,7 +402,7 @@ static void test_epoch(void) {
 
 /* ---------------------------------------------------------------------------------------- files */
 
-/* A later file has the later name, whatever the clock says. */
+/* Tests that a later file has a later name, independent of the clock. */
 static void test_names(void) {
     char names[16][256], path[512], expected[64];
     bj_events *first = NULL, *second = NULL, *third = NULL;
@@ -415,7 +420,8 @@ static void test_names(void) {
     bj_events_free(first);
     bj_events_free(second);
 
-    /* A file of the future, by another writer; and names that only look like one. */
+    /* Tests a file with a future time by another writer, and names that are similar to event files.
+     */
     snprintf(path, sizeof path, "%s/events.out.tfevents.4000000000.other.1.v2", folder);
     CHECK_OK(bj_file_write(path, "", 0, &err), err);
     snprintf(path, sizeof path, "%s/events.out.tfevents.99999999999.x", folder);
@@ -426,7 +432,7 @@ static void test_names(void) {
     bj_events_free(third);
     clear();
 
-    /* Where no later time can be written, numbers follow. */
+    /* Tests that numbers are appended if no later time is possible. */
     snprintf(path, sizeof path, "%s/events.out.tfevents.9999999999.0.1", folder);
     CHECK_OK(bj_file_write(path, "", 0, &err), err);
     for (int i = 0; i < 3; i++) {
@@ -447,8 +453,8 @@ static int free_descriptor(void) {
     return fd;
 }
 
-/* A disk that is full in the middle of a record: the file ends with the one before, and the next
- * flush has them all. */
+/* Tests a disk that becomes full within a record. The file ends with the previous record, and the
+ * next flush writes all records. */
 static void test_full_disk(void) {
     struct rlimit old, small;
     char names[16][256], path[512];
@@ -483,7 +489,7 @@ static void test_full_disk(void) {
     bj_events_free(events);
     clear();
 
-    /* A head that does not fit leaves no file. */
+    /* Tests that no file remains if its first records do not fit. */
     small.rlim_cur = 10;
     CHECK(!setrlimit(RLIMIT_FSIZE, &small));
     CHECK(bj_events_create(&events, folder, 0, &err) == BJ_EIO && !events);
@@ -507,7 +513,7 @@ static void test_memory(void) {
         bj_alloc_fail_after(n);
         const bj_status status = write_some(&events);
         bj_alloc_fail_after(-1);
-        /* Events that could not be added are not half there. */
+        /* Tests that an event that cannot be added leaves nothing behind. */
         if (events) {
             CHECK_OK(bj_events_flush(events, &err), err);
             CHECK(read_only_file(found, 64) >= HEAD);

@@ -1,8 +1,8 @@
-/* test_extend.c - more epochs for a finished run: the learning rate cycle, the bits, stopping and
- * resuming within an extension, what is rejected.
+/* test_extend.c - tests more epochs for a finished run: the learning rate cycle, the bits, stopping
+ * and resuming within an extension, rejected input.
  *
- * Reference: the training loop without anything around it, with the learning rates written out; and
- * for everything that is interrupted the files of an extension that was not.
+ * The reference is a training loop without checkpoints and logging that uses explicit learning
+ * rates. Interrupted extensions are compared with an uninterrupted one.
  */
 #define _XOPEN_SOURCE 700
 #include "core/file.h"
@@ -56,7 +56,8 @@ static void check_plan(const char *name, int planned, int extended, int epochs, 
 
 /* Tests weights and learning rates against the loop without anything around it. */
 static void test_reference(const bj_settings *s) {
-    /* Warm-up over one epoch of four updates, then the cosine over the epochs that are left. */
+    /* Returns the warm-up over one epoch of four updates, then the cosine over the remaining
+     * epochs. */
     const double first[] = {.25, .5, .75, 1, 1, .85355339059327373, .5, .14644660940672621};
     const bj_trainer_options how = {
         .objective = s->objective, .optim = s->optim, .max_batch = s->batch, .threads = 1};
@@ -137,7 +138,7 @@ static void test_stops(const bj_settings *s) {
         more = stop.calls == at;
         if (more) {
             CHECK(report.outcome == BJ_RUN_STOPPED && !case_exists("stop", "result.json"));
-            /* The same command continues the extension, and so does --resume alone. */
+            /* Tests that the same command or --resume alone continues the extension. */
             CHECK_OK(extend(&report, s, "stop", at % 2 ? MORE : 0, 1 + at % 3, NULL, &err), err);
         }
         CHECK(report.outcome == BJ_RUN_DONE && report.epochs == FIRST + MORE);
@@ -155,7 +156,7 @@ static void test_crashes(const bj_settings *s) {
     bj_run_report report;
     bj_error err = {0};
 
-    /* Killed after the manifest was replaced and before result.json was removed. */
+    /* Tests a kill after the manifest was replaced and before result.json was removed. */
     case_run(s, "crash");
     result = case_read(&size, "crash", "result.json");
     CHECK_OK(extend(&report, s, "crash", MORE, 1, &(case_stop){.at = 1}, &err), err);
@@ -166,12 +167,12 @@ static void test_crashes(const bj_settings *s) {
     CHECK(report.outcome == BJ_RUN_STOPPED && !case_exists("crash", "result.json"));
     check_fact("crash", "extensions.1.epochs", NULL);
 
-    /* Without ckpt/last the run begins anew, with the cycles that its manifest lists. */
+    /* Tests that a run without ckpt/last starts again with the cycles in its manifest. */
     case_remove("crash/ckpt/last");
     CHECK_OK(extend(&report, s, "crash", 0, 1, NULL, &err), err);
     CHECK(report.resumed_at == -1 && case_same_run("ref", "crash"));
 
-    /* Killed before result.json was written: the same command only finishes. */
+    /* Tests a kill before result.json was written. The same command only finishes the run. */
     CHECK(unlink(path) == 0);
     CHECK_OK(extend(&report, s, "crash", MORE, 1, NULL, &err), err);
     check_fact("crash", "extensions.1.epochs", NULL);
@@ -188,7 +189,7 @@ static void test_crashes(const bj_settings *s) {
     case_remove("crash");
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 /* Replaces a text in the manifest of the run "half". */
 static void write_manifest(const char *find, const char *replace) {
@@ -210,19 +211,20 @@ static void test_refusals(const bj_settings *s) {
     bj_run *run;
     char dir[CASE_PATH];
     bj_error err = {0};
-    expect(s, "nowhere", 3, BJ_EARG, "nowhere: holds no run that could be extended");
+    expect(s, "nowhere", 3, BJ_EARG, "nowhere: contains no run to extend");
     CHECK(!case_exists("nowhere", "."));
     CHECK_OK(case_train(&report, s, "half", 0, 1, &(case_stop){.at = 6}, &err), err);
-    expect(s, "half", 3, BJ_EARG,
-           "the run is not finished (epoch 0 of 2): only a finished run can be extended\nhint: ");
+    expect(
+        s, "half", 3, BJ_EARG,
+        "the run is not finished (epoch 0 of 2), and only a finished run can be extended\nhint: ");
     CHECK_OK(case_train(&report, s, "half", 1, 1, NULL, &err), err);
     expect(s, "half", 1, BJ_EARG,
-           "1 epochs has 4 updates, expected more than the warm-up, 4 updates");
+           "1 epochs has 4 updates, expected more than the 4 updates of the warm-up");
     CHECK(case_exists("half", "result.json") && case_same_run("half", "base"));
     CHECK_OK(extend(&report, s, "half", MORE, 1, &(case_stop){.at = 2}, &err), err);
     expect(s, "half", MORE + 1, BJ_EARG, "the run is not finished (epoch 2 of 5)");
     const bj_settings other = case_settings("fullset", "train.epochs=5");
-    expect(&other, "half", MORE, BJ_EMISMATCH, "train.epochs is '2', now it is '5'");
+    expect(&other, "half", MORE, BJ_EMISMATCH, "train.epochs was '2' and is now '5'");
     /* Manifests that no run writes. */
     static const char *const bad[] = {"\"step\": 6", "\"step\": 0", "\"step\": 80", "\"step\": -8"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

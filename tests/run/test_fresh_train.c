@@ -1,5 +1,5 @@
-/* test_fresh_train.c - training on a scene source: every scene is read once and in order, whatever
- * the number of threads and however often the run is stopped. */
+/* test_fresh_train.c - tests training on a scene source: every scene is read once and in order, for
+ * any number of threads and interruptions. */
 #define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
 #include "run_case.h"
 
@@ -172,7 +172,7 @@ static void test_errors(void) {
         {"fullset", "train.updates=4", "world:7:192", "found 192 scenes, expected 256", 0},
         {"fullset", "", "world:7:63", "found 63 scenes, expected at least 64", 0},
         {"fullset", "train.batch=4096 train.updates=1", "world:7", "4096 scenes at once", 0},
-        {"maze-branch", "", "world:7:192", "expected a maze's dataset", 0},
+        {"maze-branch", "", "world:7:192", "expected a maze dataset", 0},
         {"fullset", "", "world:8:192", "other data", 1},
         {"fullset", "", "world:7:256", "other data", 1},
     };

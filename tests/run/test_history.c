@@ -1,4 +1,4 @@
-/* test_history.c - metrics.jsonl and metrics.csv: their text, every bit back, and what is refused.
+/* test_history.c - tests metrics.jsonl and metrics.csv: their text, exact numbers, rejected files.
  *
  *   test_history rewrite FROM TO    reads the history of a folder and writes it into another, for
  *                                   peer_events.py
@@ -51,7 +51,7 @@ static bj_status read_status(const char *text, int *count) {
     return status;
 }
 
-/* `text` with the first `from` behind `after` replaced; NULL where there is none. */
+/* Returns `text` with the first `from` after `after` replaced, or NULL if there is none. */
 static const char *edited(const char *text, const char *after, const char *from, const char *to) {
     static char result[TEXT];
     const char *const begin = strstr(text, after);
@@ -61,7 +61,7 @@ static const char *edited(const char *text, const char *after, const char *from,
     return result;
 }
 
-/* The edited text is refused with a message of file, line, and `says`. */
+/* Tests that the edited text is rejected with a message that contains file, line and `says`. */
 static void refuse(const char *text, const char *after, const char *from, const char *to,
                    bj_status code, int line, const char *says) {
     char where[96];
@@ -92,8 +92,8 @@ static int same_bits(const bj_epoch *a, const bj_epoch *b) {
 
 /* ---------------------------------------------------------------------------------------- table */
 
-/* Every byte of a bj_epoch belongs to one field, but for the gap behind its first int: whoever adds
- * a member adds it to the table. */
+/* Tests that every byte of a bj_epoch belongs to one field, except for the gap after its first int.
+ * A new member must be added to the table. */
 static void test_table(void) {
     char owner[sizeof(bj_epoch)] = {0};
     size_t covered = 0;
@@ -120,10 +120,10 @@ static void test_table(void) {
  * missing in files of earlier versions. `line` is a line without all of them. */
 static void check_scene_groups(const bj_epoch *full, const char *line) {
     static const char encoder[] =
-        ",\"encoder\":{\"attention_tokens\":159.25,\"context_norm\":160.25}";
+        ",\"encoder\":{\"attention_tokens\":164.25,\"context_norm\":165.25}";
     static const char exchange[] =
-        ",\"exchange\":{\"scenes\":161.25,\"plain\":162.25,\"map\":163.25,"
-        "\"neighbors\":164.25,\"focal\":165.25}}\n";
+        ",\"exchange\":{\"scenes\":166.25,\"plain\":167.25,\"map\":168.25,"
+        "\"neighbors\":169.25,\"focal\":170.25}}\n";
     static char text[TEXT];
     bj_epoch row = *full, *back = NULL;
     int count;
@@ -137,7 +137,7 @@ static void check_scene_groups(const bj_epoch *full, const char *line) {
                          "exchange.scenes,exchange.plain,exchange.map,exchange.neighbors,"
                          "exchange.focal\n");
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
-    CHECK(count == 1 && same_bits(back, &row) && back[0].exchange.focal == 165.25);
+    CHECK(count == 1 && same_bits(back, &row) && back[0].exchange.focal == 170.25);
     bj_free(back);
     back = NULL;
     put_text(line);
@@ -149,11 +149,11 @@ static void check_scene_groups(const bj_epoch *full, const char *line) {
     row.exchange.map = NAN;
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, jsonl);
-    CHECK_CONTAINS(text, "\"plain\":162.25,\"map\":null,");
+    CHECK_CONTAINS(text, "\"plain\":167.25,\"map\":null,");
     CHECK(!strstr(text, "encoder") && !strstr(text, "maze"));
 }
 
-/* The format as others rely on it: names, order, spelling of numbers. */
+/* Tests the format on which other programs rely: names, order, text of numbers. */
 static void test_text(void) {
     static const char line[] =
         "{\"schema\":\"branchjepa.epoch/1\",\"type\":\"epoch\",\"step\":48,\"epoch\":1,"
@@ -167,23 +167,26 @@ static void test_text(void) {
         "\"top1_ade\":128.25,\"top1_fde\":129.25,\"top1_mr\":130.25,\"min_ade\":131.25,"
         "\"min_fde\":132.25,\"min_mr\":133.25,\"brier\":134.25,\"ece\":135.25,"
         "\"exp_entropy\":136.25,\"active_heads\":137.25,\"neff_collision\":138.25,"
-        "\"dedup_support\":139.25},"
-        "\"health\":{\"mean_std\":140.25,\"low_std_fraction\":141.25,\"entropy_rank\":142.25,"
-        "\"participation\":143.25},"
-        "\"usage\":{\"least\":144.25,\"most\":145.25},"
-        "\"decoder\":{\"ade\":146.25,\"fde\":-0.0}}\n";
+        "\"dedup_support\":139.25,\"brier_min_fde_1\":140.25,\"min_ade_6\":141.25,"
+        "\"min_fde_6\":142.25,\"mr_6\":143.25,\"brier_min_fde_6\":144.25},"
+        "\"health\":{\"mean_std\":145.25,\"low_std_fraction\":146.25,\"entropy_rank\":147.25,"
+        "\"participation\":148.25},"
+        "\"usage\":{\"least\":149.25,\"most\":150.25},"
+        "\"decoder\":{\"ade\":151.25,\"fde\":-0.0}}\n";
     static const char table[] =
         "step,epoch,wall_s,lr,grad_norm,scenes_per_s,best,eligible,train.loss,train.latent,"
         "train.decoded,train.rec,train.router,train.usage,train.variance,train.rank,"
         "train.participation,dev.scenes,dev.traj_es,dev.traj_obs,dev.traj_disp,dev.end_es,"
         "dev.latent_es,dev.exp_ade,dev.exp_fde,dev.top1_ade,dev.top1_fde,dev.top1_mr,dev.min_ade,"
         "dev.min_fde,dev.min_mr,dev.brier,dev.ece,dev.exp_entropy,dev.active_heads,"
-        "dev.neff_collision,dev.dedup_support,health.mean_std,health.low_std_fraction,"
+        "dev.neff_collision,dev.dedup_support,dev.brier_min_fde_1,dev.min_ade_6,dev.min_fde_6,"
+        "dev.mr_6,dev.brier_min_fde_6,health.mean_std,health.low_std_fraction,"
         "health.entropy_rank,health.participation,usage.least,usage.most,decoder.ade,decoder.fde\n"
         "48,1,102.25,0.0003,104.25,1e300,1,0,108.25,109.25,110.25,111.25,112.25,113.25,114.25,"
         "115.25,116.25,640.0,,122.25,123.25,124.25,125.25,126.25,127.25,128.25,129.25,130.25,"
         "131.25,132.25,133.25,134.25,135.25,136.25,137.25,138.25,139.25,140.25,141.25,142.25,"
-        "143.25,144.25,145.25,146.25,-0.0\n";
+        "143.25,144.25,145.25,146.25,147.25,"
+        "148.25,149.25,150.25,151.25,-0.0\n";
     static char text[TEXT];
     bj_epoch row = history_row(1), *back = NULL;
     int count;
@@ -198,24 +201,24 @@ static void test_text(void) {
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, jsonl);
     CHECK(!strncmp(text, line, sizeof line - 3)); /* up to the last brace */
-    CHECK_CONTAINS(text, ",\"maze\":{\"plan_all\":148.25,\"verified_route\":149.25,");
-    CHECK_CONTAINS(text, ",\"separated\":155.25,\"closest\":156.25,\"cov_three\":157.25,"
-                         "\"heads_three\":158.25},");
-    /* as it was before there were those two; any other one must be there */
+    CHECK_CONTAINS(text, ",\"maze\":{\"plan_all\":153.25,\"verified_route\":154.25,");
+    CHECK_CONTAINS(text, ",\"separated\":160.25,\"closest\":161.25,\"cov_three\":162.25,"
+                         "\"heads_three\":163.25},");
+    /* files of earlier versions lack these two; any other member is required */
     const char *const older =
-        edited(text, "maze", ",\"cov_three\":157.25,\"heads_three\":158.25", "");
+        edited(text, "maze", ",\"cov_three\":162.25,\"heads_three\":163.25", "");
     put_text(older ? older : "");
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
-    CHECK(count == 1 && isnan(back[0].maze.cov_three) && back[0].maze.closest == 156.25);
+    CHECK(count == 1 && isnan(back[0].maze.cov_three) && back[0].maze.closest == 161.25);
     bj_free(back);
     back = NULL;
-    const char *const less = edited(text, "maze", ",\"closest\":156.25", "");
+    const char *const less = edited(text, "maze", ",\"closest\":161.25", "");
     CHECK(read_status(less ? less : "", &count) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "member 'maze.closest' is missing");
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
     get_text(text, csv);
     CHECK_CONTAINS(text, ",decoder.fde,maze.plan_all,");
-    CHECK_CONTAINS(text, "146.25,-0.0,148.25,");
+    CHECK_CONTAINS(text, "151.25,-0.0,153.25,");
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
     CHECK(count == 1 && !memcmp(&back[0].maze, &row.maze, sizeof row.maze));
     bj_free(back);
@@ -233,11 +236,23 @@ static void test_text(void) {
     CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
     CHECK(count == 1 && same_bits(back, &row) && signbit(back->decoder_fde));
     CHECK(isnan(back->train.sigreg) && isnan(back->train.vicreg_covariance));
-    CHECK(back->dev.traj_obs == 122.25 && back->health.participation == 143.25 &&
-          back->train.total == 108.25 && back->usage_most == 145.25 && back->wall_s == 102.25);
+    CHECK(back->dev.mr_6 == 143.25);
     bj_free(back);
     back = NULL;
-    /* of a run with regularizers: three members more in `train`, whatever their values */
+    /* Tests that files without the leaderboard metrics, which version 0.1.0 added, can be read. */
+    const char *const without = edited(line, "dedup_support", ",\"mr_6\":143.25", "");
+    put_text(without ? without : "");
+    CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
+    CHECK(count == 1 && isnan(back->dev.mr_6) && back->dev.min_fde_6 == 142.25);
+    bj_free(back);
+    back = NULL;
+    put_text(line);
+    CHECK_OK(bj_history_read(&back, &count, folder, &err), err);
+    CHECK(back->dev.traj_obs == 122.25 && back->health.participation == 148.25 &&
+          back->train.total == 108.25 && back->usage_most == 150.25 && back->wall_s == 102.25);
+    bj_free(back);
+    back = NULL;
+    /* a run with regularizers has three more members in `train`, for any values */
     row.train = train;
     row.train.vicreg_variance = NAN;
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
@@ -255,7 +270,7 @@ static void test_text(void) {
 }
 
 
-/* Doubles of random bits, in rows enough for several growths of the table. */
+/* Tests doubles with random bits, in enough rows for the table to grow several times. */
 static void test_bits(void) {
     enum { ROWS = 300 };
     static bj_epoch rows[ROWS];
@@ -286,7 +301,7 @@ static void test_bits(void) {
     CHECK(back && isnan(back[7].lr) && back[5].lr == DBL_TRUE_MIN);
     bj_free(back);
 
-    /* The last epoch there can be, and none at all. */
+    /* Tests the largest epoch, and no epochs. */
     bj_epoch last = history_row(0);
     last.epoch = INT_MAX;
     CHECK_OK(bj_history_write(folder, &last, 1, &err), err);
@@ -304,20 +319,20 @@ static void test_tolerance(const char *good) {
     int count = -1;
     CHECK_OK(read_status(good, &count), err);
     CHECK(count == 3);
-    /* Later versions add members, anywhere and of any type. */
+    /* Tests that unknown members of any type are ignored anywhere. */
     CHECK_OK(
         read_status(edited(good, "\"epoch\":1,", "\"lr\"", "\"new\":[{\"lr\":1}],\"lr\""), &count),
         err);
     CHECK_OK(
         read_status(edited(good, "\"epoch\":1,", "\"dev\":{", "\"dev\":{\"step\":null,"), &count),
         err);
-    /* Integers are numbers too. */
+    /* Tests that integers are accepted as numbers. */
     CHECK_OK(read_status(edited(good, "\"epoch\":0,", "\"lr\":3.25", "\"lr\":3"), &count), err);
-    /* Blanks of JSON, and the line ends of other systems. */
+    /* Tests JSON white space, and newlines of other systems. */
     CHECK_OK(read_status(edited(good, "", "{\"schema\":", " { \"schema\" :\t"), &count), err);
     CHECK_OK(read_status(edited(good, "", "}}\n", "}}\r\n"), &count), err);
     CHECK(count == 3);
-    /* The last line end may be missing; nothing else may. */
+    /* Tests that only the last newline may be missing. */
     static char cut[TEXT];
     snprintf(cut, sizeof cut, "%.*s", (int)strlen(good) - 1, good);
     CHECK_OK(read_status(cut, &count), err);
@@ -345,17 +360,17 @@ static void test_refusals(const char *good) {
         {"\"step\":48", "\"step\":9223372036854775808", BJ_EFORMAT, "'step' is out of range"},
         {"\"step\":48", "\"step\":null", BJ_EFORMAT, "'step' is of type null"},
         {"\"epoch\":1", "\"epoch\":2147483648", BJ_EFORMAT, "'epoch' is out of range"},
-        {"\"epoch\":1", "\"epoch\":2", BJ_EFORMAT, "'epoch' is 2, expected the one after 0"},
-        {"\"epoch\":1", "\"epoch\":0", BJ_EFORMAT, "'epoch' is 0, expected the one after 0"},
+        {"\"epoch\":1", "\"epoch\":2", BJ_EFORMAT, "'epoch' is 2, expected the epoch after 0"},
+        {"\"epoch\":1", "\"epoch\":0", BJ_EFORMAT, "'epoch' is 0, expected the epoch after 0"},
         {"\"best\":true", "\"best\":1", BJ_EFORMAT, "'best' is of type uint, expected true or"},
         {"\"best\":true", "\"best\":null", BJ_EFORMAT, "'best'"},
         {"\"lr\":103.25", "\"lr\":1e999", BJ_EFORMAT, "not JSON"},
         {"\"lr\":103.25", "\"lr\":NaN", BJ_EFORMAT, "not JSON"},
-        {"\"lr\":103.25", "\"lr\":1,\"lr\":1", BJ_EFORMAT, "'lr' is there twice"},
+        {"\"lr\":103.25", "\"lr\":1,\"lr\":1", BJ_EFORMAT, "'lr' occurs twice"},
         {"\"dev\":{", "\"dev\":null,\"x\":{", BJ_EFORMAT,
          "'dev' is of type null, expected an object"},
         {"\"dev\":{", "\"x\":{", BJ_EFORMAT, "'dev' is missing"},
-        {"\"usage\":{", "\"dev\":{},\"usage\":{", BJ_EFORMAT, "'dev' is there twice"},
+        {"\"usage\":{", "\"dev\":{},\"usage\":{", BJ_EFORMAT, "'dev' occurs twice"},
         {"}}\n", "}}\n\n", BJ_EFORMAT, "not JSON"},
         {"}}\n", "}}\n[]\n", BJ_EFORMAT, "the line is of type array, expected an object"},
         {"}}\n", "}} {}\n", BJ_EFORMAT, "not JSON"},
@@ -367,11 +382,11 @@ static void test_refusals(const char *good) {
         CHECK_MSG(bad != NULL, "no '%s'", cases[i].from);
         if (!bad) continue;
         snprintf(text, sizeof text, "%.*s%s", (int)(second - good), good, bad);
-        const int own_line = !strncmp(cases[i].to, "}}\n", 3); /* what is wrong stands behind it */
+        const int own_line = !strncmp(cases[i].to, "}}\n", 3); /* the error follows it */
         refuse(text, "", "", "", cases[i].code, own_line ? 3 : 2, cases[i].says);
     }
 
-    /* Each member in turn: another name, another type. */
+    /* Tests each member with another name and with another type. */
     for (int f = 0; f < bj_epoch_field_count; f++) {
         const char *const path = bj_epoch_fields[f].path, *const dot = strchr(path, '.');
         char group[64], key[64], says[128], begin[96];
@@ -394,7 +409,7 @@ static void test_places(void) {
     unlink(jsonl);
     CHECK_OK(bj_history_read(&rows, &count, folder, &err), err);
     CHECK(count == 0 && !rows);
-    /* A link that leads nowhere, and a folder, are no missing files. */
+    /* Tests that a dangling link and a folder are not treated as missing files. */
     CHECK(!symlink("nowhere", jsonl));
     CHECK(bj_history_read(&rows, &count, folder, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, jsonl);
@@ -419,7 +434,7 @@ static int entries(void) {
     return count;
 }
 
-/* What cannot be written leaves both files as they were, and nothing beside them. */
+/* Tests that a failed write leaves both files unchanged and creates no others. */
 static void test_all_or_nothing(void) {
     static char before[2][TEXT], after[2][TEXT];
     bj_epoch rows[3] = {history_row(0), history_row(1), history_row(2)};
@@ -433,13 +448,13 @@ static void test_all_or_nothing(void) {
     rows[1] = history_row(1);
     rows[2].epoch = 3;
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "row 2 is of epoch 3, expected the one after 1");
+    CHECK_CONTAINS(err.message, "row 2 has epoch 3, expected the epoch after 1");
     rows[2].epoch = 1;
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EARG);
     rows[2] = history_row(2);
     rows[0].epoch = -1, rows[1].epoch = 0, rows[2].epoch = 1;
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "row 0 is of epoch -1");
+    CHECK_CONTAINS(err.message, "row 0 has epoch -1");
     for (int i = 0; i < 3; i++) rows[i] = history_row(i);
     rows[1].step = -5;
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EARG);
@@ -461,7 +476,7 @@ static void test_all_or_nothing(void) {
     }
     CHECK_OK(bj_history_write(folder, rows, 2, &err), err);
 
-    /* One of two files that cannot be replaced keeps the other too. */
+    /* Tests that both files stay if one of them cannot be replaced. */
     unlink(jsonl);
     CHECK(!mkdir(jsonl, 0777));
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EIO);
@@ -473,8 +488,8 @@ static void test_all_or_nothing(void) {
     CHECK(bj_history_write("/tmp/test_history.none/run", rows, 3, &err) == BJ_EIO);
 }
 
-/* A disk with room for metrics.csv, but not for metrics.jsonl: found out when the last bytes are
- * written, or before, where there are more than are gathered. */
+/* Tests a disk with space for metrics.csv but not for metrics.jsonl. The error is detected with the
+ * last bytes, or earlier if there are more bytes than the buffer holds. */
 static void test_full_disk(void) {
     enum { ROWS = 300 };
     static bj_epoch rows[ROWS];

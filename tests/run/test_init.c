@@ -1,7 +1,7 @@
-/* test_init.c - runs that start from the weights of a checkpoint: which tensors are loaded, from
- * which files, what is rejected, and that such a run resumes like any other.
+/* test_init.c - tests runs that start from the weights of a checkpoint: loaded tensors, accepted
+ * files, rejected input, and resuming.
  *
- * Reference: the training loop without anything around it, started from the same files.
+ * The reference is a training loop without checkpoints and logging, started from the same files.
  */
 #define _XOPEN_SOURCE 700
 #include "core/safetensors.h"
@@ -13,7 +13,7 @@ static const char open_gates[] =
 
 /* -------------------------------------------------------------------------------------- helpers */
 
-/* Settings of a run that starts from `source`, a name in the scratch folder. */
+/* Returns the settings of a run that starts from `source`, a name in the scratch folder. */
 static bj_settings init_settings(const char *arm, const char *source, const char *more) {
     char text[1024], path[CASE_PATH];
     snprintf(text, sizeof text, "init=%s %s", case_path(path, source), more);
@@ -223,7 +223,7 @@ static void test_names(void) {
         check_fact("new", "init.target", cases[i].target);
         const int copied = same_tensors("new/ckpt/last/model.safetensors", "encoder.",
                                         "new/ckpt/last/state.safetensors", "target.") == 20;
-        /* the target of an untrained run is a copy too */
+        /* the target encoder of an untrained run is a copy, too */
         CHECK_MSG(copied == (i >= 2), "%s: %d", cases[i].name, copied);
         case_remove("new");
     }
@@ -259,7 +259,8 @@ static void write_bf16(const char *from, const char *to) {
         views[i].dtype = BJ_DTYPE_BF16;
         used += views[i].count;
     }
-    /* The first file has no good digest; the message of the reader contains the right one. */
+    /* The digest of the first file is wrong, and the message of the reader contains the right one.
+     */
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < fact_count && i < MOST; i++) {
             facts[i] = bj_safetensors_metadata_at(st, i);
@@ -354,7 +355,7 @@ static void test_rejections(void) {
         {"fullset", "pre", "model.embed=16", BJ_EMISMATCH,
          "pre/ckpt/best/model.safetensors: tensor 'encoder.gru.weight_ih_l0': the checkpoint has "
          "shape [24, 7], expected [48, 7]",
-         "\nhint: take the sizes of the checkpoint, --set model.embed=8"},
+         "\nhint: use the sizes of the checkpoint, --set model.embed=8"},
         {"fullset", "pre", "model.atoms=4", BJ_EMISMATCH,
          "tensor 'router.2.weight': the checkpoint has shape [6, 8], expected [4, 8]",
          "--set model.atoms=6, or load the parts that match, --set "
@@ -406,7 +407,7 @@ static void test_resume(void) {
         case_remove("stop");
     }
 
-    /* A run without a checkpoint needs the source again, and the same one. */
+    /* Tests that a run without a checkpoint needs the same source again. */
     CHECK_OK(case_train(&report, &s, "stop", 0, 1, &(case_stop){.at = 1}, &err), err);
     case_remove("stop/ckpt/last");
     copy_file("pre/ckpt/best/model.safetensors", "kept.safetensors");
@@ -414,20 +415,20 @@ static void test_resume(void) {
     expect(&s, "stop", 1, BJ_EMISMATCH, "pre/ckpt/best/model.safetensors: the SHA-256 is ");
     copy_file("kept.safetensors", "pre/ckpt/best/model.safetensors");
     move("pre/ckpt/best/state.safetensors", "state.safetensors");
-    expect(&s, "stop", 1, BJ_EMISMATCH, "this run began with another target encoder");
+    expect(&s, "stop", 1, BJ_EMISMATCH, "this run was started with another target encoder");
     move("state.safetensors", "pre/ckpt/best/state.safetensors");
     CHECK_OK(case_train(&report, &s, "stop", 1, 1, NULL, &err), err);
     CHECK(report.outcome == BJ_RUN_DONE && case_same_run("ref", "stop"));
 
     /* Other settings about the source. */
     const bj_settings none = case_settings("fullset", "seed=2");
-    expect(&none, "stop", 1, BJ_EMISMATCH, "/pre', now it is ''");
+    expect(&none, "stop", 1, BJ_EMISMATCH, "/pre' and is now ''");
     const bj_settings other = init_settings("fullset", "pre/ckpt/last", "seed=2");
-    expect(&other, "stop", 1, BJ_EMISMATCH, "init is '");
+    expect(&other, "stop", 1, BJ_EMISMATCH, "init was '");
     const bj_settings pinned = init_settings(
         "fullset", "pre",
         "seed=2 init_sha256=0000000000000000000000000000000000000000000000000000000000000000");
-    expect(&pinned, "stop", 1, BJ_EMISMATCH, "init_sha256 is '");
+    expect(&pinned, "stop", 1, BJ_EMISMATCH, "init_sha256 was '");
     case_remove("stop");
 }
 

@@ -1,4 +1,5 @@
-/* test_maze_graph.c - the graph of a finished run: its file, and scores that are its metrics'. */
+/* test_maze_graph.c - tests the graph of a finished run: its file, and scores equal to its metrics.
+ */
 #define _XOPEN_SOURCE 700
 #include "maze_case.h"
 
@@ -14,7 +15,7 @@ static void check_scores(const bj_graph_scores *s, const bj_maze_values *row) {
 
 static int hits; /* candidates above the threshold, of all graphs */
 
-/* Of a candidate the file keeps the nearest cell: above the threshold it must be an edge. */
+/* Checks that the nearest cell of a candidate is an edge if its cosine is above the threshold. */
 static void check_record(const bj_graph_record *r, const bj_maze_run *run) {
     const size_t C = (size_t)r->maze->cells;
     CHECK(r->K == bj_maze_run_candidates(run) && r->sources == 26);
@@ -88,7 +89,8 @@ static void check_arm(const char *data, const char *arm, const char *more) {
     bj_maze_run_free(r);
 }
 
-/* Where the data leaves a few cells only, each source keeps its own candidates and masses. */
+/* Tests that each source keeps its own candidates and masses if only a few cells have transitions.
+ */
 static void check_few(void) {
     enum { C = 26, L = 8, D = 24 };
     static const float xy[][2] = {{4, 0}, {4, 4}, {4, 0}, {4, 4}, {0, 4}, {4, 4}, {0, 4}, {0, 8}};

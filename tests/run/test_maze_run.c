@@ -1,4 +1,4 @@
-/* test_maze_run.c - a finished run on a maze, opened again: what it says, what is refused. */
+/* test_maze_run.c - tests opening a finished maze run: its outputs, and rejected runs. */
 #define _XOPEN_SOURCE 700
 #include "maze_case.h"
 
@@ -13,7 +13,7 @@ static bj_maze_run *open_run(const char *name, const bj_maze_run_options *option
     return out;
 }
 
-/* The same answers, whatever is asked for together, and at once or one by one. */
+/* Tests that the outputs do not depend on which of them are requested together, or on the batch. */
 static void check_looks(bj_maze_run *r) {
     enum { N = 40, L = 8 };
     static bj_real a[N * D], c[N * L * D], m[N * L], a1[N * D], c1[N * L * D], m1[N * L];
@@ -44,7 +44,7 @@ static void check_looks(bj_maze_run *r) {
     CHECK(even != bj_maze_run_routed(r));
 }
 
-/* Candidates and latents at the centers give the scores of the metrics. */
+/* Tests that candidates and latents at the centers give the scores of the metrics. */
 static void check_centers(bj_maze_run *r) {
     enum { C = 26, L = 8 };
     static bj_real latents[C * D], candidates[C * L * D], masses[C * L];
@@ -90,7 +90,7 @@ static void check_arms(const char *data) {
     }
 }
 
-/* ------------------------------------------------------------------------------------ refusals */
+/* ------------------------------------------------------------------------------ rejected input */
 
 static void expect(const char *name, const bj_maze_run_options *options, bj_status code,
                    const char *words) {
@@ -135,7 +135,7 @@ static void check_refusals(const char *data) {
 
     const bj_maze_run_options elsewhere = {.maze = "large"};
     expect("maze-branch", &elsewhere, BJ_EMISMATCH, "trained in maze 'medium'");
-    /* another dataset is noticed when it is asked for, not before */
+    /* another dataset is detected when it is opened, not before */
     static float xy[4][2] = {{0, 0}, {4, 0}, {0, 0}, {4, 0}};
     static uint8_t last[4] = {0, 0, 0, 1};
     npz_maker m = {0};
@@ -175,10 +175,10 @@ static void check_refusals(const char *data) {
     change("maze-mdn", "manifest.json", altered, digest);
     bj_maze_run_free(open_run("maze-mdn", NULL)); /* all of it is as it was */
     change("maze-mdn", "ckpt/best/model.safetensors", "run.seed", "run.sead");
-    expect("maze-mdn", NULL, BJ_EMISMATCH, "result.json has it");
+    expect("maze-mdn", NULL, BJ_EMISMATCH, "as in result.json");
 }
 
-/* A maze that is not official is found beside the dataset, and must not have changed. */
+/* Tests that an unofficial maze is found next to the dataset and must be unchanged. */
 static void check_generated(void) {
     char data[CASE_PATH], file[CASE_PATH], dir[CASE_PATH], moved[CASE_PATH];
     const bj_generate_options how = {.branches = 3, .junctions = 2, .seed = 4};
@@ -200,7 +200,7 @@ static void check_generated(void) {
     bj_maze_graph_free(graph);
     bj_maze_run_free(r);
     CHECK(!rename(file, case_path(moved, "moved.json")));
-    expect("generated", NULL, BJ_EARG, "whose file is not beside the dataset");
+    expect("generated", NULL, BJ_EARG, "whose file is not in the dataset folder");
     const bj_maze_run_options named = {.maze = moved};
     r = open_run("generated", &named);
     bj_maze_run_free(r);

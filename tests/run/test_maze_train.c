@@ -1,4 +1,4 @@
-/* test_maze_train.c - training on a maze's dataset: batches, standardization, runs, verdicts.
+/* test_maze_train.c - tests training on a maze dataset: batches, standardization, runs, outcomes.
  */
 #define _XOPEN_SOURCE 700
 #include "maze_case.h"
@@ -31,7 +31,7 @@ static void check_source(const char *data) {
     bj_maze_source_batch(&rows, a, 0, 0);
     bj_maze_source_batch(&same, b, 0, 1);
     CHECK(memcmp(rows, same, 32 * sizeof *rows) != 0);
-    /* mean and deviation of the states that transitions start from */
+    /* mean and standard deviation of the first states of transitions */
     for (int i = 0; i < 2; i++) {
         const int64_t n = bj_transitions_count(a->transitions);
         double mean = 0, square = 0;
@@ -49,7 +49,8 @@ static void check_source(const char *data) {
     bj_maze_source_free(b);
 }
 
-/* Half-way through a visit, against a search of its own; and pairs of cells as likely as others. */
+/* Compares the middle of a visit with an independent search, and tests that balanced pairs of cells
+ * are equally likely. */
 static void check_choices(const char *data) {
     const bj_settings first = settings_of("maze-branch", "maze.middle=0 maze.balance=1");
     const bj_settings middle = settings_of("maze-branch", "");
@@ -83,7 +84,8 @@ static void check_choices(const char *data) {
     bj_maze_source_free(b);
 }
 
-/* Nothing of a held-out episode is fitted or measured, and frames are judged on those alone. */
+/* Tests that held-out episodes are not used for training, and that frames are evaluated only on
+ * them. */
 static void check_held_out(const char *data) {
     const bj_settings s = settings_of("maze-branch", "maze.held_out=0.3 seed=4");
     const bj_settings other = settings_of("maze-branch", "maze.held_out=0.3 seed=5");
@@ -150,7 +152,7 @@ static void check_runs(const char *data) {
         CHECK(whole.outcome == BJ_RUN_DONE && whole.step == 40 && whole.best.epoch == 2);
         CHECK(whole.best.maze.cov_r >= 0 && whole.best.maze.plan_all >= 0);
         CHECK(whole.best.maze.separated >= 0 && isnan(whole.best.dev.traj_es));
-        /* stopped within the second epoch, gone on with by two workers */
+        /* stopped within the second epoch, resumed with two workers */
         CHECK(run(&s, data, b, 27, 1).outcome == BJ_RUN_STOPPED);
         CHECK(run(&s, data, b, 0, 2).outcome == BJ_RUN_DONE);
         CHECK_MSG(case_same(a, b), "%s", arms[i]);
@@ -197,7 +199,8 @@ static void check_regularized(const char *data) {
     bj_free(text);
 }
 
-/* States of more than x and y are judged by frames: raw COV-R, and whether cells are apart. */
+/* Tests that states with more than x and y are evaluated by frames: raw COV-R and separation of
+ * cells. */
 static void check_frames(const char *data) {
     const char *const more = "maze.horizon=4 maze.held_out=0.3 train.epochs=1";
     bj_settings s = settings_of("maze-branch", more);
@@ -206,13 +209,13 @@ static void check_frames(const char *data) {
     CHECK(open.best.maze.cov_r >= 0 && open.best.maze.cov_r <= 1);
     CHECK(open.best.maze.separated >= 0 && open.best.maze.separated <= 1);
     CHECK(open.best.maze.closest <= 1 && open.best.dev.scenes == 18 * STEPS);
-    /* cells that are as good as equal are no score, though every candidate hits them */
+    /* nearly equal cells give no score, although every candidate hits them */
     s = settings_of("maze-branch",
                     "maze.horizon=4 train.epochs=1 gate.separated=0.9 optim.lr=1e-9");
     CHECK(run(&s, data, "flat", 0, 1).outcome == BJ_RUN_COLLAPSED);
 }
 
-/* Images whose color tells where they were taken; a run of them is stopped, resumed and opened. */
+/* Tests images whose color depends on the position. A run is stopped, resumed and opened. */
 static void check_images(void) {
     enum { SHOTS = 240, EPISODE = 12, SIDE = 16, CHANNELS = 3 };
     static uint8_t frames[SHOTS][SIDE][SIDE][CHANNELS];
@@ -246,7 +249,7 @@ static void check_images(void) {
     bj_run *finished;
     CHECK_OK(bj_run_open(&finished, case_path(dir, "images"), &err), err);
     CHECK(bj_run_epochs(finished) == 3);
-    char given[65], kept[65]; /* a campaign knows its runs by the settings it gave them */
+    char given[65], kept[65]; /* a campaign identifies its runs by their settings */
     CHECK_OK(bj_settings_digest(given, &s, &err), err);
     CHECK_OK(bj_settings_digest(kept, bj_run_settings(finished), &err), err);
     CHECK(!strcmp(given, kept) && !strcmp(given, bj_run_fact(finished, "settings.sha256")));
@@ -255,7 +258,7 @@ static void check_images(void) {
     CHECK(run(&wide, data, "patches", 0, 1).outcome == BJ_RUN_DONE);
 }
 
-/* Latents that fail a gate are no score, however good the graph looks. */
+/* Tests that a run whose latents fail a gate gets no score, no matter how good its graph is. */
 static void check_collapse(const char *data) {
     const bj_settings s = settings_of("maze-branch", "loss.floor=0 gate.separated=1");
     char path[CASE_PATH], *text;
@@ -279,14 +282,14 @@ static void check_refusals(const char *data) {
     o.maze = "medium";
     o.dev = data;
     CHECK(bj_run_train(&report, &s, &o, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "judged by the graph");
+    CHECK_CONTAINS(err.message, "evaluated on the graph");
     o.dev = NULL;
     s.updates = 0;
     CHECK(bj_run_train(&report, &s, &o, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "train.updates is 0");
 }
 
-/* What came later changes neither digests nor files of runs that do not use it. */
+/* Tests that later settings do not change digests and files of runs that do not use them. */
 static void check_digest(void) {
     const bj_assignment plain = {"arm", "fullset", "test"};
     const bj_assignment more[] = {plain, {"maze.balance", "0", "test"}, {"loss.kl", "0", "test"}};

@@ -1,5 +1,5 @@
-/* test_settings.c - arms, recipes and settings: what they resolve to, what is refused, and the way
- * through text, JSON and back. */
+/* test_settings.c - tests arms, recipes and settings: resolved values, rejected values, and
+ * conversion to text and JSON and back. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ static bj_error err;
 
 static int is_stage_b(const char *arm) { return !strncmp(arm, "anchor-b", 8); }
 
-/* Settings of an arm with a recipe and up to one more assignment. */
+/* Returns the settings of an arm with a recipe and up to one more assignment. */
 static bj_status resolve_arm(bj_settings *s, const char **origins, const char *arm,
                              const char *recipe, const char *key, const char *value) {
     bj_assignment list[4] = {{"arm", arm, "test"}, {"recipe", recipe, "test"}};
@@ -36,7 +36,7 @@ static bj_settings settings_of(const char *arm) {
     return s;
 }
 
-/* Two texts of a number are equal when the numbers are: the shortest one is unique. */
+/* Equal numbers have equal texts, because the shortest text is unique. */
 static int is_same(const bj_settings *a, const bj_settings *b) {
     char left[BJ_SETTING_TEXT_SIZE], right[BJ_SETTING_TEXT_SIZE];
     for (int i = 0; i < bj_setting_count(); i++) {
@@ -54,7 +54,7 @@ static void test_table(void) {
     CHECK(bj_setting_count() > 60 && bj_setting_count() <= MOST);
     for (int i = 0; i < bj_setting_count(); i++) {
         const bj_setting_info info = bj_setting_at(i);
-        CHECK_MSG(bj_setting_find(info.key) == i, "%s is there twice", info.key);
+        CHECK_MSG(bj_setting_find(info.key) == i, "%s occurs twice", info.key);
         const char *dot = strchr(info.key, '.');
         CHECK_MSG(!dot || !strchr(dot + 1, '.'), "%s has two dots", info.key);
         CHECK_MSG(strlen(info.help) > 0 && strlen(info.help) < 96, "%s: %zu", info.key,
@@ -75,7 +75,7 @@ static void test_table(void) {
     CHECK(!text[0]);
 }
 
-/* What the paper says, by its own sections on optimization and the frozen anchor. */
+/* Values of the paper, from its sections on optimization and the frozen anchor. */
 static void test_defaults(void) {
     const bj_settings s = settings_of("fullset");
     const bj_arch paper = bj_arch_paper();
@@ -153,7 +153,8 @@ enum { ARMS = sizeof expected / sizeof *expected };
 
 enum { MAZE_ARMS = 6 };
 
-/* Mazes: no decoder, 30,000 updates of 64 transitions, as many parameters as eight branches. */
+/* Tests maze arms: no decoder, 30,000 updates of 64 transitions, as many parameters as eight
+ * branches. */
 static void test_maze_arms(void) {
     const bj_settings branch = settings_of("maze-branch");
     const double size = (double)bj_arch_counts(&branch.arch).total;
@@ -208,7 +209,7 @@ static void test_arms(void) {
     CHECK(bj_arch_counts(&output.arch).downstream == 3608958);
 }
 
-/* The first value of a learned scale is the model's; the settings must tell the truth about it. */
+/* Tests that the settings contain the initial value of a learned scale, which the model defines. */
 static void test_learned_scales(void) {
     static const char *const arms[] = {"mdn-global", "mdn-component"};
     for (int i = 0; i < 2; i++) {
@@ -287,7 +288,8 @@ static void test_layers(void) {
     CHECK(!strcmp(ORIGIN("train.batch"), "recipe small") && !strcmp(ORIGIN("loss.tau"), "paper"));
     CHECK(!strcmp(ORIGIN("train.save_minutes"), "default") && !strcmp(ORIGIN("anchor"), "default"));
 
-    /* The recipe stands above the arm, an assignment above both; order in the list is no matter. */
+    /* Tests that the recipe overrides the arm and an assignment overrides both, in any order of the
+     * list. */
     CHECK_OK(resolve_arm(&s, origins, "anchor-a", "paper", NULL, NULL), err);
     CHECK(s.batch == 512 && !strcmp(ORIGIN("train.batch"), "arm anchor-a"));
     CHECK_OK(resolve_arm(&s, origins, "anchor-a", "small", NULL, NULL), err);
@@ -335,6 +337,9 @@ static void test_refused(void) {
         {"fullset", "seed", "1e3", "seed is '1e3'"},
         {"fullset", "seed", "", "seed is ''"},
 
+        {"fullset", "train.precision", "mixed", ""},
+        {"fullset", "train.precision", "half",
+         "train.precision is 'half', expected single or mixed"},
         {"fullset", "optim.lr", "1", ""},
         {"fullset", "optim.lr", ".5", ""},
         {"fullset", "optim.lr", "3E-4", ""},
@@ -365,18 +370,18 @@ static void test_refused(void) {
         {"fullset", "train.warmup", "30", ""},
         {"fullset", "train.epochs", "1",
          "paper: train.warmup is 2, more than train.epochs, 1 (here:7)"},
-        {"point", "model.atoms", "6", "here:7: model.atoms is 6, but arm point has one"},
-        {"anchor-b-point", "model.atoms", "2", "arm anchor-b-point has one"},
+        {"point", "model.atoms", "6", "here:7: model.atoms is 6, but arm point has only one"},
+        {"anchor-b-point", "model.atoms", "2", "arm anchor-b-point has only one"},
         {"mdn-global", "loss.sigma_z", "0.1",
-         "here:7: loss.sigma_z is 0.1, but arm mdn-global learns it, from 0.25 on"},
+         "here:7: loss.sigma_z is 0.1, but arm mdn-global learns it, starting at 0.25"},
         {"mdn-usage", "loss.sigma_y", "1",
          "here:7: loss.sigma_y is 1, but arm mdn-usage learns it"},
         {"mdn-component", "loss.sigma_y", "2", ""},
         {"mdn", "loss.sigma_z", "0.1", ""},
         {"anchor-b", "anchor", "", "arm anchor-b needs 'anchor', the checkpoint folder"},
         {"anchor-b-point", "anchor", "", "arm anchor-b-point needs 'anchor'"},
-        {"fullset", "anchor", "x", "here:7: anchor is 'x', but arm fullset has no use for one"},
-        {"anchor-a", "anchor", "x", "arm anchor-a has no use for one"},
+        {"fullset", "anchor", "x", "here:7: anchor is 'x', but arm fullset uses no anchor"},
+        {"anchor-a", "anchor", "x", "arm anchor-a uses no anchor"},
         {"fullset", "anchor", "", ""},
         {"anchor-b", "anchor", "r\xc3\xa9sum\xc3\xa9/ckpt \"best\"", ""},
         {"anchor-b", "anchor", "a\nb", "anchor has control characters or is not UTF-8"},
@@ -406,7 +411,7 @@ static void test_refused(void) {
     CHECK(resolve_arm(&s, NULL, "fullset", "paper", "eps", "1") == BJ_EARG);
     CHECK_MSG(!strcmp(err.message, "here:7: no setting 'eps'"), "%s", err.message);
 
-    /* A wrong value is refused even when a later one replaces it. */
+    /* Tests that an invalid value is rejected even if a later one replaces it. */
     const bj_assignment twice[] = {
         {"arm", "fullset", "a"}, {"optim.lr", "x", "b"}, {"optim.lr", ".1", "c"}};
     CHECK(bj_settings_resolve(&s, NULL, twice, 3, &err) == BJ_EARG);
@@ -504,7 +509,7 @@ static void test_digest(void) {
     size_t at = 0;
     for (int i = 0; i < bj_setting_count(); i++) {
         bj_setting_text(text, &s, i);
-        if (bj_setting_is_added(i)) { /* came later: not there while it has its default */
+        if (bj_setting_is_added(i)) { /* added later, so it is absent while it has its default */
             char plain[BJ_SETTING_TEXT_SIZE];
             bj_setting_default(plain, i);
             CHECK_MSG(!strcmp(text, plain), "%s", bj_setting_at(i).key);
@@ -582,7 +587,7 @@ static void test_json(void) {
     }
     bj_free(text);
 
-    /* Nothing is lost when memory runs out, and nothing is published. */
+    /* Tests that failed allocations leak nothing and write no file. */
     const long live = bj_alloc_live();
     for (long n = 0;; n++) {
         unlink(path);

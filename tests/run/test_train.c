@@ -1,8 +1,8 @@
-/* test_train.c - training runs: their bits, stopping, going on, what a crash leaves.
+/* test_train.c - tests training runs: their bits, stopping, resuming, crashes.
  *
- * Runs of a tiny model on 120 simulated scenes: four updates an epoch, one batch of development
- * scenes. Reference: the loop without anything around it; and for everything that is interrupted
- * the files of a run that was not. tests/cli/train_kill.sh does the same with kill -9.
+ * A tiny model is trained on 120 simulated scenes with four updates per epoch and one batch of
+ * development scenes. The reference is a training loop without checkpoints and logging. Interrupted
+ * runs are compared with an uninterrupted run. tests/cli/train_kill.sh does the same with kill -9.
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -34,7 +34,8 @@ static void test_bits(void) {
 
 /* ------------------------------------------------------------------------------------ reference */
 
-/* The loop once more, without anything around it: updates in their order, means of an epoch. */
+/* Reimplements the training loop without checkpoints and logging: applies the updates in order and
+ * averages over the epoch. */
 static void train_alone(bj_model *model, bj_epoch *means, const bj_settings *s, bj_cache *cache) {
     const bj_trainer_options how = {
         .objective = s->objective, .optim = s->optim, .max_batch = s->batch, .threads = 1};
@@ -82,7 +83,7 @@ static void check_exchange(const bj_epoch *row, const bj_model *model, const bj_
     bj_loader_free(loader);
 }
 
-/* What an evaluation of ckpt/last gives is what the last epoch was told to be. */
+/* Tests that an evaluation of ckpt/last gives the values of the last epoch. */
 static void check_evaluation(const bj_run *run, const bj_model *model, const bj_cache *cache) {
     const bj_epoch row = bj_run_epoch(run, bj_run_epochs(run) - 1);
     const bj_loader_options dev = {.part = BJ_PART_DEV, .batch = 3, .needs_future = 1};
@@ -171,7 +172,7 @@ typedef struct told {
     int count;
 } told;
 
-/* As TensorBoard reads it: a start forgets what was said about its step and later ones. */
+/* Reads events like TensorBoard: a start discards its step and later ones of earlier files. */
 static void read_event(told *t, const unsigned char *at, const unsigned char *end) {
     int64_t step = 0;
     int summary = 0, start = 0;
@@ -198,7 +199,7 @@ static int is_event_file(const struct dirent *entry) {
     return !strncmp(entry->d_name, "events.out.tfevents.", 20);
 }
 
-/* The steps that TensorBoard shows; returns the number of files. */
+/* Lists the steps that TensorBoard shows and returns the number of files. */
 static int read_events(told *t, const char *run) {
     char dir[CASE_PATH];
     struct dirent **list;
@@ -223,7 +224,7 @@ static int read_events(told *t, const char *run) {
     return count;
 }
 
-/* Every epoch of the run is there once, in order. */
+/* Checks that every epoch of the run occurs once, in order. */
 static int events_complete(const char *run, int epochs) {
     told t;
     CHECK(read_events(&t, run) > 0);
@@ -234,7 +235,7 @@ static int events_complete(const char *run, int epochs) {
 
 /* ------------------------------------------------------------------------------------- stopping */
 
-/* Once at every call of the progress function, whatever the run is doing then. */
+/* Tests a stop at every call of the progress function. */
 static void test_stops(void) {
     const bj_settings s = case_settings("fullset", "train.epochs=3");
     int phases[3] = {0};
@@ -282,7 +283,7 @@ static void test_stops(void) {
     case_remove("stop");
 }
 
-/* "save and go on": a checkpoint appears, and nothing else changes. */
+/* Tests "save and go on": a checkpoint is written, and nothing else changes. */
 typedef struct watch {
     int calls, saved;
     ino_t before;
@@ -323,7 +324,7 @@ static void test_save(void) {
     CHECK(case_same_run("ref", "save"));
     case_remove("save");
 
-    /* A checkpoint after every update changes nothing but the setting that asks for it. */
+    /* Tests that a checkpoint after every update changes only the setting that requests it. */
     const bj_settings often = case_settings("fullset", "train.epochs=3 train.save_minutes=0");
     case_run(&often, "save");
     CHECK(case_same_rows("ref", "save"));
@@ -344,7 +345,7 @@ static void test_regularizers(void) {
     CHECK_OK(case_train(&report, &s, "threads", 0, 3, NULL, &err), err);
     CHECK(case_same_run("reg", "threads"));
     case_remove("threads");
-    int within = 0; /* stops in the middle of an epoch, where sums are carried over */
+    int within = 0; /* stops within an epoch, where sums must be saved */
     for (int at = 3; at <= 7; at++) {
         case_stop stop = {.at = at};
         CHECK_OK(case_train(&report, &s, "stop", 0, 1, &stop, &err), err);
@@ -381,7 +382,7 @@ static void test_crashes(void) {
     bj_run_report report;
     bj_error err = {0};
 
-    /* Killed after metrics.jsonl and before ckpt/last of the next epoch: it is ahead. */
+    /* Tests a kill after metrics.jsonl and before ckpt/last of the next epoch. */
     case_stop stop = {.at = 8}; /* "save" of epoch 1 */
     CHECK_OK(case_train(&report, &s, "crash", 0, 1, &stop, &err), err);
     CHECK(!strcmp(stop.phase, "save") && report.epochs == 1);
@@ -398,7 +399,7 @@ static void test_crashes(void) {
     CHECK(report.resumed_at == 2);
     CHECK(case_same_run("ref", "crash") && events_complete("crash", 3));
 
-    /* Killed between two renames, where a system cannot exchange folders (core/folder.h). */
+    /* Tests a kill between two renames on a system that cannot exchange folders (core/folder.h). */
     case_remove("crash");
     stop = (case_stop){.at = 8};
     CHECK_OK(case_train(&report, &s, "crash", 0, 1, &stop, &err), err);
@@ -415,7 +416,7 @@ static void test_crashes(void) {
     case_remove("crash");
 }
 
-/* Pauses do not count, work that was lost does. */
+/* Tests that the time excludes pauses and includes lost work. */
 static void test_wall(void) {
     const bj_settings s = case_settings("fullset", "train.epochs=3");
     char dir[CASE_PATH], path[BJ_RUN_FILE];

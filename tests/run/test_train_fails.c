@@ -1,13 +1,13 @@
-/* test_train_fails.c - runs that cannot begin, cannot go on, or have to stop.
+/* test_train_fails.c - tests runs that cannot start, cannot resume, or have to stop.
  *
- * Whatever happens, the message says what, a checkpoint that was there can be loaded, and the run
- * goes on when the cause is gone. tests/cli/train.sh has full disks and signals.
+ * In every case the message contains the reason, an existing checkpoint can be loaded, and the run
+ * resumes when the cause is gone. tests/cli/train.sh tests full disks and signals.
  */
 #define _XOPEN_SOURCE 700
 #include "core/safetensors.h"
 #include "run_case.h"
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static bj_settings nested_settings;
 static bj_status nested_status;
@@ -22,7 +22,7 @@ static bj_run_answer train_within(void *context, const bj_run_progress *p) {
     return BJ_RUN_GO_ON;
 }
 
-/* expect CODE PART of the message, when the run "held" is resumed in another way */
+/* expects CODE and PART of the message if the run "held" is resumed in another way */
 static void expect(const bj_settings *s, const bj_run_options *o, bj_status code,
                    const char *part) {
     bj_run_report report;
@@ -87,34 +87,34 @@ static void test_refusals(void) {
     bj_error err = {0};
     case_cache("other.bjc", 4, CASE_SCENES);
     CHECK_OK(case_train(&report, &s, "held", 0, 1, &(case_stop){.at = 5}, &err), err);
-    expect(&s, &o, BJ_EARG, "holds a run already");
+    expect(&s, &o, BJ_EARG, "already contains a run");
     o.resume = 1;
     bj_settings t = case_settings("mdn", "");
-    expect(&t, &o, BJ_EMISMATCH, "arm is 'fullset', now it is 'mdn'");
+    expect(&t, &o, BJ_EMISMATCH, "arm was 'fullset' and is now 'mdn'");
     t = case_settings("fullset", "seed=5");
-    expect(&t, &o, BJ_EMISMATCH, "seed is '0', now it is '5'");
+    expect(&t, &o, BJ_EMISMATCH, "seed was '0' and is now '5'");
     t = case_settings("fullset", "optim.lr=1e-3");
-    expect(&t, &o, BJ_EMISMATCH, "optim.lr is '0.0003', now it is '0.001'");
+    expect(&t, &o, BJ_EMISMATCH, "optim.lr was '0.0003' and is now '0.001'");
     o.data = case_path(other, "other.bjc");
-    expect(&s, &o, BJ_EMISMATCH, "other data: data.digest is");
+    expect(&s, &o, BJ_EMISMATCH, "other data: data.digest was");
     o.data = data;
     o.dev = other;
-    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest is missing");
+    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest was missing");
     o.dev = NULL;
     o.isa = "c";
     bj_run *held = case_open("held");
     const int is_c = !strcmp(bj_run_fact(held, "isa"), "c");
     bj_run_free(held);
-    if (!is_c) expect(&s, &o, BJ_EMISMATCH, "isa is");
+    if (!is_c) expect(&s, &o, BJ_EMISMATCH, "isa was");
     o.isa = NULL;
     /* None of it did any harm. */
-    expect(&s, &(bj_run_options){.data = data, .dir = dir, .threads = 1}, BJ_EARG, "held: holds");
+    expect(&s, &(bj_run_options){.data = data, .dir = dir, .threads = 1}, BJ_EARG, "held: already contains");
     CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
     CHECK(report.outcome == BJ_RUN_DONE);
 
     /* Checkpoints of nobody knows what. */
     case_remove("held/manifest.json");
-    expect(&s, &o, BJ_EARG, "holds checkpoints, but no manifest.json");
+    expect(&s, &o, BJ_EARG, "contains checkpoints but no manifest.json");
     case_remove("held");
 
     /* Two at a time. */
@@ -130,7 +130,7 @@ static void test_refusals(void) {
     CHECK_CONTAINS(nested_error.message, "another process is training in this folder");
     case_remove("busy");
 
-    /* Folders that cannot be, data that is not there. */
+    /* Tests folders that cannot be created, and missing data. */
     o = (bj_run_options){.data = data, .dir = case_path(path, "data.bjc/run"), .threads = 1};
     expect(&s, &o, BJ_EIO, "data.bjc/run: cannot create the folder");
     o = (bj_run_options){
@@ -139,7 +139,7 @@ static void test_refusals(void) {
     CHECK(!case_exists("none", "."));
     case_cache("few.bjc", 3, 2); /* none of them is for development */
     o.data = case_path(other, "few.bjc");
-    expect(&s, &o, BJ_EARG, "few.bjc: nothing to choose a checkpoint by");
+    expect(&s, &o, BJ_EARG, "few.bjc: no development scenes");
     CHECK(!case_exists("none", "."));
     o.dev = data; /* with development scenes of their own */
     CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
@@ -155,7 +155,7 @@ static void test_refusals(void) {
 
 /* ----------------------------------------------------------------------------------- divergence */
 
-/* What is in ckpt/last can be loaded, which no number that is not finite survives. */
+/* Checks that ckpt/last can be loaded, which fails if a number is not finite. */
 static void check_finite_checkpoint(const char *run) {
     char dir[CASE_PATH], path[BJ_RUN_FILE];
     bj_model *model = NULL;
@@ -196,7 +196,8 @@ static int count_lines(const char *run, const char *file) {
     return lines;
 }
 
-/* Weights that grow a hundredfold with every update: how = settings that say how many there are. */
+/* Returns settings with which weights grow a hundredfold per update. `how` sets the number of
+ * updates. */
 static void diverge(const char *arm, const char *how, const char *part) {
     char more[256], step[64];
     snprintf(more, sizeof more,
@@ -217,7 +218,7 @@ static void diverge(const char *arm, const char *how, const char *part) {
         char *text = case_read(&size, "far", "failures.jsonl");
         CHECK_CONTAINS(text, "{\"schema\":\"branchjepa.failure/1\",\"type\":\"failure\",\"step\":");
         CHECK_CONTAINS(text, part);
-        /* the state of the update before, and not that of the last epoch */
+        /* the state before the failed update, not that of the last epoch */
         snprintf(step, sizeof step, "\"step\":%ld,", saved_step("far"));
         CHECK_CONTAINS(text, step);
         const char *update = strstr(err.message, "update ");
@@ -229,8 +230,8 @@ static void diverge(const char *arm, const char *how, const char *part) {
     case_remove("far");
 }
 
-/* The scenario that is named is one of the scenes at fault, also where those are in another cache.
- */
+/* Tests that the message names one of the scenes that cause the failure, also if they are in
+ * another cache. */
 static void test_scenario(void) {
     char data[CASE_PATH], dev[CASE_PATH], dir[CASE_PATH], id[64] = "";
     const bj_settings s =
@@ -254,10 +255,11 @@ static void test_scenario(void) {
 }
 
 static void test_divergence(void) {
-    /* In an update: 28 of them in an epoch, which is enough in double precision too. */
+    /* Tests a failure in an update. An epoch has 28 updates, which is enough in double precision,
+     * too. */
     diverge("fullset", "train.batch=4", "epoch 1, update ");
     diverge("fullset", "train.batch=4", " (scenario 0");
-    /* In an evaluation: one update in an epoch, and each makes a step that the next meets first. */
+    /* Tests a failure in an evaluation, with one update per epoch. */
     diverge("fullset", "train.batch=256", "development scenes (scenario 0");
     diverge("anchor-a", "train.batch=256", "development scenes (scenario 0");
 }

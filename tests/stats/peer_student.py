@@ -1,10 +1,10 @@
-"""Quantiles of Student's t against SciPy, to 1e-10, and a paired interval against scipy.stats.
+"""Compares quantiles of Student's t with SciPy, to 1e-10, and a paired interval with scipy.stats.
 
   TEST_STUDENT=path/of/test_stats_student python3 tests/stats/peer_student.py
 
-SciPy's own quantiles lose digits near the middle (p = .4999999, 4 degrees: error 4e-4 in 1.17), so
-p within .01 of it is left to the closed forms of test_student.c.
-Exit code 0 done, 1 failed, 77 skipped because the package is not installed.
+SciPy's quantiles lose digits near p = .5 (p = .4999999, 4 degrees: error 4e-4 in 1.17), so values within
+.01 of it are tested only with the closed forms of test_student.c.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import csv
 import io
@@ -52,7 +52,7 @@ def compare_quantiles():
 
 
 def compare_interval():
-    """`bjepa compare` against scipy.stats.ttest_rel on the paper's seeds."""
+    """Compares `bjepa compare` with scipy.stats.ttest_rel on the paper's seeds."""
     path = os.path.join(ROOT, "data", "paper", "av2_seeds.csv")
     values = {}
     with open(path, newline="") as file:
@@ -67,7 +67,7 @@ def compare_interval():
         for row in csv.DictReader(io.StringIO(text)):
             a, b = values["fullset", row["metric"]], values["mdn", row["metric"]]
             if len(set(a[s] - b[s] for s in a)) == 1:
-                continue                                # zero spread, SciPy divides by zero
+                continue                                # the spread is zero, and SciPy divides by zero
             test = stats.ttest_rel([a[s] for s in sorted(a)], [b[s] for s in sorted(a)])
             interval = test.confidence_interval(level)
             for found, wanted in ((row["low"], interval.low), (row["high"], interval.high)):

@@ -22,7 +22,7 @@ static int by_size(const void *x, const void *y) {
     return (p > q) - (p < q);
 }
 
-/* Computes the bootstrap in the simplest way, with another generator and another order. */
+/* Computes the bootstrap in the simplest way, with another generator and in another order. */
 static bj_bootstrap plain_bootstrap(uint64_t seed, double level) {
     static double means[MANY];
     bj_rng rng = bj_rng_seed(seed);
@@ -74,8 +74,9 @@ static void test_theory(void) {
     CHECK_NEAR(out.se, se, 0.04 * se);
     CHECK_NEAR(out.high - out.low, 2 * 1.95996 * se, 0.1 * se * 2);
 
-    /* Every scene is drawn equally often, by both halves of the random bits and by the extra draw
-     * for an odd n. d is 1 for one scene, so the resampled means average 1/n. */
+    /* Every scene must be drawn equally often by both halves of the random bits and by the extra
+     * draw for an odd n. d is 1 for one scene, so the average of the resampled means must be
+     * 1/n. */
     enum { SMALL = 3 };
     for (int k = 0; k < SMALL; k++) {
         double one[SMALL] = {0}, zero[SMALL] = {0};
@@ -97,7 +98,7 @@ static void test_threads_and_seeds(void) {
     }
     CHECK_OK(bj_bootstrap_paired(&other, a, b, N, 997, 6, 0.95, 2, &err), err);
     CHECK(other.low != first.low && other.high != first.high && other.mean == first.mean);
-    /* A common shift of both arms does not change the paired result. */
+    /* Adding a constant to both arms must not change the paired result. */
     static double shifted[2][N];
     for (int i = 0; i < N; i++) {
         shifted[0][i] = a[i] + 4 * (i % 7);

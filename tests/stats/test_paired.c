@@ -14,7 +14,7 @@ static void test_summary(void) {
     s = bj_summarize(values, 0);
     CHECK(s.n == 0 && isnan(s.mean) && isnan(s.sd) && isnan(s.lowest) && isnan(s.highest));
 
-    /* A large common offset costs no precision. */
+    /* A large common offset must not reduce the precision. */
     const double shifted[] = {1e9 + 1, 1e9 + 2, 1e9 + 4};
     CHECK_NEAR(bj_summarize(shifted, 3).sd, sqrt(7.0 / 3), 1e-9);
     const double equal[] = {0.1, 0.1, 0.1};
@@ -46,7 +46,7 @@ static void test_comparison(void) {
     CHECK_OK(bj_compare_paired(&m, b, a, 4, -1, 0.9, &err), err);
     CHECK(m.low == -c.high && m.high == -c.low && m.lower == c.higher && m.equal == c.equal);
 
-    /* Lower is better, also for negative scores, so -3 improves on -2. */
+    /* Lower is also better for negative scores, so -3 is an improvement over -2. */
     const double below[] = {-3, -3}, above[] = {-2, -2}, zero[] = {0, 0};
     CHECK_OK(bj_compare_paired(&c, below, above, 2, -1, 0.95, &err), err);
     CHECK(c.improvement == 0.5 && c.low == -1 && c.high == -1);

@@ -46,8 +46,8 @@ static double rounding_of(int arm, int metric) {
     return unit / 2;
 }
 
-/* Computes a quantity, and in *slack how far it can change if the per-seed values change within
- * their rounding. */
+/* Computes a quantity. *slack receives the largest change of the quantity that the rounding of the
+ * per-seed values can cause. */
 static double compute(double *slack, const char *quantity, int a, int b, int metric) {
     const bj_summary s = bj_seeds_summary(seeds, a, metric);
     bj_comparison c;

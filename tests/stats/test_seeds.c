@@ -74,7 +74,7 @@ static void test_folder(void) {
     bj_seeds_free(NULL);
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 #define HEAD "arm,seed,metric,value\n"
 
@@ -84,9 +84,9 @@ static void test_refusals(void) {
     } cases[] = {
         {"", "is empty, expected the columns arm, seed, metric, value"},
         {"\n\n", "is empty"},
-        {HEAD, "no line behind the header"},
+        {HEAD, "no line after the header"},
         {"arm,seed,value\nx,0,1\n", "line 1: no column 'metric'"},
-        {"\n\narm,seed,metric,value,seed\n", "line 3: column 'seed' is there twice"},
+        {"\n\narm,seed,metric,value,seed\n", "line 3: column 'seed' occurs twice"},
         {HEAD "x,0,brier\n", "line 2: found 3 fields, expected 4"},
         {HEAD "x,0,brier,1,2\n", "line 2: found 5 fields, expected 4"},
         {HEAD "x,0,brier,1\n,0,brier,1\n", "line 3: arm is empty"},
@@ -106,11 +106,11 @@ static void test_refusals(void) {
         {HEAD "x,0,brier,true\n", "line 2: value is 'true'"},
         {HEAD "x,0,brier,\"1,5\"\n", "line 2: value is '1,5'"},
         {HEAD "x,0,brier,1\nx,1,brier,1\n\nx,0,brier,1\n",
-         "line 5: a second value of arm 'x', seed 0, metric 'brier'; the first is in line 2"},
+         "line 5: a second value for arm 'x', seed 0, metric 'brier'; the first is in line 2"},
         {HEAD "\"x\ny\",0,brier,1\n", "line 2: arm has the control character 0x0a"},
         {HEAD "x,0,brier,1\n\"x,0,brier,1\n\n", "line 3: the quote that opens here is not closed"},
         {"arm,seed,metric,value\r\nx,0,brier,1\r\n\r\nx,1,brier,?\r\n", "line 4: value is '?'"},
-        {HEAD "\"x\"y,0,brier,1\n", "line 2: found text behind a closing quote"},
+        {HEAD "\"x\"y,0,brier,1\n", "line 2: found text after a closing quote"},
         {HEAD "x\"y\",0,brier,1\n", "line 2: found a quote inside a field without quotes"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -132,7 +132,7 @@ static void test_refusals(void) {
     snprintf(name, sizeof name, HEAD "%.64s,0,brier,1\n",
              "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn");
     CHECK(read_text(&s, name) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "has 64 bytes, at most 63 fit");
+    CHECK_CONTAINS(err.message, "has 64 bytes, expected at most 63");
 }
 
 /* Tests that sizes beyond the limits are rejected before anything of that size is allocated. */
@@ -144,12 +144,12 @@ static void test_limits(void) {
     for (int i = 0; i < ROWS; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "arm%d,0,ece,1\n", i);
     CHECK(read_text(&s, text) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "line 1026: 'arm1024' is the 1025th arm, at most 1024 fit");
+    CHECK_CONTAINS(err.message, "line 1026: 'arm1024' is the 1025th arm, expected at most 1024");
     used = snprintf(text, sizeof text, HEAD);
     for (int i = 0; i < ROWS; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "a,%d,ece,1\n", i);
     CHECK(read_text(&s, text) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "has 5000 different seeds, at most 4096 fit");
+    CHECK_CONTAINS(err.message, "has 5000 different seeds, expected at most 4096");
     used = snprintf(text, sizeof text, HEAD);
     for (int i = 0; i < 1000; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "a%d,%d,m%d,1\n", i, i, i);
@@ -185,9 +185,9 @@ static void test_missing(void) {
     CHECK(c.a.n == 2 && c.difference.mean == -1.5 && c.lower == 2 && c.improvement == 0.5);
     CHECK_NEAR(c.high, -1.5 + 12.706204736174698 * 0.5, 1e-9);
     CHECK(bj_seeds_compare(&c, s, 0, 2, ece, 0.95, 1, &e) == BJ_EFORMAT);
-    CHECK_CONTAINS(e.message, "arm 'c' has no value of metric 'ece'");
+    CHECK_CONTAINS(e.message, "arm 'c' has no value for metric 'ece'");
     CHECK(bj_seeds_compare(&c, s, 0, 3, ece, 0.95, 1, &e) == BJ_EFORMAT);
-    CHECK_CONTAINS(e.message, "arms 'a' and 'd' have no seed of metric 'ece' in common");
+    CHECK_CONTAINS(e.message, "arms 'a' and 'd' have no seed in common for metric 'ece'");
     const bj_summary sum = bj_seeds_summary(s, 0, ece);
     CHECK(sum.n == 3 && sum.mean == 3 && sum.highest == 6);
     CHECK(bj_seeds_summary(s, 2, ece).n == 0);
@@ -302,7 +302,7 @@ static void test_list(void) {
                  {{"b", "ece", -1, 1}, "entry 3: seed is -1"},
                  {{"b", "ece", 0, INFINITY}, "entry 3: seed is 0 and value inf"},
                  {{"a", "brier", 2, 1},
-                  "entry 3: a second value of arm 'a', seed 2, metric "
+                  "entry 3: a second value for arm 'a', seed 2, metric "
                   "'brier'; the first is in entry 1"}};
     for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
         list[3] = flaws[i].value;

@@ -38,7 +38,7 @@ static void test_closed_forms(void) {
         CHECK_RELATIVE(bj_student_quantile(p, 2), exact_2(1 - p), 1e-12);
         CHECK_RELATIVE(bj_student_quantile(p, 4), exact_4(1 - p), 1e-12);
     }
-    /* Near the median 1 - 2 q has no digits left. There t = c / density at 0. */
+    /* Near the median, 1 - 2 q loses all digits. There, t = c / density at 0. */
     const double c = 0x1p-30;
     CHECK_RELATIVE(bj_student_quantile(0.5 + c, 1), pi * c, 1e-12);
     CHECK_RELATIVE(bj_student_quantile(0.5 + c, 2), 2 * sqrt(2) * c, 1e-12);
@@ -67,8 +67,8 @@ static void test_tables(void) {
     CHECK_RELATIVE(bj_student_quantile(0.995, INFINITY), 2.5758293035489004, 1e-12);
 }
 
-/* Tests that P(|T| > t) at a quantile t is the probability it was computed from, and that quantiles
- * have no step between the two methods. */
+/* Tests that P(|T| > t) at a quantile t is the probability from which t was computed, and that
+ * there is no jump between the two methods. */
 static void test_round_trip(void) {
     static const double degrees[] = {1, 1.25, 2.5, 3, 7.75, 33, 1000.5, 54321, 199999};
     for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
@@ -96,7 +96,7 @@ static void test_edges(void) {
     CHECK(bj_student_quantile(1, 4) == INFINITY);
     CHECK(bj_student_quantile(0, 4) == -INFINITY);
     CHECK_RELATIVE(bj_student_quantile(1e-300, 1), -1 / (pi * 1e-300), 1e-11);
-    /* far in the tails, from 40-digit arithmetic */
+    /* far in the tails; expected values from 40-digit arithmetic */
     CHECK_RELATIVE(bj_student_quantile(1e-300, 200001), -37.110791801464419, 1e-11);
     CHECK_RELATIVE(bj_student_quantile(1e-30, 250000), -11.465542967912419, 1e-11);
     CHECK_RELATIVE(bj_student_quantile(1e-9, 300000), -5.9979918207772008, 1e-11);

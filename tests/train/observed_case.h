@@ -66,7 +66,7 @@ static inline bj_objective observed_objective(const observed_case *c) {
     bj_objective o = bj_objective_default(c->objective);
     o.lambda_y = o.lambda_rec = 0;
     o.floor_weight = c->floor;
-    o.variance_floor = 0.4; /* some of the nine dimensions are below */
+    o.variance_floor = 0.4; /* above some of the nine standard deviations */
     o.rank_floor = 7;
     o.rank_weight = 0.5;
     if (c->objective == BJ_VARIATIONAL) o.kl_weight = 0.3;

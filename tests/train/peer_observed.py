@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Models of states and images, trained for three updates, against plain PyTorch.
+"""Compares three updates of models of states and images with PyTorch.
 
     TEST_OBSERVED=path/of/test_observed peer_observed.py
 
 test_observed writes every case of tests/train/observed_case.h: weights, target, inputs, losses,
-outputs, gradients, and weights and target after three updates of AdamW and the moving average. Here
-the same is computed with torch.nn.functional, autograd and torch.optim in double precision. One more
-comparison, with the targets of the first two transitions swapped, has to fail.
+outputs, gradients, and weights and target after three updates of AdamW and the moving average. This
+script computes them with torch.nn.functional, autograd and torch.optim in double precision. One more
+comparison, with the targets of the first two transitions swapped, must fail.
 
-Exit 0 the same, 1 not, 77 PyTorch or safetensors is not installed.
+Exit codes: 0 equal, 1 different, 77 skipped because PyTorch or safetensors is not installed.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def two_layers(x, w, name):
 
 
 def encode(x, w, sizes, mean, scale):
-    """Context of states (B,n) or images (B,height*width*channels)."""
+    """Returns the context of states (B,n) or images (B,height*width*channels)."""
     if sizes["encoder"] == "image":
         h, wd, c = (int(sizes[k]) for k in ("height", "width", "channels"))
         image = (x.reshape(-1, h, wd, c) / 255 - mean) / scale
@@ -72,7 +72,7 @@ def distance(a, b):
 
 
 def predict(c, z, w, sizes, eps):
-    """Latents (B,L,D), logits (B,K) and the divergence (B) from the context with its action."""
+    """Returns latents (B,L,D), logits (B,K) and the divergence (B) for the context with its action."""
     kind, K = sizes["model"], int(sizes["atoms"])
     if kind == "variational":
         m_p, s_p = two_layers(c, w, "prior").chunk(2, 1)
@@ -140,7 +140,7 @@ def loss_of(context, action, z, w, meta, eps, step):
 
 
 def recompute(tensors, meta):
-    """Everything the file states, from its weights and inputs."""
+    """Computes all results in the file from its weights and inputs."""
     of = lambda prefix: {k[len(prefix):]: v for k, v in tensors.items() if k.startswith(prefix)}
     w, target, x = of("w."), of("t."), of("x.")
     mean, scale = w["input.mean"], w["input.scale"]

@@ -1,15 +1,15 @@
-"""A training checkpoint against Python: PyTorch continues a run that C began.
+"""Tests training checkpoints with Python: PyTorch continues a run that C started.
 
   TEST_STATE=path/of/test_state BJ_ROOT=. python3 tests/train/peer_state.py
 
 C trains on a golden file, saves, does one more update and saves again.
-1. Python opens both files of the first checkpoint; the two digests, computed here from
-   docs/FORMAT.md, are the stored ones, and the state names that of its model.
-2. The reference network, settings and AdamW moments taken from the files alone, does the same
-   update: weights, moments and target are those C saved. The model stays a plain state_dict.
-3. Files written again by Python load in C; with a moment changed, or beside another model, they do
-   not.
-Exit code 0 done, 1 failed, 77 skipped because a package is not installed.
+1. Python opens both files of the first checkpoint. The digests computed here from docs/FORMAT.md equal the
+   stored ones, and the state contains the digest of its model.
+2. The reference network, with settings and AdamW moments from the files alone, does the same update. Its
+   weights, moments and target equal those that C saved. The model is an ordinary state_dict.
+3. C loads files that Python wrote again. It rejects them if a moment was changed or if they belong to
+   another model.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 ROOT = Path(os.environ.get("BJ_ROOT") or Path(__file__).resolve().parents[2])
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "support")]
+sys.path.insert(0, str(ROOT / "scripts"))
 try:
     import torch
     from safetensors import safe_open
@@ -31,8 +31,8 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
-from checkpoint_digest import digest                                     # noqa: E402
 from reference import modules                                           # noqa: E402
+from reference.digest import digest                                     # noqa: E402
 from reference.objectives import Goal                                   # noqa: E402
 from reference.sizes import Sizes                                       # noqa: E402
 from reference.training import Optim, State, gradients, update          # noqa: E402
@@ -70,7 +70,7 @@ def group(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tens
 
 
 def settings(kind: type, metadata: dict[str, str], prefix: str, names: dict[str, str]):
-    """The fields of a dataclass from `prefix` + field; `names` lists those called otherwise."""
+    """Returns the fields of a dataclass from `prefix` + field. `names` lists fields with other names."""
     found = {}
     for field in fields(kind):
         text = metadata.get(prefix + names.get(field.name, field.name))

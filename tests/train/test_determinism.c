@@ -1,7 +1,7 @@
 /* test_determinism.c - tests that training is bitwise reproducible for any number of threads.
  *
- * Runs are compared on the same instruction set. A hash covers weights, target, both moments,
- * losses and gradient norms of every step.
+ * Runs are compared on the same instruction set and in the same precision. A hash covers weights,
+ * target, both moments, losses and gradient norms of every step.
  */
 #include "train_case.h"
 
@@ -47,7 +47,9 @@ static void check_threads(const char *name, const bj_arch *arch, bj_objective ob
             CHECK_MSG(found == one, "%s, %s, %d scenes, %d steps: %d threads give other bits", name,
                       isa, B, steps, threads[i]);
         }
-    a.future[0] += (bj_real)1e-3; /* a small change of one input must change the hash */
+    /* A small change of one input must change the hash. In mixed precision, the change must be
+     * larger to survive the rounding of operands. */
+    a.future[0] += (bj_real)(case_precision == BJ_PRECISION_FULL ? 1e-3 : 0.5);
     CHECK(run(arch, objective, &a.batch, &b.batch, steps, 1, isa) != one);
     free_batch(&a);
     free_batch(&b);
@@ -61,8 +63,8 @@ static void test_isa(const char *isa, int fastest) {
         for (int s = 0; s < 4; s++) {
             const bj_objective o = bj_objective_default(kinds[k]);
             check_threads(bj_objective_name(kinds[k]), &arch, o, sizes[s], 1, isa);
-            /* 100 steps: all objectives on the fastest instruction set,
-             * one objective on the others */
+            /* run 100 steps for all objectives on the fastest instruction set, and for one
+             * objective on all others */
             if (sizes[s] == 37 && (k == 0 || fastest))
                 check_threads(bj_objective_name(kinds[k]), &arch, o, sizes[s], 100, isa);
         }
@@ -76,6 +78,28 @@ static void test_isa(const char *isa, int fastest) {
                       fastest ? 20 : 1, isa);
     arch = small_arch_for(BJ_OUTPUTONLY);
     check_threads("outputonly", &arch, bj_objective_default(BJ_OUTPUTONLY), 37, 1, isa);
+}
+
+/* Tests one step of every scene objective in mixed precision, and that the operands are rounded. */
+static void test_mixed(const char *isa) {
+    for (int kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
+        bj_arch arch = small_arch_for((bj_objective_kind)kind);
+        if (kind == BJ_UNIFORM) arch.weighting = BJ_WEIGHTS_UNIFORM;
+        const bj_objective o = bj_objective_default((bj_objective_kind)kind);
+        made_batch a = make_batch(&arch, 37, -1, -1, 1);
+        case_precision = BJ_PRECISION_FULL;
+        const uint64_t single = run(&arch, o, &a.batch, &a.batch, 1, 1, isa);
+        case_precision = BJ_PRECISION_BF16;
+        CHECK_MSG(run(&arch, o, &a.batch, &a.batch, 1, 1, isa) != single, "%s, %s: not rounded",
+                  bj_objective_name(o.kind), isa);
+        free_batch(&a);
+        check_threads(bj_objective_name(o.kind), &arch, o, 37, 1, isa);
+    }
+    const bj_arch arch = small_arch();
+    check_threads("mixed", &arch, bj_objective_default(BJ_FULLSET), 37, 100, isa);
+    check_threads("mixed, one scene", &arch, bj_objective_default(BJ_FULLSET), 1, 1, isa);
+    check_threads("mixed, regularized", &arch, regularized(bj_objective_default(BJ_FULLSET)), 37, 1,
+                  isa);
 }
 
 /* Tests that a scene's forecast does not depend on the other scenes of its batch. */
@@ -136,7 +160,14 @@ int main(void) {
         test_isa(bj_kernels_at(i)->isa, bj_kernels_at(i + 1) == NULL);
         test_company(bj_kernels_at(i)->isa, 21, 0);
         test_company(bj_kernels_at(i)->isa, 6, 1);
+        case_precision = BJ_PRECISION_BF16;
+        test_mixed(bj_kernels_at(i)->isa);
+        test_company(bj_kernels_at(i)->isa, 21, 0);
+        test_company(bj_kernels_at(i)->isa, 6, 1);
+        case_precision = BJ_PRECISION_FULL;
     }
+    test_paper_sizes();
+    case_precision = BJ_PRECISION_BF16;
     test_paper_sizes();
     return test_report("determinism");
 }

@@ -3,9 +3,9 @@
  * For each tensor that an objective reaches, the gradient is checked along random directions, for
  * single entries, and for every entry of small tensors, against
  *   (8 (f(w + h d) - f(w - h d)) - (f(w + 2 h d) - f(w - 2 h d))) / 12 h
- * If a ReLU switches within 2 h, the difference is wrong, and a second,
- * smaller step decides. A tensor that an objective does not reach must have
- * no gradient, and changing it must not change the loss by a single bit.
+ * If a ReLU switches within 2 h, the difference is wrong. In that case, the result with a second,
+ * smaller step is used. A tensor that an objective does not reach must have no gradient, and
+ * changing the tensor must leave the loss bit-identical.
  *
  * Soft-WTA and Sinkhorn treat their plan as a constant in the gradient. So for these objectives the
  * test computes the loss from the network's outputs with the plan of the unperturbed weights.
@@ -255,7 +255,7 @@ static void close_probe(probe *p) {
 }
 
 /* Checks that changing a tensor that no term reaches does not change the loss. The change is small,
- * because a large one could change the winner and so the label of a router. */
+ * because a large change could change the winner and thus the label of the router. */
 static void check_unreached(const probe *p, int index) {
     const bj_tensor w = bj_model_tensor(p->c.model, index);
     static bj_real kept[MOST];
@@ -409,7 +409,7 @@ static void test_zero_weights(void) {
     check("output-only, reconstruction only", &single, weighted(BJ_OUTPUTONLY, 0, 0, 1), 3);
 }
 
-/* Tests the regularizers with every objective for scenes, and alone. */
+/* Tests the regularizers with every scene objective, and alone. */
 static void test_regularizers(void) {
     for (bj_objective_kind kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
         const bj_arch arch = small_arch_for(kind);
@@ -448,7 +448,7 @@ static void test_shapes(void) {
     arch = small_arch();
     arch.obs = 1;
     p = open_probe("one observed step", &arch, fullset, 3, 1, 2);
-    check_probe(&p, 1); /* gru.weight_hh: the initial state is zero */
+    check_probe(&p, 1); /* gru.weight_hh has a zero gradient, because the initial state is zero */
     arch = small_arch();
     arch.embed = 7, arch.heads = 7, arch.fut = 2;
     check("seven heads of one, two future steps", &arch, fullset, 3);
@@ -464,9 +464,9 @@ static void test_shapes(void) {
     check("K = 7", &arch, fullset, 2);
 }
 
-/* Tests that zero distances have a zero gradient. A finite difference
- * moves equal atoms apart, and their distance must stay below 1e-6, which
- * counts as zero. So the step is small and the tolerance large. */
+/* Tests that zero distances have a zero gradient. A finite difference moves equal atoms apart.
+ * Their distance must stay below 1e-6, so that it still counts as zero. So the step is small and
+ * the tolerance is large. */
 static void test_equal_atoms(bj_objective_kind kind) {
     const bj_arch arch = small_arch();
     probe p = open_probe("equal atoms", &arch, bj_objective_default(kind), 3, -1, -1);
@@ -485,7 +485,7 @@ static void test_equal_atoms(bj_objective_kind kind) {
             memcpy(other.data, first.data, first.size * sizeof *first.data);
         }
     CHECK(isfinite(loss(&p)));
-    for (int i = 0; i < p.c.tensors; i++) { /* with one atom, the router has no gradient */
+    for (int i = 0; i < p.c.tensors; i++) { /* if all atoms are equal, the router has no gradient */
         const bj_tensor g = bj_trainer_gradient(p.c.trainer, i);
         for (size_t j = 0; g.data && j < g.size && starts_with(g.name, "router"); j++)
             CHECK_NEAR(g.data[j], 0, sizeof(bj_real) == sizeof(double) ? 1e-14 : 1e-6);
@@ -493,7 +493,8 @@ static void test_equal_atoms(bj_objective_kind kind) {
     check_probe(&p, -1);
 }
 
-/* Opens a case whose weights and target have no zeros, because zero biases would hide mistakes. */
+/* Opens a case whose weights and target contain no zeros, because zero biases would hide
+ * mistakes. */
 static train_case open_form(const bj_arch *arch, bj_objective_kind kind, int max_batch,
                             int factored) {
     train_case c = open_case(arch, bj_objective_default(kind), max_batch);

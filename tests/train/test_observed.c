@@ -1,8 +1,9 @@
 /* test_observed.c - tests training steps of all kinds of models that read states and images.
  *
- *   - gradients of every tensor match differences along random directions (double build)
+ *   - gradients of every tensor match finite differences along random directions (double build)
  *   - results do not depend on the number of threads or on resuming from a checkpoint
- *   - winner takes all gives the same bits as passing gradients through every atom
+ *   - the results of winner takes all are bit-identical to those of passing gradients through every
+ *     atom
  *   - invalid batches are rejected, and a failed step changes nothing
  * `test_observed export CASE FILE` writes a case for
  * tests/train/peer_observed.py: weights w.*, target t.*, inputs x.*, losses l.*,
@@ -48,7 +49,7 @@ static void check_differences(const observed_case *o) {
     bj_rng rng = bj_rng_seed(4);
     const double norm = gradients(&c, &m.batch).grad_norm;
     CHECK(norm > 0);
-    int learning = 0; /* number of tensors of winning atoms with a gradient */
+    int learning = 0; /* number of atom tensors with a gradient */
     for (int i = 0; i < c.tensors; i++) {
         const bj_tensor t = bj_model_tensor(c.model, i);
         const bj_tensor g = bj_trainer_gradient(c.trainer, i);
@@ -67,7 +68,8 @@ static void check_differences(const observed_case *o) {
         CHECK_MSG(size > 0 || won, "%s: the gradient of %s is zero", o->name, t.name);
         if (BJ_REAL_IS_DOUBLE) {
             double error = HUGE_VAL;
-            /* A ReLU or winner that switches spoils the difference, so retry with smaller steps. */
+            /* The difference is wrong if a ReLU or the winner switches, so retry with smaller
+             * steps. */
             for (double h = 1e-4; h > 1e-8 && !(error <= 1e-6 * norm); h /= 10)
                 error = fabs(slope(&c, &m.batch, t, direction, h) - along);
             CHECK_MSG(error <= 1e-6 * norm, "%s: %s: slope is off by %g of a norm of %g", o->name,
@@ -97,7 +99,7 @@ static void check_bits(const observed_case *o) {
     const uint64_t bits = after_steps(&one, &m.batch, UPDATES);
     CHECK_MSG(bits == after_steps(&three, &m.batch, UPDATES), "%s: threads show", o->name);
     close_case(&three);
-    /* Resume from a checkpoint after two updates and do the third. */
+    /* Resume from a checkpoint after two updates and perform the third. */
     train_case again = open_observed(o, 70, 2, NULL), resumed = open_observed(o, 70, 1, NULL);
     bj_error err = {BJ_OK, ""};
     after_steps(&again, &m.batch, UPDATES - 1);
@@ -122,8 +124,8 @@ static void check_bits(const observed_case *o) {
     free_pairs(&m);
 }
 
-/* Checks that hard winner takes all gives the same bits as a soft assignment with tau = 1e-9, which
- * passes gradients through every atom. */
+/* Checks that the results of hard winner takes all are bit-identical to those of a soft assignment
+ * with tau = 1e-9, which passes gradients through every atom. */
 static void check_winners(const observed_case *o) {
     const bj_arch arch = observed_arch(o);
     made_pairs m = make_pairs(&arch, B, 9);
@@ -157,7 +159,7 @@ static void check_scene_winners(void) {
     free_batch(&m);
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static void check_refusals(void) {
     const observed_case *o = &observed_cases[1];
@@ -180,10 +182,10 @@ static void check_refusals(void) {
     CHECK(hash_state(&c) == before);
     close_case(&c);
     free_pairs(&m);
-    /* Objectives that require parts these models do not have, and vice versa. */
+    /* Test objectives that require parts that these models do not have, and vice versa. */
     bj_objective decoded = bj_objective_default(BJ_SPECIALIZATION);
     CHECK(bj_objective_check(&decoded, &arch, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "decodes nothing");
+    CHECK_CONTAINS(err.message, "the model has no decoder");
     bj_objective floors = bj_objective_default(BJ_FULLSET);
     floors.floor_weight = 1;
     const bj_arch scenes = small_arch();
@@ -322,6 +324,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < OBSERVED_CASES; i++) {
         check_differences(&observed_cases[i]);
         check_bits(&observed_cases[i]);
+        case_precision = BJ_PRECISION_BF16;
+        check_bits(&observed_cases[i]);
+        case_precision = BJ_PRECISION_FULL;
         if (observed_cases[i].objective == BJ_SPECIALIZATION) check_winners(&observed_cases[i]);
     }
     check_scene_winners();

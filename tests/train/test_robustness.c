@@ -12,7 +12,8 @@ static const char golden[] = "tests/golden/tiny/fullset.safetensors";
 
 /* ---------------------------------------------------------------------------------- allocations */
 
-/* Tests that steps, gradients and metrics of any batch size allocate nothing. */
+/* Tests that training steps, gradient computations and metrics allocate no memory, for any batch
+ * size. */
 static void test_no_allocation(void) {
     static const int sizes[10] = {48, 1, 5, 47, 16, 3, 48, 2, 33, 17};
     for (bj_objective_kind kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
@@ -162,7 +163,7 @@ static void test_failing_allocations(void) {
 /* -------------------------------------------------------------------------------- bad numbers */
 
 typedef struct pair {
-    train_case c, control; /* the control never gets a bad batch */
+    train_case c, control; /* the control trainer never gets a bad batch */
     made_batch good;
     bj_arch arch;
 } pair;
@@ -180,7 +181,8 @@ static pair open_pair(bj_objective_kind kind, int B, int threads, const char *is
     return p;
 }
 
-/* Checks that a valid step gives the same bits after failed steps as without them. */
+/* Checks that the result of a valid step after failed steps is bit-identical to that of a step
+ * without them. */
 static void close_pair(pair *p) {
     bj_step_report a, b;
     bj_error err;
@@ -223,7 +225,7 @@ static void test_bad_numbers(bj_objective_kind kind, int threads) {
     for (int i = 0; i < 12; i++) {
         const size_t n = arrays[i % 4].scene;
         const int b = scenes[i / 4];
-        /* first, last or a middle value */
+        /* the first, the last or a middle value */
         bj_real *at =
             arrays[i % 4].data + (size_t)b * n + (i % 3 == 0 ? 0 : n * (size_t)(i % 3) / 2 - 1);
         const bj_real kept = *at;
@@ -233,7 +235,8 @@ static void test_bad_numbers(bj_objective_kind kind, int threads) {
         expect_refusal(&p, scene, arrays[i % 4].name);
         *at = kept;
     }
-    /* If several scenes are bad, the message must name the first one on any number of threads. */
+    /* If several scenes are bad, the message must name the first one, regardless of the number of
+     * threads. */
     p.good.future[20 * 2 * p.arch.fut] = p.good.focal[30 * p.arch.obs * 7] = (bj_real)NAN;
     const bj_real kept = p.good.polylines[19 * 2 * p.arch.points * 6];
     p.good.polylines[19 * 2 * p.arch.points * 6] = (bj_real)NAN;
@@ -244,7 +247,7 @@ static void test_bad_numbers(bj_objective_kind kind, int threads) {
 }
 
 /* Tests weights near the maximum of the type, one tensor at a time. The step may succeed, because
- * gates saturate. Otherwise it must fail, and no weight may become non-finite. */
+ * gates saturate. If it fails, no weight may become non-finite. */
 static void test_huge_weights(bj_objective_kind kind) {
     const bj_real huge = (bj_real)((sizeof(bj_real) == sizeof(double) ? DBL_MAX : FLT_MAX) / 8);
     pair p = open_pair(kind, 5, 2, NULL);
@@ -311,8 +314,8 @@ static void test_overflowing_scene(bj_objective_kind kind) {
     close_pair(&p);
 }
 
-/* Tests a finite loss with a non-finite gradient. Nothing moves, so the GRU state is zero for any
- * weights, but the backward pass multiplies with the large weights at every step. */
+/* Tests a finite loss with a non-finite gradient. The focal tracks are zero, so the GRU state is
+ * zero for any weights, but the backward pass multiplies by the large weights at every step. */
 static void test_overflowing_gradient(void) {
     const bj_real large = (bj_real)(sizeof(bj_real) == sizeof(double) ? 1e150 : 1e20);
     pair p = open_pair(BJ_FULLSET, 5, 2, NULL);

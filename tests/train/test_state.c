@@ -4,11 +4,11 @@
  * rejected. test_state_files.c tests the folder operations.
  *
  * Without arguments, runs the tests. With arguments:
- *   write DIR   trains on a golden file, saves DIR/before, does one more update, saves DIR/after;
- *               tests/train/peer_state.py repeats that update in Python
+ *   write DIR   trains on a golden file, saves DIR/before, performs one more update, saves
+ *               DIR/after; tests/train/peer_state.py repeats that update in Python
  *   read DIR    loads such a checkpoint and prints "ok" or the error
  *   golden DIR  saves a run; tests/golden/training_v1 was written by this command in single
- *               precision and must stay readable
+ *               precision; do not regenerate it, because files of that version must stay readable
  */
 #define _XOPEN_SOURCE 700
 #include "core/alloc.h"
@@ -38,8 +38,8 @@ static void same_run(const run *a, const run *b, const char *what) {
 
 enum { STEPS = 20, FIRST = 7 };
 
-/* Checks that 20 steps in one run equal 7 + 13 steps with a checkpoint
- * between two sets of objects. */
+/* Checks that 20 steps in one run give the same result as 7 steps, a checkpoint, and 13 steps with
+ * newly created objects. */
 static void check_resume(const bj_arch *arch, bj_trainer_options options, const char *anchor) {
     const char *name = bj_objective_name(options.objective.kind), *dir = in_folder("resume");
     bj_error err = {0};
@@ -87,6 +87,8 @@ static void test_resume(void) {
     options.objective.vicreg_covariance = 0.5;
     options.seed = 77;
     check_resume(&arch, options, NULL);
+    options.precision = BJ_PRECISION_BF16;
+    check_resume(&arch, options, NULL);
     arch.scales = BJ_SCALES_COMPONENT;
     options = options_of(BJ_MDN, 0);
     options.objective.usage_kl = 0.01;
@@ -95,7 +97,7 @@ static void test_resume(void) {
     check_resume(&arch, options_of(BJ_OUTPUTONLY, 0), NULL);
 }
 
-/* Tests stage A with K = 1 and stage B with K = 3 on the same anchor. */
+/* Tests stage A with K = 1, and stage B with K = 3 on the resulting anchor. */
 static void test_anchor(void) {
     bj_error err = {0};
     bj_arch narrow = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
@@ -177,7 +179,7 @@ static void test_anchor(void) {
     remove_tree(in_folder("stage_a"));
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static void refused(run *r, const char *dir, bj_status code, const char *message) {
     bj_error err = {0};
@@ -252,6 +254,17 @@ static void test_other_settings(void) {
     refused(&r, dir, BJ_EMISMATCH, "metadata 'objective' is 'fullset', expected uniform");
     run_free(&r);
     o->kind = BJ_FULLSET;
+    options.precision = BJ_PRECISION_BF16;
+    r = run_create(&arch, &options, 2);
+    refused(&r, dir, BJ_EMISMATCH, "metadata 'precision' is 'single', expected mixed");
+    const char *mixed = in_folder("mixed");
+    save(&r, mixed);
+    run_free(&r);
+    options.precision = BJ_PRECISION_FULL;
+    r = run_create(&arch, &options, 2);
+    refused(&r, mixed, BJ_EMISMATCH, "metadata 'precision' is 'mixed', expected single");
+    run_free(&r);
+    remove_tree(mixed);
 
     bj_arch other = arch;
     const struct {
@@ -432,7 +445,8 @@ static void test_damage(void) {
 
     /* tensors */
     EDIT(write_signed, BJ_EFORMAT,
-         "tensor 'mean.router.2.bias': is missing, but there is an unknown 'mean.router.2.offset'",
+         "tensor 'mean.router.2.bias': is missing, but there is an unknown tensor "
+         "'mean.router.2.offset'",
          view_of(&c, "mean.router.2.bias")->name = "mean.router.2.offset");
     EDIT(write_signed, BJ_EFORMAT, "tensor 'variance.atoms.1.0.bias': is missing",
          drop_tensor(&c, "variance.atoms.1.0.bias"));
@@ -475,8 +489,8 @@ static void test_damage(void) {
         const char *message;
     } cases[] = {
         {"format", "branchjepa-model", BJ_EFORMAT, "'branchjepa-model', expected branchjepa-state"},
-        {"format_version", "2", BJ_EVERSION, "format version '2', this library reads 1"},
-        {"step", "-1", BJ_EFORMAT, "metadata 'step' is '-1', expected a whole number"},
+        {"format_version", "2", BJ_EVERSION, "format version is '2', but this library reads 1"},
+        {"step", "-1", BJ_EFORMAT, "metadata 'step' is '-1', expected an integer"},
         {"step", "9999999999999999999", BJ_EFORMAT, "metadata 'step' is '9999999999999999999'"},
         {"step", NULL, BJ_EFORMAT, "metadata 'step' is missing"},
         {"rng", "7", BJ_EFORMAT, "metadata 'rng' is '7', expected four words of 16"},
@@ -499,7 +513,7 @@ static void test_damage(void) {
              else drop_fact(&c, cases[i].key));
 #undef EDIT
 
-    /* A truncated, exchanged or missing file. */
+    /* Test a truncated, exchanged or missing file. */
     copy_file(good_state, state, 1);
     refused(&r, bad, BJ_EFORMAT, "state.safetensors: tensor 'target.proj.2.bias': data ends at");
     copy_file(good_state, state, 0);
@@ -507,7 +521,8 @@ static void test_damage(void) {
     refused(&r, bad, BJ_EFORMAT, "model.safetensors: tensor 'decoder.2.bias': data ends at byte");
     copy_file(later_model, model, 0);
     refused(&r, bad, BJ_EFORMAT, "state.safetensors: belongs to another model.safetensors");
-    read_contents(&c, good_model); /* the correct weights with one changed fact and a new digest */
+    read_contents(&c, good_model); /* test the correct weights with one changed fact and a new
+                                      digest */
     fact_of(&c, "seed")->value = "8";
     write_signed(&c, model);
     refused(&r, bad, BJ_EFORMAT, "state.safetensors: belongs to another model.safetensors");
@@ -525,7 +540,7 @@ static void test_damage(void) {
     CHECK(remove(model) == 0);
     refused(&r, bad, BJ_EIO, "model.safetensors: cannot open: No such file or directory");
 
-    /* A checkpoint without a generator. */
+    /* Test a checkpoint without a generator. */
     CHECK_OK(bj_trainer_save(r.trainer, bad, NULL, NULL, 0, &err), err);
     CHECK_OK(bj_trainer_load(r.trainer, bad, NULL, &err), err);
     CHECK(bj_trainer_load(r.trainer, bad, &r.rng, &err) == BJ_EFORMAT);
@@ -632,8 +647,8 @@ static run golden_run(void) {
     return run_create(&arch, &options, 1);
 }
 
-/* Tests that old files stay readable. The values are compared with the files and not with a new
- * run, because a change of the arithmetic does not change the format. */
+/* Tests that old files stay readable. The values are compared with the files instead of a new run,
+ * because a change of the arithmetic is not a change of the format. */
 static void test_golden(void) {
     run r = golden_run();
     const char *dir = "tests/golden/training_v1";

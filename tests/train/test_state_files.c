@@ -71,7 +71,7 @@ static void test_refused_saves(run *r) {
     CHECK_CONTAINS(err.message, "metadata 'latent' is given twice");
     CHECK(count_entries(folder) == 1);
 
-    /* The disk is full after the first file or within it. */
+    /* Test a disk that is full after the first file or within it. */
     struct rlimit old, small;
     CHECK(getrlimit(RLIMIT_FSIZE, &old) == 0);
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -95,7 +95,7 @@ static void test_refused_saves(run *r) {
     not_saved(r, in_folder("ck/."), BJ_EIO, "cannot create: no folder name given");
     not_saved(r, "/", BJ_EIO, "/: cannot ");
     CHECK(symlink("nowhere", in_folder("link")) == 0);
-    not_saved(r, in_folder("link"), BJ_EIO, "cannot create: symbolic link leads nowhere");
+    not_saved(r, in_folder("link"), BJ_EIO, "cannot create: broken symbolic link");
     CHECK(remove(in_folder("link")) == 0 && remove(in_folder("file")) == 0);
     char name[260];
     memset(name, 'n', sizeof name);
@@ -104,7 +104,7 @@ static void test_refused_saves(run *r) {
 
     /* A folder that contains other files must not be replaced. */
     CHECK_OK(bj_file_write(in_folder("ck/notes"), "x", 1, &err), err);
-    not_saved(r, dir, BJ_EIO, "ck: cannot replace: it holds 'notes', which would be lost");
+    not_saved(r, dir, BJ_EIO, "ck: cannot replace: it contains 'notes', which would be lost");
     CHECK(is_there(in_folder("ck/notes")) && remove(in_folder("ck/notes")) == 0);
     load(r, dir);
     CHECK(!strcmp(print, print_of(r)));
@@ -160,7 +160,7 @@ static void test_folder(run *r) {
     CHECK(!is_there(in_folder(made[5])) && count_entries(in_folder("ck")) == 2);
     for (int i = 2; i < 7; i++) remove_tree(in_folder(made[i]));
 
-    /* The state between two renames, on file systems that cannot exchange folders. */
+    /* Test the state between two renames, on file systems that cannot exchange folders. */
     CHECK(rename(in_folder("ck"), in_folder(".ck.old")) == 0);
     load(r, in_folder("ck"));
     CHECK(!is_there(in_folder("ck")));
@@ -222,8 +222,8 @@ static int save_version(int version, const char *dir) {
     return bj_trainer_save(r->trainer, dir, &r->rng, NULL, 0, NULL) == BJ_OK;
 }
 
-/* Runs a writer and kills it after its n-th system call. Returns 1 if it finished first, -1 if this
- * machine does not allow tracing. */
+/* Runs a writer and kills it after its n-th system call. Returns 1 if the writer finished before
+ * that, or -1 if this machine does not allow tracing. */
 static int kill_after(int n, int version, const char *dir, int fallback) {
     fflush(NULL);
     const pid_t child = fork();
@@ -264,8 +264,8 @@ static int can_exchange(void) {
 /* State of the folder before a writer is killed. */
 enum { NOTHING, CHECKPOINT, MOVED_ASIDE /* by a writer killed between two renames */ };
 
-/* Tests killing the writer after every system call of a save. Each try starts from the same state,
- * because leftover files would shift the calls and a moment could be skipped. */
+/* Tests killing the writer after every system call of a save. Each attempt starts from the same
+ * state, because leftover files would shift the sequence of calls, and a call could be skipped. */
 static void test_kill_everywhere(int start, int fallback) {
     char dir[128], aside[128];
     snprintf(dir, sizeof dir, "%s/killed", folder);
@@ -300,7 +300,7 @@ static void test_kill_everywhere(int start, int fallback) {
     remove_tree(dir);
 }
 
-/* Tests killing a process that saves repeatedly at random times. Leftover files accumulate. */
+/* Tests killing, at random times, a process that saves repeatedly. Leftover files accumulate. */
 static void test_kill_anytime(int fallback) {
     const char *dir = in_folder("killed");
     bj_rng rng = bj_rng_seed(3);
@@ -347,7 +347,7 @@ static void test_kills(void) {
 
 int main(void) {
     const long live = bj_alloc_live();
-    case_begin("/dev/shm", "/tmp"); /* in memory, because there are hundreds of saves */
+    case_begin("/dev/shm", "/tmp"); /* in memory, because the tests save hundreds of times */
     const bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
     const bj_trainer_options options = options_of(BJ_FULLSET, 1);
     run r = run_create(&arch, &options, 1);

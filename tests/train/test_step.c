@@ -1,8 +1,8 @@
 /* test_step.c - tests what an update changes and what it leaves unchanged.
  *
  * Schedules are compared with numbers calculated by hand. Clipping, AdamW and EMA are compared with
- * a simple double implementation. A tensor that no term with a nonzero weight reaches must keep its
- * bits, so it gets no weight decay either.
+ * a simple double implementation. A tensor that no term with a nonzero weight reaches must stay
+ * bit-identical, so it gets no weight decay either.
  */
 #include "train_case.h"
 
@@ -73,8 +73,8 @@ static int listed(const char *name, const char *prefixes) {
     return 0;
 }
 
-/* Checks that tensors whose names start with a word in `untouched` keep their bits for four steps
- * and that all other tensors change. */
+/* Checks that tensors whose names start with a word in `untouched` stay bit-identical for four
+ * steps and that all other tensors change. */
 static void check_reach(bj_objective objective, bj_scales scales, const char *untouched) {
     bj_arch arch = small_arch_for(objective.kind);
     arch.scales = scales;
@@ -181,7 +181,7 @@ static double real_tolerance(double in_double, double in_float) {
     return sizeof(bj_real) == sizeof(double) ? in_double : in_float;
 }
 
-/* Reached parameters in double, updated with the paper's formulas. */
+/* The reached parameters in double, updated with the paper's formulas. */
 typedef struct plain_state {
     size_t n, encoder;
     double *w, *m, *v, *target;
@@ -346,8 +346,8 @@ static void test_target_of_untrained_encoder(void) {
     close_case(&c);
 }
 
-/* Tests gradient and target access: gradients are NULL if not reached,
- * targets exist only for the encoder. */
+/* Tests access to gradients and targets. Gradients of unreached tensors must be NULL, and targets
+ * exist only for the encoder. */
 static void test_access(void) {
     const bj_arch arch = small_arch();
     train_case c = open_case(&arch, bj_objective_default(BJ_UNIFORM), 3);

@@ -1,5 +1,5 @@
-/* test_target.c - tests loading the target from a checkpoint, and that
- * damaged ones are rejected. */
+/* test_target.c - tests that the target is loaded from a checkpoint and that damaged checkpoints
+ * are rejected. */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
 
@@ -24,7 +24,7 @@ static void test_load(bj_objective_kind kind) {
     save(&r, in_folder("run"));
     CHECK_OK(bj_target_from_trainer(&now, r.trainer, &err), err);
     CHECK_OK(bj_target_from_model(&own, r.model, &err), err);
-    CHECK(!same_target(now, own)); /* a moving average */
+    CHECK(!same_target(now, own)); /* they differ, because the target is a moving average */
     advance(&r, 1);
     CHECK_OK(bj_target_from_trainer(&later, r.trainer, &err), err);
     CHECK_OK(bj_target_load(&loaded, in_folder("run"), &err), err);

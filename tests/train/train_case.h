@@ -128,13 +128,16 @@ static inline train_case open_case_with(const bj_arch *arch, const bj_trainer_op
     return c;
 }
 
+static bj_precision case_precision; /* precision of the trainers below */
+
 static inline bj_trainer_options options_for(bj_objective objective, int max_batch, int threads,
                                              const char *isa) {
     return (bj_trainer_options){.objective = objective,
                                 .optim = bj_optim_default(),
                                 .max_batch = max_batch,
                                 .threads = threads,
-                                .isa = isa};
+                                .isa = isa,
+                                .precision = case_precision};
 }
 
 static inline train_case open_case(const bj_arch *arch, bj_objective objective, int max_batch) {
@@ -147,7 +150,7 @@ static inline void close_case(train_case *c) {
     bj_model_free(c->model);
 }
 
-/* Perturbs the target, which is initially a copy of the online encoder. */
+/* Perturbs the target, which is a copy of the online encoder at first. */
 static inline void shake_target(train_case *c, double size, uint64_t seed) {
     bj_rng rng = bj_rng_seed(seed);
     for (int i = 0; i < c->tensors; i++) {

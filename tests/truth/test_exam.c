@@ -1,7 +1,7 @@
 /* test_exam.c - tests exams on a small simulated world.
  *
- * Tests baselines, models and custom forecasters, independence of the number of threads, invalid
- * arguments, damaged files, failed allocations, and the check of the identity.
+ * Covers baselines, models, custom forecasters, invalid arguments, damaged files, failed
+ * allocations and the identity check. The results must not depend on the number of threads.
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <unistd.h>
@@ -149,7 +149,7 @@ static bj_status predict_each(void *context, double *weights, double *trajectori
     return BJ_OK;
 }
 
-/* A straight branch with an invalid value in one scene. */
+/* A forecaster with a straight branch and an invalid value in one scene. */
 typedef struct spoiled {
     int64_t scene;
     double weight, x;
@@ -182,12 +182,12 @@ static void test_baselines(void) {
     CHECK(next == SCENES && velocity.scenes == SCENES && velocity.realized == SCENES);
     CHECK(velocity.atoms == 1 && modes.atoms == 8 && two.atoms == 2);
     CHECK(same_reports(&modes, &truth, 1e-9));
-    /* The same forecast, split into two branches. */
+    /* Splitting the forecast into two equal branches must not change its values. */
     CHECK_NEAR(two.discrepancy.mean, velocity.discrepancy.mean, 1e-9);
     CHECK_NEAR(two.realized_es.mean, velocity.realized_es.mean, 1e-9);
     CHECK_NEAR(two.recall, velocity.recall, 0);
     CHECK_NEAR(two.brier_excess, velocity.brier_excess, 1e-9);
-    /* The modes of the law as a forecast. */
+    /* Check the forecast that consists of the law's modes. */
     CHECK(modes.recall > .95 && modes.unexplained == 0 && modes.mass_error < 1e-9);
     CHECK(modes.discrepancy.mean < velocity.discrepancy.mean / 4);
     CHECK(modes.maneuver_error < .05 && velocity.maneuver_error > modes.maneuver_error);
@@ -256,7 +256,7 @@ static void test_model(void) {
     arch.obs = 20;
     CHECK_OK(bj_model_create(&model, &arch, 1, &err), err);
     CHECK(bj_exam_model(&report, exam, model, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "the model has 20 observed steps, the scenes have 50");
+    CHECK_CONTAINS(err.message, "the model has 20 observed steps, but the scenes have 50");
     bj_model_free(model);
     bj_exam_free(exam);
 }
@@ -274,7 +274,8 @@ static void test_threads(void) {
     CHECK(same_reports(&reports[0], &reports[2], 0));
     bj_exam *exam = open_exam((bj_exam_options){.limit = 70, .samples = 16, .seed = 4});
     CHECK_OK(bj_exam_baseline(&reports[1], exam, BJ_BASELINE_MODES, 3, &err), err);
-    CHECK(reports[0].discrepancy.mean != reports[1].discrepancy.mean); /* different seeds */
+    CHECK(reports[0].discrepancy.mean != reports[1].discrepancy.mean); /* because the seeds
+                                                                          differ */
     CHECK_NEAR(reports[0].discrepancy.mean, reports[1].discrepancy.mean,
                5 * hypot(reports[0].discrepancy.error, reports[1].discrepancy.error));
     bj_exam_free(exam);
@@ -291,7 +292,8 @@ static void test_best_scenes(void) {
     bj_exam_scene measured;
     double p[K], y[K * ROW], own = 0, best = 0;
     const bj_exam_forecast forecast = {K, p, y};
-    double *work = calloc(bj_exam_best_work(8, K), sizeof *work); /* more than 16 samples need */
+    double *work = calloc(bj_exam_best_work(8, K), sizeof *work); /* more than needed for 16
+                                                                     samples */
     CHECK_OK(bj_exam_baseline(&report, exam, BJ_BASELINE_MODES, K, &err), err);
     for (int i = 0; i < N && work; i++) {
         const bj_law_scene s = bj_law_at(law, 70 / N * i);
@@ -309,7 +311,7 @@ static void test_best_scenes(void) {
     bj_exam_free(exam);
 }
 
-/* ------------------------------------------------------------------------------------- refusals */
+/* ------------------------------------------------------------------------------- rejected input */
 
 static int stop_at_once(void *context, int64_t done, int64_t total) {
     (void)context;
@@ -418,8 +420,8 @@ static void test_memory(void) {
 
 /* -------------------------------------------------------------------------------------- verdict */
 
-/* Returns the report of one repeated scene whose identity is off by
- * `errors` standard errors of the mean. */
+/* Returns the report for one repeated scene whose identity is violated by `errors` standard errors
+ * of the mean. */
 static bj_exam_report verdict(int scenes, double errors) {
     bj_exam_sum sum;
     bj_exam_report report;
@@ -434,7 +436,7 @@ static bj_exam_report verdict(int scenes, double errors) {
 }
 
 /* Tests the maneuver values. Squares use the product of two independent estimates of the true
- * probabilities, all other values their mean. */
+ * probabilities. All other values use the mean of the two estimates. */
 static void test_maneuvers(void) {
     bj_exam_sum sum;
     bj_exam_report r;

@@ -33,13 +33,13 @@ static double away(double a) {
     return a * erf(a / sqrt(2)) + 2 * exp(-a * a / 2) / sqrt(2 * 3.14159265358979323846);
 }
 
-/* Tests a law with one normal factor of 1 m along a line. The discrepancy
- * of atoms on this line has a closed form, and the optima below come from
- * another optimizer. For K = 3 and more they do not have equal weights. */
+/* Tests a law with one normal factor of 1 m along a line. The discrepancy of atoms on this line has
+ * a closed form. The optima below were computed with another optimizer. For K >= 3, their weights
+ * are not equal. */
 static void test_line(void) {
     static const double optimum[] = {.4673899545, .1427271236, .0689033420,
                                      .0405771225, .0267421592, .0189541572};
-    static const double tolerated[] = {1e-4, .01, .04, .05, .08, .1}; /* because of sampling */
+    static const double tolerated[] = {1e-4, .01, .04, .05, .08, .1}; /* for sampling errors */
     enum { SEEDS = 2 };
     case_start(&c, "line", 1, 1);
     case_place(c.factor, .6, .8);
@@ -71,8 +71,8 @@ static void test_points(void) {
     CHECK_NEAR(discrepancy(4, 16, 1).mean, 0, 1e-6);
     search(6, 1); /* more atoms than needed */
     CHECK_NEAR(discrepancy(6, 16, 1).mean, 0, 1e-3);
-    /* Modes with a small weight close to modes with a large weight:
-     * clusters of draws miss some of them, the true modes do not. */
+    /* Test modes with a small weight close to modes with a large weight. The start from clusters of
+     * draws misses some of them, but the start from the true modes does not. */
     case_start(&c, "light", 8, 0);
     for (int m = 0; m < 8; m++) {
         c.weights[m] = m % 2 ? .01 : .24;
@@ -80,7 +80,8 @@ static void test_points(void) {
     }
     search(8, 1);
     CHECK_NEAR(discrepancy(8, 16, 1).mean, 0, 1e-6);
-    /* One atom: if a point has more than half of the mass, it is the median. */
+    /* Test one atom. If a point has more than half of the mass, it is the median and therefore the
+     * best atom. */
     case_start(&c, "median", 3, 0);
     c.weights[0] = .2, c.weights[1] = .6, c.weights[2] = .2;
     case_place(c.means, 10, 0);
@@ -88,7 +89,7 @@ static void test_points(void) {
     search(1, 1);
     CHECK_NEAR(y[0], 0, .02);
     CHECK_NEAR(y[1], 0, .02);
-    /* Two distant points and two atoms: the weights must be those of the points. */
+    /* Test two distant points and two atoms. The weights must be those of the points. */
     case_start(&c, "weights", 2, 0);
     c.weights[0] = .85, c.weights[1] = .15;
     case_place(c.means, 100, 0);

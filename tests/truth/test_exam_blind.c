@@ -1,4 +1,4 @@
-/* test_exam_blind.c - tests the discrepancy of two laws and of the
+/* test_exam_blind.c - tests the discrepancy between two laws, and the discrepancy due to
  * information hidden from a model. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <unistd.h>
@@ -11,7 +11,7 @@ enum { SCENES = 120 };
 static char folder[] = "/tmp/test_blind.XXXXXX";
 static bj_error err;
 
-/* Tests laws whose discrepancy can be calculated by hand: points, equal modes, noise. */
+/* Tests laws whose discrepancy can be calculated by hand, with points, equal modes and noise. */
 static void test_between(void) {
     law_case a, b;
     bj_moment d;

@@ -1,7 +1,7 @@
 /* test_exam_scene.c - tests the values of one scene: discrepancy, floor and expected score.
  *
- * Compares with cases calculated by hand, checks the stated errors, the
- * identity on random laws, modes and maneuvers. */
+ * Compares the values with cases calculated by hand, and checks the estimated errors, the identity
+ * for random laws, modes and maneuvers. */
 #include "truth_case.h"
 
 static law_case c;
@@ -33,7 +33,8 @@ static void test_points(void) {
     CHECK_NEAR(s.discrepancy.variance + s.expected.variance + s.difference.variance, 0, 1e-24);
     CHECK_NEAR(s.score_variance, 0, 1e-12);
 
-    /* If a law of points is predicted exactly, in another order, only the floor remains. */
+    /* If a law that consists of points is predicted exactly, but in another order, only the floor
+     * remains. */
     const double p[3] = {.2, .5, .3};
     case_start(&c, "points", 3, 0);
     for (int m = 0; m < 3; m++) {
@@ -51,8 +52,8 @@ static void test_points(void) {
     CHECK(s.modes == 3 && s.found == 3);
     CHECK_NEAR(s.mass_error, 0, 1e-12);
 
-    /* If one of two points is predicted with all the mass, D^2 = 2 w d - 2
-     * w (1 - w) d = 2 w^2 d. */
+    /* If the forecast puts all the mass on one of two points, D^2 = 2 w d - 2 w (1 - w) d = 2 w^2
+     * d. */
     case_start(&c, "half", 2, 0);
     c.weights[0] = .7, c.weights[1] = .3;
     case_place(c.means + ROW, 6, 8);
@@ -157,7 +158,7 @@ static void test_identity(void) {
         total += s.difference.mean;
         variance += s.difference.variance;
     }
-    CHECK_NEAR(total, 0, 4 * sqrt(variance)); /* a tighter test than each single law */
+    CHECK_NEAR(total, 0, 4 * sqrt(variance)); /* a tighter test than for each law alone */
 }
 
 /* --------------------------------------------------------------------------- modes, maneuvers */
@@ -170,11 +171,11 @@ static void test_modes(void) {
     case_place(c.means + 1 * ROW, 53, 0); /* 3 m from the first */
     case_place(c.means + 2 * ROW, 10, 40);
     const double p[5] = {.405, .3, .005, .25, .04};
-    case_atom(y + 0 * ROW, 51.4, 0); /* within 2 m of the first two, nearer to the first */
+    case_atom(y + 0 * ROW, 51.4, 0); /* within 2 m of the first two modes, nearer to the first */
     case_atom(y + 1 * ROW, 49, 0);   /* the first */
-    case_atom(y + 2 * ROW, 10, 40);  /* the third, but below 1 % */
-    case_atom(y + 3 * ROW, 50, -40); /* none; right */
-    case_atom(y + 4 * ROW, 1.9, .1); /* none; stop */
+    case_atom(y + 2 * ROW, 10, 40);  /* belongs to the third mode, but with a weight below 1 % */
+    case_atom(y + 3 * ROW, 50, -40); /* belongs to no mode; turns right */
+    case_atom(y + 4 * ROW, 1.9, .1); /* belongs to no mode; stops */
     bj_exam_scene s = measure(5, p, y, 16, 1);
     CHECK(s.modes == 3 && s.found == 2);
     CHECK_NEAR(s.found_mass, .8, 1e-12);
@@ -191,7 +192,7 @@ static void test_modes(void) {
         CHECK_NEAR(s.actual[set][BJ_LEFT], .2, 1e-12);
         CHECK_NEAR(s.actual[set][BJ_RIGHT] + s.actual[set][BJ_STOP], 0, 0);
     }
-    /* Just below and just above 2 m. */
+    /* Test distances just below and just above 2 m. */
     const double one[1] = {1};
     case_atom(y, 10, 41.999);
     CHECK(measure(1, one, y, 16, 1).found == 1);

@@ -1,6 +1,7 @@
-/* test_exam_submission.c - tests that a submission file gets the values of the model that wrote it.
+/* test_exam_submission.c - tests that a submission file gets the same values as the model whose
+ * forecasts it contains.
  *
- * The data is a cache, a folder or only the law file. Invalid files must be rejected.
+ * The data source is a cache, a folder or only the law file. Invalid files must be rejected.
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <math.h>
@@ -100,8 +101,8 @@ static void test_model(void) {
     bj_model_free(model);
 }
 
-/* Tests that the constant-velocity baseline equals the submission of the
- * rule, for any kind of data. */
+/* Tests that the constant-velocity baseline has the same values as the submission of the
+ * corresponding rule, for any kind of data. */
 static void test_velocity(void) {
     bj_exam_report baseline, report;
     bj_truth *truth;
@@ -109,7 +110,8 @@ static void test_velocity(void) {
     bj_exam *exam = open_exam(&truth, world_path);
     CHECK_OK(bj_exam_baseline(&baseline, exam, BJ_BASELINE_VELOCITY, 6, &err), err);
     CHECK_OK(measure_file(&report, path, world_path, 0), err);
-    CHECK_NEAR(report.discrepancy.mean, baseline.discrepancy.mean, 1e-5); /* velocities are float */
+    CHECK_NEAR(report.discrepancy.mean, baseline.discrepancy.mean, 1e-5); /* velocities have single
+                                                                             precision */
     bj_exam_free(exam);
     bj_truth_free(truth);
     CHECK_OK(bj_exam_create(&exam, cache, law, &how, &err), err);
@@ -226,12 +228,12 @@ static void test_rejections(void) {
         f = small_file();
         f->row[2].scenario = "elsewhere";
         check_rejected(f, data,
-                       with_data ? "the truth has no such scenario" : "is not in the file");
+                       with_data ? "the ground truth contains no such scenario" : "is not in the file");
         f = small_file();
         f->row[f->rows] = f->row[0];
         f->row[f->rows++].scenario = "elsewhere";
         check_rejected(f, data,
-                       with_data ? "the truth has no such scenario" : "elsewhere is not in");
+                       with_data ? "the ground truth contains no such scenario" : "elsewhere is not in");
         f = small_file();
         f->row[f->rows] = f->row[0];
         f->row[f->rows++].track = "another";

@@ -38,7 +38,8 @@ static inline void case_atom(double *row, double x, double y) {
     for (int i = 0; i < ROW; i += 2) row[i] = x, row[i + 1] = y;
 }
 
-/* Makes a law with random weights, means some meters apart and noise, different for every seed. */
+/* Makes a law with random weights, noise and means that are some meters apart. Every seed gives a
+ * different law. */
 static inline void case_random(law_case *c, const char *id, uint64_t seed) {
     bj_rng rng = bj_rng_seed(seed);
     case_start(c, id, 1 + (int)(seed % CASE_MODES), CASE_FACTORS);

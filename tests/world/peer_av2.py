@@ -1,12 +1,12 @@
-"""Simulated scenarios read by the official av2 package.
+"""Reads simulated scenarios with the official av2 package.
 
   TEST_SIMULATE=path/of/test_simulate python3 tests/world/peer_av2.py
 
 1. Every scenario file loads, with 110 time stamps, the ego vehicle, a complete focal track, states
-   in order, and the categories and types the package knows.
-2. Every map loads; center lines, polygons, neighbors and drivable areas are usable; lanes that
-   follow each other meet; the focal vehicle starts inside the drivable area.
-Exit code 0 done, 1 failed, 77 skipped because the package is not installed.
+   in order, and the categories and types of the package.
+2. Every map loads. Center lines, polygons, neighbors and drivable areas are valid, consecutive lanes share
+   endpoints, and the focal vehicle starts inside the drivable area.
+Exit codes: 0 success, 1 failure, 77 skipped because a package is not installed.
 """
 import os
 import subprocess
@@ -58,7 +58,7 @@ def check_scenario(path, name):
 
 
 def inside(areas, point):
-    """Even-odd rule over the rings of the drivable areas."""
+    """Applies the even-odd rule to the rings of the drivable areas."""
     for area in areas:
         ring = area.xyz[:, :2]
         x, y = ring[:, 0] - point[0], ring[:, 1] - point[1]

@@ -1,5 +1,5 @@
-/* test_fresh.c - tests which specifications of fresh scenes are valid, and what their digest and
- * their scenes depend on. */
+/* test_fresh.c - tests which specifications of fresh scenes are valid, and on what their digest and
+ * their scenes depend. */
 #include <branchjepa/branchjepa.h>
 
 #include "core/alloc.h"
@@ -65,8 +65,8 @@ static void test_digest(void) {
     }
 }
 
-/* Tests which scenarios count as seen: the scenes of the windows that a run reads, and the
- * development scenes. */
+/* Tests which scenarios count as seen by a run: the scenes of all windows that the run reads, and
+ * the development scenes. */
 static void test_has(void) {
     const bj_fresh_spec some = {2, 7, 3000}, all = {2, 7, 0}, older = {1, 7, 0};
     const struct {

@@ -8,8 +8,8 @@
 
 enum { DRAWS = 6000, SCENES = 6, NUMBERS = 2 * BJ_LAW_STEPS, LAST = BJ_WORLD_OBSERVED - 1 };
 
-/* Returns the value that chi-square with n degrees exceeds with probability 1e-4 (Wilson and
- * Hilferty). */
+/* Returns the value that a chi-square variable with n degrees of freedom exceeds with probability
+ * 1e-4 (Wilson-Hilferty approximation). */
 static double chi_limit(int n) {
     const double a = 2.0 / (9.0 * n);
     return n * pow(1 - a + 3.719 * sqrt(a), 3);
@@ -47,7 +47,7 @@ static void check_mode(const double *futures, const int *modes, int mode) {
             for (int d = 0; d < DRAWS; d++)
                 if (modes[d] == mode) sum += futures[d * NUMBERS + at];
             CHECK_NEAR(sum / (double)n, mean[k], 4.5 * sqrt(variance / (double)n) + 1e-9);
-            /* Covariance with every other tested number. */
+            /* Check the covariance with every other tested number. */
             for (int b = 0; b < 5; b++)
                 for (int q = 0; q < 2; q++) {
                     double covariance = 0, wanted = 0, other_mean[2], scale = 0;
@@ -101,7 +101,8 @@ static void test_draws(void) {
     free(futures);
 }
 
-/* Tests that repeated runs of the whole generator from one past have the frequencies of the law. */
+/* Tests that the modes of repeated runs of the whole generator, all with the same past, have the
+ * frequencies of the law. */
 static void test_reruns(void) {
     enum { RUNS = 400 };
     int64_t i = 0;
@@ -137,14 +138,14 @@ static void test_shape(void) {
             sum += mode->weight;
             CHECK(mode->weight > 0 && (m == 0 || mode->weight <= mode[-1].weight));
             intents[mode->intent]++;
-            /* The first step continues from the last observed one. */
+            /* The first future step must continue from the last observed step. */
             const bj_row *now = &scene->rows[0][LAST];
             CHECK(hypot(mode->mean[0][0] - now->x, mode->mean[0][1] - now->y) <
                   0.1 * law->observed.v + 0.12);
             for (int t = 0; t < BJ_LAW_STEPS; t++)
                 for (int k = 0; k < 2; k++)
                     CHECK(isfinite(mode->mean[t][k]) && isfinite(mode->factor[0][t][k]));
-            for (int k = 0; k < m; k++) { /* modes are clearly distinct */
+            for (int k = 0; k < m; k++) { /* modes must be clearly distinct */
                 double apart = 0;
                 for (int t = 0; t < BJ_LAW_STEPS; t++)
                     apart += pow(mode->mean[t][0] - law->modes[k].mean[t][0], 2) +

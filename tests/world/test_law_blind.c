@@ -24,7 +24,8 @@ static void open_law(bj_law **law, char path[128], int version) {
     remove(cache);
 }
 
-/* Tests that the controls have the frequencies of the odds, in ten bins of the odds of a signal. */
+/* Tests that the frequencies of the controls match the odds, in ten bins by the odds of a
+ * signal. */
 static void test_odds(void) {
     bj_town *town = calloc(1, sizeof *town);
     double said[10] = {0}, was[10] = {0}, spread[10] = {0}, stop = 0, vertical = 0, certain = 0;
@@ -61,8 +62,8 @@ static int same_mode(const bj_law_scene *a, int m, const bj_law_scene *b, int n)
                    noise * sizeof(float));
 }
 
-/* Tests that a mixture is a law that contains the true law, and that hiding more changes it
- * more. */
+/* Tests that a mixture is a law that contains the true law, and that the mixture differs more if
+ * more is hidden. */
 static void test_mixtures(void) {
     bj_law *law = NULL;
     bj_law_blind *blind = NULL;
@@ -87,7 +88,8 @@ static void test_mixtures(void) {
                 wider += hidden == BJ_HIDDEN_LIMITS && m.modes > own.modes;
                 continue;
             }
-            /* Without hidden limits the mixture contains every true mode bit for bit. */
+            /* If the speed limits are not hidden, the mixture contains every true mode bit for
+             * bit. */
             for (int q = 0; q < own.modes; q++) {
                 int at = -1;
                 for (int k = 0; k < m.modes; k++)

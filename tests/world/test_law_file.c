@@ -1,4 +1,5 @@
-/* test_law_file.c - tests that a law file returns what was written, and that damage is detected. */
+/* test_law_file.c - tests that a law file returns the laws that were written, and that damage is
+ * detected. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <stdlib.h>
 #include <unistd.h>
@@ -51,7 +52,7 @@ static void test_round_trip(void) {
     }
     CHECK(bj_law_find(law, "0") == -1 && bj_law_find(law, "zz") == -1);
     CHECK(bj_law_intent(law, BJ_INTENTS) == NULL && bj_law_intent(law, -1) == NULL);
-    /* The mean of many draws from a mode is the mode's mean. */
+    /* The mean of many draws from a mode must be close to the mode's mean. */
     const bj_law_scene s = bj_law_at(law, 0);
     bj_rng rng = bj_rng_seed(3);
     double sum[2] = {0}, n = 0, future[2 * BJ_LAW_STEPS];

@@ -50,7 +50,7 @@ static void test_digests(void) {
     version = BJ_WORLD_VERSION;
 }
 
-/* Tests one digest of three towns with all their scenes. */
+/* Tests one digest over three towns and all their scenes. */
 static void test_digest_of_many(int number, const char *known) {
     enum { SCENES = 3 * BJ_WORLD_TOWN_SCENES };
     static char all[SCENES][BJ_SHA256_HEX];
@@ -76,7 +76,7 @@ static void test_ids(void) {
     }
 }
 
-/* Tests that a scene does not depend on earlier content of the memory. */
+/* Tests that a scene does not depend on the previous content of its memory. */
 static void test_independence(void) {
     char alone[BJ_SHA256_HEX], after[BJ_SHA256_HEX];
     make(scene, 5, 40, 0);
@@ -96,7 +96,7 @@ static void test_independence(void) {
 
 /* --------------------------------------------------------------------------------- the prefix */
 
-/* Tests that steps 0 to 49 and the law are the same for every draw, and the future is not. */
+/* Tests that steps 0 to 49 and the law are the same for every draw, and that the future differs. */
 static void test_prefix(void) {
     for (int64_t i = 0; i < 64; i += 3) {
         make(scene, 9, i, 0);
@@ -119,7 +119,7 @@ static void test_prefix(void) {
             }
             changed += memcmp(&scene->rows[0][109], &other->rows[0][109], sizeof(bj_row)) != 0;
         }
-        CHECK(changed == 5); /* at least by the jitter */
+        CHECK(changed == 5); /* they differ at least by the jitter */
     }
 }
 

@@ -1,5 +1,5 @@
-/* test_simulate.c - tests that a cache and folders give the same bytes, for any number of workers
- * and interruptions.
+/* test_simulate.c - tests that a cache written directly has the same bytes as a cache made from
+ * folders, for any number of workers and interruptions.
  *
  *   test_simulate write DIR SCENES    writes folders for tests/world/peer_av2.py
  */
@@ -78,7 +78,7 @@ static void test_same_bytes(void) {
     check_same("one.bjc", "prepared.bjc");
 }
 
-/* Tests that a smaller run has the first scenes of a larger run. */
+/* Tests that the scenes of a smaller run are the first scenes of a larger run. */
 static void test_prefix_of_many(void) {
     bj_error err = {0};
     bj_world_report report;
@@ -160,7 +160,7 @@ static void test_resume(void) {
     options.seed = 3;
     options.scenes = 20;
     CHECK(to_cache("resumed.bjc", &options, &report, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "only 20 are wanted");
+    CHECK_CONTAINS(err.message, "expected at most 20");
     options.scenes = SCENES;
     CHECK_OK(to_cache("resumed.bjc", &options, &report, &err), err);
     CHECK(report.resumed == 32 && report.scenes == SCENES);

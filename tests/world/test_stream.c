@@ -1,4 +1,4 @@
-/* test_stream.c - tests that a stream has every scene of a cache once, in an order that depends
+/* test_stream.c - tests that a stream returns every scene of a cache once, in an order that depends
  * neither on the number of threads nor on earlier reads. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <stdlib.h>
@@ -87,7 +87,8 @@ static void test_cache(int version) {
     rmdir(folder);
 }
 
-/* Tests that a batch in the middle has the same scenes after any reads, with 1 to 3 threads. */
+/* Tests that a batch in the middle of the stream contains the same scenes after any earlier reads,
+ * with 1 to 3 threads. */
 static void test_order(void) {
     enum { BATCH = 16 };
     const int64_t first = 2 * W - 5;
@@ -98,7 +99,7 @@ static void test_order(void) {
         const bj_scene *scenes;
         const int64_t *numbers;
         bj_error err = {0};
-        if (threads > 1) /* other windows in the same slots */
+        if (threads > 1) /* read other windows that use the same slots first */
             CHECK_OK(
                 bj_world_stream_read(&scenes, &numbers, stream, (threads + 1) * W, BATCH, &err),
                 err);
@@ -154,7 +155,7 @@ static void test_errors(void) {
     bj_world_stream_free(NULL);
 }
 
-/* Tests that every failing allocation is reported and nothing leaks. */
+/* Tests that every failed allocation is reported and leaks nothing. */
 static void test_memory(void) {
     const bj_world_stream_options options = {.seed = 3, .towns = 1, .threads = 1};
     const long live = bj_alloc_live();

@@ -1,5 +1,5 @@
-/* test_town.c - tests properties of many towns: lanes connect, areas contain them, maps can be
- * read. */
+/* test_town.c - tests that, in many towns, lanes are connected, drivable areas contain them, and
+ * maps can be read. */
 #include <stdlib.h>
 
 #include "support/test.h"
@@ -51,8 +51,8 @@ static void check_lanes(int number) {
     }
 }
 
-/* Checks that only lanes at the border of the map and bicycle lanes end, and that some lane turns
- * into every street that leaves a junction. */
+/* Checks that every lane has a successor, except bicycle lanes and lanes at the border of the map,
+ * and that some lane turns into every street that leaves a junction. */
 static void check_network(int number) {
     for (int i = 0; i < town->lane_count; i++) {
         const bj_road_lane *l = &town->lanes[i];
@@ -81,7 +81,8 @@ static void check_network(int number) {
     }
 }
 
-/* Checks that poses invert projections, on the center line and next to it. */
+/* Checks that computing a pose and projecting it back gives the same position, on the center line
+ * and next to it. */
 static void check_poses(void) {
     for (int i = 0; i < town->lane_count; i += 3) {
         const bj_road_lane *l = &town->lanes[i];

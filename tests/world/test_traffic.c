@@ -1,4 +1,4 @@
-/* test_traffic.c - tests the driver model, lights, and the traffic of many scenes. */
+/* test_traffic.c - tests the driver model, the lights and the traffic in many scenes. */
 #include <stdlib.h>
 
 #include "support/test.h"
@@ -7,11 +7,11 @@
 enum { SCENES = 96 };
 
 static void test_driver_model(void) {
-    /* Free road: full acceleration from standstill, none at the desired speed. */
+    /* On a free road, there is full acceleration from standstill and none at the desired speed. */
     CHECK_NEAR(bj_idm(0, 12, 1e9, 0, 1.5, 2, 1.2), 1.5, 0);
     CHECK_NEAR(bj_idm(12, 12, 1e9, 0, 1.5, 2, 1.2), 0, 1e-12);
     CHECK(bj_idm(14, 12, 1e9, 0, 1.5, 2, 1.2) < -1);
-    /* Equilibrium: no acceleration at the gap for which (v/w)^4 + (reach/gap)^2 = 1. */
+    /* In equilibrium, there is no acceleration at the gap for which (v/w)^4 + (reach/gap)^2 = 1. */
     const double v = 8, reach = 2 + v * 1.2, share = 1 - (v / 12) * (v / 12) * (v / 12) * (v / 12);
     CHECK_NEAR(bj_idm(v, 12, reach / sqrt(share), 0, 1.5, 2, 1.2), 0, 1e-12);
     /* A smaller gap or a higher closing speed causes harder braking, limited to -6. */
@@ -78,8 +78,8 @@ static void test_scenes(void) {
             for (int t = 1; t < BJ_WORLD_STEPS; t++) {
                 const bj_motion *p = &a->path[t - 1], *q = &a->path[t];
                 const double vx = (p->vx + q->vx) / 2, vy = (p->vy + q->vy) / 2;
-                /* The velocity is the derivative of the position, except for the curvature of the
-                 * road. */
+                /* The velocity must be the derivative of the position, except for the effect of the
+                 * road's curvature. */
                 if (a->mover == BJ_MOVER_DRIVES)
                     CHECK_NEAR(hypot((q->x - p->x) * 10 - vx, (q->y - p->y) * 10 - vy), 0, 0.6);
                 CHECK(hypot(q->vx, q->vy) < 20);

@@ -1,8 +1,8 @@
-/* test_view.c - tests that the law of version 2 depends only on what the features contain.
+/* test_view.c - tests that the law of version 2 depends only on information in the features.
  *
  * test_blind overwrites everything that the features do not contain and computes the law again,
  * which must be bit-identical. test_decode computes the inputs of the law (lane, limit, stop line,
- * control, crossing in use, vehicle ahead) from the feature arrays, with code that is independent
+ * control, occupied crossing, vehicle ahead) from the feature arrays, with code that is independent
  * of the simulator, and compares them.
  */
 #include "world_case.h"
@@ -135,7 +135,7 @@ static double reach_of(int line) {
     return least;
 }
 
-/* Returns 1 if a polyline is nearer than the farthest of 48. */
+/* Returns 1 if a polyline is nearer than the farthest of the 48 polylines. */
 static int in_view(int line) {
     return features->polylines < BJ_AV2_POLYLINES ||
            reach_of(line) < reach_of(BJ_AV2_POLYLINES - 1) - 1e-4;
@@ -183,7 +183,7 @@ static int next_of(int line, int next[BJ_AV2_POLYLINES]) {
 }
 
 /* Chooses a successor at a fork: the rightmost lane of a street, or the leftmost lane in a
- * junction, which stays on a ring. */
+ * junction, which stays in a roundabout. */
 static int go_on(int line) {
     int next[BJ_AV2_POLYLINES];
     const int n = next_of(line, next);
@@ -434,7 +434,8 @@ int main(void) {
         test_blind(blind, tr, law);
         test_decode(i, &t);
     }
-    /* Every class occurs, nothing is decoded wrongly, and almost no lane is ambiguous. */
+    /* Every class must occur, nothing may be decoded wrongly, and almost no lane may be
+     * ambiguous. */
     CHECK_MSG(t.lanes + t.limits + t.lines + t.controls + t.walks + t.leaders == 0,
               "wrong: lanes %d, limits %d, lines %d, controls %d, walked %d, leaders %d", t.lanes,
               t.limits, t.lines, t.controls, t.walks, t.leaders);

@@ -1,9 +1,10 @@
-"""Writes official.parquet beside this file with the av2 package's own ChallengeSubmission.
+"""Writes official.parquet next to this file with ChallengeSubmission of the av2 package.
 
   python3 tests/data/submission/make_official.py
 
-Made-up numbers from a seed: three scenarios with 6, 3 and 1 modes of one track. Needs av2 (0.3.6 was
-used) with pandas and pyarrow. Run it on purpose only: the stored bytes are the point.
+The numbers are random with a fixed seed: three scenarios with 6, 3 and 1 modes of one track. Needs av2
+(0.3.6 was used) with pandas and pyarrow. Normally there is no reason to run it again, because tests depend on
+the stored bytes.
 """
 from pathlib import Path
 
