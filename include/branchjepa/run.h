@@ -47,7 +47,7 @@ typedef struct bj_settings {
     double withheld;       /* share of the unique edges withheld from training */
     double held_out;       /* share of the episodes that are withheld from training; their frames
                               are evaluated */
-    uint64_t split_seed;   /* seed that selects the withheld episodes, equal for all seeds of a
+    uint64_t split_seed;   /* seed that selects the withheld episodes; the same for all runs of a
                               campaign */
     double gate_separated; /* min share of cell pairs with a cosine of at most .5 */
 } bj_settings;

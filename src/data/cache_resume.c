@@ -87,7 +87,8 @@ static bj_status follow_journal(bj_cache_writer *w, int64_t *durable, const int6
 
 /* ------------------------------------------------------------------------------------- rule 2 */
 
-/* Hashes the points of a ring in pieces, from the file of the ring's kind. */
+/* Hashes the points of a ring piece by piece. Points in centimeters and in meters are in two
+ * different files. */
 static bj_status hash_ring(bj_sha256 *hash, bj_cache_writer *w, const bj_cache_ring_row *ring,
                            bj_error *err) {
     unsigned char piece[4096];

@@ -284,6 +284,10 @@ static gradient_strips pack_chunk(gradient_chunk *g, gradient_sides from, int pa
 }
 
 enum { MOST_PAIRS = CHUNK / 2 + BJ_SHARDS + 1 }; /* every shard may end with half a pair */
+_Static_assert((BJ_SHARD_LEVELS + 1) * PLANE +
+                       MOST_PAIRS * (BJ_GRADIENT_ROWS + BJ_GRADIENT_COLUMNS) + LANES <=
+                   BJ_GRADIENT_SCRATCH,
+               "the scratch memory has room for the rounded rows");
 
 /* Rounds two rows of a matrix and stores their words as row `at` of every strip. second is NULL
  * after the last row of a shard. The last vector of a strip may extend into the next row, which is

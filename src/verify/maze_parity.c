@@ -106,7 +106,7 @@ static bj_status load_pairs(check *c, bj_edge **out, int *count, const char *nam
 
 /* ----------------------------------------------------------------------------------- comparing */
 
-/* Compares found (count) with the array `name`, if the file has it. */
+/* Compares the `count` values in `found` with the array `name`, if the file has that array. */
 static bj_status compare(check *c, const char *name, const double *found, size_t count) {
     const bj_npz_array *a = bj_npz_find(c->npz, name);
     const double *expected = NULL;

@@ -189,8 +189,8 @@ void bj_lane_project(const bj_town *town, int lane, double x, double y, double *
 
 typedef struct bj_control_odds {
     double signal, stop, priority; /* sum to one */
-    double vertical;               /* probability that the vertical street has priority, given that
-                                      the control is priority */
+    double vertical;               /* probability that the vertical street has priority at a
+                                      junction with a priority street */
 } bj_control_odds;
 
 /* Computes the probability of each control of a version-1 junction that is not a roundabout, given

@@ -204,8 +204,8 @@ static const char *mark_name(bj_mark mark) {
 
 int bj_town_boundary(bj_point points[BJ_TOWN_BOUNDARY], const bj_town *town,
                      const bj_road_lane *lane, const double *curve) {
-    /* In version 2 the points are dense enough to show where a left-turn lane starts on a short
-     * lane. */
+    /* In version 2 the points are dense enough to show where a left-turn lane begins, even if the
+     * lane is short. */
     const int fine = lane->node >= 0 || (town->version > 1 && lane->length < 22);
     const int n = (int)(lane->length / (fine ? 2.2 : 7.5)) + 1;
     int count = 0;

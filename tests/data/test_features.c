@@ -339,8 +339,8 @@ static void test_nearest_lines(void) {
     CHECK_OK(make(), err);
     CHECK(f.polyline_id[0] == 2 && f.polyline_id[1] == 1);
 
-    /* Ties are broken by lanes before crossings, then by smaller id. Rounding noise has no
-     * influence. */
+    /* At equal distance, lanes come before crossings, and smaller ids come first. Rounding noise
+     * has no influence. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_crossing(-7, add_points(2, (double[]){3, 4, 9, 9}));

@@ -90,7 +90,7 @@ static void test_order(void) {
     check_points(map.lanes[0].right, 2, (double[]){1, 2, 1, 3});
 }
 
-/* Tests that a point may have any layout of blanks and members. */
+/* Tests that the whitespace and the order of the members of a point do not matter. */
 static void test_layouts(void) {
     static const char *const layouts[] = {"{\"x\": -12.5, \"y\": 404.83, \"z\": 1.5}",
                                           "{\"x\":-12.5,\"y\":404.83,\"z\":1.5}",

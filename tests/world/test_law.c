@@ -101,8 +101,8 @@ static void test_draws(void) {
     free(futures);
 }
 
-/* Tests that the modes of repeated runs of the whole generator, all with the same past, have the
- * frequencies of the law. */
+/* Tests that the generator, run repeatedly with the same past, draws every mode with the
+ * probability that the law states. */
 static void test_reruns(void) {
     enum { RUNS = 400 };
     int64_t i = 0;
