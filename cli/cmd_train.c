@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Latents have collapsed if their spread is below these. */
+/* Latents count as collapsed if their rank or standard deviation is below these limits. */
 static const double collapsed_std = 1e-3, collapsed_rank = 1.5;
 /* Min number of development scenes for the rank and for the choice of a checkpoint. The centered
  * latents of n scenes have a rank of at most n - 1, so two scenes always look collapsed. */

@@ -29,7 +29,7 @@ int bj_muon_build(bj_trainer *t) {
     int n = 0;
     for (int i = 0; t->optim.muon && i < t->model->layout.count; i++) {
         const bj_param *p = &t->model->layout.params[i];
-        if (!p->muon || !bj_trainer_reaches(t, p)) continue;
+        if (!p->muon || !bj_trainer_reaches(t, p->part)) continue;
         for (int k = 0; k < p->muon; k++, n++) {
             if (!t->muon) continue;
             const size_t part = p->size / (size_t)p->muon;
@@ -44,32 +44,26 @@ int bj_muon_build(bj_trainer *t) {
     return n;
 }
 
-/* Sizes of a worker's arrays, the maximum over all matrices. */
-typedef struct sizes {
-    size_t x, gram, packed;
-} sizes;
+/* Returns the size of the scratch arrays for one matrix, which orthogonalize lays out. */
+static size_t scratch_of(const bj_muon_matrix *m, const bj_kernels *k) {
+    const int a = shorter(m), b = longer(m);
+    const size_t packed[] = {k->packed_size(a, b), k->packed_size(a, a), k->packed_size(b, a)};
+    size_t most = 0;
+    for (int i = 0; i < 3; i++)
+        if (packed[i] > most) most = packed[i];
+    return 2 * (size_t)a * (size_t)b + 2 * (size_t)a * (size_t)a + most;
+}
 
-static sizes sizes_of(const bj_trainer *t) {
-    sizes s = {0};
+size_t bj_muon_scratch(const bj_trainer *t) {
+    size_t most = 0;
     for (int i = 0; t->optim.muon && i < t->model->layout.count; i++) {
         const bj_param *p = &t->model->layout.params[i];
         if (!p->muon) continue;
         const bj_muon_matrix m = {0, p->shape[0] / p->muon, p->shape[1]};
-        const int k = shorter(&m), l = longer(&m);
-        const size_t x = (size_t)k * (size_t)l, gram = (size_t)k * (size_t)k;
-        const size_t packed[] = {t->k->packed_size(k, l), t->k->packed_size(k, k),
-                                 t->k->packed_size(l, k)};
-        if (x > s.x) s.x = x;
-        if (gram > s.gram) s.gram = gram;
-        for (int j = 0; j < 3; j++)
-            if (packed[j] > s.packed) s.packed = packed[j];
+        const size_t size = scratch_of(&m, t->k);
+        if (size > most) most = size;
     }
-    return s;
-}
-
-size_t bj_muon_scratch(const bj_trainer *t) {
-    const sizes s = sizes_of(t);
-    return 2 * s.x + 2 * s.gram + s.packed;
+    return most;
 }
 
 /* Copies the tile below the diagonal with first row j and first column i to its mirror image. */
@@ -95,10 +89,10 @@ static void symmetric_product(bj_real *c, const bj_real *a, const bj_real *packe
         for (int j = i; j < n; j += MIRROR) mirror(c, n, i, j);
 }
 
-/* Orthogonalizes x (k,l), k <= l, in place. */
-static void orthogonalize(bj_real *x, int k, int l, const sizes *s, const bj_kernels *kernels) {
-    bj_real *y = x + s->x, *gram = y + s->x, *square = gram + s->gram, *packed = square + s->gram;
+/* Orthogonalizes x (k,l), k <= l, in place. The other arrays of scratch_of follow x. */
+static void orthogonalize(bj_real *x, int k, int l, const bj_kernels *kernels) {
     const size_t n = (size_t)k * (size_t)l, nn = (size_t)k * (size_t)k;
+    bj_real *y = x + n, *gram = y + n, *square = gram + nn, *packed = square + nn;
     for (int i = 0; i < ITERATIONS; i++) {
         kernels->pack_nk(packed, x, (size_t)l, k, l);
         symmetric_product(gram, x, packed, k, l, kernels);
@@ -115,7 +109,6 @@ static void orthogonalize(bj_real *x, int k, int l, const sizes *s, const bj_ker
 static void update_matrix(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_muon_matrix m = t->muon[item];
-    const sizes s = sizes_of(t);
     const size_t rows = (size_t)m.rows, columns = (size_t)m.columns, n = rows * columns;
     const bj_real mu = (bj_real)momentum, scale = t->adamw.grad_scale;
     const int turned = m.rows > m.columns;
@@ -132,7 +125,7 @@ static void update_matrix(void *context, int item, int worker) {
     const double norm = sqrt(t->k->sum_squares(x, n));
     const bj_real inverse = (bj_real)(1 / (norm > epsilon ? norm : epsilon));
     for (size_t i = 0; i < n; i++) x[i] *= inverse;
-    orthogonalize(x, shorter(&m), longer(&m), &s, t->k);
+    orthogonalize(x, shorter(&m), longer(&m), t->k);
     const bj_real step = (bj_real)(t->muon_lr * 0.2 * sqrt(longer(&m)));
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {

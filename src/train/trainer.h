@@ -170,8 +170,8 @@ int bj_chunks_count(const bj_trainer *t);
 void bj_chunks_build(bj_trainer *t);
 double bj_gradient_norm(bj_trainer *t);
 void bj_update_run(bj_trainer *t, double lr, double norm);
-/* Returns 1 if the tensor gets gradients from the objective. */
-int bj_trainer_reaches(const bj_trainer *t, const bj_param *param);
+/* Returns 1 if the objective has a gradient for the tensors of a part. */
+int bj_trainer_reaches(const bj_trainer *t, bj_param_part part);
 /* Returns 1 if the moving-average target follows the encoder. The anchor stages keep it fixed. */
 int bj_trainer_target_follows(const bj_trainer *t);
 

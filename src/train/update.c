@@ -18,12 +18,9 @@
 
 #include "train/trainer.h"
 
-/* Returns the reach bit of a part. bj_param_part and BJ_REACH_* list the
- * parts in the same order. */
-static int reached(const bj_trainer *t, bj_param_part part) { return (int)(t->reach >> part & 1); }
-
-int bj_trainer_reaches(const bj_trainer *t, const bj_param *param) {
-    return reached(t, param->part);
+/* bj_param_part and BJ_REACH_* list the parts in the same order. */
+int bj_trainer_reaches(const bj_trainer *t, bj_param_part part) {
+    return (int)(t->reach >> part & 1);
 }
 
 /* Lists the chunks of one worker's share, or of all workers if `shares` is 1. */
@@ -31,7 +28,7 @@ static int walk_chunks(const bj_trainer *t, int share, int shares, bj_chunk *out
     int n = 0, index = 0;
     for (int i = 0; i < t->model->layout.count; i++) {
         const bj_param *p = &t->model->layout.params[i];
-        if (!bj_trainer_reaches(t, p)) continue;
+        if (!bj_trainer_reaches(t, p->part)) continue;
         const int scaled = t->optim.conditioned && p->scale != BJ_SCALE_ONE;
         const int steps = scaled && p->scale == BJ_SCALE_STEPS;
         const size_t most = steps ? p->size : BJ_CHUNK;
@@ -137,7 +134,7 @@ void bj_update_run(bj_trainer *t, double lr, double norm) {
     bj_pool_run_shares(t->pool, update_item, t, t->chunk_share);
     if (t->muon_count) bj_muon_run(t, lr);
     /* The target follows its encoder even if no loss term reaches the encoder. */
-    if (bj_trainer_target_follows(t) && !reached(t, BJ_PART_ENCODER))
+    if (bj_trainer_target_follows(t) && !bj_trainer_reaches(t, BJ_PART_ENCODER))
         t->k->ema(t->target_weights, t->model->weights, t->model->layout.encoder_size,
                   (bj_real)o->ema);
 }

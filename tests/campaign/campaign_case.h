@@ -38,6 +38,14 @@ static inline void case_write(const char *name, const char *text) {
     exit(1);
 }
 
+/* Creates the campaign of a text in a folder below the scratch folder. */
+static inline bj_status case_create(bj_campaign **out, const char *text, const char *dir,
+                                    const bj_campaign_options *options, bj_error *err) {
+    char file[CASE_PATH], path[CASE_PATH];
+    case_write("c.yaml", text);
+    return bj_campaign_create(out, case_path(file, "c.yaml"), case_path(path, dir), options, err);
+}
+
 static inline char *case_read(const char *name) { /* for free() */
     char path[CASE_PATH], *text = calloc(1, 1 << 20);
     FILE *file = fopen(case_path(path, name), "rb");

@@ -17,14 +17,6 @@ static const char plain[] = "name: tiny\n"
 
 static bj_error err;
 
-/* Creates the campaign of a text in a folder; both names are below the scratch folder. */
-static bj_status create(bj_campaign **out, const char *text, const char *dir,
-                        const bj_campaign_options *options) {
-    char file[CASE_PATH], path[CASE_PATH];
-    case_write("c.yaml", text);
-    return bj_campaign_create(out, case_path(file, "c.yaml"), case_path(path, dir), options, &err);
-}
-
 static int exists(const char *name) {
     char path[CASE_PATH];
     struct stat info;
@@ -36,7 +28,7 @@ static int exists(const char *name) {
 static void test_grid(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH], full[PATH_MAX];
-    CHECK_OK(create(&c, plain, "grid", NULL), err);
+    CHECK_OK(case_create(&c, plain, "grid", NULL, &err), err);
     if (!c) return;
     CHECK(!strcmp(bj_campaign_name(c), "tiny"));
     CHECK(!strcmp(bj_campaign_dir(c), case_path(path, "grid")));
@@ -74,10 +66,10 @@ static void test_options(void) {
     const bj_assignment set[] = {{"train.epochs", "9", "--set"}, {"recipe", "paper", "--set"}};
     const bj_campaign_options options = {
         .data = case_path(b, "b.bjc"), .dev = case_path(a, "a.bjc"), .set = set, .set_count = 2};
-    CHECK_OK(create(&c,
-                    "name: x\ndata: missing.bjc\nrecipe: small\narms: [uniform]\nseeds: 2\n"
-                    "set: {train: {epochs: 4}}\n",
-                    "options", &options),
+    CHECK_OK(case_create(&c,
+                         "name: x\ndata: missing.bjc\nrecipe: small\narms: [uniform]\nseeds: 2\n"
+                         "set: {train: {epochs: 4}}\n",
+                         "options", &options, &err),
              err);
     if (!c) return;
     CHECK_CONTAINS(bj_campaign_data(c), "/b.bjc");
@@ -97,10 +89,10 @@ static void test_options(void) {
 static void test_stages(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH], full[PATH_MAX], anchor[PATH_MAX + 64];
-    CHECK_OK(create(&c,
-                    "name: anchors\ndata: a.bjc\narms: [anchor-b, fullset, anchor-a, "
-                    "anchor-b-point]\nseeds: [0, 5]\n",
-                    "stages", NULL),
+    CHECK_OK(case_create(&c,
+                         "name: anchors\ndata: a.bjc\narms: [anchor-b, fullset, anchor-a, "
+                         "anchor-b-point]\nseeds: [0, 5]\n",
+                         "stages", NULL, &err),
              err);
     if (!c) return;
     static const int needs[] = {2, -1, -1, 2, 6, -1, -1, 6};
@@ -136,7 +128,7 @@ static void test_several(void) {
     char path[CASE_PATH], folder[CASE_PATH];
     for (int again = 0; again < 2; again++) { /* as created, as opened */
         if (again) CHECK_OK(bj_campaign_open(&c, case_path(path, "several"), &err), err);
-        else CHECK_OK(create(&c, text, "several", NULL), err);
+        else CHECK_OK(case_create(&c, text, "several", NULL, &err), err);
         if (!c) return;
         CHECK(bj_campaign_runs(c) == 8 && bj_campaign_data_count(c) == 2);
         CHECK(!strcmp(bj_campaign_data_name(c, 1), "other"));
@@ -164,17 +156,17 @@ static void test_several(void) {
                    case_path(path, i ? "sets/b.bjc" : "sets/a.bjc")) == 0);
     }
     const bj_campaign_options moved = {.data = folder};
-    CHECK_OK(create(&c, text, "several", &moved), err);
+    CHECK_OK(case_create(&c, text, "several", &moved, &err), err);
     if (c) CHECK_CONTAINS(bj_campaign_run_at(c, 2).data, "/sets/b.bjc");
     bj_campaign_free(c);
-    CHECK_OK(create(&c, text, "elsewhere", &moved), err);
+    CHECK_OK(case_create(&c, text, "elsewhere", &moved, &err), err);
     bj_campaign_free(c);
-    CHECK_OK(create(&c, text, "elsewhere", NULL), err);
+    CHECK_OK(case_create(&c, text, "elsewhere", NULL, &err), err);
     if (c) CHECK_CONTAINS(bj_campaign_run_at(c, 2).data, "/sets/b.bjc");
     bj_campaign_free(c);
     /* one file replaces them: a campaign with one dataset */
     const bj_campaign_options only = {.data = case_path(path, "b.bjc")};
-    CHECK_OK(create(&c, text, "only", &only), err);
+    CHECK_OK(case_create(&c, text, "only", &only, &err), err);
     if (c) {
         CHECK(bj_campaign_runs(c) == 4 && bj_campaign_data_count(c) == 1);
         CHECK(!bj_campaign_data_name(c, 0) && !strcmp(bj_campaign_run_at(c, 0).name, "anchor-b"));
@@ -196,8 +188,8 @@ static void test_several(void) {
     };
     const bj_campaign_options here = {.data = case_folder};
     for (size_t i = 0; i < 3; i++)
-        CHECK_REFUSED(create(&c, others[i].text, "several", i < 2 ? &here : NULL), BJ_EMISMATCH,
-                      others[i].said);
+        CHECK_REFUSED(case_create(&c, others[i].text, "several", i < 2 ? &here : NULL, &err),
+                      BJ_EMISMATCH, others[i].said);
     json = case_read("several/campaign.json");
     char *at = strstr(json, "\"data\": 1");
     if (!at) exit(1);
@@ -257,17 +249,20 @@ static void test_refused_files(void) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bj_campaign *c = NULL;
-        CHECK_REFUSED(create(&c, cases[i].text, "refused", NULL), BJ_EARG, cases[i].said);
+        CHECK_REFUSED(case_create(&c, cases[i].text, "refused", NULL, &err), BJ_EARG,
+                      cases[i].said);
         CHECK(c == NULL);
     }
     bj_campaign *c = NULL;
-    CHECK_REFUSED(create(&c, "name: x\ndata: no.bjc\narms: [fullset]\nseeds: 1\n", "refused", NULL),
+    CHECK_REFUSED(case_create(&c, "name: x\ndata: no.bjc\narms: [fullset]\nseeds: 1\n", "refused",
+                              NULL, &err),
                   BJ_EIO, "no.bjc");
     CHECK(!exists("refused"));
     char path[CASE_PATH];
     CHECK(mkdir(case_path(path, "refused"), 0777) == 0);
     case_write("refused/campaign.yaml", "mine\n");
-    CHECK_REFUSED(create(&c, plain, "refused", NULL), BJ_EARG, "exists without a campaign.json");
+    CHECK_REFUSED(case_create(&c, plain, "refused", NULL, &err), BJ_EARG,
+                  "exists without a campaign.json");
     char *kept = case_read("refused/campaign.yaml");
     CHECK(!strcmp(kept, "mine\n"));
     free(kept);
@@ -277,7 +272,7 @@ static void test_look(void) {
     const bj_campaign_options look = {.look = 1};
     bj_campaign *c = NULL;
     bj_registry *r = NULL;
-    CHECK_OK(create(&c, plain, "look/deep", &look), err);
+    CHECK_OK(case_create(&c, plain, "look/deep", &look, &err), err);
     CHECK(!exists("look"));
     if (!c) return;
     CHECK(bj_campaign_runs(c) == 4);
@@ -291,24 +286,24 @@ static void test_look(void) {
 static void test_again(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH];
-    CHECK_OK(create(&c, plain, "again", NULL), err);
+    CHECK_OK(case_create(&c, plain, "again", NULL, &err), err);
     bj_campaign_free(c);
     char *before = case_read("again/campaign.json");
-    CHECK_OK(create(&c, plain, "again", NULL), err);
+    CHECK_OK(case_create(&c, plain, "again", NULL, &err), err);
     bj_campaign_free(c);
     /* Tests that missing data is taken from the campaign, and that the same content in another file
      * is accepted. */
-    CHECK_OK(create(&c,
-                    "name: tiny\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
-                    "  train.epochs: 4\n  optim.lr: 0.002\n",
-                    "again", NULL),
+    CHECK_OK(case_create(&c,
+                         "name: tiny\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
+                         "  train.epochs: 4\n  optim.lr: 0.002\n",
+                         "again", NULL, &err),
              err);
     if (c) CHECK_CONTAINS(bj_campaign_data(c), "/a.bjc");
     bj_campaign_free(c);
     char copy[CASE_PATH];
     CHECK(link(case_path(path, "a.bjc"), case_path(copy, "moved.bjc")) == 0);
     const bj_campaign_options moved = {.data = copy};
-    CHECK_OK(create(&c, plain, "again", &moved), err);
+    CHECK_OK(case_create(&c, plain, "again", &moved, &err), err);
     if (c) CHECK_CONTAINS(bj_campaign_data(c), "/moved.bjc");
     bj_campaign_free(c);
 
@@ -334,7 +329,8 @@ static void test_again(void) {
          "was created with 4 runs"},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        CHECK_REFUSED(create(&c, others[i].text, "again", NULL), BJ_EMISMATCH, others[i].said);
+        CHECK_REFUSED(case_create(&c, others[i].text, "again", NULL, &err), BJ_EMISMATCH,
+                      others[i].said);
     char *after = case_read("again/campaign.json");
     CHECK(!strcmp(before, after));
     free(before);
@@ -345,7 +341,7 @@ static void test_again(void) {
 static void test_changed_json(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH];
-    CHECK_OK(create(&c, plain, "json", NULL), err);
+    CHECK_OK(case_create(&c, plain, "json", NULL, &err), err);
     bj_campaign_free(c);
     char *good = case_read("json/campaign.json");
     static const struct {
@@ -391,11 +387,10 @@ static void test_ready_made(void) {
     static const struct {
         const char *name;
         int runs, needy;
-    } files[] = {{"paper-av2", 40, 0},    {"mdn-matrix", 60, 0},    {"ablations", 35, 0},
-                 {"frozen-anchor", 9, 6}, {"demo-world", 24, 0},    {"maze-planall", 90, 0},
-                 {"world", 40, 0},
-                 {"maze-valid2", 45, 0},  {"maze-ant", 12, 0},      {"maze-rgb", 12, 0},
-                 {"maze-heads", 15, 0},   {"maze-branching", 60, 0}};
+    } files[] = {{"paper-av2", 40, 0},    {"mdn-matrix", 60, 0},  {"ablations", 35, 0},
+                 {"frozen-anchor", 9, 6}, {"demo-world", 24, 0},  {"maze-planall", 90, 0},
+                 {"world", 40, 0},        {"maze-valid2", 45, 0}, {"maze-ant", 12, 0},
+                 {"maze-rgb", 12, 0},     {"maze-heads", 15, 0},  {"maze-branching", 60, 0}};
     static const char *const sets[] = {"pointmaze-medium-navigate-v0",
                                        "pointmaze-teleport-navigate-v0",
                                        "pointmaze-large-navigate-v0",

@@ -6,13 +6,6 @@
 
 static bj_error err;
 
-static bj_status create(bj_campaign **out, const char *text, const char *dir,
-                        const bj_campaign_options *options) {
-    char file[CASE_PATH], path[CASE_PATH];
-    case_write("c.yaml", text);
-    return bj_campaign_create(out, case_path(file, "c.yaml"), case_path(path, dir), options, &err);
-}
-
 /* Tests that an arm's own settings overrule those of the file, and that the names and settings
  * survive campaign.json. */
 static void test_named(void) {
@@ -30,7 +23,7 @@ static void test_named(void) {
     static const int epochs[] = {4, 4, 9};
     bj_campaign *c = NULL;
     char path[CASE_PATH];
-    CHECK_OK(create(&c, text, "named", NULL), err);
+    CHECK_OK(case_create(&c, text, "named", NULL, &err), err);
     for (int pass = 0; pass < 2 && c; pass++) {
         CHECK(bj_campaign_runs(c) == 3);
         for (int i = 0; i < 3; i++) {
@@ -49,8 +42,9 @@ static void test_named(void) {
     /* The command line overrules all of them; the campaign is another one then. */
     const bj_assignment set = {"optim.lr", "5e-4", "--set"};
     const bj_campaign_options options = {.set = &set, .set_count = 1};
-    CHECK_REFUSED(create(&c, text, "named", &options), BJ_EMISMATCH, "('fullset' seed 5) was created with optim.lr = 0.001");
-    CHECK_OK(create(&c, text, "overruled", &options), err);
+    CHECK_REFUSED(case_create(&c, text, "named", &options, &err), BJ_EMISMATCH,
+                  "('fullset' seed 5) was created with optim.lr = 0.001");
+    CHECK_OK(case_create(&c, text, "overruled", &options, &err), err);
     for (int i = 0; c && i < 3; i++) CHECK(bj_campaign_run_at(c, i).settings->lr == 5e-4);
     bj_campaign_free(c);
     /* A name in campaign.json cannot lead out of the folder. */
@@ -67,12 +61,13 @@ static void test_named(void) {
 /* Tests every combination of swept values, in order, and that stage B starts from the stage A run with
  * the same values. */
 static void test_sweep(void) {
-    static const char text[] = "name: x\ndata: a.bjc\nrecipe: small\nseeds: 2\n"
-                               "arms: [anchor-b, {name: mine, arm: fullset, set: {train.epochs: 3}}, "
-                               "anchor-a]\n"
-                               "sweep: {optim.lr: [1e-3, 3e-4], train.batch: [8, 16, 32]}\n";
+    static const char text[] =
+        "name: x\ndata: a.bjc\nrecipe: small\nseeds: 2\n"
+        "arms: [anchor-b, {name: mine, arm: fullset, set: {train.epochs: 3}}, "
+        "anchor-a]\n"
+        "sweep: {optim.lr: [1e-3, 3e-4], train.batch: [8, 16, 32]}\n";
     bj_campaign *c = NULL;
-    CHECK_OK(create(&c, text, "sweep", NULL), err);
+    CHECK_OK(case_create(&c, text, "sweep", NULL, &err), err);
     if (!c) return;
     CHECK(bj_campaign_runs(c) == 2 * 3 * 6);
     static const double rates[] = {1e-3, 3e-4};
@@ -95,10 +90,10 @@ static void test_sweep(void) {
     }
     bj_campaign_free(c);
     /* Keys with the same last part are written out. */
-    CHECK_OK(create(&c,
-                    "name: x\ndata: a.bjc\narms: [fullset]\nseeds: 1\n"
-                    "sweep: {loss.latent: [1], loss.rec: [0, 1]}\n",
-                    "short", NULL),
+    CHECK_OK(case_create(&c,
+                         "name: x\ndata: a.bjc\narms: [fullset]\nseeds: 1\n"
+                         "sweep: {loss.latent: [1], loss.rec: [0, 1]}\n",
+                         "short", NULL, &err),
              err);
     if (c) CHECK(!strcmp(bj_campaign_run_at(c, 1).name, "fullset+latent=1+rec=1"));
     bj_campaign_free(c);
@@ -134,16 +129,17 @@ static void test_refused(void) {
 #undef REST
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bj_campaign *c = NULL;
-        CHECK_REFUSED(create(&c, cases[i].text, "refused", NULL), BJ_EARG, cases[i].said);
+        CHECK_REFUSED(case_create(&c, cases[i].text, "refused", NULL, &err), BJ_EARG,
+                      cases[i].said);
         CHECK(c == NULL);
     }
     bj_campaign *c = NULL;
     const bj_assignment set = {"optim.lr", "1e-3", "--set"};
     const bj_campaign_options options = {.set = &set, .set_count = 1};
-    CHECK_REFUSED(create(&c,
-                         "name: x\narms: [mdn]\nseeds: 1\ndata: a.bjc\n"
-                         "sweep: {optim.lr: [1e-3, 3e-4]}\n",
-                         "refused", &options),
+    CHECK_REFUSED(case_create(&c,
+                              "name: x\narms: [mdn]\nseeds: 1\ndata: a.bjc\n"
+                              "sweep: {optim.lr: [1e-3, 3e-4]}\n",
+                              "refused", &options, &err),
                   BJ_EARG, "'optim.lr' is swept in");
 }
 
