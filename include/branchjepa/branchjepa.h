@@ -587,6 +587,9 @@ typedef struct bj_optim {
     /* 1: Muon instead of AdamW updates the encoder's inner matrices, that is, the recurrent,
      * attention and projection weights and the second token layers. */
     int muon;
+    /* 1: schedule-free AdamW: gradients are computed near a running average of the weights, which
+     * replaces the decay of the learning rate. The model contains the average. Not with muon. */
+    int schedule_free;
 } bj_optim;
 
 BJ_API bj_optim bj_optim_default(void);
@@ -594,8 +597,9 @@ BJ_API bj_optim bj_optim_default(void);
 typedef enum bj_schedule_kind {
     BJ_SCHEDULE_COSINE,   /* half a cosine from `base` to zero */
     BJ_SCHEDULE_LINEAR,   /* linear from `base` to zero */
-    BJ_SCHEDULE_TRAPEZOID /* `base`, then linear to zero over the last share `decay` of the
-                             updates */
+    BJ_SCHEDULE_TRAPEZOID, /* `base`, then linear to zero over the last share `decay` of the
+                              updates */
+    BJ_SCHEDULE_CONSTANT   /* `base`, for schedule-free AdamW */
 } bj_schedule_kind;
 
 typedef struct bj_schedule {
@@ -607,7 +611,7 @@ typedef struct bj_schedule {
 
 /* Returns the learning rate of update `step`, which counts from 0. */
 BJ_API double bj_lr_at(const bj_schedule *schedule, long step);
-/* Returns the bj_schedule_kind for "cosine", "linear" or "trapezoid", or -1 for another name. */
+/* Returns the bj_schedule_kind for "cosine", "linear", "trapezoid" or "constant", or -1 for another name. */
 BJ_API int bj_schedule_find(const char *name);
 
 /* Precision of matrix product operands. In mixed precision (BF16), operands are rounded to

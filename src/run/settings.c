@@ -310,7 +310,7 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
                        origin_of(origins, "train.epochs"));
     if (bj_schedule_find(s->schedule) < 0)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: train.schedule is '%s', expected cosine, linear or trapezoid",
+                       "%s: train.schedule is '%s', expected cosine, linear, trapezoid or constant",
                        origin_of(origins, "train.schedule"), s->schedule);
     if (strcmp(s->precision, "single") && strcmp(s->precision, "mixed"))
         return BJ_FAIL(err, BJ_EARG, "%s: train.precision is '%s', expected single or mixed",

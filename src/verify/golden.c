@@ -139,6 +139,7 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
     BJ_TRY(read_count(&g->steps, g->file, "steps", 0, err));
     BJ_TRY(read_count(&g->optim.conditioned, g->file, "conditioned", 0, err));
     BJ_TRY(read_count(&g->optim.muon, g->file, "muon", 0, err));
+    BJ_TRY(read_count(&g->optim.schedule_free, g->file, "schedule_free", 0, err));
     return blame_file(g, bj_objective_check(o, &g->arch, err), err);
 }
 
