@@ -14,12 +14,12 @@
 
 #include "campaign/locked_file.h"
 
-/* Applies the development rule. Returns the first row from epoch 1 on with the lowest trajectory
- * Energy Score or, for stage A, with the lowest decoder ADE among the rows that passed every gate.
- * Returns -1 if there is none. */
+/* Applies the development rule, starting at epoch 1. Returns the first row with the lowest
+ * trajectory Energy Score or, for stage A, with the lowest decoder ADE among the rows that passed
+ * every gate. Returns -1 if there is no such row. */
 int bj_lock_choose(bj_objective_kind kind, const bj_epoch *rows, int count);
 
-/* The origin of a run, to compare it with other runs. */
+/* Properties of a run that are compared with those of other runs. */
 typedef struct bj_lock_facts {
     bj_arch arch;
     int stage_b;
@@ -32,7 +32,8 @@ typedef struct bj_lock_facts {
 } bj_lock_facts;
 
 /* Checks the run in `dir` and fills arm, seed, evaluated, best_epoch and dev. data_digest and
- * dev_digest (NULL: no other cache) are the campaign's. */
+ * dev_digest are the digests of the campaign's data; dev_digest is NULL if there is no separate
+ * development cache. */
 BJ_CHECK bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *name,
                                      const char *dir,
                                      const bj_settings *settings, const char *data_digest,
@@ -40,12 +41,12 @@ BJ_CHECK bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, con
 /* runs and facts (count). */
 BJ_CHECK bj_status bj_lock_check_grid(const bj_lock_run *runs, const bj_lock_facts *facts,
                                       int count, bj_error *err);
-/* Checks after hashing that the checkpoint is the one in result.json, can be read, is of the chosen
- * epoch and fits the scenes. */
+/* Checks a checkpoint that has been hashed: it must be the one in result.json, be readable, come
+ * from the chosen epoch and fit the scenes. */
 BJ_CHECK bj_status bj_lock_check_checkpoint(const bj_lock_run *run, const bj_lock_facts *facts,
                                             const char *dir, const bj_arch *scenes, bj_error *err);
-/* Opens the held-out cache and checks it against those of the campaign; fills path, bytes, digest
- * and number of scenes. dev may be NULL. */
+/* Opens the held-out cache and checks that it shares no scenes with the campaign's caches. Fills in
+ * path, bytes, digest and number of scenes. dev may be NULL. */
 BJ_CHECK bj_status bj_lock_check_data(bj_lock *lock, bj_arch *scenes, const char *data,
                                       const char *train, const char *train_digest, const char *dev,
                                       bj_error *err);

@@ -77,7 +77,7 @@ static bj_status evaluate(bj_locked_report *report, opened *o, const char *dir,
     memcpy(facts.lock_sha256, o->sha256, sizeof facts.lock_sha256);
     BJ_TRY(BJ_ALLOC(stamps, (size_t)bj_lock_bound_count(&o->lock), err));
     BJ_GOTO(status, done, bj_lock_hash(&o->lock, stamps, dir, options->evaluator, 0, &watch, err));
-    /* Opens the folder before the long computation, to detect early that it cannot be written. */
+    /* Open the folder before the long computation, so that a write problem is detected early. */
     BJ_GOTO(status, done, bj_folder_writer_open(&writer, o->folder, files, err));
     BJ_GOTO(status, done,
             bj_locked_pass(&results, &o->lock, dir, options->threads, options->isa, &watch, err));
@@ -114,7 +114,7 @@ bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
 
 /* --------------------------------------------------------------------------------------- verify */
 
-/* Checks that the folder contains the three files and nothing else. */
+/* Checks that the folder contains the three result files and nothing else. */
 static bj_status check_content(const char *folder, bj_error *err) {
     DIR *list = opendir(folder);
     int found[3] = {0};
@@ -128,7 +128,7 @@ static bj_status check_content(const char *folder, bj_error *err) {
             if (!strcmp(entry->d_name, files[i])) known = found[i] = 1;
         if (!known)
             status = BJ_FAIL(err, BJ_EMISMATCH,
-                             "%s: contains '%.100s', which is not an evaluation result", folder,
+                             "%s: contains '%.100s', which is not a file of the evaluation", folder,
                              entry->d_name);
     }
     closedir(list);

@@ -30,7 +30,7 @@ enum {
     BJ_LOCK_LEAST = 10   /* min scenes of a published mean */
 };
 
-/* Locked files of a run folder. The first two are the checkpoint. */
+/* Names of the locked files in a run folder. The first two are the checkpoint. */
 extern const char *const bj_lock_run_files[BJ_LOCK_RUN_FILES];
 enum { BJ_LOCK_MODEL, BJ_LOCK_STATE };
 
@@ -38,7 +38,8 @@ typedef struct bj_lock_run {
     char arm[BJ_NAME_SIZE];
     int64_t seed;
     char dir[BJ_RUN_PATH_SIZE]; /* relative to the campaign folder */
-    int evaluated;              /* 0 for stage A of the frozen anchor, which is only locked */
+    int evaluated;              /* 0 for stage A of the frozen anchor, which is locked but not
+                                   evaluated */
     int best_epoch;
     double dev; /* value by which the epoch was chosen */
     char sha256[BJ_LOCK_RUN_FILES][BJ_SHA256_HEX];
@@ -55,7 +56,7 @@ typedef struct bj_lock {
 
 BJ_CHECK bj_status bj_lock_write(const bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX],
                                  bj_error *err);
-/* Reads a lock. Sets `lock` to zero first. hex is the SHA-256 of the file. */
+/* Reads a lock file. `lock` is set to zero first. `hex` receives the SHA-256 of the file. */
 BJ_CHECK bj_status bj_lock_read(bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX],
                                 bj_error *err);
 void bj_lock_reset(bj_lock *lock); /* accepts a lock that is all zero */
@@ -66,7 +67,8 @@ BJ_CHECK bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, cons
 
 /* ------------------------------------------------------------------------------------ hashing */
 
-/* One of the locked files: campaign.json, the evaluator, the data, then those of the runs. */
+/* A locked file. The order is campaign.json, the evaluator, the data, then the files of the runs.
+ * */
 typedef struct bj_lock_bound {
     char path[BJ_FOLDER_PATH];
     char what[BJ_NAME_SIZE + 64]; /* "evaluator", "fullset, seed 0" */
@@ -83,14 +85,14 @@ typedef struct bj_locked_watch {
     void *context;
 } bj_locked_watch;
 
-/* The state of a file by which changes and replacements are detected. */
+/* File attributes that reveal whether a file was changed or replaced. */
 typedef struct bj_lock_stamp {
     uint64_t device, inode, size, seconds, nanoseconds;
 } bj_lock_stamp;
 
-/* Hashes all locked files. With `fill`, stores the digests in the lock. Otherwise compares them and
- * fails with BJ_EMISMATCH, the first file that has changed and the number of further ones. stamps
- * (bj_lock_bound_count) may be NULL. */
+/* Hashes all locked files. If `fill` is set, stores the digests in the lock. Otherwise compares
+ * them with the lock and fails with BJ_EMISMATCH; the message names the first changed file and
+ * counts the others. stamps (bj_lock_bound_count) may be NULL. */
 BJ_CHECK bj_status bj_lock_hash(bj_lock *lock, bj_lock_stamp *stamps, const char *dir,
                                 const char *evaluator, int fill, const bj_locked_watch *watch,
                                 bj_error *err);

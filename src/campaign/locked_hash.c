@@ -162,7 +162,8 @@ bj_status bj_lock_untouched(bj_lock *lock, const bj_lock_stamp *stamps, const ch
         const bj_lock_stamp now = gone ? (bj_lock_stamp){0} : stamp_of(&info);
         if (gone || memcmp(&now, &stamps[i], sizeof now))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s (%s): was changed while the evaluation ran; nothing was written",
+                           "%s (%s): the file was changed during the evaluation; nothing was "
+                           "written",
                            bound.path, bound.what);
     }
     return BJ_OK;

@@ -15,7 +15,8 @@ bj_status bj_locked_commit(bj_doc *doc, const char *path, char hex[BJ_SHA256_HEX
     size_t size;
     bj_status status = bj_doc_text(&text, &size, doc, 1, NULL);
     if (status == BJ_EARG)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: not written: a name in it is not UTF-8", path);
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: cannot be written, because a name in it is not UTF-8", path);
     if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", path);
     bj_sha256_memory(hex, text, size);
     status = bj_file_write(path, text, size, err);
@@ -61,8 +62,8 @@ bj_status bj_locked_get_text(char *out, size_t room, yyjson_val *object, const c
     const char *text = yyjson_get_str(value);
     if (length >= room || strlen(text) != length)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: '%s' has %zu bytes, expected at most %zu bytes and no zero byte", where,
-                       key, length, room - 1);
+                       "%s: '%s' has %zu bytes, expected at most %zu bytes without zero bytes",
+                       where, key, length, room - 1);
     memcpy(out, text, length + 1);
     return BJ_OK;
 }
@@ -72,7 +73,7 @@ bj_status bj_locked_get_sha256(char hex[BJ_SHA256_HEX], yyjson_val *object, cons
     BJ_TRY(bj_locked_get_text(hex, BJ_SHA256_HEX, object, key, where, err));
     if (strlen(hex) != BJ_SHA256_HEX - 1 || strspn(hex, "0123456789abcdef") != BJ_SHA256_HEX - 1)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: '%s' is '%s', expected the 64 hexadecimal digits of a SHA-256", where,
+                       "%s: '%s' is '%s', expected a SHA-256 of 64 hexadecimal digits", where,
                        key, hex);
     return BJ_OK;
 }

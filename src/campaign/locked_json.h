@@ -1,4 +1,4 @@
-/* locked_json.h - writes and strictly reads the JSON files of a locked evaluation.
+/* locked_json.h - writes, reads and strictly checks the JSON files of a locked evaluation.
  *
  * Messages contain the file, the member, what was found and what was expected.
  * Test: tests/campaign/test_lock.c
@@ -13,16 +13,17 @@
 
 /* ------------------------------------------------------------------------------------- writing */
 
-/* Writes the document to a file and frees it. hex is the SHA-256 of the bytes. */
+/* Writes the document to a file and frees it. `hex` receives the SHA-256 of the file. */
 BJ_CHECK bj_status bj_locked_commit(bj_doc *doc, const char *path, char hex[BJ_SHA256_HEX],
                                     bj_error *err);
 
 /* ------------------------------------------------------------------------------------- reading */
 
-/* Reads a file of that schema. hex, its SHA-256, may be NULL. */
+/* Reads a file and checks its schema. `hex` receives the SHA-256 of the file and may be NULL. */
 BJ_CHECK bj_status bj_locked_open(yyjson_doc **out, char hex[BJ_SHA256_HEX], const char *path,
                                   const char *schema, bj_error *err);
-/* Read members of an object. `where` names the object in messages, such as "lock.json: run 3". */
+/* These functions read members of an object. `where` names the object in messages, such as
+ * "lock.json: run 3". */
 BJ_CHECK bj_status bj_locked_get_text(char *out, size_t room, yyjson_val *object, const char *key,
                                       const char *where, bj_error *err);
 BJ_CHECK bj_status bj_locked_get_sha256(char hex[BJ_SHA256_HEX], yyjson_val *object,

@@ -111,13 +111,15 @@ static bj_status run(bj_locked_results *r, const bj_lock *lock, const char *dir,
     BJ_TRY(bj_cache_open(&r->cache, lock->data, 0, err));
     if (strcmp(bj_cache_digest(r->cache), lock->data_digest) ||
         bj_cache_count(r->cache) != lock->scenes)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: its digest is %.16s..., but the lock has %.16s...",
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: the digest is %.16s..., but the lock contains %.16s...",
                        lock->data, bj_cache_digest(r->cache), lock->data_digest);
     BJ_GOTO(status, done, load_all(r, lock, dir, threads, isa, err));
     BJ_GOTO(status, done, bj_loader_create(&loader, r->cache, &order, err));
     BJ_GOTO(status, done, stream(r, loader, watch, err));
     if (r->scenes != lock->scenes) {
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%s: %lld scenes were evaluated, but the lock has %lld",
+        status = BJ_FAIL(err, BJ_EMISMATCH,
+                         "%s: %lld scenes were evaluated, but the lock requires %lld",
                          lock->data, (long long)r->scenes, (long long)lock->scenes);
         goto done;
     }

@@ -1,7 +1,7 @@
 /* locked_pass.h - evaluates all checkpoints in one pass over the held-out scenes.
  *
  * Every batch of scenes is read once and passed to each evaluator. The results are sums over all
- * scenes. No function returns the numbers of a single scene.
+ * scenes. No function returns results of a single scene.
  * Test: tests/campaign/test_lock.c
  */
 #ifndef BJ_CAMPAIGN_LOCKED_PASS_H
@@ -31,7 +31,8 @@ typedef struct bj_locked_results {
     bj_evaluator **evaluators; /* (count) */
 } bj_locked_results;
 
-/* Sets `results` to zero first. The files must already be hashed. */
+/* Evaluates the checkpoints. `results` is set to zero first. The locked files must already have
+ * been hashed. */
 BJ_CHECK bj_status bj_locked_pass(bj_locked_results *results, const bj_lock *lock, const char *dir,
                                   int threads, const char *isa, const bj_locked_watch *watch,
                                   bj_error *err);

@@ -29,7 +29,7 @@ void bj_locked_shown(uint8_t *shown, const double *counts, int n) {
 
 /* -------------------------------------------------------------------------------------- summary */
 
-/* The checkpoints of one arm. members (count) are indices of results. */
+/* The checkpoints of one arm. members (count) are indices into `results`. */
 typedef struct arm {
     const bj_locked_results *results;
     const int *members;
@@ -59,7 +59,7 @@ static void write_metrics(bj_doc *out, yyjson_mut_val *object, const arm *a, int
     }
 }
 
-/* Groups first to end - 1 are of one kind and partition all scenes. */
+/* Writes the groups [first, end), which are of one kind and partition all scenes. */
 static void write_kind(bj_doc *out, yyjson_mut_val *list, const arm *a, int first, int end) {
     const bj_evaluation_group *groups = member(a, 0)->groups;
     for (int g = first; g < end; g++) a->counts[g] = groups[g].values.scenes;
@@ -85,7 +85,8 @@ static void write_groups(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     }
 }
 
-/* Bins pairs of scene and seed by the probability of the most likely maneuver. */
+/* Writes calibration bins. Pairs of a scene and a seed are binned by the probability of the most
+ * likely maneuver. */
 static void write_calibration(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     double counts[BJ_CALIBRATION_BINS] = {0}, confidence[BJ_CALIBRATION_BINS] = {0};
     double hits[BJ_CALIBRATION_BINS] = {0};
@@ -129,7 +130,7 @@ static void write_arm(bj_doc *out, yyjson_mut_val *list, const arm *a) {
     write_groups(out, object, a);
 }
 
-/* `a` has scratch memory for members (count of results). */
+/* Writes the summary of every arm. `members` is scratch memory for results->count indices. */
 static void write_arms(bj_doc *out, yyjson_mut_val *list, arm *a, int *members) {
     const bj_locked_results *r = a->results;
     for (int i = 0; i < r->count; i++) {
@@ -277,7 +278,8 @@ bj_status bj_locked_check(char digest[BJ_SHA256_HEX], const bj_lock *lock, const
         if (!strcmp(hex, bound[i].found)) continue;
         BJ_GOTO(status, done, bj_lock_path(file, folder, bound[i].name, err));
         status =
-            BJ_FAIL(err, BJ_EMISMATCH, "%s: was changed: SHA-256 is %.16s..., but %s has %.16s...",
+            BJ_FAIL(err, BJ_EMISMATCH,
+                    "%s: was changed: its SHA-256 is %.16s..., but %s has %.16s...",
                     i < 2 ? file : bound[i].name, bound[i].found, BJ_LOCKED_COMPLETION, hex);
         goto done;
     }

@@ -1,9 +1,9 @@
 /* seed_source.c - creates a table of arms, metrics and seeds from a campaign.
  *
  * Locked        DIR/locked/seed_table.json, which must have the digest in completion.json
- * Development   the row of the chosen epoch in each finished run's metrics.jsonl; of stage A the
- *               decoder's errors and the gates' numbers; of mazes those of the graph and the spread
- *               of the latents, nothing of a run that collapsed
+ * Development   the row of the chosen epoch in metrics.jsonl of each finished run: decoder errors
+ *               and gate values for stage A; graph metrics and the spread of the latents for mazes,
+ *               unless the latents collapsed
  * Test: tests/campaign/test_lock.c, tests/cli/evaluate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* lstat */
@@ -21,7 +21,7 @@
 
 enum { ROWS_MAX = 1 << 20 };
 
-/* A growing list of values, which does not own the names. */
+/* A growing list of values. The names are not owned by the list. */
 typedef struct list {
     bj_seed_value *values; /* (count), room for `room` */
     int count, room;
@@ -79,7 +79,7 @@ static bj_status check_bound(const char *folder, const char *found, bj_error *er
     yyjson_doc_free(doc);
     if (status == BJ_OK && strcmp(bound, found))
         status = BJ_FAIL(err, BJ_EMISMATCH,
-                         "%s/%s: was changed: SHA-256 is %.16s..., but %s has %.16s...", folder,
+                         "%s/%s: was changed: its SHA-256 is %.16s..., but %s has %.16s...", folder,
                          BJ_LOCKED_SEEDS, found, BJ_LOCKED_COMPLETION, bound);
     return status;
 }

@@ -17,7 +17,8 @@
 
 #include "train/trainer.h"
 
-/* STRIPE: rows of a product that are computed at once; MIRROR: rows of a tile that is mirrored. */
+/* STRIPE: number of rows of a product that are computed at once; MIRROR: number of rows of a
+ * mirrored tile. */
 enum { ITERATIONS = 5, STRIPE = 64, MIRROR = 16 };
 static const double momentum = 0.95, epsilon = 1e-7;
 static const bj_real coefficient[3] = {(bj_real)3.4445, (bj_real)-4.7750, (bj_real)2.0315};
@@ -44,7 +45,7 @@ int bj_muon_build(bj_trainer *t) {
     return n;
 }
 
-/* Returns the size of the scratch arrays for one matrix, which orthogonalize lays out. */
+/* Returns the size of the scratch memory for one matrix. orthogonalize divides it into arrays. */
 static size_t scratch_of(const bj_muon_matrix *m, const bj_kernels *k) {
     const int a = shorter(m), b = longer(m);
     const size_t packed[] = {k->packed_size(a, b), k->packed_size(a, a), k->packed_size(b, a)};
@@ -75,8 +76,8 @@ static void mirror(bj_real *c, int n, int i, int j) {
                 c[(size_t)column * (size_t)n + (size_t)row];
 }
 
-/* Computes the symmetric product c (n,n) = a (n,depth) * packed (depth,n). Computes the lower
- * triangle and mirrors it, which gives the same bits as the whole product. */
+/* Computes the symmetric product c (n,n) = a (n,depth) * packed (depth,n). Only the lower triangle
+ * is computed and then mirrored, which gives the same bits as computing the whole product. */
 static void symmetric_product(bj_real *c, const bj_real *a, const bj_real *packed, int n, int depth,
                               const bj_kernels *k) {
     const int stripe = (STRIPE + k->panel - 1) / k->panel * k->panel;
@@ -89,7 +90,8 @@ static void symmetric_product(bj_real *c, const bj_real *a, const bj_real *packe
         for (int j = i; j < n; j += MIRROR) mirror(c, n, i, j);
 }
 
-/* Orthogonalizes x (k,l), k <= l, in place. The other arrays of scratch_of follow x. */
+/* Orthogonalizes x (k,l), k <= l, in place. The other arrays listed in scratch_of follow x in
+ * memory. */
 static void orthogonalize(bj_real *x, int k, int l, const bj_kernels *kernels) {
     const size_t n = (size_t)k * (size_t)l, nn = (size_t)k * (size_t)k;
     bj_real *y = x + n, *gram = y + n, *square = gram + nn, *packed = square + nn;

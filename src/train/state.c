@@ -45,8 +45,8 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(optim, beta1)         X(optim, beta2)              X(optim, eps)                             \
     X(optim, weight_decay)  X(optim, clip)               X(optim, ema)
 
-/* Settings that were added later. The third argument is the default, which is not written to the
- * file and is assumed if the file does not contain the setting. */
+/* Settings that were added later. The third argument is the default. A setting with its default
+ * value is not written, and a missing setting has its default value. */
 #define EACH_ADDED(X)                                                                              \
     X(objective, floor_weight, 0)      X(objective, kl_weight, 0)                                  \
     X(optim, conditioned, 0)           X(objective, sigreg, 0)                                     \
@@ -79,7 +79,7 @@ static const char *precision_name(bj_precision p) {
     return p == BJ_PRECISION_BF16 ? "mixed" : "single";
 }
 
-/* Returns 1 if later steps depend on the trainer's seed. */
+/* Returns 1 if later steps depend on the seed of the trainer. */
 static int uses_seed(const bj_trainer *t) {
     return t->model->arch.noise || t->objective.sigreg != 0;
 }
@@ -91,7 +91,7 @@ typedef struct state_facts {
     char step[24], seed[24], rng[4 * 17], highest_lr[BJ_JSON_NUMBER], weight_sum[BJ_JSON_NUMBER];
 } state_facts;
 
-/* Fills the metadata of a state file. The facts point into `out` and to model_digest. */
+/* Fills the metadata of a state file. The facts contain pointers into `out` and model_digest. */
 static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *rng,
                           const char *model_digest, bj_error *err) {
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
@@ -129,7 +129,7 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
     return BJ_OK;
 }
 
-/* Checks that the run was started with the trainer's settings. */
+/* Checks that the state was saved with the trainer's settings. */
 static bj_status check_settings(const bj_safetensors *st, const bj_trainer *t, bj_error *err) {
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
     const char *text, *kind = bj_objective_name(t->objective.kind);
@@ -257,7 +257,7 @@ bj_status bj_trainer_save(const bj_trainer *t, const char *dir, const bj_rng *rn
     bj_status status;
     if (rng && !is_seeded(rng))
         return BJ_FAIL(err, BJ_EARG, "%s: not saved: the generator was never seeded", dir);
-    /* Check before anything is written, so that messages contain the final path. */
+    /* Check everything before writing, so that messages contain the final path. */
     BJ_TRY(join(path, dir, BJ_CHECKPOINT_MODEL, err));
     for (int i = 0; i < t->model->layout.count; i++) {
         const bj_tensor weights = bj_model_tensor(t->model, i);
@@ -279,7 +279,8 @@ done:
 
 /* -------------------------------------------------------------------------------------- loading */
 
-/* Checks that two architectures are equal, except for the keys in a NULL-terminated list. */
+/* Checks that two architectures are equal, except for the keys in `except`, a NULL-terminated
+ * list. */
 static bj_status check_arch(const char *path, const bj_arch *found, const bj_arch *expected,
                             const char *const *except, bj_error *err) {
     bj_arch_facts a, b;
@@ -315,7 +316,7 @@ static bj_status check_state_tensors(const bj_safetensors *st, const bj_state_te
     return BJ_OK;
 }
 
-/* Contents of a checkpoint before all checks have passed. */
+/* The contents of a checkpoint that has not passed all checks yet. */
 typedef struct pending {
     bj_state_pair files;
     bj_model *model;
@@ -393,16 +394,15 @@ long bj_trainer_updates(const bj_trainer *t) { return t->step; }
 /* --------------------------------------------------------------------------------------- anchor */
 
 bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error *err) {
-    /* Sizes that do not affect the anchor, so one anchor can be used with predictors of any
-     * width. */
+    /* Sizes that do not affect the anchor. One anchor can be used with predictors of any width. */
     static const char *const free_sizes[] = {"atoms", "atom_hidden", "router_hidden",
                                              "trunk", "weighting",   NULL};
     const bj_layout *layout = &t->model->layout;
     bj_model *anchor;
     if (t->objective.kind != BJ_ANCHOR_B)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the trainer's objective is %s, expected anchor_b, the only objective "
-                       "with a frozen anchor",
+                       "%s: the trainer's objective is %s, expected anchor_b, which is the only "
+                       "objective with a frozen anchor",
                        model_path, bj_objective_name(t->objective.kind));
     if (t->step)
         return BJ_FAIL(err, BJ_EARG,

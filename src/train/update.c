@@ -18,12 +18,12 @@
 
 #include "train/trainer.h"
 
-/* bj_param_part and BJ_REACH_* list the parts in the same order. */
+/* The parts are in the same order as in bj_param_part and BJ_REACH_*. */
 int bj_trainer_reaches(const bj_trainer *t, bj_param_part part) {
     return (int)(t->reach >> part & 1);
 }
 
-/* Lists the chunks of one worker's share, or of all workers if `shares` is 1. */
+/* Lists the chunks in the share of one worker, or of all workers if `shares` is 1. */
 static int walk_chunks(const bj_trainer *t, int share, int shares, bj_chunk *out) {
     int n = 0, index = 0;
     for (int i = 0; i < t->model->layout.count; i++) {
@@ -61,8 +61,8 @@ void bj_chunks_build(bj_trainer *t) {
     }
 }
 
-/* Converts gradients of positions to gradients of steps: each row becomes sigma times the sum of
- * itself and all later rows of the same coordinate, which are two rows apart. */
+/* Converts gradients of positions to gradients of steps. Each row becomes sigma times the sum of
+ * itself and all later rows of the same coordinate. Rows of one coordinate are two rows apart. */
 static void sum_later(bj_real *g, const bj_param *p) {
     const size_t pair = 2 * (size_t)p->shape[1];
     const bj_real sigma = (bj_real)bj_param_sigma(p, 0);
@@ -91,7 +91,7 @@ int bj_trainer_target_follows(const bj_trainer *t) {
     return t->objective.kind != BJ_ANCHOR_A && t->objective.kind != BJ_ANCHOR_B;
 }
 
-/* Updates a tensor of scale STEPS. `moved` (2 rows) is the running sum of the steps of theta. */
+/* Updates a tensor of scale STEPS. `moved` (2 rows) is the running sum of the steps in theta. */
 static void update_steps(bj_trainer *t, const bj_param *p, bj_real *moved) {
     const size_t pair = 2 * (size_t)p->shape[1];
     bj_adamw_coefficients sum = t->adamw;

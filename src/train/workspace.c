@@ -48,7 +48,7 @@ static void take_network(bj_trainer *t, bj_arena *arena) {
     b->dcontext = bj_arena_take(arena, B * b->ldc);
     b->atom_hidden = bj_arena_take(arena, B * L * b->lda);
     b->datom_hidden = bj_arena_take(arena, B * L * b->lda);
-    /* Store the targets of all scenes after the latents, so that the decoder reads a single
+    /* The targets of all scenes are stored after the latents, so that the decoder reads a single
      * matrix. */
     b->u = bj_arena_take(arena, B * (L + 1) * b->ldu);
     b->du = bj_arena_take(arena, B * (L + 1) * b->ldu);

@@ -262,7 +262,7 @@ static void test_refused_files(void) {
     CHECK(mkdir(case_path(path, "refused"), 0777) == 0);
     case_write("refused/campaign.yaml", "mine\n");
     CHECK_REFUSED(case_create(&c, plain, "refused", NULL, &err), BJ_EARG,
-                  "exists without a campaign.json");
+                  "exists, but there is no campaign.json");
     char *kept = case_read("refused/campaign.yaml");
     CHECK(!strcmp(kept, "mine\n"));
     free(kept);

@@ -106,9 +106,9 @@ static void test_refused(void) {
     } cases[] = {
         {"name: x\narms: [{name: hot}]" REST, "arms.0 has no 'arm'"},
         {"name: x\narms: [{arm: fullset}]" REST, "arms.0 has no 'name'"},
-        {"name: x\narms: [{name: a/b, arm: fullset}]" REST, "an arm name is 'a/b'"},
-        {"name: x\narms: [{name: a+b, arm: fullset}]" REST, "an arm name is 'a+b'"},
-        {"name: x\narms: [{name: .., arm: fullset}]" REST, "an arm name is '..'"},
+        {"name: x\narms: [{name: a/b, arm: fullset}]" REST, "the arm name is 'a/b'"},
+        {"name: x\narms: [{name: a+b, arm: fullset}]" REST, "the arm name is 'a+b'"},
+        {"name: x\narms: [{name: .., arm: fullset}]" REST, "the arm name is '..'"},
         {"name: x\narms: [{name: mdn, arm: fullset}]" REST, "'mdn' is a built-in arm"},
         {"name: x\narms: [{name: mdn, arm: mdn, set: {optim.lr: 1}}]" REST, "is a built-in arm"},
         {"name: x\narms: [{name: a, arm: fulset}]" REST, "fullset"},

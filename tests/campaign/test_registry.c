@@ -311,10 +311,10 @@ static void test_look(void) {
     case_write("look/runs/fullset/seed-1/manifest.json", manifest);
     case_write("look/runs/fullset/seed-1/result.json", "{}\n");
     make_run("look", &other);
-    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run with other settings");
+    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run with different settings");
     make_run("look", bj_campaign_run_at(c, 1).settings);
     case_write("look/runs/fullset/seed-1/manifest.json", "{\"data\": {\"digest\": \"00\"}}\n");
-    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run on other data");
+    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run on different data");
     case_write("look/runs/fullset/seed-1/manifest.json", manifest);
     CHECK_OK(bj_campaign_look(&r, c, 1, &err), err);
     CHECK(r.state == BJ_STATE_NO_PASS && r.progress == 1); /* no epoch, hence none to choose */

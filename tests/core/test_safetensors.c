@@ -298,7 +298,7 @@ static void test_refused_headers(void) {
         {"{\"a\":" INFO("F64", "[1]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 8"},
         {"{\"a\":" INFO("F32", "[0]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 0"},
         {"{" A4 "}", 3, "tensor 'a': data ends at byte 4, but the file has only 3 bytes"},
-        {"{" A4 "}", 5, "tensor 'a': the last data ends at byte 4, but 1 more bytes follow"},
+        {"{" A4 "}", 5, "tensor 'a': the last tensor ends at byte 4, but 1 more bytes follow"},
         {"{\"a\":" INFO("U8", "[0]", "[9223372036854775807,9223372036854775807]") "}", 0,
          "tensor 'a': data ends at byte 9223372036854775807, but the file has only 0 bytes"},
         {"{}", 1, "some.file: no tensors, but 1 bytes of data"},

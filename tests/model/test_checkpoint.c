@@ -521,7 +521,7 @@ static void test_damaged_bytes(void) {
     bj_model_free(model);
 
     CHECK(pwrite(fd, "", 1, (off_t)size) == 1);
-    refused(BJ_EFORMAT, "tensor 'decoder.2.bias': the last data ends at byte ");
+    refused(BJ_EFORMAT, "tensor 'decoder.2.bias': the last tensor ends at byte ");
     for (size_t n = size; n-- > 0;) {
         CHECK(ftruncate(fd, (off_t)n) == 0);
         loaded += bj_model_load(&model, bad, &err) == BJ_OK;

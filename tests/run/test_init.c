@@ -415,7 +415,7 @@ static void test_resume(void) {
     expect(&s, "stop", 1, BJ_EMISMATCH, "pre/ckpt/best/model.safetensors: the SHA-256 is ");
     copy_file("kept.safetensors", "pre/ckpt/best/model.safetensors");
     move("pre/ckpt/best/state.safetensors", "state.safetensors");
-    expect(&s, "stop", 1, BJ_EMISMATCH, "this run was started with another target encoder");
+    expect(&s, "stop", 1, BJ_EMISMATCH, "this run was started with a different target encoder");
     move("state.safetensors", "pre/ckpt/best/state.safetensors");
     CHECK_OK(case_train(&report, &s, "stop", 1, 1, NULL, &err), err);
     CHECK(report.outcome == BJ_RUN_DONE && case_same_run("ref", "stop"));

@@ -104,7 +104,8 @@ static void test_refused_saves(run *r) {
 
     /* A folder that contains other files must not be replaced. */
     CHECK_OK(bj_file_write(in_folder("ck/notes"), "x", 1, &err), err);
-    not_saved(r, dir, BJ_EIO, "ck: cannot replace: it contains 'notes', which would be lost");
+    not_saved(r, dir, BJ_EIO,
+              "ck: cannot be replaced, because it contains 'notes', which would be lost");
     CHECK(is_there(in_folder("ck/notes")) && remove(in_folder("ck/notes")) == 0);
     load(r, dir);
     CHECK(!strcmp(print, print_of(r)));
