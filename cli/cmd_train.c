@@ -146,7 +146,7 @@ static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
 
 static void on_note(void *context, const char *line) {
     const view *v = context;
-    if (!v->quiet) fprintf(stderr, "%s\n", line);
+    if (!v->quiet || !strncmp(line, "warning:", 8)) fprintf(stderr, "%s\n", line);
 }
 
 /* --------------------------------------------------------------------------------------- report */

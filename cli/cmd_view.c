@@ -99,11 +99,10 @@ static void viewer_close(viewer *v) {
 /* Opens the law next to simulated scenes. Recorded scenes have none. */
 static bj_status open_law(viewer *v, bj_error *err) {
     char beside[CLI_PATH_SIZE];
-    struct stat info;
     if (v->options->law) return bj_law_open(&v->law, v->options->law, err);
     if (snprintf(beside, sizeof beside, "%s%s", v->options->av2,
                  v->from.list ? "/law.safetensors" : ".law.safetensors") >= (int)sizeof beside ||
-        stat(beside, &info))
+        !cli_exists(beside))
         return BJ_OK;
     return bj_law_open(&v->law, beside, err);
 }
@@ -306,7 +305,8 @@ static bj_status add_futures(viewer *v, bj_error *err) {
     bj_status status = bj_cache_open(&v->seeing, v->options->av2, 0, err);
     for (int i = 0; i < report_scenes_count(v->scenes) && status == BJ_OK; i++) {
         const float *future = bj_cache_floats(v->seeing, v->shown[i]).future;
-        if (future)
+        status = bj_cache_check_scene(v->seeing, v->shown[i], err);
+        if (status == BJ_OK && future)
             status = report_scenes_future(v->scenes, i, future,
                                           bj_cache_info(v->seeing, v->shown[i]).future_valid, err);
     }

@@ -194,12 +194,15 @@ static bj_status draw(drawing *d, bj_error *err) {
     bj_status status = bj_cache_open(&seeing, d->o->data, 0, err);
     if (status != BJ_OK) return status;
     d->F = bj_cache_arch(seeing).fut;
-    for (int i = 0; i < d->m->case_count; i++) {
+    for (int i = 0; i < d->m->case_count && status == BJ_OK; i++) {
         const int64_t scene = bj_cache_find(seeing, d->m->cases[i].scenario_id);
-        if (scene >= 0) d->futures[i] = bj_cache_floats(seeing, scene).future;
+        if (scene >= 0) {
+            status = bj_cache_check_scene(seeing, scene, err);
+            d->futures[i] = bj_cache_floats(seeing, scene).future;
+        }
         unknown += !d->futures[i];
     }
-    if (unknown)
+    if (status == BJ_OK && unknown)
         fprintf(stderr, "bjepa %s: note: %d of %d cases have no known future\n", verb,
                 unknown, d->m->case_count);
     for (int i = 0; i < d->m->image_count && status == BJ_OK; i++) status = write_image(d, i, err);

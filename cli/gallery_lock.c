@@ -71,11 +71,6 @@ static int parse(lock_options *o, int argc, char **argv) {
 
 /* --------------------------------------------------------------------------------------- models */
 
-static int exists(const char *path) {
-    struct stat info;
-    return lstat(path, &info) == 0;
-}
-
 /* The run of an arm, of the seed asked for or the first. */
 static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign, const char *arm,
                           int seed, bj_error *err) {
@@ -85,7 +80,7 @@ static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign,
         if (strcmp(run.name, arm)) continue;
         if (seed >= 0 && run.settings->seed != (uint64_t)seed) continue;
         bj_status status = cli_path(done, run.dir, "result.json", err);
-        if (status == BJ_OK && !exists(done))
+        if (status == BJ_OK && !cli_exists(done))
             status = cli_error(err, BJ_ELOCKED, "%s: this run is not finished", run.dir);
         return status == BJ_OK ? cli_path(path, run.dir, "ckpt/best", err) : status;
     }
@@ -353,7 +348,7 @@ int cmd_gallery_lock(int argc, char **argv) {
     bj_error err = {0};
     const int code = parse(&o, argc, argv);
     if (code != CLI_CONTINUE) return code;
-    if (exists(o.out)) {
+    if (cli_exists(o.out)) {
         fprintf(stderr, "bjepa %s: %s: already exists; a locked gallery is not replaced\n", verb,
                 o.out);
         return CLI_REFUSED;

@@ -78,12 +78,11 @@ static bj_status add_references(work *w, const bj_maze *maze, const maze_drive_r
 static bj_status drive_run(work *w, const maze_run_entry *e, const maze_drive_runs *o,
                            bj_error *err) {
     char path[CLI_PATH_SIZE];
-    struct stat info;
     bj_maze_run *run = NULL;
     bj_maze_graph *graph = NULL;
     bj_status status = cli_path(path, e->dir, "result.json", err);
     if (status != BJ_OK) return status;
-    const int begun = !stat(path, &info);
+    const int begun = cli_exists(path);
     if (begun || !e->from_campaign) status = bj_maze_run_open(&run, e->dir, &o->run, err);
     if (e->from_campaign && (!begun || status == BJ_ELOCKED)) {
         driven *d = &w->all[w->count++];

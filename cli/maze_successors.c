@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <branchjepa/maze_drive.h>
 #include <yyjson.h>
@@ -11,12 +12,19 @@
 #include "maze_draw.h"
 #include "svg.h"
 
-enum { PANELS = 3 /* in a row */, GAP = 16, HEAD = 26, LEGEND = 72 };
+enum { PANELS = 3 /* in a row */, GAP = 16, HEAD = 26, LEGEND = 72, MOST_BYTES = 64 << 20 };
 #define SCALE 0.5
 #define ACTIVE 0.01 /* least mass of a candidate that is drawn */
 
+/* Returns NULL if the file is not a JSON file of at most MOST_BYTES. */
+static yyjson_doc *read_doc(const char *path) {
+    struct stat info;
+    if (stat(path, &info) || !S_ISREG(info.st_mode) || info.st_size > MOST_BYTES) return NULL;
+    return yyjson_read_file(path, 0, NULL, NULL);
+}
+
 int maze_successors_is(const char *path) {
-    yyjson_doc *doc = yyjson_read_file(path, 0, NULL, NULL);
+    yyjson_doc *doc = read_doc(path);
     const char *schema = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "schema"));
     const int is = schema && !strcmp(schema, MAZE_SUCCESSORS_SCHEMA);
     yyjson_doc_free(doc);
@@ -182,7 +190,7 @@ static void draw(FILE *to, const bj_maze *m, yyjson_val *contexts) {
 }
 
 bj_status maze_successors_draw(FILE *to, const char *path, const char *maze, bj_error *err) {
-    yyjson_doc *doc = yyjson_read_file(path, 0, NULL, NULL);
+    yyjson_doc *doc = read_doc(path);
     yyjson_val *root = yyjson_doc_get_root(doc), *contexts = yyjson_obj_get(root, "contexts");
     const char *name = yyjson_get_str(yyjson_obj_get(root, "maze"));
     bj_maze *m = NULL;

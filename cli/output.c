@@ -21,6 +21,11 @@ bj_status cli_path(char path[CLI_PATH_SIZE], const char *folder, const char *nam
     return BJ_OK;
 }
 
+int cli_exists(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 int cli_ends_in(const char *name, const char *suffix) {
     const size_t n = strlen(name), m = strlen(suffix);
     return n > m && !strcmp(name + n - m, suffix);

@@ -17,6 +17,9 @@ BJ_CHECK bj_status cli_path(char path[CLI_PATH_SIZE], const char *folder, const 
                             bj_error *err);
 
 /* 1 when the name ends in the suffix and has something before it. */
+/* Returns 0 if there is certainly no file of that name. An input/output error counts as existing, so
+ * that reading the file reports it. */
+int cli_exists(const char *path);
 int cli_ends_in(const char *name, const char *suffix);
 
 /* Makes sure that the folder exists and may be written to. *created: it was not there before. */

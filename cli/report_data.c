@@ -111,9 +111,8 @@ static bj_status open_table(report_data *data, const char *path, bj_error *err) 
 
 static int is_there(const char *folder, const char *name) {
     char path[CLI_PATH_SIZE];
-    struct stat info;
     bj_error ignored;
-    return cli_path(path, folder, name, &ignored) == BJ_OK && lstat(path, &info) == 0;
+    return cli_path(path, folder, name, &ignored) == BJ_OK && cli_exists(path);
 }
 
 static int64_t seed_of(const bj_settings *settings) {

@@ -92,6 +92,10 @@ static bj_status add_scenes(work *w, bj_error *err) {
     bj_status status =
         report_scenes_create(&w->out->scenes, w->out->models, w->out->model_count, err);
     for (int i = 0; i < w->count && status == BJ_OK; i++) {
+        status = bj_cache_check_scene(w->blind, w->chosen[i], err);
+        if (status == BJ_OK)
+            status = bj_cache_check_map(w->blind, bj_cache_info(w->blind, w->chosen[i]).map, err);
+        if (status != BJ_OK) break;
         const report_scene scene = {.sizes = bj_cache_arch(w->blind),
                                     .info = bj_cache_info(w->blind, w->chosen[i]),
                                     .at = bj_cache_floats(w->blind, w->chosen[i]),
@@ -196,7 +200,8 @@ static bj_status add_futures(work *w, bj_error *err) {
     bj_status status = bj_cache_open(&seeing, w->path, 0, err);
     for (int i = 0; i < w->count && status == BJ_OK; i++) {
         const bj_scene_floats at = bj_cache_floats(seeing, w->chosen[i]);
-        if (at.future)
+        status = bj_cache_check_scene(seeing, w->chosen[i], err);
+        if (status == BJ_OK && at.future)
             status = report_scenes_future(w->out->scenes, i, at.future,
                                           bj_cache_info(seeing, w->chosen[i]).future_valid, err);
     }
@@ -210,7 +215,7 @@ static bj_status add_laws(work *w, bj_error *err) {
     bj_law *law = NULL;
     if (!path) {
         snprintf(beside, sizeof beside, "%s.law.safetensors", w->path);
-        if (access(beside, F_OK)) return BJ_OK;
+        if (!cli_exists(beside)) return BJ_OK;
         path = beside;
     }
     bj_status status = bj_law_open(&law, path, err);

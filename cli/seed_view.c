@@ -124,11 +124,10 @@ static int find_atoms(seed_view *view) {
 /* A campaign folder has its own values; anything else is a file. */
 static int read_values(seed_view *view, const char *path) {
     char file[CLI_PATH_SIZE];
-    struct stat info;
     bj_error err = {0};
     bj_status status = BJ_OK;
     if (cli_path(file, path, "campaign.json", &err) != BJ_OK) return cli_fail(view->verb, &err);
-    const int campaign = stat(file, &info) == 0;
+    const int campaign = cli_exists(file);
     if (!campaign && view->dev)
         return cli_misuse(view->verb, "--dev: %s is not a campaign folder", path);
     if (campaign) status = bj_campaign_open(&view->campaign, path, &err);
@@ -144,7 +143,7 @@ static int read_values(seed_view *view, const char *path) {
     }
     if (status == BJ_OK) return CLI_CONTINUE;
     const int code = cli_fail(view->verb, &err);
-    if (!campaign && cli_path(file, path, "manifest.json", &err) == BJ_OK && stat(file, &info) == 0)
+    if (!campaign && cli_path(file, path, "manifest.json", &err) == BJ_OK && cli_exists(file))
         fprintf(stderr, "hint: %s is a single run; 'bjepa report %s' shows it\n", path, path);
     if (campaign && !view->dev && status == BJ_ELOCKED)
         fprintf(stderr, "hint: run 'bjepa lock' and 'bjepa lock run' first; --dev shows the %s\n",

@@ -259,6 +259,12 @@ BJ_API const char *bj_cache_fact(const bj_cache *cache, const char *key);
 /* Recomputes the digest of one scene or of one map's drivable areas and compares it with the stored
  * digest. The error message names the damaged item. */
 BJ_API BJ_CHECK bj_status bj_cache_verify(const bj_cache *cache, int64_t index, bj_error *err);
+/* Check a scene's features and future, or a map's areas, against their digests when they are used
+ * for the first time with this handle. Later calls return at once. Loader, audit, gallery, scoring
+ * and export call them, so only callers of bj_cache_floats and bj_cache_ring need to. A blind handle
+ * compares the digest too, but still returns no future. */
+BJ_API BJ_CHECK bj_status bj_cache_check_scene(const bj_cache *cache, int64_t index, bj_error *err);
+BJ_API BJ_CHECK bj_status bj_cache_check_map(const bj_cache *cache, int64_t map, bj_error *err);
 /* Pointers to a scene's arrays in the mapped file, without a copy. future is NULL if it is unknown
  * or hidden. */
 typedef struct bj_scene_floats {
@@ -279,7 +285,7 @@ BJ_API BJ_CHECK bj_status bj_cache_export(const bj_cache *cache, int64_t index, 
 /* Split into fit and development scenes. A scene is a development scene if the first 8 bytes of
  * SHA-256(scenario_id), as a fraction of 2^64, are below 9944/199908. */
 typedef enum bj_part { BJ_PART_ALL, BJ_PART_FIT, BJ_PART_DEV } bj_part;
-BJ_API int bj_is_dev(const char *scenario_id); /* 1, 0, or -1 if libcrypto is out of memory */
+BJ_API int bj_is_dev(const char *scenario_id); /* 1 or 0 */
 
 /* Iterates over the batches of a cache. The order depends only on seed and epoch, so all arms of a
  * seed see the same order. The last batch of an epoch may be smaller. If `needs_future` is set,
@@ -581,6 +587,9 @@ typedef struct bj_optim {
     /* 1: Muon instead of AdamW updates the encoder's inner matrices, that is, the recurrent,
      * attention and projection weights and the second token layers. */
     int muon;
+    /* 1: schedule-free AdamW: gradients are computed near a running average of the weights, which
+     * replaces the decay of the learning rate. The model contains the average. Not with muon. */
+    int schedule_free;
 } bj_optim;
 
 BJ_API bj_optim bj_optim_default(void);
@@ -588,8 +597,9 @@ BJ_API bj_optim bj_optim_default(void);
 typedef enum bj_schedule_kind {
     BJ_SCHEDULE_COSINE,   /* half a cosine from `base` to zero */
     BJ_SCHEDULE_LINEAR,   /* linear from `base` to zero */
-    BJ_SCHEDULE_TRAPEZOID /* `base`, then linear to zero over the last share `decay` of the
-                             updates */
+    BJ_SCHEDULE_TRAPEZOID, /* `base`, then linear to zero over the last share `decay` of the
+                              updates */
+    BJ_SCHEDULE_CONSTANT   /* `base`, for schedule-free AdamW */
 } bj_schedule_kind;
 
 typedef struct bj_schedule {
@@ -601,7 +611,7 @@ typedef struct bj_schedule {
 
 /* Returns the learning rate of update `step`, which counts from 0. */
 BJ_API double bj_lr_at(const bj_schedule *schedule, long step);
-/* Returns the bj_schedule_kind for "cosine", "linear" or "trapezoid", or -1 for another name. */
+/* Returns the bj_schedule_kind for "cosine", "linear", "trapezoid" or "constant", or -1 for another name. */
 BJ_API int bj_schedule_find(const char *name);
 
 /* Precision of matrix product operands. In mixed precision (BF16), operands are rounded to

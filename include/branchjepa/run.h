@@ -23,7 +23,7 @@ typedef struct bj_settings {
     double lr;
     int batch, epochs, warmup; /* warmup in epochs */
     int warmup_updates;        /* warm-up in updates; 0: use warmup */
-    char schedule[BJ_NAME_SIZE]; /* "cosine", "linear", "trapezoid" */
+    char schedule[BJ_NAME_SIZE]; /* "cosine", "linear", "trapezoid", "constant" */
     char precision[BJ_NAME_SIZE]; /* "single", "mixed" */
     double decay;              /* share of the updates in which the trapezoid decays */
     int patience;              /* number of epochs without improvement after which the run ends; 0:

@@ -194,6 +194,7 @@ bj_status bj_drivable_set_cache(bj_drivable *d, const bj_cache *cache, int64_t m
     const int count = bj_cache_rings(cache, map);
     int64_t total = 0;
     d->edge_count = 0;
+    BJ_TRY(bj_cache_check_map(cache, map, err));
     for (int r = 0; r < count; r++) total += bj_cache_ring_size(cache, map, r);
     BJ_RESERVE(d->points, d->point_room, 2 * (size_t)total, err);
     BJ_RESERVE(d->rings, d->ring_room, (size_t)count, err);

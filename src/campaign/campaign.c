@@ -166,10 +166,9 @@ static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *f
 /* Opens the campaign in a folder. Sets *out to NULL if the folder contains no campaign. */
 static bj_status open_existing(bj_campaign **out, const char *dir, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
-    struct stat info;
     *out = NULL;
     BJ_TRY(bj_campaign_path(path, dir, json_name, err));
-    if (stat(path, &info) && (errno == ENOENT || errno == ENOTDIR)) return BJ_OK;
+    if (!bj_file_exists(path)) return BJ_OK;
     return bj_campaign_open(out, dir, err);
 }
 
@@ -177,8 +176,7 @@ static bj_status open_existing(bj_campaign **out, const char *dir, bj_error *err
 static bj_status check_free(const char *path, const char *text, size_t size, bj_error *err) {
     char *old = NULL;
     size_t old_size;
-    struct stat info;
-    if (stat(path, &info)) return BJ_OK;
+    if (!bj_file_exists(path)) return BJ_OK;
     BJ_TRY(bj_file_read(&old, &old_size, path, BJ_CAMPAIGN_FILE, err));
     const int same = old_size == size && !memcmp(old, text, size);
     bj_free(old);
@@ -199,7 +197,7 @@ static bj_status lay_down(bj_campaign *c, const char *file, bj_error *err) {
     BJ_GOTO(status, done, bj_file_read(&yaml, &yaml_size, file, BJ_CAMPAIGN_FILE, err));
     BJ_GOTO(status, done, check_free(yaml_path, yaml, yaml_size, err));
     BJ_GOTO(status, done, bj_campaign_json_write(c, &json, &json_size, err));
-    BJ_GOTO(status, done, bj_sha256_memory(c->digest, json, json_size, err));
+    bj_sha256_memory(c->digest, json, json_size);
     BJ_GOTO(status, done, bj_file_writer_open(&writers[0], yaml_path, err));
     BJ_GOTO(status, done, bj_file_writer_open(&writers[1], json_path, err));
     BJ_GOTO(status, done, bj_file_writer_write(writers[0], yaml, yaml_size, err));

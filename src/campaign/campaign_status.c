@@ -161,7 +161,7 @@ static bj_status take_end(bj_run_record *record, const bj_campaign *c, int index
 bj_status bj_campaign_look(bj_run_record *record, const bj_campaign *c, int index, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
     BJ_TRY(bj_campaign_path(path, c->runs[index].dir, "result.json", err));
-    if (bj_run_exists(path)) return take_end(record, c, index, err);
+    if (bj_file_exists(path)) return take_end(record, c, index, err);
     BJ_TRY(bj_campaign_path(path, c->runs[index].dir, "status.json", err));
-    return bj_run_exists(path) ? take_progress(record, path, err) : BJ_OK;
+    return bj_file_exists(path) ? take_progress(record, path, err) : BJ_OK;
 }

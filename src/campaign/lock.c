@@ -14,18 +14,15 @@
 #include "campaign/campaign_internal.h"
 #include "campaign/locked_check.h"
 #include "core/alloc.h"
-
-static int exists(const char *path) {
-    struct stat info;
-    return lstat(path, &info) == 0;
-}
+#include "core/file.h"
 
 static bj_status check_unlocked(const char *dir, bj_error *err) {
     char path[BJ_FOLDER_PATH];
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
-    if (exists(path)) return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is already locked", path);
+    if (bj_file_exists(path))
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is already locked", path);
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
-    if (exists(path))
+    if (bj_file_exists(path))
         return BJ_FAIL(err, BJ_ELOCKED,
                        "%s: the campaign was already evaluated; a lock allows only one evaluation",
                        path);
@@ -47,7 +44,7 @@ static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
         const bj_campaign_run run = bj_campaign_run_at(campaign, i);
         char path[BJ_FOLDER_PATH];
         BJ_TRY(bj_lock_path(path, run.dir, "result.json", err));
-        if (exists(path)) continue;
+        if (bj_file_exists(path)) continue;
         if (missing++ < 4)
             used += snprintf(named + used, sizeof named - (size_t)used, "%s%.40s seed %llu",
                              used ? ", " : "", label_of(campaign, i),

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "campaign/locked_write.h"
+#include "core/file.h"
 #include "core/alloc.h"
 #include "core/file_internal.h"
 
@@ -43,7 +44,6 @@ static void opened_reset(opened *o) {
 
 static bj_status open_lock(opened *o, const char *dir, int alone, bj_error *err) {
     char path[BJ_FOLDER_PATH];
-    struct stat info;
     *o = (opened){.fd = -1};
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
     BJ_TRY(bj_lock_path(o->folder, dir, BJ_LOCKED_DIR, err));
@@ -54,7 +54,7 @@ static bj_status open_lock(opened *o, const char *dir, int alone, bj_error *err)
     if (o->fd < 0) return bj_file_fail(err, errno, path, "open");
     if (alone && flock(o->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
         return BJ_FAIL(err, BJ_ELOCKED, "%s: another process is evaluating the campaign", path);
-    o->evaluated = lstat(o->folder, &info) == 0;
+    o->evaluated = bj_file_exists(o->folder);
     return bj_lock_read(&o->lock, path, o->sha256, err);
 }
 

@@ -66,7 +66,7 @@ static bj_status hash_file(char hex[BJ_SHA256_HEX], bj_lock_stamp *stamp, hashin
                            const bj_lock_bound *bound, bj_error *err) {
     struct stat info;
     bj_status status = BJ_OK;
-    const int fd = bj_file_open(bound->path, O_RDONLY | O_NONBLOCK);
+    const int fd = bj_file_open(bound->path, O_RDONLY);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is missing", bound->path, bound->what);
     if (fd < 0) return bj_file_fail(err, errno, bound->path, "open");
@@ -76,7 +76,7 @@ static bj_status hash_file(char hex[BJ_SHA256_HEX], bj_lock_stamp *stamp, hashin
             BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is not a regular file", bound->path, bound->what);
     if (status != BJ_OK) goto done;
     *stamp = stamp_of(&info);
-    BJ_GOTO(status, done, bj_sha256_init(&h->hash, err));
+    bj_sha256_init(&h->hash);
     for (;;) {
         const ssize_t got = read(fd, h->piece, PIECE);
         if (got < 0 && errno == EINTR) continue;
@@ -85,14 +85,14 @@ static bj_status hash_file(char hex[BJ_SHA256_HEX], bj_lock_stamp *stamp, hashin
             goto done;
         }
         if (got == 0) break;
-        BJ_GOTO(status, done, bj_sha256_update(&h->hash, h->piece, (size_t)got, err));
+        bj_sha256_update(&h->hash, h->piece, (size_t)got);
         h->done += got;
         if (h->watch->tell && h->watch->tell(h->watch->context, "verify", h->done, h->total)) {
             status = BJ_FAIL(err, BJ_ELOCKED, "stopped; nothing was written");
             goto done;
         }
     }
-    status = bj_sha256_final(&h->hash, hex, err);
+    bj_sha256_final(&h->hash, hex);
 done:
     close(fd);
     return status;
@@ -148,7 +148,6 @@ bj_status bj_lock_hash(bj_lock *lock, bj_lock_stamp *stamps, const char *dir, co
                                             "too",
                          first, changed - 1, count);
 done:
-    bj_sha256_reset(&h.hash);
     bj_free(h.piece);
     return status;
 }

@@ -18,8 +18,8 @@ bj_status bj_locked_commit(bj_doc *doc, const char *path, char hex[BJ_SHA256_HEX
         return BJ_FAIL(err, BJ_EFORMAT,
                        "%s: cannot be written, because a name in it is not UTF-8", path);
     if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", path);
-    status = bj_sha256_memory(hex, text, size, err);
-    if (status == BJ_OK) status = bj_file_write(path, text, size, err);
+    bj_sha256_memory(hex, text, size);
+    status = bj_file_write(path, text, size, err);
     bj_free(text);
     return status;
 }
@@ -33,7 +33,7 @@ bj_status bj_locked_open(yyjson_doc **out, char hex[BJ_SHA256_HEX], const char *
     bj_status status;
     *out = NULL;
     BJ_TRY(bj_file_read(&text, &size, path, MAX_FILE, err));
-    if (hex) BJ_GOTO(status, done, bj_sha256_memory(hex, text, size, err));
+    if (hex) bj_sha256_memory(hex, text, size);
     BJ_GOTO(status, done, bj_json_parse(out, text, size, path, err));
     const char *found = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(*out), "schema"));
     if (!found || strcmp(found, schema)) {

@@ -1,6 +1,6 @@
 /* registry.h - SQLite tables shared by registry.c and campaign_status.c.
  *
- * SQLite uses its own allocator. Like libcrypto, it is an exception to core/alloc.h.
+ * SQLite uses its own allocator. Like libyaml, it is an exception to core/alloc.h.
  */
 #ifndef BJ_CAMPAIGN_REGISTRY_H
 #define BJ_CAMPAIGN_REGISTRY_H

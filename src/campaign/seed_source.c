@@ -15,6 +15,7 @@
 #include "campaign/locked_check.h"
 #include "campaign/locked_json.h"
 #include "campaign/locked_write.h"
+#include "core/file.h"
 #include "core/alloc.h"
 #include "run/epoch_fields.h"
 
@@ -85,13 +86,12 @@ static bj_status check_bound(const char *folder, const char *found, bj_error *er
 
 static bj_status read_locked(bj_seeds **out, const char *dir, bj_error *err) {
     char folder[BJ_FOLDER_PATH], path[BJ_FOLDER_PATH], hex[BJ_SHA256_HEX];
-    struct stat info;
     list l = {0};
     yyjson_doc *doc = NULL;
     bj_status status;
     BJ_TRY(bj_lock_path(folder, dir, BJ_LOCKED_DIR, err));
     BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SEEDS, err));
-    if (lstat(folder, &info))
+    if (!bj_file_exists(folder))
         return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign has not been evaluated", dir);
     BJ_GOTO(status, done, bj_locked_open(&doc, hex, path, BJ_LOCKED_SEEDS_SCHEMA, err));
     BJ_GOTO(status, done, check_bound(folder, hex, err));
@@ -149,9 +149,8 @@ static bj_status read_development(bj_seeds **out, const char *dir, bj_error *err
     for (int i = 0; i < bj_campaign_runs(campaign); i++) {
         const bj_campaign_run at = bj_campaign_run_at(campaign, i);
         char path[BJ_FOLDER_PATH];
-        struct stat info;
         BJ_GOTO(status, done, bj_lock_path(path, at.dir, "result.json", err));
-        if (lstat(path, &info)) continue;
+        if (!bj_file_exists(path)) continue;
         BJ_GOTO(status, done, bj_run_open(&run, at.dir, err));
         const int best = bj_run_best(run);
         if (best >= 0) {

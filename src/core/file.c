@@ -29,6 +29,7 @@ bj_status bj_file_fail(bj_error *err, int number, const char *path, const char *
 
 int bj_file_open(const char *path, int flags) {
     int fd;
+    if ((flags & O_ACCMODE) == O_RDONLY) flags |= O_NONBLOCK; /* do not wait for a pipe's writer */
     do fd = open(path, flags | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     return fd;
@@ -91,6 +92,25 @@ static bj_status make_room(char **memory, size_t *room, size_t used, size_t want
     return BJ_OK;
 }
 
+/* Returns 1 if the path names a descriptor that the caller was given, for example by a shell's
+ * <(...). Reading such a pipe was requested, so waiting for its writer is right. */
+static int is_passed(const char *path) {
+    return !strcmp(path, "/dev/stdin") || !strncmp(path, "/dev/fd/", 8) ||
+           !strncmp(path, "/proc/self/fd/", 14);
+}
+
+/* Fails unless the file is a regular file or a passed pipe, and within the limit. */
+static bj_status check_kind(int fd, struct stat *info, const char *path, size_t limit,
+                            bj_error *err) {
+    if (fstat(fd, info)) return bj_file_fail(err, errno, path, "examine");
+    if (S_ISDIR(info->st_mode)) return bj_file_fail(err, EISDIR, path, "read");
+    if (S_ISREG(info->st_mode))
+        return (uintmax_t)info->st_size > limit ? fail_limit(err, path, limit) : BJ_OK;
+    if (!is_passed(path))
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: cannot read: not a regular file", path);
+    return fcntl(fd, F_SETFL, 0) ? bj_file_fail(err, errno, path, "examine") : BJ_OK;
+}
+
 bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const char *path,
                              size_t limit, bj_error *err) {
     size_t used = 0;
@@ -100,22 +120,14 @@ bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const ch
     if (fd < 0) return bj_file_fail(err, errno, path, "open");
 
     struct stat info;
-    if (fstat(fd, &info)) {
-        status = bj_file_fail(err, errno, path, "examine");
-        goto done;
-    }
-    if (S_ISREG(info.st_mode) && (uintmax_t)info.st_size > limit) {
-        status = fail_limit(err, path, limit);
-        goto done;
-    }
+    BJ_GOTO(status, done, check_kind(fd, &info, path, limit, err));
     /* The size is only a hint, because pipes and /proc files have none and a file may grow while it
      * is read. The extra byte makes it possible to reach end of file without another allocation. */
     const int has_size = S_ISREG(info.st_mode) && info.st_size > 0;
     BJ_GOTO(status, done,
             make_room(memory, room, 0, has_size ? (size_t)info.st_size + 1 : BUFFER_SIZE, err));
     for (;;) {
-        if (used + 1 == *room)
-            BJ_GOTO(status, done, make_room(memory, room, used, 2 * used, err));
+        if (used + 1 == *room) BJ_GOTO(status, done, make_room(memory, room, used, 2 * used, err));
         const size_t want = *room - 1 - used < MAX_IO ? *room - 1 - used : MAX_IO;
         const ssize_t got = read(fd, *memory + used, want);
         if (got < 0 && errno == EINTR) continue;
@@ -147,12 +159,16 @@ bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
     return status;
 }
 
+int bj_file_exists(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 bj_status bj_file_map_open(bj_file_map *map, const char *path, size_t limit, bj_error *err) {
     static const unsigned char nothing[1];
     bj_status status = BJ_OK;
     *map = (bj_file_map){NULL, 0};
-    /* O_NONBLOCK rejects a pipe instead of blocking in open(). */
-    const int fd = bj_file_open(path, O_RDONLY | O_NONBLOCK);
+    const int fd = bj_file_open(path, O_RDONLY);
     if (fd < 0) return bj_file_fail(err, errno, path, "open");
 
     struct stat info;

@@ -28,8 +28,9 @@
 /* ------------------------------------------------------------------------------------- reading */
 
 /* Reads a whole file into memory that the caller releases with bj_free. A zero byte follows the
- * content and is not counted in `size`. Fails if the file has more than `limit` bytes. Pipes are
- * read until end of file. */
+ * content and is not counted in `size`. Fails if the file has more than `limit` bytes, or is a
+ * named pipe or a device. Pipes that the caller was given (/dev/stdin, /dev/fd/N) are read until end
+ * of file. */
 BJ_CHECK bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
                                 bj_error *err);
 
@@ -37,6 +38,10 @@ BJ_CHECK bj_status bj_file_read(char **out, size_t *size, const char *path, size
  * and is replaced if the file needs more. The caller owns the buffer even after a failure. */
 BJ_CHECK bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const char *path,
                                       size_t limit, bj_error *err);
+
+/* Returns 0 if there is certainly no file of that name. If the name cannot be examined, for example
+ * because of an input/output error, returns 1, so that opening the file reports the error. */
+int bj_file_exists(const char *path);
 
 /* Returns a description of the file at `path` for error messages, based on its first bytes: "a
  * folder", "a Parquet file", "an npz archive" or "a safetensors file". Returns NULL for anything

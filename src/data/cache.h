@@ -9,14 +9,15 @@
  *   3. Ids are printable, terminated, padded with zeros, and ascending.
  *   4. Rings are contiguous in the point array of their kind and use all of its points.
  *   5. The digest of the facts and the index matches.
- * Opening does not read the records, futures and points. bj_cache_verify checks them against their
- * digests.
+ * Opening does not read the records, futures and points. bj_cache_check_scene and bj_cache_check_map
+ * check them against their digests on first use, bj_cache_verify whenever it is called.
  * Tests: tests/data/test_cache.c; fuzz target: tests/fuzz/fuzz_cache.c
  */
 #ifndef BJ_DATA_CACHE_H
 #define BJ_DATA_CACHE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/status.h"
 
@@ -30,5 +31,8 @@ enum {
  * Messages use `label` in place of the path. */
 BJ_CHECK bj_status bj_cache_open_memory(bj_cache **out, const void *data, size_t size,
                                         const char *label, int flags, bj_error *err);
+
+/* Returns 1 if bj_cache_check_scene has found that the scene has its digest. */
+int bj_cache_is_checked(const bj_cache *cache, int64_t index);
 
 #endif

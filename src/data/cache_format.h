@@ -89,22 +89,19 @@ int bj_cache_shape(int64_t shape[3], bj_cache_column column, const bj_cache_size
 int64_t bj_cache_record_floats(int obs, int points, int neighbors, int polylines);
 
 /* Computes the SHA-256 of a record (including padding) and its future. */
-BJ_CHECK bj_status bj_cache_scene_digest(uint8_t digest[BJ_CACHE_HASH], bj_sha256 *hash,
-                                         const float *record, int64_t floats, const float *future,
-                                         int future_floats, bj_error *err);
+void bj_cache_scene_digest(uint8_t digest[BJ_CACHE_HASH], const float *record, int64_t floats,
+                           const float *future, int future_floats);
 /* Adds one ring to a map digest. A map digest is the SHA-256 of its rings in order. Each ring
  * contributes its count and kind (bj_cache_add_ring_head) and then its points, shape (count,2), as
  * int32_t centimeters or as double. */
-BJ_CHECK bj_status bj_cache_add_ring_head(bj_sha256 *hash, int32_t count, int exact, bj_error *err);
-BJ_CHECK bj_status bj_cache_add_ring(bj_sha256 *hash, int32_t count, int exact, const void *points,
-                                     bj_error *err);
+void bj_cache_add_ring_head(bj_sha256 *hash, int32_t count, int exact);
+void bj_cache_add_ring(bj_sha256 *hash, int32_t count, int exact, const void *points);
 size_t bj_cache_point_size(int exact); /* in bytes */
 
 /* Starts the index digest with the facts sorted by key. The fact "digest" is left out. */
-BJ_CHECK bj_status bj_cache_digest_begin(bj_sha256 *hash, const bj_fact *facts, int count,
-                                         bj_error *err);
+void bj_cache_digest_begin(bj_sha256 *hash, const bj_fact *facts, int count);
 /* Adds the header line that precedes the bytes of a column in the index digest. */
-BJ_CHECK bj_status bj_cache_digest_column(bj_sha256 *hash, bj_cache_column column,
-                                          const bj_cache_sizes *sizes, int fut, bj_error *err);
+void bj_cache_digest_column(bj_sha256 *hash, bj_cache_column column, const bj_cache_sizes *sizes,
+                            int fut);
 
 #endif

@@ -44,7 +44,6 @@ void bj_cache_writer_free(bj_cache_writer *w) {
     bj_free(w->digests);
     bj_free(w->table);
     bj_free(w->rows);
-    bj_sha256_reset(&w->hash);
     bj_free(w->path);
     bj_free(w->partial);
     bj_free(w);
@@ -260,10 +259,10 @@ bj_status bj_cache_writer_tidy(int64_t *items, const char *path, bj_error *err) 
     *items = -1;
     BJ_TRY(writer_create(&w, path, err));
     const bj_status status = lock_folder(w, 0, err);
-    if (status == BJ_OK && w->folder >= 0 && exists(w, facts_name) &&
-        !exists(w, bj_cache_file_names[BJ_FILE_RECORDS])) {
+    if (status == BJ_OK && w->folder >= 0 && !exists(w, bj_cache_file_names[BJ_FILE_RECORDS])) {
         const char *journal = bj_cache_file_names[BJ_FILE_JOURNAL];
-        *items = fstatat(w->folder, journal, &info, 0) ? 0 : info.st_size / BJ_ROW_SIZE;
+        if (exists(w, facts_name))
+            *items = fstatat(w->folder, journal, &info, 0) ? 0 : info.st_size / BJ_ROW_SIZE;
         bj_cache_remove_partial(w->parent, w->below, w->folder);
     }
     bj_cache_writer_free(w);

@@ -16,8 +16,9 @@
  *      process that resumes the run truncates every file there.
  *   3. The first row.durable items were synced to disk before that row was written. Later items may
  *      be damaged by a power failure, so they are used only if their digests match.
- *   4. The writer holds a lock (flock) on the folder. A folder with facts but without records was
- *      left by a process that was killed after publishing the cache.
+ *   4. The writer holds a lock (flock) on the folder. A folder without records, but with facts,
+ *      was left by a process that was killed after publishing the cache. If it has no facts either,
+ *      it is the last trace of that process or of one that was killed when it began.
  *   5. No other names are ever written or removed in the folder.
  */
 #ifndef BJ_DATA_CACHE_PARTIAL_H
@@ -84,7 +85,6 @@ struct bj_cache_bytes {
     int ring_count, double_count, centimeter_count;
     int ring_room, point_room;
     uint8_t map_digest[BJ_CACHE_HASH];
-    bj_sha256 hash;
 };
 
 typedef enum bj_cache_file {
@@ -125,7 +125,6 @@ struct bj_cache_writer {
     uint8_t (*digests)[BJ_CACHE_HASH];
     int32_t *table;
     int64_t digest_room, table_room;
-    bj_sha256 hash;
     bj_cache_row *rows; /* buffered journal rows row_first .. row_first + row_count - 1 */
     int64_t row_first, row_count;
 };
@@ -145,9 +144,8 @@ int64_t bj_cache_file_end(bj_cache_file file, const bj_cache_extent *extent);
 BJ_CHECK bj_status bj_cache_row_at(const bj_cache_row **out, bj_cache_writer *w, int64_t item,
                                    bj_error *err);
 /* Computes the SHA-256 of a row without its last field. */
-BJ_CHECK bj_status bj_cache_row_check(uint8_t check[BJ_CACHE_HASH], bj_sha256 *hash,
-                                      const bj_cache_row *row, bj_error *err);
-/* Determines how much of an interrupted run is usable, and resumes after it. */
+void bj_cache_row_check(uint8_t check[BJ_CACHE_HASH], const bj_cache_row *row);
+/* Determines how much of an interrupted run is usable, and continues from there. */
 BJ_CHECK bj_status bj_cache_resume(bj_cache_writer *w, bj_error *err);
 /* bj_cache_table_find returns the index of a text, or -1. bj_cache_table_keep adds a text unless
  * the table already contains it or is full. */

@@ -60,8 +60,8 @@ BJ_CHECK bj_status bj_cache_writer_finish(bj_cache_writer **writer, bj_prep_repo
 void bj_cache_writer_close(bj_cache_writer **writer);
 
 /* Removes the remains of PATH.partial if a process was killed after publishing PATH. Sets *items to
- * the number of items written by that process, to 0 if that number is unknown, or to -1 if there
- * was nothing to remove. */
+ * the number of items that process had written, to 0 if that number is lost, or to -1 if there was
+ * no folder or an empty one, which may also be the start of another run. */
 BJ_CHECK bj_status bj_cache_writer_tidy(int64_t *items, const char *path, bj_error *err);
 
 #endif

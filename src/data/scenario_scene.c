@@ -117,7 +117,6 @@ typedef struct readers {
     bj_features_maker *features;
     char *map_text;
     size_t map_room;
-    bj_sha256 hash;
     bj_map last; /* the most recently read map; `map` owns its arrays */
 } readers;
 
@@ -126,7 +125,6 @@ static void release(readers *r) {
     bj_map_reader_free(r->map);
     bj_features_maker_free(r->features);
     bj_free(r->map_text);
-    bj_sha256_reset(&r->hash);
 }
 
 static bj_status create_readers(readers *r, bj_error *err) {
@@ -166,7 +164,7 @@ static bj_status read_files(bj_scenario_scene *s, readers *r, const files *f, bj
         return BJ_FAIL(err, BJ_EFORMAT, "%s: the scenario inside is '%s', expected '%s'",
                        f->scenario, s->id, f->id);
     BJ_TRY(bj_file_read_again(&r->map_text, &r->map_room, &size, f->map, MAP_LIMIT, err));
-    BJ_TRY(bj_sha256_block(&r->hash, s->map_sha256, r->map_text, size, err));
+    bj_sha256_block(s->map_sha256, r->map_text, size);
     BJ_TRY(bj_map_read_memory(&r->last, r->map, r->map_text, size, f->map, err));
     BJ_TRY(copy_rings(s, &r->last, err));
     return bj_features_make(&s->features, r->features, &scenario, &r->last, f->scenario, err);

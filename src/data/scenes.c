@@ -58,8 +58,7 @@ static int compact(bj_real *rows, const bj_real *padded, const uint8_t *mask, in
                    size_t width) {
     int n = 0;
     for (size_t i = 0; i < (size_t)slots; i++)
-        if (mask[i])
-            memcpy(rows + (size_t)n++ * width, padded + i * width, width * sizeof *rows);
+        if (mask[i]) memcpy(rows + (size_t)n++ * width, padded + i * width, width * sizeof *rows);
     return n;
 }
 

@@ -264,6 +264,10 @@ static void scene_of_cache(bj_truth_scene *out, const bj_cache *cache, int64_t i
     bj_to_city(out->city_future, out->future, F, out->origin, out->heading);
 }
 
+bj_status bj_truth_check(const bj_truth *truth, int64_t index, bj_error *err) {
+    return truth->cache ? bj_cache_check_scene(truth->cache, index, err) : BJ_OK;
+}
+
 void bj_truth_scene_at(bj_truth_scene *out, const bj_truth *truth, int64_t index) {
     if (truth->cache) {
         scene_of_cache(out, truth->cache, index);

@@ -27,6 +27,8 @@ typedef struct bj_truth_scene {
 /* Wraps a cache that the caller keeps open. bj_truth_free does not close the cache. */
 BJ_CHECK bj_status bj_truth_borrow(bj_truth **out, const bj_cache *cache, bj_error *err);
 void bj_truth_scene_at(bj_truth_scene *out, const bj_truth *truth, int64_t index);
+/* Checks the content of a scene of a cache against its digest. Scenario files need no check. */
+BJ_CHECK bj_status bj_truth_check(const bj_truth *truth, int64_t index, bj_error *err);
 /* Returns the index of the scene with that id, or -1. */
 int64_t bj_truth_find(const bj_truth *truth, const char *scenario_id);
 

@@ -170,6 +170,16 @@ static int lies_above(const level *at, const struct stat *info) {
 
 static bj_status enter(bj_walk *walk, level *at, bj_error *err);
 
+/* Skips an entry that was just removed or a link that leads nowhere or to where we may not look.
+ * Other errors are failures, because a scenario would be missing. */
+static bj_status fail_entry(const level *at, const char *name, bj_error *err) {
+    const int number = errno;
+    if (number == ENOENT || number == ENOTDIR || number == ELOOP || number == EACCES) return BJ_OK;
+    char path[BJ_WALK_PATH + 64];
+    snprintf(path, sizeof path, "%s/%.60s", at->path, name);
+    return bj_file_fail(err, number, path, "examine");
+}
+
 /* Handles one entry of the folder `at`. */
 static bj_status look_at(bj_walk *walk, int32_t *parent, const level *at, int folder,
                          const char *name, bj_error *err) {
@@ -177,9 +187,11 @@ static bj_status look_at(bj_walk *walk, int32_t *parent, const level *at, int fo
     if (name[0] == '.') return BJ_OK;
     const size_t id = id_length(name);
     if (id) return wanted(walk, at->split) ? keep(walk, parent, at, name + 9, id, 1, err) : BJ_OK;
-    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW)) return BJ_OK; /* removed meanwhile */
-    if (S_ISLNK(info.st_mode) && (at->depth >= BJ_WALK_LINKS || fstatat(folder, name, &info, 0)))
-        return BJ_OK;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW)) return fail_entry(at, name, err);
+    if (S_ISLNK(info.st_mode)) {
+        if (at->depth >= BJ_WALK_LINKS) return BJ_OK;
+        if (fstatat(folder, name, &info, 0)) return fail_entry(at, name, err);
+    }
     if (!S_ISDIR(info.st_mode) || lies_above(at, &info)) return BJ_OK;
     if (is_uuid(name))
         return wanted(walk, at->split) ? keep(walk, parent, at, name, strlen(name), 0, err) : BJ_OK;
@@ -220,11 +232,17 @@ static bj_status list(const char ***out, size_t *count, DIR *dir, const char *pa
     const char **names = (const char **)(void *)memory;
     char *text = memory + n * sizeof(char *);
     rewinddir(dir);
+    errno = 0;
     for (const struct dirent *e; kept < n && (e = readdir(dir));) {
         const size_t size = strlen(e->d_name) + 1;
         if (used + size > bytes) break;
         names[kept++] = memcpy(text + used, e->d_name, size);
         used += size;
+    }
+    if (errno) {
+        const bj_status failed = bj_file_fail(err, errno, path, "list the folder");
+        bj_free(memory);
+        return failed;
     }
     if (kept) qsort(names, kept, sizeof *names, compare_names);
     *out = names;

@@ -109,8 +109,7 @@ static bj_status look_at_batch(int *count, const int64_t **numbers, bj_gallery *
 
 /* ------------------------------------------------------------------------------------ screening */
 
-static bj_status keep_strict(bj_gallery *g, int64_t scene, unsigned maneuvers, bj_sha256 *hash,
-                             bj_error *err) {
+static bj_status keep_strict(bj_gallery *g, int64_t scene, unsigned maneuvers, bj_error *err) {
     if (g->strict_count == g->strict_room) {
         const int64_t room = g->strict_room ? 2 * g->strict_room : 64;
         bj_strict_case *more;
@@ -123,13 +122,13 @@ static bj_status keep_strict(bj_gallery *g, int64_t scene, unsigned maneuvers, b
     const bj_scene_info info = bj_cache_info(g->cache, scene);
     bj_strict_case *c = &g->strict[g->strict_count];
     *c = (bj_strict_case){.scene = scene, .map = info.map, .maneuvers = maneuvers};
-    BJ_TRY(bj_gallery_order(c->order, hash, g->options.seed, info.scenario_id, err));
+    bj_gallery_order(c->order, g->options.seed, info.scenario_id);
     g->strict_count++;
     return BJ_OK;
 }
 
 static bj_status count_in(bj_gallery *g, const bj_gallery_look *look, int64_t scene,
-                          bj_sha256 *hash, bj_error *err) {
+                          bj_error *err) {
     bj_gallery_counts *c = &g->counts;
     for (int m = 0; m < MODELS; m++) {
         c->passes[m] += look->proxy[m].passes;
@@ -139,11 +138,10 @@ static bj_status count_in(bj_gallery *g, const bj_gallery_look *look, int64_t sc
     if (!look->strict) return BJ_OK;
     c->strict++;
     c->several += (look->maneuvers & (look->maneuvers - 1)) != 0;
-    return keep_strict(g, scene, look->maneuvers, hash, err);
+    return keep_strict(g, scene, look->maneuvers, err);
 }
 
 static bj_status screen(bj_gallery *g, bj_error *err) {
-    bj_sha256 hash = {0};
     bj_status status = BJ_OK;
     for (int64_t first = 0; first < g->counts.scenes && status == BJ_OK; first += BATCH) {
         const int64_t *numbers;
@@ -151,12 +149,11 @@ static bj_status screen(bj_gallery *g, bj_error *err) {
         status = look_at_batch(&count, &numbers, g, first / BATCH, err);
         if (first + count > g->counts.scenes) count = (int)(g->counts.scenes - first);
         for (int i = 0; i < count && status == BJ_OK; i++)
-            status = count_in(g, &g->look[i], numbers[i], &hash, err);
+            status = count_in(g, &g->look[i], numbers[i], err);
         if (status == BJ_OK && g->options.progress &&
             g->options.progress(g->options.context, first + count, g->counts.scenes))
             status = BJ_FAIL(err, BJ_ELOCKED, "stopped before all scenes were screened");
     }
-    bj_sha256_reset(&hash);
     return status;
 }
 

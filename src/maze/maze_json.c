@@ -253,8 +253,8 @@ bj_status bj_maze_json_commit(bj_doc *doc, const char *path, char hex[65], bj_er
     if (status == BJ_EARG)
         return BJ_FAIL(err, BJ_EARG, "%s: not written: a string in it is not UTF-8", path);
     if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", path);
-    if (hex) status = bj_sha256_memory(hex, text, size, err);
-    if (status == BJ_OK) status = bj_file_write(path, text, size, err);
+    if (hex) bj_sha256_memory(hex, text, size);
+    status = bj_file_write(path, text, size, err);
     bj_free(text);
     return status;
 }

@@ -237,7 +237,7 @@ done:
 
 static bj_status open_file(bj_zip *zip, bj_error *err) {
     struct stat info;
-    zip->fd = bj_file_open(zip->path, O_RDONLY | O_NONBLOCK); /* do not block on a pipe */
+    zip->fd = bj_file_open(zip->path, O_RDONLY);
     if (zip->fd < 0) return bj_file_fail(err, errno, zip->path, "open");
     if (fstat(zip->fd, &info)) return bj_file_fail(err, errno, zip->path, "examine");
     if (S_ISDIR(info.st_mode)) return bj_file_fail(err, EISDIR, zip->path, "read");

@@ -96,8 +96,10 @@ static void take_item(void *context, int item, int number) {
     const int64_t index = j->first + item;
     if (j->cache) {
         const bj_scene_info info = bj_cache_info(j->cache, index);
-        out->status =
-            forecast(out, j, w, &info, bj_cache_floats(j->cache, index).focal, NULL, &out->err);
+        out->status = bj_cache_check_scene(j->cache, index, &out->err);
+        if (out->status == BJ_OK)
+            out->status =
+                forecast(out, j, w, &info, bj_cache_floats(j->cache, index).focal, NULL, &out->err);
     } else {
         out->status = take_scenario(out, j, w, index, &out->err);
     }

@@ -80,18 +80,16 @@ static bj_status list_frames(int64_t **out, int64_t *count, const bj_maze_source
     return BJ_OK;
 }
 
-/* Computes the SHA-256 of the rows as little-endian 64-bit numbers. */
-static bj_status hash_order(char hex[65], const int64_t *rows, int64_t count, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status = bj_sha256_init(&hash, err);
-    for (int64_t i = 0; i < count && status == BJ_OK; i++) {
+/* Computes the SHA-256 over the rows as 64-bit numbers, lowest byte first. */
+static void hash_order(char hex[65], const int64_t *rows, int64_t count) {
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
+    for (int64_t i = 0; i < count; i++) {
         unsigned char bytes[8];
         for (int k = 0; k < 8; k++) bytes[k] = (unsigned char)((uint64_t)rows[i] >> 8 * k);
-        status = bj_sha256_update(&hash, bytes, sizeof bytes, err);
+        bj_sha256_update(&hash, bytes, sizeof bytes);
     }
-    if (status == BJ_OK) status = bj_sha256_final(&hash, hex, err);
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, hex);
 }
 
 /* Prepares everything that does not depend on a model. */
@@ -116,7 +114,7 @@ static bj_status prepare(audit *a, bj_error *err) {
                        "%s: no context is eligible, because none of %lld held-out episodes has a "
                        "frame that is followed by %d frames in cells, %d rows apart",
                        a->run->dir, (long long)o->held_episodes, o->horizon, a->apart);
-    BJ_TRY(hash_order(o->order_sha256, a->rows, o->contexts, err));
+    hash_order(o->order_sha256, a->rows, o->contexts);
     BJ_TRY(list_frames(&a->fit, &o->fit_frames, d, 1, err));
     BJ_TRY(list_frames(&a->held, &o->held_frames, d, 0, err));
     BJ_TRY(BJ_ALLOC(o->truth, 2 * ((size_t)o->horizon + 1), err));

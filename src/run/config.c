@@ -12,7 +12,7 @@
  *   1. Bytes, depth, nodes and key lengths are checked against their limits before they are stored.
  *   2. Rejected text gives BJ_EARG, and the message starts with file and line.
  *   3. An accepted JSON file has the same meaning as for a JSON reader.
- *   4. libyaml has no allocator hook, so like libcrypto it does not use core/alloc.h. All of its
+ *   4. libyaml has no allocator hook, so it does not use core/alloc.h. All of its
  *      memory is released before bj_config_parse returns.
  * Tests: tests/run/test_config.c, tests/fuzz/fuzz_config.c
  */

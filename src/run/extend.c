@@ -150,7 +150,7 @@ bj_status bj_run_extend(bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
     const bj_segment last = r->plan.segment[r->plan.count - 1];
     const int over = bj_run_over(&r->settings, &r->plan, r->rows, count);
-    if (epochs && over && bj_run_exists(result)) BJ_TRY(begin(r, err));
+    if (epochs && over && bj_file_exists(result)) BJ_TRY(begin(r, err));
     else if (epochs && (r->plan.count == 1 || last.epochs != epochs))
         return BJ_FAIL(err, BJ_EARG,
                        "%s: the run is not finished (epoch %d of %d), and only a finished run can "

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/file.h"
 #include "core/alloc.h"
 #include "model/checkpoint.h"
 #include "model/future_encoder.h"
@@ -248,13 +249,12 @@ static bj_status load_weights(matching *m, bj_error *err) {
  * user named the model file instead of its folder. */
 static bj_status find_target(bj_target **out, const char *path, const char *named, bj_error *err) {
     char folder[4096], state[4096 + 32];
-    struct stat info;
     bj_facts *facts;
     *out = NULL;
     if (!strcmp(path, named)) return BJ_OK;
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
     snprintf(state, sizeof state, "%s/" BJ_CHECKPOINT_STATE, folder);
-    if (stat(state, &info)) return BJ_OK;
+    if (!bj_file_exists(state)) return BJ_OK;
     BJ_TRY(bj_facts_read(&facts, path, err));
     const char *arm = bj_facts_get(facts, "run.arm");
     const int stage_a = arm && !strcmp(arm, "anchor-a");

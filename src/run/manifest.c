@@ -3,8 +3,8 @@
  * Invariants
  *   1. manifest.json is the last file that is written before the first step, so a folder that
  *      contains it is a run. Later, extend.c adds extensions and changes nothing else.
- *   2. Everything that affects later results (settings, data, anchor, precision, instruction set)
- *      is compared with the manifest when a run resumes.
+ *   2. Resuming compares everything that affects later bits with the manifest: settings, data,
+ *      anchor, precision, instruction set, build.
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* gethostname */
@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/build.h"
 #include "core/file.h"
+#include "data/loader.h"
 #include "model/checkpoint.h"
 #include "model/model.h"
 #include "run/run.h"
@@ -22,61 +24,56 @@
 
 /* -------------------------------------------------------------------------------------- digests */
 
-static bj_status add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const int64_t *numbers,
-                         int count, bj_error *err) {
-    for (int b = 0; b < count; b++) {
+static void add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const int64_t *numbers,
+                    int64_t count) {
+    for (int64_t b = 0; b < count; b++) {
         char id[BJ_RUN_ID];
         bj_run_scene_id(id, r, dev, numbers[b]);
-        BJ_TRY(bj_sha256_update(hash, id, strlen(id) + 1, err));
+        bj_sha256_update(hash, id, strlen(id) + 1);
     }
+}
+
+/* Computes the digest of the scenario ids in the order of the first epoch. */
+static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
+    if (!dev || !r->dev_scenes) {
+        bj_loader *loader = dev ? r->dev : r->fit;
+        add_ids(&hash, r, dev, bj_loader_order(loader, 0), bj_loader_scenes(loader));
+    }
+    for (int64_t step = 0; dev && r->dev_scenes && step < bj_run_dev_steps(r); step++) {
+        const bj_batch *batch;
+        const int64_t *numbers;
+        BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, step, err));
+        add_ids(&hash, r, dev, numbers, batch->B);
+    }
+    bj_sha256_final(&hash, hex);
     return BJ_OK;
 }
 
-/* Computes a digest of the scenario ids in batch order. */
-static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status;
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
-    for (int64_t step = 0; step < (dev ? bj_run_dev_steps(r) : r->steps); step++) {
-        const bj_batch *batch;
-        const int64_t *numbers;
-        if (dev) BJ_GOTO(status, done, bj_run_dev_batch(&batch, &numbers, r, step, err));
-        else BJ_GOTO(status, done, bj_run_batch(&batch, &numbers, r, 0, step, err));
-        BJ_GOTO(status, done, add_ids(&hash, r, dev, numbers, batch->B, err));
-    }
-    status = bj_sha256_final(&hash, hex, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
-}
-
-/* Computes the order digest of a scene source from the digest of the source and the batch size. */
-static bj_status source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r, bj_error *err) {
+/* Computes the order digest of a scene source from its digest and the batch size. */
+static void source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r) {
     char text[BJ_SHA256_HEX + 80];
     const int size = snprintf(text, sizeof text, "%s, %lld updates of %d scenes\n",
                               r->scenes->digest, (long long)r->steps, r->settings.batch);
-    return bj_sha256_memory(hex, text, (size_t)size, err);
+    bj_sha256_memory(hex, text, (size_t)size);
 }
 
-/* Computes a digest of the first rows of the transitions in the first updates. */
-static bj_status maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, bj_error *err) {
+/* Computes a digest over the first rows of the transitions of the first updates. */
+static void maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r) {
     enum { UPDATES = 1000 };
-    bj_sha256 hash = {0};
-    bj_status status;
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
     for (int64_t step = 0; step < r->steps && step < UPDATES; step++) {
         const int64_t *rows;
         const bj_batch batch = bj_maze_source_batch(&rows, r->maze, 0, step);
         for (int b = 0; b < batch.B; b++) {
             unsigned char bytes[8];
             for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)rows[b] >> 8 * i);
-            BJ_GOTO(status, done, bj_sha256_update(&hash, bytes, sizeof bytes, err));
+            bj_sha256_update(&hash, bytes, sizeof bytes);
         }
     }
-    status = bj_sha256_final(&hash, hex, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, hex);
 }
 
 /* Computes a digest of the tensors of one part of a model, or of the whole model for BJ_PARTS. The
@@ -164,6 +161,7 @@ static void add_machine(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) 
     bj_doc_add_text(j, root, "isa", bj_trainer_isa(r->trainer));
     bj_doc_add_integer(j, root, "threads", r->options->threads);
     bj_doc_add_text(j, root, "real", precision());
+    bj_doc_add_text(j, root, "build", bj_build());
     if (strcmp(r->settings.precision, "single"))
         bj_doc_add_text(j, root, "precision", r->settings.precision);
 }
@@ -188,9 +186,10 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_settings_digest(settings, s, err));
     BJ_TRY(initial_digests(&weights, r->model, err));
     if (r->maze) {
-        BJ_TRY(maze_digest(order, r, err));
+        maze_digest(order, r);
     } else {
-        BJ_TRY(r->scenes ? source_digest(order, r, err) : scenes_digest(order, r, 0, err));
+        if (r->scenes) source_digest(order, r);
+        else BJ_TRY(scenes_digest(order, r, 0, err));
         BJ_TRY(scenes_digest(dev, r, 1, err));
     }
     BJ_TRY(bj_run_path(path, r->options->dir, "config.resolved.json", err));
@@ -254,6 +253,19 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
     return status;
 }
 
+/* Runs of earlier versions do not state their build. */
+static int has_build(const bj_config *manifest) { return bj_config_get(manifest, "build") != NULL; }
+
+static void warn_without_build(const bj_train_run *r, const char *path) {
+    char line[BJ_RUN_FILE + 160];
+    if (!r->options->note) return;
+    snprintf(line, sizeof line,
+             "warning: %s: does not state the build of the library that began the run; another "
+             "build may compute other last bits",
+             path);
+    r->options->note(r->options->context, line);
+}
+
 bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
     char path[BJ_RUN_FILE], settings[BJ_SHA256_HEX];
     bj_config *manifest;
@@ -274,6 +286,8 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
         {"real", precision(), "precision"},
         {"isa", bj_trainer_isa(r->trainer),
          "instruction set, which changes the last bits of the results"},
+        {"build", has_build(manifest) ? bj_build() : NULL,
+         "build of the library, which changes the last bits of the results"},
     };
     bj_status status = BJ_OK;
     for (size_t i = 0; i < sizeof facts / sizeof *facts && status == BJ_OK; i++) {
@@ -285,6 +299,7 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
                         path, facts[i].what, facts[i].key, found ? found : "missing",
                         facts[i].expected ? facts[i].expected : "missing");
     }
+    if (status == BJ_OK && !has_build(manifest)) warn_without_build(r, path);
     bj_config_free(manifest);
     return status;
 }

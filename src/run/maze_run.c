@@ -56,7 +56,7 @@ static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
     size_t size;
     yyjson_doc *doc;
     BJ_TRY(bj_run_path(path, r->dir, "result.json", err));
-    if (!bj_run_exists(path))
+    if (!bj_file_exists(path))
         return BJ_FAIL(err, BJ_ELOCKED, "%s: the run is not finished, because there is no "
                                         "result.json",
                        r->dir);

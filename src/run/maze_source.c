@@ -8,6 +8,7 @@
 
 #include <branchjepa/maze_drive.h>
 
+#include "core/file.h"
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/rng.h"
@@ -146,7 +147,7 @@ static bj_status draw_queries(bj_maze_source *s, bj_error *err) {
 int bj_maze_beside(char *path, size_t room, const char *data) {
     const char *end = strrchr(data, '.');
     return end && snprintf(path, room, "%.*s.json", (int)(end - data), data) < (int)room &&
-           bj_run_exists(path);
+           bj_file_exists(path);
 }
 
 /* Finds the maze. It is the given name or file, the maze in the name of the dataset, or NAME.json

@@ -80,7 +80,6 @@ BJ_CHECK bj_status bj_run_check_target(const bj_train_run *r, bj_error *err);
 enum { BJ_RUN_FILE = 4096 };
 BJ_CHECK bj_status bj_run_path(char path[BJ_RUN_FILE], const char *dir, const char *name,
                                bj_error *err);
-int bj_run_exists(const char *path);
 /* Writes the document to the file dir/name and frees it. */
 BJ_CHECK bj_status bj_run_write_doc(bj_doc *doc, const char *dir, const char *name, bj_error *err);
 /* Creates the folder and its parents, and locks it. Fails if another process holds the lock. */

@@ -32,11 +32,6 @@ bj_status bj_run_path(char path[BJ_RUN_FILE], const char *dir, const char *name,
     return BJ_OK;
 }
 
-int bj_run_exists(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0;
-}
-
 bj_status bj_run_write_doc(bj_doc *doc, const char *dir, const char *name, bj_error *err) {
     char path[BJ_RUN_FILE], *text;
     size_t size;
@@ -202,7 +197,7 @@ bj_status bj_run_note_failure(const bj_train_run *r, const char *message, bj_err
     bj_doc_add_number(&j, j.root, "wall_s", r->wall + bj_seconds() - r->started);
     bj_doc_add_text(&j, j.root, "message", message);
     BJ_TRY(bj_doc_text(&line, &size, &j, 0, err));
-    if (bj_run_exists(path))
+    if (bj_file_exists(path))
         BJ_GOTO(status, done, bj_file_read(&old, &old_size, path, 16 << 20, err));
     BJ_GOTO(status, done, BJ_ALLOC(all, old_size + size, err));
     if (old_size) memcpy(all, old, old_size);

@@ -311,7 +311,7 @@ static bj_status check_together(const bj_settings *s, const char *const *origins
                        origin_of(origins, "train.epochs"));
     if (bj_schedule_find(s->schedule) < 0)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: train.schedule is '%s', expected cosine, linear or trapezoid",
+                       "%s: train.schedule is '%s', expected cosine, linear, trapezoid or constant",
                        origin_of(origins, "train.schedule"), s->schedule);
     if (strcmp(s->precision, "single") && strcmp(s->precision, "mixed"))
         return BJ_FAIL(err, BJ_EARG, "%s: train.precision is '%s', expected single or mixed",
@@ -405,11 +405,10 @@ bj_status bj_settings_resolve(bj_settings *out, const char **origins, const bj_a
 /* --------------------------------------------------------------------------------------- digest */
 
 bj_status bj_settings_digest(char hex[65], const bj_settings *settings, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status;
+    bj_sha256 hash;
     if (!hex || !settings) return BJ_FAIL(err, BJ_EARG, "settings: output or settings are missing");
     hex[0] = '\0';
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    bj_sha256_init(&hash);
     for (int i = 0; i < SETTINGS; i++) {
         char text[BJ_SETTING_TEXT_SIZE];
         const char *key = table[i].info.key;
@@ -419,13 +418,11 @@ bj_status bj_settings_digest(char hex[65], const bj_settings *settings, bj_error
             bj_setting_default(plain, i);
             if (!strcmp(text, plain)) continue;
         }
-        BJ_GOTO(status, done, bj_sha256_update(&hash, key, strlen(key), err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, "=", 1, err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, text, strlen(text), err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, "\n", 1, err));
+        bj_sha256_update(&hash, key, strlen(key));
+        bj_sha256_update(&hash, "=", 1);
+        bj_sha256_update(&hash, text, strlen(text));
+        bj_sha256_update(&hash, "\n", 1);
     }
-    status = bj_sha256_final(&hash, hex, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, hex);
+    return BJ_OK;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/hex_double.h"
 #include "core/folder.h"
 #include "objective/regularizers.h"
 #include "run/history.h"
@@ -38,8 +39,11 @@ bj_status bj_run_save(const bj_train_run *r, const char *name, bj_error *err) {
     double values[SUMS];
     memcpy(values, &r->sums, sizeof values);
     size_t at = 0;
-    for (int i = 0; i < sums_of(r); i++)
-        at += (size_t)snprintf(sums + at, sizeof sums - at, "%s%a", i ? " " : "", values[i]);
+    for (int i = 0; i < sums_of(r); i++) {
+        char number[BJ_HEX_DOUBLE];
+        bj_hex_double_write(number, values[i]);
+        at += (size_t)snprintf(sums + at, sizeof sums - at, "%s%s", i ? " " : "", number);
+    }
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->settings.seed);
     snprintf(evaluated, sizeof evaluated, "%d", r->evaluated);
     snprintf(folder, sizeof folder, "ckpt/%s", name);
@@ -65,10 +69,8 @@ static bj_status read_sums(bj_train_run *r, const char *path, const char *text, 
     double values[SUMS] = {0};
     const char *at = text ? text : "";
     for (int i = 0; i < sums_of(r); i++) {
-        char *end;
-        values[i] = strtod(at, &end);
-        if (end == at) return bad_fact(path, "run.sums", text, err);
-        at = end;
+        at = bj_hex_double_read(&values[i], at);
+        if (!at) return bad_fact(path, "run.sums", text, err);
     }
     if (*at) return bad_fact(path, "run.sums", text, err);
     memcpy(&r->sums, values, sizeof values);

@@ -14,12 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/folder.h"
+#include "data/loader.h"
 #include "objective/regularizers.h"
 #include "run/history.h"
 #include "run/run.h"
+#include "train/trainer.h"
 
 enum { STATUS_SECONDS = 1, RECENT = 50 /* updates */ };
 
@@ -33,7 +36,9 @@ static bj_run_progress where(const bj_train_run *r, const char *phase) {
     const int epoch = r->evaluated + 1;
     return (bj_run_progress){
         .phase = phase,
-        .epoch = epoch < 0 ? 0 : epoch > epochs ? epochs : epoch,
+        .epoch = epoch < 0        ? 0
+                 : epoch > epochs ? epochs
+                                  : epoch,
         .epochs = epochs,
         .step = step,
         .steps = total,
@@ -250,7 +255,8 @@ static bj_status build(bj_train_run *r, bj_error *err) {
     if (s->optim.conditioned) bj_model_condition(r->model, s->seed);
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
     BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
-    if (s->init[0] && !bj_run_exists(r->options->dir)) BJ_TRY(load_init(r, err));
+    if (r->fit) bj_loader_use_pool(r->fit, r->trainer->pool);
+    if (s->init[0] && !bj_file_exists(r->options->dir)) BJ_TRY(load_init(r, err));
     if (s->objective.kind != BJ_ANCHOR_B) return BJ_OK;
     char path[BJ_RUN_FILE];
     BJ_TRY(bj_run_path(path, s->anchor, BJ_CHECKPOINT_MODEL, err));
@@ -264,7 +270,7 @@ static bj_status find_checkpoint(int *found, const char *dir, const char *name, 
     char folder[BJ_RUN_FILE], file[BJ_FOLDER_PATH];
     BJ_TRY(bj_run_path(folder, dir, name, err));
     BJ_TRY(bj_folder_find(file, folder, BJ_CHECKPOINT_MODEL, err));
-    *found = bj_run_exists(file);
+    *found = bj_file_exists(file);
     return BJ_OK;
 }
 
@@ -290,13 +296,13 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
     int last, best;
     BJ_TRY(bj_run_path(manifest, dir, "manifest.json", err));
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
-    if (r->options->extend && !bj_run_exists(manifest))
+    if (r->options->extend && !bj_file_exists(manifest))
         return BJ_FAIL(err, BJ_EARG, "%s: contains no run to extend", dir);
     BJ_TRY(bj_run_enter(&r->lock, dir, err)); /* before reading, because another process may be
                                                  writing */
     BJ_TRY(find_checkpoint(&last, dir, "ckpt/last", err));
     BJ_TRY(find_checkpoint(&best, dir, "ckpt/best", err));
-    const int exists = bj_run_exists(manifest);
+    const int exists = bj_file_exists(manifest);
     if (exists && !r->options->resume)
         return BJ_FAIL(err, BJ_EARG, "%s: already contains a run\n"
                                      "hint: continue it with --resume, or choose another folder",
@@ -315,7 +321,7 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
     }
     r->first_step = bj_trainer_updates(r->trainer);
     BJ_TRY(bj_run_extend(r, err));
-    *finished = bj_run_exists(result);
+    *finished = bj_file_exists(result);
     if (*finished) return BJ_OK;
     /* The first step that is written again is the one after the last epoch that is kept. */
     const int64_t first = r->evaluated >= 0 ? r->rows[r->evaluated].step + 1 : 0;

@@ -115,7 +115,7 @@ static void update_matrix(void *context, int item, int worker) {
     const bj_real mu = (bj_real)momentum, scale = t->adamw.grad_scale;
     const int turned = m.rows > m.columns;
     const bj_real *g = t->gradients + m.offset;
-    bj_real *mean = t->mean + m.offset, *w = t->model->weights + m.offset;
+    bj_real *mean = t->mean + m.offset, *w = t->weights + m.offset;
     bj_real *x = t->scratch[worker].muon;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
@@ -128,7 +128,7 @@ static void update_matrix(void *context, int item, int worker) {
     const bj_real inverse = (bj_real)(1 / (norm > epsilon ? norm : epsilon));
     for (size_t i = 0; i < n; i++) x[i] *= inverse;
     orthogonalize(x, shorter(&m), longer(&m), t->k);
-    const bj_real step = (bj_real)(t->muon_lr * 0.2 * sqrt(longer(&m)));
+    const bj_real step = (bj_real)(t->lr * 0.2 * sqrt(longer(&m)));
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
             const size_t at = i * columns + j;
@@ -138,7 +138,6 @@ static void update_matrix(void *context, int item, int worker) {
         t->k->ema(t->target_weights + m.offset, w, n, (bj_real)t->optim.ema);
 }
 
-void bj_muon_run(bj_trainer *t, double lr) {
-    t->muon_lr = lr;
+void bj_muon_run(bj_trainer *t) {
     bj_pool_run(t->pool, update_matrix, t, t->muon_count);
 }

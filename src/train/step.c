@@ -314,6 +314,8 @@ bj_status bj_trainer_gradients(bj_trainer *t, const bj_batch *batch, bj_step_rep
     atomic_store(&t->bad_scene, INT_MAX);
     point_objective_at_batch(t);
     bj_plans_build(t);
+    /* Before the first update, callers may still change the model's weights. */
+    if (t->optim.schedule_free && !t->step) bj_schedule_free_start(t);
     prepare(t);
     run_scenes(t);
     bj_step_report r = {.loss = bj_objective_finish(&t->objective, &t->io), .step = t->step};
@@ -349,6 +351,9 @@ static bj_status check_options(const bj_trainer_options *o, bj_error *err) {
                        (int)o->precision);
     if (o->max_batch < 1 || o->max_batch > 1 << 20)
         return BJ_FAIL(err, BJ_EARG, "max_batch is %d, expected 1 to %d", o->max_batch, 1 << 20);
+    if (p->muon && p->schedule_free)
+        return BJ_FAIL(err, BJ_EARG,
+                       "optimizer: muon and schedule_free are 1, expected at most one of them");
     const struct {
         const char *name;
         double value, least, below;

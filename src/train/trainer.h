@@ -101,9 +101,11 @@ struct bj_trainer {
     bj_real *memory;           /* memory block that contains the arrays below */
     bj_real *target_weights;   /* (encoder_size) */
     bj_real *gradients;        /* (layout.size) */
-    bj_real *mean, *variance;  /* (layout.size) AdamW */
-    bj_real *sigma;            /* (layout.size) conditioned training: sigma of scaled chunks;
-                                  otherwise NULL */
+    bj_real *weights;          /* (layout.size) weights at which gradients are computed:
+                                  model->weights, or the point y of schedule_free.c */
+    bj_real *mean, *variance;  /* (layout.size) AdamW; mean is z of schedule_free.c */
+    bj_real *sigma;            /* (layout.size) conditioned training: sigma
+                                  of scaled chunks; else NULL */
 
     bj_encoder_block encoder;  /* arrays for the whole batch; the arrays of a block of scenes are
                                   views into them */
@@ -133,7 +135,8 @@ struct bj_trainer {
     bj_adamw_coefficients adamw;
     bj_muon_matrix *muon;      /* (muon_count) largest first */
     int muon_count;
-    double muon_lr;            /* learning rate of the current update */
+    double lr;                 /* learning rate of the current update */
+    double highest_lr, weight_sum, average_share; /* schedule_free.c */
 
     bj_gathered batch;         /* batch of the current step */
     const bj_scene *scenes;    /* source of the batch, valid during a call */
@@ -183,6 +186,14 @@ int bj_trainer_target_follows(const bj_trainer *t);
  * updates the matrices and their target. */
 int bj_muon_build(bj_trainer *t);
 size_t bj_muon_scratch(const bj_trainer *t);
-void bj_muon_run(bj_trainer *t, double lr);
+void bj_muon_run(bj_trainer *t);
+
+/* schedule_free.c: start sets y and z before the first update, restore computes y after loading,
+ * weigh computes the share of z in the average, and update changes one chunk; `scratch` has
+ * BJ_GRADIENT_SCRATCH elements. */
+void bj_schedule_free_start(bj_trainer *t);
+void bj_schedule_free_restore(bj_trainer *t);
+void bj_schedule_free_weigh(bj_trainer *t, double lr);
+void bj_schedule_free_update(bj_trainer *t, const bj_chunk *c, bj_real *scratch);
 
 #endif

@@ -101,21 +101,23 @@ static void update_steps(bj_trainer *t, const bj_param *p, bj_real *moved) {
     for (size_t at = p->offset; at < p->offset + p->size; at += pair) {
         t->k->adamw(moved, t->mean + at, t->variance + at, t->gradients + at, NULL, pair, &sum);
         for (size_t i = 0; i < pair; i++)
-            t->model->weights[at + i] = t->model->weights[at + i] * t->adamw.decay + moved[i];
+            t->weights[at + i] = t->weights[at + i] * t->adamw.decay + moved[i];
     }
 }
 
 static void update_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_chunk c = t->chunks[item];
-    bj_real *w = t->model->weights + c.offset;
+    bj_real *w = t->weights + c.offset;
     if (c.muon) return;
-    if (c.steps) {
+    if (t->optim.schedule_free) {
+        bj_schedule_free_update(t, &c, t->scratch[worker].gradient);
+    } else if (c.steps) {
         update_steps(t, c.steps, t->scratch[worker].gradient);
-        return; /* part of a decoder, which has no target */
+    } else {
+        t->k->adamw(w, t->mean + c.offset, t->variance + c.offset, t->gradients + c.offset,
+                    c.scaled ? t->sigma + c.offset : NULL, c.size, &t->adamw);
     }
-    t->k->adamw(w, t->mean + c.offset, t->variance + c.offset, t->gradients + c.offset,
-                c.scaled ? t->sigma + c.offset : NULL, c.size, &t->adamw);
     if (bj_trainer_target_follows(t) && c.offset < t->model->layout.encoder_size)
         t->k->ema(t->target_weights + c.offset, w, c.size, (bj_real)t->optim.ema);
 }
@@ -131,10 +133,11 @@ void bj_update_run(bj_trainer *t, double lr, double norm) {
                                 .decay = (bj_real)(1 - lr * o->weight_decay),
                                 .step_size = (bj_real)(lr / (1 - pow(o->beta1, n))),
                                 .inv_sqrt_correction = (bj_real)(1 / sqrt(1 - pow(o->beta2, n)))};
+    t->lr = lr;
+    if (o->schedule_free) bj_schedule_free_weigh(t, lr);
     bj_pool_run_shares(t->pool, update_item, t, t->chunk_share);
-    if (t->muon_count) bj_muon_run(t, lr);
-    /* The target follows its encoder even if the encoder has no gradient. */
+    if (t->muon_count) bj_muon_run(t);
+    /* The target follows its encoder even if no loss term reaches the encoder. */
     if (bj_trainer_target_follows(t) && !bj_trainer_reaches(t, BJ_PART_ENCODER))
-        t->k->ema(t->target_weights, t->model->weights, t->model->layout.encoder_size,
-                  (bj_real)o->ema);
+        t->k->ema(t->target_weights, t->weights, t->model->layout.encoder_size, (bj_real)o->ema);
 }

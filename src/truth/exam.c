@@ -83,6 +83,7 @@ static bj_status match(bj_exam *exam, bj_error *err) {
             return BJ_FAIL(err, BJ_EFORMAT, "scene %s: its law has %d modes, expected at most %d",
                            scene.scenario_id, law.modes, BJ_EXAM_MODES);
         if (i >= exam->scenes) continue;
+        if (exam->truth) BJ_TRY(bj_truth_check(exam->truth, i, err));
         exam->law_of[i] = at;
         if (law.modes > exam->most_modes) exam->most_modes = law.modes;
     }

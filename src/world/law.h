@@ -21,7 +21,8 @@ enum {
     BJ_LAW_LEADERS = 3
 };
 
-#define BJ_LAW_JITTER 0.004 /* sigma in meters */
+#define BJ_LAW_JITTER 0.004                        /* sigma in meters */
+#define BJ_LAW_JITTER_TEXT "0.0040000000000000001" /* in files, with 17 digits */
 
 typedef enum bj_intent {
     BJ_INTENT_KEEP,

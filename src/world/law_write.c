@@ -123,7 +123,6 @@ void bj_law_writer_abort(bj_law_writer **writer) {
         if (w->parts[i].file >= 0) close(w->parts[i].file);
         bj_free(w->parts[i].buffer);
     }
-    bj_sha256_reset(&w->hash);
     bj_free(w->path);
     bj_free(w);
     *writer = NULL;
@@ -148,7 +147,7 @@ bj_status bj_law_writer_open(bj_law_writer **out, const char *path, bj_error *er
 
 /* Appends data to a tensor and to the scene's digest. */
 static bj_status store(bj_law_writer *w, column at, const void *data, size_t size, bj_error *err) {
-    BJ_TRY(bj_sha256_update(&w->hash, data, size, err));
+    bj_sha256_update(&w->hash, data, size);
     return part_add(w, &w->parts[at], data, size, err);
 }
 
@@ -162,7 +161,7 @@ bj_status bj_law_writer_add(bj_law_writer *w, const bj_law_record *r, bj_error *
     memcpy(w->last, r->id, sizeof w->last);
     w->scenes++;
     w->modes += r->count;
-    BJ_TRY(bj_sha256_init(&w->hash, err));
+    bj_sha256_init(&w->hash);
     BJ_TRY(store(w, SCENARIO_ID, r->id, NAME, err));
     BJ_TRY(store(w, ORIGIN, r->origin, sizeof r->origin, err));
     BJ_TRY(store(w, HEADING, &r->heading, sizeof r->heading, err));
@@ -171,7 +170,7 @@ bj_status bj_law_writer_add(bj_law_writer *w, const bj_law_record *r, bj_error *
     BJ_TRY(store(w, INTENT, r->intent, n, err));
     BJ_TRY(store(w, MEAN, r->mean, n * sizeof r->mean[0], err));
     BJ_TRY(store(w, FACTOR, r->factor, n * sizeof r->factor[0], err));
-    BJ_TRY(bj_sha256_final_bytes(&w->hash, digest, err));
+    bj_sha256_final_bytes(&w->hash, digest);
     BJ_TRY(part_add(w, &w->parts[SHA256], digest, sizeof digest, err));
     return part_add(w, &w->parts[MODE_START], &w->modes, sizeof w->modes, err);
 }
@@ -191,9 +190,9 @@ static size_t header_text(char text[HEADER], const bj_law_writer *w, int version
                                     w->modes,      w->scenes, w->scenes, w->modes,  w->scenes};
     int n = snprintf(text, HEADER,
                      "{\"__metadata__\":{\"format\":\"branchjepa-law\",\"version\":\"1\",%s"
-                     "\"seed\":\"%llu\",\"split\":\"%s\",\"jitter\":\"%.17g\",\"intents\":\"[",
+                     "\"seed\":\"%llu\",\"split\":\"%s\",\"jitter\":\"%s\",\"intents\":\"[",
                      version == 1 ? "" : "\"world\":\"2\",", (unsigned long long)seed, split,
-                     BJ_LAW_JITTER);
+                     BJ_LAW_JITTER_TEXT);
     for (int i = 0; i < BJ_INTENTS; i++)
         n += snprintf(text + n, (size_t)(HEADER - n), "%s\\\"%s\\\"", i ? "," : "",
                       bj_intent_name((bj_intent)i));

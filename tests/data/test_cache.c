@@ -156,12 +156,36 @@ static bj_status open_content(bj_cache **cache, int flags, bj_error *err) {
     return bj_cache_open_memory(cache, content, content_size, "memory", flags, err);
 }
 
+/* Tests that the checks on first use find the damage that bj_cache_verify finds, also with a blind
+ * handle, and again when they are repeated. */
+static void expect_on_use(uint32_t bad, const char *what) {
+    for (int blind = 0; blind < 2; blind++) {
+        bj_cache *cache = NULL;
+        bj_error err = {0};
+        CHECK_OK(open_content(&cache, blind ? BJ_CACHE_BLIND : 0, &err), err);
+        for (int64_t i = 0; cache && i < 2 * bj_cache_count(cache); i++) {
+            const int64_t scene = i / 2;
+            bj_status status = bj_cache_check_scene(cache, scene, &err);
+            CHECK(bj_cache_is_checked(cache, scene) == (status == BJ_OK));
+            if (status == BJ_OK)
+                status = bj_cache_check_map(cache, bj_cache_info(cache, scene).map, &err);
+            CHECK_MSG((status != BJ_OK) == (bad >> scene & 1), "scene %d, blind %d", (int)scene,
+                      blind);
+            if (status == BJ_OK) continue;
+            CHECK(status == BJ_EFORMAT);
+            CHECK_CONTAINS(err.message, what);
+        }
+        bj_cache_free(cache);
+    }
+}
+
 /* Flips a bit and checks that the index is still valid and that exactly the scenes in the mask
  * `bad` are reported as damaged. */
 static void expect_damage(size_t at, uint32_t bad, const char *what) {
     bj_cache *cache = NULL;
     bj_error err = {0};
     content[at] ^= 0x10;
+    expect_on_use(bad, what);
     CHECK_OK(open_content(&cache, 0, &err), err);
     for (int64_t i = 0; cache && i < bj_cache_count(cache); i++) {
         const bj_status status = bj_cache_verify(cache, i, &err);

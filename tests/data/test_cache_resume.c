@@ -198,6 +198,10 @@ static void test_published(void) {
     CHECK(unlink(inside(partial, "records")) == 0 && unlink(inside(partial, "journal")) == 0);
     CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
     CHECK(items == 0 && size_of(partial) < 0);
+    /* Only the rmdir is missing. */
+    CHECK(mkdir(partial, 0777) == 0);
+    CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
+    CHECK(items == -1 && size_of(partial) < 0);
     /* A new writer does not resume from such a folder. */
     set_up();
     CHECK(unlink(inside(partial, "records")) == 0);

@@ -39,7 +39,7 @@ if [ -z "$(find "$archive" 2>/dev/null)" ] ||
     ar rcs "$archive" "$out"/objects/*.o
 fi
 clang "${flags[@]}" -fsanitize=fuzzer "tests/fuzz/fuzz_$target.c" "$archive" -o "$out/fuzz_$target" \
-    $(pkg-config --libs libcrypto snappy libzstd zlib yaml-0.1) -lm -pthread
+    $(pkg-config --libs snappy libzstd zlib yaml-0.1) -lm -pthread
 
 exec "$out/fuzz_$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
     -max_len=16384 -print_final_stats=1 -verbosity="${VERBOSITY:-1}" \

@@ -181,6 +181,7 @@ static void test_manifest_first(void) {
                                        "isa",
                                        "threads",
                                        "real",
+                                       "build",
                                        "created",
                                        "steps_per_epoch",
                                        "parameters.total"};

@@ -165,7 +165,7 @@ static void check_audit(const char *data) {
     CHECK(one.first_episode == rows[0] / STEPS && !fitted[one.first_episode]);
     for (int i = 0; i < 8 * n; i++)
         order[i] = (unsigned char)((uint64_t)rows[i / 8] >> 8 * (i % 8));
-    CHECK_OK(bj_sha256_memory(hex, order, 8 * (size_t)n, &err), err);
+    bj_sha256_memory(hex, order, 8 * (size_t)n);
     CHECK(!strcmp(hex, one.order_sha256));
     CHECK_OK(bj_sha256_file(hex, data, &err), err);
     CHECK(!strcmp(hex, one.data_sha256) && strlen(one.arm[0].weights_sha256) == 64);

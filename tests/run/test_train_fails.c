@@ -32,6 +32,52 @@ static void expect(const bj_settings *s, const bj_run_options *o, bj_status code
     CHECK_CONTAINS(err.message, part);
 }
 
+/* Changes one byte of a run's manifest, `offset` bytes after the text. */
+static void change_manifest(const char *run, const char *text, size_t offset) {
+    char path[CASE_PATH], name[64], *content = NULL;
+    size_t size;
+    bj_error err = {0};
+    snprintf(name, sizeof name, "%s/manifest.json", run);
+    CHECK_OK(bj_file_read(&content, &size, case_path(path, name), 1 << 20, &err), err);
+    char *at = content ? strstr(content, text) : NULL;
+    CHECK(at != NULL);
+    if (at) {
+        at[offset] ^= 1;
+        CHECK_OK(bj_file_write(path, content, size, &err), err);
+    }
+    bj_free(content);
+}
+
+static void count_warnings(void *context, const char *line) {
+    *(int *)context += strstr(line, "warning:") == line && strstr(line, "build") != NULL;
+}
+
+/* Tests that another build may not continue a run, and that a run of an earlier version, which
+ * does not state its build, continues with a warning. */
+static void test_build(void) {
+    const bj_settings s = case_settings("fullset", "");
+    char data[CASE_PATH], dir[CASE_PATH];
+    int warnings = 0;
+    const bj_run_options o = {.data = case_path(data, "data.bjc"),
+                              .dir = case_path(dir, "built"),
+                              .threads = 1,
+                              .resume = 1,
+                              .note = count_warnings,
+                              .context = &warnings};
+    bj_run_report report;
+    bj_error err = {0};
+    CHECK_OK(case_train(&report, &s, "built", 0, 1, &(case_stop){.at = 5}, &err), err);
+    const size_t value = strlen("\"build\":\"") + 1;
+    change_manifest("built", "\"build\"", value + 1);
+    expect(&s, &o, BJ_EMISMATCH, "other build of the library");
+    CHECK(warnings == 0);
+    change_manifest("built", "\"build\"", value + 1);
+    change_manifest("built", "\"build\"", 2);
+    CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
+    CHECK(report.outcome == BJ_RUN_DONE && warnings == 1);
+    case_remove("built");
+}
+
 static void test_refusals(void) {
     const bj_settings s = case_settings("fullset", "");
     char data[CASE_PATH], other[CASE_PATH], dir[CASE_PATH], path[CASE_PATH];
@@ -251,6 +297,7 @@ static void test_allocations(void) {
 
 int main(void) {
     case_begin();
+    test_build();
     test_refusals();
     test_divergence();
     test_scenario();

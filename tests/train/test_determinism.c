@@ -152,6 +152,12 @@ static void test_paper_sizes(void) {
           run_optim(&arch, o, muon, batch, batch, 2, 3, NULL));
     CHECK(run_optim(&arch, o, muon, batch, batch, 2, 1, NULL) !=
           run(&arch, o, batch, batch, 2, 1, NULL));
+    bj_optim averaged = bj_optim_default();
+    averaged.schedule_free = 1;
+    CHECK(run_optim(&arch, o, averaged, batch, batch, 2, 1, NULL) ==
+          run_optim(&arch, o, averaged, batch, batch, 2, 3, NULL));
+    CHECK(run_optim(&arch, o, averaged, batch, batch, 2, 1, NULL) !=
+          run(&arch, o, batch, batch, 2, 1, NULL));
     bj_scenes_free(scenes);
 }
 

@@ -82,6 +82,10 @@ static void test_resume(void) {
     check_resume(&arch, options_of(BJ_FULLSET, 0), NULL);
     check_resume(&arch, options_of(BJ_ANCHOR_A, 0), NULL);
     bj_trainer_options options = options_of(BJ_FULLSET, 0);
+    options.optim.schedule_free = 1;
+    options.optim.conditioned = 1;
+    check_resume(&arch, options, NULL);
+    options = options_of(BJ_FULLSET, 0);
     options.objective.sigreg = 0.1; /* its directions depend on the step */
     options.objective.sigreg_slices = 40;
     options.objective.vicreg_covariance = 0.5;
@@ -111,6 +115,9 @@ static void test_anchor(void) {
     const char *path = in_folder("stage_a/" BJ_CHECKPOINT_MODEL);
 
     options = options_of(BJ_ANCHOR_B, 1);
+    options.optim.schedule_free = 1;
+    check_resume(&arch, options, path);
+    options.optim.schedule_free = 0;
     check_resume(&arch, options, path);
 
     run b = run_create(&arch, &options, 6);

@@ -24,6 +24,10 @@ static void test_straight_schedules(void) {
         CHECK_NEAR(bj_lr_at(&line, i), falls[i], 1e-15);
         CHECK_NEAR(bj_lr_at(&trapezoid, i), stays[i], 1e-14);
     }
+    const bj_schedule constant = {BJ_SCHEDULE_CONSTANT, 8, 0, 10, 2};
+    CHECK(bj_lr_at(&constant, 0) == 4 && bj_lr_at(&constant, 1) == 8);
+    CHECK(bj_lr_at(&constant, 9) == 8);
+    CHECK(bj_schedule_find("constant") == BJ_SCHEDULE_CONSTANT);
     CHECK(bj_schedule_find("linear") == BJ_SCHEDULE_LINEAR);
     CHECK(bj_schedule_find("trapezoid") == BJ_SCHEDULE_TRAPEZOID);
     CHECK(bj_schedule_find("step") == -1);
