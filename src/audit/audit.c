@@ -40,8 +40,8 @@ static bj_status find_scenes(bj_audit *a, const char *path, bj_error *err) {
     return BJ_OK;
 }
 
-/* Computes the digest of everything that the audit reads from the scenes in addition to the
- * network's inputs. */
+/* Computes the digest of everything that the audit reads from the scenes and that is not an input
+ * of the network. */
 static void make_digest(bj_audit *a) {
     bj_sha256 hash;
     bj_sha256_init(&hash);
