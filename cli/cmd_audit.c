@@ -190,7 +190,8 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
     if (c.outcomes[BJ_AUDIT_UNREADABLE]) return CLI_DATA;
     if (!c.outcomes[BJ_AUDITED]) {
         fprintf(stderr,
-                "bjepa %s: nothing to audit: no scenario has a vehicle or bus as focal road user\n",
+                "bjepa %s: nothing to audit: no scenario has a vehicle or bus as its focal road "
+                "user\n",
                 verb);
         return CLI_DATA;
     }

@@ -78,7 +78,7 @@ static int cmd_make(int argc, char **argv) {
     const cli_option options[] = {
         {"split", 0, CLI_TEXT, "val|test", &o.split, 0, 0, "write only this split"},
         {"cache", 0, CLI_FLAG, NULL, &o.cache, 0, 0,
-         "write caches instead of official folders, without the lane-following baseline"},
+         "write caches instead of official folders; leaves out the lane-following baseline"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {

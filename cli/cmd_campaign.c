@@ -49,8 +49,8 @@ static int parse(campaign_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "campaign folder"},
         {"data", 0, CLI_TEXT, "FILE|DIR", &o->data, 0, 0,
-         "cache or maze dataset instead of 'data' in the file; a folder if the file names several "
-         "datasets"},
+         "cache or maze dataset that replaces 'data' in the file; a folder if the file lists "
+         "several datasets"},
         {"dev", 0, CLI_TEXT, "CACHE", &o->dev, 0, 0,
          "development scenes instead of 'dev' in the file"},
         {"jobs", 0, CLI_INT, "N", &o->queue.jobs, 0, 1024,
@@ -62,7 +62,7 @@ static int parse(campaign_options *o, int argc, char **argv) {
         {"retry-failed", 0, CLI_FLAG, NULL, &o->queue.retry_failed, 0, 0,
          "run the failed runs again"},
         {"shard", 0, CLI_TEXT, "I/N", &o->shard, 0, 0,
-         "only every Nth run, starting at run I; 0/2 and 1/2 together cover all runs"},
+         "train only every Nth run, starting at run I; 0/2 and 1/2 together cover all runs"},
         {"set", 0, CLI_LIST, "KEY=VALUE", &o->set, 0, 0,
          "change a setting of every run, for example train.epochs=10; may be repeated"},
         {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0,

@@ -143,8 +143,8 @@ static void show_pretrained(demo *d) {
                         "--count", "12", "--out", d->path[PAGE]);
     add_threads(&c, d, "--threads");
     if (!run(d, &c, d->path[PAGE], NULL)) return;
-    printf("\n%s: what the pretrained model predicts for scenes it has not seen, next to the true\n"
-           "  distribution and what happened. Open it while the rest of the demo runs.\n\n",
+    printf("\n%s: the forecasts of the pretrained model for unseen scenes, next to the true\n"
+           "  distribution and the actual outcome. Open it while the rest of the demo runs.\n\n",
            d->path[PAGE]);
     cli_show_page(d->path[PAGE]);
 }

@@ -43,7 +43,7 @@ static int parse(eval_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "evaluate a checkpoint on a cache: every metric, by group, and the speed",
+        .summary = "evaluate a checkpoint on a cache: all metrics, also by group, and the speed",
         .operands = "CHECKPOINT",
         .min_operands = 1,
         .max_operands = 1,

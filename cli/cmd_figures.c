@@ -24,13 +24,13 @@ static int parse(figures_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "FOLDER", &o->out, 0, 0, "output folder, created if it does not exist"},
         {"only", 0, CLI_LIST, "NAME", &o->only, 0, 0,
-         "plot to draw, or 'gallery'; several with commas; may be repeated"},
+         "plot to draw, or 'gallery'; separate several with commas; may be repeated"},
         {"gallery", 0, CLI_TEXT, "FOLDER", &o->gallery, 0, 0,
          "folder that 'bjepa gallery' wrote (default: 'gallery' in the campaign folder)"},
         {"panels", 0, CLI_FLAG, NULL, &o->panels, 0, 0,
          "write one file per panel: summary-1.svg, ..."},
         {"format", 'f', CLI_LIST, "NAME", &o->formats, 0, 0,
-         "svg, pdf, png, or several with commas (default: svg,pdf)"},
+         "svg, pdf or png; separate several with commas (default: svg,pdf)"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {

@@ -20,7 +20,7 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         CLI_OPTION_JSON(&o->json),
         {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0,
-         "output file; .svg, .png and .pdf draw the scene, .jsonl is JSON Lines"},
+         "output file; .svg, .png and .pdf draw the scene, .jsonl writes JSON Lines"},
         {"parquet", 0, CLI_TEXT, "FILE", &o->parquet, 0, 0, "write a challenge submission"},
         {"latents", 0, CLI_FLAG, NULL, &o->latents, 0, 0, "add the latent of each branch to the JSON output"},
         {"scene", 0, CLI_TEXT, "ID", &o->scene, 0, 0, "predict only this scene"},
@@ -180,7 +180,7 @@ static bj_status open_files(runner *r, cli_file *file, bj_error *err) {
     const predict_options *o = r->options;
     bj_status status = BJ_OK;
     if (o->parquet && r->arch.fut != BJ_SUBMISSION_STEPS)
-        return cli_error(err, BJ_EFORMAT, "%s: %d future steps, but a submission has %d",
+        return cli_error(err, BJ_EFORMAT, "%s: predicts %d future steps, but a submission needs %d",
                          r->model_path, r->arch.fut, BJ_SUBMISSION_STEPS);
     if (o->out) status = cli_file_replaceable(o->out, err);
     if (status == BJ_OK && o->parquet)

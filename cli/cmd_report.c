@@ -35,7 +35,7 @@ static int parse(report_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write a campaign or a run as one HTML page",
+        .summary = "write a report of a campaign or a run as one HTML page",
         .operands = "CAMPAIGN_DIR|RUN_DIR|SEEDS.csv",
         .min_operands = 1,
         .max_operands = 1,

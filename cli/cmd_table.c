@@ -16,7 +16,7 @@ typedef struct table_options {
 static int parse(table_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"arms", 'a', CLI_LIST, "NAME", &o->view.arm_names, 0, 0,
-         "arm to show; several with commas; may be repeated"},
+         "arm to show; separate several with commas; may be repeated"},
         {"per-seed", 0, CLI_FLAG, NULL, &o->per_seed, 0, 0, "print every seed, not only mean and SD"},
         SEED_VIEW_OPTIONS(&o->view),
         CLI_OPTION_END,

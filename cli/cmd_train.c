@@ -328,7 +328,7 @@ int cmd_train(int argc, char **argv) {
          "cache of scenes; world:SEED[:SCENES] simulates new scenes during training; a dataset "
          "(.npz) for maze arms"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
-         "development scenes; all scenes of --data are then used for fitting"},
+         "cache of development scenes; all scenes of --data are then fit scenes"},
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
          "maze of the dataset, if its file name does not contain the maze"},
         CLI_SETTINGS_OPTIONS(&q),

@@ -33,7 +33,7 @@ typedef struct view_options {
 static int parse(view_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
-         "scenes: scenario files below a folder, or a cache"},
+         "scenes to show: scenario files below a folder, or a cache"},
         {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "HTML page to write"},
         {"count", 0, CLI_INT, "N", &o->count, 1, SCENES, "number of scenes"},
         {"choose", 0, CLI_CHOICE, "hash|maneuvers", &o->by_maneuvers, 0, 0,

@@ -124,7 +124,7 @@ static void add_key(cli_grid *grid, int index) {
 int cmd_config_keys(int argc, char **argv) {
     const listing l = {"config keys",
                        "keys",
-                       "list the settings with the value in the full-set arm, range and meaning",
+                       "list all settings with their value in the full-set arm, range and meaning",
                        "bjepa config keys\n",
                        4,
                        {"key", "default", "range", "meaning"},

@@ -18,7 +18,8 @@ const cli_verb cli_main_verbs[] = {
      cmd_config},
     {"data", "create caches from Argoverse 2 scenarios, and inspect them", cmd_data},
     {"demo", "show the pretrained model, then train, evaluate and report three arms", cmd_demo},
-    {"eval", "evaluate a checkpoint on a cache: every metric, by group, and the speed", cmd_eval},
+    {"eval",
+    "evaluate a checkpoint on a cache: all metrics, also by group, and the speed", cmd_eval},
     {"export", "write the model of a run to one file, optionally with 16-bit parameters",
      cmd_export},
     {"figures", "write the plots of a campaign or a run as SVG and PDF", cmd_figures},
@@ -31,7 +32,7 @@ const cli_verb cli_main_verbs[] = {
     {"parity", "recompute golden files and compare the results with them", cmd_parity},
     {"predict", "predict the weighted futures of scenes from raw scenario files or a cache",
      cmd_predict},
-    {"report", "write a campaign or a run as one HTML page", cmd_report},
+    {"report", "write a report of a campaign or a run as one HTML page", cmd_report},
     {"score", "check a challenge submission and score it against the ground truth", cmd_score},
     {"simulate", "simulate traffic scenes whose distribution of futures is known", cmd_simulate},
     {"submit", "predict a cache and write a challenge submission", cmd_submit},
@@ -81,7 +82,7 @@ int cmd_help(int argc, char **argv) {
     static const cli_option options[] = {CLI_OPTION_END};
     static const cli_usage usage = {
         .verb = "help",
-        .summary = "print the list of verbs, or the help of one verb",
+        .summary = "print the list of verbs, or the help for one verb",
         .operands = "[VERB]",
         .max_operands = 1,
         .examples = "bjepa help\n"

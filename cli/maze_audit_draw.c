@@ -232,7 +232,7 @@ void maze_audit_context(FILE *to, const bj_rollout_audit *a) {
     const double wide = b.x1 - b.x0, high = b.y1 - b.y0;
     const double width = a->arms * (wide + GAP) + GAP, height = high + 2 * GAP + 20 + 74;
     char label[120];
-    snprintf(label, sizeof label, "The first context in frozen order: episode %lld, row %lld",
+    snprintf(label, sizeof label, "The first context in the fixed order: episode %lld, row %lld",
              (long long)a->first_episode, (long long)a->first_row);
     begin(to, label, width, height);
     for (int i = 0; i < a->arms; i++) {

@@ -168,7 +168,7 @@ int cmd_maze_drive(int argc, char **argv) {
     const cli_usage usage = {
         .verb = "maze drive",
         .summary =
-            "drive the point agent through the official tasks along a graph or the graphs of runs",
+            "drive the point agent through the official tasks, using a graph or the graphs of runs",
         .operands = "[RUN|CAMPAIGN]...",
         .max_operands = 100000,
         .examples = "bjepa maze drive --maze large\n"

@@ -23,7 +23,7 @@ const report_plot report_plots[] = {
      "branches.",
      REPORT_FROM_EVALUATION, 3, 340, 270, plot_support_panels, plot_support_draw},
     {"usage", "Use of the branches",
-     "Share of the total weight of each branch, sorted within a seed. Bars are means, and marks "
+     "Share of each branch in the total weight, sorted within each seed. Bars are means, and marks "
      "are seeds. Dashed: equal shares.",
      REPORT_FROM_EVALUATION, 4, 270, 220, plot_usage_panels, plot_usage_draw},
     {"calibration", "Calibration",

@@ -155,9 +155,10 @@ static const struct {
     double scale;
     int digits;
 } columns[] = {
-    {"plan_all", "planAll %", "queries with a path in the predicted graph, false edges included",
+    {"plan_all", "planAll %", "queries with a path in the predicted graph, including false edges",
      100, 1},
-    {"verified_route", "verified route %", "queries with a path of predicted edges that are real",
+    {"verified_route", "verified route %",
+    "queries with a path that consists of real predicted edges",
      100, 1},
     {"macro_precision", "precision %", "share of real edges among the predicted edges of a cell, "
                                        "averaged over cells with predictions", 100,

@@ -170,8 +170,8 @@ void report_pretrained_write(FILE *to, const report_pretrained *p, const report_
     snprintf(digest, sizeof digest, "%.16s", p->sha256);
     put_fact(to, "SHA-256", digest);
     fputs("</p>\n"
-          "<p>This model was trained on other scenes than the arms of this campaign, so it is not "
-          "part of their comparison. Its row shows the effect of more training. ",
+          "<p>This model and the arms of this campaign were trained on different scenes, so it is "
+          "not part of their comparison. Its row shows the effect of more training. ",
           to);
     if (d->truth || d->audit)
         fputs("All rows use the same scenes, on which no model was trained.</p>\n", to);

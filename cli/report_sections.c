@@ -274,13 +274,13 @@ void report_about(FILE *to, const report_data *d, const char *title) {
     if (title) fprintf(to, "<h2>%s</h2>\n", title);
     put_matching(to, d);
     if (d->locked)
-        fputs("The numbers are from the locked evaluation: checkpoints were chosen by development "
+        fputs("The numbers are from the locked evaluation: checkpoints were chosen on development "
               "scenes and locked by their digests, and then all of them were evaluated once on "
               "the held-out scenes.</p>\n",
               to);
     else if (d->runs)
-        fputs("The numbers are from the development scenes, which also chose the checkpoints. "
-              "They are optimistic; use a locked evaluation for publication.</p>\n",
+        fputs("The numbers are from the development scenes, which were also used to choose "
+              "checkpoints. They are optimistic; use a locked evaluation for publication.</p>\n",
               to);
     else fputs("The numbers are from a seed table.</p>\n", to);
     put_cards(to, d);
