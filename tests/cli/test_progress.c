@@ -70,7 +70,7 @@ static void test_rate(void) {
               text);
 }
 
-/* What an earlier process did says nothing about the speed of this one. */
+/* The work of an earlier process must not affect the estimated speed of this process. */
 static void test_before(void) {
     catch_stderr();
     cli_progress p = cli_progress_begin_at("scenes", 400, 300);
@@ -83,7 +83,7 @@ static void test_before(void) {
     CHECK_CONTAINS(text, "\n400 of 400 scenes in 10.0 s, done\n");
 }
 
-/* Tests that an estimate is shown only after two that agree, and then always. */
+/* Tests that an estimate is shown only after two estimates agree, and always after that. */
 static void test_eta(void) {
     cli_eta eta = {0};
     CHECK(!cli_eta_add(&eta, 100, 4000));

@@ -74,7 +74,7 @@ static void test_parts(void) {
                 for (int i = 1; i < n && !shuffle; i++) CHECK(order[i] > order[i - 1]);
                 bj_loader_free(loader);
             }
-    CHECK_MSG(dev_scenes >= 8, "the cache has too few development scenes to test with: %d",
+    CHECK_MSG(dev_scenes >= 8, "the cache has too few development scenes for this test: %d",
               dev_scenes);
     bj_cache_free(cache);
 }
@@ -159,7 +159,7 @@ static void test_seeds_and_epochs(void) {
     CHECK(!same_order(a, b, 0, 1) && !same_order(a, b, 1, 2));
     CHECK(!same_order(a, other, 0, 0) && !same_order(a, other, 1, 1));
 
-    /* A run that starts in the middle of an epoch sees the same batches. */
+    /* Tests that a run that starts in the middle of an epoch sees the same batches. */
     bj_error err;
     const bj_batch *x, *y;
     const int64_t *in_x, *in_y;

@@ -44,7 +44,8 @@ static void test_maze(void) {
     bj_error err = {0};
     CHECK_OK(bj_maze_from_plan(&m, &plan, &err), err);
     if (!m) return;
-    /* 0 is a teleporter to 1 and 3; its neighbors are 1 (also an exit) and 2 (a retreat) */
+    /* cell 0 is a teleporter to 1 and 3; its neighbors are 1 (which is also an exit) and 2 (a
+     * retreat) */
     CHECK(m->cells == 4 && m->edge_count == 2 + 6 && m->retreat_count == 2);
     CHECK(m->graph[0 * 4 + 1] && m->graph[0 * 4 + 3] && !m->graph[0 * 4 + 2]);
     CHECK_OK(bj_maze_save(path, m, &err), err);

@@ -247,7 +247,8 @@ static void test_names(bj_parquet *parquet) {
     CHECK_CONTAINS(err.message, "not a Parquet file");
 }
 
-/* Tests that every column of hand_refused fails with its own message, and other columns do not. */
+/* Tests that every column of hand_refused fails with its own message, and that other columns can be
+ * read. */
 static void test_refused(bj_parquet *parquet) {
     static const struct {
         const char *name;
@@ -407,7 +408,7 @@ static void test_truncated(bj_parquet *parquet) {
         for (size_t n = 0; n < size; n++)
             CHECK_MSG(read_bytes(parquet, bytes, n, &err) == -1, "%s of %zu bytes", damaged[f], n);
         CHECK(read_bytes(parquet, bytes, size, &err) > 0);
-        /* Remove bytes before the footer and keep the start and the end. */
+        /* Remove bytes before the footer, but keep the start and the end. */
         for (size_t n = 4; n + 200 < size; n += 7) {
             memmove(bytes + n, bytes + n + 1, size - n - 1);
             size--;
@@ -440,7 +441,8 @@ static void test_blown_up(bj_parquet *parquet) {
         for (size_t at = 0; at < size; at++)
             for (size_t l = 0; l < sizeof large / sizeof *large; l++) {
                 /* Replace one byte, so that the following bytes keep their meaning, and repair the
-                 * footer length. Every fourth case overwrites as many bytes as the number needs. */
+                 * footer length. In every fourth case, overwrite as many bytes as the number
+                 * has. */
                 const size_t gone = (at + l) % 4 ? 1 : large[l].size;
                 if (at + gone > size) continue;
                 memcpy(copy, bytes, at);
