@@ -1,6 +1,7 @@
-/* test_progress.c - progress where there is no terminal: one line about every five seconds.
+/* test_progress.c - tests progress output without a terminal, which is one line about every five
+ * seconds.
  *
- * The clock is not waited for: the time of the last line is moved back. Bars are tested on a real
+ * The tests do not wait, but move the time of the last line back. Bars are tested on a real
  * terminal by tests/cli/train.sh.
  */
 #define _POSIX_C_SOURCE 200809L

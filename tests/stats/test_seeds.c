@@ -123,7 +123,7 @@ static void test_refusals(void) {
     bj_seeds *s = NULL;
     CHECK(read_bytes(&s, HEAD "x,0,br\0er,1\n", sizeof HEAD + 11) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "line 2: found a zero byte");
-    /* The line number is correct after a field that contains newlines. */
+    /* The line number must be correct after a field that contains newlines. */
     CHECK(read_text(&s, "arm,seed,metric,value,n\nx,0,ece,1,\"a\nb\nc\"\nx,0,ece,?,n\n") ==
           BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "line 5: value is '?'");
