@@ -16,13 +16,13 @@
 
 /* -------------------------------------------------------------------------------------- tallies */
 
-/* Counts of values that fall between `edge[i]` and `edge[i + 1]`, the first included. */
+/* Counts the values in each bin [edge[i], edge[i + 1]). */
 enum { MAX_BINS = 12 };
 typedef struct histogram {
     const char *key, *title;
     int bins;
     double edge[MAX_BINS + 1]; /* ascending; the last bin takes everything above */
-    int whole;                 /* values are integers: bins are named 1-4, not 1-5 */
+    int whole;                 /* 1: values are integers, so a bin is labeled 1-4 instead of 1-5 */
     int64_t count[MAX_BINS];
     double sum, most;
     int64_t values;

@@ -62,7 +62,7 @@ static void print_counts(const bj_cache *cache, int json) {
          "fraction of 2^64, are below 9944/199908 (4.97 %).");
 }
 
-/* All scenes with their part, or the ids of one part. */
+/* Prints all scenes with their part, or the ids of one part. */
 static void print_list(const bj_cache *cache, int wanted, int json) {
     for (int64_t i = 0; i < bj_cache_count(cache); i++) {
         const int part = part_of(cache, i);

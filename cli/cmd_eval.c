@@ -85,7 +85,7 @@ static void job_free(job *j) {
     bj_facts_free(j->facts);
 }
 
-/* The target beside the model, if a folder was named and has one. */
+/* Loads the target encoder next to the model, if a folder was named and contains one. */
 static bj_status open_target(job *j, bj_error *err) {
     char folder[CLI_PATH_SIZE], state[CLI_PATH_SIZE];
     struct stat info;
@@ -200,7 +200,7 @@ static bj_status evaluate(job *j, bj_error *err) {
     return cli_stop ? BJ_OK : bj_evaluator_health(&j->result.health, j->evaluator, err);
 }
 
-/* Measures what the model looks at, on the first scenes of the evaluation. */
+/* Measures which inputs the model uses, on the first scenes of the evaluation. */
 static bj_status exchange(job *j, bj_error *err) {
     const eval_options *o = j->o;
     const int64_t known = j->result.scenes;
@@ -233,7 +233,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median time of one scene, as somebody would meet it who has no second one to predict. */
+/* Measures the median latency of predicting a single scene. */
 static bj_status measure_latency(job *j, bj_error *err) {
     const bj_predictor_options how = {.max_batch = 1,
                                       .threads = j->o->threads,

@@ -1,4 +1,4 @@
-/* cmd_evaluate.c - bjepa lock run, the one evaluation of a locked campaign, and bjepa lock verify.
+/* cmd_evaluate.c - bjepa lock run, the only evaluation of a locked campaign, and bjepa lock verify.
  *
  * No option prints or writes anything about a single scene. `bjepa evaluate` is the old name of both.
  * Test: tests/cli/evaluate.sh
@@ -16,7 +16,7 @@ typedef struct evaluate_options {
     int verify, threads, json, quiet;
 } evaluate_options;
 
-/* Parses the options of `lock run`, `lock verify` or, if `old`, `evaluate`. */
+/* Parses the options of `lock run`, `lock verify` or, if `old` is set, `evaluate`. */
 static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_option options[] = {
         {"verify", 0, CLI_FLAG, NULL, &o->verify, 0, 0,

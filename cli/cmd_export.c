@@ -71,8 +71,8 @@ static int is_run(const char *checkpoint) {
            cli_path(path, checkpoint, "manifest.json", &ignored) == BJ_OK && stat(path, &info) == 0;
 }
 
-/* Adds where the weights of a finished run come from. Fresh scenes are named by their source; a
- * cache is named by its digest, because its path means nothing elsewhere. */
+/* Adds the origin of the weights of a finished run. Fresh scenes are identified by their source,
+ * and a cache by its digest, because its path is meaningless elsewhere. */
 static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj_error *err) {
     const int best = bj_run_best(run);
     if (!bj_run_finished(run) || best < 0)

@@ -1,4 +1,4 @@
-/* cmd_lock.c - bjepa lock: binds a finished campaign by hash before its one evaluation, which is
+/* cmd_lock.c - bjepa lock: locks a finished campaign by hashes before its only evaluation, which is
  * `bjepa lock run` (cmd_evaluate.c). */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* cmd_maze.c - bjepa maze: the table of its verbs. */
+/* cmd_maze.c - bjepa maze: the table of its subcommands. */
 #include "cli.h"
 #include "maze.h"
 #include "verbs.h"

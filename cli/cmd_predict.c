@@ -64,7 +64,7 @@ typedef struct runner {
     int latent_count;
     bj_predictor *predictor;
     bj_real *weights, *trajectories, *latents; /* of PREDICT_BATCH scenes */
-    FILE *to;                   /* NULL: neither text nor JSON nor a picture is wanted */
+    FILE *to;                   /* NULL: no text, JSON or picture is requested */
     bj_submission_writer *rows; /* NULL: no submission */
     int json, draws;
     int64_t done;
@@ -134,7 +134,7 @@ static bj_status print_batch(runner *r, const predict_source *s, int count, bj_e
     return status;
 }
 
-/* Scenes that may still come; a batch is cut to it. */
+/* Number of scenes that may still follow, which limits the batch size. */
 static int left(const runner *r) {
     const int64_t limit = r->options->limit;
     if (!limit) return PREDICT_BATCH;
@@ -155,7 +155,7 @@ static bj_status predict_all(runner *r, predict_source *s, bj_error *err) {
     return status;
 }
 
-/* Every operand is looked at, also when an earlier one could not be used. */
+/* Process every operand, even if an earlier one could not be used. */
 static int predict_operands(runner *r, char **paths, int count) {
     int code = CLI_OK;
     for (int i = 0; i < count && left(r) > 0; i++) {
@@ -197,8 +197,8 @@ static int written(const char *path, bj_status status, const runner *r, const bj
     return CLI_OK;
 }
 
-/* Publishes what came out. Without a single scene, or with half a picture, there is nothing worth a
- * name; a submission is all or nothing. */
+/* Publishes the output. A file without any scene and an incomplete picture are not published, and a
+ * submission is published only if it is complete. */
 static int close_files(runner *r, cli_file *file, int code) {
     const predict_options *o = r->options;
     bj_error err;

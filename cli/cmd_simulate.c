@@ -1,4 +1,5 @@
-/* cmd_simulate.c - bjepa simulate: traffic with a known law, as official folders or as a cache. */
+/* cmd_simulate.c - bjepa simulate: writes simulated traffic with a known law, as official folders
+ * or as a cache. */
 #include <stdio.h>
 #include <string.h>
 

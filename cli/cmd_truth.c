@@ -93,7 +93,7 @@ static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const cli_checkp
     return status;
 }
 
-/* Computes what the inputs hide, if the law file states how its scenes were made. */
+/* Computes the lower bound for the inputs, if the law file contains the origin of its scenes. */
 static bj_status take_inputs(truth_result *t, cli_watch *w, bj_exam *exam, const bj_law *law,
                              const truth_options *o, bj_error *err) {
     const char *world = bj_law_fact(law, "world");
@@ -185,7 +185,8 @@ static bj_status run(truth_result *t, const cli_checkpoints *list, const truth_o
     return status;
 }
 
-/* What the numbers themselves say about this program or its input; the exit code. */
+/* Prints warnings if the numbers indicate a problem with this program or its input. Returns the
+ * exit code. */
 static int judge(const char *verb, const truth_result *t) {
     int code = CLI_OK;
     for (int i = 0; i < t->arms; i++) {

@@ -10,7 +10,7 @@
 
 typedef struct cli_embedded {
     const char *name;
-    const char *bytes; /* with a zero after the last one, which `size` does not count */
+    const char *bytes; /* bytes of the file, followed by a zero that `size` does not count */
     size_t size;
 } cli_embedded;
 

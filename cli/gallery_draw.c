@@ -1,4 +1,4 @@
-/* gallery_draw.c - bjepa gallery draw: what was locked, verified, with what happened added.
+/* gallery_draw.c - bjepa gallery draw: verifies a locked gallery and adds the true futures.
  *
  * Invariants
  *   1. No future is within reach before everything the manifest binds was compared: both model
@@ -155,7 +155,7 @@ typedef struct drawing {
     int F;
 } drawing;
 
-/* hindsight: 0 the locked view, 1 with what happened. */
+/* hindsight is 0 for the locked view, or 1 with the true future. */
 static bj_status write_view(const drawing *d, int index, int hindsight, const char *format,
                             bj_error *err) {
     const gallery_image *image = &d->m->images[index];

@@ -1,4 +1,4 @@
-/* main.c - the table of verbs, and the choice among them. */
+/* main.c - the table of verbs, and the selection of a verb. */
 #include "cli.h"
 #include "verbs.h"
 
@@ -48,7 +48,7 @@ const cli_verb cli_main_verbs[] = {
     CLI_VERB_END,
 };
 
-/* Verbs that are not listed: old names, and the verb of the build. */
+/* Verbs that the help does not list: old names, and a verb used by the build. */
 static const cli_verb hidden_verbs[] = {
     {"evaluate", "old name of 'lock run' and 'lock verify'", cmd_evaluate},
     {"manual", "write the man pages and shell completions", cmd_manual},
@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
     const cli_verb *found = find_verb(verb);
     if (!found) return CLI_USAGE;
     int code = found->run(argc - 1, argv + 1);
-    /* A result that did not reach the disk is no result. */
+    /* If the results could not be written, the command has failed. */
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "bjepa %s: cannot write the standard output\n", verb);
         if (code == CLI_OK) code = CLI_SYSTEM;

@@ -25,8 +25,9 @@ typedef struct summary {
     int of_kind[KINDS]; /* observed edges */
     int64_t crossings_of[KINDS];
     int missing;                    /* true edges never crossed */
-    int64_t rarest;                 /* crossings of the rarest real edge, 0: there is none */
-    int observed[BINS], real[BINS]; /* cells with so many successors; the last bin: or more */
+    int64_t rarest;                 /* crossings of the rarest real edge; 0: there is none */
+    int observed[BINS], real[BINS]; /* number of cells with this many successors; the last bin also
+                                       counts larger numbers */
     double branch;                  /* mean successors of a source */
     int withheld;
     char digest[65];
@@ -34,7 +35,7 @@ typedef struct summary {
 
 /* ------------------------------------------------------------------------------------- summary */
 
-/* Cells with 0, 1, 2, ... successors in a sorted list of edges. */
+/* Counts the cells with 0, 1, 2, ... successors in a sorted list of edges. */
 static void count_successors(int bins[BINS], const bj_edge *edges, int count, int cells) {
     int k = 0;
     for (int u = 0; u < cells; u++) {

@@ -14,15 +14,15 @@
 
 enum { MAZE_UNIT = 48 }; /* pixels of a square */
 
-/* The picture. source -1: none; otherwise its cell is marked and, in a file of its own, so are the
- * cells of its candidates. `page`: a part of a page, with handles for maze.js and without a legend.
- */
+/* Draws the picture. If `source` is not -1, its cell is marked and, in a separate file, so are the
+ * cells of its candidates. If `page` is set, the picture is part of a page, with handles for
+ * maze.js and without a legend. */
 void maze_draw(FILE *to, const bj_graph_record *record, int source, int page);
 
-/* Floor, walls and teleporters alone, a square of MAZE_UNIT each. */
+/* Draws only floor, walls and teleporters. A square has the size MAZE_UNIT. */
 void maze_draw_ground(FILE *to, const bj_maze *maze);
 
-/* Index of a source by its cell; -1: it has no candidates. */
+/* Returns the index of the source in a cell, or -1 if the cell has no candidates. */
 int maze_source(const bj_graph_record *record, int cell);
 
 #endif

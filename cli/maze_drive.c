@@ -20,14 +20,14 @@ typedef struct options {
     int json;
 } options;
 
-/* What is driven: a maze of its own, or the one of a graph file. */
+/* The maze to drive in: a given one, or the maze of a graph file. */
 typedef struct subject {
     bj_maze *own;
     bj_graph_file *file;
     uint8_t *built; /* (C,C) */
     const bj_maze *maze;
     const uint8_t *graph;
-    int real, edges; /* edges of the graph, and how many of them are in the true one */
+    int real, edges; /* number of edges of the graph, and how many of them are in the true graph */
 } subject;
 
 static void subject_reset(subject *s) {

@@ -69,7 +69,7 @@ static bj_status read_cells(int32_t cells[MAZE_CONTEXTS], int *count, const char
 
 /* -------------------------------------------------------------------------------------- writing */
 
-/* What a run says at the centers of all cells. */
+/* Computes the outputs of a run at the centers of all cells. */
 typedef struct said {
     bj_maze_run *run;
     bj_real *latents, *candidates, *masses; /* (C,D), (C,L,D), (C,L) */

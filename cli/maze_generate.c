@@ -1,4 +1,5 @@
-/* maze_generate.c - bjepa maze generate: a maze with a chosen number of successors, and walks. */
+/* maze_generate.c - bjepa maze generate: generates a maze with a given number of successors, and
+ * walks through it. */
 #include "cli.h"
 #include "json_out.h"
 #include "maze.h"

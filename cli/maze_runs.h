@@ -9,7 +9,7 @@
 
 typedef struct maze_run_entry {
     char dir[BJ_RUN_PATH_SIZE];
-    int from_campaign; /* 1: what is not finished or has collapsed is named, not an error */
+    int from_campaign; /* 1: unfinished and collapsed runs are listed instead of causing an error */
 } maze_run_entry;
 
 typedef struct maze_run_list {

@@ -14,10 +14,11 @@
 
 #define MAZE_SUCCESSORS_SCHEMA "branchjepa.successors/1"
 
-/* Whether a JSON file says that it is one of successors. */
+/* Returns whether a JSON file has the schema of a successors file. */
 int maze_successors_is(const char *path);
 
-/* Reads such a file and draws it as SVG. maze: name or file, NULL: the name in the file. */
+/* Reads a successors file and draws it as SVG. `maze` is a name or a file; NULL: the name in the
+ * file. */
 BJ_CHECK bj_status maze_successors_draw(FILE *to, const char *path, const char *maze,
                                         bj_error *err);
 

@@ -149,8 +149,8 @@ static int bad_choice(const cli_usage *usage, const cli_option *option, const ch
     return cli_misuse(usage->verb, "%s: found '%s', expected %s", source, value, option->arg);
 }
 
-/* Stores the value, or prints what is wrong with it. `source` is the option or variable that the user
- * gave. */
+/* Stores the value, or prints why it is invalid. `source` is the option or the environment variable
+ * that the user set. */
 static int set_value(const cli_usage *usage, const cli_option *option, const char *source,
                      const char *value) {
     char *end = NULL;

@@ -10,11 +10,11 @@
 
 #define CLI_PICTURE_NAMES ".svg, .png or .pdf"
 
-/* 1 when the name ends in one of them. */
+/* Returns 1 if the name ends with one of the picture formats. */
 int cli_picture_name(const char *path);
 
-/* Publishes the SVG written to the file's stream in the format of its name, or removes it and says
- * why not. */
+/* Publishes the SVG written to the stream in the format given by the file name, or removes the file
+ * and reports the reason. */
 BJ_CHECK bj_status cli_picture_commit(cli_file *file, bj_error *err);
 
 #endif

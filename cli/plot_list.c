@@ -98,7 +98,7 @@ const char *report_plot_source(char text[REPORT_SOURCE_SIZE], const report_plot 
     return report_numbers(text, data);
 }
 
-/* The element, its size and the ground it is drawn on. */
+/* Writes the svg element with its size, and the background. */
 static void begin(FILE *to, const char *label, int width, int height) {
     fprintf(to,
             "<svg class=\"plot\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" "

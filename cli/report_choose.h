@@ -9,8 +9,8 @@
 
 #include "cli.h"
 
-/* Fills chosen[0 .. *result - 1], at most `wanted` of `count` scenes. id(context, i) is the i-th
- * id, or NULL for a scene that is not meant. */
+/* Fills chosen[0 .. *result - 1] with at most `wanted` of `count` scenes. id(context, i) returns
+ * the i-th id, or NULL for a scene to skip. */
 BJ_CHECK bj_status report_choose(int64_t *chosen, int *result, int wanted, int64_t count,
                                  const char *(*id)(const void *context, int64_t index),
                                  const void *context, bj_error *err);

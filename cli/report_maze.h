@@ -21,10 +21,10 @@ typedef struct report_maze {
     const report_data *data;
     report_maze_graph *graph; /* (graphs) in the order of the arms */
     int graphs;
-    char reason[600]; /* why there is none, or not of every arm; "" */
+    char reason[600]; /* reason why there is no graph, or not one for every arm; "" */
 } report_maze;
 
-/* Opens the runs. That one of them cannot be shown is no error. */
+/* Opens the runs. It is not an error if one of them cannot be shown. */
 BJ_CHECK bj_status report_maze_make(report_maze *out, const report_data *data, int threads,
                                     bj_error *err);
 void report_maze_free(report_maze *maze);
