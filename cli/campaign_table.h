@@ -1,8 +1,8 @@
-/* campaign_table.h - how far a campaign is: arms in rows, seeds in columns.
+/* campaign_table.h - shows the progress of a campaign, with arms in rows and seeds in columns.
  *
- * A cell is the development value of the chosen checkpoint when the run is done, a percentage while
- * it runs or where it stopped, a dot while it waits, or a word. On a terminal the table is redrawn
- * in place; anywhere else one line appears about every ten seconds.
+ * A cell contains the development value of the chosen checkpoint if the run is done, a percentage
+ * if it is running or stopped, a dot if it is waiting, or a word. On a terminal, the table is
+ * redrawn in place. Otherwise, one line is printed about every ten seconds.
  */
 #ifndef BJEPA_CAMPAIGN_TABLE_H
 #define BJEPA_CAMPAIGN_TABLE_H

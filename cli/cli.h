@@ -1,9 +1,9 @@
-/* cli.h - what the commands of bjepa share: verbs, exit codes, error reports, option tables.
+/* cli.h - declarations shared by all commands: verbs, exit codes, error messages, option tables.
  *
- * Results go to stdout; progress, errors and hints to stderr. Only this folder prints or exits; it
- * reaches the engine through <branchjepa/branchjepa.h> alone.
+ * Results go to stdout. Progress, errors and hints go to stderr. Only this folder prints or exits,
+ * and it uses the engine only through <branchjepa/branchjepa.h>.
  *
- * A new verb is a file cmd_<verb>.c, a declaration below and a row of the table in main.c.
+ * A new verb needs a file cmd_<verb>.c, a declaration below and a row in the table of main.c.
  */
 #ifndef BJEPA_CLI_H
 #define BJEPA_CLI_H

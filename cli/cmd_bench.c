@@ -1,7 +1,7 @@
-/* cmd_bench.c - bjepa bench: medians of a training step and of prediction on stand-in scenes.
+/* cmd_bench.c - bjepa bench: measures a training step and predictions on synthetic scenes.
  *
- * Numbers of one machine mean little alone: bench/compare_torch.py runs this and the peers in
- * turns and prints ratios.
+ * Times alone mean little, so bench/compare_torch.py alternates between this program and other
+ * implementations and prints ratios.
  */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include <math.h>

@@ -1,7 +1,7 @@
-/* cmd_data_info.c - bjepa data info: what is in a cache.
+/* cmd_data_info.c - bjepa data info: describes the contents of a cache.
  *
- * One pass over the index and the first rows of each record; the numbers of the text and the JSON
- * form come from the same tables.
+ * It makes one pass over the index and the first rows of each record. Text and JSON output use the
+ * same tables.
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "cli.h"

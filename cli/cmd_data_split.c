@@ -1,7 +1,6 @@
-/* cmd_data_split.c - bjepa data split: how many scenes are for fitting, how many for development.
+/* cmd_data_split.c - bjepa data split: counts or lists the fit and development scenes.
  *
- * The part of a scene follows from its id alone, so there is nothing to store: the counts and lists
- * printed here are what training uses.
+ * The part of a scene depends only on its id, so no list is stored. Training uses the same parts.
  */
 #include "cli.h"
 #include "data.h"

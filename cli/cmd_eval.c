@@ -1,7 +1,8 @@
-/* cmd_eval.c - bjepa eval: every metric of one checkpoint on a cache, whole and in groups.
+/* cmd_eval.c - bjepa eval: computes every metric of a checkpoint on a cache, over all scenes and by
+ * group.
  *
- * Weights come from a model file, a checkpoint folder or a run folder. A folder has the training
- * state too, and with it the target encoder that latent metrics need.
+ * Weights come from a model file, a checkpoint folder or a run folder. A folder also contains the
+ * training state with the target encoder, which latent metrics need.
  * Test: tests/cli/eval.sh, tests/eval/peer_eval.py
  */
 #define _POSIX_C_SOURCE 200809L /* stat */

@@ -1,7 +1,7 @@
-/* cmd_export.c - bjepa export: one model file from a run, for use elsewhere.
+/* cmd_export.c - bjepa export: writes the model of a run to one file.
  *
- * The file keeps the facts of the checkpoint. Of a run folder it also gets where the weights come
- * from: recipe, data and the number of scenes that training has seen.
+ * The file keeps the facts of the checkpoint. If the source is a run folder, the origin of the
+ * weights is added: recipe, data and the number of training scenes.
  * Test: tests/cli/export.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */

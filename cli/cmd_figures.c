@@ -1,7 +1,8 @@
-/* cmd_figures.c - bjepa figures: every plot of a campaign, and its gallery, as files for a paper.
+/* cmd_figures.c - bjepa figures: writes every plot of a campaign, and its gallery, as files for a
+ * paper.
  *
- * One sheet for each plot there is something to draw of, NAME.svg and NAME.pdf; the gallery's
- * pictures as gallery-NAME.svg and .pdf. Test: tests/cli/figures.sh
+ * Each plot that has data becomes one sheet, NAME.svg and NAME.pdf. Pictures of the gallery become
+ * gallery-NAME.svg and .pdf. Test: tests/cli/figures.sh
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
-/* cmd_predict.c - bjepa predict: all K weighted futures of scenes from raw files or caches.
+/* cmd_predict.c - bjepa predict: predicts all K weighted futures of scenes from raw files or
+ * caches.
  *
- * Nothing is averaged, filtered or sorted: every branch is printed with its weight. Scenes go
- * through the network in batches; a single one is cut over all threads.
+ * Nothing is averaged, filtered or sorted, and every branch is printed with its weight. Scenes are
+ * predicted in batches. A single scene is divided among all threads.
  */
 #include "predict.h"
 

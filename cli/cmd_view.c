@@ -1,8 +1,8 @@
-/* cmd_view.c - bjepa view: forecasts in the scene browser, of submissions and of models.
+/* cmd_view.c - bjepa view: shows forecasts of submissions and models in the scene browser.
  *
- * Scenes come from raw scenario files below a folder, or from a cache. Which scenes are shown is
- * decided by their ids, or by the forecasts of models; what happened is read afterwards. Several
- * submissions and models stand side by side.
+ * Scenes come from raw scenario files below a folder, or from a cache. They are selected by their
+ * ids, or by the forecasts of models. The true futures are read afterwards. Several submissions and
+ * models are shown side by side.
  * Test: tests/cli/view.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */

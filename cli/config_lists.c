@@ -1,6 +1,7 @@
-/* config_lists.c - bjepa config arms, recipes, keys: the tables the library has of them.
+/* config_lists.c - bjepa config arms, recipes, keys: prints the tables of the library.
  *
- * docs/TRAINING.md has them as they are printed by --format markdown; tests/cli/config.sh compares.
+ * docs/TRAINING.md contains the output of --format markdown, and tests/cli/config.sh compares the
+ * two.
  */
 #include <stdio.h>
 #include <stdlib.h>

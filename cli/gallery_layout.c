@@ -1,7 +1,7 @@
 /* gallery_layout.c - places the panels on a sheet, and draws the line with the true future.
  *
- * A window is chosen from forecasts and the last of the past alone: it is the same whatever
- * happened, and what happened may leave it.
+ * A window is chosen only from the forecasts and the end of the past. It does not depend on the
+ * true future, which may leave the window.
  */
 #include "gallery_svg.h"
 

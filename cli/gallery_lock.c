@@ -1,9 +1,9 @@
 /* gallery_lock.c - bjepa gallery lock: chooses and draws cases before any future is read.
  *
  * Invariants
- *   1. The cache is opened blind, here and in the library: nothing in this file can reach a future.
- *   2. The folder is filled under a hidden name, the manifest last, and appears as a whole. One
- * that is there already is never replaced. Tests: tests/cli/gallery.sh
+ *   1. The cache is opened blind, here and in the library, so no code in this file can read a
+ *   future. 2. The folder is filled under a hidden name, with the manifest last, and then published
+ *   as a whole. An existing folder is never replaced. Tests: tests/cli/gallery.sh
  */
 #define _POSIX_C_SOURCE 200809L /* mkdir, fsync */
 #include <errno.h>

@@ -1,7 +1,9 @@
-/* gallery_manifest.h - GALLERY/manifest.json: what was chosen and drawn before any future was read.
+/* gallery_manifest.h - GALLERY/manifest.json, which records what was chosen and drawn before any
+ * future was read.
  *
- * Written last into a folder that appears as a whole; read by `bjepa gallery draw`, which trusts
- * nothing in it before the hashes were compared. docs/GALLERY.md lists the fields.
+ * It is the last file written to a folder that is then published as a whole. `bjepa gallery draw`
+ * reads it and uses nothing in it before the hashes have been compared. docs/GALLERY.md lists the
+ * fields.
  */
 #ifndef BJEPA_GALLERY_MANIFEST_H
 #define BJEPA_GALLERY_MANIFEST_H

@@ -1,8 +1,8 @@
 /* gallery_svg.c - see gallery_svg.h.
  *
- * From back to front: the ground of a case once, as a definition that both panels use; in each
- * panel ground, forecasts, observed past, focal road user; then hindsight, if any; then badges with
- * the numbers of the branches, their weights, captions, scale bars, legend.
+ * The ground of a case is a definition that both panels use. Each panel is drawn from back to
+ * front: ground, forecasts, observed past, focal road user. Then follow hindsight, if any, badges
+ * with the numbers of the branches, their weights, captions, scale bars and the legend.
  */
 #include "gallery_svg.h"
 

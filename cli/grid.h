@@ -1,6 +1,6 @@
-/* grid.h - a table of short texts, printed aligned, as Markdown or as LaTeX.
+/* grid.h - prints a table of short texts as aligned text, Markdown or LaTeX.
  *
- * Cells are UTF-8; the signs +- (U+00B1) and the arrows up and down become commands in LaTeX.
+ * Cells are UTF-8. The sign +- (U+00B1) and the arrows become commands in LaTeX.
  * Test: tests/cli/table.sh
  */
 #ifndef BJEPA_GRID_H

@@ -1,7 +1,7 @@
-/* maze_data.c - bjepa maze data: what is in a dataset of OGBench, beside the true graph of its
- * maze.
+/* maze_data.c - bjepa maze data: describes an OGBench dataset and compares it with the true graph
+ * of its maze.
  *
- * The numbers of the text and the JSON form come from the same summary.
+ * Text and JSON output use the same summary.
  */
 #include "cli.h"
 #include "json_out.h"

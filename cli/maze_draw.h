@@ -1,8 +1,8 @@
-/* maze_draw.h - a maze as SVG, with the edges of a graph held against the true one.
+/* maze_draw.h - draws a maze as SVG and compares the edges of a graph with the true graph.
  *
- * Row 0 is on top. Real edges are solid lines, false ones dashed with a cross, true ones that are
- * missing dotted: shapes say the same as colors. Attributes hold the light theme; on a page classes
- * (cli/assets/maze.css) make them follow its own.
+ * Row 0 is at the top. Real edges are solid lines, false edges are dashed with a cross, and missing
+ * edges are dotted, so that the meaning does not depend on colors alone. Attributes contain the
+ * colors of the light theme. On a page, classes (cli/assets/maze.css) apply the theme of the page.
  * Test: tests/cli/maze_show.sh, tests/report/maze.mjs
  */
 #ifndef BJEPA_MAZE_DRAW_H

@@ -1,6 +1,6 @@
 /* maze_drive.c - bjepa maze drive: the point agent follows a graph through the tasks of its maze.
  *
- * Graphs of trained runs: maze_drive_runs.c.
+ * maze_drive_runs.c drives with the graphs of trained runs.
  */
 #include "cli.h"
 #include "json_out.h"

@@ -1,6 +1,6 @@
-/* maze_runs.h - finished maze runs among folders of runs and of campaigns.
+/* maze_runs.h - finds finished maze runs in folders of runs and campaigns.
  *
- * A folder with campaign.json stands for all runs of its grid, any other one for itself.
+ * A folder with campaign.json represents all runs of its grid. Any other folder must be a run.
  */
 #ifndef BJEPA_MAZE_RUNS_H
 #define BJEPA_MAZE_RUNS_H

@@ -1,7 +1,9 @@
-/* options.c - one table-driven parser for all verbs, and the help that is printed from the same table.
+/* options.c - a table-driven option parser for all verbs, and the help text generated from the same
+ * table.
  *
- * Accepted: --name VALUE, --name=VALUE, -x VALUE, -xVALUE; "--" ends the options. Long names are
- * never abbreviated. If an option is repeated, the last value counts; a list takes all values.
+ * Accepted forms are --name VALUE, --name=VALUE, -x VALUE and -xVALUE. "--" ends the options. Long
+ * names cannot be abbreviated. If an option is repeated, the last value is used. A list keeps all
+ * values.
  */
 #include "cli.h"
 #include "verbs.h"

@@ -1,7 +1,7 @@
-/* output.h - folders and files a command writes.
+/* output.h - folders and files that a command writes.
  *
- * A file is written under a hidden name beside the final one, synced and renamed: whoever looks
- * sees the old file, or none, or all of the new one.
+ * A file is written under a hidden name in the same folder, synced and renamed, so other processes
+ * see either the old file, no file or the complete new file.
  */
 #ifndef BJEPA_OUTPUT_H
 #define BJEPA_OUTPUT_H

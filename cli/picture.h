@@ -1,7 +1,8 @@
-/* picture.h - pictures as files: SVG as it is drawn, PNG and PDF through librsvg.
+/* picture.h - writes pictures: SVG directly, PNG and PDF with librsvg.
  *
- * Commands draw SVG into a cli_file and publish it here; the name decides the format. librsvg is
- * looked for at run time (Debian: librsvg2-2), so that nobody needs it to build bjepa or to draw SVG.
+ * Commands draw SVG into a cli_file and publish it here. The file name determines the format.
+ * librsvg is loaded at run time (Debian: librsvg2-2), so it is not needed to build bjepa or to draw
+ * SVG.
  */
 #ifndef BJEPA_PICTURE_H
 #define BJEPA_PICTURE_H

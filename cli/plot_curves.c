@@ -1,7 +1,8 @@
-/* plot_curves.c - what happened epoch by epoch: a thin line for each run, a mark at the epoch whose
- * checkpoint was chosen.
+/* plot_curves.c - draws curves over epochs, with a thin line for each run and a mark at the epoch
+ * whose checkpoint was chosen.
  *
- * The axis fits what comes after the first tenth of the epochs; the steep beginning may leave it.
+ * The axis fits the values after the first tenth of the epochs, so the steep beginning may be
+ * outside.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* progress.h - how far a long command is, on stderr.
+/* progress.h - shows the progress of a long command on stderr.
  *
- * On a terminal one line is redrawn; anywhere else a plain line appears about every five seconds.
- * That line fits the terminal, or 80 columns where its width is not known.
+ * On a terminal, one line is redrawn. Otherwise, a plain line is printed about every five seconds.
+ * The line fits the terminal, or 80 columns if its width is unknown.
  */
 #ifndef BJEPA_PROGRESS_H
 #define BJEPA_PROGRESS_H

@@ -1,7 +1,7 @@
-/* report_choose.h - which scenes a page shows: decided by their ids alone.
+/* report_choose.h - selects the scenes of a page by their ids.
  *
- * Ids are ordered by a hash, and the first ones are taken. Nobody can steer that by looking at
- * futures, and more scenes of the same data never change the order of those that were there.
+ * Ids are sorted by a hash, and the first ones are taken. The selection does not depend on futures,
+ * and adding scenes does not change the order of the existing ones.
  * Tests: tests/cli/report.sh, tests/cli/view.sh
  */
 #ifndef BJEPA_REPORT_CHOOSE_H

@@ -1,7 +1,7 @@
-/* report_page.h - the frame of a page: a template of cli/assets with its gaps filled.
+/* report_page.h - writes a page from a template in cli/assets.
  *
- * A gap is {{name}}. The style and the script come from the assets; everything else from the
- * caller.
+ * A placeholder is {{name}}. The style and the script come from the assets, and everything else
+ * comes from the caller.
  * Test: tests/cli/view.sh, tests/cli/report.sh
  */
 #ifndef BJEPA_REPORT_PAGE_H

@@ -8,8 +8,8 @@
  *   TRACK  [[step,LINE,[heading]],...] stretches without gaps; degrees
  *   KIND   0 lane, 1 lane in an intersection, 2 crosswalk
  *
- * A ring of a drivable area is cut to a square around the scene: nobody looks further, and maps of
- * whole districts would fill the page.
+ * Rings of drivable areas are clipped to a square around the scene, because maps of whole districts
+ * would make the page too large.
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "report_scenes.h"
@@ -165,8 +165,7 @@ static bj_status put_areas(FILE *to, const report_scene *s, double reach, bj_err
     fputs(",\"area\":[", to);
     for (int r = 0; r < ring_count(s); r++) {
         int size = ring_size(s, r);
-        /* Each clipping can lengthen a ring by at most half its number of points, and we reserve
-         * more than that. */
+        /* Each of the four cuts at most doubles the number of points. */
         const size_t most = 2 * (size_t)(size > 0 ? size : 1) * 16;
         double *a = malloc(most * sizeof *a), *b = malloc(most * sizeof *b);
         if (!a || !b) {

@@ -1,7 +1,8 @@
-/* report_sections.h - the sections of a report: text and tables of a campaign, plots in between.
+/* report_sections.h - writes the sections of a report with texts, tables and plots, as HTML without
+ * scripts.
  *
- * HTML without scripts. Names and texts from files are escaped. Nothing depends on the clock or on
- * where files lie: the same campaign gives the same bytes.
+ * Names and texts from files are escaped. The output does not depend on the time or on paths, so
+ * the same campaign always gives the same bytes.
  * Test: tests/cli/report.sh
  */
 #ifndef BJEPA_REPORT_SECTIONS_H

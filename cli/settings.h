@@ -1,7 +1,7 @@
-/* settings.h - the options that decide a run, as every verb that takes them has them.
+/* settings.h - options that determine the settings of a run, shared by several verbs.
  *
- * Later ones win: the file of --config, then BJEPA_RECIPE, BJEPA_ARM, BJEPA_SEED and BJEPA_INIT, then
- * --set in its order, then --recipe, --arm, --seed and --init.
+ * Later sources override earlier ones: the file of --config, then BJEPA_RECIPE, BJEPA_ARM,
+ * BJEPA_SEED and BJEPA_INIT, then --set in its order, then --recipe, --arm, --seed and --init.
  */
 #ifndef BJEPA_SETTINGS_H
 #define BJEPA_SETTINGS_H

@@ -1,7 +1,8 @@
-/* svg.h - drawing a stretch of road as SVG: meters to pixels, lines, road users, scale bars.
+/* svg.h - draws a part of a road as SVG: conversion of meters to pixels, lines, road users, scale
+ * bars.
  *
- * One scale for both axes, x to the right, y up. What shapes look like is said by attributes, a
- * class or colors, that the caller passes through.
+ * Both axes have the same scale, with x to the right and y up. The caller passes the attributes of
+ * shapes, which are a class or colors.
  */
 #ifndef BJEPA_SVG_H
 #define BJEPA_SVG_H
