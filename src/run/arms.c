@@ -133,11 +133,13 @@ typedef struct recipe {
 
 static const recipe recipes[] = {
     {{"paper", "22,290 updates of 256 scenes: 30 epochs of 189,964 scenes"}, {{NULL, NULL, NULL}}},
-    {{"fast", "conditioned training with Muon; learns to use the map within minutes"},
-     {FAST("optim.conditioned", "1"), FAST("optim.muon", "1"), FAST("optim.lr", "0.002"),
+    {{"fast",
+      "conditioned training with schedule-free AdamW; learns to use the map within minutes"},
+     {FAST("optim.conditioned", "1"), FAST("optim.schedule_free", "1"), FAST("optim.lr", "0.002"),
       FAST("optim.beta2", "0.98"), FAST("optim.ema", "0.99"), FAST("optim.clip", "100"),
-      FAST("optim.weight_decay", "0.1"), FAST("train.batch", "128"), FAST("train.epochs", "10"),
-      FAST("train.warmup", "0"), FAST("train.warmup_updates", "100")}},
+      FAST("optim.weight_decay", "0.1"), FAST("train.batch", "64"), FAST("train.epochs", "10"),
+      FAST("train.warmup", "0"), FAST("train.warmup_updates", "100"),
+      FAST("train.schedule", "constant")}},
     {{"small", "many small steps, for a few thousand scenes"},
      {SMALL("optim.lr", "0.0005"), SMALL("train.batch", "64"), SMALL("train.epochs", "30"),
       SMALL("train.warmup", "1")}},
