@@ -817,7 +817,7 @@ typedef struct bj_truth bj_truth;
 
 typedef struct bj_truth_options {
     int threads; /* used only for folders; 0: one per available core */
-    /* Called periodically, like in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
+    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_truth_options;
@@ -928,7 +928,7 @@ typedef struct bj_exam_options {
     int best_scenes; /* number of evenly spaced scenes for which the best K atoms are computed; 0:
                         none */
     int threads;     /* 0: one per available core; does not change the results */
-    /* Called periodically, like in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
+    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_exam_options;

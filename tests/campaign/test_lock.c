@@ -92,11 +92,11 @@ static void test_file(void) {
         {"\"bytes\"", "123456789012", "-1", "'bytes'"},
         {"\"scenes\"", "24988", "2.5", "'scenes'"},
         {"\"metrics\"", "\"brier\"", "\"breir\"", "list of metrics"},
-        {"\"real\"", "\"real\": \"", "\"real\": \"long ", "numbers of type"},
+        {"\"real\"", "\"real\": \"", "\"real\": \"long ", "the number type"},
         {"\"batch\"", "128", "129", "batch is 129"},
-        {"\"least_scenes\"", "10", "1", "least_scenes 1"},
-        {"\"runs\"", "runs/fullset", "runs/../fullset", "folder of the campaign"},
-        {"\"runs\"", "runs/fullset", "/runs/fullset", "folder of the campaign"},
+        {"\"least_scenes\"", "10", "1", "least_scenes is 1"},
+        {"\"runs\"", "runs/fullset", "runs/../fullset", "expected a folder in the campaign folder"},
+        {"\"runs\"", "runs/fullset", "/runs/fullset", "expected a folder in the campaign folder"},
         {"\"runs\"", "true", "1", "run 0: 'evaluated'"},
         {"anchor-a", "ckpt/best/state.safetensors", "state",
          "run 1: 'ckpt/best/state.safetensors'"},
@@ -340,7 +340,7 @@ static void test_data(void) {
     grid_remove(path);
     grid_cache("other.bjc", "few", 9);
     CHECK(lock_with(path) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "has 9 scenes, expected at least 10");
+    CHECK_CONTAINS(err.message, "found 9 scenes, expected at least 10");
     grid_remove(path);
     bj_prep_report prep; /* made-up scenes, some without a future */
     CHECK_OK(case_write(path, 30, 1, &prep, &err), err);

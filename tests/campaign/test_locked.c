@@ -255,7 +255,7 @@ static void test_interruptions(void) {
         CHECK_MSG(status == (plans[i].what == 1 ? BJ_EMISMATCH : BJ_ELOCKED), "%zu: %s", i,
                   err.message);
         CHECK_CONTAINS(err.message,
-                       plans[i].what == 1 ? "while the evaluation ran" : "nothing was written");
+                       plans[i].what == 1 ? "during the evaluation" : "nothing was written");
         CHECK(!grid_exists(grid_at("run/locked")) && count_entries(grid_dir, ".locked") == 0);
         if (plans[i].what == 2) CHECK(plans[i].inner == BJ_ELOCKED);
     }

@@ -479,7 +479,7 @@ static void test_damage(void) {
     EDIT(write_signed, BJ_EFORMAT,
          "tensor 'variance.decoder.2.bias': value 17 is -1e-30, expected at least 0",
          view_of(&c, "variance.decoder.2.bias")->data = values);
-    EDIT(write_as_is, BJ_EFORMAT, "state.safetensors: checksum of the content is ",
+    EDIT(write_as_is, BJ_EFORMAT, "state.safetensors: the checksum of the content is ",
          view_of(&c, "mean.decoder.2.bias")->data = values);
     static double wide[20];
     static float thin[20];
