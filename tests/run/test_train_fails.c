@@ -97,7 +97,7 @@ static void test_refusals(void) {
     t = case_settings("fullset", "optim.lr=1e-3");
     expect(&t, &o, BJ_EMISMATCH, "optim.lr was '0.0003' and is now '0.001'");
     o.data = case_path(other, "other.bjc");
-    expect(&s, &o, BJ_EMISMATCH, "other data: data.digest was");
+    expect(&s, &o, BJ_EMISMATCH, "different data: data.digest was");
     o.data = data;
     o.dev = other;
     expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest was missing");
