@@ -1,4 +1,4 @@
-/* cmd_evaluate.c - bjepa lock run, the one evaluation of a locked campaign, and bjepa lock verify.
+/* cmd_evaluate.c - bjepa lock run, the only evaluation of a locked campaign, and bjepa lock verify.
  *
  * No option prints or writes anything about a single scene. `bjepa evaluate` is the old name of both.
  * Test: tests/cli/evaluate.sh
@@ -16,11 +16,11 @@ typedef struct evaluate_options {
     int verify, threads, json, quiet;
 } evaluate_options;
 
-/* Parses the options of `lock run`, `lock verify` or, if `old`, `evaluate`. */
+/* Parses the options of `lock run`, `lock verify` or, if `old` is set, `evaluate`. */
 static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_option options[] = {
         {"verify", 0, CLI_FLAG, NULL, &o->verify, 0, 0,
-         "check every locked file and every result; evaluate nothing"},
+         "check every locked file and every result without evaluating"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -29,7 +29,9 @@ static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_usage usage = {
         .verb = o->verb,
         .summary = o->verify ? "check every locked file and every result against its SHA-256"
-                             : "evaluate a locked campaign: one pass over the held-out scenes, once",
+                             :
+                             "evaluate a locked campaign once, in one pass over the held-out "
+                             "scenes",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,

@@ -1,4 +1,4 @@
-/* report_locked.c - what lock.json and the three files of the locked evaluation say. */
+/* report_locked.c - reads lock.json and the three files of the locked evaluation. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static bj_status read_summary(report_data *data, const char *folder, bj_error *e
     return status;
 }
 
-/* One row: shares of the branches of one run. */
+/* Reads one row, which contains the shares of the branches of one run. */
 static bj_status read_usage(report_data *data, yyjson_val *row, bj_error *err) {
     const int number = arm_of(data, row);
     yyjson_val *shares = yyjson_obj_get(row, "shares");

@@ -1,4 +1,5 @@
-/* test_config.c - tests YAML and JSON files as flat assignments: accepted and rejected files. */
+/* test_config.c - tests which YAML and JSON files are accepted, and how they are flattened to
+ * assignments. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <unistd.h>
@@ -236,7 +237,8 @@ static void test_file(void) {
         const bj_status status = bj_config_read(&config, path, &err);
         bj_alloc_fail_after(-1);
         if (status == BJ_OK) {
-            CHECK(n >= 6); /* text, config and five nodes, some of which may share a block */
+            CHECK(n >= 6); /* allocations: the text, the config and five nodes, some of which may
+                              share a block */
             bj_config_free(config);
             CHECK(bj_alloc_live() == live);
             break;

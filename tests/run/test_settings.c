@@ -1,5 +1,5 @@
 /* test_settings.c - tests arms, recipes and settings: resolved values, rejected values, and
- * conversion to text and JSON and back. */
+ * conversion to and from text and JSON. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <unistd.h>
@@ -153,8 +153,8 @@ enum { ARMS = sizeof expected / sizeof *expected };
 
 enum { MAZE_ARMS = 6 };
 
-/* Tests maze arms: no decoder, 30,000 updates of 64 transitions, as many parameters as eight
- * branches. */
+/* Tests that maze arms have no decoder, 30,000 updates of 64 transitions, and as many parameters as
+ * eight branches. */
 static void test_maze_arms(void) {
     const bj_settings branch = settings_of("maze-branch");
     const double size = (double)bj_arch_counts(&branch.arch).total;
@@ -509,7 +509,8 @@ static void test_digest(void) {
     size_t at = 0;
     for (int i = 0; i < bj_setting_count(); i++) {
         bj_setting_text(text, &s, i);
-        if (bj_setting_is_added(i)) { /* added later, so it is absent while it has its default */
+        if (bj_setting_is_added(i)) { /* the setting was added later, so it is not written if it has
+                                         its default value */
             char plain[BJ_SETTING_TEXT_SIZE];
             bj_setting_default(plain, i);
             CHECK_MSG(!strcmp(text, plain), "%s", bj_setting_at(i).key);
