@@ -96,6 +96,8 @@ static void test_refusals(void) {
     expect(&t, &o, BJ_EMISMATCH, "seed was '0' and is now '5'");
     t = case_settings("fullset", "optim.lr=1e-3");
     expect(&t, &o, BJ_EMISMATCH, "optim.lr was '0.0003' and is now '0.001'");
+    t = case_settings("fullset", "train.precision=mixed");
+    expect(&t, &o, BJ_EMISMATCH, "train.precision was 'single' and is now 'mixed'");
     o.data = case_path(other, "other.bjc");
     expect(&s, &o, BJ_EMISMATCH, "different data: data.digest was");
     o.data = data;
