@@ -70,7 +70,7 @@ static void test_build(void) {
     CHECK_OK(case_train(&report, &s, "built", 0, 1, &(case_stop){.at = 5}, &err), err);
     const size_t value = strlen("\"build\":\"") + 1;
     change_manifest("built", "\"build\"", value + 1);
-    expect(&s, &o, BJ_EMISMATCH, "other build of the library");
+    expect(&s, &o, BJ_EMISMATCH, "a different build of the library");
     CHECK(warnings == 0);
     change_manifest("built", "\"build\"", value + 1);
     change_manifest("built", "\"build\"", 2);
@@ -102,7 +102,7 @@ static void test_refusals(void) {
     expect(&s, &o, BJ_EMISMATCH, "different data: data.digest was");
     o.data = data;
     o.dev = other;
-    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest was missing");
+    expect(&s, &o, BJ_EMISMATCH, "different development data: dev_data.digest was missing");
     o.dev = NULL;
     o.isa = "c";
     bj_run *held = case_open("held");
