@@ -2,8 +2,8 @@
  *
  * Invariants
  *   1. Everything that bj_verify checks is checked before the first scene is read. If a file
- *      differs, it is named and nothing is evaluated. Files that change during the evaluation are
- *      detected at the end.
+ *      differs, it is named and nothing is evaluated. The pass hashes the bytes that it loads.
+ *      Files that change during the evaluation are detected at the end by inode, size and times.
  *   2. DIR/locked appears in one step with its three files. An evaluation that is killed before
  *      leaves the lock unused, except for a hidden folder that the next evaluation removes.
  *   3. If DIR/locked exists, nothing is evaluated again. A second evaluation at the same time is
@@ -63,7 +63,7 @@ static bj_status evaluate(bj_locked_report *report, const char *dir,
     /* Opens the folder before the long computation, to detect early that it cannot be written. */
     BJ_GOTO(status, done, bj_folder_writer_open(&writer, v.records.folder, files, err));
     BJ_GOTO(status, done,
-            bj_locked_pass(&results, lock, dir, options->threads, options->isa, &watch, err));
+            bj_locked_pass(&results, lock, v.campaign, options->threads, options->isa, &watch, err));
     BJ_GOTO(status, done,
             bj_lock_untouched(lock, &v.hashes, dir, options->evaluator,
                               "the evaluation ran; nothing was written", err));

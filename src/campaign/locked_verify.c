@@ -160,8 +160,8 @@ static bj_status repeat(bj_verified *v, const char *dir, const bj_locked_options
         return BJ_FAIL(err, BJ_EMISMATCH, "%s: is missing, so the evaluation cannot be repeated",
                        v->hashes.first);
     BJ_GOTO(status, done,
-            bj_locked_pass(&results, &r->lock, dir, options->threads, r->completion.isa, &watch,
-                           err));
+            bj_locked_pass(&results, &r->lock, v->campaign, options->threads, r->completion.isa,
+                           &watch, err));
     BJ_GOTO(status, done,
             bj_lock_untouched(&r->lock, &v->hashes, dir, v->evaluator, "the evaluation ran", err));
     BJ_GOTO(status, done, bj_locked_summary_text(&summary, &results, &r->lock, sha256, 0, err));
