@@ -1,4 +1,4 @@
-/* audit_print.c - an audit as text, JSON and CSV. */
+/* audit_print.c - prints an audit as text, JSON and CSV. */
 #include "audit.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "grid.h"
 #include "json_out.h"
 
-/* Masses are shown in percent, as in the paper; files have fractions. */
+/* Masses are printed in percent, as in the paper. Files contain fractions. */
 static double scale(int metric) {
     return metric == BJ_AUDIT_POINT_MASS || metric == BJ_AUDIT_TRAJECTORY_MASS ? 100 : 1;
 }
@@ -206,7 +206,7 @@ static void row_heading(FILE *to, const char *first) {
     fputc('\n', to);
 }
 
-/* A field of a CSV file, always in quotes. */
+/* Writes a field of a CSV file, always in quotes. */
 static void quoted(FILE *to, const char *text) {
     fputc('"', to);
     for (; *text; text++) {

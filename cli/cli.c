@@ -1,4 +1,4 @@
-/* cli.c - exit codes, error reports and words; see cli.h. */
+/* cli.c - exit codes, error messages and word lists; see cli.h. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "cli.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The one place that turns a status of the library into an exit code. */
+/* This is the only place that converts a library status to an exit code. */
 int cli_exit_code(bj_status status) {
     switch (status) {
     case BJ_OK: return CLI_OK;

@@ -1,7 +1,7 @@
-/* cmd_data_info.c - bjepa data info: what is in a cache.
+/* cmd_data_info.c - bjepa data info: describes the contents of a cache.
  *
- * One pass over the index and the first rows of each record; the numbers of the text and the JSON
- * form come from the same tables.
+ * It makes one pass over the index and the first rows of each record. Text and JSON output use the
+ * same tables.
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "cli.h"
@@ -16,13 +16,13 @@
 
 /* -------------------------------------------------------------------------------------- tallies */
 
-/* Counts of values that fall between `edge[i]` and `edge[i + 1]`, the first included. */
+/* Counts the values in each bin [edge[i], edge[i + 1]). */
 enum { MAX_BINS = 12 };
 typedef struct histogram {
     const char *key, *title;
     int bins;
     double edge[MAX_BINS + 1]; /* ascending; the last bin takes everything above */
-    int whole;                 /* values are integers: bins are named 1-4, not 1-5 */
+    int whole;                 /* 1: values are integers, so a bin is labeled 1-4 instead of 1-5 */
     int64_t count[MAX_BINS];
     double sum, most;
     int64_t values;
@@ -79,7 +79,7 @@ static const summary empty = {
          .bins = 9,
          .edge = {0, 0.5, 2, 5, 8, 11, 14, 17, 20}},
         {.key = "turn",
-         .title = "direction of the end of the future, degrees counterclockwise",
+         .title = "direction to the end of the future, in degrees counterclockwise",
          .bins = 11,
          .edge = {-180, -120, -90, -60, -30, -10, 10, 30, 60, 90, 120}},
         {.key = "neighbors",

@@ -1,7 +1,6 @@
-/* cmd_data_split.c - bjepa data split: how many scenes are for fitting, how many for development.
+/* cmd_data_split.c - bjepa data split: counts or lists the fit and development scenes.
  *
- * The part of a scene follows from its id alone, so there is nothing to store: the counts and lists
- * printed here are what training uses.
+ * The part of a scene depends only on its id, so no list is stored. Training uses the same parts.
  */
 #include "cli.h"
 #include "data.h"
@@ -62,7 +61,7 @@ static void print_counts(const bj_cache *cache, int json) {
          "fraction of 2^64, are below 9944/199908 (4.97 %).");
 }
 
-/* All scenes with their part, or the ids of one part. */
+/* Prints all scenes with their part, or the ids of one part. */
 static void print_list(const bj_cache *cache, int wanted, int json) {
     for (int64_t i = 0; i < bj_cache_count(cache); i++) {
         const int part = part_of(cache, i);

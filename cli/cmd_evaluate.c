@@ -1,4 +1,4 @@
-/* cmd_evaluate.c - bjepa lock run, the one evaluation of a locked campaign, and bjepa lock verify.
+/* cmd_evaluate.c - bjepa lock run, the only evaluation of a locked campaign, and bjepa lock verify.
  *
  * No option prints or writes anything about a single scene. `bjepa evaluate` is the old name of both.
  * Test: tests/cli/evaluate.sh
@@ -16,13 +16,13 @@ typedef struct evaluate_options {
     int verify, partial, repeat, threads, json, quiet;
 } evaluate_options;
 
-/* Parses the options of `lock run`, `lock verify` or, if `old`, `evaluate`. */
+/* Parses the options of `lock run`, `lock verify` or, if `old` is set, `evaluate`. */
 static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_option options[] = {
         {"verify", 0, CLI_FLAG, NULL, &o->verify, 0, 0,
-         "check every locked file and every result; evaluate nothing"},
+         "check every locked file and every result without evaluating"},
         {"repeat", 0, CLI_FLAG, NULL, &o->repeat, 0, 0,
-         "evaluate again and compare every byte of the results; publish nothing"},
+         "evaluate again and compare every byte of the results without publishing"},
         {"partial", 0, CLI_FLAG, NULL, &o->partial, 0, 0,
          "check the files that exist and list what cannot be checked"},
         {"key", 0, CLI_TEXT, "FILE", &o->key, 0, 0,
@@ -35,7 +35,9 @@ static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_usage usage = {
         .verb = o->verb,
         .summary = o->verify ? "check every locked file and every result against its SHA-256"
-                             : "evaluate a locked campaign: one pass over the held-out scenes, once",
+                             :
+                             "evaluate a locked campaign once, in one pass over the held-out "
+                             "scenes",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,

@@ -1,10 +1,10 @@
-/* gallery_draw.c - bjepa gallery draw: what was locked, verified, with what happened added.
+/* gallery_draw.c - bjepa gallery draw: verifies a locked gallery and adds the true futures.
  *
  * Invariants
- *   1. No future is within reach before everything the manifest binds was compared: both model
- * files, what was observed in all scenes, the maps of the cases, the bytes of every picture.
- *   2. The pictures with hindsight are the locked bytes with one line put in.
- *   3. atlas_hindsight.svg is the last file that appears.
+ *   1. No future can be read before everything in the manifest has been compared: both model files,
+ * the observed part of all scenes, the maps of the cases, and the bytes of every picture.
+ *   2. The pictures with hindsight are the locked pictures with one line inserted.
+ *   3. atlas_hindsight.svg is the last file that is written.
  * Tests: tests/cli/gallery.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -155,7 +155,7 @@ typedef struct drawing {
     int F;
 } drawing;
 
-/* hindsight: 0 the locked view, 1 with what happened. */
+/* hindsight is 0 for the locked view, or 1 with the true future. */
 static bj_status write_view(const drawing *d, int index, int hindsight, const char *format,
                             bj_error *err) {
     const gallery_image *image = &d->m->images[index];

@@ -1,9 +1,9 @@
-/* gallery_lock.c - bjepa gallery lock: cases chosen and drawn before any future is read.
+/* gallery_lock.c - bjepa gallery lock: chooses and draws cases before any future is read.
  *
  * Invariants
- *   1. The cache is opened blind, here and in the library: nothing in this file can reach a future.
- *   2. The folder is filled under a hidden name, the manifest last, and appears as a whole. One
- * that is there already is never replaced. Tests: tests/cli/gallery.sh
+ *   1. The cache is opened blind, here and in the library, so no code in this file can read a
+ *   future. 2. The folder is filled under a hidden name, with the manifest last, and then published
+ *   as a whole. An existing folder is never replaced. Tests: tests/cli/gallery.sh
  */
 #define _POSIX_C_SOURCE 200809L /* mkdir, fsync */
 #include <errno.h>
@@ -71,7 +71,7 @@ static int parse(lock_options *o, int argc, char **argv) {
 
 /* --------------------------------------------------------------------------------------- models */
 
-/* The run of an arm, of the seed asked for or the first. */
+/* Finds the run of an arm with the requested seed, or its first run. */
 static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign, const char *arm,
                           int seed, bj_error *err) {
     char done[CLI_PATH_SIZE];
@@ -96,7 +96,8 @@ static int has_arm(const bj_campaign *campaign, const char *name) {
     return 0;
 }
 
-/* Checkpoints as given, or found in the campaign; both models of the same seed there. */
+/* Takes the checkpoints as given, or finds them in the campaign, where both models must have the
+ * same seed. */
 static bj_status find_models(char path[GALLERY_MODELS][CLI_PATH_SIZE], const lock_options *o,
                              bj_error *err) {
     static const char *const arms[GALLERY_MODELS] = {"fullset", "point"};
@@ -249,7 +250,7 @@ static void remove_hidden(const char *hidden, const gallery_manifest *m) {
     rmdir(hidden);
 }
 
-/* The names of the files in it survive a power cut only when it is synced. */
+/* The folder must be synced, so that the names of its files survive a power failure. */
 static void sync_folder(const char *path) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return;

@@ -1,4 +1,4 @@
-/* gallery_manifest.c - writing the manifest of a gallery; see gallery_manifest.h. */
+/* gallery_manifest.c - writes the manifest of a gallery; see gallery_manifest.h. */
 #include "gallery_manifest.h"
 
 #include <stdlib.h>

@@ -1,7 +1,9 @@
-/* gallery_manifest.h - GALLERY/manifest.json: what was chosen and drawn before any future was read.
+/* gallery_manifest.h - GALLERY/manifest.json, which records what was chosen and drawn before any
+ * future was read.
  *
- * Written last into a folder that appears as a whole; read by `bjepa gallery draw`, which trusts
- * nothing in it before the hashes were compared. docs/GALLERY.md lists the fields.
+ * It is the last file written to a folder that is then published as a whole. `bjepa gallery draw`
+ * reads it and uses nothing in it before the hashes have been compared. docs/GALLERY.md lists the
+ * fields.
  */
 #ifndef BJEPA_GALLERY_MANIFEST_H
 #define BJEPA_GALLERY_MANIFEST_H
@@ -50,7 +52,8 @@ typedef struct gallery_manifest {
 /* "branch", "point" */
 const char *gallery_model_name(int model);
 
-/* Writes FOLDER/manifest.json; manifest has models and images, gallery the rest. */
+/* Writes FOLDER/manifest.json. `manifest` contains the models and images, and `gallery` everything
+ * else. */
 BJ_CHECK bj_status gallery_manifest_write(const char *folder, gallery_manifest *manifest,
                                           const bj_gallery *gallery,
                                           const bj_gallery_options *options, bj_error *err);
@@ -58,7 +61,7 @@ BJ_CHECK bj_status gallery_manifest_read(gallery_manifest *manifest, const char 
                                          bj_error *err);
 void gallery_manifest_free(gallery_manifest *manifest);
 
-/* The bytes of a file of at most 64 MiB; the caller frees them. */
+/* Reads a file of at most 64 MiB. The caller frees the bytes. */
 BJ_CHECK bj_status gallery_read_file(char **bytes, size_t *size, const char *path, bj_error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* gallery_read.c - reading the manifest of a gallery; see gallery_manifest.h.
+/* gallery_read.c - reads the manifest of a gallery; see gallery_manifest.h.
  *
- * Only what drawing needs is taken out; each field is checked for its type and range.
+ * Only fields that are needed for drawing are read. The type and range of each field are checked.
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "gallery_manifest.h"

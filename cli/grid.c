@@ -54,7 +54,7 @@ const char *cli_fixed(char buffer[CLI_FIXED_SIZE], double value, int digits) {
 
 /* ------------------------------------------------------------------------------------- printing */
 
-/* Characters of UTF-8 text: bytes that do not continue one. */
+/* Counts the characters of a UTF-8 text, which are the bytes that are not continuation bytes. */
 static int width_of(const char *text) {
     int width = 0;
     for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
@@ -97,7 +97,7 @@ static void print_markdown(const cli_grid *grid, int row) {
     puts("|");
 }
 
-/* One character of a cell; returns how many bytes it had. */
+/* Writes one character of a cell. Returns its number of bytes. */
 static int latex_character(const char *t, int math) {
     static const struct {
         const char *sign, *command;

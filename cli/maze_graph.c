@@ -1,4 +1,4 @@
-/* maze_graph.c - bjepa maze graph: the graph a finished run predicts, as a file, and its scores. */
+/* maze_graph.c - bjepa maze graph: writes the graph predicted by a finished run, and its scores. */
 #include "cli.h"
 #include "json_out.h"
 #include "maze.h"

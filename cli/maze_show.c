@@ -1,4 +1,4 @@
-/* maze_show.c - bjepa maze show: a predicted graph as a picture or a page. */
+/* maze_show.c - bjepa maze show: writes a predicted graph as a picture or a page. */
 #include "cli.h"
 #include "maze.h"
 #include "maze_draw.h"
@@ -29,7 +29,7 @@ static bj_status write_file(const options *o, const bj_graph_record *r, bj_error
     return status;
 }
 
-/* The second file of an archive is a picture alone. */
+/* The second file of an archive can only be drawn as a picture. */
 static bj_status draw_successors(const options *o, bj_error *err) {
     cli_file file;
     if (!cli_ends_in(o->out, ".svg"))

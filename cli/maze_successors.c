@@ -41,7 +41,7 @@ static int is_cell(yyjson_val *value, const bj_maze *m) {
     return yyjson_is_int(value) && yyjson_get_num(value) >= 0 && yyjson_get_num(value) < m->cells;
 }
 
-/* Rows of a list: a cell, then at least `numbers` numbers. */
+/* Checks the rows of a list, which contain a cell followed by at least `numbers` numbers. */
 static int are_rows(yyjson_val *list, const bj_maze *m, size_t numbers) {
     if (!yyjson_is_arr(list)) return 0;
     for (size_t i = 0; i < yyjson_arr_size(list); i++) {
@@ -92,7 +92,7 @@ static void draw_successors(FILE *to, const bj_maze *m, yyjson_val *list) {
     }
 }
 
-/* Triangles of several candidates in one cell stand around its center. */
+/* Triangles of several candidates in one cell are placed around its center. */
 static void draw_candidates(FILE *to, const bj_maze *m, yyjson_val *list) {
     const size_t K = yyjson_arr_size(list);
     for (size_t k = 0; k < K; k++) {
@@ -101,7 +101,8 @@ static void draw_candidates(FILE *to, const bj_maze *m, yyjson_val *list) {
         double x, y;
         if (!(mass >= ACTIVE)) continue;
         place(&x, &y, m, yyjson_arr_get(row, 0));
-        int same = 0, before = 0; /* active ones in that cell, and of them earlier ones */
+        int same = 0, before = 0; /* number of active candidates in that cell, and how many of them
+                                     come earlier */
         for (size_t i = 0; i < K; i++) {
             yyjson_val *other = yyjson_arr_get(list, i);
             if (!(number(other, 2) >= ACTIVE) || number(other, 0) != number(row, 0)) continue;

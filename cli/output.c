@@ -73,7 +73,8 @@ bj_status cli_file_open(cli_file *file, const char *path, bj_error *err) {
     return status;
 }
 
-/* A rename survives a power cut only when the folder is synced; some file systems cannot do it. */
+/* A rename survives a power failure only if the folder is synced, which some file systems do not
+ * support. */
 static void sync_folder(const char *path) {
     char folder[CLI_PATH_SIZE];
     snprintf(folder, sizeof folder, "%.*s", (int)name_start(path), path);

@@ -1,4 +1,4 @@
-/* picture.c - the SVG in a file's stream replaced by a PNG or PDF of it; see picture.h.
+/* picture.c - replaces the SVG in the stream of a file by a PNG or PDF; see picture.h.
  *
  * The few functions of librsvg and cairo that are called are declared here, after the documentation
  * of librsvg 2.46 and cairo 1.10, whose interfaces are stable; both come with one library.
@@ -110,7 +110,7 @@ static bj_status render(const renderer *r, const unsigned char *svg, size_t size
     return failed ? cli_error(err, BJ_EIO, "%s: cannot draw the picture", file->path) : BJ_OK;
 }
 
-/* The bytes written to the file so far; the caller frees them. */
+/* Returns the bytes written to the file so far. The caller frees them. */
 static bj_status written(unsigned char **data, size_t *size, cli_file *file, bj_error *err) {
     const long end = fflush(file->stream) ? -1 : ftell(file->stream);
     FILE *from = end > 0 ? fopen(file->temporary, "rb") : NULL;

@@ -38,7 +38,8 @@ static int measured(const report_data *data, int metric) {
     return 0;
 }
 
-/* The metric of the panel among those that were measured; the entry when `at` is not NULL. */
+/* Returns the metric of the panel among those that were measured. Sets *at to its entry unless `at`
+ * is NULL. */
 static int metric_of(const shown **at, const report_data *data, const shown *list, int count,
                      int panel) {
     for (int i = 0; i < count; i++) {
@@ -90,7 +91,8 @@ static void title_of(char title[CLI_CELL_SIZE], const shown *at, const bj_metric
 
 int plot_summary_panels(const report_data *data) { return count_measured(data, summary, SUMMARY); }
 
-/* The arm others are held against; full-set where specialization was not measured. */
+/* Returns the reference arm, which is specialization, or full-set if specialization was not
+ * measured. */
 static int reference_of(const report_data *data, int metric) {
     const int first = report_reference(data);
     if (first < 0 || report_summary(data, first, metric).n) return first;

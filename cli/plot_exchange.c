@@ -1,6 +1,6 @@
-/* plot_exchange.c - what the chosen checkpoints look at, by arm: how much the trajectory Energy Score
- * increases when a part of the observation is exchanged between development scenes. Curves by epoch
- * are in plot_curves.c. Test: tests/cli/figures.sh
+/* plot_exchange.c - shows by arm which inputs the chosen checkpoints use: the increase of the
+ * trajectory Energy Score when a part of the observation is exchanged between development scenes.
+ * Curves by epoch are in plot_curves.c. Test: tests/cli/figures.sh
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* plot_results.c - the map audit and the exam against the law of simulated scenes, by arm. */
+/* plot_results.c - draws the results of the map audit, and of the comparison with the law of
+ * simulated scenes, by arm. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,8 @@ void plot_audit_draw(plot *p, const report_data *data, int panel) {
     const plot_columns look = {.title = audit_titles[panel],
                                .note = *note ? note : NULL,
                                .digits = 3,
-                               .bars = !percent, /* shares near 100 % would all look the same */
+                               .bars = !percent, /* on a linear axis, shares near 100 % would all
+                                                    look the same */
                                .reference = NAN,
                                .limit = NAN};
     if (columns && values) plot_columns_draw(p, &look, columns, audit->arms);
@@ -106,7 +108,8 @@ static double truth_value(const bj_exam_report *r, truth_metric metric) {
     return NAN;
 }
 
-/* Entries of the campaign's arms share a column, one mark each; others have one of their own. */
+/* Entries of one arm of the campaign share a column, with one mark each. All other entries have
+ * their own column. */
 static int truth_columns(plot_column *columns, double *values, int64_t *seeds,
                          const report_data *data, truth_metric metric) {
     const report_truth *truth = data->truth;

@@ -1,6 +1,5 @@
-/* report_data.c - arms, seeds, runs and their numbers; what JSON files add is in report_locked.c,
- * report_audit.c and report_truth.c.
- */
+/* report_data.c - collects arms, seeds, runs and their numbers. report_locked.c, report_audit.c and
+ * report_truth.c add the contents of JSON files. */
 #define _POSIX_C_SOURCE 200809L /* lstat */
 #include "report_data.h"
 
@@ -32,7 +31,7 @@ static int find_seed(const report_data *data, int64_t seed) {
     return -1;
 }
 
-/* Appends an arm; there is room. set_name may be NULL: there is one dataset. */
+/* Appends an arm. There must be room. set_name is NULL if there is only one dataset. */
 static report_arm *add_arm(report_data *data, const char *name, int set, const char *set_name) {
     report_arm *arm = &data->arm[data->arms];
     snprintf(arm->name, sizeof arm->name, "%s", name);
@@ -59,7 +58,7 @@ static int all_there(const report_data *data) {
     return data->arm && data->seed && (data->run || !data->runs);
 }
 
-/* Copies the table's values of arms and seeds that data has. */
+/* Copies the values of the arms and seeds in `data` from the table. */
 static bj_status take_values(report_data *data, const bj_seeds *seeds, bj_error *err) {
     const int metrics = bj_metric_count();
     const size_t count = (size_t)data->arms * (size_t)metrics * (size_t)data->seeds;
@@ -119,7 +118,7 @@ static int64_t seed_of(const bj_settings *settings) {
     return (int64_t)(settings->seed & INT64_MAX);
 }
 
-/* The grid: arms in the order of their first runs, seeds sorted, runs as the campaign has them. */
+/* Fills the grid: arms in the order of their first runs, seeds sorted, runs in campaign order. */
 static bj_status take_grid(report_data *data, bj_error *err) {
     const int runs = bj_campaign_runs(data->campaign);
     data->arm = calloc((size_t)runs + 1, sizeof *data->arm);
@@ -250,7 +249,7 @@ static void take_row(report_data *data, const bj_epoch *row) {
                (const char *)row + others[i].offset, sizeof(double));
 }
 
-/* A folder with one run: one arm and one seed. */
+/* Opens a folder with a single run, which has one arm and one seed. */
 static bj_status open_run(report_data *data, const char *dir, bj_error *err) {
     const size_t length = strlen(dir);
     size_t end = length, begin;

@@ -22,7 +22,7 @@ typedef struct work {
     bj_loader *loader; /* of it; step i is scene i */
     int64_t chosen[SCENES];
     int count;
-    int *run; /* (models) number of the run; -1: the pretrained model */
+    int *run; /* (models) index of the run; -1: the pretrained model */
     double *weights, *paths;
     bj_real *weights_real, *paths_real;
 } work;
@@ -107,7 +107,8 @@ static bj_status add_scenes(work *w, bj_error *err) {
 
 /* -------------------------------------------------------------------------------------- models */
 
-/* The pretrained model, then every finished run that forecasts, in the order of arms, then seeds. */
+/* Adds the pretrained model, then every finished run that makes forecasts, sorted by arm and
+ * seed. */
 static bj_status list_models(work *w, bj_error *err) {
     const report_data *d = w->data;
     report_forecasts *out = w->out;
@@ -133,7 +134,7 @@ static bj_status list_models(work *w, bj_error *err) {
     return BJ_OK;
 }
 
-/* Room for one forecast of the largest set there may be. */
+/* Allocates memory for one forecast of the largest set. */
 static bj_status make_room(work *w, int F, bj_error *err) {
     const size_t K = BJ_MAX_ATOMS, line = 2 * (size_t)F;
     w->weights = malloc(K * sizeof *w->weights);

@@ -82,7 +82,7 @@ static bj_status read_summary(report_data *data, bj_error *err) {
     return status;
 }
 
-/* One row: shares of the branches of one run. */
+/* Reads one row, which contains the shares of the branches of one run. */
 static bj_status read_usage(report_data *data, yyjson_val *row, bj_error *err) {
     const int number = arm_of(data, row);
     yyjson_val *shares = yyjson_obj_get(row, "shares");

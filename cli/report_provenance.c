@@ -1,4 +1,4 @@
-/* report_provenance.c - how large the models are, and where the numbers come from; see
+/* report_provenance.c - writes the sizes of the models and the origin of the numbers; see
  * report_sections.h. */
 #include <math.h>
 #include <stdlib.h>
@@ -133,7 +133,7 @@ static void put_facts(FILE *to, const report_data *d) {
 
 /* ---------------------------------------------------------------------------------------- runs */
 
-/* The beginning of a hash; all of it as a tooltip. */
+/* Writes the beginning of a hash, with the whole hash as a tooltip. */
 static void put_short_hash(FILE *to, const char *hash) {
     fputs("<td class=\"hash\" title=\"", to);
     report_text(to, hash);
@@ -201,18 +201,18 @@ static bj_status put_runs(FILE *to, const report_data *d, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------ settings */
 
-/* Of the first run of an arm that has settings, or NULL. */
+/* Returns the first run of an arm that has settings, or NULL. */
 static const bj_settings *settings_of(const report_data *d, int arm) {
     for (int r = 0; r < d->runs; r++)
         if (d->run[r].arm == arm && d->run[r].run) return bj_run_settings(d->run[r].run);
     return NULL;
 }
 
-/* One value, or each with the arms that have it. */
+/* Writes a single value, or each value with the arms that have it. */
 static void put_setting(FILE *to, const report_data *d, int index) {
     char(*texts)[BJ_SETTING_TEXT_SIZE] = calloc((size_t)d->arms + 1, sizeof *texts);
     int differ = 0, first = -1;
-    if (!texts) return; /* a row less; the page says so by lacking it */
+    if (!texts) return; /* leave the row out */
     for (int a = 0; a < d->arms; a++) {
         const bj_settings *s = settings_of(d, a);
         if (!s) continue;

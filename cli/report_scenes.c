@@ -8,8 +8,8 @@
  *   TRACK  [[step,LINE,[heading]],...] stretches without gaps; degrees
  *   KIND   0 lane, 1 lane in an intersection, 2 crosswalk
  *
- * A ring of a drivable area is cut to a square around the scene: nobody looks further, and maps of
- * whole districts would fill the page.
+ * Rings of drivable areas are clipped to a square around the scene, because maps of whole districts
+ * would make the page too large.
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "report_scenes.h"
@@ -55,7 +55,8 @@ static bj_status text_close(FILE *to, bj_error *err) {
     return fclose(to) || failed ? no_memory(err) : BJ_OK;
 }
 
-/* A JSON string that cannot end a script element. Ids come from files of others. */
+/* Writes a JSON string that cannot end a script element, because ids come from files of other
+ * people. */
 static void put_text(FILE *to, const char *s) {
     if (!s) s = "";
     fputc('"', to);
@@ -71,7 +72,8 @@ static void put_text(FILE *to, const char *s) {
 
 /* ---------------------------------------------------------------------------------------- lines */
 
-/* Writes points one after the other; steps are those of the rounded positions and do not add up. */
+/* Writes points one after the other as differences of rounded positions, so that rounding errors do
+ * not add up. */
 typedef struct line {
     FILE *to;
     long x, y;
@@ -100,7 +102,7 @@ static void line_end(const line *l) { fputc(']', l->to); }
 
 static int has_row(const float *state) { return state[4] != 0 || state[5] != 0; }
 
-/* Stretches of a track: where nobody was seen there is no line. */
+/* Writes the stretches of a track. There is no line where the track was not observed. */
 static void put_track(FILE *to, const float *track, int T) {
     int stretches = 0;
     fputc('[', to);
@@ -127,7 +129,8 @@ static void put_track(FILE *to, const float *track, int T) {
 
 /* ---------------------------------------------------------------------------------------- areas */
 
-/* Keeps the side of a ring where sign * coordinate <= limit; returns the new number of points. */
+/* Keeps the part of a ring for which sign * coordinate <= limit. Returns the new number of
+ * points. */
 static int cut(double *out, const double *in, int count, int axis, double sign, double limit) {
     int kept = 0;
     for (int i = 0; i < count; i++) {
@@ -156,13 +159,13 @@ static int ring_size(const report_scene *s, int ring) {
                     : bj_scenario_ring_size(s->scenario, ring);
 }
 
-/* Rings in the frame of the scene, cut to `reach` meters to every side. */
+/* Writes rings in the frame of the scene, clipped to `reach` meters on every side. */
 static bj_status put_areas(FILE *to, const report_scene *s, double reach, bj_error *err) {
     int written = 0;
     fputs(",\"area\":[", to);
     for (int r = 0; r < ring_count(s); r++) {
         int size = ring_size(s, r);
-        /* Every cut can make a ring longer by as many points as it has, or half of that. */
+        /* Each of the four cuts at most doubles the number of points. */
         const size_t most = 2 * (size_t)(size > 0 ? size : 1) * 16;
         double *a = malloc(most * sizeof *a), *b = malloc(most * sizeof *b);
         if (!a || !b) {
@@ -351,7 +354,7 @@ bj_status report_scenes_future(report_scenes *s, int scene, const float *future,
     return text_close(to, err);
 }
 
-/* Writes draws from the law, every third step of each. They depend on the scene alone. */
+/* Writes draws from the law, with every third step of each. They depend only on the scene. */
 static void put_draws(FILE *to, const bj_law_scene *stated) {
     enum { DRAWS = 40, STEPS = 60, EVERY = 3 };
     double future[STEPS * 2];

@@ -1,4 +1,4 @@
-/* score_print.c - a score as text, JSON and CSV. One table of numbers serves all three. */
+/* score_print.c - prints a score as text, JSON and CSV, all from one table of numbers. */
 #include "score.h"
 
 #include <stddef.h>

@@ -43,7 +43,8 @@ static int find_metric(const seed_view *view, const char *name) {
     return -1;
 }
 
-/* Resolves a list of names, each once, in the order given; an empty list means all of them. */
+/* Resolves a list of names in the order given and without duplicates. An empty list means all
+ * names. */
 static int choose(int **out, int *count, const seed_view *view, const cli_list *list, int all,
                   int (*find)(const seed_view *, const char *)) {
     int *chosen = calloc((size_t)all, sizeof *chosen), n = 0;
@@ -165,8 +166,8 @@ static int read_values(seed_view *view, const char *path) {
     return code;
 }
 
-/* Chooses the metrics: those that are named; without names, or for 'all', all of them; or the main
- * metrics where a person reads the table. */
+/* Chooses the metrics: the named ones, all of them without names or for 'all', or only the main
+ * metrics in text tables. */
 static int choose_metrics(seed_view *view) {
     static const char *const names[][6] = {
         {"traj_es", "traj_obs", "exp_ade", "top1_ade", "brier", "dedup_support"},
@@ -220,7 +221,7 @@ void seed_view_label(const seed_view *view) {
         puts("*" SEED_VIEW_DEV "*\n");
         print_collapsed(stdout, view, "*", "*\n\n");
         break;
-    case CLI_FORMAT_CSV:         /* a line of its own would be a record */
+    case CLI_FORMAT_CSV:         /* a separate line would be read as a record */
     case CLI_FORMAT_JSON: break; /* has members */
     }
     fprintf(stderr, "bjepa %s: %s: %s\n", view->verb, view->path, SEED_VIEW_DEV);

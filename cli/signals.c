@@ -23,7 +23,7 @@ static void catch_one(int number, void (*handler)(int)) {
 void cli_catch_signals(void) {
     catch_one(SIGINT, on_stop);
     catch_one(SIGTERM, on_stop);
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large fails as a write does */
+    signal(SIGXFSZ, SIG_IGN); /* a file that exceeds the size limit then fails with a write error */
 }
 
 void cli_catch_save(void) { catch_one(SIGUSR1, on_save); }

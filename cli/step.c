@@ -33,7 +33,7 @@ static void become(const char *const *args, int out) {
     _exit(127);
 }
 
-/* Waits, and passes on the signal that is to stop us, once. */
+/* Waits for the process. If a signal stops us, passes it on once. */
 static int wait_for(pid_t child) {
     int status, told = 0;
     while (waitpid(child, &status, 0) < 0) {

@@ -20,11 +20,11 @@
 typedef struct bj_campaign bj_campaign;
 
 typedef struct bj_campaign_options {
-    /* Replaces "data" of the campaign file. NULL: use "data" of the campaign file, relative to that
-     * file. If this is a folder, the datasets listed under "data" are looked up in it. */
+    /* Replaces "data" in the campaign file. NULL: use "data" from the campaign file, relative to
+     * that file. If this is a folder, the datasets listed under "data" must be in it. */
     const char *data;
     const char *dev;  /* as in bj_run_options, or NULL */
-    const bj_assignment *set; /* applied to every run, after the campaign file's settings */
+    const bj_assignment *set; /* settings for every run, applied after those of the campaign file */
     int set_count;
     int look; /* 1: resolve the grid without writing anything */
 } bj_campaign_options;
@@ -53,7 +53,7 @@ typedef struct bj_campaign_run {
     int set;          /* index of the dataset */
     const char *data, *data_digest; /* path and digest of the dataset */
     const char *dir;             /* run folder inside the campaign folder */
-    int needs;                   /* run that must be done first, or -1; stage B needs stage A */
+    int needs;                   /* run that must be finished first, or -1; stage B needs stage A */
 } bj_campaign_run;
 
 /* Return the runs, ordered by seed, then dataset, then arm. */
@@ -68,8 +68,9 @@ typedef enum bj_run_state {
     BJ_STATE_STOPPED, /* interrupted, can be resumed */
     BJ_STATE_DONE,
     BJ_STATE_FAILED,  /* not retried unless requested */
-    BJ_STATE_NO_PASS, /* stage A without an eligible epoch; runs that need it cannot start */
-    BJ_STATE_COLLAPSED, /* mazes: done, but its latents collapsed, so it has no score */
+    BJ_STATE_NO_PASS, /* stage A ended without an eligible epoch, so runs that need it cannot
+                         start */
+    BJ_STATE_COLLAPSED, /* mazes: the run is done, but its latents collapsed, so it has no score */
     BJ_STATES
 } bj_run_state;
 
@@ -201,7 +202,8 @@ BJ_API BJ_CHECK bj_status bj_locked_seeds(bj_seeds **out, const bj_locked *locke
 
 /* Source of a campaign's values by arm, metric and seed. */
 typedef enum bj_seed_source {
-    BJ_SEEDS_LOCKED,     /* locked evaluation; BJ_ELOCKED if it has not been run */
+    BJ_SEEDS_LOCKED,     /* results of the locked evaluation; fails with BJ_ELOCKED if it has not
+                            been run */
     BJ_SEEDS_DEVELOPMENT /* chosen checkpoints of finished runs on development scenes */
 } bj_seed_source;
 

@@ -35,13 +35,13 @@ static bj_status find_scenes(bj_audit *a, const char *path, bj_error *err) {
             a->numbers[a->counts.scenes++] = i;
     if (!a->counts.scenes)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: none of %lld scenes has a vehicle or bus as focal road user", path,
-                       (long long)a->counts.total);
+                       "%s: none of the %lld scenes has a vehicle or bus as its focal road user",
+                       path, (long long)a->counts.total);
     return BJ_OK;
 }
 
-/* Computes the digest of everything that the audit reads from the scenes in addition to the
- * network's inputs. */
+/* Computes the digest of everything that the audit reads from the scenes and that is not an input
+ * of the network. */
 static void make_digest(bj_audit *a) {
     bj_sha256 hash;
     bj_sha256_init(&hash);
@@ -55,7 +55,7 @@ static void make_digest(bj_audit *a) {
     bj_sha256_final(&hash, a->digest);
 }
 
-/* Sets *out to the areas of a map. Loads them unless the worker already has this map. */
+/* Sets *out to the drivable areas of a map. Loads them unless the worker already has them. */
 static bj_status prepare(bj_drivable **out, bj_audit *a, int64_t map, int worker, bj_error *err) {
     bj_drivable *const areas = a->areas[worker];
     *out = areas;
@@ -73,7 +73,8 @@ typedef struct turn {
     bj_audit *audit;
     int64_t first; /* index of the first scene in the audit */
     int K;
-    const bj_real *weights, *trajectories; /* (B,K), (B,K,F,2), or NULL to test only the origins */
+    const bj_real *weights, *trajectories; /* (B,K), (B,K,F,2), or NULL to test only the origins of
+                                              the scenes */
     double *local, *city;                  /* (workers,K,F,2) */
     double (*values)[BJ_AUDIT_METRICS];    /* (BATCH) */
     int inside[BATCH];                     /* 1 if the origin is inside */

@@ -1,8 +1,8 @@
 /* campaign_status.c - reads the progress of a campaign from its registries and run folders.
  *
- * If several registries contain a run, because the number of shards was different before, the
- * latest entry is used. A run that is marked as running while no process owns the registry counts
- * as stopped.
+ * If several registries contain the same run, because the number of shards has changed, the latest
+ * entry is used. A run that is marked as running while no process owns the registry counts as
+ * stopped.
  * Test: tests/campaign/test_registry.c
  */
 #define _XOPEN_SOURCE 700 /* opendir */
@@ -109,7 +109,8 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
     BJ_TRY(bj_settings_digest(digest, bj_run_settings(run), err));
     if (strcmp(digest, expected->digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: contains a run with other settings: digest %.12s..., expected %.12s...",
+                       "%s: contains a run with different settings: digest %.12s..., expected "
+                       "%.12s...",
                        expected->dir, digest, expected->digest);
     const struct {
         const char *key, *expected;
@@ -119,7 +120,7 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
         const char *found = bj_run_fact(run, facts[i].key);
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: contains a run on other data: %s is %.70s, expected %.70s",
+                           "%s: contains a run on different data: %s is %.70s, expected %.70s",
                            expected->dir, facts[i].key, found ? found : "missing",
                            facts[i].expected ? facts[i].expected : "none");
     }

@@ -1,9 +1,9 @@
 /* lock.c - locks a finished campaign before its only evaluation.
  *
  * Invariants
- *   1. Nothing is written unless every check of locked_check.h passes. Cheap checks come first.
- *   2. A campaign is locked once. A campaign with results but without a lock is rejected.
- *   3. lock.json is complete when it is renamed, while this process holds the lock of the folder.
+ *   1. Nothing is written unless every check in locked_check.h passes. Cheap checks run first.
+ *   2. A campaign can be locked only once. A campaign with results but without a lock is rejected.
+ *   3. lock.json is renamed only when it is complete, and while this process has locked the folder.
  * Test: tests/campaign/test_lock.c, tests/cli/lock.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -29,7 +29,7 @@ static bj_status check_unlocked(const char *dir, bj_error *err) {
     return BJ_OK;
 }
 
-/* Fails if runs have no result. The message names the first of them. */
+/* Fails if any run has no result. The message names the first such run. */
 static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
     const int count = bj_campaign_runs(campaign);
     char named[256] = "";
@@ -111,7 +111,7 @@ static bj_status fill(bj_lock *lock, bj_lock_facts *facts, bj_lock_hashes *hashe
             bj_lock_check_checkpoint(&lock->runs[i], &facts[i], &run, &scenes, err), err));
     }
     return bj_lock_untouched(lock, hashes, dir, options->evaluator,
-                             "the campaign was locked; nothing was written", err);
+                             "during the lock; nothing was written", err);
 }
 
 bj_status bj_campaign_lock(bj_lock_report *report, const char *dir, const bj_lock_options *given,

@@ -1,4 +1,5 @@
-/* locked_check.c - checks runs and grid; see locked_check.h. locked_data.c checks the data. */
+/* locked_check.c - checks the runs and the grid of a campaign before it is locked; see
+ * locked_check.h. The data is checked in locked_data.c. */
 #include "campaign/locked_check.h"
 
 #include <math.h>
@@ -141,7 +142,7 @@ static bj_status check_result(const bj_lock_run *run, bj_lock_facts *facts, yyjs
     const char *before = yyjson_get_str(yyjson_obj_get(anchor, "sha256_before"));
     const char *after = yyjson_get_str(yyjson_obj_get(anchor, "sha256_after"));
     if (!before || !after || strcmp(before, after) || strcmp(before, facts->anchor))
-        return refuse(err, run, "result.json has no proof that the anchor is unchanged");
+        return refuse(err, run, "result.json does not show that the anchor is unchanged");
     return BJ_OK;
 }
 
@@ -189,7 +190,7 @@ bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const bj_cam
     BJ_GOTO(status, done, bj_lock_path(path, dir, "result.json", err));
     BJ_GOTO(status, done, bj_locked_text_read(&text, path, err));
     BJ_GOTO(status, done, bj_locked_parse(&result, &text, path, result_schema, err));
-    /* A run without a checkpoint has no selection to check. */
+    /* A run without a checkpoint has no selection, so there is nothing to check. */
     const char *outcome = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(result), "outcome"));
     if (!outcome || strcmp(outcome, "done")) {
         status = refuse(err, run, "is not done: its outcome is '%.40s'", outcome ? outcome : "");
@@ -206,8 +207,8 @@ done:
 
 /* ---------------------------------------------------------------------------------------- grid */
 
-/* Returns 1 if two models start with the same weights for the same seed. All sizes must agree, but
- * the source of the branch weights may differ. */
+/* Returns 1 if two models must start with the same weights when they have the same seed, which
+ * requires equal sizes. The source of the branch weights may differ. */
 static int same_weights(const bj_lock_facts *a, const bj_lock_facts *b) {
     const bj_arch x = a->arch, y = b->arch;
     return a->stage_b == b->stage_b && x.kind == y.kind && x.scales == y.scales && x.obs == y.obs &&
@@ -235,7 +236,7 @@ static bj_status check_pair(const bj_lock_run *a, const bj_lock_facts *f, const 
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (facts[i].compared && strcmp(facts[i].x, facts[i].y))
             return refuse(err, b,
-                          "its %s (%.16s...) differ from those of %s (%.16s...), although the "
+                          "its %s (%.16s...) and those of %s (%.16s...) differ, although the "
                           "seed is the same",
                           facts[i].what, facts[i].y, a->arm, facts[i].x);
     return BJ_OK;
@@ -248,7 +249,8 @@ bj_status bj_lock_check_grid(const bj_lock_run *runs, const bj_lock_facts *facts
         evaluated += runs[i].evaluated;
         if (runs[i].evaluated && first < 0) first = i;
         if (runs[i].evaluated && facts[i].extended != facts[first].extended)
-            return refuse(err, &runs[i], "was extended by %d epochs, but %s seed %lld by %d",
+            return refuse(err, &runs[i],
+                          "was extended by %d epochs, but %s seed %lld was extended by %d",
                           facts[i].extended, runs[first].arm, (long long)runs[first].seed,
                           facts[first].extended);
         for (int j = 0; j < i; j++)

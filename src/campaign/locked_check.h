@@ -16,12 +16,12 @@
 #include "campaign/locked_file.h"
 #include "core/safetensors.h"
 
-/* Applies the development rule. Returns the first row from epoch 1 on with the lowest trajectory
- * Energy Score or, for stage A, with the lowest decoder ADE among the rows that passed every gate.
- * Returns -1 if there is none. */
+/* Applies the development rule, starting at epoch 1. Returns the first row with the lowest
+ * trajectory Energy Score or, for stage A, with the lowest decoder ADE among the rows that passed
+ * every gate. Returns -1 if there is no such row. */
 int bj_lock_choose(bj_objective_kind kind, const bj_epoch *rows, int count);
 
-/* The origin of a run, to compare it with other runs. */
+/* Properties of a run that are compared with those of other runs. */
 typedef struct bj_lock_facts {
     bj_arch arch;
     int stage_b;
@@ -51,8 +51,8 @@ BJ_CHECK bj_status bj_lock_check_facts(const bj_lock_run *run, const bj_settings
 BJ_CHECK bj_status bj_lock_check_checkpoint(const bj_lock_run *run, const bj_lock_facts *facts,
                                             const bj_campaign_run *from, const bj_arch *scenes,
                                             bj_error *err);
-/* Opens the held-out cache and checks it against those of the campaign; fills path, bytes, digest
- * and number of scenes. dev may be NULL. */
+/* Opens the held-out cache and checks that it shares no scenes with the campaign's caches. Fills in
+ * path, bytes, digest and number of scenes. dev may be NULL. */
 BJ_CHECK bj_status bj_lock_check_data(bj_lock *lock, bj_arch *scenes, const char *data,
                                       const char *train, const char *train_digest, const char *dev,
                                       bj_error *err);

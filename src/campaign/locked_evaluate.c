@@ -60,13 +60,13 @@ static bj_status evaluate(bj_locked_report *report, const char *dir,
     bj_status status;
     BJ_GOTO(status, done, bj_verify(&v, report, dir, options, err));
     memcpy(facts.lock_sha256, v.records.text[BJ_RECORD_LOCK].sha256, sizeof facts.lock_sha256);
-    /* Opens the folder before the long computation, to detect early that it cannot be written. */
+    /* Open the folder before the long computation, so that a write problem is detected early. */
     BJ_GOTO(status, done, bj_folder_writer_open(&writer, v.records.folder, files, err));
     BJ_GOTO(status, done,
             bj_locked_pass(&results, lock, v.campaign, options->threads, options->isa, &watch, err));
     BJ_GOTO(status, done,
             bj_lock_untouched(lock, &v.hashes, dir, options->evaluator,
-                              "the evaluation ran; nothing was written", err));
+                              "during the evaluation; nothing was written", err));
     facts.finished = now();
     BJ_GOTO(status, done,
             bj_locked_write(report->digest, &results, lock, &facts, bj_folder_writer_path(writer),

@@ -31,7 +31,7 @@ bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, const char *n
                : BJ_FAIL(err, BJ_EARG, "%.100s.../%s: the path is too long", dir, name);
 }
 
-/* Metric names in the order of an evaluation, followed by NULL. */
+/* Names of the metrics in evaluation order, terminated by NULL. */
 static const char *metric_name(int index) {
     static const bj_metric_values zero;
     for (int m = 0; m < bj_metric_count(); m++)
@@ -105,7 +105,8 @@ static bj_status read_run(bj_lock_run *run, yyjson_val *object, const char *path
     BJ_TRY(bj_locked_get_integer(&run->seed, object, "seed", where, err));
     BJ_TRY(bj_locked_get_text(run->dir, sizeof run->dir, object, "dir", where, err));
     if (run->dir[0] == '/' || strstr(run->dir, ".."))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'dir' is '%.100s', expected a folder of the campaign",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: 'dir' is '%.100s', expected a folder in the campaign folder",
                        where, run->dir);
     yyjson_val *evaluated = yyjson_obj_get(object, "evaluated");
     if (!yyjson_is_bool(evaluated))
@@ -120,7 +121,8 @@ static bj_status read_run(bj_lock_run *run, yyjson_val *object, const char *path
     return BJ_OK;
 }
 
-/* Checks that metrics, precision and batch size in the file are those of this library. */
+/* Checks that the metrics, the precision and the batch size in the file match those of this
+ * library. */
 static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *err) {
     yyjson_val *object, *metrics;
     char text[BJ_NAME_SIZE];
@@ -138,13 +140,14 @@ static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *er
     BJ_TRY(bj_locked_get_text(text, sizeof text, object, "real", path, err));
     if (strcmp(text, bj_lock_real()))
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: locked with numbers of type %s, but this program uses %s", path, text,
-                       bj_lock_real());
+                       "%s: was locked with the number type %s, but this program uses %s", path,
+                       text, bj_lock_real());
     BJ_TRY(bj_locked_get_integer(&batch, object, "batch", path, err));
     BJ_TRY(bj_locked_get_integer(&least, object, "least_scenes", path, err));
     if (batch != BJ_LOCK_BATCH || least != BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: batch is %lld and least_scenes %lld, but this version has %d and %d",
+                       "%s: batch is %lld and least_scenes is %lld, but this version uses %d and "
+                       "%d",
                        path, (long long)batch, (long long)least, BJ_LOCK_BATCH, BJ_LOCK_LEAST);
     return BJ_OK;
 }

@@ -31,7 +31,7 @@ enum {
     BJ_LOCK_LEAST = 10   /* min scenes of a published mean */
 };
 
-/* Locked files of a run folder. The first two are the checkpoint. */
+/* Names of the locked files in a run folder. The first two are the checkpoint. */
 extern const char *const bj_lock_run_files[BJ_LOCK_RUN_FILES];
 enum { BJ_LOCK_MODEL, BJ_LOCK_STATE };
 
@@ -39,7 +39,8 @@ typedef struct bj_lock_run {
     char arm[BJ_NAME_SIZE];
     int64_t seed;
     char dir[BJ_RUN_PATH_SIZE]; /* relative to the campaign folder */
-    int evaluated;              /* 0 for stage A of the frozen anchor, which is only locked */
+    int evaluated;              /* 0 for stage A of the frozen anchor, which is locked but not
+                                   evaluated */
     int best_epoch;
     double dev; /* value by which the epoch was chosen */
     char sha256[BJ_LOCK_RUN_FILES][BJ_SHA256_HEX];
@@ -68,7 +69,8 @@ BJ_CHECK bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, cons
 
 /* ------------------------------------------------------------------------------------ hashing */
 
-/* One of the locked files: campaign.json, the evaluator, the data, then those of the runs. */
+/* A locked file. The order is campaign.json, the evaluator, the data, then the files of the runs.
+ * */
 typedef struct bj_lock_bound {
     char path[BJ_FOLDER_PATH];
     char what[BJ_NAME_SIZE + 64]; /* "evaluator", "fullset, seed 0" */
@@ -85,14 +87,14 @@ typedef struct bj_locked_watch {
     void *context;
 } bj_locked_watch;
 
-/* The state of a file by which changes and replacements are detected. A missing file has only
- * zeros. */
+/* File attributes that reveal whether a file was changed or replaced. All are zero for a missing
+ * file. */
 typedef struct bj_lock_stamp {
     uint64_t device, inode, size;
     int64_t modified[2], changed[2]; /* seconds and nanoseconds */
 } bj_lock_stamp;
 
-/* What bj_lock_hash found. */
+/* Results of bj_lock_hash. */
 typedef struct bj_lock_hashes {
     bj_lock_stamp *stamps; /* (bj_lock_bound_count) by the caller */
     int missing;           /* number of files */

@@ -81,7 +81,7 @@ static bj_status hash_file(char hex[BJ_SHA256_HEX], bj_lock_stamp *stamp, hashin
     bj_status status = BJ_OK;
     const int fd = bj_file_open(bound->path, O_RDONLY);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is missing", bound->path, bound->what);
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is missing, but lock.json lists it", bound->path, bound->what);
     if (fd < 0) return bj_file_fail(err, errno, bound->path, "open");
     if (fstat(fd, &info)) {
         status = bj_file_fail(err, errno, bound->path, "examine");
@@ -136,7 +136,7 @@ static bj_status hash_bound(changes *changed, bj_lock_hashes *hashes, hashing *h
     if (status == BJ_OK && how == BJ_LOCK_FILL) memcpy(bound->sha256, hex, sizeof hex);
     else if (status == BJ_OK && strcmp(hex, bound->sha256))
         status = BJ_FAIL(&own, BJ_EMISMATCH,
-                         "%s (%s): was changed: its SHA-256 is %.16s..., but the lock has %.16s...",
+                         "%s (%s): was changed: its SHA-256 is %.16s..., but lock.json has %.16s...",
                          bound->path, bound->what, hex, bound->sha256);
     if (status == BJ_OK) return BJ_OK;
     if (status != BJ_EMISMATCH || how == BJ_LOCK_FILL)
@@ -195,7 +195,7 @@ bj_status bj_lock_untouched(bj_lock *lock, const bj_lock_hashes *hashes, const c
         const int gone = stat(bound.path, &info);
         const bj_lock_stamp now = gone ? (bj_lock_stamp){0} : stamp_of(&info);
         if (memcmp(&now, &hashes->stamps[i], sizeof now))
-            return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): was changed while %s", bound.path,
+            return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): was changed %s", bound.path,
                            bound.what, when);
     }
     return BJ_OK;

@@ -19,7 +19,7 @@ bj_status bj_locked_text_of(bj_locked_text *out, bj_doc *doc, const char *name, 
     *out = (bj_locked_text){0};
     const bj_status status = bj_doc_text(&out->bytes, &out->size, doc, 1, NULL);
     if (status == BJ_EARG)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: not written: a name in it is not UTF-8", name);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: cannot be written, because a name in it is not UTF-8", name);
     if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", name);
     bj_sha256_memory(out->sha256, out->bytes, out->size);
     return BJ_OK;
@@ -74,8 +74,8 @@ bj_status bj_locked_get_text(char *out, size_t room, yyjson_val *object, const c
     const char *text = yyjson_get_str(value);
     if (length >= room || strlen(text) != length)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: '%s' has %zu bytes, expected at most %zu bytes and no zero byte", where,
-                       key, length, room - 1);
+                       "%s: '%s' has %zu bytes, expected at most %zu bytes without zero bytes",
+                       where, key, length, room - 1);
     memcpy(out, text, length + 1);
     return BJ_OK;
 }
@@ -85,7 +85,7 @@ bj_status bj_locked_get_sha256(char hex[BJ_SHA256_HEX], yyjson_val *object, cons
     BJ_TRY(bj_locked_get_text(hex, BJ_SHA256_HEX, object, key, where, err));
     if (strlen(hex) != BJ_SHA256_HEX - 1 || strspn(hex, "0123456789abcdef") != BJ_SHA256_HEX - 1)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: '%s' is '%s', expected the 64 hexadecimal digits of a SHA-256", where,
+                       "%s: '%s' is '%s', expected a SHA-256 of 64 hexadecimal digits", where,
                        key, hex);
     return BJ_OK;
 }

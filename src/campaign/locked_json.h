@@ -1,4 +1,4 @@
-/* locked_json.h - writes and strictly reads the JSON files of a locked evaluation.
+/* locked_json.h - writes, reads and strictly checks the JSON files of a locked evaluation.
  *
  * Messages contain the file, the member, what was found and what was expected.
  * Test: tests/campaign/test_lock.c
@@ -36,7 +36,8 @@ BJ_CHECK bj_status bj_locked_parse(yyjson_doc **out, const bj_locked_text *text,
  * expected text. */
 BJ_CHECK bj_status bj_locked_same_text(const bj_locked_text *found, const bj_locked_text *expected,
                                        const char *path, bj_error *err);
-/* Read members of an object. `where` names the object in messages, such as "lock.json: run 3". */
+/* These functions read members of an object. `where` names the object in messages, such as
+ * "lock.json: run 3". */
 BJ_CHECK bj_status bj_locked_get_text(char *out, size_t room, yyjson_val *object, const char *key,
                                       const char *where, bj_error *err);
 BJ_CHECK bj_status bj_locked_get_sha256(char hex[BJ_SHA256_HEX], yyjson_val *object,

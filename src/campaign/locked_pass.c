@@ -45,7 +45,7 @@ static void checkpoint_reset(checkpoint *c) {
 static bj_status changed(const bj_lock_run *run, const char *path, const char *hex,
                          const char *locked, bj_error *err) {
     return BJ_FAIL(err, BJ_EMISMATCH,
-                   "%s (%s, seed %lld): was changed: its SHA-256 is %.16s..., but the lock has "
+                   "%s (%s, seed %lld): was changed: its SHA-256 is %.16s..., but lock.json has "
                    "%.16s...",
                    path, run->arm, (long long)run->seed, hex, locked);
 }
@@ -120,13 +120,13 @@ static bj_status open_data(bj_locked_results *r, const bj_lock *lock, bj_error *
     bj_sha256_memory(hex, r->data.data, r->data.size);
     if (strcmp(hex, lock->data_sha256))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s (held-out data): was changed: its SHA-256 is %.16s..., but the lock has "
+                       "%s (held-out data): was changed: its SHA-256 is %.16s..., but lock.json has "
                        "%.16s...",
                        lock->data, hex, lock->data_sha256);
     BJ_TRY(bj_cache_open_memory(&r->cache, r->data.data, r->data.size, lock->data, 0, err));
     if (strcmp(bj_cache_digest(r->cache), lock->data_digest) ||
         bj_cache_count(r->cache) != lock->scenes)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: its digest is %.16s..., but the lock has %.16s...",
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s: its digest is %.16s..., but lock.json has %.16s...",
                        lock->data, bj_cache_digest(r->cache), lock->data_digest);
     return BJ_OK;
 }
@@ -173,7 +173,8 @@ static bj_status run(bj_locked_results *r, const bj_lock *lock, const bj_campaig
     BJ_GOTO(status, done, bj_loader_create(&loader, r->cache, &order, err));
     BJ_GOTO(status, done, stream(r, loader, watch, err));
     if (r->scenes != lock->scenes) {
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%s: %lld scenes were evaluated, but the lock has %lld",
+        status = BJ_FAIL(err, BJ_EMISMATCH,
+                         "%s: %lld scenes were evaluated, but the lock requires %lld",
                          lock->data, (long long)r->scenes, (long long)lock->scenes);
         goto done;
     }

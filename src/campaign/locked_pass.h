@@ -1,7 +1,7 @@
 /* locked_pass.h - evaluates all checkpoints in one pass over the held-out scenes.
  *
  * Every batch of scenes is read once and passed to each evaluator. The results are sums over all
- * scenes. No function returns the numbers of a single scene.
+ * scenes. No function returns results of a single scene.
  *
  * The bytes that are loaded are the bytes that are hashed: both files of a checkpoint are read into
  * memory once, compared with the lock and loaded from there, and scenes are read from the mapping

@@ -69,12 +69,12 @@ static bj_status check_completion(const bj_records *r, bj_error *err) {
     for (int i = 0; i < r->lock.count; i++) evaluated += r->lock.runs[i].evaluated;
     if (c->scenes != r->lock.scenes || c->checkpoints != evaluated)
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: has %lld scenes and %lld checkpoints, but the lock has %lld and %lld",
+                       "%s: has %lld scenes and %lld checkpoints, but lock.json has %lld and %lld",
                        path, (long long)c->scenes, (long long)c->checkpoints,
                        (long long)r->lock.scenes, (long long)evaluated);
     if (strcmp(c->campaign, r->lock.campaign) || strcmp(c->version, r->lock.version))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: is of campaign '%s' and version %s, but the lock has '%s' and %s", path,
+                       "%s: is of campaign '%s' and version %s, but lock.json has '%s' and %s", path,
                        c->campaign, c->version, r->lock.campaign, r->lock.version);
     return BJ_OK;
 }
@@ -117,8 +117,8 @@ static bj_status check_grid(const bj_records *r, const bj_campaign *campaign, bj
     const bj_lock *lock = &r->lock;
     if (strcmp(campaign->digest, lock->campaign_sha256) || strcmp(campaign->name, lock->campaign))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s/campaign.json: was changed: campaign '%s' with SHA-256 %.16s..., but the "
-                       "lock has '%s' with %.16s...",
+                       "%s/campaign.json: was changed: campaign '%s' with SHA-256 %.16s..., but "
+                       "lock.json has '%s' with %.16s...",
                        campaign->dir, campaign->name, campaign->digest, lock->campaign,
                        lock->campaign_sha256);
     if (campaign->count != lock->count)

@@ -124,7 +124,7 @@ static bj_status verify(bj_verified *v, bj_locked_report *report, const char *di
     BJ_TRY(check_runs(v, err));
     if (bj_lock_has_data(&v->hashes)) BJ_TRY(check_data(r, err));
     if (r->evaluated) BJ_TRY(bj_signature_check(report->signer, r, options->key, err));
-    BJ_TRY(bj_lock_untouched(&r->lock, &v->hashes, dir, v->evaluator, "it was verified", err));
+    BJ_TRY(bj_lock_untouched(&r->lock, &v->hashes, dir, v->evaluator, "during the verification", err));
     for (int i = 0; i < r->lock.count; i++) report->checkpoints += r->lock.runs[i].evaluated;
     report->scenes = r->lock.scenes;
     report->files = bj_lock_bound_count(&r->lock);
@@ -163,7 +163,7 @@ static bj_status repeat(bj_verified *v, const char *dir, const bj_locked_options
             bj_locked_pass(&results, &r->lock, v->campaign, options->threads, r->completion.isa,
                            &watch, err));
     BJ_GOTO(status, done,
-            bj_lock_untouched(&r->lock, &v->hashes, dir, v->evaluator, "the evaluation ran", err));
+            bj_lock_untouched(&r->lock, &v->hashes, dir, v->evaluator, "during the evaluation", err));
     BJ_GOTO(status, done, bj_locked_summary_text(&summary, &results, &r->lock, sha256, 0, err));
     BJ_GOTO(status, done, bj_locked_seeds_text(&seeds, &results, &r->lock, sha256, err));
     const struct {

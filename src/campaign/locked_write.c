@@ -27,7 +27,7 @@ void bj_locked_shown(uint8_t *shown, const double *counts, int n) {
 
 /* -------------------------------------------------------------------------------------- summary */
 
-/* The checkpoints of one arm. members (count) are indices of results. */
+/* The checkpoints of one arm. members (count) are indices into `results`. */
 typedef struct arm {
     const bj_locked_results *results;
     const int *members;
@@ -57,7 +57,7 @@ static void write_metrics(bj_doc *out, yyjson_mut_val *object, const arm *a, int
     }
 }
 
-/* Groups first to end - 1 are of one kind and partition all scenes. */
+/* Writes the groups [first, end), which are of one kind and partition all scenes. */
 static void write_kind(bj_doc *out, yyjson_mut_val *list, const arm *a, int first, int end) {
     const bj_evaluation_group *groups = member(a, 0)->groups;
     for (int g = first; g < end; g++) a->counts[g] = groups[g].values.scenes;
@@ -83,7 +83,8 @@ static void write_groups(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     }
 }
 
-/* Bins pairs of scene and seed by the probability of the most likely maneuver. */
+/* Writes calibration bins. Pairs of a scene and a seed are binned by the probability of the most
+ * likely maneuver. */
 static void write_calibration(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     double counts[BJ_CALIBRATION_BINS] = {0}, confidence[BJ_CALIBRATION_BINS] = {0};
     double hits[BJ_CALIBRATION_BINS] = {0};
@@ -128,7 +129,7 @@ static void write_arm(bj_doc *out, yyjson_mut_val *list, const arm *a, int brief
     write_groups(out, object, a);
 }
 
-/* `a` has scratch memory for members (count of results). */
+/* Writes the summary of every arm. `members` is scratch memory for results->count indices. */
 static void write_arms(bj_doc *out, yyjson_mut_val *list, arm *a, int *members, int brief) {
     const bj_locked_results *r = a->results;
     for (int i = 0; i < r->count; i++) {

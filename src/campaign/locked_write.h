@@ -24,7 +24,8 @@
 #define BJ_LOCKED_SUMMARY_SCHEMA "branchjepa.run_summary/1"
 #define BJ_LOCKED_SEEDS_SCHEMA "branchjepa.seed_table/1"
 
-/* Sets shown (n) to 1 for groups whose numbers may be shown. counts (n) partition all scenes. */
+/* Sets shown (n) to 1 for groups that have enough scenes to be published. counts (n) are the group
+ * sizes, and the groups partition all scenes. */
 void bj_locked_shown(uint8_t *shown, const double *counts, int n);
 
 /* Return the text of a file. */
@@ -44,7 +45,7 @@ typedef struct bj_locked_facts {
     double started, finished; /* seconds since 1970 */
 } bj_locked_facts;
 
-/* Writes the three files to `folder`. Sets digest to that of completion.json. */
+/* Writes the three files to `folder`. `digest` receives the SHA-256 of completion.json. */
 BJ_CHECK bj_status bj_locked_write(char digest[BJ_SHA256_HEX], const bj_locked_results *results,
                                    const bj_lock *lock, const bj_locked_facts *facts,
                                    const char *folder, bj_error *err);

@@ -1,4 +1,4 @@
-/* registry_rows.c - opens the file of a registry and reads its rows. See registry.c. */
+/* registry_rows.c - opens a registry file and reads its rows. See registry.c. */
 #include "campaign/registry.h"
 
 #include <math.h>
@@ -63,8 +63,8 @@ static bj_status read_version(int *version, sqlite3 *db, const char *path, bj_er
 
 bj_status bj_registry_connect(sqlite3 **out, int *version, const char *path, int create,
                               bj_error *err) {
-    /* Readers request write access, too, because the journal of a killed writer must be rolled
-     * back. If writing is not allowed, SQLite opens the file for reading. */
+    /* Readers request write access, too, because SQLite may have to roll back the journal of a
+     * killed writer. If the file is not writable, SQLite opens it read-only. */
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
     bj_status status = BJ_OK;

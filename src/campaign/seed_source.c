@@ -1,9 +1,9 @@
 /* seed_source.c - creates a table of arms, metrics and seeds from a campaign.
  *
  * Locked        DIR/locked/seed_table.json, after the evaluation was verified (bj_locked_open)
- * Development   the row of the chosen epoch in each finished run's metrics.jsonl; of stage A the
- *               decoder's errors and the gates' numbers; of mazes those of the graph and the spread
- *               of the latents, nothing of a run that collapsed
+ * Development   the row of the chosen epoch in metrics.jsonl of each finished run: decoder errors
+ *               and gate values for stage A; graph metrics and the spread of the latents for mazes,
+ *               unless the latents collapsed
  * Test: tests/campaign/test_lock.c, tests/cli/evaluate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* lstat */
@@ -17,7 +17,7 @@
 #include "core/alloc.h"
 #include "run/epoch_fields.h"
 
-/* A growing list of values, which does not own the names. */
+/* A growing list of values. The names are not owned by the list. */
 typedef struct list {
     bj_seed_value *values; /* (count), room for `room` */
     int count, room;

@@ -16,9 +16,9 @@
 #include "core/file_internal.h"
 
 enum {
-    NAME_SHOWN = 200,        /* chars of the final name in the temporary name */
+    NAME_SHOWN = 200,        /* number of characters of the final name in the temporary name */
     BUFFER_SIZE = 64 * 1024, /* small writes are buffered */
-    MAX_IO = 1 << 30         /* max bytes per read or write call; Linux stops at 2 GiB */
+    MAX_IO = 1 << 30         /* max bytes per read or write call; Linux transfers at most 2 GiB */
 };
 
 bj_status bj_file_fail(bj_error *err, int number, const char *path, const char *what) {
@@ -47,7 +47,7 @@ const char *bj_file_kind(const char *path) {
     if (size < (ssize_t)sizeof head) return NULL;
     if (!memcmp(head, "PAR1", 4)) return "a Parquet file";
     if (!memcmp(head, "PK\3\4", 4)) return "an npz archive";
-    /* A header of less than 16 MiB that starts with a brace. */
+    /* A safetensors file starts with a header length below 16 MiB, followed by a brace. */
     if (head[8] == '{' && !head[3] && !head[4] && !head[5] && !head[6] && !head[7])
         return "a safetensors file";
     return NULL;
@@ -311,7 +311,7 @@ bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t 
     return BJ_OK;
 }
 
-/* Performs every step that can run out of space. Only the rename is left to publish(). */
+/* Performs every step that can run out of disk space, so that publish() only has to rename. */
 static bj_status finish(bj_file_writer *writer, bj_error *err) {
     BJ_TRY(flush(writer, err));
     if (writer->has_temporary && fsync(writer->fd))

@@ -36,7 +36,7 @@ struct bj_folder_writer {
 
 /* ------------------------------------------------------------------------------------- contents */
 
-/* Returns 1 if the entry is one of the files or a temporary file left behind by a killed
+/* Returns 1 if the entry is one of the folder's files or a temporary file left behind by a killed
  * bj_file_writer. */
 static int belongs(const char *entry, const char *const *files) {
     const size_t length = strlen(entry);
@@ -64,8 +64,8 @@ static const char *next_entry(DIR *dir) {
     return NULL;
 }
 
-/* Removes the files that belong to a folder, and the folder if it is empty afterwards. Errors are
- * ignored, because a folder that remains has a hidden name and is found by the next writer. */
+/* Removes a folder's own files, and the folder if it is empty afterwards. Errors are ignored,
+ * because a folder that remains has a hidden name and the next writer finds it. */
 static void remove_folder(int parent, const char *name, const char *const *files) {
     DIR *dir = open_listing(parent, name);
     if (!dir) return;
@@ -150,7 +150,7 @@ static bj_status locate(bj_folder_writer *w, char final[BJ_FOLDER_PATH], const c
     return BJ_OK;
 }
 
-/* Fails if the existing folder contains anything other than the files. */
+/* Fails if the existing folder contains anything other than its own files. */
 static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
     DIR *dir = open_listing(w->parent, w->name);
     bj_status status = BJ_OK;
@@ -158,7 +158,8 @@ static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
     for (const char *entry; status == BJ_OK && (entry = next_entry(dir));)
         if (!belongs(entry, w->files))
             status = BJ_FAIL(err, BJ_EIO,
-                             "%.200s: cannot replace: it contains '%s', which would be lost",
+                             "%.200s: cannot be replaced, because it contains '%s', which would be "
+                             "lost",
                              w->path, entry);
     closedir(dir);
     return status;
@@ -182,8 +183,8 @@ static bj_status make_temporary(bj_folder_writer *w, const char *final, bj_error
     memcpy(w->inside + prefix, w->temporary, strlen(w->temporary) + 1);
     w->folder = openat(w->parent, w->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (w->folder < 0) return bj_file_fail(err, errno, w->path, "open a temporary folder");
-    (void)flock(w->folder, LOCK_EX | LOCK_NB); /* best effort, because some file systems have no
-                                                  locks */
+    (void)flock(w->folder, LOCK_EX | LOCK_NB); /* best effort, because some file systems do not
+                                                  support locks */
     if (replacing && fchmod(w->folder, old.st_mode & 07777))
         return bj_file_fail(err, errno, w->path, "keep the permissions");
     return BJ_OK;

@@ -31,7 +31,7 @@
 
 typedef struct bj_folder_writer bj_folder_writer;
 
-/* Opens a writer. `files` ends with NULL and must outlive the writer. */
+/* Opens a writer. `files` is terminated by NULL and must outlive the writer. */
 BJ_CHECK bj_status bj_folder_writer_open(bj_folder_writer **out, const char *path,
                                          const char *const *files, bj_error *err);
 /* Returns the path of the hidden folder, into which the caller writes the files. */
@@ -46,8 +46,8 @@ enum { BJ_FOLDER_PATH = 4096 };
 /* Creates the folder and all missing parent folders. */
 BJ_CHECK bj_status bj_folders_make(const char *path, bj_error *err);
 
-/* Returns the path of `file` in the folder `path`, or in the old folder if a crash left only that
- * one (invariant 3). */
+/* Returns the path of `file` in the folder `path`, or in the old folder if a crash left only the
+ * old folder (invariant 3). */
 BJ_CHECK bj_status bj_folder_find(char out[BJ_FOLDER_PATH], const char *path, const char *file,
                                   bj_error *err);
 

@@ -39,7 +39,7 @@ bj_status bj_cache_open(bj_cache **out, const char *path, int blind, bj_error *e
     if (kind && !strcmp(kind, "an npz archive"))
         return BJ_FAIL(err, BJ_EFORMAT,
                        "%s: is %s, expected a cache (.bjc)\n"
-                       "hint: only the arms for mazes read npz archives; see 'bjepa config arms'",
+                       "hint: only maze arms read npz archives; see 'bjepa config arms'",
                        path, kind);
     if (kind && strcmp(kind, "a safetensors file"))
         return BJ_FAIL(err, strcmp(kind, "a folder") ? BJ_EFORMAT : BJ_EIO,
@@ -203,7 +203,7 @@ bj_status bj_cache_verify(const bj_cache *c, int64_t index, bj_error *err) {
                        bj_safetensors_path(c->file), (long long)index, (long long)c->sizes.scenes);
     if (c->blind)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: was opened without futures, so its digests cannot be checked",
+                       "%s: the cache was opened without futures, so its digests cannot be checked",
                        bj_safetensors_path(c->file));
     const int64_t map = COLUMN(c, int64_t, MAP)[index];
     BJ_TRY(verify_scene(c, index, err));

@@ -23,7 +23,8 @@
 
 enum {
     BJ_CACHE_BLIND = 1,    /* no access to futures */
-    BJ_CACHE_UNCHECKED = 2 /* skip rule 5; for fuzzing, because mutations invalidate the digest */
+    BJ_CACHE_UNCHECKED = 2 /* skips rule 5; used for fuzzing, because mutations invalidate the
+                              digest */
 };
 
 /* Opens a cache file in memory. The buffer must be aligned to 8 bytes and outlive the cache.

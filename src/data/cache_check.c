@@ -81,7 +81,7 @@ static bj_status read_facts(bj_cache *c, bj_error *err) {
         return BJ_FAIL(err, BJ_EVERSION, "%s: version is '%.40s', this program reads '%s'", path,
                        version, BJ_CACHE_VERSION);
     BJ_TRY(need_fact(&features, c, "features", err));
-    /* Steps are bits of a 64-bit mask, and counts are stored in one byte. */
+    /* Steps are bits of a 64-bit mask, and counts must fit in one byte. */
     BJ_TRY(need_number(&obs, c, "obs", 1, 64, err));
     BJ_TRY(need_number(&fut, c, "fut", 1, 64, err));
     BJ_TRY(need_number(&neighbors, c, "neighbors", 0, 255, err));
@@ -106,7 +106,7 @@ static bj_status read_facts(bj_cache *c, bj_error *err) {
 /* --------------------------------------------------------------------------------------- tensors
  */
 
-/* Reads a size that is stored only as the first dimension of a tensor. */
+/* Reads a size that is only stored as the first dimension of a tensor. */
 static bj_status read_size(int64_t *out, const bj_cache *c, bj_cache_column column, bj_error *err) {
     const bj_tensor_view *view = bj_safetensors_find(c->file, bj_cache_columns[column].name);
     if (!view || view->rank < 1)
@@ -135,7 +135,7 @@ static bj_status read_columns(bj_cache *c, bj_error *err) {
             return BJ_FAIL(err, BJ_EFORMAT, "%s: tensor '%s' is %s, expected %s", path, info->name,
                            bj_dtype_name(view->dtype), bj_dtype_name(info->dtype));
         if ((uintptr_t)view->data % bj_dtype_size(info->dtype))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: tensor '%s' is not aligned to its %zu bytes", path,
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: tensor '%s' is not aligned to %zu bytes", path,
                            info->name, bj_dtype_size(info->dtype));
         c->column[i] = view->data;
     }

@@ -1,7 +1,7 @@
 /* cache_encode.c - encodes one scene: its record, its journal row and its drivable areas.
  *
  *   record   focal (50,7), neighbors (n,50,7), polylines (p,10,6), zeros up to a multiple of 16
- *   rings    centimeters if cm / 100.0 restores every coordinate bit for bit, otherwise double
+ *   rings in centimeters if cm / 100.0 restores every coordinate exactly, otherwise in double
  *
  * The encoding does not depend on the scene's position in the cache, so any thread may encode a
  * scene.

@@ -60,7 +60,7 @@ static bj_status lay_out(finish *f, bj_error *err) {
     return BJ_OK;
 }
 
-/* Writes `size` bytes to a column, `at` bytes from its start. */
+/* Writes `size` bytes to a column at offset `at`. */
 static bj_status put_column(finish *f, bj_cache_column column, const void *data, size_t size,
                             int64_t at, bj_error *err) {
     return bj_cache_put(f->w, BJ_FILE_RECORDS, data, size,
@@ -70,7 +70,7 @@ static bj_status put_column(finish *f, bj_cache_column column, const void *data,
 /* --------------------------------------------------------------------------------------- columns
  */
 
-/* Columns that are copied from a field of the journal row. */
+/* Columns whose values are copied from a field of the journal row. */
 #define FIELD(column, field)                                                                       \
     { BJ_COLUMN_##column, offsetof(bj_cache_row, field) }
 static const struct {
@@ -368,7 +368,8 @@ static bj_status write_file(finish *f, bj_error *err) {
     return put_header(f, err);
 }
 
-/* Handles a run without any scene: publishes the rejects, removes the folder and fails. */
+/* Handles a run in which no scene was usable: publishes the rejects, removes the folder and
+ * fails. */
 static bj_status give_up(bj_cache_writer *w, bj_error *err) {
     BJ_TRY(publish_rejects(w, err));
     bj_cache_remove_partial(w->parent, w->below, w->folder);

@@ -1,7 +1,7 @@
 /* cache_format.h - the tensors, facts and digests of a cache, shared by writer and reader.
  *
- * A cache is one safetensors file. Its tensors are the rows of bj_cache_columns, in this order.
- * docs/DATA.md describes each tensor.
+ * A cache is one safetensors file. bj_cache_columns lists its tensors in file order. docs/DATA.md
+ * describes each tensor.
  * Tests: tests/data/test_cache.c
  */
 #ifndef BJ_DATA_CACHE_FORMAT_H
@@ -52,7 +52,7 @@ typedef enum bj_cache_column {
     BJ_COLUMNS
 } bj_cache_column;
 
-/* Element counts of a cache. Also used to track the size of a cache that is being written. */
+/* Element counts of a cache. They also track the size of a cache that is being written. */
 typedef struct bj_cache_sizes {
     int64_t scenes;
     int64_t floats;      /* total over all records */
@@ -77,12 +77,12 @@ typedef struct bj_cache_column_info {
     bj_dtype dtype;
     bj_cache_per per;
     int width;      /* second dimension, 0 if there is none */
-    int is_content; /* 1: excluded from the index digest, because the content has its own digests */
+    int is_content; /* 1: not part of the index digest, because the content has its own digests */
 } bj_cache_column_info;
 
 extern const bj_cache_column_info bj_cache_columns[BJ_COLUMNS];
 
-/* Fills shape and returns the rank; fut is the number of future steps. */
+/* Fills shape and returns the rank. `fut` is the number of future steps. */
 int bj_cache_shape(int64_t shape[3], bj_cache_column column, const bj_cache_sizes *sizes, int fut);
 
 /* Returns the number of floats in a record, including padding. */

@@ -1,4 +1,4 @@
-/* cache_internal.h - the struct of an open cache, private to cache.c and cache_check.c. */
+/* cache_internal.h - the struct of an open cache, used only by cache.c and cache_check.c. */
 #ifndef BJ_DATA_CACHE_INTERNAL_H
 #define BJ_DATA_CACHE_INTERNAL_H
 

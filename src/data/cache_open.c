@@ -56,7 +56,7 @@ void bj_cache_writer_close(bj_cache_writer **writer) {
 
 /* --------------------------------------------------------------------------------------- folder */
 
-/* Determines the names of the cache and of its folder, and opens their parent directory. */
+/* Determines the paths of the cache and of its partial folder, and opens their parent directory. */
 static bj_status locate(bj_cache_writer *w, const char *path, bj_error *err) {
     char final[PATH_MAX];
     struct stat info;
@@ -105,7 +105,7 @@ static bj_status lock_folder(bj_cache_writer *w, int make, bj_error *err) {
             !fstatat(w->parent, w->below, &named, AT_SYMLINK_NOFOLLOW) &&
             mine.st_dev == named.st_dev && mine.st_ino == named.st_ino)
             return BJ_OK;
-        close(w->folder); /* locked, but the name now refers to another folder */
+        close(w->folder); /* the folder is locked, but its name now refers to another folder */
         w->folder = -1;
     }
     return BJ_FAIL(err, BJ_ELOCKED, "%s: other processes keep replacing it", w->partial);
@@ -142,7 +142,7 @@ static bj_status write_facts(bj_cache_writer *w, const char *text, bj_error *err
         openat(w->folder, facts_temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     const size_t size = strlen(text);
     if (fd < 0) return bj_file_fail(err, errno, w->partial, "create its file facts");
-    /* This is a single small write, so a short write means that the disk is full. */
+    /* A small file is written in one call, so a short write means that the disk is full. */
     errno = ENOSPC;
     int failed = write(fd, text, size) != (ssize_t)size || fsync(fd) ? errno : 0;
     close(fd);
@@ -160,7 +160,8 @@ static bj_status compare_facts(const bj_cache_writer *w, const char *mine, const
         if (a != b || memcmp(mine, theirs, a))
             return BJ_FAIL(
                 err, BJ_EARG,
-                "%s: is an interrupted run with other settings: found '%.*s', expected '%.*s'",
+                "%s: contains an interrupted run with different settings: found '%.*s', expected "
+                "'%.*s'",
                 w->partial, (int)(b < 100 ? b : 100), theirs, (int)(a < 100 ? a : 100), mine);
         mine += a + (mine[a] == '\n');
         theirs += b + (theirs[b] == '\n');

@@ -56,7 +56,8 @@ typedef struct bj_cache_row {
     uint64_t focal_valid, future_valid;
     int64_t record_start, map;
     uint8_t map_sha256[BJ_CACHE_HASH];
-    uint8_t content_sha256[BJ_CACHE_HASH]; /* of record and future, or of the reject line */
+    uint8_t content_sha256[BJ_CACHE_HASH]; /* SHA-256 of the record and the future, or of the reject
+                                              line */
     char scenario_id[BJ_CACHE_NAME], focal_id[BJ_CACHE_NAME];
     char city[BJ_CACHE_NAME], focal_type[BJ_CACHE_NAME];
     float future[BJ_AV2_FUTURE];
@@ -70,7 +71,7 @@ typedef struct bj_cache_map_row {
 } bj_cache_map_row;
 
 typedef struct bj_cache_ring_row {
-    int64_t start; /* index of the first point among the points of this kind */
+    int64_t start; /* index of the first point, counted among all points of this kind */
     int32_t count, exact;
 } bj_cache_ring_row;
 
@@ -120,7 +121,7 @@ struct bj_cache_writer {
     double synced; /* time of the last sync in seconds */
     char last_id[BJ_CACHE_NAME];
     bj_cache_table cities, types;
-    /* Digests of the maps so far, and a hash table of map numbers (-1 if empty). */
+    /* Digests of the maps so far, and a hash table of map numbers (-1 in empty slots). */
     uint8_t (*digests)[BJ_CACHE_HASH];
     int32_t *table;
     int64_t digest_room, table_room;
@@ -137,9 +138,9 @@ BJ_CHECK bj_status bj_cache_get(bj_cache_writer *w, bj_cache_file file, void *da
                                 int64_t at, bj_error *err);
 bj_status bj_cache_file_failed(const bj_cache_writer *w, bj_cache_file file, int number,
                                const char *what, bj_error *err);
-/* Returns the size in bytes that a file has at the given extent. */
+/* Returns the size of a file in bytes at the given extent. */
 int64_t bj_cache_file_end(bj_cache_file file, const bj_cache_extent *extent);
-/* Returns a journal row. Rows are read in batches, and the row is valid until the next call. */
+/* Returns a journal row, which is valid until the next call. Rows are read in batches. */
 BJ_CHECK bj_status bj_cache_row_at(const bj_cache_row **out, bj_cache_writer *w, int64_t item,
                                    bj_error *err);
 /* Computes the SHA-256 of a row without its last field. */

@@ -38,7 +38,7 @@ bj_status bj_cache_row_at(const bj_cache_row **out, bj_cache_writer *w, int64_t 
 
 /* ------------------------------------------------------------------------------------- rule 1 */
 
-/* Returns 1 if the row is a valid successor of the extent `before`. */
+/* Returns 1 if the row is a valid continuation of the extent `before`. */
 static int follows(const bj_cache_row *row, const bj_cache_extent *before) {
     const bj_cache_sizes *a = &before->sizes, *b = &row->after.sizes;
     if (row->after.items != before->items + 1 || row->durable < 0 || row->durable > before->items)
@@ -62,8 +62,8 @@ static int fits(const bj_cache_extent *extent, const int64_t size[BJ_FILES]) {
     return 1;
 }
 
-/* Sets w->at to the extent after the last row of the valid chain, and *durable to the number of
- * items that were synced when that row was written. */
+/* Sets w->at to the extent after the last valid row, and *durable to the number of items that were
+ * synced when that row was written. */
 static bj_status follow_journal(bj_cache_writer *w, int64_t *durable, const int64_t size[BJ_FILES],
                                 bj_error *err) {
     bj_cache_extent at = {0};
@@ -134,7 +134,7 @@ static bj_status check_map(int *good, bj_cache_writer *w, const bj_cache_extent 
     return BJ_OK;
 }
 
-/* Checks the content of an item against its row. `room` has space for one record. */
+/* Checks the content of an item against its row. `room` is a buffer for one record. */
 static bj_status check_item(int *good, bj_cache_writer *w, const bj_cache_row *row,
                             const bj_cache_extent *before, float *room, bj_error *err) {
     uint8_t digest[BJ_CACHE_HASH];

@@ -38,7 +38,7 @@ struct bj_loader {
     bj_arch arch;
     int64_t n, steps;
     int64_t *members;                /* (n) scene indices in the cache, ascending */
-    int64_t *order;                  /* (n) the members in the order used in `epoch` */
+    int64_t *order;                  /* (n) the scenes in the order used in epoch `epoch` */
     int64_t epoch;                   /* -1 if there is none yet */
     int64_t asked_epoch, asked_step; /* the batch that was last prefetched */
     uintptr_t page;
@@ -95,8 +95,8 @@ static bj_status check_options(const bj_loader_options *o, bj_error *err) {
 
 static void advise(const void *begin, const void *end, uintptr_t page, int advice);
 
-/* Advises random access. Scenes are read in shuffled order, so read-ahead at a page fault would be
- * wasted. The loader prefetches whole batches instead. */
+/* Advises the kernel that access is random. Scenes are read in shuffled order, so read-ahead at a
+ * page fault would be wasted. The loader prefetches whole batches instead. */
 static void expect_jumps(const bj_loader *l) {
     const int64_t last = bj_cache_count(l->cache) - 1;
     advise(bj_cache_floats(l->cache, 0).focal,
@@ -160,7 +160,7 @@ static void advise(const void *begin, const void *end, uintptr_t page, int advic
     if (to > from) (void)madvise((void *)from, to - from, advice);
 }
 
-/* Prefetches a batch. Scenes that are adjacent in the file are requested together. */
+/* Prefetches a batch. Scenes that are adjacent in the file are requested in one call. */
 static void ask_for(bj_loader *l, int64_t step) {
     const int64_t first = step * l->options.batch;
     const int64_t end = first + l->options.batch < l->n ? first + l->options.batch : l->n;

@@ -76,7 +76,7 @@ int64_t bj_cache_most_bytes(int64_t scenes) {
 /* ------------------------------------------------------------------------------------- producing
  */
 
-/* Sets the code of a rejected scene or of a fatal error. */
+/* Sets the error code of a rejected scene or of a fatal error. */
 static void refuse(result *r, const char *code, bj_status status) {
     r->code = status == BJ_ENOMEM ? "memory" : status == BJ_ENONFINITE ? "nonfinite" : code;
 }
@@ -159,7 +159,7 @@ static void make_scene(const prep *p, worker *w, result *r, int64_t item, const 
     if (status != BJ_OK) refuse(r, "names", status);
 }
 
-/* Returns the first item with the same id, or -1 if `item` is the first one. Only the first item is
+/* Returns the first item with the same id, or -1 if `item` is that item. Only the first item is
  * used. */
 static int64_t earlier(const bj_walk *walk, int64_t item) {
     int64_t first = item;
@@ -180,7 +180,7 @@ static void produce(void *context, int64_t item, int slot, int number) {
         r->code = "unreadable";
     } else if (first >= 0) {
         r->code = "duplicate";
-        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: has the same id as %s, which is used instead",
+        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: is skipped, because it has the same id as %s",
                       folder, other);
     } else {
         make_scene(p, &p->workers[number], r, item, folder);
@@ -264,7 +264,7 @@ static bj_status find(prep *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* Checks that the items of the interrupted run are the first items of this run. */
+/* Checks that the items of the interrupted run match the first items of this run. */
 static bj_status check_resumed(prep *p, bj_error *err) {
     const int64_t items = p->report->resumed = bj_cache_writer_items(p->writer);
     for (int64_t i = 0; i < items; i++) {
@@ -313,7 +313,7 @@ static bj_status run(prep *p, bj_error *err) {
 /* ------------------------------------------------------------------------------------- interface
  */
 
-/* Fills the report from a published cache whose writer was killed before it had cleaned up. */
+/* Fills the report from a published cache whose writer was killed before cleaning up. */
 static bj_status report_published(prep *p, int64_t items, bj_error *err) {
     bj_prep_report *r = p->report;
     struct stat info;

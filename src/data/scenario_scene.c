@@ -91,7 +91,8 @@ static bj_status look_into(files *f, const char *folder, bj_error *err) {
         return BJ_FAIL(err, BJ_EFORMAT, "%s: found no %sID%s, expected a scenario folder", folder,
                        scenario_prefix, scenario_suffix);
     if (found > 1)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: found scenarios %s and %s, expected one per folder",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: found scenarios %s and %s, expected one scenario per folder",
                        folder, f->id, other);
     return set_paths(f, folder, (int)strlen(folder), f->id, err);
 }
@@ -137,7 +138,8 @@ static bj_status copy_rings(bj_scenario_scene *s, const bj_map *map, bj_error *e
     for (int a = 0; a < map->area_count; a++) points += (size_t)map->areas[a].ring.count;
     if (!points) return BJ_OK;
     if (points > INT_MAX)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %zu points of drivable areas, expected at most %d",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the drivable areas have %zu points, expected at most %d",
                        s->id, points, INT_MAX);
     BJ_TRY(BJ_ALLOC(s->ring_end, (size_t)map->area_count, err));
     BJ_TRY(BJ_ALLOC(s->rim, points, err));

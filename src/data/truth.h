@@ -20,7 +20,7 @@ typedef struct bj_truth_scene {
     int has_future, gaps;                                   /* gaps: steps without a row */
     double origin[2], heading;
     double speed;       /* m/s at the last observed step */
-    double velocity[2]; /* m/s at the last observed step, in the scene frame */
+    double velocity[2]; /* speed in m/s at the last observed step, in the scene frame */
     double city_future[2 * BJ_TRUTH_STEPS], future[2 * BJ_TRUTH_STEPS]; /* city and scene frame */
 } bj_truth_scene;
 

@@ -1,4 +1,4 @@
-/* walk.c - see walk.h. Directory listing uses libc's own memory. */
+/* walk.c - see walk.h. Directory streams are allocated by the C library. */
 #define _XOPEN_SOURCE 700 /* openat, fdopendir, fstatat, realpath */
 #include "data/walk.h"
 
@@ -18,11 +18,13 @@
 
 enum { CHUNK = 1 << 18 };
 
-/* A scenario: its id and the number of its parent folder. 250,000 scenarios take about 15 MB. */
+/* A scenario, described by its id and the index of its parent folder. 250,000 scenarios take about
+ * 15 MB. */
 typedef struct found {
     const char *id;
     int32_t parent;  /* index into `parents` */
-    int32_t in_file; /* 0: in a folder of that name in the parent; 1: in the parent itself */
+    int32_t in_file; /* 0: the scenario is in a folder of that name in the parent; 1: it is in the
+                        parent itself */
     int64_t order;   /* order of discovery */
 } found;
 
@@ -82,7 +84,7 @@ static const char *split_of_path(const char *path) {
     return last;
 }
 
-/* Returns the length of ID in scenario_ID.parquet, or 0 if the name has another form. */
+/* Returns the length of ID in scenario_ID.parquet, or 0 if the name does not have this form. */
 static size_t id_length(const char *name) {
     static const char head[] = "scenario_", tail[] = ".parquet";
     const size_t length = strlen(name), around = sizeof head - 1 + sizeof tail - 1;
@@ -217,8 +219,8 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the names in a folder in sorted order, because readdir returns them in any order. The names
- * follow the pointer table in one memory block. */
+/* Lists the names in a folder in sorted order, because the order of readdir is unspecified. The
+ * names are stored after the pointer table in one memory block. */
 static bj_status list(const char ***out, size_t *count, DIR *dir, const char *path, bj_error *err) {
     size_t bytes = 0, n = 0, used = 0, kept = 0;
     errno = 0;

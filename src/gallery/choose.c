@@ -75,7 +75,7 @@ static int by_order(const void *a, const void *b) {
     return order ? order : (x->scene > y->scene) - (x->scene < y->scene);
 }
 
-/* Returns 0 if the case meets the requirement of the place. */
+/* Returns 0 if the case meets the requirement for the place. */
 static int rank_for(const bj_strict_case *c, int place) {
     if (c->maneuvers == BJ_GALLERY_STOP) return 2;
     return is_several(c->maneuvers) != (place > 0);

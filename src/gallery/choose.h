@@ -1,4 +1,4 @@
-/* choose.h - the rule that chooses the cases of a gallery; private to src/gallery. */
+/* choose.h - the rule by which the cases of a gallery are chosen; used only in src/gallery. */
 #ifndef BJ_GALLERY_CHOOSE_H
 #define BJ_GALLERY_CHOOSE_H
 

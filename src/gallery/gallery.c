@@ -22,7 +22,7 @@ enum { BATCH = BJ_GALLERY_BATCH, MODELS = BJ_GALLERY_MODELS };
 
 /* -------------------------------------------------------------------------------------- looking */
 
-/* Returns the areas of a map for a worker. Scenes of one town share a map. */
+/* Returns the drivable areas of a map for a worker. Scenes of one town share a map. */
 static bj_status prepare(bj_drivable **out, bj_gallery *g, int64_t map, int worker, bj_error *err) {
     *out = g->areas[worker];
     if (g->maps[worker] == map) return BJ_OK;
@@ -88,7 +88,8 @@ static void look_at(void *context, int item, int worker) {
         look->status = contain(look, g, &info, item, worker);
 }
 
-/* Predicts one batch and examines its scenes. *numbers are those of bj_loader_batch. */
+/* Predicts one batch and examines its scenes. *numbers are the scene numbers from
+ * bj_loader_batch. */
 static bj_status look_at_batch(int *count, const int64_t **numbers, bj_gallery *g, int64_t step,
                                bj_error *err) {
     const bj_batch *batch;

@@ -1,9 +1,9 @@
 /* observed.c - computes digests of the observed part of a scene.
  *
- * SHA-256 over, in this order: scenario id, city, focal id and focal type, each with its '\0';
- * origin and heading (3 doubles); numbers of neighbors and polylines used and available (4
- * int32_t); raw map hash (32 bytes); focal track (T,7), neighbors (n,T,7) and polylines (p,Q,6) as
- * floats. Little-endian. Test: tests/gallery/test_gallery.c
+ * The SHA-256 covers the following little-endian data, in this order: scenario id, city, focal id
+ * and focal type, each with its '\0'; origin and heading (3 doubles); numbers of neighbors and
+ * polylines used and available (4 int32_t); raw map hash (32 bytes); focal track (T,7), neighbors
+ * (n,T,7) and polylines (p,Q,6) as floats. Test: tests/gallery/test_gallery.c
  */
 #include <string.h>
 

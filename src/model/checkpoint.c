@@ -234,7 +234,8 @@ bj_status bj_checkpoint_check_digest(const bj_safetensors *st, bj_error *err) {
     digest(hex, tensors, count, facts, facts_count);
     if (strcmp(hex, stored))
         status = BJ_FAIL(err, BJ_EFORMAT,
-                         "%s: checksum of the content is %s, expected %s, so the file was changed",
+                         "%s: the checksum of the content is %s, expected %s, so the file was "
+                         "changed",
                          bj_safetensors_path(st), hex, shown(text, stored));
 done:
     bj_free(tensors);
@@ -304,7 +305,7 @@ bj_status bj_checkpoint_write_views(const char *path, const char *format,
     bj_fact *all = NULL, *sorted = NULL;
     char hex[BJ_SHA256_HEX], version[16];
     bj_status status;
-    for (int i = 0; i < facts_count; i++) /* check facts here, because they are compared below,
+    for (int i = 0; i < facts_count; i++) /* check the facts here, because they are compared below,
                                              before the writer checks them */
         if (!facts[i].key || !facts[i].value)
             return BJ_FAIL(err, BJ_EARG, "%s: fact %d has no key or no value", path, i);

@@ -103,7 +103,7 @@ static int64_t put_list_levels(bj_bytes *out, const int64_t *start, int64_t r0, 
     size_t begin = levels_begin(out);
     for (int64_t r = r0; r < r1; r++) {
         const int64_t size = start[r + 1] - start[r];
-        opened++; /* merge the zeros of consecutive rows that have at most one element */
+        opened++; /* merges the zeros of consecutive rows that have at most one element */
         if (size < 2 && r + 1 < r1) continue;
         bj_hybrid_run(out, 0, (uint64_t)opened, 1);
         if (size > 1) bj_hybrid_run(out, 1, (uint64_t)size - 1, 1);

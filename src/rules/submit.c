@@ -1,7 +1,7 @@
 /* submit.c - applies a rule to every scenario of a cache or folder and writes a submission.
  *
- * Scenarios are forecast in chunks by all workers, each with readers of its own, and written in the
- * order of their ids, so the file does not depend on the number of threads.
+ * All workers forecast a chunk of scenarios in parallel, each with its own readers. Scenarios are
+ * written in the order of their ids, so the file does not depend on the number of threads.
  * Tests: tests/rules/test_rules.c, tests/cli/baseline.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -177,7 +177,7 @@ bj_status bj_rule_submit(int64_t *scenes, const char *path, bj_rule rule, const 
     bj_submission_writer *writer = NULL;
     if (!path || !data || !bj_rule_name(rule))
         return BJ_FAIL(err, BJ_EARG,
-                       "baseline: path or data is missing, or the rule does not exist");
+                       "baseline: the path or the data is missing, or the rule does not exist");
     bj_status status = start(&j, data, options, err);
     if (status == BJ_OK) status = bj_submission_writer_create(&writer, path, err);
     if (status == BJ_OK) status = run(&j, writer, options, err);

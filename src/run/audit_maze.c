@@ -55,7 +55,8 @@ static bj_status tell(audit *a, int64_t contexts, bj_error *err) {
 
 /* --------------------------------------------------------------------------------------- frames */
 
-/* Returns up to BJ_PROBE_FRAMES evenly spaced rows in cells, from training or held-out episodes. */
+/* Returns up to BJ_PROBE_FRAMES evenly spaced rows that lie in cells, from training or held-out
+ * episodes. */
 static bj_status list_frames(int64_t **out, int64_t *count, const bj_maze_source *s, int fitted,
                              bj_error *err) {
     const int64_t *episodes = bj_maze_data_episodes(s->data);
@@ -134,7 +135,7 @@ static double length_of(const bj_real *x, size_t D) {
     return sqrt(sum);
 }
 
-/* Fits the probe and the mean length of contexts to training frames. */
+/* Fits the probe to training frames and computes the mean length of their contexts. */
 static bj_status fit_probe(audit *a, bj_rollout_arm *arm, bj_error *err) {
     bj_maze_view *v = &a->run->view;
     const size_t D = (size_t)v->D;
@@ -181,7 +182,8 @@ static bj_status judge_probe(audit *a, bj_rollout_arm *arm, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- rollouts */
 
-/* Computes u (H,G,L,D), masses and target latents of the contexts from `first` on. */
+/* Computes u (H,G,L,D), the masses and the target latents of a group of contexts, starting at
+ * context `first`. */
 static bj_status roll(audit *a, double length, int64_t first, int64_t n, bj_error *err) {
     bj_maze_view *v = &a->run->view;
     const int H = a->out->horizon;
@@ -277,7 +279,8 @@ static bj_status reserve(audit *a, bj_rollout_arm *arm, bj_error *err) {
     return BJ_ALLOC(a->mass, R, err);
 }
 
-/* Checks that a run can be audited. All runs must share dataset, split and stride with the first.
+/* Checks that a run can be audited. All runs must have the dataset, the split and the stride of the
+ * first run.
  */
 static bj_status check_run(const audit *a, int index, bj_error *err) {
     const bj_settings *s = bj_run_settings(a->run->run);
@@ -295,12 +298,12 @@ static bj_status check_run(const audit *a, int index, bj_error *err) {
     if (strcmp(o->data_sha256, a->run->source->digest))
         return BJ_FAIL(
             err, BJ_EMISMATCH,
-            "%s: was trained on dataset %.16s..., expected %.16s... as for the first run", dir,
+            "%s: was trained on dataset %.16s..., expected %.16s... like the first run", dir,
             a->run->source->digest, o->data_sha256);
     if (s->held_out != o->held_out || s->split_seed != o->split_seed || s->horizon != a->apart)
         return BJ_FAIL(err, BJ_EMISMATCH,
                        "%s: maze.held_out %g, maze.split_seed %llu, maze.horizon "
-                       "%d; expected %g, %llu, %d as in the first run",
+                       "%d; expected %g, %llu, %d like the first run",
                        dir, s->held_out, (unsigned long long)s->split_seed, s->horizon, o->held_out,
                        (unsigned long long)o->split_seed, a->apart);
     return BJ_OK;
@@ -345,7 +348,7 @@ bj_status bj_rollout_audit_runs(bj_rollout_audit *out, const char *const *runs, 
         out->horizon > BJ_ROLLOUT_MAX_HORIZON)
         return BJ_FAIL(
             err, BJ_EARG,
-            "audit of rollouts: found %d runs and a horizon of %d, expected 1 to %d and 1 to %d",
+            "rollout audit: found %d runs and a horizon of %d, expected 1 to %d and 1 to %d",
             count, out->horizon, (int)BJ_ROLLOUT_ARMS, (int)BJ_ROLLOUT_MAX_HORIZON);
     for (int i = 0; i < count && status == BJ_OK; i++) {
         status = audit_run(&a, runs[i], i, err);

@@ -76,7 +76,7 @@ static void maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r) {
     bj_sha256_final(&hash, hex);
 }
 
-/* Computes a digest over the tensors of one part of a model, or of all parts with BJ_PARTS. The
+/* Computes a digest of the tensors of one part of a model, or of the whole model for BJ_PARTS. The
  * result is "" if there are no tensors. */
 static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_param_part part,
                              bj_error *err) {
@@ -93,7 +93,8 @@ static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_
     return status;
 }
 
-/* Adds digests of the initial weights: of the whole model and of the parts that arms may share. */
+/* Adds digests of the initial weights: one of the whole model and one of each part that arms may
+ * share. */
 typedef struct initial {
     char all[BJ_SHA256_HEX], part[BJ_PARTS][BJ_SHA256_HEX];
 } initial;
@@ -244,7 +245,8 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
         if (!found || strcmp(found, now))
             status = BJ_FAIL(
                 err, BJ_EMISMATCH,
-                "%s: this run was started with other settings: %s was '%.120s' and is now '%.120s'",
+                "%s: this run was started with different settings: %s was '%.120s' and is now "
+                "'%.120s'",
                 path, key, found ? found : "missing", now);
     }
     bj_config_free(began);
@@ -293,7 +295,7 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
             status =
                 BJ_FAIL(err, BJ_EMISMATCH,
-                        "%s: this run was started with other %s: %s was %.70s and is now %.70s",
+                        "%s: this run was started with different %s: %s was %.70s and is now %.70s",
                         path, facts[i].what, facts[i].key, found ? found : "missing",
                         facts[i].expected ? facts[i].expected : "missing");
     }
@@ -311,8 +313,8 @@ bj_status bj_run_check_target(const bj_train_run *r, bj_error *err) {
     const bj_status status = found && !strcmp(found, r->init.target_sha256)
                                  ? BJ_OK
                                  : BJ_FAIL(err, BJ_EMISMATCH,
-                                           "%s: this run was started with another target encoder: "
-                                           "init.target_sha256 was %.70s and is now %.70s",
+                                           "%s: this run was started with a different target "
+                                           "encoder: init.target_sha256 was %.70s and is now %.70s",
                                            path, found ? found : "missing", r->init.target_sha256);
     bj_config_free(manifest);
     return status;

@@ -1,9 +1,9 @@
 /* run_folder.c - the folder of a run and the files that describe its state (docs/RUNS.md).
  *
  *   .lock            locked by the process that trains
- *   status.json      current progress, written again about every second
- *   result.json      the outcome; a run without it is not finished
- *   failures.jsonl   reasons of unexpected stops
+ *   status.json      current progress, updated about once per second
+ *   result.json      the outcome; exists only for finished runs
+ *   failures.jsonl   reasons for unexpected stops
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* flock */
@@ -79,7 +79,7 @@ static bj_status add_checkpoint(bj_doc *j, const bj_train_run *r, bj_error *err)
     return BJ_OK;
 }
 
-/* Adds the spread of the latents and, unless they have collapsed, the graph metrics. */
+/* Adds statistics of the latents and, unless the latents have collapsed, the graph metrics. */
 static void add_maze(bj_doc *j, const bj_train_run *r, bj_run_outcome outcome) {
     const bj_epoch *row = &r->rows[r->evaluated];
     const int collapsed = outcome == BJ_RUN_COLLAPSED;

@@ -1,6 +1,6 @@
-/* metric_directory.c - name, title, better direction, decimals and unit of every metric.
+/* metric_directory.c - name, title, direction of improvement, decimals and unit of every metric.
  *
- * Dispersion has no better direction. The Energy Score
+ * Dispersion has no direction of improvement. The Energy Score
  * subtracts it, and more dispersion is better only if the observations are spread out.
  * Test: tests/stats/test_paired.c
  */

@@ -36,8 +36,8 @@ static bj_status read_count(int *out, const bj_safetensors *st, const char *key,
     return BJ_OK;
 }
 
-/* Sets *out to the index of the metadata value in a NULL-terminated list,
- * or to 0 if the key is absent. */
+/* Sets *out to the index of the metadata value in a NULL-terminated list, or to 0 if the key does
+ * not exist. */
 static bj_status read_word(int *out, const bj_safetensors *st, const char *key,
                            const char *const *words, bj_error *err) {
     const char *text = bj_safetensors_metadata(st, key);
@@ -139,6 +139,7 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
     BJ_TRY(read_count(&g->steps, g->file, "steps", 0, err));
     BJ_TRY(read_count(&g->optim.conditioned, g->file, "conditioned", 0, err));
     BJ_TRY(read_count(&g->optim.muon, g->file, "muon", 0, err));
+    BJ_TRY(read_count(&g->optim.schedule_free, g->file, "schedule_free", 0, err));
     return blame_file(g, bj_objective_check(o, &g->arch, err), err);
 }
 
@@ -197,7 +198,8 @@ static bj_status load_scenes(bj_golden *g, bj_error *err) {
     const bj_safetensors *st = g->file;
     const bj_tensor_view *first = bj_safetensors_find(st, "x.focal");
     if (!first || first->rank != 3 || first->shape[0] < 1 || first->shape[0] > 1 << 20)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: tensor 'x.focal' is missing or has no (B,T,7) shape",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: tensor 'x.focal' is missing or does not have the shape (B,T,7)",
                        bj_safetensors_path(st));
     const int64_t B = first->shape[0];
     g->B = (int)B;

@@ -1,9 +1,9 @@
-/* law_read.c - reads the files of law_file.h with the public functions bj_law_*.
+/* law_read.c - implements the public functions bj_law_*, which read law files.
  *
- * bj_law_open checks everything except the digests, so later calls need no checks: the tensors and
- * their shapes, mode_start ascending by 1 to 8, ids ascending and terminated, weights positive with
- * sum one, intents and realized modes in range, finite frames. bj_law_verify recomputes the digest
- * of a scene.
+ * bj_law_open checks everything except the digests, so later calls need no checks: tensors and
+ * shapes, 1 to 8 modes per scene, ids sorted and terminated, positive weights that sum to one,
+ * intents and realized modes in range, finite frames. bj_law_verify recomputes the digest of a
+ * scene.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static bj_status read_tensors(bj_law *law, bj_error *err) {
     const bj_tensor_view *factor = bj_safetensors_find(law->file, "factor");
     if (!ids || !weight || !factor || ids->rank != 2 || weight->rank != 1 || factor->rank != 4)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: no tensors scenario_id, weight and factor of ranks 2, "
+                       "%s: the tensors scenario_id, weight and factor must have ranks 2, "
                        "1 and 4",
                        bj_safetensors_path(law->file));
     const int64_t s = law->scenes = ids->shape[0], m = law->modes = weight->shape[0];

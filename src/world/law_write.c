@@ -155,7 +155,8 @@ bj_status bj_law_writer_add(bj_law_writer *w, const bj_law_record *r, bj_error *
     const size_t n = (size_t)r->count;
     uint8_t digest[HASH];
     if (w->scenes && strcmp(w->last, r->id) >= 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s', but ids must ascend",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: scene '%s' comes after '%s', but ids must be in ascending order",
                        w->path, r->id, w->last);
     memcpy(w->last, r->id, sizeof w->last);
     w->scenes++;

@@ -46,7 +46,8 @@ static inline void grid_text(const char *path, const char *text) {
     CHECK(file && fputs(text, file) >= 0 && !fclose(file));
 }
 
-/* Arms that a lock treats differently: shared weights, other sizes, stages of the anchor. */
+/* Arms that a lock treats differently: arms with shared weights, arms of other sizes, and the
+ * stages of the anchor. */
 static const char grid_yaml[] =
     "name: small\n"
     "arms: [fullset, uniform, point, anchor-a, anchor-b]\n"
@@ -149,7 +150,7 @@ static inline void grid_restore(grid_kept *kept) {
     kept->bytes = NULL;
 }
 
-/* Replaces the first `old` behind the first `after` of the file. */
+/* Replaces the first occurrence of `old` after the first occurrence of `after` in the file. */
 static inline grid_kept grid_edit(const char *path, const char *after, const char *old,
                                   const char *new) {
     grid_kept kept = grid_keep(path);

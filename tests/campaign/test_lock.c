@@ -18,8 +18,8 @@ static void test_rule(void) {
         rows[i] = (bj_epoch){.epoch = i, .decoder_ade = ade[i], .eligible = i == 3 || i == 5};
         rows[i].dev.traj_es = es[i];
     }
-    CHECK(bj_lock_choose(BJ_FULLSET, rows, 6) == 2); /* epoch 0 is ignored, and the first of two is
-                                                        chosen */
+    CHECK(bj_lock_choose(BJ_FULLSET, rows, 6) == 2); /* epoch 0 is ignored, and the first of two
+                                                        equal epochs is chosen */
     CHECK(bj_lock_choose(BJ_ANCHOR_B, rows, 6) == 2);
     CHECK(bj_lock_choose(BJ_FULLSET, rows, 2) == 1);
     CHECK(bj_lock_choose(BJ_FULLSET, rows, 1) == -1 && bj_lock_choose(BJ_FULLSET, rows, 0) == -1);
@@ -92,11 +92,11 @@ static void test_file(void) {
         {"\"bytes\"", "123456789012", "-1", "'bytes'"},
         {"\"scenes\"", "24988", "2.5", "'scenes'"},
         {"\"metrics\"", "\"brier\"", "\"breir\"", "list of metrics"},
-        {"\"real\"", "\"real\": \"", "\"real\": \"long ", "numbers of type"},
+        {"\"real\"", "\"real\": \"", "\"real\": \"long ", "number type"},
         {"\"batch\"", "128", "129", "batch is 129"},
-        {"\"least_scenes\"", "10", "1", "least_scenes 1"},
-        {"\"runs\"", "runs/fullset", "runs/../fullset", "folder of the campaign"},
-        {"\"runs\"", "runs/fullset", "/runs/fullset", "folder of the campaign"},
+        {"\"least_scenes\"", "10", "1", "least_scenes is 1"},
+        {"\"runs\"", "runs/fullset", "runs/../fullset", "folder in the campaign folder"},
+        {"\"runs\"", "runs/fullset", "/runs/fullset", "folder in the campaign folder"},
         {"\"runs\"", "true", "1", "run 0: 'evaluated'"},
         {"\"path\"", "/data/", "/data//", "absolute path"},
         {"\"path\"", "/data/", "/data/./", "absolute path"},
@@ -222,7 +222,7 @@ static void test_runs(void) {
     CHECK(rename(grid_at("moved"), grid_at(history)) == 0);
 }
 
-/* Finds the digits of a digest in the manifest of a run. */
+/* Finds the hex digits of a digest in the manifest of a run. */
 static void edit_digest(grid_kept *kept, const char *run, const char *key) {
     char path[GRID_PATH];
     snprintf(path, sizeof path, "%s/runs/%s/manifest.json", grid_dir, run);
@@ -288,7 +288,7 @@ static void test_history(void) {
     bj_campaign_free(campaign);
 }
 
-/* Tests a changed byte of a checkpoint, and a valid file of another epoch or run. */
+/* Tests a checkpoint with a changed byte, and a valid checkpoint from another epoch or run. */
 static void test_checkpoint(void) {
     for (int i = 0; i < 2; i++) {
         char path[GRID_PATH];
@@ -301,7 +301,7 @@ static void test_checkpoint(void) {
         refused(BJ_EMISMATCH, path, "is missing");
         CHECK(rename(grid_at("moved"), path) == 0);
     }
-    /* Tests the checkpoint of another epoch with a matching result.json. */
+    /* Tests a checkpoint from another epoch together with a matching result.json. */
     bj_run *run = NULL;
     char hex[65], old[65];
     char model[GRID_PATH], result[GRID_PATH];
@@ -348,7 +348,7 @@ static void test_data(void) {
     grid_remove(path);
     grid_cache("other.bjc", "few", 9);
     CHECK(lock_with(path) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "has 9 scenes, expected at least 10");
+    CHECK_CONTAINS(err.message, "found 9 scenes, expected at least 10");
     grid_remove(path);
     bj_prep_report prep; /* made-up scenes, some without a future */
     CHECK_OK(case_write(path, 30, 1, &prep, &err), err);
@@ -359,7 +359,8 @@ static void test_data(void) {
     grid_kept kept = grid_flip(grid_val);
     CHECK(lock_with(grid_val) == BJ_EFORMAT);
     grid_restore(&kept);
-    /* Tests that changed training data cannot prove that the held-out data is separate. */
+    /* Tests that if the training data was changed, it cannot be proved that the held-out data is
+     * separate. */
     kept = grid_keep(train);
     grid_remove(train);
     grid_cache("train.bjc", "train", GRID_TRAIN + 1);

@@ -25,7 +25,7 @@ static bj_status verify(bj_locked_report *report) {
     return bj_campaign_verify(report, grid_dir, &options, &err);
 }
 
-/* Counts the entries of the campaign folder whose names start with the text. */
+/* Counts the entries in the campaign folder whose names start with the text. */
 static int count_entries(const char *folder, const char *prefix) {
     DIR *dir = opendir(folder);
     int count = 0;
@@ -44,8 +44,8 @@ static void test_shown(void) {
         uint8_t shown[4];
     } cases[] = {
         {{10, 20, 30, 40}, {1, 1, 1, 1}},
-        {{10, 9, 30, 40}, {0, 0, 1, 1}}, /* the hidden group has only 9, so the smallest other group
-                                            is hidden, too */
+        {{10, 9, 30, 40}, {0, 0, 1, 1}}, /* the hidden group has only 9 scenes, so the smallest
+                                            other group is hidden, too */
         {{5, 6, 30, 40}, {0, 0, 1, 1}},  /* 11 together are enough */
         {{5, 0, 30, 40}, {0, 1, 0, 1}},  /* an empty one hides nothing */
         {{1, 2, 3, 1000}, {0, 0, 0, 0}},
@@ -148,7 +148,7 @@ static void test_write(void) {
     yyjson_doc_free(doc);
 
     doc = parse("fake/seed_table.json");
-    /* 19 metrics of an evaluation; b has no latent one */
+    /* an evaluation has 19 metrics; b has no latent metrics */
     CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/rows")) == FAKE_SEEDS * (24 + 23));
     CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/usage")) == 2 * FAKE_SEEDS);
     yyjson_doc_free(doc);
@@ -219,7 +219,7 @@ static void test_every_byte(void) {
 
 typedef struct plan {
     const char *phase;  /* where it happens */
-    int happened, what; /* 0: stop; 1: touch a file; 2: start another evaluation */
+    int happened, what; /* 0: stop; 1: change the time of a file; 2: start another evaluation */
     bj_status inner;
 } plan;
 
@@ -256,7 +256,7 @@ static void test_interruptions(void) {
         CHECK_MSG(status == (plans[i].what == 1 ? BJ_EMISMATCH : BJ_ELOCKED), "%zu: %s", i,
                   err.message);
         CHECK_CONTAINS(err.message,
-                       plans[i].what == 1 ? "while the evaluation ran" : "nothing was written");
+                       plans[i].what == 1 ? "during the evaluation" : "nothing was written");
         CHECK(!grid_exists(grid_at("run/locked")) && count_entries(grid_dir, ".locked") == 0);
         if (plans[i].what == 2) CHECK(plans[i].inner == BJ_ELOCKED);
     }
@@ -297,7 +297,7 @@ static bj_metric_values alone(const bj_cache *cache, const char *arm, int64_t se
     return values;
 }
 
-/* Tests that no file contains the name of a scene or its numbers as a list. */
+/* Tests that no file contains the name of a scene or its values as a list. */
 static void check_nameless(const bj_cache *cache) {
     for (int f = 0; f < 3; f++) {
         char path[GRID_PATH];
@@ -374,7 +374,7 @@ static void test_results(void) {
     CHECK_OK(verify(&again), err);
     CHECK(!strcmp(again.digest, report.digest) && again.checkpoints == 8);
 
-    /* Tests that the first two files do not depend on threads or time. */
+    /* Tests that the first two files depend neither on the number of threads nor on the time. */
     grid_kept summary = grid_keep(grid_at("run/locked/run_summary.json"));
     grid_kept table = grid_keep(grid_at("run/locked/seed_table.json"));
     grid_remove(grid_at("run/locked"));
@@ -404,7 +404,7 @@ static void test_repeat(void) {
     CHECK_CONTAINS(err.message, "(evaluator): was changed");
 }
 
-/* Tests changes of the result files and of the lock after the evaluation. */
+/* Tests that changes to the result files or to the lock are detected after the evaluation. */
 static void test_tampering(void) {
     bj_locked_report report;
     bj_seeds *seeds = NULL;

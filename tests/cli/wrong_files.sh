@@ -15,7 +15,7 @@ for verb in "train --arm fullset --out new --data" "data info"; do
     err_has "bjepa data prep"
     run 3 $verb x.npz
     err_has "x.npz: is an npz archive, expected a cache (.bjc)"
-    err_has "hint: only the arms for mazes read npz archives"
+    err_has "hint: only maze arms read npz archives"
     check test ! -e new
 done
 run 3 train --arm maze-branch --out new --data scenes.bjc

@@ -1,7 +1,7 @@
 /* test_sha256.c - tests SHA-256 with and without the processor's instructions.
  *
- * FIPS 180 vectors, digests that Python's hashlib computed for 1,025 lengths, messages in pieces,
- * and files. On a processor without SHA instructions the two passes run the same code.
+ * Uses the FIPS 180 vectors, digests computed by Python's hashlib for 1,025 lengths, messages in
+ * pieces, and files. On a processor without SHA instructions, both passes run the same code.
  */
 #define _XOPEN_SOURCE 700 /* mkstemp */
 #include <stdlib.h>
@@ -92,7 +92,8 @@ static void test_lengths(void) {
     }
 }
 
-/* Tests that pieces of varying size, empty pieces among them, give the digest of the message. */
+/* Tests that hashing a message in pieces of varying size, including empty pieces, gives the same
+ * digest. */
 static void test_pieces(void) {
     static char text[1000];
     memset(text, 'a', sizeof text);

@@ -15,8 +15,8 @@ static void test_known(void) {
     } known[] = {
         {"", 0},    /* SHA-256 e3b0c44298fc1c14... */
         {"abc", 0}, /* ba7816bf8f01cfea... */
-        /* The ids among "scene 0" .. "scene 2999999" that are nearest to 9944/199908 on either
-         * side. They differ by 2e-7 of the fraction. */
+        /* Of the ids "scene 0" .. "scene 2999999", the two whose fractions are nearest to
+         * 9944/199908 on either side. The two fractions differ by 2e-7. */
         {"scene 954484", 1},
         {"scene 1399312", 1},
         {"scene 1151828", 0},

@@ -1,4 +1,5 @@
-/* test_choose.c - tests the rule of galleries on lists made by hand: maneuvers, order, places. */
+/* test_choose.c - tests the selection rule of galleries on hand-made lists: maneuvers, order,
+ * places. */
 #include "core/sha256.h"
 #include "gallery/choose.h"
 #include "support/test.h"
@@ -15,7 +16,7 @@ enum {
 static void test_maneuvers(void) {
     enum { K = 4, F = 2 };
     double w[K] = {0.40, 0.40, 0.16, 0.04};
-    /* Only the last point counts, and the first points would give another maneuver. */
+    /* Only the last point counts. The first points would give another maneuver. */
     double y[K][F][2] = {
         {{-50, 50}, {10, 0}}, {{9, 9}, {1.9, 0}}, {{0, 0}, {-5, 5}}, {{0, 0}, {0, -9}}};
     CHECK(bj_gallery_maneuvers(K, F, w, &y[0][0][0]) ==
@@ -89,8 +90,8 @@ static void test_rule(void) {
     check_choice(list, 6, 3, expected, 3);
     check_choice(list, 6, 8, expected, 6); /* no more than there are */
     check_choice(list, 0, 8, expected, 0);
-    /* Tests that the first place gets a case with several maneuvers if there is no other, and stop
-     * comes last. */
+    /* Tests that the first place gets a case with several maneuvers if there is no other case, and
+     * that cases with only stop come last. */
     const int64_t none[][4] = {{2, STOP, 1, 10}, {3, STOP | AHEAD, 2, 20}};
     const int64_t only[] = {3, 2};
     check_choice(none, 2, 2, only, 2);
@@ -103,7 +104,8 @@ static void test_maps_and_ties(void) {
                                {5, STOP | AHEAD, 9, 99}, {6, LEFT | AHEAD, 8, 100}};
     const int64_t expected[] = {1, 3, 6, 5, 2, 4};
     check_choice(list, 6, 6, expected, 6);
-    /* Tests equal hashes, which different ids cannot have. The index of the scene decides. */
+    /* Tests equal hashes, which cannot occur for different ids. The index of the scene breaks the
+     * tie. */
     const int64_t equal[][4] = {{9, AHEAD, 1, 1}, {4, AHEAD, 1, 1}, {6, AHEAD, 1, 1}};
     const int64_t by_number[] = {4, 6, 9};
     check_choice(equal, 3, 3, by_number, 3);

@@ -42,7 +42,7 @@ static bj_status save_model(const char *path, uint64_t seed, int atoms, double f
     return status;
 }
 
-/* Writes a copy in which `most` bytes of one tensor, starting at `first`, are changed, and updates
+/* Writes a copy in which `most` bytes of one tensor are changed, starting at `first`, and updates
  * the digests. */
 static bj_status change_tensor(const char *from, const char *to, const char *name, size_t first,
                                size_t most, bj_error *err) {
@@ -127,7 +127,7 @@ static void check_case(const bj_gallery_case *c, const found *f) {
     }
 }
 
-/* limits are a lower and an upper limit of the strict cases among the first 100 scenes. */
+/* `limits` contains the min and max number of strict cases among the first 100 scenes. */
 static void test_scene_by_scene(const bj_model *branch, const bj_model *point, int least,
                                 int most) {
     const bj_loader_options each = {.part = BJ_PART_ALL, .batch = 1};

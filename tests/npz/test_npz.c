@@ -335,7 +335,7 @@ static void test_headers(void) {
     npz_add_raw(&m, "x.npy", "\x93NUMPZ\1\0\2\0{}\n", 13, 0, NULL);
     refuse_array(&m, "does not begin with the .npy signature");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0", 8, 0, NULL);
-    refuse_array(&m, "8 bytes, too few");
+    refuse_array(&m, "has 8 bytes, which is too short");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0\x40\0{}\n", 13, 0, NULL);
     refuse_array(&m, "fewer than its header of 74");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\2\0\0\0\1\1", 12, 0, NULL);
@@ -354,7 +354,7 @@ static void test_members(void) {
     refuse_lie((npz_lie){.cut = 9}, NPZ_DEFLATED, "its compressed data ends after");
     refuse_lie((npz_lie){.packed = -1}, NPZ_DEFLATED, "has no end");
     refuse_lie((npz_lie){.packed = -5, .size = -5}, NPZ_STORED, "19 bytes of numbers");
-    /* Test a local header whose name differs from the directory, then damaged compressed data. */
+    /* Test a local header with another name than in the directory, then damaged compressed data. */
     npz_maker m = {0};
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     memcpy(m.bytes + 30, "y", 1);

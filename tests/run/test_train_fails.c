@@ -22,7 +22,8 @@ static bj_run_answer train_within(void *context, const bj_run_progress *p) {
     return BJ_RUN_GO_ON;
 }
 
-/* expects CODE and PART of the message if the run "held" is resumed in another way */
+/* checks that resuming the run "held" in another way fails with CODE and a message that contains
+ * PART */
 static void expect(const bj_settings *s, const bj_run_options *o, bj_status code,
                    const char *part) {
     bj_run_report report;
@@ -52,8 +53,8 @@ static void count_warnings(void *context, const char *line) {
     *(int *)context += strstr(line, "warning:") == line && strstr(line, "build") != NULL;
 }
 
-/* Tests that another build may not continue a run, and that a run of an earlier version, which
- * does not state its build, continues with a warning. */
+/* Tests that a run cannot be continued by another build. A run of an earlier version, which does
+ * not record its build, continues with a warning. */
 static void test_build(void) {
     const bj_settings s = case_settings("fullset", "");
     char data[CASE_PATH], dir[CASE_PATH];
@@ -230,8 +231,8 @@ static void diverge(const char *arm, const char *how, const char *part) {
     case_remove("far");
 }
 
-/* Tests that the message names one of the scenes that cause the failure, also if they are in
- * another cache. */
+/* Tests that the message names one of the scenes that cause the failure, even if they are in a
+ * separate cache. */
 static void test_scenario(void) {
     char data[CASE_PATH], dev[CASE_PATH], dir[CASE_PATH], id[64] = "";
     const bj_settings s =
@@ -255,8 +256,8 @@ static void test_scenario(void) {
 }
 
 static void test_divergence(void) {
-    /* Tests a failure in an update. An epoch has 28 updates, which is enough in double precision,
-     * too. */
+    /* Tests a failure in an update. An epoch has 28 updates, which is enough to overflow in double
+     * precision, too. */
     diverge("fullset", "train.batch=4", "epoch 1, update ");
     diverge("fullset", "train.batch=4", " (scenario 0");
     /* Tests a failure in an evaluation, with one update per epoch. */

@@ -1,7 +1,7 @@
 /* reseal.h - recomputes the digests of a cache whose content a test has changed.
  *
- * Readers reject scenes that do not match their digests, so a test that needs other futures or
- * tracks must also store their digests.
+ * Readers reject scenes that do not match their digests, so a test that changes futures or tracks
+ * must also store new digests.
  */
 #ifndef BJ_TESTS_RESEAL_H
 #define BJ_TESTS_RESEAL_H
@@ -43,7 +43,8 @@ static inline bj_status reseal(char *bytes, size_t size, bj_error *err) {
     BJ_TRY(bj_cache_open_memory(&cache, bytes, size, "resealed", BJ_CACHE_UNCHECKED, err));
     reseal_content(cache);
     bj_cache_free(cache);
-    /* The digest that opening computes covers the new columns, the stated one does not. */
+    /* The digest computed when the file is opened covers the new columns. The stored digest does
+     * not. */
     BJ_TRY(bj_cache_open_memory(&cache, bytes, size, "resealed", BJ_CACHE_UNCHECKED, err));
     const char *stated = bj_cache_fact(cache, "digest");
     for (char *at = bytes; at < bytes + BJ_CACHE_HEADER - BJ_SHA256_HEX; at++)

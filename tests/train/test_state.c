@@ -38,8 +38,8 @@ static void same_run(const run *a, const run *b, const char *what) {
 
 enum { STEPS = 20, FIRST = 7 };
 
-/* Checks that 20 steps in one run give the same result as 7 steps, a checkpoint, and 13 steps with
- * newly created objects. */
+/* Checks that 20 steps in one run give the same result as 7 steps, a checkpoint, and 13 more steps
+ * with new objects. */
 static void check_resume(const bj_arch *arch, bj_trainer_options options, const char *anchor) {
     const char *name = bj_objective_name(options.objective.kind), *dir = in_folder("resume");
     bj_error err = {0};
@@ -82,6 +82,10 @@ static void test_resume(void) {
     check_resume(&arch, options_of(BJ_FULLSET, 0), NULL);
     check_resume(&arch, options_of(BJ_ANCHOR_A, 0), NULL);
     bj_trainer_options options = options_of(BJ_FULLSET, 0);
+    options.optim.schedule_free = 1;
+    options.optim.conditioned = 1;
+    check_resume(&arch, options, NULL);
+    options = options_of(BJ_FULLSET, 0);
     options.objective.sigreg = 0.1; /* its directions depend on the step */
     options.objective.sigreg_slices = 40;
     options.objective.vicreg_covariance = 0.5;
@@ -97,7 +101,7 @@ static void test_resume(void) {
     check_resume(&arch, options_of(BJ_OUTPUTONLY, 0), NULL);
 }
 
-/* Tests stage A with K = 1, and stage B with K = 3 on the resulting anchor. */
+/* Tests stage A with K = 1, then stage B with K = 3 on the resulting anchor. */
 static void test_anchor(void) {
     bj_error err = {0};
     bj_arch narrow = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
@@ -111,6 +115,9 @@ static void test_anchor(void) {
     const char *path = in_folder("stage_a/" BJ_CHECKPOINT_MODEL);
 
     options = options_of(BJ_ANCHOR_B, 1);
+    options.optim.schedule_free = 1;
+    check_resume(&arch, options, path);
+    options.optim.schedule_free = 0;
     check_resume(&arch, options, path);
 
     run b = run_create(&arch, &options, 6);
@@ -139,7 +146,7 @@ static void test_anchor(void) {
             if (source)
                 CHECK_MSG(!memcmp((decoder ? own : target).data, source->data, bytes), "%s",
                           own.name);
-            if (!decoder) /* all other tensors start from the initialization and are trained */
+            if (!decoder) /* all other tensors start from their initial values and are trained */
                 CHECK_MSG(!memcmp(own.data, start.data, bytes) == (steps == 0), "%s", own.name);
         }
         CHECK_OK(bj_checkpoint_digest(expected, from_a, count, &err), err);
@@ -287,7 +294,7 @@ static void test_other_settings(void) {
     remove_tree(dir);
 }
 
-/* Tests that a run with SIGReg continues only with its own seed and settings. */
+/* Tests that a run with SIGReg can be resumed only with its own seed and settings. */
 static void test_sigreg_seed(void) {
     const bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
     bj_trainer_options options = options_of(BJ_FULLSET, 1);
@@ -648,7 +655,7 @@ static run golden_run(void) {
 }
 
 /* Tests that old files stay readable. The values are compared with the files instead of a new run,
- * because a change of the arithmetic is not a change of the format. */
+ * because the arithmetic may change without a change of the format. */
 static void test_golden(void) {
     run r = golden_run();
     const char *dir = "tests/golden/training_v1";

@@ -99,7 +99,7 @@ static void check(const char *const *paths, int files, const char *isa, bj_preci
            precision == BJ_PRECISION_FULL ? "single" : "mixed", worst);
 }
 
-/* Arguments: other golden files to compare, instead of those in the repository. */
+/* The arguments are golden files to compare instead of those in the repository. */
 int main(int argc, char **argv) {
     static const char *const paths[] = {"tests/golden/mixed/fullset_0.safetensors",
                                         "tests/golden/mixed/fullset_1.safetensors",

@@ -1,5 +1,5 @@
-/* test_fresh.c - tests which specifications of fresh scenes are valid, and on what their digest and
- * their scenes depend. */
+/* test_fresh.c - tests which specifications of fresh scenes are valid, and what determines their
+ * digest and their scenes. */
 #include <branchjepa/branchjepa.h>
 
 #include "core/alloc.h"

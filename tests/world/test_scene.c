@@ -155,7 +155,7 @@ static void check_focal(const bj_world_scene *s, int *rough) {
         const double vx = (r[t].x - r[t - 1].x) * 10, vy = (r[t].y - r[t - 1].y) * 10;
         CHECK_NEAR(hypot(r[t].vx - vx, r[t].vy - vy), 0, 2.5);
     }
-    /* Jitter of 4 mm alone causes differences of 1 to 3 m/s^2. */
+    /* Jitter of 4 mm alone causes apparent accelerations of 1 to 3 m/s^2. */
     *rough += worst > 12;
 }
 
@@ -177,7 +177,7 @@ static void test_content(void) {
         bj_world_scene_local(&x, &y, scene);
         CHECK(x == 0 && y == 0);
     }
-    CHECK_MSG(rough < 4, "%d focal vehicles accelerate by more than 12 m/s^2", rough);
+    CHECK_MSG(rough < 4, "%d focal vehicles have an acceleration of more than 12 m/s^2", rough);
     CHECK(tracks / 160 > 20 && tracks / 160 < 36);
     CHECK(fragments / 160 > 2 && moving / 160 > 0.7);
 }
