@@ -53,6 +53,12 @@ void cli_warn(const char *fmt, ...) {
     va_end(args);
 }
 
+void cli_warn_missing(const char *campaign, const bj_locked_report *report) {
+    cli_warn("%s: the evaluation is only partly verified, because %d of %d locked files are "
+             "missing; the first is %s",
+             campaign, report->missing, report->files, report->first);
+}
+
 bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);

@@ -75,6 +75,8 @@ bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) CLI_PRI
 
 /* Prints "warning: message" to stderr, in yellow on a terminal unless NO_COLOR is set. */
 void cli_warn(const char *fmt, ...) CLI_PRINTF(1, 2);
+/* Warns about locked files that are missing, so that only part of an evaluation was verified. */
+void cli_warn_missing(const char *campaign, const bj_locked_report *report);
 
 /* Prints "bjepa VERB: message" and a reference to the help. Returns CLI_USAGE. */
 int cli_misuse(const char *verb, const char *fmt, ...) CLI_PRINTF(2, 3);

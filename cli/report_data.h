@@ -92,7 +92,9 @@ typedef struct report_protocol {
 
 typedef struct report_data {
     char name[BJ_NAME_SIZE], source[CLI_PATH_SIZE]; /* of the campaign; folder or file */
-    int locked;
+    int locked;   /* 1: the numbers are of the locked evaluation, whose files agree */
+    int verified; /* 1: also every locked file is there and unchanged, as the badge says */
+    bj_locked *evaluation; /* NULL unless locked */
     int64_t scenes; /* behind the numbers; 0: not known */
     int arms, seeds, runs;
     report_arm *arm;
@@ -110,8 +112,9 @@ typedef struct report_data {
 BJ_CHECK bj_status report_data_open(report_data **out, const char *path, bj_error *err);
 void report_data_free(report_data *data);
 
-/* Describes the source of the numbers: "locked evaluation, 4,000 held-out scenes", or "development
- * split, not the locked evaluation". */
+/* Describes the source of the numbers: "locked evaluation, 4,000 held-out scenes", "evaluation, 4,000
+ * held-out scenes, not verified: locked files are missing", or "development scenes, not the locked
+ * evaluation". */
 const char *report_numbers(char text[REPORT_SOURCE_SIZE], const report_data *data);
 
 /* Return the number of datasets, the name of one or NULL, and the digest of the training data ("":

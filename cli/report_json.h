@@ -18,8 +18,9 @@ double report_json_number(yyjson_val *object, const char *key);
 BJ_CHECK bj_status report_json_list(yyjson_val **out, yyjson_val *object, const char *key,
                                     size_t most, const char *file, bj_error *err);
 
+/* Copies the content of the verified evaluation, if there is one. */
+BJ_CHECK bj_status report_read_locked(report_data *data, bj_error *err);
 /* Read the files in the folder. Missing files change nothing. */
-BJ_CHECK bj_status report_read_locked(report_data *data, const char *folder, bj_error *err);
 BJ_CHECK bj_status report_read_audit(report_data *data, const char *folder, bj_error *err);
 BJ_CHECK bj_status report_read_truth(report_data *data, const char *folder, bj_error *err);
 void report_audit_free(report_audit *audit);

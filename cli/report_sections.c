@@ -259,7 +259,7 @@ void report_head(FILE *to, const report_data *d) {
     char numbers[REPORT_SOURCE_SIZE];
     fputs("<h1>", to);
     report_text(to, d->name);
-    fprintf(to, "</h1>\n<p class=\"tags\"><span class=\"tag %s\">", d->locked ? "locked" : "dev");
+    fprintf(to, "</h1>\n<p class=\"tags\"><span class=\"tag %s\">", d->verified ? "locked" : "dev");
     report_text(to, report_numbers(numbers, d));
     fputs("</span>", to);
     put_digest(to, d);
@@ -274,7 +274,12 @@ void report_about(FILE *to, const report_data *d, const char *title) {
     fputs("<section id=\"about\">\n", to);
     if (title) fprintf(to, "<h2>%s</h2>\n", title);
     put_matching(to, d);
-    if (d->locked)
+    if (d->locked && !d->verified)
+        fputs("The numbers are from an evaluation on held-out scenes. Its files agree with each "
+              "other, but locked files are missing, so the evaluation is only partly "
+              "verified.</p>\n",
+              to);
+    else if (d->locked)
         fputs("The numbers are from the locked evaluation: checkpoints were chosen on development "
               "scenes and locked by their digests, and then all of them were evaluated once on "
               "the held-out scenes.</p>\n",
@@ -291,7 +296,7 @@ void report_about(FILE *to, const report_data *d, const char *title) {
 
 void report_about_scenes(FILE *to, const report_forecasts *f) {
     static const char *const origins[] = {"scenes of the given file",
-                                          "held-out scenes, shown after the locked evaluation",
+                                          "held-out scenes, shown after their evaluation",
                                           "development scenes, which are never trained on"};
     char count[CLI_COUNT_SIZE];
     if (!f->scenes) {

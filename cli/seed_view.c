@@ -122,7 +122,20 @@ static int find_atoms(seed_view *view) {
     return CLI_CONTINUE;
 }
 
-/* A campaign folder has its own values. Anything else must be a file. */
+/* Reads the values of a locked evaluation, which is verified first. */
+static bj_status read_locked(seed_view *view, const char *path, bj_error *err) {
+    bj_locked *locked;
+    bj_locked_report report;
+    bj_status status = bj_locked_open(&locked, &report, path, err);
+    if (status != BJ_OK) return status;
+    status = bj_locked_seeds(&view->seeds, locked, err);
+    bj_locked_free(locked);
+    view->verified = status == BJ_OK && !report.missing;
+    if (report.missing) cli_warn_missing(path, &report);
+    return status;
+}
+
+/* Reads the values of a campaign folder or of a file. */
 static int read_values(seed_view *view, const char *path) {
     char file[CLI_PATH_SIZE];
     bj_error err = {0};
@@ -137,10 +150,10 @@ static int read_values(seed_view *view, const char *path) {
         char before[CLI_CELL_SIZE];
         snprintf(before, sizeof before, "bjepa %s: ", view->verb);
         print_collapsed(stderr, view, before, "\n");
-        status = campaign
-                     ? bj_campaign_seeds(&view->seeds, path,
-                                         view->dev ? BJ_SEEDS_DEVELOPMENT : BJ_SEEDS_LOCKED, &err)
-                     : bj_seeds_read(&view->seeds, path, &err);
+        status = !campaign ? bj_seeds_read(&view->seeds, path, &err)
+                 : view->dev
+                     ? bj_campaign_seeds(&view->seeds, path, BJ_SEEDS_DEVELOPMENT, &err)
+                     : read_locked(view, path, &err);
     }
     if (status == BJ_OK) return CLI_CONTINUE;
     const int code = cli_fail(view->verb, &err);
@@ -215,6 +228,8 @@ void seed_view_label(const seed_view *view) {
 }
 
 void seed_view_json(const seed_view *view) {
+    if (view->campaign && !view->dev)
+        printf(", \"verified\": %s", view->verified ? "true" : "false");
     if (!view->dev) return;
     fputs(", \"split\": \"" SEED_VIEW_DEV "\", \"collapsed\": [", stdout);
     for (int i = 0; i < view->collapsed_count; i++) {

@@ -18,6 +18,7 @@ typedef struct seed_view {
     int main_metrics; /* 1: without a selection, text tables show only the main metrics */
     int compact;      /* 1: the main metrics are shown, in at most 100 columns */
     bj_campaign *campaign;           /* NULL for a file */
+    int verified; /* 1: every locked file of the evaluation was there and is unchanged */
     int *collapsed, collapsed_count; /* runs without a score; with --dev only */
 } seed_view;
 

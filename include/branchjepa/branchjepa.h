@@ -1058,6 +1058,8 @@ BJ_API bj_metric_info bj_metric_at(int index);
 BJ_API int bj_metric_find(const char *name); /* index, or -1 */
 /* Returns the field of a metric, or NaN for a metric that is measured elsewhere. */
 BJ_API double bj_metric_value(const bj_metric_values *values, int index);
+/* Sets a metric. Returns 0 if the metric is not a field of bj_metric_values. */
+BJ_API int bj_metric_set(bj_metric_values *values, int index, double value);
 
 /* Returns the p-quantile of Student's t distribution for any degrees of freedom >= 1, with a
  * relative error of at most 1e-10. Returns NaN outside the domain. */

@@ -8,7 +8,7 @@
  *   DIR/registry*.sqlite    state of every run, one registry per shard
  *   DIR/runs/ARM/seed-S/    run folders, see run.h; runs/SET/ARM/seed-S/ with several datasets
  *   DIR/lock.json           hashes of everything that must not change before the evaluation
- *   DIR/locked/             the three files of the evaluation and nothing else
+ *   DIR/locked/             the three files of the evaluation, perhaps with a signature
  */
 #include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
@@ -123,6 +123,8 @@ BJ_API BJ_CHECK bj_status bj_campaign_status(bj_run_record *records, const bj_ca
 #define BJ_LOCKED_SUMMARY "run_summary.json"
 #define BJ_LOCKED_SEEDS "seed_table.json"
 #define BJ_LOCKED_COMPLETION "completion.json"
+#define BJ_LOCKED_SIGNATURE "completion.sig" /* optional: Ed25519 signature of completion.json */
+#define BJ_LOCKED_KEY "completion.pub"       /* optional: public key of the signature, as PEM */
 
 typedef struct bj_lock_options {
     const char *data;      /* held-out cache */
@@ -151,12 +153,23 @@ typedef struct bj_locked_options {
     const char *isa;
     int (*progress)(void *context, const char *phase, int64_t done, int64_t total);
     void *context;
+    /* Only for bj_campaign_verify: */
+    int partial;     /* 1: missing locked files are counted instead of an error */
+    int repeat;      /* 1: repeat the evaluation and compare its files, without publishing */
+    const char *key; /* public key of the signature; NULL: BJ_LOCKED_KEY in the folder */
 } bj_locked_options;
 
 typedef struct bj_locked_report {
     int checkpoints;
     int64_t scenes;
-    char digest[65]; /* SHA-256 of completion.json */
+    char digest[65]; /* SHA-256 of completion.json; "" before the evaluation */
+    /* Only from bj_campaign_verify: */
+    int files;          /* number of locked files */
+    int missing;        /* how many of them were missing and could not be checked */
+    char first[256];    /* path of the first missing file; may be truncated */
+    int other_program;  /* 1: another program evaluated the campaign, so it was not compared */
+    char evaluator[32]; /* version of the program that evaluated or will evaluate */
+    char signer[65];    /* SHA-256 of the public key that signed; "": no signature */
 } bj_locked_report;
 
 /* Runs the locked evaluation, which is possible only once. Fails with BJ_ELOCKED if there is no
@@ -164,10 +177,28 @@ typedef struct bj_locked_report {
  * BJ_EMISMATCH if a hash differs from the lock. */
 BJ_API BJ_CHECK bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
                                                const bj_locked_options *options, bj_error *err);
-/* Checks every hash in the lock and, after the evaluation, the hashes of its three files. Does not
- * evaluate. */
+/* Checks the lock: its runs against campaign.json and against the facts in every checkpoint, and
+ * the SHA-256 of every locked file. After the evaluation, also checks the result files against each
+ * other and against the lock, and the signature if there is one. Fails with BJ_EMISMATCH or
+ * BJ_EFORMAT and the name of the file, or with BJ_ELOCKED if lock.json or a result file is
+ * missing. */
 BJ_API BJ_CHECK bj_status bj_campaign_verify(bj_locked_report *report, const char *dir,
                                              const bj_locked_options *options, bj_error *err);
+
+/* A verified evaluation. Programs that show its numbers read them through this type. */
+typedef struct bj_locked bj_locked;
+
+/* Verifies the evaluation like bj_campaign_verify with `partial` and without the evaluator, and
+ * keeps the verified bytes. report may be NULL. Fails with BJ_ELOCKED if the campaign has not been
+ * evaluated or if a result file is missing. */
+BJ_API BJ_CHECK bj_status bj_locked_open(bj_locked **out, bj_locked_report *report,
+                                         const char *dir, bj_error *err);
+BJ_API void bj_locked_free(bj_locked *locked);
+/* Returns the bytes of BJ_LOCK_FILE, BJ_LOCKED_SUMMARY, BJ_LOCKED_SEEDS or BJ_LOCKED_COMPLETION, or
+ * NULL for another name. */
+BJ_API const char *bj_locked_bytes(const bj_locked *locked, const char *name, size_t *size);
+/* Creates a table from seed_table.json. */
+BJ_API BJ_CHECK bj_status bj_locked_seeds(bj_seeds **out, const bj_locked *locked, bj_error *err);
 
 /* Source of a campaign's values by arm, metric and seed. */
 typedef enum bj_seed_source {

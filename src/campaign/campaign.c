@@ -53,12 +53,16 @@ int bj_campaign_is_set_name(const char *name) {
            name[strspn(name, "0123456789")]; /* the keys of a list are numbers */
 }
 
+const char *bj_campaign_label(const bj_campaign *c, int run) {
+    return c->runs[run].label ? c->runs[run].label : c->runs[run].settings.arm;
+}
+
 bj_status bj_campaign_name_run(bj_campaign *c, int index, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH], name[BJ_SET_NAME + BJ_NAME_SIZE];
     bj_grid_run *run = &c->runs[index];
     const char *set = c->sets[run->set].name;
     snprintf(name, sizeof name, "%s%s%s", set ? set : "", set ? "/" : "",
-             run->label ? run->label : run->settings.arm);
+             bj_campaign_label(c, index));
     BJ_TRY(bj_campaign_text(&run->name, name, err));
     if (snprintf(path, sizeof path, "%s/runs/%s/seed-%llu", c->dir, name,
                  (unsigned long long)run->settings.seed) >= (int)sizeof path)

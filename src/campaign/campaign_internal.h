@@ -43,6 +43,8 @@ BJ_CHECK bj_status bj_campaign_path(char path[BJ_CAMPAIGN_PATH], const char *fol
 BJ_CHECK bj_status bj_campaign_text(char **out, const char *text, bj_error *err);
 /* Checks the name of a dataset. */
 int bj_campaign_is_set_name(const char *name);
+/* Returns the name of a run's arm in this campaign. */
+const char *bj_campaign_label(const bj_campaign *campaign, int run);
 /* Sets name and dir of a run. */
 BJ_CHECK bj_status bj_campaign_name_run(bj_campaign *campaign, int index, bj_error *err);
 /* Fails if the data has changed since the campaign was created. */

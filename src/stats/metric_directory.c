@@ -86,3 +86,9 @@ double bj_metric_value(const bj_metric_values *values, int index) {
         memcpy(&value, (const char *)values + directory[index].offset, sizeof value);
     return value;
 }
+
+int bj_metric_set(bj_metric_values *values, int index, double value) {
+    if (directory[index].offset == ELSEWHERE) return 0;
+    memcpy((char *)values + directory[index].offset, &value, sizeof value);
+    return 1;
+}

@@ -47,6 +47,10 @@ typedef struct bj_state_pair {
 /* Opens both files of a folder. Call bj_state_pair_close even after a failure. */
 BJ_CHECK bj_status bj_state_pair_open(bj_state_pair *p, const char *dir, bj_error *err);
 void bj_state_pair_close(bj_state_pair *p);
+/* Loads the target encoder and, unless model is NULL, the model from two open files, which are
+ * checked completely. Defined in train/target.c. */
+BJ_CHECK bj_status bj_state_pair_load(bj_model **model, bj_target **target,
+                                      const bj_state_pair *files, bj_error *err);
 /* Rejects a state file that has another format, or that belongs to a different model. */
 BJ_CHECK bj_status bj_state_pair_check(const bj_state_pair *p, bj_error *err);
 

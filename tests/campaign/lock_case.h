@@ -13,6 +13,8 @@
 
 #include <branchjepa/branchjepa.h>
 
+#include "campaign/locked_file.h"
+
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/folder.h"
@@ -99,6 +101,28 @@ static inline void grid_remove(const char *path) {
 }
 
 static inline int grid_exists(const char *path) { return access(path, F_OK) == 0; }
+
+/* Reads lock.json, and its SHA-256. */
+static inline bj_status grid_read_lock(bj_lock *lock, const char *path, char hex[65],
+                                       bj_error *err) {
+    bj_locked_text text = {0};
+    *lock = (bj_lock){0};
+    bj_status status = bj_locked_text_read(&text, path, err);
+    memcpy(hex, text.sha256, sizeof text.sha256);
+    if (status == BJ_OK) status = bj_lock_parse(lock, &text, path, err);
+    bj_locked_text_reset(&text);
+    return status;
+}
+
+static inline bj_status grid_write_lock(const bj_lock *lock, const char *path, char hex[65],
+                                        bj_error *err) {
+    bj_locked_text text = {0};
+    bj_status status = bj_lock_text(&text, lock, err);
+    memcpy(hex, text.sha256, sizeof text.sha256);
+    if (status == BJ_OK) status = bj_file_write(path, text.bytes, text.size, err);
+    bj_locked_text_reset(&text);
+    return status;
+}
 
 /* A saved file, to be restored. */
 typedef struct grid_kept {

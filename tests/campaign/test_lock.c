@@ -63,8 +63,8 @@ static void test_file(void) {
         fill_hex(runs[i / BJ_LOCK_RUN_FILES].sha256[i % BJ_LOCK_RUN_FILES], 5 + i);
     char path[GRID_PATH];
     snprintf(path, sizeof path, "%s", grid_at("one.json"));
-    CHECK_OK(bj_lock_write(&lock, path, hex, &err), err);
-    CHECK_OK(bj_lock_read(&again, path, same, &err), err);
+    CHECK_OK(grid_write_lock(&lock, path, hex, &err), err);
+    CHECK_OK(grid_read_lock(&again, path, same, &err), err);
     CHECK(!strcmp(hex, same) && again.count == 2);
     CHECK(!strcmp(again.campaign, lock.campaign) && !strcmp(again.data, lock.data));
     CHECK(again.data_bytes == lock.data_bytes && again.scenes == lock.scenes);
@@ -78,7 +78,7 @@ static void test_file(void) {
         CHECK(a->evaluated == b->evaluated && a->best_epoch == b->best_epoch && a->dev == b->dev);
         CHECK(!memcmp(a->sha256, b->sha256, sizeof a->sha256));
     }
-    CHECK_OK(bj_lock_write(&again, path, same, &err), err); /* the same bytes */
+    CHECK_OK(grid_write_lock(&again, path, same, &err), err); /* the same bytes */
     CHECK(!strcmp(hex, same));
     bj_lock_reset(&again);
 
@@ -92,12 +92,20 @@ static void test_file(void) {
         {"\"bytes\"", "123456789012", "-1", "'bytes'"},
         {"\"scenes\"", "24988", "2.5", "'scenes'"},
         {"\"metrics\"", "\"brier\"", "\"breir\"", "list of metrics"},
-        {"\"real\"", "\"real\": \"", "\"real\": \"long ", "the number type"},
+        {"\"real\"", "\"real\": \"", "\"real\": \"long ", "number type"},
         {"\"batch\"", "128", "129", "batch is 129"},
         {"\"least_scenes\"", "10", "1", "least_scenes is 1"},
-        {"\"runs\"", "runs/fullset", "runs/../fullset", "expected a folder in the campaign folder"},
-        {"\"runs\"", "runs/fullset", "/runs/fullset", "expected a folder in the campaign folder"},
+        {"\"runs\"", "runs/fullset", "runs/../fullset", "folder in the campaign folder"},
+        {"\"runs\"", "runs/fullset", "/runs/fullset", "folder in the campaign folder"},
         {"\"runs\"", "true", "1", "run 0: 'evaluated'"},
+        {"\"path\"", "/data/", "/data//", "absolute path"},
+        {"\"path\"", "/data/", "/data/./", "absolute path"},
+        {"\"path\"", "/data/", "/x/../data/", "absolute path"},
+        {"\"path\"", "/data/", "data/", "absolute path"},
+        {"\"runs\"", "\"seed\": 0", "\"seed\": 1, \"seed\": 0", "was changed: line"},
+        {"\"dev\"", "2.0766", "2.07660", "was changed: line"},
+        {"\"campaign\"", "hi", "\\u0068i", "was changed: line"},
+        {"\"campaign\"", "{", "{ ", "was changed: line"},
         {"anchor-a", "ckpt/best/state.safetensors", "state",
          "run 1: 'ckpt/best/state.safetensors'"},
         {"anchor-a", "999999999999999999", "\"9\"", "run 1: 'seed' is string"},
@@ -106,16 +114,16 @@ static void test_file(void) {
     for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
         grid_kept kept = grid_edit(path, flaws[i].after, flaws[i].old, flaws[i].new);
         err.message[0] = '\0';
-        CHECK(bj_lock_read(&again, path, same, &err) != BJ_OK && !again.runs);
+        CHECK(grid_read_lock(&again, path, same, &err) != BJ_OK && !again.runs);
         CHECK_CONTAINS(err.message, flaws[i].named);
         CHECK_CONTAINS(err.message, "one.json");
         grid_restore(&kept);
     }
     for (long n = 0;; n++) { /* every allocation may fail */
         bj_alloc_fail_after(n);
-        const bj_status read = bj_lock_read(&again, path, same, &err);
+        const bj_status read = grid_read_lock(&again, path, same, &err);
         if (read == BJ_OK) bj_lock_reset(&again);
-        const bj_status written = bj_lock_write(&lock, grid_at("two.json"), same, &err);
+        const bj_status written = grid_write_lock(&lock, grid_at("two.json"), same, &err);
         bj_alloc_fail_after(-1);
         if (read == BJ_OK && written == BJ_OK) break;
         CHECK(read == BJ_ENOMEM || (read == BJ_OK && written == BJ_ENOMEM));
@@ -317,7 +325,7 @@ static void test_checkpoint(void) {
     grid_put(model, kept.bytes, kept.size);
     at[strlen(metadata[0]) - 2] = (char)('0' + best);
     grid_kept kept_result = grid_edit(result, "checkpoint", old, hex);
-    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors: is from epoch");
+    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors: run.evaluated is");
     grid_restore(&kept_result);
     grid_restore(&kept);
 }
@@ -389,7 +397,7 @@ static void test_success(void) {
     CHECK(!strcmp(hex, report.digest));
 
     bj_lock lock;
-    CHECK_OK(bj_lock_read(&lock, grid_at("run/lock.json"), hex, &err), err);
+    CHECK_OK(grid_read_lock(&lock, grid_at("run/lock.json"), hex, &err), err);
     CHECK(lock.count == 10 && lock.data[0] == '/' && lock.scenes == GRID_VAL);
     for (int i = 0; i < lock.count; i++) {
         const bj_lock_run *run = &lock.runs[i];

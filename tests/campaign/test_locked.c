@@ -64,6 +64,14 @@ static void test_shown(void) {
 
 enum { FAKE_SEEDS = 3, FAKE_GROUPS = 6 };
 
+static yyjson_doc *parse(const char *name) {
+    grid_kept kept = grid_keep(grid_at(name));
+    yyjson_doc *doc = yyjson_read(kept.bytes, kept.size, 0);
+    CHECK(doc != NULL);
+    bj_free(kept.bytes);
+    return doc;
+}
+
 static void test_write(void) {
     static const char *const arms[] = {"a", "b"};
     static const struct {
@@ -106,13 +114,10 @@ static void test_write(void) {
     snprintf(path, sizeof path, "%s", grid_at("fake"));
     CHECK(mkdir(path, 0777) == 0);
     CHECK_OK(bj_locked_write(digest, &results, &lock, &facts, path, &err), err);
-    CHECK_OK(bj_locked_check(hex, &lock, facts.lock_sha256, path, &err), err);
+    CHECK_OK(bj_sha256_file(hex, grid_at("fake/completion.json"), &err), err);
     CHECK(!strcmp(hex, digest));
 
-    yyjson_doc *doc = NULL;
-    CHECK_OK(bj_locked_open(&doc, NULL, grid_at("fake/run_summary.json"),
-                            "branchjepa.run_summary/1", &err),
-             err);
+    yyjson_doc *doc = parse("fake/run_summary.json");
     yyjson_val *root = yyjson_doc_get_root(doc), *a, *b;
     a = yyjson_doc_ptr_get(doc, "/arms/0");
     b = yyjson_doc_ptr_get(doc, "/arms/1");
@@ -142,16 +147,12 @@ static void test_write(void) {
     CHECK(yyjson_is_null(yyjson_ptr_get(a, "/calibration/0/hits")));
     yyjson_doc_free(doc);
 
-    CHECK_OK(
-        bj_locked_open(&doc, NULL, grid_at("fake/seed_table.json"), BJ_LOCKED_SEEDS_SCHEMA, &err),
-        err);
+    doc = parse("fake/seed_table.json");
     /* an evaluation has 19 metrics; b has no latent metrics */
     CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/rows")) == FAKE_SEEDS * (24 + 23));
     CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/usage")) == 2 * FAKE_SEEDS);
     yyjson_doc_free(doc);
-    CHECK_OK(bj_locked_open(&doc, NULL, grid_at("fake/completion.json"),
-                            BJ_LOCKED_COMPLETION_SCHEMA, &err),
-             err);
+    doc = parse("fake/completion.json");
     CHECK(yyjson_equals_str(yyjson_doc_ptr_get(doc, "/started"), "1970-01-01T00:00:00Z"));
     CHECK(yyjson_equals_str(yyjson_doc_ptr_get(doc, "/finished"), "1970-01-01T01:00:00Z"));
     CHECK(yyjson_equals_str(yyjson_doc_ptr_get(doc, "/isa"), "c"));
@@ -175,7 +176,7 @@ static void test_every_byte(void) {
     bj_locked_report report;
     char hex[65];
     int files = 0;
-    CHECK_OK(bj_lock_read(&lock, grid_at("run/lock.json"), hex, &err), err);
+    CHECK_OK(grid_read_lock(&lock, grid_at("run/lock.json"), hex, &err), err);
     for (int i = 0; i < bj_lock_bound_count(&lock); i++) {
         bj_lock_bound bound;
         CHECK_OK(bj_lock_bound_at(&bound, &lock, grid_dir, self, i, &err), err);
@@ -384,6 +385,25 @@ static void test_results(void) {
     bj_free(first.bytes), bj_free(second.bytes), bj_free(summary.bytes), bj_free(table.bytes);
 }
 
+/* Tests that a repeated evaluation compares the bytes and publishes nothing. */
+static void test_repeat(void) {
+    const bj_locked_options options = {.evaluator = self, .threads = 2, .repeat = 1};
+    const bj_locked_options other = {.evaluator = grid_val, .threads = 1, .repeat = 1};
+    bj_locked_report report;
+    grid_kept before = grid_keep(grid_at("run/locked/completion.json"));
+    CHECK_OK(bj_campaign_verify(&report, grid_dir, &options, &err), err);
+    CHECK(!report.other_program && !report.missing && report.files == 63);
+    CHECK_OK(bj_campaign_verify(&report, grid_dir, &other, &err), err);
+    CHECK(report.other_program);
+    grid_kept after = grid_keep(grid_at("run/locked/completion.json"));
+    CHECK(before.size == after.size && !memcmp(before.bytes, after.bytes, after.size));
+    CHECK(count_entries(grid_at("run/locked"), "") == 3 && count_entries(grid_dir, ".locked") == 0);
+    bj_free(before.bytes), bj_free(after.bytes);
+    const bj_locked_options strict = {.evaluator = grid_val};
+    CHECK(bj_campaign_verify(&report, grid_dir, &strict, &err) == BJ_EMISMATCH);
+    CHECK_CONTAINS(err.message, "(evaluator): was changed");
+}
+
 /* Tests that changes to the result files or to the lock are detected after the evaluation. */
 static void test_tampering(void) {
     bj_locked_report report;
@@ -407,13 +427,10 @@ static void test_tampering(void) {
     CHECK(verify(&report) == BJ_EMISMATCH);
     CHECK_CONTAINS(err.message, "lock.json: was changed");
     grid_restore(&kept);
-    /* Tests that a changed completion.json has another digest. */
-    char digest[65];
-    CHECK_OK(verify(&report), err);
-    memcpy(digest, report.digest, sizeof digest);
-    kept = grid_edit(grid_at("run/locked/completion.json"), "\"finished\"", "Z\"", "z\"");
-    CHECK_OK(verify(&report), err);
-    CHECK(strcmp(report.digest, digest) != 0);
+    /* Tests that completion.json binds itself. */
+    kept = grid_edit(grid_at("run/locked/completion.json"), "\"finished\"", "20", "30");
+    CHECK(verify(&report) == BJ_EMISMATCH);
+    CHECK_CONTAINS(err.message, "completion.json: was changed");
     grid_restore(&kept);
     snprintf(path, sizeof path, "%s", grid_at("run/locked/scenes.csv"));
     grid_text(path, "x\n");
@@ -422,7 +439,7 @@ static void test_tampering(void) {
     CHECK(unlink(path) == 0);
     kept = grid_keep(grid_at("run/locked/run_summary.json"));
     CHECK(unlink(kept.path) == 0);
-    CHECK(verify(&report) == BJ_EMISMATCH);
+    CHECK(verify(&report) == BJ_ELOCKED);
     CHECK_CONTAINS(err.message, "run_summary.json: is missing");
     grid_restore(&kept);
     CHECK_OK(verify(&report), err);
@@ -447,6 +464,7 @@ int main(void) {
     test_every_byte();
     test_interruptions();
     test_results();
+    test_repeat();
     test_development();
     test_tampering();
     grid_remove(grid_folder);
