@@ -62,6 +62,16 @@ bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) {
     return code;
 }
 
+static int out_of_memory;
+
+void *cli_alloc(size_t count, size_t size) {
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) out_of_memory = 1;
+    return memory;
+}
+
+int cli_out_of_memory(void) { return out_of_memory; }
+
 int cli_threads(int asked) {
     cpu_set_t set;
     if (asked > 0) return asked;

@@ -164,7 +164,6 @@ static bj_status write_view(const drawing *d, int index, int hindsight, const ch
     cli_file file;
     snprintf(name, sizeof name, "%s%s.%s", image->name, hindsight ? "_hindsight" : "", format);
     bj_status status = cli_path(path, d->o->folder, name, err);
-    if (status == BJ_OK) status = cli_file_replaceable(path, err);
     if (status == BJ_OK) status = cli_file_open(&file, path, err);
     if (status != BJ_OK) return status;
     fwrite(l->bytes, 1, l->at, file.stream);

@@ -2,16 +2,12 @@
  *
  * Invariants
  *   1. The cache is opened blind, here and in the library: nothing in this file can reach a future.
- *   2. The folder is filled under a hidden name, the manifest last, and appears as a whole. One
- * that is there already is never replaced. Tests: tests/cli/gallery.sh
+ *   2. The folder is filled under a hidden name, the manifest last, and appears as a whole. An
+ *      existing folder is not replaced.
+ * Tests: tests/cli/gallery.sh
  */
-#define _POSIX_C_SOURCE 200809L /* mkdir, fsync */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "checkpoint.h"
 #include "gallery.h"
@@ -222,53 +218,26 @@ static bj_status write_all(gallery_manifest *m, const char *folder, const bj_gal
 
 /* --------------------------------------------------------------------------------------- folder */
 
-static bj_status refused(const char *path, const char *what, bj_error *err) {
-    return cli_error(err, BJ_EIO, "%s: cannot %s: %s", path, what, strerror(errno));
-}
-
-/* "parent/.name.PID.tmp"; ends of "/" are left out. */
-static bj_status hidden_name(char hidden[CLI_PATH_SIZE], const char *out, bj_error *err) {
-    size_t length = strlen(out);
-    while (length > 1 && out[length - 1] == '/') length--;
-    size_t name = length;
-    while (name > 0 && out[name - 1] != '/') name--;
-    if (snprintf(hidden, CLI_PATH_SIZE, "%.*s.%.*s.%ld.tmp", (int)name, out, (int)(length - name),
-                 out + name, (long)getpid()) >= CLI_PATH_SIZE)
-        return cli_error(err, BJ_EARG, "%.64s...: the path is too long", out);
-    return BJ_OK;
-}
-
-static void remove_hidden(const char *hidden, const gallery_manifest *m) {
-    char path[CLI_PATH_SIZE + GALLERY_NAME + 8];
-    for (int i = 0; i < m->image_count; i++) {
-        snprintf(path, sizeof path, "%s/%s.svg", hidden, m->images[i].name);
-        unlink(path);
-    }
-    snprintf(path, sizeof path, "%s/" GALLERY_MANIFEST, hidden);
-    unlink(path);
-    rmdir(hidden);
-}
-
-/* The names of the files in it survive a power cut only when it is synced. */
-static void sync_folder(const char *path) {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    fsync(fd);
-    close(fd);
-}
-
 static bj_status publish(gallery_manifest *m, const lock_options *o, const bj_gallery *gallery,
                          const bj_gallery_options *options, bj_error *err) {
-    char hidden[CLI_PATH_SIZE];
-    bj_status status = hidden_name(hidden, o->out, err);
+    static char names[GALLERY_IMAGES][GALLERY_NAME + 8];
+    const char *files[GALLERY_IMAGES + 2] = {NULL};
+    bj_folder_writer *writer = NULL;
+    int count = 0;
+    for (; count < BJ_GALLERY_CASES; count++)
+        snprintf(names[count], sizeof names[count], "case_%d.svg", count + 1);
+    snprintf(names[count++], sizeof names[0], "mechanism.svg");
+    snprintf(names[count++], sizeof names[0], "atlas.svg");
+    for (int i = 0; i < count; i++) files[i] = names[i];
+    files[count] = GALLERY_MANIFEST;
+    bj_status status = bj_folder_writer_open(&writer, o->out, files, err);
     if (status != BJ_OK) return status;
-    if (mkdir(hidden, 0777)) return refused(hidden, "create the folder", err);
-    status = write_all(m, hidden, gallery, options, err);
-    if (status == BJ_OK) {
-        sync_folder(hidden);
-        if (rename(hidden, o->out)) status = refused(o->out, "rename the finished folder", err);
-    }
-    if (status != BJ_OK) remove_hidden(hidden, m);
+    status = write_all(m, bj_folder_writer_path(writer), gallery, options, err);
+    if (status == BJ_OK && cli_exists(o->out))
+        status = cli_error(err, BJ_ELOCKED, "%s: already exists; a locked gallery is not replaced",
+                           o->out);
+    if (status == BJ_OK) return bj_folder_writer_commit(&writer, err);
+    bj_folder_writer_abort(&writer);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* main.c - the table of verbs, and the choice among them. */
 #include "cli.h"
+#include "signals.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -128,6 +129,7 @@ int cmd_version(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    cli_handle_signals();
     if (argc < 2) {
         print_overview(stderr);
         return CLI_USAGE;
@@ -139,7 +141,11 @@ int main(int argc, char **argv) {
     const cli_verb *found = find_verb(verb);
     if (!found) return CLI_USAGE;
     int code = found->run(argc - 1, argv + 1);
-    /* A result that did not reach the disk is no result. */
+    if (cli_out_of_memory() && code == CLI_OK) {
+        fprintf(stderr, "bjepa %s: out of memory\n", verb);
+        code = CLI_SYSTEM;
+    }
+    /* Output that did not reach the disk is a failure. */
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "bjepa %s: cannot write the standard output\n", verb);
         if (code == CLI_OK) code = CLI_SYSTEM;

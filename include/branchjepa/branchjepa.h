@@ -1226,6 +1226,7 @@ BJ_API BJ_CHECK bj_status bj_parity_file(bj_parity_report *report, const char *p
 BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", "st" */
 
 /* Headers that build on the declarations above. */
+#include <branchjepa/files.h>
 #include <branchjepa/evaluate.h>
 #include <branchjepa/run.h>
 #include <branchjepa/fresh.h>
