@@ -9,6 +9,7 @@ typedef struct campaign_queue_options {
     int threads; /* of a run; 0: the cores that are free, shared by the runs that could use them */
     int shard, shards;
     int retry_failed;
+    int rebuild; /* 1: discard the registry first */
     int quiet;
 } campaign_queue_options;
 

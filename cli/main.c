@@ -72,7 +72,10 @@ static const cli_verb *find_verb(const char *name) {
     const cli_verb *verb = cli_verbs_find(hidden_verbs, name, &nearest);
     if (!verb) verb = cli_verbs_find(cli_main_verbs, name, &nearest);
     if (verb) return verb;
-    fprintf(stderr, "bjepa: unknown verb '%s'", name);
+    char shown[64];
+    snprintf(shown, sizeof shown, "%s", name);
+    bj_clean_text(shown);
+    fprintf(stderr, "bjepa: unknown verb '%s'", shown);
     if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);
     fputs("\nhint: 'bjepa help' lists the verbs\n", stderr);
     return NULL;

@@ -60,6 +60,10 @@ typedef struct bj_error {
 } bj_error;
 
 BJ_API const char *bj_status_name(bj_status code);
+/* Makes text from an untrusted source safe to print. Replaces control characters, bytes that are not
+ * UTF-8, and characters that change the direction of text by '?'. A newline stays only before
+ * "hint: ". All messages in a bj_error have been cleaned. */
+BJ_API void bj_clean_text(char *text);
 BJ_API const char *bj_version(void);
 
 /* ------------------------------------------------------------------------------ random numbers */
