@@ -60,6 +60,10 @@ typedef struct bj_error {
 } bj_error;
 
 BJ_API const char *bj_status_name(bj_status code);
+/* Makes text from an untrusted source safe to print. Replaces control characters, bytes that are not
+ * UTF-8, and characters that change the direction of text by '?'. A newline stays only before
+ * "hint: ". All messages in a bj_error have been cleaned. */
+BJ_API void bj_clean_text(char *text);
 BJ_API const char *bj_version(void);
 
 /* ------------------------------------------------------------------------------ random numbers */
@@ -1236,6 +1240,7 @@ BJ_API BJ_CHECK bj_status bj_parity_file(bj_parity_report *report, const char *p
 BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", "st" */
 
 /* Headers that build on the declarations above. */
+#include <branchjepa/files.h>
 #include <branchjepa/evaluate.h>
 #include <branchjepa/run.h>
 #include <branchjepa/fresh.h>
