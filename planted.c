@@ -1,2 +1,0 @@
-int x; /* TODO */
-int y; 

@@ -1,1 +1,0 @@
-#include "low/low.h"
