@@ -77,6 +77,7 @@ const report_plot *report_plot_find(const char *name) {
 const char *report_plot_source(char text[REPORT_SOURCE_SIZE], const report_plot *kind,
                                const report_data *data) {
     char a[CLI_COUNT_SIZE], b[CLI_COUNT_SIZE];
+    const char *outside = data->locked ? "; a separate file, not part of the locked evaluation" : "";
     switch (kind->source) {
     case REPORT_FROM_EVALUATION: break;
     case REPORT_FROM_TRAINING:
@@ -85,14 +86,14 @@ const char *report_plot_source(char text[REPORT_SOURCE_SIZE], const report_plot 
                                       : "training runs and their development scenes");
         return text;
     case REPORT_FROM_AUDIT:
-        snprintf(text, REPORT_SOURCE_SIZE, "map audit, %s of %s scenes: vehicles and buses",
+        snprintf(text, REPORT_SOURCE_SIZE, "map audit, %s of %s scenes: vehicles and buses%s",
                  cli_count(a, data->audit ? (size_t)data->audit->scenes : 0),
-                 cli_count(b, data->audit ? (size_t)data->audit->total : 0));
+                 cli_count(b, data->audit ? (size_t)data->audit->total : 0), outside);
         return text;
     case REPORT_FROM_TRUTH:
-        snprintf(text, REPORT_SOURCE_SIZE, "%s simulated scenes, %d draws per mode",
+        snprintf(text, REPORT_SOURCE_SIZE, "%s simulated scenes, %d draws per mode%s",
                  cli_count(a, data->truth ? (size_t)data->truth->scenes : 0),
-                 data->truth ? data->truth->samples : 0);
+                 data->truth ? data->truth->samples : 0, outside);
         return text;
     }
     return report_numbers(text, data);

@@ -57,6 +57,16 @@ static const meaning meanings[] = {
      "average displacement error of the best of all K branches. A diagnostic, because the best branch "
      "is chosen with hindsight."},
     {"min_fde", "best-of-K FDE, m", "final displacement error of the best of all K branches"},
+    {"point_mass", "map points",
+     "official maps, vehicles and buses: weighted share of the predicted points on the drivable area"},
+    {"trajectory_mass", "map trajectories",
+     "official maps: weight of the trajectories with at least 95 % of their points on the drivable "
+     "area"},
+    {"mass_weighted_support", "map support",
+     "official maps: effective number of distinct trajectories on the drivable area, times their "
+     "weight"},
+    {"latency_64", "latency, ms",
+     "median time of predicting a batch of 64 scenes; all checkpoints alternate on the same machine"},
     {"min_mr", "best-of-K miss rate", "share of scenes in which no branch ends within 2 m"},
     {"exp_entropy", "effective branches", "exp of the entropy of the weights"},
     {"active_heads", "active branches", "number of branches with at least 1 % of the total weight"},

@@ -74,7 +74,7 @@ static int mixed(const seed_view *view) {
     return 0;
 }
 
-int seed_table_print(const seed_view *view) {
+static int print(const seed_view *view) {
     cli_grid grid = {.columns = view->metric_count + 2, .left = 1};
     int starred = 0;
     seed_table_heading(&grid, view, "arm", "n");
@@ -94,4 +94,27 @@ int seed_table_print(const seed_view *view) {
         puts(mixed(view) ? "\n* best mean among the arms with the same number of branches K"
                          : "\n* best mean of the arms shown");
     return code;
+}
+
+/* Prints the map summary and the latency of a locked evaluation, which are not main metrics. */
+static int print_extras(const seed_view *view) {
+    static const char *const names[] = {"point_mass", "trajectory_mass", "mass_weighted_support",
+                                        "latency_64"};
+    int metrics[4];
+    seed_view extras = *view;
+    extras.metrics = metrics;
+    extras.metric_count = 0;
+    for (int i = 0; i < 4; i++) {
+        const int metric = bj_seeds_find_metric(view->seeds, names[i]);
+        if (metric >= 0) metrics[extras.metric_count++] = metric;
+    }
+    if (!extras.metric_count) return CLI_OK;
+    puts("\nofficial maps (vehicles and buses), and the median time of a batch of 64 scenes\n");
+    return print(&extras);
+}
+
+int seed_table_print(const seed_view *view) {
+    const int code = print(view);
+    return code == CLI_OK && view->compact && view->campaign && !view->dev ? print_extras(view)
+                                                                           : code;
 }

@@ -5,7 +5,8 @@
 #include "seed_view.h"
 
 /* Prints mean and sample SD of every chosen arm and metric as text, LaTeX or Markdown. Returns the
- * exit code. */
+ * exit code. Below the main metrics of a locked evaluation, a second table has the map summary and the
+ * latency. */
 int seed_table_print(const seed_view *view);
 /* Appends the titles of the chosen metrics to the heading. For text, a second row has the units. */
 void seed_table_heading(cli_grid *grid, const seed_view *view, const char *first,

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "audit/audit_internal.h"
+#include "audit/forecast.h"
 #include "core/alloc.h"
 #include "data/scene_view.h"
 
@@ -75,7 +76,7 @@ typedef struct turn {
     int K;
     const bj_real *weights, *trajectories; /* (B,K), (B,K,F,2), or NULL to test only the origins of
                                               the scenes */
-    double *local, *city;                  /* (workers,K,F,2) */
+    double *room;                          /* (workers,2,K,F,2) */
     double (*values)[BJ_AUDIT_METRICS];    /* (BATCH) */
     int inside[BATCH];                     /* 1 if the origin is inside */
     bj_status status[BATCH];
@@ -84,16 +85,10 @@ typedef struct turn {
 
 static void measure_forecast(turn *r, const bj_drivable *areas, const bj_scene_info *info, int item,
                              int worker) {
-    const size_t K = (size_t)r->K, F = (size_t)r->audit->arch.fut, n = 2 * K * F;
-    double *const local = r->local + (size_t)worker * n, *const city = r->city + (size_t)worker * n;
-    const bj_real *y = r->trajectories + (size_t)item * n, *w = r->weights + (size_t)item * K;
-    double p[BJ_MAX_ATOMS], sum = 0;
+    const size_t K = (size_t)r->K, n = 2 * K * (size_t)r->audit->arch.fut;
     bj_audit_scene scene;
-    for (size_t k = 0; k < K; k++) sum += w[k];
-    for (size_t k = 0; k < K; k++) p[k] = w[k] / sum;
-    for (size_t i = 0; i < n; i++) local[i] = y[i];
-    bj_to_city(city, local, (int)(K * F), info->origin, info->heading);
-    bj_audit_measure(&scene, areas, (int)K, (int)F, p, city);
+    bj_audit_forecast(&scene, areas, info, r->K, r->audit->arch.fut, r->weights + (size_t)item * K,
+                      r->trajectories + (size_t)item * n, r->room + (size_t)worker * 2 * n);
     memcpy(r->values[item], scene.value, sizeof scene.value);
 }
 
@@ -147,8 +142,7 @@ static void job_free(job *j) {
     bj_free(j->trajectories);
     bj_free(j->values);
     if (j->turn) {
-        bj_free(j->turn->local);
-        bj_free(j->turn->city);
+        bj_free(j->turn->room);
         bj_free(j->turn->values);
         bj_free(j->turn);
     }
@@ -168,8 +162,7 @@ static bj_status start(job *j, bj_audit *a, const bj_model *model, bj_error *err
     BJ_TRY(BJ_ALLOC(j->trajectories, BATCH * n, err));
     BJ_TRY(BJ_ALLOC(j->values, BJ_AUDIT_METRICS * (size_t)a->counts.scenes, err));
     BJ_TRY(BJ_ALLOC(j->turn, 1, err));
-    BJ_TRY(BJ_ALLOC(j->turn->local, workers * n, err));
-    BJ_TRY(BJ_ALLOC(j->turn->city, workers * n, err));
+    BJ_TRY(BJ_ALLOC(j->turn->room, 2 * workers * n, err));
     BJ_TRY(BJ_ALLOC(j->turn->values, BATCH, err));
     j->turn->audit = a;
     j->turn->K = arch->atoms;

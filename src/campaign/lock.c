@@ -98,6 +98,7 @@ static bj_status fill(bj_lock *lock, bj_lock_facts *facts, bj_lock_hashes *hashe
     const bj_locked_watch watch = {options->progress ? tell : NULL, options};
     bj_arch scenes;
     snprintf(lock->campaign, sizeof lock->campaign, "%s", bj_campaign_name(campaign));
+    lock->schema = 2;
     snprintf(lock->version, sizeof lock->version, "%s", bj_version());
     for (int i = 0; i < lock->count; i++)
         BJ_TRY(not_locked(bj_lock_check_run(&lock->runs[i], &facts[i], campaign, i, err), err));

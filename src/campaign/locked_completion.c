@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/alloc.h"
+
 static const char *const schemas[] = {"branchjepa.completion/1", "branchjepa.completion/2"};
 
 const char *const bj_completion_files[BJ_DONE_FILES] = {
@@ -20,7 +22,25 @@ void bj_completion_time(char out[24], double seconds) {
     if (gmtime_r(&whole, &utc)) strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+void bj_completion_reset(bj_completion *c) {
+    bj_free(c->latency);
+    *c = (bj_completion){0};
+}
+
 /* ------------------------------------------------------------------------------------- writing */
+
+static void add_latency(bj_doc *doc, yyjson_mut_val *root, const bj_completion *c) {
+    yyjson_mut_val *object = bj_doc_child(doc, root, "latency");
+    bj_doc_add_integer(doc, object, "batch", c->latency_batch);
+    bj_doc_add_integer(doc, object, "repetitions", c->latency_repetitions);
+    yyjson_mut_val *list = bj_doc_list(doc, object, "checkpoints");
+    for (int i = 0; i < c->latency_count; i++) {
+        yyjson_mut_val *item = bj_doc_item(doc, list);
+        bj_doc_add_text(doc, item, "arm", c->latency[i].arm);
+        bj_doc_add_integer(doc, item, "seed", c->latency[i].seed);
+        bj_doc_add_number(doc, item, "median_ms", c->latency[i].median_ms);
+    }
+}
 
 static bj_status text_with(bj_locked_text *out, const bj_completion *c, const char *digest,
                            bj_error *err) {
@@ -37,6 +57,7 @@ static bj_status text_with(bj_locked_text *out, const bj_completion *c, const ch
     bj_doc_add_text(&doc, root, "isa", c->isa);
     bj_doc_add_text(&doc, root, "real", c->real);
     bj_doc_add_integer(&doc, root, "threads", c->threads);
+    if (c->latency_count) add_latency(&doc, root, c);
     bj_doc_add_text(&doc, root, "started", c->started);
     bj_doc_add_text(&doc, root, "finished", c->finished);
     if (digest) bj_doc_add_text(&doc, root, "digest", digest);
@@ -57,6 +78,23 @@ bj_status bj_completion_text(bj_locked_text *out, const bj_completion *c, bj_err
 
 /* ------------------------------------------------------------------------------------- reading */
 
+static bj_status read_latency(bj_completion *c, yyjson_val *object, const char *path,
+                              bj_error *err) {
+    yyjson_val *list, *item;
+    BJ_TRY(bj_locked_get_integer(&c->latency_batch, object, "batch", path, err));
+    BJ_TRY(bj_locked_get_integer(&c->latency_repetitions, object, "repetitions", path, err));
+    BJ_TRY(bj_locked_get_list(&list, object, "checkpoints", path, err));
+    BJ_TRY(BJ_ALLOC(c->latency, yyjson_arr_size(list) + 1, err));
+    yyjson_arr_iter iter = yyjson_arr_iter_with(list);
+    while ((item = yyjson_arr_iter_next(&iter))) {
+        bj_latency *of = &c->latency[c->latency_count++];
+        BJ_TRY(bj_locked_get_text(of->arm, sizeof of->arm, item, "arm", path, err));
+        BJ_TRY(bj_locked_get_integer(&of->seed, item, "seed", path, err));
+        of->median_ms = yyjson_get_num(yyjson_obj_get(item, "median_ms"));
+    }
+    return BJ_OK;
+}
+
 static bj_status read_all(bj_completion *c, yyjson_val *root, const char *path, bj_error *err) {
     yyjson_val *files;
     BJ_TRY(bj_locked_get_text(c->campaign, sizeof c->campaign, root, "campaign", path, err));
@@ -69,6 +107,8 @@ static bj_status read_all(bj_completion *c, yyjson_val *root, const char *path, 
     BJ_TRY(bj_locked_get_text(c->isa, sizeof c->isa, root, "isa", path, err));
     BJ_TRY(bj_locked_get_text(c->real, sizeof c->real, root, "real", path, err));
     BJ_TRY(bj_locked_get_integer(&c->threads, root, "threads", path, err));
+    yyjson_val *latency = yyjson_obj_get(root, "latency");
+    if (latency) BJ_TRY(read_latency(c, latency, path, err));
     BJ_TRY(bj_locked_get_text(c->started, sizeof c->started, root, "started", path, err));
     BJ_TRY(bj_locked_get_text(c->finished, sizeof c->finished, root, "finished", path, err));
     return BJ_OK;
@@ -87,14 +127,9 @@ bj_status bj_completion_parse(bj_completion *c, const bj_locked_text *text, cons
                               bj_error *err) {
     yyjson_doc *doc = NULL;
     bj_locked_text again = {0};
-    *c = (bj_completion){.schema = 2};
-    bj_status status = bj_locked_parse(&doc, text, path, schemas[1], err);
-    if (status == BJ_EVERSION && bj_locked_parse(&doc, text, path, schemas[0], NULL) == BJ_OK) {
-        c->schema = 1; /* written by an older version */
-        status = BJ_OK;
-    }
-    BJ_TRY(status);
-    status = read_all(c, yyjson_doc_get_root(doc), path, err);
+    *c = (bj_completion){0};
+    BJ_TRY(bj_locked_parse_either(&doc, &c->schema, text, path, schemas, err));
+    bj_status status = read_all(c, yyjson_doc_get_root(doc), path, err);
     yyjson_doc_free(doc);
     BJ_TRY(status);
     if (!is_time(c->started) || !is_time(c->finished) || strcmp(c->started, c->finished) > 0)

@@ -2,7 +2,9 @@
  *
  *   {"schema": "branchjepa.completion/2", "campaign",
  *    "sha256": {"run_summary.json", "seed_table.json", "lock.json", "evaluator", "data"},
- *    "version", "scenes", "checkpoints", "isa", "real", "threads", "started", "finished",
+ *    "version", "scenes", "checkpoints", "isa", "real", "threads",
+ *    "latency": {"batch", "repetitions", "checkpoints": [{"arm", "seed", "median_ms"}, ...]},
+ *    "started", "finished",
  *    "digest"}
  *
  * Invariants
@@ -20,18 +22,29 @@
 enum { BJ_DONE_SUMMARY, BJ_DONE_SEEDS, BJ_DONE_LOCK, BJ_DONE_EVALUATOR, BJ_DONE_DATA, BJ_DONE_FILES };
 extern const char *const bj_completion_files[BJ_DONE_FILES];
 
+/* Median time of a batch. */
+typedef struct bj_latency {
+    char arm[BJ_NAME_SIZE];
+    int64_t seed;
+    double median_ms;
+} bj_latency;
+
 typedef struct bj_completion {
     int schema; /* 1 or 2 */
     char campaign[BJ_NAME_SIZE];
     char sha256[BJ_DONE_FILES][BJ_SHA256_HEX];
     char version[32], isa[32], real[8];
     int64_t scenes, checkpoints, threads;
+    bj_latency *latency; /* (latency_count) in the order of the lock; 0: not measured */
+    int latency_count;
+    int64_t latency_batch, latency_repetitions;
     char started[24], finished[24]; /* UTC, "2026-01-31T12:00:00Z" */
 } bj_completion;
 
 BJ_CHECK bj_status bj_completion_text(bj_locked_text *out, const bj_completion *completion,
                                       bj_error *err);
-/* Reads and checks the text of the file `path`. */
+void bj_completion_reset(bj_completion *completion); /* accepts one that is all zero */
+/* Reads and checks the text of the file `path`. Call bj_completion_reset even after a failure. */
 BJ_CHECK bj_status bj_completion_parse(bj_completion *completion, const bj_locked_text *text,
                                        const char *path, bj_error *err);
 /* Writes a time as text. `seconds` are since 1970. */

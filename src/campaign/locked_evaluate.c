@@ -63,7 +63,8 @@ static bj_status evaluate(bj_locked_report *report, const char *dir,
     /* Open the folder before the long computation, so that a write problem is detected early. */
     BJ_GOTO(status, done, bj_folder_writer_open(&writer, v.records.folder, files, err));
     BJ_GOTO(status, done,
-            bj_locked_pass(&results, lock, v.campaign, options->threads, options->isa, &watch, err));
+            bj_locked_pass(&results, lock, v.campaign, options->threads, options->isa, 1, &watch,
+                           err));
     BJ_GOTO(status, done,
             bj_lock_untouched(lock, &v.hashes, dir, options->evaluator,
                               "during the evaluation; nothing was written", err));

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "campaign/locked_map.h"
 #include "core/alloc.h"
 
-static const char schema[] = "branchjepa.lock/1";
+static const char *const schemas[] = {"branchjepa.lock/1", "branchjepa.lock/2"};
 static const char rule_forecast[] = "traj_es", rule_anchor[] = "decoder_ade";
 
 const char *const bj_lock_run_files[BJ_LOCK_RUN_FILES] = {
@@ -62,7 +63,7 @@ static void write_run(bj_doc *out, yyjson_mut_val *list, const bj_lock_run *run)
 
 bj_status bj_lock_text(bj_locked_text *text, const bj_lock *lock, bj_error *err) {
     bj_doc out;
-    BJ_TRY(bj_doc_begin(&out, schema, err));
+    BJ_TRY(bj_doc_begin(&out, schemas[lock->schema - 1], err));
     yyjson_mut_val *const root = out.root;
 
     yyjson_mut_val *object = bj_doc_child(&out, root, "campaign");
@@ -87,6 +88,12 @@ bj_status bj_lock_text(bj_locked_text *text, const bj_lock *lock, bj_error *err)
     bj_doc_add_text(&out, object, "real", bj_lock_real());
     bj_doc_add_integer(&out, object, "batch", BJ_LOCK_BATCH);
     bj_doc_add_integer(&out, object, "least_scenes", BJ_LOCK_LEAST);
+    if (lock->schema > 1) {
+        yyjson_mut_val *map = bj_doc_list(&out, object, "map");
+        for (int i = 0; i < BJ_LOCKED_MAP; i++)
+            bj_doc_item_text(&out, map, bj_locked_extra_name(i));
+        bj_doc_add_integer(&out, object, "latency_batch", BJ_LATENCY_BATCH);
+    }
 
     yyjson_mut_val *runs = bj_doc_list(&out, root, "runs");
     for (int i = 0; i < lock->count; i++) write_run(&out, runs, &lock->runs[i]);
@@ -198,8 +205,10 @@ bj_status bj_lock_parse(bj_lock *lock, const bj_locked_text *text, const char *p
     bj_locked_text again = {0};
     yyjson_doc *doc = NULL;
     bj_status status;
+    int schema;
     *lock = (bj_lock){0};
-    BJ_TRY(bj_locked_parse(&doc, text, path, schema, err));
+    BJ_TRY(bj_locked_parse_either(&doc, &schema, text, path, schemas, err));
+    lock->schema = schema;
     BJ_GOTO(status, done, read_all(lock, yyjson_doc_get_root(doc), path, err));
     if (!is_plain_path(lock->data)) {
         status = BJ_FAIL(err, BJ_EFORMAT, "%s: the path of the data is '%.200s', expected an "

@@ -1,11 +1,12 @@
 /* locked_file.h - lock.json: everything that must not change between the choice of checkpoints and
  * their evaluation.
  *
- *   {"schema": "branchjepa.lock/1",
+ *   {"schema": "branchjepa.lock/2",
  *    "campaign":  {"name", "sha256"},                   of DIR/campaign.json
  *    "evaluator": {"version", "sha256"},                of the program
  *    "data":      {"path", "bytes", "sha256", "digest", "scenes"},
- *    "protocol":  {"metrics": [...], "precision", "real", "batch", "least_scenes"},
+ *    "protocol":  {"metrics": [...], "precision", "real", "batch", "least_scenes",
+ *                  "map": [...], "latency_batch"},      the last two are not in schema 1
  *    "runs":      [{"arm", "seed", "dir", "evaluated", "rule", "best_epoch", "dev",
  *                   "sha256": {FILE: digest, ...}}, ...]}      in the order of the campaign
  *
@@ -47,6 +48,7 @@ typedef struct bj_lock_run {
 } bj_lock_run;
 
 typedef struct bj_lock {
+    int schema; /* 1 or 2 */
     char campaign[BJ_NAME_SIZE], campaign_sha256[BJ_SHA256_HEX];
     char version[32], evaluator_sha256[BJ_SHA256_HEX];
     char data[BJ_FOLDER_PATH], data_sha256[BJ_SHA256_HEX], data_digest[BJ_SHA256_HEX];

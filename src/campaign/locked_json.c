@@ -48,6 +48,16 @@ bj_status bj_locked_parse(yyjson_doc **out, const bj_locked_text *text, const ch
     return status;
 }
 
+bj_status bj_locked_parse_either(yyjson_doc **out, int *version, const bj_locked_text *text,
+                                 const char *path, const char *const schemas[2], bj_error *err) {
+    *version = 2;
+    const bj_status status = bj_locked_parse(out, text, path, schemas[1], err);
+    if (status != BJ_EVERSION || bj_locked_parse(out, text, path, schemas[0], NULL) != BJ_OK)
+        return status;
+    *version = 1;
+    return BJ_OK;
+}
+
 bj_status bj_locked_same_text(const bj_locked_text *found, const bj_locked_text *expected,
                               const char *path, bj_error *err) {
     size_t at = 0;

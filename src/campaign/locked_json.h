@@ -32,6 +32,10 @@ BJ_CHECK bj_status bj_locked_text_read(bj_locked_text *out, const char *path, bj
 /* Parses a text of that schema. */
 BJ_CHECK bj_status bj_locked_parse(yyjson_doc **out, const bj_locked_text *text, const char *path,
                                    const char *schema, bj_error *err);
+/* Parses a text whose schema is one of two versions. Sets *version to 1 or 2. */
+BJ_CHECK bj_status bj_locked_parse_either(yyjson_doc **out, int *version,
+                                          const bj_locked_text *text, const char *path,
+                                          const char *const schemas[2], bj_error *err);
 /* Fails with BJ_EMISMATCH and the first line that differs if the text of the file `path` is not the
  * expected text. */
 BJ_CHECK bj_status bj_locked_same_text(const bj_locked_text *found, const bj_locked_text *expected,

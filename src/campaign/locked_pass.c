@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "campaign/locked_check.h"
+#include "campaign/locked_map.h"
 #include "core/alloc.h"
 #include "data/cache.h"
 #include "run/load.h"
@@ -133,8 +134,8 @@ static bj_status open_data(bj_locked_results *r, const bj_lock *lock, bj_error *
 
 /* ---------------------------------------------------------------------------------------- pass */
 
-static bj_status stream(bj_locked_results *r, bj_loader *loader, const bj_locked_watch *watch,
-                        bj_error *err) {
+static bj_status stream(bj_locked_results *r, bj_loader *loader, bj_locked_map *map,
+                        const bj_locked_watch *watch, bj_error *err) {
     const int64_t total = bj_loader_scenes(loader);
     bj_scene_info infos[BJ_LOCK_BATCH];
     for (int64_t step = 0; step < bj_loader_steps(loader); step++) {
@@ -144,6 +145,7 @@ static bj_status stream(bj_locked_results *r, bj_loader *loader, const bj_locked
         for (int b = 0; b < batch->B; b++) infos[b] = bj_cache_info(r->cache, numbers[b]);
         for (int i = 0; i < r->count; i++)
             BJ_TRY(bj_evaluator_add(r->evaluators[i], batch, infos, err));
+        if (map) BJ_TRY(bj_locked_map_add(map, infos, batch->B, err));
         r->scenes += batch->B;
         if (watch->tell && watch->tell(watch->context, "evaluate", r->scenes, total))
             return BJ_FAIL(err, BJ_ELOCKED, "stopped; nothing was written");
@@ -162,16 +164,26 @@ static bj_status collect(bj_locked_result *out, const bj_evaluator *evaluator, b
     return BJ_OK;
 }
 
+static bj_status time_all(bj_locked_results *r, bj_loader *loader, bj_error *err) {
+    const bj_batch *batch;
+    BJ_TRY(bj_loader_batch(&batch, NULL, loader, 0, 0, err));
+    return bj_locked_latency(r, batch, err);
+}
+
 static bj_status run(bj_locked_results *r, const bj_lock *lock, const bj_campaign *campaign,
-                     int threads, const char *isa, const bj_locked_watch *watch, bj_error *err) {
+                     int threads, const char *isa, int timed, const bj_locked_watch *watch,
+                     bj_error *err) {
     const bj_loader_options order = {
         .part = BJ_PART_ALL, .batch = BJ_LOCK_BATCH, .needs_future = 1};
     bj_loader *loader = NULL;
+    bj_locked_map *map = NULL;
     bj_status status;
     BJ_TRY(open_data(r, lock, err));
     BJ_TRY(load_all(r, lock, campaign, threads, isa, err));
     BJ_GOTO(status, done, bj_loader_create(&loader, r->cache, &order, err));
-    BJ_GOTO(status, done, stream(r, loader, watch, err));
+    if (lock->schema > 1)
+        BJ_GOTO(status, done, bj_locked_map_create(&map, r, threads, err));
+    BJ_GOTO(status, done, stream(r, loader, map, watch, err));
     if (r->scenes != lock->scenes) {
         status = BJ_FAIL(err, BJ_EMISMATCH,
                          "%s: %lld scenes were evaluated, but the lock requires %lld",
@@ -180,16 +192,19 @@ static bj_status run(bj_locked_results *r, const bj_lock *lock, const bj_campaig
     }
     for (int i = 0; i < r->count; i++)
         BJ_GOTO(status, done, collect(&r->of[i], r->evaluators[i], err));
+    if (map) bj_locked_map_finish(r, map);
+    if (timed) status = time_all(r, loader, err);
 done:
+    bj_locked_map_free(map);
     bj_loader_free(loader);
     return status;
 }
 
 bj_status bj_locked_pass(bj_locked_results *results, const bj_lock *lock,
-                         const bj_campaign *campaign, int threads, const char *isa,
+                         const bj_campaign *campaign, int threads, const char *isa, int timed,
                          const bj_locked_watch *watch, bj_error *err) {
     *results = (bj_locked_results){0};
-    const bj_status status = run(results, lock, campaign, threads, isa, watch, err);
+    const bj_status status = run(results, lock, campaign, threads, isa, timed, watch, err);
     if (status != BJ_OK) bj_locked_results_reset(results);
     return status;
 }

@@ -14,6 +14,8 @@
 #include "campaign/locked_file.h"
 #include "core/file.h"
 
+enum { BJ_LOCKED_MAP = 3 }; /* metrics of the map summary */
+
 /* Results of one checkpoint. */
 typedef struct bj_locked_result {
     const char *arm; /* in the lock */
@@ -22,6 +24,8 @@ typedef struct bj_locked_result {
     bj_metric_values values;
     double usage[BJ_MAX_ATOMS]; /* (atoms) */
     bj_calibration_bin bins[BJ_CALIBRATION_BINS];
+    double map[BJ_LOCKED_MAP];   /* official maps (locked_map.h); NaN: not measured */
+    double latency;              /* ms; 0: not measured */
     bj_evaluation_group *groups; /* (group_count), the same groups for every checkpoint */
     int group_count;
 } bj_locked_result;
@@ -30,6 +34,8 @@ typedef struct bj_locked_results {
     bj_locked_result *of; /* (count) in the order of the lock */
     int count;
     int64_t scenes;
+    int64_t map_scenes, map_origins; /* audited scenes, and those whose focal origin is inside */
+    int latency_batch;               /* scenes; 0: not measured */
     char isa[32];
     /* owners of the group names */
     bj_file_map data;
@@ -37,10 +43,11 @@ typedef struct bj_locked_results {
     bj_evaluator **evaluators; /* (count) */
 } bj_locked_results;
 
-/* Sets `results` to zero first. The lock must have been verified against the campaign. */
+/* Sets `results` to zero first. The lock must have been verified against the campaign. A lock of
+ * schema 1 has no map summary. With `timed`, also measures the latency. */
 BJ_CHECK bj_status bj_locked_pass(bj_locked_results *results, const bj_lock *lock,
                                   const bj_campaign *campaign, int threads, const char *isa,
-                                  const bj_locked_watch *watch, bj_error *err);
+                                  int timed, const bj_locked_watch *watch, bj_error *err);
 void bj_locked_results_reset(bj_locked_results *results); /* accepts results that are all zero */
 
 #endif

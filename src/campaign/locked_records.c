@@ -17,6 +17,7 @@
 void bj_records_reset(bj_records *r) {
     for (int i = 0; i < BJ_RECORDS; i++) bj_locked_text_reset(&r->text[i]);
     bj_locked_results_reset(&r->results);
+    bj_completion_reset(&r->completion);
     bj_lock_reset(&r->lock);
     r->evaluated = 0;
 }
@@ -79,6 +80,22 @@ static bj_status check_completion(const bj_records *r, bj_error *err) {
     return BJ_OK;
 }
 
+/* Checks that the latencies are those of the evaluated runs, in their order. */
+static bj_status check_latency(const bj_records *r, bj_error *err) {
+    const bj_completion *c = &r->completion;
+    int same = !c->latency_count || c->latency_count == c->checkpoints;
+    for (int i = 0, at = 0; i < r->lock.count && same && c->latency_count; i++) {
+        const bj_lock_run *run = &r->lock.runs[i];
+        if (!run->evaluated) continue;
+        const bj_latency *of = &c->latency[at++];
+        same = !strcmp(of->arm, run->arm) && of->seed == run->seed && of->median_ms > 0;
+    }
+    return same ? BJ_OK
+                : BJ_FAIL(err, BJ_EMISMATCH,
+                          "%s: its latencies are not those of the evaluated runs in lock.json",
+                          r->path[BJ_RECORD_COMPLETION]);
+}
+
 bj_status bj_records_read(bj_records *r, const char *dir, bj_error *err) {
     static const char *const names[BJ_RECORDS] = {[BJ_RECORD_LOCK] = BJ_LOCK_FILE,
                                                   [BJ_RECORD_COMPLETION] = BJ_LOCKED_COMPLETION,
@@ -107,7 +124,9 @@ bj_status bj_records_read(bj_records *r, const char *dir, bj_error *err) {
                        BJ_LOCKED_COMPLETION, bound);
     BJ_TRY(bj_lock_parse(&r->lock, &r->text[BJ_RECORD_LOCK], r->path[BJ_RECORD_LOCK], err));
     r->evaluated = evaluated;
-    return evaluated ? check_completion(r, err) : BJ_OK;
+    if (!evaluated) return BJ_OK;
+    BJ_TRY(check_completion(r, err));
+    return check_latency(r, err);
 }
 
 /* ---------------------------------------------------------------------------------------- grid */
@@ -149,6 +168,11 @@ static bj_status read_row(bj_locked_result *of, yyjson_val *row, const char *whe
     yyjson_val *value = yyjson_obj_get(row, "value");
     BJ_TRY(bj_locked_get_text(name, sizeof name, row, "metric", where, err));
     const int metric = bj_metric_find(name);
+    for (int m = 0; m < BJ_LOCKED_MAP; m++)
+        if (!strcmp(name, bj_locked_extra_name(m)) && yyjson_is_num(value)) {
+            of->map[m] = yyjson_get_num(value);
+            return BJ_OK;
+        }
     if (metric < 0 || !yyjson_is_num(value) ||
         !bj_metric_set(&of->values, metric, yyjson_get_num(value)))
         return BJ_FAIL(err, BJ_EMISMATCH, "%s: '%s' is not a metric of an evaluation with a value",
@@ -208,6 +232,7 @@ static bj_status describe(bj_locked_results *to, const bj_lock *lock, const bj_c
         of->seed = lock->runs[i].seed;
         of->atoms = campaign->runs[i].settings.arch.atoms;
         for (int m = 0; m < bj_metric_count(); m++) bj_metric_set(&of->values, m, NAN);
+        for (int m = 0; m < BJ_LOCKED_MAP; m++) of->map[m] = NAN;
         BJ_TRY(BJ_ALLOC(of->groups, 1, err));
         of->group_count = 1;
     }

@@ -35,7 +35,7 @@ BJ_CHECK bj_status bj_records_read(bj_records *records, const char *dir, bj_erro
 BJ_CHECK bj_status bj_records_check(bj_records *records, const bj_campaign *campaign,
                                     bj_error *err);
 /* Checks run_summary.json. Used by bj_records_check. */
-BJ_CHECK bj_status bj_records_check_summary(const bj_records *records, bj_error *err);
+BJ_CHECK bj_status bj_records_check_summary(bj_records *records, bj_error *err);
 void bj_records_reset(bj_records *records); /* accepts records that are all zero */
 
 #endif

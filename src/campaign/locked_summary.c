@@ -63,7 +63,9 @@ static const char *wrong_bins(yyjson_val *list, double scenes) {
 
 /* Group means of these metrics add up to the mean over all scenes. */
 static int adds_up(const char *metric) {
-    return strcmp(metric, "ece") && strcmp(metric, "active_heads");
+    int other = !strcmp(metric, "ece") || !strcmp(metric, "active_heads");
+    for (int m = 0; m < BJ_LOCKED_MAP; m++) other |= !strcmp(metric, bj_locked_extra_name(m));
+    return !other;
 }
 
 /* Checks the groups first to end - 1, which are of one kind and partition all scenes. */
@@ -184,7 +186,29 @@ static bj_status spell(bj_locked_text *out, yyjson_doc *doc, int brief, bj_error
     return bj_locked_text_of(out, &copy, BJ_LOCKED_SUMMARY, err);
 }
 
-bj_status bj_records_check_summary(const bj_records *r, bj_error *err) {
+/* Reads the counts of the map summary. The audited scenes are the vehicles and buses. */
+static bj_status read_map(bj_records *r, yyjson_val *root, const char *path, bj_error *err) {
+    yyjson_val *map, *group, *groups;
+    int64_t expected = 0;
+    size_t i, n;
+    if (r->lock.schema < 2) return BJ_OK;
+    BJ_TRY(bj_locked_get_object(&map, root, "map", path, err));
+    BJ_TRY(bj_locked_get_integer(&r->results.map_scenes, map, "scenes", path, err));
+    BJ_TRY(bj_locked_get_integer(&r->results.map_origins, map, "origins_inside", path, err));
+    groups = yyjson_obj_get(yyjson_arr_get_first(yyjson_obj_get(root, "arms")), "groups");
+    yyjson_arr_foreach(groups, i, n, group) {
+        const char *key = yyjson_get_str(yyjson_obj_get(group, "key"));
+        if (yyjson_equals_str(yyjson_obj_get(group, "by"), "type") && key && bj_audit_takes(key))
+            expected += (int64_t)yyjson_get_uint(yyjson_obj_get(group, "scenes"));
+    }
+    if (r->results.map_scenes == expected && r->results.map_origins <= expected) return BJ_OK;
+    return BJ_FAIL(err, BJ_EMISMATCH,
+                   "%s: was changed: its map summary has %lld scenes, but %lld are of vehicles and "
+                   "buses",
+                   path, (long long)r->results.map_scenes, (long long)expected);
+}
+
+bj_status bj_records_check_summary(bj_records *r, bj_error *err) {
     const bj_locked_text *text = &r->text[BJ_RECORD_SUMMARY];
     const char *path = r->path[BJ_RECORD_SUMMARY];
     bj_locked_text same = {0}, found = {0}, expected = {0};
@@ -193,6 +217,7 @@ bj_status bj_records_check_summary(const bj_records *r, bj_error *err) {
     BJ_TRY(bj_locked_parse(&doc, text, path, BJ_LOCKED_SUMMARY_SCHEMA, err));
     BJ_GOTO(status, done, spell(&same, doc, 0, err));
     BJ_GOTO(status, done, bj_locked_same_text(text, &same, path, err));
+    BJ_GOTO(status, done, read_map(r, yyjson_doc_get_root(doc), path, err));
     BJ_GOTO(status, done, spell(&found, doc, 1, err));
     BJ_GOTO(status, done,
             bj_locked_summary_text(&expected, &r->results, &r->lock,

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "campaign/locked_verify.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -161,7 +162,7 @@ static bj_status repeat(bj_verified *v, const char *dir, const bj_locked_options
                        v->hashes.first);
     BJ_GOTO(status, done,
             bj_locked_pass(&results, &r->lock, v->campaign, options->threads, r->completion.isa,
-                           &watch, err));
+                           0, &watch, err));
     BJ_GOTO(status, done,
             bj_lock_untouched(&r->lock, &v->hashes, dir, v->evaluator, "during the evaluation", err));
     BJ_GOTO(status, done, bj_locked_summary_text(&summary, &results, &r->lock, sha256, 0, err));
@@ -245,13 +246,20 @@ bj_status bj_locked_seeds(bj_seeds **out, const bj_locked *locked, bj_error *err
     bj_seed_value *values;
     int count = 0;
     *out = NULL;
-    BJ_TRY(BJ_ALLOC(values, (size_t)(r->results.count * metrics), err));
+    BJ_TRY(BJ_ALLOC(values, (size_t)r->results.count * (size_t)(metrics + BJ_LOCKED_MAP + 1), err));
     for (int i = 0; i < r->results.count; i++)
-        for (int m = 0; m < metrics; m++) {
+        for (int m = 0; m < metrics + BJ_LOCKED_MAP + 1; m++) {
             const bj_locked_result *of = &r->results.of[i];
-            const double value = bj_metric_value(&of->values, m);
-            if (value == value) /* NaN: not measured */
-                values[count++] = (bj_seed_value){of->arm, bj_metric_at(m).name, of->seed, value};
+            const int extra = m - metrics;
+            const double value = extra < 0               ? bj_metric_value(&of->values, m)
+                                 : extra < BJ_LOCKED_MAP ? of->map[extra]
+                                 : r->completion.latency_count
+                                     ? r->completion.latency[i].median_ms
+                                     : (double)NAN;
+            if (isnan(value)) continue; /* not measured */
+            values[count++] =
+                (bj_seed_value){of->arm, extra < 0 ? bj_metric_at(m).name : bj_locked_extra_name(extra),
+                                of->seed, value};
         }
     const bj_status status =
         bj_seeds_create(out, r->path[BJ_RECORD_SEEDS], values, count, err);

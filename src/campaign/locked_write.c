@@ -35,10 +35,21 @@ typedef struct arm {
     double *values; /* (count) scratch */
     double *counts; /* (groups), same meaning */
     uint8_t *shown; /* (groups) */
+    int mapped;     /* 1: with the map summary */
 } arm;
 
 static const bj_locked_result *member(const arm *a, int i) {
     return &a->results->of[a->members[i]];
+}
+
+/* Writes mean and SD of the first n of a->values. */
+static void write_mean(bj_doc *out, yyjson_mut_val *object, const arm *a, const char *name, int n) {
+    if (!n) return; /* not measured */
+    const bj_summary s = bj_summarize(a->values, n);
+    yyjson_mut_val *metric = bj_doc_child(out, object, name);
+    bj_doc_add_number(out, metric, "mean", s.mean);
+    bj_doc_add_number(out, metric, "sd", s.sd);
+    bj_doc_add_integer(out, metric, "n", s.n);
 }
 
 static void write_metrics(bj_doc *out, yyjson_mut_val *object, const arm *a, int group) {
@@ -48,12 +59,17 @@ static void write_metrics(bj_doc *out, yyjson_mut_val *object, const arm *a, int
             const double value = bj_metric_value(&member(a, i)->groups[group].values, m);
             if (!isnan(value)) a->values[n++] = value;
         }
-        if (!n) continue; /* not measured */
-        const bj_summary s = bj_summarize(a->values, n);
-        yyjson_mut_val *metric = bj_doc_child(out, object, bj_metric_at(m).name);
-        bj_doc_add_number(out, metric, "mean", s.mean);
-        bj_doc_add_number(out, metric, "sd", s.sd);
-        bj_doc_add_integer(out, metric, "n", s.n);
+        write_mean(out, object, a, bj_metric_at(m).name, n);
+    }
+}
+
+/* Writes the map summary, which has no groups. */
+static void write_map(bj_doc *out, yyjson_mut_val *object, const arm *a) {
+    for (int m = 0; m < BJ_LOCKED_MAP; m++) {
+        int n = 0;
+        for (int i = 0; i < a->count; i++)
+            if (!isnan(member(a, i)->map[m])) a->values[n++] = member(a, i)->map[m];
+        write_mean(out, object, a, bj_locked_extra_name(m), n);
     }
 }
 
@@ -117,7 +133,9 @@ static void write_arm(bj_doc *out, yyjson_mut_val *list, const arm *a, int brief
     bj_doc_add_integer(out, object, "branches", atoms);
     yyjson_mut_val *seeds = bj_doc_list(out, object, "seeds");
     for (int i = 0; i < a->count; i++) bj_doc_item_integer(out, seeds, member(a, i)->seed);
-    write_metrics(out, bj_doc_child(out, object, "metrics"), a, 0);
+    yyjson_mut_val *metrics = bj_doc_child(out, object, "metrics");
+    write_metrics(out, metrics, a, 0);
+    if (a->mapped) write_map(out, metrics, a);
     yyjson_mut_val *usage = bj_doc_list(out, object, "usage"); /* mean over seeds */
     for (int k = 0; k < atoms; k++) {
         double sum = 0;
@@ -149,7 +167,7 @@ bj_status bj_locked_summary_text(bj_locked_text *text, const bj_locked_results *
     const size_t groups = r->count ? (size_t)r->of[0].group_count : 0;
     int *members = NULL;
     *text = (bj_locked_text){0};
-    arm a = {.results = r};
+    arm a = {.results = r, .mapped = lock->schema > 1};
     bj_status status;
     bj_doc out;
     BJ_GOTO(status, done, BJ_ALLOC(members, (size_t)r->count, err));
@@ -164,6 +182,11 @@ bj_status bj_locked_summary_text(bj_locked_text *text, const bj_locked_results *
     bj_doc_add_integer(&out, root, "scenes", r->scenes);
     bj_doc_add_integer(&out, root, "checkpoints", r->count);
     bj_doc_add_integer(&out, root, "least_scenes", BJ_LOCK_LEAST);
+    if (a.mapped) {
+        yyjson_mut_val *map = bj_doc_child(&out, root, "map");
+        bj_doc_add_integer(&out, map, "scenes", r->map_scenes);
+        bj_doc_add_integer(&out, map, "origins_inside", r->map_origins);
+    }
     write_arms(&out, bj_doc_list(&out, root, "arms"), &a, members, brief);
     status = bj_locked_text_of(text, &out, BJ_LOCKED_SUMMARY, err);
 done:
@@ -176,6 +199,16 @@ done:
 
 /* ----------------------------------------------------------------------------------- seed table */
 
+static void write_row(bj_doc *out, yyjson_mut_val *rows, const bj_locked_result *of,
+                      const char *metric, double value) {
+    if (isnan(value)) return; /* not measured */
+    yyjson_mut_val *row = bj_doc_item(out, rows);
+    bj_doc_add_text(out, row, "arm", of->arm);
+    bj_doc_add_integer(out, row, "seed", of->seed);
+    bj_doc_add_text(out, row, "metric", metric);
+    bj_doc_add_number(out, row, "value", value);
+}
+
 bj_status bj_locked_seeds_text(bj_locked_text *text, const bj_locked_results *r,
                                const bj_lock *lock, const char *lock_sha256, bj_error *err) {
     bj_doc out;
@@ -185,16 +218,13 @@ bj_status bj_locked_seeds_text(bj_locked_text *text, const bj_locked_results *r,
     bj_doc_add_text(&out, root, "lock_sha256", lock_sha256);
     bj_doc_add_integer(&out, root, "scenes", r->scenes);
     yyjson_mut_val *rows = bj_doc_list(&out, root, "rows");
-    for (int i = 0; i < r->count; i++)
-        for (int m = 0; m < bj_metric_count(); m++) {
-            const double value = bj_metric_value(&r->of[i].values, m);
-            if (isnan(value)) continue;
-            yyjson_mut_val *row = bj_doc_item(&out, rows);
-            bj_doc_add_text(&out, row, "arm", r->of[i].arm);
-            bj_doc_add_integer(&out, row, "seed", r->of[i].seed);
-            bj_doc_add_text(&out, row, "metric", bj_metric_at(m).name);
-            bj_doc_add_number(&out, row, "value", value);
-        }
+    for (int i = 0; i < r->count; i++) {
+        for (int m = 0; m < bj_metric_count(); m++)
+            write_row(&out, rows, &r->of[i], bj_metric_at(m).name,
+                      bj_metric_value(&r->of[i].values, m));
+        for (int m = 0; m < BJ_LOCKED_MAP && lock->schema > 1; m++)
+            write_row(&out, rows, &r->of[i], bj_locked_extra_name(m), r->of[i].map[m]);
+    }
     yyjson_mut_val *usages = bj_doc_list(&out, root, "usage");
     for (int i = 0; i < r->count; i++) {
         yyjson_mut_val *row = bj_doc_item(&out, usages);
@@ -214,6 +244,20 @@ static bj_status write_text(const bj_locked_text *text, const char *folder, cons
     char path[BJ_FOLDER_PATH];
     BJ_TRY(bj_lock_path(path, folder, name, err));
     return bj_file_write(path, text->bytes, text->size, err);
+}
+
+static bj_status fill_latency(bj_completion *c, const bj_locked_results *r, bj_error *err) {
+    if (!r->latency_batch) return BJ_OK;
+    BJ_TRY(BJ_ALLOC(c->latency, (size_t)r->count, err));
+    c->latency_count = r->count;
+    c->latency_batch = r->latency_batch;
+    c->latency_repetitions = BJ_LATENCY_REPETITIONS;
+    for (int i = 0; i < r->count; i++) {
+        snprintf(c->latency[i].arm, sizeof c->latency[i].arm, "%s", r->of[i].arm);
+        c->latency[i].seed = r->of[i].seed;
+        c->latency[i].median_ms = r->of[i].latency;
+    }
+    return BJ_OK;
 }
 
 static bj_completion completion_of(const bj_locked_results *r, const bj_lock *lock,
@@ -240,6 +284,7 @@ bj_status bj_locked_write(char digest[BJ_SHA256_HEX], const bj_locked_results *r
     bj_completion c = completion_of(r, lock, facts);
     bj_locked_text summary = {0}, seeds = {0}, completion = {0};
     bj_status status;
+    BJ_GOTO(status, done, fill_latency(&c, r, err));
     BJ_GOTO(status, done,
             bj_locked_summary_text(&summary, r, lock, facts->lock_sha256, 0, err));
     BJ_GOTO(status, done, bj_locked_seeds_text(&seeds, r, lock, facts->lock_sha256, err));
@@ -251,6 +296,7 @@ bj_status bj_locked_write(char digest[BJ_SHA256_HEX], const bj_locked_results *r
     BJ_GOTO(status, done, write_text(&completion, folder, BJ_LOCKED_COMPLETION, err));
     memcpy(digest, completion.sha256, BJ_SHA256_HEX);
 done:
+    bj_completion_reset(&c);
     bj_locked_text_reset(&completion);
     bj_locked_text_reset(&seeds);
     bj_locked_text_reset(&summary);

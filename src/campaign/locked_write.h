@@ -19,7 +19,7 @@
 #define BJ_CAMPAIGN_LOCKED_WRITE_H
 
 #include "campaign/locked_completion.h"
-#include "campaign/locked_pass.h"
+#include "campaign/locked_map.h"
 
 #define BJ_LOCKED_SUMMARY_SCHEMA "branchjepa.run_summary/1"
 #define BJ_LOCKED_SEEDS_SCHEMA "branchjepa.seed_table/1"

@@ -19,6 +19,7 @@
 
 #include "core/alloc.h"
 #include "core/check_batch.h"
+#include "eval/evaluator.h"
 #include "eval/groups.h"
 #include "eval/metrics.h"
 #include "model/future_encoder.h"
@@ -139,6 +140,14 @@ bj_status bj_evaluator_add(bj_evaluator *e, const bj_batch *batch, const bj_scen
     }
     count(e);
     return BJ_OK;
+}
+
+bj_evaluator_forecasts bj_evaluator_last(const bj_evaluator *e) {
+    return (bj_evaluator_forecasts){e->arch.atoms, e->arch.fut, e->weights, e->trajectories};
+}
+
+bj_status bj_evaluator_predict(bj_evaluator *e, const bj_batch *batch, bj_error *err) {
+    return bj_predict(e->predictor, batch, e->weights, e->trajectories, NULL, err);
 }
 
 /* ------------------------------------------------------------------------------------ lifetime */

@@ -48,6 +48,11 @@ static const entry directory[] = {
     FIELD(active_heads, "active", "branches", HIGHER, 1),
     FIELD(neff_collision, "distinct latents", "branches", HIGHER, 3),
     FIELD(dedup_support, "distinct ends", "branches", HIGHER, 3),
+    /* official maps and speed, in the locked evaluation */
+    OTHER(point_mass, "map points", "", HIGHER, 5),
+    OTHER(trajectory_mass, "map traj.", "", HIGHER, 5),
+    OTHER(mass_weighted_support, "map support", "branches", HIGHER, 3),
+    OTHER(latency_64, "latency of 64", "ms", LOWER, 2),
     /* gates of the frozen anchor */
     OTHER(decoder_ade, "decoder ADE", "m", LOWER, 4),
     OTHER(decoder_fde, "decoder FDE", "m", LOWER, 4),

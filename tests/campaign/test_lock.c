@@ -46,7 +46,8 @@ static void test_file(void) {
                             .dir = "runs/anchor-a/seed-9",
                             .best_epoch = 3,
                             .dev = 0.1}};
-    bj_lock lock = {.campaign = "say \"hi\"",
+    bj_lock lock = {.schema = 2,
+                    .campaign = "say \"hi\"",
                     .version = "0.1.0",
                     .data = "/data/val.bjc",
                     .data_bytes = 123456789012,
@@ -85,7 +86,7 @@ static void test_file(void) {
     static const struct {
         const char *after, *old, *new, *named;
     } flaws[] = {
-        {"{", "branchjepa.lock/1", "branchjepa.lock/2", "schema"},
+        {"{", "branchjepa.lock/2", "branchjepa.lock/3", "schema"},
         {"\"campaign\"", "\"sha256\"", "\"sha\"", "'sha256' is missing"},
         {"\"evaluator\"", "2222", "222g", "64 hexadecimal digits"},
         {"\"evaluator\"", "2222", "222", "64 hexadecimal digits"},
@@ -94,6 +95,9 @@ static void test_file(void) {
         {"\"metrics\"", "\"brier\"", "\"breir\"", "list of metrics"},
         {"\"real\"", "\"real\": \"", "\"real\": \"long ", "number type"},
         {"\"batch\"", "128", "129", "batch is 129"},
+        {"\"map\"", "point_mass", "point_mess", "was changed: line"},
+        {"\"latency_batch\"", "64", "65", "was changed: line"},
+        {"{", "branchjepa.lock/2", "branchjepa.lock/1", "was changed: line"},
         {"\"least_scenes\"", "10", "1", "least_scenes is 1"},
         {"\"runs\"", "runs/fullset", "runs/../fullset", "folder in the campaign folder"},
         {"\"runs\"", "runs/fullset", "/runs/fullset", "folder in the campaign folder"},

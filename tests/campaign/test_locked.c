@@ -336,6 +336,42 @@ static void check_values(const bj_cache *cache) {
     bj_seeds_free(seeds);
 }
 
+/* Tests that the map summary equals the audit, and that every checkpoint has a latency. */
+static void check_extras(void) {
+    bj_seeds *seeds = NULL;
+    bj_audit *audit = NULL;
+    bj_campaign *campaign = NULL;
+    CHECK_OK(bj_campaign_seeds(&seeds, grid_dir, BJ_SEEDS_LOCKED, &err), err);
+    CHECK_OK(bj_audit_open(&audit, grid_val, NULL, &err), err);
+    CHECK_OK(bj_campaign_open(&campaign, grid_dir, &err), err);
+    for (int i = 0; seeds && audit && campaign && i < bj_campaign_runs(campaign); i++) {
+        const bj_campaign_run run = bj_campaign_run_at(campaign, i);
+        const int arm = bj_seeds_find_arm(seeds, run.name);
+        bj_model *model = NULL;
+        char path[BJ_FOLDER_PATH];
+        if (arm < 0) continue; /* stage A */
+        snprintf(path, sizeof path, "%s/ckpt/best/model.safetensors", run.dir);
+        CHECK_OK(bj_model_load(&model, path, &err), err);
+        CHECK_OK(bj_audit_add(audit, run.name, (int64_t)run.settings->seed, model, NULL, &err),
+                 err);
+        bj_model_free(model);
+        const int own = bj_audit_find_arm(audit, run.name), seed = (int)run.settings->seed - 3;
+        const bj_audit_report report = bj_audit_report_at(audit, own, seed);
+        static const bj_audit_metric metrics[] = {BJ_AUDIT_POINT_MASS, BJ_AUDIT_TRAJECTORY_MASS,
+                                                  BJ_AUDIT_MASS_WEIGHTED_SUPPORT};
+        for (int m = 0; m < 3; m++) {
+            const int metric = bj_seeds_find_metric(seeds, bj_audit_metric_at(metrics[m]).name);
+            CHECK(metric >= 0 &&
+                  bj_seeds_value(seeds, arm, metric, seed) == report.mean[metrics[m]]);
+        }
+        const int latency = bj_seeds_find_metric(seeds, "latency_64");
+        CHECK(latency >= 0 && bj_seeds_value(seeds, arm, latency, seed) > 0);
+    }
+    bj_campaign_free(campaign);
+    bj_audit_free(audit);
+    bj_seeds_free(seeds);
+}
+
 static void test_development(void) {
     bj_seeds *seeds = NULL;
     bj_run *run = NULL;
@@ -367,6 +403,7 @@ static void test_results(void) {
     CHECK(count_entries(grid_at("run/locked"), "") == 3 && count_entries(grid_dir, ".locked") == 0);
     check_nameless(cache);
     check_values(cache);
+    check_extras();
     bj_cache_free(cache);
 
     CHECK(evaluate(&again, 1) == BJ_ELOCKED);
