@@ -13,34 +13,36 @@
 
 enum { NAME_SIZE = 64 };
 
+static const char *arm_name(const seed_view *view, int i) { return bj_seeds_arm(view->seeds, i); }
+
+static const char *metric_name(const seed_view *view, int i) {
+    return bj_seeds_metric(view->seeds, i).name;
+}
+
+/* Prints that there is no arm or metric of that name, the nearest one, and all of them. Returns
+ * -1. */
+static int report_unknown(const seed_view *view, const char *what, const char *name, int count,
+                          const char *(*name_at)(const seed_view *, int)) {
+    bj_nearest nearest = BJ_NEAREST(name);
+    for (int i = 0; i < count; i++) bj_nearest_offer(&nearest, name_at(view, i));
+    fprintf(stderr, "bjepa %s: %s: no %s '%s'", view->verb, view->path, what, name);
+    if (nearest.best) fprintf(stderr, "; did you mean '%s'?", nearest.best);
+    fprintf(stderr, "\nhint: its %ss are", what);
+    for (int i = 0; i < count; i++) fprintf(stderr, "%s %s", i ? "," : "", name_at(view, i));
+    fputc('\n', stderr);
+    return -1;
+}
+
 int seed_view_arm(const seed_view *view, const char *name) {
     const int arm = bj_seeds_find_arm(view->seeds, name);
     if (arm >= 0) return arm;
-    bj_nearest nearest = BJ_NEAREST(name);
-    for (int i = 0; i < bj_seeds_arm_count(view->seeds); i++)
-        bj_nearest_offer(&nearest, bj_seeds_arm(view->seeds, i));
-    fprintf(stderr, "bjepa %s: %s: no arm '%s'", view->verb, view->path, name);
-    if (nearest.best) fprintf(stderr, "; did you mean '%s'?", nearest.best);
-    fputs("\nhint: its arms are", stderr);
-    for (int i = 0; i < bj_seeds_arm_count(view->seeds); i++)
-        fprintf(stderr, "%s %s", i ? "," : "", bj_seeds_arm(view->seeds, i));
-    fputc('\n', stderr);
-    return -1;
+    return report_unknown(view, "arm", name, bj_seeds_arm_count(view->seeds), arm_name);
 }
 
 static int find_metric(const seed_view *view, const char *name) {
     const int metric = bj_seeds_find_metric(view->seeds, name);
     if (metric >= 0) return metric;
-    bj_nearest nearest = BJ_NEAREST(name);
-    for (int i = 0; i < bj_seeds_metric_count(view->seeds); i++)
-        bj_nearest_offer(&nearest, bj_seeds_metric(view->seeds, i).name);
-    fprintf(stderr, "bjepa %s: %s: no metric '%s'", view->verb, view->path, name);
-    if (nearest.best) fprintf(stderr, "; did you mean '%s'?", nearest.best);
-    fputs("\nhint: its metrics are", stderr);
-    for (int i = 0; i < bj_seeds_metric_count(view->seeds); i++)
-        fprintf(stderr, "%s %s", i ? "," : "", bj_seeds_metric(view->seeds, i).name);
-    fputc('\n', stderr);
-    return -1;
+    return report_unknown(view, "metric", name, bj_seeds_metric_count(view->seeds), metric_name);
 }
 
 /* Resolves a list of names in the order given and without duplicates. An empty list means all

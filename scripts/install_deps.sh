@@ -49,7 +49,14 @@ for group in "${@:-build}"; do
         ;;
     coverage) need_command gcovr gcovr ;;
     format) need_command clang-format clang-format ;;
-    fuzz) need_command clang clang ;;
+    fuzz)
+        need_command clang clang
+        # Without recommended packages, clang has no sanitizers.
+        if ! echo '#include <sanitizer/asan_interface.h>' | clang -E - >/dev/null 2>&1; then
+            version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p')
+            missing+=("libclang-rt-${version:-14}-dev")
+        fi
+        ;;
     pictures)
         # Not piped into grep -q, which would close the pipe too early.
         case $(/sbin/ldconfig -p) in

@@ -93,8 +93,7 @@ static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_
     return status;
 }
 
-/* Adds digests of the initial weights: one of the whole model and one of each part that arms may
- * share. */
+/* Digests of the initial weights, of the whole model and of each part that arms may share. */
 typedef struct initial {
     char all[BJ_SHA256_HEX], part[BJ_PARTS][BJ_SHA256_HEX];
 } initial;

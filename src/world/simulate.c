@@ -10,14 +10,14 @@
  * compute their laws.
  * Tests: tests/world/test_simulate.c, tests/cli/simulate.sh
  */
-#define _POSIX_C_SOURCE 200809L /* stat, mkdir */
-#include <errno.h>
+#define _POSIX_C_SOURCE 200809L /* stat */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/alloc.h"
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/pipeline.h"
 #include "core/sha256.h"
 #include "data/cache_writer.h"
@@ -252,25 +252,12 @@ bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
     return status;
 }
 
-/* Creates the folder and its missing parents. */
-static bj_status create_folder(const char *folder, bj_error *err) {
-    char part[PATH_SIZE]; /* prepare() has checked the length */
-    for (size_t n = 1; folder[n - 1]; n++) {
-        if (folder[n] && folder[n] != '/') continue;
-        memcpy(part, folder, n);
-        part[n] = '\0';
-        if (mkdir(part, 0777) && errno != EEXIST)
-            return BJ_FAIL(err, BJ_EIO, "%s: cannot create the folder: %s", part, strerror(errno));
-    }
-    return BJ_OK;
-}
-
 bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
                               const bj_world_options *options, bj_error *err) {
     run r = {.options = options, .report = report, .path = folder};
     BJ_TRY(prepare(&r, "/law.safetensors", err));
     if (!options->force && bj_file_exists(r.law_path)) return fail_exists(r.law_path, err);
-    BJ_TRY(create_folder(folder, err));
+    BJ_TRY(bj_folders_make(folder, err));
     bj_status status = run_pipeline(&r, err);
     if (status == BJ_OK)
         status = bj_law_writer_finish(&r.law, r.version, options->seed, r.split, &report->law_bytes,

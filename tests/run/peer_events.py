@@ -20,6 +20,7 @@ import random
 import struct
 import subprocess
 import sys
+import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 try:
@@ -74,13 +75,30 @@ def served(folder):
     not support restarts. A repeated step replaces that step and later ones of the same tag."""
     if not SERVER:
         return None
-    ingester = server_ingester.SubprocessServerDataIngester(
-        SERVER, folder, reload_interval=0, channel_creds_type=grpc_util.ChannelCredsType.LOCAL)
-    ingester.start()
-    runs = ingester.data_provider.read_scalars(
-        context.RequestContext(), experiment_id="", plugin_name="scalars", downsample=10 ** 6)
-    return {tag: [(e.step, e.value) for e in values]
-            for tags in runs.values() for tag, values in tags.items()}
+    for attempt in range(3):
+        ingester = server_ingester.SubprocessServerDataIngester(
+            SERVER, folder, reload_interval=0, channel_creds_type=grpc_util.ChannelCredsType.LOCAL)
+        try:
+            ingester.start()
+            break
+        except server_ingester.DataServerStartupError:  # it has ten seconds, too few on a busy machine
+            if attempt == 2:
+                raise
+
+    def read():
+        runs = ingester.data_provider.read_scalars(
+            context.RequestContext(), experiment_id="", plugin_name="scalars", downsample=10 ** 6)
+        return {tag: [(e.step, e.value) for e in values]
+                for tags in runs.values() for tag, values in tags.items()}
+
+    # The server answers while it is still reading, so wait until the answer is stable.
+    found = read()
+    for _ in range(100):
+        time.sleep(0.1)
+        before, found = found, read()
+        if found and found == before:
+            break
+    return found
 
 
 def scalars(folder):
