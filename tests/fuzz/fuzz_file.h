@@ -27,7 +27,8 @@ static inline const char *fuzz_file(const uint8_t *data, size_t size) {
 
 /* Checks that a rejected input has a message that starts with the path. */
 static inline void fuzz_rejected(bj_status status, const bj_error *err) {
-    demand(status == BJ_EFORMAT || status == BJ_EVERSION || status == BJ_ENONFINITE);
+    demand(status == BJ_EFORMAT || status == BJ_EVERSION || status == BJ_ENONFINITE ||
+           status == BJ_EMISMATCH);
     demand(err->code == status && !strncmp(err->message, fuzz_path, sizeof fuzz_path - 1));
 }
 
