@@ -1,6 +1,7 @@
 /* compare_builds.c - times two or more builds of the library in turns, in one process.
  *
- *   bench/compare_builds.sh [-n ROUNDS] [-t THREADS] [-b BATCH] [-w train|predict64|predict1] OLD.so NEW.so...
+ *   bench/compare_builds.sh [-n ROUNDS] [-t THREADS] [-b BATCH] [-w train|predict64|predict1]
+ *                           [-p single|mixed] OLD.so NEW.so...
  *
  * On a shared machine the speed of a core changes by tens of percent within seconds, but a change of the
  * code may be worth only a few percent. Only builds that ran in turns can therefore be compared. A round
@@ -56,7 +57,7 @@ static int ascending(const void *a, const void *b) {
 
 static double quantile(const double *sorted, int n, double q) { return sorted[(int)(q * (n - 1) + 0.5)]; }
 
-static void open_build(build *b, const char *path, int threads, int batch) {
+static void open_build(build *b, const char *path, int threads, int batch, bj_precision precision) {
     b->path = path;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) stop(path, dlerror());
@@ -79,8 +80,10 @@ static void open_build(build *b, const char *path, int threads, int batch) {
     const bj_trainer_options training = {.objective = bj_objective_default_of(BJ_FULLSET),
                                          .optim = bj_optim_default_of(),
                                          .max_batch = batch,
-                                         .threads = threads};
-    const bj_predictor_options prediction = {.max_batch = 64, .threads = threads};
+                                         .threads = threads,
+                                         .precision = precision};
+    const bj_predictor_options prediction = {
+        .max_batch = 64, .threads = threads, .precision = precision};
     if (bj_model_create_of(&model, &arch, 0, &err) != BJ_OK ||
         bj_predictor_create_of(&b->predictor, model, &prediction, &err) != BJ_OK ||
         bj_trainer_create_of(&b->trainer, model, &training, &err) != BJ_OK)
@@ -132,22 +135,25 @@ int main(int argc, char **argv) {
     static build builds[MOST_BUILDS];
     int rounds = 40, threads = 0, batch = 256, option;
     work what = TRAIN;
-    while ((option = getopt(argc, argv, "n:t:b:w:")) != -1) {
+    bj_precision precision = BJ_PRECISION_FULL;
+    while ((option = getopt(argc, argv, "n:t:b:w:p:")) != -1) {
         if (option == 'n') rounds = atoi(optarg);
         else if (option == 't') threads = atoi(optarg);
         else if (option == 'b') batch = atoi(optarg);
         else if (option == 'w' && !strcmp(optarg, "train")) what = TRAIN;
         else if (option == 'w' && !strcmp(optarg, "predict64")) what = PREDICT64;
         else if (option == 'w' && !strcmp(optarg, "predict1")) what = PREDICT1;
+        else if (option == 'p' && !strcmp(optarg, "single")) precision = BJ_PRECISION_FULL;
+        else if (option == 'p' && !strcmp(optarg, "mixed")) precision = BJ_PRECISION_BF16;
         else rounds = 0;
     }
     const int n = argc - optind;
     if (rounds < 1 || batch < 1 || rounds > MOST_ROUNDS || n < 1 || n > MOST_BUILDS) {
         fprintf(stderr, "usage: %s [-n ROUNDS] [-t THREADS] [-b BATCH] "
-                        "[-w train|predict64|predict1] OLD.so NEW.so...\n", argv[0]);
+                        "[-w train|predict64|predict1] [-p single|mixed] OLD.so NEW.so...\n", argv[0]);
         return 2;
     }
-    for (int i = 0; i < n; i++) open_build(&builds[i], argv[optind + i], threads, batch);
+    for (int i = 0; i < n; i++) open_build(&builds[i], argv[optind + i], threads, batch, precision);
     for (int r = -2; r < rounds; r++) /* two rounds are a warm-up; each round starts with another build */
         for (int i = 0; i < n; i++) {
             build *b = &builds[(i + r + 2) % n];

@@ -431,7 +431,10 @@ bj_status campaign_queue_run(bj_run_record *records, const bj_campaign *campaign
     q.display = campaign_display_begin(options->quiet);
     if (gethostname(q.host, sizeof q.host - 1)) snprintf(q.host, sizeof q.host, "unknown");
     bj_status status =
-        bj_registry_open(&q.registry, campaign, options->shard, options->shards, err);
+        options->rebuild ? bj_registry_discard(campaign, options->shard, options->shards, err)
+                         : BJ_OK;
+    if (status == BJ_OK)
+        status = bj_registry_open(&q.registry, campaign, options->shard, options->shards, err);
     if (status != BJ_OK) return status;
     q.jobs = calloc((size_t)q.runs, sizeof *q.jobs);
     if (!q.jobs) status = cli_error(err, BJ_ENOMEM, "out of memory");

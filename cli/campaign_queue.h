@@ -12,6 +12,7 @@ typedef struct campaign_queue_options {
                     them */
     int shard, shards;
     int retry_failed;
+    int rebuild; /* 1: discard the registry first */
     int quiet;
 } campaign_queue_options;
 

@@ -73,6 +73,12 @@ int cli_fail(const char *verb, const bj_error *err);
 /* Fills err for errors detected in this folder, and returns `code`. */
 bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) CLI_PRINTF(3, 4);
 
+/* Returns zeroed memory, which the caller frees. If there is none, returns NULL and remembers it, so
+ * that no file is published (cli_file_commit) and the exit code is 5. Code that draws into a stream
+ * can therefore leave out what it cannot draw. */
+void *cli_alloc(size_t count, size_t size);
+int cli_out_of_memory(void); /* 1 if cli_alloc returned NULL */
+
 /* Prints "warning: message" to stderr, in yellow on a terminal unless NO_COLOR is set. */
 void cli_warn(const char *fmt, ...) CLI_PRINTF(1, 2);
 /* Warns about locked files that are missing, so that only part of an evaluation was verified. */

@@ -62,6 +62,8 @@ static int parse(campaign_options *o, int argc, char **argv) {
          "resume the campaign in the output folder; FILE may be omitted"},
         {"retry-failed", 0, CLI_FLAG, NULL, &o->queue.retry_failed, 0, 0,
          "run the failed runs again"},
+        {"rebuild-registry", 0, CLI_FLAG, NULL, &o->queue.rebuild, 0, 0,
+         "with --resume: move a damaged registry aside and read the states from the run folders"},
         {"shard", 0, CLI_TEXT, "I/N", &o->shard, 0, 0,
          "train only every Nth run, starting at run I; 0/2 and 1/2 together cover all runs"},
         {"set", 0, CLI_LIST, "KEY=VALUE", &o->set, 0, 0,
@@ -94,6 +96,8 @@ static int parse(campaign_options *o, int argc, char **argv) {
     if (!o->out) return cli_misuse(verb, "--out DIR is missing");
     if (!o->file && !o->resume)
         return cli_misuse(verb, "found no argument, expected FILE.yaml or --resume");
+    if (o->queue.rebuild && !o->resume)
+        return cli_misuse(verb, "--rebuild-registry needs --resume");
     if (!o->file && (o->data || o->dev || o->set.count))
         return cli_misuse(verb, "--data, --dev and --set need FILE.yaml");
     return parse_shard(o);

@@ -77,7 +77,7 @@ static void print_csv(const result *r) {
     const double numbers[] = {c->a.mean,          c->a.sd,          c->b.mean, c->b.sd,
                               c->difference.mean, c->difference.sd, c->low,    c->high,
                               c->improvement};
-    cli_csv_text(r->metric.name);
+    cli_csv_text(stdout, r->metric.name);
     printf(",%d", c->a.n);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         putchar(',');

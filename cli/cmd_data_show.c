@@ -144,8 +144,7 @@ static void write_json(FILE *to, const shown *s) {
 
 static bj_status write_file(const shown *s, const char *path, bj_error *err) {
     cli_file file;
-    bj_status status = cli_file_replaceable(path, err);
-    if (status == BJ_OK) status = cli_file_open(&file, path, err);
+    bj_status status = cli_file_open(&file, path, err);
     if (status != BJ_OK) return status;
     if (cli_ends_in(path, ".json")) {
         write_json(file.stream, s);

@@ -101,7 +101,7 @@ static bj_status write_file(const export_options *o, bj_error *err) {
     export_facts facts = {.count = 0};
     bj_run *run = NULL;
     bj_status status = cli_checkpoint_path(path, o->checkpoint, err);
-    if (status == BJ_OK) status = cli_file_replaceable(o->out, err);
+    if (status == BJ_OK) status = bj_file_writable(o->out, err);
     if (status == BJ_OK && is_run(o->checkpoint)) {
         status = bj_run_open(&run, o->checkpoint, err);
         if (status == BJ_OK) status = add_run(&facts, run, o->checkpoint, err);

@@ -119,7 +119,6 @@ static bj_status write_figure(const figures_options *o, const figure *f, const c
     cli_file file;
     snprintf(name, sizeof name, "%s.%s", f->name, format);
     bj_status status = cli_path(path, o->out, name, err);
-    if (status == BJ_OK) status = cli_file_replaceable(path, err);
     if (status == BJ_OK) status = cli_file_open(&file, path, err);
     if (status != BJ_OK) return status;
     if (f->plot) {

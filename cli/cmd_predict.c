@@ -183,7 +183,7 @@ static bj_status open_files(runner *r, cli_file *file, bj_error *err) {
     if (o->parquet && r->arch.fut != BJ_SUBMISSION_STEPS)
         return cli_error(err, BJ_EFORMAT, "%s: predicts %d future steps, but a submission needs %d",
                          r->model_path, r->arch.fut, BJ_SUBMISSION_STEPS);
-    if (o->out) status = cli_file_replaceable(o->out, err);
+    if (o->out) status = bj_file_writable(o->out, err);
     if (status == BJ_OK && o->parquet)
         status = bj_submission_writer_create(&r->rows, o->parquet, err);
     if (status == BJ_OK && o->out) status = cli_file_open(file, o->out, err);

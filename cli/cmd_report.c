@@ -144,7 +144,7 @@ int cmd_report(int argc, char **argv) {
     report_data *data = NULL;
     report_forecasts forecasts = {.scenes = NULL};
     bj_error err;
-    bj_status status = cli_file_replaceable(o.out, &err);
+    bj_status status = bj_file_writable(o.out, &err);
     if (status == BJ_OK) status = report_data_open(&data, o.dir, &err);
     if (status == BJ_OK && report_is_maze(data)) {
         status = o.scenes || o.law || o.pretrained

@@ -93,9 +93,9 @@ static void write_value(const seed_view *view, int arm, int metric, int seed, in
         putchar('}');
         return;
     }
-    cli_csv_text(arm_name);
+    cli_csv_text(stdout, arm_name);
     printf(",%lld,", number);
-    cli_csv_text(name);
+    cli_csv_text(stdout, name);
     putchar(',');
     cli_csv_number(value);
     putchar('\n');
@@ -113,9 +113,9 @@ static void write_summary(const seed_view *view, int arm, int metric, const bj_s
         cli_json_text(stdout, name);
         printf(", \"n\": %d", s->n);
     } else {
-        cli_csv_text(bj_seeds_arm(view->seeds, arm));
+        cli_csv_text(stdout, bj_seeds_arm(view->seeds, arm));
         putchar(',');
-        cli_csv_text(name);
+        cli_csv_text(stdout, name);
         printf(",%d", s->n);
     }
     for (int i = 0; i < 4; i++) {

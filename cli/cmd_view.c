@@ -400,8 +400,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
 
 static bj_status write_page(viewer *v, bj_error *err) {
     cli_file file;
-    bj_status status = cli_file_replaceable(v->options->out, err);
-    if (status == BJ_OK) status = cli_file_open(&file, v->options->out, err);
+    bj_status status = cli_file_open(&file, v->options->out, err);
     if (status != BJ_OK) return status;
     status = report_page_write(file.stream, fill, v, err);
     if (status == BJ_OK) return cli_file_commit(&file, err);

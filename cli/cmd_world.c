@@ -166,8 +166,7 @@ static bj_status draw(const source *s, const char *path, bj_error *err) {
                                    .weights = s->stated.weights,
                                    .paths = paths,
                                    .modes_title = "true distribution of the future"};
-    bj_status status = cli_file_replaceable(path, err);
-    if (status == BJ_OK) status = cli_file_open(&file, path, err);
+    bj_status status = cli_file_open(&file, path, err);
     if (status == BJ_OK) {
         status = scene_svg_write(file.stream, &picture, err);
         if (status == BJ_OK) status = cli_picture_commit(&file, err);

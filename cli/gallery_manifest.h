@@ -1,9 +1,8 @@
 /* gallery_manifest.h - GALLERY/manifest.json, which records what was chosen and drawn before any
  * future was read.
  *
- * It is the last file written to a folder that is then published as a whole. `bjepa gallery draw`
- * reads it and uses nothing in it before the hashes have been compared. docs/GALLERY.md lists the
- * fields.
+ * Written last into a folder that appears as a whole. `bjepa gallery draw` computes the manifest
+ * again and compares it with the file. docs/GALLERY.md lists the fields.
  */
 #ifndef BJEPA_GALLERY_MANIFEST_H
 #define BJEPA_GALLERY_MANIFEST_H
@@ -41,7 +40,10 @@ typedef struct gallery_image {
 
 typedef struct gallery_manifest {
     gallery_model model[GALLERY_MODELS];
-    int64_t scenes; /* looked at */
+    char version[32], isa[32]; /* of the program and the processor that locked the gallery */
+    uint64_t seed;
+    int wanted;     /* max number of cases */
+    int64_t scenes; /* number of screened scenes */
     char data_sha256[GALLERY_DIGEST];
     int case_count, image_count;
     gallery_case cases[BJ_GALLERY_CASES];
@@ -52,8 +54,10 @@ typedef struct gallery_manifest {
 /* "branch", "point" */
 const char *gallery_model_name(int model);
 
-/* Writes FOLDER/manifest.json. `manifest` contains the models and images, and `gallery` everything
- * else. */
+/* Writes the manifest. `manifest` has the version, models and images, `gallery` everything else. */
+void gallery_manifest_put(FILE *to, const gallery_manifest *manifest, const bj_gallery *gallery,
+                          const bj_gallery_options *options);
+/* Writes FOLDER/manifest.json. */
 BJ_CHECK bj_status gallery_manifest_write(const char *folder, gallery_manifest *manifest,
                                           const bj_gallery *gallery,
                                           const bj_gallery_options *options, bj_error *err);

@@ -161,17 +161,19 @@ int cli_grid_print(cli_grid *grid, const char *verb, cli_format format, int grou
 
 /* ------------------------------------------------------------------------------------------ CSV */
 
-void cli_csv_text(const char *text) {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, stdout);
+void cli_csv_text(FILE *to, const char *text) {
+    const int formula = *text && strchr("=+-@\t\r", *text) != NULL;
+    if (!formula && !strpbrk(text, ",\"\r\n")) {
+        fputs(text, to);
         return;
     }
-    putchar('"');
+    putc('"', to);
+    if (formula) putc('\'', to);
     for (; *text; text++) {
-        if (*text == '"') putchar('"');
-        putchar(*text);
+        if (*text == '"') putc('"', to);
+        putc(*text, to);
     }
-    putchar('"');
+    putc('"', to);
 }
 
 void cli_csv_number(double value) {

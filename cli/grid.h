@@ -6,6 +6,8 @@
 #ifndef BJEPA_GRID_H
 #define BJEPA_GRID_H
 
+#include <stdio.h>
+
 #include "cli.h"
 
 typedef enum cli_format {
@@ -49,9 +51,10 @@ int cli_grid_print(cli_grid *grid, const char *verb, cli_format format, int grou
 enum { CLI_FIXED_SIZE = 40 };
 const char *cli_fixed(char buffer[CLI_FIXED_SIZE], double value, int digits);
 
-/* Write a field of a CSV file, in quotes if necessary, and a number that reads back exactly, or
- * nothing if it is not finite. */
-void cli_csv_text(const char *text);
+/* Writes a field of a CSV file, in quotes if necessary. An apostrophe is put before a text that a
+ * spreadsheet would evaluate as a formula. */
+void cli_csv_text(FILE *to, const char *text);
+/* Prints a number that reads back as the same number, or nothing if it is not finite. */
 void cli_csv_number(double value);
 
 #endif

@@ -1,5 +1,6 @@
 /* main.c - the table of verbs, and the selection of a verb. */
 #include "cli.h"
+#include "signals.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -72,7 +73,10 @@ static const cli_verb *find_verb(const char *name) {
     const cli_verb *verb = cli_verbs_find(hidden_verbs, name, &nearest);
     if (!verb) verb = cli_verbs_find(cli_main_verbs, name, &nearest);
     if (verb) return verb;
-    fprintf(stderr, "bjepa: unknown verb '%s'", name);
+    char shown[64];
+    snprintf(shown, sizeof shown, "%s", name);
+    bj_clean_text(shown);
+    fprintf(stderr, "bjepa: unknown verb '%s'", shown);
     if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);
     fputs("\nhint: 'bjepa help' lists the verbs\n", stderr);
     return NULL;
@@ -129,6 +133,7 @@ int cmd_version(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    cli_handle_signals();
     if (argc < 2) {
         print_overview(stderr);
         return CLI_USAGE;
@@ -140,7 +145,11 @@ int main(int argc, char **argv) {
     const cli_verb *found = find_verb(verb);
     if (!found) return CLI_USAGE;
     int code = found->run(argc - 1, argv + 1);
-    /* If the results could not be written, the command has failed. */
+    if (cli_out_of_memory() && code == CLI_OK) {
+        fprintf(stderr, "bjepa %s: out of memory\n", verb);
+        code = CLI_SYSTEM;
+    }
+    /* Output that did not reach the disk is a failure. */
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "bjepa %s: cannot write the standard output\n", verb);
         if (code == CLI_OK) code = CLI_SYSTEM;

@@ -118,8 +118,8 @@ static void add_band(plot_column *column, char tip[PLOT_TIP_SIZE], const report_
 void plot_summary_draw(plot *p, const report_data *data, int panel) {
     const shown *at = NULL;
     const int metric = metric_of(&at, data, summary, SUMMARY, panel);
-    plot_column *columns = calloc((size_t)data->arms + 1, sizeof *columns);
-    char(*tips)[PLOT_TIP_SIZE] = calloc((size_t)data->arms + 1, sizeof *tips);
+    plot_column *columns = cli_alloc((size_t)data->arms + 1, sizeof *columns);
+    char(*tips)[PLOT_TIP_SIZE] = cli_alloc((size_t)data->arms + 1, sizeof *tips);
     const int reference = metric >= 0 ? reference_of(data, metric) : -1;
     int count = 0;
     if (metric >= 0 && columns && tips) {
@@ -152,7 +152,7 @@ int plot_support_panels(const report_data *data) { return count_measured(data, s
 void plot_support_draw(plot *p, const report_data *data, int panel) {
     const shown *at = NULL;
     const int metric = metric_of(&at, data, support, SUPPORT, panel);
-    plot_column *columns = calloc((size_t)data->arms + 1, sizeof *columns);
+    plot_column *columns = cli_alloc((size_t)data->arms + 1, sizeof *columns);
     int count = 0, atoms = 0;
     if (metric >= 0 && columns) {
         const bj_metric_info info = bj_metric_at(metric);

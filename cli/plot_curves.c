@@ -75,7 +75,7 @@ enum { MAZE = sizeof maze / sizeof *maze };
 /* Returns the values of a run, including epoch 0. The caller frees x, whose second half is y. */
 static int run_curve(double **x, double **y, const report_run *run, const curve *c) {
     const int count = run->run ? run->epochs : 0;
-    *x = count ? malloc(2 * (size_t)count * sizeof **x) : NULL;
+    *x = count ? cli_alloc(2 * (size_t)count, sizeof **x) : NULL;
     if (!*x) return 0;
     *y = *x + count;
     for (int i = 0; i < count; i++) {
@@ -159,8 +159,8 @@ static int count_curves(const report_data *data, const curve *list, int count, i
 /* Runs of one dataset, or of all (-1). */
 static void draw_curves(plot *p, const report_data *data, const curve *c, int set,
                         const char *title) {
-    int *styles = calloc((size_t)data->arms + 1, sizeof *styles), count = 0;
-    const char **names = calloc((size_t)data->arms + 1, sizeof *names);
+    int *styles = cli_alloc((size_t)data->arms + 1, sizeof *styles), count = 0;
+    const char **names = cli_alloc((size_t)data->arms + 1, sizeof *names);
     if (c && styles && names) {
         const extent e = measure(data, c, -1, set);
         for (int a = 0; a < data->arms; a++) {

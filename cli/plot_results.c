@@ -30,8 +30,8 @@ void plot_audit_draw(plot *p, const report_data *data, int panel) {
     const bj_bootstrap *d = &audit->difference[panel];
     size_t total = 0, used = 0;
     for (int i = 0; i < audit->arms; i++) total += (size_t)audit->arm[i].seeds;
-    plot_column *columns = calloc((size_t)audit->arms + 1, sizeof *columns);
-    double *values = calloc(total + 1, sizeof *values);
+    plot_column *columns = cli_alloc((size_t)audit->arms + 1, sizeof *columns);
+    double *values = cli_alloc(total + 1, sizeof *values);
     char note[PLOT_TIP_SIZE] = "", a[PLOT_NUMBER_SIZE], b[PLOT_NUMBER_SIZE], c[PLOT_NUMBER_SIZE];
     for (int i = 0; i < audit->arms && columns && values; i++) {
         const report_audit_arm *arm = &audit->arm[i];
@@ -145,9 +145,9 @@ static int truth_columns(plot_column *columns, double *values, int64_t *seeds,
 
 void plot_truth_draw(plot *p, const report_data *data, int panel) {
     const size_t entries = (size_t)data->truth->entries;
-    plot_column *columns = calloc(entries + 1, sizeof *columns);
-    double *values = calloc(entries + 1, sizeof *values);
-    int64_t *seeds = calloc(entries + 1, sizeof *seeds);
+    plot_column *columns = cli_alloc(entries + 1, sizeof *columns);
+    double *values = cli_alloc(entries + 1, sizeof *values);
+    int64_t *seeds = cli_alloc(entries + 1, sizeof *seeds);
     if (columns && values && seeds) {
         const int count = truth_columns(columns, values, seeds, data, (truth_metric)panel);
         plot_columns look = {.title = truth_look[panel].title,

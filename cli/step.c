@@ -52,7 +52,7 @@ bj_status cli_step(int *code, const char *const *args, const char *output, bj_er
     announce(args);
     fflush(NULL); /* or the child would have it too */
     const pid_t child = fork();
-    if (child == 0) become(args, output ? fileno(file.stream) : -1);
+    if (child == 0) become(args, output ? bj_file_writer_descriptor(file.writer) : -1);
     if (child < 0) {
         const int reason = errno;
         if (output) cli_file_abort(&file);

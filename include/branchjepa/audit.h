@@ -109,7 +109,7 @@ typedef struct bj_audit_options {
     bj_precision precision;
     const char *isa;
     int64_t limit; /* max number of scenes, counted from the start of the cache; 0: all */
-    /* Called periodically, like in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
+    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_audit_options;

@@ -60,6 +60,10 @@ typedef struct bj_error {
 } bj_error;
 
 BJ_API const char *bj_status_name(bj_status code);
+/* Makes text from an untrusted source safe to print. Replaces control characters, bytes that are not
+ * UTF-8, and characters that change the direction of text by '?'. A newline stays only before
+ * "hint: ". All messages in a bj_error have been cleaned. */
+BJ_API void bj_clean_text(char *text);
 BJ_API const char *bj_version(void);
 
 /* ------------------------------------------------------------------------------ random numbers */
@@ -817,7 +821,7 @@ typedef struct bj_truth bj_truth;
 
 typedef struct bj_truth_options {
     int threads; /* used only for folders; 0: one per available core */
-    /* Called periodically, like in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
+    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_truth_options;
@@ -928,7 +932,7 @@ typedef struct bj_exam_options {
     int best_scenes; /* number of evenly spaced scenes for which the best K atoms are computed; 0:
                         none */
     int threads;     /* 0: one per available core; does not change the results */
-    /* Called periodically, like in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
+    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_exam_options;
@@ -1236,6 +1240,7 @@ BJ_API BJ_CHECK bj_status bj_parity_file(bj_parity_report *report, const char *p
 BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", "st" */
 
 /* Headers that build on the declarations above. */
+#include <branchjepa/files.h>
 #include <branchjepa/evaluate.h>
 #include <branchjepa/run.h>
 #include <branchjepa/fresh.h>

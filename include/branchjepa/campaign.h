@@ -100,6 +100,11 @@ typedef struct bj_registry bj_registry;
  * state "running" are set to "stopped". The campaign must outlive the registry. */
 BJ_API BJ_CHECK bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign,
                                            int shard, int shards, bj_error *err);
+/* Moves a damaged registry aside, to NAME.damaged, so that bj_registry_open creates a new one. The
+ * states of the runs are then read from the run folders; only the history is lost. Fails if another
+ * live process has the shard open. */
+BJ_API BJ_CHECK bj_status bj_registry_discard(const bj_campaign *campaign, int shard, int shards,
+                                              bj_error *err);
 BJ_API void bj_registry_free(bj_registry *registry);
 BJ_API int bj_registry_owns(const bj_registry *registry, int run);
 BJ_API BJ_CHECK bj_status bj_registry_get(bj_run_record *out, const bj_registry *registry, int run,

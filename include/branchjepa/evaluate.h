@@ -94,7 +94,7 @@ typedef struct bj_encoder_values {
 BJ_API bj_encoder_values bj_evaluator_encoder(const bj_evaluator *evaluator);
 
 typedef struct bj_evaluation_group {
-    const char *by, *key; /* like in bj_score_group; group 0 contains all scenes; owned by the
+    const char *by, *key; /* as in bj_score_group; group 0 contains all scenes; owned by the
                              evaluator */
     bj_metric_values values;
 } bj_evaluation_group;

@@ -201,7 +201,7 @@ BJ_API void bj_rows_free(int64_t *rows);
 
 /* ------------------------------------------------------------------------ target-blind archives */
 
-/* The outputs of a predictor for fixed contexts, on which alone they depend. */
+/* The outputs of a predictor for fixed contexts. They depend on nothing else. */
 typedef struct bj_emissions {
     const bj_maze *maze;
     int contexts, K, D;

@@ -301,6 +301,29 @@ bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign, int s
     return status;
 }
 
+/* Renames FILE to FILE.damaged, and the journal of a killed writer with it. */
+static bj_status move_aside(const char *path, const char *suffix, bj_error *err) {
+    char from[BJ_CAMPAIGN_PATH + 32], to[BJ_CAMPAIGN_PATH + 32];
+    snprintf(from, sizeof from, "%s%s", path, suffix);
+    snprintf(to, sizeof to, "%s.damaged%s", path, suffix);
+    if (rename(from, to) == 0 || errno == ENOENT) return BJ_OK;
+    return bj_file_fail(err, errno, from, "rename");
+}
+
+bj_status bj_registry_discard(const bj_campaign *campaign, int shard, int shards, bj_error *err) {
+    char name[BJ_REGISTRY_NAME], path[BJ_CAMPAIGN_PATH];
+    int turn, lock = -1;
+    bj_registry_name(name, shard, shards);
+    BJ_TRY(bj_campaign_path(path, campaign->dir, name, err));
+    BJ_TRY(bj_campaign_turn(&turn, campaign->dir, err));
+    bj_status status = bj_campaign_own(&lock, campaign->dir, shard, shards, err);
+    if (status == BJ_OK) status = move_aside(path, "-journal", err);
+    if (status == BJ_OK) status = move_aside(path, "", err);
+    bj_campaign_disown(lock);
+    bj_campaign_turn_end(turn);
+    return status;
+}
+
 void bj_registry_free(bj_registry *r) {
     if (!r) return;
     sqlite3_finalize(r->put);

@@ -41,8 +41,11 @@ bj_status bj_registry_fail(sqlite3 *db, const char *path, const char *what, bj_e
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR ||
         code == SQLITE_CONSTRAINT)
         status = BJ_EFORMAT;
-    return BJ_FAIL(err, status, "%s: cannot %s: %s", path, what,
-                   db ? sqlite3_errmsg(db) : "out of memory");
+    return BJ_FAIL(err, status, "%s: cannot %s: %s%s", path, what,
+                   db ? sqlite3_errmsg(db) : "out of memory",
+                   status == BJ_EFORMAT ? "\nhint: 'bjepa campaign --out DIR --resume "
+                                          "--rebuild-registry' rebuilds it from the run folders"
+                                        : "");
 }
 
 static bj_status read_version(int *version, sqlite3 *db, const char *path, bj_error *err) {

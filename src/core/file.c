@@ -13,10 +13,9 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/file_internal.h"
+#include "core/temporary.h"
 
 enum {
-    NAME_SHOWN = 200,        /* number of characters of the final name in the temporary name */
     BUFFER_SIZE = 64 * 1024, /* small writes are buffered */
     MAX_IO = 1 << 30         /* max bytes per read or write call; Linux transfers at most 2 GiB */
 };
@@ -66,6 +65,19 @@ bj_status bj_file_open_parent(int *dir, char name[BJ_FILE_NAME], const char *fin
     memcpy(name, base, strlen(base) + 1);
     *dir = bj_file_open(folder, O_RDONLY | O_DIRECTORY);
     return *dir < 0 ? bj_file_fail(err, errno, path, "open the directory") : BJ_OK;
+}
+
+DIR *bj_file_list(int parent, const char *name) {
+    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !dir) close(fd);
+    return dir;
+}
+
+const char *bj_file_next(DIR *dir) {
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) return entry->d_name;
+    return NULL;
 }
 
 bj_status bj_file_sync_folder(int dir, const char *path, const char *what, bj_error *err) {
@@ -205,19 +217,16 @@ void bj_file_map_close(bj_file_map *map) {
 struct bj_file_writer {
     char *path;                   /* as given by the caller, for messages */
     int dir;                      /* directory of both names; -1 if writing directly */
-    int fd;                       /* -1 once closed */
+    bj_temporary temporary;       /* the hidden file; only its fd is used if writing directly */
     int failure;                  /* errno of the first failed write */
-    int has_temporary;            /* a temporary file exists */
     char target[BJ_FILE_NAME];    /* final name in dir */
-    char temporary[BJ_FILE_NAME]; /* hidden name in dir */
     size_t used;                  /* bytes in the buffer */
     unsigned char buffer[BUFFER_SIZE];
 };
 
 static void writer_free(bj_file_writer *writer) {
     if (!writer) return;
-    if (writer->fd >= 0) close(writer->fd);
-    if (writer->has_temporary) unlinkat(writer->dir, writer->temporary, 0);
+    bj_temporary_remove(&writer->temporary);
     if (writer->dir >= 0) close(writer->dir);
     bj_free(writer->path);
     bj_free(writer);
@@ -226,41 +235,44 @@ static void writer_free(bj_file_writer *writer) {
 /* Opens the parent directory of `final` and creates a hidden file in it. */
 static bj_status open_temporary(bj_file_writer *writer, const char *final, bj_error *err) {
     BJ_TRY(bj_file_open_parent(&writer->dir, writer->target, final, writer->path, err));
-    /* Skip names that are in use by another thread or machine, or that a crash left behind. */
-    for (int n = 0; n < 1000 && writer->fd < 0; n++) {
-        snprintf(writer->temporary, sizeof writer->temporary, ".%.*s.%ld-%d.tmp", (int)NAME_SHOWN,
-                 writer->target, (long)getpid(), n);
-        writer->fd = openat(writer->dir, writer->temporary,
-                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (writer->fd < 0 && errno != EEXIST && errno != EINTR) break;
+    return bj_temporary_create(&writer->temporary, writer->dir, writer->target, NULL, writer->path,
+                               err);
+}
+
+/* Examines the path and fails if no file can be written there. `info` is zero if there is no file. */
+static bj_status check_target(struct stat *info, const char *path, bj_error *err) {
+    if (stat(path, info)) {
+        if (errno != ENOENT) return bj_file_fail(err, errno, path, "create");
+        if (lstat(path, info) == 0)
+            return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", path);
+        memset(info, 0, sizeof *info);
+        return BJ_OK;
     }
-    if (writer->fd < 0) return bj_file_fail(err, errno, writer->path, "create a temporary file");
-    writer->has_temporary = 1;
-    return BJ_OK;
+    if (S_ISDIR(info->st_mode)) return bj_file_fail(err, EISDIR, path, "replace");
+    if (!S_ISREG(info->st_mode) && !S_ISCHR(info->st_mode) && !S_ISFIFO(info->st_mode))
+        return BJ_FAIL(err, BJ_EIO, "%s: cannot replace: not a regular file", path);
+    return access(path, W_OK) ? bj_file_fail(err, errno, path, "replace") : BJ_OK;
+}
+
+bj_status bj_file_writable(const char *path, bj_error *err) {
+    struct stat info;
+    return check_target(&info, path, err);
 }
 
 static bj_status open_target(bj_file_writer *writer, bj_error *err) {
     const char *path = writer->path;
     struct stat info;
-    if (stat(path, &info)) {
-        if (errno != ENOENT) return bj_file_fail(err, errno, path, "create");
-        if (lstat(path, &info) == 0)
-            return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", path);
-        return open_temporary(writer, path, err);
+    BJ_TRY(check_target(&info, path, err));
+    if (!info.st_mode) return open_temporary(writer, path, err);
+    if (!S_ISREG(info.st_mode)) {
+        writer->temporary.fd = bj_file_open(path, O_WRONLY | O_NOCTTY);
+        return writer->temporary.fd < 0 ? bj_file_fail(err, errno, path, "open for writing")
+                                        : BJ_OK;
     }
-    if (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode)) {
-        writer->fd = bj_file_open(path, O_WRONLY | O_NOCTTY);
-        return writer->fd < 0 ? bj_file_fail(err, errno, path, "open for writing") : BJ_OK;
-    }
-    if (S_ISDIR(info.st_mode)) return bj_file_fail(err, EISDIR, path, "replace");
-    if (!S_ISREG(info.st_mode))
-        return BJ_FAIL(err, BJ_EIO, "%s: cannot replace: not a regular file", path);
-    if (access(path, W_OK)) return bj_file_fail(err, errno, path, "replace");
-
     char final[PATH_MAX];
     if (!realpath(path, final)) return bj_file_fail(err, errno, path, "resolve");
     BJ_TRY(open_temporary(writer, final, err));
-    if (fchmod(writer->fd, info.st_mode & 07777))
+    if (fchmod(writer->temporary.fd, info.st_mode & 07777))
         return bj_file_fail(err, errno, path, "keep the permissions");
     return BJ_OK;
 }
@@ -270,7 +282,7 @@ bj_status bj_file_writer_open(bj_file_writer **out, const char *path, bj_error *
     bj_status status;
     *out = NULL;
     BJ_TRY(BJ_ALLOC(writer, 1, err));
-    writer->dir = writer->fd = -1;
+    writer->dir = writer->temporary.fd = writer->temporary.slot = -1;
     writer->path = bj_strdup(path);
     status = writer->path ? open_target(writer, err) : bj_alloc_failed(strlen(path) + 1, 1, err);
     if (status == BJ_OK) *out = writer;
@@ -281,7 +293,7 @@ bj_status bj_file_writer_open(bj_file_writer **out, const char *path, bj_error *
 static bj_status write_through(bj_file_writer *writer, const unsigned char *data, size_t size,
                                bj_error *err) {
     while (size) {
-        const ssize_t done = write(writer->fd, data, size < MAX_IO ? size : MAX_IO);
+        const ssize_t done = write(writer->temporary.fd, data, size < MAX_IO ? size : MAX_IO);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) {
             writer->failure = errno;
@@ -314,22 +326,21 @@ bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t 
 /* Performs every step that can run out of disk space, so that publish() only has to rename. */
 static bj_status finish(bj_file_writer *writer, bj_error *err) {
     BJ_TRY(flush(writer, err));
-    if (writer->has_temporary && fsync(writer->fd))
+    if (writer->temporary.exists && fsync(writer->temporary.fd))
         return bj_file_fail(err, errno, writer->path, "sync");
-    const int fd = writer->fd;
-    writer->fd = -1;
-    if (close(fd) && errno != EINTR) return bj_file_fail(err, errno, writer->path, "close");
-    return BJ_OK;
+    return bj_temporary_flush(&writer->temporary) ? bj_file_fail(err, errno, writer->path, "close")
+                                                  : BJ_OK;
 }
 
 static bj_status publish(bj_file_writer *writer, bj_error *err) {
-    if (!writer->has_temporary) return BJ_OK;
-    if (renameat(writer->dir, writer->temporary, writer->dir, writer->target))
+    if (!writer->temporary.exists) return BJ_OK;
+    if (bj_temporary_rename(&writer->temporary, writer->target))
         return bj_file_fail(err, errno, writer->path, "rename the finished file");
-    writer->has_temporary = 0;
     return bj_file_sync_folder(writer->dir, writer->path, "sync the directory of the finished file",
                                err);
 }
+
+int bj_file_writer_descriptor(bj_file_writer *writer) { return writer->temporary.fd; }
 
 bj_status bj_file_writer_commit_all(bj_file_writer **writers, int count, bj_error *err) {
     bj_status status = BJ_OK;

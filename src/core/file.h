@@ -10,8 +10,8 @@
  * Invariants
  *   1. Until the rename, the final name refers to the old file, or to no file if there was none.
  *   2. The rename happens only after every byte was written, synced and closed without error.
- *   3. The temporary file is removed after a failure or an abort. Only a crash leaves it behind.
- *      Its name is .<name>.<process>-<n>.tmp, and no code opens it again.
+ *   3. The temporary file (core/temporary.h) is removed after a failure or an abort. Only a crash
+ *      leaves it behind, and the next writer for the same name removes it.
  *   4. After a commit the directory is synced too, so the new name survives a power failure.
  *   5. Replacing a file keeps its permissions and follows symbolic links. A file without write
  *      permission is not replaced.
@@ -21,6 +21,7 @@
 #ifndef BJ_CORE_FILE_H
 #define BJ_CORE_FILE_H
 
+#include <branchjepa/branchjepa.h>
 #include <stddef.h>
 
 #include "core/status.h"
@@ -61,21 +62,13 @@ void bj_file_map_close(bj_file_map *map); /* accepts a closed or zeroed map */
 
 /* ------------------------------------------------------------------------------------- writing */
 
-typedef struct bj_file_writer bj_file_writer;
+/* branchjepa/files.h declares bj_file_writer and its functions. */
 
-BJ_CHECK bj_status bj_file_writer_open(bj_file_writer **out, const char *path, bj_error *err);
-/* Appends to the file. After a failure, all further writes and the commit fail too. */
-BJ_CHECK bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t size,
-                                        bj_error *err);
-/* Publishes the file, or removes it on failure. Frees the writer and sets it to NULL in both
- * cases. */
-BJ_CHECK bj_status bj_file_writer_commit(bj_file_writer **writer, bj_error *err);
 /* Publishes several files that belong together. All files are complete on disk before the first one
  * is renamed, so a full disk publishes none of them. The files are renamed in the given order. Only
  * a crash between two renames can publish some of the files without the others, so the file that
  * proves that the set is complete should come last. */
 BJ_CHECK bj_status bj_file_writer_commit_all(bj_file_writer **writers, int count, bj_error *err);
-void bj_file_writer_abort(bj_file_writer **writer); /* accepts NULL */
 
 /* Opens a writer, writes `data` and commits the file. */
 BJ_CHECK bj_status bj_file_write(const char *path, const void *data, size_t size, bj_error *err);

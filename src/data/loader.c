@@ -67,7 +67,7 @@ static bj_status find_members(bj_loader *l, bj_error *err) {
     for (int64_t i = 0; i < count; i++)
         if (is_member(l, i)) l->members[l->n++] = i;
     if (!l->n)
-        return BJ_FAIL(err, BJ_EARG, "none of the %lld scenes of the cache is in part '%s'%s",
+        return BJ_FAIL(err, BJ_EARG, "none of the %lld scenes in the cache belongs to part '%s'%s",
                        (long long)count, part_name(l->options.part),
                        l->options.needs_future ? " and has a known future" : "");
     return BJ_OK;

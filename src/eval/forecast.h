@@ -43,7 +43,7 @@ typedef struct bj_forecast_values {
     double exp_entropy, dedup_support;
 } bj_forecast_values;
 
-/* Indices of the modes used by the Argoverse 2 metrics, chosen like in the av2 package. For K = 1
+/* Indices of the modes used by the Argoverse 2 metrics, chosen as in the av2 package. For K = 1
  * and K = 6, the best of the K most probable modes is chosen. Modes with equal probabilities keep
  * their order. If two modes have equal errors, the more probable one is chosen. */
 typedef struct bj_official_modes {

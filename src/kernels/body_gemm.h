@@ -136,7 +136,19 @@ typedef struct product {
     int first, last, flags; /* 1 if this is the first or the last block of k */
 } product;
 
-/* Adds x * y to a sum or, for words, one part of their products. */
+/* Returns the part of a product that starts at row m and column n, for one block of k. `a` is the
+ * left-hand side of that part. */
+INLINE product product_at(product p, const bj_real *a, int m, int n, int first, int last) {
+    p.c += (size_t)m * p.ldc + n;
+    p.a = a;
+    if (p.bias) p.bias += n;
+    if (p.mask) p.mask += (size_t)m * p.ldm + n;
+    p.first = first;
+    p.last = last;
+    return p;
+}
+
+/* Adds x * y to a sum, or one part of the products of two words. */
 INLINE vec add_product(vec sum, vec x, vec y, int mixed) {
     return mixed ? add_part(sum, x, y) : sum + x * y;
 }
@@ -324,12 +336,8 @@ INLINE void row_of_panels(const product *p, const bj_real *panel, int K, int pan
  * K. */
 INLINE void row_columns(product whole, const bj_real *packed, int N, int K, int n0, int n1,
                         int mixed) {
-    whole.first = whole.last = 1;
     for (int n = n0, step; n < n1; n += step) {
-        product p = whole;
-        p.c += n;
-        if (p.bias) p.bias += n;
-        if (p.mask) p.mask += n;
+        const product p = product_at(whole, whole.a, 0, n, 1, 1);
         const bj_real *panel = packed + (size_t)n * (size_t)K;
         const int width = N - n < PANEL ? N - n : PANEL;
         step = PANEL;
@@ -351,14 +359,9 @@ static void product_columns(product whole, const bj_real *packed, int M, int N, 
         for (int k = 0; k < K; k += BLOCK_K) {
             const int depth = K - k < BLOCK_K + BLOCK_K / 4 ? K - k : BLOCK_K;
             for (int n = n0; n < n1; n += PANEL) {
+                const bj_real *a = whole.a + (size_t)m * whole.lda + k;
+                const product p = product_at(whole, a, m, n, k == 0, k + depth == K);
                 const int width = N - n < PANEL ? N - n : PANEL;
-                product p = whole;
-                p.c += (size_t)m * p.ldc + n;
-                p.a += (size_t)m * p.lda + k;
-                if (p.bias) p.bias += n;
-                if (p.mask) p.mask += (size_t)m * p.ldm + n;
-                p.first = k == 0;
-                p.last = k + depth == K;
                 tile_rows(p, packed + (size_t)n * K + (size_t)k * round_up(width), width, rows,
                           depth);
             }
@@ -415,14 +418,8 @@ static void mixed_columns(product whole, const bj_real *packed, int M, int N, in
             const int numbers = K - 2 * k < 2 * depth ? K - 2 * k : 2 * depth;
             round_rows(words, WORD_STRIDE, a + (size_t)m * lda + 2 * k, lda, rows, numbers);
             for (int n = n0; n < n1; n += PANEL) {
+                const product p = product_at(whole, words, m, n, k == 0, k + depth == all);
                 const int width = N - n < PANEL ? N - n : PANEL;
-                product p = whole;
-                p.c += (size_t)m * p.ldc + n;
-                p.a = words;
-                if (p.bias) p.bias += n;
-                if (p.mask) p.mask += (size_t)m * p.ldm + n;
-                p.first = k == 0;
-                p.last = k + depth == all;
                 mixed_rows(p, packed + (size_t)n * (size_t)all + (size_t)k * round_up(width), width,
                            rows, depth);
             }

@@ -208,7 +208,7 @@ static bj_status read_maze(bj_graph_file *f, yyjson_val *root, const char *path,
     BJ_TRY(bj_maze_json_integer(&cells, yyjson_obj_get(root, "cells"), 1, BJ_MAZE_MAX_CELLS,
                                 "'cells'", path, err));
     if (cells != f->maze->cells)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'cells' is %d, expected %d like in the maze", path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'cells' is %d, expected %d as in the maze", path,
                        (int)cells, f->maze->cells);
     f->record.maze = f->maze;
     return BJ_OK;

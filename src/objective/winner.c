@@ -84,7 +84,7 @@ void bj_winner_forward(const bj_objective *objective, bj_objective_io *io, int b
             const bj_points latent = bj_points_latent(io, b);
             term[BJ_TERM_LATENT] = plan_distance(label, &latent);
             if (io->F) term[BJ_TERM_DECODED] = dot(label, dist, K);
-        } else { /* a provisional value, with which bj_winner_couple checks that the distances are
+        } else { /* a provisional value that bj_winner_couple uses to check that the distances are
                     finite */
             for (int k = 0; k < K; k++) term[BJ_TERM_DECODED] += dist[k];
         }

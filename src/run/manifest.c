@@ -276,18 +276,20 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
     const struct {
         const char *key, *expected, *what;
     } facts[] = {
-        {"settings.sha256", settings, "settings"},
-        {"data.digest", bj_run_data_digest(r), "data"},
-        {"maze.name", r->maze ? r->maze->maze->name : NULL, "mazes"},
-        {"maze.sha256", r->maze && *r->maze->maze_digest ? r->maze->maze_digest : NULL, "mazes"},
+        {"settings.sha256", settings, "different settings"},
+        {"data.digest", bj_run_data_digest(r), "different data"},
+        {"maze.name", r->maze ? r->maze->maze->name : NULL, "a different maze"},
+        {"maze.sha256", r->maze && *r->maze->maze_digest ? r->maze->maze_digest : NULL,
+         "a different maze"},
         {"dev_data.digest", r->dev_cache ? bj_cache_digest(r->dev_cache) : NULL,
-         "development data"},
-        {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL, "weights of the anchor"},
-        {"real", precision(), "precision"},
+         "different development data"},
+        {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL,
+         "different weights of the anchor"},
+        {"real", precision(), "a different precision"},
         {"isa", bj_trainer_isa(r->trainer),
-         "instruction set, which changes the last bits of the results"},
+         "a different instruction set, which changes the last bits of the results"},
         {"build", has_build(manifest) ? bj_build() : NULL,
-         "build of the library, which changes the last bits of the results"},
+         "a different build of the library, which changes the last bits of the results"},
     };
     bj_status status = BJ_OK;
     for (size_t i = 0; i < sizeof facts / sizeof *facts && status == BJ_OK; i++) {
@@ -295,7 +297,7 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
             status =
                 BJ_FAIL(err, BJ_EMISMATCH,
-                        "%s: this run was started with different %s: %s was %.70s and is now %.70s",
+                        "%s: this run was started with %s: %s was %.70s and is now %.70s",
                         path, facts[i].what, facts[i].key, found ? found : "missing",
                         facts[i].expected ? facts[i].expected : "missing");
     }

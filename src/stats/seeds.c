@@ -174,7 +174,7 @@ static bj_status read_records(reading *r, bj_error *err) {
         if (!found) break;
         if (r->csv.count != r->columns)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: line %ld: found %d fields, expected %d like in the header",
+                           "%s: line %ld: found %d fields, expected %d as in the header",
                            r->csv.path, r->csv.line, r->csv.count, r->columns);
         BJ_TRY(more_room(r, err));
         record *next = &r->records[r->count];

@@ -1,7 +1,6 @@
 /* law_write.c - the writer declared in law_file.h. */
-#define _POSIX_C_SOURCE 200809L /* open, unlink, getpid */
+#define _POSIX_C_SOURCE 200809L /* pread, close */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/sha256.h"
+#include "core/temporary.h"
 #include "world/law_file.h"
 
 /* Larger elements come first, so every tensor is aligned. */
@@ -99,19 +99,19 @@ static bj_status part_add(const bj_law_writer *w, part *p, const void *data, siz
     return BJ_OK;
 }
 
-static bj_status part_open(const bj_law_writer *w, part *p, int number, bj_error *err) {
-    char name[4096];
-    const char *slash = strrchr(w->path, '/');
-    const int folder = slash ? (int)(slash - w->path) + 1 : 0;
-    if (snprintf(name, sizeof name, "%.*s.%s.%ld-%d.tmp", folder, w->path, w->path + folder,
-                 (long)getpid(), number) >= (int)sizeof name)
-        return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", w->path);
+/* Opens a file without a name, which disappears when it is closed. */
+static bj_status part_open(const bj_law_writer *w, part *p, bj_error *err) {
+    char name[BJ_FILE_NAME];
+    bj_temporary file;
+    int parent;
     BJ_TRY(BJ_ALLOC(p->buffer, BUFFER, err));
-    p->file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (p->file < 0)
-        return BJ_FAIL(err, BJ_EIO, "%s: cannot create %s: %s", w->path, name, strerror(errno));
-    unlink(name); /* the file disappears when it is closed */
-    return BJ_OK;
+    BJ_TRY(bj_file_open_parent(&parent, name, w->path, w->path, err));
+    const bj_status status = bj_temporary_create(&file, parent, name, NULL, w->path, err);
+    p->file = file.fd;
+    file.fd = -1; /* stays open */
+    bj_temporary_remove(&file);
+    close(parent);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------- writing */
@@ -137,7 +137,7 @@ bj_status bj_law_writer_open(bj_law_writer **out, const char *path, bj_error *er
     w->path = bj_strdup(path);
     if (!w->path) status = bj_alloc_failed(strlen(path) + 1, 1, err);
     for (int i = 0; i < COLUMNS && status == BJ_OK; i++)
-        status = part_open(w, &w->parts[i], i, err);
+        status = part_open(w, &w->parts[i], err);
     const int64_t zero = 0;
     if (status == BJ_OK) status = part_add(w, &w->parts[MODE_START], &zero, sizeof zero, err);
     if (status != BJ_OK) bj_law_writer_abort(&w);

@@ -212,7 +212,7 @@ int bj_town_add_lane(bj_town *town, const bj_road_lane *lane); /* index, or -1 i
 void bj_town_connect(bj_town *town, int from, int to);
 void bj_town_build_link(bj_town *town, int link);
 void bj_town_build_junction(bj_town *town, int node);
-/* Computes the end points of the edge of a crossing at `u`, rounded like in the map. */
+/* Computes the end points of the edge of a crossing at `u`, rounded as in the map. */
 void bj_town_crossing_edge(const bj_town *town, const bj_street *street, double u,
                            double edge[2][2]);
 /* Adds a crossing over the street between u0 and u1. Returns its index, or -1 if there is no
@@ -231,7 +231,7 @@ typedef struct bj_town_text {
     size_t size, room;
 } bj_town_text;
 
-/* Computes the points of a lane boundary, rounded like in the map. Returns the number of points. */
+/* Computes the points of a lane boundary, rounded as in the map. Returns the number of points. */
 int bj_town_boundary(bj_point points[BJ_TOWN_BOUNDARY], const bj_town *town,
                      const bj_road_lane *lane, const double *curve);
 /* Fills town->lines. */

@@ -109,8 +109,10 @@ static void test_refused(void) {
         {"name: x\narms: [{name: a/b, arm: fullset}]" REST, "the arm name is 'a/b'"},
         {"name: x\narms: [{name: a+b, arm: fullset}]" REST, "the arm name is 'a+b'"},
         {"name: x\narms: [{name: .., arm: fullset}]" REST, "the arm name is '..'"},
-        {"name: x\narms: [{name: mdn, arm: fullset}]" REST, "'mdn' is a built-in arm"},
-        {"name: x\narms: [{name: mdn, arm: mdn, set: {optim.lr: 1}}]" REST, "is a built-in arm"},
+        {"name: x\narms: [{name: mdn, arm: fullset}]" REST, "'mdn' is the name of a built-in arm"},
+        {
+        "name: x\narms: [{name: mdn, arm: mdn, set: {optim.lr: "
+        "1}}]" REST, "is the name of a built-in arm"},
         {"name: x\narms: [{name: a, arm: fulset}]" REST, "fullset"},
         {"name: x\narms: [{name: a, arm: mdn}, {name: a, arm: mdn}]" REST,
          "arm 'a' is listed twice"},

@@ -89,7 +89,7 @@ run 0 campaign two.yaml --out ref --resume --quiet
 err_empty
 check test "$(attempts ref point 1)" = 1
 run 4 campaign two.yaml --out ref --resume --set train.epochs=13
-err_has "was created with train.epochs = 12, but two.yaml now gives 13"
+err_has "was created with train.epochs = 12, but two.yaml now has 13"
 run 0 campaign status ref --watch
 out_has "4 done"
 # A lost registry: what is finished is adopted, not trained again.

@@ -26,7 +26,7 @@ err_has "hint: write world:SEED or world:SEED:SCENES"
 run 2 train --data $world:7:many $options --out no
 err_has "the number of scenes is not a number from 1 to"
 run 2 train --data world9:7:64 $options --out no
-err_has "version 9 of the world"
+err_has "the version of the world is 9"
 run 2 train --data $world:900001:64 $options --out no
 err_has "seed 900001 is reserved for development scenes"
 run 2 train --data $world:7 $options --out no

@@ -74,6 +74,8 @@ kill_run() {
 kill_run epochs 8 --arm fullset --seed 1 -j 1
 # After every update: half of the time goes into saving.
 kill_run steps 10 --arm mdn-component --seed 2 -j 2 --set train.save_minutes=0
+# In mixed precision.
+kill_run mixed 4 --arm specialization --seed 3 -j 2 --set train.precision=mixed --set train.save_minutes=0
 # Stage A, whose evaluation is another one, with gates that some epochs may not pass.
 kill_run stage_a 4 --arm anchor-a -j 1 --set gate.ade=1e6 --set gate.fde=1e6 --set gate.std=0 \
     --set gate.low_std=1 --set gate.rank=0

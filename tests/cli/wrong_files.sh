@@ -23,7 +23,7 @@ err_has "scenes.bjc: is a cache, expected an OGBench dataset (.npz)"
 for verb in report table figures; do
     [ $verb = figures ] && set -- --out figs || set --
     run 3 $verb x.parquet "$@"
-    err_has "x.parquet: is a Parquet file, expected a CSV file or a campaign folder"
+    err_has "x.parquet: found a Parquet file, expected a CSV file or a campaign folder"
 done
 
 # What everybody types first.

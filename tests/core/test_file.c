@@ -228,26 +228,42 @@ static void test_write_is_atomic(void) {
     CHECK(remove(path) == 0);
 }
 
-/* Tests that two writers of one file do not interfere, that the last commit wins, and that a
- * temporary file left behind by a crash causes no problems. */
+/* Tests that two writers of one file do not interfere, that the last commit wins, and that the next
+ * writer removes what a crash left behind, even under the name of its own process id. */
 static void test_concurrent_writers(void) {
     bj_error err = {0};
     bj_file_writer *a = NULL, *b = NULL;
-    const char *path = in_folder("race");
-    char stale[64];
-    snprintf(stale, sizeof stale, ".race.%ld-0.tmp", (long)getpid());
-    const int fd = open(in_folder(stale), O_WRONLY | O_CREAT, 0600);
-    CHECK(fd >= 0 && close(fd) == 0);
+    char path[512], own[64];
+    snprintf(path, sizeof path, "%s", in_folder("race"));
+    snprintf(own, sizeof own, ".race.%ld-0.tmp", (long)getpid());
+    const char *const made[] = {own, ".race.1-999.tmp", ".race.1-x.tmp", ".racer.1-0.tmp",
+                                ".race.tmp"};
+    for (size_t i = 0; i < 5; i++) {
+        const int fd = open(in_folder(made[i]), O_WRONLY | O_CREAT, 0600);
+        CHECK(fd >= 0 && close(fd) == 0);
+    }
+    const int before = folder_entries();
     CHECK_OK(bj_file_writer_open(&a, path, &err), err);
+    CHECK(folder_entries() == before - 1); /* two leftovers are gone, one new file */
+    for (size_t i = 2; i < 5; i++) CHECK(content_is(in_folder(made[i]), ""));
     CHECK_OK(bj_file_writer_open(&b, path, &err), err);
+    CHECK(folder_entries() == before);
     CHECK_OK(bj_file_writer_write(a, "from a", 6, &err), err);
     CHECK_OK(bj_file_writer_write(b, "from b", 6, &err), err);
     CHECK_OK(bj_file_writer_commit(&b, &err), err);
     CHECK(content_is(path, "from b"));
     CHECK_OK(bj_file_writer_commit(&a, &err), err);
     CHECK(content_is(path, "from a"));
-    CHECK(content_is(in_folder(stale), ""));
-    CHECK(remove(in_folder(stale)) == 0 && remove(path) == 0);
+    for (size_t i = 2; i < 5; i++) CHECK(remove(in_folder(made[i])) == 0);
+
+    /* A signal handler removes the hidden files of all open writers. */
+    CHECK_OK(bj_file_writer_open(&a, path, &err), err);
+    CHECK_OK(bj_file_writer_open(&b, path, &err), err);
+    bj_remove_temporaries();
+    CHECK(folder_entries() == before - 4 && content_is(path, "from a"));
+    bj_file_writer_abort(&a);
+    CHECK(bj_file_writer_commit(&b, &err) == BJ_EIO);
+    CHECK(content_is(path, "from a") && remove(path) == 0);
 }
 
 static void test_permissions_and_links(void) {

@@ -303,11 +303,11 @@ static void test_refused_headers(void) {
          "tensor 'a': data ends at byte 9223372036854775807, but the file has only 0 bytes"},
         {"{}", 1, "some.file: no tensors, but 1 bytes of data"},
         {"{\"a\":" INFO("F32", "[1]", "[4,8]") "}", 8,
-         "'a': data begins at byte 4, but the previous tensor ends at 0: a hole"},
+         "'a': data begins at byte 4, but the previous tensor ends at byte 0: a hole"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[6,10]") "}", 10,
-         "tensor 'b': data begins at byte 6, but the previous tensor ends at 4: a hole"},
+         "tensor 'b': data begins at byte 6, but the previous tensor ends at byte 4: a hole"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[2,6]") "}", 6,
-         "tensor 'b': data begins at byte 2, but the previous tensor ends at 4: they overlap"},
+         "tensor 'b': data begins at byte 2, but the previous tensor ends at byte 4: they overlap"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[0,4]") "}", 4, "tensor 'b': data begins at byte 0"},
         /* metadata */
         {"{\"__metadata__\":[]," A4 "}", 4, "__metadata__ is not a JSON object"},
@@ -340,7 +340,8 @@ static void test_refused_files(void) {
     CHECK(bj_safetensors_open(&st, "/nonexistent/x.safetensors", &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "/nonexistent/x.safetensors: cannot open: No such file");
     CHECK(bj_safetensors_open_memory(&st, "1234567", 7, "m", &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "m: 7 bytes, expected at least 8 for the header length");
+    CHECK_CONTAINS(err.message,
+                   "m: the file has 7 bytes, expected at least 8 for the header length");
     CHECK(bj_safetensors_open_memory(&st, "\x03\0\0\0\0\0\0\0{}", 10, "m", &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "the header has 3 bytes according to its length field, but only 2 bytes follow");
     CHECK(bj_safetensors_open_memory(&st, "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "m", &err) ==

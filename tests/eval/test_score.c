@@ -539,7 +539,7 @@ static void test_writer(void) {
     CHECK(bj_submission_writer_add(w, "s", "t", 0, bad_p, bad_y, &err) == BJ_EARG);
     bad_y[2 * CASE_F + 5] = INFINITY;
     CHECK(bj_submission_writer_add(w, "s", "t", 2, bad_p, bad_y, &err) == BJ_ENONFINITE);
-    CHECK_CONTAINS(err.message, "mode 1, step 2");
+    CHECK_CONTAINS(err.message, "mode 1: the point at step 2");
     bj_submission_writer_abort(&w);
     CHECK(w == NULL);
     unlink(copy);

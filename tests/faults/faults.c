@@ -1,14 +1,22 @@
-/* faults.c - makes the n-th input/output call of a program fail, or kills the program there.
+/* faults.c - makes the n-th input/output call or allocation of a program fail, or kills the program
+ * there.
  *
  * A shared library for LD_PRELOAD. Tests run a command once to count its calls, then once for every
  * call, and check what the next run finds.
  *
  *   FAULT_OPS     names of calls, separated by commas: open read write sync rename mkdir unlink
- *                 close lock truncate stat map
+ *                 close lock truncate stat map alloc
  *   FAULT_PATH    only calls on files whose path contains this text
  *   FAULT_N       number of the call that fails, from 1; 0: none
- *   FAULT_ACTION  EIO (default), KILL for SIGKILL before the call, or WAIT to wait for a signal
+ *   FAULT_ACTION  EIO (default) or ENOSPC: the call fails
+ *                 SHORT: a read or write transfers half of the bytes
+ *                 KILL: SIGKILL before the call
+ *                 WAIT: wait for a signal before the call
+ *                 CUT: truncate the file of the call to 100 bytes
  *   FAULT_COUNT   file that receives the number of calls when the program exits
+ *
+ * Output streams of stdio are replaced by streams that call write(), because libc's own streams
+ * cannot be intercepted.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
@@ -17,6 +25,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,35 +35,47 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum action { FAIL, SHORT, KILL, WAIT, CUT };
+
+static struct {
+    const char *ops, *path, *count;
+    long n;
+    enum action action;
+    int number; /* errno of a failed call */
+} fault;
 static atomic_long calls;
 
-static int matches(const char *path) {
-    const char *part = getenv("FAULT_PATH");
-    return !part || (path && strstr(path, part));
+__attribute__((constructor)) static void begin(void) {
+    static const char *const names[] = {"EIO", "SHORT", "KILL", "WAIT", "CUT"};
+    const char *n = getenv("FAULT_N"), *action = getenv("FAULT_ACTION");
+    fault.path = getenv("FAULT_PATH");
+    fault.count = getenv("FAULT_COUNT");
+    fault.n = n ? atol(n) : 0;
+    fault.number = action && !strcmp(action, "ENOSPC") ? ENOSPC : EIO;
+    for (int i = 0; i < 5; i++)
+        if (action && !strcmp(action, names[i])) fault.action = (enum action)i;
+    fault.ops = getenv("FAULT_OPS");
 }
 
-/* Returns 1 if the call must fail, with errno set. */
+static int selected(const char *op) { return fault.ops && strstr(fault.ops, op); }
+
+/* Returns 1 if the call must fail or transfer less, with errno set. */
 static int fails(const char *op, const char *path) {
-    const char *ops = getenv("FAULT_OPS"), *n = getenv("FAULT_N"), *action = getenv("FAULT_ACTION");
-    const char *at = ops ? strstr(ops, op) : NULL;
-    if (!at || !matches(path)) return 0;
-    const long call = atomic_fetch_add(&calls, 1) + 1;
-    if (!n || call != atol(n)) return 0;
-    if (action && !strcmp(action, "KILL")) {
+    if (!selected(op) || (fault.path && !(path && strstr(path, fault.path)))) return 0;
+    if (atomic_fetch_add(&calls, 1) + 1 != fault.n) return 0;
+    if (fault.action == KILL) {
         syscall(SYS_kill, getpid(), SIGKILL);
         pause();
     }
-    if (action && !strcmp(action, "WAIT")) {
-        pause();
-        return 0;
-    }
-    errno = EIO;
-    return 1;
+    if (fault.action == WAIT) pause();
+    if (fault.action == CUT) syscall(SYS_truncate, path, 100L);
+    errno = fault.number;
+    return fault.action == FAIL || fault.action == SHORT;
 }
 
 static int fails_at(const char *op, int fd) {
     char link[40], path[4096];
-    if (fd <= 2 || !getenv("FAULT_OPS")) return 0;
+    if (fd <= 2 || !selected(op)) return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const ssize_t size = readlink(link, path, sizeof path - 1);
     path[size < 0 ? 0 : size] = '\0';
@@ -62,10 +83,9 @@ static int fails_at(const char *op, int fd) {
 }
 
 __attribute__((destructor)) static void report(void) {
-    const char *file = getenv("FAULT_COUNT");
     char text[32];
-    if (!file) return;
-    const int fd = (int)syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (!fault.count) return;
+    const int fd = (int)syscall(SYS_openat, AT_FDCWD, fault.count, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     const int size = snprintf(text, sizeof text, "%ld\n", atomic_load(&calls));
     syscall(SYS_write, fd, text, (size_t)size);
     syscall(SYS_close, fd);
@@ -81,10 +101,6 @@ __attribute__((destructor)) static void report(void) {
     }
 
 /* clang-format off */
-WRAP(ssize_t, -1, read, (int fd, void *to, size_t n), (fd, to, n), fails_at("read", fd))
-WRAP(ssize_t, -1, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), fails_at("read", fd))
-WRAP(ssize_t, -1, write, (int fd, const void *from, size_t n), (fd, from, n), fails_at("write", fd))
-WRAP(ssize_t, -1, pwrite, (int fd, const void *from, size_t n, off_t at), (fd, from, n, at), fails_at("write", fd))
 WRAP(int, -1, fsync, (int fd), (fd), fails_at("sync", fd))
 WRAP(int, -1, fdatasync, (int fd), (fd), fails_at("sync", fd))
 WRAP(int, -1, ftruncate, (int fd, off_t n), (fd, n), fails_at("truncate", fd))
@@ -104,6 +120,71 @@ WRAP(int, -1, access, (const char *a, int how), (a, how), fails("stat", a))
 WRAP(FILE *, NULL, fopen, (const char *a, const char *how), (a, how), fails("open", a))
 WRAP(void *, MAP_FAILED, mmap, (void *a, size_t n, int p, int f, int fd, off_t at), (a, n, p, f, fd, at), fails_at("map", fd))
 /* clang-format on */
+
+/* Defines a transfer that fails, or moves only half of the bytes. */
+#define TRANSFER(op, name, parameters, arguments, half)                                            \
+    ssize_t name parameters {                                                                      \
+        static ssize_t(*next) parameters;                                                          \
+        if (!next) *(void **)&next = dlsym(RTLD_NEXT, #name);                                      \
+        if (!fails_at(op, fd)) return next arguments;                                              \
+        return fault.action == SHORT ? next half : -1;                                             \
+    }
+
+/* clang-format off */
+TRANSFER("read", read, (int fd, void *to, size_t n), (fd, to, n), (fd, to, n / 2 + n % 2))
+TRANSFER("read", pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), (fd, to, n / 2 + n % 2, at))
+TRANSFER("write", write, (int fd, const void *from, size_t n), (fd, from, n), (fd, from, n / 2 + n % 2))
+TRANSFER("write", pwrite, (int fd, const void *from, size_t n, off_t at), (fd, from, n, at), (fd, from, n / 2 + n % 2, at))
+/* clang-format on */
+
+/* ------------------------------------------------------------------------------- output streams */
+
+static ssize_t stream_write(void *cookie, const char *from, size_t n) {
+    return write((int)(intptr_t)cookie, from, n);
+}
+
+static int stream_seek(void *cookie, off64_t *to, int whence) {
+    *to = lseek((int)(intptr_t)cookie, *to, whence);
+    return *to < 0 ? -1 : 0;
+}
+
+static int stream_close(void *cookie) { return close((int)(intptr_t)cookie); }
+
+FILE *fdopen(int fd, const char *how) {
+    static FILE *(*next)(int, const char *);
+    if (!next) *(void **)&next = dlsym(RTLD_NEXT, "fdopen");
+    if (fails_at("open", fd)) return NULL;
+    if (*how != 'w' || !selected("write")) return next(fd, how);
+    return fopencookie((void *)(intptr_t)fd, how,
+                       (cookie_io_functions_t){NULL, stream_write, stream_seek, stream_close});
+}
+
+/* ---------------------------------------------------------------------------------- allocations */
+
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t count, size_t n);
+void *__libc_realloc(void *old, size_t n);
+void *__libc_memalign(size_t alignment, size_t n);
+
+static int no_memory(void) {
+    if (!fails("alloc", NULL)) return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+void *malloc(size_t n) { return no_memory() ? NULL : __libc_malloc(n); }
+void *calloc(size_t count, size_t n) { return no_memory() ? NULL : __libc_calloc(count, n); }
+void *realloc(void *old, size_t n) { return no_memory() ? NULL : __libc_realloc(old, n); }
+void *aligned_alloc(size_t alignment, size_t n) {
+    return no_memory() ? NULL : __libc_memalign(alignment, n);
+}
+int posix_memalign(void **out, size_t alignment, size_t n) {
+    void *memory = no_memory() ? NULL : __libc_memalign(alignment, n);
+    if (memory) *out = memory;
+    return memory ? 0 : ENOMEM;
+}
+
+/* --------------------------------------------------------------------------------- other calls */
 
 int close(int fd) {
     static int (*next)(int);

@@ -32,7 +32,8 @@ if [ -z "$(find "$archive" 2>/dev/null)" ] ||
     echo "building $archive"
     rm -f "$archive" "$out"/objects/*
     for source in src/core/*.c src/npz/*.c src/maze/*.c src/parquet/*.c src/data/*.c src/model/arch.c \
-        src/objective/*.c src/nn/normalize.c src/train/schedule.c src/run/{config,settings,arms}.c; do
+        src/objective/*.c src/nn/normalize.c src/train/schedule.c src/run/{config,settings,arms}.c \
+        src/stats/*.c src/world/*.c src/campaign/locked_{file,json}.c; do
         compile "$source"
     done
     compile third_party/yyjson/yyjson.c -w -fno-sanitize=undefined # takes minutes otherwise

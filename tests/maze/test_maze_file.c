@@ -214,7 +214,7 @@ static void test_refused(void) {
         {"{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medum\",\"cells\":26,\"edges\":[]}",
          "did you mean 'medium'?", BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medium\",\"cells\":27,\"edges\":[]}",
-         "'cells' is 27, expected 26 like in the maze", BJ_EFORMAT},
+         "'cells' is 27, expected 26 as in the maze", BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medium\",\"edges\":[]}",
          "'cells' is missing", BJ_EFORMAT},
         {HEAD "\"withheld\":[]}", "'edges' is missing", BJ_EFORMAT},

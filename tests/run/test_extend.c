@@ -230,7 +230,7 @@ static void test_refusals(const bj_settings *s) {
     static const char *const bad[] = {"\"step\": 6", "\"step\": 0", "\"step\": 80", "\"step\": -8"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_manifest("\"step\": 8", bad[i]);
-        expect(s, "half", 0, BJ_EFORMAT, "manifest.json: extensions.0 has 3 epochs from update ");
+        expect(s, "half", 0, BJ_EFORMAT, "manifest.json: extensions.0 adds 3 epochs after update ");
         CHECK(bj_run_open(&run, case_path(dir, "half"), &err) == BJ_EFORMAT);
         write_manifest(bad[i], "\"step\": 8");
     }

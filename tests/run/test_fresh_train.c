@@ -175,8 +175,8 @@ static void test_errors(void) {
         {"fullset", "", "world:7:63", "found 63 scenes, expected at least 64", 0},
         {"fullset", "train.batch=4096 train.updates=1", "world:7", "4096 scenes per batch", 0},
         {"maze-branch", "", "world:7:192", "expected a maze dataset", 0},
-        {"fullset", "", "world:8:192", "other data", 1},
-        {"fullset", "", "world:7:256", "other data", 1},
+        {"fullset", "", "world:8:192", "different data", 1},
+        {"fullset", "", "world:7:256", "different data", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const bj_settings settings = strncmp(cases[i].arm, "maze", 4)

@@ -370,6 +370,45 @@ static void test_regularizers(void) {
     case_remove("reg");
 }
 
+/* ------------------------------------------------------------------------------ mixed precision */
+
+/* Tests that the manifest contains the precision, that the result of a mixed run depends neither on
+ * the number of threads nor on a stop, and that a resume in single precision is rejected. */
+static void check_mixed(const char *arm) {
+    const bj_settings s = case_settings(arm, "train.precision=mixed"),
+                      single = case_settings(arm, "");
+    bj_run_report report = case_run(&s, "mixed");
+    bj_error err = {0};
+    CHECK(report.outcome == BJ_RUN_DONE);
+    CHECK_OK(case_train(&report, &s, "other", 0, 3, NULL, &err), err);
+    CHECK_MSG(case_same_run("mixed", "other"), "%s: three threads", arm);
+    case_remove("other");
+    CHECK_OK(case_train(&report, &s, "other", 0, 1, &(case_stop){.at = 4}, &err), err);
+    CHECK(case_train(&report, &single, "other", 1, 1, NULL, &err) == BJ_EMISMATCH);
+    CHECK_CONTAINS(err.message, "train.precision was 'mixed' and is now 'single'");
+    CHECK_OK(case_train(&report, &s, "other", 1, 2, NULL, &err), err);
+    CHECK_MSG(case_same_run("mixed", "other"), "%s: stopped", arm);
+    case_remove("other");
+    case_run(&single, "other");
+    CHECK_MSG(!case_same_file("mixed", "other", "ckpt/last/model.safetensors"),
+              "%s: the operands are not rounded", arm);
+    bj_run *run = case_open("mixed"), *other = case_open("other");
+    const char *precision = bj_run_fact(run, "precision");
+    CHECK_MSG(precision && !strcmp(precision, "mixed"), "%s: precision in the manifest", arm);
+    CHECK(!bj_run_fact(other, "precision"));
+    bj_run_free(run);
+    bj_run_free(other);
+    case_remove("mixed");
+    case_remove("other");
+}
+
+static void test_mixed(void) {
+    static const char *const arms[] = {"fullset", "uniform",   "softwta", "sinkhorn",
+                                       "specialization", "mdn", "mdn-usage", "point", "outputonly",
+                                       "decoded-only"};
+    for (size_t i = 0; i < sizeof arms / sizeof *arms; i++) check_mixed(arms[i]);
+}
+
 /* -------------------------------------------------------------------------------------- crashes */
 
 static void move(const char *run, const char *from, const char *to) {
@@ -467,6 +506,7 @@ int main(void) {
     test_stops();
     test_save();
     test_regularizers();
+    test_mixed();
     test_crashes();
     test_wall();
     return test_report("train");

@@ -70,7 +70,7 @@ static void test_build(void) {
     CHECK_OK(case_train(&report, &s, "built", 0, 1, &(case_stop){.at = 5}, &err), err);
     const size_t value = strlen("\"build\":\"") + 1;
     change_manifest("built", "\"build\"", value + 1);
-    expect(&s, &o, BJ_EMISMATCH, "other build of the library");
+    expect(&s, &o, BJ_EMISMATCH, "a different build of the library");
     CHECK(warnings == 0);
     change_manifest("built", "\"build\"", value + 1);
     change_manifest("built", "\"build\"", 2);
@@ -96,11 +96,13 @@ static void test_refusals(void) {
     expect(&t, &o, BJ_EMISMATCH, "seed was '0' and is now '5'");
     t = case_settings("fullset", "optim.lr=1e-3");
     expect(&t, &o, BJ_EMISMATCH, "optim.lr was '0.0003' and is now '0.001'");
+    t = case_settings("fullset", "train.precision=mixed");
+    expect(&t, &o, BJ_EMISMATCH, "train.precision was 'single' and is now 'mixed'");
     o.data = case_path(other, "other.bjc");
-    expect(&s, &o, BJ_EMISMATCH, "other data: data.digest was");
+    expect(&s, &o, BJ_EMISMATCH, "different data: data.digest was");
     o.data = data;
     o.dev = other;
-    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest was missing");
+    expect(&s, &o, BJ_EMISMATCH, "different development data: dev_data.digest was missing");
     o.dev = NULL;
     o.isa = "c";
     bj_run *held = case_open("held");

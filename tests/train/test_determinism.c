@@ -97,7 +97,18 @@ static void test_mixed(const char *isa) {
         free_batch(&a);
         check_threads(bj_objective_name(o.kind), &arch, o, 37, 1, isa);
     }
-    const bj_arch arch = small_arch();
+    bj_arch arch = small_arch();
+    bj_objective usage = bj_objective_default(BJ_MDN);
+    usage.usage_kl = 0.01;
+    for (int scales = BJ_SCALES_GLOBAL; scales <= BJ_SCALES_COMPONENT; scales++) {
+        arch.scales = (bj_scales)scales;
+        check_threads("mixed, learned scales", &arch, usage, 37, 1, isa);
+    }
+    arch = small_arch();
+    arch.atoms = 1;
+    check_threads("mixed, point", &arch, bj_objective_default(BJ_FULLSET), 37, 1, isa);
+    check_threads("mixed, anchor-b-point", &arch, bj_objective_default(BJ_ANCHOR_B), 37, 1, isa);
+    arch = small_arch();
     check_threads("mixed", &arch, bj_objective_default(BJ_FULLSET), 37, 100, isa);
     check_threads("mixed, one scene", &arch, bj_objective_default(BJ_FULLSET), 1, 1, isa);
     check_threads("mixed, regularized", &arch, regularized(bj_objective_default(BJ_FULLSET)), 37, 1,

@@ -77,28 +77,42 @@ static void check_resume(const bj_arch *arch, bj_trainer_options options, const 
     remove_tree(dir);
 }
 
-static void test_resume(void) {
+static void test_resume(bj_precision precision) {
     bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
-    check_resume(&arch, options_of(BJ_FULLSET, 0), NULL);
-    check_resume(&arch, options_of(BJ_ANCHOR_A, 0), NULL);
-    bj_trainer_options options = options_of(BJ_FULLSET, 0);
+    bj_trainer_options options;
+    for (int kind = BJ_FULLSET; kind <= BJ_ANCHOR_A; kind++) {
+        if (kind == BJ_OUTPUTONLY) continue;
+        options = options_of((bj_objective_kind)kind, 0);
+        options.precision = precision;
+        arch.weighting = kind == BJ_UNIFORM ? BJ_WEIGHTS_UNIFORM : BJ_WEIGHTS_ROUTER;
+        check_resume(&arch, options, NULL);
+    }
+    arch.weighting = BJ_WEIGHTS_ROUTER;
+    options = options_of(BJ_FULLSET, 0);
+    options.precision = precision;
     options.optim.schedule_free = 1;
     options.optim.conditioned = 1;
     check_resume(&arch, options, NULL);
-    options = options_of(BJ_FULLSET, 0);
+    options.optim = bj_optim_default();
     options.objective.sigreg = 0.1; /* its directions depend on the step */
     options.objective.sigreg_slices = 40;
     options.objective.vicreg_covariance = 0.5;
     options.seed = 77;
     check_resume(&arch, options, NULL);
-    options.precision = BJ_PRECISION_BF16;
-    check_resume(&arch, options, NULL);
     arch.scales = BJ_SCALES_COMPONENT;
     options = options_of(BJ_MDN, 0);
+    options.precision = precision;
     options.objective.usage_kl = 0.01;
     check_resume(&arch, options, NULL);
+    arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
+    arch.atoms = 1; /* the point arm */
+    options = options_of(BJ_FULLSET, 0);
+    options.precision = precision;
+    check_resume(&arch, options, NULL);
     arch = small_arch(BJ_MODEL_OUTPUT_ONLY, BJ_SCALES_FIXED);
-    check_resume(&arch, options_of(BJ_OUTPUTONLY, 0), NULL);
+    options = options_of(BJ_OUTPUTONLY, 0);
+    options.precision = precision;
+    check_resume(&arch, options, NULL);
 }
 
 /* Tests stage A with K = 1, then stage B with K = 3 on the resulting anchor. */
@@ -115,7 +129,10 @@ static void test_anchor(void) {
     const char *path = in_folder("stage_a/" BJ_CHECKPOINT_MODEL);
 
     options = options_of(BJ_ANCHOR_B, 1);
+    options.precision = BJ_PRECISION_BF16;
     options.optim.schedule_free = 1;
+    check_resume(&arch, options, path);
+    options.precision = BJ_PRECISION_FULL;
     check_resume(&arch, options, path);
     options.optim.schedule_free = 0;
     check_resume(&arch, options, path);
@@ -479,7 +496,7 @@ static void test_damage(void) {
     EDIT(write_signed, BJ_EFORMAT,
          "tensor 'variance.decoder.2.bias': value 17 is -1e-30, expected at least 0",
          view_of(&c, "variance.decoder.2.bias")->data = values);
-    EDIT(write_as_is, BJ_EFORMAT, "state.safetensors: checksum of the content is ",
+    EDIT(write_as_is, BJ_EFORMAT, "state.safetensors: the checksum of the content is ",
          view_of(&c, "mean.decoder.2.bias")->data = values);
     static double wide[20];
     static float thin[20];
@@ -712,7 +729,8 @@ int main(int argc, char **argv) {
         case_end();
         return test_report("golden");
     }
-    test_resume();
+    test_resume(BJ_PRECISION_FULL);
+    test_resume(BJ_PRECISION_BF16);
     test_anchor();
     test_other_settings();
     test_sigreg_seed();
