@@ -16,7 +16,7 @@
 set(slow_tests cli.bench cli.benchmark cli.campaign cli.demo cli.report_browser cli.train_fresh
     cli.train_kill)
 # Tests that train for minutes, by ctest name.
-set(long_tests cli.demo_record cli.tamper_all)
+set(long_tests cli.demo_record cli.tamper_all cli.torture)
 
 set(test_environment
     BJEPA=$<TARGET_FILE:bjepa>
