@@ -10,6 +10,8 @@
 #   make install      PREFIX=/usr/local DESTDIR=
 #   make coverage     line coverage of the test suite
 #   make fuzz         TARGET=parquet SECONDS=600: one parser with libFuzzer (tests/fuzz/fuzz_*.c)
+#   make fuzz-all     SECONDS=600: every parser in turn, for that time each
+#   make torture      N=1: kills, failing calls and damaged files; prints a table (docs/RELIABILITY.md)
 #   make format       clang-format over the C files
 #   make clean        remove build/
 #
@@ -22,6 +24,7 @@ THREADS ?= 2
 PREFIX ?= /usr/local
 TARGET ?= parquet
 SECONDS ?= 600
+N ?= 1
 
 PRESETS := release debug asan tsan double coverage
 BJEPA := build/release/bjepa
@@ -30,7 +33,8 @@ PEERS := .venv/bin/python
 SAY_SKIPPED := [ -x $(PEERS) ] || echo "Skipped: comparisons with Python peers (peer_*);" \
     "scripts/install_peers.sh installs them."
 
-.PHONY: all deps test test-quick test-long demo bench install coverage fuzz format clean
+.PHONY: all deps test test-quick test-long demo bench install coverage fuzz fuzz-all torture format
+.PHONY: clean
 .PHONY: $(PRESETS:%=build-%) $(PRESETS:%=test-%)
 .NOTPARALLEL:
 
@@ -78,6 +82,14 @@ coverage:
 
 fuzz:
 	tests/fuzz/run.sh $(TARGET) $(SECONDS)
+
+fuzz-all:
+	tests/fuzz/run_all.sh $(SECONDS)
+
+torture: build-release
+	cmake --preset asan
+	cmake --build --preset asan --parallel $(JOBS) --target bjepa
+	tests/torture/torture.py --bjepa $(BJEPA) --sanitized build/asan/bjepa --n $(N)
 
 format:
 	@scripts/install_deps.sh format

@@ -47,8 +47,8 @@ setting ema "momentum of the target .996" optim.ema=0.996
 setting clip "gradient norm clipped at 5" optim.clip=5
 setting decay "weight decay .01" optim.weight_decay=0.01
 setting rate "rate .0003" optim.lr=0.0003
-setting muon "AdamW only, batch 64, rate .0014" optim.muon=0 train.batch=64 optim.lr=0.0014
-setting small "AdamW only, same batch and rate" optim.muon=0
+setting cosine "AdamW with a cosine schedule, rate .0014" optim.schedule_free=0 train.schedule=cosine optim.lr=0.0014
+setting muon "Muon with a cosine schedule, batch 128" optim.schedule_free=0 train.schedule=cosine optim.muon=1 train.batch=128
 
 printf '| removed | %s trajectory ES, m |\n|---|---|\n' "$(for s in $seeds; do printf 'seed %s, ' "$s"; done)"
 for name in "${names[@]}"; do

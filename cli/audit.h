@@ -1,4 +1,4 @@
-/* audit.h - what `bjepa audit` found out, and how it is printed. */
+/* audit.h - the results of `bjepa audit` and functions that print them. */
 #ifndef BJEPA_AUDIT_H
 #define BJEPA_AUDIT_H
 
@@ -24,7 +24,7 @@ typedef struct audit_comparison {
     bj_bootstrap metric[BJ_AUDIT_METRICS];
 } audit_comparison;
 
-/* comparison may be NULL. Text and CSV return an exit code. */
+/* Print the results. comparison may be NULL. The text and CSV functions return an exit code. */
 int audit_print_text(const bj_audit *audit, const audit_comparison *comparison,
                      const audit_options *o);
 void audit_print_json(const bj_audit *audit, const audit_comparison *comparison,

@@ -1,4 +1,4 @@
-/* audit_print.c - an audit as text, JSON and CSV. */
+/* audit_print.c - prints an audit as text, JSON and CSV. */
 #include "audit.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "grid.h"
 #include "json_out.h"
 
-/* Masses are shown in percent, as in the paper; files have fractions. */
+/* Masses are printed in percent, as in the paper. Files contain fractions. */
 static double scale(int metric) {
     return metric == BJ_AUDIT_POINT_MASS || metric == BJ_AUDIT_TRAJECTORY_MASS ? 100 : 1;
 }
@@ -192,7 +192,7 @@ void audit_print_csv(const bj_audit *audit) {
         for (int s = 0; s < bj_audit_seeds(audit, i); s++) {
             const bj_audit_report r = bj_audit_report_at(audit, i, s);
             for (int m = 0; m < BJ_AUDIT_METRICS; m++) {
-                cli_csv_text(bj_audit_arm(audit, i));
+                cli_csv_text(stdout, bj_audit_arm(audit, i));
                 printf(",%lld,%s,", (long long)r.seed, bj_audit_metric_at(m).name);
                 cli_csv_number(r.mean[m]);
                 putchar('\n');
@@ -206,16 +206,6 @@ static void row_heading(FILE *to, const char *first) {
     fputc('\n', to);
 }
 
-/* A field of a CSV file, always in quotes. */
-static void quoted(FILE *to, const char *text) {
-    fputc('"', to);
-    for (; *text; text++) {
-        if (*text == '"') fputc('"', to);
-        fputc(*text, to);
-    }
-    fputc('"', to);
-}
-
 bj_status audit_print_rows(FILE *to, const bj_audit *audit, bj_error *err) {
     const int64_t n = bj_audit_count(audit).scenes;
     double *values = malloc(BJ_AUDIT_METRICS * (size_t)n * sizeof *values);
@@ -224,8 +214,9 @@ bj_status audit_print_rows(FILE *to, const bj_audit *audit, bj_error *err) {
     for (int i = 0; i < bj_audit_arms(audit); i++) {
         for (int m = 0; m < BJ_AUDIT_METRICS; m++) bj_audit_values(values + m * n, audit, i, m);
         for (int64_t s = 0; s < n; s++) {
-            quoted(to, bj_audit_arm(audit, i));
-            fprintf(to, ",%s", bj_audit_scenario_id(audit, s));
+            cli_csv_text(to, bj_audit_arm(audit, i));
+            putc(',', to);
+            cli_csv_text(to, bj_audit_scenario_id(audit, s));
             for (int m = 0; m < BJ_AUDIT_METRICS; m++) {
                 fputc(',', to);
                 cli_json_double(to, values[m * n + s]);
@@ -292,9 +283,12 @@ void audit_print_submission_rows(FILE *to, const bj_submission_audit *audit) {
     row_heading(to, "scenario_id,track_id,type,outcome,origin_inside,modes,contained");
     for (int64_t i = 0; i < bj_submission_audit_count(audit).total; i++) {
         const bj_submission_scene s = bj_submission_audit_at(audit, i);
-        fprintf(to, "%s,", s.scenario_id);
-        quoted(to, s.focal_id);
-        fprintf(to, ",%s,%s,", s.focal_type, bj_audit_outcome_name(s.outcome));
+        cli_csv_text(to, s.scenario_id);
+        putc(',', to);
+        cli_csv_text(to, s.focal_id);
+        putc(',', to);
+        cli_csv_text(to, s.focal_type);
+        fprintf(to, ",%s,", bj_audit_outcome_name(s.outcome));
         if (s.audit) fprintf(to, "%d,%d,%d", s.origin_inside, s.audit->K, s.audit->contained);
         else fputs(",,", to);
         for (int m = 0; m < BJ_AUDIT_METRICS; m++) {

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Relative to the folder of the program. CMake sets the first from the installation folders. */
+/* Paths relative to the folder of the program. CMake defines the first one from the installation
+ * folders. */
 static const char *const folders[] = {BJ_DATA_FROM_BIN, "../../models"};
 
 int cli_is_builtin(const char *name) { return !strcmp(name, CLI_BUILTIN); }

@@ -1,8 +1,8 @@
-/* campaign_child.c - starting, watching and understanding a training process.
+/* campaign_child.c - starts a training process, waits for it and reads its last message.
  *
- * The program is this one (/proc/self/exe: also when the file was replaced meanwhile). What it
- * prints is appended to log.txt of the run. Its settings are a file, settings.json of the run, so
- * that no variable of the environment and no length of a command line can change them.
+ * The child runs this program (/proc/self/exe, which works even if the file has been replaced). Its
+ * output is appended to log.txt of the run. Its settings are passed in the file settings.json of
+ * the run, so they depend neither on environment variables nor on the length of a command line.
  */
 #define _DEFAULT_SOURCE /* flock; includes POSIX.1-2008 */
 #include "campaign_child.h"
@@ -40,7 +40,7 @@ static bj_status make_folders(const char *path, bj_error *err) {
     }
 }
 
-/* 1 when a process trains there that we did not start. */
+/* Returns 1 if a process that we did not start is training in the folder. */
 static int trained_by_others(const char *dir) {
     char path[CLI_PATH_SIZE];
     bj_error err;
@@ -70,7 +70,7 @@ static bj_status take_lock(int *lock, int *occupied, const char *dir, bj_error *
 
 /* ---------------------------------------------------------------------------------------- child */
 
-/* After the fork: nothing but system calls, and our own copy of the environment. */
+/* After the fork, only system calls are made, and the environment is our own copy. */
 static void become(char **arguments, int log, pid_t parent) {
     static const char *const settings[] = {"BJEPA_ARM", "BJEPA_SEED", "BJEPA_RECIPE", "BJEPA_SET",
                                            "BJEPA_DEV", "BJEPA_DATA", "BJEPA_CONFIG", "BJEPA_INIT",
@@ -155,8 +155,8 @@ void campaign_child_signal(const campaign_child *child, int number) {
     if (child->pid > 0) kill(child->pid, number);
 }
 
-/* The last line "bjepa ..." of this attempt, without that; else the last line that says anything.
- */
+/* Returns the last line "bjepa train: ..." of this attempt, without this prefix, or else the last
+ * line that is not empty. */
 static void last_words(char last[256], const campaign_child *child) {
     char text[TAIL + 1], *said = NULL;
     static const char prefix[] = "bjepa train: ";

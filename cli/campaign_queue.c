@@ -32,7 +32,7 @@ typedef struct job {
     campaign_child child; /* pid 0: none */
     int threads;
     int moving;          /* leaves, to go on with more threads */
-    int held;            /* stopped by somebody else: not ours to start again */
+    int held;            /* stopped by another process, so this process does not restart it */
     int occupied;        /* said so already */
     double looked, told; /* clock: run folder read, registry written */
 } job;
@@ -46,7 +46,8 @@ typedef struct queue {
     int runs, cores, slots;
     int told;       /* signal that was passed on */
     double foreign; /* clock: other shards looked at */
-    double idle;    /* clock: since when only other shards could help; 0: not so */
+    double idle;    /* clock time since which only other shards can make progress; 0: not the
+                       case */
     char host[64];
     campaign_display display;
 } queue;
@@ -66,7 +67,7 @@ static const bj_settings *settings_of(const queue *q, int run) {
 #define RUN_NAME(q, run)                                                                           \
     bj_campaign_run_at((q)->campaign, run).name, (unsigned long long)settings_of(q, run)->seed
 
-/* Cut, where it must be, in front of a character and not inside one. */
+/* Copies a text. If it is too long, truncates it at a character boundary. */
 static void keep_text(char *out, size_t size, const char *text) {
     size_t length = strlen(text);
     if (length >= size) {
@@ -100,7 +101,8 @@ static int over(bj_run_state state) {
            state == BJ_STATE_COLLAPSED;
 }
 
-/* 1: it could begin now. 0: done with, running, or waiting for another. */
+/* Returns 1 if the run could start now. Returns 0 if it is finished, running, or waiting for
+ * another run. */
 static int startable(const queue *q, int run) {
     const bj_run_state state = q->records[run].state;
     const int needs = bj_campaign_run_at(q->campaign, run).needs;
@@ -115,7 +117,8 @@ static int count_startable(const queue *q) {
     return n;
 }
 
-/* Runs of ours that wait for one: of ours, or (foreign) of another shard. */
+/* Returns how many of our runs wait for another of our runs or, if `foreign` is set, for a run of
+ * another shard. */
 static int count_blocked(const queue *q, int foreign) {
     int n = 0;
     for (int i = 0; i < q->runs; i++) {
@@ -128,7 +131,7 @@ static int count_blocked(const queue *q, int foreign) {
 
 /* ------------------------------------------------------------------------------------- starting */
 
-/* Free cores, shared by those that could use them now. */
+/* Divides the free cores among the runs that could use them now. */
 static int choose_threads(const queue *q) {
     if (q->options->threads) return q->options->threads;
     const int running = count_running(q), ready = count_startable(q);
@@ -160,7 +163,8 @@ static bj_status start(queue *q, int run, int *occupied, bj_error *err) {
     return record(q, run, BJ_STATE_RUNNING, "", err);
 }
 
-/* A run that cannot even begin has failed; a registry that cannot be written ends it all. */
+/* If a run cannot be started, it has failed. If the registry cannot be written, the whole campaign
+ * stops. */
 static bj_status start_some(queue *q, bj_error *err) {
     for (int i = 0; i < q->runs && count_running(q) < q->slots; i++) {
         int occupied = 0;
@@ -209,7 +213,8 @@ static bj_status ended(queue *q, int run, int code, const char *last, bj_error *
         if (!moving && !cli_stop)
             campaign_display_note(&q->display, "%s, seed %llu: stopped by another process",
                                   RUN_NAME(q, run));
-        j->held = !moving; /* one that is only moved waits for its turn, which is now */
+        j->held = !moving; /* a run that was stopped to change its threads may start again at
+                              once */
         return record(q, run, BJ_STATE_STOPPED, "", err);
     }
     char message[512];
@@ -240,7 +245,8 @@ static bj_status look(queue *q, bj_error *err) {
         const double clock = cli_seconds();
         if (!j->child.pid || clock - j->looked < look_seconds) continue;
         j->looked = clock;
-        /* Half-known progress is no reason to stop; and the end of it is told by the process. */
+        /* An unreadable progress file is not an error. The end of a run is detected by the end of
+         * its process. */
         bj_run_record r = q->records[i];
         if (bj_campaign_look(&r, q->campaign, i, NULL) != BJ_OK) continue;
         r.state = BJ_STATE_RUNNING;
@@ -285,8 +291,8 @@ static bj_status look_at_others(queue *q, bj_error *err) {
     return status;
 }
 
-/* Nothing to do but wait for other shards: for as long as one of them runs something, and a little
- * longer, for it may be about to. */
+/* Returns 1 if it is worth waiting for other shards: while one of them is running something, and a
+ * little longer, because it may be about to start a run. */
 static int worth_waiting(queue *q) {
     int alive = 0;
     if (!count_blocked(q, 1)) return 0;
@@ -298,7 +304,8 @@ static int worth_waiting(queue *q) {
 
 /* --------------------------------------------------------------------------------------- moving */
 
-/* When nothing waits any more, cores lie idle: the longest run leaves and resumes with more. */
+/* If no run is waiting and cores are idle, stops the longest run, so that it resumes with more
+ * threads. */
 static void move_last(queue *q) {
     const int running = count_running(q);
     if (q->options->threads || !running || running >= q->slots || count_startable(q)) return;
@@ -321,7 +328,8 @@ static void move_last(queue *q) {
 
 /* ----------------------------------------------------------------------------------------- loop */
 
-/* One run, as its folder says it is; what failed before stays so unless it is to be tried again. */
+/* Sets the record of a run from its folder. A run that failed before keeps this state unless it is
+ * to be tried again. */
 static bj_status adopt_run(queue *q, int run, bj_error *err) {
     bj_error why = {0};
     bj_run_record r = q->records[run];
@@ -400,7 +408,7 @@ static bj_status loop(queue *q, bj_error *err) {
     return BJ_OK;
 }
 
-/* After a failure of our own: no child outlives us unseen. */
+/* Stops all children after an error in this process, so that none of them continues unnoticed. */
 static void abandon(queue *q) {
     pass_on(q, SIGTERM);
     for (int left = 1; left;) {
@@ -423,7 +431,10 @@ bj_status campaign_queue_run(bj_run_record *records, const bj_campaign *campaign
     q.display = campaign_display_begin(options->quiet);
     if (gethostname(q.host, sizeof q.host - 1)) snprintf(q.host, sizeof q.host, "unknown");
     bj_status status =
-        bj_registry_open(&q.registry, campaign, options->shard, options->shards, err);
+        options->rebuild ? bj_registry_discard(campaign, options->shard, options->shards, err)
+                         : BJ_OK;
+    if (status == BJ_OK)
+        status = bj_registry_open(&q.registry, campaign, options->shard, options->shards, err);
     if (status != BJ_OK) return status;
     q.jobs = calloc((size_t)q.runs, sizeof *q.jobs);
     if (!q.jobs) status = cli_error(err, BJ_ENOMEM, "out of memory");

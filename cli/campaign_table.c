@@ -16,7 +16,7 @@ enum { CELL = 9, NAME_COLUMN = 16, PLAIN_SECONDS = 10 };
 
 /* --------------------------------------------------------------------------------------- totals */
 
-/* How long a whole run takes, from those that run, else from those that are done. */
+/* Estimates the duration of a whole run from the running runs, or else from the finished ones. */
 static double usual_seconds(const bj_run_record *records, int runs) {
     double sum[2] = {0, 0};
     int count[2] = {0, 0};
@@ -133,7 +133,8 @@ static void cell(char text[16], const bj_run_record *r) {
     }
 }
 
-/* Runs lie by seed, then by dataset, then by arm: the rows of the table are those of a seed. */
+/* Runs are sorted by seed, then by dataset, then by arm, so the rows of the table are the runs of
+ * one seed. */
 static int row_count(const bj_campaign *c) {
     const uint64_t seed = bj_campaign_run_at(c, 0).settings->seed;
     int n = 0;
@@ -141,7 +142,7 @@ static int row_count(const bj_campaign *c) {
     return n;
 }
 
-/* What ended without a score, and is explained below the table. */
+/* Returns 1 if the run ended without a score, which is explained below the table. */
 static int has_failed(const bj_run_record *r) {
     return r->state == BJ_STATE_FAILED || r->state == BJ_STATE_NO_PASS ||
            r->state == BJ_STATE_COLLAPSED;

@@ -37,8 +37,7 @@ static bj_status append(cli_checkpoints *list, const char *path, const char *arm
 
 static int exists(const char *folder, const char *name) {
     char path[CLI_PATH_SIZE];
-    struct stat info;
-    return cli_path(path, folder, name, NULL) == BJ_OK && stat(path, &info) == 0;
+    return cli_path(path, folder, name, NULL) == BJ_OK && cli_exists(path);
 }
 
 static bj_status append_campaign(cli_checkpoints *list, const char *verb, const char *dir,

@@ -1,4 +1,4 @@
-/* checkpoint.h - where the weights are that a command was pointed to. */
+/* checkpoint.h - finds the weights that a command line argument refers to. */
 #ifndef BJEPA_CHECKPOINT_H
 #define BJEPA_CHECKPOINT_H
 
@@ -9,10 +9,11 @@
 BJ_CHECK bj_status cli_checkpoint_path(char path[CLI_PATH_SIZE], const char *checkpoint,
                                        bj_error *err);
 
-/* Returns the number of scenes behind an epoch's weights, repeated ones included. */
+/* Returns the number of scenes on which the weights of an epoch were trained, including repeated
+ * ones. */
 int64_t cli_scenes_seen(const bj_run *run, const bj_epoch *epoch);
 
-/* A checkpoint to look at: one that was named, or the chosen one of a run of a campaign. */
+/* A checkpoint to examine: one that was named, or the chosen checkpoint of a run in a campaign. */
 typedef struct cli_checkpoint {
     char path[CLI_PATH_SIZE]; /* as named, or DIR/runs/ARM/seed-S/ckpt/best */
     char arm[BJ_NAME_SIZE];   /* of the run; "": not of a campaign */
@@ -24,9 +25,10 @@ typedef struct cli_checkpoints {
     int count;
 } cli_checkpoints;
 
-/* Adds the checkpoint `operand`, or the chosen one of every finished run when it is the folder of a
- * campaign; runs that are not finished are named on stderr, and stage A of the frozen anchor, which
- * predicts nothing, is left out. The list is freed by cli_checkpoints_free also after an error. */
+/* Adds the checkpoint `operand` or, if `operand` is a campaign folder, the chosen checkpoint of
+ * every finished run. Unfinished runs are listed on stderr. Stage A of the frozen anchor is left
+ * out, because it predicts nothing. The list must be freed with cli_checkpoints_free even after an
+ * error. */
 BJ_CHECK bj_status cli_checkpoints_add(cli_checkpoints *list, const char *verb, const char *operand,
                                        bj_error *err);
 void cli_checkpoints_free(cli_checkpoints *list);

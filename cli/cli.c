@@ -1,4 +1,4 @@
-/* cli.c - exit codes, error reports and words; see cli.h. */
+/* cli.c - exit codes, error messages and word lists; see cli.h. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "cli.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The one place that turns a status of the library into an exit code. */
+/* This is the only place that converts a library status to an exit code. */
 int cli_exit_code(bj_status status) {
     switch (status) {
     case BJ_OK: return CLI_OK;
@@ -31,11 +31,18 @@ int cli_fail(const char *verb, const bj_error *err) {
     return cli_exit_code(err->code);
 }
 
+static void print_clean(const char *fmt, va_list args) {
+    char text[1024];
+    vsnprintf(text, sizeof text, fmt, args);
+    bj_clean_text(text);
+    fputs(text, stderr);
+}
+
 int cli_misuse(const char *verb, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     fprintf(stderr, "bjepa %s: ", verb);
-    vfprintf(stderr, fmt, args);
+    print_clean(fmt, args);
     va_end(args);
     fprintf(stderr, "\nhint: 'bjepa %s --help' lists the options\n", verb);
     return CLI_USAGE;
@@ -48,9 +55,15 @@ void cli_warn(const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     fputs(color ? "\x1b[33mwarning:\x1b[0m " : "warning: ", stderr);
-    vfprintf(stderr, fmt, args);
+    print_clean(fmt, args);
     fputc('\n', stderr);
     va_end(args);
+}
+
+void cli_warn_missing(const char *campaign, const bj_locked_report *report) {
+    cli_warn("%s: the evaluation is only partly verified, because %d of %d locked files are "
+             "missing; the first is %s",
+             campaign, report->missing, report->files, report->first);
 }
 
 bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) {
@@ -59,8 +72,19 @@ bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) {
     err->code = code;
     vsnprintf(err->message, sizeof err->message, fmt, args);
     va_end(args);
+    bj_clean_text(err->message);
     return code;
 }
+
+static int out_of_memory;
+
+void *cli_alloc(size_t count, size_t size) {
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory) out_of_memory = 1;
+    return memory;
+}
+
+int cli_out_of_memory(void) { return out_of_memory; }
 
 int cli_threads(int asked) {
     cpu_set_t set;

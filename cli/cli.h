@@ -1,9 +1,9 @@
-/* cli.h - what the commands of bjepa share: verbs, exit codes, error reports, option tables.
+/* cli.h - declarations shared by all commands: verbs, exit codes, error messages, option tables.
  *
- * Results go to stdout; progress, errors and hints to stderr. Only this folder prints or exits; it
- * reaches the engine through <branchjepa/branchjepa.h> alone.
+ * Results go to stdout. Progress, errors and hints go to stderr. Only this folder prints or exits,
+ * and it uses the engine only through <branchjepa/branchjepa.h>.
  *
- * A new verb is a file cmd_<verb>.c, a declaration below and a row of the table in main.c.
+ * A new verb needs a file cmd_<verb>.c, a declaration below and a row in the table of main.c.
  */
 #ifndef BJEPA_CLI_H
 #define BJEPA_CLI_H
@@ -18,7 +18,7 @@
 
 /* ------------------------------------------------------------------------------------ commands */
 
-/* argv[0] is the verb; the result is the exit code of the process. */
+/* Runs a verb. argv[0] is the verb, and the result is the exit code of the process. */
 int cmd_help(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_baseline(int argc, char **argv);
@@ -62,7 +62,7 @@ enum {
     CLI_DATA = 3,      /* input that is not what it should be */
     CLI_REFUSED = 4,   /* a check, gate or lock said no */
     CLI_SYSTEM = 5,    /* input/output, memory */
-    CLI_SIGNALED = 128 /* plus the number of the signal that stopped it: 130 for SIGINT */
+    CLI_SIGNALED = 128 /* plus the number of the signal that stopped the process: 130 for SIGINT */
 };
 
 int cli_exit_code(bj_status status);
@@ -70,13 +70,21 @@ int cli_exit_code(bj_status status);
 /* Prints "bjepa VERB: message" and returns the exit code of err->code. */
 int cli_fail(const char *verb, const bj_error *err);
 
-/* Fills err, for failures of this folder's own; returns code. */
+/* Fills err for errors detected in this folder, and returns `code`. */
 bj_status cli_error(bj_error *err, bj_status code, const char *fmt, ...) CLI_PRINTF(3, 4);
+
+/* Returns zeroed memory, which the caller frees. If there is none, returns NULL and remembers it, so
+ * that no file is published (cli_file_commit) and the exit code is 5. Code that draws into a stream
+ * can therefore leave out what it cannot draw. */
+void *cli_alloc(size_t count, size_t size);
+int cli_out_of_memory(void); /* 1 if cli_alloc returned NULL */
 
 /* Prints "warning: message" to stderr, in yellow on a terminal unless NO_COLOR is set. */
 void cli_warn(const char *fmt, ...) CLI_PRINTF(1, 2);
+/* Warns about locked files that are missing, so that only part of an evaluation was verified. */
+void cli_warn_missing(const char *campaign, const bj_locked_report *report);
 
-/* Prints "bjepa VERB: message" and where the help is; returns CLI_USAGE. */
+/* Prints "bjepa VERB: message" and a reference to the help. Returns CLI_USAGE. */
 int cli_misuse(const char *verb, const char *fmt, ...) CLI_PRINTF(2, 3);
 
 /* ------------------------------------------------------------------------------------- options */
@@ -87,7 +95,7 @@ typedef enum cli_type {
     CLI_SEED,  /* uint64_t */
     CLI_REAL,  /* double within [min, max] */
     CLI_TEXT,  /* const char *, points into argv or the environment */
-    CLI_LIST,  /* cli_list: the texts of all that are given, in order */
+    CLI_LIST,  /* cli_list: the values of all occurrences, in order */
     CLI_CHOICE /* int: index into `arg`, which lists the words as "one|two|three" */
 } cli_type;
 
@@ -101,8 +109,9 @@ typedef struct cli_option {
     const char *name; /* long name without dashes */
     char letter;      /* short name, or 0 */
     cli_type type;
-    const char *arg; /* name of the value in the help; the words of a choice */
-    void *value;     /* type as above; contains the default when parsing starts, which the help shows */
+    const char *arg; /* name of the value in the help, or the words of a choice */
+    void *value;     /* pointer to the value; contains the default before parsing, which the help
+                        shows */
     double min, max; /* CLI_INT and CLI_REAL */
     const char *help;
 } cli_option;
@@ -140,16 +149,16 @@ extern void (*cli_usage_hook)(const cli_usage *usage);
 
 enum { CLI_CONTINUE = -1 };
 
-/* Fills the values of the option table from the arguments and, where an option with a value is not
- * given, from the environment: --threads from BJEPA_THREADS. Operands are moved to argv[1 ..
+/* Fills the values of the option table from the arguments. An option with a value that is not given
+ * is taken from the environment: --threads from BJEPA_THREADS. Operands are moved to argv[1 ..
  * *operands]. Returns CLI_CONTINUE, or the exit code: CLI_OK after --help, CLI_USAGE after a
- * message. operands may be NULL when the verb takes none. */
+ * message. operands may be NULL if the verb takes none. */
 int cli_parse(const cli_usage *usage, int argc, char **argv, int *operands);
 
-/* This program, whatever became of its name since it was started. */
+/* Returns the path of this program, even if its file was renamed after it started. */
 #define CLI_SELF "/proc/self/exe"
 
-/* How many workers --threads N means: N, or one for each core this process may use. */
+/* Returns the number of workers for --threads N: N, or one per core available to this process. */
 int cli_threads(int asked);
 
 /* --------------------------------------------------------------------------------------- counts */

@@ -1,4 +1,4 @@
-/* cmd_audit.c - bjepa audit: forecasts held against the official drivable areas. */
+/* cmd_audit.c - bjepa audit: compares forecasts with the official drivable areas. */
 #include "audit.h"
 
 #include "checkpoint.h"
@@ -164,7 +164,7 @@ static int run_models(const audit_options *o) {
     return code;
 }
 
-/* What kept scenarios from being audited, on stderr; the exit code. */
+/* Reports on stderr why scenarios could not be audited. Returns the exit code. */
 static int judge(const bj_submission_audit *audit, const audit_options *o) {
     const bj_submission_counts c = bj_submission_audit_count(audit);
     const int64_t bad = c.outcomes[BJ_AUDIT_MISSING] + c.outcomes[BJ_AUDIT_MALFORMED] +
@@ -190,7 +190,8 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
     if (c.outcomes[BJ_AUDIT_UNREADABLE]) return CLI_DATA;
     if (!c.outcomes[BJ_AUDITED]) {
         fprintf(stderr,
-                "bjepa %s: nothing to audit: no scenario has a vehicle or bus as focal road user\n",
+                "bjepa %s: nothing to audit: no scenario has a vehicle or bus as its focal road "
+                "user\n",
                 verb);
         return CLI_DATA;
     }

@@ -1,7 +1,7 @@
-/* cmd_bench.c - bjepa bench: medians of a training step and of prediction on stand-in scenes.
+/* cmd_bench.c - bjepa bench: measures a training step and predictions on synthetic scenes.
  *
- * Numbers of one machine mean little alone: bench/compare_torch.py runs this and the peers in
- * turns and prints ratios.
+ * Times alone mean little, so bench/compare_torch.py alternates between this program and other
+ * implementations and prints ratios.
  */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include <math.h>
@@ -19,7 +19,7 @@
 enum { PAPER_BATCH = 256, INFER_BATCH = 64, SCENES = 64, MOST = 10000 };
 
 typedef struct numbers {
-    double train_ms, busy_ms; /* busy: with another process on one core; 0: not measured */
+    double train_ms, busy_ms; /* busy: while another process keeps one core busy; 0: not measured */
     double mixed_ms, speedup; /* a step in mixed precision, and the median ratio; 0: not measured */
     double infer1_ms, infer64_ms, infer1_bf16_ms, infer64_bf16_ms;
     double bf16_error, bf16_weight_error; /* largest difference over largest value; absolute */
@@ -38,7 +38,8 @@ static double median(double *values, int n) {
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* A process that keeps the last of our cores busy until it is killed; -1 if there is none. */
+/* Starts a process that keeps the last of our cores busy until it is killed. Returns -1 if that is
+ * not possible. */
 static pid_t start_neighbor(void) {
     const pid_t child = fork();
     if (child != 0) return child;
@@ -142,8 +143,8 @@ static bj_status bench_train(numbers *out, bj_model *model, const bj_trainer_opt
     return status;
 }
 
-/* Median milliseconds of a call on each of `count` sets of scenes in turn; the results of the last
- * pass are left in weights and trajectories, set after set. */
+/* Returns the median milliseconds of a call, over `count` sets of scenes in turn. The results of
+ * the last pass remain in weights and trajectories, set after set. */
 static bj_status time_predictor(double *result, bj_predictor *predictor, bj_scenes **sets,
                                 int count, int rounds, bj_real *weights, bj_real *trajectories,
                                 const bj_arch *arch, bj_error *err) {

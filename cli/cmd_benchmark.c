@@ -21,7 +21,7 @@
 static const char *const splits[] = {"val", "test"};
 enum { SPLITS = 2 };
 
-/* A file of the benchmark; `tail` may be empty. */
+/* Returns the path of a file of the benchmark. `tail` may be empty. */
 static bj_status set_path(char path[CLI_PATH_SIZE], const char *dir, const char *split,
                           const char *tail, bj_error *err) {
     if (snprintf(path, CLI_PATH_SIZE, "%s/%s%s", dir, split, tail) < CLI_PATH_SIZE) return BJ_OK;
@@ -78,7 +78,7 @@ static int cmd_make(int argc, char **argv) {
     const cli_option options[] = {
         {"split", 0, CLI_TEXT, "val|test", &o.split, 0, 0, "write only this split"},
         {"cache", 0, CLI_FLAG, NULL, &o.cache, 0, 0,
-         "write caches instead of official folders, without the lane-following baseline"},
+         "write caches instead of official folders; leaves out the lane-following baseline"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
@@ -112,8 +112,8 @@ static int cmd_make(int argc, char **argv) {
 
 enum { ENTRIES = 64 };
 
-/* What is measured: the entries first, then the baselines that `make` wrote. Constant velocity and the
- * true modes are rows of `bjepa truth --baseline`. */
+/* The inputs of the measurement: first the entries, then the baselines that `make` wrote. Constant
+ * velocity and the true modes are added by `bjepa truth --baseline`. */
 typedef struct entries {
     char path[BJ_RULES][CLI_PATH_SIZE];
     const char *file[ENTRIES + BJ_RULES], *name[ENTRIES + BJ_RULES];

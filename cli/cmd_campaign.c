@@ -1,4 +1,5 @@
-/* cmd_campaign.c - bjepa campaign: every arm of a file with every seed; and how far that is. */
+/* cmd_campaign.c - bjepa campaign: trains every arm of a campaign file with every seed, and shows
+ * the progress. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep, opendir */
 #include <dirent.h>
 #include <stdio.h>
@@ -49,8 +50,8 @@ static int parse(campaign_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "DIR", &o->out, 0, 0, "campaign folder"},
         {"data", 0, CLI_TEXT, "FILE|DIR", &o->data, 0, 0,
-         "cache or maze dataset instead of 'data' in the file; a folder if the file names several "
-         "datasets"},
+         "cache or maze dataset that replaces 'data' in the file; a folder if the file lists "
+         "several datasets"},
         {"dev", 0, CLI_TEXT, "CACHE", &o->dev, 0, 0,
          "development scenes instead of 'dev' in the file"},
         {"jobs", 0, CLI_INT, "N", &o->queue.jobs, 0, 1024,
@@ -61,8 +62,10 @@ static int parse(campaign_options *o, int argc, char **argv) {
          "resume the campaign in the output folder; FILE may be omitted"},
         {"retry-failed", 0, CLI_FLAG, NULL, &o->queue.retry_failed, 0, 0,
          "run the failed runs again"},
+        {"rebuild-registry", 0, CLI_FLAG, NULL, &o->queue.rebuild, 0, 0,
+         "with --resume: move a damaged registry aside and read the states from the run folders"},
         {"shard", 0, CLI_TEXT, "I/N", &o->shard, 0, 0,
-         "only every Nth run, starting at run I; 0/2 and 1/2 together cover all runs"},
+         "train only every Nth run, starting at run I; 0/2 and 1/2 together cover all runs"},
         {"set", 0, CLI_LIST, "KEY=VALUE", &o->set, 0, 0,
          "change a setting of every run, for example train.epochs=10; may be repeated"},
         {"dry-run", 'n', CLI_FLAG, NULL, &o->dry_run, 0, 0,
@@ -93,6 +96,8 @@ static int parse(campaign_options *o, int argc, char **argv) {
     if (!o->out) return cli_misuse(verb, "--out DIR is missing");
     if (!o->file && !o->resume)
         return cli_misuse(verb, "found no argument, expected FILE.yaml or --resume");
+    if (o->queue.rebuild && !o->resume)
+        return cli_misuse(verb, "--rebuild-registry needs --resume");
     if (!o->file && (o->data || o->dev || o->set.count))
         return cli_misuse(verb, "--data, --dev and --set need FILE.yaml");
     return parse_shard(o);
@@ -227,7 +232,7 @@ static int is_over(const bj_run_record *records, int runs) {
            0;
 }
 
-/* Prints once, or again and again until the last run has ended. */
+/* Prints the status once, or repeatedly until the last run has ended. */
 static bj_status watch(const bj_campaign *c, bj_run_record *records, int json, int again,
                        bj_error *err) {
     campaign_display display = campaign_display_begin(!again);
@@ -282,7 +287,8 @@ static int cmd_campaign_status(int argc, char **argv) {
     return cli_stop ? CLI_SIGNALED + (int)cli_stop : CLI_OK;
 }
 
-/* `status` is the one word that is no file: one that is nearly that, and no file, is a slip. */
+/* Only `status` is a verb here. If the argument is similar to `status` and is not a file, it is
+ * probably a typo. */
 int cmd_campaign(int argc, char **argv) {
     struct stat info;
     if (argc > 1 && !strcmp(argv[1], "status")) return cmd_campaign_status(argc - 1, argv + 1);

@@ -1,4 +1,4 @@
-/* cmd_compare.c - bjepa compare: two arms of a campaign, paired by seed. */
+/* cmd_compare.c - bjepa compare: compares two arms of a campaign, paired by seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ typedef struct result {
     bj_comparison c;
 } result;
 
-/* Seeds in which a is better; lower ones where nothing is better. */
+/* Returns the number of seeds in which a is better, or lower if the metric has no direction of
+ * improvement. */
 static int agreeing(const bj_comparison *c) { return c->better > 0 ? c->higher : c->lower; }
 
 static void print_row(cli_grid *grid, const seed_view *view, const result *r) {
@@ -76,7 +77,7 @@ static void print_csv(const result *r) {
     const double numbers[] = {c->a.mean,          c->a.sd,          c->b.mean, c->b.sd,
                               c->difference.mean, c->difference.sd, c->low,    c->high,
                               c->improvement};
-    cli_csv_text(r->metric.name);
+    cli_csv_text(stdout, r->metric.name);
     printf(",%d", c->a.n);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         putchar(',');

@@ -1,4 +1,5 @@
-/* cmd_config.c - bjepa config: what a run would be trained with, and where each value is from. */
+/* cmd_config.c - bjepa config: shows the settings with which a run would be trained, and the origin
+ * of each value. */
 #include "config.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 enum { KEY_WIDTH = 20 };
 
-/* A value as JSON: numbers as they are, texts in quotes. */
+/* Writes a value as JSON: numbers unchanged, strings in quotes. */
 static void print_value(const char *text, bj_setting_type type) {
     if (type == BJ_SETTING_TEXT) cli_json_text(stdout, text);
     else fputs(text, stdout);
@@ -71,10 +72,10 @@ int cmd_config_show(int argc, char **argv) {
 
 /* ---------------------------------------------------------------------------------------- check */
 
-/* Where nothing names an arm: files for several arms have none. */
+/* The arm that is used if nothing names an arm, because files for several arms contain none. */
 #define ANY_ARM "fullset"
 
-/* 1 when the arm is ANY_ARM because there was no other. */
+/* Returns 1 if the arm is ANY_ARM because no arm was given. */
 static int arm_is_assumed(const cli_settings *s) {
     return !strcmp(s->origins[bj_setting_find("arm")], "default");
 }
@@ -121,7 +122,7 @@ int cmd_config_check(int argc, char **argv) {
 
 /* ----------------------------------------------------------------------------------------- diff */
 
-/* A run folder stands for the settings it was trained with. */
+/* A run folder represents the settings with which it was trained. */
 static bj_status open_side(cli_settings *s, char path[CLI_PATH_SIZE], const char *name,
                            bj_error *err) {
     struct stat info;

@@ -1,4 +1,4 @@
-/* cmd_data.c - bjepa data: the table of its verbs. */
+/* cmd_data.c - bjepa data: the table of its subcommands. */
 #include "cli.h"
 #include "data.h"
 #include "verbs.h"

@@ -1,7 +1,7 @@
-/* cmd_data_info.c - bjepa data info: what is in a cache.
+/* cmd_data_info.c - bjepa data info: describes the contents of a cache.
  *
- * One pass over the index and the first rows of each record; the numbers of the text and the JSON
- * form come from the same tables.
+ * It makes one pass over the index and the first rows of each record. Text and JSON output use the
+ * same tables.
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "cli.h"
@@ -16,13 +16,13 @@
 
 /* -------------------------------------------------------------------------------------- tallies */
 
-/* Counts of values that fall between `edge[i]` and `edge[i + 1]`, the first included. */
+/* Counts the values in each bin [edge[i], edge[i + 1]). */
 enum { MAX_BINS = 12 };
 typedef struct histogram {
     const char *key, *title;
     int bins;
     double edge[MAX_BINS + 1]; /* ascending; the last bin takes everything above */
-    int whole;                 /* values are integers: bins are named 1-4, not 1-5 */
+    int whole;                 /* 1: values are integers, so a bin is labeled 1-4 instead of 1-5 */
     int64_t count[MAX_BINS];
     double sum, most;
     int64_t values;
@@ -79,7 +79,7 @@ static const summary empty = {
          .bins = 9,
          .edge = {0, 0.5, 2, 5, 8, 11, 14, 17, 20}},
         {.key = "turn",
-         .title = "direction of the end of the future, degrees counterclockwise",
+         .title = "direction to the end of the future, in degrees counterclockwise",
          .bins = 11,
          .edge = {-180, -120, -90, -60, -30, -10, 10, 30, 60, 90, 120}},
         {.key = "neighbors",
@@ -94,14 +94,11 @@ static const summary empty = {
          .edge = {0, 12, 24, 36, 48}},
     }};
 
-static bj_status add_scene(summary *s, const bj_cache *cache, const bj_arch *a, int64_t index,
-                           bj_error *err) {
+static void add_scene(summary *s, const bj_cache *cache, const bj_arch *a, int64_t index) {
     const bj_scene_info info = bj_cache_info(cache, index);
     const bj_scene_floats at = bj_cache_floats(cache, index);
     const float *now = at.focal + (size_t)(a->obs - 1) * BJ_FOCAL_FEATURES;
-    const int dev = bj_is_dev(info.scenario_id);
-    if (dev < 0) return cli_error(err, BJ_ENOMEM, "out of memory for SHA-256");
-    s->dev += dev;
+    s->dev += bj_is_dev(info.scenario_id);
     if (info.map >= s->maps) s->maps = info.map + 1;
     s->complete_past += info.focal_valid == (UINT64_C(1) << a->obs) - 1;
     note(&s->table[CITIES], info.city);
@@ -109,7 +106,7 @@ static bj_status add_scene(summary *s, const bj_cache *cache, const bj_arch *a, 
     tally(&s->histogram[SPEED], hypot((double)now[2], (double)now[3]));
     tally(&s->histogram[NEIGHBORS], info.neighbors);
     tally(&s->histogram[POLYLINES], info.polylines);
-    if (!at.future) return BJ_OK;
+    if (!at.future) return;
     const double x = (double)at.future[2 * a->fut - 2], y = (double)at.future[2 * a->fut - 1];
     const data_maneuver maneuver = data_maneuver_of(x, y);
     s->with_future++;
@@ -117,21 +114,16 @@ static bj_status add_scene(summary *s, const bj_cache *cache, const bj_arch *a, 
     note(&s->table[MANEUVERS], data_maneuver_name(maneuver));
     /* where nothing moves there is no direction */
     if (maneuver != DATA_STOP) tally(&s->histogram[TURN], atan2(y, x) * 57.29577951308232);
-    return BJ_OK;
 }
 
-static bj_status summarize(summary *s, const bj_cache *cache, const char *path, bj_error *err) {
+static void summarize(summary *s, const bj_cache *cache, const char *path) {
     const bj_arch arch = bj_cache_arch(cache);
     struct stat file;
     *s = empty;
     s->scenes = bj_cache_count(cache);
     if (stat(path, &file) == 0) s->bytes = (int64_t)file.st_size;
-    for (int64_t i = 0; i < s->scenes; i++) {
-        const bj_status status = add_scene(s, cache, &arch, i, err);
-        if (status != BJ_OK) return status;
-    }
+    for (int64_t i = 0; i < s->scenes; i++) add_scene(s, cache, &arch, i);
     for (int64_t m = 0; m < s->maps; m++) s->rings += bj_cache_rings(cache, m);
-    return BJ_OK;
 }
 
 /* ----------------------------------------------------------------------------------------- text */
@@ -281,7 +273,7 @@ int cmd_data_info(int argc, char **argv) {
     summary s;
     bj_error err;
     bj_status status = bj_cache_open(&cache, argv[1], 0, &err);
-    if (status == BJ_OK) status = summarize(&s, cache, argv[1], &err);
+    if (status == BJ_OK) summarize(&s, cache, argv[1]);
     if (status == BJ_OK && json) print_json(&s, cache, argv[1]);
     if (status == BJ_OK && !json) print_text(&s, cache, argv[1]);
     bj_cache_free(cache);

@@ -1,4 +1,4 @@
-/* cmd_data_prep.c - bjepa data prep: Argoverse 2 folders to one cache of training-ready scenes. */
+/* cmd_data_prep.c - bjepa data prep: converts Argoverse 2 folders to a cache of training scenes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ typedef struct prep_options {
 /* ------------------------------------------------------------------------------------- arguments
  */
 
-/* "--av2 A B C" and "--av2 A --av2 B" mean the same: what follows the option is an operand. */
+/* "--av2 A B C" and "--av2 A --av2 B" are equivalent, because operands that follow the option are
+ * also folders. */
 static int unfold_av2(int argc, char **argv) {
     int kept = 1;
     for (int i = 1; i < argc; i++) {
@@ -84,7 +85,7 @@ static int parse(prep_options *o, int argc, char **argv) {
 /* -------------------------------------------------------------------------------------- progress
  */
 
-/* 3.5 MB, 7.1 GB; the result lives in `text`. */
+/* Formats a size, such as 3.5 MB or 7.1 GB. The result is stored in `text`. */
 static const char *size_text(char text[32], int64_t bytes) {
     if (bytes < 1000000000) snprintf(text, 32, "%.1f MB", 1e-6 * (double)bytes);
     else snprintf(text, 32, "%.1f GB", 1e-9 * (double)bytes);

@@ -1,4 +1,5 @@
-/* cmd_data_show.c - bjepa data show: one scene as text, safetensors, JSON or a picture. */
+/* cmd_data_show.c - bjepa data show: prints or draws one scene as text, safetensors, JSON or a
+ * picture. */
 #include "cli.h"
 #include "data.h"
 #include "data_scene.h"
@@ -109,7 +110,7 @@ static void json_field(FILE *to, const char *key, const char *text) {
     cli_json_text(to, text);
 }
 
-/* Without the padding: a list has as many entries as there are neighbors or polylines. */
+/* Written without padding: a list has as many entries as there are neighbors or polylines. */
 static void write_json(FILE *to, const shown *s) {
     const bj_scene_info *i = &s->info;
     fputs("{\"schema\":1,\"type\":\"scene\"", to);
@@ -143,8 +144,7 @@ static void write_json(FILE *to, const shown *s) {
 
 static bj_status write_file(const shown *s, const char *path, bj_error *err) {
     cli_file file;
-    bj_status status = cli_file_replaceable(path, err);
-    if (status == BJ_OK) status = cli_file_open(&file, path, err);
+    bj_status status = cli_file_open(&file, path, err);
     if (status != BJ_OK) return status;
     if (cli_ends_in(path, ".json")) {
         write_json(file.stream, s);
@@ -168,7 +168,7 @@ static bj_status show(const char *path, const char *name, const char *out, int j
     bj_status status = bj_cache_open(&cache, path, 0, err);
     if (status != BJ_OK) return status;
     status = data_find_scene(&s.index, cache, path, name, err);
-    /* A damaged scene is not shown as if it were right. */
+    /* Verify the scene first, so that a damaged scene is not shown as if it were valid. */
     if (status == BJ_OK) status = bj_cache_verify(cache, s.index, err);
     if (status == BJ_OK) {
         s.cache = cache;

@@ -1,7 +1,6 @@
-/* cmd_data_split.c - bjepa data split: how many scenes are for fitting, how many for development.
+/* cmd_data_split.c - bjepa data split: counts or lists the fit and development scenes.
  *
- * The part of a scene follows from its id alone, so there is nothing to store: the counts and lists
- * printed here are what training uses.
+ * The part of a scene depends only on its id, so no list is stored. Training uses the same parts.
  */
 #include "cli.h"
 #include "data.h"
@@ -37,29 +36,21 @@ static int parse(split_options *o, int argc, char **argv) {
     return cli_parse(&usage, argc, argv, &operands);
 }
 
-static bj_status part_of(int *part, const bj_cache *cache, int64_t index, bj_error *err) {
-    const int dev = bj_is_dev(bj_cache_info(cache, index).scenario_id);
-    if (dev < 0) return cli_error(err, BJ_ENOMEM, "out of memory for SHA-256");
-    *part = dev ? PART_DEV : PART_FIT;
-    return BJ_OK;
+static int part_of(const bj_cache *cache, int64_t index) {
+    return bj_is_dev(bj_cache_info(cache, index).scenario_id) ? PART_DEV : PART_FIT;
 }
 
-static bj_status print_counts(const bj_cache *cache, int json, bj_error *err) {
+static void print_counts(const bj_cache *cache, int json) {
     int64_t counts[PARTS] = {0};
     const int64_t total = bj_cache_count(cache);
-    for (int64_t i = 0; i < total; i++) {
-        int part = PART_FIT;
-        const bj_status status = part_of(&part, cache, i, err);
-        if (status != BJ_OK) return status;
-        counts[part]++;
-    }
+    for (int64_t i = 0; i < total; i++) counts[part_of(cache, i)]++;
     if (json) {
         printf("{\"schema\": 1, \"type\": \"data_split\", \"scenes\": %lld, \"fit\": %lld, "
                "\"dev\": %lld, \"rule\": \"sha256(scenario_id)[0:8] / 2^64 < 9944/199908\", "
                "\"digest\": \"%s\"}\n",
                (long long)total, (long long)counts[PART_FIT], (long long)counts[PART_DEV],
                bj_cache_digest(cache));
-        return BJ_OK;
+        return;
     }
     char text[CLI_COUNT_SIZE];
     for (int p = 0; p < PARTS; p++)
@@ -68,15 +59,12 @@ static bj_status print_counts(const bj_cache *cache, int json, bj_error *err) {
     printf("%-8s%10s\n\n", "scenes", cli_count(text, (size_t)total));
     puts("A scene is a development scene if the first 8 bytes of SHA-256(scenario id), as a\n"
          "fraction of 2^64, are below 9944/199908 (4.97 %).");
-    return BJ_OK;
 }
 
-/* All scenes with their part, or the ids of one part. */
-static bj_status print_list(const bj_cache *cache, int wanted, int json, bj_error *err) {
+/* Prints all scenes with their part, or the ids of one part. */
+static void print_list(const bj_cache *cache, int wanted, int json) {
     for (int64_t i = 0; i < bj_cache_count(cache); i++) {
-        int part = PART_FIT;
-        const bj_status status = part_of(&part, cache, i, err);
-        if (status != BJ_OK) return status;
+        const int part = part_of(cache, i);
         if (wanted >= 0 && part != wanted) continue;
         const char *id = bj_cache_info(cache, i).scenario_id;
         if (json) {
@@ -86,7 +74,6 @@ static bj_status print_list(const bj_cache *cache, int wanted, int json, bj_erro
         } else if (wanted >= 0) puts(id);
         else printf("%s %s\n", id, part_names[part]);
     }
-    return BJ_OK;
 }
 
 int cmd_data_split(int argc, char **argv) {
@@ -97,8 +84,8 @@ int cmd_data_split(int argc, char **argv) {
     bj_cache *cache;
     bj_error err;
     if (bj_cache_open(&cache, argv[1], 1, &err) != BJ_OK) return cli_fail("data split", &err);
-    const bj_status status =
-        o.list ? print_list(cache, o.part, o.json, &err) : print_counts(cache, o.json, &err);
+    if (o.list) print_list(cache, o.part, o.json);
+    else print_counts(cache, o.json);
     bj_cache_free(cache);
-    return status == BJ_OK ? CLI_OK : cli_fail("data split", &err);
+    return CLI_OK;
 }

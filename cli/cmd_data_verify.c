@@ -1,8 +1,8 @@
-/* cmd_data_verify.c - bjepa data verify: every checksum of a cache, and the name of what is
+/* cmd_data_verify.c - bjepa data verify: checks every checksum of a cache and lists what is
  * damaged.
  *
- * Opening checks the index; here follow the scenes and their maps. One damaged scene does not hide
- * the next.
+ * Opening the cache checks the index. This command also checks all scenes and their maps, and
+ * continues after a damaged scene.
  */
 #include <stdio.h>
 

@@ -25,7 +25,7 @@
 
 static const char verb[] = "demo";
 
-/* World seeds. The pretrained model was trained with another one. */
+/* World seeds. The pretrained model was trained with a different seed. */
 #define TRAIN_SEED "7"
 #define TEST_SEED "8"
 
@@ -79,7 +79,7 @@ static int exists(const char *path) {
 
 /* -------------------------------------------------------------------------------------- commands */
 
-/* A command line; options that are not wanted are left out. */
+/* Builds a command line. Unused options are left out. */
 typedef struct command {
     const char *args[CLI_STEP_ARGS + 1];
     int count;
@@ -100,7 +100,7 @@ static void add_number(command *c, const char *name, int value) {
     add_option(c, name, text);
 }
 
-/* Limits the threads of a step, if the demo's are limited. */
+/* Limits the threads of a step if the threads of the demo are limited. */
 static void add_threads(command *c, const demo *d, const char *name) {
     if (d->threads) add_number(c, name, d->threads);
 }
@@ -143,15 +143,15 @@ static void show_pretrained(demo *d) {
                         "--count", "12", "--out", d->path[PAGE]);
     add_threads(&c, d, "--threads");
     if (!run(d, &c, d->path[PAGE], NULL)) return;
-    printf("\n%s: what the pretrained model predicts for scenes it has not seen, next to the true\n"
-           "  distribution and what happened. Open it while the rest of the demo runs.\n\n",
+    printf("\n%s: the forecasts of the pretrained model for unseen scenes, next to the true\n"
+           "  distribution and the actual outcome. Open it while the rest of the demo runs.\n\n",
            d->path[PAGE]);
     cli_show_page(d->path[PAGE]);
 }
 
 /* --------------------------------------------------------------------------------------- stage 2 */
 
-/* Writes the plan: a file that a reader may copy and change. */
+/* Writes the campaign file, which a user may copy and change. */
 static void write_plan(demo *d) {
     const cli_embedded *plan = cli_embedded_find(names[PLAN]);
     cli_file file;
@@ -165,7 +165,8 @@ static void write_plan(demo *d) {
     if (status != BJ_OK) d->code = cli_fail(verb, &err);
 }
 
-/* Trains the arms one after the other with all threads, or all at once where there are enough. */
+/* Trains the arms one after the other with all threads, or all at once if there are enough
+ * cores. */
 static void train(demo *d) {
     char data[48], set[32];
     const int threads = cli_threads(d->threads), jobs = threads < 3 ? 1 : 3;

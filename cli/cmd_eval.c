@@ -1,7 +1,8 @@
-/* cmd_eval.c - bjepa eval: every metric of one checkpoint on a cache, whole and in groups.
+/* cmd_eval.c - bjepa eval: computes every metric of a checkpoint on a cache, over all scenes and by
+ * group.
  *
- * Weights come from a model file, a checkpoint folder or a run folder. A folder has the training
- * state too, and with it the target encoder that latent metrics need.
+ * Weights come from a model file, a checkpoint folder or a run folder. A folder also contains the
+ * training state with the target encoder, which latent metrics need.
  * Test: tests/cli/eval.sh, tests/eval/peer_eval.py
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -43,7 +44,7 @@ static int parse(eval_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "evaluate a checkpoint on a cache: every metric, by group, and the speed",
+        .summary = "evaluate a checkpoint on a cache: all metrics, also by group, and the speed",
         .operands = "CHECKPOINT",
         .min_operands = 1,
         .max_operands = 1,
@@ -85,7 +86,7 @@ static void job_free(job *j) {
     bj_facts_free(j->facts);
 }
 
-/* The target beside the model, if a folder was named and has one. */
+/* Loads the target encoder next to the model, if a folder was named and contains one. */
 static bj_status open_target(job *j, bj_error *err) {
     char folder[CLI_PATH_SIZE], state[CLI_PATH_SIZE];
     struct stat info;
@@ -200,7 +201,7 @@ static bj_status evaluate(job *j, bj_error *err) {
     return cli_stop ? BJ_OK : bj_evaluator_health(&j->result.health, j->evaluator, err);
 }
 
-/* Measures what the model looks at, on the first scenes of the evaluation. */
+/* Measures which inputs the model uses, on the first scenes of the evaluation. */
 static bj_status exchange(job *j, bj_error *err) {
     const eval_options *o = j->o;
     const int64_t known = j->result.scenes;
@@ -233,7 +234,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median time of one scene, as somebody would meet it who has no second one to predict. */
+/* Measures the median latency of predicting a single scene. */
 static bj_status measure_latency(job *j, bj_error *err) {
     const bj_predictor_options how = {.max_batch = 1,
                                       .threads = j->o->threads,

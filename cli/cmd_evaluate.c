@@ -1,4 +1,4 @@
-/* cmd_evaluate.c - bjepa lock run, the one evaluation of a locked campaign, and bjepa lock verify.
+/* cmd_evaluate.c - bjepa lock run, the only evaluation of a locked campaign, and bjepa lock verify.
  *
  * No option prints or writes anything about a single scene. `bjepa evaluate` is the old name of both.
  * Test: tests/cli/evaluate.sh
@@ -12,15 +12,21 @@
 #include "signals.h"
 
 typedef struct evaluate_options {
-    const char *verb, *dir;
-    int verify, threads, json, quiet;
+    const char *verb, *dir, *key;
+    int verify, partial, repeat, threads, json, quiet;
 } evaluate_options;
 
-/* Parses the options of `lock run`, `lock verify` or, if `old`, `evaluate`. */
+/* Parses the options of `lock run`, `lock verify` or, if `old` is set, `evaluate`. */
 static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_option options[] = {
         {"verify", 0, CLI_FLAG, NULL, &o->verify, 0, 0,
-         "check every locked file and every result; evaluate nothing"},
+         "check every locked file and every result without evaluating"},
+        {"repeat", 0, CLI_FLAG, NULL, &o->repeat, 0, 0,
+         "evaluate again and compare every byte of the results without publishing"},
+        {"partial", 0, CLI_FLAG, NULL, &o->partial, 0, 0,
+         "check the files that exist and list what cannot be checked"},
+        {"key", 0, CLI_TEXT, "FILE", &o->key, 0, 0,
+         "public key (PEM) that must have signed " BJ_LOCKED_COMPLETION},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -29,16 +35,22 @@ static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_usage usage = {
         .verb = o->verb,
         .summary = o->verify ? "check every locked file and every result against its SHA-256"
-                             : "evaluate a locked campaign: one pass over the held-out scenes, once",
+                             :
+                             "evaluate a locked campaign once, in one pass over the held-out "
+                             "scenes",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
         .examples = o->verify ? "bjepa lock verify runs/demo-world\n"
+                                "bjepa lock verify runs/demo-world --repeat\n"
+                                "bjepa lock verify received/ --partial --key author.pub\n"
                               : "bjepa lock run runs/demo-world\n",
-        .options = old ? options : options + 1,
+        .options = old ? options : o->verify ? options + 1 : options + 4,
     };
     const int result = cli_parse(&usage, argc, argv, NULL);
     o->dir = argv[1];
+    if (result == CLI_CONTINUE && o->partial && o->repeat)
+        return cli_misuse(o->verb, "found --partial and --repeat, expected one of them");
     return result;
 }
 
@@ -82,28 +94,61 @@ static int print_table(const char *verb, const char *dir) {
     return code;
 }
 
+static void print_json(const evaluate_options *o, const bj_locked_report *report) {
+    printf("{\"schema\": 1, \"type\": \"%s\", \"checkpoints\": %d, \"scenes\": %lld, "
+           "\"evaluated\": %s, \"digest\": ",
+           o->verify ? "verify" : "evaluate", report->checkpoints, (long long)report->scenes,
+           *report->digest ? "true" : "false");
+    cli_json_text(stdout, *report->digest ? report->digest : NULL);
+    if (o->verify) {
+        printf(", \"files\": %d, \"missing\": %d, \"same_program\": %s, \"repeated\": %s, "
+               "\"signer\": ",
+               report->files, report->missing, report->other_program ? "false" : "true",
+               o->repeat ? "true" : "false");
+        cli_json_text(stdout, *report->signer ? report->signer : NULL);
+    }
+    puts("}");
+}
+
+/* Prints what was checked and what was not. */
+static void print_verified(const evaluate_options *o, const bj_locked_report *report) {
+    char scenes[CLI_COUNT_SIZE];
+    cli_count(scenes, (size_t)report->scenes);
+    if (report->missing)
+        printf("%s: the files that exist are consistent and unchanged since the lock: %d "
+               "checkpoints, %s held-out scenes\n",
+               o->dir, report->checkpoints, scenes);
+    else
+        printf("%s: all files are unchanged since the lock: %d checkpoints, %s held-out scenes\n",
+               o->dir, report->checkpoints, scenes);
+    if (!*report->digest) {
+        puts("not evaluated yet");
+        return;
+    }
+    printf("%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
+    if (o->repeat) puts("repeated: a second evaluation gives the same bytes");
+    if (*report->signer) printf("signed with the key %s\n", report->signer);
+    if (report->missing)
+        printf("not checked: %d of %d locked files, which are missing; the first is %s\n",
+               report->missing, report->files, report->first);
+    if (report->other_program)
+        printf("not checked: the evaluator, which was another program file of version %s\n",
+               report->evaluator);
+    if (!o->repeat && !*report->signer)
+        printf("not checked: whether the checkpoints give these numbers, and who published them\n"
+               "hint: --repeat evaluates again%s; only a signature shows who published\n",
+               report->missing ? ", which needs all files" : "");
+}
+
 static int print_report(const evaluate_options *o, const bj_locked_report *report) {
     char scenes[CLI_COUNT_SIZE];
-    if (o->json) {
-        printf("{\"schema\": 1, \"type\": \"%s\", \"checkpoints\": %d, \"scenes\": %lld, "
-               "\"evaluated\": %s, \"digest\": ",
-               o->verify ? "verify" : "evaluate", report->checkpoints, (long long)report->scenes,
-               *report->digest ? "true" : "false");
-        cli_json_text(stdout, *report->digest ? report->digest : NULL);
-        puts("}");
-        return CLI_OK;
-    }
-    cli_count(scenes, (size_t)report->scenes);
-    if (o->verify) {
-        printf("%s: all files are unchanged since the lock: %d checkpoints, %s held-out scenes\n", o->dir,
-               report->checkpoints, scenes);
-        if (*report->digest)
-            printf("%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
-        else puts("not evaluated yet");
+    if (o->json || o->verify) {
+        if (o->json) print_json(o, report);
+        else print_verified(o, report);
         return CLI_OK;
     }
     printf("%s: %d checkpoints, one pass over %s held-out scenes\n\n", o->dir, report->checkpoints,
-           scenes);
+           cli_count(scenes, (size_t)report->scenes));
     const int code = print_table(o->verb, o->dir);
     printf("\n%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
     return code;
@@ -112,8 +157,13 @@ static int print_report(const evaluate_options *o, const bj_locked_report *repor
 static int run(const evaluate_options *o) {
     bj_error err = {0};
     watch w = {.quiet = o->quiet};
-    const bj_locked_options options = {
-        .evaluator = CLI_SELF, .threads = cli_threads(o->threads), .progress = show, .context = &w};
+    const bj_locked_options options = {.evaluator = CLI_SELF,
+                                       .threads = cli_threads(o->threads),
+                                       .progress = show,
+                                       .context = &w,
+                                       .partial = o->partial,
+                                       .repeat = o->repeat,
+                                       .key = o->key};
     bj_locked_report report;
     cli_catch_signals();
     const bj_status status = o->verify ? bj_campaign_verify(&report, o->dir, &options, &err)

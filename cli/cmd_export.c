@@ -1,7 +1,7 @@
-/* cmd_export.c - bjepa export: one model file from a run, for use elsewhere.
+/* cmd_export.c - bjepa export: writes the model of a run to one file.
  *
- * The file keeps the facts of the checkpoint. Of a run folder it also gets where the weights come
- * from: recipe, data and the number of scenes that training has seen.
+ * The file keeps the facts of the checkpoint. If the source is a run folder, the origin of the
+ * weights is added: recipe, data and the number of training scenes.
  * Test: tests/cli/export.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -71,8 +71,8 @@ static int is_run(const char *checkpoint) {
            cli_path(path, checkpoint, "manifest.json", &ignored) == BJ_OK && stat(path, &info) == 0;
 }
 
-/* Adds where the weights of a finished run come from. Fresh scenes are named by their source; a
- * cache is named by its digest, because its path means nothing elsewhere. */
+/* Adds the origin of the weights of a finished run. Fresh scenes are identified by their source,
+ * and a cache by its digest, because its path is meaningless elsewhere. */
 static bj_status add_run(export_facts *f, const bj_run *run, const char *dir, bj_error *err) {
     const int best = bj_run_best(run);
     if (!bj_run_finished(run) || best < 0)
@@ -101,7 +101,7 @@ static bj_status write_file(const export_options *o, bj_error *err) {
     export_facts facts = {.count = 0};
     bj_run *run = NULL;
     bj_status status = cli_checkpoint_path(path, o->checkpoint, err);
-    if (status == BJ_OK) status = cli_file_replaceable(o->out, err);
+    if (status == BJ_OK) status = bj_file_writable(o->out, err);
     if (status == BJ_OK && is_run(o->checkpoint)) {
         status = bj_run_open(&run, o->checkpoint, err);
         if (status == BJ_OK) status = add_run(&facts, run, o->checkpoint, err);

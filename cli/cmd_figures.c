@@ -1,7 +1,8 @@
-/* cmd_figures.c - bjepa figures: every plot of a campaign, and its gallery, as files for a paper.
+/* cmd_figures.c - bjepa figures: writes every plot of a campaign, and its gallery, as files for a
+ * paper.
  *
- * One sheet for each plot there is something to draw of, NAME.svg and NAME.pdf; the gallery's
- * pictures as gallery-NAME.svg and .pdf. Test: tests/cli/figures.sh
+ * Each plot that has data becomes one sheet, NAME.svg and NAME.pdf. Pictures of the gallery become
+ * gallery-NAME.svg and .pdf. Test: tests/cli/figures.sh
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "plot_list.h"
 
 static const char verb[] = "figures";
-static const char gallery[] = "gallery"; /* the name for --only; the folder in a campaign */
+static const char gallery[] = "gallery"; /* name for --only, and name of the folder in a campaign */
 
 enum { NAME_SIZE = 32 };
 
@@ -24,13 +25,13 @@ static int parse(figures_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"out", 'o', CLI_TEXT, "FOLDER", &o->out, 0, 0, "output folder, created if it does not exist"},
         {"only", 0, CLI_LIST, "NAME", &o->only, 0, 0,
-         "plot to draw, or 'gallery'; several with commas; may be repeated"},
+         "plot to draw, or 'gallery'; separate several with commas; may be repeated"},
         {"gallery", 0, CLI_TEXT, "FOLDER", &o->gallery, 0, 0,
          "folder that 'bjepa gallery' wrote (default: 'gallery' in the campaign folder)"},
         {"panels", 0, CLI_FLAG, NULL, &o->panels, 0, 0,
          "write one file per panel: summary-1.svg, ..."},
         {"format", 'f', CLI_LIST, "NAME", &o->formats, 0, 0,
-         "svg, pdf, png, or several with commas (default: svg,pdf)"},
+         "svg, pdf or png; separate several with commas (default: svg,pdf)"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {
@@ -53,7 +54,8 @@ static int parse(figures_options *o, int argc, char **argv) {
     return CLI_CONTINUE;
 }
 
-/* 1 when the word is among the lists' items, which may be several words with commas. */
+/* Returns 1 if the word is among the items of the lists. An item may contain several words
+ * separated by commas. */
 static int listed(const cli_list *list, const char *word) {
     const size_t length = strlen(word);
     for (int i = 0; i < list->count; i++)
@@ -66,7 +68,7 @@ static int listed(const cli_list *list, const char *word) {
     return 0;
 }
 
-/* The nearest of the names it could have meant, or the exit code. */
+/* Prints the nearest valid name, if there is one. Returns the exit code. */
 static int check_words(const cli_list *list, const char *what, const char *const *known) {
     for (int i = 0; i < list->count; i++)
         for (const char *item = list->items[i];; item++) {
@@ -102,7 +104,7 @@ static int check_names(const figures_options *o) {
     return code == CLI_CONTINUE ? check_words(&o->formats, "format", formats) : code;
 }
 
-/* A figure: a plot of the data, or a picture that is there already. */
+/* A figure is a plot of the data, or an existing picture. */
 typedef struct figure {
     const char *name;
     const report_plot *plot;
@@ -117,7 +119,6 @@ static bj_status write_figure(const figures_options *o, const figure *f, const c
     cli_file file;
     snprintf(name, sizeof name, "%s.%s", f->name, format);
     bj_status status = cli_path(path, o->out, name, err);
-    if (status == BJ_OK) status = cli_file_replaceable(path, err);
     if (status == BJ_OK) status = cli_file_open(&file, path, err);
     if (status != BJ_OK) return status;
     if (f->plot) {
@@ -134,7 +135,7 @@ static bj_status write_figure(const figures_options *o, const figure *f, const c
     return status;
 }
 
-/* Without librsvg the SVG is all there is; said once. */
+/* Without librsvg, only the SVG is written. This is reported once. */
 static bj_status write_formats(const figures_options *o, const figure *f, int *without,
                                bj_error *err) {
     for (int i = 0; formats[i]; i++) {

@@ -1,4 +1,4 @@
-/* cmd_gallery.c - bjepa gallery: the table of its verbs. */
+/* cmd_gallery.c - bjepa gallery: the table of its subcommands. */
 #include "cli.h"
 #include "gallery.h"
 #include "verbs.h"

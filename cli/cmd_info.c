@@ -1,7 +1,7 @@
 /* cmd_info.c - bjepa info: the architectures and their parameter counts, or one model file.
  *
- * Everything printed comes from bj_arch_* and bj_arch_counts, so it is what the engine allocates.
- * The exponential-moving-average copy of the encoder is not counted, as in the paper.
+ * All numbers come from bj_arch_* and bj_arch_counts, which the engine also uses. As in the paper,
+ * the moving-average copy of the encoder is not counted.
  */
 #include "cli.h"
 #include "info.h"
@@ -20,7 +20,7 @@ static bj_arch maze_fused(void) { return bj_arch_maze(BJ_MODEL_FUSED, 0); }
 static bj_arch maze_variational(void) { return bj_arch_maze(BJ_MODEL_VARIATIONAL, 0); }
 static bj_arch maze_codebook(void) { return bj_arch_maze(BJ_MODEL_CODEBOOK, 0); }
 
-/* In the order of ARCH_WORDS: of scenes, then of mazes. */
+/* In the order of ARCH_WORDS: architectures for scenes, then for mazes. */
 static const model models[] = {
     {"paper", "weighted branches", bj_arch_paper},
     {"point", "one wide branch, no router", bj_arch_point},
@@ -66,7 +66,7 @@ static int parse(info_options *o, int argc, char **argv, int *operands) {
 
 /* --------------------------------------------------------------------------------------- counts */
 
-/* The rows of the count table; one list for the text and the JSON form. */
+/* The rows of the count table, used for text and JSON output. */
 typedef struct count_row {
     const char *key, *title;
     size_t (*of)(const bj_counts *counts);

@@ -1,4 +1,4 @@
-/* cmd_lock.c - bjepa lock: binds a finished campaign by hash before its one evaluation, which is
+/* cmd_lock.c - bjepa lock: locks a finished campaign by hashes before its only evaluation, which is
  * `bjepa lock run` (cmd_evaluate.c). */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 static const char verb[] = "lock";
 
 static const cli_verb verbs[] = {
-    {"run", "evaluate a locked campaign: one pass over the held-out scenes, once", cmd_lock_run},
+    {"run", "evaluate a locked campaign once, in one pass over the held-out scenes", cmd_lock_run},
     {"verify", "check every locked file and every result against its SHA-256", cmd_lock_verify},
     CLI_VERB_END,
 };

@@ -1,4 +1,4 @@
-/* cmd_maze.c - bjepa maze: the table of its verbs. */
+/* cmd_maze.c - bjepa maze: the table of its subcommands. */
 #include "cli.h"
 #include "maze.h"
 #include "verbs.h"
@@ -11,10 +11,10 @@ int cmd_maze(int argc, char **argv) {
         {"graph", "write the graph predicted by a finished run, with candidates and scores",
          cmd_maze_graph},
         {"drive",
-         "drive the point agent through the official tasks along a graph or the graphs of runs",
+         "drive the point agent through the official tasks, using a graph or the graphs of runs",
          cmd_maze_drive},
         {"generate",
-         "generate a maze with a chosen number of successors at some cells, and walks in it",
+         "generate a maze in which some cells have a given number of successors, and random walks",
          cmd_maze_generate},
         {"show", "write a predicted graph as a page with candidates, successors and drives",
          cmd_maze_show},

@@ -1,4 +1,4 @@
-/* cmd_parity.c - bjepa parity: recompute golden files and compare. */
+/* cmd_parity.c - bjepa parity: recomputes golden files and compares the results. */
 #define _POSIX_C_SOURCE 200809L /* scandir */
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 static const char *const suffixes[] = {".safetensors", ".npz"};
 
-/* A JSON string; names of cases and files may hold anything. */
+/* Writes a JSON string. Names of cases and files may contain any characters. */
 static void print_text(const char *text) {
     putchar('"');
     for (; *text; text++) {

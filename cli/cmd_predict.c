@@ -1,7 +1,8 @@
-/* cmd_predict.c - bjepa predict: all K weighted futures of scenes from raw files or caches.
+/* cmd_predict.c - bjepa predict: predicts all K weighted futures of scenes from raw files or
+ * caches.
  *
- * Nothing is averaged, filtered or sorted: every branch is printed with its weight. Scenes go
- * through the network in batches; a single one is cut over all threads.
+ * Nothing is averaged, filtered or sorted, and every branch is printed with its weight. Scenes are
+ * predicted in batches. A single scene is divided among all threads.
  */
 #include "predict.h"
 
@@ -20,7 +21,7 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         CLI_OPTION_JSON(&o->json),
         {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0,
-         "output file; .svg, .png and .pdf draw the scene, .jsonl is JSON Lines"},
+         "output file; .svg, .png and .pdf draw the scene, .jsonl writes JSON Lines"},
         {"parquet", 0, CLI_TEXT, "FILE", &o->parquet, 0, 0, "write a challenge submission"},
         {"latents", 0, CLI_FLAG, NULL, &o->latents, 0, 0, "add the latent of each branch to the JSON output"},
         {"scene", 0, CLI_TEXT, "ID", &o->scene, 0, 0, "predict only this scene"},
@@ -64,7 +65,7 @@ typedef struct runner {
     int latent_count;
     bj_predictor *predictor;
     bj_real *weights, *trajectories, *latents; /* of PREDICT_BATCH scenes */
-    FILE *to;                   /* NULL: neither text nor JSON nor a picture is wanted */
+    FILE *to;                   /* NULL: no text, JSON or picture is requested */
     bj_submission_writer *rows; /* NULL: no submission */
     int json, draws;
     int64_t done;
@@ -134,7 +135,7 @@ static bj_status print_batch(runner *r, const predict_source *s, int count, bj_e
     return status;
 }
 
-/* Scenes that may still come; a batch is cut to it. */
+/* Number of scenes that may still follow, which limits the batch size. */
 static int left(const runner *r) {
     const int64_t limit = r->options->limit;
     if (!limit) return PREDICT_BATCH;
@@ -155,7 +156,7 @@ static bj_status predict_all(runner *r, predict_source *s, bj_error *err) {
     return status;
 }
 
-/* Every operand is looked at, also when an earlier one could not be used. */
+/* Process every operand, even if an earlier one could not be used. */
 static int predict_operands(runner *r, char **paths, int count) {
     int code = CLI_OK;
     for (int i = 0; i < count && left(r) > 0; i++) {
@@ -180,9 +181,9 @@ static bj_status open_files(runner *r, cli_file *file, bj_error *err) {
     const predict_options *o = r->options;
     bj_status status = BJ_OK;
     if (o->parquet && r->arch.fut != BJ_SUBMISSION_STEPS)
-        return cli_error(err, BJ_EFORMAT, "%s: %d future steps, but a submission has %d",
+        return cli_error(err, BJ_EFORMAT, "%s: predicts %d future steps, but a submission needs %d",
                          r->model_path, r->arch.fut, BJ_SUBMISSION_STEPS);
-    if (o->out) status = cli_file_replaceable(o->out, err);
+    if (o->out) status = bj_file_writable(o->out, err);
     if (status == BJ_OK && o->parquet)
         status = bj_submission_writer_create(&r->rows, o->parquet, err);
     if (status == BJ_OK && o->out) status = cli_file_open(file, o->out, err);
@@ -197,8 +198,8 @@ static int written(const char *path, bj_status status, const runner *r, const bj
     return CLI_OK;
 }
 
-/* Publishes what came out. Without a single scene, or with half a picture, there is nothing worth a
- * name; a submission is all or nothing. */
+/* Publishes the output. A file without any scene and an incomplete picture are not published, and a
+ * submission is published only if it is complete. */
 static int close_files(runner *r, cli_file *file, int code) {
     const predict_options *o = r->options;
     bj_error err;

@@ -1,4 +1,5 @@
-/* cmd_report.c - bjepa report: a campaign as one page that opens from disk and asks no network. */
+/* cmd_report.c - bjepa report: writes a campaign or a run as one page that opens from disk and
+ * needs no network. */
 #include "cli.h"
 #include "output.h"
 #include "report_maze.h"
@@ -10,7 +11,7 @@
 
 static const char verb[] = "report";
 
-/* 15 MB less room for plots, tables, style and script. */
+/* 15 MB minus the space for plots, tables, style and script. */
 enum { SCENE_BYTES = 12000000, SCENES = 1000 };
 
 typedef struct report_options {
@@ -35,7 +36,7 @@ static int parse(report_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "write a campaign or a run as one HTML page",
+        .summary = "write a report of a campaign or a run as one HTML page",
         .operands = "CAMPAIGN_DIR|RUN_DIR|SEEDS.csv",
         .min_operands = 1,
         .max_operands = 1,
@@ -143,7 +144,7 @@ int cmd_report(int argc, char **argv) {
     report_data *data = NULL;
     report_forecasts forecasts = {.scenes = NULL};
     bj_error err;
-    bj_status status = cli_file_replaceable(o.out, &err);
+    bj_status status = bj_file_writable(o.out, &err);
     if (status == BJ_OK) status = report_data_open(&data, o.dir, &err);
     if (status == BJ_OK && report_is_maze(data)) {
         status = o.scenes || o.law || o.pretrained

@@ -1,4 +1,4 @@
-/* cmd_score.c - bjepa score: check and score anybody's forecasts in the official format. */
+/* cmd_score.c - bjepa score: checks and scores forecasts from any model in the official format. */
 #include "score.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static bj_status write_rows(const bj_score *score, const score_options *o, bj_er
     return cli_file_commit(&file, err);
 }
 
-/* Scenarios of the truth that could not be read, on stderr. */
+/* Lists the scenarios of the ground truth that could not be read on stderr. */
 static void report_failures(const char *verb, const bj_truth *truth, int list) {
     const int64_t failures = bj_truth_failures(truth);
     for (int64_t i = 0; i < failures && i < list; i++)

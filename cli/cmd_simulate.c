@@ -1,4 +1,5 @@
-/* cmd_simulate.c - bjepa simulate: traffic with a known law, as official folders or as a cache. */
+/* cmd_simulate.c - bjepa simulate: writes simulated traffic with a known law, as official folders
+ * or as a cache. */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ static int parse(simulate_options *o, int argc, char **argv) {
     const int result = cli_parse(&usage, argc, argv, NULL);
     if (result != CLI_CONTINUE) return result;
     if (!o->out == !o->cache)
-        return cli_misuse(verb, "found %s, expected one of --out DIR and --cache FILE",
+        return cli_misuse(verb, "found %s, expected either --out DIR or --cache FILE",
                           o->out ? "--out and --cache" : "no output");
     return CLI_CONTINUE;
 }

@@ -1,4 +1,4 @@
-/* cmd_submit.c - bjepa submit: predict a cache and write the official challenge format. */
+/* cmd_submit.c - bjepa submit: predicts the scenes of a cache and writes a challenge submission. */
 #include "checkpoint.h"
 #include "progress.h"
 #include "signals.h"

@@ -1,4 +1,5 @@
-/* cmd_table.c - bjepa table: mean and SD over seeds of every arm, or the value of every seed. */
+/* cmd_table.c - bjepa table: prints the mean and SD over the seeds of every arm, or the value of
+ * every seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ typedef struct table_options {
 static int parse(table_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"arms", 'a', CLI_LIST, "NAME", &o->view.arm_names, 0, 0,
-         "arm to show; several with commas; may be repeated"},
+         "arm to show; separate several with commas; may be repeated"},
         {"per-seed", 0, CLI_FLAG, NULL, &o->per_seed, 0, 0, "print every seed, not only mean and SD"},
         SEED_VIEW_OPTIONS(&o->view),
         CLI_OPTION_END,
@@ -76,7 +77,7 @@ static int print_seeds(const seed_view *view) {
 
 /* --------------------------------------------------------------------------------- CSV and JSON */
 
-/* One value of one seed; CSV as bj_seeds_read takes it. */
+/* Prints one value of one seed. CSV output can be read by bj_seeds_read. */
 static void write_value(const seed_view *view, int arm, int metric, int seed, int json, int first) {
     const char *name = bj_seeds_metric(view->seeds, metric).name;
     const char *arm_name = bj_seeds_arm(view->seeds, arm);
@@ -92,9 +93,9 @@ static void write_value(const seed_view *view, int arm, int metric, int seed, in
         putchar('}');
         return;
     }
-    cli_csv_text(arm_name);
+    cli_csv_text(stdout, arm_name);
     printf(",%lld,", number);
-    cli_csv_text(name);
+    cli_csv_text(stdout, name);
     putchar(',');
     cli_csv_number(value);
     putchar('\n');
@@ -112,9 +113,9 @@ static void write_summary(const seed_view *view, int arm, int metric, const bj_s
         cli_json_text(stdout, name);
         printf(", \"n\": %d", s->n);
     } else {
-        cli_csv_text(bj_seeds_arm(view->seeds, arm));
+        cli_csv_text(stdout, bj_seeds_arm(view->seeds, arm));
         putchar(',');
-        cli_csv_text(name);
+        cli_csv_text(stdout, name);
         printf(",%d", s->n);
     }
     for (int i = 0; i < 4; i++) {

@@ -1,4 +1,4 @@
-/* cmd_train.c - bjepa train: one training run of an arm and a seed. */
+/* cmd_train.c - bjepa train: trains one run, which is an arm with a seed. */
 #define _POSIX_C_SOURCE 200809L /* access */
 #include "cli.h"
 #include "json_out.h"
@@ -56,7 +56,7 @@ static void note_of(char note[NOTE], const view *v, const bj_run_progress *p) {
         snprintf(note + at, NOTE - (size_t)at, " dev %.3f", criterion(v, p->last));
 }
 
-/* Prints what an exchange adds to the plain score, in percent, unless it is not known. */
+/* Prints by how much an exchange worsens the plain score, in percent, unless it is unknown. */
 static void print_exchange(const char *part, double loss, const bj_epoch *row) {
     if (!isnan(loss)) fprintf(stderr, "%s %+.1f %%", part, 100 * loss / row->exchange.plain);
 }
@@ -146,7 +146,7 @@ static bj_run_answer on_progress(void *context, const bj_run_progress *p) {
 
 static void on_note(void *context, const char *line) {
     const view *v = context;
-    if (!v->quiet) fprintf(stderr, "%s\n", line);
+    if (!v->quiet || !strncmp(line, "warning:", 8)) fprintf(stderr, "%s\n", line);
 }
 
 /* --------------------------------------------------------------------------------------- report */
@@ -184,7 +184,7 @@ static void print_json(const bj_run_report *r, const char *dir, const bj_setting
     printf("}\n");
 }
 
-/* What came nearest to a gate in any epoch. */
+/* The value that came closest to passing a gate, over all epochs. */
 static void print_gate(const bj_run *run, const char *name, size_t offset, const char *relation,
                        double limit) {
     const int at_least = relation[0] == '>';
@@ -268,13 +268,13 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
 
 /* -------------------------------------------------------------------------------------- command */
 
-/* What the command line leaves out when a run is resumed. */
+/* Data and settings that may be omitted when a run is resumed. */
 typedef struct recalled {
     bj_run *run;
     char config[CLI_PATH_SIZE];
 } recalled;
 
-/* Fills in data or settings that are not given from the run in the folder. */
+/* Fills in data and settings that are not given from the run in the folder. */
 static bj_status recall(recalled *r, bj_run_options *o, cli_settings_options *q, bj_error *err) {
     char manifest[CLI_PATH_SIZE];
     const int settings = q->arm || q->recipe || q->seed || q->config || q->init || q->set.count;
@@ -299,7 +299,7 @@ static bj_status recall(recalled *r, bj_run_options *o, cli_settings_options *q,
     return status;
 }
 
-/* Prints how much of this process's time went into making training scenes. */
+/* Prints the share of this process's time that was spent on simulating training scenes. */
 static void print_simulated(const bj_fresh *fresh, double seconds) {
     const double spent = bj_fresh_seconds(fresh);
     fprintf(stderr, "simulation took %.1f s of %.1f s, %.1f %%\n", spent, seconds,
@@ -328,7 +328,7 @@ int cmd_train(int argc, char **argv) {
          "cache of scenes; world:SEED[:SCENES] simulates new scenes during training; a dataset "
          "(.npz) for maze arms"},
         {"dev", 0, CLI_TEXT, "CACHE", &o.dev, 0, 0,
-         "development scenes; all scenes of --data are then used for fitting"},
+         "cache of development scenes; all scenes of --data are then fit scenes"},
         {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
          "maze of the dataset, if its file name does not contain the maze"},
         CLI_SETTINGS_OPTIONS(&q),

@@ -32,9 +32,9 @@ static int parse(truth_options *o, int argc, char **argv) {
          "use only the first N scenes; 0 means all"},
         {"samples", 0, CLI_INT, "M", &o->samples, 16, 4096, "draws per mode, a multiple of 4"},
         {"best-scenes", 0, CLI_INT, "N", &o->best, 0, 1000000,
-         "number of scenes for finding the best K atoms"},
+         "number of scenes for which the best K atoms are computed"},
         {"input-scenes", 0, CLI_INT, "N", &o->inputs, 0, 1000000,
-         "number of scenes for estimating the lower bound for the model's inputs"},
+         "number of scenes used to estimate the lower bound for the model's inputs"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -93,7 +93,7 @@ static bj_status take_checkpoint(truth_arm *arm, bj_exam *exam, const cli_checkp
     return status;
 }
 
-/* Computes what the inputs hide, if the law file states how its scenes were made. */
+/* Computes the lower bound for the inputs, if the law file contains the origin of its scenes. */
 static bj_status take_inputs(truth_result *t, cli_watch *w, bj_exam *exam, const bj_law *law,
                              const truth_options *o, bj_error *err) {
     const char *world = bj_law_fact(law, "world");
@@ -185,7 +185,8 @@ static bj_status run(truth_result *t, const cli_checkpoints *list, const truth_o
     return status;
 }
 
-/* What the numbers themselves say about this program or its input; the exit code. */
+/* Prints warnings if the numbers indicate a problem with this program or its input. Returns the
+ * exit code. */
 static int judge(const char *verb, const truth_result *t) {
     int code = CLI_OK;
     for (int i = 0; i < t->arms; i++) {

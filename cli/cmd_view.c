@@ -1,8 +1,8 @@
-/* cmd_view.c - bjepa view: forecasts in the scene browser, of submissions and of models.
+/* cmd_view.c - bjepa view: shows forecasts of submissions and models in the scene browser.
  *
- * Scenes come from raw scenario files below a folder, or from a cache. Which scenes are shown is
- * decided by their ids, or by the forecasts of models; what happened is read afterwards. Several
- * submissions and models stand side by side.
+ * Scenes come from raw scenario files below a folder, or from a cache. They are selected by their
+ * ids, or by the forecasts of models. The true futures are read afterwards. Several submissions and
+ * models are shown side by side.
  * Test: tests/cli/view.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -33,7 +33,7 @@ typedef struct view_options {
 static int parse(view_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o->av2, 0, 0,
-         "scenes: scenario files below a folder, or a cache"},
+         "scenes to show: scenario files below a folder, or a cache"},
         {"out", 'o', CLI_TEXT, "FILE.html", &o->out, 0, 0, "HTML page to write"},
         {"count", 0, CLI_INT, "N", &o->count, 1, SCENES, "number of scenes"},
         {"choose", 0, CLI_CHOICE, "hash|maneuvers", &o->by_maneuvers, 0, 0,
@@ -79,7 +79,7 @@ typedef struct viewer {
     view_forecast room;
     report_scenes *scenes;
     int64_t chosen[SCENES];
-    int64_t shown[SCENES]; /* of these the scenes on the page, by their numbers there */
+    int64_t shown[SCENES]; /* indices of the scenes that are on the page */
     int count;             /* chosen */
     int refused;           /* scenes that could not be shown */
     int most;              /* scenes in both forecasts and data */
@@ -99,11 +99,10 @@ static void viewer_close(viewer *v) {
 /* Opens the law next to simulated scenes. Recorded scenes have none. */
 static bj_status open_law(viewer *v, bj_error *err) {
     char beside[CLI_PATH_SIZE];
-    struct stat info;
     if (v->options->law) return bj_law_open(&v->law, v->options->law, err);
     if (snprintf(beside, sizeof beside, "%s%s", v->options->av2,
                  v->from.list ? "/law.safetensors" : ".law.safetensors") >= (int)sizeof beside ||
-        stat(beside, &info))
+        !cli_exists(beside))
         return BJ_OK;
     return bj_law_open(&v->law, beside, err);
 }
@@ -126,7 +125,7 @@ static bj_status viewer_open(viewer *v, bj_error *err) {
     return status;
 }
 
-/* Opens a scene of the chosen ones, or names what is wrong with it on stderr: *opened. */
+/* Opens one of the chosen scenes and sets *opened. If that fails, reports the reason on stderr. */
 static bj_status try_open(int *opened, view_scene *scene, viewer *v, int64_t index, bj_error *err) {
     bj_error why;
     const bj_status status = view_scene_open(scene, &v->from, index, &why);
@@ -140,7 +139,7 @@ static bj_status try_open(int *opened, view_scene *scene, viewer *v, int64_t ind
 
 /* ------------------------------------------------------------------------------------- choosing */
 
-/* Returns the id, if a source has a forecast of it. */
+/* Returns the id if a source has a forecast for it. */
 static const char *forecast_id(const void *context, int64_t index) {
     const viewer *v = context;
     const char *id = view_scenes_id(&v->from, index);
@@ -172,9 +171,9 @@ static bj_status look_at(candidate *c, viewer *v, int64_t index, bj_error *err) 
     return status;
 }
 
-/* Returns what a candidate is worth for the next place, less is better: two ways to go before two
- * maneuvers of which one is to stop, then a rarely shown set of maneuvers, then a rarely shown
- * map. */
+/* Returns the priority of a candidate for the next place. Lower values come first: scenes with two
+ * or more directions, then scenes with two maneuvers of which one is a stop, then rarely shown sets
+ * of maneuvers, then rarely shown maps. */
 static int worth(const candidate *list, int64_t count, const candidate *c) {
     const unsigned ways = c->maneuvers & ~(unsigned)BJ_GALLERY_STOP;
     int kind = 0, map = 0;
@@ -187,7 +186,7 @@ static int worth(const candidate *list, int64_t count, const candidate *c) {
     return (rank * (SCENES + 1) + kind) * (SCENES + 1) + map;
 }
 
-/* Fills one place after the other from the list, which is in the order of a hash of the ids. */
+/* Fills one place after the other from the list, which is sorted by a hash of the ids. */
 static void fill_places(viewer *v, candidate *list, int64_t count) {
     while (v->count < v->options->count) {
         candidate *best = NULL;
@@ -260,7 +259,7 @@ static bj_status choose(viewer *v, bj_error *err) {
 
 /* --------------------------------------------------------------------------------------- scenes */
 
-/* What cannot be used is named and left out; the rest of the page does not suffer. */
+/* Scenes that cannot be used are reported and left out. The rest of the page is not affected. */
 static bj_status add_forecasts(viewer *v, const view_scene *scene, bj_error *err) {
     const int number = report_scenes_count(v->scenes) - 1;
     view_forecast *f = &v->room;
@@ -279,7 +278,8 @@ static bj_status add_forecasts(viewer *v, const view_scene *scene, bj_error *err
     return BJ_OK;
 }
 
-/* Adds a scene with its forecasts, and of raw files what happened: only they have it open here. */
+/* Adds a scene with its forecasts and, for raw files, the true future, because it is available only
+ * here. */
 static bj_status add_scene(viewer *v, int64_t index, bj_error *err) {
     view_scene scene;
     int opened;
@@ -301,12 +301,14 @@ static bj_status add_scene(viewer *v, int64_t index, bj_error *err) {
     return status;
 }
 
-/* Adds what happened from a second handle, which is opened after everything was predicted. */
+/* Adds the true futures from a second handle, which is opened after all predictions have been
+ * made. */
 static bj_status add_futures(viewer *v, bj_error *err) {
     bj_status status = bj_cache_open(&v->seeing, v->options->av2, 0, err);
     for (int i = 0; i < report_scenes_count(v->scenes) && status == BJ_OK; i++) {
         const float *future = bj_cache_floats(v->seeing, v->shown[i]).future;
-        if (future)
+        status = bj_cache_check_scene(v->seeing, v->shown[i], err);
+        if (status == BJ_OK && future)
             status = report_scenes_future(v->scenes, i, future,
                                           bj_cache_info(v->seeing, v->shown[i]).future_valid, err);
     }
@@ -345,7 +347,8 @@ static void put_names(FILE *to, const viewer *v) {
     }
 }
 
-/* One forecast next to the true distribution; several forecasts are compared in the browser. */
+/* A single forecast is shown next to the true distribution. Several forecasts are compared in the
+ * browser. */
 static int has_glance(const viewer *v) { return v->laws && v->options->source_count == 1; }
 
 static bj_status fill_browser(FILE *to, const char *name, void *context, bj_error *err) {
@@ -397,8 +400,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
 
 static bj_status write_page(viewer *v, bj_error *err) {
     cli_file file;
-    bj_status status = cli_file_replaceable(v->options->out, err);
-    if (status == BJ_OK) status = cli_file_open(&file, v->options->out, err);
+    bj_status status = cli_file_open(&file, v->options->out, err);
     if (status != BJ_OK) return status;
     status = report_page_write(file.stream, fill, v, err);
     if (status == BJ_OK) return cli_file_commit(&file, err);

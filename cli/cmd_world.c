@@ -1,4 +1,4 @@
-/* cmd_world.c - bjepa world show: a simulated scene with the law of its futures. */
+/* cmd_world.c - bjepa world show: prints or draws a simulated scene with the law of its futures. */
 #include "cli.h"
 #include "data_scene.h"
 #include "json_out.h"
@@ -15,7 +15,7 @@
 
 static const char verb[] = "world show";
 
-/* Where the scene comes from: a cache, or a folder of scenarios. */
+/* The source of the scene: a cache, or a folder of scenarios. */
 typedef struct source {
     bj_cache *cache;
     bj_scenario_list *list;
@@ -48,7 +48,7 @@ static bj_status open_cache(source *s, const char *path, const char *name, bj_er
     return BJ_OK;
 }
 
-/* By id, its beginning, or "#number", as data_find_scene takes them. */
+/* Finds a scene by its id, the beginning of its id, or "#number", like data_find_scene. */
 static int64_t find_listed(const bj_scenario_list *list, const char *name) {
     const int64_t count = bj_scenario_list_count(list);
     if (name[0] == '#') {
@@ -166,8 +166,7 @@ static bj_status draw(const source *s, const char *path, bj_error *err) {
                                    .weights = s->stated.weights,
                                    .paths = paths,
                                    .modes_title = "true distribution of the future"};
-    bj_status status = cli_file_replaceable(path, err);
-    if (status == BJ_OK) status = cli_file_open(&file, path, err);
+    bj_status status = cli_file_open(&file, path, err);
     if (status == BJ_OK) {
         status = scene_svg_write(file.stream, &picture, err);
         if (status == BJ_OK) status = cli_picture_commit(&file, err);

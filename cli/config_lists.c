@@ -1,6 +1,7 @@
-/* config_lists.c - bjepa config arms, recipes, keys: the tables the library has of them.
+/* config_lists.c - bjepa config arms, recipes, keys: prints the tables of the library.
  *
- * docs/TRAINING.md has them as they are printed by --format markdown; tests/cli/config.sh compares.
+ * docs/TRAINING.md contains the output of --format markdown, and tests/cli/config.sh compares the
+ * two.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static void add_key(cli_grid *grid, int index) {
 int cmd_config_keys(int argc, char **argv) {
     const listing l = {"config keys",
                        "keys",
-                       "list the settings with the value in the full-set arm, range and meaning",
+                       "list all settings with their value in the full-set arm, range and meaning",
                        "bjepa config keys\n",
                        4,
                        {"key", "default", "range", "meaning"},

@@ -1,4 +1,5 @@
-/* data.h - the verbs below `bjepa data`. argv[0] is the sub-verb; the result is the exit code. */
+/* data.h - the subcommands of `bjepa data`. argv[0] is the subcommand, and the result is the exit
+ * code. */
 #ifndef BJEPA_DATA_H
 #define BJEPA_DATA_H
 

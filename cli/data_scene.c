@@ -18,7 +18,7 @@ static bj_status by_number(int64_t *index, const bj_cache *cache, const char *pa
     return BJ_OK;
 }
 
-/* The first scene whose id is not below `name`: ids ascend. */
+/* Returns the first scene whose id is not less than `name`. Ids are in ascending order. */
 static int64_t first_from(const bj_cache *cache, const char *name) {
     int64_t low = 0, high = bj_cache_count(cache);
     while (low < high) {

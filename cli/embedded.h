@@ -1,7 +1,7 @@
-/* embedded.h - files of the source tree that are part of the program, so that it needs no folder of
- * its own: what cli/assets holds, and the paper's numbers (the CSV files of data/paper).
+/* embedded.h - files of the source tree that are embedded in the program, so that it needs no data
+ * folder: the contents of cli/assets, and the paper's numbers (the CSV files of data/paper).
  *
- * cmake/Embed.cmake makes the table. A file is found by its name without a folder.
+ * cmake/Embed.cmake generates the table. A file is found by its name without a folder.
  */
 #ifndef BJEPA_EMBEDDED_H
 #define BJEPA_EMBEDDED_H
@@ -10,7 +10,7 @@
 
 typedef struct cli_embedded {
     const char *name;
-    const char *bytes; /* with a zero after the last one, which `size` does not count */
+    const char *bytes; /* bytes of the file, followed by a zero that `size` does not count */
     size_t size;
 } cli_embedded;
 

@@ -1,4 +1,4 @@
-/* eval.h - what `bjepa eval` found out, and how it is printed. */
+/* eval.h - the results of `bjepa eval` and functions that print them. */
 #ifndef BJEPA_EVAL_H
 #define BJEPA_EVAL_H
 

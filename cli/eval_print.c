@@ -1,4 +1,5 @@
-/* eval_print.c - an evaluation as text and as JSON, schema branchjepa.eval/1 (docs/EVALUATE.md). */
+/* eval_print.c - prints an evaluation as text or as JSON with the schema branchjepa.eval/1
+ * (docs/EVALUATE.md). */
 #include "eval.h"
 
 #include <math.h>

@@ -70,7 +70,8 @@ void gallery_pictures_free(gallery_pictures *pictures) {
 bj_status gallery_picture_copy(FILE *to, const char *path, bj_error *err) {
     char block[16384];
     size_t n;
-    FILE *from = fopen(path, "rb");
+    struct stat info;
+    FILE *from = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
     if (!from) return cli_error(err, BJ_EIO, "%s: cannot read the file: %s", path, strerror(errno));
     while ((n = fread(block, 1, sizeof block, from)) > 0) fwrite(block, 1, n, to);
     const int failed = ferror(from);

@@ -1,4 +1,5 @@
-/* figures_gallery.h - the pictures of a gallery among the figures for a paper. */
+/* figures_gallery.h - finds the pictures of a gallery, which are also written as figures for a
+ * paper. */
 #ifndef BJEPA_FIGURES_GALLERY_H
 #define BJEPA_FIGURES_GALLERY_H
 
@@ -10,8 +11,8 @@ typedef struct gallery_pictures {
     int count;
 } gallery_pictures;
 
-/* Finds the SVG files in the folder and in the folders in it; hidden ones are passed over. A folder
- * that is not there has none. */
+/* Finds the SVG files in the folder and in its subfolders, except hidden ones. A folder that does
+ * not exist contains none. */
 BJ_CHECK bj_status gallery_pictures_find(gallery_pictures *out, const char *folder, bj_error *err);
 void gallery_pictures_free(gallery_pictures *pictures);
 /* Copies an SVG file to a stream. */

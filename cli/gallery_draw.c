@@ -1,8 +1,9 @@
-/* gallery_draw.c - bjepa gallery draw: what was locked, verified, with what happened added.
+/* gallery_draw.c - bjepa gallery draw: verifies the locked cases, then adds the true futures.
  *
  * Invariants
- *   1. No future is within reach before everything the manifest binds was compared: both model
- * files, what was observed in all scenes, the maps of the cases, the bytes of every picture.
+ *   1. No future can be read before the two model files, the observed part of all scenes, the maps
+ *      of the cases and the bytes of every picture were compared with the manifest, and the manifest
+ *      was computed again and has the same bytes.
  *   2. The pictures with hindsight are the locked bytes with one line put in.
  *   3. atlas_hindsight.svg is the last file that appears.
  * Tests: tests/cli/gallery.sh
@@ -15,7 +16,7 @@
 
 #include "checkpoint.h"
 #include "gallery.h"
-#include "gallery_manifest.h"
+#include "gallery_plan.h"
 #include "picture.h"
 
 static const char verb[] = "gallery draw";
@@ -74,11 +75,15 @@ static bj_status check_there(const char *path, const char *what, const char *hin
     return cli_error(err, BJ_EMISMATCH, "%s: %s is missing%s", path, what, hint);
 }
 
+static const char *model_path(const gallery_manifest *m, const draw_options *o, int i) {
+    return o->model[i] ? o->model[i] : m->model[i].path;
+}
+
 static bj_status verify_models(const gallery_manifest *m, const draw_options *o, bj_error *err) {
     for (int i = 0; i < GALLERY_MODELS; i++) {
         char path[CLI_PATH_SIZE], found[GALLERY_DIGEST], what[32], hint[64];
         snprintf(what, sizeof what, "the %s model", gallery_model_name(i));
-        const char *given = o->model[i] ? o->model[i] : m->model[i].path;
+        const char *given = model_path(m, o, i);
         snprintf(hint, sizeof hint, "; give its new path with --%s", gallery_model_name(i));
         bj_status status = check_there(given, what, hint, err);
         if (status == BJ_OK) status = cli_checkpoint_path(path, given, err);
@@ -145,6 +150,92 @@ static bj_status open_locked(locked *l, const gallery_image *image, const char *
     return BJ_OK;
 }
 
+/* ------------------------------------------------------------------------------------ manifest */
+
+/* Fails with the first line in which the two texts differ. */
+static bj_status fail_line(const char *path, const char *found, const char *expected,
+                           bj_error *err) {
+    int line = 1;
+    for (; *found && *found == *expected; found++, expected++) line += *found == '\n';
+    while (found[-1] != '\n' && line > 1) found--, expected--;
+    return cli_error(err, BJ_EMISMATCH,
+                     "%s: line %d changed since the gallery was locked: found '%.*s', expected "
+                     "'%.*s'",
+                     path, line, (int)strcspn(found, "\n"), found, (int)strcspn(expected, "\n"),
+                     expected);
+}
+
+/* Writes the manifest to a temporary file and reads it back. The caller frees the text. */
+static bj_status manifest_text(char **text, const gallery_manifest *m, const bj_gallery *gallery,
+                               const bj_gallery_options *options, bj_error *err) {
+    FILE *file = tmpfile();
+    if (file) gallery_manifest_put(file, m, gallery, options);
+    const long size = file && !ferror(file) ? ftell(file) : -1;
+    *text = size < 0 ? NULL : malloc((size_t)size + 1);
+    if (*text) rewind(file);
+    const int read = *text && fread(*text, 1, (size_t)size, file) == (size_t)size;
+    if (read) (*text)[size] = '\0';
+    if (file) fclose(file);
+    if (read) return BJ_OK;
+    return size < 0 || *text ? cli_error(err, BJ_EIO, "cannot write a temporary file: %s",
+                                         strerror(errno))
+                             : cli_error(err, BJ_ENOMEM, "out of memory");
+}
+
+static bj_status compare_manifest(const gallery_manifest *again, const gallery_manifest *m,
+                                  const bj_gallery *gallery, const bj_gallery_options *options,
+                                  const char *folder, bj_error *err) {
+    char path[CLI_PATH_SIZE], found[GALLERY_DIGEST], *expected = NULL, *file = NULL;
+    size_t size;
+    bj_status status = manifest_text(&expected, again, gallery, options, err);
+    if (status == BJ_OK) status = bj_memory_digest(found, expected, strlen(expected), err);
+    if (status == BJ_OK && strcmp(found, m->sha256)) {
+        status = cli_path(path, folder, GALLERY_MANIFEST, err);
+        if (status == BJ_OK) status = gallery_read_file(&file, &size, path, err);
+        if (status == BJ_OK) status = fail_line(path, file, expected, err);
+    }
+    free(expected);
+    free(file);
+    return status;
+}
+
+/* Screens the scenes again, chooses the cases again, and compares the result with the manifest. The
+ * digests of the pictures are taken from the manifest, because open_locked compared them. */
+static bj_status verify_manifest(const gallery_manifest *m, const draw_options *o, bj_error *err) {
+    static gallery_manifest again;
+    static gallery_plan plan;
+    const bj_gallery_options options = {
+        .cases = m->wanted, .seed = m->seed, .limit = (int)m->scenes};
+    bj_model *model[GALLERY_MODELS] = {NULL, NULL};
+    bj_gallery *gallery = NULL;
+    bj_status status = BJ_OK;
+    for (int i = 0; i < GALLERY_MODELS && status == BJ_OK; i++) {
+        status = gallery_plan_model(&model[i], &again.model[i], model_path(m, o, i), i, err);
+        memcpy(again.model[i].path, m->model[i].path, sizeof again.model[i].path);
+    }
+    if (status == BJ_OK)
+        status = bj_gallery_create(&gallery, o->data, model[BJ_GALLERY_BRANCH],
+                                   model[BJ_GALLERY_POINT], &options, err);
+    if (status == BJ_OK && strcmp(bj_gallery_isa(gallery), m->isa))
+        status = cli_error(err, BJ_EMISMATCH,
+                           "%s: was locked with the instruction set '%s', but this process uses "
+                           "'%s'\nhint: set the environment variable BJ_ISA=%s",
+                           o->folder, m->isa, bj_gallery_isa(gallery), m->isa);
+    if (status == BJ_OK) {
+        memcpy(again.version, m->version, sizeof again.version);
+        gallery_plan_sheets(&plan, &again, gallery);
+    }
+    for (int i = 0; i < plan.count && status == BJ_OK; i++) {
+        status = gallery_plan_image(&again.images[again.image_count++], &plan, i, err);
+        memcpy(again.images[i].sha256, m->images[i].sha256, GALLERY_DIGEST);
+    }
+    if (status == BJ_OK) status = compare_manifest(&again, m, gallery, &options, o->folder, err);
+    for (int i = 0; i < GALLERY_MODELS; i++) bj_model_free(model[i]);
+    bj_gallery_free(gallery);
+    gallery_manifest_free(&again);
+    return status;
+}
+
 /* -------------------------------------------------------------------------------------- drawing */
 
 typedef struct drawing {
@@ -155,7 +246,7 @@ typedef struct drawing {
     int F;
 } drawing;
 
-/* hindsight: 0 the locked view, 1 with what happened. */
+/* hindsight is 0 for the locked view, or 1 with the true future. */
 static bj_status write_view(const drawing *d, int index, int hindsight, const char *format,
                             bj_error *err) {
     const gallery_image *image = &d->m->images[index];
@@ -164,7 +255,6 @@ static bj_status write_view(const drawing *d, int index, int hindsight, const ch
     cli_file file;
     snprintf(name, sizeof name, "%s%s.%s", image->name, hindsight ? "_hindsight" : "", format);
     bj_status status = cli_path(path, d->o->folder, name, err);
-    if (status == BJ_OK) status = cli_file_replaceable(path, err);
     if (status == BJ_OK) status = cli_file_open(&file, path, err);
     if (status != BJ_OK) return status;
     fwrite(l->bytes, 1, l->at, file.stream);
@@ -194,12 +284,15 @@ static bj_status draw(drawing *d, bj_error *err) {
     bj_status status = bj_cache_open(&seeing, d->o->data, 0, err);
     if (status != BJ_OK) return status;
     d->F = bj_cache_arch(seeing).fut;
-    for (int i = 0; i < d->m->case_count; i++) {
+    for (int i = 0; i < d->m->case_count && status == BJ_OK; i++) {
         const int64_t scene = bj_cache_find(seeing, d->m->cases[i].scenario_id);
-        if (scene >= 0) d->futures[i] = bj_cache_floats(seeing, scene).future;
+        if (scene >= 0) {
+            status = bj_cache_check_scene(seeing, scene, err);
+            d->futures[i] = bj_cache_floats(seeing, scene).future;
+        }
         unknown += !d->futures[i];
     }
-    if (unknown)
+    if (status == BJ_OK && unknown)
         fprintf(stderr, "bjepa %s: note: %d of %d cases have no known future\n", verb,
                 unknown, d->m->case_count);
     for (int i = 0; i < d->m->image_count && status == BJ_OK; i++) status = write_image(d, i, err);
@@ -219,6 +312,7 @@ int cmd_gallery_draw(int argc, char **argv) {
     if (status == BJ_OK) status = verify_data(&manifest, o.data, &err);
     for (int i = 0; i < manifest.image_count && status == BJ_OK; i++)
         status = open_locked(&d.pictures[i], &manifest.images[i], o.folder, &err);
+    if (status == BJ_OK) status = verify_manifest(&manifest, &o, &err);
     if (status == BJ_OK) status = draw(&d, &err);
     for (int i = 0; i < manifest.image_count; i++) free(d.pictures[i].bytes);
     gallery_manifest_free(&manifest);

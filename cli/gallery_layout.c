@@ -1,7 +1,7 @@
-/* gallery_layout.c - where panels lie on a sheet and what they show; the line of hindsight.
+/* gallery_layout.c - places the panels on a sheet, and draws the line with the true future.
  *
- * A window is chosen from forecasts and the last of the past alone: it is the same whatever
- * happened, and what happened may leave it.
+ * A window is chosen only from the forecasts and the end of the past. It does not depend on the
+ * true future, which may leave the window.
  */
 #include "gallery_svg.h"
 
@@ -82,8 +82,8 @@ static void put_future(FILE *to, const gallery_panel *p, const float *future, in
     fputs("\"/>", to);
 }
 
-/* One line of text: whoever takes it out has the picture as it was locked. A pale line below the
- * dashes keeps them apart from the branches. */
+/* Writes the true future as one line of text, so that removing this line restores the locked
+ * picture. A pale line below the dashes separates them from the branches. */
 void gallery_svg_hindsight(FILE *to, const gallery_panel *panels, int count,
                            const gallery_legend *legend, const float *const *futures, int F) {
     const double u = legend->unit;

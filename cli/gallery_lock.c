@@ -1,21 +1,15 @@
-/* gallery_lock.c - bjepa gallery lock: cases chosen and drawn before any future is read.
+/* gallery_lock.c - bjepa gallery lock: chooses and draws cases before any future is read.
  *
  * Invariants
  *   1. The cache is opened blind, here and in the library: nothing in this file can reach a future.
- *   2. The folder is filled under a hidden name, the manifest last, and appears as a whole. One
- * that is there already is never replaced. Tests: tests/cli/gallery.sh
+ *   2. The folder is filled under a hidden name, the manifest last, and appears as a whole. An
+ *      existing folder is not replaced.
+ * Tests: tests/cli/gallery.sh
  */
-#define _POSIX_C_SOURCE 200809L /* mkdir, fsync */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "checkpoint.h"
 #include "gallery.h"
-#include "gallery_manifest.h"
+#include "gallery_plan.h"
 #include "progress.h"
 #include "signals.h"
 
@@ -71,12 +65,7 @@ static int parse(lock_options *o, int argc, char **argv) {
 
 /* --------------------------------------------------------------------------------------- models */
 
-static int exists(const char *path) {
-    struct stat info;
-    return lstat(path, &info) == 0;
-}
-
-/* The run of an arm, of the seed asked for or the first. */
+/* Finds the run of an arm with the requested seed, or its first run. */
 static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign, const char *arm,
                           int seed, bj_error *err) {
     char done[CLI_PATH_SIZE];
@@ -85,7 +74,7 @@ static bj_status find_run(char path[CLI_PATH_SIZE], const bj_campaign *campaign,
         if (strcmp(run.name, arm)) continue;
         if (seed >= 0 && run.settings->seed != (uint64_t)seed) continue;
         bj_status status = cli_path(done, run.dir, "result.json", err);
-        if (status == BJ_OK && !exists(done))
+        if (status == BJ_OK && !cli_exists(done))
             status = cli_error(err, BJ_ELOCKED, "%s: this run is not finished", run.dir);
         return status == BJ_OK ? cli_path(path, run.dir, "ckpt/best", err) : status;
     }
@@ -101,7 +90,8 @@ static int has_arm(const bj_campaign *campaign, const char *name) {
     return 0;
 }
 
-/* Checkpoints as given, or found in the campaign; both models of the same seed there. */
+/* Takes the checkpoints as given, or finds them in the campaign, where both models must have the
+ * same seed. */
 static bj_status find_models(char path[GALLERY_MODELS][CLI_PATH_SIZE], const lock_options *o,
                              bj_error *err) {
     static const char *const arms[GALLERY_MODELS] = {"fullset", "point"};
@@ -118,162 +108,55 @@ static bj_status find_models(char path[GALLERY_MODELS][CLI_PATH_SIZE], const loc
     return status;
 }
 
-static void keep_fact(char *out, size_t room, const bj_facts *facts, const char *key) {
-    const char *text = bj_facts_get(facts, key);
-    snprintf(out, room, "%s", text ? text : "");
-}
-
-static bj_status open_model(bj_model **out, gallery_model *model, const char *checkpoint, int m,
-                            bj_error *err) {
-    bj_facts *facts = NULL;
-    bj_status status = cli_checkpoint_path(model->path, checkpoint, err);
-    if (status == BJ_OK) status = bj_facts_read(&facts, model->path, err);
-    if (status == BJ_OK) status = bj_file_digest(model->sha256, model->path, err);
-    if (status == BJ_OK) status = bj_model_load(out, model->path, err);
-    if (status == BJ_OK) {
-        keep_fact(model->arm, sizeof model->arm, facts, "run.arm");
-        keep_fact(model->seed, sizeof model->seed, facts, "run.seed");
-        model->K = bj_model_arch(*out)->atoms;
-        char what[41], number[sizeof model->seed]; /* copies: the compiler cannot see them apart */
-        snprintf(what, sizeof what, "%.40s", *model->arm ? model->arm : gallery_model_name(m));
-        memcpy(number, model->seed, sizeof number);
-        snprintf(model->caption, sizeof model->caption, "%s%s%s", what, *number ? ", seed " : "",
-                 number);
-    }
-    bj_facts_free(facts);
-    return status;
-}
-
 /* --------------------------------------------------------------------------------------- sheets */
 
-enum { MECHANISM = 6 };
-
-static int list_sheets(gallery_sheet *sheets, char names[][GALLERY_NAME], char titles[][128],
-                       int cases, const gallery_scene *scenes) {
-    int n = 0;
-    for (; n < cases; n++) {
-        char letter[8];
-        snprintf(names[n], GALLERY_NAME, "case_%d", n + 1);
-        snprintf(titles[n], 128, "%s: scenario %s", gallery_letter(letter, n),
-                 scenes[n].ground.info.scenario_id);
-        sheets[n] = (gallery_sheet){names[n], titles[n], 1, 440, 540, 1.5, n, 1};
-    }
-    if (cases)
-        sheets[n++] =
-            (gallery_sheet){"mechanism", "One future or a weighted set of futures", 3, 204, 264, 1,
-                            0,           cases < MECHANISM ? cases : MECHANISM};
-    sheets[n++] = (gallery_sheet){"atlas", "Atlas of locked cases", 4, 182, 236, 0.95, 0, cases};
-    return n;
-}
-
-static bj_status write_sheet(gallery_image *image, const char *folder, const gallery_sheet *sheet,
-                             const gallery_look *look, bj_error *err) {
+static bj_status write_sheet(gallery_image *image, const char *folder, const gallery_plan *plan,
+                             int sheet, bj_error *err) {
     char path[CLI_PATH_SIZE], name[GALLERY_NAME + 8];
     cli_file file;
-    snprintf(image->name, sizeof image->name, "%s", sheet->name);
-    snprintf(name, sizeof name, "%s.svg", sheet->name);
-    image->legend = gallery_legend_of(sheet);
-    image->panels = calloc(2 * (size_t)sheet->count + 1, sizeof *image->panels);
-    if (!image->panels) return cli_error(err, BJ_ENOMEM, "out of memory");
-    image->panel_count = 2 * sheet->count;
-    gallery_layout(image->panels, sheet, look);
-    bj_status status = cli_path(path, folder, name, err);
+    bj_status status = gallery_plan_image(image, plan, sheet, err);
+    snprintf(name, sizeof name, "%s.svg", image->name);
+    if (status == BJ_OK) status = cli_path(path, folder, name, err);
     if (status == BJ_OK) status = cli_file_open(&file, path, err);
     if (status != BJ_OK) return status;
-    status = gallery_svg_write(file.stream, sheet, look, err);
+    status = gallery_svg_write(file.stream, &plan->sheets[sheet], &plan->look, err);
     if (status == BJ_OK) status = cli_file_commit(&file, err);
     else cli_file_abort(&file);
     return status == BJ_OK ? bj_file_digest(image->sha256, path, err) : status;
 }
 
-static void put_note(char note[256], const bj_gallery_counts *c) {
-    const double rate =
-        c->scenes ? 100.0 * (double)c->passes[BJ_GALLERY_BRANCH] / (double)c->scenes : 0;
-    char scenes[CLI_COUNT_SIZE], strict[CLI_COUNT_SIZE];
-    snprintf(note, 256,
-             "%s scenes screened without their futures: %.1f %% pass the map screen, %s pass the "
-             "strict screen. All branches are shown unchanged.%s",
-             cli_count(scenes, (size_t)c->scenes), rate, cli_count(strict, (size_t)c->strict),
-             c->cases ? "" : " There is no case to show.");
-}
-
 static bj_status write_all(gallery_manifest *m, const char *folder, const bj_gallery *gallery,
                            const bj_gallery_options *options, bj_error *err) {
-    static gallery_scene scenes[BJ_GALLERY_CASES];
-    static gallery_sheet sheets[GALLERY_IMAGES];
-    static char names[GALLERY_IMAGES][GALLERY_NAME], titles[GALLERY_IMAGES][128];
-    const bj_gallery_counts counts = bj_gallery_count(gallery);
-    const bj_cache *cache = bj_gallery_cache(gallery);
-    char note[256];
-    put_note(note, &counts);
-    const gallery_look look = {.scenes = scenes,
-                               .model = {m->model[0].caption, m->model[1].caption},
-                               .K = {m->model[0].K, m->model[1].K},
-                               .note = note};
-    for (int i = 0; i < counts.cases; i++) {
-        const bj_gallery_case *c = bj_gallery_at(gallery, i);
-        scenes[i] = (gallery_scene){{.sizes = bj_cache_arch(cache),
-                                     .info = bj_cache_info(cache, c->scene),
-                                     .at = bj_cache_floats(cache, c->scene),
-                                     .cache = cache},
-                                    c};
-    }
-    const int count = list_sheets(sheets, names, titles, counts.cases, scenes);
+    static gallery_plan plan;
     bj_status status = BJ_OK;
-    for (int i = 0; i < count && status == BJ_OK; i++)
-        status = write_sheet(&m->images[m->image_count++], folder, &sheets[i], &look, err);
+    gallery_plan_sheets(&plan, m, gallery);
+    for (int i = 0; i < plan.count && status == BJ_OK; i++)
+        status = write_sheet(&m->images[m->image_count++], folder, &plan, i, err);
     return status == BJ_OK ? gallery_manifest_write(folder, m, gallery, options, err) : status;
 }
 
 /* --------------------------------------------------------------------------------------- folder */
 
-static bj_status refused(const char *path, const char *what, bj_error *err) {
-    return cli_error(err, BJ_EIO, "%s: cannot %s: %s", path, what, strerror(errno));
-}
-
-/* "parent/.name.PID.tmp"; ends of "/" are left out. */
-static bj_status hidden_name(char hidden[CLI_PATH_SIZE], const char *out, bj_error *err) {
-    size_t length = strlen(out);
-    while (length > 1 && out[length - 1] == '/') length--;
-    size_t name = length;
-    while (name > 0 && out[name - 1] != '/') name--;
-    if (snprintf(hidden, CLI_PATH_SIZE, "%.*s.%.*s.%ld.tmp", (int)name, out, (int)(length - name),
-                 out + name, (long)getpid()) >= CLI_PATH_SIZE)
-        return cli_error(err, BJ_EARG, "%.64s...: the path is too long", out);
-    return BJ_OK;
-}
-
-static void remove_hidden(const char *hidden, const gallery_manifest *m) {
-    char path[CLI_PATH_SIZE + GALLERY_NAME + 8];
-    for (int i = 0; i < m->image_count; i++) {
-        snprintf(path, sizeof path, "%s/%s.svg", hidden, m->images[i].name);
-        unlink(path);
-    }
-    snprintf(path, sizeof path, "%s/" GALLERY_MANIFEST, hidden);
-    unlink(path);
-    rmdir(hidden);
-}
-
-/* The names of the files in it survive a power cut only when it is synced. */
-static void sync_folder(const char *path) {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    fsync(fd);
-    close(fd);
-}
-
 static bj_status publish(gallery_manifest *m, const lock_options *o, const bj_gallery *gallery,
                          const bj_gallery_options *options, bj_error *err) {
-    char hidden[CLI_PATH_SIZE];
-    bj_status status = hidden_name(hidden, o->out, err);
+    static char names[GALLERY_IMAGES][GALLERY_NAME + 8];
+    const char *files[GALLERY_IMAGES + 2] = {NULL};
+    bj_folder_writer *writer = NULL;
+    int count = 0;
+    for (; count < BJ_GALLERY_CASES; count++)
+        snprintf(names[count], sizeof names[count], "case_%d.svg", count + 1);
+    snprintf(names[count++], sizeof names[0], "mechanism.svg");
+    snprintf(names[count++], sizeof names[0], "atlas.svg");
+    for (int i = 0; i < count; i++) files[i] = names[i];
+    files[count] = GALLERY_MANIFEST;
+    bj_status status = bj_folder_writer_open(&writer, o->out, files, err);
     if (status != BJ_OK) return status;
-    if (mkdir(hidden, 0777)) return refused(hidden, "create the folder", err);
-    status = write_all(m, hidden, gallery, options, err);
-    if (status == BJ_OK) {
-        sync_folder(hidden);
-        if (rename(hidden, o->out)) status = refused(o->out, "rename the finished folder", err);
-    }
-    if (status != BJ_OK) remove_hidden(hidden, m);
+    status = write_all(m, bj_folder_writer_path(writer), gallery, options, err);
+    if (status == BJ_OK && cli_exists(o->out))
+        status = cli_error(err, BJ_ELOCKED, "%s: already exists; a locked gallery is not replaced",
+                           o->out);
+    if (status == BJ_OK) return bj_folder_writer_commit(&writer, err);
+    bj_folder_writer_abort(&writer);
     return status;
 }
 
@@ -331,9 +214,10 @@ static bj_status lock(const lock_options *o, gallery_manifest *m, bj_error *err)
                                         .context = &w};
     bj_model *model[GALLERY_MODELS] = {NULL, NULL};
     bj_gallery *gallery = NULL;
+    snprintf(m->version, sizeof m->version, "%s", bj_version());
     bj_status status = find_models(checkpoint, o, err);
     for (int i = 0; i < GALLERY_MODELS && status == BJ_OK; i++)
-        status = open_model(&model[i], &m->model[i], checkpoint[i], i, err);
+        status = gallery_plan_model(&model[i], &m->model[i], checkpoint[i], i, err);
     if (status == BJ_OK)
         status = bj_gallery_create(&gallery, o->data, model[BJ_GALLERY_BRANCH],
                                    model[BJ_GALLERY_POINT], &options, err);
@@ -353,7 +237,7 @@ int cmd_gallery_lock(int argc, char **argv) {
     bj_error err = {0};
     const int code = parse(&o, argc, argv);
     if (code != CLI_CONTINUE) return code;
-    if (exists(o.out)) {
+    if (cli_exists(o.out)) {
         fprintf(stderr, "bjepa %s: %s: already exists; a locked gallery is not replaced\n", verb,
                 o.out);
         return CLI_REFUSED;

@@ -1,4 +1,4 @@
-/* gallery_manifest.c - writing the manifest of a gallery; see gallery_manifest.h. */
+/* gallery_manifest.c - writes the manifest of a gallery; see gallery_manifest.h. */
 #include "gallery_manifest.h"
 
 #include <stdlib.h>
@@ -141,11 +141,11 @@ static void put_image(FILE *to, const gallery_image *image, int first) {
 
 /* --------------------------------------------------------------------------------------- whole */
 
-static void put_manifest(FILE *to, const gallery_manifest *m, const bj_gallery *gallery,
-                         const bj_gallery_options *o) {
+void gallery_manifest_put(FILE *to, const gallery_manifest *m, const bj_gallery *gallery,
+                          const bj_gallery_options *o) {
     const bj_gallery_counts counts = bj_gallery_count(gallery);
     put_text(to, "{\n  ", "schema", GALLERY_SCHEMA);
-    put_text(to, ",\n  ", "version", bj_version());
+    put_text(to, ",\n  ", "version", m->version);
     put_text(to, ",\n  ", "isa", bj_gallery_isa(gallery));
     fprintf(to, ",\n  \"seed\": %llu", (unsigned long long)o->seed);
     put_text(to, ",\n  ", "rule", bj_gallery_rule());
@@ -174,7 +174,7 @@ bj_status gallery_manifest_write(const char *folder, gallery_manifest *manifest,
     bj_status status = cli_path(path, folder, GALLERY_MANIFEST, err);
     if (status == BJ_OK) status = cli_file_open(&file, path, err);
     if (status != BJ_OK) return status;
-    put_manifest(file.stream, manifest, gallery, options);
+    gallery_manifest_put(file.stream, manifest, gallery, options);
     status = cli_file_commit(&file, err);
     return status == BJ_OK ? bj_file_digest(manifest->sha256, path, err) : status;
 }

@@ -1,7 +1,8 @@
-/* gallery_manifest.h - GALLERY/manifest.json: what was chosen and drawn before any future was read.
+/* gallery_manifest.h - GALLERY/manifest.json, which records what was chosen and drawn before any
+ * future was read.
  *
- * Written last into a folder that appears as a whole; read by `bjepa gallery draw`, which trusts
- * nothing in it before the hashes were compared. docs/GALLERY.md lists the fields.
+ * Written last into a folder that appears as a whole. `bjepa gallery draw` computes the manifest
+ * again and compares it with the file. docs/GALLERY.md lists the fields.
  */
 #ifndef BJEPA_GALLERY_MANIFEST_H
 #define BJEPA_GALLERY_MANIFEST_H
@@ -39,7 +40,10 @@ typedef struct gallery_image {
 
 typedef struct gallery_manifest {
     gallery_model model[GALLERY_MODELS];
-    int64_t scenes; /* looked at */
+    char version[32], isa[32]; /* of the program and the processor that locked the gallery */
+    uint64_t seed;
+    int wanted;     /* max number of cases */
+    int64_t scenes; /* number of screened scenes */
     char data_sha256[GALLERY_DIGEST];
     int case_count, image_count;
     gallery_case cases[BJ_GALLERY_CASES];
@@ -50,7 +54,10 @@ typedef struct gallery_manifest {
 /* "branch", "point" */
 const char *gallery_model_name(int model);
 
-/* Writes FOLDER/manifest.json; manifest has models and images, gallery the rest. */
+/* Writes the manifest. `manifest` has the version, models and images, `gallery` everything else. */
+void gallery_manifest_put(FILE *to, const gallery_manifest *manifest, const bj_gallery *gallery,
+                          const bj_gallery_options *options);
+/* Writes FOLDER/manifest.json. */
 BJ_CHECK bj_status gallery_manifest_write(const char *folder, gallery_manifest *manifest,
                                           const bj_gallery *gallery,
                                           const bj_gallery_options *options, bj_error *err);
@@ -58,7 +65,7 @@ BJ_CHECK bj_status gallery_manifest_read(gallery_manifest *manifest, const char 
                                          bj_error *err);
 void gallery_manifest_free(gallery_manifest *manifest);
 
-/* The bytes of a file of at most 64 MiB; the caller frees them. */
+/* Reads a file of at most 64 MiB. The caller frees the bytes. */
 BJ_CHECK bj_status gallery_read_file(char **bytes, size_t *size, const char *path, bj_error *err);
 
 #endif

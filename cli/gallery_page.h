@@ -1,4 +1,5 @@
-/* gallery_page.h - measures of a sheet in pixels, for gallery_layout.c and gallery_svg.c alone. */
+/* gallery_page.h - dimensions of a sheet in pixels, used only by gallery_layout.c and
+ * gallery_svg.c. */
 #ifndef BJEPA_GALLERY_PAGE_H
 #define BJEPA_GALLERY_PAGE_H
 

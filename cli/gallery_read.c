@@ -1,6 +1,6 @@
-/* gallery_read.c - reading the manifest of a gallery; see gallery_manifest.h.
+/* gallery_read.c - reads the manifest of a gallery; see gallery_manifest.h.
  *
- * Only what drawing needs is taken out; each field is checked for its type and range.
+ * Only fields that are needed for drawing are read. The type and range of each field are checked.
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "gallery_manifest.h"
@@ -150,7 +150,11 @@ static void read_manifest(gallery_manifest *m, reader *r, yyjson_val *root) {
     yyjson_val *models = get_object(r, root, "models"), *data = get_object(r, root, "data");
     for (int i = 0; i < GALLERY_MODELS; i++)
         read_model(&m->model[i], r, get_object(r, models, gallery_model_name(i)));
-    m->scenes = (int64_t)get_number(r, data, "scenes", 0, 9e15);
+    get_text(m->version, sizeof m->version, r, root, "version");
+    get_text(m->isa, sizeof m->isa, r, root, "isa");
+    m->seed = yyjson_get_uint(yyjson_obj_get(root, "seed"));
+    m->wanted = (int)get_number(r, get_object(r, root, "counts"), "wanted", 1, BJ_GALLERY_CASES);
+    m->scenes = (int64_t)get_number(r, data, "scenes", 0, 2147483647);
     get_digest(m->data_sha256, r, data, "observed_sha256");
     yyjson_val *cases = get_list(&m->case_count, r, root, "cases", BJ_GALLERY_CASES);
     for (int i = 0; i < m->case_count; i++)

@@ -1,8 +1,8 @@
 /* gallery_svg.c - see gallery_svg.h.
  *
- * From back to front: the ground of a case once, as a definition that both panels use; in each
- * panel ground, forecasts, observed past, focal road user; then hindsight, if any; then badges with
- * the numbers of the branches, their weights, captions, scale bars, legend.
+ * The ground of a case is a definition that both panels use. Each panel is drawn from back to
+ * front: ground, forecasts, observed past, focal road user. Then follow hindsight, if any, badges
+ * with the numbers of the branches, their weights, captions, scale bars and the legend.
  */
 #include "gallery_svg.h"
 
@@ -20,8 +20,9 @@
 #define SMALL "#b08d57"
 #define INK "#26252b"
 
-/* At least 18 units of CIE Lab from each other, from the road and from the point model's orange,
- * for normal eyes and for each of the three kinds of color blindness; numbered besides. */
+/* The colors differ by at least 18 units of CIE Lab from each other, from the road and from the
+ * orange of the point model, for normal vision and for each of three kinds of color blindness.
+ * Branches are also numbered. */
 static const struct {
     const char *fill, *ink;
 } branch_colors[] = {{"#332288", "#fff"}, {"#117733", "#fff"}, {"#aa3377", "#fff"},
@@ -59,13 +60,13 @@ static const char *color_of(int model, int k) {
     return model == BJ_GALLERY_POINT ? POINT : branch_colors[k % COLORS].fill;
 }
 
-/* From the frame of the scene to the pixels of a panel: forward is up. */
+/* Maps the frame of a scene to the pixels of a panel. Forward is up. */
 static double panel_x(const gallery_panel *p, double y) { return svg_y(&p->window, y); }
 static double panel_y(const gallery_panel *p, double x) { return p->height - svg_x(&p->window, x); }
 
 /* ------------------------------------------------------------------------------------ forecasts */
 
-/* Between .3 for a branch without weight and 1 for the heaviest. */
+/* Returns the opacity, from .3 for a branch without weight to 1 for the largest weight. */
 static double opacity_of(const double *weights, int K, int k) {
     double most = 0;
     for (int i = 0; i < K; i++) most = fmax(most, weights[i]);
@@ -82,15 +83,16 @@ static void draw_path(FILE *to, const gallery_panel *p, const double *path, int 
     fputs("\"/>\n", to);
 }
 
-/* Whether path a lies below path b: by quarters of the largest reach, the farther ones below; of
- * those that reach about as far the lighter one. */
+/* Returns whether path a is drawn below path b. Paths that reach farther, by quarters of the
+ * largest reach, are drawn below. If two paths reach about as far, the one with the smaller weight
+ * is drawn below. */
 static int is_below(const double *weights, const double *all, int F, int a, int b, double most) {
     const int far_a = (int)(4 * reach(all + (size_t)a * 2 * (size_t)F, F) / most);
     const int far_b = (int)(4 * reach(all + (size_t)b * 2 * (size_t)F, F) / most);
     return far_a != far_b ? far_a > far_b : weights[a] < weights[b];
 }
 
-/* Each on a light bed: paths that share a lane stay apart. */
+/* Each path has a light border, so that paths that share a lane can be told apart. */
 static void draw_paths(FILE *to, const gallery_panel *p, const gallery_scene *s, int K, double u) {
     const int F = s->ground.sizes.fut;
     const double *weights = s->chosen->weights[p->model], *all = s->chosen->trajectories[p->model];
@@ -124,7 +126,7 @@ static void draw_panel(FILE *to, const gallery_panel *p, const gallery_scene *s,
     fprintf(to, "<use href=\"#focal-%d\"/>\n</g>\n", p->place + 1);
 }
 
-/* Drawn as the scene has it, heading right, and turned as a whole. */
+/* The scene is drawn heading right, in its own frame, and then rotated as a whole. */
 static bj_status define_ground(FILE *to, const gallery_panel *p, const gallery_scene *s,
                                bj_error *err) {
     fprintf(to, "<g id=\"ground-%d\" transform=\"matrix(0 -1 1 0 0 %d)\">\n", p->place + 1,
@@ -145,7 +147,7 @@ typedef struct badge {
     double at_x, at_y; /* the end of its path */
 } badge;
 
-/* Moves badges apart that would lie on each other, and keeps them in the panel. */
+/* Moves overlapping badges apart and keeps them in the panel. */
 static void spread(badge *list, int n, double r, const gallery_panel *p) {
     for (int round = 0; round < 200; round++)
         for (int i = 0; i < n; i++) {
@@ -200,7 +202,8 @@ static void draw_end(FILE *to, const gallery_panel *p, const gallery_scene *s, d
             panel_x(p, end[1]), panel_y(p, end[0]), 3.6 * u);
 }
 
-/* The weights below the panel, beside the numbers they belong to; of very many the heaviest. */
+/* Draws the weights below the panel, next to the numbers of their branches. If there are too many,
+ * only the largest weights are drawn. */
 static void draw_weights(FILE *to, const gallery_panel *p, const double *weights, int K, double u) {
     const int room = (int)(p->width / (30 * u)), n = K < room ? K : room;
     const double step = p->width / (double)(n > 0 ? n : 1), r = 4.8 * u;

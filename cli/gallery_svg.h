@@ -16,14 +16,14 @@
 
 enum { GALLERY_MODELS = BJ_GALLERY_MODELS };
 
-/* A case with everything there is to draw before its future is known. */
+/* A case with everything that can be drawn before its future is known. */
 typedef struct gallery_scene {
     scene_picture ground; /* no modes, no future */
     const bj_gallery_case *chosen;
 } gallery_scene;
 
-/* One panel: where it lies on the sheet, in pixels, and what it shows: the window has the scene's
- * own frame, so its width is the height of the panel. */
+/* One panel: its position on the sheet in pixels, and what it shows. The window is in the frame of
+ * the scene, so the width of the window is the height of the panel. */
 typedef struct gallery_panel {
     int place, model;
     double x, y;
@@ -47,17 +47,17 @@ typedef struct gallery_look {
     const char *note; /* a line below the title */
 } gallery_look;
 
-/* Panels of a sheet, two for each place: fills (2 * sheet->count). */
+/* Fills the panels of a sheet, two for each place: (2 * sheet->count). */
 void gallery_layout(gallery_panel *panels, const gallery_sheet *sheet, const gallery_look *look);
 BJ_CHECK bj_status gallery_svg_write(FILE *to, const gallery_sheet *sheet, const gallery_look *look,
                                      bj_error *err);
-/* Room of the legend for the line below; by the same numbers it lies in every picture. */
+/* Space in the legend for the line below. It is at the same position in every picture. */
 typedef struct gallery_legend {
     double x, y, unit;
 } gallery_legend;
 gallery_legend gallery_legend_of(const gallery_sheet *sheet);
 
-/* The line of hindsight: future (F,2) of each place. */
+/* Writes the line with the true futures, future (F,2) for each place. */
 void gallery_svg_hindsight(FILE *to, const gallery_panel *panels, int count,
                            const gallery_legend *legend, const float *const *futures, int F);
 

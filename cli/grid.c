@@ -54,7 +54,7 @@ const char *cli_fixed(char buffer[CLI_FIXED_SIZE], double value, int digits) {
 
 /* ------------------------------------------------------------------------------------- printing */
 
-/* Characters of UTF-8 text: bytes that do not continue one. */
+/* Counts the characters of a UTF-8 text, which are the bytes that are not continuation bytes. */
 static int width_of(const char *text) {
     int width = 0;
     for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
@@ -97,7 +97,7 @@ static void print_markdown(const cli_grid *grid, int row) {
     puts("|");
 }
 
-/* One character of a cell; returns how many bytes it had. */
+/* Writes one character of a cell. Returns its number of bytes. */
 static int latex_character(const char *t, int math) {
     static const struct {
         const char *sign, *command;
@@ -161,17 +161,19 @@ int cli_grid_print(cli_grid *grid, const char *verb, cli_format format, int grou
 
 /* ------------------------------------------------------------------------------------------ CSV */
 
-void cli_csv_text(const char *text) {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, stdout);
+void cli_csv_text(FILE *to, const char *text) {
+    const int formula = *text && strchr("=+-@\t\r", *text) != NULL;
+    if (!formula && !strpbrk(text, ",\"\r\n")) {
+        fputs(text, to);
         return;
     }
-    putchar('"');
+    putc('"', to);
+    if (formula) putc('\'', to);
     for (; *text; text++) {
-        if (*text == '"') putchar('"');
-        putchar(*text);
+        if (*text == '"') putc('"', to);
+        putc(*text, to);
     }
-    putchar('"');
+    putc('"', to);
 }
 
 void cli_csv_number(double value) {

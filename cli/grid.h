@@ -1,10 +1,12 @@
-/* grid.h - a table of short texts, printed aligned, as Markdown or as LaTeX.
+/* grid.h - prints a table of short texts as aligned text, Markdown or LaTeX.
  *
- * Cells are UTF-8; the signs +- (U+00B1) and the arrows up and down become commands in LaTeX.
+ * Cells are UTF-8. The sign +- (U+00B1) and the arrows become commands in LaTeX.
  * Test: tests/cli/table.sh
  */
 #ifndef BJEPA_GRID_H
 #define BJEPA_GRID_H
+
+#include <stdio.h>
 
 #include "cli.h"
 
@@ -26,7 +28,7 @@ typedef struct cli_cell {
 } cli_cell;
 
 typedef struct cli_grid {
-    int columns, left; /* the first `left` columns are aligned left, the others right */
+    int columns, left; /* the first `left` columns are left-aligned, all others right-aligned */
     int cells, room;   /* cells so far, row by row */
     int head;          /* heading rows; 0 means 1 */
     cli_cell *cell;
@@ -37,19 +39,22 @@ typedef struct cli_grid {
 #define CLI_ARROW_DOWN "\xe2\x86\x93"
 #define CLI_ARROW_UP "\xe2\x86\x91"
 
-/* Appends a cell; what does not fit is cut. */
+/* Appends a cell. Text that does not fit is truncated. */
 void cli_grid_text(cli_grid *grid, const char *text);
 void cli_grid_number(cli_grid *grid, int best, const char *fmt, ...) CLI_PRINTF(3, 4);
-/* Prints the grid to stdout in text, latex or markdown. A line separates two rows whose first cells
- * differ when `groups`. Frees it. Returns CLI_OK or, after a message, CLI_SYSTEM. */
+/* Prints the grid to stdout as text, LaTeX or Markdown, and frees it. If `groups` is set, a line
+ * separates two rows whose first cells differ. Returns CLI_OK or, after a message, CLI_SYSTEM. */
 int cli_grid_print(cli_grid *grid, const char *verb, cli_format format, int groups);
 
-/* A number with that many decimals; never "-0". "-" when it is not finite. */
+/* Formats a number with the given number of decimals, but never as "-0". A number that is not
+ * finite becomes "-". */
 enum { CLI_FIXED_SIZE = 40 };
 const char *cli_fixed(char buffer[CLI_FIXED_SIZE], double value, int digits);
 
-/* A field of a CSV file, quoted where it must be; a number that reads back the same, or nothing. */
-void cli_csv_text(const char *text);
+/* Writes a field of a CSV file, in quotes if necessary. An apostrophe is put before a text that a
+ * spreadsheet would evaluate as a formula. */
+void cli_csv_text(FILE *to, const char *text);
+/* Prints a number that reads back as the same number, or nothing if it is not finite. */
 void cli_csv_number(double value);
 
 #endif

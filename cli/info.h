@@ -1,8 +1,8 @@
-/* info.h - what `bjepa info MODEL` prints: one model file, its facts and its size. */
+/* info.h - prints one model file with its facts and its size, for `bjepa info MODEL`. */
 #ifndef BJEPA_INFO_H
 #define BJEPA_INFO_H
 
-/* Returns the exit code. The file is loaded, so a damaged one fails. */
+/* Returns the exit code. The file is loaded completely, so a damaged file is detected. */
 int info_model(const char *checkpoint, int json);
 
 #endif

@@ -18,7 +18,7 @@ typedef struct model_file {
     bj_facts *facts;
 } model_file;
 
-/* Facts that tell where a model comes from, with their titles. Runs store some with a prefix. */
+/* Facts about the origin of a model, with their titles. Runs store some of them with a prefix. */
 static const struct {
     const char *key, *also, *title;
 } origins[] = {

@@ -1,5 +1,6 @@
-/* main.c - the table of verbs, and the choice among them. */
+/* main.c - the table of verbs, and the selection of a verb. */
 #include "cli.h"
+#include "signals.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -18,7 +19,8 @@ const cli_verb cli_main_verbs[] = {
      cmd_config},
     {"data", "create caches from Argoverse 2 scenarios, and inspect them", cmd_data},
     {"demo", "show the pretrained model, then train, evaluate and report three arms", cmd_demo},
-    {"eval", "evaluate a checkpoint on a cache: every metric, by group, and the speed", cmd_eval},
+    {"eval",
+    "evaluate a checkpoint on a cache: all metrics, also by group, and the speed", cmd_eval},
     {"export", "write the model of a run to one file, optionally with 16-bit parameters",
      cmd_export},
     {"figures", "write the plots of a campaign or a run as SVG and PDF", cmd_figures},
@@ -31,7 +33,7 @@ const cli_verb cli_main_verbs[] = {
     {"parity", "recompute golden files and compare the results with them", cmd_parity},
     {"predict", "predict the weighted futures of scenes from raw scenario files or a cache",
      cmd_predict},
-    {"report", "write a campaign or a run as one HTML page", cmd_report},
+    {"report", "write a report of a campaign or a run as one HTML page", cmd_report},
     {"score", "check a challenge submission and score it against the ground truth", cmd_score},
     {"simulate", "simulate traffic scenes whose distribution of futures is known", cmd_simulate},
     {"submit", "predict a cache and write a challenge submission", cmd_submit},
@@ -47,7 +49,7 @@ const cli_verb cli_main_verbs[] = {
     CLI_VERB_END,
 };
 
-/* Verbs that are not listed: old names, and the verb of the build. */
+/* Verbs that the help does not list: old names, and a verb used by the build. */
 static const cli_verb hidden_verbs[] = {
     {"evaluate", "old name of 'lock run' and 'lock verify'", cmd_evaluate},
     {"manual", "write the man pages and shell completions", cmd_manual},
@@ -71,7 +73,10 @@ static const cli_verb *find_verb(const char *name) {
     const cli_verb *verb = cli_verbs_find(hidden_verbs, name, &nearest);
     if (!verb) verb = cli_verbs_find(cli_main_verbs, name, &nearest);
     if (verb) return verb;
-    fprintf(stderr, "bjepa: unknown verb '%s'", name);
+    char shown[64];
+    snprintf(shown, sizeof shown, "%s", name);
+    bj_clean_text(shown);
+    fprintf(stderr, "bjepa: unknown verb '%s'", shown);
     if (nearest) fprintf(stderr, "; did you mean '%s'?", nearest);
     fputs("\nhint: 'bjepa help' lists the verbs\n", stderr);
     return NULL;
@@ -81,7 +86,7 @@ int cmd_help(int argc, char **argv) {
     static const cli_option options[] = {CLI_OPTION_END};
     static const cli_usage usage = {
         .verb = "help",
-        .summary = "print the list of verbs, or the help of one verb",
+        .summary = "print the list of verbs, or the help for one verb",
         .operands = "[VERB]",
         .max_operands = 1,
         .examples = "bjepa help\n"
@@ -128,6 +133,7 @@ int cmd_version(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    cli_handle_signals();
     if (argc < 2) {
         print_overview(stderr);
         return CLI_USAGE;
@@ -139,7 +145,11 @@ int main(int argc, char **argv) {
     const cli_verb *found = find_verb(verb);
     if (!found) return CLI_USAGE;
     int code = found->run(argc - 1, argv + 1);
-    /* A result that did not reach the disk is no result. */
+    if (cli_out_of_memory() && code == CLI_OK) {
+        fprintf(stderr, "bjepa %s: out of memory\n", verb);
+        code = CLI_SYSTEM;
+    }
+    /* Output that did not reach the disk is a failure. */
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "bjepa %s: cannot write the standard output\n", verb);
         if (code == CLI_OK) code = CLI_SYSTEM;

@@ -37,7 +37,7 @@ static void add_option(manual_page *page, const cli_option *option) {
     page->count++;
 }
 
-/* Calls every verb of a table. Each adds its own page through the hooks. */
+/* Calls every verb of a table. Each verb adds its own page through the hooks. */
 static void collect(const cli_verb *verbs) {
     for (; verbs && verbs->name; verbs++) {
         char name[64], *arguments[] = {name, NULL};
@@ -78,7 +78,7 @@ void manual_choices(FILE *to, const cli_option *option) {
 
 /* ------------------------------------------------------------------------------------- man pages */
 
-/* Writes a text in roff: minus signs stay minus signs, and no line looks like a request. */
+/* Writes a text in roff. Minus signs are escaped, and no line may look like a request. */
 static void put(FILE *to, const char *text, size_t length) {
     if (length && (text[0] == '.' || text[0] == '\'')) fputs("\\&", to);
     for (size_t i = 0; i < length; i++) {

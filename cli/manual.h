@@ -1,7 +1,6 @@
-/* manual.h - the man pages and shell completions, which are written from the option tables.
- *
- * manual.c collects a page for every verb and writes the man pages; manual_complete.c writes the
- * completions. The build runs the hidden verb `bjepa manual DIR`; users do not need it.
+/* manual.h - the man pages and shell completions, which are generated from the option tables.
+ *manual.c collects a page for every verb and writes the man pages. manual_complete.c writes the
+ *completions. The build runs the hidden verb `bjepa manual DIR`, which users do not need.
  */
 #ifndef BJEPA_MANUAL_H
 #define BJEPA_MANUAL_H
@@ -27,7 +26,7 @@ typedef struct manual {
     int count, room, failed;
 } manual;
 
-/* Writes a choice word by word, "one two three"; nothing for options of other types. */
+/* Writes the words of a choice, "one two three". Writes nothing for options of other types. */
 void manual_choices(FILE *to, const cli_option *option);
 
 void manual_bash(FILE *to, const manual *m);

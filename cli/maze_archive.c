@@ -18,7 +18,7 @@ static int is_folder(const char *path) {
     return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
-/* Of a file of latents, or of a finished run. */
+/* Writes emissions from a file of latents or from a finished run. */
 static bj_status emit(char digest[65], const char *name, const maze_emit_run *o, bj_error *err) {
     bj_maze *maze;
     if (is_folder(o->run)) return maze_emit_run_write(digest, o, err);

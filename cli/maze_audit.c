@@ -1,7 +1,7 @@
-/* maze_audit.c - bjepa maze audit: rollouts of trained models on held-out episodes.
+/* maze_audit.c - bjepa maze audit: computes rollouts of trained models on held-out episodes.
  *
- * DIR/audit.json has every number, DIR/curves.svg the means over contexts, DIR/context.svg the
- * first context in frozen order. docs/MAZES.md has the definitions.
+ * DIR/audit.json contains every number, DIR/curves.svg shows the means over contexts, and
+ * DIR/context.svg shows the first context in the fixed order. docs/MAZES.md has the definitions.
  */
 #include "cli.h"
 #include "json_out.h"

@@ -22,7 +22,8 @@ static void begin(FILE *to, const char *label, double width, double height) {
  */
 
 enum { PANELS = 4, LINES = 4, PANEL_WIDTH = 420, PANEL_HEIGHT = 330, GAP = 16 };
-/* What a line is: of every arm, of arms with several rollouts, or of the first arm alone. */
+/* Determines for which arms a line is drawn: every arm, arms with several rollouts, or only the
+ * first arm. */
 typedef enum who { EACH_ARM, EACH_SET, FIRST_ARM } who;
 
 static const struct {
@@ -31,7 +32,7 @@ static const struct {
     struct {
         const char *value, *label;
         who of;
-        int style; /* of the first arm; the second has the one four further on */
+        int style; /* style of the first arm; the second arm has the style four places later */
     } line[LINES];
 } panels[PANELS] = {
     {"Distance to the latent of the true frame",
@@ -151,7 +152,8 @@ static const double *at(const bj_rollout_audit *a, const bj_rollout_arm *arm, in
     return h ? arm->paths + 2 * ((size_t)(h - 1) * (size_t)arm->L + (size_t)l) : a->truth;
 }
 
-/* Whatever is drawn of an arm lies within; positions may be read outside of the maze. */
+/* Everything that is drawn for an arm is clipped, because probed positions may be outside of the
+ * maze. */
 static svg_bounds extent_of(const bj_rollout_audit *a) {
     svg_bounds b = {0, a->maze->cols * MAZE_UNIT, 0, a->maze->rows * MAZE_UNIT};
     for (int i = 0; i < a->arms; i++)
@@ -232,7 +234,7 @@ void maze_audit_context(FILE *to, const bj_rollout_audit *a) {
     const double wide = b.x1 - b.x0, high = b.y1 - b.y0;
     const double width = a->arms * (wide + GAP) + GAP, height = high + 2 * GAP + 20 + 74;
     char label[120];
-    snprintf(label, sizeof label, "The first context in frozen order: episode %lld, row %lld",
+    snprintf(label, sizeof label, "The first context in the fixed order: episode %lld, row %lld",
              (long long)a->first_episode, (long long)a->first_row);
     begin(to, label, width, height);
     for (int i = 0; i < a->arms; i++) {

@@ -1,5 +1,4 @@
-/* maze_audit_draw.h - an audit of rollouts as two pictures: its curves, and the context that is
- * drawn.
+/* maze_audit_draw.h - draws two pictures of a rollout audit: its curves, and one context.
  *
  * Tests: tests/cli/maze_audit.sh
  */
@@ -10,9 +9,10 @@
 
 #include <branchjepa/maze_audit.h>
 
-/* Four panels over the steps: distance of latents, hits, error of positions, mass in walls. */
+/* Draws four panels over the steps: distance of latents, hits, error of positions, mass in
+ * walls. */
 void maze_audit_curves(FILE *to, const bj_rollout_audit *audit);
-/* The maze once for each arm, with where the context went and where its rollouts went. */
+/* Draws the maze once for each arm, with the true path of the context and its rollouts. */
 void maze_audit_context(FILE *to, const bj_rollout_audit *audit);
 
 #endif

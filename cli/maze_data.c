@@ -1,7 +1,7 @@
-/* maze_data.c - bjepa maze data: what is in a dataset of OGBench, beside the true graph of its
- * maze.
+/* maze_data.c - bjepa maze data: describes an OGBench dataset and compares it with the true graph
+ * of its maze.
  *
- * The numbers of the text and the JSON form come from the same summary.
+ * Text and JSON output use the same summary.
  */
 #include "cli.h"
 #include "json_out.h"
@@ -25,8 +25,9 @@ typedef struct summary {
     int of_kind[KINDS]; /* observed edges */
     int64_t crossings_of[KINDS];
     int missing;                    /* true edges never crossed */
-    int64_t rarest;                 /* crossings of the rarest real edge, 0: there is none */
-    int observed[BINS], real[BINS]; /* cells with so many successors; the last bin: or more */
+    int64_t rarest;                 /* crossings of the rarest real edge; 0: there is none */
+    int observed[BINS], real[BINS]; /* number of cells with this many successors; the last bin also
+                                       counts larger numbers */
     double branch;                  /* mean successors of a source */
     int withheld;
     char digest[65];
@@ -34,7 +35,7 @@ typedef struct summary {
 
 /* ------------------------------------------------------------------------------------- summary */
 
-/* Cells with 0, 1, 2, ... successors in a sorted list of edges. */
+/* Counts the cells with 0, 1, 2, ... successors in a sorted list of edges. */
 static void count_successors(int bins[BINS], const bj_edge *edges, int count, int cells) {
     int k = 0;
     for (int u = 0; u < cells; u++) {

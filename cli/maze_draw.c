@@ -66,7 +66,8 @@ void maze_draw_ground(FILE *to, const bj_maze *m) {
 
 typedef enum look { LOOK_REAL, LOOK_FALSE, LOOK_MISSING } look;
 
-/* From u to v, to the right of the line between the centers: both directions have room. */
+/* Draws an edge from u to v, to the right of the line between the centers, so that both directions
+ * have room. */
 static void draw_edge(FILE *to, const bj_maze *m, bj_edge e, look how) {
     static const char *const paint[] = {
         "class=\"m-edge m-real\" stroke=\"#0072b2\" stroke-width=\"2.4\"",
@@ -144,7 +145,7 @@ static void draw_cells(FILE *to, const bj_graph_record *r, int source, int page)
     }
 }
 
-/* Candidates of the source as triangles in the cells they are nearest to. */
+/* Draws the candidates of the source as triangles in the nearest cells. */
 static void draw_candidates(FILE *to, const bj_graph_record *r, int source) {
     const int s = maze_source(r, source);
     if (s < 0) return;

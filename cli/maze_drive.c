@@ -1,6 +1,6 @@
 /* maze_drive.c - bjepa maze drive: the point agent follows a graph through the tasks of its maze.
  *
- * Graphs of trained runs: maze_drive_runs.c.
+ * maze_drive_runs.c drives with the graphs of trained runs.
  */
 #include "cli.h"
 #include "json_out.h"
@@ -20,14 +20,14 @@ typedef struct options {
     int json;
 } options;
 
-/* What is driven: a maze of its own, or the one of a graph file. */
+/* The maze to drive in: a given one, or the maze of a graph file. */
 typedef struct subject {
     bj_maze *own;
     bj_graph_file *file;
     uint8_t *built; /* (C,C) */
     const bj_maze *maze;
     const uint8_t *graph;
-    int real, edges; /* edges of the graph, and how many of them are in the true one */
+    int real, edges; /* number of edges of the graph, and how many of them are in the true graph */
 } subject;
 
 static void subject_reset(subject *s) {
@@ -168,7 +168,7 @@ int cmd_maze_drive(int argc, char **argv) {
     const cli_usage usage = {
         .verb = "maze drive",
         .summary =
-            "drive the point agent through the official tasks along a graph or the graphs of runs",
+            "drive the point agent through the official tasks, using a graph or the graphs of runs",
         .operands = "[RUN|CAMPAIGN]...",
         .max_operands = 100000,
         .examples = "bjepa maze drive --maze large\n"

@@ -1,7 +1,7 @@
 /* maze_drive_runs.c - see maze_drive_runs.h.
  *
- * Runs are grouped by maze, then by arm, both in the order in which they are met. Of a campaign,
- * runs that are not finished or have collapsed are named and left out.
+ * Runs are grouped by maze, then by arm, both in order of first appearance. Runs of a campaign that
+ * are unfinished or have collapsed are listed and left out.
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "maze_drive_runs.h"
@@ -21,7 +21,7 @@ static const char verb[] = "maze drive";
 
 typedef struct driven {
     const char *dir;
-    char maze[128], arm[BJ_NAME_SIZE]; /* arm of a reference: the name of its graph */
+    char maze[128], arm[BJ_NAME_SIZE]; /* name of the arm or, for a reference, of its graph */
     int reference;
     uint64_t seed;
     int edges, real;
@@ -32,7 +32,7 @@ typedef struct driven {
 
 typedef struct work {
     maze_run_list runs;
-    driven *all; /* references of a maze come before its first run */
+    driven *all; /* the references of a maze come before its first run */
     int count;
 } work;
 
@@ -54,7 +54,7 @@ static bj_status drive(driven *d, const bj_maze *maze, const uint8_t *graph,
     return bj_maze_drive(&d->result, maze, graph, &o->drive, err);
 }
 
-/* The ceilings of a maze that was not met before. */
+/* Adds the reference graphs of a maze when the maze appears for the first time. */
 static bj_status add_references(work *w, const bj_maze *maze, const maze_drive_runs *o,
                                 bj_error *err) {
     for (int i = 0; i < w->count; i++)
@@ -78,12 +78,11 @@ static bj_status add_references(work *w, const bj_maze *maze, const maze_drive_r
 static bj_status drive_run(work *w, const maze_run_entry *e, const maze_drive_runs *o,
                            bj_error *err) {
     char path[CLI_PATH_SIZE];
-    struct stat info;
     bj_maze_run *run = NULL;
     bj_maze_graph *graph = NULL;
     bj_status status = cli_path(path, e->dir, "result.json", err);
     if (status != BJ_OK) return status;
-    const int begun = !stat(path, &info);
+    const int begun = cli_exists(path);
     if (begun || !e->from_campaign) status = bj_maze_run_open(&run, e->dir, &o->run, err);
     if (e->from_campaign && (!begun || status == BJ_ELOCKED)) {
         driven *d = &w->all[w->count++];
@@ -219,7 +218,7 @@ static int print_maze(const work *w, int at, bj_error *err) {
     return cli_grid_print(&grid, verb, CLI_FORMAT_TEXT, 0);
 }
 
-/* 1: no earlier one is of the same maze. */
+/* Returns 1 if no earlier entry belongs to the same maze. */
 static int opens_maze(const work *w, int i) {
     for (int k = 0; k < i; k++)
         if (!*w->all[k].left_out && !strcmp(w->all[k].maze, w->all[i].maze)) return 0;

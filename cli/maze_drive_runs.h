@@ -1,5 +1,5 @@
-/* maze_drive_runs.h - driving by the graphs of trained runs: mean and SD over the seeds of each
- * predictor, beside the true graph. Test: tests/cli/maze_graph.sh
+/* maze_drive_runs.h - drives with the graphs of trained runs, and prints the mean and SD over the
+ * seeds of each predictor next to the true graph. Test: tests/cli/maze_graph.sh
  */
 #ifndef BJEPA_MAZE_DRIVE_RUNS_H
 #define BJEPA_MAZE_DRIVE_RUNS_H

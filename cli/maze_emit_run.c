@@ -69,7 +69,7 @@ static bj_status read_cells(int32_t cells[MAZE_CONTEXTS], int *count, const char
 
 /* -------------------------------------------------------------------------------------- writing */
 
-/* What a run says at the centers of all cells. */
+/* Computes the outputs of a run at the centers of all cells. */
 typedef struct said {
     bj_maze_run *run;
     bj_real *latents, *candidates, *masses; /* (C,D), (C,L,D), (C,L) */
@@ -100,7 +100,8 @@ static bj_status ask(said *s, const char *dir, const bj_maze_run_options *how, b
 static bj_status check_point(const said *p, const said *s, const maze_emit_run *o, bj_error *err) {
     const bj_maze *a = bj_maze_run_maze(p->run), *b = bj_maze_run_maze(s->run);
     if (p->L != 1)
-        return cli_error(err, BJ_EARG, "%s: has %zu outputs, expected a model with one", o->point,
+        return cli_error(err, BJ_EARG,
+                         "%s: has %zu outputs, expected a model with one output", o->point,
                          p->L);
     if (p->D != s->D)
         return cli_error(err, BJ_EARG, "%s: latents have %zu dimensions, expected %zu as in %s",

@@ -15,7 +15,8 @@
 enum { MAZE_CONTEXTS = 64, MAZE_ARCHIVE_A = 5, MAZE_ARCHIVE_B = 4 };
 
 typedef struct maze_emit_run {
-    const char *run, *point; /* folders; point: the model with one output beside it, or NULL */
+    const char *run, *point; /* run folders; point: the model with one output for comparison, or
+                                NULL */
     const char *cells;       /* "3,7,12", or NULL */
     int archive;             /* 0: A, 1: B; where cells is NULL */
     const char *out;
@@ -24,7 +25,8 @@ typedef struct maze_emit_run {
 
 BJ_CHECK bj_status maze_emit_run_write(char sha256[65], const maze_emit_run *o, bj_error *err);
 
-/* Cells (MAZE_ARCHIVE_A or _B), ascending, of archive 0 or 1; returns how many there are. */
+/* Fills the cells (MAZE_ARCHIVE_A or _B) of archive 0 or 1 in ascending order. Returns their
+ * number. */
 int maze_archive_cells(int32_t cells[MAZE_CONTEXTS], const bj_maze *maze, int archive);
 
 #endif

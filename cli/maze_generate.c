@@ -1,4 +1,5 @@
-/* maze_generate.c - bjepa maze generate: a maze with a chosen number of successors, and walks. */
+/* maze_generate.c - bjepa maze generate: generates a maze with a given number of successors, and
+ * walks through it. */
 #include "cli.h"
 #include "json_out.h"
 #include "maze.h"
@@ -82,7 +83,8 @@ int cmd_maze_generate(int argc, char **argv) {
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze generate",
-        .summary = "generate a maze with a chosen number of successors at some cells, and walks in it",
+        .summary =
+        "generate a maze in which some cells have a given number of successors, and random walks",
         .examples = "bjepa maze generate --branches 4 --seed 0 -o branch4\n"
                     "bjepa maze data branch4.npz --maze branch4.json\n",
         .options = table,

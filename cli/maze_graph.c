@@ -1,4 +1,4 @@
-/* maze_graph.c - bjepa maze graph: the graph a finished run predicts, as a file, and its scores. */
+/* maze_graph.c - bjepa maze graph: writes the graph predicted by a finished run, and its scores. */
 #include "cli.h"
 #include "json_out.h"
 #include "maze.h"
@@ -77,7 +77,7 @@ static void print_json(const bj_maze_run *run, const bj_maze_graph *graph, const
 static bj_status work(const char *dir, const options *o, bj_error *err) {
     bj_maze_run *run = NULL;
     bj_maze_graph *graph = NULL;
-    bj_status status = cli_file_replaceable(o->out, err);
+    bj_status status = bj_file_writable(o->out, err);
     if (status == BJ_OK) status = bj_maze_run_open(&run, dir, &o->run, err);
     if (status == BJ_OK) status = bj_maze_graph_create(&graph, run, err);
     if (status == BJ_OK) status = bj_graph_save(o->out, bj_maze_graph_record(graph), err);

@@ -28,7 +28,8 @@ static void put_number(FILE *to, double value) {
     else fputs("null", to);
 }
 
-/* Successors of a cell: [cell, crossings], or 0 crossings where only the true graph is known. */
+/* Writes the successors of a cell as [cell, crossings]. The number of crossings is 0 if only the
+ * true graph is known. */
 static void put_successors(FILE *to, const bj_graph_record *r) {
     const bj_maze *m = r->maze;
     const bj_edge *edges = r->seen_count ? r->seen : m->edges;

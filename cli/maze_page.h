@@ -1,4 +1,5 @@
-/* maze_page.h - the page of a predicted graph: maze, candidates, successors on demand, drives. */
+/* maze_page.h - writes the page of a predicted graph, with maze, candidates, successors on demand,
+ * and drives. */
 #ifndef BJEPA_MAZE_PAGE_H
 #define BJEPA_MAZE_PAGE_H
 
@@ -15,12 +16,13 @@ typedef struct maze_page {
     bj_drive_options drive;
 } maze_page;
 
-/* Its parts: the object of maze.js, the picture, the cards above it. */
+/* Write the parts of the page: the object for maze.js, the picture, and the cards above it. */
 BJ_CHECK bj_status maze_page_data(FILE *to, const maze_page *page, bj_error *err);
 void maze_page_picture(FILE *to, const maze_page *page);
 void maze_page_summary(FILE *to, const maze_page *page);
 
-/* Cell with most predicted edges, the first of several: a page begins with something to see. */
+/* Returns the cell with the most predicted edges, or the first of several, which a page shows
+ * first. */
 int maze_richest(const bj_graph_record *record);
 
 /* One file that asks nothing of any network. */

@@ -41,11 +41,10 @@ bj_status maze_runs_find(maze_run_list *out, char **folders, int count, bj_error
     *out = (maze_run_list){0};
     for (int i = 0; status == BJ_OK && i < count; i++) {
         char path[CLI_PATH_SIZE];
-        struct stat info;
         status = cli_path(path, folders[i], "campaign.json", err);
         if (status != BJ_OK) break;
         status =
-            stat(path, &info) ? add(out, folders[i], 0, err) : add_campaign(out, folders[i], err);
+            cli_exists(path) ? add_campaign(out, folders[i], err) : add(out, folders[i], 0, err);
     }
     return status;
 }

@@ -1,6 +1,6 @@
-/* maze_runs.h - finished maze runs among folders of runs and of campaigns.
+/* maze_runs.h - finds finished maze runs in folders of runs and campaigns.
  *
- * A folder with campaign.json stands for all runs of its grid, any other one for itself.
+ * A folder with campaign.json represents all runs of its grid. Any other folder must be a run.
  */
 #ifndef BJEPA_MAZE_RUNS_H
 #define BJEPA_MAZE_RUNS_H
@@ -9,7 +9,7 @@
 
 typedef struct maze_run_entry {
     char dir[BJ_RUN_PATH_SIZE];
-    int from_campaign; /* 1: what is not finished or has collapsed is named, not an error */
+    int from_campaign; /* 1: unfinished and collapsed runs are listed instead of causing an error */
 } maze_run_entry;
 
 typedef struct maze_run_list {

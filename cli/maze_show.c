@@ -1,4 +1,4 @@
-/* maze_show.c - bjepa maze show: a predicted graph as a picture or a page. */
+/* maze_show.c - bjepa maze show: writes a predicted graph as a picture or a page. */
 #include "cli.h"
 #include "maze.h"
 #include "maze_draw.h"
@@ -19,8 +19,7 @@ typedef struct options {
 static bj_status write_file(const options *o, const bj_graph_record *r, bj_error *err) {
     const maze_page page = {o->path, r, o->source < 0 ? maze_richest(r) : o->source, o->drive};
     cli_file file;
-    bj_status status = cli_file_replaceable(o->out, err);
-    if (status == BJ_OK) status = cli_file_open(&file, o->out, err);
+    bj_status status = cli_file_open(&file, o->out, err);
     if (status != BJ_OK) return status;
     if (cli_ends_in(o->out, ".svg")) maze_draw(file.stream, r, page.source, 0);
     else status = maze_page_write(file.stream, &page, err);
@@ -29,15 +28,14 @@ static bj_status write_file(const options *o, const bj_graph_record *r, bj_error
     return status;
 }
 
-/* The second file of an archive is a picture alone. */
+/* The second file of an archive can only be drawn as a picture. */
 static bj_status draw_successors(const options *o, bj_error *err) {
     cli_file file;
     if (!cli_ends_in(o->out, ".svg"))
         return cli_error(err, BJ_EARG, "%s: contains successors, expected an output file with the "
                                        "suffix .svg",
                          o->path);
-    bj_status status = cli_file_replaceable(o->out, err);
-    if (status == BJ_OK) status = cli_file_open(&file, o->out, err);
+    bj_status status = cli_file_open(&file, o->out, err);
     if (status != BJ_OK) return status;
     status = maze_successors_draw(file.stream, o->path, o->maze, err);
     if (status == BJ_OK) return cli_file_commit(&file, err);

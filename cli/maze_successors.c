@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <branchjepa/maze_drive.h>
 #include <yyjson.h>
@@ -11,12 +12,19 @@
 #include "maze_draw.h"
 #include "svg.h"
 
-enum { PANELS = 3 /* in a row */, GAP = 16, HEAD = 26, LEGEND = 72 };
+enum { PANELS = 3 /* in a row */, GAP = 16, HEAD = 26, LEGEND = 72, MOST_BYTES = 64 << 20 };
 #define SCALE 0.5
 #define ACTIVE 0.01 /* least mass of a candidate that is drawn */
 
+/* Returns NULL if the file is not a JSON file of at most MOST_BYTES. */
+static yyjson_doc *read_doc(const char *path) {
+    struct stat info;
+    if (stat(path, &info) || !S_ISREG(info.st_mode) || info.st_size > MOST_BYTES) return NULL;
+    return yyjson_read_file(path, 0, NULL, NULL);
+}
+
 int maze_successors_is(const char *path) {
-    yyjson_doc *doc = yyjson_read_file(path, 0, NULL, NULL);
+    yyjson_doc *doc = read_doc(path);
     const char *schema = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "schema"));
     const int is = schema && !strcmp(schema, MAZE_SUCCESSORS_SCHEMA);
     yyjson_doc_free(doc);
@@ -33,7 +41,7 @@ static int is_cell(yyjson_val *value, const bj_maze *m) {
     return yyjson_is_int(value) && yyjson_get_num(value) >= 0 && yyjson_get_num(value) < m->cells;
 }
 
-/* Rows of a list: a cell, then at least `numbers` numbers. */
+/* Checks the rows of a list, which contain a cell followed by at least `numbers` numbers. */
 static int are_rows(yyjson_val *list, const bj_maze *m, size_t numbers) {
     if (!yyjson_is_arr(list)) return 0;
     for (size_t i = 0; i < yyjson_arr_size(list); i++) {
@@ -84,7 +92,7 @@ static void draw_successors(FILE *to, const bj_maze *m, yyjson_val *list) {
     }
 }
 
-/* Triangles of several candidates in one cell stand around its center. */
+/* Triangles of several candidates in one cell are placed around its center. */
 static void draw_candidates(FILE *to, const bj_maze *m, yyjson_val *list) {
     const size_t K = yyjson_arr_size(list);
     for (size_t k = 0; k < K; k++) {
@@ -93,7 +101,8 @@ static void draw_candidates(FILE *to, const bj_maze *m, yyjson_val *list) {
         double x, y;
         if (!(mass >= ACTIVE)) continue;
         place(&x, &y, m, yyjson_arr_get(row, 0));
-        int same = 0, before = 0; /* active ones in that cell, and of them earlier ones */
+        int same = 0, before = 0; /* number of active candidates in that cell, and how many of them
+                                     come earlier */
         for (size_t i = 0; i < K; i++) {
             yyjson_val *other = yyjson_arr_get(list, i);
             if (!(number(other, 2) >= ACTIVE) || number(other, 0) != number(row, 0)) continue;
@@ -182,7 +191,7 @@ static void draw(FILE *to, const bj_maze *m, yyjson_val *contexts) {
 }
 
 bj_status maze_successors_draw(FILE *to, const char *path, const char *maze, bj_error *err) {
-    yyjson_doc *doc = yyjson_read_file(path, 0, NULL, NULL);
+    yyjson_doc *doc = read_doc(path);
     yyjson_val *root = yyjson_doc_get_root(doc), *contexts = yyjson_obj_get(root, "contexts");
     const char *name = yyjson_get_str(yyjson_obj_get(root, "maze"));
     bj_maze *m = NULL;

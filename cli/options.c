@@ -1,7 +1,9 @@
-/* options.c - one table-driven parser for all verbs, and the help that is printed from the same table.
+/* options.c - a table-driven option parser for all verbs, and the help text generated from the same
+ * table.
  *
- * Accepted: --name VALUE, --name=VALUE, -x VALUE, -xVALUE; "--" ends the options. Long names are
- * never abbreviated. If an option is repeated, the last value counts; a list takes all values.
+ * Accepted forms are --name VALUE, --name=VALUE, -x VALUE and -xVALUE. "--" ends the options. Long
+ * names cannot be abbreviated. If an option is repeated, the last value is used. A list keeps all
+ * values.
  */
 #include "cli.h"
 #include "verbs.h"
@@ -149,8 +151,8 @@ static int bad_choice(const cli_usage *usage, const cli_option *option, const ch
     return cli_misuse(usage->verb, "%s: found '%s', expected %s", source, value, option->arg);
 }
 
-/* Stores the value, or prints what is wrong with it. `source` is the option or variable that the user
- * gave. */
+/* Stores the value, or prints why it is invalid. `source` is the option or the environment variable
+ * that the user set. */
 static int set_value(const cli_usage *usage, const cli_option *option, const char *source,
                      const char *value) {
     char *end = NULL;

@@ -21,6 +21,11 @@ bj_status cli_path(char path[CLI_PATH_SIZE], const char *folder, const char *nam
     return BJ_OK;
 }
 
+int cli_exists(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 int cli_ends_in(const char *name, const char *suffix) {
     const size_t n = strlen(name), m = strlen(suffix);
     return n > m && !strcmp(name + n - m, suffix);
@@ -37,61 +42,33 @@ bj_status cli_folder(int *created, const char *folder, bj_error *err) {
     return BJ_OK;
 }
 
-bj_status cli_file_replaceable(const char *path, bj_error *err) {
-    struct stat info;
-    if (lstat(path, &info) != 0)
-        return errno == ENOENT ? BJ_OK : refused(path, "examine the file", err);
-    if (!S_ISREG(info.st_mode))
-        return cli_error(err, BJ_EIO, "%s: is not a regular file, so it is not replaced",
-                         path);
-    return BJ_OK;
-}
-
-/* Where the last component of a path starts. */
-static size_t name_start(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
 bj_status cli_file_open(cli_file *file, const char *path, bj_error *err) {
-    const int folder = (int)name_start(path);
     snprintf(file->path, sizeof file->path, "%s", path);
-    snprintf(file->temporary, sizeof file->temporary, "%.*s.%s.%ld.tmp", folder, path,
-             path + folder, (long)getpid());
-    const int fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) return refused(file->temporary, "create the file", err);
-    file->stream = fdopen(fd, "w");
+    bj_status status = bj_file_writer_open(&file->writer, path, err);
+    if (status != BJ_OK) return status;
+    const int fd = fcntl(bj_file_writer_descriptor(file->writer), F_DUPFD_CLOEXEC, 0);
+    file->stream = fd < 0 ? NULL : fdopen(fd, "w");
     if (file->stream) return BJ_OK;
-    const bj_status status = refused(file->temporary, "write the file", err);
-    close(fd);
-    unlink(file->temporary);
+    status = refused(path, "write the file", err);
+    if (fd >= 0) close(fd);
+    bj_file_writer_abort(&file->writer);
     return status;
 }
 
-/* A rename survives a power cut only when the folder is synced; some file systems cannot do it. */
-static void sync_folder(const char *path) {
-    char folder[CLI_PATH_SIZE];
-    snprintf(folder, sizeof folder, "%.*s", (int)name_start(path), path);
-    const int fd = open(*folder ? folder : ".", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    fsync(fd);
-    close(fd);
-}
-
 bj_status cli_file_commit(cli_file *file, bj_error *err) {
-    errno = EIO; /* for a write that failed earlier */
-    const int failed = ferror(file->stream) || fflush(file->stream) || fsync(fileno(file->stream));
-    bj_status status = failed ? refused(file->path, "write the file", err) : BJ_OK;
-    if (fclose(file->stream) && status == BJ_OK)
-        status = refused(file->path, "write the file", err);
-    if (status == BJ_OK && rename(file->temporary, file->path) != 0)
-        status = refused(file->path, "rename the finished file", err);
-    if (status == BJ_OK) sync_folder(file->path);
-    else unlink(file->temporary);
+    const int failed = ferror(file->stream);
+    if (cli_out_of_memory()) {
+        cli_file_abort(file);
+        return cli_error(err, BJ_ENOMEM, "%s: out of memory", file->path);
+    }
+    if (!fclose(file->stream) && !failed) return bj_file_writer_commit(&file->writer, err);
+    if (failed) errno = EIO; /* the number of the failed write is lost */
+    const bj_status status = refused(file->path, "write the file", err);
+    bj_file_writer_abort(&file->writer);
     return status;
 }
 
 void cli_file_abort(cli_file *file) {
     fclose(file->stream);
-    unlink(file->temporary);
+    bj_file_writer_abort(&file->writer);
 }

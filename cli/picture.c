@@ -1,9 +1,9 @@
-/* picture.c - the SVG in a file's stream replaced by a PNG or PDF of it; see picture.h.
+/* picture.c - replaces the SVG in the stream of a file by a PNG or PDF; see picture.h.
  *
  * The few functions of librsvg and cairo that are called are declared here, after the documentation
  * of librsvg 2.46 and cairo 1.10, whose interfaces are stable; both come with one library.
  */
-#define _POSIX_C_SOURCE 200809L /* fileno, ftruncate */
+#define _POSIX_C_SOURCE 200809L /* pread, ftruncate */
 #include "picture.h"
 
 #include <dlfcn.h>
@@ -110,15 +110,19 @@ static bj_status render(const renderer *r, const unsigned char *svg, size_t size
     return failed ? cli_error(err, BJ_EIO, "%s: cannot draw the picture", file->path) : BJ_OK;
 }
 
-/* The bytes written to the file so far; the caller frees them. */
+/* Reads back the bytes written to the file so far. The caller frees them. */
 static bj_status written(unsigned char **data, size_t *size, cli_file *file, bj_error *err) {
     const long end = fflush(file->stream) ? -1 : ftell(file->stream);
-    FILE *from = end > 0 ? fopen(file->temporary, "rb") : NULL;
-    *size = end > 0 ? (size_t)end : 0;
-    *data = from ? malloc(*size) : NULL;
-    const int read = *data && fread(*data, 1, *size, from) == *size;
-    if (from) fclose(from);
-    return read ? BJ_OK : cli_error(err, BJ_EIO, "%s: cannot read the drawing back", file->path);
+    ssize_t n = 1;
+    *size = 0;
+    *data = end > 0 ? malloc((size_t)end) : NULL;
+    if (end > 0 && !*data) return cli_error(err, BJ_ENOMEM, "out of memory");
+    while (*data && (long)*size < end && n > 0) {
+        n = pread(bj_file_writer_descriptor(file->writer), *data + *size, (size_t)end - *size, (off_t)*size);
+        if (n > 0) *size += (size_t)n;
+    }
+    if (*data && (long)*size == end) return BJ_OK;
+    return cli_error(err, BJ_EIO, "%s: cannot read the drawing back", file->path);
 }
 
 static bj_status convert(cli_file *file, bj_error *err) {
@@ -129,7 +133,7 @@ static bj_status convert(cli_file *file, bj_error *err) {
     if (status == BJ_OK) status = written(&svg, &size, file, err);
     if (status == BJ_OK) {
         rewind(file->stream);
-        if (ftruncate(fileno(file->stream), 0))
+        if (ftruncate(bj_file_writer_descriptor(file->writer), 0))
             status = cli_error(err, BJ_EIO, "%s: cannot write the picture", file->path);
     }
     if (status == BJ_OK) status = render(&r, svg, size, file, err);

@@ -19,8 +19,8 @@ typedef struct look {
     shape shape;
 } look;
 
-/* Okabe and Ito without yellow, which is lost on white, and with gray. Style 7 is the ink: black on
- * white, white on black. */
+/* The palette of Okabe and Ito without yellow, which is invisible on white, and with gray. Style 7
+ * is the ink color: black on white, white on black. */
 static const look looks[PLOT_STYLES] = {
     {"#0072b2", "", CIRCLE},         {"#56b4e9", "6 2", SQUARE}, {"#009e73", "5 3", UP},
     {"#cc79a7", "8 3 2 3", DIAMOND}, {"#d55e00", "", DOWN},      {"#e69f00", "3 2", PLUS},
@@ -127,7 +127,8 @@ void plot_range_x(plot *p, double low, double high) {
 
 void plot_range_y(plot *p, double low, double high, int round) {
     if (!isfinite(low) || !isfinite(high)) low = high = 0;
-    /* One value, or a difference that is nothing but rounding: its labels would have no end. */
+    /* A single value, or a difference that is only rounding, because its labels would have too many
+     * digits. */
     const double least = 2e-3 * fmax(fabs(low), fabs(high));
     if (!(high - low > least)) {
         const double middle = (low + high) / 2, half = middle != 0 ? 0.05 * fabs(middle) : 0.5;
@@ -267,7 +268,7 @@ void plot_bar(plot *p, int style, double width, double x0, double y0, double x1,
     fprintf(p->to, " d=\"M%.1f %.1fL%.1f %.1f\"/>\n", x0, y0, x1, y1);
 }
 
-/* Cuts a segment to y0 <= y <= y1. 0: nothing is left. */
+/* Clips a segment to y0 <= y <= y1. Returns 0 if nothing is left. */
 static int cut(const plot *p, double a[2], double b[2]) {
     double t0 = 0, t1 = 1;
     const double dy = b[1] - a[1], edges[2] = {p->y0, p->y1};

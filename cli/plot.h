@@ -30,9 +30,11 @@ static inline double plot_y(const plot *p, double y) {
     return p->bottom - (y - p->y0) / (p->y1 - p->y0) * (p->bottom - p->top);
 }
 
-/* The style of an arm by its name; `index` decides for names without one of their own. */
+/* Returns the style of an arm by its name. `index` determines the style of names that have none of
+ * their own. */
 int plot_style(const char *arm, int index);
-/* A name short enough to stand below a column: "full-set"; the arm's own unless it is known. */
+/* Returns a name that is short enough for a column label, such as "full-set". Unknown arms keep
+ * their own name. */
 const char *plot_label(const char *arm);
 
 /* ---------------------------------------------------------------------------------------- axes */
@@ -42,19 +44,20 @@ typedef struct plot_ticks {
     int count, digits; /* decimals of their labels */
 } plot_ticks;
 
-/* Round numbers within [low, high], about `wanted` of them. */
+/* Fills in about `wanted` round numbers within [low, high]. */
 plot_ticks plot_ticks_within(double low, double high, int wanted);
-/* The heading of the panel and where its axes lie; margins in pixels. */
+/* Draws the heading of the panel and places its axes. Margins are in pixels. */
 void plot_frame(plot *p, const char *title, double left, double right, double top, double bottom);
-/* Sets the range, grown to whole steps where `round`; a range without width gets some. */
+/* Sets the range of the axis. If `round` is set, extends it to whole steps. A range of width zero
+ * is widened. */
 void plot_range_x(plot *p, double low, double high);
 void plot_range_y(plot *p, double low, double high, int round);
-/* Grid lines and numbers on the left; numbers along the bottom. */
+/* Draw grid lines with numbers on the left, and numbers along the bottom. */
 void plot_axis_y(plot *p, int wanted);
 void plot_axis_x(plot *p, int wanted);
 /* What the axes show; NULL: nothing. */
 void plot_axis_names(plot *p, const char *x, const char *y);
-/* A slanted name below the column at pixel x. */
+/* Draws a slanted name below the column at pixel x. */
 void plot_column_name(plot *p, double x, const char *name);
 
 /* ------------------------------------------------------------------------------------- drawing */
@@ -64,25 +67,25 @@ typedef enum plot_role { PLOT_INK, PLOT_SOFT } plot_role;
 /* anchor: "start", "middle" or "end". */
 void plot_text(plot *p, double x, double y, const char *anchor, plot_role role, const char *fmt,
                ...) CLI_PRINTF(6, 7);
-/* The shape of a style at pixels (x, y); tip may be NULL. */
+/* Draws the shape of a style at pixels (x, y). tip may be NULL. */
 void plot_mark(plot *p, int style, double x, double y, double radius, const char *tip);
-/* A filled rectangle in the color of a style. */
+/* Draws a filled rectangle in the color of a style. */
 void plot_area(plot *p, int style, double opacity, double x, double y, double width, double height,
                const char *tip);
-/* A straight line in pixels; dash as in stroke-dasharray or NULL. */
+/* Draws a straight line in pixels. `dash` is a value of stroke-dasharray or NULL. */
 void plot_rule(plot *p, plot_role role, double width, const char *dash, double x0, double y0,
                double x1, double y1);
-/* A short line in the color of a style. */
+/* Draws a short line in the color of a style. */
 void plot_bar(plot *p, int style, double width, double x0, double y0, double x1, double y1);
-/* A line through the points, in units of the axes. Parts outside of the axes are left out, and so
- * are points that are not finite. */
+/* Draws a line through the points, in units of the axes. Parts outside of the axes and points that
+ * are not finite are left out. */
 void plot_curve(plot *p, int style, double width, double opacity, const double *x, const double *y,
                 int count, const char *tip);
-/* Lines and shapes of styles with their names, in rows from pixel y; returns the height of `count`
- * entries without drawing when p->to is NULL. */
+/* Draws a legend of lines and shapes with their names, in rows starting at pixel y. Returns the
+ * height of `count` entries. If p->to is NULL, draws nothing. */
 double plot_legend(plot *p, double y, const int *styles, const char *const *names, int count);
 
-/* A number with decimals, never "-0"; a minus sign instead of a hyphen. */
+/* Formats a number with decimals, but never as "-0", and with a minus sign instead of a hyphen. */
 enum { PLOT_NUMBER_SIZE = 48 };
 const char *plot_number(char text[PLOT_NUMBER_SIZE], double value, int digits);
 

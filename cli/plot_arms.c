@@ -38,7 +38,8 @@ static int measured(const report_data *data, int metric) {
     return 0;
 }
 
-/* The metric of the panel among those that were measured; the entry when `at` is not NULL. */
+/* Returns the metric of the panel among those that were measured. Sets *at to its entry unless `at`
+ * is NULL. */
 static int metric_of(const shown **at, const report_data *data, const shown *list, int count,
                      int panel) {
     for (int i = 0; i < count; i++) {
@@ -90,7 +91,8 @@ static void title_of(char title[CLI_CELL_SIZE], const shown *at, const bj_metric
 
 int plot_summary_panels(const report_data *data) { return count_measured(data, summary, SUMMARY); }
 
-/* The arm others are held against; full-set where specialization was not measured. */
+/* Returns the reference arm, which is specialization, or full-set if specialization was not
+ * measured. */
 static int reference_of(const report_data *data, int metric) {
     const int first = report_reference(data);
     if (first < 0 || report_summary(data, first, metric).n) return first;
@@ -116,8 +118,8 @@ static void add_band(plot_column *column, char tip[PLOT_TIP_SIZE], const report_
 void plot_summary_draw(plot *p, const report_data *data, int panel) {
     const shown *at = NULL;
     const int metric = metric_of(&at, data, summary, SUMMARY, panel);
-    plot_column *columns = calloc((size_t)data->arms + 1, sizeof *columns);
-    char(*tips)[PLOT_TIP_SIZE] = calloc((size_t)data->arms + 1, sizeof *tips);
+    plot_column *columns = cli_alloc((size_t)data->arms + 1, sizeof *columns);
+    char(*tips)[PLOT_TIP_SIZE] = cli_alloc((size_t)data->arms + 1, sizeof *tips);
     const int reference = metric >= 0 ? reference_of(data, metric) : -1;
     int count = 0;
     if (metric >= 0 && columns && tips) {
@@ -150,7 +152,7 @@ int plot_support_panels(const report_data *data) { return count_measured(data, s
 void plot_support_draw(plot *p, const report_data *data, int panel) {
     const shown *at = NULL;
     const int metric = metric_of(&at, data, support, SUPPORT, panel);
-    plot_column *columns = calloc((size_t)data->arms + 1, sizeof *columns);
+    plot_column *columns = cli_alloc((size_t)data->arms + 1, sizeof *columns);
     int count = 0, atoms = 0;
     if (metric >= 0 && columns) {
         const bj_metric_info info = bj_metric_at(metric);

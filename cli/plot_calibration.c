@@ -1,6 +1,5 @@
-/* plot_calibration.c - one small panel for each arm: reliability of its likeliest maneuver, and
- * what its branches are used for.
- */
+/* plot_calibration.c - draws one small panel for each arm: the reliability of its most likely
+ * maneuver, and the use of its branches. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,7 +19,7 @@ int plot_calibration_panels(const report_data *data) {
     return panels;
 }
 
-/* How many scenes are behind a bin, along the bottom. */
+/* Draws the number of scenes in each bin along the bottom. */
 static void draw_counts(plot *p, const report_arm *arm) {
     double most = 0;
     char count[CLI_COUNT_SIZE], tip[PLOT_TIP_SIZE];
@@ -88,7 +87,8 @@ static int by_share(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* Branch 1 of one seed has nothing to do with branch 1 of another: they are ranked by share. */
+/* Branch 1 of one seed does not correspond to branch 1 of another seed, so branches are ranked by
+ * their share. */
 void plot_usage_draw(plot *p, const report_data *data, int panel) {
     const int number = used(data, panel);
     if (number < 0) return;

@@ -22,8 +22,8 @@ static void include_column(double *low, double *high, const plot_column *c) {
     }
 }
 
-/* Bands may widen the axis, but not so far that the marks cannot be told apart: with two seeds they
- * are very wide. Those that are longer are cut off at its ends. */
+/* Bands may widen the axis, but not so far that the marks cannot be distinguished, because bands
+ * are very wide with two seeds. Longer bands are cut off. */
 static void include_bands(double *low, double *high, const plot_column *columns, int count) {
     const double most = 0.6 * (*high - *low), least = *low - most, highest = *high + most;
     for (int i = 0; i < count; i++) {
@@ -37,7 +37,7 @@ static void set_range(plot *p, const plot_columns *panel, const plot_column *col
     double low = INFINITY, high = -INFINITY;
     int others = 0;
     for (int i = 0; i < count; i++) others += !columns[i].apart && isfinite(columns[i].mean);
-    /* Leaving one out helps only when at least two are left to be compared. */
+    /* Leaving out an outlier helps only if at least two other columns are left to compare. */
     for (int i = 0; i < count; i++)
         if (!columns[i].apart || others < 2) include_column(&low, &high, &columns[i]);
     include(&low, &high, panel->reference);

@@ -1,4 +1,5 @@
-/* plot_columns.h - a panel with arms side by side: a mark for every seed, the mean, a band. */
+/* plot_columns.h - draws a panel with arms side by side: a mark for every seed, the mean, and a
+ * band. */
 #ifndef BJEPA_PLOT_COLUMNS_H
 #define BJEPA_PLOT_COLUMNS_H
 
@@ -8,21 +9,21 @@ typedef struct plot_column {
     const char *name;  /* below it */
     const char *title; /* in tooltips */
     int style;
-    const double *values; /* (count) one for each seed, `stride` apart; NaN: none */
+    const double *values; /* (count) one value for each seed, `stride` apart; NaN: none */
     const int64_t *seeds; /* (count) */
     int count, stride;
     double mean;      /* NaN: nothing was measured */
-    double spread;    /* whisker to both sides of the mean; NaN: none */
+    double spread;    /* length of the whisker on both sides of the mean; NaN: none */
     double low, high; /* band, in units of the axis; NaN: none */
     const char *band_tip;
-    int apart; /* does not set the range: where it leaves it, an arrow says how far it is */
+    int apart; /* 1: does not affect the range; if it is outside, an arrow shows its value */
 } plot_column;
 
 typedef struct plot_columns {
     const char *title;
     const char *note; /* below the title; NULL: none */
     int digits;       /* in tooltips */
-    int bars;         /* bars from zero instead of a range that fits */
+    int bars;         /* 1: draw bars from zero instead of fitting the range */
     double reference; /* dashed line; NaN: none */
     double limit;     /* dotted line, with its name; NaN: none */
     const char *limit_name;

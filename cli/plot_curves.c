@@ -1,7 +1,8 @@
-/* plot_curves.c - what happened epoch by epoch: a thin line for each run, a mark at the epoch whose
- * checkpoint was chosen.
+/* plot_curves.c - draws curves over epochs, with a thin line for each run and a mark at the epoch
+ * whose checkpoint was chosen.
  *
- * The axis fits what comes after the first tenth of the epochs; the steep beginning may leave it.
+ * The axis fits the values after the first tenth of the epochs, so the steep beginning may be
+ * outside.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -71,10 +72,10 @@ static const curve maze[] = {
 };
 enum { MAZE = sizeof maze / sizeof *maze };
 
-/* Values of a run, epoch 0 included; the caller frees x, whose second half is y. */
+/* Returns the values of a run, including epoch 0. The caller frees x, whose second half is y. */
 static int run_curve(double **x, double **y, const report_run *run, const curve *c) {
     const int count = run->run ? run->epochs : 0;
-    *x = count ? malloc(2 * (size_t)count * sizeof **x) : NULL;
+    *x = count ? cli_alloc(2 * (size_t)count, sizeof **x) : NULL;
     if (!*x) return 0;
     *y = *x + count;
     for (int i = 0; i < count; i++) {
@@ -141,7 +142,7 @@ static void draw_axes(plot *p, const extent *e) {
 
 /* ------------------------------------------------------------------------------------ learning */
 
-/* The panel-th curve of a list that there are values of, or NULL. */
+/* Returns the curve for a panel, counting only curves that have values, or NULL. */
 static const curve *curve_at(const report_data *data, const curve *list, int count, int set,
                              int panel) {
     for (int i = 0; i < count; i++)
@@ -158,8 +159,8 @@ static int count_curves(const report_data *data, const curve *list, int count, i
 /* Runs of one dataset, or of all (-1). */
 static void draw_curves(plot *p, const report_data *data, const curve *c, int set,
                         const char *title) {
-    int *styles = calloc((size_t)data->arms + 1, sizeof *styles), count = 0;
-    const char **names = calloc((size_t)data->arms + 1, sizeof *names);
+    int *styles = cli_alloc((size_t)data->arms + 1, sizeof *styles), count = 0;
+    const char **names = cli_alloc((size_t)data->arms + 1, sizeof *names);
     if (c && styles && names) {
         const extent e = measure(data, c, -1, set);
         for (int a = 0; a < data->arms; a++) {
@@ -203,7 +204,7 @@ void plot_looks_draw(plot *p, const report_data *data, int panel) {
 
 /* --------------------------------------------------------------------------------------- mazes */
 
-/* All curves of a dataset, then those of the next. */
+/* Draws all curves of a dataset, then those of the next one. */
 int plot_maze_panels(const report_data *data) {
     int panels = 0;
     if (!report_is_maze(data)) return 0;

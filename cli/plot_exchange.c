@@ -1,6 +1,6 @@
-/* plot_exchange.c - what the chosen checkpoints look at, by arm: how much the trajectory Energy Score
- * increases when a part of the observation is exchanged between development scenes. Curves by epoch
- * are in plot_curves.c. Test: tests/cli/figures.sh
+/* plot_exchange.c - shows by arm which inputs the chosen checkpoints use: the increase of the
+ * trajectory Energy Score when a part of the observation is exchanged between development scenes.
+ * Curves by epoch are in plot_curves.c. Test: tests/cli/figures.sh
  */
 #include <math.h>
 #include <stdlib.h>
@@ -55,9 +55,9 @@ int plot_exchange_panels(const report_data *data) {
 void plot_exchange_draw(plot *p, const report_data *data, int panel) {
     const int part = part_of(data, panel);
     const size_t runs = (size_t)data->runs;
-    plot_column *columns = calloc((size_t)data->arms + 1, sizeof *columns);
-    double *values = calloc(runs + 1, sizeof *values);
-    int64_t *seeds = calloc(runs + 1, sizeof *seeds);
+    plot_column *columns = cli_alloc((size_t)data->arms + 1, sizeof *columns);
+    double *values = cli_alloc(runs + 1, sizeof *values);
+    int64_t *seeds = cli_alloc(runs + 1, sizeof *seeds);
     int count = 0, used = 0;
     for (int a = 0; a < data->arms && columns && values && seeds; a++) {
         const report_arm *arm = &data->arm[a];

@@ -23,7 +23,7 @@ const report_plot report_plots[] = {
      "branches.",
      REPORT_FROM_EVALUATION, 3, 340, 270, plot_support_panels, plot_support_draw},
     {"usage", "Use of the branches",
-     "Share of the total weight of each branch, sorted within a seed. Bars are means, and marks "
+     "Share of each branch in the total weight, sorted within each seed. Bars are means, and marks "
      "are seeds. Dashed: equal shares.",
      REPORT_FROM_EVALUATION, 4, 270, 220, plot_usage_panels, plot_usage_draw},
     {"calibration", "Calibration",
@@ -98,7 +98,7 @@ const char *report_plot_source(char text[REPORT_SOURCE_SIZE], const report_plot 
     return report_numbers(text, data);
 }
 
-/* The element, its size and the ground it is drawn on. */
+/* Writes the svg element with its size, and the background. */
 static void begin(FILE *to, const char *label, int width, int height) {
     fprintf(to,
             "<svg class=\"plot\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" "

@@ -28,7 +28,7 @@ typedef enum report_source {
 typedef struct report_plot {
     const char *name;    /* of the file: "summary" */
     const char *title;   /* as a heading */
-    const char *caption; /* what is drawn and how to read it; plain text */
+    const char *caption; /* explanation of the plot in plain text */
     report_source source;
     int columns;                            /* panels side by side in a sheet */
     int width, height;                      /* of a panel */
@@ -39,10 +39,11 @@ typedef struct report_plot {
 extern const report_plot report_plots[]; /* up to a name of NULL */
 
 const report_plot *report_plot_find(const char *name); /* or NULL */
-/* The source in words: "map audit, 287 of 300 scenes". */
+/* Describes the source in words, such as "map audit, 287 of 300 scenes". */
 const char *report_plot_source(char text[REPORT_SOURCE_SIZE], const report_plot *plot,
                                const report_data *data);
-/* One panel as an <svg class="plot"> with viewBox and size; no XML declaration. */
+/* Writes one panel as an <svg class="plot"> element with viewBox and size, without an XML
+ * declaration. */
 void report_plot_panel(FILE *to, const report_plot *plot, const report_data *data, int panel);
 /* All panels as one <svg>. */
 void report_plot_sheet(FILE *to, const report_plot *plot, const report_data *data);

@@ -1,5 +1,4 @@
-/* plot_panels.h - the panels behind the table of plot_list.c: how many there are, and drawing one.
- */
+/* plot_panels.h - the functions behind the table in plot_list.c, which count and draw panels. */
 #ifndef BJEPA_PLOT_PANELS_H
 #define BJEPA_PLOT_PANELS_H
 

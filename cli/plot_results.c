@@ -1,4 +1,5 @@
-/* plot_results.c - the map audit and the exam against the law of simulated scenes, by arm. */
+/* plot_results.c - draws the results of the map audit, and of the comparison with the law of
+ * simulated scenes, by arm. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,8 @@ void plot_audit_draw(plot *p, const report_data *data, int panel) {
     const bj_bootstrap *d = &audit->difference[panel];
     size_t total = 0, used = 0;
     for (int i = 0; i < audit->arms; i++) total += (size_t)audit->arm[i].seeds;
-    plot_column *columns = calloc((size_t)audit->arms + 1, sizeof *columns);
-    double *values = calloc(total + 1, sizeof *values);
+    plot_column *columns = cli_alloc((size_t)audit->arms + 1, sizeof *columns);
+    double *values = cli_alloc(total + 1, sizeof *values);
     char note[PLOT_TIP_SIZE] = "", a[PLOT_NUMBER_SIZE], b[PLOT_NUMBER_SIZE], c[PLOT_NUMBER_SIZE];
     for (int i = 0; i < audit->arms && columns && values; i++) {
         const report_audit_arm *arm = &audit->arm[i];
@@ -57,7 +58,8 @@ void plot_audit_draw(plot *p, const report_data *data, int panel) {
     const plot_columns look = {.title = audit_titles[panel],
                                .note = *note ? note : NULL,
                                .digits = 3,
-                               .bars = !percent, /* shares near 100 % would all look the same */
+                               .bars = !percent, /* on a linear axis, shares near 100 % would all
+                                                    look the same */
                                .reference = NAN,
                                .limit = NAN};
     if (columns && values) plot_columns_draw(p, &look, columns, audit->arms);
@@ -106,7 +108,8 @@ static double truth_value(const bj_exam_report *r, truth_metric metric) {
     return NAN;
 }
 
-/* Entries of the campaign's arms share a column, one mark each; others have one of their own. */
+/* Entries of one arm of the campaign share a column, with one mark each. All other entries have
+ * their own column. */
 static int truth_columns(plot_column *columns, double *values, int64_t *seeds,
                          const report_data *data, truth_metric metric) {
     const report_truth *truth = data->truth;
@@ -142,9 +145,9 @@ static int truth_columns(plot_column *columns, double *values, int64_t *seeds,
 
 void plot_truth_draw(plot *p, const report_data *data, int panel) {
     const size_t entries = (size_t)data->truth->entries;
-    plot_column *columns = calloc(entries + 1, sizeof *columns);
-    double *values = calloc(entries + 1, sizeof *values);
-    int64_t *seeds = calloc(entries + 1, sizeof *seeds);
+    plot_column *columns = cli_alloc(entries + 1, sizeof *columns);
+    double *values = cli_alloc(entries + 1, sizeof *values);
+    int64_t *seeds = cli_alloc(entries + 1, sizeof *seeds);
     if (columns && values && seeds) {
         const int count = truth_columns(columns, values, seeds, data, (truth_metric)panel);
         plot_columns look = {.title = truth_look[panel].title,

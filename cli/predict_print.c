@@ -1,6 +1,6 @@
 /* predict_print.c - predictions as text, JSON lines, submissions and pictures; see predict.h.
  *
- * Branches keep their order: number k is the same head in every scene.
+ * Branches keep their order, so branch k comes from the same head in every scene.
  */
 #include "predict.h"
 
@@ -72,7 +72,7 @@ static void json_paths(FILE *to, const predict_result *r) {
     fputc(']', to);
 }
 
-/* To the micrometer, which is finer than a float in the scene's frame. */
+/* Numbers have micrometer precision, which is finer than a float in the frame of the scene. */
 static void json_city_paths(FILE *to, const predict_result *r) {
     const int K = r->arch->atoms, F = r->arch->fut;
     fputs(",\"trajectories_city\":[", to);

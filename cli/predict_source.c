@@ -1,4 +1,4 @@
-/* predict_source.c - scenes of one operand of bjepa predict; see predict.h. */
+/* predict_source.c - reads the scenes of one operand of bjepa predict; see predict.h. */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "predict.h"
 
@@ -91,7 +91,7 @@ static bj_status next_of_cache(const bj_batch **batch, predict_source *s, bj_err
     return BJ_OK;
 }
 
-/* Bad files are the scenario's own; memory is everybody's. */
+/* An unreadable file affects only its scenario, but a lack of memory ends the command. */
 static bj_status next_of_list(predict_source *s, int most, bj_error *err) {
     while (s->next < s->end && s->count < most) {
         bj_scenario_scene *scene;

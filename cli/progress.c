@@ -50,7 +50,8 @@ cli_progress cli_progress_begin(const char *unit, long total) {
     return cli_progress_begin_at(unit, total, 0);
 }
 
-/* Columns a line may have: the last one of a terminal would make it scroll. */
+/* Returns the max length of a line. Writing to the last column of a terminal would make it
+ * scroll. */
 static int width(void) {
     struct winsize size;
     const int known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
@@ -87,7 +88,7 @@ static void plain_time(char text[TIME], cli_progress *p, double left) {
     if (cli_eta_add(&p->eta, p->last, left)) snprintf(text, TIME, "%.0f s left, ", left);
 }
 
-/* The bar takes the room that the text leaves. */
+/* The bar fills the space that the text leaves. */
 static void draw(cli_progress *p, long done, double rate, const char *unit, double left,
                  const char *note) {
     char bar[BAR_MOST + 1], text[LINE], line[LINE + BAR_MOST + 4], time[TIME];

@@ -1,4 +1,4 @@
-/* report_audit.c - audit.json, as `bjepa audit --json` writes it. */
+/* report_audit.c - reads audit.json, which `bjepa audit --json` writes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@ static int by_hash(const void *a, const void *b) {
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* FNV-1a, and a last stir, since ids often differ in their ends alone. */
+/* FNV-1a with a final mixing step, because ids often differ only in their last characters. */
 static uint64_t hash_of(const char *id) {
     uint64_t h = 14695981039346656037u;
     for (; *id; id++) h = (h ^ (unsigned char)*id) * 1099511628211u;

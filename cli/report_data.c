@@ -1,6 +1,5 @@
-/* report_data.c - arms, seeds, runs and their numbers; what JSON files add is in report_locked.c,
- * report_audit.c and report_truth.c.
- */
+/* report_data.c - collects arms, seeds, runs and their numbers. report_locked.c, report_audit.c and
+ * report_truth.c add the contents of JSON files. */
 #define _POSIX_C_SOURCE 200809L /* lstat */
 #include "report_data.h"
 
@@ -32,7 +31,7 @@ static int find_seed(const report_data *data, int64_t seed) {
     return -1;
 }
 
-/* Appends an arm; there is room. set_name may be NULL: there is one dataset. */
+/* Appends an arm. There must be room. set_name is NULL if there is only one dataset. */
 static report_arm *add_arm(report_data *data, const char *name, int set, const char *set_name) {
     report_arm *arm = &data->arm[data->arms];
     snprintf(arm->name, sizeof arm->name, "%s", name);
@@ -59,7 +58,7 @@ static int all_there(const report_data *data) {
     return data->arm && data->seed && (data->run || !data->runs);
 }
 
-/* Copies the table's values of arms and seeds that data has. */
+/* Copies the values of the arms and seeds in `data` from the table. */
 static bj_status take_values(report_data *data, const bj_seeds *seeds, bj_error *err) {
     const int metrics = bj_metric_count();
     const size_t count = (size_t)data->arms * (size_t)metrics * (size_t)data->seeds;
@@ -111,16 +110,15 @@ static bj_status open_table(report_data *data, const char *path, bj_error *err) 
 
 static int is_there(const char *folder, const char *name) {
     char path[CLI_PATH_SIZE];
-    struct stat info;
     bj_error ignored;
-    return cli_path(path, folder, name, &ignored) == BJ_OK && lstat(path, &info) == 0;
+    return cli_path(path, folder, name, &ignored) == BJ_OK && cli_exists(path);
 }
 
 static int64_t seed_of(const bj_settings *settings) {
     return (int64_t)(settings->seed & INT64_MAX);
 }
 
-/* The grid: arms in the order of their first runs, seeds sorted, runs as the campaign has them. */
+/* Fills the grid: arms in the order of their first runs, seeds sorted, runs in campaign order. */
 static bj_status take_grid(report_data *data, bj_error *err) {
     const int runs = bj_campaign_runs(data->campaign);
     data->arm = calloc((size_t)runs + 1, sizeof *data->arm);
@@ -171,9 +169,9 @@ static bj_status take_runs(report_data *data, bj_error *err) {
 
 static bj_status take_numbers(report_data *data, const char *dir, bj_error *err) {
     bj_seeds *seeds = NULL;
-    data->locked = is_there(dir, BJ_LOCKED_DIR);
-    bj_status status =
-        bj_campaign_seeds(&seeds, dir, data->locked ? BJ_SEEDS_LOCKED : BJ_SEEDS_DEVELOPMENT, err);
+    bj_status status = data->locked
+                           ? bj_locked_seeds(&seeds, data->evaluation, err)
+                           : bj_campaign_seeds(&seeds, dir, BJ_SEEDS_DEVELOPMENT, err);
     if (status == BJ_ELOCKED && !data->locked) status = BJ_OK; /* no run is done yet */
     if (status == BJ_OK) status = take_values(data, seeds, err);
     bj_seeds_free(seeds);
@@ -186,6 +184,23 @@ static bj_status take_numbers(report_data *data, const char *dir, bj_error *err)
     return status;
 }
 
+/* Verifies the locked evaluation. Without one, or if one of its files is missing, the numbers are
+ * of the development scenes. */
+static bj_status open_evaluation(report_data *data, const char *dir, bj_error *err) {
+    bj_locked_report report;
+    if (!is_there(dir, BJ_LOCKED_DIR)) return BJ_OK;
+    const bj_status status = bj_locked_open(&data->evaluation, &report, dir, err);
+    if (status == BJ_ELOCKED) {
+        cli_warn("%s; the page shows development scenes, not the locked evaluation", err->message);
+        return BJ_OK;
+    }
+    if (status != BJ_OK) return status;
+    data->locked = 1;
+    data->verified = !report.missing;
+    if (report.missing) cli_warn_missing(dir, &report);
+    return BJ_OK;
+}
+
 static bj_status open_campaign(report_data *data, const char *dir, bj_error *err) {
     bj_status status = bj_campaign_open(&data->campaign, dir, err);
     if (status != BJ_OK) return status;
@@ -194,9 +209,10 @@ static bj_status open_campaign(report_data *data, const char *dir, bj_error *err
     if (status == BJ_OK && bj_campaign_data_count(data->campaign) > 1 && !report_is_maze(data))
         status = cli_error(err, BJ_EARG, "%s: has %d datasets, expected one for a report of scenes",
                            dir, bj_campaign_data_count(data->campaign));
+    if (status == BJ_OK) status = open_evaluation(data, dir, err);
     if (status == BJ_OK) status = take_runs(data, err);
     if (status == BJ_OK) status = take_numbers(data, dir, err);
-    if (status == BJ_OK) status = report_read_locked(data, dir, err);
+    if (status == BJ_OK) status = report_read_locked(data, err);
     if (status == BJ_OK) status = report_read_audit(data, dir, err);
     if (status == BJ_OK) status = report_read_truth(data, dir, err);
     return status;
@@ -233,7 +249,7 @@ static void take_row(report_data *data, const bj_epoch *row) {
                (const char *)row + others[i].offset, sizeof(double));
 }
 
-/* A folder with one run: one arm and one seed. */
+/* Opens a folder with a single run, which has one arm and one seed. */
 static bj_status open_run(report_data *data, const char *dir, bj_error *err) {
     const size_t length = strlen(dir);
     size_t end = length, begin;
@@ -302,6 +318,7 @@ void report_data_free(report_data *data) {
     for (int i = 0; i < data->runs && data->run; i++) bj_run_free(data->run[i].run);
     for (int i = 0; i < data->arms; i++) free(data->arm[i].usage);
     bj_campaign_free(data->campaign);
+    bj_locked_free(data->evaluation);
     report_audit_free(data->audit);
     report_truth_free(data->truth);
     free(data->arm);
@@ -321,7 +338,10 @@ const char *report_numbers(char text[REPORT_SOURCE_SIZE], const report_data *dat
         snprintf(scenes, sizeof scenes, ", %s %s", cli_count(count, (size_t)data->scenes),
                  data->locked ? "held-out scenes" : "scenes");
     if (!data->runs) snprintf(text, REPORT_SOURCE_SIZE, "seed table %.120s", data->name);
-    else if (data->locked) snprintf(text, REPORT_SOURCE_SIZE, "locked evaluation%s", scenes);
+    else if (data->verified) snprintf(text, REPORT_SOURCE_SIZE, "locked evaluation%s", scenes);
+    else if (data->locked)
+        snprintf(text, REPORT_SOURCE_SIZE, "evaluation%s, not verified: locked files are missing",
+                 scenes);
     else
         snprintf(text, REPORT_SOURCE_SIZE, "development scenes%s, not the locked evaluation",
                  scenes);

@@ -22,7 +22,7 @@ typedef struct work {
     bj_loader *loader; /* of it; step i is scene i */
     int64_t chosen[SCENES];
     int count;
-    int *run; /* (models) number of the run; -1: the pretrained model */
+    int *run; /* (models) index of the run; -1: the pretrained model */
     double *weights, *paths;
     bj_real *weights_real, *paths_real;
 } work;
@@ -92,6 +92,10 @@ static bj_status add_scenes(work *w, bj_error *err) {
     bj_status status =
         report_scenes_create(&w->out->scenes, w->out->models, w->out->model_count, err);
     for (int i = 0; i < w->count && status == BJ_OK; i++) {
+        status = bj_cache_check_scene(w->blind, w->chosen[i], err);
+        if (status == BJ_OK)
+            status = bj_cache_check_map(w->blind, bj_cache_info(w->blind, w->chosen[i]).map, err);
+        if (status != BJ_OK) break;
         const report_scene scene = {.sizes = bj_cache_arch(w->blind),
                                     .info = bj_cache_info(w->blind, w->chosen[i]),
                                     .at = bj_cache_floats(w->blind, w->chosen[i]),
@@ -103,7 +107,8 @@ static bj_status add_scenes(work *w, bj_error *err) {
 
 /* -------------------------------------------------------------------------------------- models */
 
-/* The pretrained model, then every finished run that forecasts, in the order of arms, then seeds. */
+/* Adds the pretrained model, then every finished run that makes forecasts, sorted by arm and
+ * seed. */
 static bj_status list_models(work *w, bj_error *err) {
     const report_data *d = w->data;
     report_forecasts *out = w->out;
@@ -129,7 +134,7 @@ static bj_status list_models(work *w, bj_error *err) {
     return BJ_OK;
 }
 
-/* Room for one forecast of the largest set there may be. */
+/* Allocates memory for one forecast of the largest set. */
 static bj_status make_room(work *w, int F, bj_error *err) {
     const size_t K = BJ_MAX_ATOMS, line = 2 * (size_t)F;
     w->weights = malloc(K * sizeof *w->weights);
@@ -196,7 +201,8 @@ static bj_status add_futures(work *w, bj_error *err) {
     bj_status status = bj_cache_open(&seeing, w->path, 0, err);
     for (int i = 0; i < w->count && status == BJ_OK; i++) {
         const bj_scene_floats at = bj_cache_floats(seeing, w->chosen[i]);
-        if (at.future)
+        status = bj_cache_check_scene(seeing, w->chosen[i], err);
+        if (status == BJ_OK && at.future)
             status = report_scenes_future(w->out->scenes, i, at.future,
                                           bj_cache_info(seeing, w->chosen[i]).future_valid, err);
     }
@@ -210,7 +216,7 @@ static bj_status add_laws(work *w, bj_error *err) {
     bj_law *law = NULL;
     if (!path) {
         snprintf(beside, sizeof beside, "%s.law.safetensors", w->path);
-        if (access(beside, F_OK)) return BJ_OK;
+        if (!cli_exists(beside)) return BJ_OK;
         path = beside;
     }
     bj_status status = bj_law_open(&law, path, err);

@@ -1,4 +1,5 @@
-/* report_forecast.h - scenes for a report, and what every run of the campaign predicts for them.
+/* report_forecast.h - selects the scenes of a report and predicts them with every run of the
+ * campaign.
  *
  * Invariants
  *   1. Scenes are chosen by a hash of their ids and predicted from a cache that was opened blind;
@@ -14,8 +15,9 @@
 #include "report_scenes.h"
 
 typedef struct report_forecast_options {
-    const char *cache; /* NULL: held-out scenes of an evaluated campaign, else development scenes */
-    const char *law;   /* NULL: the file beside the cache, if there is one */
+    const char *cache; /* NULL: held-out scenes if the campaign has been evaluated, otherwise
+                          development scenes */
+    const char *law;   /* NULL: the file next to the cache, if it exists */
     int count;         /* most scenes; 0: none */
     int threads;
     size_t most; /* bytes of JSON */
@@ -35,7 +37,8 @@ typedef struct report_forecasts {
     char reason[600];
 } report_forecasts;
 
-/* A cache that was not named and cannot be read is a reason, not a failure. */
+/* If a cache that the user did not name cannot be read, the reason is stored, and this is not an
+ * error. */
 BJ_CHECK bj_status report_forecasts_make(report_forecasts *out, const report_data *data,
                                          const report_forecast_options *options, bj_error *err);
 void report_forecasts_free(report_forecasts *forecasts);

@@ -1,4 +1,4 @@
-/* report_locked.c - what lock.json and the three files of the locked evaluation say. */
+/* report_locked.c - reads lock.json and the three files of a verified evaluation. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,19 @@
 
 enum { MOST_ROWS = 1 << 20 };
 
-static bj_status read_lock(report_data *data, const char *folder, bj_error *err) {
+/* Parses a verified file. */
+static bj_status open_record(yyjson_doc **out, const report_data *data, const char *name,
+                             bj_error *err) {
+    size_t size = 0;
+    const char *bytes = bj_locked_bytes(data->evaluation, name, &size);
+    *out = yyjson_read(bytes, size, 0);
+    return *out ? BJ_OK : cli_error(err, BJ_ENOMEM, "out of memory");
+}
+
+static bj_status read_lock(report_data *data, bj_error *err) {
     yyjson_doc *doc;
-    const bj_status status = report_json_open(&doc, folder, BJ_LOCK_FILE, err);
-    if (status != BJ_OK || !doc) return status;
+    const bj_status status = open_record(&doc, data, BJ_LOCK_FILE, err);
+    if (status != BJ_OK) return status;
     yyjson_val *root = yyjson_doc_get_root(doc);
     yyjson_val *evaluator = yyjson_obj_get(root, "evaluator"), *held = yyjson_obj_get(root, "data");
     report_protocol *p = &data->protocol;
@@ -23,10 +32,10 @@ static bj_status read_lock(report_data *data, const char *folder, bj_error *err)
     return BJ_OK;
 }
 
-static bj_status read_completion(report_data *data, const char *folder, bj_error *err) {
+static bj_status read_completion(report_data *data, bj_error *err) {
     yyjson_doc *doc;
-    const bj_status status = report_json_open(&doc, folder, BJ_LOCKED_COMPLETION, err);
-    if (status != BJ_OK || !doc) return status;
+    const bj_status status = open_record(&doc, data, BJ_LOCKED_COMPLETION, err);
+    if (status != BJ_OK) return status;
     yyjson_val *root = yyjson_doc_get_root(doc), *files = yyjson_obj_get(root, "sha256");
     report_protocol *p = &data->protocol;
     report_json_text(p->lock_sha256, sizeof p->lock_sha256, files, BJ_LOCK_FILE);
@@ -57,11 +66,11 @@ static void read_bins(report_arm *arm, yyjson_val *list) {
     arm->has_bins = 1;
 }
 
-static bj_status read_summary(report_data *data, const char *folder, bj_error *err) {
+static bj_status read_summary(report_data *data, bj_error *err) {
     yyjson_doc *doc;
     yyjson_val *arms, *item;
-    bj_status status = report_json_open(&doc, folder, BJ_LOCKED_SUMMARY, err);
-    if (status != BJ_OK || !doc) return status;
+    bj_status status = open_record(&doc, data, BJ_LOCKED_SUMMARY, err);
+    if (status != BJ_OK) return status;
     status = report_json_list(&arms, yyjson_doc_get_root(doc), "arms", MOST_ROWS, BJ_LOCKED_SUMMARY,
                               err);
     yyjson_arr_iter iter = yyjson_arr_iter_with(status == BJ_OK ? arms : NULL);
@@ -73,7 +82,7 @@ static bj_status read_summary(report_data *data, const char *folder, bj_error *e
     return status;
 }
 
-/* One row: shares of the branches of one run. */
+/* Reads one row, which contains the shares of the branches of one run. */
 static bj_status read_usage(report_data *data, yyjson_val *row, bj_error *err) {
     const int number = arm_of(data, row);
     yyjson_val *shares = yyjson_obj_get(row, "shares");
@@ -97,11 +106,11 @@ static bj_status read_usage(report_data *data, yyjson_val *row, bj_error *err) {
     return BJ_OK;
 }
 
-static bj_status read_seeds(report_data *data, const char *folder, bj_error *err) {
+static bj_status read_seeds(report_data *data, bj_error *err) {
     yyjson_doc *doc;
     yyjson_val *rows, *row;
-    bj_status status = report_json_open(&doc, folder, BJ_LOCKED_SEEDS, err);
-    if (status != BJ_OK || !doc) return status;
+    bj_status status = open_record(&doc, data, BJ_LOCKED_SEEDS, err);
+    if (status != BJ_OK) return status;
     status =
         report_json_list(&rows, yyjson_doc_get_root(doc), "usage", MOST_ROWS, BJ_LOCKED_SEEDS, err);
     yyjson_arr_iter iter = yyjson_arr_iter_with(status == BJ_OK ? rows : NULL);
@@ -111,13 +120,11 @@ static bj_status read_seeds(report_data *data, const char *folder, bj_error *err
     return status;
 }
 
-bj_status report_read_locked(report_data *data, const char *folder, bj_error *err) {
-    char locked[CLI_PATH_SIZE];
-    bj_status status = read_lock(data, folder, err);
-    if (status != BJ_OK || !data->locked) return status;
-    status = cli_path(locked, folder, BJ_LOCKED_DIR, err);
-    if (status == BJ_OK) status = read_completion(data, locked, err);
-    if (status == BJ_OK) status = read_summary(data, locked, err);
-    if (status == BJ_OK) status = read_seeds(data, locked, err);
+bj_status report_read_locked(report_data *data, bj_error *err) {
+    if (!data->locked) return BJ_OK;
+    bj_status status = read_lock(data, err);
+    if (status == BJ_OK) status = read_completion(data, err);
+    if (status == BJ_OK) status = read_summary(data, err);
+    if (status == BJ_OK) status = read_seeds(data, err);
     return status;
 }

@@ -28,7 +28,7 @@ static bj_status open_graph(report_maze_graph *g, const char *dir, int threads, 
     return status;
 }
 
-/* The run of an arm with the lowest seed that has a score, or -1. */
+/* Returns the run of an arm with the lowest seed that has a score, or -1. */
 static int first_run(const report_data *d, int arm) {
     int best = -1;
     for (int r = 0; r < d->runs; r++) {
@@ -81,7 +81,8 @@ static long long seed_of(const report_maze *m, int g) {
     return (long long)m->data->seed[m->data->run[m->graph[g].run].seed];
 }
 
-/* Predictors to choose from, and the pictures of all but the first for maze.js. */
+/* Writes the list of predictors to choose from, and the pictures of all but the first for
+ * maze.js. */
 static void put_choice(FILE *to, const report_maze *m) {
     fputs("<p class=\"controls\"><label>Predictor <select id=\"predictor\">", to);
     for (int g = 0; g < m->graphs; g++) {
@@ -155,9 +156,10 @@ static const struct {
     double scale;
     int digits;
 } columns[] = {
-    {"plan_all", "planAll %", "queries with a path in the predicted graph, false edges included",
+    {"plan_all", "planAll %", "queries with a path in the predicted graph, including false edges",
      100, 1},
-    {"verified_route", "verified route %", "queries with a path of predicted edges that are real",
+    {"verified_route", "verified route %",
+    "queries with a path that consists of real predicted edges",
      100, 1},
     {"macro_precision", "precision %", "share of real edges among the predicted edges of a cell, "
                                        "averaged over cells with predictions", 100,
@@ -191,7 +193,7 @@ static void put_cell(FILE *to, const report_data *d, int arm, int c) {
     fputs("</td>", to);
 }
 
-/* Seeds of an arm that have a score, and those that collapsed by name. */
+/* Lists the number of seeds of an arm that have a score, and the seeds that collapsed. */
 static void put_seeds(FILE *to, const report_data *d, int arm) {
     int scored = 0, collapsed = 0;
     for (int r = 0; r < d->runs; r++)

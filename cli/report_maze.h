@@ -1,7 +1,8 @@
-/* report_maze.h - the page of a campaign of maze runs: graphs, table of metrics, curves.
+/* report_maze.h - writes the page of a maze campaign: graphs, a table of metrics, and curves.
  *
- * Of each predictor one run is shown as a graph: the finished one of the lowest seed whose latents
- * did not collapse. Models of more than x and y have no graph; table and curves are there still.
+ * For each predictor, the page shows the graph of one run, which is the finished run with the
+ * lowest seed whose latents did not collapse. Models with inputs other than x and y have no graph,
+ * but are included in the table and the curves.
  * Test: tests/cli/report_maze.sh, tests/report/report_maze.mjs
  */
 #ifndef BJEPA_REPORT_MAZE_H
@@ -21,10 +22,10 @@ typedef struct report_maze {
     const report_data *data;
     report_maze_graph *graph; /* (graphs) in the order of the arms */
     int graphs;
-    char reason[600]; /* why there is none, or not of every arm; "" */
+    char reason[600]; /* reason why there is no graph, or not one for every arm; "" */
 } report_maze;
 
-/* Opens the runs. That one of them cannot be shown is no error. */
+/* Opens the runs. It is not an error if one of them cannot be shown. */
 BJ_CHECK bj_status report_maze_make(report_maze *out, const report_data *data, int threads,
                                     bj_error *err);
 void report_maze_free(report_maze *maze);

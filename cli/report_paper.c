@@ -1,4 +1,5 @@
-/* report_paper.c - the paper's own numbers, from the files of data/paper that are in the program.
+/* report_paper.c - returns the paper's numbers, from the files of data/paper that are embedded in
+ * the program.
  *
  *   tables.csv      means and SDs as printed
  *   av2_seeds.csv   every seed, for means that the paper does not print
@@ -12,8 +13,8 @@
 
 enum { FIELDS = 6, FIELD_SIZE = 64 };
 
-/* The fields of the line at `at`, cut to size, empty where there are fewer. These files have no
- * quotes. Returns the next line, or NULL after the last one. */
+/* Splits the line at `at` into fields, truncated to their size and empty if there are fewer. These
+ * files contain no quotes. Returns the next line, or NULL after the last one. */
 static const char *read_line(char fields[FIELDS][FIELD_SIZE], const char *at) {
     for (int f = 0; f < FIELDS; f++) {
         const size_t length = strcspn(at, ",\n");

@@ -31,7 +31,7 @@ void report_pretrained_close(report_pretrained *p) { bj_facts_free(p->facts); }
 
 enum { COLUMNS = 6 };
 
-/* One row; NaN where a number is not known. */
+/* One row of the table. Unknown numbers are NaN. */
 typedef struct row {
     double value[COLUMNS];
 } row;
@@ -54,7 +54,7 @@ static void empty(row *r) {
     for (int i = 0; i < COLUMNS; i++) r->value[i] = NAN;
 }
 
-/* Averages over the truth entries of an arm; or takes the one entry of that name. */
+/* Averages over the truth entries of an arm, or takes the single entry of that name. */
 static void add_truth(row *r, const report_data *d, int arm, const char *name) {
     double sum[COLUMNS] = {0};
     int n = 0;
@@ -170,8 +170,8 @@ void report_pretrained_write(FILE *to, const report_pretrained *p, const report_
     snprintf(digest, sizeof digest, "%.16s", p->sha256);
     put_fact(to, "SHA-256", digest);
     fputs("</p>\n"
-          "<p>This model was trained on other scenes than the arms of this campaign, so it is not "
-          "part of their comparison. Its row shows the effect of more training. ",
+          "<p>This model and the arms of this campaign were trained on different scenes, so it is "
+          "not part of their comparison. Its row shows the effect of more training. ",
           to);
     if (d->truth || d->audit)
         fputs("All rows use the same scenes, on which no model was trained.</p>\n", to);

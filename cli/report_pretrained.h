@@ -1,8 +1,8 @@
 /* report_pretrained.h - a model that was trained elsewhere, next to the arms of a campaign.
  *
- * It is no arm: it has seen other scenes, and more of them. Its numbers are taken from truth.json and
- * audit.json of the campaign folder, where the entry is named like the model, so they are about the
- * same scenes as those of the arms.
+ * It is not an arm, because it was trained on other scenes, and more of them. Its numbers come from
+ * the entries with its name in truth.json and audit.json of the campaign folder, so they refer to
+ * the same scenes as the numbers of the arms.
  * Test: tests/cli/report.sh
  */
 #ifndef BJEPA_REPORT_PRETRAINED_H
@@ -19,11 +19,11 @@ typedef struct report_pretrained {
     bj_facts *facts;
 } report_pretrained;
 
-/* Reads what the file is. model may be NULL. */
+/* Reads the description of the model file. model may be NULL. */
 BJ_CHECK bj_status report_pretrained_open(report_pretrained *out, const char *model, bj_error *err);
 void report_pretrained_close(report_pretrained *pretrained);
 
-/* Writes the section: what the model is, and a table with the arms. */
+/* Writes the section, which consists of a description of the model and a table with the arms. */
 void report_pretrained_write(FILE *to, const report_pretrained *pretrained,
                              const report_data *data);
 

@@ -1,4 +1,4 @@
-/* report_provenance.c - how large the models are, and where the numbers come from; see
+/* report_provenance.c - writes the sizes of the models and the origin of the numbers; see
  * report_sections.h. */
 #include <math.h>
 #include <stdlib.h>
@@ -133,7 +133,7 @@ static void put_facts(FILE *to, const report_data *d) {
 
 /* ---------------------------------------------------------------------------------------- runs */
 
-/* The beginning of a hash; all of it as a tooltip. */
+/* Writes the beginning of a hash, with the whole hash as a tooltip. */
 static void put_short_hash(FILE *to, const char *hash) {
     fputs("<td class=\"hash\" title=\"", to);
     report_text(to, hash);
@@ -201,18 +201,17 @@ static bj_status put_runs(FILE *to, const report_data *d, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------ settings */
 
-/* Of the first run of an arm that has settings, or NULL. */
+/* Returns the first run of an arm that has settings, or NULL. */
 static const bj_settings *settings_of(const report_data *d, int arm) {
     for (int r = 0; r < d->runs; r++)
         if (d->run[r].arm == arm && d->run[r].run) return bj_run_settings(d->run[r].run);
     return NULL;
 }
 
-/* One value, or each with the arms that have it. */
-static void put_setting(FILE *to, const report_data *d, int index) {
-    char(*texts)[BJ_SETTING_TEXT_SIZE] = calloc((size_t)d->arms + 1, sizeof *texts);
+/* Writes one value, or every value with the arms that have it. `texts` has room for every arm. */
+static void put_setting(FILE *to, const report_data *d, int index,
+                        char (*texts)[BJ_SETTING_TEXT_SIZE]) {
     int differ = 0, first = -1;
-    if (!texts) return; /* a row less; the page says so by lacking it */
     for (int a = 0; a < d->arms; a++) {
         const bj_settings *s = settings_of(d, a);
         if (!s) continue;
@@ -239,19 +238,22 @@ static void put_setting(FILE *to, const report_data *d, int index) {
         }
         fputs("</td></tr>\n", to);
     }
-    free(texts);
 }
 
-static void put_settings(FILE *to, const report_data *d) {
+static bj_status put_settings(FILE *to, const report_data *d, bj_error *err) {
+    char(*texts)[BJ_SETTING_TEXT_SIZE] = calloc((size_t)d->arms + 1, sizeof *texts);
+    if (!texts) return cli_error(err, BJ_ENOMEM, "out of memory");
     fputs("<details><summary>All settings</summary><div class=\"scroll\"><table class=\"facts\">"
           "<tbody>\n",
           to);
     for (int i = 0; i < bj_setting_count(); i++) {
         const char *key = bj_setting_at(i).key;
         if (strcmp(key, "arm") && strcmp(key, "seed") && strcmp(key, "anchor"))
-            put_setting(to, d, i);
+            put_setting(to, d, i, texts);
     }
     fputs("</tbody></table></div></details>\n", to);
+    free(texts);
+    return BJ_OK;
 }
 
 bj_status report_provenance(FILE *to, const report_data *d, bj_error *err) {
@@ -260,7 +262,7 @@ bj_status report_provenance(FILE *to, const report_data *d, bj_error *err) {
     bj_status status = BJ_OK;
     if (d->runs) {
         status = put_runs(to, d, err);
-        put_settings(to, d);
+        if (status == BJ_OK) status = put_settings(to, d, err);
     }
     fputs("</section>\n", to);
     return status;

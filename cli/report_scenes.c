@@ -8,21 +8,24 @@
  *   TRACK  [[step,LINE,[heading]],...] stretches without gaps; degrees
  *   KIND   0 lane, 1 lane in an intersection, 2 crosswalk
  *
- * A ring of a drivable area is cut to a square around the scene: nobody looks further, and maps of
- * whole districts would fill the page.
+ * Rings of drivable areas are clipped to a square around the scene, because maps of whole districts
+ * would make the page too large.
  */
-#define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "report_scenes.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { STATE = BJ_FOCAL_FEATURES };
 
+/* A text that grows. An allocation that fails is remembered until text_end. */
 typedef struct text {
     char *bytes;
-    size_t size;
+    size_t size, room;
+    int failed;
 } text;
 
 typedef struct entry {
@@ -43,43 +46,63 @@ static bj_status no_memory(bj_error *err) { return cli_error(err, BJ_ENOMEM, "ou
 
 /* ----------------------------------------------------------------------------------------- text */
 
-static bj_status text_open(FILE **to, text *t, bj_error *err) {
+static void text_begin(text *t) {
     free(t->bytes);
-    *t = (text){NULL, 0};
-    *to = open_memstream(&t->bytes, &t->size);
-    return *to ? BJ_OK : no_memory(err);
+    *t = (text){NULL, 0, 0, 0};
 }
 
-static bj_status text_close(FILE *to, bj_error *err) {
-    const int failed = ferror(to);
-    return fclose(to) || failed ? no_memory(err) : BJ_OK;
+CLI_PRINTF(2, 3)
+static void put(text *t, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    const int needed = vsnprintf(NULL, 0, format, args);
+    const size_t end = t->size + (size_t)(needed > 0 ? needed : 0);
+    if (needed < 0) t->failed = 1;
+    if (!t->failed && end >= t->room) {
+        const size_t room = 2 * end + 256;
+        char *bytes = realloc(t->bytes, room);
+        t->failed = !bytes;
+        if (bytes) t->bytes = bytes, t->room = room;
+    }
+    if (!t->failed) {
+        vsnprintf(t->bytes + t->size, t->room - t->size, format, again);
+        t->size = end;
+    }
+    va_end(again);
+    va_end(args);
 }
 
-/* A JSON string that cannot end a script element. Ids come from files of others. */
-static void put_text(FILE *to, const char *s) {
+static bj_status text_end(const text *t, bj_error *err) {
+    return t->failed || !t->bytes ? no_memory(err) : BJ_OK;
+}
+
+/* Writes a JSON string that cannot end a script element, because ids come from untrusted files. */
+static void put_text(text *to, const char *s) {
     if (!s) s = "";
-    fputc('"', to);
+    put(to, "\"");
     for (; *s; s++) {
         const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') fprintf(to, "\\%c", c);
+        if (c == '"' || c == '\\') put(to, "\\%c", c);
         else if (c < 0x20 || c == '<' || c == '>' || c == '&' || c == 0x7f)
-            fprintf(to, "\\u%04x", c);
-        else fputc(c, to);
+            put(to, "\\u%04x", c);
+        else put(to, "%c", c);
     }
-    fputc('"', to);
+    put(to, "\"");
 }
 
 /* ---------------------------------------------------------------------------------------- lines */
 
-/* Writes points one after the other; steps are those of the rounded positions and do not add up. */
+/* Writes points one after the other as differences of rounded positions, so that rounding errors do
+ * not add up. */
 typedef struct line {
-    FILE *to;
+    text *to;
     long x, y;
     int points;
 } line;
 
-static line line_begin(FILE *to) {
-    fputc('[', to);
+static line line_begin(text *to) {
+    put(to, "[");
     return (line){to, 0, 0, 0};
 }
 
@@ -90,44 +113,45 @@ static long centimeters(double meters) {
 
 static void line_point(line *l, double x, double y) {
     const long cx = centimeters(x), cy = centimeters(y);
-    fprintf(l->to, l->points ? ",%ld,%ld" : "%ld,%ld", cx - l->x, cy - l->y);
+    put(l->to, l->points ? ",%ld,%ld" : "%ld,%ld", cx - l->x, cy - l->y);
     l->x = cx;
     l->y = cy;
     l->points++;
 }
 
-static void line_end(const line *l) { fputc(']', l->to); }
+static void line_end(const line *l) { put(l->to, "]"); }
 
 static int has_row(const float *state) { return state[4] != 0 || state[5] != 0; }
 
 /* Stretches of a track: where nobody was seen there is no line. */
-static void put_track(FILE *to, const float *track, int T) {
+static void put_track(text *to, const float *track, int T) {
     int stretches = 0;
-    fputc('[', to);
+    put(to, "[");
     for (int t = 0; t < T;) {
         if (!has_row(track + (size_t)t * STATE)) {
             t++;
             continue;
         }
         int end = t;
-        fprintf(to, "%s[%d,", stretches++ ? "," : "", t);
+        put(to, "%s[%d,", stretches++ ? "," : "", t);
         line l = line_begin(to);
         for (; end < T && has_row(track + (size_t)end * STATE); end++)
             line_point(&l, (double)track[end * STATE], (double)track[end * STATE + 1]);
         line_end(&l);
         for (int i = t; i < end; i++)
-            fprintf(to, "%s%ld", i > t ? "," : ",[",
+            put(to, "%s%ld", i > t ? "," : ",[",
                     lround(atan2((double)track[i * STATE + 5], (double)track[i * STATE + 4]) *
                            57.29577951308232));
-        fputs("]]", to);
+        put(to, "]]");
         t = end;
     }
-    fputc(']', to);
+    put(to, "]");
 }
 
 /* ---------------------------------------------------------------------------------------- areas */
 
-/* Keeps the side of a ring where sign * coordinate <= limit; returns the new number of points. */
+/* Keeps the part of a ring for which sign * coordinate <= limit. Returns the new number of
+ * points. */
 static int cut(double *out, const double *in, int count, int axis, double sign, double limit) {
     int kept = 0;
     for (int i = 0; i < count; i++) {
@@ -157,12 +181,12 @@ static int ring_size(const report_scene *s, int ring) {
 }
 
 /* Rings in the frame of the scene, cut to `reach` meters to every side. */
-static bj_status put_areas(FILE *to, const report_scene *s, double reach, bj_error *err) {
+static bj_status put_areas(text *to, const report_scene *s, double reach, bj_error *err) {
     int written = 0;
-    fputs(",\"area\":[", to);
+    put(to, ",\"area\":[");
     for (int r = 0; r < ring_count(s); r++) {
         int size = ring_size(s, r);
-        /* Every cut can make a ring longer by as many points as it has, or half of that. */
+        /* Each of the four cuts at most doubles the number of points. */
         const size_t most = 2 * (size_t)(size > 0 ? size : 1) * 16;
         double *a = malloc(most * sizeof *a), *b = malloc(most * sizeof *b);
         if (!a || !b) {
@@ -178,7 +202,7 @@ static bj_status put_areas(FILE *to, const report_scene *s, double reach, bj_err
         size = cut(b, a, size, 1, 1, reach);
         size = cut(a, b, size, 1, -1, reach);
         if (size > 2) {
-            if (written++) fputc(',', to);
+            if (written++) put(to, ",");
             line l = line_begin(to);
             for (int i = 0; i < size; i++) line_point(&l, a[2 * i], a[2 * i + 1]);
             line_end(&l);
@@ -186,24 +210,24 @@ static bj_status put_areas(FILE *to, const report_scene *s, double reach, bj_err
         free(a);
         free(b);
     }
-    fputc(']', to);
+    put(to, "]");
     return BJ_OK;
 }
 
-static void put_lanes(FILE *to, const report_scene *s) {
+static void put_lanes(text *to, const report_scene *s) {
     const int Q = s->sizes.points;
-    fputs(",\"lane\":[", to);
+    put(to, ",\"lane\":[");
     for (int p = 0; p < s->info.polylines; p++) {
         const float *at = s->at.polylines + (size_t)p * (size_t)Q * BJ_POLYLINE_FEATURES;
-        fprintf(to, "%s[%d,", p ? "," : "", at[5] > 0 ? 2 : at[4] > 0);
+        put(to, "%s[%d,", p ? "," : "", at[5] > 0 ? 2 : at[4] > 0);
         line l = line_begin(to);
         for (int q = 0; q < Q; q++)
             line_point(&l, (double)at[q * BJ_POLYLINE_FEATURES],
                        (double)at[q * BJ_POLYLINE_FEATURES + 1]);
         line_end(&l);
-        fputc(']', to);
+        put(to, "]");
     }
-    fputc(']', to);
+    put(to, "]");
 }
 
 /* --------------------------------------------------------------------------------------- scenes */
@@ -245,46 +269,40 @@ static bj_status make_room(report_scenes *s, bj_error *err) {
     return BJ_OK;
 }
 
-static bj_status put_scene(FILE *to, const report_scene *scene, bj_error *err) {
+static bj_status put_scene(text *to, const report_scene *scene, bj_error *err) {
     const int T = scene->sizes.obs;
     const float *now = scene->at.focal + (size_t)(T - 1) * STATE;
     const double speed = hypot((double)now[2], (double)now[3]);
-    fputs("{\"id\":", to);
+    put(to, "{\"id\":");
     put_text(to, scene->info.scenario_id);
-    fputs(",\"city\":", to);
+    put(to, ",\"city\":");
     put_text(to, scene->info.city);
-    fputs(",\"type\":", to);
+    put(to, ",\"type\":");
     put_text(to, scene->info.focal_type);
-    fprintf(to, ",\"speed\":%.1f", speed);
+    put(to, ",\"speed\":%.1f", speed);
     const bj_status status =
         put_areas(to, scene, 90 + 1.5 * scene->sizes.fut * scene->sizes.dt * fmin(speed, 50), err);
     put_lanes(to, scene);
-    fputs(",\"past\":", to);
+    put(to, ",\"past\":");
     put_track(to, scene->at.focal, T);
-    fputs(",\"others\":[", to);
+    put(to, ",\"others\":[");
     for (int n = 0; n < scene->info.neighbors; n++) {
         const float *track = scene->at.neighbors + (size_t)n * (size_t)T * STATE;
-        fprintf(to, "%s[%d,", n ? "," : "", track[(size_t)(T - 1) * STATE + 6] > 0);
+        put(to, "%s[%d,", n ? "," : "", track[(size_t)(T - 1) * STATE + 6] > 0);
         put_track(to, track, T);
-        fputc(']', to);
+        put(to, "]");
     }
-    fputc(']', to);
+    put(to, "]");
     return status;
 }
 
 bj_status report_scenes_add(report_scenes *s, const report_scene *scene, bj_error *err) {
-    FILE *to;
     entry e = {.spread = 0};
     bj_status status = make_room(s, err);
     if (status != BJ_OK) return status;
     e.forecasts = calloc((size_t)s->model_count + 1, sizeof *e.forecasts);
-    status = e.forecasts ? text_open(&to, &e.facts, err) : no_memory(err);
-    if (status == BJ_OK) {
-        bj_error ignored;
-        status = put_scene(to, scene, err);
-        const bj_status closed = text_close(to, status == BJ_OK ? err : &ignored);
-        if (status == BJ_OK) status = closed;
-    }
+    status = e.forecasts ? put_scene(&e.facts, scene, err) : no_memory(err);
+    if (status == BJ_OK) status = text_end(&e.facts, err);
     if (status != BJ_OK) {
         entry_free(&e, s->model_count);
         return status;
@@ -296,10 +314,10 @@ bj_status report_scenes_add(report_scenes *s, const report_scene *scene, bj_erro
 
 /* -------------------------------------------------------------------------------------- futures */
 
-static void put_weights(FILE *to, const double *weights, int count) {
-    fputs("{\"w\":[", to);
-    for (int k = 0; k < count; k++) fprintf(to, "%s%.4f", k ? "," : "", weights[k]);
-    fputc(']', to);
+static void put_weights(text *to, const double *weights, int count) {
+    put(to, "{\"w\":[");
+    for (int k = 0; k < count; k++) put(to, "%s%.4f", k ? "," : "", weights[k]);
+    put(to, "]");
 }
 
 static double spread_of(const double *weights, const double *paths, int K, int F) {
@@ -317,83 +335,80 @@ bj_status report_scenes_forecast(report_scenes *s, int scene, int model, int K,
                                  const double *weights, const double *trajectories, bj_error *err) {
     entry *e = &s->entries[scene];
     const int F = s->sizes.fut;
-    FILE *to;
-    const bj_status status = text_open(&to, &e->forecasts[model], err);
-    if (status != BJ_OK) return status;
+    text *to = &e->forecasts[model];
+    text_begin(to);
     put_weights(to, weights, K);
-    fputs(",\"p\":[", to);
+    put(to, ",\"p\":[");
     for (int k = 0; k < K; k++) {
         const double *path = trajectories + 2 * (size_t)k * (size_t)F;
-        if (k) fputc(',', to);
+        if (k) put(to, ",");
         line l = line_begin(to);
         for (int t = 0; t < F; t++) line_point(&l, path[2 * t], path[2 * t + 1]);
         line_end(&l);
     }
-    fputs("]}", to);
+    put(to, "]}");
     e->spread += spread_of(weights, trajectories, K, F);
-    return text_close(to, err);
+    return text_end(to, err);
 }
 
 bj_status report_scenes_future(report_scenes *s, int scene, const float *future, uint64_t valid,
                                bj_error *err) {
-    FILE *to;
-    const bj_status status = text_open(&to, &s->entries[scene].future, err);
-    if (status != BJ_OK) return status;
-    fputs("{\"p\":", to);
+    text *to = &s->entries[scene].future;
+    text_begin(to);
+    put(to, "{\"p\":");
     line l = line_begin(to);
     for (int t = 0; t < s->sizes.fut; t++)
         line_point(&l, (double)future[2 * t], (double)future[2 * t + 1]);
     line_end(&l);
-    fputs(",\"seen\":[", to);
+    put(to, ",\"seen\":[");
     for (int t = 0; t < s->sizes.fut; t++)
-        fprintf(to, "%s%d", t ? "," : "", t < 64 ? (int)(valid >> t & 1) : 1);
-    fputs("]}", to);
-    return text_close(to, err);
+        put(to, "%s%d", t ? "," : "", t < 64 ? (int)(valid >> t & 1) : 1);
+    put(to, "]}");
+    return text_end(to, err);
 }
 
 /* Writes draws from the law, every third step of each. They depend on the scene alone. */
-static void put_draws(FILE *to, const bj_law_scene *stated) {
+static void put_draws(text *to, const bj_law_scene *stated) {
     enum { DRAWS = 40, STEPS = 60, EVERY = 3 };
     double future[STEPS * 2];
     uint64_t seed = 14695981039346656037u; /* FNV-1a of the id */
     for (const char *c = stated->scenario_id; *c; c++)
         seed = (seed ^ (unsigned char)*c) * 1099511628211u;
     bj_rng rng = bj_rng_seed(seed);
-    fputs(",\"d\":[", to);
+    put(to, ",\"d\":[");
     for (int i = 0; i < DRAWS; i++) {
         bj_law_sample(future, stated, &rng);
-        if (i) fputc(',', to);
+        if (i) put(to, ",");
         line l = line_begin(to);
         for (int t = EVERY - 1; t < STEPS; t += EVERY)
             line_point(&l, future[2 * t], future[2 * t + 1]);
         line_end(&l);
     }
-    fputc(']', to);
+    put(to, "]");
 }
 
-static void put_law(FILE *to, const bj_law *law, const bj_law_scene *stated, int F) {
+static void put_law(text *to, const bj_law *law, const bj_law_scene *stated, int F) {
     put_weights(to, stated->weights, stated->modes);
-    fputs(",\"n\":[", to);
+    put(to, ",\"n\":[");
     for (int m = 0; m < stated->modes; m++) {
-        if (m) fputc(',', to);
+        if (m) put(to, ",");
         put_text(to, bj_law_intent(law, stated->intents[m]));
     }
-    fputs("],\"p\":[", to);
+    put(to, "],\"p\":[");
     for (int m = 0; m < stated->modes; m++) {
         const float *path = stated->means + 2 * (size_t)m * (size_t)F;
-        if (m) fputc(',', to);
+        if (m) put(to, ",");
         line l = line_begin(to);
         for (int t = 0; t < F; t++) line_point(&l, (double)path[2 * t], (double)path[2 * t + 1]);
         line_end(&l);
     }
-    fputc(']', to);
+    put(to, "]");
     put_draws(to, stated);
-    fputc('}', to);
+    put(to, "}");
 }
 
 bj_status report_scenes_law(report_scenes *s, int scene, const bj_law *law,
                             const bj_scene_info *info, int *found, bj_error *err) {
-    FILE *to;
     const int64_t index = bj_law_find(law, info->scenario_id);
     *found = index >= 0;
     if (!*found) return BJ_OK;
@@ -406,10 +421,10 @@ bj_status report_scenes_law(report_scenes *s, int scene, const bj_law *law,
             err, BJ_EFORMAT,
             "the distribution of scene %s has a different frame, so it belongs to other data",
             info->scenario_id);
-    const bj_status status = text_open(&to, &s->entries[scene].law, err);
-    if (status != BJ_OK) return status;
+    text *to = &s->entries[scene].law;
+    text_begin(to);
     put_law(to, law, &stated, s->sizes.fut);
-    return text_close(to, err);
+    return text_end(to, err);
 }
 
 /* -------------------------------------------------------------------------------------- writing */
@@ -428,18 +443,18 @@ static size_t entry_size(const entry *e, int models) {
     return size;
 }
 
-static void put_models(FILE *to, const report_scenes *s) {
-    fprintf(to, "{\"schema\":1,\"dt\":%g,\"obs\":%d,\"fut\":%d,\"models\":[", s->sizes.dt,
+static void put_models(text *to, const report_scenes *s) {
+    put(to, "{\"schema\":1,\"dt\":%g,\"obs\":%d,\"fut\":%d,\"models\":[", s->sizes.dt,
             s->sizes.obs, s->sizes.fut);
     for (int m = 0; m < s->model_count; m++) {
-        fputs(m ? ",{\"arm\":" : "{\"arm\":", to);
+        put(to, "%s", m ? ",{\"arm\":" : "{\"arm\":");
         put_text(to, s->models[m].arm);
-        fputs(",\"title\":", to);
+        put(to, ",\"title\":");
         put_text(to, s->models[m].title);
-        if (s->models[m].seed >= 0) fprintf(to, ",\"seed\":%lld}", (long long)s->models[m].seed);
-        else fputs(",\"seed\":null}", to);
+        if (s->models[m].seed >= 0) put(to, ",\"seed\":%lld}", (long long)s->models[m].seed);
+        else put(to, ",\"seed\":null}");
     }
-    fputs("],\"scenes\":[\n", to);
+    put(to, "],\"scenes\":[\n");
 }
 
 int report_scenes_fit(report_scenes *s, size_t most) {
@@ -455,8 +470,12 @@ int report_scenes_fit(report_scenes *s, size_t most) {
 }
 
 bj_status report_scenes_write(FILE *to, const report_scenes *s, bj_error *err) {
-    put_models(to, s);
-    for (int i = 0; i < s->count; i++) {
+    text models = {NULL, 0, 0, 0};
+    put_models(&models, s);
+    const bj_status status = text_end(&models, err);
+    if (status == BJ_OK) fputs(models.bytes, to);
+    free(models.bytes);
+    for (int i = 0; i < s->count && status == BJ_OK; i++) {
         const entry *e = &s->entries[i];
         fprintf(to, "%s%s,\"forecast\":[", i ? ",\n" : "", e->facts.bytes);
         for (int m = 0; m < s->model_count; m++)
@@ -464,5 +483,7 @@ bj_status report_scenes_write(FILE *to, const report_scenes *s, bj_error *err) {
         fprintf(to, "],\"future\":%s,\"law\":%s}", or_null(&e->future), or_null(&e->law));
     }
     fputs("\n]}", to);
-    return ferror(to) ? cli_error(err, BJ_EIO, "the scenes could not be written") : BJ_OK;
+    if (status == BJ_OK && ferror(to))
+        return cli_error(err, BJ_EIO, "the scenes could not be written");
+    return status;
 }

@@ -22,7 +22,7 @@ typedef struct report_model {
 
 typedef struct report_scenes report_scenes;
 
-/* What a scene is; futures in `at` are not looked at. */
+/* Describes a scene. Futures in `at` are not read. */
 typedef struct report_scene {
     bj_arch sizes; /* obs, fut, points, dt */
     bj_scene_info info;
@@ -31,29 +31,31 @@ typedef struct report_scene {
     const bj_scenario_scene *scenario; /* or of this one; both NULL: none */
 } report_scene;
 
-/* Names of models are borrowed until the scenes are freed. */
+/* Model names must outlive the scenes. */
 BJ_CHECK bj_status report_scenes_create(report_scenes **out, const report_model *models, int count,
                                         bj_error *err);
 void report_scenes_free(report_scenes *scenes);
 int report_scenes_count(const report_scenes *scenes);
 
-/* Appends a scene; its number is the count before. All scenes have the same sizes. */
+/* Appends a scene, whose index is the previous count. All scenes have the same sizes. */
 BJ_CHECK bj_status report_scenes_add(report_scenes *scenes, const report_scene *scene,
                                      bj_error *err);
-/* The futures of a model: weights (K), trajectories (K,F,2) in the frame of the scene. */
+/* Adds the forecast of a model: weights (K), trajectories (K,F,2) in the frame of the scene. */
 BJ_CHECK bj_status report_scenes_forecast(report_scenes *scenes, int scene, int model, int K,
                                           const double *weights, const double *trajectories,
                                           bj_error *err);
-/* What happened: future (F,2), and which of its steps were observed. */
+/* Adds the true future (F,2), and which of its steps were observed. */
 BJ_CHECK bj_status report_scenes_future(report_scenes *scenes, int scene, const float *future,
                                         uint64_t valid, bj_error *err);
-/* The law its future was drawn from, when there is one of that scene: *found. A law that speaks
- * about another frame than `info` belongs to other data and is refused. */
+/* Adds the law from which the future was drawn, if the law file contains the scene, and sets
+ * *found. Fails if the frame of the law differs from `info`, because the law then belongs to other
+ * data. */
 BJ_CHECK bj_status report_scenes_law(report_scenes *scenes, int scene, const bj_law *law,
                                      const bj_scene_info *info, int *found, bj_error *err);
 
-/* Puts scenes whose futures end far apart first and drops those that would make the JSON longer
- * than `most` bytes; returns how many were dropped. Numbers of scenes are void afterwards. */
+/* Sorts scenes whose predicted futures end far apart to the front, and drops scenes that would make
+ * the JSON longer than `most` bytes. Returns the number of dropped scenes. Scene indices are
+ * invalid afterwards. */
 int report_scenes_fit(report_scenes *scenes, size_t most);
 /* Writes the JSON, safe inside a script element. */
 BJ_CHECK bj_status report_scenes_write(FILE *to, const report_scenes *scenes, bj_error *err);

@@ -8,7 +8,7 @@
 #include "plot_list.h"
 #include "report_page.h"
 
-/* What the tables explain; the first MAIN of them make the main table. */
+/* Metrics that the tables explain. The first MAIN of them form the main table. */
 typedef struct meaning {
     const char *metric, *title, *text;
 } meaning;
@@ -81,8 +81,9 @@ static int most_atoms(const report_data *d) {
     return most;
 }
 
-/* The arm with the best mean, or -1. Only sets of the same number of branches compete: what a
- * single trajectory is worth by its distance alone says nothing about a distribution. */
+/* Returns the arm with the best mean, or -1. Only arms with the same number of branches are
+ * compared, because the distance of a single trajectory cannot be compared with that of a
+ * distribution. */
 static int best_arm(const report_data *d, int metric) {
     const int better = bj_metric_at(metric).better, atoms = most_atoms(d);
     int best = -1;
@@ -198,8 +199,8 @@ static void put_arms(FILE *to, const report_data *d) {
     fputs("</tbody></table></div></details>\n", to);
 }
 
-/* 1: the fact is known of all runs and the same for all of a seed that have so many branches
- * (0: any number). */
+/* Returns 1 if the fact is known for all runs and is the same for all runs of a seed that have this
+ * number of branches (0: any number). */
 static int shared_within_seed(const report_data *d, const char *fact, int atoms) {
     int known = 0;
     for (int seed = 0; seed < d->seeds; seed++) {
@@ -258,7 +259,7 @@ void report_head(FILE *to, const report_data *d) {
     char numbers[REPORT_SOURCE_SIZE];
     fputs("<h1>", to);
     report_text(to, d->name);
-    fprintf(to, "</h1>\n<p class=\"tags\"><span class=\"tag %s\">", d->locked ? "locked" : "dev");
+    fprintf(to, "</h1>\n<p class=\"tags\"><span class=\"tag %s\">", d->verified ? "locked" : "dev");
     report_text(to, report_numbers(numbers, d));
     fputs("</span>", to);
     put_digest(to, d);
@@ -273,14 +274,19 @@ void report_about(FILE *to, const report_data *d, const char *title) {
     fputs("<section id=\"about\">\n", to);
     if (title) fprintf(to, "<h2>%s</h2>\n", title);
     put_matching(to, d);
-    if (d->locked)
-        fputs("The numbers are from the locked evaluation: checkpoints were chosen by development "
+    if (d->locked && !d->verified)
+        fputs("The numbers are from an evaluation on held-out scenes. Its files agree with each "
+              "other, but locked files are missing, so the evaluation is only partly "
+              "verified.</p>\n",
+              to);
+    else if (d->locked)
+        fputs("The numbers are from the locked evaluation: checkpoints were chosen on development "
               "scenes and locked by their digests, and then all of them were evaluated once on "
               "the held-out scenes.</p>\n",
               to);
     else if (d->runs)
-        fputs("The numbers are from the development scenes, which also chose the checkpoints. "
-              "They are optimistic; use a locked evaluation for publication.</p>\n",
+        fputs("The numbers are from the development scenes, which were also used to choose "
+              "checkpoints. They are optimistic; use a locked evaluation for publication.</p>\n",
               to);
     else fputs("The numbers are from a seed table.</p>\n", to);
     put_cards(to, d);
@@ -290,7 +296,7 @@ void report_about(FILE *to, const report_data *d, const char *title) {
 
 void report_about_scenes(FILE *to, const report_forecasts *f) {
     static const char *const origins[] = {"scenes of the given file",
-                                          "held-out scenes, shown after the locked evaluation",
+                                          "held-out scenes, shown after their evaluation",
                                           "development scenes, which are never trained on"};
     char count[CLI_COUNT_SIZE];
     if (!f->scenes) {
@@ -389,7 +395,7 @@ static void put_main_table(FILE *to, const report_data *d) {
     fputs("</tbody></table></div>\n", to);
 }
 
-/* Metrics are rows here: there are more of them than arms. */
+/* Metrics are rows in this table, because there are more metrics than arms. */
 static void put_all_metrics(FILE *to, const report_data *d) {
     fputs("<details><summary>All metrics and their definitions</summary><div "
           "class=\"scroll\"><table>\n"

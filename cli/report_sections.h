@@ -1,7 +1,8 @@
-/* report_sections.h - the sections of a report: text and tables of a campaign, plots in between.
+/* report_sections.h - writes the sections of a report with texts, tables and plots, as HTML without
+ * scripts.
  *
- * HTML without scripts. Names and texts from files are escaped. Nothing depends on the clock or on
- * where files lie: the same campaign gives the same bytes.
+ * Names and texts from files are escaped. The output does not depend on the time or on paths, so
+ * the same campaign always gives the same bytes.
  * Test: tests/cli/report.sh
  */
 #ifndef BJEPA_REPORT_SECTIONS_H
@@ -13,15 +14,16 @@
 void report_navigation(FILE *to, const report_data *data, int pretrained);
 /* The title, and what these models do. */
 void report_head(FILE *to, const report_data *data);
-/* What the arms are, and what came out. `title`: a heading of its own, or NULL. */
+/* Describes the arms and the results. `title` is a separate heading, or NULL. */
 void report_about(FILE *to, const report_data *data, const char *title);
 /* What is said above the scene browser. */
 void report_about_scenes(FILE *to, const report_forecasts *forecasts);
-/* Main metrics with intervals beside the paper's; all metrics and their meanings, folded. */
+/* Writes the main metrics with intervals next to the paper's values, and a collapsed section with
+ * all metrics and their meanings. */
 void report_results(FILE *to, const report_data *data);
 /* Every plot that has something to draw. */
 void report_figures(FILE *to, const report_data *data);
-/* 1: the models of all arms are known and their sizes differ by at most 1 %. */
+/* Returns 1 if the models of all arms are known and their sizes differ by at most 1 %. */
 int report_same_size(const report_data *data);
 /* Parameter counts, then hashes, versions and settings (report_provenance.c). */
 void report_parameters(FILE *to, const report_data *data);

@@ -1,4 +1,4 @@
-/* report_truth.c - truth.json, as `bjepa truth --json` writes it. */
+/* report_truth.c - reads truth.json, which `bjepa truth --json` writes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static int64_t whole(yyjson_val *object, const char *key) {
     return value >= 0 && value < 1e15 ? (int64_t)value : 0;
 }
 
-/* ".../runs/ARM/seed-S/..." names a run of the campaign; anything else is called as it is. */
+/* ".../runs/ARM/seed-S/..." refers to a run of the campaign. All other names are used unchanged. */
 static void name_entry(report_truth_entry *entry, const report_data *data, const char *name) {
     const char *last = NULL;
     char arm[BJ_NAME_SIZE];

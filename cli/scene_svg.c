@@ -13,7 +13,8 @@
 
 enum { WIDTH = 960, HEIGHT = 720, HEADER = 46, STATE = BJ_FOCAL_FEATURES };
 
-/* Dark enough on the light ground, and apart for color-blind eyes. */
+/* Colors are dark enough for the light background and can be distinguished by color-blind
+ * readers. */
 #define GROUND "#f7f6f2"
 #define AREA "#e7e4dc"
 #define AREA_EDGE "#cfcabd"
@@ -53,7 +54,7 @@ static const float *track_of(const scene_picture *p, int neighbor) {
     return p->at.neighbors + (size_t)neighbor * (size_t)p->sizes.obs * STATE;
 }
 
-/* The type flag of the focal track is always 0: its name tells. */
+/* The type flag of the focal track is always 0, so its type name is used instead. */
 static int focal_is_small(const scene_picture *p) {
     return strcmp(p->info.focal_type, "vehicle") && strcmp(p->info.focal_type, "bus");
 }
@@ -83,14 +84,14 @@ static svg_window choose_window(const scene_picture *p) {
 
 /* ------------------------------------------------------------------------------------------ map */
 
-/* 1 when nothing of the ring can be seen. */
+/* Returns 1 if no part of the ring is visible. */
 static int is_away(const svg_window *w, const double *points, int size) {
     svg_bounds b = {points[0], points[0], points[1], points[1]};
     for (int i = 1; i < size; i++) svg_include(&b, points[2 * i], points[2 * i + 1]);
     return b.x0 > w->b.x1 || b.x1 < w->b.x0 || b.y0 > w->b.y1 || b.y1 < w->b.y0;
 }
 
-/* Edges first and fills over them: where areas touch no line is left between them. */
+/* Edges are drawn first and fills over them, so that no line is left where areas touch. */
 static bj_status draw_areas(FILE *to, const svg_window *w, const scene_picture *p, bj_error *err) {
     const int rings = p->cache && p->info.map >= 0 ? bj_cache_rings(p->cache, p->info.map) : 0;
     for (int pass = 0; pass < 2; pass++)
@@ -164,7 +165,7 @@ static void draw_neighbors(FILE *to, const svg_window *w, const scene_picture *p
     }
 }
 
-/* A dot each second; a hollow one where the step was filled in. */
+/* Draws a dot for each second. The dot is hollow if the step was interpolated. */
 static void draw_seconds(FILE *to, const svg_window *w, const scene_picture *p) {
     const int second = (int)lround(1 / p->sizes.dt);
     for (int t = second - 1; t < p->sizes.fut; t += second)
@@ -212,7 +213,7 @@ static int by_height(const void *a, const void *b) {
     return x->y != y->y ? (x->y > y->y) - (x->y < y->y) : (x->x > y->x) - (x->x < y->x);
 }
 
-/* The weights beside the ends, moved apart where they would lie on each other. */
+/* Draws the weights next to the endpoints, and moves overlapping labels apart. */
 static void draw_weights(FILE *to, const svg_window *w, const scene_picture *p) {
     const double apart = 13, wide = 44; /* pixels */
     label list[BJ_MAX_ATOMS];

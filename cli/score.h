@@ -1,4 +1,4 @@
-/* score.h - what `bjepa score` prints, and the check that `bjepa submit --check` shares with it. */
+/* score.h - the output of `bjepa score`, and the check that `bjepa submit --check` also uses. */
 #ifndef BJEPA_SCORE_H
 #define BJEPA_SCORE_H
 
@@ -13,7 +13,8 @@ typedef struct score_options {
     int max_modes, list, threads, strict, json;
 } score_options;
 
-/* Reads, checks, scores, prints; returns the exit code. `verb` opens messages. */
+/* Reads, checks and scores a file and prints the result. Returns the exit code. Messages start with
+ * `verb`. */
 int score_run(const char *verb, const score_options *options);
 
 void score_print_text(const bj_score *score, const score_options *options);

@@ -1,9 +1,10 @@
-/* score_print.c - a score as text, JSON and CSV. One table of numbers serves all three. */
+/* score_print.c - prints a score as text, JSON and CSV, all from one table of numbers. */
 #include "score.h"
 
 #include <stddef.h>
 #include <string.h>
 
+#include "grid.h"
 #include "json_out.h"
 
 typedef struct number {
@@ -198,19 +199,6 @@ void score_print_json(const bj_score *score, const score_options *o) {
 
 /* ------------------------------------------------------------------------------------------ CSV */
 
-static void csv_text(FILE *to, const char *text) {
-    if (!strpbrk(text, ",\"\n\r")) {
-        fputs(text, to);
-        return;
-    }
-    putc('"', to);
-    for (; *text; text++) {
-        if (*text == '"') putc('"', to);
-        putc(*text, to);
-    }
-    putc('"', to);
-}
-
 void score_print_rows(FILE *to, const bj_score *score) {
     fputs("scenario_id,track_id,maneuver,type,city,speed,gaps", to);
     for (int n = 0; n < NUMBERS; n++) fprintf(to, ",%s", numbers[n].name);
@@ -220,7 +208,7 @@ void score_print_rows(FILE *to, const bj_score *score) {
         const char *const texts[] = {s->scenario_id, s->track_id, s->maneuver,
                                      s->type,        s->city,     s->speed};
         for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
-            csv_text(to, texts[t]);
+            cli_csv_text(to, texts[t]);
             putc(',', to);
         }
         fprintf(to, "%d", s->gaps);

@@ -91,7 +91,7 @@ int seed_table_print(const seed_view *view) {
     }
     const int code = cli_grid_print(&grid, view->verb, (cli_format)view->format, 0);
     if (view->format == CLI_FORMAT_TEXT && starred && code == CLI_OK)
-        puts(mixed(view) ? "\n* best mean of the arms with the same number of branches K"
+        puts(mixed(view) ? "\n* best mean among the arms with the same number of branches K"
                          : "\n* best mean of the arms shown");
     return code;
 }

@@ -1,4 +1,4 @@
-/* seed_table.h - the table of means over seeds that `table` and `lock run` print. */
+/* seed_table.h - prints the table of means over seeds for `table` and `lock run`. */
 #ifndef BJEPA_SEED_TABLE_H
 #define BJEPA_SEED_TABLE_H
 

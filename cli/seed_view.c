@@ -43,7 +43,8 @@ static int find_metric(const seed_view *view, const char *name) {
     return -1;
 }
 
-/* Resolves a list of names, each once, in the order given; an empty list means all of them. */
+/* Resolves a list of names in the order given and without duplicates. An empty list means all
+ * names. */
 static int choose(int **out, int *count, const seed_view *view, const cli_list *list, int all,
                   int (*find)(const seed_view *, const char *)) {
     int *chosen = calloc((size_t)all, sizeof *chosen), n = 0;
@@ -121,14 +122,26 @@ static int find_atoms(seed_view *view) {
     return CLI_CONTINUE;
 }
 
-/* A campaign folder has its own values; anything else is a file. */
+/* Reads the values of a locked evaluation, which is verified first. */
+static bj_status read_locked(seed_view *view, const char *path, bj_error *err) {
+    bj_locked *locked;
+    bj_locked_report report;
+    bj_status status = bj_locked_open(&locked, &report, path, err);
+    if (status != BJ_OK) return status;
+    status = bj_locked_seeds(&view->seeds, locked, err);
+    bj_locked_free(locked);
+    view->verified = status == BJ_OK && !report.missing;
+    if (report.missing) cli_warn_missing(path, &report);
+    return status;
+}
+
+/* Reads the values of a campaign folder or of a file. */
 static int read_values(seed_view *view, const char *path) {
     char file[CLI_PATH_SIZE];
-    struct stat info;
     bj_error err = {0};
     bj_status status = BJ_OK;
     if (cli_path(file, path, "campaign.json", &err) != BJ_OK) return cli_fail(view->verb, &err);
-    const int campaign = stat(file, &info) == 0;
+    const int campaign = cli_exists(file);
     if (!campaign && view->dev)
         return cli_misuse(view->verb, "--dev: %s is not a campaign folder", path);
     if (campaign) status = bj_campaign_open(&view->campaign, path, &err);
@@ -137,14 +150,14 @@ static int read_values(seed_view *view, const char *path) {
         char before[CLI_CELL_SIZE];
         snprintf(before, sizeof before, "bjepa %s: ", view->verb);
         print_collapsed(stderr, view, before, "\n");
-        status = campaign
-                     ? bj_campaign_seeds(&view->seeds, path,
-                                         view->dev ? BJ_SEEDS_DEVELOPMENT : BJ_SEEDS_LOCKED, &err)
-                     : bj_seeds_read(&view->seeds, path, &err);
+        status = !campaign ? bj_seeds_read(&view->seeds, path, &err)
+                 : view->dev
+                     ? bj_campaign_seeds(&view->seeds, path, BJ_SEEDS_DEVELOPMENT, &err)
+                     : read_locked(view, path, &err);
     }
     if (status == BJ_OK) return CLI_CONTINUE;
     const int code = cli_fail(view->verb, &err);
-    if (!campaign && cli_path(file, path, "manifest.json", &err) == BJ_OK && stat(file, &info) == 0)
+    if (!campaign && cli_path(file, path, "manifest.json", &err) == BJ_OK && cli_exists(file))
         fprintf(stderr, "hint: %s is a single run; 'bjepa report %s' shows it\n", path, path);
     if (campaign && !view->dev && status == BJ_ELOCKED)
         fprintf(stderr, "hint: run 'bjepa lock' and 'bjepa lock run' first; --dev shows the %s\n",
@@ -153,8 +166,8 @@ static int read_values(seed_view *view, const char *path) {
     return code;
 }
 
-/* Chooses the metrics: those that are named; without names, or for 'all', all of them; or the main
- * metrics where a person reads the table. */
+/* Chooses the metrics: the named ones, all of them without names or for 'all', or only the main
+ * metrics in text tables. */
 static int choose_metrics(seed_view *view) {
     static const char *const names[][6] = {
         {"traj_es", "traj_obs", "exp_ade", "top1_ade", "brier", "dedup_support"},
@@ -208,13 +221,15 @@ void seed_view_label(const seed_view *view) {
         puts("*" SEED_VIEW_DEV "*\n");
         print_collapsed(stdout, view, "*", "*\n\n");
         break;
-    case CLI_FORMAT_CSV:         /* a line of its own would be a record */
+    case CLI_FORMAT_CSV:         /* a separate line would be read as a record */
     case CLI_FORMAT_JSON: break; /* has members */
     }
     fprintf(stderr, "bjepa %s: %s: %s\n", view->verb, view->path, SEED_VIEW_DEV);
 }
 
 void seed_view_json(const seed_view *view) {
+    if (view->campaign && !view->dev)
+        printf(", \"verified\": %s", view->verified ? "true" : "false");
     if (!view->dev) return;
     fputs(", \"split\": \"" SEED_VIEW_DEV "\", \"collapsed\": [", stdout);
     for (int i = 0; i < view->collapsed_count; i++) {

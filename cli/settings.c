@@ -30,12 +30,13 @@ bj_status cli_resolve_builtin(bj_assignment *list, int count, char path[CLI_PATH
     return BJ_OK;
 }
 
-/* cli_parse hands out what the environment has where no option is given. */
+/* If an option is not given, cli_parse returns the value from the environment. */
 static int from_environment(const bj_assignment *option, const char *variable) {
     return option->value && option->value == getenv(variable);
 }
 
-/* Options with names of their own, once those of the environment, once those that were given. */
+/* Adds options that have their own names: first those from the environment, later those on the
+ * command line. */
 static int add_named(bj_assignment *list, const cli_settings_options *o, int environment) {
     const bj_assignment options[] = {{"recipe", o->recipe, "--recipe"},
                                      {"arm", o->arm, "--arm"},

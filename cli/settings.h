@@ -1,7 +1,7 @@
-/* settings.h - the options that decide a run, as every verb that takes them has them.
+/* settings.h - options that determine the settings of a run, shared by several verbs.
  *
- * Later ones win: the file of --config, then BJEPA_RECIPE, BJEPA_ARM, BJEPA_SEED and BJEPA_INIT, then
- * --set in its order, then --recipe, --arm, --seed and --init.
+ * Later sources override earlier ones: the file of --config, then BJEPA_RECIPE, BJEPA_ARM,
+ * BJEPA_SEED and BJEPA_INIT, then --set in its order, then --recipe, --arm, --seed and --init.
  */
 #ifndef BJEPA_SETTINGS_H
 #define BJEPA_SETTINGS_H
@@ -28,7 +28,7 @@ typedef struct cli_settings_options {
      "change one setting, for example train.epochs=10; may be repeated"}
 /* clang-format on */
 
-/* "key=value" of a --set, in memory that the caller gives to free(). */
+/* Splits the "key=value" of a --set, in memory that the caller frees with free(). */
 BJ_CHECK bj_status cli_split_set(bj_assignment *out, char **memory, const char *text,
                                  bj_error *err);
 
@@ -46,7 +46,7 @@ typedef struct cli_settings {
     char builtin[CLI_PATH_SIZE]; /* path of the pretrained model, if `init` names it */
 } cli_settings;
 
-/* arm_default, when not NULL, is the arm where nobody names one. */
+/* If arm_default is not NULL, it is the arm to use if no arm is named. */
 BJ_CHECK bj_status cli_settings_open(cli_settings *out, const cli_settings_options *options,
                                      const char *arm_default, bj_error *err);
 void cli_settings_close(cli_settings *settings); /* accepts a zeroed one, and one that failed */

@@ -1,4 +1,4 @@
-/* show_page.h - opens a page in the user's browser, where there is one. */
+/* show_page.h - opens a page in the user's browser if there is one. */
 #ifndef BJEPA_SHOW_PAGE_H
 #define BJEPA_SHOW_PAGE_H
 

@@ -33,7 +33,7 @@ static void become(const char *const *args, int out) {
     _exit(127);
 }
 
-/* Waits, and passes on the signal that is to stop us, once. */
+/* Waits for the process. If a signal stops us, passes it on once. */
 static int wait_for(pid_t child) {
     int status, told = 0;
     while (waitpid(child, &status, 0) < 0) {
@@ -52,7 +52,7 @@ bj_status cli_step(int *code, const char *const *args, const char *output, bj_er
     announce(args);
     fflush(NULL); /* or the child would have it too */
     const pid_t child = fork();
-    if (child == 0) become(args, output ? fileno(file.stream) : -1);
+    if (child == 0) become(args, output ? bj_file_writer_descriptor(file.writer) : -1);
     if (child < 0) {
         const int reason = errno;
         if (output) cli_file_abort(&file);

@@ -1,4 +1,4 @@
-/* step.h - a verb as a step of a longer command: a process of its own, like one typed in a shell. */
+/* step.h - runs a verb as a step of a longer command, in a separate process. */
 #ifndef BJEPA_STEP_H
 #define BJEPA_STEP_H
 
@@ -6,9 +6,10 @@
 
 enum { CLI_STEP_ARGS = 24 };
 
-/* Runs `bjepa ARGS...` (up to NULL), after printing that line to stderr, and waits for it. Its
- * results go to the file `output`, which appears when it succeeds, or are shown (NULL). A signal
- * that stops us is passed on. *code: its exit code, 128 + signal when one ended it. */
+/* Prints `bjepa ARGS...` (a list that ends with NULL) to stderr, runs it and waits for it. Its
+ * output goes to the file `output`, which is published on success, or to stdout if `output` is
+ * NULL. A signal that stops us is passed on. *code is the exit code, or 128 + signal if a signal
+ * ended it. */
 BJ_CHECK bj_status cli_step(int *code, const char *const *args, const char *output, bj_error *err);
 
 #endif

@@ -1,7 +1,8 @@
-/* svg.h - drawing a stretch of road as SVG: meters to pixels, lines, road users, scale bars.
+/* svg.h - draws a part of a road as SVG: conversion of meters to pixels, lines, road users, scale
+ * bars.
  *
- * One scale for both axes, x to the right, y up. What shapes look like is said by attributes, a
- * class or colors, that the caller passes through.
+ * Both axes have the same scale, with x to the right and y up. The caller passes the attributes of
+ * shapes, which are a class or colors.
  */
 #ifndef BJEPA_SVG_H
 #define BJEPA_SVG_H
@@ -22,24 +23,25 @@ static inline double svg_x(const svg_window *w, double x) { return (x - w->b.x0)
 static inline double svg_y(const svg_window *w, double y) { return (w->b.y1 - y) * w->scale; }
 
 void svg_include(svg_bounds *b, double x, double y);
-/* The bounds with `margin` meters around them, grown to the picture's proportions and to at least
- * `smallest` meters of width. */
+/* Adds `margin` meters around the bounds and extends them to the proportions of the picture, with a
+ * width of at least `smallest` meters. */
 svg_window svg_fit(svg_bounds b, double margin, double smallest, int width, int height);
-/* 1 when one of the points may be seen; points are `stride` numbers apart. */
+/* Returns 1 if one of the points may be visible. Points are `stride` numbers apart. */
 int svg_sees(const svg_window *w, const double *points, int count, int stride);
 
-/* A line through the points; `closed` makes it a ring. */
+/* Draws a line through the points. If `closed` is set, the line is a ring. */
 void svg_path(FILE *to, const svg_window *w, const double *points, int count, int stride,
               int closed, const char *attributes);
-/* A car of true size with a mark in front, or a drop that points ahead for smaller road users. */
+/* Draws a car in its true size with a mark at the front, or a drop that points ahead for smaller
+ * road users. */
 void svg_user(FILE *to, const svg_window *w, double x, double y, double heading, int is_small,
               const char *attributes);
-/* 1, 2 or 5 times a power of ten, at most `most`. */
+/* Returns 1, 2 or 5 times a power of ten, at most `most`. */
 double svg_round_length(double most);
-/* A bar of round length, its left end at pixels (x, y). */
+/* Draws a scale bar of round length, with its left end at pixels (x, y). */
 void svg_scale_bar(FILE *to, const svg_window *w, int x, int y, int most, const char *attributes,
                    const char *text_attributes);
-/* Text with the characters escaped that mean something in XML. */
+/* Writes text in which the special characters of XML are escaped. */
 void svg_text(FILE *to, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* truth.h - what `bjepa truth` measures and prints, for `bjepa benchmark score` too. */
+/* truth.h - measures and prints the results of `bjepa truth`, also for `bjepa benchmark score`. */
 #ifndef BJEPA_TRUTH_H
 #define BJEPA_TRUTH_H
 
@@ -11,7 +11,8 @@ typedef struct truth_options {
     uint64_t seed;
     const char *const
         *operands;            /* (operand_count) checkpoints and campaigns, or submission files */
-    const char *const *names; /* (operand_count) of submission files in the tables; NULL: paths */
+    const char *const *names; /* (operand_count) names of submission files in the tables; NULL: use
+                                 their paths */
     int operand_count;
     int detailed;           /* arms whose calibration table is printed; 0: all */
     const char *cache;      /* NULL for submission files */
@@ -20,7 +21,7 @@ typedef struct truth_options {
 
 extern const truth_options truth_defaults;
 
-/* Measures everything and prints the result; returns the exit code. */
+/* Measures everything and prints the result. Returns the exit code. */
 int truth_run(const truth_options *options);
 
 typedef struct truth_arm {

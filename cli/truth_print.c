@@ -1,4 +1,4 @@
-/* truth_print.c - the exam of all arms as text and as JSON. */
+/* truth_print.c - prints the exam of all arms as text and as JSON. */
 #include "truth.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum { NAME = 26 };
 
-/* The end of a long path says more than its beginning. */
+/* The end of a long path is more informative than its beginning. */
 static void print_name(const char *name) {
     const size_t length = strlen(name);
     if (length <= NAME) printf("%-*s", NAME, name);
@@ -133,7 +133,8 @@ static const column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-/* Whether entry i belongs to the arm of entry `of`; a checkpoint outside a campaign is alone. */
+/* Returns whether entry i belongs to the arm of entry `of`. A checkpoint outside a campaign is an
+ * arm of its own. */
 static int same_arm(const truth_result *t, int i, int of) {
     const cli_checkpoint *a = t->arm[i].run, *b = t->arm[of].run;
     return i == of || (a && b && !strcmp(a->arm, b->arm));

@@ -1,4 +1,4 @@
-/* verbs.c - finding a verb by its name, and the groups of verbs below one. */
+/* verbs.c - finds a verb by its name, and runs groups of verbs. */
 #include "verbs.h"
 
 #include <string.h>

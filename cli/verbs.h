@@ -1,4 +1,5 @@
-/* verbs.h - a table of verbs, and the choice among them; the second level of `bjepa data prep`. */
+/* verbs.h - a table of verbs and functions to select one; also used for subcommands such as `bjepa
+ * data prep`. */
 #ifndef BJEPA_VERBS_H
 #define BJEPA_VERBS_H
 
@@ -14,7 +15,8 @@ typedef struct cli_verb {
 
 /* "  name  summary", one a line. */
 void cli_verbs_print(FILE *stream, const cli_verb *verbs);
-/* The verb of that name, or NULL; then *nearest is the one it may have meant, or NULL. */
+/* Returns the verb with that name, or NULL. In that case *nearest is the most similar verb, or
+ * NULL. */
 const cli_verb *cli_verbs_find(const cli_verb *verbs, const char *name, const char **nearest);
 
 typedef struct cli_group {
@@ -29,7 +31,7 @@ extern void (*cli_group_hook)(const cli_group *group);
 /* The verbs of bjepa. */
 extern const cli_verb cli_main_verbs[];
 
-/* argv[0] is the name of the group, argv[1] its verb, or --help. */
+/* Runs a group. argv[0] is the name of the group, and argv[1] is its verb or --help. */
 int cli_group_run(const cli_group *group, int argc, char **argv);
 
 #endif

@@ -1,4 +1,4 @@
-/* view.h - what the parts of bjepa view share.
+/* view.h - declarations shared by the files of bjepa view.
  *
  *   cmd_view.c     options, which scenes, the page
  *   view_scenes.c  scenes of a folder or a cache
@@ -11,7 +11,8 @@
 
 /* --------------------------------------------------------------------------------------- scenes */
 
-/* Where scenes come from. A cache is opened blind: nothing here can read its futures. */
+/* A source of scenes. A cache is opened blind, so its futures cannot be read through this
+ * source. */
 typedef struct view_scenes {
     const char *path;
     bj_scenario_list *list; /* NULL: a cache */
@@ -25,7 +26,7 @@ int64_t view_scenes_count(const view_scenes *scenes);
 const char *view_scenes_id(const view_scenes *scenes, int64_t index);
 bj_arch view_scenes_sizes(const view_scenes *scenes);
 
-/* One scene; valid until it is closed or the next one is opened. */
+/* One scene, which is valid until it is closed or the next one is opened. */
 typedef struct view_scene {
     report_scene shown;
     const bj_batch *batch;
@@ -45,7 +46,7 @@ typedef struct view_source {
     const char *name; /* as given */
     char title[VIEW_TITLE_SIZE];
     char about
-        [VIEW_ABOUT_SIZE];     /* where a model comes from; empty if its file does not contain it */
+        [VIEW_ABOUT_SIZE];     /* origin of a model; empty if its file does not contain it */
     bj_submission *submission; /* NULL: a model */
     bj_predictor *predictor;
     bj_arch arch; /* of the model */
@@ -62,17 +63,18 @@ typedef struct view_forecast {
 BJ_CHECK bj_status view_forecast_create(view_forecast *forecast, int steps, bj_error *err);
 void view_forecast_free(view_forecast *forecast);
 
-/* Opens a submission, or a model: a folder, a file that ends in .safetensors, or `builtin`. */
+/* Opens a submission or a model. A model is a folder, a file that ends in .safetensors, or
+ * `builtin`. */
 BJ_CHECK bj_status view_source_open(view_source *source, const char *operand, int threads,
                                     bj_error *err);
 void view_source_close(view_source *source);
-/* Fails unless forecasts of the source can be drawn in scenes of these sizes. */
+/* Fails if forecasts of the source cannot be drawn in scenes of these sizes. */
 BJ_CHECK bj_status view_source_fits(const view_source *source, const bj_arch *scenes,
                                     bj_error *err);
-/* Returns 1 if the source has, or can make, a forecast of that scenario. */
+/* Returns 1 if the source has or can compute a forecast for that scenario. */
 int view_source_has(const view_source *source, const char *scenario_id);
-/* Reads or predicts the forecast of a scene. `scene` is a batch of one; a submission does not read
- * it. */
+/* Reads or predicts the forecast for a scene. `scene` is a batch of one. It is not read for a
+ * submission. */
 BJ_CHECK bj_status view_source_forecast(view_forecast *out, const view_source *source,
                                         const bj_scene_info *info, const bj_batch *scene,
                                         bj_error *err);

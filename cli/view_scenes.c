@@ -40,6 +40,8 @@ bj_status view_scene_open(view_scene *scene, const view_scenes *s, int64_t index
     if (s->cache) {
         scene->shown.info = bj_cache_info(s->cache, index);
         scene->shown.at = bj_cache_floats(s->cache, index);
+        const bj_status drawn = bj_cache_check_map(s->cache, scene->shown.info.map, err);
+        if (drawn != BJ_OK) return drawn;
         return bj_loader_batch(&scene->batch, NULL, s->loader, 0, index, err);
     }
     const bj_status status = bj_scenario_list_open(&scene->owned, s->list, index, err);

@@ -51,7 +51,7 @@ static void describe_model(view_source *s, const bj_facts *facts) {
              license ? "; license " : "", license ? license : "");
 }
 
-/* Models are called by the name in their file, else as they were given. */
+/* Models are labeled with the name in their file, or else with the argument. */
 static bj_status name_model(view_source *s, const char *path, bj_error *err) {
     bj_facts *facts;
     const bj_status status = bj_facts_read(&facts, path, err);

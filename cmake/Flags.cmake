@@ -41,6 +41,19 @@ if(BJ_COVERAGE)
     add_link_options(--coverage)
 endif()
 
+# Describes compiler and flags to the library (src/core/build.c), because a run may only be resumed by
+# a build that computes the same bits. Warnings, definitions and debug information change no results.
+function(bj_describe_build)
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+    get_directory_property(flags COMPILE_OPTIONS)
+    separate_arguments(given UNIX_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${type}}")
+    list(PREPEND flags ${given})
+    list(FILTER flags EXCLUDE REGEX "^(-W|-D|-g|-I|-fno-omit-frame-pointer|-fno-sanitize-recover)")
+    list(JOIN flags " " flags)
+    set_source_files_properties(src/core/build.c PROPERTIES COMPILE_DEFINITIONS
+        "BJ_BUILD=\"${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION} ${flags}\"")
+endfunction()
+
 # Sets the flags of the kernel sources, one per instruction set. On other processors these files are empty.
 function(bj_kernel_flags)
     if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" OR NOT CMAKE_SIZEOF_VOID_P EQUAL 8)

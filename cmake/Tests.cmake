@@ -16,7 +16,7 @@
 set(slow_tests cli.bench cli.benchmark cli.campaign cli.demo cli.report_browser cli.train_fresh
     cli.train_kill)
 # Tests that train for minutes, by ctest name.
-set(long_tests cli.demo_record)
+set(long_tests cli.demo_record cli.torture)
 
 set(test_environment
     BJEPA=$<TARGET_FILE:bjepa>
@@ -87,7 +87,7 @@ foreach(source ${test_programs})
     target_include_directories(${target} SYSTEM PRIVATE third_party/yyjson)
     target_compile_options(${target} PRIVATE ${BJ_WARNINGS} ${test_options})
     target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:test_support>
-        branchjepa_static OpenSSL::Crypto Threads::Threads m)
+        branchjepa_static Threads::Threads m)
     if(area STREQUAL "cli") # links the parts of the CLI that the program uses, without its main
         target_link_libraries(${target} PRIVATE cli_parts branchjepa_static)
         target_include_directories(${target} PRIVATE cli)

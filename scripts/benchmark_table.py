@@ -91,10 +91,10 @@ def main():
     errors = max(arm["discrepancy"]["error"] for arm in arms)
     spread = max(arm["discrepancy_spread"] for arm in arms)
     modes = rest["true-modes"]
-    print(f"\n{arms[0]['scenes']:,} scenes of split `{options.split}`. Standard errors of the discrepancy "
-          f"are at most {errors:.3f} m\nfrom sampling and {spread:.2f} m from the choice of scenes, which "
-          f"is the same for all rows. The best six\natoms that a direct search finds have a discrepancy of "
-          f"{modes['best']['mean']:.3f} m on {modes['best_scenes']} of the scenes.")
+    print(f"\n{arms[0]['scenes']:,} scenes of split `{options.split}`. The standard error of the discrepancy "
+          f"is at most {errors:.3f} m due to sampling, and\n{spread:.2f} m due to the choice of scenes, which "
+          f"is the same for all rows. On {modes['best_scenes']} of the scenes, the best six atoms\nfound by a "
+          f"direct search have a discrepancy of {modes['best']['mean']:.3f} m.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # install_deps.sh [GROUP...] - installs the Debian packages that are missing.
 #
-#   build     compilers, CMake, headers of OpenSSL, snappy, zstd, zlib, libyaml and SQLite, which are
+#   build     compilers, CMake, headers of snappy, zstd, zlib, libyaml and SQLite, which are
 #             all that building and testing needs (the default)
 #   peers     Python with venv, for scripts/install_peers.sh
 #   coverage  gcovr
@@ -37,7 +37,6 @@ for group in "${@:-build}"; do
         need_command make make
         need_command pkg-config pkg-config
         need_header stdio.h libc6-dev
-        need_header openssl/evp.h libssl-dev
         need_header snappy-c.h libsnappy-dev
         need_header zstd.h libzstd-dev
         need_header zlib.h zlib1g-dev

@@ -26,6 +26,7 @@ packages=(
     pandas==3.1.1
     av2==0.3.6 # the official reader and metrics
     tensorboard==2.21.0 # reads the event files of runs
+    schedulefree==1.4.1 # the authors' schedule-free AdamW
     mkdocs==1.6.1 # builds docs/ as a web site
     shapely==2.2.0 # GEOS, for the map audit
     mujoco==4.0.0 # the simulator of the mazes

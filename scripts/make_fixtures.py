@@ -92,6 +92,7 @@ class Spec:
     copies: str = "none"           # atoms with the weights of the first one: none, one, all
     conditioned: bool = False      # g are gradients of theta, s the weights after steps of theta
     muon: bool = False             # Muon updates the encoder's inner matrices
+    schedule_free: bool = False    # schedule-free AdamW; s are the averaged weights
 
 
 ANCHOR_B = Goal("anchor_b", lambda_y=0.0, lambda_rec=0.0)
@@ -148,6 +149,10 @@ CASES: dict[str, Spec] = {
     "muon_raw": Spec(Goal("specialization"), steps=5, muon=True),
     "muon_anchor_a": Spec(Goal("anchor_a"), model="anchor", optim=FROZEN, reach=1.0, steps=5,
                           conditioned=True, muon=True),
+    # Five updates of schedulefree.AdamWScheduleFree.
+    "schedule_free": Spec(optim=Optim(clip=0.5, adam_eps=1e-6, weight_decay=0.1), steps=5,
+                          conditioned=True, schedule_free=True),
+    "schedule_free_raw": Spec(Goal("specialization"), steps=5, schedule_free=True),
 }
 
 KINK_CLEARANCE = 2e-6        # of a rectifier's input, relative to the layer's root mean square
@@ -300,10 +305,10 @@ def make_case(name: str, spec: Spec, label: str, seed: int
     groups["l"] = {"total": result.loss[None],
                    **{key: term.value[None] for key, term in result.terms.items()}}
     norm = global_norm(grads)
-    by_torch = spec.conditioned or spec.muon
+    by_torch = spec.conditioned or spec.muon or spec.schedule_free
     if by_torch:
         grads, norm, after = conditioning.train(state, batch, sizes, spec.goal, optim, steps,
-                                                spec.conditioned, spec.muon)
+                                                spec.conditioned, spec.muon, spec.schedule_free)
     groups["g"] = {**grads, "norm": norm[None]}
     groups["m"] = {key: torch.tensor([value], dtype=torch.float64)
                    for key, value in numbers.items()}
@@ -320,7 +325,8 @@ def make_case(name: str, spec: Spec, label: str, seed: int
     metadata = {"case": name, "model": spec.model, "scales": spec.scales, "steps": str(steps),
                 "seed": str(seed), **sizes.as_metadata(), **spec.goal.as_metadata(),
                 **optim.as_metadata()} | ({"conditioned": "1"} if spec.conditioned else {}) | (
-                    {"muon": "1"} if spec.muon else {})
+                    {"muon": "1"} if spec.muon else {}) | (
+                    {"schedule_free": "1"} if spec.schedule_free else {})
     return tensors, metadata
 
 

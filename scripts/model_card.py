@@ -45,10 +45,12 @@ def command(run, manifest, config):
              "--recipe", manifest["recipe"], "--seed", str(manifest["seed"])]
     for setting in config["settings"]:
         key, default = setting["key"], setting["value"]
-        if key in ("arm", "recipe", "seed") or key not in resolved:
+        if key in ("arm", "recipe", "seed"):
             continue
-        if resolved[key] != default:
-            parts += ["--set", f"{key}={resolved[key]}"]
+        # A setting that was added after the run is 0 in the run.
+        value = resolved.get(key, 0 if setting["origin"].startswith("recipe") else default)
+        if value != default:
+            parts += ["--set", f"{key}={value}"]
     return " ".join(parts + ["--out run"])
 
 

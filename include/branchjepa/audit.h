@@ -1,4 +1,4 @@
-/* audit.h - comparison of forecasts with the official drivable areas.
+/* audit.h - compares forecasts with the official drivable areas.
  *
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/AUDIT.md defines every number.
  */
@@ -43,12 +43,12 @@ BJ_API int64_t bj_drivable_contains(uint8_t *inside, const bj_drivable *areas, c
 
 typedef enum bj_audit_metric {
     BJ_AUDIT_POINT_MASS,            /* sum_k p_k times the share of points inside */
-    BJ_AUDIT_TRAJECTORY_MASS,       /* sum_k p_k f_k; f_k is 1 if at least 95 % of the points are
-                                       inside */
+    BJ_AUDIT_TRAJECTORY_MASS,       /* sum_k p_k f_k, where f_k is 1 if at least 95 % of the points
+                                       are inside */
     BJ_AUDIT_UNIQUE_SUPPORT,        /* number of components of feasible candidates with mass >=
                                        .01 */
-    BJ_AUDIT_ENTROPY_SUPPORT,       /* exp of the entropy of the feasible components' masses; 0 if
-                                       there are none */
+    BJ_AUDIT_ENTROPY_SUPPORT,       /* exp of the entropy of the masses of the feasible components;
+                                       0 if there are none */
     BJ_AUDIT_MASS_WEIGHTED_SUPPORT, /* entropy support times trajectory mass */
     BJ_AUDIT_TRAJECTORY_DIVERSITY,  /* sum_kl p_k p_l f_k f_l times the RMS distance, m */
     BJ_AUDIT_ENDPOINT_DIVERSITY,    /* sum_kl p_k p_l f_k f_l times the distance between the last
@@ -108,8 +108,8 @@ typedef struct bj_audit_options {
     int threads; /* as in bj_predictor_options; does not change the results */
     bj_precision precision;
     const char *isa;
-    int64_t limit; /* max scenes, from the start of the cache; 0: all */
-    /* As in bj_submit_options, except that stopping makes the call return BJ_ELOCKED. */
+    int64_t limit; /* max number of scenes, counted from the start of the cache; 0: all */
+    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_audit_options;
@@ -123,8 +123,8 @@ BJ_API void bj_audit_free(bj_audit *audit);
 typedef struct bj_audit_counts {
     int64_t total;   /* scenes examined */
     int64_t scenes;  /* audited scenes (vehicle or bus) */
-    int64_t origins; /* audited scenes whose focal origin is inside; a check that frames and maps
-                        match */
+    int64_t origins; /* number of audited scenes whose focal origin is inside; shows whether frames
+                        and maps match */
 } bj_audit_counts;
 
 BJ_API bj_audit_counts bj_audit_count(const bj_audit *audit);
@@ -138,7 +138,7 @@ BJ_API const char *bj_audit_digest(const bj_audit *audit);
 typedef struct bj_audit_report {
     int64_t seed; /* seed passed to bj_audit_add */
     int atoms;
-    int64_t empty; /* scenes without a feasible candidate, whose metrics are 0 */
+    int64_t empty; /* number of scenes without a feasible candidate; their metrics are 0 */
     double mean[BJ_AUDIT_METRICS];
 } bj_audit_report;
 
@@ -147,7 +147,7 @@ typedef struct bj_audit_report {
  * scene. */
 BJ_API BJ_CHECK bj_status bj_audit_add(bj_audit *audit, const char *arm, int64_t seed,
                                        const bj_model *model, double *values, bj_error *err);
-BJ_API int bj_audit_arms(const bj_audit *audit); /* number of arms, ordered by when they were first
+BJ_API int bj_audit_arms(const bj_audit *audit); /* number of arms, in the order in which they were
                                                     added */
 BJ_API const char *bj_audit_arm(const bj_audit *audit, int arm);
 BJ_API int bj_audit_find_arm(const bj_audit *audit, const char *name); /* index, or -1 */
@@ -156,13 +156,13 @@ BJ_API bj_audit_report bj_audit_report_at(const bj_audit *audit, int arm, int in
 
 typedef struct bj_audit_summary {
     int n;
-    double mean, sd; /* over the seed means; population SD, which divides by n */
+    double mean, sd; /* mean and SD over the seed means; the SD divides by n */
 } bj_audit_summary;
 
 BJ_API bj_audit_summary bj_audit_summarize(const bj_audit *audit, int arm, int metric);
 /* Fills values (scenes) with the metric of every audited scene, averaged over the arm's seeds. */
 BJ_API void bj_audit_values(double *values, const bj_audit *audit, int arm, int metric);
-/* Computes the difference a - b of every metric and its paired-scene bootstrap interval. All
+/* Computes the difference a - b of every metric, with a bootstrap interval over paired scenes. All
  * metrics use the same resamples. Fails if the arms have different seeds. */
 BJ_API BJ_CHECK bj_status bj_audit_compare(bj_bootstrap out[BJ_AUDIT_METRICS],
                                            const bj_audit *audit, int a, int b, int resamples,
@@ -170,7 +170,7 @@ BJ_API BJ_CHECK bj_status bj_audit_compare(bj_bootstrap out[BJ_AUDIT_METRICS],
 
 /* ------------------------------------------------------------------------- audit of submissions */
 
-/* Audit of a submission file from any model against the raw map files below a folder. */
+/* Audits a submission file from any model against the raw map files below a folder. */
 typedef struct bj_submission_audit bj_submission_audit;
 
 typedef enum bj_audit_outcome {
@@ -197,7 +197,7 @@ typedef struct bj_submission_counts {
     int64_t total; /* scenarios found below the folder */
     int64_t outcomes[BJ_AUDIT_OUTCOMES];
     int64_t origins; /* audited scenes whose focal origin is inside */
-    int64_t unknown; /* scenarios in the file that are not in the folder */
+    int64_t unknown; /* number of scenarios in the file that are not in the folder */
     int64_t empty;   /* audited scenes without a feasible candidate */
 } bj_submission_counts;
 

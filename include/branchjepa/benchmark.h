@@ -26,8 +26,8 @@ BJ_API BJ_CHECK bj_status bj_benchmark_check(const bj_law *law, const char *spli
 
 /* ---------------------------------------------------------------------------------------- rules */
 
-/* Rules that forecast the focal track from a scenario's observed rows and map, without any training
- * (docs/BENCHMARK.md). */
+/* Rules that forecast the focal track from the observed rows and the map of a scenario. They need
+ * no training (docs/BENCHMARK.md). */
 typedef enum bj_rule {
     BJ_RULE_VELOCITY,        /* "constant-velocity": one trajectory */
     BJ_RULE_VELOCITY_SPREAD, /* "constant-velocity-6": constant velocity with six speeds */

@@ -60,6 +60,10 @@ typedef struct bj_error {
 } bj_error;
 
 BJ_API const char *bj_status_name(bj_status code);
+/* Makes text from an untrusted source safe to print. Replaces control characters, bytes that are not
+ * UTF-8, and characters that change the direction of text by '?'. A newline stays only before
+ * "hint: ". All messages in a bj_error have been cleaned. */
+BJ_API void bj_clean_text(char *text);
 BJ_API const char *bj_version(void);
 
 /* ------------------------------------------------------------------------------ random numbers */
@@ -99,16 +103,16 @@ typedef enum bj_model_kind {
     BJ_MODEL_OUTPUT_ONLY, /* one latent, a shared trunk, a base head and K residual heads */
     BJ_MODEL_FUSED,       /* K atoms and a router; the only latent is their normalized weighted
                              mean */
-    BJ_MODEL_VARIATIONAL, /* one network, whose inputs are the context and a Gaussian variable; its
-                             K outputs use the prior mean and K - 1 samples */
+    BJ_MODEL_VARIATIONAL, /* one network with the context and a Gaussian variable as inputs; the K
+                             outputs use the prior mean and K - 1 samples */
     BJ_MODEL_CODEBOOK     /* one atom and K codes that do not depend on the context */
 } bj_model_kind;
 
 /* Input type and structure of the encoder. */
 typedef enum bj_encoder_kind {
     BJ_ENCODER_SCENE, /* tracks and polylines: GRU, token networks, attention, projection */
-    BJ_ENCODER_STATE, /* numeric vector, standardized, with sine and cosine features of some
-                         components: MLP, projection */
+    BJ_ENCODER_STATE, /* MLP with projection for a standardized numeric vector, with sine and cosine
+                         features of some components */
     BJ_ENCODER_IMAGE  /* bytes, standardized: two patch layers, MLP, projection */
 } bj_encoder_kind;
 
@@ -152,13 +156,14 @@ typedef struct bj_arch {
     bj_encoder_kind encoder;
     int state;          /* components of a state */
     int waves;          /* number of leading state components with sine and cosine features */
-    int octaves;        /* frequencies per component: pi/4, pi/2, pi, ... per standard deviation */
+    int octaves;        /* number of frequencies per component: pi/4, pi/2, pi, ... per standard
+                           deviation */
     int height, width;  /* image size in pixels, multiples of 16 */
     int channels;       /* image channels */
     int patch_in;       /* outputs per patch of 4x4 pixels */
     int patch_out;      /* outputs per patch of 4x4 first-layer patches */
-    int action;         /* components of an action, an input of the atoms and the router in addition
-                           to the context */
+    int action;         /* number of components of an action, which is an input of the atoms and the
+                           router in addition to the context */
     int noise;          /* variational: width of the Gaussian variable */
     int noise_hidden;   /* variational: hidden width of the prior and the posterior */
 } bj_arch;
@@ -168,8 +173,8 @@ enum { BJ_FOCAL_FEATURES = 7, BJ_POLYLINE_FEATURES = 6, BJ_MAX_ATOMS = 64, BJ_SE
 BJ_API bj_arch bj_arch_paper(void);       /* K = 6 */
 BJ_API bj_arch bj_arch_point(void);       /* K = 1, atom width 3204, no router */
 BJ_API bj_arch bj_arch_output_only(void); /* one latent, six trajectories */
-/* Returns the maze model of the given kind with K = 8. Its parameter count is within 0.1 % of that
- * of the model with eight branches and a router. BJ_MODEL_BRANCH with `one_atom` set is the
+/* Returns the maze model of the given kind with K = 8. Its parameter count differs by at most 0.1 %
+ * from the model with eight branches and a router. BJ_MODEL_BRANCH with `one_atom` set is the
  * standard model with one wide branch. */
 BJ_API bj_arch bj_arch_maze(bj_model_kind kind, int one_atom);
 BJ_API BJ_CHECK bj_status bj_arch_check(const bj_arch *arch, bj_error *err);
@@ -204,7 +209,7 @@ typedef struct bj_batch {
     const bj_pair *pairs;   /* (B) used instead of scenes by state and image encoders */
 } bj_batch;
 
-/* Owns the arrays of a batch. Each array is contiguous across scenes. */
+/* A batch that owns its arrays. Each array is contiguous across scenes. */
 typedef struct bj_scenes bj_scenes;
 
 /* Creates a batch from padded arrays and drops the empty slots. neighbors is (B,N,T,7) with mask
@@ -259,6 +264,12 @@ BJ_API const char *bj_cache_fact(const bj_cache *cache, const char *key);
 /* Recomputes the digest of one scene or of one map's drivable areas and compares it with the stored
  * digest. The error message names the damaged item. */
 BJ_API BJ_CHECK bj_status bj_cache_verify(const bj_cache *cache, int64_t index, bj_error *err);
+/* Check a scene's features and future, or a map's areas, against their digests when they are used
+ * for the first time with this handle. Later calls return at once. Loader, audit, gallery, scoring
+ * and export call them, so only callers of bj_cache_floats and bj_cache_ring need to. A blind handle
+ * compares the digest too, but still returns no future. */
+BJ_API BJ_CHECK bj_status bj_cache_check_scene(const bj_cache *cache, int64_t index, bj_error *err);
+BJ_API BJ_CHECK bj_status bj_cache_check_map(const bj_cache *cache, int64_t map, bj_error *err);
 /* Pointers to a scene's arrays in the mapped file, without a copy. future is NULL if it is unknown
  * or hidden. */
 typedef struct bj_scene_floats {
@@ -279,7 +290,7 @@ BJ_API BJ_CHECK bj_status bj_cache_export(const bj_cache *cache, int64_t index, 
 /* Split into fit and development scenes. A scene is a development scene if the first 8 bytes of
  * SHA-256(scenario_id), as a fraction of 2^64, are below 9944/199908. */
 typedef enum bj_part { BJ_PART_ALL, BJ_PART_FIT, BJ_PART_DEV } bj_part;
-BJ_API int bj_is_dev(const char *scenario_id); /* 1, 0, or -1 if libcrypto is out of memory */
+BJ_API int bj_is_dev(const char *scenario_id); /* 1 or 0 */
 
 /* Iterates over the batches of a cache. The order depends only on seed and epoch, so all arms of a
  * seed see the same order. The last batch of an epoch may be smaller. If `needs_future` is set,
@@ -316,7 +327,7 @@ typedef struct bj_prep_options {
     int restart;       /* discard an interrupted run instead of resuming it */
     int force;         /* replace an existing cache */
     int dry_run;       /* only search: fills found and bytes, writes nothing */
-    int64_t limit;     /* max scenarios, in order of their ids; 0: all */
+    int64_t limit;     /* max number of scenarios, in the order of their ids; 0: all */
     /* Called on the calling thread, before the first scene and after each scene. A nonzero return
      * value stops the run, which can be resumed. May be NULL. */
     int (*progress)(void *context, int64_t done, int64_t total, int64_t rejected);
@@ -326,7 +337,7 @@ typedef struct bj_prep_options {
 typedef struct bj_prep_report {
     int64_t found, resumed, accepted, rejected; /* scenes */
     int64_t without_future, maps;
-    int64_t bytes;    /* cache size; for a dry run, an upper bound that excludes map polygons */
+    int64_t bytes;    /* size of the cache; for a dry run, an upper bound without map polygons */
     int interrupted;  /* stopped by progress; the cache does not exist yet */
     char digest[65];
 } bj_prep_report;
@@ -356,7 +367,7 @@ BJ_API int bj_scenario_rings(const bj_scenario_scene *scene);
 BJ_API int bj_scenario_ring_size(const bj_scenario_scene *scene, int ring);
 BJ_API void bj_scenario_ring(double *points, const bj_scenario_scene *scene, int ring);
 
-/* The scenarios that bj_prep would find below a folder, sorted by id. */
+/* A list of the scenarios that bj_prep would find below a folder, sorted by id. */
 typedef struct bj_scenario_list bj_scenario_list;
 BJ_API BJ_CHECK bj_status bj_scenario_list_create(bj_scenario_list **out, const char *root,
                                                   bj_error *err);
@@ -388,7 +399,7 @@ typedef struct bj_world_options {
     const char *split; /* NULL: "train"; at most 31 letters, digits, '-' or '_' */
     int64_t scenes;    /* scenes 0 .. scenes - 1 are generated; at most 2^32 */
     int jobs;          /* 0: one per available core */
-    int restart;       /* discard an interrupted run instead of resuming it; caches only */
+    int restart;       /* 1: discard an interrupted run instead of resuming it; only for caches */
     int force;         /* replace existing files */
     /* As in bj_prep_options. */
     int (*progress)(void *context, int64_t done, int64_t total);
@@ -508,11 +519,11 @@ BJ_API bj_counts bj_arch_counts(const bj_arch *arch);
 /* ---------------------------------------------------------------------------------- objectives */
 
 typedef enum bj_objective_kind {
-    BJ_FULLSET,        /* Energy Score of the whole weighted set; the point control if K = 1 */
+    BJ_FULLSET,        /* Energy Score of the whole weighted set; with K = 1, the point model */
     BJ_UNIFORM,        /* Energy Score with weights 1/K */
     BJ_SPECIALIZATION, /* winner takes all */
     BJ_SOFTWTA,        /* soft assignment */
-    BJ_SINKHORN,       /* hard winner mixed with a balanced assignment over the batch */
+    BJ_SINKHORN,       /* hard winner, mixed with a balanced assignment over the batch */
     BJ_MDN,            /* mixture likelihood */
     BJ_OUTPUTONLY,     /* one latent, Energy Score of K outputs */
     BJ_ANCHOR_A,       /* future encoder and decoder with variance and rank floors */
@@ -541,7 +552,7 @@ typedef struct bj_objective {
                                               contexts; for objectives without a decoder, except
                                               stage A */
     double kl_weight;                      /* weight of the variational KL term */
-    /* Regularizers on the online encoder's output before normalization, available in every
+    /* Regularizers of the online encoder's output before normalization. They are available in every
      * objective (docs/layers/regularizers.md). A weight of 0 disables a term. */
     double sigreg;                              /* weight of SIGReg */
     double vicreg_variance, vicreg_covariance;  /* weights of two VICReg terms */
@@ -578,9 +589,13 @@ typedef struct bj_optim {
      * units of the inputs and outputs (docs/TRAINING.md). Gradients, gradient norm and moments
      * refer to theta. Initialize with bj_model_condition. 0: sigma is 1. */
     int conditioned;
-    /* 1: Muon instead of AdamW updates the encoder's inner matrices, that is, the recurrent,
-     * attention and projection weights and the second token layers. */
+    /* 1: the inner matrices of the encoder are updated with Muon instead of AdamW. These are the
+     * recurrent, attention and projection weights and the second token layers. */
     int muon;
+    /* 1: schedule-free AdamW: gradients are computed near a running average of the weights, which
+     * replaces the decay of the learning rate. The model contains the average. Cannot be combined
+     * with muon. */
+    int schedule_free;
 } bj_optim;
 
 BJ_API bj_optim bj_optim_default(void);
@@ -588,8 +603,9 @@ BJ_API bj_optim bj_optim_default(void);
 typedef enum bj_schedule_kind {
     BJ_SCHEDULE_COSINE,   /* half a cosine from `base` to zero */
     BJ_SCHEDULE_LINEAR,   /* linear from `base` to zero */
-    BJ_SCHEDULE_TRAPEZOID /* `base`, then linear to zero over the last share `decay` of the
-                             updates */
+    BJ_SCHEDULE_TRAPEZOID, /* constant `base`, then linear decay to zero over the last share `decay`
+                              of the updates */
+    BJ_SCHEDULE_CONSTANT   /* `base`, for schedule-free AdamW */
 } bj_schedule_kind;
 
 typedef struct bj_schedule {
@@ -601,7 +617,7 @@ typedef struct bj_schedule {
 
 /* Returns the learning rate of update `step`, which counts from 0. */
 BJ_API double bj_lr_at(const bj_schedule *schedule, long step);
-/* Returns the bj_schedule_kind for "cosine", "linear" or "trapezoid", or -1 for another name. */
+/* Returns the bj_schedule_kind for "cosine", "linear", "trapezoid" or "constant", or -1 for another name. */
 BJ_API int bj_schedule_find(const char *name);
 
 /* Precision of matrix product operands. In mixed precision (BF16), operands are rounded to
@@ -620,7 +636,7 @@ typedef struct bj_trainer_options {
     int max_batch;   /* max B per step */
     int threads;     /* 0: one per available core */
     const char *isa; /* NULL: bj_isa(precision) */
-    uint64_t seed;   /* seed of the variational noise and of SIGReg's directions */
+    uint64_t seed;   /* seed for the variational noise and the directions of SIGReg */
     bj_precision precision;
 } bj_trainer_options;
 
@@ -706,7 +722,7 @@ BJ_API const char *bj_predictor_isa(const bj_predictor *predictor);
 
 typedef struct bj_metrics bj_metrics;
 
-/* Means over all scenes added so far. A metric that does not apply is NaN. */
+/* Means over all scenes added so far. Metrics that do not apply are NaN. */
 typedef struct bj_metric_values {
     double scenes;
     double traj_es, traj_obs, traj_disp;
@@ -722,9 +738,9 @@ typedef struct bj_metric_values {
     double brier_min_fde_1, min_ade_6, min_fde_6, mr_6, brier_min_fde_6;
 } bj_metric_values;
 
-/* `latents` is K, 1, or 0 for forecasts without latents. If it is 0, every call to bj_metrics_add
- * may have a different number of modes, at most K. No atoms or targets are needed then, and latent
- * metrics are NaN. */
+/* Creates an accumulator. `latents` is K, 1, or 0 for forecasts without latents. If it is 0, calls
+ * to bj_metrics_add may differ in their number of modes (at most K), atoms and targets are not
+ * needed, and latent metrics are NaN. */
 BJ_API BJ_CHECK bj_status bj_metrics_create(bj_metrics **out, int K, int latents, int D, int F,
                                             bj_error *err);
 BJ_API void bj_metrics_free(bj_metrics *metrics);
@@ -805,7 +821,7 @@ typedef struct bj_truth bj_truth;
 
 typedef struct bj_truth_options {
     int threads; /* used only for folders; 0: one per available core */
-    /* As in bj_submit_options, except that stopping makes the call return BJ_ELOCKED. */
+    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_truth_options;
@@ -823,15 +839,15 @@ typedef enum bj_violation_kind {
     BJ_VIOLATION_POINTS,        /* number of points is not 60 */
     BJ_VIOLATION_NONFINITE,     /* NaN or infinite coordinate */
     BJ_VIOLATION_PROBABILITY,   /* missing, not finite, negative or above 1 */
-    BJ_VIOLATION_SUM,           /* probabilities of a track do not sum to 1 */
+    BJ_VIOLATION_SUM,           /* the probabilities of a track do not sum to 1 */
     BJ_VIOLATION_MODES,         /* more modes than allowed */
     BJ_VIOLATION_DUPLICATE,     /* row repeats another row */
-    BJ_VIOLATION_INCONSISTENT,  /* tracks of a scenario differ in the number or weights of their
-                                   modes */
+    BJ_VIOLATION_INCONSISTENT,  /* the tracks of a scenario differ in the number or the weights of
+                                   their modes */
     BJ_VIOLATION_TRACK,         /* not the focal track */
     BJ_VIOLATION_UNKNOWN,       /* scenario is not in the ground truth */
-    BJ_VIOLATION_MISSING,       /* scenario of the ground truth is not in the file, or has no rows
-                                   for its focal track */
+    BJ_VIOLATION_MISSING,       /* a scenario of the ground truth is not in the file, or its focal
+                                   track has no rows */
     BJ_VIOLATION_KINDS
 } bj_violation_kind;
 
@@ -839,27 +855,27 @@ BJ_API const char *bj_violation_name(bj_violation_kind kind); /* "points", ... *
 
 typedef struct bj_violation {
     bj_violation_kind kind;
-    int64_t row;             /* row in the file, from 0; -1 for missing scenarios */
+    int64_t row;             /* row number in the file, starting at 0; -1 for missing scenarios */
     const char *scenario_id; /* may be NULL */
     char message[200];
 } bj_violation;
 
 typedef struct bj_score_options {
     int max_modes; /* 0: BJ_SUBMISSION_MODES */
-    int listed;    /* max violations kept with a message; all are counted */
+    int listed;    /* max number of violations that are stored with a message; all are counted */
 } bj_score_options;
 
 typedef struct bj_score_counts {
     int64_t rows, scenarios; /* in the file */
-    int64_t truths;          /* scenarios in the ground truth, the sum of the next five counts; -1:
-                                no ground truth */
+    int64_t truths;          /* number of scenarios in the ground truth, which is the sum of the
+                                next five counts; -1: no ground truth */
     int64_t scored;
     int64_t unreadable;      /* bj_truth_failures */
     int64_t missing;         /* BJ_VIOLATION_MISSING */
     int64_t malformed;       /* in the file, but cannot be scored */
     int64_t no_future;       /* in the file, but without a known future */
     int64_t unknown;         /* BJ_VIOLATION_UNKNOWN */
-    int64_t gaps;            /* scored scenes with interpolated steps in the true future */
+    int64_t gaps;            /* number of scored scenes whose true future has interpolated steps */
     int64_t violations[BJ_VIOLATION_KINDS];
     int64_t violations_total;
 } bj_score_counts;
@@ -913,9 +929,10 @@ typedef struct bj_exam_options {
     int samples;     /* draws per mode, a multiple of 4 from 16 to 4096; 0: 64 */
     uint64_t seed;   /* seed of the draws */
     int64_t limit;   /* max scenes, from the start of the cache; 0: all */
-    int best_scenes; /* evenly spaced scenes for which the best K atoms are searched; 0: none */
+    int best_scenes; /* number of evenly spaced scenes for which the best K atoms are computed; 0:
+                        none */
     int threads;     /* 0: one per available core; does not change the results */
-    /* As in bj_submit_options, except that stopping makes the call return BJ_ELOCKED. */
+    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_exam_options;
@@ -956,25 +973,24 @@ typedef struct bj_exam_report {
     double discrepancy_spread;   /* standard error of the mean due to the choice of scenes */
     bj_estimate floor;           /* 1/2 E d(Y,Y') */
     bj_estimate expected_es;     /* expected Energy Score under the law, from independent draws */
-    bj_estimate difference;      /* expected_es - (discrepancy / 2 + floor), 0 in theory */
-    double tolerated;            /* allowed |difference| in standard errors: 5, or more if there are
+    bj_estimate difference;      /* expected_es - (discrepancy / 2 + floor), which is 0 in theory */
+    double tolerated;            /* max |difference| in standard errors: 5, or more if there are
                                     very few scenes */
     int identity;                /* 1: difference is within `tolerated` */
     int64_t realized;            /* scenes with a known future */
     bj_estimate realized_es;     /* Energy Score for the known futures; the error is due to the
                                     choice of scenes */
-    double surprise;             /* (realized - expected score) in standard errors of drawing one
-                                    future per scene; a large value means that the futures are not
-                                    from this law */
-    /* Best possible K atoms, on a sample of scenes. */
+    double surprise;             /* (realized - expected score), divided by the standard error of
+                                    drawing one future per scene; a large value means that the
+                                    futures were not drawn from this law */
+    /* Results of the best possible K atoms, on a sample of scenes. */
     int64_t best_scenes;         /* if 0, the next four values are NaN */
     bj_estimate best;            /* discrepancy of the best K atoms */
     bj_estimate best_own;        /* discrepancy of the forecaster on the same scenes */
     double capacity, learning;   /* best / best_own and 1 - best / best_own */
     /* Modes of the law. A mode is found if a trajectory is within 2 m (RMS) of its mean. */
     int64_t modes;
-    double recall, recall_mass;  /* share of modes that are found; mean true mass of the found
-                                    modes */
+    double recall, recall_mass;  /* share of modes that are found; mean true mass of these modes */
     double mass_error, unexplained;
     /* Maneuver probabilities: stop, straight, left, right. */
     double maneuver_error;       /* mean total variation over scenes */
@@ -1021,7 +1037,8 @@ BJ_API BJ_CHECK bj_status bj_exam_blind(bj_blind_report *report, bj_exam *exam, 
 
 typedef enum bj_baseline {
     BJ_BASELINE_VELOCITY, /* constant last observed velocity; one atom */
-    BJ_BASELINE_MODES,    /* means of the K heaviest modes of the law with renormalized weights */
+    BJ_BASELINE_MODES,    /* means of the K modes of the law with the largest weights,
+                             renormalized */
     BJ_BASELINES
 } bj_baseline;
 
@@ -1045,6 +1062,8 @@ BJ_API bj_metric_info bj_metric_at(int index);
 BJ_API int bj_metric_find(const char *name); /* index, or -1 */
 /* Returns the field of a metric, or NaN for a metric that is measured elsewhere. */
 BJ_API double bj_metric_value(const bj_metric_values *values, int index);
+/* Sets a metric. Returns 0 if the metric is not a field of bj_metric_values. */
+BJ_API int bj_metric_set(bj_metric_values *values, int index, double value);
 
 /* Returns the p-quantile of Student's t distribution for any degrees of freedom >= 1, with a
  * relative error of at most 1e-10. Returns NaN outside the domain. */
@@ -1062,10 +1081,10 @@ typedef struct bj_comparison {
     double low, high;          /* paired-t interval of the mean difference; NaN for fewer than two
                                   seeds */
     double improvement;        /* relative improvement of a's mean over b's, positive if a is
-                                  better; NaN if the metric has no better direction or b's mean is
-                                  0 */
-    int lower, equal, higher;  /* number of seeds for which a is lower than, equal to or higher than
-                                  b */
+                                  better; NaN if the metric has no direction of improvement or the
+                                  mean of b is 0 */
+    int lower, equal, higher;  /* number of seeds for which a is lower than b, equal to b, or higher
+                                  than b */
     int better;                /* bj_metric_info.better of the metric */
 } bj_comparison;
 
@@ -1108,8 +1127,8 @@ BJ_API BJ_CHECK bj_status bj_seeds_check(const bj_seeds *seeds, const int *arms,
                                          int metric, bj_error *err);
 /* Summarizes the available seeds. */
 BJ_API bj_summary bj_seeds_summary(const bj_seeds *seeds, int arm, int metric);
-/* Compares the seeds that both arms have. Fails if only one arm has a seed, unless `partial` is
- * set. */
+/* Compares two arms on the seeds that they have in common. Fails if only one arm has a seed, unless
+ * `partial` is set. */
 BJ_API BJ_CHECK bj_status bj_seeds_compare(bj_comparison *out, const bj_seeds *seeds, int a, int b,
                                            int metric, double level, int partial, bj_error *err);
 
@@ -1143,8 +1162,8 @@ BJ_API BJ_CHECK bj_status bj_model_save(const bj_model *model, const char *path,
 BJ_API BJ_CHECK bj_status bj_model_load(bj_model **out, const char *path, bj_error *err);
 
 /* Copies a model file with its facts. `facts` are added and replace facts with the same key. With
- * BJ_PRECISION_BF16 the copy stores 2 bytes per parameter, rounded to nearest even; bj_model_load
- * widens them. */
+ * BJ_PRECISION_BF16, the copy stores 2 bytes per parameter, rounded to nearest even. bj_model_load
+ * can read it. */
 BJ_API BJ_CHECK bj_status bj_model_export(const char *from, const char *to, bj_precision precision,
                                           const bj_fact *facts, int count, bj_error *err);
 
@@ -1179,7 +1198,8 @@ BJ_API BJ_CHECK bj_status bj_trainer_load_anchor(bj_trainer *trainer, const char
 BJ_API BJ_CHECK bj_status bj_trainer_anchor_digest(const bj_trainer *trainer, char hex[65],
                                                    bj_error *err);
 
-/* Statistics of a set of latents, used to detect collapse and in the gates of the frozen anchor. */
+/* Statistics of a set of latents. They are used to detect collapse, and in the gates of the frozen
+ * anchor. */
 typedef struct bj_latent_health {
     double mean_std;         /* mean over dimensions of the population standard deviation */
     double low_std_fraction; /* share of dimensions whose standard deviation is below 1e-3 */
@@ -1193,15 +1213,15 @@ BJ_API BJ_CHECK bj_status bj_latent_health_measure(bj_latent_health *out, const 
 
 /* -------------------------------------------------------------------------------------- parity */
 
-/* Tensor groups of a golden file: outputs, loss terms, gradients, metrics, weights and target
- * weights after the updates. */
+/* Groups of tensors in a golden file: outputs, loss terms, gradients, metrics, and the weights and
+ * target weights after the updates. */
 enum { BJ_PARITY_O, BJ_PARITY_L, BJ_PARITY_G, BJ_PARITY_M, BJ_PARITY_S, BJ_PARITY_ST,
        BJ_PARITY_GROUPS };
 
 typedef struct bj_parity_report {
     char name[64];                   /* case name from the file's metadata */
-    double worst[BJ_PARITY_GROUPS];  /* largest error, in the group's error unit; NaN: not in the
-                                        file */
+    double worst[BJ_PARITY_GROUPS];  /* largest error, in the error unit of the group; NaN: the
+                                        group is not in the file */
     double beyond;                   /* share of updated weights whose error exceeds the
                                         tolerance */
     int compared;                    /* number of tensors compared */
@@ -1220,6 +1240,7 @@ BJ_API BJ_CHECK bj_status bj_parity_file(bj_parity_report *report, const char *p
 BJ_API const char *bj_parity_group_name(int group); /* "o", "l", "g", "m", "s", "st" */
 
 /* Headers that build on the declarations above. */
+#include <branchjepa/files.h>
 #include <branchjepa/evaluate.h>
 #include <branchjepa/run.h>
 #include <branchjepa/fresh.h>

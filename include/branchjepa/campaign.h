@@ -8,7 +8,7 @@
  *   DIR/registry*.sqlite    state of every run, one registry per shard
  *   DIR/runs/ARM/seed-S/    run folders, see run.h; runs/SET/ARM/seed-S/ with several datasets
  *   DIR/lock.json           hashes of everything that must not change before the evaluation
- *   DIR/locked/             the three files of the evaluation and nothing else
+ *   DIR/locked/             the three files of the evaluation, perhaps with a signature
  */
 #include <branchjepa/branchjepa.h> /* before the guard, because it includes this file */
 
@@ -20,11 +20,11 @@
 typedef struct bj_campaign bj_campaign;
 
 typedef struct bj_campaign_options {
-    /* Replaces "data" of the campaign file. NULL: use "data" of the campaign file, relative to that
-     * file. If this is a folder, the datasets listed under "data" are looked up in it. */
+    /* Replaces "data" in the campaign file. NULL: use "data" from the campaign file, relative to
+     * that file. If this is a folder, the datasets listed under "data" must be in it. */
     const char *data;
     const char *dev;  /* as in bj_run_options, or NULL */
-    const bj_assignment *set; /* applied to every run, after the campaign file's settings */
+    const bj_assignment *set; /* settings for every run, applied after those of the campaign file */
     int set_count;
     int look; /* 1: resolve the grid without writing anything */
 } bj_campaign_options;
@@ -53,7 +53,7 @@ typedef struct bj_campaign_run {
     int set;          /* index of the dataset */
     const char *data, *data_digest; /* path and digest of the dataset */
     const char *dir;             /* run folder inside the campaign folder */
-    int needs;                   /* run that must be done first, or -1; stage B needs stage A */
+    int needs;                   /* run that must be finished first, or -1; stage B needs stage A */
 } bj_campaign_run;
 
 /* Return the runs, ordered by seed, then dataset, then arm. */
@@ -68,8 +68,9 @@ typedef enum bj_run_state {
     BJ_STATE_STOPPED, /* interrupted, can be resumed */
     BJ_STATE_DONE,
     BJ_STATE_FAILED,  /* not retried unless requested */
-    BJ_STATE_NO_PASS, /* stage A without an eligible epoch; runs that need it cannot start */
-    BJ_STATE_COLLAPSED, /* mazes: done, but its latents collapsed, so it has no score */
+    BJ_STATE_NO_PASS, /* stage A ended without an eligible epoch, so runs that need it cannot
+                         start */
+    BJ_STATE_COLLAPSED, /* mazes: the run is done, but its latents collapsed, so it has no score */
     BJ_STATES
 } bj_run_state;
 
@@ -99,6 +100,11 @@ typedef struct bj_registry bj_registry;
  * state "running" are set to "stopped". The campaign must outlive the registry. */
 BJ_API BJ_CHECK bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign,
                                            int shard, int shards, bj_error *err);
+/* Moves a damaged registry aside, to NAME.damaged, so that bj_registry_open creates a new one. The
+ * states of the runs are then read from the run folders; only the history is lost. Fails if another
+ * live process has the shard open. */
+BJ_API BJ_CHECK bj_status bj_registry_discard(const bj_campaign *campaign, int shard, int shards,
+                                              bj_error *err);
 BJ_API void bj_registry_free(bj_registry *registry);
 BJ_API int bj_registry_owns(const bj_registry *registry, int run);
 BJ_API BJ_CHECK bj_status bj_registry_get(bj_run_record *out, const bj_registry *registry, int run,
@@ -122,6 +128,8 @@ BJ_API BJ_CHECK bj_status bj_campaign_status(bj_run_record *records, const bj_ca
 #define BJ_LOCKED_SUMMARY "run_summary.json"
 #define BJ_LOCKED_SEEDS "seed_table.json"
 #define BJ_LOCKED_COMPLETION "completion.json"
+#define BJ_LOCKED_SIGNATURE "completion.sig" /* optional: Ed25519 signature of completion.json */
+#define BJ_LOCKED_KEY "completion.pub"       /* optional: public key of the signature, as PEM */
 
 typedef struct bj_lock_options {
     const char *data;      /* held-out cache */
@@ -150,12 +158,23 @@ typedef struct bj_locked_options {
     const char *isa;
     int (*progress)(void *context, const char *phase, int64_t done, int64_t total);
     void *context;
+    /* Only for bj_campaign_verify: */
+    int partial;     /* 1: missing locked files are counted instead of an error */
+    int repeat;      /* 1: repeat the evaluation and compare its files, without publishing */
+    const char *key; /* public key of the signature; NULL: BJ_LOCKED_KEY in the folder */
 } bj_locked_options;
 
 typedef struct bj_locked_report {
     int checkpoints;
     int64_t scenes;
-    char digest[65]; /* SHA-256 of completion.json */
+    char digest[65]; /* SHA-256 of completion.json; "" before the evaluation */
+    /* Only from bj_campaign_verify: */
+    int files;          /* number of locked files */
+    int missing;        /* how many of them were missing and could not be checked */
+    char first[256];    /* path of the first missing file; may be truncated */
+    int other_program;  /* 1: another program evaluated the campaign, so it was not compared */
+    char evaluator[32]; /* version of the program that evaluated or will evaluate */
+    char signer[65];    /* SHA-256 of the public key that signed; "": no signature */
 } bj_locked_report;
 
 /* Runs the locked evaluation, which is possible only once. Fails with BJ_ELOCKED if there is no
@@ -163,14 +182,33 @@ typedef struct bj_locked_report {
  * BJ_EMISMATCH if a hash differs from the lock. */
 BJ_API BJ_CHECK bj_status bj_campaign_evaluate(bj_locked_report *report, const char *dir,
                                                const bj_locked_options *options, bj_error *err);
-/* Checks every hash in the lock and, after the evaluation, the hashes of its three files. Does not
- * evaluate. */
+/* Checks the lock: its runs against campaign.json and against the facts in every checkpoint, and
+ * the SHA-256 of every locked file. After the evaluation, also checks the result files against each
+ * other and against the lock, and the signature if there is one. Fails with BJ_EMISMATCH or
+ * BJ_EFORMAT and the name of the file, or with BJ_ELOCKED if lock.json or a result file is
+ * missing. */
 BJ_API BJ_CHECK bj_status bj_campaign_verify(bj_locked_report *report, const char *dir,
                                              const bj_locked_options *options, bj_error *err);
 
+/* A verified evaluation. Programs that show its numbers read them through this type. */
+typedef struct bj_locked bj_locked;
+
+/* Verifies the evaluation like bj_campaign_verify with `partial` and without the evaluator, and
+ * keeps the verified bytes. report may be NULL. Fails with BJ_ELOCKED if the campaign has not been
+ * evaluated or if a result file is missing. */
+BJ_API BJ_CHECK bj_status bj_locked_open(bj_locked **out, bj_locked_report *report,
+                                         const char *dir, bj_error *err);
+BJ_API void bj_locked_free(bj_locked *locked);
+/* Returns the bytes of BJ_LOCK_FILE, BJ_LOCKED_SUMMARY, BJ_LOCKED_SEEDS or BJ_LOCKED_COMPLETION, or
+ * NULL for another name. */
+BJ_API const char *bj_locked_bytes(const bj_locked *locked, const char *name, size_t *size);
+/* Creates a table from seed_table.json. */
+BJ_API BJ_CHECK bj_status bj_locked_seeds(bj_seeds **out, const bj_locked *locked, bj_error *err);
+
 /* Source of a campaign's values by arm, metric and seed. */
 typedef enum bj_seed_source {
-    BJ_SEEDS_LOCKED,     /* locked evaluation; BJ_ELOCKED if it has not been run */
+    BJ_SEEDS_LOCKED,     /* results of the locked evaluation; fails with BJ_ELOCKED if it has not
+                            been run */
     BJ_SEEDS_DEVELOPMENT /* chosen checkpoints of finished runs on development scenes */
 } bj_seed_source;
 

@@ -27,7 +27,8 @@ typedef struct bj_target bj_target;
 /* Copies the trainer's current target encoder. */
 BJ_API BJ_CHECK bj_status bj_target_from_trainer(bj_target **out, const bj_trainer *trainer,
                                                  bj_error *err);
-/* Copies the model's own encoder, which stage A of the frozen anchor trains. */
+/* Copies the encoder of the model itself. This is the encoder that stage A of the frozen anchor
+ * trains. */
 BJ_API BJ_CHECK bj_status bj_target_from_model(bj_target **out, const bj_model *model,
                                                bj_error *err);
 /* Loads the target encoder from a checkpoint folder (BJ_CHECKPOINT_STATE) with the same checks as
@@ -84,7 +85,7 @@ enum { BJ_HEALTH_SCENES = 4096 };
 BJ_API BJ_CHECK bj_status bj_evaluator_health(bj_latent_health *out, const bj_evaluator *evaluator,
                                               bj_error *err);
 
-/* Averages over the context encoder's outputs. NaN before the first scene. */
+/* Averages over the outputs of the context encoder. They are NaN before the first scene. */
 typedef struct bj_encoder_values {
     double attention_tokens; /* effective number of attended tokens: exp of the attention entropy,
                                 averaged over scenes and heads */
@@ -93,14 +94,15 @@ typedef struct bj_encoder_values {
 BJ_API bj_encoder_values bj_evaluator_encoder(const bj_evaluator *evaluator);
 
 typedef struct bj_evaluation_group {
-    const char *by, *key; /* as in bj_score_group; group 0 is all scenes; owned by the evaluator */
+    const char *by, *key; /* as in bj_score_group; group 0 contains all scenes; owned by the
+                             evaluator */
     bj_metric_values values;
 } bj_evaluation_group;
 
 BJ_API int bj_evaluator_groups(const bj_evaluator *evaluator); /* 1 unless grouped */
 BJ_API bj_evaluation_group bj_evaluator_group_at(const bj_evaluator *evaluator, int index);
 
-/* Calibration of the most likely maneuver in ten bins of its probability. */
+/* Calibration of the most likely maneuver, in ten bins of its probability. */
 enum { BJ_CALIBRATION_BINS = 10 };
 typedef struct bj_calibration_bin {
     double count, confidence, hits; /* number of scenes; mean probability and hit rate, both NaN if

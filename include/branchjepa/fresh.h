@@ -55,10 +55,10 @@ enum { BJ_FRESH_DEV_SCENES = 1000 };
 typedef struct bj_fresh_spec {
     int version;
     uint64_t seed;
-    int64_t scenes; /* total scenes the run trains on; 0: not given */
+    int64_t scenes; /* total number of scenes that the run is trained on; 0: not given */
 } bj_fresh_spec;
 
-/* Returns 1 if the text starts like a specification, and 0 if it is a file name. */
+/* Returns 1 if the text starts like a specification, and 0 if it must be a file name. */
 BJ_API int bj_fresh_is_spec(const char *text);
 BJ_API BJ_CHECK bj_status bj_fresh_parse(bj_fresh_spec *out, const char *text, bj_error *err);
 /* Computes the SHA-256 over everything that determines the scenes and their order. */
@@ -67,7 +67,7 @@ BJ_API BJ_CHECK bj_status bj_fresh_digest(char hex[65], const bj_fresh_spec *spe
  * `scenes` is 0, every scene of the training split counts. */
 BJ_API int bj_fresh_has(const bj_fresh_spec *spec, const char *scenario_id);
 
-/* The training and development scenes of a run, see bj_run_options. */
+/* Sources of the training and development scenes of a run; see bj_run_options. */
 typedef struct bj_fresh bj_fresh;
 
 BJ_API BJ_CHECK bj_status bj_fresh_create(bj_fresh **out, const bj_fresh_spec *spec, int threads,

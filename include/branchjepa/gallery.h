@@ -1,4 +1,4 @@
-/* gallery.h - selection of example cases without reading any future.
+/* gallery.h - selects example cases without reading any future.
  *
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/GALLERY.md defines the screen and
  * the selection rule.
@@ -23,8 +23,8 @@ typedef struct bj_gallery_options {
     uint64_t seed; /* determines the order of cases with equal rank */
     int threads;   /* as in bj_predictor_options; does not change the results */
     const char *isa;
-    int64_t limit; /* max scenes, from the start of the cache; 0: all */
-    /* As in bj_submit_options, except that stopping makes the call return BJ_ELOCKED. */
+    int64_t limit; /* max number of scenes, counted from the start of the cache; 0: all */
+    /* Called periodically, as in bj_submit_options, but a stopped call returns BJ_ELOCKED. */
     int (*progress)(void *context, int64_t done, int64_t total);
     void *context;
 } bj_gallery_options;
@@ -33,9 +33,10 @@ typedef struct bj_gallery_counts {
     int64_t scenes;                    /* scenes examined */
     int64_t passes[BJ_GALLERY_MODELS]; /* scenes that pass the screen (bj_proxy.passes) */
     int64_t near[BJ_GALLERY_MODELS];   /* scenes without any point beyond 3 m (bj_proxy.strict) */
-    int64_t audited;                   /* scenes with a vehicle or bus as focal road user */
-    int64_t strict;  /* audited scenes in which no point of either model is beyond 3 m or outside
-                        the drivable areas */
+    int64_t audited;                   /* number of scenes with a vehicle or bus as focal road
+                                          user */
+    int64_t strict;  /* number of audited scenes in which no point of either model is more than 3 m
+                        from the map or outside the drivable areas */
     int64_t several; /* strict scenes with more than one maneuver */
     int cases;       /* selected */
 } bj_gallery_counts;
@@ -75,7 +76,7 @@ BJ_API void bj_gallery_free(bj_gallery *gallery);
 BJ_API bj_gallery_counts bj_gallery_count(const bj_gallery *gallery);
 BJ_API const bj_cache *bj_gallery_cache(const bj_gallery *gallery); /* blind */
 BJ_API const char *bj_gallery_isa(const bj_gallery *gallery);
-/* Returns the SHA-256 over bj_gallery_observed of the examined scenes, in order. */
+/* Returns the SHA-256 of the bj_gallery_observed digests of all examined scenes, in order. */
 BJ_API const char *bj_gallery_digest(const bj_gallery *gallery);
 BJ_API const bj_gallery_case *bj_gallery_at(const bj_gallery *gallery, int place);
 

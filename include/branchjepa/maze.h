@@ -32,9 +32,10 @@ typedef struct bj_maze {
     int edge_count, teleport_count, retreat_count, in_count, out_count, task_count;
     const bj_edge *edges;     /* true graph, sorted; includes teleports */
     const uint8_t *graph;     /* (C,C) true graph; [u,v] is 1 if there is an edge from u to v */
-    const bj_edge *teleports; /* from every entry cell to every exit cell, probability 1/3 each */
-    const bj_edge *retreats; /* from an entry cell back to its neighbors, via the rim; rare; not in
-                                edges unless the neighbor is an exit cell */
+    const bj_edge *teleports; /* edges from every entry cell to every exit cell, each with
+                                 probability 1/3 */
+    const bj_edge *retreats; /* edges from an entry cell back to its neighbors via the rim, which
+                                are rare; not in `edges` unless the neighbor is an exit cell */
     const int32_t *ins, *outs; /* teleporter entry and exit cells */
     const bj_edge *tasks;      /* start and goal of the five official tasks */
 } bj_maze;
@@ -55,7 +56,7 @@ BJ_API int bj_maze_cell(const bj_maze *maze, double x, double y);
 
 typedef enum bj_edge_kind {
     BJ_EDGE_REAL,     /* in the true graph */
-    BJ_EDGE_RETREAT,  /* back out of a teleporter entry via its rim */
+    BJ_EDGE_RETREAT,  /* leaves a teleporter entry via its rim */
     BJ_EDGE_DIAGONAL, /* diagonal, across the corner of a square */
     BJ_EDGE_OTHER
 } bj_edge_kind;
@@ -108,12 +109,13 @@ typedef struct bj_maze_data bj_maze_data;
 
 typedef struct bj_maze_data_info {
     int64_t steps, episodes;
-    int64_t outside;          /* steps in a wall or outside the map, which are skipped */
+    int64_t outside;          /* number of steps in a wall or outside the map; these steps are
+                                 skipped */
     int64_t crossings;        /* moves from one cell to another */
     int visited;              /* cells with at least one step */
     int sources;              /* cells with at least one outgoing edge */
     int edges;                /* unique directed edges */
-    int open_end;             /* the last step is not marked as the end of an episode */
+    int open_end;             /* 1 if the last step is not marked as the end of an episode */
     int stride;               /* simulator steps between two rows */
     const char *positions;    /* name of the array that contains x and y */
     const char *observations; /* name of the observation array */
@@ -147,8 +149,9 @@ BJ_API BJ_CHECK bj_status bj_maze_data_read_bytes(uint8_t *out, bj_maze_data *da
 /* ---------------------------------------------------------------------------------- transitions */
 
 typedef enum bj_transition_kind {
-    BJ_TRANSITION_STEP,    /* to the row `horizon` steps later, in any cell */
-    BJ_TRANSITION_CROSSING /* to the first later row of the episode that is in another cell */
+    BJ_TRANSITION_STEP,    /* transitions to the row `horizon` steps later, in any cell */
+    BJ_TRANSITION_CROSSING /* transitions to the first later row of the episode that is in another
+                              cell */
 } bj_transition_kind;
 
 typedef struct bj_transition_options {
@@ -179,7 +182,7 @@ BJ_API bj_transition bj_transitions_at(const bj_transitions *transitions, int64_
 
 /* ------------------------------------------------------------------------------------- metrics */
 
-/* Outputs of a predictor and the ground truth for its evaluation. */
+/* The outputs of a predictor and the ground truth with which they are compared. */
 typedef struct bj_graph_case {
     int cells, sources, K, D;
     const bj_real *latents;                /* (C,D) cell latents */
@@ -195,10 +198,10 @@ typedef struct bj_graph_scores {
     int predicted_edges; /* between different cells */
     int sources_with_edges;
     double plan_all;             /* share of queries with a path in the predicted graph */
-    double verified_route;       /* share of queries with a path that uses only predicted edges that
-                                    are real */
-    double macro_precision;      /* share of a cell's predicted edges that are real, averaged over
-                                    cells with predicted edges */
+    double verified_route;       /* share of queries with a path of predicted edges that all exist
+                                    in the true graph */
+    double macro_precision;      /* share of a cell's predicted edges that exist in the true graph,
+                                    averaged over cells with predicted edges */
     double macro_precision_self; /* like macro_precision, but an edge from a cell to itself counts
                                     as a false prediction */
     double held_recall;          /* share of withheld edges that are predicted */
@@ -211,8 +214,8 @@ typedef struct bj_graph_scores {
 
 /* Optional detailed results. Each pointer may be NULL. */
 typedef struct bj_graph_details {
-    uint8_t *predicted; /* (C,C) on the diagonal, 1 means that a candidate of a source hits the
-                           source's own cell */
+    uint8_t *predicted; /* (C,C) predicted graph; on the diagonal, 1 means that a candidate of a
+                           source hits the source's own cell */
     uint8_t *plan_hit, *verified_hit;
     double *precision, *precision_self; /* (C) NaN: no predicted edge */
     double *cov_r;                      /* (S) NaN: no successor */
@@ -221,8 +224,9 @@ typedef struct bj_graph_details {
 BJ_API BJ_CHECK bj_status bj_graph_score(bj_graph_scores *out, const bj_graph_details *details,
                                          const bj_graph_case *input, bj_error *err);
 
-/* Raw COV-R over frames of recorded episodes in two passes: first all frames with their target
- * latents, then the candidates of the frames that have a next frame. */
+/* Computes raw COV-R over frames of recorded episodes in two passes. The first pass adds all frames
+ * with their target latents. The second pass adds the candidates of the frames that have a next
+ * frame. */
 typedef struct bj_frame_coverage bj_frame_coverage;
 
 BJ_API BJ_CHECK bj_status bj_frame_coverage_create(bj_frame_coverage **out, int cells, int D,

@@ -10,26 +10,27 @@
 #ifndef BRANCHJEPA_MAZE_AUDIT_H
 #define BRANCHJEPA_MAZE_AUDIT_H
 
-#define BJ_PROBE_RIDGE 1e-3 /* relative to the mean variance of a latent's components */
+#define BJ_PROBE_RIDGE 1e-3 /* ridge of the probe, relative to the mean variance of a latent's
+                               components */
 enum {
     BJ_ROLLOUT_MAX_HORIZON = 256,
     BJ_ROLLOUT_ARMS = 2,
-    BJ_PROBE_FRAMES = 32768 /* max frames used to fit a probe, evenly spaced */
+    BJ_PROBE_FRAMES = 32768 /* max number of evenly spaced frames used to fit a probe */
 };
 
 /* One step of the rollouts. Every value is a mean over contexts. Distances are between unit
  * latents. Errors are in maze units. */
 typedef struct bj_rollout_step {
-    double distance, best_distance;   /* distance to the true frame's latent: weighted by router
-                                         mass; smallest */
-    double hit, hit_mass;             /* share of contexts with a rollout whose cosine is above 0.5;
+    double distance, best_distance;   /* distance to the latent of the true frame: mean weighted by
+                                         router mass; minimum */
+    double hit, hit_mass;             /* share of contexts with a rollout whose cosine exceeds 0.5;
                                          router mass of these rollouts */
-    double error, best_error;         /* error of the probe's position: weighted by router mass;
-                                         smallest */
+    double error, best_error;         /* error of the position from the probe: mean weighted by
+                                         router mass; minimum */
     double wall_mass;                 /* router mass of positions outside all cells */
     double probe_error, probe_wall;   /* error and wall rate of the probe on the true frame, the
                                          lower bound for rollouts */
-    double stay_distance, stay_error; /* values of a prediction that stays at the context */
+    double stay_distance, stay_error; /* values for an agent that stays at the context */
 } bj_rollout_step;
 
 /* Return the name and the value of a metric of a step, in the order of the struct. The name is NULL
@@ -64,7 +65,7 @@ typedef struct bj_rollout_audit {
                                          fixed order */
     double *truth;                    /* (H + 1,2) true positions in the drawn context */
     bj_maze *maze;
-    char data_sha256[65], order_sha256[65]; /* hash of the dataset, and of the contexts' rows in
+    char data_sha256[65], order_sha256[65]; /* hash of the dataset; hash of the context rows in
                                                order */
     bj_rollout_arm arm[BJ_ROLLOUT_ARMS];
 } bj_rollout_audit;

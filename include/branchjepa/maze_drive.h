@@ -1,5 +1,5 @@
-/* maze_drive.h - the point agent, driving with a predicted graph, maze and graph files, generated
- * mazes with a given number of successors, episode splits and target-blind archives.
+/* maze_drive.h - mazes beyond the graph metrics: the point agent, driving with a predicted graph,
+ * maze and graph files, generated mazes, episode splits and target-blind archives.
  *
  * Part of the public API. Include <branchjepa/branchjepa.h>. docs/MAZES.md defines every number and
  * every file. Shapes: C cells, S sources or contexts, K candidates per source or context, D latent
@@ -67,7 +67,7 @@ BJ_API int bj_point_act(bj_point_env *env, const double action[2]);
 typedef struct bj_drive_options {
     int episodes; /* episodes per task; 0: 20 */
     int steps;    /* step limit per episode; 0: BJ_POINT_STEPS */
-    /* Number of steps after which an edge that did not lead out of its cell is dropped for the rest
+    /* Number of steps without leaving a cell after which the current edge is dropped for the rest
      * of the episode. 0: edges are never dropped. */
     int patience;
     uint64_t seed; /* seed of starts, goals and teleporters, which do not depend on the graph */
@@ -75,7 +75,7 @@ typedef struct bj_drive_options {
 
 typedef struct bj_drive_task {
     bj_edge task;
-    int distance; /* edges from start to goal in the graph, -1: no path */
+    int distance; /* number of edges from start to goal in the graph; -1: no path */
     int episodes, successes;
     int teleports;     /* in all episodes */
     int replans;       /* number of times a cell outside the planned path was entered */
@@ -108,7 +108,7 @@ BJ_API void bj_maze_on_foot(uint8_t *graph, const bj_maze *maze);
 
 /* --------------------------------------------------------------------------------- graph files */
 
-/* A candidate of a source, described by the cell whose latent is nearest. */
+/* A candidate of a source, described by the cell with the nearest latent. */
 typedef struct bj_graph_candidate {
     int32_t cell;  /* -1: the candidate is a zero vector */
     double cosine; /* cosine between the candidate and that latent */
@@ -154,8 +154,8 @@ BJ_API BJ_CHECK bj_status bj_graph_edges(bj_edge **out, int *count, const uint8_
 /* ----------------------------------------------------------------------------- generated mazes */
 
 typedef struct bj_generate_options {
-    int rows, cols; /* number of corridors; n corridors give a map side of 2n + 1 squares; 0: 4 and
-                       5 */
+    int rows, cols; /* number of corridors; n corridors give a side of 2n + 1 squares; 0: 4 and 5
+                       corridors */
     int branches;   /* successors of each junction cell, 2 to 8 */
     int junctions;  /* number of junction cells; 0: 4 */
     double loops;   /* share of the remaining walls that are removed; must be below 1 */
@@ -201,7 +201,7 @@ BJ_API void bj_rows_free(int64_t *rows);
 
 /* ------------------------------------------------------------------------ target-blind archives */
 
-/* Outputs of a predictor for fixed contexts. They depend only on the contexts. */
+/* The outputs of a predictor for fixed contexts. They depend on nothing else. */
 typedef struct bj_emissions {
     const bj_maze *maze;
     int contexts, K, D;
@@ -231,7 +231,8 @@ BJ_API BJ_CHECK bj_status bj_archive_emit_file(char sha256[65], const char *path
 /* Number of successors of a context, and how many of them were hit. */
 typedef struct bj_archive_context {
     int32_t cell;
-    int successors, hit, point_hit; /* hit by a candidate, and by the single output */
+    int successors, hit, point_hit; /* number of successors hit by a candidate, and by the single
+                                       output */
     double coverage;                /* share hit by a candidate, NaN without successors */
     double mass_on_support;         /* router mass of candidates that hit a successor */
 } bj_archive_context;

@@ -34,7 +34,7 @@ BJ_API const bj_arch *bj_maze_run_arch(const bj_maze_run *run);
 BJ_API bj_epoch bj_maze_run_epoch(const bj_maze_run *run); /* epoch of the loaded weights */
 BJ_API int bj_maze_run_collapsed(const bj_maze_run *run);
 BJ_API int bj_maze_run_candidates(const bj_maze_run *run); /* L */
-/* Returns 1 if a router weights the candidates, and 0 if all masses are 1/L. */
+/* Returns 1 if the masses of the candidates come from a router, and 0 if they are all 1/L. */
 BJ_API int bj_maze_run_routed(const bj_maze_run *run);
 /* Returns 1 if x and y are the model's only inputs, so it can be evaluated at cell centers. */
 BJ_API int bj_maze_run_sees_points(const bj_maze_run *run);
@@ -51,13 +51,13 @@ BJ_API BJ_CHECK bj_status bj_maze_run_centers(bj_maze_run *run, bj_real *latents
 /* Returns the dataset. The first call opens it and fails with BJ_EMISMATCH if the run was trained
  * on other data. */
 BJ_API BJ_CHECK bj_status bj_maze_run_data(bj_maze_data **out, bj_maze_run *run, bj_error *err);
-/* Returns a pair whose two observations are both the given dataset row. Valid only after
+/* Returns a pair in which both observations are the given dataset row. Valid only after
  * bj_maze_run_data. */
 BJ_API bj_pair bj_maze_run_row(const bj_maze_run *run, int64_t row);
 
 /* The graph predicted by a run, in the form used by bj_graph_save: candidates of all cells with an
- * outgoing edge in the dataset, edges, withheld edges, crossings and origin. Only for runs whose
- * inputs are x and y alone. Opens the dataset. The run must outlive the graph. */
+ * outgoing edge in the dataset, edges, withheld edges, crossings and origin. Supported only for
+ * runs whose inputs are x and y alone. Opens the dataset. The run must outlive the graph. */
 typedef struct bj_maze_graph bj_maze_graph;
 BJ_API BJ_CHECK bj_status bj_maze_graph_create(bj_maze_graph **out, bj_maze_run *run,
                                                bj_error *err);

@@ -23,7 +23,7 @@ typedef struct bj_settings {
     double lr;
     int batch, epochs, warmup; /* warmup in epochs */
     int warmup_updates;        /* warm-up in updates; 0: use warmup */
-    char schedule[BJ_NAME_SIZE]; /* "cosine", "linear", "trapezoid" */
+    char schedule[BJ_NAME_SIZE]; /* "cosine", "linear", "trapezoid", "constant" */
     char precision[BJ_NAME_SIZE]; /* "single", "mixed" */
     double decay;              /* share of the updates in which the trapezoid decays */
     int patience;              /* number of epochs without improvement after which the run ends; 0:
@@ -34,19 +34,18 @@ typedef struct bj_settings {
     char anchor[BJ_RUN_PATH_SIZE]; /* stage B: checkpoint folder of a stage A run */
     char init[BJ_RUN_PATH_SIZE];   /* checkpoint to initialize from; "": none */
     char init_parts[128];          /* parts loaded from `init`; "": see docs/TRAINING.md */
-    char init_sha256[65];          /* SHA-256 of the model file in `init`; "": filled in when the
-                                      run starts */
-    int updates; /* per epoch, for mazes and unlimited scene sources; for caches, the number of
-                    batches */
+    char init_sha256[65];          /* SHA-256 of the model file in `init`; "": will be filled in
+                                      when the run starts */
+    int updates; /* updates per epoch for mazes and unlimited scene sources; for caches, the number
+                    of batches */
     /* Mazes. */
     int horizon;           /* steps per transition; 0: to the next cell */
     int middle;            /* 1: use the observation halfway through the visit to the next cell; 0:
-                              use the first one. Only if horizon is 0 */
-    int balance;           /* 1: all pairs of cells are equally likely; 0: all transitions are
-                              equally likely */
+                              use the first one. Used only if horizon is 0 */
+    int balance;           /* 1: sample pairs of cells uniformly; 0: sample transitions uniformly */
     double withheld;       /* share of the unique edges withheld from training */
-    double held_out;       /* share of the episodes that are withheld from training; their frames
-                              are evaluated */
+    double held_out;       /* share of the episodes that are withheld from training and used for
+                              evaluation */
     uint64_t split_seed;   /* seed that selects the withheld episodes; the same for all runs of a
                               campaign */
     double gate_separated; /* min share of cell pairs with a cosine of at most .5 */
@@ -102,7 +101,7 @@ BJ_API BJ_CHECK bj_status bj_settings_resolve(bj_settings *out, const char **ori
 enum { BJ_SETTING_TEXT_SIZE = BJ_RUN_PATH_SIZE };
 BJ_API void bj_setting_text(char text[BJ_SETTING_TEXT_SIZE], const bj_settings *settings,
                             int index);
-/* Computes the SHA-256 over all keys and values, 64 hex digits. The anchor is represented by its
+/* Computes the SHA-256 over all keys and values, as 64 hex digits. The anchor is represented by its
  * path. Settings that were added in later versions are left out if they have their default
  * value. */
 BJ_API BJ_CHECK bj_status bj_settings_digest(char hex[65], const bj_settings *settings,
@@ -122,9 +121,9 @@ BJ_API const char *bj_config_get(const bj_config *config, const char *key); /* v
 
 /* ------------------------------------------------------------------------------------- history */
 
-/* Metrics of a maze predictor's graph and cell latents (docs/MAZES.md). NaN if a metric does not
- * apply. Models with inputs other than x and y have only cov_r, separated and closest, which are
- * computed over recorded frames. */
+/* Metrics of a maze predictor's graph and cell latents (docs/MAZES.md). A metric that does not
+ * apply is NaN. Models with inputs other than x and y have only cov_r, separated and closest, which
+ * are computed over recorded frames. */
 typedef struct bj_maze_values {
     double plan_all, verified_route, macro_precision, macro_precision_self, held_recall, cov_r;
     double predicted_edges;
@@ -148,7 +147,7 @@ typedef struct bj_epoch {
     double lr;               /* learning rate of the last update */
     double grad_norm;        /* mean over the epoch's updates, before clipping */
     bj_loss train;           /* means over the epoch's updates */
-    bj_metric_values dev;    /* on development scenes; NaN for stage A and mazes */
+    bj_metric_values dev;    /* metrics on development scenes; NaN for stage A and mazes */
     bj_latent_health health; /* of the target latents on development scenes */
     bj_encoder_values encoder;   /* of the online encoder on development scenes */
     bj_exchange_values exchange; /* on the first bj_exchange_scenes development scenes */
@@ -186,12 +185,12 @@ typedef enum bj_run_answer {
     BJ_RUN_SAVE  /* save and continue */
 } bj_run_answer;
 
-/* Scenes that are returned by a function instead of being read from a cache, for example simulated
- * scenes (fresh.h). */
+/* A source of scenes that come from a function instead of a cache, for example simulated scenes
+ * (fresh.h). */
 typedef struct bj_scene_source {
     const char *name;   /* name, recorded in manifest.json */
     const char *digest; /* 64 digits that identify the scenes and their order */
-    int64_t scenes;     /* positions 0 .. scenes - 1 exist; 0: unlimited */
+    int64_t scenes;     /* number of scenes, at positions 0 .. scenes - 1; 0: unlimited */
     bj_arch arch;       /* scene sizes; other fields are ignored */
     void *context;
     /* Returns the scenes at positions first .. first + count - 1 and their numbers (count). The
@@ -203,20 +202,20 @@ typedef struct bj_scene_source {
 } bj_scene_source;
 
 typedef struct bj_run_options {
-    const char *data;   /* cache with fit and development scenes, or a maze dataset */
-    const char *dev;    /* separate cache with development scenes, so that all of `data` is fitted;
-                           or NULL */
+    const char *data;   /* cache that contains fit and development scenes, or a maze dataset */
+    const char *dev;    /* separate cache with development scenes; all scenes of `data` are then fit
+                           scenes; may be NULL */
     /* Source of fit scenes, each of which is used once; NULL: fit scenes are read from `data`. With
      * a source, `data` is its name, and development scenes come from `dev` if given, otherwise from
      * dev_scenes. */
     const bj_scene_source *scenes, *dev_scenes;
-    const char *dir;    /* created; must not contain a run unless `resume` is set */
+    const char *dir;    /* folder to create; it must not contain a run unless `resume` is set */
     const char *maze;   /* maze name; NULL: derived from the dataset's name */
     const char *config; /* file that is copied into the run folder; or NULL */
     int resume;         /* continue a stopped run, or start a new one if there is none */
     int extend;         /* epochs to add to a finished run, with their own learning rate cycle; 0:
-                           none. An unfinished extension by the same number of epochs is
-                           continued */
+                           none. If the run has an unfinished extension of that length, it is
+                           resumed */
     int threads;
     const char *isa;
     /* Called after every step and periodically during an evaluation. May be NULL. */
@@ -230,17 +229,17 @@ typedef struct bj_run_options {
 typedef enum bj_run_outcome {
     BJ_RUN_DONE,    /* all epochs done, or patience exceeded */
     BJ_RUN_STOPPED, /* stopped by progress */
-    BJ_RUN_NO_PASS, /* stage A: all epochs done, but none passed every gate, so there is no
+    BJ_RUN_NO_PASS, /* stage A: all epochs are done, but none passed every gate, so there is no
                        checkpoint */
-    BJ_RUN_COLLAPSED /* mazes: all epochs done, but the latents of the last one collapsed, so it has
-                        no score */
+    BJ_RUN_COLLAPSED /* mazes: all epochs are done, but the latents of the last one collapsed, so
+                        there is no score */
 } bj_run_outcome;
 
 typedef struct bj_run_report {
     bj_run_outcome outcome;
     int epochs;      /* done */
     int64_t step;
-    int resumed_at;  /* epoch at which a resumed run continued; -1: new run */
+    int resumed_at;  /* epoch at which a resumed run continued; -1 for a new run */
     bj_epoch best;   /* valid for BJ_RUN_DONE */
     int64_t fit, dev; /* scenes, or transitions and cells for mazes */
 } bj_run_report;

@@ -1,7 +1,8 @@
 """Conditioned training: AdamW steps theta, where the weights are w = sigma theta.
 
 PyTorch itself reparametrizes and updates the modules: torch.optim.AdamW, torch.optim.Muon and
-torch.nn.utils.clip_grad_norm_ are applied to theta only.
+torch.nn.utils.clip_grad_norm_ are applied to theta only. Schedule-free AdamW is the one of package
+schedulefree.
 """
 from __future__ import annotations
 
@@ -78,19 +79,26 @@ def newton_schulz(x: Tensor, coefficients: tuple[float, float, float], steps: in
 
 
 class Optimizer:
-    """AdamW for all thetas, or Muon for the encoder's inner matrices and AdamW for the others."""
+    """AdamW or schedule-free AdamW for all thetas, or Muon for the encoder's inner matrices and
+    AdamW for the others."""
 
-    def __init__(self, thetas: Mapping[str, list[Tensor]], optim: Optim, muon: bool):
+    def __init__(self, thetas: Mapping[str, list[Tensor]], optim: Optim, muon: bool,
+                 schedule_free: bool):
         matrices = [matrix for name in thetas if muon and name in MUON for matrix in thetas[name]]
         others = [theta for name in thetas if not (muon and name in MUON) for theta in thetas[name]]
         self.thetas = matrices + others
-        self.optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(
+        adamw = torch.optim.AdamW
+        if schedule_free:
+            from schedulefree import AdamWScheduleFree as adamw
+        self.optimizers: list[torch.optim.Optimizer] = [adamw(
             others, lr=optim.lr, betas=(optim.beta1, optim.beta2), eps=optim.adam_eps,
             weight_decay=optim.weight_decay)]
         if matrices:
             self.optimizers.append(torch.optim.Muon(
                 matrices, lr=optim.lr, weight_decay=optim.weight_decay, momentum=0.95,
                 adjust_lr_fn="match_rms_adamw"))
+        if schedule_free:
+            self.optimizers[0].train()
 
     def step(self, clip: float) -> Tensor:
         norm = torch.nn.utils.clip_grad_norm_(self.thetas, clip)
@@ -101,9 +109,16 @@ class Optimizer:
             theta.grad = None
         return norm
 
+    def finish(self) -> None:
+        """Sets the thetas to the average that schedule-free AdamW evaluates."""
+        for optimizer in self.optimizers:
+            if hasattr(optimizer, "eval"):
+                optimizer.eval()
+
 
 def train(state: State, batch: Batch, sizes: Sizes, goal: Goal, optim: Optim, steps: int,
-          conditioned: bool, muon: bool) -> tuple[dict[str, Tensor], Tensor, State]:
+          conditioned: bool, muon: bool, schedule_free: bool
+          ) -> tuple[dict[str, Tensor], Tensor, State]:
     """Gradients of theta and their norm at the first update, and the state after the last one."""
     def split(name: str, value: Tensor) -> list[Tensor]:
         theta = theta_of(name, value, sizes) if conditioned else value
@@ -113,8 +128,12 @@ def train(state: State, batch: Batch, sizes: Sizes, goal: Goal, optim: Optim, st
     def join(name: str, parts: list[Tensor]) -> Tensor:
         return weight(name, torch.cat(parts), sizes) if conditioned else torch.cat(parts)
 
+    def current() -> dict[str, Tensor]:
+        return {name: join(name, [piece.detach() for piece in parts])
+                for name, parts in thetas.items()}
+
     thetas = {name: split(name, value) for name, value in state.params.items()}
-    optimizer = Optimizer(thetas, optim, muon)
+    optimizer = Optimizer(thetas, optim, muon, schedule_free)
     target: Mapping[str, Tensor] = state.target
     first: dict[str, Tensor] = {}
     norm = torch.tensor(0.0)
@@ -126,7 +145,8 @@ def train(state: State, batch: Batch, sizes: Sizes, goal: Goal, optim: Optim, st
         total = optimizer.step(optim.clip)
         if step == 0:
             first, norm = grads, total
-        params = {name: join(name, [piece.detach() for piece in parts])
-                  for name, parts in thetas.items()}
+        params = current()
         target = follow(target, part(params, "encoder"), optim.ema)
+    optimizer.finish()
+    params = current()
     return first, norm, State(params, target, steps)

@@ -35,32 +35,27 @@ static bj_status find_scenes(bj_audit *a, const char *path, bj_error *err) {
             a->numbers[a->counts.scenes++] = i;
     if (!a->counts.scenes)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: none of %lld scenes has a vehicle or bus as focal road user", path,
-                       (long long)a->counts.total);
+                       "%s: none of the %lld scenes has a vehicle or bus as its focal road user",
+                       path, (long long)a->counts.total);
     return BJ_OK;
 }
 
-/* Computes the digest of everything that the audit reads from the scenes in addition to the
- * network's inputs. */
-static bj_status make_digest(bj_audit *a, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status;
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+/* Computes the digest of everything that the audit reads from the scenes and that is not an input
+ * of the network. */
+static void make_digest(bj_audit *a) {
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
     for (int64_t i = 0; i < a->counts.scenes; i++) {
         const bj_scene_info info = bj_cache_info(a->cache, a->numbers[i]);
         const double frame[3] = {info.origin[0], info.origin[1], info.heading};
-        BJ_GOTO(status, done,
-                bj_sha256_update(&hash, info.scenario_id, strlen(info.scenario_id) + 1, err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, frame, sizeof frame, err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, info.map_sha256, BJ_SHA256_BYTES, err));
+        bj_sha256_update(&hash, info.scenario_id, strlen(info.scenario_id) + 1);
+        bj_sha256_update(&hash, frame, sizeof frame);
+        bj_sha256_update(&hash, info.map_sha256, BJ_SHA256_BYTES);
     }
-    status = bj_sha256_final(&hash, a->digest, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, a->digest);
 }
 
-/* Sets *out to the areas of a map. Loads them unless the worker already has this map. */
+/* Sets *out to the drivable areas of a map. Loads them unless the worker already has them. */
 static bj_status prepare(bj_drivable **out, bj_audit *a, int64_t map, int worker, bj_error *err) {
     bj_drivable *const areas = a->areas[worker];
     *out = areas;
@@ -78,7 +73,8 @@ typedef struct turn {
     bj_audit *audit;
     int64_t first; /* index of the first scene in the audit */
     int K;
-    const bj_real *weights, *trajectories; /* (B,K), (B,K,F,2), or NULL to test only the origins */
+    const bj_real *weights, *trajectories; /* (B,K), (B,K,F,2), or NULL to test only the origins of
+                                              the scenes */
     double *local, *city;                  /* (workers,K,F,2) */
     double (*values)[BJ_AUDIT_METRICS];    /* (BATCH) */
     int inside[BATCH];                     /* 1 if the origin is inside */
@@ -183,14 +179,16 @@ static bj_status start(job *j, bj_audit *a, const bj_model *model, bj_error *err
     return BJ_OK;
 }
 
-static void view_scenes(bj_audit *a, int64_t first, int count) {
+static bj_status view_scenes(bj_audit *a, int64_t first, int count, bj_error *err) {
     const size_t room = BJ_REAL_IS_DOUBLE ? bj_scene_room(&a->arch) : 0;
     for (int b = 0; b < count; b++) {
         const int64_t number = a->numbers[first + b];
         const bj_scene_info info = bj_cache_info(a->cache, number);
+        BJ_TRY(bj_cache_check_scene(a->cache, number, err));
         bj_real *const own = a->room ? a->room + (size_t)b * room : NULL;
         a->scenes[b] = bj_scene_view(own, &a->arch, &info, bj_cache_floats(a->cache, number));
     }
+    return BJ_OK;
 }
 
 static bj_status run(job *j, bj_audit *a, bj_error *err) {
@@ -198,7 +196,7 @@ static bj_status run(job *j, bj_audit *a, bj_error *err) {
     for (int64_t first = 0; first < scenes; first += BATCH) {
         const int count = scenes - first < BATCH ? (int)(scenes - first) : BATCH;
         const bj_batch batch = {.B = count, .scenes = a->scenes};
-        view_scenes(a, first, count);
+        BJ_TRY(view_scenes(a, first, count, err));
         BJ_TRY(bj_predict(j->predictor, &batch, j->weights, j->trajectories, NULL, err));
         j->turn->first = first;
         BJ_TRY(run_turn(j->turn, count, err));
@@ -257,7 +255,7 @@ static bj_status open_audit(bj_audit *a, const char *path, bj_error *err) {
     BJ_TRY(bj_cache_open(&a->cache, path, 1, err));
     a->arch = bj_cache_arch(a->cache);
     BJ_TRY(find_scenes(a, path, err));
-    BJ_TRY(make_digest(a, err));
+    make_digest(a);
     BJ_TRY(bj_pool_create(&a->pool, a->options.threads, err));
     const size_t workers = (size_t)bj_pool_threads(a->pool);
     BJ_TRY(BJ_ALLOC(a->maps, workers, err));

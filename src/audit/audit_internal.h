@@ -30,8 +30,8 @@ struct bj_audit {
     int arm_count, arm_room;
 };
 
-/* Finds or creates the arm and makes space for a report of `seed`, which must be new. A new arm is
- * not counted until bj_audit_keep is called. */
+/* Finds or creates the arm and reserves space for a report with `seed`, which the arm must not have
+ * yet. A new arm is not counted until bj_audit_keep is called. */
 BJ_CHECK bj_status bj_audit_place(bj_audit_arm_data **out, bj_audit *audit, const char *name,
                                   int64_t seed, bj_error *err);
 /* Adds a report and its values (BJ_AUDIT_METRICS,scenes) to the arm.

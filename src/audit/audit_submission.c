@@ -63,7 +63,7 @@ const char *bj_audit_outcome_name(bj_audit_outcome outcome) {
 
 /* ----------------------------------------------------------------------------------- submission */
 
-/* Returns the rows of a track in a scenario. The count is 0 if there are none. */
+/* Returns the rows of a track in a scenario. The count is 0 if the track does not exist. */
 static bj_submission_track find_track(const bj_submission *s, const char *scenario_id,
                                       const char *track) {
     const int64_t scenario = bj_submission_find(s, scenario_id);
@@ -83,7 +83,7 @@ static bj_status take_track(double weights[BJ_MAX_ATOMS], double *trajectories,
         const bj_submission_row row = bj_submission_at(s, t->rows[k]);
         double *y = trajectories + k * 2 * F;
         if (row.x_count != F || row.y_count != F)
-            return BJ_FAIL(err, BJ_EFORMAT, "row %lld: %lld x and %lld y values, expected %d",
+            return BJ_FAIL(err, BJ_EFORMAT, "row %lld: found %lld x and %lld y values, expected %d",
                            (long long)t->rows[k], (long long)row.x_count, (long long)row.y_count,
                            F);
         if (!(row.probability >= 0 && row.probability <= 1))
@@ -92,7 +92,7 @@ static bj_status take_track(double weights[BJ_MAX_ATOMS], double *trajectories,
         for (int i = 0; i < F; i++, y += 2) {
             if (!isfinite(row.x[i]) || !isfinite(row.y[i]))
                 return BJ_FAIL(err, BJ_EFORMAT,
-                               "row %lld: point %d is (%g, %g), expected finite "
+                               "row %lld: point %d is (%g, %g), expected finite numbers "
                                "numbers",
                                (long long)t->rows[k], i, row.x[i], row.y[i]);
             y[0] = row.x[i];
@@ -101,7 +101,8 @@ static bj_status take_track(double weights[BJ_MAX_ATOMS], double *trajectories,
         sum += weights[k] = row.probability;
     }
     if (!bj_sums_to_one(sum))
-        return BJ_FAIL(err, BJ_EFORMAT, "probabilities of the %lld modes sum to %.9g, expected 1",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "the probabilities of the %lld modes sum to %.9g, expected 1",
                        (long long)t->count, sum);
     return BJ_OK;
 }
@@ -145,7 +146,7 @@ static bj_status read_areas(desk *d, const char *folder, const char *id, bj_erro
     return bj_drivable_set_map(d->areas, &map, BJ_AUDIT_TOLERANCE, err);
 }
 
-/* The scenarios: files below a folder, or a cache. */
+/* The scenarios, which are files below a folder or scenes of a cache. */
 typedef struct source {
     bj_walk *walk;   /* NULL for a cache */
     bj_cache *cache; /* NULL for a folder */

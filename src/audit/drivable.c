@@ -76,7 +76,7 @@ static bj_status check(double *largest, int *edges, const bj_ring *rings, int co
                        tolerance);
     if (count < 0 || (count && !rings))
         return BJ_FAIL(err, BJ_EARG,
-                       "drivable areas: the ring count is %d, or the rings are missing", count);
+                       "drivable areas: the ring count is %d or the rings are missing", count);
     for (int r = 0; r < count; r++) {
         if (rings[r].count < 1)
             return BJ_FAIL(err, BJ_EARG,
@@ -132,13 +132,14 @@ static void take_edges(bj_drivable *d, const bj_ring *rings, int count) {
         }
 }
 
-/* Returns the row of y, which must be between bottom and top. Monotone in y. */
+/* Returns the row that contains y, which must be between bottom and top. The row is a monotone
+ * function of y. */
 static int row_of(const bj_drivable *d, double y) {
     const double row = (y - d->bottom) * d->rows_per_meter;
     return row < d->rows - 1 ? (int)row : d->rows - 1;
 }
 
-/* Chooses the number of rows. Returns the total length of their lists. */
+/* Chooses the number of rows. Returns the total length of the row lists. */
 static int64_t choose_rows(bj_drivable *d) {
     d->rows = d->edge_count < ROWS_MAX ? d->edge_count : ROWS_MAX;
     for (;; d->rows /= 2) {
@@ -158,8 +159,8 @@ static void fill_rows(bj_drivable *d, int64_t listed) {
         for (int r = row_of(d, d->edges[i].bottom); r <= last; r++) d->start[r + 1]++;
     }
     for (int r = 0; r < d->rows; r++) d->start[r + 1] += d->start[r];
-    for (int i = d->edge_count - 1; i >= 0; i--) { /* backward, because the end of each list is
-                                                      decremented to its beginning */
+    for (int i = d->edge_count - 1; i >= 0; i--) { /* iterate backward, because the end of each list
+                                                      is decremented to its beginning */
         const int last = row_of(d, d->edges[i].top);
         for (int r = row_of(d, d->edges[i].bottom); r <= last; r++) d->list[--d->start[r + 1]] = i;
     }
@@ -193,6 +194,7 @@ bj_status bj_drivable_set_cache(bj_drivable *d, const bj_cache *cache, int64_t m
     const int count = bj_cache_rings(cache, map);
     int64_t total = 0;
     d->edge_count = 0;
+    BJ_TRY(bj_cache_check_map(cache, map, err));
     for (int r = 0; r < count; r++) total += bj_cache_ring_size(cache, map, r);
     BJ_RESERVE(d->points, d->point_room, 2 * (size_t)total, err);
     BJ_RESERVE(d->rings, d->ring_room, (size_t)count, err);

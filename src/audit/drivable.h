@@ -1,4 +1,4 @@
-/* drivable.h - drivable areas from a parsed map; see also branchjepa/audit.h. */
+/* drivable.h - builds drivable areas from a parsed map; see also branchjepa/audit.h. */
 #ifndef BJ_AUDIT_DRIVABLE_H
 #define BJ_AUDIT_DRIVABLE_H
 

@@ -46,7 +46,7 @@ int bj_audit_takes(const char *focal_type) {
     return !strcmp(focal_type, "vehicle") || !strcmp(focal_type, "bus");
 }
 
-/* Returns the sum over steps of |a - b|^2, in eight independent partial sums. */
+/* Returns the sum of |a - b|^2 over the steps, computed with eight independent partial sums. */
 static double sum_squares(const double *a, const double *b, int F) {
     double strand[8] = {0}, rest = 0;
     int t = 0;
@@ -65,8 +65,8 @@ static double sum_squares(const double *a, const double *b, int F) {
     return rest;
 }
 
-/* Merges the components of candidates that are close together and sums up the diversities.
- * component[k] must be k if candidate k is feasible, else -1. */
+/* Merges the components of candidates that are close together, and adds up the diversities.
+ * component[k] must be k if candidate k is feasible, otherwise -1. */
 static void look_at_pairs(bj_audit_scene *s, const double *p, const double *y) {
     const size_t row = 2 * (size_t)s->F;
     double trajectory = 0, endpoint = 0;

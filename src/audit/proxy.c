@@ -16,7 +16,7 @@
 #include "audit/segment.h"
 #include "core/status.h"
 
-/* Returns 1 if p is within the radius of a segment of the polyline (Q,6). */
+/* Returns 1 if p is at most the radius away from a segment of the polyline (Q,6). */
 static int near_line(const float *line, int Q, const double p[2], double limit) {
     for (int q = 0; q + 1 < Q; q++, line += BJ_POLYLINE_FEATURES) {
         const double ax = line[0], ay = line[1];
@@ -31,7 +31,8 @@ void bj_proxy_measure(bj_proxy *out, const float *polylines, int count, int poin
                       const double *p, const double *y) {
     const size_t size = (size_t)points * BJ_POLYLINE_FEATURES;
     const double limit = bj_square_limit(BJ_PROXY_RADIUS);
-    int last = 0; /* polyline near the previous point, which is often near the next point as well */
+    int last = 0; /* a polyline near the previous point, which is often near the next point as
+                     well */
     *out = (bj_proxy){.K = K, .strict = 1};
     for (int k = 0; k < K; k++) {
         int outside = 0;

@@ -16,7 +16,8 @@ static inline double bj_segment_length2(double dx, double dy) {
     return n2 > 0 ? n2 : 1;
 }
 
-/* Returns the squared distance. w = p - a, and n2 is the result of bj_segment_length2. */
+/* Returns the squared distance of point p from a segment, where w = p - a, and n2 is the result of
+ * bj_segment_length2. */
 static inline double bj_segment_distance2(double wx, double wy, double dx, double dy, double n2) {
     double t = (wx * dx + wy * dy) / n2;
     t = t < 0 ? 0 : t > 1 ? 1 : t;

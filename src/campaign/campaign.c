@@ -53,12 +53,16 @@ int bj_campaign_is_set_name(const char *name) {
            name[strspn(name, "0123456789")]; /* the keys of a list are numbers */
 }
 
+const char *bj_campaign_label(const bj_campaign *c, int run) {
+    return c->runs[run].label ? c->runs[run].label : c->runs[run].settings.arm;
+}
+
 bj_status bj_campaign_name_run(bj_campaign *c, int index, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH], name[BJ_SET_NAME + BJ_NAME_SIZE];
     bj_grid_run *run = &c->runs[index];
     const char *set = c->sets[run->set].name;
     snprintf(name, sizeof name, "%s%s%s", set ? set : "", set ? "/" : "",
-             run->label ? run->label : run->settings.arm);
+             bj_campaign_label(c, index));
     BJ_TRY(bj_campaign_text(&run->name, name, err));
     if (snprintf(path, sizeof path, "%s/runs/%s/seed-%llu", c->dir, name,
                  (unsigned long long)run->settings.seed) >= (int)sizeof path)
@@ -66,7 +70,8 @@ bj_status bj_campaign_name_run(bj_campaign *c, int index, bj_error *err) {
     return bj_campaign_text(&run->dir, path, err);
 }
 
-/* Returns the absolute path with resolved links. The last part need not exist. */
+/* Returns the absolute path with symbolic links resolved. The last path component need not exist.
+ * */
 static bj_status find_root(bj_campaign *c, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH], full[PATH_MAX], joined[PATH_MAX + 256];
     if (realpath(c->dir, full)) return bj_campaign_text(&c->root, full, err);
@@ -93,8 +98,8 @@ static bj_status begin(bj_campaign **out, const char *dir, bj_error *err) {
 
 /* ----------------------------------------------------------------------------------------- data */
 
-/* Computes the digest of the data: that of a cache, that of the file of a maze dataset, or that of
- * the specification of fresh scenes. */
+/* Computes the digest of the data, which can be a cache, the file of a maze dataset or the
+ * specification of fresh scenes. */
 static bj_status digest_of(char digest[65], const char *path, bj_error *err) {
     bj_cache *cache = NULL;
     bj_fresh_spec spec;
@@ -124,7 +129,7 @@ static bj_status check_digest(const bj_campaign *c, const char *path, const char
     BJ_TRY(digest_of(digest, path, err));
     if (!strcmp(digest, expected)) return BJ_OK;
     return BJ_FAIL(err, BJ_EMISMATCH,
-                   "%s: has the digest %.12s..., but the campaign in %s was created with %.12s...",
+                   "%s: its digest is %.12s..., but the campaign in %s was created with %.12s...",
                    path, digest, c->dir, expected);
 }
 
@@ -134,7 +139,7 @@ bj_status bj_campaign_check_data(const bj_campaign *c, bj_error *err) {
     return c->dev ? check_digest(c, c->dev, c->dev_digest, err) : BJ_OK;
 }
 
-/* Returns 1 if both have the same dataset names. */
+/* Returns 1 if the two campaigns have the same dataset names. */
 static int same_sets(const bj_campaign *a, const bj_campaign *b) {
     int same = a->set_count == b->set_count;
     for (int i = 0; same && i < a->set_count; i++)
@@ -143,8 +148,8 @@ static int same_sets(const bj_campaign *a, const bj_campaign *b) {
     return same;
 }
 
-/* Takes data that is not given from the existing campaign. The location of several datasets is
- * given only by their folder. */
+/* Fills in missing data paths from the existing campaign. If the campaign file names several
+ * datasets, `given` is the folder that contains them. */
 static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *file,
                            const char *given, bj_error *err) {
     const int known = was && same_sets(c, was);
@@ -162,27 +167,26 @@ static bj_status find_data(bj_campaign *c, const bj_campaign *was, const char *f
 
 /* --------------------------------------------------------------------------------------- folder */
 
-/* Opens the campaign of a folder. The result is NULL if there is none. */
+/* Opens the campaign in a folder. Sets *out to NULL if the folder contains no campaign. */
 static bj_status open_existing(bj_campaign **out, const char *dir, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
-    struct stat info;
     *out = NULL;
     BJ_TRY(bj_campaign_path(path, dir, json_name, err));
-    if (stat(path, &info) && (errno == ENOENT || errno == ENOTDIR)) return BJ_OK;
+    if (!bj_file_exists(path)) return BJ_OK;
     return bj_campaign_open(out, dir, err);
 }
 
-/* Fails if a different file with that name exists. */
+/* Fails if a file with that name but different content exists. */
 static bj_status check_free(const char *path, const char *text, size_t size, bj_error *err) {
     char *old = NULL;
     size_t old_size;
-    struct stat info;
-    if (stat(path, &info)) return BJ_OK;
+    if (!bj_file_exists(path)) return BJ_OK;
     BJ_TRY(bj_file_read(&old, &old_size, path, BJ_CAMPAIGN_FILE, err));
     const int same = old_size == size && !memcmp(old, text, size);
     bj_free(old);
     if (same) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "%s: exists without a %s in the same folder; expected a new folder", path,
+    return BJ_FAIL(err, BJ_EARG,
+                   "%s: exists, but there is no %s next to it; expected a new folder", path,
                    json_name);
 }
 
@@ -197,7 +201,7 @@ static bj_status lay_down(bj_campaign *c, const char *file, bj_error *err) {
     BJ_GOTO(status, done, bj_file_read(&yaml, &yaml_size, file, BJ_CAMPAIGN_FILE, err));
     BJ_GOTO(status, done, check_free(yaml_path, yaml, yaml_size, err));
     BJ_GOTO(status, done, bj_campaign_json_write(c, &json, &json_size, err));
-    BJ_GOTO(status, done, bj_sha256_memory(c->digest, json, json_size, err));
+    bj_sha256_memory(c->digest, json, json_size);
     BJ_GOTO(status, done, bj_file_writer_open(&writers[0], yaml_path, err));
     BJ_GOTO(status, done, bj_file_writer_open(&writers[1], json_path, err));
     BJ_GOTO(status, done, bj_file_writer_write(writers[0], yaml, yaml_size, err));
@@ -246,7 +250,7 @@ bj_status bj_campaign_create(bj_campaign **out, const char *file, const char *di
     }
     status = create(c, file, options, err);
 done:
-    if (status != BJ_OK && fresh) rmdir(c->dir); /* has no effect on a folder that is not empty */
+    if (status != BJ_OK && fresh) rmdir(c->dir); /* does nothing if the folder is not empty */
     bj_campaign_turn_end(lock);
     if (status == BJ_OK) *out = c;
     else bj_campaign_free(c);

@@ -70,8 +70,8 @@ bj_status bj_arm_plan_take_sweep(bj_arm_plan *plan, const char *below, const bj_
     const int item = dot && dot > below && dot[1] && !dot[1 + strspn(dot + 1, "0123456789")];
     if (!item)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: '%s' is a single value, expected a list, for example sweep: {optim.lr: "
-                       "[1e-3, 3e-4]}",
+                       "%s: '%s' has a single value, expected a list, for example sweep: "
+                       "{optim.lr: [1e-3, 3e-4]}",
                        line->origin, line->key);
     char key[BJ_SWEEP_KEY];
     if (snprintf(key, sizeof key, "%.*s", (int)(dot - below), below) >= (int)sizeof key)
@@ -109,12 +109,12 @@ static bj_status check_entry(const bj_arm_plan *plan, int index, const char *fil
     if (strpbrk(a->name, "=+") || !bj_campaign_is_arm_name(a->name))
         return BJ_FAIL(
             err, BJ_EARG,
-            "%s: an arm name is '%.60s', expected 1 to %d letters, digits, '-', '_' or '.'",
+            "%s: the arm name is '%.60s', expected 1 to %d letters, digits, '-', '_' or '.'",
             a->origin, a->name, BJ_NAME_SIZE - 1);
     if (bj_arm_find(a->name) >= 0 && (a->set_count || strcmp(a->name, a->arm.value)))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: '%s' is a built-in arm, expected a different name for an arm with its "
-                       "own settings",
+                       "%s: '%s' is the name of a built-in arm; choose another name for an arm "
+                       "with its own settings",
                        a->origin, a->name);
     for (int i = 0; i < index; i++)
         if (!strcmp(plan->listed[i].name, a->name))

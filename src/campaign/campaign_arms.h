@@ -44,7 +44,7 @@ typedef struct bj_planned_arm {
     int set_count;
 } bj_planned_arm;
 
-/* Takes the line `arms.BELOW` or `sweep.BELOW` of a campaign file. */
+/* Parses the line `arms.BELOW` or `sweep.BELOW` of a campaign file. */
 BJ_CHECK bj_status bj_arm_plan_take_arm(bj_arm_plan *plan, const char *below,
                                         const bj_assignment *line, bj_error *err);
 BJ_CHECK bj_status bj_arm_plan_take_sweep(bj_arm_plan *plan, const char *below,
@@ -52,15 +52,16 @@ BJ_CHECK bj_status bj_arm_plan_take_sweep(bj_arm_plan *plan, const char *below,
 /* Fails if an arm is incomplete, two arms have the same name, or there are too many arms. */
 BJ_CHECK bj_status bj_arm_plan_check(const bj_arm_plan *plan, const char *file, bj_error *err);
 
-/* Returns the number of combinations of swept values; 1 without a sweep. */
+/* Returns the number of combinations of the swept values, which is 1 without a sweep. */
 int bj_arm_plan_combinations(const bj_arm_plan *plan);
-/* Builds the arm of an entry and a combination. */
+/* Builds the arm for one entry and one combination of swept values. */
 BJ_CHECK bj_status bj_arm_plan_at(bj_planned_arm *out, const bj_arm_plan *plan, int entry,
                                   int combination, bj_error *err);
 
-/* Fails for settings that the grid itself decides: arm, seed and anchor. */
+/* Fails for settings that the campaign sets itself: arm, seed and anchor. */
 BJ_CHECK bj_status bj_campaign_check_key(const bj_assignment *setting, bj_error *err);
-/* Returns 1 for names that can be part of a path: letters, digits and "-_.=+", no leading dot. */
+/* Returns 1 if the name can be part of a path: it consists of letters, digits and "-_.=+" and does
+ * not start with a dot. */
 int bj_campaign_is_arm_name(const char *name);
 
 #endif

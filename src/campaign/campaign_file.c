@@ -32,13 +32,13 @@
 
 static const char stage_a[] = "anchor-a";
 
-/* The lines of the file by purpose. The configuration owns the texts. */
+/* The lines of a campaign file, grouped by purpose. The configuration owns the strings. */
 typedef struct plan {
     const char *file;
     const bj_config *config;
     bj_assignment name, data, dev, recipe; /* value NULL: not given */
     bj_assignment sets[BJ_CAMPAIGN_SETS];  /* datasets: name and path */
-    int set_count;                         /* 0 if there is only `data`, or no data */
+    int set_count;                         /* 0 if the file has only `data`, or no data at all */
     bj_arm_plan listed;
     bj_planned_arm arms[BJ_CAMPAIGN_ARMS]; /* with the combinations of the sweep */
     int arm_count, combinations;
@@ -46,9 +46,11 @@ typedef struct plan {
     int seed_count;
     char numbers[BJ_CAMPAIGN_SEEDS][12]; /* number of `seeds: 3` */
     bj_assignment *list;                 /* of one run */
-    int fixed, from_file;                /* ends of the run's own lines and of `set` of the file */
+    int fixed, from_file;                /* index after the run's own entries, and after the `set`
+                                            entries of the file */
     const bj_campaign_options *options;
-    char init_given[BJ_RUN_PATH_SIZE]; /* the last `init`, its absolute path and its digest */
+    char init_given[BJ_RUN_PATH_SIZE]; /* the `init` path that was resolved last, its absolute path
+                                          and its digest */
     char init[BJ_RUN_PATH_SIZE], init_sha256[BJ_SHA256_HEX];
 } plan;
 
@@ -93,7 +95,7 @@ static bj_status unknown_key(const bj_assignment *a, size_t length, bj_error *er
     }
     bj_nearest nearest = BJ_NEAREST(key);
     for (int i = 0; i < KNOWN; i++) bj_nearest_offer(&nearest, known[i]);
-    /* Rejects a setting at the top level, which belongs under `set`. */
+    /* Rejects a setting at the top level, because settings belong under `set`. */
     if (!nearest.best && bj_setting_find(a->key) >= 0)
         return BJ_FAIL(err, BJ_EARG, "%s: '%s' is a setting and belongs under 'set'", a->origin,
                        a->key);
@@ -174,13 +176,13 @@ static bj_status check_name(const plan *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* Fails for options of the caller that would overrule a sweep. */
+/* Fails if an option of the caller would override a swept setting. */
 static bj_status check_options(const plan *p, bj_error *err) {
     for (int i = 0; i < p->options->set_count; i++) {
         BJ_TRY(bj_campaign_check_key(&p->options->set[i], err));
         for (int s = 0; s < p->listed.sweep_count; s++)
             if (!strcmp(p->listed.sweeps[s].key, p->options->set[i].key))
-                return BJ_FAIL(err, BJ_EARG, "%s: '%s' is swept in %s, so it cannot be set",
+                return BJ_FAIL(err, BJ_EARG, "%s: '%s' is swept in %s and cannot be set as well",
                                p->options->set[i].origin, p->options->set[i].key, p->file);
     }
     return BJ_OK;
@@ -221,13 +223,14 @@ static bj_status anchor_of(char path[BJ_CAMPAIGN_PATH], const bj_campaign *c,
                            const bj_grid_run *needed, bj_error *err) {
     if (snprintf(path, BJ_CAMPAIGN_PATH, "%s/runs/%s/seed-%llu/ckpt/best", c->root, needed->name,
                  (unsigned long long)needed->settings.seed) >= BJ_RUN_PATH_SIZE)
-        return BJ_FAIL(err, BJ_EARG, "%.100s...: path too long for the anchor of stage B", c->root);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%.100s...: the path to the anchor of stage B is too long", c->root);
     return BJ_OK;
 }
 
-/* Replaces `init` of a run by its absolute path and adds the digest of its model file, so that
- * every process of the campaign loads the same weights. A path of the campaign file starts from the
- * folder of that file, like the path of the data. */
+/* Replaces the `init` path of a run by its absolute path and adds the digest of the model file, so
+ * that every process of the campaign loads the same weights. Like the data path, an `init` path in
+ * the campaign file is relative to the folder of that file. */
 static bj_status pin_init(bj_settings *s, plan *p, int from_caller, bj_error *err) {
     if (!s->init[0]) return BJ_OK;
     if (strcmp(s->init, p->init_given)) {
@@ -250,8 +253,8 @@ static bj_status pin_init(bj_settings *s, plan *p, int from_caller, bj_error *er
     return BJ_OK;
 }
 
-/* Resolves the settings of a run. The first four entries of the list belong to the run. An entry
- * that the run does not need repeats the arm. */
+/* Resolves the settings of a run. The first four entries of the list are the arm, the seed, the
+ * recipe and the anchor. If there is no recipe or anchor, the entry is the arm again. */
 static bj_status resolve_run(bj_campaign *c, plan *p, int index, int seed, int arm,
                              bj_error *err) {
     char anchor[BJ_CAMPAIGN_PATH];
@@ -279,7 +282,7 @@ static bj_status resolve_run(bj_campaign *c, plan *p, int index, int seed, int a
     return bj_campaign_name_run(c, index, err);
 }
 
-/* Resolves the runs of one seed on one dataset, starting with run `begin`. */
+/* Resolves the runs of one seed on one dataset, starting at run index `begin`. */
 static bj_status resolve_arms(bj_campaign *c, plan *p, int begin, int seed, int set,
                               bj_error *err) {
     for (int pass = 0; pass < 2; pass++) /* stage A before the runs that need it */
@@ -313,8 +316,8 @@ static bj_status resolve_runs(bj_campaign *c, plan *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* Resolves a path of the file relative to the folder of the file. Paths of the caller and fresh
- * scenes stay unchanged. */
+/* Resolves a path in the campaign file relative to the folder of that file. Paths from the caller
+ * and specifications of fresh scenes are not changed. */
 static bj_status take_path(char **out, const bj_assignment *line, const char *given,
                            const char *file, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
@@ -335,8 +338,8 @@ static int is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Finds the data: one dataset of the caller or the file, or the datasets of the file in the folder
- * of the caller. */
+/* Finds the data. It is one dataset, given by the caller or the file, or several datasets that the
+ * file lists and that can be in a folder given by the caller. */
 static bj_status take_sets(bj_campaign *c, const plan *p, const char *given, const char *file,
                            bj_error *err) {
     const int several = p->set_count && (!given || is_folder(given));
@@ -346,8 +349,9 @@ static bj_status take_sets(bj_campaign *c, const plan *p, const char *given, con
     for (int i = 0; i < p->set_count; i++) {
         char from[BJ_CAMPAIGN_PATH];
         BJ_TRY(bj_campaign_text(&c->sets[i].name, p->sets[i].key, err));
-        if (given) BJ_TRY(bj_campaign_path(from, given, "", err)); /* as if the campaign file were
-                                                                      in that folder */
+        if (given) BJ_TRY(bj_campaign_path(from, given, "", err)); /* resolve paths as if the
+                                                                      campaign file were in that
+                                                                      folder */
         BJ_TRY(take_path(&c->sets[i].path, &p->sets[i], NULL, given ? from : file, err));
     }
     return BJ_OK;
@@ -370,7 +374,7 @@ bj_status bj_campaign_file_read(bj_campaign *c, const char *file,
     BJ_GOTO(status, done, take_path(&c->dev, &p->dev, options->dev, file, err));
     if (c->dev && c->set_count > 1) {
         status = BJ_FAIL(err, BJ_EARG,
-                         "%s: has %d datasets and development data, expected no development data",
+                         "%s: lists %d datasets and development data; expected no development data",
                          file, c->set_count);
         goto done;
     }

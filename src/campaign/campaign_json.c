@@ -27,7 +27,7 @@ static const char schema[] = "branchjepa.campaign/1";
 
 /* -------------------------------------------------------------------------------------- writing */
 
-/* Writes numbers as JSON numbers, because their text is valid JSON. */
+/* Writes a number as JSON. The text of a number is already valid JSON. */
 static yyjson_mut_val *setting_value(yyjson_mut_doc *doc, const bj_settings *s, int index) {
     char text[BJ_SETTING_TEXT_SIZE];
     double number;
@@ -186,7 +186,7 @@ static bj_status read_settings(bj_grid_run *run, yyjson_val *settings, const cha
     if (strcmp(digest, run->digest))
         status = BJ_FAIL(err, BJ_EMISMATCH,
                          "%s: run '%s' seed %llu: settings have the digest %.12s..., expected "
-                         "%.12s...; the file was changed, or written by another version",
+                         "%.12s...; the file was edited or was written by another version",
                          path, run->settings.arm, (unsigned long long)run->settings.seed, digest,
                          run->digest);
 done:
@@ -263,7 +263,7 @@ bj_status bj_campaign_json_read(bj_campaign *c, const char *path, bj_error *err)
     size_t size;
     yyjson_doc *doc = NULL;
     BJ_TRY(bj_file_read(&text, &size, path, BJ_CAMPAIGN_FILE, err));
-    BJ_GOTO(status, done, bj_sha256_memory(c->digest, text, size, err));
+    bj_sha256_memory(c->digest, text, size);
     BJ_GOTO(status, done, bj_json_parse(&doc, text, size, path, err));
     status = read_root(c, yyjson_doc_get_root(doc), path, err);
 done:
@@ -279,7 +279,8 @@ static bj_status same_run(const bj_campaign *was, const bj_campaign *is, int run
     const bj_settings *a = &was->runs[run].settings, *b = &is->runs[run].settings;
     char x[BJ_SETTING_TEXT_SIZE], y[BJ_SETTING_TEXT_SIZE];
     if (strcmp(was->runs[run].name, is->runs[run].name))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: run %d was created as '%s', but %s now gives '%s'",
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: run %d was created as '%s', but according to %s it is now '%s'",
                        was->dir, run, was->runs[run].name, file, is->runs[run].name);
     for (int i = 0; i < bj_setting_count(); i++) {
         bj_setting_text(x, a, i);
@@ -287,7 +288,7 @@ static bj_status same_run(const bj_campaign *was, const bj_campaign *is, int run
         if (strcmp(x, y))
             return BJ_FAIL(
                 err, BJ_EMISMATCH,
-                "%s: run %d ('%s' seed %llu) was created with %s = %.120s, but %s now gives %.120s",
+                "%s: run %d ('%s' seed %llu) was created with %s = %.120s, but %s now has %.120s",
                 was->dir, run, was->runs[run].name, (unsigned long long)a->seed,
                 bj_setting_at(i).key, x, file, y);
     }
@@ -318,12 +319,13 @@ bj_status bj_campaign_same(const bj_campaign *was, const bj_campaign *is, const 
     }
     if (!was->dev != !is->dev || strcmp(was->dev_digest, is->dev_digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: was created with development data %s %.12s, but now it is %s %.12s",
+                       "%s: was created with the development data %s %.12s, but now has %s %.12s",
                        was->dir, was->dev ? was->dev : "(none)", was->dev_digest,
                        is->dev ? is->dev : "(none)", is->dev_digest);
     for (int i = 0; i < was->count && i < is->count; i++) BJ_TRY(same_run(was, is, i, file, err));
     if (was->count != is->count)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d runs, but %s gives %d", was->dir,
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: was created with %d runs, but %s describes %d", was->dir,
                        was->count, file, is->count);
     return BJ_OK;
 }

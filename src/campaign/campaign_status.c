@@ -1,8 +1,8 @@
 /* campaign_status.c - reads the progress of a campaign from its registries and run folders.
  *
- * If several registries contain a run, because the number of shards was different before, the
- * latest entry is used. A run that is marked as running while no process owns the registry counts
- * as stopped.
+ * If several registries contain the same run, because the number of shards has changed, the latest
+ * entry is used. A run that is marked as running while no process owns the registry counts as
+ * stopped.
  * Test: tests/campaign/test_registry.c
  */
 #define _XOPEN_SOURCE 700 /* opendir */
@@ -109,7 +109,8 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
     BJ_TRY(bj_settings_digest(digest, bj_run_settings(run), err));
     if (strcmp(digest, expected->digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: contains a run with other settings: digest %.12s..., expected %.12s...",
+                       "%s: contains a run with different settings: digest %.12s..., expected "
+                       "%.12s...",
                        expected->dir, digest, expected->digest);
     const struct {
         const char *key, *expected;
@@ -119,7 +120,7 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
         const char *found = bj_run_fact(run, facts[i].key);
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: contains a run on other data: %s is %.70s, expected %.70s",
+                           "%s: contains a run on different data: %s is %.70s, expected %.70s",
                            expected->dir, facts[i].key, found ? found : "missing",
                            facts[i].expected ? facts[i].expected : "none");
     }
@@ -160,7 +161,7 @@ static bj_status take_end(bj_run_record *record, const bj_campaign *c, int index
 bj_status bj_campaign_look(bj_run_record *record, const bj_campaign *c, int index, bj_error *err) {
     char path[BJ_CAMPAIGN_PATH];
     BJ_TRY(bj_campaign_path(path, c->runs[index].dir, "result.json", err));
-    if (bj_run_exists(path)) return take_end(record, c, index, err);
+    if (bj_file_exists(path)) return take_end(record, c, index, err);
     BJ_TRY(bj_campaign_path(path, c->runs[index].dir, "status.json", err));
-    return bj_run_exists(path) ? take_progress(record, path, err) : BJ_OK;
+    return bj_file_exists(path) ? take_progress(record, path, err) : BJ_OK;
 }

@@ -1,9 +1,9 @@
 /* lock.c - locks a finished campaign before its only evaluation.
  *
  * Invariants
- *   1. Nothing is written unless every check of locked_check.h passes. Cheap checks come first.
- *   2. A campaign is locked once. A campaign with results but without a lock is rejected.
- *   3. lock.json is complete when it is renamed, while this process holds the lock of the folder.
+ *   1. Nothing is written unless every check in locked_check.h passes. Cheap checks run first.
+ *   2. A campaign can be locked only once. A campaign with results but without a lock is rejected.
+ *   3. lock.json is renamed only when it is complete, and while this process has locked the folder.
  * Test: tests/campaign/test_lock.c, tests/cli/lock.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -14,31 +14,22 @@
 #include "campaign/campaign_internal.h"
 #include "campaign/locked_check.h"
 #include "core/alloc.h"
-
-static int exists(const char *path) {
-    struct stat info;
-    return lstat(path, &info) == 0;
-}
+#include "core/file.h"
 
 static bj_status check_unlocked(const char *dir, bj_error *err) {
     char path[BJ_FOLDER_PATH];
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
-    if (exists(path)) return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is already locked", path);
+    if (bj_file_exists(path))
+        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign is already locked", path);
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCKED_DIR, err));
-    if (exists(path))
+    if (bj_file_exists(path))
         return BJ_FAIL(err, BJ_ELOCKED,
                        "%s: the campaign was already evaluated; a lock allows only one evaluation",
                        path);
     return BJ_OK;
 }
 
-/* Returns the name of a run's arm in this campaign. */
-static const char *label_of(const bj_campaign *campaign, int run) {
-    const bj_grid_run *r = &campaign->runs[run];
-    return r->label ? r->label : r->settings.arm;
-}
-
-/* Fails if runs have no result. The message names the first of them. */
+/* Fails if any run has no result. The message names the first such run. */
 static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
     const int count = bj_campaign_runs(campaign);
     char named[256] = "";
@@ -47,39 +38,15 @@ static bj_status check_finished(const bj_campaign *campaign, bj_error *err) {
         const bj_campaign_run run = bj_campaign_run_at(campaign, i);
         char path[BJ_FOLDER_PATH];
         BJ_TRY(bj_lock_path(path, run.dir, "result.json", err));
-        if (exists(path)) continue;
+        if (bj_file_exists(path)) continue;
         if (missing++ < 4)
             used += snprintf(named + used, sizeof named - (size_t)used, "%s%.40s seed %llu",
-                             used ? ", " : "", label_of(campaign, i),
+                             used ? ", " : "", bj_campaign_label(campaign, i),
                              (unsigned long long)run.settings->seed);
     }
     if (!missing) return BJ_OK;
     return BJ_FAIL(err, BJ_ELOCKED, "not locked: %d of %d runs are not done: %s%s", missing, count,
                    named, missing > 4 ? ", ..." : "");
-}
-
-/* Returns the part of the path after the campaign folder. */
-static bj_status relative(char out[BJ_RUN_PATH_SIZE], const bj_campaign *campaign, const char *dir,
-                          bj_error *err) {
-    const char *root = bj_campaign_dir(campaign);
-    const size_t length = strlen(root);
-    if (strncmp(dir, root, length) || dir[length] != '/' ||
-        strlen(dir + length + 1) >= BJ_RUN_PATH_SIZE)
-        return BJ_FAIL(err, BJ_EARG, "%.200s: is not inside %.200s", dir, root);
-    memcpy(out, dir + length + 1, strlen(dir + length + 1) + 1);
-    return BJ_OK;
-}
-
-static bj_status check_runs(bj_lock *lock, bj_lock_facts *facts, const bj_campaign *campaign,
-                            bj_error *err) {
-    const char *dev = bj_campaign_dev(campaign) ? campaign->dev_digest : NULL;
-    for (int i = 0; i < lock->count; i++) {
-        const bj_campaign_run run = bj_campaign_run_at(campaign, i);
-        BJ_TRY(bj_lock_check_run(&lock->runs[i], &facts[i], label_of(campaign, i), run.dir, run.settings,
-                                 bj_campaign_data_digest(campaign), dev, err));
-        BJ_TRY(relative(lock->runs[i].dir, campaign, run.dir, err));
-    }
-    return bj_lock_check_grid(lock->runs, facts, lock->count, err);
 }
 
 static void count_grid(bj_lock_report *report, const bj_lock *lock) {
@@ -102,8 +69,12 @@ static bj_status publish(bj_lock_report *report, const bj_lock *lock, const char
     int turn;
     BJ_TRY(bj_lock_path(path, dir, BJ_LOCK_FILE, err));
     BJ_TRY(bj_campaign_turn(&turn, dir, err));
+    bj_locked_text text = {0};
     bj_status status = check_unlocked(dir, err);
-    if (status == BJ_OK) status = bj_lock_write(lock, path, report->digest, err);
+    if (status == BJ_OK) status = bj_lock_text(&text, lock, err);
+    if (status == BJ_OK) status = bj_file_write(path, text.bytes, text.size, err);
+    memcpy(report->digest, text.sha256, sizeof report->digest);
+    bj_locked_text_reset(&text);
     bj_campaign_turn_end(turn);
     return status;
 }
@@ -114,26 +85,39 @@ static int tell(void *context, const char *phase, int64_t done, int64_t total) {
     return options->progress(options->context, done, total);
 }
 
-static bj_status fill(bj_lock *lock, bj_lock_facts *facts, const bj_campaign *campaign,
-                      bj_lock_options *options, bj_error *err) {
+/* Adds to the message of a failed check that nothing was locked. */
+static bj_status not_locked(bj_status status, bj_error *err) {
+    if (status != BJ_ELOCKED || !err) return status;
+    const bj_error was = *err;
+    return BJ_FAIL(err, status, "not locked: %.480s", was.message);
+}
+
+static bj_status fill(bj_lock *lock, bj_lock_facts *facts, bj_lock_hashes *hashes,
+                      const bj_campaign *campaign, bj_lock_options *options, bj_error *err) {
     const char *dir = bj_campaign_dir(campaign);
     const bj_locked_watch watch = {options->progress ? tell : NULL, options};
     bj_arch scenes;
     snprintf(lock->campaign, sizeof lock->campaign, "%s", bj_campaign_name(campaign));
     snprintf(lock->version, sizeof lock->version, "%s", bj_version());
-    BJ_TRY(check_runs(lock, facts, campaign, err));
+    for (int i = 0; i < lock->count; i++)
+        BJ_TRY(not_locked(bj_lock_check_run(&lock->runs[i], &facts[i], campaign, i, err), err));
+    BJ_TRY(not_locked(bj_lock_check_grid(lock->runs, facts, lock->count, err), err));
     BJ_TRY(bj_lock_check_data(lock, &scenes, options->data, bj_campaign_data(campaign),
                               bj_campaign_data_digest(campaign), bj_campaign_dev(campaign), err));
-    BJ_TRY(bj_lock_hash(lock, NULL, dir, options->evaluator, 1, &watch, err));
-    for (int i = 0; i < lock->count; i++)
-        BJ_TRY(bj_lock_check_checkpoint(&lock->runs[i], &facts[i],
-                                        bj_campaign_run_at(campaign, i).dir, &scenes, err));
-    return BJ_OK;
+    BJ_TRY(bj_lock_hash(lock, hashes, dir, options->evaluator, BJ_LOCK_FILL, &watch, err));
+    for (int i = 0; i < lock->count; i++) {
+        const bj_campaign_run run = bj_campaign_run_at(campaign, i);
+        BJ_TRY(not_locked(
+            bj_lock_check_checkpoint(&lock->runs[i], &facts[i], &run, &scenes, err), err));
+    }
+    return bj_lock_untouched(lock, hashes, dir, options->evaluator,
+                             "during the lock; nothing was written", err);
 }
 
 bj_status bj_campaign_lock(bj_lock_report *report, const char *dir, const bj_lock_options *given,
                            bj_error *err) {
     bj_lock lock = {0};
+    bj_lock_hashes hashes = {0};
     bj_lock_facts *facts = NULL;
     bj_campaign *campaign = NULL;
     bj_status status;
@@ -158,10 +142,12 @@ bj_status bj_campaign_lock(bj_lock_report *report, const char *dir, const bj_loc
     BJ_GOTO(status, done, BJ_ALLOC(lock.runs, (size_t)count, err));
     BJ_GOTO(status, done, BJ_ALLOC(facts, (size_t)count, err));
     lock.count = count;
-    BJ_GOTO(status, done, fill(&lock, facts, campaign, &options, err));
+    BJ_GOTO(status, done, BJ_ALLOC(hashes.stamps, (size_t)bj_lock_bound_count(&lock), err));
+    BJ_GOTO(status, done, fill(&lock, facts, &hashes, campaign, &options, err));
     BJ_GOTO(status, done, publish(report, &lock, bj_campaign_dir(campaign), err));
     count_grid(report, &lock);
 done:
+    bj_free(hashes.stamps);
     bj_free(facts);
     bj_lock_reset(&lock);
     bj_campaign_free(campaign);

@@ -1,4 +1,5 @@
-/* locked_check.c - checks runs and grid; see locked_check.h. locked_data.c checks the data. */
+/* locked_check.c - checks the runs and the grid of a campaign before it is locked; see
+ * locked_check.h. The data is checked in locked_data.c. */
 #include "campaign/locked_check.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "campaign/locked_json.h"
+#include "campaign/campaign_internal.h"
 #include "core/alloc.h"
 
 static const char result_schema[] = "branchjepa.result/1";
@@ -24,8 +25,7 @@ static bj_status refuse(bj_error *err, const bj_lock_run *run, const char *fmt, 
     va_start(args, fmt);
     vsnprintf(reason, sizeof reason, fmt, args);
     va_end(args);
-    return BJ_FAIL(err, BJ_ELOCKED, "not locked: %s, seed %lld: %.400s", run->arm,
-                   (long long)run->seed, reason);
+    return BJ_FAIL(err, BJ_ELOCKED, "%s, seed %lld: %.400s", run->arm, (long long)run->seed, reason);
 }
 
 /* ----------------------------------------------------------------------------- development rule */
@@ -142,23 +142,39 @@ static bj_status check_result(const bj_lock_run *run, bj_lock_facts *facts, yyjs
     const char *before = yyjson_get_str(yyjson_obj_get(anchor, "sha256_before"));
     const char *after = yyjson_get_str(yyjson_obj_get(anchor, "sha256_after"));
     if (!before || !after || strcmp(before, after) || strcmp(before, facts->anchor))
-        return refuse(err, run, "result.json has no proof that the anchor is unchanged");
+        return refuse(err, run, "result.json does not show that the anchor is unchanged");
     return BJ_OK;
 }
 
-bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *name, const char *dir,
-                            const bj_settings *settings, const char *data_digest,
-                            const char *dev_digest, bj_error *err) {
+bj_status bj_lock_describe(bj_lock_run *run, const bj_campaign *campaign, int index,
+                           bj_error *err) {
+    const bj_campaign_run from = bj_campaign_run_at(campaign, index);
+    const char *root = bj_campaign_dir(campaign);
+    const size_t length = strlen(root); /* the run folder starts with "ROOT/" */
+    *run = (bj_lock_run){.seed = (int64_t)(from.settings->seed & INT64_MAX),
+                         .evaluated = from.settings->objective.kind != BJ_ANCHOR_A};
+    snprintf(run->arm, sizeof run->arm, "%s", bj_campaign_label(campaign, index));
+    if (from.settings->seed > most_seed)
+        return refuse(err, run, "seed %llu is too large for a table",
+                      (unsigned long long)from.settings->seed);
+    if (strlen(from.dir + length + 1) >= sizeof run->dir)
+        return BJ_FAIL(err, BJ_EARG, "%.200s...: the path is too long", from.dir);
+    memcpy(run->dir, from.dir + length + 1, strlen(from.dir + length + 1) + 1);
+    return BJ_OK;
+}
+
+bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const bj_campaign *campaign,
+                            int index, bj_error *err) {
+    const bj_campaign_run at = bj_campaign_run_at(campaign, index);
+    const bj_settings *settings = at.settings;
+    const char *dir = at.dir, *dev = bj_campaign_dev(campaign) ? campaign->dev_digest : NULL;
     char path[BJ_FOLDER_PATH];
     bj_run *from = NULL;
     yyjson_doc *result = NULL;
+    bj_locked_text text = {0};
     bj_error detail = {0};
     bj_status status;
-    snprintf(run->arm, sizeof run->arm, "%s", name);
-    run->seed = (int64_t)(settings->seed & INT64_MAX);
-    if (settings->seed > most_seed)
-        return refuse(err, run, "seed %llu is too large for a table",
-                      (unsigned long long)settings->seed);
+    BJ_TRY(bj_lock_describe(run, campaign, index, err));
     status = bj_run_open(&from, dir, &detail);
     if (status == BJ_ENOMEM) return BJ_FAIL(err, status, "%s", detail.message);
     if (status != BJ_OK) return refuse(err, run, "%s", detail.message);
@@ -169,12 +185,12 @@ bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *
     facts->arch = settings->arch;
     facts->extended = bj_run_extended(from);
     facts->stage_b = settings->objective.kind == BJ_ANCHOR_B;
-    run->evaluated = settings->objective.kind != BJ_ANCHOR_A;
     BJ_GOTO(status, done, check_settings(run, from, settings, err));
-    BJ_GOTO(status, done, check_data(run, facts, from, data_digest, dev_digest, err));
+    BJ_GOTO(status, done, check_data(run, facts, from, at.data_digest, dev, err));
     BJ_GOTO(status, done, bj_lock_path(path, dir, "result.json", err));
-    BJ_GOTO(status, done, bj_locked_open(&result, NULL, path, result_schema, err));
-    /* A run without a checkpoint has no selection to check. */
+    BJ_GOTO(status, done, bj_locked_text_read(&text, path, err));
+    BJ_GOTO(status, done, bj_locked_parse(&result, &text, path, result_schema, err));
+    /* A run without a checkpoint has no selection, so there is nothing to check. */
     const char *outcome = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(result), "outcome"));
     if (!outcome || strcmp(outcome, "done")) {
         status = refuse(err, run, "is not done: its outcome is '%.40s'", outcome ? outcome : "");
@@ -183,15 +199,16 @@ bj_status bj_lock_check_run(bj_lock_run *run, bj_lock_facts *facts, const char *
     BJ_GOTO(status, done, check_history(run, from, err));
     status = check_result(run, facts, yyjson_doc_get_root(result), path, err);
 done:
-    if (result) yyjson_doc_free(result);
+    yyjson_doc_free(result);
+    bj_locked_text_reset(&text);
     bj_run_free(from);
     return status;
 }
 
 /* ---------------------------------------------------------------------------------------- grid */
 
-/* Returns 1 if two models start with the same weights for the same seed. All sizes must agree, but
- * the source of the branch weights may differ. */
+/* Returns 1 if two models must start with the same weights when they have the same seed, which
+ * requires equal sizes. The source of the branch weights may differ. */
 static int same_weights(const bj_lock_facts *a, const bj_lock_facts *b) {
     const bj_arch x = a->arch, y = b->arch;
     return a->stage_b == b->stage_b && x.kind == y.kind && x.scales == y.scales && x.obs == y.obs &&
@@ -219,7 +236,7 @@ static bj_status check_pair(const bj_lock_run *a, const bj_lock_facts *f, const 
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (facts[i].compared && strcmp(facts[i].x, facts[i].y))
             return refuse(err, b,
-                          "its %s (%.16s...) differ from those of %s (%.16s...), although the "
+                          "its %s (%.16s...) and those of %s (%.16s...) differ, although the "
                           "seed is the same",
                           facts[i].what, facts[i].y, a->arm, facts[i].x);
     return BJ_OK;
@@ -232,7 +249,8 @@ bj_status bj_lock_check_grid(const bj_lock_run *runs, const bj_lock_facts *facts
         evaluated += runs[i].evaluated;
         if (runs[i].evaluated && first < 0) first = i;
         if (runs[i].evaluated && facts[i].extended != facts[first].extended)
-            return refuse(err, &runs[i], "was extended by %d epochs, but %s seed %lld by %d",
+            return refuse(err, &runs[i],
+                          "was extended by %d epochs, but %s seed %lld was extended by %d",
                           facts[i].extended, runs[first].arm, (long long)runs[first].seed,
                           facts[first].extended);
         for (int j = 0; j < i; j++)
@@ -241,31 +259,40 @@ bj_status bj_lock_check_grid(const bj_lock_run *runs, const bj_lock_facts *facts
     }
     return evaluated
                ? BJ_OK
-               : BJ_FAIL(err, BJ_ELOCKED, "not locked: no run of the campaign makes forecasts");
+               : BJ_FAIL(err, BJ_ELOCKED, "no run of the campaign makes forecasts");
 }
 
 /* ---------------------------------------------------------------------------------- checkpoint */
 
-static bj_status check_epoch(const bj_lock_run *run, const char *model_path, bj_error *err) {
-    char expected[32];
-    bj_facts *facts;
-    BJ_TRY(bj_facts_read(&facts, model_path, err));
-    const char *found = bj_facts_get(facts, "run.evaluated");
-    snprintf(expected, sizeof expected, "%d", run->best_epoch);
-    const bj_status status =
-        found && !strcmp(found, expected)
-            ? BJ_OK
-            : refuse(err, run,
-                     "%s: is from epoch '%.20s', but the development rule chooses epoch %d (%.6g)",
-                     bj_lock_run_files[BJ_LOCK_MODEL], found ? found : "unknown", run->best_epoch,
-                     run->dev);
-    bj_facts_free(facts);
-    return status;
+bj_status bj_lock_check_facts(const bj_lock_run *run, const bj_settings *settings,
+                              const char *data_digest, const bj_safetensors *model,
+                              bj_error *err) {
+    char seed[32], epoch[32], digest[BJ_SHA256_HEX];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings->seed);
+    snprintf(epoch, sizeof epoch, "%d", run->best_epoch);
+    BJ_TRY(bj_settings_digest(digest, settings, err));
+    const struct {
+        const char *key, *expected, *source;
+    } facts[] = {{"run.arm", settings->arm, "the campaign has"},
+                 {"run.seed", seed, "the campaign has"},
+                 {"run.settings_sha256", digest, "the campaign has"},
+                 {"run.data_digest", data_digest, "the campaign has"},
+                 {"run.evaluated", epoch, "the development rule chooses epoch"}};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        const char *found = bj_safetensors_metadata(model, facts[i].key);
+        if (!found || strcmp(found, facts[i].expected))
+            return refuse(err, run, "%s: %s is '%.64s', but %s %.64s",
+                          bj_lock_run_files[BJ_LOCK_MODEL], facts[i].key,
+                          found ? found : "missing", facts[i].source, facts[i].expected);
+    }
+    return BJ_OK;
 }
 
 bj_status bj_lock_check_checkpoint(const bj_lock_run *run, const bj_lock_facts *facts,
-                                   const char *dir, const bj_arch *scenes, bj_error *err) {
+                                   const bj_campaign_run *from, const bj_arch *scenes,
+                                   bj_error *err) {
     char path[BJ_FOLDER_PATH], folder[BJ_FOLDER_PATH];
+    bj_safetensors *file;
     bj_model *model = NULL;
     bj_target *target = NULL;
     bj_status status;
@@ -273,10 +300,12 @@ bj_status bj_lock_check_checkpoint(const bj_lock_run *run, const bj_lock_facts *
         if (strcmp(run->sha256[i], facts->checkpoint[i]))
             return refuse(err, run, "%s: its SHA-256 is %.16s..., but result.json has %.16s...",
                           bj_lock_run_files[i], run->sha256[i], facts->checkpoint[i]);
-    BJ_TRY(bj_lock_path(path, dir, bj_lock_run_files[BJ_LOCK_MODEL], err));
-    BJ_TRY(bj_lock_path(folder, dir, "ckpt/best", err));
-    BJ_TRY(check_epoch(run, path, err));
-    if (!run->evaluated) return BJ_OK;
+    BJ_TRY(bj_lock_path(path, from->dir, bj_lock_run_files[BJ_LOCK_MODEL], err));
+    BJ_TRY(bj_lock_path(folder, from->dir, "ckpt/best", err));
+    BJ_TRY(bj_safetensors_open(&file, path, err));
+    status = bj_lock_check_facts(run, from->settings, from->data_digest, file, err);
+    bj_safetensors_close(file);
+    if (status != BJ_OK || !scenes || !run->evaluated) return status;
     BJ_GOTO(status, done, bj_model_load(&model, path, err));
     BJ_GOTO(status, done, bj_target_load(&target, folder, err));
     bj_error detail = {0};

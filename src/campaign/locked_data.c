@@ -10,8 +10,8 @@
 #include "campaign/locked_check.h"
 #include "core/file_internal.h"
 
-/* Checks that no scenario of the held-out cache is in the other cache, which must have the digest
- * in the campaign. */
+/* Checks that no scenario in the held-out cache is in the other cache. Also checks that the other
+ * cache has the digest that the campaign stores. */
 static bj_status check_apart(const bj_cache *held_out, const char *data, const char *other,
                              const char *digest, const char *what, bj_error *err) {
     bj_cache *seen;
@@ -24,7 +24,7 @@ static bj_status check_apart(const bj_cache *held_out, const char *data, const c
                          "%s is %.16s...",
                          other, bj_cache_digest(seen), what, digest);
     } else if (!strcmp(bj_cache_digest(seen), bj_cache_digest(held_out))) {
-        status = BJ_FAIL(err, BJ_ELOCKED, "not locked: %s: is the campaign's %s, not held-out data",
+        status = BJ_FAIL(err, BJ_ELOCKED, "not locked: %s is the campaign's %s, not held-out data",
                          data, what);
     } else {
         for (int64_t i = 0; i < bj_cache_count(held_out); i++) {
@@ -42,7 +42,7 @@ static bj_status check_apart(const bj_cache *held_out, const char *data, const c
     return status;
 }
 
-/* Checks that no scenario of the held-out cache is among a run's fresh scenes. */
+/* Checks that no scenario in the held-out cache is one of a run's fresh scenes. */
 static bj_status check_apart_fresh(const bj_cache *held_out, const char *data, const char *other,
                                    bj_error *err) {
     bj_fresh_spec spec;
@@ -51,7 +51,8 @@ static bj_status check_apart_fresh(const bj_cache *held_out, const char *data, c
         const char *id = bj_cache_info(held_out, i).scenario_id;
         if (bj_fresh_has(&spec, id))
             return BJ_FAIL(err, BJ_ELOCKED,
-                           "not locked: %s: scenario %s is a training or development scene of %s",
+                           "not locked: %s: scenario %s is one of the training or development "
+                           "scenes of %s",
                            data, id, other);
     }
     return BJ_OK;
@@ -62,8 +63,8 @@ static bj_status check_scenes(const bj_cache *held_out, const char *data, bj_err
     int64_t without = 0;
     if (count < BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "not locked: %s: has %lld scenes, expected at least %d, because results on "
-                       "fewer scenes would reveal individual scenes",
+                       "not locked: %s: found %lld scenes, expected at least %d, because results "
+                       "on fewer scenes would reveal individual scenes",
                        data, (long long)count, BJ_LOCK_LEAST);
     for (int64_t i = 0; i < count; i++) without += !bj_cache_info(held_out, i).has_future;
     if (without)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "campaign/locked_json.h"
 #include "core/alloc.h"
 
 static const char schema[] = "branchjepa.lock/1";
@@ -20,7 +19,7 @@ const char *const bj_lock_run_files[BJ_LOCK_RUN_FILES] = {
     "result.json",
 };
 
-static const char *real_name(void) {
+const char *bj_lock_real(void) {
     return sizeof(bj_real) == sizeof(double) ? "double" : "float";
 }
 
@@ -32,7 +31,7 @@ bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, const char *n
                : BJ_FAIL(err, BJ_EARG, "%.100s.../%s: the path is too long", dir, name);
 }
 
-/* Metric names in the order of an evaluation, followed by NULL. */
+/* Names of the metrics in evaluation order, terminated by NULL. */
 static const char *metric_name(int index) {
     static const bj_metric_values zero;
     for (int m = 0; m < bj_metric_count(); m++)
@@ -61,8 +60,7 @@ static void write_run(bj_doc *out, yyjson_mut_val *list, const bj_lock_run *run)
         bj_doc_add_text(out, files, bj_lock_run_files[i], run->sha256[i]);
 }
 
-bj_status bj_lock_write(const bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX],
-                        bj_error *err) {
+bj_status bj_lock_text(bj_locked_text *text, const bj_lock *lock, bj_error *err) {
     bj_doc out;
     BJ_TRY(bj_doc_begin(&out, schema, err));
     yyjson_mut_val *const root = out.root;
@@ -86,13 +84,13 @@ bj_status bj_lock_write(const bj_lock *lock, const char *path, char hex[BJ_SHA25
     yyjson_mut_val *metrics = bj_doc_list(&out, object, "metrics");
     for (int m = 0; metric_name(m); m++) bj_doc_item_text(&out, metrics, metric_name(m));
     bj_doc_add_text(&out, object, "precision", "full");
-    bj_doc_add_text(&out, object, "real", real_name());
+    bj_doc_add_text(&out, object, "real", bj_lock_real());
     bj_doc_add_integer(&out, object, "batch", BJ_LOCK_BATCH);
     bj_doc_add_integer(&out, object, "least_scenes", BJ_LOCK_LEAST);
 
     yyjson_mut_val *runs = bj_doc_list(&out, root, "runs");
     for (int i = 0; i < lock->count; i++) write_run(&out, runs, &lock->runs[i]);
-    return bj_locked_commit(&out, path, hex, err);
+    return bj_locked_text_of(text, &out, BJ_LOCK_FILE, err);
 }
 
 /* ------------------------------------------------------------------------------------- reading */
@@ -107,7 +105,8 @@ static bj_status read_run(bj_lock_run *run, yyjson_val *object, const char *path
     BJ_TRY(bj_locked_get_integer(&run->seed, object, "seed", where, err));
     BJ_TRY(bj_locked_get_text(run->dir, sizeof run->dir, object, "dir", where, err));
     if (run->dir[0] == '/' || strstr(run->dir, ".."))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'dir' is '%.100s', expected a folder of the campaign",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: 'dir' is '%.100s', expected a folder in the campaign folder",
                        where, run->dir);
     yyjson_val *evaluated = yyjson_obj_get(object, "evaluated");
     if (!yyjson_is_bool(evaluated))
@@ -122,7 +121,8 @@ static bj_status read_run(bj_lock_run *run, yyjson_val *object, const char *path
     return BJ_OK;
 }
 
-/* Checks that metrics, precision and batch size in the file are those of this library. */
+/* Checks that the metrics, the precision and the batch size in the file match those of this
+ * library. */
 static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *err) {
     yyjson_val *object, *metrics;
     char text[BJ_NAME_SIZE];
@@ -138,15 +138,16 @@ static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *er
                        "%s: its list of metrics differs from the list of version %s", path,
                        bj_version());
     BJ_TRY(bj_locked_get_text(text, sizeof text, object, "real", path, err));
-    if (strcmp(text, real_name()))
+    if (strcmp(text, bj_lock_real()))
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: locked with numbers of type %s, but this program uses %s", path, text,
-                       real_name());
+                       "%s: was locked with the number type %s, but this program uses %s", path,
+                       text, bj_lock_real());
     BJ_TRY(bj_locked_get_integer(&batch, object, "batch", path, err));
     BJ_TRY(bj_locked_get_integer(&least, object, "least_scenes", path, err));
     if (batch != BJ_LOCK_BATCH || least != BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: batch is %lld and least_scenes %lld, but this version has %d and %d",
+                       "%s: batch is %lld and least_scenes is %lld, but this version uses %d and "
+                       "%d",
                        path, (long long)batch, (long long)least, BJ_LOCK_BATCH, BJ_LOCK_LEAST);
     return BJ_OK;
 }
@@ -181,11 +182,35 @@ static bj_status read_all(bj_lock *lock, yyjson_val *root, const char *path, bj_
     return BJ_OK;
 }
 
-bj_status bj_lock_read(bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX], bj_error *err) {
-    yyjson_doc *doc;
+/* Checks that a path is absolute and has one spelling: no "//", "." or "..". */
+static int is_plain_path(const char *path) {
+    if (*path != '/') return 0;
+    for (const char *part = path; *part; part += 1 + strcspn(part + 1, "/")) {
+        const size_t length = strcspn(part + 1, "/");
+        if (!length || (part[1] == '.' && (length == 1 || (length == 2 && part[2] == '.'))))
+            return 0;
+    }
+    return 1;
+}
+
+bj_status bj_lock_parse(bj_lock *lock, const bj_locked_text *text, const char *path,
+                        bj_error *err) {
+    bj_locked_text again = {0};
+    yyjson_doc *doc = NULL;
+    bj_status status;
     *lock = (bj_lock){0};
-    BJ_TRY(bj_locked_open(&doc, hex, path, schema, err));
-    const bj_status status = read_all(lock, yyjson_doc_get_root(doc), path, err);
+    BJ_TRY(bj_locked_parse(&doc, text, path, schema, err));
+    BJ_GOTO(status, done, read_all(lock, yyjson_doc_get_root(doc), path, err));
+    if (!is_plain_path(lock->data)) {
+        status = BJ_FAIL(err, BJ_EFORMAT, "%s: the path of the data is '%.200s', expected an "
+                                          "absolute path without '.', '..' and '//'",
+                         path, lock->data);
+        goto done;
+    }
+    BJ_GOTO(status, done, bj_lock_text(&again, lock, err));
+    status = bj_locked_same_text(text, &again, path, err);
+done:
+    bj_locked_text_reset(&again);
     yyjson_doc_free(doc);
     if (status != BJ_OK) bj_lock_reset(lock);
     return status;

@@ -15,13 +15,14 @@
  *      the list of bj_lock_bound. Locking fills in the digests, and evaluating and verifying
  *      compare them.
  *   3. The protocol in the file is that of this library. Any other protocol is rejected.
+ *   4. A file is accepted only if its members, written again, give the same bytes.
  * Test: tests/campaign/test_lock.c
  */
 #ifndef BJ_CAMPAIGN_LOCKED_FILE_H
 #define BJ_CAMPAIGN_LOCKED_FILE_H
 
+#include "campaign/locked_json.h"
 #include "core/folder.h"
-#include "core/sha256.h"
 
 enum {
     BJ_LOCK_RUN_FILES = 6,
@@ -30,7 +31,7 @@ enum {
     BJ_LOCK_LEAST = 10   /* min scenes of a published mean */
 };
 
-/* Locked files of a run folder. The first two are the checkpoint. */
+/* Names of the locked files in a run folder. The first two are the checkpoint. */
 extern const char *const bj_lock_run_files[BJ_LOCK_RUN_FILES];
 enum { BJ_LOCK_MODEL, BJ_LOCK_STATE };
 
@@ -38,7 +39,8 @@ typedef struct bj_lock_run {
     char arm[BJ_NAME_SIZE];
     int64_t seed;
     char dir[BJ_RUN_PATH_SIZE]; /* relative to the campaign folder */
-    int evaluated;              /* 0 for stage A of the frozen anchor, which is only locked */
+    int evaluated;              /* 0 for stage A of the frozen anchor, which is locked but not
+                                   evaluated */
     int best_epoch;
     double dev; /* value by which the epoch was chosen */
     char sha256[BJ_LOCK_RUN_FILES][BJ_SHA256_HEX];
@@ -53,11 +55,12 @@ typedef struct bj_lock {
     int count;
 } bj_lock;
 
-BJ_CHECK bj_status bj_lock_write(const bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX],
+BJ_CHECK bj_status bj_lock_text(bj_locked_text *out, const bj_lock *lock, bj_error *err);
+/* Reads and checks the text of the file `path`. Sets `lock` to zero first. */
+BJ_CHECK bj_status bj_lock_parse(bj_lock *lock, const bj_locked_text *text, const char *path,
                                  bj_error *err);
-/* Reads a lock. Sets `lock` to zero first. hex is the SHA-256 of the file. */
-BJ_CHECK bj_status bj_lock_read(bj_lock *lock, const char *path, char hex[BJ_SHA256_HEX],
-                                bj_error *err);
+/* Returns the name of bj_real: "float" or "double". */
+const char *bj_lock_real(void);
 void bj_lock_reset(bj_lock *lock); /* accepts a lock that is all zero */
 
 /* Writes "DIR/NAME". Fails if the result does not fit. */
@@ -66,7 +69,8 @@ BJ_CHECK bj_status bj_lock_path(char path[BJ_FOLDER_PATH], const char *dir, cons
 
 /* ------------------------------------------------------------------------------------ hashing */
 
-/* One of the locked files: campaign.json, the evaluator, the data, then those of the runs. */
+/* A locked file. The order is campaign.json, the evaluator, the data, then the files of the runs.
+ * */
 typedef struct bj_lock_bound {
     char path[BJ_FOLDER_PATH];
     char what[BJ_NAME_SIZE + 64]; /* "evaluator", "fullset, seed 0" */
@@ -83,19 +87,36 @@ typedef struct bj_locked_watch {
     void *context;
 } bj_locked_watch;
 
-/* The state of a file by which changes and replacements are detected. */
+/* File attributes that reveal whether a file was changed or replaced. All are zero for a missing
+ * file. */
 typedef struct bj_lock_stamp {
-    uint64_t device, inode, size, seconds, nanoseconds;
+    uint64_t device, inode, size;
+    int64_t modified[2], changed[2]; /* seconds and nanoseconds */
 } bj_lock_stamp;
 
-/* Hashes all locked files. With `fill`, stores the digests in the lock. Otherwise compares them and
- * fails with BJ_EMISMATCH, the first file that has changed and the number of further ones. stamps
- * (bj_lock_bound_count) may be NULL. */
-BJ_CHECK bj_status bj_lock_hash(bj_lock *lock, bj_lock_stamp *stamps, const char *dir,
-                                const char *evaluator, int fill, const bj_locked_watch *watch,
-                                bj_error *err);
-/* Fails if a file has changed since it was hashed. */
-BJ_CHECK bj_status bj_lock_untouched(bj_lock *lock, const bj_lock_stamp *stamps, const char *dir,
-                                     const char *evaluator, bj_error *err);
+/* Results of bj_lock_hash. */
+typedef struct bj_lock_hashes {
+    bj_lock_stamp *stamps; /* (bj_lock_bound_count) by the caller */
+    int missing;           /* number of files */
+    char first[BJ_FOLDER_PATH]; /* the first missing file, or "" */
+} bj_lock_hashes;
+
+typedef enum bj_lock_hashing {
+    BJ_LOCK_FILL,    /* store the digests in the lock */
+    BJ_LOCK_COMPARE, /* compare the digests with the lock */
+    BJ_LOCK_PRESENT  /* compare those of files that exist; missing files are counted */
+} bj_lock_hashing;
+
+/* Hashes all locked files; without the evaluator if it is NULL. Fails with BJ_EMISMATCH, the first
+ * file that has changed and the number of further ones. */
+BJ_CHECK bj_status bj_lock_hash(bj_lock *lock, bj_lock_hashes *hashes, const char *dir,
+                                const char *evaluator, bj_lock_hashing how,
+                                const bj_locked_watch *watch, bj_error *err);
+/* Fails if a file has changed since it was hashed. The message ends with `when`. */
+BJ_CHECK bj_status bj_lock_untouched(bj_lock *lock, const bj_lock_hashes *hashes, const char *dir,
+                                     const char *evaluator, const char *when, bj_error *err);
+/* Returns 1 if all files of a run were hashed. */
+int bj_lock_has_run(const bj_lock_hashes *hashes, int run);
+int bj_lock_has_data(const bj_lock_hashes *hashes);
 
 #endif

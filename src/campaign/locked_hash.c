@@ -1,5 +1,5 @@
 /* locked_hash.c - finds and hashes the locked files; see locked_file.h. */
-#define _POSIX_C_SOURCE 200809L /* st_mtim */
+#define _POSIX_C_SOURCE 200809L /* st_mtim, st_ctim */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,8 +49,21 @@ static bj_lock_stamp stamp_of(const struct stat *info) {
     return (bj_lock_stamp){.device = (uint64_t)info->st_dev,
                            .inode = (uint64_t)info->st_ino,
                            .size = (uint64_t)info->st_size,
-                           .seconds = (uint64_t)info->st_mtim.tv_sec,
-                           .nanoseconds = (uint64_t)info->st_mtim.tv_nsec};
+                           .modified = {info->st_mtim.tv_sec, info->st_mtim.tv_nsec},
+                           .changed = {info->st_ctim.tv_sec, info->st_ctim.tv_nsec}};
+}
+
+static int is_missing(const bj_lock_stamp *stamp) { return !stamp->device && !stamp->inode; }
+
+int bj_lock_has_run(const bj_lock_hashes *hashes, int run) {
+    int has = 1;
+    for (int i = 0; i < BJ_LOCK_RUN_FILES; i++)
+        has &= !is_missing(&hashes->stamps[BOUND_RUNS + run * BJ_LOCK_RUN_FILES + i]);
+    return has;
+}
+
+int bj_lock_has_data(const bj_lock_hashes *hashes) {
+    return !is_missing(&hashes->stamps[BOUND_DATA]);
 }
 
 /* ------------------------------------------------------------------------------------- one file */
@@ -66,17 +79,21 @@ static bj_status hash_file(char hex[BJ_SHA256_HEX], bj_lock_stamp *stamp, hashin
                            const bj_lock_bound *bound, bj_error *err) {
     struct stat info;
     bj_status status = BJ_OK;
-    const int fd = bj_file_open(bound->path, O_RDONLY | O_NONBLOCK);
+    const int fd = bj_file_open(bound->path, O_RDONLY);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is missing", bound->path, bound->what);
+        return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is missing, but lock.json lists it", bound->path, bound->what);
     if (fd < 0) return bj_file_fail(err, errno, bound->path, "open");
-    if (fstat(fd, &info)) status = bj_file_fail(err, errno, bound->path, "examine");
-    else if (!S_ISREG(info.st_mode))
+    if (fstat(fd, &info)) {
+        status = bj_file_fail(err, errno, bound->path, "examine");
+        goto done;
+    }
+    *stamp = stamp_of(&info);
+    if (!S_ISREG(info.st_mode)) {
         status =
             BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): is not a regular file", bound->path, bound->what);
-    if (status != BJ_OK) goto done;
-    *stamp = stamp_of(&info);
-    BJ_GOTO(status, done, bj_sha256_init(&h->hash, err));
+        goto done;
+    }
+    bj_sha256_init(&h->hash);
     for (;;) {
         const ssize_t got = read(fd, h->piece, PIECE);
         if (got < 0 && errno == EINTR) continue;
@@ -85,14 +102,14 @@ static bj_status hash_file(char hex[BJ_SHA256_HEX], bj_lock_stamp *stamp, hashin
             goto done;
         }
         if (got == 0) break;
-        BJ_GOTO(status, done, bj_sha256_update(&h->hash, h->piece, (size_t)got, err));
+        bj_sha256_update(&h->hash, h->piece, (size_t)got);
         h->done += got;
         if (h->watch->tell && h->watch->tell(h->watch->context, "verify", h->done, h->total)) {
             status = BJ_FAIL(err, BJ_ELOCKED, "stopped; nothing was written");
             goto done;
         }
     }
-    status = bj_sha256_final(&h->hash, hex, err);
+    bj_sha256_final(&h->hash, hex);
 done:
     close(fd);
     return status;
@@ -100,20 +117,31 @@ done:
 
 /* ------------------------------------------------------------------------------------ all files */
 
-static bj_status hash_bound(int *changed, char *first, size_t room, hashing *h,
-                            const bj_lock_bound *bound, bj_lock_stamp *stamp, int fill,
+/* Counts changed files and keeps the message of the first one. */
+typedef struct changes {
+    int count;
+    bj_error first;
+} changes;
+
+static bj_status hash_bound(changes *changed, bj_lock_hashes *hashes, hashing *h,
+                            const bj_lock_bound *bound, bj_lock_stamp *stamp, bj_lock_hashing how,
                             bj_error *err) {
     char hex[BJ_SHA256_HEX];
     bj_error own = {0};
     bj_status status = hash_file(hex, stamp, h, bound, &own);
-    if (status == BJ_OK && fill) memcpy(bound->sha256, hex, sizeof hex);
+    if (status == BJ_EMISMATCH && is_missing(stamp) && how == BJ_LOCK_PRESENT) {
+        if (!hashes->missing++) memcpy(hashes->first, bound->path, sizeof hashes->first);
+        return BJ_OK;
+    }
+    if (status == BJ_OK && how == BJ_LOCK_FILL) memcpy(bound->sha256, hex, sizeof hex);
     else if (status == BJ_OK && strcmp(hex, bound->sha256))
         status = BJ_FAIL(&own, BJ_EMISMATCH,
-                         "%s (%s): was changed: its SHA-256 is %.16s..., but the lock has %.16s...",
+                         "%s (%s): was changed: its SHA-256 is %.16s..., but lock.json has %.16s...",
                          bound->path, bound->what, hex, bound->sha256);
     if (status == BJ_OK) return BJ_OK;
-    if (status != BJ_EMISMATCH || fill) return BJ_FAIL(err, status, "%s", own.message);
-    if (!(*changed)++) snprintf(first, room, "%s", own.message);
+    if (status != BJ_EMISMATCH || how == BJ_LOCK_FILL)
+        return BJ_FAIL(err, status, "%s", own.message);
+    if (!changed->count++) changed->first = own;
     return BJ_OK;
 }
 
@@ -122,49 +150,53 @@ static int64_t size_of(const char *path) {
     return stat(path, &info) ? 0 : (int64_t)info.st_size;
 }
 
-bj_status bj_lock_hash(bj_lock *lock, bj_lock_stamp *stamps, const char *dir, const char *evaluator,
-                       int fill, const bj_locked_watch *watch, bj_error *err) {
+static int is_left_out(int index, const char *evaluator) {
+    return index == BOUND_EVALUATOR && !evaluator;
+}
+
+bj_status bj_lock_hash(bj_lock *lock, bj_lock_hashes *hashes, const char *dir,
+                       const char *evaluator, bj_lock_hashing how, const bj_locked_watch *watch,
+                       bj_error *err) {
     const int count = bj_lock_bound_count(lock);
     hashing h = {.watch = watch};
+    changes changed = {0};
     bj_lock_bound bound;
-    bj_lock_stamp stamp;
-    char first[sizeof err->message];
-    int changed = 0;
     bj_status status;
     for (int i = 0; i < count; i++) {
+        hashes->stamps[i] = (bj_lock_stamp){0};
+        if (is_left_out(i, evaluator)) continue;
         BJ_TRY(bj_lock_bound_at(&bound, lock, dir, evaluator, i, err));
         h.total += size_of(bound.path);
     }
     BJ_GOTO(status, done, BJ_ALLOC(h.piece, PIECE, err));
     for (int i = 0; i < count; i++) {
+        if (is_left_out(i, evaluator)) continue;
         BJ_GOTO(status, done, bj_lock_bound_at(&bound, lock, dir, evaluator, i, err));
         BJ_GOTO(status, done,
-                hash_bound(&changed, first, sizeof first, &h, &bound, stamps ? &stamps[i] : &stamp,
-                           fill, err));
+                hash_bound(&changed, hashes, &h, &bound, &hashes->stamps[i], how, err));
     }
-    if (changed == 1) status = BJ_FAIL(err, BJ_EMISMATCH, "%s", first);
-    if (changed > 1)
+    if (changed.count == 1) status = BJ_FAIL(err, BJ_EMISMATCH, "%s", changed.first.message);
+    if (changed.count > 1)
         status = BJ_FAIL(err, BJ_EMISMATCH, "%.440s; %d more of the %d locked files have changed, "
                                             "too",
-                         first, changed - 1, count);
+                         changed.first.message, changed.count - 1, count);
 done:
-    bj_sha256_reset(&h.hash);
     bj_free(h.piece);
     return status;
 }
 
-bj_status bj_lock_untouched(bj_lock *lock, const bj_lock_stamp *stamps, const char *dir,
-                            const char *evaluator, bj_error *err) {
+bj_status bj_lock_untouched(bj_lock *lock, const bj_lock_hashes *hashes, const char *dir,
+                            const char *evaluator, const char *when, bj_error *err) {
     for (int i = 0; i < bj_lock_bound_count(lock); i++) {
         bj_lock_bound bound;
         struct stat info;
+        if (is_left_out(i, evaluator)) continue;
         BJ_TRY(bj_lock_bound_at(&bound, lock, dir, evaluator, i, err));
         const int gone = stat(bound.path, &info);
         const bj_lock_stamp now = gone ? (bj_lock_stamp){0} : stamp_of(&info);
-        if (gone || memcmp(&now, &stamps[i], sizeof now))
-            return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s (%s): was changed while the evaluation ran; nothing was written",
-                           bound.path, bound.what);
+        if (memcmp(&now, &hashes->stamps[i], sizeof now))
+            return BJ_FAIL(err, BJ_EMISMATCH, "%s (%s): was changed %s", bound.path,
+                           bound.what, when);
     }
     return BJ_OK;
 }

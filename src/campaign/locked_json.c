@@ -10,41 +10,54 @@ enum { MAX_FILE = 64 << 20 };
 
 /* ------------------------------------------------------------------------------------- writing */
 
-bj_status bj_locked_commit(bj_doc *doc, const char *path, char hex[BJ_SHA256_HEX], bj_error *err) {
-    char *text;
-    size_t size;
-    bj_status status = bj_doc_text(&text, &size, doc, 1, NULL);
+void bj_locked_text_reset(bj_locked_text *text) {
+    bj_free(text->bytes);
+    *text = (bj_locked_text){0};
+}
+
+bj_status bj_locked_text_of(bj_locked_text *out, bj_doc *doc, const char *name, bj_error *err) {
+    *out = (bj_locked_text){0};
+    const bj_status status = bj_doc_text(&out->bytes, &out->size, doc, 1, NULL);
     if (status == BJ_EARG)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: not written: a name in it is not UTF-8", path);
-    if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", path);
-    status = bj_sha256_memory(hex, text, size, err);
-    if (status == BJ_OK) status = bj_file_write(path, text, size, err);
-    bj_free(text);
-    return status;
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: cannot be written, because a name in it is not UTF-8", name);
+    if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", name);
+    bj_sha256_memory(out->sha256, out->bytes, out->size);
+    return BJ_OK;
 }
 
 /* ------------------------------------------------------------------------------------- reading */
 
-bj_status bj_locked_open(yyjson_doc **out, char hex[BJ_SHA256_HEX], const char *path,
-                         const char *schema, bj_error *err) {
-    char *text = NULL;
-    size_t size;
-    bj_status status;
-    *out = NULL;
-    BJ_TRY(bj_file_read(&text, &size, path, MAX_FILE, err));
-    if (hex) BJ_GOTO(status, done, bj_sha256_memory(hex, text, size, err));
-    BJ_GOTO(status, done, bj_json_parse(out, text, size, path, err));
+bj_status bj_locked_text_read(bj_locked_text *out, const char *path, bj_error *err) {
+    *out = (bj_locked_text){0};
+    if (!bj_file_exists(path)) return BJ_FAIL(err, BJ_ELOCKED, "%s: is missing", path);
+    BJ_TRY(bj_file_read(&out->bytes, &out->size, path, MAX_FILE, err));
+    bj_sha256_memory(out->sha256, out->bytes, out->size);
+    return BJ_OK;
+}
+
+bj_status bj_locked_parse(yyjson_doc **out, const bj_locked_text *text, const char *path,
+                          const char *schema, bj_error *err) {
+    BJ_TRY(bj_json_parse(out, text->bytes, text->size, path, err));
     const char *found = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(*out), "schema"));
-    if (!found || strcmp(found, schema)) {
-        status =
-            BJ_FAIL(err, found ? BJ_EVERSION : BJ_EFORMAT, "%s: schema is '%.60s', expected '%s'",
-                    path, found ? found : "missing", schema);
-        yyjson_doc_free(*out);
-        *out = NULL;
-    }
-done:
-    bj_free(text);
+    if (found && !strcmp(found, schema)) return BJ_OK;
+    const bj_status status =
+        BJ_FAIL(err, found ? BJ_EVERSION : BJ_EFORMAT, "%s: schema is '%.60s', expected '%s'",
+                path, found ? found : "missing", schema);
+    yyjson_doc_free(*out);
+    *out = NULL;
     return status;
+}
+
+bj_status bj_locked_same_text(const bj_locked_text *found, const bj_locked_text *expected,
+                              const char *path, bj_error *err) {
+    size_t at = 0;
+    int line = 1;
+    while (at < found->size && at < expected->size && found->bytes[at] == expected->bytes[at])
+        line += found->bytes[at++] == '\n';
+    if (at == found->size && at == expected->size) return BJ_OK;
+    return BJ_FAIL(err, BJ_EMISMATCH,
+                   "%s: was changed: line %d differs from the text that bjepa writes",
+                   path, line);
 }
 
 static bj_status refuse(bj_error *err, const char *where, const char *key, yyjson_val *found,
@@ -61,8 +74,8 @@ bj_status bj_locked_get_text(char *out, size_t room, yyjson_val *object, const c
     const char *text = yyjson_get_str(value);
     if (length >= room || strlen(text) != length)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: '%s' has %zu bytes, expected at most %zu bytes and no zero byte", where,
-                       key, length, room - 1);
+                       "%s: '%s' has %zu bytes, expected at most %zu bytes without zero bytes",
+                       where, key, length, room - 1);
     memcpy(out, text, length + 1);
     return BJ_OK;
 }
@@ -72,7 +85,7 @@ bj_status bj_locked_get_sha256(char hex[BJ_SHA256_HEX], yyjson_val *object, cons
     BJ_TRY(bj_locked_get_text(hex, BJ_SHA256_HEX, object, key, where, err));
     if (strlen(hex) != BJ_SHA256_HEX - 1 || strspn(hex, "0123456789abcdef") != BJ_SHA256_HEX - 1)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: '%s' is '%s', expected the 64 hexadecimal digits of a SHA-256", where,
+                       "%s: '%s' is '%s', expected a SHA-256 of 64 hexadecimal digits", where,
                        key, hex);
     return BJ_OK;
 }

@@ -1,4 +1,4 @@
-/* locked_json.h - writes and strictly reads the JSON files of a locked evaluation.
+/* locked_json.h - writes, reads and strictly checks the JSON files of a locked evaluation.
  *
  * Messages contain the file, the member, what was found and what was expected.
  * Test: tests/campaign/test_lock.c
@@ -13,16 +13,31 @@
 
 /* ------------------------------------------------------------------------------------- writing */
 
-/* Writes the document to a file and frees it. hex is the SHA-256 of the bytes. */
-BJ_CHECK bj_status bj_locked_commit(bj_doc *doc, const char *path, char hex[BJ_SHA256_HEX],
-                                    bj_error *err);
+/* The bytes of a JSON file. */
+typedef struct bj_locked_text {
+    char *bytes; /* NULL: none */
+    size_t size;
+    char sha256[BJ_SHA256_HEX];
+} bj_locked_text;
+
+void bj_locked_text_reset(bj_locked_text *text); /* accepts a text that is all zero */
+/* Returns the text of a document, which is freed in any case. Messages start with `name`. */
+BJ_CHECK bj_status bj_locked_text_of(bj_locked_text *out, bj_doc *doc, const char *name,
+                                     bj_error *err);
 
 /* ------------------------------------------------------------------------------------- reading */
 
-/* Reads a file of that schema. hex, its SHA-256, may be NULL. */
-BJ_CHECK bj_status bj_locked_open(yyjson_doc **out, char hex[BJ_SHA256_HEX], const char *path,
-                                  const char *schema, bj_error *err);
-/* Read members of an object. `where` names the object in messages, such as "lock.json: run 3". */
+/* Reads a file with its SHA-256. Fails with BJ_ELOCKED if there is no such file. */
+BJ_CHECK bj_status bj_locked_text_read(bj_locked_text *out, const char *path, bj_error *err);
+/* Parses a text of that schema. */
+BJ_CHECK bj_status bj_locked_parse(yyjson_doc **out, const bj_locked_text *text, const char *path,
+                                   const char *schema, bj_error *err);
+/* Fails with BJ_EMISMATCH and the first line that differs if the text of the file `path` is not the
+ * expected text. */
+BJ_CHECK bj_status bj_locked_same_text(const bj_locked_text *found, const bj_locked_text *expected,
+                                       const char *path, bj_error *err);
+/* These functions read members of an object. `where` names the object in messages, such as
+ * "lock.json: run 3". */
 BJ_CHECK bj_status bj_locked_get_text(char *out, size_t room, yyjson_val *object, const char *key,
                                       const char *where, bj_error *err);
 BJ_CHECK bj_status bj_locked_get_sha256(char hex[BJ_SHA256_HEX], yyjson_val *object,

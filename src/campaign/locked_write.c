@@ -1,14 +1,12 @@
 /* locked_write.c - see locked_write.h. */
-#define _POSIX_C_SOURCE 200809L /* gmtime_r */
 #include "campaign/locked_write.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "campaign/locked_json.h"
 #include "core/alloc.h"
+#include "core/file.h"
 
 /* ------------------------------------------------------------------------------------ few scenes
  */
@@ -29,7 +27,7 @@ void bj_locked_shown(uint8_t *shown, const double *counts, int n) {
 
 /* -------------------------------------------------------------------------------------- summary */
 
-/* The checkpoints of one arm. members (count) are indices of results. */
+/* The checkpoints of one arm. members (count) are indices into `results`. */
 typedef struct arm {
     const bj_locked_results *results;
     const int *members;
@@ -59,7 +57,7 @@ static void write_metrics(bj_doc *out, yyjson_mut_val *object, const arm *a, int
     }
 }
 
-/* Groups first to end - 1 are of one kind and partition all scenes. */
+/* Writes the groups [first, end), which are of one kind and partition all scenes. */
 static void write_kind(bj_doc *out, yyjson_mut_val *list, const arm *a, int first, int end) {
     const bj_evaluation_group *groups = member(a, 0)->groups;
     for (int g = first; g < end; g++) a->counts[g] = groups[g].values.scenes;
@@ -85,7 +83,8 @@ static void write_groups(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     }
 }
 
-/* Bins pairs of scene and seed by the probability of the most likely maneuver. */
+/* Writes calibration bins. Pairs of a scene and a seed are binned by the probability of the most
+ * likely maneuver. */
 static void write_calibration(bj_doc *out, yyjson_mut_val *object, const arm *a) {
     double counts[BJ_CALIBRATION_BINS] = {0}, confidence[BJ_CALIBRATION_BINS] = {0};
     double hits[BJ_CALIBRATION_BINS] = {0};
@@ -111,7 +110,7 @@ static void write_calibration(bj_doc *out, yyjson_mut_val *object, const arm *a)
     }
 }
 
-static void write_arm(bj_doc *out, yyjson_mut_val *list, const arm *a) {
+static void write_arm(bj_doc *out, yyjson_mut_val *list, const arm *a, int brief) {
     yyjson_mut_val *object = bj_doc_item(out, list);
     const int atoms = member(a, 0)->atoms;
     bj_doc_add_text(out, object, "arm", member(a, 0)->arm);
@@ -125,12 +124,13 @@ static void write_arm(bj_doc *out, yyjson_mut_val *list, const arm *a) {
         for (int i = 0; i < a->count; i++) sum += member(a, i)->usage[k];
         bj_doc_item_number(out, usage, sum / a->count);
     }
+    if (brief) return;
     write_calibration(out, object, a);
     write_groups(out, object, a);
 }
 
-/* `a` has scratch memory for members (count of results). */
-static void write_arms(bj_doc *out, yyjson_mut_val *list, arm *a, int *members) {
+/* Writes the summary of every arm. `members` is scratch memory for results->count indices. */
+static void write_arms(bj_doc *out, yyjson_mut_val *list, arm *a, int *members, int brief) {
     const bj_locked_results *r = a->results;
     for (int i = 0; i < r->count; i++) {
         int known = 0, n = 0;
@@ -139,15 +139,16 @@ static void write_arms(bj_doc *out, yyjson_mut_val *list, arm *a, int *members) 
         for (int j = i; j < r->count; j++)
             if (!strcmp(r->of[j].arm, r->of[i].arm)) members[n++] = j;
         a->count = n;
-        write_arm(out, list, a);
+        write_arm(out, list, a, brief);
     }
 }
 
-static bj_status write_summary(char hex[BJ_SHA256_HEX], const bj_locked_results *r,
-                               const bj_lock *lock, const bj_locked_facts *facts, const char *path,
-                               bj_error *err) {
+bj_status bj_locked_summary_text(bj_locked_text *text, const bj_locked_results *r,
+                                 const bj_lock *lock, const char *lock_sha256, int brief,
+                                 bj_error *err) {
     const size_t groups = r->count ? (size_t)r->of[0].group_count : 0;
     int *members = NULL;
+    *text = (bj_locked_text){0};
     arm a = {.results = r};
     bj_status status;
     bj_doc out;
@@ -156,15 +157,15 @@ static bj_status write_summary(char hex[BJ_SHA256_HEX], const bj_locked_results 
     BJ_GOTO(status, done, BJ_ALLOC(a.counts, groups, err));
     BJ_GOTO(status, done, BJ_ALLOC(a.shown, groups, err));
     a.members = members;
-    BJ_GOTO(status, done, bj_doc_begin(&out, "branchjepa.run_summary/1", err));
+    BJ_GOTO(status, done, bj_doc_begin(&out, BJ_LOCKED_SUMMARY_SCHEMA, err));
     yyjson_mut_val *const root = out.root;
     bj_doc_add_text(&out, root, "campaign", lock->campaign);
-    bj_doc_add_text(&out, root, "lock_sha256", facts->lock_sha256);
+    bj_doc_add_text(&out, root, "lock_sha256", lock_sha256);
     bj_doc_add_integer(&out, root, "scenes", r->scenes);
     bj_doc_add_integer(&out, root, "checkpoints", r->count);
     bj_doc_add_integer(&out, root, "least_scenes", BJ_LOCK_LEAST);
-    write_arms(&out, bj_doc_list(&out, root, "arms"), &a, members);
-    status = bj_locked_commit(&out, path, hex, err);
+    write_arms(&out, bj_doc_list(&out, root, "arms"), &a, members, brief);
+    status = bj_locked_text_of(text, &out, BJ_LOCKED_SUMMARY, err);
 done:
     bj_free(a.shown);
     bj_free(a.counts);
@@ -175,14 +176,13 @@ done:
 
 /* ----------------------------------------------------------------------------------- seed table */
 
-static bj_status write_seeds(char hex[BJ_SHA256_HEX], const bj_locked_results *r,
-                             const bj_lock *lock, const bj_locked_facts *facts, const char *path,
-                             bj_error *err) {
+bj_status bj_locked_seeds_text(bj_locked_text *text, const bj_locked_results *r,
+                               const bj_lock *lock, const char *lock_sha256, bj_error *err) {
     bj_doc out;
     BJ_TRY(bj_doc_begin(&out, BJ_LOCKED_SEEDS_SCHEMA, err));
     yyjson_mut_val *const root = out.root;
     bj_doc_add_text(&out, root, "campaign", lock->campaign);
-    bj_doc_add_text(&out, root, "lock_sha256", facts->lock_sha256);
+    bj_doc_add_text(&out, root, "lock_sha256", lock_sha256);
     bj_doc_add_integer(&out, root, "scenes", r->scenes);
     yyjson_mut_val *rows = bj_doc_list(&out, root, "rows");
     for (int i = 0; i < r->count; i++)
@@ -204,84 +204,55 @@ static bj_status write_seeds(char hex[BJ_SHA256_HEX], const bj_locked_results *r
         for (int k = 0; k < r->of[i].atoms; k++)
             bj_doc_item_number(&out, shares, r->of[i].usage[k]);
     }
-    return bj_locked_commit(&out, path, hex, err);
+    return bj_locked_text_of(text, &out, BJ_LOCKED_SEEDS, err);
 }
 
-/* ----------------------------------------------------------------------------------- completion */
+/* ----------------------------------------------------------------------------------- all files */
 
-static void write_time(bj_doc *out, yyjson_mut_val *object, const char *key, double seconds) {
-    const time_t whole = (time_t)seconds;
-    struct tm utc;
-    char text[40] = "";
-    if (gmtime_r(&whole, &utc)) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    bj_doc_add_text(out, object, key, text);
+static bj_status write_text(const bj_locked_text *text, const char *folder, const char *name,
+                            bj_error *err) {
+    char path[BJ_FOLDER_PATH];
+    BJ_TRY(bj_lock_path(path, folder, name, err));
+    return bj_file_write(path, text->bytes, text->size, err);
+}
+
+static bj_completion completion_of(const bj_locked_results *r, const bj_lock *lock,
+                                   const bj_locked_facts *facts) {
+    bj_completion c = {.schema = 2,
+                       .scenes = r->scenes,
+                       .checkpoints = r->count,
+                       .threads = facts->threads};
+    memcpy(c.campaign, lock->campaign, sizeof c.campaign);
+    memcpy(c.sha256[BJ_DONE_LOCK], facts->lock_sha256, BJ_SHA256_HEX);
+    memcpy(c.sha256[BJ_DONE_EVALUATOR], lock->evaluator_sha256, BJ_SHA256_HEX);
+    memcpy(c.sha256[BJ_DONE_DATA], lock->data_sha256, BJ_SHA256_HEX);
+    snprintf(c.version, sizeof c.version, "%s", bj_version());
+    snprintf(c.isa, sizeof c.isa, "%s", r->isa);
+    snprintf(c.real, sizeof c.real, "%s", bj_lock_real());
+    bj_completion_time(c.started, facts->started);
+    bj_completion_time(c.finished, facts->finished);
+    return c;
 }
 
 bj_status bj_locked_write(char digest[BJ_SHA256_HEX], const bj_locked_results *r,
                           const bj_lock *lock, const bj_locked_facts *facts, const char *folder,
                           bj_error *err) {
-    char path[BJ_FOLDER_PATH], summary[BJ_SHA256_HEX], seeds[BJ_SHA256_HEX];
-    BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SUMMARY, err));
-    BJ_TRY(write_summary(summary, r, lock, facts, path, err));
-    BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SEEDS, err));
-    BJ_TRY(write_seeds(seeds, r, lock, facts, path, err));
-
-    bj_doc out;
-    BJ_TRY(bj_doc_begin(&out, BJ_LOCKED_COMPLETION_SCHEMA, err));
-    yyjson_mut_val *const root = out.root;
-    bj_doc_add_text(&out, root, "campaign", lock->campaign);
-    yyjson_mut_val *files = bj_doc_child(&out, root, "sha256");
-    bj_doc_add_text(&out, files, BJ_LOCKED_SUMMARY, summary);
-    bj_doc_add_text(&out, files, BJ_LOCKED_SEEDS, seeds);
-    bj_doc_add_text(&out, files, BJ_LOCK_FILE, facts->lock_sha256);
-    bj_doc_add_text(&out, files, "evaluator", lock->evaluator_sha256);
-    bj_doc_add_text(&out, files, "data", lock->data_sha256);
-    bj_doc_add_text(&out, root, "version", bj_version());
-    bj_doc_add_integer(&out, root, "scenes", r->scenes);
-    bj_doc_add_integer(&out, root, "checkpoints", r->count);
-    bj_doc_add_text(&out, root, "isa", r->isa);
-    bj_doc_add_text(&out, root, "real", sizeof(bj_real) == sizeof(double) ? "double" : "float");
-    bj_doc_add_integer(&out, root, "threads", facts->threads);
-    write_time(&out, root, "started", facts->started);
-    write_time(&out, root, "finished", facts->finished);
-    BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_COMPLETION, err));
-    return bj_locked_commit(&out, path, digest, err);
-}
-
-/* --------------------------------------------------------------------------------------- check */
-
-bj_status bj_locked_check(char digest[BJ_SHA256_HEX], const bj_lock *lock, const char *lock_sha256,
-                          const char *folder, bj_error *err) {
-    char path[BJ_FOLDER_PATH], summary[BJ_SHA256_HEX], seeds[BJ_SHA256_HEX], file[BJ_FOLDER_PATH];
-    yyjson_doc *doc;
+    bj_completion c = completion_of(r, lock, facts);
+    bj_locked_text summary = {0}, seeds = {0}, completion = {0};
     bj_status status;
-    BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SUMMARY, err));
-    BJ_TRY(bj_sha256_file(summary, path, err));
-    BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SEEDS, err));
-    BJ_TRY(bj_sha256_file(seeds, path, err));
-    BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_COMPLETION, err));
-    BJ_TRY(bj_locked_open(&doc, digest, path, BJ_LOCKED_COMPLETION_SCHEMA, err));
-    const struct {
-        const char *name, *found;
-    } bound[] = {{BJ_LOCKED_SUMMARY, summary},
-                 {BJ_LOCKED_SEEDS, seeds},
-                 {BJ_LOCK_FILE, lock_sha256},
-                 {"evaluator", lock->evaluator_sha256},
-                 {"data", lock->data_sha256}};
-    yyjson_val *files;
     BJ_GOTO(status, done,
-            bj_locked_get_object(&files, yyjson_doc_get_root(doc), "sha256", path, err));
-    for (size_t i = 0; i < sizeof bound / sizeof *bound; i++) {
-        char hex[BJ_SHA256_HEX];
-        BJ_GOTO(status, done, bj_locked_get_sha256(hex, files, bound[i].name, path, err));
-        if (!strcmp(hex, bound[i].found)) continue;
-        BJ_GOTO(status, done, bj_lock_path(file, folder, bound[i].name, err));
-        status =
-            BJ_FAIL(err, BJ_EMISMATCH, "%s: was changed: SHA-256 is %.16s..., but %s has %.16s...",
-                    i < 2 ? file : bound[i].name, bound[i].found, BJ_LOCKED_COMPLETION, hex);
-        goto done;
-    }
+            bj_locked_summary_text(&summary, r, lock, facts->lock_sha256, 0, err));
+    BJ_GOTO(status, done, bj_locked_seeds_text(&seeds, r, lock, facts->lock_sha256, err));
+    memcpy(c.sha256[BJ_DONE_SUMMARY], summary.sha256, BJ_SHA256_HEX);
+    memcpy(c.sha256[BJ_DONE_SEEDS], seeds.sha256, BJ_SHA256_HEX);
+    BJ_GOTO(status, done, bj_completion_text(&completion, &c, err));
+    BJ_GOTO(status, done, write_text(&summary, folder, BJ_LOCKED_SUMMARY, err));
+    BJ_GOTO(status, done, write_text(&seeds, folder, BJ_LOCKED_SEEDS, err));
+    BJ_GOTO(status, done, write_text(&completion, folder, BJ_LOCKED_COMPLETION, err));
+    memcpy(digest, completion.sha256, BJ_SHA256_HEX);
 done:
-    yyjson_doc_free(doc);
+    bj_locked_text_reset(&completion);
+    bj_locked_text_reset(&seeds);
+    bj_locked_text_reset(&summary);
     return status;
 }

@@ -1,4 +1,4 @@
-/* locked_write.h - writes the three files of a locked evaluation (docs/LOCK.md lists their
+/* locked_write.h - builds the three files of a locked evaluation (docs/LOCK.md lists their
  * members).
  *
  *   run_summary.json   per arm: mean and SD over seeds of every metric, usage of branches, groups
@@ -18,13 +18,25 @@
 #ifndef BJ_CAMPAIGN_LOCKED_WRITE_H
 #define BJ_CAMPAIGN_LOCKED_WRITE_H
 
+#include "campaign/locked_completion.h"
 #include "campaign/locked_pass.h"
 
+#define BJ_LOCKED_SUMMARY_SCHEMA "branchjepa.run_summary/1"
 #define BJ_LOCKED_SEEDS_SCHEMA "branchjepa.seed_table/1"
-#define BJ_LOCKED_COMPLETION_SCHEMA "branchjepa.completion/1"
 
-/* Sets shown (n) to 1 for groups whose numbers may be shown. counts (n) partition all scenes. */
+/* Sets shown (n) to 1 for groups that have enough scenes to be published. counts (n) are the group
+ * sizes, and the groups partition all scenes. */
 void bj_locked_shown(uint8_t *shown, const double *counts, int n);
+
+/* Return the text of a file. */
+BJ_CHECK bj_status bj_locked_seeds_text(bj_locked_text *out, const bj_locked_results *results,
+                                        const bj_lock *lock, const char *lock_sha256,
+                                        bj_error *err);
+/* With `brief`, leaves out calibration and groups, so the text depends only on the content of
+ * seed_table.json. */
+BJ_CHECK bj_status bj_locked_summary_text(bj_locked_text *out, const bj_locked_results *results,
+                                          const bj_lock *lock, const char *lock_sha256, int brief,
+                                          bj_error *err);
 
 /* Further content of completion.json. */
 typedef struct bj_locked_facts {
@@ -33,14 +45,9 @@ typedef struct bj_locked_facts {
     double started, finished; /* seconds since 1970 */
 } bj_locked_facts;
 
-/* Writes the three files to `folder`. Sets digest to that of completion.json. */
+/* Writes the three files to `folder`. `digest` receives the SHA-256 of completion.json. */
 BJ_CHECK bj_status bj_locked_write(char digest[BJ_SHA256_HEX], const bj_locked_results *results,
                                    const bj_lock *lock, const bj_locked_facts *facts,
                                    const char *folder, bj_error *err);
-
-/* Checks the files in DIR/locked against each other and against the lock. Fails with BJ_EMISMATCH
- * and the name of the changed file. */
-BJ_CHECK bj_status bj_locked_check(char digest[BJ_SHA256_HEX], const bj_lock *lock,
-                                   const char *lock_sha256, const char *folder, bj_error *err);
 
 #endif

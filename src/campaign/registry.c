@@ -30,7 +30,7 @@ struct bj_registry {
     sqlite3_stmt *put, *event;
     int lock, shard, shards, count;
     char path[BJ_CAMPAIGN_PATH];
-    bj_run_record *records; /* (count) as in the file; entries of other shards are unused */
+    bj_run_record *records; /* (count) the rows of the file; entries of other shards are unused */
     const bj_campaign *campaign;
 };
 
@@ -86,8 +86,8 @@ static bj_status check_campaign(const bj_registry *r, bj_error *err) {
     else if (strcmp((const char *)sqlite3_column_text(query, 0), r->campaign->digest))
         status =
             BJ_FAIL(err, BJ_EMISMATCH,
-                    "%s: belongs to another campaign: digest of campaign.json %.12s..., expected "
-                    "%.12s...",
+                    "%s: belongs to another campaign: the digest of campaign.json is %.12s..., "
+                    "expected %.12s...",
                     r->path, (const char *)sqlite3_column_text(query, 0), r->campaign->digest);
     sqlite3_finalize(query);
     return status;
@@ -177,7 +177,7 @@ int bj_registry_owns(const bj_registry *r, int run) {
 
 /* -------------------------------------------------------------------------------------- opening */
 
-/* Fails while another process runs this campaign with another number of shards. */
+/* Fails if another process is running this campaign with a different number of shards. */
 static bj_status check_others(const bj_registry *r, bj_error *err) {
     bj_status status = BJ_OK;
     const char *dir = r->campaign->dir;
@@ -189,7 +189,7 @@ static bj_status check_others(const bj_registry *r, bj_error *err) {
         if (bj_campaign_owned(dir, shard, shards))
             status =
                 BJ_FAIL(err, BJ_ELOCKED,
-                        "%s: shard %d/%d is running; wait until it ends before splitting the "
+                        "%s: shard %d/%d is running; wait for it to end before splitting the "
                         "campaign into %d shards",
                         dir, shard, shards, r->shards);
     }
@@ -197,8 +197,8 @@ static bj_status check_others(const bj_registry *r, bj_error *err) {
     return status;
 }
 
-/* Copies missing rows from other registries. Rows that are marked as running have no process
- * anymore. */
+/* Copies missing rows from other registries. A copied row that is marked as running no longer has a
+ * process. */
 static bj_status settle(bj_registry *r, const char *present, const bj_run_record *known,
                         bj_error *err) {
     for (int i = r->shard; i < r->count; i += r->shards) {
@@ -298,6 +298,29 @@ bj_status bj_registry_open(bj_registry **out, const bj_campaign *campaign, int s
     }
     if (status == BJ_OK) *out = r;
     else bj_registry_free(r);
+    return status;
+}
+
+/* Renames FILE to FILE.damaged, and the journal of a killed writer with it. */
+static bj_status move_aside(const char *path, const char *suffix, bj_error *err) {
+    char from[BJ_CAMPAIGN_PATH + 32], to[BJ_CAMPAIGN_PATH + 32];
+    snprintf(from, sizeof from, "%s%s", path, suffix);
+    snprintf(to, sizeof to, "%s.damaged%s", path, suffix);
+    if (rename(from, to) == 0 || errno == ENOENT) return BJ_OK;
+    return bj_file_fail(err, errno, from, "rename");
+}
+
+bj_status bj_registry_discard(const bj_campaign *campaign, int shard, int shards, bj_error *err) {
+    char name[BJ_REGISTRY_NAME], path[BJ_CAMPAIGN_PATH];
+    int turn, lock = -1;
+    bj_registry_name(name, shard, shards);
+    BJ_TRY(bj_campaign_path(path, campaign->dir, name, err));
+    BJ_TRY(bj_campaign_turn(&turn, campaign->dir, err));
+    bj_status status = bj_campaign_own(&lock, campaign->dir, shard, shards, err);
+    if (status == BJ_OK) status = move_aside(path, "-journal", err);
+    if (status == BJ_OK) status = move_aside(path, "", err);
+    bj_campaign_disown(lock);
+    bj_campaign_turn_end(turn);
     return status;
 }
 

@@ -1,6 +1,6 @@
-/* registry.h - tables in SQLite, for registry.c and campaign_status.c.
+/* registry.h - SQLite tables shared by registry.c and campaign_status.c.
  *
- * SQLite uses its own allocator. Like libcrypto, it is an exception to core/alloc.h.
+ * SQLite uses its own allocator. Like libyaml, it is an exception to core/alloc.h.
  */
 #ifndef BJ_CAMPAIGN_REGISTRY_H
 #define BJ_CAMPAIGN_REGISTRY_H
@@ -13,12 +13,12 @@ enum { BJ_REGISTRY_NAME = 64, BJ_REGISTRY_VERSION = 1 };
 
 /* Writes the file name "registry.sqlite" or "registry-I-of-N.sqlite". */
 void bj_registry_name(char name[BJ_REGISTRY_NAME], int shard, int shards);
-/* Returns 1 if a file with that name is a registry. */
+/* Returns 1 if `name` is the name of a registry file. */
 int bj_registry_named(int *shard, int *shards, const char *name);
 
-/* Converts a result of SQLite to a status with its message. */
+/* Converts an SQLite error to a status with SQLite's message. */
 bj_status bj_registry_fail(sqlite3 *db, const char *path, const char *what, bj_error *err);
-/* Opens a file. Sets *version to 0 if it has no tables. */
+/* Opens a registry file. Sets *version to 0 if the file has no tables. */
 BJ_CHECK bj_status bj_registry_connect(sqlite3 **out, int *version, const char *path, int create,
                                        bj_error *err);
 /* Calls take(context, run, record) for each row, or only for `run` if run >= 0. */

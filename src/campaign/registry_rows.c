@@ -1,4 +1,4 @@
-/* registry_rows.c - opens the file of a registry and reads its rows. See registry.c. */
+/* registry_rows.c - opens a registry file and reads its rows. See registry.c. */
 #include "campaign/registry.h"
 
 #include <math.h>
@@ -41,8 +41,11 @@ bj_status bj_registry_fail(sqlite3 *db, const char *path, const char *what, bj_e
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR ||
         code == SQLITE_CONSTRAINT)
         status = BJ_EFORMAT;
-    return BJ_FAIL(err, status, "%s: cannot %s: %s", path, what,
-                   db ? sqlite3_errmsg(db) : "out of memory");
+    return BJ_FAIL(err, status, "%s: cannot %s: %s%s", path, what,
+                   db ? sqlite3_errmsg(db) : "out of memory",
+                   status == BJ_EFORMAT ? "\nhint: 'bjepa campaign --out DIR --resume "
+                                          "--rebuild-registry' rebuilds it from the run folders"
+                                        : "");
 }
 
 static bj_status read_version(int *version, sqlite3 *db, const char *path, bj_error *err) {
@@ -63,8 +66,8 @@ static bj_status read_version(int *version, sqlite3 *db, const char *path, bj_er
 
 bj_status bj_registry_connect(sqlite3 **out, int *version, const char *path, int create,
                               bj_error *err) {
-    /* Readers request write access, too, because the journal of a killed writer must be rolled
-     * back. If writing is not allowed, SQLite opens the file for reading. */
+    /* Readers request write access, too, because SQLite may have to roll back the journal of a
+     * killed writer. If the file is not writable, SQLite opens it read-only. */
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
     bj_status status = BJ_OK;

@@ -1,9 +1,9 @@
 /* seed_source.c - creates a table of arms, metrics and seeds from a campaign.
  *
- * Locked        DIR/locked/seed_table.json, which must have the digest in completion.json
- * Development   the row of the chosen epoch in each finished run's metrics.jsonl; of stage A the
- *               decoder's errors and the gates' numbers; of mazes those of the graph and the spread
- *               of the latents, nothing of a run that collapsed
+ * Locked        DIR/locked/seed_table.json, after the evaluation was verified (bj_locked_open)
+ * Development   the row of the chosen epoch in metrics.jsonl of each finished run: decoder errors
+ *               and gate values for stage A; graph metrics and the spread of the latents for mazes,
+ *               unless the latents collapsed
  * Test: tests/campaign/test_lock.c, tests/cli/evaluate.sh
  */
 #define _POSIX_C_SOURCE 200809L /* lstat */
@@ -12,15 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "campaign/locked_check.h"
-#include "campaign/locked_json.h"
-#include "campaign/locked_write.h"
+#include "campaign/locked_file.h"
+#include "core/file.h"
 #include "core/alloc.h"
 #include "run/epoch_fields.h"
 
-enum { ROWS_MAX = 1 << 20 };
-
-/* A growing list of values, which does not own the names. */
+/* A growing list of values. The names are not owned by the list. */
 typedef struct list {
     bj_seed_value *values; /* (count), room for `room` */
     int count, room;
@@ -44,62 +41,11 @@ static bj_status add(list *l, const char *arm, int64_t seed, const char *metric,
 
 /* --------------------------------------------------------------------------------------- locked */
 
-static bj_status read_rows(list *l, yyjson_val *root, const char *path, bj_error *err) {
-    yyjson_val *rows, *row;
-    BJ_TRY(bj_locked_get_list(&rows, root, "rows", path, err));
-    if (yyjson_arr_size(rows) > ROWS_MAX)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: has %zu rows, expected at most %d", path,
-                       yyjson_arr_size(rows), ROWS_MAX);
-    yyjson_arr_iter iter = yyjson_arr_iter_with(rows);
-    while ((row = yyjson_arr_iter_next(&iter))) {
-        char where[BJ_FOLDER_PATH + 32];
-        int64_t seed;
-        snprintf(where, sizeof where, "%s: row %d", path, l->count);
-        const char *arm = yyjson_get_str(yyjson_obj_get(row, "arm"));
-        const char *metric = yyjson_get_str(yyjson_obj_get(row, "metric"));
-        yyjson_val *value = yyjson_obj_get(row, "value");
-        BJ_TRY(bj_locked_get_integer(&seed, row, "seed", where, err));
-        if (!arm || !metric || !yyjson_is_num(value))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: expected arm, seed, metric and value", where);
-        BJ_TRY(add(l, arm, seed, metric, yyjson_get_num(value), err));
-    }
-    return BJ_OK;
-}
-
-/* Checks that seed_table.json has the digest in completion.json. */
-static bj_status check_bound(const char *folder, const char *found, bj_error *err) {
-    char path[BJ_FOLDER_PATH], bound[BJ_SHA256_HEX];
-    yyjson_doc *doc;
-    yyjson_val *files;
-    BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_COMPLETION, err));
-    BJ_TRY(bj_locked_open(&doc, NULL, path, BJ_LOCKED_COMPLETION_SCHEMA, err));
-    bj_status status = bj_locked_get_object(&files, yyjson_doc_get_root(doc), "sha256", path, err);
-    if (status == BJ_OK) status = bj_locked_get_sha256(bound, files, BJ_LOCKED_SEEDS, path, err);
-    yyjson_doc_free(doc);
-    if (status == BJ_OK && strcmp(bound, found))
-        status = BJ_FAIL(err, BJ_EMISMATCH,
-                         "%s/%s: was changed: SHA-256 is %.16s..., but %s has %.16s...", folder,
-                         BJ_LOCKED_SEEDS, found, BJ_LOCKED_COMPLETION, bound);
-    return status;
-}
-
 static bj_status read_locked(bj_seeds **out, const char *dir, bj_error *err) {
-    char folder[BJ_FOLDER_PATH], path[BJ_FOLDER_PATH], hex[BJ_SHA256_HEX];
-    struct stat info;
-    list l = {0};
-    yyjson_doc *doc = NULL;
-    bj_status status;
-    BJ_TRY(bj_lock_path(folder, dir, BJ_LOCKED_DIR, err));
-    BJ_TRY(bj_lock_path(path, folder, BJ_LOCKED_SEEDS, err));
-    if (lstat(folder, &info))
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: the campaign has not been evaluated", dir);
-    BJ_GOTO(status, done, bj_locked_open(&doc, hex, path, BJ_LOCKED_SEEDS_SCHEMA, err));
-    BJ_GOTO(status, done, check_bound(folder, hex, err));
-    BJ_GOTO(status, done, read_rows(&l, yyjson_doc_get_root(doc), path, err));
-    status = bj_seeds_create(out, path, l.values, l.count, err);
-done:
-    if (doc) yyjson_doc_free(doc);
-    bj_free(l.values);
+    bj_locked *locked;
+    BJ_TRY(bj_locked_open(&locked, NULL, dir, err));
+    const bj_status status = bj_locked_seeds(out, locked, err);
+    bj_locked_free(locked);
     return status;
 }
 
@@ -149,9 +95,8 @@ static bj_status read_development(bj_seeds **out, const char *dir, bj_error *err
     for (int i = 0; i < bj_campaign_runs(campaign); i++) {
         const bj_campaign_run at = bj_campaign_run_at(campaign, i);
         char path[BJ_FOLDER_PATH];
-        struct stat info;
         BJ_GOTO(status, done, bj_lock_path(path, at.dir, "result.json", err));
-        if (lstat(path, &info)) continue;
+        if (!bj_file_exists(path)) continue;
         BJ_GOTO(status, done, bj_run_open(&run, at.dir, err));
         const int best = bj_run_best(run);
         if (best >= 0) {

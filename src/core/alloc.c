@@ -1,4 +1,4 @@
-/* alloc.c - see alloc.h. The counters are atomic and are the library's only global state. */
+/* alloc.c - see alloc.h. The counters are atomic. They are the only global state in the library. */
 #define _DEFAULT_SOURCE /* mmap, madvise */
 #include "core/alloc.h"
 
@@ -24,7 +24,7 @@ static int over_budget(void) {
 
 /* Header in front of every block. Its size keeps the memory that follows it aligned. */
 typedef union header {
-    size_t mapped; /* bytes of the mapping; 0 if the block comes from the C library */
+    size_t mapped; /* bytes of the mapping; 0 if the block was allocated by the C library */
     char space[ALIGNMENT];
 } header;
 

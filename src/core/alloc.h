@@ -1,7 +1,7 @@
 /* alloc.h - memory allocation for the whole library.
  *
- * Every allocation of the library goes through these functions, so a test can count allocations and
- * make the n-th one fail. Memory is 64-byte aligned and zeroed. Large blocks request huge pages.
+ * The whole library allocates through these functions, so a test can count allocations and make the
+ * n-th one fail. Memory is 64-byte aligned and zeroed. Large blocks request huge pages.
  */
 #ifndef BJ_CORE_ALLOC_H
 #define BJ_CORE_ALLOC_H

@@ -54,7 +54,7 @@ bj_status bj_batch_check(const bj_batch *batch, const bj_arch *arch, int max_bat
 }
 
 static int finite_array(const bj_real *x, size_t n) {
-    bj_real lane[16] = {0}; /* x * 0 is 0 if x is finite and NaN otherwise */
+    bj_real lane[16] = {0}; /* x * 0 is 0 if x is finite, otherwise NaN */
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
         for (int j = 0; j < 16; j++) lane[j] += x[i + j] * 0;

@@ -1,4 +1,4 @@
-/* crc32c.c - CRC-32C, four bits at a time, see crc32c.h. */
+/* crc32c.c - CRC-32C, computed four bits at a time; see crc32c.h. */
 #include "core/crc32c.h"
 
 /* CRC of every 4-bit value, for the reflected polynomial 0x1edc6f41. */

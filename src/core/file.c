@@ -13,12 +13,11 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/file_internal.h"
+#include "core/temporary.h"
 
 enum {
-    NAME_SHOWN = 200,        /* chars of the final name in the temporary name */
     BUFFER_SIZE = 64 * 1024, /* small writes are buffered */
-    MAX_IO = 1 << 30         /* max bytes per read or write call; Linux stops at 2 GiB */
+    MAX_IO = 1 << 30         /* max bytes per read or write call; Linux transfers at most 2 GiB */
 };
 
 bj_status bj_file_fail(bj_error *err, int number, const char *path, const char *what) {
@@ -29,6 +28,7 @@ bj_status bj_file_fail(bj_error *err, int number, const char *path, const char *
 
 int bj_file_open(const char *path, int flags) {
     int fd;
+    if ((flags & O_ACCMODE) == O_RDONLY) flags |= O_NONBLOCK; /* do not wait for a pipe's writer */
     do fd = open(path, flags | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     return fd;
@@ -46,7 +46,7 @@ const char *bj_file_kind(const char *path) {
     if (size < (ssize_t)sizeof head) return NULL;
     if (!memcmp(head, "PAR1", 4)) return "a Parquet file";
     if (!memcmp(head, "PK\3\4", 4)) return "an npz archive";
-    /* A header of less than 16 MiB that starts with a brace. */
+    /* A safetensors file starts with a header length below 16 MiB, followed by a brace. */
     if (head[8] == '{' && !head[3] && !head[4] && !head[5] && !head[6] && !head[7])
         return "a safetensors file";
     return NULL;
@@ -65,6 +65,19 @@ bj_status bj_file_open_parent(int *dir, char name[BJ_FILE_NAME], const char *fin
     memcpy(name, base, strlen(base) + 1);
     *dir = bj_file_open(folder, O_RDONLY | O_DIRECTORY);
     return *dir < 0 ? bj_file_fail(err, errno, path, "open the directory") : BJ_OK;
+}
+
+DIR *bj_file_list(int parent, const char *name) {
+    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !dir) close(fd);
+    return dir;
+}
+
+const char *bj_file_next(DIR *dir) {
+    for (const struct dirent *entry; (entry = readdir(dir));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) return entry->d_name;
+    return NULL;
 }
 
 bj_status bj_file_sync_folder(int dir, const char *path, const char *what, bj_error *err) {
@@ -91,6 +104,25 @@ static bj_status make_room(char **memory, size_t *room, size_t used, size_t want
     return BJ_OK;
 }
 
+/* Returns 1 if the path names a descriptor that the caller was given, for example by a shell's
+ * <(...). Reading such a pipe was requested, so waiting for its writer is right. */
+static int is_passed(const char *path) {
+    return !strcmp(path, "/dev/stdin") || !strncmp(path, "/dev/fd/", 8) ||
+           !strncmp(path, "/proc/self/fd/", 14);
+}
+
+/* Fails unless the file is a regular file or a passed pipe, and within the limit. */
+static bj_status check_kind(int fd, struct stat *info, const char *path, size_t limit,
+                            bj_error *err) {
+    if (fstat(fd, info)) return bj_file_fail(err, errno, path, "examine");
+    if (S_ISDIR(info->st_mode)) return bj_file_fail(err, EISDIR, path, "read");
+    if (S_ISREG(info->st_mode))
+        return (uintmax_t)info->st_size > limit ? fail_limit(err, path, limit) : BJ_OK;
+    if (!is_passed(path))
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: cannot read: not a regular file", path);
+    return fcntl(fd, F_SETFL, 0) ? bj_file_fail(err, errno, path, "examine") : BJ_OK;
+}
+
 bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const char *path,
                              size_t limit, bj_error *err) {
     size_t used = 0;
@@ -100,22 +132,14 @@ bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const ch
     if (fd < 0) return bj_file_fail(err, errno, path, "open");
 
     struct stat info;
-    if (fstat(fd, &info)) {
-        status = bj_file_fail(err, errno, path, "examine");
-        goto done;
-    }
-    if (S_ISREG(info.st_mode) && (uintmax_t)info.st_size > limit) {
-        status = fail_limit(err, path, limit);
-        goto done;
-    }
+    BJ_GOTO(status, done, check_kind(fd, &info, path, limit, err));
     /* The size is only a hint, because pipes and /proc files have none and a file may grow while it
      * is read. The extra byte makes it possible to reach end of file without another allocation. */
     const int has_size = S_ISREG(info.st_mode) && info.st_size > 0;
     BJ_GOTO(status, done,
             make_room(memory, room, 0, has_size ? (size_t)info.st_size + 1 : BUFFER_SIZE, err));
     for (;;) {
-        if (used + 1 == *room)
-            BJ_GOTO(status, done, make_room(memory, room, used, 2 * used, err));
+        if (used + 1 == *room) BJ_GOTO(status, done, make_room(memory, room, used, 2 * used, err));
         const size_t want = *room - 1 - used < MAX_IO ? *room - 1 - used : MAX_IO;
         const ssize_t got = read(fd, *memory + used, want);
         if (got < 0 && errno == EINTR) continue;
@@ -147,12 +171,16 @@ bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
     return status;
 }
 
+int bj_file_exists(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 bj_status bj_file_map_open(bj_file_map *map, const char *path, size_t limit, bj_error *err) {
     static const unsigned char nothing[1];
     bj_status status = BJ_OK;
     *map = (bj_file_map){NULL, 0};
-    /* O_NONBLOCK, so that a pipe is rejected instead of blocking open(). */
-    const int fd = bj_file_open(path, O_RDONLY | O_NONBLOCK);
+    const int fd = bj_file_open(path, O_RDONLY);
     if (fd < 0) return bj_file_fail(err, errno, path, "open");
 
     struct stat info;
@@ -189,19 +217,16 @@ void bj_file_map_close(bj_file_map *map) {
 struct bj_file_writer {
     char *path;                   /* as given by the caller, for messages */
     int dir;                      /* directory of both names; -1 if writing directly */
-    int fd;                       /* -1 once closed */
+    bj_temporary temporary;       /* the hidden file; only its fd is used if writing directly */
     int failure;                  /* errno of the first failed write */
-    int has_temporary;            /* a temporary file exists */
     char target[BJ_FILE_NAME];    /* final name in dir */
-    char temporary[BJ_FILE_NAME]; /* hidden name in dir */
     size_t used;                  /* bytes in the buffer */
     unsigned char buffer[BUFFER_SIZE];
 };
 
 static void writer_free(bj_file_writer *writer) {
     if (!writer) return;
-    if (writer->fd >= 0) close(writer->fd);
-    if (writer->has_temporary) unlinkat(writer->dir, writer->temporary, 0);
+    bj_temporary_remove(&writer->temporary);
     if (writer->dir >= 0) close(writer->dir);
     bj_free(writer->path);
     bj_free(writer);
@@ -210,41 +235,44 @@ static void writer_free(bj_file_writer *writer) {
 /* Opens the parent directory of `final` and creates a hidden file in it. */
 static bj_status open_temporary(bj_file_writer *writer, const char *final, bj_error *err) {
     BJ_TRY(bj_file_open_parent(&writer->dir, writer->target, final, writer->path, err));
-    /* Skip names that are in use by another thread or machine, or that a crash left behind. */
-    for (int n = 0; n < 1000 && writer->fd < 0; n++) {
-        snprintf(writer->temporary, sizeof writer->temporary, ".%.*s.%ld-%d.tmp", (int)NAME_SHOWN,
-                 writer->target, (long)getpid(), n);
-        writer->fd = openat(writer->dir, writer->temporary,
-                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (writer->fd < 0 && errno != EEXIST && errno != EINTR) break;
+    return bj_temporary_create(&writer->temporary, writer->dir, writer->target, NULL, writer->path,
+                               err);
+}
+
+/* Examines the path and fails if no file can be written there. `info` is zero if there is no file. */
+static bj_status check_target(struct stat *info, const char *path, bj_error *err) {
+    if (stat(path, info)) {
+        if (errno != ENOENT) return bj_file_fail(err, errno, path, "create");
+        if (lstat(path, info) == 0)
+            return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", path);
+        memset(info, 0, sizeof *info);
+        return BJ_OK;
     }
-    if (writer->fd < 0) return bj_file_fail(err, errno, writer->path, "create a temporary file");
-    writer->has_temporary = 1;
-    return BJ_OK;
+    if (S_ISDIR(info->st_mode)) return bj_file_fail(err, EISDIR, path, "replace");
+    if (!S_ISREG(info->st_mode) && !S_ISCHR(info->st_mode) && !S_ISFIFO(info->st_mode))
+        return BJ_FAIL(err, BJ_EIO, "%s: cannot replace: not a regular file", path);
+    return access(path, W_OK) ? bj_file_fail(err, errno, path, "replace") : BJ_OK;
+}
+
+bj_status bj_file_writable(const char *path, bj_error *err) {
+    struct stat info;
+    return check_target(&info, path, err);
 }
 
 static bj_status open_target(bj_file_writer *writer, bj_error *err) {
     const char *path = writer->path;
     struct stat info;
-    if (stat(path, &info)) {
-        if (errno != ENOENT) return bj_file_fail(err, errno, path, "create");
-        if (lstat(path, &info) == 0)
-            return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", path);
-        return open_temporary(writer, path, err);
+    BJ_TRY(check_target(&info, path, err));
+    if (!info.st_mode) return open_temporary(writer, path, err);
+    if (!S_ISREG(info.st_mode)) {
+        writer->temporary.fd = bj_file_open(path, O_WRONLY | O_NOCTTY);
+        return writer->temporary.fd < 0 ? bj_file_fail(err, errno, path, "open for writing")
+                                        : BJ_OK;
     }
-    if (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode)) {
-        writer->fd = bj_file_open(path, O_WRONLY | O_NOCTTY);
-        return writer->fd < 0 ? bj_file_fail(err, errno, path, "open for writing") : BJ_OK;
-    }
-    if (S_ISDIR(info.st_mode)) return bj_file_fail(err, EISDIR, path, "replace");
-    if (!S_ISREG(info.st_mode))
-        return BJ_FAIL(err, BJ_EIO, "%s: cannot replace: not a regular file", path);
-    if (access(path, W_OK)) return bj_file_fail(err, errno, path, "replace");
-
     char final[PATH_MAX];
     if (!realpath(path, final)) return bj_file_fail(err, errno, path, "resolve");
     BJ_TRY(open_temporary(writer, final, err));
-    if (fchmod(writer->fd, info.st_mode & 07777))
+    if (fchmod(writer->temporary.fd, info.st_mode & 07777))
         return bj_file_fail(err, errno, path, "keep the permissions");
     return BJ_OK;
 }
@@ -254,7 +282,7 @@ bj_status bj_file_writer_open(bj_file_writer **out, const char *path, bj_error *
     bj_status status;
     *out = NULL;
     BJ_TRY(BJ_ALLOC(writer, 1, err));
-    writer->dir = writer->fd = -1;
+    writer->dir = writer->temporary.fd = writer->temporary.slot = -1;
     writer->path = bj_strdup(path);
     status = writer->path ? open_target(writer, err) : bj_alloc_failed(strlen(path) + 1, 1, err);
     if (status == BJ_OK) *out = writer;
@@ -265,7 +293,7 @@ bj_status bj_file_writer_open(bj_file_writer **out, const char *path, bj_error *
 static bj_status write_through(bj_file_writer *writer, const unsigned char *data, size_t size,
                                bj_error *err) {
     while (size) {
-        const ssize_t done = write(writer->fd, data, size < MAX_IO ? size : MAX_IO);
+        const ssize_t done = write(writer->temporary.fd, data, size < MAX_IO ? size : MAX_IO);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) {
             writer->failure = errno;
@@ -295,25 +323,24 @@ bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t 
     return BJ_OK;
 }
 
-/* Performs every step that can run out of space. Only the rename is left to publish(). */
+/* Performs every step that can run out of disk space, so that publish() only has to rename. */
 static bj_status finish(bj_file_writer *writer, bj_error *err) {
     BJ_TRY(flush(writer, err));
-    if (writer->has_temporary && fsync(writer->fd))
+    if (writer->temporary.exists && fsync(writer->temporary.fd))
         return bj_file_fail(err, errno, writer->path, "sync");
-    const int fd = writer->fd;
-    writer->fd = -1;
-    if (close(fd) && errno != EINTR) return bj_file_fail(err, errno, writer->path, "close");
-    return BJ_OK;
+    return bj_temporary_flush(&writer->temporary) ? bj_file_fail(err, errno, writer->path, "close")
+                                                  : BJ_OK;
 }
 
 static bj_status publish(bj_file_writer *writer, bj_error *err) {
-    if (!writer->has_temporary) return BJ_OK;
-    if (renameat(writer->dir, writer->temporary, writer->dir, writer->target))
+    if (!writer->temporary.exists) return BJ_OK;
+    if (bj_temporary_rename(&writer->temporary, writer->target))
         return bj_file_fail(err, errno, writer->path, "rename the finished file");
-    writer->has_temporary = 0;
     return bj_file_sync_folder(writer->dir, writer->path, "sync the directory of the finished file",
                                err);
 }
+
+int bj_file_writer_descriptor(bj_file_writer *writer) { return writer->temporary.fd; }
 
 bj_status bj_file_writer_commit_all(bj_file_writer **writers, int count, bj_error *err) {
     bj_status status = BJ_OK;

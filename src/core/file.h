@@ -10,8 +10,8 @@
  * Invariants
  *   1. Until the rename, the final name refers to the old file, or to no file if there was none.
  *   2. The rename happens only after every byte was written, synced and closed without error.
- *   3. The temporary file is removed after a failure or an abort. Only a crash leaves it behind.
- *      Its name is .<name>.<process>-<n>.tmp, and no code opens it again.
+ *   3. The temporary file (core/temporary.h) is removed after a failure or an abort. Only a crash
+ *      leaves it behind, and the next writer for the same name removes it.
  *   4. After a commit the directory is synced too, so the new name survives a power failure.
  *   5. Replacing a file keeps its permissions and follows symbolic links. A file without write
  *      permission is not replaced.
@@ -21,6 +21,7 @@
 #ifndef BJ_CORE_FILE_H
 #define BJ_CORE_FILE_H
 
+#include <branchjepa/branchjepa.h>
 #include <stddef.h>
 
 #include "core/status.h"
@@ -28,8 +29,9 @@
 /* ------------------------------------------------------------------------------------- reading */
 
 /* Reads a whole file into memory that the caller releases with bj_free. A zero byte follows the
- * content and is not counted in `size`. Fails if the file has more than `limit` bytes. Pipes are
- * read until end of file. */
+ * content and is not counted in `size`. Fails if the file has more than `limit` bytes, or is a
+ * named pipe or a device. Pipes that the caller was given (/dev/stdin, /dev/fd/N) are read until end
+ * of file. */
 BJ_CHECK bj_status bj_file_read(char **out, size_t *size, const char *path, size_t limit,
                                 bj_error *err);
 
@@ -37,6 +39,10 @@ BJ_CHECK bj_status bj_file_read(char **out, size_t *size, const char *path, size
  * and is replaced if the file needs more. The caller owns the buffer even after a failure. */
 BJ_CHECK bj_status bj_file_read_again(char **memory, size_t *room, size_t *size, const char *path,
                                       size_t limit, bj_error *err);
+
+/* Returns 0 if there is certainly no file of that name. If the name cannot be examined, for example
+ * because of an input/output error, returns 1, so that opening the file reports the error. */
+int bj_file_exists(const char *path);
 
 /* Returns a description of the file at `path` for error messages, based on its first bytes: "a
  * folder", "a Parquet file", "an npz archive" or "a safetensors file". Returns NULL for anything
@@ -56,21 +62,13 @@ void bj_file_map_close(bj_file_map *map); /* accepts a closed or zeroed map */
 
 /* ------------------------------------------------------------------------------------- writing */
 
-typedef struct bj_file_writer bj_file_writer;
+/* branchjepa/files.h declares bj_file_writer and its functions. */
 
-BJ_CHECK bj_status bj_file_writer_open(bj_file_writer **out, const char *path, bj_error *err);
-/* Appends to the file. After a failure, all further writes and the commit fail too. */
-BJ_CHECK bj_status bj_file_writer_write(bj_file_writer *writer, const void *data, size_t size,
-                                        bj_error *err);
-/* Publishes the file, or removes it on failure. Frees the writer and sets it to NULL in both
- * cases. */
-BJ_CHECK bj_status bj_file_writer_commit(bj_file_writer **writer, bj_error *err);
 /* Publishes several files that belong together. All files are complete on disk before the first one
  * is renamed, so a full disk publishes none of them. The files are renamed in the given order. Only
  * a crash between two renames can publish some of the files without the others, so the file that
  * proves that the set is complete should come last. */
 BJ_CHECK bj_status bj_file_writer_commit_all(bj_file_writer **writers, int count, bj_error *err);
-void bj_file_writer_abort(bj_file_writer **writer); /* accepts NULL */
 
 /* Opens a writer, writes `data` and commits the file. */
 BJ_CHECK bj_status bj_file_write(const char *path, const void *data, size_t size, bj_error *err);

@@ -1,115 +1,44 @@
 /* folder.c - see folder.h for the contract. Test: tests/train/test_state_files.c */
-#define _DEFAULT_SOURCE /* flock, syscall; includes POSIX.1-2008 */
+#define _DEFAULT_SOURCE /* syscall; includes POSIX.1-2008 */
 #define _XOPEN_SOURCE 700
 #include "core/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/file_internal.h"
+#include "core/temporary.h"
 
 enum {
-    LONGEST_NAME = 200, /* leaves room for the affixes of hidden names */
-    EXCHANGE = 2        /* RENAME_EXCHANGE, which libc defines only for GNU extensions */
+    EXCHANGE = 2 /* RENAME_EXCHANGE, which libc defines only for GNU extensions */
 };
 
 struct bj_folder_writer {
     const char *const *files;
     int parent;                   /* directory that contains the names below */
-    int folder;                   /* the new folder, locked; -1 once closed */
-    int has_temporary;            /* a hidden folder exists */
+    bj_temporary temporary;       /* the new folder */
     char name[BJ_FILE_NAME];      /* final name */
-    char temporary[BJ_FILE_NAME]; /* .<name>.<process>-<n>.tmp */
     char backup[BJ_FILE_NAME];    /* .<name>.old */
     char path[BJ_FOLDER_PATH];    /* as given by the caller, for messages */
     char inside[BJ_FOLDER_PATH];  /* path of the hidden folder */
 };
 
-/* ------------------------------------------------------------------------------------- contents */
-
-/* Returns 1 if the entry is one of the files or a temporary file left behind by a killed
- * bj_file_writer. */
-static int belongs(const char *entry, const char *const *files) {
-    const size_t length = strlen(entry);
-    for (; *files; files++) {
-        const size_t n = strlen(*files);
-        if (!strcmp(entry, *files)) return 1;
-        if (length > n + 5 && entry[0] == '.' && !strncmp(entry + 1, *files, n) &&
-            entry[n + 1] == '.' && !strcmp(entry + length - 4, ".tmp"))
-            return 1;
-    }
-    return 0;
-}
-
-static DIR *open_listing(int parent, const char *name) {
-    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (fd >= 0 && !dir) close(fd);
-    return dir;
-}
-
-/* Returns the next name other than "." and "..", or NULL. */
-static const char *next_entry(DIR *dir) {
-    for (const struct dirent *entry; (entry = readdir(dir));)
-        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) return entry->d_name;
-    return NULL;
-}
-
-/* Removes the files that belong to a folder, and the folder if it is empty afterwards. Errors are
- * ignored, because a folder that remains has a hidden name and is found by the next writer. */
-static void remove_folder(int parent, const char *name, const char *const *files) {
-    DIR *dir = open_listing(parent, name);
-    if (!dir) return;
-    if (!flock(dirfd(dir), LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) {
-        for (const char *entry; (entry = next_entry(dir));)
-            if (belongs(entry, files)) (void)unlinkat(dirfd(dir), entry, 0);
-        (void)unlinkat(parent, name, AT_REMOVEDIR);
-    }
-    closedir(dir);
-}
-
-/* Checks for a name of the form .<name>.<digits>-<digits>.tmp. */
-static int is_temporary(const char *entry, const char *name) {
-    static const char digits[] = "0123456789";
-    const size_t n = strlen(name);
-    if (entry[0] != '.' || strncmp(entry + 1, name, n) || entry[n + 1] != '.') return 0;
-    entry += n + 2;
-    const size_t process = strspn(entry, digits);
-    if (!process || entry[process] != '-') return 0;
-    entry += process + 1;
-    const size_t number = strspn(entry, digits);
-    return number && !strcmp(entry + number, ".tmp");
-}
+/* -------------------------------------------------------------------------------------- opening */
 
 static int exists(int parent, const char *name) {
     struct stat info;
     return fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static void remove_leftovers(const bj_folder_writer *w) {
-    DIR *dir = open_listing(w->parent, ".");
-    if (!dir) return;
-    for (const char *entry; (entry = next_entry(dir));)
-        if (is_temporary(entry, w->name)) remove_folder(w->parent, entry, w->files);
-    closedir(dir);
-    if (exists(w->parent, w->backup)) remove_folder(w->parent, w->backup, w->files);
-}
-
-/* -------------------------------------------------------------------------------------- opening */
-
 static void writer_free(bj_folder_writer *w) {
     if (!w) return;
-    if (w->folder >= 0) close(w->folder); /* also releases the lock */
-    if (w->has_temporary) remove_folder(w->parent, w->temporary, w->files);
+    bj_temporary_remove(&w->temporary);
     if (w->parent >= 0) close(w->parent);
     bj_free(w);
 }
@@ -145,20 +74,21 @@ static bj_status locate(bj_folder_writer *w, char final[BJ_FOLDER_PATH], const c
         return BJ_FAIL(err, BJ_EIO, "%s: cannot create: broken symbolic link", w->path);
     }
     BJ_TRY(bj_file_open_parent(&w->parent, w->name, final, w->path, err));
-    if (strlen(w->name) > LONGEST_NAME) return bj_file_fail(err, ENAMETOOLONG, w->path, "create");
-    snprintf(w->backup, sizeof w->backup, ".%.*s.old", (int)LONGEST_NAME, w->name);
+    if (strlen(w->name) > BJ_TEMPORARY_TARGET) return bj_file_fail(err, ENAMETOOLONG, w->path, "create");
+    snprintf(w->backup, sizeof w->backup, ".%.*s.old", (int)BJ_TEMPORARY_TARGET, w->name);
     return BJ_OK;
 }
 
-/* Fails if the existing folder contains anything other than the files. */
+/* Fails if the existing folder contains anything other than its own files. */
 static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
-    DIR *dir = open_listing(w->parent, w->name);
+    DIR *dir = bj_file_list(w->parent, w->name);
     bj_status status = BJ_OK;
     if (!dir) return errno == ENOENT ? BJ_OK : bj_file_fail(err, errno, w->path, "list");
-    for (const char *entry; status == BJ_OK && (entry = next_entry(dir));)
-        if (!belongs(entry, w->files))
+    for (const char *entry; status == BJ_OK && (entry = bj_file_next(dir));)
+        if (!bj_temporary_belongs(entry, w->files))
             status = BJ_FAIL(err, BJ_EIO,
-                             "%.200s: cannot replace: it contains '%s', which would be lost",
+                             "%.200s: cannot be replaced, because it contains '%s', which would be "
+                             "lost",
                              w->path, entry);
     closedir(dir);
     return status;
@@ -167,24 +97,15 @@ static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
 static bj_status make_temporary(bj_folder_writer *w, const char *final, bj_error *err) {
     struct stat old;
     const int replacing = fstatat(w->parent, w->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
-    /* Skip names that are in use by another thread or machine, or that a crash left behind. */
-    for (int n = 0; n < 1000 && !w->has_temporary; n++) {
-        snprintf(w->temporary, sizeof w->temporary, ".%.*s.%ld-%d.tmp", (int)LONGEST_NAME, w->name,
-                 (long)getpid(), n);
-        if (mkdirat(w->parent, w->temporary, 0777) == 0) w->has_temporary = 1;
-        else if (errno != EEXIST) break;
-    }
-    if (!w->has_temporary) return bj_file_fail(err, errno, w->path, "create a temporary folder");
+    if (exists(w->parent, w->backup))
+        bj_temporary_remove_folder(w->parent, w->backup, w->files);
+    BJ_TRY(bj_temporary_create(&w->temporary, w->parent, w->name, w->files, w->path, err));
     const size_t prefix = strlen(final) - strlen(w->name);
-    if (prefix + strlen(w->temporary) >= sizeof w->inside)
+    if (prefix + strlen(w->temporary.name) >= sizeof w->inside)
         return bj_file_fail(err, ENAMETOOLONG, w->path, "create");
     memcpy(w->inside, final, prefix);
-    memcpy(w->inside + prefix, w->temporary, strlen(w->temporary) + 1);
-    w->folder = openat(w->parent, w->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (w->folder < 0) return bj_file_fail(err, errno, w->path, "open a temporary folder");
-    (void)flock(w->folder, LOCK_EX | LOCK_NB); /* best effort, because some file systems have no
-                                                  locks */
-    if (replacing && fchmod(w->folder, old.st_mode & 07777))
+    memcpy(w->inside + prefix, w->temporary.name, strlen(w->temporary.name) + 1);
+    if (replacing && fchmod(w->temporary.fd, old.st_mode & 07777))
         return bj_file_fail(err, errno, w->path, "keep the permissions");
     return BJ_OK;
 }
@@ -197,7 +118,6 @@ static bj_status open_writer(bj_folder_writer *w, const char *path, bj_error *er
         return bj_file_fail(err, errno, w->path,
                             "restore the folder that an interrupted writer moved");
     BJ_TRY(check_content(w, err));
-    remove_leftovers(w);
     return make_temporary(w, final, err);
 }
 
@@ -207,7 +127,8 @@ bj_status bj_folder_writer_open(bj_folder_writer **out, const char *path, const 
     *out = NULL;
     BJ_TRY(BJ_ALLOC(w, 1, err));
     w->files = files;
-    w->parent = w->folder = -1;
+    w->parent = w->temporary.fd = -1;
+    w->temporary.slot = -1;
     const bj_status status = open_writer(w, path, err);
     if (status == BJ_OK) *out = w;
     else writer_free(w);
@@ -232,31 +153,32 @@ static bj_status publish(bj_folder_writer *w, bj_error *err) {
     static const char rename_failed[] = "rename the finished folder";
     const char *old = NULL; /* current name of the replaced folder */
     if (!exists(w->parent, w->name)) {
-        if (renameat(w->parent, w->temporary, w->parent, w->name))
+        if (bj_temporary_rename(&w->temporary, w->name))
             return bj_file_fail(err, errno, w->path, rename_failed);
-    } else if (exchange(w->parent, w->temporary, w->name)) {
-        old = w->temporary;
+    } else if (exchange(w->parent, w->temporary.name, w->name)) {
+        old = w->temporary.name;
     } else {
         if (renameat(w->parent, w->name, w->parent, w->backup))
             return bj_file_fail(err, errno, w->path, "move the old folder aside");
-        if (renameat(w->parent, w->temporary, w->parent, w->name)) {
+        if (bj_temporary_rename(&w->temporary, w->name)) {
             const int number = errno;
             (void)renameat(w->parent, w->backup, w->parent, w->name);
             return bj_file_fail(err, number, w->path, rename_failed);
         }
         old = w->backup;
     }
-    w->has_temporary = 0;
+    bj_temporary_forget(&w->temporary);
+    bj_temporary_close(&w->temporary); /* releases the lock on the published folder */
     /* Sync first, so that the new folder survives a power failure before the old one is removed. */
     BJ_TRY(
         bj_file_sync_folder(w->parent, w->path, "sync the directory of the finished folder", err));
-    if (old) remove_folder(w->parent, old, w->files);
+    if (old) bj_temporary_remove_folder(w->parent, old, w->files);
     return BJ_OK;
 }
 
 bj_status bj_folder_writer_commit(bj_folder_writer **writer, bj_error *err) {
     bj_status status =
-        bj_file_sync_folder((*writer)->folder, (*writer)->path, "sync the new folder", err);
+        bj_file_sync_folder((*writer)->temporary.fd, (*writer)->path, "sync the new folder", err);
     if (status == BJ_OK) status = publish(*writer, err);
     bj_folder_writer_abort(writer);
     return status;

@@ -6,9 +6,9 @@
  *   status = bj_folder_writer_commit(&writer, err);    or bj_folder_writer_abort(&writer)
  *
  * Invariants
- *   1. The new folder is created next to the final name under the hidden name
- *      .<name>.<process>-<n>.tmp and synced. Until it is published, the final name refers to the
- *      old folder, or to nothing if there was none.
+ *   1. The new folder is created next to the final name under a hidden name (core/temporary.h) and
+ *      synced. Until it is published, the final name refers to the old folder, or to nothing if
+ *      there was none.
  *   2. An existing folder is exchanged with the new one in one step (RENAME_EXCHANGE) and removed
  *      afterwards. If the process is killed, either the old or the new folder is left, complete.
  *   3. If the system does not support the exchange, the old folder is renamed to .<name>.old before
@@ -25,29 +25,20 @@
 #ifndef BJ_CORE_FOLDER_H
 #define BJ_CORE_FOLDER_H
 
+#include <branchjepa/branchjepa.h>
 #include <stddef.h>
 
 #include "core/status.h"
 
-typedef struct bj_folder_writer bj_folder_writer;
-
-/* Opens a writer. `files` ends with NULL and must outlive the writer. */
-BJ_CHECK bj_status bj_folder_writer_open(bj_folder_writer **out, const char *path,
-                                         const char *const *files, bj_error *err);
-/* Returns the path of the hidden folder, into which the caller writes the files. */
-const char *bj_folder_writer_path(const bj_folder_writer *writer);
-/* Publishes the folder, or removes it on failure. Frees the writer and sets it to NULL in both
- * cases. */
-BJ_CHECK bj_status bj_folder_writer_commit(bj_folder_writer **writer, bj_error *err);
-void bj_folder_writer_abort(bj_folder_writer **writer); /* accepts NULL */
+/* branchjepa/files.h declares bj_folder_writer and its functions. */
 
 enum { BJ_FOLDER_PATH = 4096 };
 
 /* Creates the folder and all missing parent folders. */
 BJ_CHECK bj_status bj_folders_make(const char *path, bj_error *err);
 
-/* Returns the path of `file` in the folder `path`, or in the old folder if a crash left only that
- * one (invariant 3). */
+/* Returns the path of `file` in the folder `path`, or in the old folder if a crash left only the
+ * old folder (invariant 3). */
 BJ_CHECK bj_status bj_folder_find(char out[BJ_FOLDER_PATH], const char *path, const char *file,
                                   bj_error *err);
 

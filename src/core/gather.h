@@ -23,13 +23,13 @@ typedef struct bj_gathered {
     int *neighbor_start, *polyline_start; /* (B+1) */
 } bj_gathered;
 
-/* Takes arrays for up to B scenes from the arena. */
+/* Allocates arrays for up to B scenes from the arena. */
 void bj_gathered_take(bj_gathered *g, bj_arena *arena, const bj_arch *arch, size_t B,
                       int with_future);
 /* Computes the row offsets of B scenes. Must be called before any scene is copied. */
 void bj_gathered_lay_out(bj_gathered *g, const bj_scene *scenes, int B);
-/* Copies scenes [b0,b1) to their row offsets. Returns the first scene that contains a NaN or
- * infinity, or -1. All scenes are copied in either case. */
+/* Copies scenes [b0,b1) to their row offsets. Returns the index of the first scene that contains a
+ * NaN or infinity, or -1. All scenes are copied in either case. */
 int bj_gathered_copy(const bj_gathered *g, const bj_scene *scenes, const bj_arch *arch, int b0,
                      int b1);
 

@@ -14,8 +14,8 @@
 /* Allocator for the yyjson functions that take one. */
 extern const yyjson_alc bj_json_alc;
 
-/* Parses `size` bytes, which need no terminator and are not kept. Messages start with `what`, which
- * names the file, or the file and a part of it. */
+/* Parses `size` bytes, which need no terminator and may be freed afterwards. Messages start with
+ * `what`, the name of the file or of a part of it. */
 BJ_CHECK bj_status bj_json_parse(yyjson_doc **out, const char *text, size_t size, const char *what,
                                  bj_error *err);
 

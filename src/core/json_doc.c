@@ -13,8 +13,8 @@ bj_status bj_doc_begin(bj_doc *doc, const char *schema, bj_error *err) {
     return BJ_OK;
 }
 
-/* Adds a member. yyjson fails if the parent or the value is NULL, so the caller may pass the result
- * of a failed allocation. */
+/* Adds a member. yyjson fails if the parent or the value is NULL, so the caller may pass the NULL
+ * result of a failed allocation. */
 static void add(bj_doc *doc, yyjson_mut_val *parent, const char *key, yyjson_mut_val *value) {
     doc->ok = doc->ok && value && yyjson_mut_obj_add_val(doc->json, parent, key, value);
 }
@@ -96,7 +96,7 @@ bj_status bj_doc_text(char **out, size_t *size, bj_doc *doc, int pretty, bj_erro
     bj_doc_free(doc);
     if (*out) return BJ_OK;
     return problem.code == YYJSON_WRITE_ERROR_INVALID_STRING
-               ? BJ_FAIL(err, BJ_EARG, "a path or message is not UTF-8, which JSON requires")
+               ? BJ_FAIL(err, BJ_EARG, "a path or message is not valid UTF-8, which JSON requires")
                : BJ_FAIL(err, BJ_ENOMEM, "out of memory for the text of a JSON document");
 }
 

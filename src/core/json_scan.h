@@ -45,8 +45,8 @@ void bj_json_scan_begin(bj_json_scan *scan, char *text, size_t size);
 /* Fails with "WHAT: not JSON at byte AT of SIZE: PROBLEM". */
 bj_status bj_json_scan_fail(const bj_json_scan *scan, const char *what, bj_error *err);
 
-/* If the current value starts with `bracket` ('{' or '['), skips the bracket and returns 1.
- * Otherwise returns 0 and does not move. */
+/* Skips the bracket and returns 1 if the current value starts with `bracket` ('{' or '[').
+ * Otherwise returns 0 without moving. */
 int bj_json_scan_open(bj_json_scan *scan, char bracket);
 /* Move to the next member of an object or the next element of a list. Return 1 with `at` on its
  * value, 0 after the closing bracket, or -1 on a syntax error. `first` must be 1 before the first
@@ -112,8 +112,8 @@ static inline int bj_json_scan_key(bj_json_scan *scan, bj_json_text *key, int *f
 
 /* Reads a number. If there are at most 7 digits on each side of the decimal point, the digits and
  * the power of ten are exact, so their quotient is the nearest double. Parsing eight digits at once
- * with multiplications was slower, because the end of the number is then computed instead of
- * predicted, and all later instructions must wait for it. */
+ * with multiplications was slower, because later instructions then have to wait for the computed
+ * end of the number, which the branch predictor would otherwise guess. */
 static inline int bj_json_scan_number(bj_json_scan *scan, double *out) {
     const char *p = scan->at;
     const int minus = *p == '-';

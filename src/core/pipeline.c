@@ -3,7 +3,7 @@
  * Item i uses slot (i - first) mod slots. Invariants, under `mutex`:
  *   1. consumed <= next <= consumed + slots, so a slot is assigned only after its previous item was
  *      consumed.
- *   2. ready[slot] is set by the worker that filled the slot and cleared by the consumer.
+ *   2. The worker that fills a slot sets ready[slot], and the consumer clears it.
  *   3. A thread holds `mutex` while it changes a condition, so no wake-up is lost.
  */
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -19,7 +19,7 @@ enum { MAX_JOBS = 1024 };
 typedef struct run {
     const bj_pipeline *pipeline;
     pthread_mutex_t mutex;
-    pthread_cond_t room, filled; /* signaled when a slot becomes free, or is filled */
+    pthread_cond_t room, filled; /* signaled when a slot becomes free, and when a slot is filled */
     int64_t next, consumed;      /* next item to assign, next item to consume */
     int stop;
     unsigned char *ready; /* (slots) */
@@ -93,7 +93,8 @@ static void join(run *r, worker *workers, int started) {
     for (int i = 0; i < started; i++) pthread_join(workers[i].thread, NULL);
 }
 
-/* Runs the pipeline on the calling thread, because a single worker needs no thread. */
+/* Runs the pipeline on the calling thread, because a single worker does not need a separate
+ * thread. */
 static bj_status run_alone(const bj_pipeline *p, bj_error *err) {
     for (int64_t item = p->first; item < p->end; item++) {
         p->produce(p->context, item, slot_of(p, item), 0);

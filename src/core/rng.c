@@ -48,7 +48,8 @@ uint64_t bj_rng_below(bj_rng *rng, uint64_t n) {
 double bj_rng_uniform(bj_rng *rng) { return (double)(bj_rng_next(rng) >> 11) * 0x1p-53; }
 
 double bj_rng_normal(bj_rng *rng) {
-    /* Box-Muller without caching the second value, so that the state remains four words. */
+    /* Box-Muller transform. The second value is not cached, so that the state remains four
+     * words. */
     const double u = 1.0 - bj_rng_uniform(rng), v = bj_rng_uniform(rng);
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }

@@ -1,4 +1,4 @@
-/* safetensors.c - reader, see safetensors.h for the format and its guarantees. */
+/* safetensors.c - safetensors reader. See safetensors.h for the format and its guarantees. */
 #include "core/safetensors.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ bj_status bj_safetensors_refuse(bj_error *err, bj_status code, const char *path,
     return BJ_FAIL(err, code, "%s: tensor '%.80s': %s", bj_safetensors_label(path), name, detail);
 }
 
-/* Shortens a long path to its end, which is the more useful part and leaves room for the
+/* Shortens a long path to its end, which is the more useful part. This leaves room for the
  * message. */
 const char *bj_safetensors_label(const char *path) {
     enum { SHOWN = 200 };
@@ -91,7 +91,7 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(x->key, y->key);
 }
 
-/* Zero dimensions are left out of the product, so an empty tensor cannot hide an overflow. */
+/* Zero dimensions are skipped in the product, so that an empty tensor cannot hide an overflow. */
 int bj_tensor_view_measure(bj_tensor_view *view) {
     size_t product = bj_dtype_size(view->dtype);
     int empty = 0;
@@ -209,7 +209,8 @@ static bj_status parse_metadata(bj_safetensors *st, yyjson_val *object, bj_error
     return BJ_OK;
 }
 
-/* Sorts the tensors, then checks that names are unique and that the data is covered exactly. */
+/* Sorts the tensors, then checks that their names are unique and that they cover the data
+ * exactly. */
 static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *err) {
     const size_t count = (size_t)st->count;
     if (count) qsort(st->entries, count, sizeof *st->entries, compare_offsets);
@@ -224,13 +225,13 @@ static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *er
         const entry *e = &st->entries[i];
         if (e->begin != covered)
             return REFUSE(err, st, e->view.name,
-                          "data begins at byte %zu, but the previous tensor ends at %zu: %s",
+                          "data begins at byte %zu, but the previous tensor ends at byte %zu: %s",
                           e->begin, covered, e->begin < covered ? "they overlap" : "a hole");
         covered = e->end;
     }
     if (covered != data_size && count)
         return REFUSE(err, st, st->entries[count - 1].view.name,
-                      "the last data ends at byte %zu, but %zu more bytes follow", covered,
+                      "the last tensor ends at byte %zu, but %zu more bytes follow", covered,
                       data_size - covered);
     if (covered != data_size)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: no tensors, but %zu bytes of data", st->label,
@@ -243,7 +244,7 @@ static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *er
 static bj_status parse_header(bj_safetensors *st, const char *text, size_t size,
                               const unsigned char *data, size_t data_size, bj_error *err) {
     if (size > BJ_SAFETENSORS_MAX_HEADER)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: header of %zu bytes, expected at most %d",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: the header has %zu bytes, expected at most %d",
                        st->label, size, BJ_SAFETENSORS_MAX_HEADER);
     if (size == 0 || text[0] != '{')
         return BJ_FAIL(err, BJ_EFORMAT, "%s: header does not start with '{'", st->label);
@@ -252,7 +253,7 @@ static bj_status parse_header(bj_safetensors *st, const char *text, size_t size,
     /* The shortest entry is "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}. This check prevents
      * a small malicious file from requesting a large table. */
     if (yyjson_obj_size(root) > size / 48 + 2)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: header of %zu bytes cannot describe %zu tensors",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: a header of %zu bytes cannot describe %zu tensors",
                        st->label, size, yyjson_obj_size(root));
     BJ_TRY(BJ_ALLOC(st->entries, yyjson_obj_size(root), err));
     yyjson_obj_iter items = yyjson_obj_iter_with(root);
@@ -286,7 +287,8 @@ bj_status bj_safetensors_check_header(const char *path, const char *text, size_t
 static bj_status parse_file(bj_safetensors *st, const unsigned char *file, size_t size,
                             bj_error *err) {
     if (size < 8)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %zu bytes, expected at least 8 for the header length",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the file has %zu bytes, expected at least 8 for the header length",
                        st->label, size);
     uint64_t header = 0;
     for (int i = 7; i >= 0; i--) header = header << 8 | file[i];
@@ -360,7 +362,7 @@ const char *bj_safetensors_metadata(const bj_safetensors *st, const char *key) {
     return found ? found->value : NULL;
 }
 
-/* Formats a shape like "[2,3]". The buffer has room for 8 dimensions of 19 digits. */
+/* Formats a shape as "[2,3]". The buffer has room for 8 dimensions with 19 digits each. */
 static const char *shape_text(char text[192], int rank, const int64_t *shape) {
     size_t used = (size_t)snprintf(text, 192, "[");
     for (int i = 0; i < rank && i < BJ_SAFETENSORS_MAX_RANK; i++)

@@ -66,9 +66,9 @@ typedef struct bj_tensor_view {
 
 typedef struct bj_safetensors bj_safetensors;
 
-/* Maps a file until bj_safetensors_close. Views and strings are valid until then. */
+/* Maps a file. Views and strings are valid until bj_safetensors_close. */
 BJ_CHECK bj_status bj_safetensors_open(bj_safetensors **out, const char *path, bj_error *err);
-/* Opens a file in memory, which the caller keeps alive until bj_safetensors_close. Messages show
+/* Opens a file in memory. The memory must remain valid until bj_safetensors_close. Messages show
  * `label` instead of a path. */
 BJ_CHECK bj_status bj_safetensors_open_memory(bj_safetensors **out, const void *data, size_t size,
                                               const char *label, bj_error *err);
@@ -90,7 +90,7 @@ BJ_CHECK bj_status bj_safetensors_require(const bj_tensor_view **out, const bj_s
                                           bj_error *err);
 /* Copies the tensor `name` of dtype F64, F32, F16 or BF16 into dst, rounded to bj_real. Fails if
  * the shape differs or if a value is not finite before or after rounding. The message contains the
- * index of that value. */
+ * index of the invalid value. */
 BJ_CHECK bj_status bj_safetensors_read_real(bj_real *dst, const bj_safetensors *st,
                                             const char *name, int rank, const int64_t *shape,
                                             bj_error *err);

@@ -1,4 +1,4 @@
-/* safetensors_write.c - writer, see safetensors.h for the format and its guarantees. */
+/* safetensors_write.c - safetensors writer. See safetensors.h for the format and its guarantees. */
 #include <string.h>
 
 #include "core/alloc.h"
@@ -12,7 +12,7 @@ typedef bj_safetensors_entry entry;
 #define REFUSE(err, path, name, ...)                                                               \
     bj_safetensors_refuse((err), BJ_EARG, (path), (name), __VA_ARGS__)
 
-/* Checks a tensor and copies it with its computed sizes. */
+/* Checks a tensor and copies it, with its sizes filled in. */
 static bj_status take_tensor(entry *out, const char *path, const bj_tensor_view *tensor,
                              bj_error *err) {
     const char *name = tensor->name;

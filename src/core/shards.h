@@ -13,8 +13,7 @@
 enum {
     BJ_SHARDS = 16,
     BJ_SHARD_LEVELS = 5, /* log2(BJ_SHARDS) + 1 */
-    BJ_SHARD_LEAST = 32  /* min scenes per shard, except for the last nonempty shard and empty
-                            shards */
+    BJ_SHARD_LEAST = 32  /* min scenes per shard; the last nonempty shard may have fewer */
 };
 
 static inline int bj_shard_begin(int B, int shard) {
@@ -22,7 +21,7 @@ static inline int bj_shard_begin(int B, int shard) {
     return shard * BJ_SHARD_LEAST < B ? shard * BJ_SHARD_LEAST : B;
 }
 
-/* Returns the sum of value[b * stride] over the batch in the fixed order. */
+/* Returns the sum of value[b * stride] over the batch, added in the fixed order. */
 static inline double bj_shards_sum(const double *value, int B, int stride) {
     double sum[BJ_SHARDS];
     for (int s = 0; s < BJ_SHARDS; s++) {

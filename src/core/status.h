@@ -1,6 +1,6 @@
 /* status.h - error reporting.
  *
- * Functions that can fail return bj_status and take a bj_error, which may be NULL, as last
+ * Functions that can fail return bj_status and take a bj_error, which may be NULL, as their last
  * argument. BJ_FAIL fills in the message and evaluates to the code. BJ_TRY returns from the calling
  * function if a call fails. BJ_GOTO jumps to the cleanup label if a call fails.
  */
@@ -26,7 +26,7 @@ bj_status bj_fail(bj_error *err, bj_status code, const char *fmt, ...) BJ_PRINTF
         if (bj_try_status_ != BJ_OK) return bj_try_status_;                                        \
     } while (0)
 
-/* Stores the result of the call in `status` and jumps to `label` if it is not BJ_OK. */
+/* Stores the result of the call in `status`, and jumps to `label` if the result is not BJ_OK. */
 #define BJ_GOTO(status, label, call)                                                               \
     do {                                                                                           \
         (status) = (call);                                                                         \

@@ -44,8 +44,8 @@ struct bj_pool {
     atomic_long sleeps;
 };
 
-/* Called between two polls of a flag. An occasional pause helps a sibling hyperthread. A pause in
- * every poll would add its own duration to each barrier. */
+/* Called between two polls of a flag. An occasional pause instruction helps a sibling hyperthread.
+ * Pausing in every poll would delay the end of each barrier. */
 static void relax(int spins) {
 #if defined(__x86_64__)
     if (spins % 16 == 15) __builtin_ia32_pause();
@@ -65,8 +65,8 @@ static void work_on(bj_pool *pool, int index) {
         pool->task(pool->context, index, pool->threads);
         return;
     }
-    for (int i = 0; i < pool->shares; i++) { /* start with the worker's own share, continue with
-                                                those of other workers */
+    for (int i = 0; i < pool->shares; i++) { /* starts with the worker's own share, then continues
+                                                with the shares of other workers */
         worker *from = &pool->workers[(index + i) % pool->shares];
         for (;;) {
             const int item = atomic_fetch_add_explicit(&from->next, 1, memory_order_relaxed);
@@ -154,7 +154,8 @@ void bj_team_wait(bj_pool *pool) {
     if (atomic_fetch_add(&pool->arrived, 1) == pool->threads - 1) {
         atomic_store(&pool->arrived, 0);
         atomic_fetch_add(&pool->phase, 1);
-        /* Either this load sees the sleeper, or the sleeper sees the new phase before it waits. */
+        /* Either this load sees the sleeping thread, or that thread sees the new phase before it
+         * waits. */
         if (atomic_load(&pool->sleepers) > 0) {
             pthread_mutex_lock(&pool->mutex);
             pthread_cond_broadcast(&pool->meet);

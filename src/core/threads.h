@@ -22,18 +22,18 @@ int bj_pool_threads(const bj_pool *pool);
 
 void bj_pool_run(bj_pool *pool, bj_task task, void *context, int items);
 /* Runs items [0, begin[threads]). Worker w starts with its share, items [begin[w], begin[w + 1]),
- * and then takes items that other workers have not started. begin[0] is 0. If a worker's share uses
- * the same memory in every round, that memory stays in the worker's caches. */
+ * and then takes items that other workers have not started. begin[0] is 0. If the share of a worker
+ * uses the same memory in every round, that memory stays in the worker's caches. */
 void bj_pool_run_shares(bj_pool *pool, bj_task task, void *context, const int *begin);
-/* Returns the first item of a worker's share if `items` are divided evenly. */
+/* Returns the first item of a worker's share when `items` are divided evenly. */
 static inline int bj_share_begin(int items, int worker, int threads) {
     return (int)((long)items * worker / threads);
 }
 
-/* Runs task(context, member, members) on every worker. The task's last argument is the number of
- * members instead of a worker index. */
+/* Runs task(context, member, members) on every worker. Unlike in bj_pool_run, the last argument of
+ * the task is the number of members. */
 void bj_pool_team(bj_pool *pool, bj_task task, void *context);
-/* Waits until all members have arrived. May only be called inside bj_pool_team. */
+/* Waits until all members have arrived. Call it only inside bj_pool_team. */
 void bj_team_wait(bj_pool *pool);
 /* Returns how many times a member has gone to sleep in bj_team_wait. A high count indicates a busy
  * machine. */

@@ -1,4 +1,4 @@
-/* utf8.h - UTF-8 validation. Test: tests/data/test_cache.c (scene names, reject messages) */
+/* utf8.h - UTF-8 validation. Test: tests/data/test_cache.c (scene names, error messages) */
 #ifndef BJ_CORE_UTF8_H
 #define BJ_CORE_UTF8_H
 

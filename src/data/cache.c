@@ -10,6 +10,9 @@
 /* --------------------------------------------------------------------------------------- opening
  */
 
+/* Returns the number of 32-bit words that have a bit for each of `count` items. */
+static size_t words_of(int64_t count) { return (size_t)count / 32 + 1; }
+
 static bj_status open_file(bj_cache **out, bj_safetensors *file, int flags, bj_error *err) {
     bj_cache *c;
     bj_status status = BJ_ALLOC(c, 1, err);
@@ -19,9 +22,13 @@ static bj_status open_file(bj_cache **out, bj_safetensors *file, int flags, bj_e
     }
     c->file = file;
     c->blind = (flags & BJ_CACHE_BLIND) != 0;
-    status = bj_cache_check(c, flags, err);
-    if (status == BJ_OK) *out = c;
-    else bj_cache_free(c);
+    BJ_GOTO(status, fail, bj_cache_check(c, flags, err));
+    BJ_GOTO(status, fail, BJ_ALLOC(c->checked_scenes, words_of(c->sizes.scenes), err));
+    BJ_GOTO(status, fail, BJ_ALLOC(c->checked_maps, words_of(c->sizes.maps), err));
+    *out = c;
+    return BJ_OK;
+fail:
+    bj_cache_free(c);
     return status;
 }
 
@@ -32,7 +39,7 @@ bj_status bj_cache_open(bj_cache **out, const char *path, int blind, bj_error *e
     if (kind && !strcmp(kind, "an npz archive"))
         return BJ_FAIL(err, BJ_EFORMAT,
                        "%s: is %s, expected a cache (.bjc)\n"
-                       "hint: only the arms for mazes read npz archives; see 'bjepa config arms'",
+                       "hint: only maze arms read npz archives; see 'bjepa config arms'",
                        path, kind);
     if (kind && strcmp(kind, "a safetensors file"))
         return BJ_FAIL(err, strcmp(kind, "a folder") ? BJ_EFORMAT : BJ_EIO,
@@ -58,6 +65,8 @@ void bj_cache_free(bj_cache *cache) {
     bj_free(cache->types.text);
     yyjson_doc_free(cache->cities.doc);
     yyjson_doc_free(cache->types.doc);
+    bj_free(cache->checked_scenes);
+    bj_free(cache->checked_maps);
     bj_safetensors_close(cache->file);
     bj_free(cache);
 }
@@ -154,30 +163,32 @@ void bj_cache_ring(double *points, const bj_cache *c, int64_t map, int ring) {
 /* ------------------------------------------------------------------------------------- verifying
  */
 
-static bj_status verify_map(const bj_cache *c, int64_t s, bj_sha256 *hash, bj_error *err) {
-    const int64_t map = COLUMN(c, int64_t, MAP)[s],
-                  *first = COLUMN(c, int64_t, MAP_RING_START) + map;
+static int map_is_whole(const bj_cache *c, int64_t map) {
+    const int64_t *first = COLUMN(c, int64_t, MAP_RING_START) + map;
     uint8_t digest[BJ_CACHE_HASH];
-    BJ_TRY(bj_sha256_init(hash, err));
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
     for (int64_t r = first[0]; r < first[1]; r++)
-        BJ_TRY(bj_cache_add_ring(hash, COLUMN(c, int32_t, RING_COUNT)[r],
-                                 COLUMN(c, uint8_t, RING_EXACT)[r], ring_points(c, r), err));
-    BJ_TRY(bj_sha256_final_bytes(hash, digest, err));
-    if (!memcmp(digest, COLUMN(c, uint8_t, MAP_DIGEST) + map * BJ_CACHE_HASH, sizeof digest))
-        return BJ_OK;
+        bj_cache_add_ring(&hash, COLUMN(c, int32_t, RING_COUNT)[r],
+                          COLUMN(c, uint8_t, RING_EXACT)[r], ring_points(c, r));
+    bj_sha256_final_bytes(&hash, digest);
+    return !memcmp(digest, COLUMN(c, uint8_t, MAP_DIGEST) + map * BJ_CACHE_HASH, sizeof digest);
+}
+
+static bj_status map_damaged(const bj_cache *c, int64_t map, int64_t s, bj_error *err) {
     return BJ_FAIL(err, BJ_EFORMAT,
                    "%s: scene '%s': the drivable areas of its map (number %lld) are damaged",
                    bj_safetensors_path(c->file), COLUMN(c, char, SCENARIO_ID) + s * BJ_CACHE_NAME,
                    (long long)map);
 }
 
-static bj_status verify_scene(const bj_cache *c, int64_t s, bj_sha256 *hash, bj_error *err) {
+static bj_status verify_scene(const bj_cache *c, int64_t s, bj_error *err) {
     const int64_t start = COLUMN(c, int64_t, RECORD_START)[s];
     const int64_t end =
         s + 1 < c->sizes.scenes ? COLUMN(c, int64_t, RECORD_START)[s + 1] : c->sizes.floats;
     uint8_t digest[BJ_CACHE_HASH];
-    BJ_TRY(bj_cache_scene_digest(digest, hash, COLUMN(c, float, RECORDS) + start, end - start,
-                                 future_of(c, s), 2 * c->arch.fut, err));
+    bj_cache_scene_digest(digest, COLUMN(c, float, RECORDS) + start, end - start, future_of(c, s),
+                          2 * c->arch.fut);
     if (!memcmp(digest, COLUMN(c, uint8_t, SCENE_SHA256) + s * BJ_CACHE_HASH, sizeof digest))
         return BJ_OK;
     return BJ_FAIL(err, BJ_EFORMAT,
@@ -187,16 +198,45 @@ static bj_status verify_scene(const bj_cache *c, int64_t s, bj_sha256 *hash, bj_
 }
 
 bj_status bj_cache_verify(const bj_cache *c, int64_t index, bj_error *err) {
-    bj_sha256 hash = {0};
     if (index < 0 || index >= c->sizes.scenes)
         return BJ_FAIL(err, BJ_EARG, "%s: no scene %lld among %lld scenes",
                        bj_safetensors_path(c->file), (long long)index, (long long)c->sizes.scenes);
     if (c->blind)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: was opened without futures, so its digests cannot be checked",
+                       "%s: the cache was opened without futures, so its digests cannot be checked",
                        bj_safetensors_path(c->file));
-    bj_status status = verify_scene(c, index, &hash, err);
-    if (status == BJ_OK) status = verify_map(c, index, &hash, err);
-    bj_sha256_reset(&hash);
-    return status;
+    const int64_t map = COLUMN(c, int64_t, MAP)[index];
+    BJ_TRY(verify_scene(c, index, err));
+    return map_is_whole(c, map) ? BJ_OK : map_damaged(c, map, index, err);
+}
+
+static int is_checked(atomic_uint *bits, int64_t i) {
+    return (int)(atomic_load_explicit(&bits[i / 32], memory_order_relaxed) >> i % 32 & 1);
+}
+
+static void set_checked(atomic_uint *bits, int64_t i) {
+    atomic_fetch_or_explicit(&bits[i / 32], 1u << i % 32, memory_order_relaxed);
+}
+
+int bj_cache_is_checked(const bj_cache *c, int64_t index) {
+    return is_checked(c->checked_scenes, index);
+}
+
+/* Two threads may check a scene at the same time and get the same result. */
+bj_status bj_cache_check_scene(const bj_cache *c, int64_t index, bj_error *err) {
+    if (is_checked(c->checked_scenes, index)) return BJ_OK;
+    BJ_TRY(verify_scene(c, index, err));
+    set_checked(c->checked_scenes, index);
+    return BJ_OK;
+}
+
+bj_status bj_cache_check_map(const bj_cache *c, int64_t map, bj_error *err) {
+    if (is_checked(c->checked_maps, map)) return BJ_OK;
+    if (!map_is_whole(c, map)) {
+        int64_t s = 0; /* the first scene that has the map */
+        while (s + 1 < c->sizes.scenes && COLUMN(c, int64_t, MAP)[s] != map) s++;
+        return map_damaged(c, map, s, err);
+    }
+    set_checked(c->checked_maps, map);
+    return BJ_OK;
 }

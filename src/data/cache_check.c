@@ -81,7 +81,7 @@ static bj_status read_facts(bj_cache *c, bj_error *err) {
         return BJ_FAIL(err, BJ_EVERSION, "%s: version is '%.40s', this program reads '%s'", path,
                        version, BJ_CACHE_VERSION);
     BJ_TRY(need_fact(&features, c, "features", err));
-    /* Steps are bits of a 64-bit mask, and counts are stored in one byte. */
+    /* Steps are bits of a 64-bit mask, and counts must fit in one byte. */
     BJ_TRY(need_number(&obs, c, "obs", 1, 64, err));
     BJ_TRY(need_number(&fut, c, "fut", 1, 64, err));
     BJ_TRY(need_number(&neighbors, c, "neighbors", 0, 255, err));
@@ -106,7 +106,7 @@ static bj_status read_facts(bj_cache *c, bj_error *err) {
 /* --------------------------------------------------------------------------------------- tensors
  */
 
-/* Reads a size that is stored only as the first dimension of a tensor. */
+/* Reads a size that is only stored as the first dimension of a tensor. */
 static bj_status read_size(int64_t *out, const bj_cache *c, bj_cache_column column, bj_error *err) {
     const bj_tensor_view *view = bj_safetensors_find(c->file, bj_cache_columns[column].name);
     if (!view || view->rank < 1)
@@ -135,7 +135,7 @@ static bj_status read_columns(bj_cache *c, bj_error *err) {
             return BJ_FAIL(err, BJ_EFORMAT, "%s: tensor '%s' is %s, expected %s", path, info->name,
                            bj_dtype_name(view->dtype), bj_dtype_name(info->dtype));
         if ((uintptr_t)view->data % bj_dtype_size(info->dtype))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: tensor '%s' is not aligned to its %zu bytes", path,
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: tensor '%s' is not aligned to %zu bytes", path,
                            info->name, bj_dtype_size(info->dtype));
         c->column[i] = view->data;
     }
@@ -242,29 +242,24 @@ static bj_status check_digest(bj_cache *c, int flags, bj_error *err) {
     const char *stated;
     const int count = bj_safetensors_metadata_count(c->file);
     bj_fact *facts = NULL;
-    bj_sha256 hash = {0};
-    bj_status status;
+    bj_sha256 hash;
     BJ_TRY(need_fact(&stated, c, "digest", err));
     BJ_TRY(BJ_ALLOC(facts, (size_t)count, err));
     for (int i = 0; i < count; i++) facts[i] = bj_safetensors_metadata_at(c->file, i);
-    BJ_GOTO(status, done, bj_cache_digest_begin(&hash, facts, count, err));
+    bj_cache_digest_begin(&hash, facts, count);
     for (int i = 0; i < BJ_COLUMNS; i++) {
         if (bj_cache_columns[i].is_content) continue;
         const bj_tensor_view *view = bj_safetensors_find(c->file, bj_cache_columns[i].name);
-        BJ_GOTO(status, done,
-                bj_cache_digest_column(&hash, (bj_cache_column)i, &c->sizes, c->arch.fut, err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, view->data, view->bytes, err));
+        bj_cache_digest_column(&hash, (bj_cache_column)i, &c->sizes, c->arch.fut);
+        bj_sha256_update(&hash, view->data, view->bytes);
     }
-    BJ_GOTO(status, done, bj_sha256_final(&hash, c->digest, err));
-    if (strcmp(c->digest, stated) && !(flags & BJ_CACHE_UNCHECKED))
-        status = BJ_FAIL(
-            err, BJ_EFORMAT,
-            "%s: the index is damaged: its digest is %.16s..., but the file contains %.16s...",
-            bj_safetensors_path(c->file), c->digest, stated);
-done:
-    bj_sha256_reset(&hash);
+    bj_sha256_final(&hash, c->digest);
     bj_free(facts);
-    return status;
+    if (strcmp(c->digest, stated) && !(flags & BJ_CACHE_UNCHECKED))
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the index is damaged: its digest is %.16s..., the file states %.16s...",
+                       bj_safetensors_path(c->file), c->digest, stated);
+    return BJ_OK;
 }
 
 bj_status bj_cache_check(bj_cache *c, int flags, bj_error *err) {

@@ -1,7 +1,7 @@
 /* cache_encode.c - encodes one scene: its record, its journal row and its drivable areas.
  *
  *   record   focal (50,7), neighbors (n,50,7), polylines (p,10,6), zeros up to a multiple of 16
- *   rings    centimeters if cm / 100.0 restores every coordinate bit for bit, otherwise double
+ *   rings in centimeters if cm / 100.0 restores every coordinate exactly, otherwise in double
  *
  * The encoding does not depend on the scene's position in the cache, so any thread may encode a
  * scene.
@@ -24,7 +24,6 @@ void bj_cache_bytes_free(bj_cache_bytes *bytes) {
     bj_free(bytes->rings);
     bj_free(bytes->doubles);
     bj_free(bytes->centimeters);
-    bj_sha256_reset(&bytes->hash);
     bj_free(bytes);
 }
 
@@ -104,8 +103,9 @@ static bj_status make_room(bj_cache_bytes *out, const bj_map *map, bj_error *err
 }
 
 static bj_status fill_rings(bj_cache_bytes *out, const bj_map *map, bj_error *err) {
+    bj_sha256 hash;
     BJ_TRY(make_room(out, map, err));
-    BJ_TRY(bj_sha256_init(&out->hash, err));
+    bj_sha256_init(&hash);
     out->ring_count = map->area_count;
     out->double_count = out->centimeter_count = 0;
     for (int i = 0; i < map->area_count; i++) {
@@ -121,10 +121,10 @@ static bj_status fill_rings(bj_cache_bytes *out, const bj_map *map, bj_error *er
             full[2 * k + 1] = ring.at[k].y;
         }
         *(exact ? &out->centimeter_count : &out->double_count) += ring.count;
-        BJ_TRY(bj_cache_add_ring(&out->hash, ring.count, exact,
-                                 exact ? (const void *)cm : (const void *)full, err));
+        bj_cache_add_ring(&hash, ring.count, exact, exact ? (const void *)cm : (const void *)full);
     }
-    return bj_sha256_final_bytes(&out->hash, out->map_digest, err);
+    bj_sha256_final_bytes(&hash, out->map_digest);
+    return BJ_OK;
 }
 
 bj_status bj_cache_encode(bj_cache_bytes *out, const bj_scenario *scenario, const bj_map *map,
@@ -148,7 +148,7 @@ bj_status bj_cache_encode(bj_cache_bytes *out, const bj_scenario *scenario, cons
     memcpy(row->map_sha256, map_sha256, BJ_CACHE_HASH);
     memcpy(row->future, f->future, sizeof row->future);
     fill_record(out, f);
-    BJ_TRY(bj_cache_scene_digest(row->content_sha256, &out->hash, out->record, out->floats,
-                                 row->future, BJ_AV2_FUTURE, err));
+    bj_cache_scene_digest(row->content_sha256, out->record, out->floats, row->future,
+                          BJ_AV2_FUTURE);
     return fill_rings(out, map, err);
 }

@@ -60,7 +60,7 @@ static bj_status lay_out(finish *f, bj_error *err) {
     return BJ_OK;
 }
 
-/* Writes `size` bytes to a column, `at` bytes from its start. */
+/* Writes `size` bytes to a column at offset `at`. */
 static bj_status put_column(finish *f, bj_cache_column column, const void *data, size_t size,
                             int64_t at, bj_error *err) {
     return bj_cache_put(f->w, BJ_FILE_RECORDS, data, size,
@@ -70,7 +70,7 @@ static bj_status put_column(finish *f, bj_cache_column column, const void *data,
 /* --------------------------------------------------------------------------------------- columns
  */
 
-/* Columns that are copied from a field of the journal row. */
+/* Columns whose values are copied from a field of the journal row. */
 #define FIELD(column, field)                                                                       \
     { BJ_COLUMN_##column, offsetof(bj_cache_row, field) }
 static const struct {
@@ -262,21 +262,22 @@ static int compare_keys(const void *a, const void *b) {
 
 /* Computes the index digest from the columns read back from the file, not from memory. */
 static bj_status compute_digest(finish *f, bj_error *err) {
-    bj_sha256 *hash = &f->w->hash;
+    bj_sha256 hash;
     qsort(f->facts, (size_t)f->fact_count, sizeof *f->facts, compare_keys);
-    BJ_TRY(bj_cache_digest_begin(hash, f->facts, f->fact_count, err));
+    bj_cache_digest_begin(&hash, f->facts, f->fact_count);
     for (int i = 0; i < BJ_COLUMNS; i++) {
         if (bj_cache_columns[i].is_content) continue;
-        BJ_TRY(bj_cache_digest_column(hash, (bj_cache_column)i, &f->w->at.sizes, BJ_AV2_FUT, err));
+        bj_cache_digest_column(&hash, (bj_cache_column)i, &f->w->at.sizes, BJ_AV2_FUT);
         const int64_t begin = BJ_CACHE_HEADER + (int64_t)f->entry[i].begin;
         const int64_t size = (int64_t)f->entry[i].view.bytes;
         for (int64_t at = 0; at < size; at += PIECE) {
             const size_t n = (size_t)(size - at < PIECE ? size - at : PIECE);
             BJ_TRY(bj_cache_get(f->w, BJ_FILE_RECORDS, f->piece, n, begin + at, err));
-            BJ_TRY(bj_sha256_update(hash, f->piece, n, err));
+            bj_sha256_update(&hash, f->piece, n);
         }
     }
-    return bj_sha256_final(hash, f->digest, err);
+    bj_sha256_final(&hash, f->digest);
+    return BJ_OK;
 }
 
 static bj_status put_header(finish *f, bj_error *err) {
@@ -367,7 +368,8 @@ static bj_status write_file(finish *f, bj_error *err) {
     return put_header(f, err);
 }
 
-/* Handles a run without any scene: publishes the rejects, removes the folder and fails. */
+/* Handles a run in which no scene was usable: publishes the rejects, removes the folder and
+ * fails. */
 static bj_status give_up(bj_cache_writer *w, bj_error *err) {
     BJ_TRY(publish_rejects(w, err));
     bj_cache_remove_partial(w->parent, w->below, w->folder);

@@ -62,42 +62,40 @@ int64_t bj_cache_record_floats(int obs, int points, int neighbors, int polylines
     return (floats + BJ_CACHE_ALIGN - 1) / BJ_CACHE_ALIGN * BJ_CACHE_ALIGN;
 }
 
-bj_status bj_cache_scene_digest(uint8_t digest[BJ_CACHE_HASH], bj_sha256 *hash, const float *record,
-                                int64_t floats, const float *future, int future_floats,
-                                bj_error *err) {
-    BJ_TRY(bj_sha256_init(hash, err));
-    BJ_TRY(bj_sha256_update(hash, record, (size_t)floats * sizeof *record, err));
-    BJ_TRY(bj_sha256_update(hash, future, (size_t)future_floats * sizeof *future, err));
-    return bj_sha256_final_bytes(hash, digest, err);
+void bj_cache_scene_digest(uint8_t digest[BJ_CACHE_HASH], const float *record, int64_t floats,
+                           const float *future, int future_floats) {
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
+    bj_sha256_update(&hash, record, (size_t)floats * sizeof *record);
+    bj_sha256_update(&hash, future, (size_t)future_floats * sizeof *future);
+    bj_sha256_final_bytes(&hash, digest);
 }
 
 size_t bj_cache_point_size(int exact) { return 2 * (exact ? sizeof(int32_t) : sizeof(double)); }
 
-bj_status bj_cache_add_ring_head(bj_sha256 *hash, int32_t count, int exact, bj_error *err) {
+void bj_cache_add_ring_head(bj_sha256 *hash, int32_t count, int exact) {
     unsigned char head[5];
     memcpy(head, &count, 4);
     head[4] = (unsigned char)exact;
-    return bj_sha256_update(hash, head, sizeof head, err);
+    bj_sha256_update(hash, head, sizeof head);
 }
 
-bj_status bj_cache_add_ring(bj_sha256 *hash, int32_t count, int exact, const void *points,
-                            bj_error *err) {
-    BJ_TRY(bj_cache_add_ring_head(hash, count, exact, err));
-    return bj_sha256_update(hash, points, (size_t)count * bj_cache_point_size(exact), err);
+void bj_cache_add_ring(bj_sha256 *hash, int32_t count, int exact, const void *points) {
+    bj_cache_add_ring_head(hash, count, exact);
+    bj_sha256_update(hash, points, (size_t)count * bj_cache_point_size(exact));
 }
 
-bj_status bj_cache_digest_begin(bj_sha256 *hash, const bj_fact *facts, int count, bj_error *err) {
-    BJ_TRY(bj_sha256_init(hash, err));
+void bj_cache_digest_begin(bj_sha256 *hash, const bj_fact *facts, int count) {
+    bj_sha256_init(hash);
     for (int i = 0; i < count; i++) {
         if (!strcmp(facts[i].key, "digest")) continue;
-        BJ_TRY(bj_sha256_update(hash, facts[i].key, strlen(facts[i].key) + 1, err));
-        BJ_TRY(bj_sha256_update(hash, facts[i].value, strlen(facts[i].value) + 1, err));
+        bj_sha256_update(hash, facts[i].key, strlen(facts[i].key) + 1);
+        bj_sha256_update(hash, facts[i].value, strlen(facts[i].value) + 1);
     }
-    return BJ_OK;
 }
 
-bj_status bj_cache_digest_column(bj_sha256 *hash, bj_cache_column column,
-                                 const bj_cache_sizes *sizes, int fut, bj_error *err) {
+void bj_cache_digest_column(bj_sha256 *hash, bj_cache_column column, const bj_cache_sizes *sizes,
+                            int fut) {
     int64_t shape[3];
     char line[160];
     const int rank = bj_cache_shape(shape, column, sizes, fut);
@@ -105,5 +103,5 @@ bj_status bj_cache_digest_column(bj_sha256 *hash, bj_cache_column column,
     for (int i = 0; i < rank; i++)
         length +=
             snprintf(line + length, sizeof line - (size_t)length, " %lld", (long long)shape[i]);
-    return bj_sha256_update(hash, line, (size_t)length + 1, err);
+    bj_sha256_update(hash, line, (size_t)length + 1);
 }

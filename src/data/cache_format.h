@@ -1,7 +1,7 @@
 /* cache_format.h - the tensors, facts and digests of a cache, shared by writer and reader.
  *
- * A cache is one safetensors file. Its tensors are the rows of bj_cache_columns, in this order.
- * docs/DATA.md describes each tensor.
+ * A cache is one safetensors file. bj_cache_columns lists its tensors in file order. docs/DATA.md
+ * describes each tensor.
  * Tests: tests/data/test_cache.c
  */
 #ifndef BJ_DATA_CACHE_FORMAT_H
@@ -52,7 +52,7 @@ typedef enum bj_cache_column {
     BJ_COLUMNS
 } bj_cache_column;
 
-/* Element counts of a cache. Also used to track the size of a cache that is being written. */
+/* Element counts of a cache. They also track the size of a cache that is being written. */
 typedef struct bj_cache_sizes {
     int64_t scenes;
     int64_t floats;      /* total over all records */
@@ -77,34 +77,31 @@ typedef struct bj_cache_column_info {
     bj_dtype dtype;
     bj_cache_per per;
     int width;      /* second dimension, 0 if there is none */
-    int is_content; /* 1: excluded from the index digest, because the content has its own digests */
+    int is_content; /* 1: not part of the index digest, because the content has its own digests */
 } bj_cache_column_info;
 
 extern const bj_cache_column_info bj_cache_columns[BJ_COLUMNS];
 
-/* Fills shape and returns the rank; fut is the number of future steps. */
+/* Fills shape and returns the rank. `fut` is the number of future steps. */
 int bj_cache_shape(int64_t shape[3], bj_cache_column column, const bj_cache_sizes *sizes, int fut);
 
 /* Returns the number of floats in a record, including padding. */
 int64_t bj_cache_record_floats(int obs, int points, int neighbors, int polylines);
 
 /* Computes the SHA-256 of a record (including padding) and its future. */
-BJ_CHECK bj_status bj_cache_scene_digest(uint8_t digest[BJ_CACHE_HASH], bj_sha256 *hash,
-                                         const float *record, int64_t floats, const float *future,
-                                         int future_floats, bj_error *err);
+void bj_cache_scene_digest(uint8_t digest[BJ_CACHE_HASH], const float *record, int64_t floats,
+                           const float *future, int future_floats);
 /* Adds one ring to a map digest. A map digest is the SHA-256 of its rings in order. Each ring
  * contributes its count and kind (bj_cache_add_ring_head) and then its points, shape (count,2), as
  * int32_t centimeters or as double. */
-BJ_CHECK bj_status bj_cache_add_ring_head(bj_sha256 *hash, int32_t count, int exact, bj_error *err);
-BJ_CHECK bj_status bj_cache_add_ring(bj_sha256 *hash, int32_t count, int exact, const void *points,
-                                     bj_error *err);
+void bj_cache_add_ring_head(bj_sha256 *hash, int32_t count, int exact);
+void bj_cache_add_ring(bj_sha256 *hash, int32_t count, int exact, const void *points);
 size_t bj_cache_point_size(int exact); /* in bytes */
 
 /* Starts the index digest with the facts sorted by key. The fact "digest" is left out. */
-BJ_CHECK bj_status bj_cache_digest_begin(bj_sha256 *hash, const bj_fact *facts, int count,
-                                         bj_error *err);
+void bj_cache_digest_begin(bj_sha256 *hash, const bj_fact *facts, int count);
 /* Adds the header line that precedes the bytes of a column in the index digest. */
-BJ_CHECK bj_status bj_cache_digest_column(bj_sha256 *hash, bj_cache_column column,
-                                          const bj_cache_sizes *sizes, int fut, bj_error *err);
+void bj_cache_digest_column(bj_sha256 *hash, bj_cache_column column, const bj_cache_sizes *sizes,
+                            int fut);
 
 #endif

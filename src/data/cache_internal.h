@@ -1,6 +1,8 @@
-/* cache_internal.h - the struct of an open cache, private to cache.c and cache_check.c. */
+/* cache_internal.h - the struct of an open cache, used only by cache.c and cache_check.c. */
 #ifndef BJ_DATA_CACHE_INTERNAL_H
 #define BJ_DATA_CACHE_INTERNAL_H
+
+#include <stdatomic.h>
 
 #include "core/json.h"
 #include "data/cache.h"
@@ -20,6 +22,8 @@ struct bj_cache {
     bj_cache_names cities, types;
     const void *column[BJ_COLUMNS];
     char digest[BJ_SHA256_HEX];
+    /* Bit i % 32 of element i / 32: scene or map i has the right digest. */
+    atomic_uint *checked_scenes, *checked_maps;
 };
 
 /* Returns a tensor as an array of `type`; see bj_cache_columns for the types. */

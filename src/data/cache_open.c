@@ -44,7 +44,6 @@ void bj_cache_writer_free(bj_cache_writer *w) {
     bj_free(w->digests);
     bj_free(w->table);
     bj_free(w->rows);
-    bj_sha256_reset(&w->hash);
     bj_free(w->path);
     bj_free(w->partial);
     bj_free(w);
@@ -57,7 +56,7 @@ void bj_cache_writer_close(bj_cache_writer **writer) {
 
 /* --------------------------------------------------------------------------------------- folder */
 
-/* Determines the names of the cache and of its folder, and opens their parent directory. */
+/* Determines the paths of the cache and of its partial folder, and opens their parent directory. */
 static bj_status locate(bj_cache_writer *w, const char *path, bj_error *err) {
     char final[PATH_MAX];
     struct stat info;
@@ -106,7 +105,7 @@ static bj_status lock_folder(bj_cache_writer *w, int make, bj_error *err) {
             !fstatat(w->parent, w->below, &named, AT_SYMLINK_NOFOLLOW) &&
             mine.st_dev == named.st_dev && mine.st_ino == named.st_ino)
             return BJ_OK;
-        close(w->folder); /* locked, but the name now refers to another folder */
+        close(w->folder); /* the folder is locked, but its name now refers to another folder */
         w->folder = -1;
     }
     return BJ_FAIL(err, BJ_ELOCKED, "%s: other processes keep replacing it", w->partial);
@@ -143,7 +142,7 @@ static bj_status write_facts(bj_cache_writer *w, const char *text, bj_error *err
         openat(w->folder, facts_temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     const size_t size = strlen(text);
     if (fd < 0) return bj_file_fail(err, errno, w->partial, "create its file facts");
-    /* This is a single small write, so a short write means that the disk is full. */
+    /* A small file is written in one call, so a short write means that the disk is full. */
     errno = ENOSPC;
     int failed = write(fd, text, size) != (ssize_t)size || fsync(fd) ? errno : 0;
     close(fd);
@@ -161,7 +160,8 @@ static bj_status compare_facts(const bj_cache_writer *w, const char *mine, const
         if (a != b || memcmp(mine, theirs, a))
             return BJ_FAIL(
                 err, BJ_EARG,
-                "%s: is an interrupted run with other settings: found '%.*s', expected '%.*s'",
+                "%s: contains an interrupted run with different settings: found '%.*s', expected "
+                "'%.*s'",
                 w->partial, (int)(b < 100 ? b : 100), theirs, (int)(a < 100 ? a : 100), mine);
         mine += a + (mine[a] == '\n');
         theirs += b + (theirs[b] == '\n');
@@ -259,10 +259,10 @@ bj_status bj_cache_writer_tidy(int64_t *items, const char *path, bj_error *err) 
     *items = -1;
     BJ_TRY(writer_create(&w, path, err));
     const bj_status status = lock_folder(w, 0, err);
-    if (status == BJ_OK && w->folder >= 0 && exists(w, facts_name) &&
-        !exists(w, bj_cache_file_names[BJ_FILE_RECORDS])) {
+    if (status == BJ_OK && w->folder >= 0 && !exists(w, bj_cache_file_names[BJ_FILE_RECORDS])) {
         const char *journal = bj_cache_file_names[BJ_FILE_JOURNAL];
-        *items = fstatat(w->folder, journal, &info, 0) ? 0 : info.st_size / BJ_ROW_SIZE;
+        if (exists(w, facts_name))
+            *items = fstatat(w->folder, journal, &info, 0) ? 0 : info.st_size / BJ_ROW_SIZE;
         bj_cache_remove_partial(w->parent, w->below, w->folder);
     }
     bj_cache_writer_free(w);

@@ -16,8 +16,9 @@
  *      process that resumes the run truncates every file there.
  *   3. The first row.durable items were synced to disk before that row was written. Later items may
  *      be damaged by a power failure, so they are used only if their digests match.
- *   4. The writer holds a lock (flock) on the folder. A folder with facts but without records was
- *      left by a process that was killed after publishing the cache.
+ *   4. The writer holds a lock (flock) on the folder. A folder without records, but with facts,
+ *      was left by a process that was killed after publishing the cache. If it has no facts either,
+ *      it is the last trace of that process or of one that was killed when it began.
  *   5. No other names are ever written or removed in the folder.
  */
 #ifndef BJ_DATA_CACHE_PARTIAL_H
@@ -55,7 +56,8 @@ typedef struct bj_cache_row {
     uint64_t focal_valid, future_valid;
     int64_t record_start, map;
     uint8_t map_sha256[BJ_CACHE_HASH];
-    uint8_t content_sha256[BJ_CACHE_HASH]; /* of record and future, or of the reject line */
+    uint8_t content_sha256[BJ_CACHE_HASH]; /* SHA-256 of the record and the future, or of the reject
+                                              line */
     char scenario_id[BJ_CACHE_NAME], focal_id[BJ_CACHE_NAME];
     char city[BJ_CACHE_NAME], focal_type[BJ_CACHE_NAME];
     float future[BJ_AV2_FUTURE];
@@ -69,7 +71,7 @@ typedef struct bj_cache_map_row {
 } bj_cache_map_row;
 
 typedef struct bj_cache_ring_row {
-    int64_t start; /* index of the first point among the points of this kind */
+    int64_t start; /* index of the first point, counted among all points of this kind */
     int32_t count, exact;
 } bj_cache_ring_row;
 
@@ -83,7 +85,6 @@ struct bj_cache_bytes {
     int ring_count, double_count, centimeter_count;
     int ring_room, point_room;
     uint8_t map_digest[BJ_CACHE_HASH];
-    bj_sha256 hash;
 };
 
 typedef enum bj_cache_file {
@@ -120,11 +121,10 @@ struct bj_cache_writer {
     double synced; /* time of the last sync in seconds */
     char last_id[BJ_CACHE_NAME];
     bj_cache_table cities, types;
-    /* Digests of the maps so far, and a hash table of map numbers (-1 if empty). */
+    /* Digests of the maps so far, and a hash table of map numbers (-1 in empty slots). */
     uint8_t (*digests)[BJ_CACHE_HASH];
     int32_t *table;
     int64_t digest_room, table_room;
-    bj_sha256 hash;
     bj_cache_row *rows; /* buffered journal rows row_first .. row_first + row_count - 1 */
     int64_t row_first, row_count;
 };
@@ -138,14 +138,13 @@ BJ_CHECK bj_status bj_cache_get(bj_cache_writer *w, bj_cache_file file, void *da
                                 int64_t at, bj_error *err);
 bj_status bj_cache_file_failed(const bj_cache_writer *w, bj_cache_file file, int number,
                                const char *what, bj_error *err);
-/* Returns the size in bytes that a file has at the given extent. */
+/* Returns the size of a file in bytes at the given extent. */
 int64_t bj_cache_file_end(bj_cache_file file, const bj_cache_extent *extent);
-/* Returns a journal row. Rows are read in batches, and the row is valid until the next call. */
+/* Returns a journal row, which is valid until the next call. Rows are read in batches. */
 BJ_CHECK bj_status bj_cache_row_at(const bj_cache_row **out, bj_cache_writer *w, int64_t item,
                                    bj_error *err);
 /* Computes the SHA-256 of a row without its last field. */
-BJ_CHECK bj_status bj_cache_row_check(uint8_t check[BJ_CACHE_HASH], bj_sha256 *hash,
-                                      const bj_cache_row *row, bj_error *err);
+void bj_cache_row_check(uint8_t check[BJ_CACHE_HASH], const bj_cache_row *row);
 /* Determines how much of an interrupted run is usable, and continues from there. */
 BJ_CHECK bj_status bj_cache_resume(bj_cache_writer *w, bj_error *err);
 /* bj_cache_table_find returns the index of a text, or -1. bj_cache_table_keep adds a text unless

@@ -17,9 +17,8 @@
 #include "core/alloc.h"
 #include "data/cache_partial.h"
 
-bj_status bj_cache_row_check(uint8_t check[BJ_CACHE_HASH], bj_sha256 *hash, const bj_cache_row *row,
-                             bj_error *err) {
-    return bj_sha256_block(hash, check, row, BJ_ROW_SIZE - BJ_CACHE_HASH, err);
+void bj_cache_row_check(uint8_t check[BJ_CACHE_HASH], const bj_cache_row *row) {
+    bj_sha256_block(check, row, BJ_ROW_SIZE - BJ_CACHE_HASH);
 }
 
 bj_status bj_cache_row_at(const bj_cache_row **out, bj_cache_writer *w, int64_t item,
@@ -39,7 +38,7 @@ bj_status bj_cache_row_at(const bj_cache_row **out, bj_cache_writer *w, int64_t 
 
 /* ------------------------------------------------------------------------------------- rule 1 */
 
-/* Returns 1 if the row is a valid successor of the extent `before`. */
+/* Returns 1 if the row is a valid continuation of the extent `before`. */
 static int follows(const bj_cache_row *row, const bj_cache_extent *before) {
     const bj_cache_sizes *a = &before->sizes, *b = &row->after.sizes;
     if (row->after.items != before->items + 1 || row->durable < 0 || row->durable > before->items)
@@ -63,8 +62,8 @@ static int fits(const bj_cache_extent *extent, const int64_t size[BJ_FILES]) {
     return 1;
 }
 
-/* Sets w->at to the extent after the last row of the valid chain, and *durable to the number of
- * items that were synced when that row was written. */
+/* Sets w->at to the extent after the last valid row, and *durable to the number of items that were
+ * synced when that row was written. */
 static bj_status follow_journal(bj_cache_writer *w, int64_t *durable, const int64_t size[BJ_FILES],
                                 bj_error *err) {
     bj_cache_extent at = {0};
@@ -74,7 +73,7 @@ static bj_status follow_journal(bj_cache_writer *w, int64_t *durable, const int6
     for (int64_t i = 0, n = w->at.items; i < n; i++) {
         const bj_cache_row *row;
         BJ_TRY(bj_cache_row_at(&row, w, i, err));
-        BJ_TRY(bj_cache_row_check(check, &w->hash, row, err));
+        bj_cache_row_check(check, row);
         if (memcmp(check, row->check, sizeof check) || !follows(row, &at) ||
             !fits(&row->after, size))
             break;
@@ -90,16 +89,17 @@ static bj_status follow_journal(bj_cache_writer *w, int64_t *durable, const int6
 
 /* Hashes the points of a ring piece by piece. Points in centimeters and in meters are in two
  * different files. */
-static bj_status hash_ring(bj_cache_writer *w, const bj_cache_ring_row *ring, bj_error *err) {
+static bj_status hash_ring(bj_sha256 *hash, bj_cache_writer *w, const bj_cache_ring_row *ring,
+                           bj_error *err) {
     unsigned char piece[4096];
     const bj_cache_file file = ring->exact ? BJ_FILE_POINTS_CM : BJ_FILE_POINTS;
     const int64_t point = (int64_t)bj_cache_point_size(ring->exact != 0);
-    BJ_TRY(bj_cache_add_ring_head(&w->hash, ring->count, ring->exact, err));
+    bj_cache_add_ring_head(hash, ring->count, ring->exact);
     int64_t at = ring->start * point, left = ring->count * point;
     while (left > 0) {
         const size_t n = left < (int64_t)sizeof piece ? (size_t)left : sizeof piece;
         BJ_TRY(bj_cache_get(w, file, piece, n, at, err));
-        BJ_TRY(bj_sha256_update(&w->hash, piece, n, err));
+        bj_sha256_update(hash, piece, n);
         at += (int64_t)n;
         left -= (int64_t)n;
     }
@@ -110,13 +110,14 @@ static bj_status hash_ring(bj_cache_writer *w, const bj_cache_ring_row *ring, bj
 static bj_status check_map(int *good, bj_cache_writer *w, const bj_cache_extent *before,
                            const bj_cache_extent *after, bj_error *err) {
     bj_cache_map_row map;
+    bj_sha256 hash;
     uint8_t digest[BJ_CACHE_HASH];
     int64_t doubles = before->sizes.doubles, centimeters = before->sizes.centimeters;
     *good = 0;
     BJ_TRY(bj_cache_get(w, BJ_FILE_MAPS, &map, sizeof map, before->sizes.maps * (int64_t)sizeof map,
                         err));
     if (map.first_ring != before->sizes.rings) return BJ_OK;
-    BJ_TRY(bj_sha256_init(&w->hash, err));
+    bj_sha256_init(&hash);
     for (int64_t r = before->sizes.rings; r < after->sizes.rings; r++) {
         bj_cache_ring_row ring;
         BJ_TRY(bj_cache_get(w, BJ_FILE_RINGS, &ring, sizeof ring, r * (int64_t)sizeof ring, err));
@@ -125,37 +126,38 @@ static bj_status check_map(int *good, bj_cache_writer *w, const bj_cache_extent 
         if ((ring.exact & ~1) || ring.count < 0 || ring.start != *next || ring.count > end - *next)
             return BJ_OK;
         *next += ring.count;
-        BJ_TRY(hash_ring(w, &ring, err));
+        BJ_TRY(hash_ring(&hash, w, &ring, err));
     }
-    BJ_TRY(bj_sha256_final_bytes(&w->hash, digest, err));
+    bj_sha256_final_bytes(&hash, digest);
     *good = !memcmp(digest, map.digest, sizeof digest) && doubles == after->sizes.doubles &&
             centimeters == after->sizes.centimeters;
     return BJ_OK;
 }
 
-/* Checks the content of an item against its row. `room` has space for one record. */
+/* Checks the content of an item against its row. `room` is a buffer for one record. */
 static bj_status check_item(int *good, bj_cache_writer *w, const bj_cache_row *row,
                             const bj_cache_extent *before, float *room, bj_error *err) {
     uint8_t digest[BJ_CACHE_HASH];
     if (row->kind == BJ_ROW_REJECT) {
         int64_t at = before->rejects, left = row->after.rejects - at;
-        BJ_TRY(bj_sha256_init(&w->hash, err));
+        bj_sha256 hash;
+        bj_sha256_init(&hash);
         while (left > 0) {
             const size_t most = BJ_RECORD_MAX * sizeof *room;
             const size_t n = left < (int64_t)most ? (size_t)left : most;
             BJ_TRY(bj_cache_get(w, BJ_FILE_REJECTS, room, n, at, err));
-            BJ_TRY(bj_sha256_update(&w->hash, room, n, err));
+            bj_sha256_update(&hash, room, n);
             at += (int64_t)n;
             left -= (int64_t)n;
         }
-        BJ_TRY(bj_sha256_final_bytes(&w->hash, digest, err));
+        bj_sha256_final_bytes(&hash, digest);
         *good = !memcmp(digest, row->content_sha256, sizeof digest);
         return BJ_OK;
     }
     const int64_t floats = row->after.sizes.floats - before->sizes.floats;
     BJ_TRY(bj_cache_get(w, BJ_FILE_RECORDS, room, (size_t)floats * sizeof *room,
                         BJ_CACHE_HEADER + before->sizes.floats * (int64_t)sizeof *room, err));
-    BJ_TRY(bj_cache_scene_digest(digest, &w->hash, room, floats, row->future, BJ_AV2_FUTURE, err));
+    bj_cache_scene_digest(digest, room, floats, row->future, BJ_AV2_FUTURE);
     *good = !memcmp(digest, row->content_sha256, sizeof digest);
     if (*good && row->after.sizes.maps > before->sizes.maps)
         BJ_TRY(check_map(good, w, before, &row->after, err));

@@ -17,7 +17,8 @@ _Static_assert(sizeof(bj_cache_map_row) == 40 && sizeof(bj_cache_ring_row) == 16
 
 enum {
     SYNC_SECONDS = 5,
-    FOLDER_SHOWN = 4096, /* max bytes of a path in a reject line; TEXT_SHOWN for other texts */
+    FOLDER_SHOWN = 4096, /* max bytes of a path in a reject line; TEXT_SHOWN is the limit for other
+                            texts */
     TEXT_SHOWN = 600,
     LINE_ROOM = 6 * (FOLDER_SHOWN + 3 * TEXT_SHOWN) + 128 /* an escaped byte takes up to six
                                                              bytes */
@@ -82,7 +83,7 @@ bj_status bj_cache_get(bj_cache_writer *w, bj_cache_file file, void *data, size_
     return BJ_OK;
 }
 
-/* Appends to a file, `ahead` bytes after its end at the current extent. */
+/* Appends to a file, at a distance of `ahead` bytes from its end at the current extent. */
 static bj_status append(bj_cache_writer *w, bj_cache_file file, const void *data, size_t size,
                         int64_t ahead, bj_error *err) {
     return bj_cache_put(w, file, data, size, bj_cache_file_end(file, &w->at) + ahead, err);
@@ -177,7 +178,7 @@ static bj_status write_row(bj_cache_writer *w, bj_cache_row *row, const bj_cache
                            bj_error *err) {
     row->after = *after;
     row->durable = w->durable;
-    BJ_TRY(bj_cache_row_check(row->check, &w->hash, row, err));
+    bj_cache_row_check(row->check, row);
     BJ_TRY(append(w, BJ_FILE_JOURNAL, row, BJ_ROW_SIZE, 0, err));
     w->at = *after;
     w->row_count = 0;
@@ -210,11 +211,13 @@ bj_status bj_cache_writer_add(bj_cache_writer *w, const bj_cache_bytes *bytes, b
     bj_cache_row row = bytes->row;
     bj_cache_extent after = w->at;
     if (strcmp(row.scenario_id, w->last_id) <= 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s', but ids must ascend",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: scene '%s' comes after '%s', but ids must be in ascending order",
                        w->path, row.scenario_id, w->last_id);
     if (!table_takes(&w->cities, row.city) || !table_takes(&w->types, row.focal_type))
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "city '%s' or type '%s' does not fit, because a cache has at most %d names",
+                       "city '%s' or type '%s' does not fit, because a cache can store at most %d "
+                       "names",
                        row.city, row.focal_type, BJ_CACHE_TABLE);
     row.record_start = w->at.sizes.floats;
     row.map = bj_cache_find_map(w, bytes->map_digest);
@@ -272,7 +275,7 @@ bj_status bj_cache_writer_reject(bj_cache_writer *w, const char *item, const cha
     bj_cache_row row = {.kind = BJ_ROW_REJECT};
     bj_cache_extent after = w->at;
     snprintf(row.scenario_id, sizeof row.scenario_id, "%s", item);
-    BJ_TRY(bj_sha256_block(&w->hash, row.content_sha256, line, size, err));
+    bj_sha256_block(row.content_sha256, line, size);
     BJ_TRY(append(w, BJ_FILE_REJECTS, line, size, 0, err));
     after.items++;
     after.rejects += (int64_t)size;

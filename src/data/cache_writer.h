@@ -28,8 +28,8 @@ BJ_CHECK bj_status bj_cache_encode(bj_cache_bytes *out, const bj_scenario *scena
 
 typedef struct bj_cache_writer bj_cache_writer;
 
-/* Creates PATH.partial, or resumes it if its facts are the same and `restart` is 0. If a fact
- * differs, the message names the fact. Fails if another process is writing the same cache. */
+/* Creates PATH.partial, or resumes it if it has the same facts and `restart` is 0. If a fact
+ * differs, fails and names the fact. Fails if another process is writing the same cache. */
 BJ_CHECK bj_status bj_cache_writer_open(bj_cache_writer **out, const char *path,
                                         const bj_fact *facts, int fact_count, int restart,
                                         bj_error *err);
@@ -40,8 +40,9 @@ int64_t bj_cache_writer_scenes(const bj_cache_writer *writer);
 BJ_CHECK bj_status bj_cache_writer_item(const char **name, bj_cache_writer *writer, int64_t item,
                                         bj_error *err);
 
-/* Appends one scene. Ids must ascend because readers use binary search. BJ_EFORMAT means that the
- * scene cannot be stored. In this case nothing was written, and other scenes may follow. */
+/* Appends one scene. Ids must be in ascending order, because readers use binary search. BJ_EFORMAT
+ * means that the scene cannot be stored. In this case nothing was written, and other scenes may
+ * follow. */
 BJ_CHECK bj_status bj_cache_writer_add(bj_cache_writer *writer, const bj_cache_bytes *bytes,
                                        bj_error *err);
 /* Records that an item has no scene. `code` is a short word and `reason` a sentence. `code`,
@@ -50,7 +51,7 @@ BJ_CHECK bj_status bj_cache_writer_reject(bj_cache_writer *writer, const char *i
                                           const char *folder, const char *code, const char *reason,
                                           bj_error *err);
 /* Publishes PATH and removes PATH.partial. Also publishes PATH.rejects.jsonl if there are rejects,
- * and removes an old one otherwise. Always frees the writer; after a failure PATH.partial still
+ * and removes an old one otherwise. Always frees the writer. After a failure, PATH.partial still
  * exists. If there is no scene, fails with BJ_EFORMAT and publishes only the rejects. Fills the
  * fields accepted, rejected, without_future, maps, bytes and digest of the report. */
 BJ_CHECK bj_status bj_cache_writer_finish(bj_cache_writer **writer, bj_prep_report *report,
@@ -60,7 +61,7 @@ void bj_cache_writer_close(bj_cache_writer **writer);
 
 /* Removes the remains of PATH.partial if a process was killed after publishing PATH. Sets *items to
  * the number of items that process had written, to 0 if that number is lost, or to -1 if there was
- * nothing to remove. */
+ * no folder or an empty one, which may also be the start of another run. */
 BJ_CHECK bj_status bj_cache_writer_tidy(int64_t *items, const char *path, bj_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* features.c - see features.h. docs/DATA.md numbers the rules.
+/* features.c - see features.h. The rule numbers are those in docs/DATA.md.
  *
  * The rows are read twice: first the rows at step 49, which determine the neighbors, then the rows
  * of the selected tracks. Later rows overwrite earlier ones, so the last row of a repeated (track,
@@ -61,9 +61,8 @@ static bj_point to_frame(const frame *f, double x, double y) {
 
 /* -------------------------------------------------------------------------------------- ranking */
 
-/* Returns the distance in integer tenths of a millimeter. The rounding makes distances equal,
- * regardless of the compiler, if they differ only in the last bit, as for the means of mirrored
- * boundaries. */
+/* Returns the distance as an integer number of tenths of a millimeter. Distances that differ only
+ * by rounding, such as those of mirrored boundaries, become equal with every compiler. */
 double bj_features_rank(double squared_distance) {
     return floor(1e4 * sqrt(squared_distance) + 0.5);
 }
@@ -159,14 +158,14 @@ static bj_status fill_tracks(bj_features *out, const bj_features_maker *maker,
     return BJ_OK;
 }
 
-/* Rule 7: fills the future. Steps without a row are interpolated linearly between rows and are
- * constant after the last row. Without any rows, all positions are zero, the origin of the
- * frame. */
+/* Rule 7: fills the future. Steps without a row are interpolated linearly between rows and keep the
+ * last position after the last row. Without any rows, all positions are zero, which is the origin
+ * of the frame. */
 static bj_status fill_future(bj_features *out, const bj_scenario *scenario, const frame *f,
                              const char *label, bj_error *err) {
     double at[FUT][2];
     int before = -1;         /* last step with a row, counted from 50 */
-    double from[2] = {0, 0}; /* position at `before`; step 49 is the origin of the frame */
+    double from[2] = {0, 0}; /* position at step `before`; step 49 is the origin of the frame */
     for (int64_t row = 0; row < scenario->rows; row++) {
         const int64_t k = scenario->step[row] - OBS;
         if (scenario->track[row] != scenario->focal || k < 0) continue;
@@ -193,7 +192,7 @@ static bj_status fill_future(bj_features *out, const bj_scenario *scenario, cons
 
 /* ------------------------------------------------------------------------------------------ map */
 
-/* Rule 9: computes ten points at equal distances along the line. `length` has room for line.count
+/* Rule 9: resamples the line to ten equidistant points. `length` has room for line.count
  * numbers. */
 void bj_features_resample(bj_point out[POINTS], bj_points line, double *length) {
     const bj_point *p = line.at;
@@ -208,7 +207,7 @@ void bj_features_resample(bj_point out[POINTS], bj_points line, double *length) 
     for (int k = 1; k < POINTS - 1; k++) {
         const double u = length[m] * k / (POINTS - 1);
         while (i < m && length[i + 1] <= u) i++;
-        if (i == m) { /* the length is zero, so all points are equal */
+        if (i == m) { /* the length is zero, so all points are the same */
             out[k] = p[m];
             continue;
         }

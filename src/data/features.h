@@ -18,7 +18,7 @@
 #include "data/map.h"
 #include "data/scenario.h"
 
-/* Must be changed whenever the same input files would give different numbers. */
+/* Increment this number whenever the features of an unchanged input file change. */
 #define BJ_FEATURES_VERSION "av2-1"
 
 enum {
@@ -36,8 +36,9 @@ typedef struct bj_features {
     double origin[2], heading;                    /* frame in city coordinates */
     int neighbors, polylines;                     /* number of used slots */
     int neighbors_available, polylines_available; /* counts before the selection of the nearest */
-    uint64_t focal_valid;  /* bit t: the focal track has a row at step t < 50 */
-    uint64_t future_valid; /* bit k: row at step 50 + k; 0 if the future is unknown */
+    uint64_t focal_valid;  /* bit t is set if the focal track has a row at step t < 50 */
+    uint64_t future_valid; /* bit k is set if there is a row at step 50 + k; 0 if the future is
+                              unknown */
     uint64_t neighbor_valid[BJ_AV2_NEIGHBORS];
     int neighbor_track[BJ_AV2_NEIGHBORS];  /* track of the scenario, -1 in unused slots */
     int64_t polyline_id[BJ_AV2_POLYLINES]; /* -1 in unused slots */
@@ -57,7 +58,7 @@ void bj_features_maker_free(bj_features_maker *maker); /* accepts NULL */
 BJ_CHECK bj_status bj_features_make(bj_features *out, bj_features_maker *maker,
                                     const bj_scenario *scenario, const bj_map *map,
                                     const char *label, bj_error *err);
-/* Splits bj_features_make for many scenes with one map: bj_features_prepare resamples the polylines
+/* Split bj_features_make for many scenes with one map: bj_features_prepare resamples the polylines
  * once, then bj_features_make_prepared computes each scene with bit-identical results. `map` must
  * be the map that was prepared. */
 BJ_CHECK bj_status bj_features_prepare(bj_features_maker *maker, const bj_map *map, bj_error *err);
@@ -66,7 +67,7 @@ BJ_CHECK bj_status bj_features_make_prepared(bj_features *out, bj_features_maker
                                              const char *label, bj_error *err);
 
 /* The functions below implement parts of the rules. The simulated world also uses them, so that its
- * law depends only on the inputs of a model.
+ * law depends only on model inputs.
  *
  * Resamples a lane's boundaries and computes its center line. `scratch` has room for as many
  * numbers as the longer boundary has points. */
@@ -74,7 +75,8 @@ void bj_features_center_line(bj_point out[BJ_AV2_POINTS], bj_points left, bj_poi
                              double *scratch);
 /* Resamples a crossing's edge. `scratch` has room for line.count numbers. */
 void bj_features_resample(bj_point out[BJ_AV2_POINTS], bj_points line, double *scratch);
-/* Returns the rank that selects the nearest objects: the distance in tenths of a millimeter. */
+/* Returns the rank by which the nearest objects are selected, which is the distance in tenths of a
+ * millimeter. */
 double bj_features_rank(double squared_distance);
 /* Returns the squared distance to a polyline's nearest point, or NaN if a coordinate is not
  * finite. */

@@ -14,7 +14,9 @@
  *   2. Float builds do not copy scenes, because the batch points into the mapped file. Double
  *      builds convert the scenes into arrays of the loader.
  *   3. Nothing is allocated after bj_loader_create.
- *   4. The loader advises the kernel to read the next batch while the current one is used. Results
+ *   4. Every scene is checked against its digest before a batch with it is returned for the first
+ *      time, so damaged scenes are never trained on or evaluated.
+ *   5. The loader advises the kernel to read the next batch while the current one is used. Results
  *      do not depend on this advice. The kernel can drop mapped pages at any time, so a cache may
  *      be larger than memory.
  * Test   tests/data/test_loader.c
@@ -26,8 +28,9 @@
 
 #include "core/alloc.h"
 #include "core/rng.h"
+#include "data/cache.h"
+#include "data/loader.h"
 #include "data/scene_view.h"
-#include "data/split.h"
 
 struct bj_loader {
     const bj_cache *cache;
@@ -35,10 +38,12 @@ struct bj_loader {
     bj_arch arch;
     int64_t n, steps;
     int64_t *members;                /* (n) scene indices in the cache, ascending */
-    int64_t *order;                  /* (n) the members in the order used in `epoch` */
+    int64_t *order;                  /* (n) the scenes in the order used in epoch `epoch` */
     int64_t epoch;                   /* -1 if there is none yet */
     int64_t asked_epoch, asked_step; /* the batch that was last prefetched */
     uintptr_t page;
+    bj_pool *pool; /* borrowed; NULL: the calling thread checks digests */
+    int64_t first; /* position of the batch in `order` */
     bj_batch batch;
     bj_scene *scenes;   /* (batch) */
     bj_real *converted; /* double builds: (batch,bj_scene_room) */
@@ -50,32 +55,22 @@ static const char *part_name(bj_part part) {
     return part == BJ_PART_FIT ? "fit" : part == BJ_PART_DEV ? "dev" : "all";
 }
 
-static bj_status is_member(int *member, const bj_loader *l, bj_sha256 *hash, int64_t index,
-                           bj_error *err) {
-    *member = !l->options.needs_future || bj_cache_floats(l->cache, index).future != NULL;
-    if (!*member || l->options.part == BJ_PART_ALL) return BJ_OK;
-    int dev;
-    BJ_TRY(bj_split_dev(&dev, hash, bj_cache_info(l->cache, index).scenario_id, err));
-    *member = dev == (l->options.part == BJ_PART_DEV);
-    return BJ_OK;
+static int is_member(const bj_loader *l, int64_t index) {
+    if (l->options.needs_future && !bj_cache_floats(l->cache, index).future) return 0;
+    return l->options.part == BJ_PART_ALL ||
+           bj_is_dev(bj_cache_info(l->cache, index).scenario_id) ==
+               (l->options.part == BJ_PART_DEV);
 }
 
 static bj_status find_members(bj_loader *l, bj_error *err) {
     const int64_t count = bj_cache_count(l->cache);
-    bj_sha256 hash = {0};
-    bj_status status = BJ_OK;
-    for (int64_t i = 0; i < count; i++) {
-        int member;
-        BJ_GOTO(status, done, is_member(&member, l, &hash, i, err));
-        if (member) l->members[l->n++] = i;
-    }
+    for (int64_t i = 0; i < count; i++)
+        if (is_member(l, i)) l->members[l->n++] = i;
     if (!l->n)
-        status = BJ_FAIL(err, BJ_EARG, "none of the %lld scenes of the cache is in part '%s'%s",
-                         (long long)count, part_name(l->options.part),
-                         l->options.needs_future ? " and has a known future" : "");
-done:
-    bj_sha256_reset(&hash);
-    return status;
+        return BJ_FAIL(err, BJ_EARG, "none of the %lld scenes in the cache belongs to part '%s'%s",
+                       (long long)count, part_name(l->options.part),
+                       l->options.needs_future ? " and has a known future" : "");
+    return BJ_OK;
 }
 
 /* --------------------------------------------------------------------------------------- create */
@@ -100,8 +95,8 @@ static bj_status check_options(const bj_loader_options *o, bj_error *err) {
 
 static void advise(const void *begin, const void *end, uintptr_t page, int advice);
 
-/* Advises random access. Scenes are read in shuffled order, so read-ahead at a page fault would be
- * wasted. The loader prefetches whole batches instead. */
+/* Advises the kernel that access is random. Scenes are read in shuffled order, so read-ahead at a
+ * page fault would be wasted. The loader prefetches whole batches instead. */
 static void expect_jumps(const bj_loader *l) {
     const int64_t last = bj_cache_count(l->cache) - 1;
     advise(bj_cache_floats(l->cache, 0).focal,
@@ -165,7 +160,7 @@ static void advise(const void *begin, const void *end, uintptr_t page, int advic
     if (to > from) (void)madvise((void *)from, to - from, advice);
 }
 
-/* Prefetches a batch. Scenes that are adjacent in the file are requested together. */
+/* Prefetches a batch. Scenes that are adjacent in the file are requested in one call. */
 static void ask_for(bj_loader *l, int64_t step) {
     const int64_t first = step * l->options.batch;
     const int64_t end = first + l->options.batch < l->n ? first + l->options.batch : l->n;
@@ -188,6 +183,28 @@ static void ask_for(bj_loader *l, int64_t step) {
 
 /* ---------------------------------------------------------------------------------------- batch */
 
+void bj_loader_use_pool(bj_loader *l, bj_pool *pool) { l->pool = pool; }
+
+static void check_item(void *context, int item, int worker) {
+    const bj_loader *l = context;
+    (void)worker;
+    (void)!bj_cache_check_scene(l->cache, l->order[l->first + item], NULL);
+}
+
+/* Checks the digests of a batch. The workers only mark the scenes that are whole. The loop then
+ * examines damaged scenes again and reports the first one, so the message does not depend on the
+ * number of threads. */
+static bj_status check_batch(bj_loader *l, bj_error *err) {
+    int unchecked = 0;
+    for (int b = 0; b < l->batch.B; b++)
+        unchecked += !bj_cache_is_checked(l->cache, l->order[l->first + b]);
+    if (!unchecked) return BJ_OK;
+    if (l->pool) bj_pool_run(l->pool, check_item, l, l->batch.B);
+    for (int b = 0; b < l->batch.B; b++)
+        BJ_TRY(bj_cache_check_scene(l->cache, l->order[l->first + b], err));
+    return BJ_OK;
+}
+
 bj_status bj_loader_batch(const bj_batch **out, const int64_t **numbers, bj_loader *l,
                           int64_t epoch, int64_t step, bj_error *err) {
     if (epoch < 0)
@@ -199,6 +216,8 @@ bj_status bj_loader_batch(const bj_batch **out, const int64_t **numbers, bj_load
     if (l->asked_epoch != epoch || l->asked_step != step) ask_for(l, step);
     const int64_t first = step * l->options.batch, rest = l->n - first;
     l->batch.B = (int)(rest < l->options.batch ? rest : l->options.batch);
+    l->first = first;
+    BJ_TRY(check_batch(l, err));
     for (int b = 0; b < l->batch.B; b++) {
         const int64_t index = l->order[first + b];
         bj_real *room = l->converted ? l->converted + (size_t)b * bj_scene_room(&l->arch) : NULL;
@@ -209,4 +228,9 @@ bj_status bj_loader_batch(const bj_batch **out, const int64_t **numbers, bj_load
     *out = &l->batch;
     if (numbers) *numbers = l->order + first;
     return BJ_OK;
+}
+
+const int64_t *bj_loader_order(bj_loader *l, int64_t epoch) {
+    if (l->epoch != epoch) make_order(l, epoch);
+    return l->order;
 }

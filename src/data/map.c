@@ -113,8 +113,8 @@ static bj_status broken(const bj_map_reader *reader, bj_error *err) {
     return bj_json_scan_fail(&reader->scan, reader->label, err);
 }
 
-/* Fails because the value of `field` is not of the expected kind. Invalid JSON takes precedence in
- * the message. */
+/* Fails because the value of `field` has the wrong type. If the JSON is invalid, the message
+ * reports that instead. */
 static bj_status refuse_value(bj_map_reader *reader, bj_error *err, const char *field, long index,
                               const char *part, const char *expected) {
     if (bj_json_scan_skip(&reader->scan) < 0) return broken(reader, err);
@@ -283,7 +283,8 @@ static bj_status read_object(object *out, bj_map_reader *reader, bj_error *err) 
     return BJ_OK;
 }
 
-/* Adds an object to the map. Removes the last point of a ring if it repeats the first one. */
+/* Adds an object to the map. If a ring repeats its first point at the end, removes the last
+ * point. */
 static bj_status keep_object(bj_map *map, bj_map_reader *reader, const object *o, bj_error *err) {
     switch (reader->section) {
     case LANES:
@@ -299,7 +300,7 @@ static bj_status keep_object(bj_map *map, bj_map_reader *reader, const object *o
         if (ring.count > 1 && first.x == last.x && first.y == last.y) ring.count--;
         if (ring.count < 3)
             return refuse(reader, err,
-                          "area_boundary encloses nothing: it has %d points, expected at least 3",
+                          "area_boundary has %d points, expected at least 3",
                           ring.count);
         reader->areas[map->area_count++] = (bj_area){o->id, ring};
     }
@@ -329,8 +330,8 @@ static uint64_t hash_text(bj_json_text text) { /* FNV-1a */
 }
 
 /* Checks that keys and ids are unique, because objects are looked up by key and id, and ids break
- * ties between equal distances. Uses one open-addressing table, first for the keys, then for the
- * ids. */
+ * ties between equal distances. One open-addressing table is used, first for the keys and then for
+ * the ids. */
 static bj_status check_distinct(bj_map_reader *reader, size_t count, bj_error *err) {
     size_t slots = 16;
     while (slots < 2 * count) slots *= 2;

@@ -35,7 +35,7 @@ typedef struct bj_crossing {
 
 typedef struct bj_area {
     int64_t id;
-    bj_points ring; /* the first point is not repeated at the end */
+    bj_points ring; /* the first point is not repeated at the end of a ring */
 } bj_area;
 
 typedef struct bj_map {

@@ -4,8 +4,8 @@
  *                                          -> cache or rejects   on the calling thread, in order
  *
  * Every scenario becomes one item of the writer, either a scene or a line with the reason for its
- * rejection. Items are sorted by id. Running out of memory or disk space stops the run instead,
- * because it is not a fault of the scenario.
+ * rejection. Items are sorted by id. Running out of memory or disk space, or an input/output error,
+ * stops the run instead, because it is not a fault of the scenario.
  *
  * Test: tests/cli/data_prep.sh, tests/data/test_prep.c
  */
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/file.h"
@@ -32,7 +33,6 @@ typedef struct worker {
     bj_map_reader *maps;
     bj_features_maker *maker;
     bj_features features;
-    bj_sha256 hash;
     char *text; /* content of the scenario file */
     size_t room;
     char *map_text;
@@ -43,6 +43,7 @@ typedef struct worker {
 typedef struct result {
     bj_cache_bytes *bytes;
     const char *code; /* reason for the rejection, NULL for a scene */
+    int io_failed;    /* 1: an input/output error, which stops the run */
     bj_error why;
 } result;
 
@@ -75,20 +76,34 @@ int64_t bj_cache_most_bytes(int64_t scenes) {
 /* ------------------------------------------------------------------------------------- producing
  */
 
-/* Sets the code of a rejected scene or of a fatal error. */
+/* Sets the error code of a rejected scene or of a fatal error. */
 static void refuse(result *r, const char *code, bj_status status) {
     r->code = status == BJ_ENOMEM ? "memory" : status == BJ_ENONFINITE ? "nonfinite" : code;
 }
 
-static int is_fatal(const result *r) { return r->why.code == BJ_ENOMEM; }
+static int is_fatal(const result *r) { return r->why.code == BJ_ENOMEM || r->io_failed; }
 
-/* Reads an input file. Returns 0 and sets r->code if this fails. */
+/* Returns the code of a file that could not be read because of what it is, or NULL if the file
+ * looks readable, so that the device or the system failed. */
+static const char *code_of(const char *path, const char *missing) {
+    struct stat info;
+    if (stat(path, &info))
+        return errno == ENOENT || errno == ENOTDIR                          ? missing
+               : errno == EACCES || errno == ELOOP || errno == ENAMETOOLONG ? "unreadable"
+                                                                            : NULL;
+    if (!S_ISREG(info.st_mode) || access(path, R_OK)) return "unreadable";
+    return NULL;
+}
+
+/* Reads an input file. Returns 0 and sets r->code if this fails. An input/output error is fatal,
+ * because a rejected scenario would be missing from the cache for good. */
 static int read_input(char **text, size_t *room, size_t *size, const char *path,
                       const char *missing, result *r) {
-    struct stat info;
     const bj_status status = bj_file_read_again(text, room, size, path, FILE_LIMIT, &r->why);
     if (status == BJ_OK) return 1;
-    refuse(r, stat(path, &info) && errno == ENOENT ? missing : "unreadable", status);
+    const char *code = status == BJ_EIO ? code_of(path, missing) : "unreadable";
+    r->io_failed = !code;
+    refuse(r, code ? code : "io", status);
     return 0;
 }
 
@@ -139,13 +154,12 @@ static void make_scene(const prep *p, worker *w, result *r, int64_t item, const 
         refuse(r, has_last_step(&scenario) ? "features" : "focal_missing_at_49", status);
         return;
     }
-    status = bj_sha256_block(&w->hash, digest, w->map_text, map_size, &r->why);
-    if (status == BJ_OK)
-        status = bj_cache_encode(r->bytes, &scenario, &map, &w->features, digest, &r->why);
+    bj_sha256_block(digest, w->map_text, map_size);
+    status = bj_cache_encode(r->bytes, &scenario, &map, &w->features, digest, &r->why);
     if (status != BJ_OK) refuse(r, "names", status);
 }
 
-/* Returns the first item with the same id, or -1 if `item` is the first one. Only the first item is
+/* Returns the first item with the same id, or -1 if `item` is that item. Only the first item is
  * used. */
 static int64_t earlier(const bj_walk *walk, int64_t item) {
     int64_t first = item;
@@ -158,6 +172,7 @@ static void produce(void *context, int64_t item, int slot, int number) {
     result *r = &p->results[slot];
     char folder[BJ_WALK_PATH], other[BJ_WALK_PATH];
     r->code = NULL;
+    r->io_failed = 0;
     r->why = (bj_error){0};
     const int64_t first = earlier(p->walk, item);
     if (bj_walk_folder(folder, p->walk, item, &r->why) != BJ_OK ||
@@ -165,7 +180,7 @@ static void produce(void *context, int64_t item, int slot, int number) {
         r->code = "unreadable";
     } else if (first >= 0) {
         r->code = "duplicate";
-        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: has the same id as %s, which is used instead",
+        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: is skipped, because it has the same id as %s",
                       folder, other);
     } else {
         make_scene(p, &p->workers[number], r, item, folder);
@@ -225,7 +240,6 @@ static void release(prep *p) {
         bj_scenario_reader_free(p->workers[i].scenarios);
         bj_map_reader_free(p->workers[i].maps);
         bj_features_maker_free(p->workers[i].maker);
-        bj_sha256_reset(&p->workers[i].hash);
         bj_free(p->workers[i].text);
         bj_free(p->workers[i].map_text);
     }
@@ -250,7 +264,7 @@ static bj_status find(prep *p, bj_error *err) {
     return BJ_OK;
 }
 
-/* Checks that the items of the interrupted run are the first items of this run. */
+/* Checks that the items of the interrupted run match the first items of this run. */
 static bj_status check_resumed(prep *p, bj_error *err) {
     const int64_t items = p->report->resumed = bj_cache_writer_items(p->writer);
     for (int64_t i = 0; i < items; i++) {
@@ -299,7 +313,7 @@ static bj_status run(prep *p, bj_error *err) {
 /* ------------------------------------------------------------------------------------- interface
  */
 
-/* Fills the report from a published cache whose writer was killed before it had cleaned up. */
+/* Fills the report from a published cache whose writer was killed before cleaning up. */
 static bj_status report_published(prep *p, int64_t items, bj_error *err) {
     bj_prep_report *r = p->report;
     struct stat info;
@@ -328,9 +342,8 @@ bj_status bj_prep(bj_prep_report *report, const char *path, const bj_prep_option
     if (options->root_count < 1) return BJ_FAIL(err, BJ_EARG, "no folders to read");
     if (!options->dry_run && !options->force && stat(path, &info) == 0) {
         int64_t items = -1;
-        if (S_ISREG(info.st_mode) && !options->restart)
-            BJ_TRY(bj_cache_writer_tidy(&items, path, err));
-        if (items >= 0) return report_published(&p, items, err);
+        if (S_ISREG(info.st_mode)) BJ_TRY(bj_cache_writer_tidy(&items, path, err));
+        if (items >= 0 && !options->restart) return report_published(&p, items, err);
         return BJ_FAIL(err, BJ_EARG, "%s: already exists\nhint: --force replaces it", path);
     }
     status = find(&p, err);

@@ -12,7 +12,7 @@ struct bj_scenario_reader {
     bj_parquet *parquet; /* owns the columns and the texts */
     bj_text *type;       /* (tracks) */
     size_t type_room;
-    const char *label; /* path of the current file; a long path is cut at its start */
+    const char *label; /* path of the current file; only the end of a long path is kept */
     const char *stage; /* the part that is being read */
 };
 
@@ -62,7 +62,7 @@ static bj_status read_codes(const int32_t **codes, const bj_text **texts, int *c
     return BJ_OK;
 }
 
-/* Reads a column that has the same text in every row. */
+/* Reads a column that must have the same text in every row. */
 static bj_status read_constant(bj_text *out, const bj_scenario_reader *reader, const char *column,
                                bj_error *err) {
     const int32_t *codes;
@@ -72,7 +72,8 @@ static bj_status read_constant(bj_text *out, const bj_scenario_reader *reader, c
     if (count != 1)
         return BJ_FAIL(
             err, BJ_EFORMAT,
-            "%s: column '%s' has %d different values ('%.*s', '%.*s', ...), expected one",
+            "%s: column '%s' has %d different values ('%.*s', '%.*s', ...), expected a single "
+            "value",
             reader->label, column, count, (int)texts[0].size, texts[0].data, (int)texts[1].size,
             texts[1].data);
     *out = texts[0];

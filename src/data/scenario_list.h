@@ -1,5 +1,4 @@
-/* scenario_list.h - access to the map of a bj_scenario_list scene, for code that needs the lane
- * graph. */
+/* scenario_list.h - access to the map of an open scenario, for code that needs the lane graph. */
 #ifndef BJ_DATA_SCENARIO_LIST_H
 #define BJ_DATA_SCENARIO_LIST_H
 

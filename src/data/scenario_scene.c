@@ -91,7 +91,8 @@ static bj_status look_into(files *f, const char *folder, bj_error *err) {
         return BJ_FAIL(err, BJ_EFORMAT, "%s: found no %sID%s, expected a scenario folder", folder,
                        scenario_prefix, scenario_suffix);
     if (found > 1)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: found scenarios %s and %s, expected one per folder",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: found scenarios %s and %s, expected one scenario per folder",
                        folder, f->id, other);
     return set_paths(f, folder, (int)strlen(folder), f->id, err);
 }
@@ -116,7 +117,6 @@ typedef struct readers {
     bj_features_maker *features;
     char *map_text;
     size_t map_room;
-    bj_sha256 hash;
     bj_map last; /* the most recently read map; `map` owns its arrays */
 } readers;
 
@@ -125,7 +125,6 @@ static void release(readers *r) {
     bj_map_reader_free(r->map);
     bj_features_maker_free(r->features);
     bj_free(r->map_text);
-    bj_sha256_reset(&r->hash);
 }
 
 static bj_status create_readers(readers *r, bj_error *err) {
@@ -139,7 +138,8 @@ static bj_status copy_rings(bj_scenario_scene *s, const bj_map *map, bj_error *e
     for (int a = 0; a < map->area_count; a++) points += (size_t)map->areas[a].ring.count;
     if (!points) return BJ_OK;
     if (points > INT_MAX)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %zu points of drivable areas, expected at most %d",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the drivable areas have %zu points, expected at most %d",
                        s->id, points, INT_MAX);
     BJ_TRY(BJ_ALLOC(s->ring_end, (size_t)map->area_count, err));
     BJ_TRY(BJ_ALLOC(s->rim, points, err));
@@ -164,7 +164,7 @@ static bj_status read_files(bj_scenario_scene *s, readers *r, const files *f, bj
         return BJ_FAIL(err, BJ_EFORMAT, "%s: the scenario inside is '%s', expected '%s'",
                        f->scenario, s->id, f->id);
     BJ_TRY(bj_file_read_again(&r->map_text, &r->map_room, &size, f->map, MAP_LIMIT, err));
-    BJ_TRY(bj_sha256_block(&r->hash, s->map_sha256, r->map_text, size, err));
+    bj_sha256_block(s->map_sha256, r->map_text, size);
     BJ_TRY(bj_map_read_memory(&r->last, r->map, r->map_text, size, f->map, err));
     BJ_TRY(copy_rings(s, &r->last, err));
     return bj_features_make(&s->features, r->features, &scenario, &r->last, f->scenario, err);

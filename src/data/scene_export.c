@@ -130,6 +130,7 @@ bj_status bj_cache_export(const bj_cache *cache, int64_t index, const char *path
     if (index < 0 || index >= bj_cache_count(cache))
         return BJ_FAIL(err, BJ_EARG, "scene number is %lld, expected 0 to %lld", (long long)index,
                        (long long)bj_cache_count(cache) - 1);
+    BJ_TRY(bj_cache_check_scene(cache, index, err));
     const bj_arch arch = bj_cache_arch(cache);
     const bj_scene_info info = bj_cache_info(cache, index);
     const bj_scene_floats at = bj_cache_floats(cache, index);

@@ -1,7 +1,7 @@
 /* scene_view.h - converts a stored scene, which consists of floats, to a bj_scene.
  *
  * If bj_real is float, the view points to the stored arrays. If bj_real is double, the arrays are
- * converted into memory of the caller, which has room for bj_scene_room() numbers.
+ * converted into the caller's memory, which has room for bj_scene_room() numbers.
  *
  * Shapes  focal (T,7)   neighbors (n,T,7)   polylines (p,Q,6)   future (F,2)
  * Test    tests/data/test_loader.c

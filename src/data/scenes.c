@@ -1,4 +1,4 @@
-/* scenes.c - batches that own their arrays, created from padded tensors or generated.
+/* scenes.c - batches that own their arrays. They are created from padded tensors or generated.
  *
  * Invariant: rows of neighbors and polylines are ordered by scene, then by slot. Empty slots have
  * no row.
@@ -58,8 +58,7 @@ static int compact(bj_real *rows, const bj_real *padded, const uint8_t *mask, in
                    size_t width) {
     int n = 0;
     for (size_t i = 0; i < (size_t)slots; i++)
-        if (mask[i])
-            memcpy(rows + (size_t)n++ * width, padded + i * width, width * sizeof *rows);
+        if (mask[i]) memcpy(rows + (size_t)n++ * width, padded + i * width, width * sizeof *rows);
     return n;
 }
 
@@ -103,7 +102,7 @@ bj_status bj_scenes_from_padded(bj_scenes **out, const bj_arch *a, int B, const 
 
 enum { STATE = BJ_FOCAL_FEATURES };
 
-/* Motion at constant speed and constant turn rate. Time 0 is the last observed step. */
+/* Models motion with constant speed and constant turn rate. Time 0 is the last observed step. */
 typedef struct motion {
     double x, y, speed, heading, turn;
 } motion;

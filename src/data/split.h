@@ -2,7 +2,8 @@
  *
  *   dev  <=>  (first 8 bytes of SHA-256(id), big-endian) / 2^64  <  9944 / 199908
  *
- * The result depends only on the id, not on other scenes, so no list needs to be stored.
+ * The result depends only on the id, not on other scenes, so no list needs to be stored. bj_is_dev
+ * (branchjepa.h) applies the rule.
  * Test: tests/data/test_split.c
  */
 #ifndef BJ_DATA_SPLIT_H
@@ -10,13 +11,7 @@
 
 #include <stdint.h>
 
-#include "core/sha256.h"
-
 /* The smallest integer that is at least 2^64 * 9944 / 199908, which makes the comparison exact. */
 #define BJ_SPLIT_THRESHOLD UINT64_C(0x0cbbf31238606c5a)
-
-/* Sets *dev to 0 or 1. `hash` may start as {0} and can be reused between calls. The caller resets
- * it. */
-BJ_CHECK bj_status bj_split_dev(int *dev, bj_sha256 *hash, const char *scenario_id, bj_error *err);
 
 #endif

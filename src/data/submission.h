@@ -1,4 +1,4 @@
-/* submission.h - the columns of the official challenge format, and the check of its weights.
+/* submission.h - the columns of the official challenge format, and a check of the probabilities.
  *
  *   scenario_id              text
  *   track_id                 text
@@ -14,20 +14,20 @@
 
 #include <branchjepa/branchjepa.h>
 
-/* Returns 1 if |1 - sum| <= 1e-8 + 1e-5 |sum|. The official reader uses this rule, numpy.isclose(1,
- * sum). */
+/* Returns 1 if |1 - sum| <= 1e-8 + 1e-5 |sum|, which is the rule of the official reader,
+ * numpy.isclose(1, sum). */
 int bj_sums_to_one(double sum);
 
-/* Rows of one track of a scenario, in file order. */
+/* The rows of one track of a scenario, in file order. */
 typedef struct bj_submission_track {
-    int64_t scenario;    /* index, -1 if the rows have no scenario id */
+    int64_t scenario;    /* scenario index, -1 if the rows have no scenario id */
     const char *track;   /* id, NULL if the rows have none */
     const int64_t *rows; /* (count) */
     int64_t count;
 } bj_submission_track;
 
-/* Returns the number of tracks. Tracks are sorted by scenario index. Tracks whose rows have no
- * scenario id come first. */
+/* Returns the number of tracks. Tracks are sorted by scenario index. Tracks without a scenario id
+ * come first. */
 int64_t bj_submission_tracks(const bj_submission *submission);
 bj_submission_track bj_submission_track_at(const bj_submission *submission, int64_t index);
 /* Returns the first track of a scenario, or the total track count if `scenario` is the number of

@@ -72,8 +72,7 @@ static bj_status copy_names(names *n, const bj_text *texts, const bj_distinct *d
     return BJ_OK;
 }
 
-/* Removes the empty text. The reader returns nulls as empty texts, and an empty text is not an
- * id. */
+/* Removes the empty string from the ids, because the reader returns nulls as empty strings. */
 static void drop_empty(names *n, int64_t rows) {
     int32_t empty = 0;
     while (empty < n->count && *n->text[empty]) empty++;
@@ -106,7 +105,8 @@ done:
 
 /* ---------------------------------------------------------------------------------------- order */
 
-/* Stable sort: fills `out` with the entries of `in` (NULL means 0, 1, ...) sorted by key[entry]. */
+/* Stable sort. Fills `out` with the entries of `in`, sorted by key[entry]. NULL stands for the
+ * entries 0, 1, ... */
 static bj_status sort_by(int64_t *out, const int64_t *in, int64_t count, const int32_t *key,
                          int32_t keys, bj_error *err) {
     int64_t *place;

@@ -1,7 +1,7 @@
 /* submission_write.c - writes a challenge submission; see submission.h.
  *
- * Rows are buffered and written in row groups of about ROWS rows, so memory does not grow with the
- * file. A row takes 1 kB.
+ * Rows are buffered and written in row groups of about ROWS rows, so memory use does not grow with
+ * the file. A row takes 1 kB.
  * Tests: tests/eval/test_score.c, tests/eval/peer_score.py
  */
 #include <math.h>
@@ -82,7 +82,7 @@ static bj_status check_track(const bj_submission_writer *w, const char *scenario
         return BJ_FAIL(err, BJ_EARG, "%s: scenario %.40s: an id has more than %d bytes", w->path,
                        scenario, NAME - 1);
     if (modes < 1 || modes > BJ_MAX_ATOMS)
-        return BJ_FAIL(err, BJ_EARG, "%s: scenario %s: %d modes, expected 1 to %d", w->path,
+        return BJ_FAIL(err, BJ_EARG, "%s: scenario %s: found %d modes, expected 1 to %d", w->path,
                        scenario, modes, BJ_MAX_ATOMS);
     for (int k = 0; k < modes; k++) {
         sum += p[k];
@@ -93,8 +93,8 @@ static bj_status check_track(const bj_submission_writer *w, const char *scenario
         for (int i = 0; i < 2 * F; i++)
             if (!isfinite(y[(size_t)k * 2 * F + (size_t)i]))
                 return BJ_FAIL(err, BJ_ENONFINITE,
-                               "%s: scenario %s: mode %d, step %d is not a finite point", w->path,
-                               scenario, k, i / 2);
+                               "%s: scenario %s: mode %d: the point at step %d is not finite",
+                               w->path, scenario, k, i / 2);
     }
     if (!bj_sums_to_one(sum))
         return BJ_FAIL(err, BJ_EARG, "%s: scenario %s: probabilities sum to %.9g, expected 1",

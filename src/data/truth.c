@@ -36,7 +36,8 @@ struct bj_truth {
 /* -------------------------------------------------------------------------------- scenario files
  */
 
-/* Rows of the focal track by step. If a step has several rows, the last one wins. */
+/* Indices of the rows of the focal track, by step. If a step has several rows, the last one is
+ * used. */
 typedef struct focal_rows {
     int64_t row[BJ_SCENARIO_STEPS]; /* -1 if there is no row */
 } focal_rows;
@@ -174,7 +175,8 @@ static bj_status use_cache(bj_truth *truth, const bj_cache *cache, const char *p
                            bj_error *err) {
     const bj_arch arch = bj_cache_arch(cache);
     if (arch.fut != F || arch.obs != LAST + 1)
-        return BJ_FAIL(err, BJ_EARG, "%s: %d observed and %d future steps, expected %d and %d",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: found %d observed and %d future steps, expected %d and %d",
                        path, arch.obs, arch.fut, LAST + 1, F);
     truth->cache = cache;
     truth->count = bj_cache_count(cache);
@@ -260,6 +262,10 @@ static void scene_of_cache(bj_truth_scene *out, const bj_cache *cache, int64_t i
     for (int k = 0; k < F; k++) out->gaps += !(info.future_valid >> k & 1);
     for (int i = 0; i < 2 * F; i++) out->future[i] = floats.future[i];
     bj_to_city(out->city_future, out->future, F, out->origin, out->heading);
+}
+
+bj_status bj_truth_check(const bj_truth *truth, int64_t index, bj_error *err) {
+    return truth->cache ? bj_cache_check_scene(truth->cache, index, err) : BJ_OK;
 }
 
 void bj_truth_scene_at(bj_truth_scene *out, const bj_truth *truth, int64_t index) {

@@ -1,4 +1,4 @@
-/* walk.c - see walk.h. Directory listing uses libc's own memory. */
+/* walk.c - see walk.h. Directory streams are allocated by the C library. */
 #define _XOPEN_SOURCE 700 /* openat, fdopendir, fstatat, realpath */
 #include "data/walk.h"
 
@@ -18,11 +18,13 @@
 
 enum { CHUNK = 1 << 18 };
 
-/* A scenario: its id and the number of its parent folder. 250,000 scenarios take about 15 MB. */
+/* A scenario, described by its id and the index of its parent folder. 250,000 scenarios take about
+ * 15 MB. */
 typedef struct found {
     const char *id;
     int32_t parent;  /* index into `parents` */
-    int32_t in_file; /* 0: in a folder of that name in the parent; 1: in the parent itself */
+    int32_t in_file; /* 0: the scenario is in a folder of that name in the parent; 1: it is in the
+                        parent itself */
     int64_t order;   /* order of discovery */
 } found;
 
@@ -82,7 +84,7 @@ static const char *split_of_path(const char *path) {
     return last;
 }
 
-/* Returns the length of ID in scenario_ID.parquet, or 0 if the name has another form. */
+/* Returns the length of ID in scenario_ID.parquet, or 0 if the name does not have this form. */
 static size_t id_length(const char *name) {
     static const char head[] = "scenario_", tail[] = ".parquet";
     const size_t length = strlen(name), around = sizeof head - 1 + sizeof tail - 1;
@@ -168,6 +170,16 @@ static int lies_above(const level *at, const struct stat *info) {
 
 static bj_status enter(bj_walk *walk, level *at, bj_error *err);
 
+/* Skips an entry that was just removed or a link that leads nowhere or to where we may not look.
+ * Other errors are failures, because a scenario would be missing. */
+static bj_status fail_entry(const level *at, const char *name, bj_error *err) {
+    const int number = errno;
+    if (number == ENOENT || number == ENOTDIR || number == ELOOP || number == EACCES) return BJ_OK;
+    char path[BJ_WALK_PATH + 64];
+    snprintf(path, sizeof path, "%s/%.60s", at->path, name);
+    return bj_file_fail(err, number, path, "examine");
+}
+
 /* Handles one entry of the folder `at`. */
 static bj_status look_at(bj_walk *walk, int32_t *parent, const level *at, int folder,
                          const char *name, bj_error *err) {
@@ -175,9 +187,11 @@ static bj_status look_at(bj_walk *walk, int32_t *parent, const level *at, int fo
     if (name[0] == '.') return BJ_OK;
     const size_t id = id_length(name);
     if (id) return wanted(walk, at->split) ? keep(walk, parent, at, name + 9, id, 1, err) : BJ_OK;
-    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW)) return BJ_OK; /* removed meanwhile */
-    if (S_ISLNK(info.st_mode) && (at->depth >= BJ_WALK_LINKS || fstatat(folder, name, &info, 0)))
-        return BJ_OK;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW)) return fail_entry(at, name, err);
+    if (S_ISLNK(info.st_mode)) {
+        if (at->depth >= BJ_WALK_LINKS) return BJ_OK;
+        if (fstatat(folder, name, &info, 0)) return fail_entry(at, name, err);
+    }
     if (!S_ISDIR(info.st_mode) || lies_above(at, &info)) return BJ_OK;
     if (is_uuid(name))
         return wanted(walk, at->split) ? keep(walk, parent, at, name, strlen(name), 0, err) : BJ_OK;
@@ -205,8 +219,8 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the names in a folder in sorted order, because readdir returns them in any order. The names
- * follow the pointer table in one memory block. */
+/* Lists the names in a folder in sorted order, because the order of readdir is unspecified. The
+ * names are stored after the pointer table in one memory block. */
 static bj_status list(const char ***out, size_t *count, DIR *dir, const char *path, bj_error *err) {
     size_t bytes = 0, n = 0, used = 0, kept = 0;
     errno = 0;
@@ -218,11 +232,17 @@ static bj_status list(const char ***out, size_t *count, DIR *dir, const char *pa
     const char **names = (const char **)(void *)memory;
     char *text = memory + n * sizeof(char *);
     rewinddir(dir);
+    errno = 0;
     for (const struct dirent *e; kept < n && (e = readdir(dir));) {
         const size_t size = strlen(e->d_name) + 1;
         if (used + size > bytes) break;
         names[kept++] = memcpy(text + used, e->d_name, size);
         used += size;
+    }
+    if (errno) {
+        const bj_status failed = bj_file_fail(err, errno, path, "list the folder");
+        bj_free(memory);
+        return failed;
     }
     if (kept) qsort(names, kept, sizeof *names, compare_names);
     *out = names;

@@ -32,8 +32,8 @@ enum { BJ_WALK_LINKS = 4, BJ_WALK_DEPTH = 16, BJ_WALK_PATH = 4096 };
 
 typedef struct bj_walk bj_walk;
 
-/* Finds all scenarios. Fails if a root is not a readable folder or a folder below it cannot be
- * listed, because scenes must not be lost silently. `split` may be NULL. */
+/* Finds all scenarios. Fails if a root is not a readable folder or if a folder below it cannot be
+ * listed, so that no scenes are lost silently. `split` may be NULL. */
 BJ_CHECK bj_status bj_walk_create(bj_walk **out, const char *const *roots, int count,
                                   const char *split, bj_error *err);
 void bj_walk_free(bj_walk *walk); /* accepts NULL */

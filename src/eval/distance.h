@@ -1,6 +1,6 @@
 /* distance.h - squared distances between rows, summed in eight lanes for vectorization.
  *
- * The order of summation does not depend on the element type or the compiler.
+ * The order of the additions does not depend on the element type or the compiler.
  * Test: tests/eval/test_metrics.c
  */
 #ifndef BJ_EVAL_DISTANCE_H

@@ -38,7 +38,8 @@ struct bj_evaluator {
     bj_scene_class *classes;                          /* (max_batch) if grouped */
     bj_encoding *encodings;                           /* (max_batch) written by the predictor */
     bj_encoding encoded;                              /* sums over the scenes */
-    bj_real *sample; /* (BJ_HEALTH_SCENES,D) the first target latents, or NULL without a target */
+    bj_real *sample; /* (BJ_HEALTH_SCENES,D) the first target latents; NULL if there is no target
+                        encoder */
     int sampled;
     /* State of the current call. */
     const bj_batch *batch;
@@ -125,7 +126,7 @@ bj_status bj_evaluator_add(bj_evaluator *e, const bj_batch *batch, const bj_scen
     BJ_TRY(bj_batch_check(batch, &e->arch, e->max_batch, 1, err));
     if (e->grouped && !infos)
         return BJ_FAIL(err, BJ_EARG,
-                       "infos is NULL, expected scene information, because groups need it");
+                       "infos is NULL, expected scene information, which is required for groups");
     BJ_TRY(bj_predict(e->predictor, batch, e->weights, e->trajectories, e->atoms, err));
     if (e->encoder) BJ_TRY(bj_future_encode(e->encoder, batch, e->target, NULL, err));
     BJ_TRY(measure(e, batch, err));
@@ -204,8 +205,8 @@ void bj_evaluator_free(bj_evaluator *e) {
     bj_free(e->classes);
     bj_free(e->encodings);
     bj_free(e->sample);
-    bj_future_encoder_free(e->encoder); /* before the predictor, because it
-                                           uses the predictor's workers */
+    bj_future_encoder_free(e->encoder); /* free it before the predictor, because it uses the
+                                           predictor's workers */
     bj_predictor_free(e->predictor);
     bj_free(e);
 }

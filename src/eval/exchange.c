@@ -1,8 +1,8 @@
-/* exchange.c - trajectory Energy Scores of scenes with exchanged parts; see exchange.h.
+/* exchange.c - measures how the Energy Score worsens if parts of scenes are exchanged; see
+ * exchange.h.
  *
- * The scores are computed by a bj_evaluator, so they equal those of any other evaluation and do not
- * depend on the number of threads or the batch size. Only pointers are copied, never the arrays of
- * a scene.
+ * The scores are computed by a bj_evaluator, so they do not depend on the number of threads or the
+ * batch size. Only pointers are copied, never the arrays of a scene.
  */
 #include "eval/exchange.h"
 

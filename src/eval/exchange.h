@@ -27,7 +27,7 @@ typedef enum bj_exchange_part {
     BJ_EXCHANGE_PARTS
 } bj_exchange_part;
 
-/* Fills partners (n). A single scene is its own partner. */
+/* Assigns a partner to each of the n scenes. A single scene is its own partner. */
 void bj_exchange_partners(int *partners, int n, uint64_t seed);
 /* Returns a copy of `scene` with one part replaced by that of its partner. */
 bj_scene bj_exchange_scene(const bj_scene *scene, const bj_scene *partner, bj_exchange_part part);

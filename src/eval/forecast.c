@@ -25,7 +25,7 @@ static void measure_trajectories(bj_forecast_values *v, const bj_forecast *f) {
         v->end_es += p_k * v->fde[k];
         v->exp_ade += p_k * v->ade[k];
         v->exp_fde += p_k * v->fde[k];
-        for (int l = 0; l < k; l++) { /* visit each pair once instead of using the factor 1/2 */
+        for (int l = 0; l < k; l++) { /* visits each pair once, which replaces the factor 1/2 */
             const double *y_l = f->y + (size_t)l * (size_t)n;
             const double p_kl = p_k * f->p[l];
             v->traj_disp += p_kl * bj_distance(bj_sum_squares_double(y_k, y_l, n) / f->F);
@@ -72,8 +72,8 @@ static double exp_entropy(const double *p, int n) {
     return exp(entropy);
 }
 
-/* Computes exp H of the endpoint clusters' masses, where H is the entropy. Two endpoints belong to
- * the same cluster if a chain of endpoints with gaps of at most 1 m connects them. */
+/* Computes exp H, where H is the entropy of the masses of the endpoint clusters. Two endpoints
+ * belong to the same cluster if a chain of endpoints with gaps of at most 1 m connects them. */
 static void measure_support(bj_forecast_values *v, const bj_forecast *f) {
     const size_t n = 2 * (size_t)f->F;
     const double *ends = f->y + n - 2; /* stride n */

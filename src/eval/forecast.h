@@ -34,8 +34,8 @@ typedef struct bj_forecast {
 
 typedef struct bj_forecast_values {
     double ade[BJ_MAX_ATOMS], fde[BJ_MAX_ATOMS]; /* (K) */
-    int top, least_ade, least_fde;               /* indices of the modes with the largest
-                                                    weight and the smallest errors */
+    int top, least_ade, least_fde;               /* indices of the mode with the largest weight and
+                                                    of the modes with the smallest errors */
     double traj_obs, traj_disp, end_es;
     double exp_ade, exp_fde;
     bj_maneuver truth, likeliest;
@@ -43,9 +43,9 @@ typedef struct bj_forecast_values {
     double exp_entropy, dedup_support;
 } bj_forecast_values;
 
-/* Indices of the modes that the Argoverse 2 metrics use, as in the av2 package. The best of the K
- * most probable modes is chosen, for K = 1 and K = 6. Modes with equal probabilities keep their
- * order. Of two modes with equal errors, the more probable one is chosen. */
+/* Indices of the modes used by the Argoverse 2 metrics, chosen as in the av2 package. For K = 1
+ * and K = 6, the best of the K most probable modes is chosen. Modes with equal probabilities keep
+ * their order. If two modes have equal errors, the more probable one is chosen. */
 typedef struct bj_official_modes {
     int top;                  /* K = 1 */
     int least_ade, least_fde; /* K = 6 */

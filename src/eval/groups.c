@@ -64,7 +64,8 @@ static bj_status make_group(bj_group *g, const bj_groups *s, const group_key *k,
     BJ_GOTO(status, fail, BJ_ALLOC(g->key, length, err));
     memcpy(g->key, k->key, length);
     BJ_GOTO(status, fail, BJ_ALLOC(g->sums, (size_t)s->sums, err));
-    /* One time step is enough, because scenes are measured elsewhere and only added here. */
+    /* One time step is enough, because this accumulator only adds values that were measured
+     * elsewhere. */
     BJ_GOTO(status, fail, bj_metrics_create(&g->metrics, s->K, s->latents, s->D, 1, err));
     return BJ_OK;
 fail:

@@ -1,7 +1,7 @@
 /* groups.h - groups of scenes: all scenes, and scenes by maneuver, type, city and speed.
  *
- * Order   by kind as in the enum below, then maneuvers and speeds in their own order, types and
- *         cities by name
+ * Order by kind, as in the enum below. Within a kind, maneuvers and speeds have a fixed order, and
+ *         types and cities are sorted by name.
  * Every scene is in one group of each kind. A group is created when its first scene is added.
  * Tests: tests/eval/test_score.c, tests/eval/test_evaluator.c
  */
@@ -26,7 +26,7 @@ typedef struct bj_scene_class {
 } bj_scene_class;
 
 typedef struct bj_group {
-    int kind, place; /* place: order within a kind; groups with equal place are ordered by key */
+    int kind, place; /* place: order within a kind; groups with the same place are ordered by key */
     char *key;
     bj_metrics *metrics;
     double *sums; /* (bj_groups.sums) additional sums, defined by the caller */
@@ -43,9 +43,10 @@ const char *bj_group_by(const bj_group *group); /* "all", "maneuver", ... */
 
 /* Creates the group of all scenes. */
 BJ_CHECK bj_status bj_groups_start(bj_groups *groups, bj_error *err);
-/* Creates the groups of the scene that do not exist yet. */
+/* Creates the groups of a scene that do not exist yet. */
 BJ_CHECK bj_status bj_groups_admit(bj_groups *groups, const bj_scene_class *scene, bj_error *err);
-/* Finds the groups of an admitted scene. The pointers are valid until the next bj_groups_admit. */
+/* Finds the groups of a scene that has been admitted. The pointers are valid until the next
+ * bj_groups_admit. */
 void bj_groups_find(bj_group *found[BJ_GROUP_KINDS], const bj_groups *groups,
                     const bj_scene_class *scene);
 /* Removes groups without scenes, except for the group of all scenes. */

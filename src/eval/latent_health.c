@@ -1,9 +1,9 @@
-/* latent_health.c - standard deviations and spectrum of a set of latents.
+/* latent_health.c - computes the standard deviations and the spectrum of a set of latents.
  *
  * Computes the eigenvalues of the (D,D) covariance in double by Householder
  * reduction to tridiagonal form and implicit QL with Wilkinson's shift (Golub
- * and Van Loan, sections 8.3.1 and 8.3.3). The participation rank needs no
- * spectrum: it is (tr C)^2 / sum_ij C_ij^2, or 0 if all latents are equal.
+ * and Van Loan, sections 8.3.1 and 8.3.3). The participation rank is (tr C)^2 / sum_ij C_ij^2, or 0
+ * if all latents are equal, and needs no eigenvalues.
  * Test: tests/eval/test_latent_health.c
  */
 #include <math.h>
@@ -101,8 +101,8 @@ static void covariance(double *cov, double *mean, const bj_real *z, size_t strid
         for (int j = i + 1; j < D; j++) cov[(size_t)i * D + j] = cov[(size_t)j * D + i];
 }
 
-/* Returns the participation rank. The trace is the sum of the eigenvalues, and the sum of the
- * squared entries is the sum of their squares. */
+/* Returns the participation rank. The trace equals the sum of the eigenvalues, and the sum of the
+ * squared entries equals the sum of the squared eigenvalues. */
 static double participation(const double *cov, size_t n) {
     double trace = 0, squares = 0;
     for (size_t i = 0; i < n; i++) trace += cov[i * n + i];

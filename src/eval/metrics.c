@@ -41,7 +41,7 @@ struct bj_metrics {
     double bin_count[BINS], bin_conf[BINS], bin_hit[BINS];
 };
 
-/* One scene, in the memory layout of the outputs. */
+/* The outputs for one scene. */
 typedef struct scene {
     int K;
     const bj_real *u, *p, *y, *z, *t;
@@ -131,7 +131,8 @@ bj_status bj_metrics_check_scene(const bj_metrics *m, const bj_outputs *o, const
     BJ_TRY(check_finite(s->p, s->K, index, "weight", err));
     for (int k = 0; k < s->K; k++)
         if (s->p[k] < 0 || s->p[k] > 1 + 1e-4)
-            return BJ_FAIL(err, BJ_EARG, "metrics: scene %d: weight [%d] is %g, expected [0,1]",
+            return BJ_FAIL(err, BJ_EARG,
+                           "metrics: scene %d: weight [%d] is %g, expected a number in [0,1]",
                            index, k, (double)s->p[k]);
     return BJ_OK;
 }

@@ -1,7 +1,7 @@
 /* metrics.h - internal interface of the metrics accumulator.
  *
  * The public bj_metrics_add takes the outputs of a network. Forecasts from other sources are
- * measured with eval/forecast.h first and then counted here.
+ * measured with eval/forecast.h first and then added here.
  */
 #ifndef BJ_EVAL_METRICS_H
 #define BJ_EVAL_METRICS_H
@@ -13,7 +13,7 @@
 typedef struct bj_scene_values {
     bj_forecast_values forecast;
     double latent_es, neff_collision; /* 0 if there are no latents; neff_collision is also 0 if
-                                         there is only one */
+                                         there is only one latent */
 } bj_scene_values;
 
 /* Fails if a value of scene b is not finite or a weight is outside [0,1].

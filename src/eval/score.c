@@ -88,6 +88,7 @@ static bj_status score_scene(bj_score *s, const bj_submission_track *track,
 
 static bj_status score_truth(bj_score *s, int64_t index, bj_error *err) {
     bj_truth_scene truth;
+    BJ_TRY(bj_truth_check(s->truth, index, err));
     bj_truth_scene_at(&truth, s->truth, index);
     const int64_t scenario = bj_submission_find(s->submission, truth.scenario_id);
     if (truth.failure) { /* its focal track is also unknown */

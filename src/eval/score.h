@@ -25,11 +25,12 @@ typedef struct bj_violations {
 void bj_violations_add(bj_violations *v, bj_violation_kind kind, int64_t row, const char *scenario,
                        const char *fmt, ...) BJ_PRINTF(5, 6);
 
-/* Checks a track without the ground truth. Returns 1 if its modes can be scored: 1 to BJ_MAX_ATOMS
- * modes with 60 finite points each and probabilities in [0,1] that sum to one. */
+/* Checks a track without the ground truth. Returns 1 if its modes can be scored. This requires 1 to
+ * BJ_MAX_ATOMS modes with 60 finite points each, and probabilities in [0,1] that sum to one. */
 int bj_check_track(bj_violations *v, const bj_submission *submission,
                    const bj_submission_track *track, int max_modes);
-/* Checks that the tracks [begin,end) of one scenario have the same modes. */
+/* Checks that the tracks [begin,end) of one scenario have the same number of modes and the same
+ * probabilities. */
 void bj_check_scenario(bj_violations *v, const bj_submission *submission, int64_t begin,
                        int64_t end);
 

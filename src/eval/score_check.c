@@ -81,8 +81,8 @@ static int same_row(const bj_submission_row *a, const bj_submission_row *b) {
            same_values(a->y, a->y_count, b->y, b->y_count);
 }
 
-/* Reports rows that repeat an earlier row of the track. Compares at most BJ_MAX_ATOMS rows, because
- * the cost is quadratic and a longer track is a violation anyway. */
+/* Reports rows that repeat an earlier row of the track. Only the first BJ_MAX_ATOMS rows are
+ * compared, because the cost is quadratic and a longer track is a violation anyway. */
 static void check_duplicates(bj_violations *v, const bj_submission *s,
                              const bj_submission_track *t) {
     for (int64_t i = 1; i < t->count && i < BJ_MAX_ATOMS; i++)
@@ -125,8 +125,8 @@ int bj_check_track(bj_violations *v, const bj_submission *s, const bj_submission
     return good;
 }
 
-/* Returns 1 if two tracks have the same probabilities in any order. Compares only tracks of at most
- * BJ_MAX_ATOMS modes, because the cost is quadratic. */
+/* Returns 1 if two tracks have the same probabilities in any order. Tracks with more than
+ * BJ_MAX_ATOMS modes are not compared, because the cost is quadratic. */
 static int same_weights(const bj_submission *s, const bj_submission_track *a,
                         const bj_submission_track *b) {
     for (int64_t i = 0; i < a->count && a->count <= BJ_MAX_ATOMS; i++) {

@@ -1,6 +1,6 @@
-/* score_values.c - the official metrics of one scene; see score.h.
+/* score_values.c - computes the official metrics of one scene; see score.h.
  *
- * With displacements d_kt = |y_kt - t_t| in city coordinates, as computed by the av2 package:
+ * The displacements d_kt = |y_kt - t_t| are in city coordinates, as in the av2 package:
  *
  *   ade_k = mean_t d_kt     fde_k = d_kF     missed = fde > 2     brier adds (1 - p_k)^2
  *

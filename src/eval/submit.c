@@ -37,7 +37,7 @@ static bj_status check_sizes(const bj_arch *m, const bj_cache *cache, bj_error *
     const bj_arch scenes = bj_cache_arch(cache);
     BJ_TRY(bj_arch_fits(m, &scenes, err));
     if (m->fut != F)
-        return BJ_FAIL(err, BJ_EFORMAT, "the model has %d future steps, but a submission has %d",
+        return BJ_FAIL(err, BJ_EFORMAT, "the model predicts %d steps, but a submission needs %d",
                        m->fut, F);
     return BJ_OK;
 }

@@ -31,17 +31,18 @@ const char *bj_gallery_rule(void) {
            "candidate is moved, reweighted or left out.";
 }
 
-bj_status bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], bj_sha256 *hash, uint64_t seed,
-                           const char *scenario_id, bj_error *err) {
+void bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], uint64_t seed,
+                      const char *scenario_id) {
+    bj_sha256 hash;
     char text[24];
     int length = 0;
     for (uint64_t rest = seed; rest >= 10; rest /= 10) length++;
     text[length + 1] = ':';
     for (int i = length; i >= 0; i--, seed /= 10) text[i] = (char)('0' + seed % 10);
-    BJ_TRY(bj_sha256_init(hash, err));
-    BJ_TRY(bj_sha256_update(hash, text, (size_t)length + 2, err));
-    BJ_TRY(bj_sha256_update(hash, scenario_id, strlen(scenario_id), err));
-    return bj_sha256_final_bytes(hash, order, err);
+    bj_sha256_init(&hash);
+    bj_sha256_update(&hash, text, (size_t)length + 2);
+    bj_sha256_update(&hash, scenario_id, strlen(scenario_id));
+    bj_sha256_final_bytes(&hash, order);
 }
 
 /* ------------------------------------------------------------------------------------ maneuvers */
@@ -74,7 +75,7 @@ static int by_order(const void *a, const void *b) {
     return order ? order : (x->scene > y->scene) - (x->scene < y->scene);
 }
 
-/* Returns 0 if the case meets the requirement of the place. */
+/* Returns 0 if the case meets the requirement for the place. */
 static int rank_for(const bj_strict_case *c, int place) {
     if (c->maneuvers == BJ_GALLERY_STOP) return 2;
     return is_several(c->maneuvers) != (place > 0);

@@ -1,4 +1,4 @@
-/* choose.h - the rule that chooses the cases of a gallery; private to src/gallery. */
+/* choose.h - the rule by which the cases of a gallery are chosen; used only in src/gallery. */
 #ifndef BJ_GALLERY_CHOOSE_H
 #define BJ_GALLERY_CHOOSE_H
 
@@ -13,8 +13,7 @@ typedef struct bj_strict_case {
 } bj_strict_case;
 
 /* Computes the SHA-256 of "SEED:ID". */
-BJ_CHECK bj_status bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], bj_sha256 *hash,
-                                    uint64_t seed, const char *scenario_id, bj_error *err);
+void bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], uint64_t seed, const char *scenario_id);
 /* Sorts the cases by `order` and chooses at most `wanted` of them. Fills `chosen` with their
  * indices in the sorted list and returns their count. */
 int bj_gallery_choose(int64_t *chosen, int wanted, bj_strict_case *cases, int64_t count);

@@ -22,7 +22,7 @@ enum { BATCH = BJ_GALLERY_BATCH, MODELS = BJ_GALLERY_MODELS };
 
 /* -------------------------------------------------------------------------------------- looking */
 
-/* Returns the areas of a map for a worker. Scenes of one town share a map. */
+/* Returns the drivable areas of a map for a worker. Scenes of one town share a map. */
 static bj_status prepare(bj_drivable **out, bj_gallery *g, int64_t map, int worker, bj_error *err) {
     *out = g->areas[worker];
     if (g->maps[worker] == map) return BJ_OK;
@@ -88,7 +88,8 @@ static void look_at(void *context, int item, int worker) {
         look->status = contain(look, g, &info, item, worker);
 }
 
-/* Predicts one batch and examines its scenes. *numbers are those of bj_loader_batch. */
+/* Predicts one batch and examines its scenes. *numbers are the scene numbers from
+ * bj_loader_batch. */
 static bj_status look_at_batch(int *count, const int64_t **numbers, bj_gallery *g, int64_t step,
                                bj_error *err) {
     const bj_batch *batch;
@@ -108,8 +109,7 @@ static bj_status look_at_batch(int *count, const int64_t **numbers, bj_gallery *
 
 /* ------------------------------------------------------------------------------------ screening */
 
-static bj_status keep_strict(bj_gallery *g, int64_t scene, unsigned maneuvers, bj_sha256 *hash,
-                             bj_error *err) {
+static bj_status keep_strict(bj_gallery *g, int64_t scene, unsigned maneuvers, bj_error *err) {
     if (g->strict_count == g->strict_room) {
         const int64_t room = g->strict_room ? 2 * g->strict_room : 64;
         bj_strict_case *more;
@@ -122,13 +122,13 @@ static bj_status keep_strict(bj_gallery *g, int64_t scene, unsigned maneuvers, b
     const bj_scene_info info = bj_cache_info(g->cache, scene);
     bj_strict_case *c = &g->strict[g->strict_count];
     *c = (bj_strict_case){.scene = scene, .map = info.map, .maneuvers = maneuvers};
-    BJ_TRY(bj_gallery_order(c->order, hash, g->options.seed, info.scenario_id, err));
+    bj_gallery_order(c->order, g->options.seed, info.scenario_id);
     g->strict_count++;
     return BJ_OK;
 }
 
 static bj_status count_in(bj_gallery *g, const bj_gallery_look *look, int64_t scene,
-                          bj_sha256 *hash, bj_error *err) {
+                          bj_error *err) {
     bj_gallery_counts *c = &g->counts;
     for (int m = 0; m < MODELS; m++) {
         c->passes[m] += look->proxy[m].passes;
@@ -138,11 +138,10 @@ static bj_status count_in(bj_gallery *g, const bj_gallery_look *look, int64_t sc
     if (!look->strict) return BJ_OK;
     c->strict++;
     c->several += (look->maneuvers & (look->maneuvers - 1)) != 0;
-    return keep_strict(g, scene, look->maneuvers, hash, err);
+    return keep_strict(g, scene, look->maneuvers, err);
 }
 
 static bj_status screen(bj_gallery *g, bj_error *err) {
-    bj_sha256 hash = {0};
     bj_status status = BJ_OK;
     for (int64_t first = 0; first < g->counts.scenes && status == BJ_OK; first += BATCH) {
         const int64_t *numbers;
@@ -150,12 +149,11 @@ static bj_status screen(bj_gallery *g, bj_error *err) {
         status = look_at_batch(&count, &numbers, g, first / BATCH, err);
         if (first + count > g->counts.scenes) count = (int)(g->counts.scenes - first);
         for (int i = 0; i < count && status == BJ_OK; i++)
-            status = count_in(g, &g->look[i], numbers[i], &hash, err);
+            status = count_in(g, &g->look[i], numbers[i], err);
         if (status == BJ_OK && g->options.progress &&
             g->options.progress(g->options.context, first + count, g->counts.scenes))
             status = BJ_FAIL(err, BJ_ELOCKED, "stopped before all scenes were screened");
     }
-    bj_sha256_reset(&hash);
     return status;
 }
 

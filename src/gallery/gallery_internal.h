@@ -1,4 +1,5 @@
-/* gallery_internal.h - the state while a gallery is created; private to src/gallery. */
+/* gallery_internal.h - state that is needed while a gallery is created; used only in
+ * src/gallery. */
 #ifndef BJ_GALLERY_INTERNAL_H
 #define BJ_GALLERY_INTERNAL_H
 
@@ -10,7 +11,8 @@ enum { BJ_GALLERY_BATCH = 64 };
 /* Properties of one scene of a batch. */
 typedef struct bj_gallery_look {
     bj_proxy proxy[BJ_GALLERY_MODELS];
-    bj_audit_scene audit[BJ_GALLERY_MODELS]; /* 0 unless the scene is audited and near the map */
+    bj_audit_scene audit[BJ_GALLERY_MODELS]; /* 0 unless the scene is audited and all candidates are
+                                                near the map */
     unsigned maneuvers;
     int audited, strict;
     bj_status status;

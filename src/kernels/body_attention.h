@@ -1,4 +1,4 @@
-/* body_attention.h - scores, pooling and their gradient for single-query attention. */
+/* body_attention.h - single-query attention: scores, pooling and their gradients. */
 #ifndef BJ_KERNELS_BODY_ATTENTION_H
 #define BJ_KERNELS_BODY_ATTENTION_H
 

@@ -21,8 +21,8 @@ static int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
 
 static size_t packed_size(int N, int K) { return (size_t)round_up(N) * (size_t)K; }
 
-/* Loads LANES numbers of row k of a right-hand side, or words of rows k and k + 1. The row after
- * the last one is zero. */
+/* Loads LANES numbers of row k of a right-hand side or, in mixed precision, words made from rows k
+ * and k + 1. A missing last row counts as zero. */
 INLINE vec load_rows(const bj_real *row, size_t ldb, int last, int mixed) {
     return mixed ? pair_up(load(row), last ? (vec){0} : load(row + ldb)) : load(row);
 }
@@ -58,8 +58,8 @@ INLINE void pack_kn_of(bj_real *packed, const bj_real *b, size_t ldb, int N, int
 }
 
 /* Computes packed[i * stride + j] = rows[j * ld + i] for i < depth and LANES rows. Reading more
- * rows at a time would cause cache conflicts, because the rows of square weight matrices map to the
- * same few sets of the L1 cache. */
+ * rows at a time would cause cache conflicts, because the rows of square weight matrices map to
+ * only a few sets of the L1 cache. */
 INLINE void pack_rows(bj_real *packed, int stride, const bj_real *rows, size_t ld, int depth,
                       int mixed) {
     for (int k = 0; k < depth; k += LANES) {
@@ -122,7 +122,7 @@ static void pack_nk(bj_real *packed, const bj_real *b, size_t ldb, int N, int K)
     pack_nk_of(packed, b, ldb, N, K, 0);
 }
 
-/* Returns the number of rows of a tile that is 3 vectors wide. If words are split into parts, 16
+/* Returns the number of rows in a tile that is 3 vectors wide. If words are split into parts, 16
  * registers have room only for 3 x 3 sums, the parts and a mask. */
 INLINE int rows_of_tile(int mixed) { return mixed && PARTS == 2 && ROWS == 4 ? 3 : ROWS; }
 
@@ -133,7 +133,7 @@ typedef struct product {
     size_t lda;
     const bj_real *bias, *mask;
     size_t ldm;
-    int first, last, flags; /* whether this is the first or last k block */
+    int first, last, flags; /* 1 if this is the first or the last block of k */
 } product;
 
 /* Returns the part of a product that starts at row m and column n, for one block of k. `a` is the
@@ -155,12 +155,12 @@ INLINE vec add_product(vec sum, vec x, vec y, int mixed) {
 
 INLINE vec operand(vec x, int part, int mixed) { return mixed ? part_of(x, part) : x; }
 
-/* Returns element k of a row, or a part of word k of a row from round_rows, in every lane. */
+/* Broadcasts element k of a row to every lane, or one part of word k of a row from round_rows. */
 INLINE vec left_operand(const bj_real *row, int k, int part, int mixed) {
     return splat(row[mixed ? PARTS * k + part : k]);
 }
 
-/* Adds column k of mr rows times one row of a panel to acc (mr rows, nv vectors). */
+/* Adds the product of column k of mr rows and one row of a panel to acc (mr rows, nv vectors). */
 INLINE void tile_part(vec acc[TALL][WIDTH], const bj_real *const row[TALL], int k,
                       const bj_real *restrict panel, int mr, int nv, int part, int mixed) {
     vec b[WIDTH];
@@ -171,7 +171,8 @@ INLINE void tile_part(vec acc[TALL][WIDTH], const bj_real *const row[TALL], int 
     }
 }
 
-/* Adds a times K rows of a panel, which are `stride` apart, to acc (mr rows, nv vectors). */
+/* Adds the product of a and K rows of a panel, which are `stride` apart, to acc (mr rows, nv
+ * vectors). */
 INLINE void tile_sum(vec acc[TALL][WIDTH], const bj_real *a, size_t lda,
                      const bj_real *restrict panel, int stride, int K, int mr, int nv, int mixed) {
     const bj_real *row[TALL];
@@ -182,7 +183,7 @@ INLINE void tile_sum(vec acc[TALL][WIDTH], const bj_real *a, size_t lda,
     }
 }
 
-/* Computes mr rows and nv vectors of columns for the K entries of one block of k. `tail` is the
+/* Computes mr rows and nv vectors of columns over the K entries of one block of k. `tail` is the
  * number of valid columns in the last vector. */
 INLINE void tile(const product *p, const bj_real *restrict panel, int stride, int K, int mr, int nv,
                  int tail, int mixed) {
@@ -291,7 +292,7 @@ INLINE void rows_of_panel(product p, const bj_real *panel, int width, int M, int
     tile_rows(p, panel, width, M, K);
 }
 
-/* Adds x times one row of `panels` panels, which are `step` apart, to acc. */
+/* Adds the product of x and one row of `panels` panels, which are `step` apart, to acc. */
 INLINE void row_part(vec acc[3][WIDTH], vec x, const bj_real *panel, size_t step, int panels,
                      int part, int mixed) {
     UNROLL for (int i = 0; i < panels; i++) {
@@ -302,8 +303,8 @@ INLINE void row_part(vec acc[3][WIDTH], vec x, const bj_real *panel, size_t step
     }
 }
 
-/* Multiplies one row by `panels` complete panels at once, because a single panel has too few sums
- * to hide the latency of a multiply-add. */
+/* Multiplies one row by `panels` complete panels at once. A single panel would have too few sums to
+ * hide the latency of a multiply-add. */
 INLINE void row_of_panels(const product *p, const bj_real *panel, int K, int panels, int mixed) {
     vec acc[3][WIDTH];
     UNROLL for (int i = 0; i < panels; i++) {

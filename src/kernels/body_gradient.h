@@ -1,4 +1,4 @@
-/* body_gradient.h - weight and bias gradients, summed over the rows of a batch shard by shard. */
+/* body_gradient.h - weight and bias gradients, summed over the batch rows shard by shard. */
 #ifndef BJ_KERNELS_BODY_GRADIENT_H
 #define BJ_KERNELS_BODY_GRADIENT_H
 
@@ -18,8 +18,8 @@ typedef struct gradient_chunk {
     int root;                           /* height of the tree over all used shards */
     int most;                           /* max rows per chunk */
     int runs, rows;
-    int resume, finish;                 /* resume: not the first part of a shard; finish: the last
-                                           part */
+    int resume, finish;                 /* resume: 1 if this is not the first part of a shard;
+                                           finish: 1 if it is the last part */
     int last;                           /* 1: the last chunk, which completes the result */
 } gradient_chunk;
 
@@ -29,8 +29,8 @@ typedef struct gradient_sides {
     size_t lddy, ldx;
 } gradient_sides;
 
-/* Operands in the layout that the tiles read. In mixed precision a row is a row of words, which
- * contains two rows of the batch. */
+/* Operands in the layout in which the tiles read them. In mixed precision, a row of words contains
+ * two rows of the batch. */
 typedef struct gradient_strips {
     const bj_real *dy, *x;
     size_t dy_step; /* distance between strips of dy */
@@ -47,7 +47,7 @@ enum {
 
 enum { LINE = 64 / sizeof(bj_real) }; /* elements per cache line */
 
-/* Adds one row of dy times nv vectors of one row of x to acc. */
+/* Adds the product of one row of dy and nv vectors of a row of x to acc. */
 INLINE void gradient_row(vec acc[STRIP][SPAN], const bj_real *dy, const bj_real *x, int nv,
                          int part, int mixed) {
     vec b[SPAN];
@@ -59,8 +59,8 @@ INLINE void gradient_row(vec acc[STRIP][SPAN], const bj_real *dy, const bj_real 
 }
 
 /* Computes one register tile over the chunk: a strip of dy times nv vectors of every row of x.
- * `sums` contains the tile's unfinished sum and its waiting sums, PLANE elements apart. The last
- * chunk writes mr rows and `width` columns of c. */
+ * `sums` contains the unfinished sum of the tile and the partial sums that wait to be combined,
+ * PLANE elements apart. The last chunk writes mr rows and `width` columns of c. */
 INLINE void gradient_tile(const gradient_chunk *g, const gradient_strips *from, bj_real *sums,
                           bj_real *c, size_t ldc, int mr, int width, int nv, int mixed) {
     vec waiting[BJ_SHARD_LEVELS][STRIP][SPAN];
@@ -125,7 +125,7 @@ INLINE void gradient_tile(const gradient_chunk *g, const gradient_strips *from, 
     }
 }
 
-/* Rows of the next chunk, which are prefetched into the L2 cache a few at a time. */
+/* Iterates over the rows of the next chunk to prefetch them into the L2 cache, a few at a time. */
 typedef struct gradient_fetch {
     const gradient_chunk *chunk;
     gradient_sides from;
@@ -148,7 +148,7 @@ INLINE void gradient_of_chunk(const gradient_chunk *g, gradient_strips from, int
                               gradient_fetch *next, bj_real *sums, bj_real *c, size_t ldc, int M,
                               int N, int mixed) {
     const int tiles = (M + STRIP - 1) / STRIP * ((N + ACROSS - 1) / ACROSS);
-    int due = 0; /* rows to prefetch, in units of 1 / tiles */
+    int due = 0; /* number of rows to prefetch, in units of 1 / tiles */
     for (int n0 = 0; n0 < N; n0 += ACROSS) {
         const int nv = N - n0 > LANES ? 2 : 1;
         const int n = packed || n0 + nv * LANES <= N ? n0 : N - nv * LANES;
@@ -198,9 +198,9 @@ static int rows_of_shard(const bj_rows *rows, int shard) {
     return n;
 }
 
-/* Computes the height of the tree and the number of shards per chunk, which is the largest power of
- * two for which every group of shards fits in a chunk. Trailing empty shards are skipped, because
- * they would only add zeros. */
+/* Computes the height of the tree and the number of shards per chunk. That number is the largest
+ * power of two for which every group of shards fits in a chunk. Trailing empty shards are skipped,
+ * because they would only add zeros. */
 static void begin_chunks(gradient_chunk *g, const bj_rows *rows) {
     int largest = 0, used = 1, all = 0;
     for (int s = 0; s < BJ_SHARDS; s++) {
@@ -209,8 +209,8 @@ static void begin_chunks(gradient_chunk *g, const bj_rows *rows) {
         all += n;
         if (n > 0) used = s + 1;
     }
-    g->most = all <= CHUNK ? CHUNK : CHUNK / 2; /* half, because the next chunk must also fit in the
-                                                   cache */
+    g->most = all <= CHUNK ? CHUNK : CHUNK / 2; /* use half of the cache, because the next chunk
+                                                   must also fit */
     g->root = g->height = 0;
     while (1 << g->root < used) g->root++;
     while (g->height < g->root && (2 << g->height) * largest <= g->most) g->height++;
@@ -223,13 +223,13 @@ typedef struct gradient_cursor {
     int shard, segment, done; /* done: rows of the segment already used */
 } gradient_cursor;
 
-/* Fills g, whose sizes are set, with the rows at the cursor and advances the cursor. */
+/* Fills g, whose sizes are already set, with the rows at the cursor and advances the cursor. */
 static void next_chunk(gradient_chunk *g, gradient_cursor *at, const bj_rows *rows) {
     int left = -at->done; /* remaining rows of this chunk's shards */
     for (int i = at->shard * rows->segments + at->segment;
          i < (at->shard + g->shards) * rows->segments; i++)
         left += rows->count[i];
-    /* split a shard that does not fit into equal parts */
+    /* split a shard that is too large into equal parts */
     const int parts = (left + g->most - 1) / g->most;
     const int most = parts > 1 ? (left - 1) / parts + 1 : g->most;
     g->index = at->shard / g->shards;
@@ -287,11 +287,11 @@ enum { MOST_PAIRS = CHUNK / 2 + BJ_SHARDS + 1 }; /* every shard may end with hal
 _Static_assert((BJ_SHARD_LEVELS + 1) * PLANE +
                        MOST_PAIRS * (BJ_GRADIENT_ROWS + BJ_GRADIENT_COLUMNS) + LANES <=
                    BJ_GRADIENT_SCRATCH,
-               "the scratch memory has room for the rounded rows");
+               "the scratch memory must have room for the rounded rows");
 
-/* Rounds two rows of a matrix and stores their words as row `at` of every strip. second is NULL
- * after the last row of a shard. The last vector of a strip may extend into the next row, which is
- * written later. */
+/* Rounds two rows of a matrix and stores their words as row `at` of every strip. `second` is NULL
+ * if a shard has an odd number of rows. The last vector of a strip may overlap the next row, which
+ * is written later. */
 INLINE void pack_pair(bj_real *strips, size_t step, int strip, int at, const bj_real *first,
                       const bj_real *second, int columns) {
     const vec zero = {0};

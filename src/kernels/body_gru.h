@@ -1,10 +1,11 @@
-/* body_gru.h - gate activations, a GRU step for many rows, its gradient, and a step for one row. */
+/* body_gru.h - GRU kernels: gate activations, a step for many rows, its gradient, and a step for
+ * one row. */
 #ifndef BJ_KERNELS_BODY_GRU_H
 #define BJ_KERNELS_BODY_GRU_H
 
 #include "kernels/body_gemm.h"
 
-/* Gate activations r = sigmoid(a) and z = sigmoid(b), and tanh. */
+/* Gate activations r = sigmoid(a) and z = sigmoid(b), and the tanh function. */
 #ifdef BJ_DOUBLE
 INLINE void sigmoid_two(vec *r, vec *z, vec a, vec b) {
     UNROLL for (int i = 0; i < LANES; i++) {
@@ -99,17 +100,18 @@ static void gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh,
     gru_pack_groups(packed, LANES, w_ih, w_hh, b_ih, b_hh, I, lead, E, 0);
 }
 
-/* Rows of a step, restricted to a group of units. */
+/* The rows of a GRU step, restricted to a group of units. */
 typedef struct gru_block {
     bj_real *gates, *h_out;      /* outputs of the group; gates may be NULL */
-    const bj_real *state, *h;    /* complete state rows; the group's part of h in these rows */
-    const bj_real *from;         /* operand of the recurrent product: h or its words */
+    const bj_real *state, *h;    /* complete state rows, and the part of h in them that belongs to
+                                    the group */
+    const bj_real *from;         /* operand of the recurrent product: h, or h as words */
     size_t ldg, ldo, lds, ldf;
     int lead, depth, E;          /* depth: length of the recurrent product */
 } gru_block;
 
 /* Computes mr rows of a group with n valid units. The gates stay in registers until they have the
- * form that backward needs. */
+ * form that the backward pass needs. */
 INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n, int mixed) {
     vec sum[TALL][WIDTH] = {{{0}}}, in[ROWS]; /* sums of r, z and n */
     UNROLL for (int i = 0; i < mr; i++) { /* prefetch the next group's output */
@@ -123,7 +125,7 @@ INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n, in
     tile_sum(sum, b->state, b->lds, group + LANES, PANEL, b->lead, mr, 3, 0);
     UNROLL for (int i = 0; i < mr; i++) in[i] = sum[i][2], sum[i][2] = b_hn;
     tile_sum(sum, b->from, b->ldf, group + LANES + b->lead * PANEL, PANEL, b->depth, mr, 3, mixed);
-    /* Two passes keep the chains of dependent operations short and let them overlap. */
+    /* Two passes keep the dependency chains short and let them overlap. */
     UNROLL for (int i = 0; i < mr; i++) {
         sigmoid_two(&sum[i][0], &sum[i][1], sum[i][0], sum[i][1]);
         in[i] += sum[i][0] * sum[i][2];
@@ -135,13 +137,14 @@ INLINE void gru_tile(const gru_block *b, const bj_real *group, int mr, int n, in
     }
     UNROLL for (int i = 0; i < mr; i++) {
         const vec c = tanh_vec(in[i]), h = load_n(b->h + (size_t)i * b->lds, n);
-        /* c + z (h - c) can be contracted in only one way, so gru_row computes the same bits */
+        /* c + z (h - c) can be contracted in only one way, so gru_row gives bit-identical
+         * results */
         store_n(b->h_out + (size_t)i * b->ldo, c + sum[i][1] * (h - c), n);
         if (b->gates) store_n(b->gates + (size_t)i * b->ldg + 3 * b->E, c, n);
     }
 }
 
-/* Computes all rows of a group, whose weights stay in the L1 cache. */
+/* Computes all rows of a group while its weights stay in the L1 cache. */
 INLINE void gru_rows_of(gru_block b, const bj_real *group, int M, int n, int mixed) {
     for (int m = 0, mr; m < M; m += mr) {
         mr = 1;
@@ -193,7 +196,7 @@ static void gru_step(bj_real *gates, size_t ldg, bj_real *h_out, size_t ldo, con
 /* ------------------------------------------------------------------------------------- backward */
 
 /* Replaces the gates with their gradients, given the gradient d of the new state. Returns the part
- * of d that reaches the old state directly. */
+ * of d that passes directly to the old state. */
 INLINE vec gru_gates_backward(bj_real *at, vec d, const bj_real *h, int E, int n) {
     const vec r = load_n(at, n), z = load_n(at + E, n);
     const vec hn = load_n(at + 2 * E, n), c = load_n(at + 3 * E, n);
@@ -208,8 +211,8 @@ INLINE vec gru_gates_backward(bj_real *at, vec d, const bj_real *h, int E, int n
     return d * z;
 }
 
-/* Computes the gradient for mr rows and n units of a panel. gates and h belong to the current step,
- * and dgates (mr,depth) to the following step. */
+/* Computes the gradient for mr rows and n units of a panel. gates and h belong to this step, and
+ * dgates (mr,depth) belongs to the step after it. */
 INLINE void gru_unstep_tile(bj_real *dh, size_t lddh, const bj_real *dgates, size_t ldd,
                             bj_real *gates, size_t ldg, const bj_real *h, size_t ldh,
                             const bj_real *panel, int E, int depth, int mr, int nv, int n,
@@ -275,7 +278,7 @@ static void gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj_real 
 
 /* ----------------------------------------------------------------------------- step for one row */
 
-/* Adds x times the weights at `at` of every group to the sums. */
+/* Adds the product of x and the weights at offset `at` of every group to the sums. */
 INLINE void gru_row_part(vec sum[4][3], vec x, const bj_real *at, size_t group, int groups,
                          int part, int mixed) {
     UNROLL for (int g = 0; g < groups; g++) {
@@ -286,9 +289,9 @@ INLINE void gru_row_part(vec sum[4][3], vec x, const bj_real *at, size_t group, 
     }
 }
 
-/* Computes `groups` groups of LANES units at once, starting at unit u, because a single group has
- * only three independent sums, too few to hide the latency of a multiply-add. `from` is the operand
- * of the recurrent product. */
+/* Computes `groups` groups of LANES units at once, starting at unit u. A single group has only
+ * three independent sums, which is too few to hide the latency of a multiply-add. `from` is the
+ * operand of the recurrent product. */
 INLINE void gru_row_groups(bj_real *h_out, const bj_real *row, const bj_real *from,
                            const bj_real *packed, int lead, int E, int depth, int u, int groups,
                            int mixed) {
@@ -341,8 +344,7 @@ static void mixed_gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *
     gru_pack_groups(packed, LANES, w_ih, w_hh, b_ih, b_hh, I, lead, E, 1);
 }
 
-/* Returns a distance between rows of words for which consecutive rows do not map to the same cache
- * sets. */
+/* Returns a row stride for words such that consecutive rows do not map to the same cache sets. */
 static int word_stride(int words) { return ((PARTS * words + 15) / 16 | 1) * 16; }
 
 static int words_fit(int stride, int M) {

@@ -1,4 +1,4 @@
-/* body_optimizer.h - AdamW and EMA updates, as loops over the parameter block. */
+/* body_optimizer.h - AdamW and EMA updates, written as loops over the parameter block. */
 #ifndef BJ_KERNELS_BODY_OPTIMIZER_H
 #define BJ_KERNELS_BODY_OPTIMIZER_H
 

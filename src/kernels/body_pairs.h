@@ -18,7 +18,7 @@
 /* Returns the number of words of K numbers. */
 INLINE int words_of(int K) { return (K + 1) / 2; }
 
-#ifdef BJ_DOUBLE /* in this build, only the portable table supports mixed precision */
+#ifdef BJ_DOUBLE /* only the portable table supports mixed precision in this build */
 
 enum { PARTS = 1 };
 INLINE vec part_of(vec words, int part) { return part ? (vec){0} : words; }
@@ -60,7 +60,7 @@ INLINE vec part_of(vec words, int part) {
     return part ? (vec)((uvec)words & 0xffff0000u) : (vec)((uvec)words << 16);
 }
 INLINE vec add_part(vec sum, vec x, vec y) { return sum + x * y; }
-/* Rounds to nearest even. The result is in the upper halves; the lower halves are undefined. */
+/* Rounds to nearest even. The upper halves contain the result. The lower halves are undefined. */
 INLINE uvec round_halves(vec x) {
     const uvec bits = (uvec)x, nan = (uvec)(x != x);
     return ((bits + 0x7fff + (bits >> 16 & 1)) & ~nan) | ((bits | 0x400000) & nan);
@@ -88,17 +88,17 @@ INLINE bj_real word_of(bj_real even, bj_real odd) {
     return word;
 }
 
-/* Rounded rows of a left-hand side. A block of rows fits in the L1 or L2 cache. A word of a row has
- * PARTS elements: if words are split into parts, a row contains rounded floats, so that every part
- * is one broadcast. */
+/* Rounded rows of a left-hand side. A block of rows fits in the L1 or L2 cache. A word occupies
+ * PARTS elements. If PARTS is 2, a row contains rounded floats, so that each part can be broadcast
+ * directly. */
 enum {
     WORD_ROWS = 32,
     WORD_DEPTH = 512, /* words per row of a block with WORD_ROWS rows */
     WORD_STRIDE = PARTS * WORD_DEPTH + 16,
-    WORD_COUNT = 48 * WORD_STRIDE /* enough for one row of gate gradients of 16384 units */
+    WORD_COUNT = 48 * WORD_STRIDE /* enough for one row of gate gradients with 16384 units */
 };
 
-/* Rounds M rows of K numbers to rows that are ldw apart. */
+/* Rounds M rows of K numbers. The row stride of the result is ldw. */
 static void round_rows(bj_real *words, size_t ldw, const bj_real *a, size_t lda, int M, int K) {
     for (int m = 0; m < M; m++, words += ldw, a += lda) {
         int k = 0;

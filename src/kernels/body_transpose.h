@@ -1,7 +1,7 @@
 /* body_transpose.h - transposes a square of vectors.
  *
- * v[i][j] and v[j][i] are exchanged, first in off-diagonal blocks of half the width and then in
- * smaller and smaller blocks. The shuffle indices count the lanes of a first, then those of b.
+ * v[i][j] and v[j][i] are exchanged, first in off-diagonal blocks of half the width, then in
+ * smaller and smaller blocks. In the shuffle indices, the lanes of a come before those of b.
  * tests/kernels compares packed matrices with those of the portable kernels.
  */
 #ifndef BJ_KERNELS_BODY_TRANSPOSE_H

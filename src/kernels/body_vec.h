@@ -24,8 +24,8 @@ enum {
     TALL = 8, /* rows of a tile that is one vector wide; fewer rows would not hide the latency */
     BLOCK_K = 1024,
     BLOCK_M = 64,
-    /* Tiles of weight gradients are two vectors wide, so the tile's part of a row of x is one cache
-     * line and many rows fit in the L1 cache. */
+    /* Tiles of weight gradients are two vectors wide. The part of a row of x that belongs to a tile
+     * is then one cache line, so many rows fit in the L1 cache. */
     STRIP = BJ_BODY_ROWS == 8 ? 12 : 6,
     SPAN = 2,
     CHUNK = 256 /* max rows per chunk */

@@ -1,8 +1,7 @@
 /* dispatch.c - selects the kernel table for this machine.
  *
- * The choice depends only on the processor and on BJ_ISA, so it is the same for every handle of a
- * process and for any batch size. The entries of `measured` are based on the measurements in
- * docs/PERFORMANCE.md.
+ * The choice depends only on the processor and on BJ_ISA, so all handles of a process use the same
+ * table. The entries of `measured` are based on the measurements in docs/PERFORMANCE.md.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -30,8 +30,8 @@ typedef struct bj_rows {
     const int *count; /* (BJ_SHARDS, segments) */
 } bj_rows;
 
-/* Max rows and columns of one call to bj_kernels.gradient, and the size of its scratch in
- * bj_reals. */
+/* Max number of rows and columns in one call to bj_kernels.gradient, and the size of its scratch
+ * memory in elements of bj_real. */
 enum {
     BJ_GRADIENT_ROWS = 96,
     BJ_GRADIENT_COLUMNS = 288,
@@ -49,16 +49,17 @@ typedef struct bj_adamw_coefficients {
 
 typedef struct bj_kernels {
     const char *isa;
-    /* Tables of this instruction set in single and in mixed precision. In mixed precision, gemm,
+    /* Tables of one instruction set, in single and in mixed precision. In mixed precision, gemm,
      * gemm_columns, gradient and the recurrent products of the GRU round their operands to bfloat16
-     * and add the products in single precision. All other functions, biases and the input weights
-     * of the GRU stay in single precision. Packed matrices of one table cannot be used with
-     * another. */
+     * and add the products in single precision. Biases, the input weights of the GRU and all other
+     * functions stay in single precision. A matrix packed for one table cannot be used with another
+     * table. */
     const struct bj_kernels *single, *mixed;
-    int panel; /* columns of a packed panel, the preferred granularity for splitting work */
+    int panel; /* number of columns of a packed panel, which is the preferred unit for splitting
+                  work */
 
-    /* Pack a right-hand side (K,N) in the order in which the product reads it. The source is
-     * b[k * ldb + n] for pack_kn and b[n * ldb + k] for pack_nk. */
+    /* Packs a right-hand side (K,N) in the order in which the product reads it. The source is b[k *
+     * ldb + n] for pack_kn and b[n * ldb + k] for pack_nk. */
     size_t (*packed_size)(int N, int K); /* in bj_reals */
     void (*pack_kn)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
     void (*pack_nk)(bj_real *packed, const bj_real *b, size_t ldb, int N, int K);
@@ -115,8 +116,8 @@ typedef struct bj_kernels {
     /* Computes pooled (G,W) = sum_s weight[s,g] r[s,:]. */
     void (*pool)(bj_real *pooled, size_t ldp, const bj_real *weight, const bj_real *r, size_t ldr,
                  int S, int G, int W);
-    /* Computes dr[s,:] = sum_g (alpha[s,g] dpooled_g + dscore[s,g] a_g), with zeros where
-     * r <= 0. */
+    /* Computes dr[s,:] = sum_g (alpha[s,g] dpooled_g + dscore[s,g] a_g). Elements are zero where r
+     * <= 0. */
     void (*pool_backward)(bj_real *dr, size_t lddr, const bj_real *alpha, const bj_real *dscore,
                           const bj_real *dpooled, size_t ldp, const bj_real *a, size_t lda,
                           const bj_real *r, size_t ldr, int S, int G, int W);

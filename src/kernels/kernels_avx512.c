@@ -1,4 +1,4 @@
-/* kernels_avx512.c - kernels_body.h for AVX-512 (F, BW, DQ, VL). */
+/* kernels_avx512.c - compiles kernels_body.h for AVX-512 (F, BW, DQ, VL). */
 #if defined(__x86_64__)
 #if !defined(__AVX512F__) || !defined(__AVX512DQ__)
 #error "kernels_avx512.c must be compiled with its -mavx512 flags"

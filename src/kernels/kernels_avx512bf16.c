@@ -1,4 +1,4 @@
-/* kernels_avx512bf16.c - kernels_body.h for AVX-512 (F, BW, DQ, VL) with AVX512_BF16. */
+/* kernels_avx512bf16.c - compiles kernels_body.h for AVX-512 (F, BW, DQ, VL) with AVX512_BF16. */
 #if defined(__x86_64__)
 #if !defined(__AVX512F__) || !defined(__AVX512BF16__)
 #error "kernels_avx512bf16.c must be compiled with its -mavx512 flags"

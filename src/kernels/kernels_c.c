@@ -1,7 +1,7 @@
 /* kernels_c.c - portable kernels: plain loops, used as the reference in the kernel tests.
  *
- * A packed right-hand side is the row-major (K,N) matrix. In mixed precision its numbers are rounded
- * to bfloat16 when it is packed, and those of the left-hand side when they are read.
+ * A packed right-hand side is the row-major (K,N) matrix. In mixed precision, the right-hand side
+ * is rounded to bfloat16 when it is packed, and the left-hand side when it is read.
  */
 #include <math.h>
 #include <string.h>
@@ -160,8 +160,8 @@ static void mixed_gru_unstep(bj_real *dh, size_t lddh, const bj_real *dgates, bj
     gates_backward(dh, lddh, gates, ldg, h, ldh, E, M);
 }
 
-/* A group is one unit: b_hn, followed by the weights of [r | z | n] for every entry of the state
- * row. In mixed precision, the weights of the state are rounded. */
+/* A group consists of one unit. It contains b_hn, followed by the weights of [r | z | n] for every
+ * entry of the state row. In mixed precision, the weights of the state are rounded. */
 static size_t gru_size(int lead, int E) { return (size_t)E * (size_t)(1 + 3 * (lead + E)); }
 
 static void gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *w_hh, const bj_real *b_ih,
@@ -189,7 +189,7 @@ static void mixed_gru_pack(bj_real *packed, const bj_real *w_ih, const bj_real *
         round_all(packed + u * group + 1 + 3 * (size_t)lead, 3 * (size_t)E);
 }
 
-/* Computes unit u of a row. Unless gates is NULL, it points to the unit's r. */
+/* Computes unit u of a row. If gates is not NULL, it points to the r gate of the unit. */
 static void gru_unit(bj_real *gates, bj_real *h_out, const bj_real *row, const bj_real *packed,
                      int lead, int E, int depth, int u, int mixed) {
     const bj_real *group = packed + (size_t)u * (size_t)(1 + 3 * (lead + E));

@@ -34,7 +34,7 @@ enum { MAX_BYTES = 1 << 30 };
 
 /* ------------------------------------------------------------------------------------ revealing */
 
-/* The first file in memory, and its tensors as unit vectors in double. */
+/* The contents of the first file, with its tensors as unit vectors in double. */
 typedef struct loaded {
     char *bytes;
     size_t size;
@@ -110,7 +110,8 @@ static bj_status load_parts(loaded *l, const bj_safetensors *st, bj_error *err) 
     memcpy(l->cells, view->data, (size_t)S * sizeof *l->cells);
     for (int s = 0; s < S; s++)
         if (l->cells[s] < 0 || l->cells[s] >= C)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: context %d is cell %d, but there are %d cells",
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: context %d is in cell %d, but there are only %d cells",
                            path, s, (int)l->cells[s], l->C);
     BJ_TRY(BJ_ALLOC(l->raw, (size_t)(S * K), err));
     BJ_TRY(BJ_ALLOC(l->mass, (size_t)(S * K), err));
@@ -128,7 +129,7 @@ static bj_status load_parts(loaded *l, const bj_safetensors *st, bj_error *err) 
 static bj_status load(loaded *l, const char *path, bj_error *err) {
     bj_safetensors *st = NULL;
     BJ_TRY(bj_file_read(&l->bytes, &l->size, path, MAX_BYTES, err));
-    BJ_TRY(bj_sha256_memory(l->sha256, l->bytes, l->size, err));
+    bj_sha256_memory(l->sha256, l->bytes, l->size);
     BJ_TRY(bj_safetensors_open_memory(&st, l->bytes, l->size, path, err));
     const bj_status status = load_parts(l, st, err);
     bj_safetensors_close(st);
@@ -154,7 +155,7 @@ static int nearest(double *cosine, const loaded *l, const double *latents, const
     return best;
 }
 
-/* Adds the counts of one context to `to`, and its member to the JSON list. */
+/* Adds the counts of one context to `to`, and appends an entry for the context to the JSON list. */
 static void judge(bj_archive_context *to, bj_doc *doc, yyjson_mut_val *list, const loaded *l, int s,
                   const bj_edge *edges, const int64_t *counts, int edge_count) {
     const size_t D = (size_t)l->D;
@@ -258,7 +259,7 @@ bj_status bj_archive_reveal(bj_archive_report *out, const char *path, const char
             BJ_FAIL(err, BJ_EMISMATCH,
                     "%s: the emissions belong to maze '%s' with %d cells, expected '%.60s' with %d",
                     emissions, l.maze, l.C, maze->name, maze->cells));
-    /* Opens the dataset only after the hash was checked. */
+    /* Open the dataset only after its hash has been checked. */
     BJ_GOTO(status, done, bj_maze_data_open(&data, dataset, maze, err));
     BJ_GOTO(status, done, bj_sha256_file(out->data_sha256, dataset, err));
     status = write_successors(out, path, &l, data, dataset, err);
@@ -280,7 +281,7 @@ bj_status bj_archive_check(const char *path, const char *emissions, bj_error *er
         bj_maze_json_text(&named, yyjson_doc_get_root(doc), "emissions_sha256", path, err);
     if (status == BJ_OK) status = bj_sha256_file(found, emissions, err);
     if (status == BJ_OK && strcmp(found, named))
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%s: SHA-256 is %s, expected %.64s as named in %s",
+        status = BJ_FAIL(err, BJ_EMISMATCH, "%s: the SHA-256 is %s, expected %.64s according to %s",
                          emissions, found, named, path);
     yyjson_doc_free(doc);
     return status;

@@ -22,7 +22,8 @@ static bj_status check_emissions(const bj_emissions *e, const char *path, bj_err
     for (int s = 0; s < e->contexts; s++) {
         double sum = 0;
         if (e->context_cells[s] < 0 || e->context_cells[s] >= e->maze->cells)
-            return BJ_FAIL(err, BJ_EARG, "%s: context %d is cell %d, but there are %d cells", path,
+            return BJ_FAIL(err, BJ_EARG,
+                           "%s: context %d is in cell %d, but there are only %d cells", path,
                            s, (int)e->context_cells[s], e->maze->cells);
         for (int k = 0; k < e->K; k++) {
             const double mass = (double)e->mass[s * e->K + k];
@@ -77,7 +78,7 @@ bj_status bj_archive_emit(char sha256[65], const char *path, const bj_emissions 
     if (e->point) BJ_TRY(check_finite(e->point, (size_t)(S * D), "the points", path, err));
     if (e->point_latents && !e->point)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the cell latents of the points are given, but the points are missing",
+                       "%s: the cell latents of the points are present, but the points are missing",
                        path);
     if (e->point_latents)
         BJ_TRY(check_finite(e->point_latents, (size_t)(C * D), "the cell latents of the points",

@@ -31,8 +31,9 @@ bj_status bj_frame_coverage_create(bj_frame_coverage **out, int cells, int D, bj
     *out = NULL;
     if (cells < 1 || cells > BJ_MAZE_MAX_CELLS || D < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "frame coverage: invalid sizes: %d cells with latents of width %d", cells,
-                       D);
+                       "frame coverage: found %d cells with latents of width %d, expected at least "
+                       "1 of each",
+                       cells, D);
     const size_t C = (size_t)cells, width = (size_t)D;
     BJ_TRY(BJ_ALLOC(c, 1, err));
     c->cells = cells;
@@ -65,7 +66,7 @@ void bj_frame_coverage_free(bj_frame_coverage *c) {
 
 static bj_status check_cell(const bj_frame_coverage *c, int cell, int least, bj_error *err) {
     if (cell >= least && cell < c->cells) return BJ_OK;
-    return BJ_FAIL(err, BJ_EARG, "frame coverage: cell is %d, expected %d to %d", cell, least,
+    return BJ_FAIL(err, BJ_EARG, "frame coverage: the cell is %d, expected %d to %d", cell, least,
                    c->cells - 1);
 }
 

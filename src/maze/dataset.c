@@ -26,7 +26,7 @@ enum { BLOCK = 256 * 1024, MAX_STEPS = 1 << 30 };
 struct bj_maze_data {
     const bj_maze *maze;
     bj_npz *npz;
-    bj_npz_rows *rows; /* cursor of the observations; NULL until it is needed */
+    bj_npz_rows *rows; /* cursor of the observations; NULL until they are first read */
     bj_maze_data_info info;
     int16_t *cells;    /* (steps) */
     uint8_t *ends;     /* (steps) while opening */
@@ -42,7 +42,7 @@ struct bj_maze_data {
 /* ---------------------------------------------------------------------------------------- blocks
  */
 
-/* Returns the number of rows in a block of about BLOCK bytes. */
+/* Returns the number of rows that fit in a block of about BLOCK bytes. */
 static int64_t block_rows(const bj_npy *npy) {
     return npy->row_bytes && npy->row_bytes < BLOCK ? (int64_t)(BLOCK / npy->row_bytes) : 1;
 }
@@ -61,7 +61,8 @@ static bj_status reserve(bj_maze_data *d, const bj_npy *npy, bj_error *err) {
     return BJ_OK;
 }
 
-/* Calls take(d, values, first, count) for each block of an array, values (count,width). */
+/* Calls take(d, values, first, count) for each block of an array. values has the shape
+ * (count,width). */
 typedef bj_status (*take_block)(bj_maze_data *d, const double *values, int64_t first, int64_t count,
                                 int64_t width, bj_error *err);
 
@@ -135,7 +136,7 @@ static bj_status find_positions(bj_maze_data *d, bj_error *err) {
     if (!is_float(a) || a->npy.width < 2 || a->npy.width > BLOCK / 8)
         return wrong_shape(d, a, "float32 (steps, x y ...)", err);
     if (a->npy.rows != d->info.steps)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as in '%s'",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld like '%s'",
                        bj_npz_path(d->npz), a->name, (long long)a->npy.rows,
                        (long long)d->info.steps, d->info.observations);
     d->info.positions = a->name;
@@ -148,7 +149,7 @@ static bj_status find_ends(const char **name, const bj_maze_data *d, bj_error *e
     if (!bj_npz_find(d->npz, *name) && bj_npz_find(d->npz, "episode")) *name = "episode";
     BJ_TRY(bj_npz_need(&a, d->npz, *name, 1, err));
     if (a->npy.rows == d->info.steps) return BJ_OK;
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as in '%s'",
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld like '%s'",
                    bj_npz_path(d->npz), a->name, (long long)a->npy.rows, (long long)d->info.steps,
                    d->info.observations);
 }
@@ -310,10 +311,11 @@ const int64_t *bj_maze_data_counts(const bj_maze_data *d) { return d->counts; }
 /* ---------------------------------------------------------------------------------- observations
  */
 
-/* Moves the cursor to `begin`. Starts again if `begin` is before the cursor. */
+/* Moves the cursor to row `begin`. Rewinds if `begin` is before the cursor. */
 static bj_status seek(bj_maze_data *d, int64_t begin, int64_t end, bj_error *err) {
     if (begin < 0 || end < begin || end > d->info.steps)
-        return BJ_FAIL(err, BJ_EARG, "%s: rows %lld to %lld requested, but the file has %lld",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: rows %lld to %lld were requested, but the file has %lld rows",
                        bj_npz_path(d->npz), (long long)begin, (long long)end,
                        (long long)d->info.steps);
     if (!d->rows) BJ_TRY(bj_npz_rows_open(&d->rows, d->npz, d->info.observations, err));

@@ -67,7 +67,8 @@ typedef struct driver {
     uint8_t *graph;             /* (C,C) of this episode */
     int32_t *to_goal, *scratch; /* (C) each */
     int goal;                   /* cell */
-    int cell, next;             /* where the agent is and where it goes; next -1: nowhere */
+    int cell, next;             /* current cell, and the next one on the way to the goal; -1 if
+                                   there is none */
     int waited;                 /* steps in this cell */
     int replans, given_up;
 } driver;
@@ -146,7 +147,7 @@ static void steer(double action[2], const driver *d, const bj_point_env *env) {
 
 static int limit_of(const bj_drive_options *o) { return o->steps ? o->steps : BJ_POINT_STEPS; }
 
-/* Drives one episode. positions (limit + 1, 2), which may be NULL, get one row per step. */
+/* Drives one episode. positions (limit + 1, 2) receives one row per step and may be NULL. */
 static int run(driver *d, bj_point_env *env, const uint8_t *graph, int task, int episode,
                const bj_drive_options *o, double *positions) {
     const int limit = limit_of(o);

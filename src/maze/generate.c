@@ -22,7 +22,8 @@ typedef struct builder {
     uint8_t *walls;    /* (rows,cols) */
     int32_t *order;    /* scratch for shuffling */
     int32_t *set;      /* (rooms) parent of each room in the forest */
-    uint8_t *marked;   /* (rows * cols) marks of entrance cells, then of reached cells */
+    uint8_t *marked;   /* (rows * cols) marks of entrance cells, and of cells that a search has
+                          reached */
     int32_t *distance; /* (2,C) */
     int32_t ins[2 * BJ_MAZE_MAX_PORTS], outs[2 * MAX_BRANCHES], tasks[4 * TASKS];
     bj_rng rng;
@@ -75,15 +76,16 @@ static void carve(builder *b, double loops) {
 /* ------------------------------------------------------------------------------------- branching
  */
 
-/* Returns the four squares next to the free square s. They exist, because the border is a wall. */
+/* Returns the k-th of the four squares next to the free square s. They exist, because the border is
+ * a wall. */
 static const int beside_i[4] = {-1, 0, 0, 1}, beside_j[4] = {0, -1, 1, 0};
 
 static int beside(const builder *b, int s, int k) {
     return s + beside_i[k] * b->cols + beside_j[k];
 }
 
-/* Returns 1 if the free squares without the marked ones are connected. marked is 1 for entrances
- * and 2 for reached squares. */
+/* Returns 1 if the free squares are still connected without the entrances. marked is 1 for
+ * entrances and 2 for squares that the search has reached. */
 static int connected(builder *b, int32_t *queue) {
     const int squares = b->rows * b->cols;
     int head = 0, tail = 0, rest = 0;
@@ -117,8 +119,8 @@ static void store(int32_t *list, int count, const builder *b, int square) {
     list[2 * count + 1] = square % b->cols;
 }
 
-/* Entrances do not touch each other, and exits touch no entrance, so each has all its successors.
- */
+/* Entrances are not adjacent to each other, and exits are not adjacent to an entrance, so every
+ * port keeps all its successors. */
 static bj_status place_ports(builder *b, const bj_generate_options *o, int junctions,
                              bj_error *err) {
     const int squares = b->rows * b->cols;
@@ -158,7 +160,7 @@ static bj_status draw_tasks(builder *b, const bj_maze *m, bj_error *err) {
         for (int v = 0; v < m->cells; v++)
             if (b->distance[v] > farthest) farthest = b->distance[v];
     }
-    for (int t = 0; t < TASKS;) { /* the loop ends, because the farthest pair is among them */
+    for (int t = 0; t < TASKS;) { /* terminates, because the farthest pair of cells qualifies */
         const int from = (int)bj_rng_below(&b->rng, C), to = (int)bj_rng_below(&b->rng, C);
         int in = 0;
         for (int k = 0; k < m->in_count; k++) in |= m->ins[k] == from || m->ins[k] == to;
@@ -210,13 +212,16 @@ bj_status bj_maze_generate(bj_maze **out, const bj_generate_options *o, bj_error
                  .rng = bj_rng_named(o->seed, "maze generate")};
     *out = NULL;
     if (b.rooms_i < 2 || b.rooms_j < 2 || b.rooms_i > MAX_ROOMS || b.rooms_j > MAX_ROOMS)
-        return BJ_FAIL(err, BJ_EARG, "generated maze: %d by %d rooms, expected 2 to %d", b.rooms_i,
+        return BJ_FAIL(err, BJ_EARG,
+                       "generated maze: found %d by %d rooms, expected 2 to %d", b.rooms_i,
                        b.rooms_j, (int)MAX_ROOMS);
     if (o->branches < 2 || o->branches > MAX_BRANCHES || o->junctions < 0 ||
         o->junctions > BJ_MAZE_MAX_PORTS || !(o->loops >= 0 && o->loops < 1))
         return BJ_FAIL(err, BJ_EARG,
-                       "generated maze: %d designated cells with %d successors and %g of the walls "
-                       "open, expected up to %d with 2 to %d and 0 to 1",
+                       "generated maze: found %d designated cells with %d successors and %g of the "
+                       "walls "
+                       "open, expected at most %d cells with 2 to %d successors and a share from 0 "
+                       "to 1",
                        o->junctions, o->branches, o->loops, (int)BJ_MAZE_MAX_PORTS,
                        (int)MAX_BRANCHES);
     b.rows = 2 * b.rooms_i + 1;

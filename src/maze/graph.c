@@ -1,9 +1,9 @@
-/* graph.c - searches in graphs of cells, queries and withheld edges; see branchjepa/maze.h.
+/* graph.c - searches graphs of cells, and draws queries and withheld edges; see branchjepa/maze.h.
  *
- * Draws  Pairs (or edges) are listed in order and shuffled from the front: the k-th one is swapped
- *        with one of those from k on, chosen by the generator of (seed, name of the draw). Queries
- *        are the first `limit`, sorted again; withheld edges are considered in the order of the
- *        shuffle.
+ * Draws   Pairs (or edges) are listed in order and shuffled from the front: the k-th one is swapped
+ *        with the k-th or a later one, drawn from the generator of (seed, name of the draw). The
+ *        first `limit` pairs become queries and are sorted again. Withheld edges are considered in
+ *        shuffled order.
  * Test: tests/maze/test_graph.c
  */
 #include <math.h>
@@ -136,8 +136,8 @@ bj_status bj_withhold(uint8_t *held, int *chosen, const bj_edge *edges, int coun
         held[k] = 0;
         if (edges[k].from < 0 || edges[k].from >= BJ_MAZE_MAX_CELLS)
             return BJ_FAIL(err, BJ_EARG,
-                           "withheld edges: edge %d starts in cell %d, which does not exist", k,
-                           (int)edges[k].from);
+                           "withheld edges: edge %d starts in cell %d, but there is no such cell",
+                           k, (int)edges[k].from);
         if (order[k] < 0 || order[k] >= count)
             return BJ_FAIL(err, BJ_EARG,
                            "withheld edges: entry %d of the order is %d, expected 0 to %d", k,

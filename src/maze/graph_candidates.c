@@ -1,4 +1,4 @@
-/* graph_candidates.c - creates the lists of a graph file from candidates: edges and nearest cells.
+/* graph_candidates.c - derives the edges and nearest cells of a graph file from candidates.
  *
  * Test: tests/maze/test_maze_file.c
  */

@@ -47,7 +47,8 @@ static bj_status check_ascending(const bj_edge *edges, int count, const char *ke
                            k, (int)edges[k].from);
         if (k && bj_edge_compare(&edges[k - 1], &edges[k]) >= 0)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: '%s' row %d is [%d, %d] after [%d, %d], expected ascending rows",
+                           "%s: '%s' row %d is [%d, %d] and follows [%d, %d], expected ascending "
+                           "rows",
                            where, key, k, (int)edges[k].from, (int)edges[k].to,
                            (int)edges[k - 1].from, (int)edges[k - 1].to);
     }
@@ -66,7 +67,7 @@ static bj_status read_edges(bj_edge **out, int *count, const bj_graph_file *f, y
     return status == BJ_OK ? check_ascending(*out, *count, key, where, err) : status;
 }
 
-/* Reads rows of three numbers, of which the last may be large. */
+/* Reads rows of three numbers. The third number may be large. */
 static bj_status read_seen(bj_graph_file *f, yyjson_val *root, const char *where, bj_error *err) {
     yyjson_val *list = yyjson_obj_get(root, "seen");
     const size_t size = yyjson_arr_size(list);
@@ -207,7 +208,7 @@ static bj_status read_maze(bj_graph_file *f, yyjson_val *root, const char *path,
     BJ_TRY(bj_maze_json_integer(&cells, yyjson_obj_get(root, "cells"), 1, BJ_MAZE_MAX_CELLS,
                                 "'cells'", path, err));
     if (cells != f->maze->cells)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'cells' is %d, expected the %d of the maze", path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'cells' is %d, expected %d as in the maze", path,
                        (int)cells, f->maze->cells);
     f->record.maze = f->maze;
     return BJ_OK;
@@ -277,7 +278,8 @@ const bj_graph_record *bj_graph_of(const bj_graph_file *file) { return &file->re
 
 /* -------------------------------------------------------------------------------------- writing */
 
-/* Returns 1 if the maze is the official one with its name, and 0 if it has another name. */
+/* Returns 1 if the maze equals the official maze of the same name, and 0 if there is no official
+ * maze of that name. */
 static bj_status is_official(int *out, const char *path, const bj_maze *maze, bj_error *err) {
     bj_maze *official = NULL;
     *out = 0;

@@ -61,7 +61,8 @@ static bj_status check(const bj_graph_case *c, bj_error *err) {
             c->sources, c->K, c->D);
     for (int s = 0; s < c->sources; s++)
         if (c->source_cells[s] < 0 || c->source_cells[s] >= c->cells)
-            return BJ_FAIL(err, BJ_EARG, "graph metrics: source %d is in cell %d, expected 0 to %d",
+            return BJ_FAIL(err, BJ_EARG,
+                           "graph metrics: source %d is in cell %d, expected a cell from 0 to %d",
                            s, (int)c->source_cells[s], c->cells - 1);
     BJ_TRY(check_pairs(c->held, c->held_count, c->cells, "withheld edges", err));
     BJ_TRY(check_pairs(c->plan, c->plan_count, c->cells, "planning queries", err));
@@ -70,7 +71,7 @@ static bj_status check(const bj_graph_case *c, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- decoding */
 
-/* Returns the row (C) of successors of a source for COV-R. */
+/* Returns a row (C) that marks the successors of a source for COV-R. */
 static const uint8_t *successors_of(const bj_graph_case *c, int source) {
     const uint8_t *graph = c->successors ? c->successors : c->graph;
     return graph + (size_t)c->source_cells[source] * (size_t)c->cells;
@@ -109,7 +110,7 @@ done:
 
 /* -------------------------------------------------------------------------------------- metrics */
 
-/* Returns the mean precision over cells that propose an edge. `per` (C) may be NULL. */
+/* Returns the mean precision over cells that predict an edge. `per` (C) may be NULL. */
 static double macro_precision(double *per, const uint8_t *predicted, const uint8_t *graph,
                               int cells, int self) {
     double sum = 0;
@@ -130,7 +131,8 @@ static double macro_precision(double *per, const uint8_t *predicted, const uint8
     return proposing ? sum / proposing : (double)NAN;
 }
 
-/* Computes cov_r, and cov_three and heads_three over sources with three successors. */
+/* Computes cov_r over all sources, and cov_three and heads_three over sources with three
+ * successors. */
 static void coverage(bj_graph_scores *out, double *per, const uint8_t *hit, const int32_t *heads,
                      const bj_graph_case *c) {
     const size_t C = (size_t)c->cells;

@@ -12,19 +12,21 @@ int bj_edge_compare(const void *a, const void *b);
 typedef struct bj_crossings {
     int cells;
     int64_t *count; /* (C,C) */
-    int last;       /* cell of the last step of this episode that was in one, -1: none yet */
+    int last;       /* the cell that this episode visited last; -1 if it has not visited a cell
+                       yet */
     int64_t total;
 } bj_crossings;
 
 BJ_CHECK bj_status bj_crossings_init(bj_crossings *c, int cells, bj_error *err);
 void bj_crossings_reset(bj_crossings *c);
-/* Adds one step in `cell`, or -1 for no cell. `ends` marks the last step of an episode. */
+/* Adds one step in `cell`; -1 means that the step is in no cell. `ends` marks the last step of an
+ * episode. */
 void bj_crossings_step(bj_crossings *c, int cell, int ends);
-/* Returns the unique edges and their counts. The caller frees both. */
+/* Returns the unique edges and their counts. The caller frees both arrays. */
 BJ_CHECK bj_status bj_crossings_list(bj_edge **edges, int64_t **counts, int *n,
                                      const bj_crossings *c, bj_error *err);
 
-/* Computes out = x / |x| in double, or zeros for a vector of zeros. If x is not finite, the message
+/* Computes out = x / |x| in double. A zero vector stays zero. Fails if x is not finite; the message
  * contains `what` and number. */
 BJ_CHECK bj_status bj_maze_unit(double *out, const bj_real *x, int D, const char *what, int number,
                                 bj_error *err);

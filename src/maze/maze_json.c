@@ -95,7 +95,8 @@ static bj_status read_row(int32_t *out, yyjson_val *row, int width, int32_t most
                           int number, const char *where, bj_error *err) {
     char what[96];
     if (!yyjson_is_arr(row) || yyjson_arr_size(row) != (size_t)width)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: '%s' row %d is %s of %zu, expected a list of %d",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: '%s' row %d is %s of length %zu, expected a list of length %d",
                        where, key, number, yyjson_get_type_desc(row), yyjson_get_len(row), width);
     for (int k = 0; k < width; k++) {
         int64_t number_k = 0;
@@ -135,7 +136,7 @@ bj_status bj_maze_json_rows(int32_t **out, int *count, yyjson_val *object, const
     return BJ_OK;
 }
 
-/* Reads the walls (rows,cols) from the texts of "map". */
+/* Reads the walls (rows,cols) from the strings in "map". */
 static bj_status read_map(uint8_t **out, int *rows, int *cols, yyjson_val *object,
                           const char *where, bj_error *err) {
     yyjson_val *list = yyjson_obj_get(object, "map");
@@ -145,7 +146,7 @@ static bj_status read_map(uint8_t **out, int *rows, int *cols, yyjson_val *objec
     *cols = (int)yyjson_get_len(yyjson_arr_get_first(list));
     if (!yyjson_is_arr(list) || *rows < 1 || *rows > 1024 || *cols < 1 || *cols > 1024)
         return refuse(err, where, "map", list,
-                      "1 to 1024 strings of 1 to 1024 digits, where 1 is a wall");
+                      "1 to 1024 strings of 1 to 1024 digits, in which 1 is a wall");
     BJ_TRY(BJ_ALLOC(*out, (size_t)*rows * (size_t)*cols, err));
     for (int i = 0; i < *rows && status == BJ_OK; i++) {
         yyjson_val *row = yyjson_arr_get(list, (size_t)i);
@@ -252,8 +253,8 @@ bj_status bj_maze_json_commit(bj_doc *doc, const char *path, char hex[65], bj_er
     if (status == BJ_EARG)
         return BJ_FAIL(err, BJ_EARG, "%s: not written: a string in it is not UTF-8", path);
     if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", path);
-    if (hex) status = bj_sha256_memory(hex, text, size, err);
-    if (status == BJ_OK) status = bj_file_write(path, text, size, err);
+    if (hex) bj_sha256_memory(hex, text, size);
+    status = bj_file_write(path, text, size, err);
     bj_free(text);
     return status;
 }

@@ -100,7 +100,7 @@ const char *bj_maze_guess(const char *path) {
 /* --------------------------------------------------------------------------------------- filling
  */
 
-/* The writable pointers of a maze while it is filled. */
+/* Writable pointers to the arrays of a maze, used while it is filled. */
 typedef struct draft {
     bj_maze maze; /* must be first, because callers get a pointer to it */
     char *name;
@@ -122,7 +122,7 @@ static bj_status number_cells(draft *d, const uint8_t *walls, bj_error *err) {
     for (int s = 0; s < squares; s++) d->cell_at[s] = walls[s] ? -1 : m->cells++;
     m->cell_at = d->cell_at;
     if (!m->cells || m->cells > BJ_MAZE_MAX_CELLS)
-        return BJ_FAIL(err, BJ_EARG, "maze '%s': %d free squares, expected 1 to %d", m->name,
+        return BJ_FAIL(err, BJ_EARG, "maze '%s': found %d free squares, expected 1 to %d", m->name,
                        m->cells, (int)BJ_MAZE_MAX_CELLS);
     BJ_TRY(BJ_ALLOC(d->square, 2 * (size_t)m->cells, err));
     BJ_TRY(BJ_ALLOC(d->center, 2 * (size_t)m->cells, err));
@@ -183,7 +183,7 @@ static bj_status connect(draft *d, bj_error *err) {
     return BJ_OK;
 }
 
-/* Returns the cell of a square of the map. */
+/* Returns the cell at a square of the map. */
 static bj_status place(int32_t *out, const bj_maze *m, const int32_t *square, const char *what,
                        int number, bj_error *err) {
     *out = cell_at(m, square[0], square[1]);
@@ -228,13 +228,14 @@ static bj_status place_tasks(draft *d, const bj_maze_plan *from, bj_error *err) 
 
 static bj_status check_plan(const bj_maze_plan *p, bj_error *err) {
     if (p->rows < 1 || p->cols < 1 || p->rows > MAX_SIDE || p->cols > MAX_SIDE)
-        return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %d by %d squares, expected 1 to %d", p->name,
+        return BJ_FAIL(err, BJ_EARG,
+                       "maze '%.80s': found %d by %d squares, expected 1 to %d", p->name,
                        p->rows, p->cols, (int)MAX_SIDE);
     if (p->in_count < 0 || p->out_count < 0 || p->in_count > BJ_MAZE_MAX_PORTS ||
         p->out_count > BJ_MAZE_MAX_PORTS || !p->in_count != !p->out_count)
         return BJ_FAIL(
             err, BJ_EARG,
-            "maze '%.80s': %d teleporters with %d exits, expected none, or 1 to %d of each",
+            "maze '%.80s': found %d teleporters and %d exits, expected none, or 1 to %d of each",
             p->name, p->in_count, p->out_count, (int)BJ_MAZE_MAX_PORTS);
     if (p->task_count < 0 || p->task_count > BJ_MAZE_MAX_TASKS)
         return BJ_FAIL(err, BJ_EARG, "maze '%.80s': %d tasks, expected 0 to %d", p->name,

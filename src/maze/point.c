@@ -53,7 +53,7 @@ static double clamp(double x, double low, double high) {
     return x < low ? low : x > high ? high : x;
 }
 
-/* Returns the constraint rows of the walls near x, at most ROWS. */
+/* Fills in the constraint rows for the walls near x. Returns their number, at most ROWS. */
 static int find_rows(row *rows, const bj_maze *m, const double x[2], const double v[2]) {
     const int i0 = (int)floor((x[1] + 1.5 * BJ_MAZE_UNIT) / BJ_MAZE_UNIT);
     const int j0 = (int)floor((x[0] + 1.5 * BJ_MAZE_UNIT) / BJ_MAZE_UNIT);
@@ -82,7 +82,7 @@ static int find_rows(row *rows, const bj_maze *m, const double x[2], const doubl
     return count;
 }
 
-/* Computes slope and curvature of the cost along s at a + t s. */
+/* Computes the slope and the curvature of the cost along s at a + t s. */
 static void along(double *slope, double *curvature, const row *rows, int count, const double a[2],
                   const double s[2], double t) {
     const double b[2] = {a[0] + t * s[0], a[1] + t * s[1]};
@@ -98,7 +98,8 @@ static void along(double *slope, double *curvature, const row *rows, int count, 
     }
 }
 
-/* Finds the minimum from a along the descent s. The slope is increasing and piecewise linear. */
+/* Finds the minimum along the descent direction s, starting at a. The slope is increasing and
+ * piecewise linear. */
 static double search_line(const row *rows, int count, const double a[2], const double s[2]) {
     double low = 0, high = 0, t = 1, slope, curvature;
     for (int k = 0; k < 64; k++) {
@@ -136,7 +137,7 @@ static void accelerate(double a[2], const row *rows, int count) {
     }
 }
 
-/* Computes one substep from (x, v) in place. Returns 0 without contact. */
+/* Computes one substep from (x, v) in place. Returns 0 if there is no contact. */
 static int substep(double x[2], double v[2], const bj_maze *m) {
     static const double stage[4] = {0, 0.5, 0.5, 1},
                         share[4] = {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6};

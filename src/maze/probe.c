@@ -10,7 +10,7 @@ enum { TOGETHER = 4 /* frames per pass over the matrix */ };
 struct bj_probe {
     int D;
     double frames;
-    double *matrix;   /* (D,D) sum z z' on and right of the diagonal; then the factor */
+    double *matrix;   /* (D,D) upper triangle of sum z z', later the factor */
     double *cross;    /* (D,2) sum z p'; then W */
     double *sum;      /* (D) of z; then the mean */
     double *rows;     /* (TOGETHER,D) */
@@ -87,8 +87,8 @@ static void center_moments(bj_probe *p) {
     for (size_t i = 0; i < D; i++) p->sum[i] /= n;
 }
 
-/* Factors matrix = U'U with U on and right of the diagonal, row by row, so that the inner loops run
- * along rows. */
+/* Factors matrix = U'U, where U is the upper triangle. Works row by row, so that the inner loops
+ * run along rows. */
 static bj_status factorize(bj_probe *p, bj_error *err) {
     const size_t D = (size_t)p->D;
     double *U = p->matrix, largest = 0;
@@ -114,7 +114,7 @@ bj_status bj_probe_solve(bj_probe *p, double ridge, bj_error *err) {
     double trace = 0, *U = p->matrix, *W = p->cross;
     if (p->frames < 2 || !(ridge >= 0))
         return BJ_FAIL(err, BJ_EARG,
-                       "probe: %.0f frames and a ridge of %g, expected at least 2 and "
+                       "probe: found %.0f frames and a ridge of %g, expected at least 2 frames and "
                        "at least 0",
                        p->frames, ridge);
     center_moments(p);

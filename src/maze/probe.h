@@ -19,7 +19,7 @@ BJ_CHECK bj_status bj_probe_create(bj_probe **out, int D, bj_error *err);
 void bj_probe_free(bj_probe *probe);
 /* Adds training frames: latents (n,D) at xy (n,2). */
 void bj_probe_add(bj_probe *probe, const bj_real *latents, const double *xy, int64_t n);
-/* Solves the regression. Call it once, after all frames were added. */
+/* Solves the regression. Call it once, after all frames have been added. */
 BJ_CHECK bj_status bj_probe_solve(bj_probe *probe, double ridge, bj_error *err);
 /* Computes the position of a latent. */
 void bj_probe_read(double xy[2], const bj_probe *probe, const bj_real *latent);

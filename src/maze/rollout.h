@@ -20,8 +20,9 @@
 
 #include "maze/probe.h"
 
-/* Copies to latents (n,D), for each row, the one of the L candidates (n,L,D) with the largest
- * weight (n,K), the first of several, or the only candidate. */
+/* For each row, copies the candidate with the largest weight from candidates (n,L,D) to latents
+ * (n,D). The weights have the shape (n,K). The first of several largest weights is used. If there
+ * is only one candidate, it is copied. */
 void bj_rollout_follow(bj_real *latents, const bj_real *candidates, const bj_real *weights, int n,
                        int L, int K, int D);
 
@@ -35,10 +36,10 @@ typedef struct bj_rollouts {
     const double *xy;     /* (H+1,2) */
 } bj_rollouts;
 
-/* Adds a context to sums (H). paths (H,L,2), which may be NULL, get the probed positions. */
+/* Adds a context to sums (H). paths (H,L,2) receives the probed positions and may be NULL. */
 void bj_rollout_add(bj_rollout_step *sums, double *paths, const bj_rollouts *r,
                     const bj_probe *probe, const bj_maze *maze);
-/* Converts the sums of `contexts` contexts to means, or NaN if there are none. */
+/* Converts the sums over `contexts` contexts to means, or to NaN if there are no contexts. */
 void bj_rollout_mean(bj_rollout_step *sums, int H, int64_t contexts);
 
 #endif

@@ -1,7 +1,7 @@
-/* split.c - selects held-out episodes, and the contexts of an audit on them.
+/* split.c - selects the held-out episodes, and the contexts in them that an audit uses.
  *
- * The episodes are shuffled by (seed, "maze episode split"); the first floor(share * count) are
- * used for training.
+ * Episodes are shuffled with the generator of (seed, "maze episode split"). The first floor(share *
+ * count) episodes are used for training.
  * Test: tests/maze/test_split.c
  */
 #include <math.h>
@@ -17,7 +17,7 @@ bj_status bj_episode_split(uint8_t *training, int64_t count, double share, uint6
     if (count < 0 || !(share >= 0 && share <= 1))
         return BJ_FAIL(
             err, BJ_EARG,
-            "episode split: the share is %g of %lld episodes, expected a share from 0 to 1", share,
+            "episode split: the share is %g of %lld episodes, expected a number from 0 to 1", share,
             (long long)count);
     BJ_TRY(BJ_ALLOC(order, (size_t)count, err));
     const int64_t want = (int64_t)floor(share * (double)count + 1e-9); /* 0.7 * 10 is below 7 */
@@ -58,8 +58,8 @@ bj_status bj_audit_contexts(int64_t **out, int64_t *count, const bj_maze_data *d
     *count = 0;
     if (stride < 1 || horizon < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "audit contexts: stride is %d and horizon %d, expected at least 1", stride,
-                       horizon);
+                       "audit contexts: stride is %d and horizon is %d, expected at least 1",
+                       stride, horizon);
     for (int64_t e = 0; e < total; e++)
         if (!training || !training[e])
             n += list_episode(NULL, cells, episodes[e], episodes[e + 1], stride, horizon);

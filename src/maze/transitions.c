@@ -1,9 +1,9 @@
 /* transitions.c - lists the pairs of steps for training; see branchjepa/maze.h.
  *
  * Invariants
- *   1. Pairs are in the order of `from`, and their two steps are in one episode and in cells.
- *   2. No pair crosses a withheld edge. STEP checks every crossing between its ends, CROSSING has
- *      only the one at its end.
+ *   1. Pairs are sorted by `from`. Both steps of a pair are in cells, and in the same episode.
+ *   2. No pair crosses a withheld edge. STEP checks every crossing between its two steps. CROSSING
+ *      has only one crossing, at its end.
  * Test: tests/maze/test_dataset.c
  */
 #include "core/alloc.h"
@@ -34,9 +34,9 @@ static int is_held(const walk *w, int from, int to) {
     return w->held && from >= 0 && w->held[(size_t)from * (size_t)w->C + (size_t)to];
 }
 
-/* Adds every pair (t, t + horizon) of the episode in rows begin to end - 1. */
+/* Adds every pair (t, t + horizon) of the episode in rows [begin, end). */
 static void walk_steps(const walk *w, int64_t begin, int64_t end) {
-    int64_t crossed = -1; /* the last row that was entered through a withheld edge */
+    int64_t crossed = -1; /* the last row that the episode entered through a withheld edge */
     int last = -1;
     for (int64_t t = begin; t < end; t++) {
         const int cell = w->cells[t];
@@ -100,7 +100,7 @@ bj_status bj_transitions_create(bj_transitions **out, const bj_maze_data *data,
     *out = NULL;
     if (options->horizon < 0 ||
         (options->kind != BJ_TRANSITION_STEP && options->kind != BJ_TRANSITION_CROSSING))
-        return BJ_FAIL(err, BJ_EARG, "transitions: kind %d or horizon %d is out of range",
+        return BJ_FAIL(err, BJ_EARG, "transitions: the kind %d or the horizon %d is out of range",
                        (int)options->kind, options->horizon);
     BJ_TRY(BJ_ALLOC(t, 1, err));
     const bj_status status = fill(t, data, options, err);

@@ -25,7 +25,7 @@ enum { EPISODES = 1000, STEPS = 1001, MAX_ROWS = 100 * 1000 * 1000 };
 typedef struct walker {
     const bj_maze *maze;
     uint8_t *sides;   /* (C,C) free squares that share a side */
-    uint8_t *on_foot; /* (C,C) like the first, without edges out of a teleporter */
+    uint8_t *on_foot; /* (C,C) like the first array, but without edges out of a teleporter */
     int32_t *to_goal; /* (2,C) */
     float *seen, *actions, *qpos;
     uint8_t *ends;

@@ -28,8 +28,8 @@ bj_arch bj_arch_paper(void) {
 bj_arch bj_arch_point(void) {
     bj_arch arch = bj_arch_paper();
     arch.atoms = 1;
-    arch.atom_hidden = 3204; /* the parameter count is within 130 of that of six atoms and a
-                                router */
+    arch.atom_hidden = 3204; /* the parameter count differs by at most 130 from that of six atoms
+                                and a router */
     return arch;
 }
 
@@ -52,7 +52,7 @@ bj_arch bj_arch_maze(bj_model_kind kind, int one_atom) {
                     .state = 2,
                     .waves = 2,
                     .octaves = 4};
-    /* The parameter count is within 400 of that of eight branches and their router. */
+    /* The parameter count differs by at most 400 from that of eight branches and their router. */
     if (one_atom || kind == BJ_MODEL_CODEBOOK) arch.atom_hidden = 4230;
     if (kind == BJ_MODEL_VARIATIONAL) {
         arch.noise = 32;
@@ -62,7 +62,7 @@ bj_arch bj_arch_maze(bj_model_kind kind, int one_atom) {
     return arch;
 }
 
-/* Flags for the encoder kinds that use a size. The size must be 0 for all other kinds. */
+/* Encoder kinds that use a size, as flags. For all other kinds, the size must be 0. */
 enum {
     SCENE = 1 << BJ_ENCODER_SCENE,
     STATE = 1 << BJ_ENCODER_STATE,
@@ -80,7 +80,7 @@ static bj_status check_kind(const bj_arch *arch, bj_error *err) {
     if (!scene && arch->kind == BJ_MODEL_OUTPUT_ONLY)
         return BJ_FAIL(
             err, BJ_EARG,
-            "architecture: an output-only model has a decoder and needs scenes, found encoder %d",
+            "architecture: an output-only model needs a scene encoder, found encoder %d",
             (int)arch->encoder);
     if ((arch->noise != 0) != variational || (arch->noise_hidden != 0) != variational)
         return BJ_FAIL(err, BJ_EARG, "architecture: noise is %d, noise_hidden %d, expected sizes "

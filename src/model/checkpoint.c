@@ -29,12 +29,32 @@ static const struct {
 } sizes[] = {
 #define SIZE(field)                                                                                \
     { #field, offsetof(bj_arch, field) }
-    SIZE(obs),   SIZE(fut),         SIZE(neighbors),     SIZE(polylines),      SIZE(points),
-    SIZE(embed), SIZE(heads),       SIZE(token_hidden),  SIZE(latent),         SIZE(proj_hidden),
-    SIZE(atoms), SIZE(atom_hidden), SIZE(router_hidden), SIZE(decoder_hidden), SIZE(trunk),
+    SIZE(obs),
+    SIZE(fut),
+    SIZE(neighbors),
+    SIZE(polylines),
+    SIZE(points),
+    SIZE(embed),
+    SIZE(heads),
+    SIZE(token_hidden),
+    SIZE(latent),
+    SIZE(proj_hidden),
+    SIZE(atoms),
+    SIZE(atom_hidden),
+    SIZE(router_hidden),
+    SIZE(decoder_hidden),
+    SIZE(trunk),
     /* Only for state and image encoders: */
-    SIZE(state), SIZE(waves),       SIZE(octaves),       SIZE(height),         SIZE(width),
-    SIZE(channels), SIZE(patch_in), SIZE(patch_out),     SIZE(action),         SIZE(noise),
+    SIZE(state),
+    SIZE(waves),
+    SIZE(octaves),
+    SIZE(height),
+    SIZE(width),
+    SIZE(channels),
+    SIZE(patch_in),
+    SIZE(patch_out),
+    SIZE(action),
+    SIZE(noise),
     SIZE(noise_hidden),
 #undef SIZE
 };
@@ -46,16 +66,12 @@ _Static_assert(offsetof(bj_arch, trunk) == (SCENE_SIZES + 2) * sizeof(int) &&
                "a size of bj_arch is not in the list");
 _Static_assert((int)BJ_ARCH_FACT_SIZE >= (int)BJ_JSON_NUMBER, "dt must fit");
 
-static const char *const kinds[] = {[BJ_MODEL_BRANCH] = "branch",
-                                    [BJ_MODEL_OUTPUT_ONLY] = "outputonly",
-                                    [BJ_MODEL_FUSED] = "fused",
-                                    [BJ_MODEL_VARIATIONAL] = "variational",
-                                    [BJ_MODEL_CODEBOOK] = "codebook",
-                                    NULL};
-static const char *const encoders[] = {[BJ_ENCODER_SCENE] = "scene",
-                                       [BJ_ENCODER_STATE] = "state",
-                                       [BJ_ENCODER_IMAGE] = "image",
-                                       NULL};
+static const char *const kinds[] = {
+    [BJ_MODEL_BRANCH] = "branch",     [BJ_MODEL_OUTPUT_ONLY] = "outputonly",
+    [BJ_MODEL_FUSED] = "fused",       [BJ_MODEL_VARIATIONAL] = "variational",
+    [BJ_MODEL_CODEBOOK] = "codebook", NULL};
+static const char *const encoders[] = {
+    [BJ_ENCODER_SCENE] = "scene", [BJ_ENCODER_STATE] = "state", [BJ_ENCODER_IMAGE] = "image", NULL};
 static const char *const scales[] = {[BJ_SCALES_FIXED] = "fixed",
                                      [BJ_SCALES_GLOBAL] = "global",
                                      [BJ_SCALES_COMPONENT] = "component",
@@ -165,46 +181,42 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(x->key, y->key);
 }
 
-static bj_status hash_text(bj_sha256 *hash, const char *text, bj_error *err) {
-    return bj_sha256_update(hash, text, strlen(text) + 1, err);
+static void hash_text(bj_sha256 *hash, const char *text) {
+    bj_sha256_update(hash, text, strlen(text) + 1);
 }
 
-static bj_status hash_number(bj_sha256 *hash, uint64_t number, bj_error *err) {
+static void hash_number(bj_sha256 *hash, uint64_t number) {
     unsigned char bytes[8];
     for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(number >> 8 * i);
-    return bj_sha256_update(hash, bytes, sizeof bytes, err);
+    bj_sha256_update(hash, bytes, sizeof bytes);
 }
 
-static bj_status hash_tensor(bj_sha256 *hash, const bj_tensor_view *view, bj_error *err) {
+static void hash_tensor(bj_sha256 *hash, const bj_tensor_view *view) {
     size_t bytes = bj_dtype_size(view->dtype);
-    BJ_TRY(hash_text(hash, view->name, err));
-    BJ_TRY(hash_text(hash, bj_dtype_name(view->dtype), err));
-    BJ_TRY(hash_number(hash, (uint64_t)view->rank, err));
+    hash_text(hash, view->name);
+    hash_text(hash, bj_dtype_name(view->dtype));
+    hash_number(hash, (uint64_t)view->rank);
     for (int d = 0; d < view->rank; d++) {
-        BJ_TRY(hash_number(hash, (uint64_t)view->shape[d], err));
+        hash_number(hash, (uint64_t)view->shape[d]);
         bytes *= (size_t)view->shape[d];
     }
-    return bj_sha256_update(hash, view->data, bytes, err);
+    bj_sha256_update(hash, view->data, bytes);
 }
 
 /* Computes the digest. Sorts both lists in place. */
-static bj_status digest(char hex[BJ_SHA256_HEX], bj_tensor_view *tensors, int count, bj_fact *facts,
-                        int facts_count, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status;
+static void digest(char hex[BJ_SHA256_HEX], bj_tensor_view *tensors, int count, bj_fact *facts,
+                   int facts_count) {
+    bj_sha256 hash;
     if (count) qsort(tensors, (size_t)count, sizeof *tensors, compare_names);
     if (facts_count) qsort(facts, (size_t)facts_count, sizeof *facts, compare_keys);
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    bj_sha256_init(&hash);
     for (int i = 0; i < facts_count; i++) {
         if (!strcmp(facts[i].key, digest_key)) continue;
-        BJ_GOTO(status, done, hash_text(&hash, facts[i].key, err));
-        BJ_GOTO(status, done, hash_text(&hash, facts[i].value, err));
+        hash_text(&hash, facts[i].key);
+        hash_text(&hash, facts[i].value);
     }
-    for (int i = 0; i < count; i++) BJ_GOTO(status, done, hash_tensor(&hash, &tensors[i], err));
-    status = bj_sha256_final(&hash, hex, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
+    for (int i = 0; i < count; i++) hash_tensor(&hash, &tensors[i]);
+    bj_sha256_final(&hash, hex);
 }
 
 bj_status bj_checkpoint_check_digest(const bj_safetensors *st, bj_error *err) {
@@ -219,10 +231,11 @@ bj_status bj_checkpoint_check_digest(const bj_safetensors *st, bj_error *err) {
     BJ_GOTO(status, done, BJ_ALLOC(facts, (size_t)facts_count, err));
     for (int i = 0; i < count; i++) tensors[i] = *bj_safetensors_at(st, i);
     for (int i = 0; i < facts_count; i++) facts[i] = bj_safetensors_metadata_at(st, i);
-    BJ_GOTO(status, done, digest(hex, tensors, count, facts, facts_count, err));
+    digest(hex, tensors, count, facts, facts_count);
     if (strcmp(hex, stored))
         status = BJ_FAIL(err, BJ_EFORMAT,
-                         "%s: checksum of the content is %s, expected %s, so the file was changed",
+                         "%s: the checksum of the content is %s, expected %s, so the file was "
+                         "changed",
                          bj_safetensors_path(st), hex, shown(text, stored));
 done:
     bj_free(tensors);
@@ -251,9 +264,9 @@ bj_status bj_checkpoint_digest(char hex[BJ_SHA256_HEX], const bj_tensor *tensors
                                bj_error *err) {
     bj_tensor_view *views;
     BJ_TRY(views_of(&views, tensors, count, err));
-    const bj_status status = digest(hex, views, count, NULL, 0, err);
+    digest(hex, views, count, NULL, 0);
     bj_free(views);
-    return status;
+    return BJ_OK;
 }
 
 /* ------------------------------------------------------------------------------ any checkpoint */
@@ -292,7 +305,7 @@ bj_status bj_checkpoint_write_views(const char *path, const char *format,
     bj_fact *all = NULL, *sorted = NULL;
     char hex[BJ_SHA256_HEX], version[16];
     bj_status status;
-    for (int i = 0; i < facts_count; i++) /* check facts here, because they are compared below,
+    for (int i = 0; i < facts_count; i++) /* check the facts here, because they are compared below,
                                              before the writer checks them */
         if (!facts[i].key || !facts[i].value)
             return BJ_FAIL(err, BJ_EARG, "%s: fact %d has no key or no value", path, i);
@@ -306,7 +319,7 @@ bj_status bj_checkpoint_write_views(const char *path, const char *format,
     all[2] = (bj_fact){digest_key, hex};
     for (int i = 0; i < facts_count; i++) all[OWN + i] = facts[i];
     memcpy(sorted, all, ((size_t)facts_count + OWN) * sizeof *all);
-    BJ_GOTO(status, done, digest(hex, sorted_views, count, sorted, OWN + facts_count, err));
+    digest(hex, sorted_views, count, sorted, OWN + facts_count);
     status = bj_safetensors_write(path, views, count, all, OWN + facts_count, err);
 done:
     bj_free(sorted);

@@ -42,12 +42,12 @@ BJ_CHECK bj_status bj_arch_from_metadata(bj_arch *out, const bj_safetensors *st,
  * message. */
 BJ_CHECK bj_status bj_checkpoint_check_finite(const char *path, const bj_tensor *tensors, int count,
                                               bj_error *err);
-/* Writes tensors and facts as `format`, version 1, with their digest. Fails if a value is not
- * finite. */
+/* Writes tensors and facts in `format`, version 1, together with their digest. Fails if a value is
+ * not finite. */
 BJ_CHECK bj_status bj_checkpoint_write(const char *path, const char *format,
                                        const bj_tensor *tensors, int count, const bj_fact *facts,
                                        int facts_count, bj_error *err);
-/* Writes views of any floating-point dtype like bj_checkpoint_write. The caller must have checked
+/* Writes views of any floating-point dtype, like bj_checkpoint_write. The caller must have checked
  * that all values are finite. */
 BJ_CHECK bj_status bj_checkpoint_write_views(const char *path, const char *format,
                                              const bj_tensor_view *views, int count,
@@ -61,8 +61,8 @@ BJ_CHECK bj_status bj_checkpoint_digest(char hex[BJ_SHA256_HEX], const bj_tensor
 /* Fails if the file has another format or another version. */
 BJ_CHECK bj_status bj_checkpoint_check_format(const bj_safetensors *st, const char *format,
                                               bj_error *err);
-/* Fails if the file lacks one of the tensors, if a tensor has another shape, or if the file
- * contains additional tensors. */
+/* Fails if a tensor is missing in the file or has another shape, or if the file contains additional
+ * tensors. */
 BJ_CHECK bj_status bj_checkpoint_check_tensors(const bj_safetensors *st, const bj_tensor *tensors,
                                                int count, bj_error *err);
 /* Reads the tensors from the file. Fails if a value is not finite. */

@@ -1,4 +1,4 @@
-/* encoder.c - forward and backward pass for a block of scenes, see encoder.h. */
+/* encoder.c - forward and backward passes over a block of scenes; see encoder.h. */
 #include "model/encoder.h"
 
 #include <math.h>
@@ -60,7 +60,8 @@ static void token_hidden(const bj_encoder *e, const bj_encoder_block *b, int m0,
     }
 }
 
-/* Scene rows with one part per head. `ld` is the row stride, `head` the stride between parts. */
+/* Rows of a block of scenes that have one part per head. `ld` is the row stride, and `head` is the
+ * stride between parts. */
 typedef struct head_rows {
     bj_real *at;
     size_t ld, head;
@@ -78,7 +79,8 @@ static head_rows within_embed(const bj_encoder *e, bj_real *at, size_t lde) { /*
     return (head_rows){at, lde, (size_t)(e->arch->embed / e->arch->heads)};
 }
 
-/* Computes y_g (M,N) = x_g (M,K) times the packed matrix of head g, plus bias (G,N) if not NULL. */
+/* Computes y_g (M,N) = x_g (M,K) times the packed matrix of head g. Adds bias (G,N) if it is not
+ * NULL. */
 static void each_head(const bj_encoder *e, head_rows y, int N, head_rows x, int K,
                       const bj_real *packed, const bj_real *bias, int M) {
     for (int g = 0; g < e->arch->heads; g++)

@@ -42,8 +42,8 @@ typedef struct bj_encoder {
     bj_linear linear[BJ_ENC_LINEARS];
     const bj_real *w2[2], *b2[2];   /* second layers of the token networks: (E,TH) (E) */
     const bj_real *kv_w, *kv_b;     /* (2E,E) (2E) key rows, then value rows */
-    int NH, W;                      /* number of columns of W2_n in U (TH or 0); total number of
-                                       columns of U */
+    int NH, W;                      /* number of columns of U that belong to W2_n (TH or 0); total
+                                       number of columns of U */
     size_t ldt;                     /* stride of rows of width W */
     bj_real *joined;                /* U (E,W): [W2_n | W2_p | b2_n | b2_p] */
     bj_real *joined_kn, *joined_nk; /* U packed, for folding and for its gradient */
@@ -55,31 +55,31 @@ typedef struct bj_encoder {
     bj_observer observer;           /* replaces all other fields for states and images */
 } bj_encoder;
 
-/* Connects the encoder to the weights, which are a block of `layout` or its encoder prefix. `model`
- * is the whole block, which contains the input standardization. It is read by
- * bj_encoder_prepare. */
+/* Connects the encoder to `weights`, which is a block of `layout` or its encoder prefix. `model` is
+ * the whole block, which contains the input standardization. bj_encoder_prepare reads it. */
 void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                      const bj_layout *layout, const bj_real *weights, const bj_real *model,
                      unsigned use);
 /* Flags of `use`. */
 enum { BJ_ENCODER_TRAINED = 1, BJ_ENCODER_OF_FUTURES = 2, BJ_ENCODER_FACTORED = 4 };
-/* Returns BJ_ENCODER_FACTORED if the factored form needs fewer operations for a training step of B
- * scenes, and 0 otherwise. */
+/* Returns BJ_ENCODER_FACTORED if the factored form needs fewer operations for a training step with
+ * B scenes, otherwise 0. */
 unsigned bj_encoder_form(const bj_arch *arch, int B);
 
-/* Repacks the weights after they changed. The rounds must run in order. The items of a round may
- * run in any order. */
+/* Repacks the weights after a change. The rounds must run in order. The items of one round may run
+ * in any order. */
 int bj_encoder_prepare_items(const bj_encoder *e, int round);
 void bj_encoder_prepare(const bj_encoder *e, int round, int item);
 enum { BJ_ENCODER_ROUNDS = 2 };
 
-/* Activations of M scenes. Token rows are relative to the first scene of the block. */
+/* Activations of a block of M scenes. Token rows are counted from the first scene of the block. */
 typedef struct bj_encoder_block {
     int M, T;
     const bj_real *focal;           /* (M,T,7) */
     const bj_real *neighbors;       /* (rows,obs*7), NULL if every scene has only the zero
                                        neighbor */
-    const int *neighbor_start;      /* (M+1) absolute; row 0 of the block is neighbor_start[0] */
+    const int *neighbor_start;      /* (M+1) row numbers in the whole batch; the block starts at row
+                                       neighbor_start[0] */
     const bj_real *polylines;       /* (rows,points*6) */
     const int *polyline_start;      /* (M+1) */
     /* for bj_gru_forward */
@@ -100,7 +100,7 @@ typedef struct bj_encoder_block {
     bj_real *hidden;                /* (M,proj_hidden) */
     bj_real *context;               /* (M,D) */
     size_t lde, ldj, ldp, ldc;      /* strides of q and pooled, joint, hidden, context */
-    /* gradients of the backward pass, which the weight gradients use afterwards */
+    /* gradients from the backward pass; the weight gradients are computed from them */
     bj_real *dr[2], *dummy_dr;      /* (rows,TH), (M,TH) zero if the scene has neighbors */
     bj_real *dq, *dpooled;          /* (M,E) */
     bj_real *da;                    /* (M,G,W) */
@@ -113,12 +113,11 @@ typedef struct bj_encoder_block {
 
 /* Returns a block with only its strides set. */
 bj_encoder_block bj_encoder_block_strides(const bj_arch *arch);
-/* Allocates the rows of M scenes that a forward pass writes, except token rows and context. For a
+/* Allocates the rows that a forward pass over M scenes writes, except token rows and context. For a
  * trained encoder, da is allocated right after h, and p right after ds. The gradient of U is then
  * one sum over the rows of [ds; p] and [h; da], whose halves are M scenes apart. */
 void bj_encoder_block_take(bj_encoder_block *b, bj_arena *arena, const bj_encoder *e, size_t M);
-/* Allocates the GRU rows of M scenes for a forward pass that keeps nothing for the backward
- * pass. */
+/* Allocates the GRU rows of M scenes for a forward pass without a backward pass. */
 void bj_encoder_block_take_state(bj_encoder_block *b, bj_arena *arena, size_t M);
 
 void bj_encoder_forward(const bj_encoder *e, const bj_encoder_block *b);

@@ -76,8 +76,8 @@ void bj_encoder_init(bj_encoder *e, bj_arena *arena, const bj_kernels *k, const 
 }
 
 unsigned bj_encoder_form(const bj_arch *arch, int B) {
-    /* Operation counts, in units of 6 E multiply-adds. Folding and its gradient need E W once. A
-     * factored encoder needs G W + E per scene instead of W in each of six products. */
+    /* Operation counts in units of 6 E multiply-adds. Folding and its gradient take E W once. In
+     * each of six products, a factored encoder takes G W + E per scene instead of W. */
     const long E = arch->embed, G = arch->heads, W = 2L * arch->token_hidden + 2;
     return B * ((G - 1) * W + E) < E * W ? BJ_ENCODER_FACTORED : 0;
 }
@@ -146,7 +146,8 @@ static void join_tokens(const bj_encoder *e) {
     if (e->joined_nk) e->k->pack_nk(e->joined_nk, e->joined, e->ldt, E, W);
 }
 
-/* Computes M or N of a head, or takes Wk or Wv if the encoder is factored, and packs the result. */
+/* Computes M or N of a head, or takes Wk or Wv if the encoder is factored. Then packs the
+ * matrix. */
 static void prepare_head(const bj_encoder *e, int head, int values) {
     const bj_arch *arch = e->arch;
     const int E = arch->embed, d = E / arch->heads, W = e->W, width = head_width(e);
@@ -164,8 +165,7 @@ static void prepare_head(const bj_encoder *e, int head, int values) {
     }
     bj_real *kn = values ? e->n_kn : e->m_kn, *nk = values ? e->n_nk : e->m_nk;
     if (kn) e->k->pack_kn(kn + (size_t)head * e->head_size, rows, ld, width, d);
-    /* the rows are stored as (d,width), so the transposed right-hand side has N = d and K =
-     * width */
+    /* the rows are stored as (d,width), so the packed transpose has N = d and K = width */
     if (nk) e->k->pack_nk(nk + (size_t)head * e->head_size, rows, ld, d, width);
 }
 

@@ -2,7 +2,8 @@
  *
  * A copy keeps the architecture and the facts of its source. Facts given by the caller replace
  * facts with the same key. A BF16 file has 2 bytes per parameter, rounded to nearest even like the
- * predictor's weights. bj_model_load widens them. A double-precision build rounds to float first.
+ * weights of a BF16 predictor. bj_model_load converts them back. A double-precision build rounds to
+ * float first.
  * Test: tests/model/test_export.c
  */
 #include <math.h>
@@ -20,8 +21,9 @@ static const char *value_of(const bj_fact *facts, int count, const char *key) {
     return NULL;
 }
 
-/* Fills `out` with the architecture, the source's facts and the caller's facts. Leaves out facts of
- * the source that the writer adds itself or that the caller replaces. Returns the count. */
+/* Fills `out` with the architecture, the facts of the source and the facts of the caller. Source
+ * facts that the writer adds itself, or that the caller replaces, are left out. Returns the number
+ * of facts. */
 static int merge_facts(bj_fact *out, const bj_arch_facts *arch, const bj_safetensors *st,
                        const bj_fact *facts, int count) {
     static const bj_fact own[] = {
@@ -38,7 +40,8 @@ static int merge_facts(bj_fact *out, const bj_arch_facts *arch, const bj_safeten
     return kept;
 }
 
-/* Rounds the tensors to BF16, both in place and into `half`, and describes `half` in `views`. */
+/* Rounds the tensors to BF16 in place, stores the BF16 values in `half`, and describes `half` in
+ * `views`. */
 static bj_status narrow(bj_tensor_view *views, uint16_t *half, const bj_tensor *tensors, int count,
                         const char *path, bj_error *err) {
     for (int i = 0; i < count; i++) {

@@ -185,7 +185,7 @@ static void take_activations(bj_future_encoder *e, bj_arena *arena) {
     for (int i = 0; i < threads; i++) take_scratch(e->scratch + i, arena, e, measuring);
 }
 
-/* Allocates the packed arrays and copies the decoder's biases from the model. */
+/* Allocates the packed arrays and copies the biases of the decoder from the model. */
 static void take_packed(bj_future_encoder *e, bj_arena *arena, const bj_model *model) {
     bj_encoder_init(&e->encoder, arena, e->k, &e->arch, &model->layout, e->weights,
                     model->weights, BJ_ENCODER_OF_FUTURES);
@@ -245,7 +245,7 @@ static bj_status check_target(const bj_arch *model, const bj_arch *target, bj_er
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].model != sizes[i].target)
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "target encoder: %s is %g, expected %g, as in the model", sizes[i].name,
+                           "target encoder: %s is %g, expected %g as in the model", sizes[i].name,
                            sizes[i].target, sizes[i].model);
     return BJ_OK;
 }

@@ -1,8 +1,8 @@
-/* future_encoder.h - target latents of true futures and their reconstruction by the decoder.
+/* future_encoder.h - computes target latents of true futures and their reconstructions.
  *
  *   future (F,2) --future view--> features (F,7) --target encoder--> z = c / |c| --decoder--> recon
  *
- * The future view contains the scene's map and no neighbors. A row is bit-identical to that of the
+ * The future view contains the scene's map and no neighbors. Each row is bit-identical to the
  * training step, for any batch and any number of workers.
  * Test: tests/model/test_future_encoder.c
  */
@@ -22,7 +22,8 @@ struct bj_target {
 BJ_CHECK bj_status bj_target_create_empty(bj_target **out, const bj_arch *arch,
                                           const bj_layout *layout, bj_error *err);
 
-/* Creates a future encoder that uses the caller's worker pool. The pool must outlive it. */
+/* Creates a future encoder that uses the caller's worker pool. The pool must outlive the
+ * encoder. */
 BJ_CHECK bj_status bj_future_encoder_create_on(bj_future_encoder **out, const bj_model *model,
                                                const bj_target *target, int max_batch,
                                                const char *isa, bj_pool *pool, bj_error *err);

@@ -1,4 +1,4 @@
-/* model.c - creates models and finds their tensors by index or name. */
+/* model.c - creates models, and finds tensors by index or name. */
 #include "model/model.h"
 
 #include <string.h>

@@ -217,8 +217,8 @@ int bj_network_compact_width(const bj_arch *a) {
     return most;
 }
 
-/* Backpropagates through the decoder for the winners' rows: fills ddecoder_hidden and adds to
- * du. */
+/* Backpropagates through the decoder, only for the rows of the winners. Fills ddecoder_hidden and
+ * adds to du. */
 static void winners_decoded(const bj_network *n, const bj_network_block *b, const int *rows,
                             unsigned from) {
     bj_real *in = b->compact[0], *mask = b->compact[1], *out = b->compact[2];
@@ -233,8 +233,8 @@ static void winners_decoded(const bj_network *n, const bj_network_block *b, cons
     bj_rows_scatter(b->du, b->ldu, rows, in, b->ldk, M, D);
 }
 
-/* The result is bit-identical to that of a pass over all latents, because the other rows have zero
- * gradients. */
+/* The result is bit-identical to a pass over all latents, because the gradients of all other rows
+ * are zero. */
 static void winners_backward(const bj_network *n, const bj_network_block *b, unsigned from) {
     int row[BJ_BLOCK];
     for (int m = 0; m < b->M; m++) row[m] = m * n->L + b->winner[m];

@@ -28,11 +28,12 @@ typedef struct bj_network {
     const bj_arch *arch;
     const bj_kernels *k;
     int L; /* latents per scene */
-    int K; /* branch weights per scene: the number of atoms, or 1 for models with one predictor */
+    int K; /* number of branch weights per scene: the number of atoms, or 1 for models with one
+              predictor */
     bj_linear atom_in[BJ_MAX_ATOMS], atom_out[BJ_MAX_ATOMS]; /* (L) */
     bj_linear router_in, router_out;                         /* out == 0: no router */
-    bj_linear decoder_in, decoder_out;                       /* or trunk and base; out == 0: no
-                                                                decoder */
+    bj_linear decoder_in, decoder_out;                       /* or trunk and base; out == 0: there
+                                                                is no decoder */
     bj_linear residual[BJ_MAX_ATOMS];                        /* output-only */
     bj_linear prior_in, prior_out, posterior_in, posterior_out; /* out == 0: not variational */
     const bj_real *step_scale, *segment_scale;               /* (K,F) (K,F/10) */
@@ -59,9 +60,9 @@ typedef struct bj_network_block {
     bj_real *base, *residual; /* (M,2F) (M,K,2F) output-only */
     bj_real *z, *z_hidden;    /* (M,D) (M,decoder_hidden) target */
     bj_real *rec;             /* (M,2F) */
-    size_t ldc, lda, ldu, ldr, ldd, ldy; /* strides of context, atom hidden, latents, router hidden,
-                                            decoder hidden, trajectories */
-    /* gradients; the objective fills du, dlogits, dy and drec */
+    size_t ldc, lda, ldu, ldr, ldd, ldy; /* row strides of context, atom hidden, latents, router
+                                            hidden, decoder hidden, trajectories */
+    /* gradients; the objective fills in du, dlogits, dy and drec */
     bj_real *du, *dlogits, *dy, *drec;
     bj_real *dcontext, *datom_hidden, *drouter_hidden, *ddecoder_hidden, *dz_hidden;
     bj_real *dbase, *dresidual, *dscale; /* (M,2F) (M,K,2F) (M,K,F) output-only */
@@ -74,7 +75,8 @@ typedef struct bj_network_block {
     bj_real *posterior_x, *generator_x;    /* (M,D+action+D) (M,D+action+V) */
     bj_real *dprior, *dposterior, *dprior_hidden, *dposterior_hidden, *dposterior_x, *dgenerator_x;
     size_t ldn, ldp, ldg;                  /* strides of hidden, posterior_x, generator_x */
-    const int *winner;        /* (M) the only latent with a gradient; NULL: all latents have one */
+    const int *winner;        /* (M) index of the only latent with a gradient; NULL: all latents
+                                 have one */
     bj_real *compact[3];      /* with winner: scratch of shape (M, bj_network_compact_width())
                                  each */
     size_t ldk;               /* stride of compact */
@@ -83,13 +85,14 @@ typedef struct bj_network_block {
 /* Returns the width of the widest row that the winner-takes-all backward pass gathers. */
 int bj_network_compact_width(const bj_arch *arch);
 
-/* Computes the normalized u, logits and y after the atoms or bj_variational_forward_block. */
+/* Computes the normalized u, the logits and y. The atoms or bj_variational_forward_block must have
+ * run. */
 void bj_network_read(const bj_network *n, const bj_network_block *b);
 /* Computes rec from z. */
 void bj_network_reconstruct(const bj_network *n, const bj_network_block *b);
 
-/* Compute the logits, and u_i with row strides `lda` and `ldu`, from the context. For networks that
- * are not trained. */
+/* Compute the logits and u_i from the context, with row strides `lda` and `ldu`. Only for networks
+ * that are not being trained. */
 void bj_network_route(const bj_network *n, const bj_network_block *b);
 void bj_network_atom(const bj_network *n, const bj_network_block *b, int i, bj_real *hidden,
                      size_t lda, bj_real *u, size_t ldu);
@@ -102,8 +105,8 @@ void bj_network_add_residual(const bj_network *n, bj_real *y, const bj_real *bas
 
 /* Flags for the incoming gradients that are present. */
 enum { BJ_FROM_LATENT = 1, BJ_FROM_DECODED = 2, BJ_FROM_ROUTER = 4 };
-/* Computes du before normalization from du and dy. If `winner` is set, only the winners' rows are
- * computed. */
+/* Computes the gradient du before normalization from du and dy. If `winner` is set, only the rows
+ * of the winners are computed. */
 void bj_network_latents_backward(const bj_network *n, const bj_network_block *b, unsigned from);
 /* Computes dcontext from dlogits. `flags` is BJ_GEMM_ADD or 0. */
 void bj_network_route_backward(const bj_network *n, const bj_network_block *b, int flags);

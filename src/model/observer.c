@@ -77,7 +77,7 @@ void bj_observer_block_take(bj_observer_block *b, bj_arena *arena, const bj_obse
                             int training) {
     for (int i = 0; i < o->layers; i++) {
         const size_t in = (size_t)o->layer[i].in;
-        /* an input row that consists of several output rows has no gaps */
+        /* an input row made of several output rows must be contiguous */
         b->ldx[i] = i > 0 && o->group[i - 1] > 1 ? in : bj_stride(o->layer[i].in);
         const size_t size = M * (size_t)o->rows[i] * b->ldx[i];
         b->x[i] = bj_arena_take(arena, size);
@@ -109,7 +109,7 @@ static void state_features(bj_real *x, const bj_observer *o, const bj_real *stat
         }
 }
 
-/* Copies the pixels patch by patch, and the patches block by block. */
+/* Copies the pixels of one patch after another. The patches are ordered by block. */
 static void image_patches(bj_real *x, size_t ld, const bj_observer *o, const uint8_t *image) {
     const bj_arch *a = o->arch;
     const int C = a->channels, columns = a->width / BJ_PATCH, blocks = columns / BJ_PATCH;

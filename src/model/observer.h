@@ -33,12 +33,12 @@ typedef struct bj_observer {
     bj_real *levels;             /* (channels,256) images: standardized value of each byte */
 } bj_observer;
 
-/* `inputs` is the block that contains input.mean and input.scale. It is separate from `weights`
- * because a target's block contains only its encoder. */
+/* `inputs` is the block that contains input.mean and input.scale. It is a separate argument because
+ * the block of a target contains only its encoder. */
 void bj_observer_init(bj_observer *o, bj_arena *arena, const bj_kernels *k, const bj_arch *arch,
                       const bj_layout *layout, const bj_real *weights, const bj_real *inputs,
                       int training);
-/* Repacks the weights after they changed. The items may run in any order. */
+/* Repacks the weights after a change. The items may run in any order. */
 int bj_observer_prepare_items(const bj_observer *o);
 void bj_observer_prepare(const bj_observer *o, int item);
 
@@ -47,7 +47,8 @@ typedef struct bj_observer_block {
     const bj_pair *pairs; /* (M) */
     int successor;        /* 1: encode the second observation of each pair */
     bj_real *x[BJ_OBSERVER_LAYERS];
-    bj_real *dx[BJ_OBSERVER_LAYERS]; /* dx[0] is NULL; all are NULL without a backward pass */
+    bj_real *dx[BJ_OBSERVER_LAYERS]; /* dx[0] is NULL; without a backward pass, all entries are
+                                        NULL */
     size_t ldx[BJ_OBSERVER_LAYERS];
 } bj_observer_block;
 

@@ -11,7 +11,7 @@
 enum { UNIFORM, XAVIER, ZERO, ONE, LOG };
 enum { GAP = 16 };
 
-/* Units that make inputs and outputs of order 1, see params.h. */
+/* Units in which inputs and outputs are of order 1; see params.h. */
 static const double meters = 20, meters_per_second = 5;
 
 typedef struct row {

@@ -60,7 +60,7 @@ typedef struct bj_param {
     size_t size, offset;
     bj_param_part part;
     bj_param_scale scale;
-    int muon; /* matrices in the tensor that Muon may update, 0 if none */
+    int muon; /* number of matrices in the tensor that Muon may update; 0 if none */
     int init; /* private to params.c, like fan, sigma and gain */
     double fan, sigma, gain;
 } bj_param;
@@ -70,20 +70,20 @@ typedef struct bj_layout {
     bj_param *params;      /* (count) in block order */
     size_t size;           /* size of the block, including gaps */
     size_t encoder_size;   /* size of the encoder prefix, including gaps */
-    int first[BJ_P_COUNT]; /* index of an id's first tensor, -1 if absent */
+    int first[BJ_P_COUNT]; /* index of the first tensor with an id, -1 if absent */
 } bj_layout;
 
 BJ_CHECK bj_status bj_layout_init(bj_layout *layout, const bj_arch *arch, bj_error *err);
 void bj_layout_reset(bj_layout *layout);
 
-/* Returns the offset of tensor `index` of an id, which must exist. */
+/* Returns the offset of tensor `index` with that id, which must exist. */
 size_t bj_layout_offset(const bj_layout *layout, bj_param_id id, int index);
 
 /* Returns sigma for the elements of a column. Scale ONE gives 1 for every column. */
 double bj_param_sigma(const bj_param *param, int column);
 
-/* Fills a zeroed block with PyTorch's default initialization. If `conditioned` is set, that
- * initialization times the tensor's gain is theta, and the block receives w = sigma theta. */
+/* Fills a zeroed block with PyTorch's default initialization. If `conditioned` is set, theta is
+ * that initialization times the gain of the tensor, and the block receives w = sigma theta. */
 void bj_layout_initialize(const bj_layout *layout, bj_real *weights, uint64_t seed,
                           int conditioned);
 

@@ -120,7 +120,7 @@ bj_status bj_predict_encode(bj_predictor *p, const bj_batch *batch, bj_real *con
     BJ_TRY(bj_batch_check(batch, &p->arch, p->max_batch, 0, err));
     if (p->arch.encoder == BJ_ENCODER_SCENE || !contexts)
         return BJ_FAIL(err, BJ_EARG, "contexts: %s",
-                       contexts ? "the model is for scenes, expected a model for states or images"
+                       contexts ? "the model reads scenes, expected a model for states or images"
                                 : "NULL");
     p->batch = batch;
     p->encoded = contexts;
@@ -142,7 +142,7 @@ bj_status bj_predict_contexts(bj_predictor *p, const bj_real *contexts, int B, b
     if (!contexts || !weights || !atoms || B < 1 || B > p->max_batch)
         return BJ_FAIL(
             err, BJ_EARG,
-            "prediction from contexts: found %d rows, expected 1 to %d rows and no NULL pointer", B,
+            "prediction from contexts: found %d rows or a NULL pointer, expected 1 to %d rows", B,
             p->max_batch);
     for (size_t i = 0; i < (size_t)B * D; i++)
         if (!isfinite(contexts[i]))

@@ -79,7 +79,8 @@ typedef struct team {
     int member, members;
 } team;
 
-/* Computes this member's range of n units of work in groups of `size`. */
+/* Computes which of n units of work this member does. Work is assigned in groups of `size`
+ * units. */
 static void share(int *begin, int *end, int n, int size, const team *t) {
     const int groups = (n + size - 1) / size;
     *begin = groups * t->member / t->members * size;
@@ -94,7 +95,7 @@ static void columns(const bj_predictor *p, bj_real *c, size_t ldc, const bj_real
     p->k->gemm_columns(c, ldc, a, lda, w->packed, w->bias, M, w->out, w->in, flags, n0, n1);
 }
 
-/* Computes this member's columns of a product with M contiguous rows. */
+/* Computes this member's columns of a matrix product with M contiguous rows. */
 static void product(const team *t, bj_real *c, const bj_real *a, const bj_row_weights *w, int M,
                     int flags) {
     int n0, n1;
@@ -119,7 +120,7 @@ static void stage_tokens(const team *t) {
     }
 }
 
-/* Writes [x | 1 | pad] of a step and leaves h unchanged. */
+/* Writes [x | 1 | pad] of a GRU step and leaves h unchanged. */
 static void set_input(const bj_predictor *p, bj_real *row, int step) {
     const bj_gru *g = &p->encoder.gru;
     const bj_real *x = scene_of(p)->focal + (size_t)step * (size_t)g->I;
@@ -160,7 +161,7 @@ static void stage_query(const team *t, const bj_real *state) {
     if (t->member == 0) memcpy(p->row.joint, state, (size_t)E * sizeof *state);
 }
 
-/* Sets up the tokens for head g, which has attention weights of its own. */
+/* Sets up the tokens for head g, which uses its own array of attention weights. */
 static void head_tokens(bj_tokens tokens[2], const bj_predictor *p, int g) {
     const bj_row_path *r = &p->row;
     const int TH = p->arch.token_hidden;
@@ -175,7 +176,7 @@ static void head_tokens(bj_tokens tokens[2], const bj_predictor *p, int g) {
                             .TH = TH};
 }
 
-/* Computes this member's heads, from folded query to pooled values. */
+/* Computes the heads of this member, from the folded query to the pooled values. */
 static void stage_attention(const team *t) {
     const bj_predictor *p = t->p;
     const bj_encoder *e = &p->encoder;
@@ -191,7 +192,7 @@ static void stage_attention(const team *t) {
     }
 }
 
-/* Writes the statistics of the encoding. All heads and the context must have been computed. */
+/* Writes encoder statistics. All heads and the context must have been computed. */
 static void stage_encoding(const team *t) {
     const bj_predictor *p = t->p;
     const int G = p->arch.heads;
@@ -206,8 +207,8 @@ static void stage_encoding(const team *t) {
         (bj_encoding){sum / G, bj_context_norm(p->row.context, p->arch.latent)};
 }
 
-/* Returns the i-th atom to compute. The order reverses from call to call, because a shared cache
- * still holds the weights that were read last. */
+/* Returns the i-th atom to compute. Every second call uses the reverse order, because a shared
+ * cache still contains the weights that were read last. */
 static int atom_at(const bj_predictor *p, int i) { return p->calls % 2 ? p->network.L - 1 - i : i; }
 
 static void stage_atoms_in(const team *t) {

@@ -1,4 +1,4 @@
-/* predictor.c - creation of predictors and prediction in blocks, see predictor.h. */
+/* predictor.c - creates predictors and runs predictions in blocks; see predictor.h. */
 #include "model/predictor.h"
 
 #include <limits.h>
@@ -58,8 +58,9 @@ static void encode_block(void *context, int item, int worker) {
                           bj_context_norm(e.context + (size_t)m * e.ldc, p->arch.latent)};
 }
 
-/* Second round: computes one latent, or the router, for a chunk of scenes, so that weights are read
- * only a few times. Items 0 .. L - 1 of a chunk are latents, item L is the router. */
+/* Second round: computes one latent, or the router, for a chunk of scenes. A chunk is large, so
+ * that weights are read only a few times. Items 0 .. L - 1 of a chunk are latents, and item L is
+ * the router. */
 static void decode_item(void *context, int item, int worker) {
     const bj_predictor *p = context;
     const bj_network *n = &p->network;
@@ -90,8 +91,8 @@ static void decode_item(void *context, int item, int worker) {
     }
 }
 
-/* Predicts one scene. A team is as slow as its slowest member. If members had to wait for a core
- * because the machine is busy, one worker predicts the next scenes alone. The results are
+/* Predicts one scene. A team is as slow as its slowest member, so if members had to wait for a core
+ * because the machine is busy, a single worker predicts the next scenes. The results are
  * bit-identical. */
 static void predict_scene(bj_predictor *p) {
     enum { DISTURBED = 3, LEAST = 8, MOST = 256 };
@@ -222,8 +223,8 @@ static size_t keep_vector(bj_predictor *p, const bj_model *model, const bj_real 
     return used + size;
 }
 
-/* Returns the total number of elements of all vectors. Copies and redirects them if p->vectors
- * exists. */
+/* Returns the total number of elements in all vectors. If p->vectors exists, also copies the
+ * vectors there and redirects their pointers. */
 static size_t keep_vectors(bj_predictor *p, const bj_model *model) {
     size_t used = 0;
     for (int i = 0; i < BJ_ENC_LINEARS; i++)
@@ -287,7 +288,7 @@ bj_status bj_predictor_create(bj_predictor **out, const bj_model *model,
                        (int)options->precision);
     if (options->precision == BJ_PRECISION_BF16 && model->arch.encoder != BJ_ENCODER_SCENE)
         return BJ_FAIL(err, BJ_EARG,
-                       "precision is bf16, expected full, because only models for scenes support "
+                       "precision is bf16, expected full, because only scene models support "
                        "16-bit weights");
     bj_predictor *p;
     BJ_TRY(BJ_ALLOC(p, 1, err));

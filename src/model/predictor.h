@@ -21,13 +21,13 @@ enum {
     BJ_PREDICT_ROWS = 64 /* scenes per work item after the encoder */
 };
 
-/* Right-hand side of a product in the row path. */
+/* The right-hand side of a matrix product in the row path. */
 typedef struct bj_row_weights {
     const bj_real *packed, *bias;
     int in, out;
 } bj_row_weights;
 
-/* Weights of the row path and the activations of its single scene, shared by the workers. */
+/* The weights of the row path, and the activations of its single scene. All workers share them. */
 typedef struct bj_row_path {
     bj_row_weights linear[BJ_ENC_LINEARS];
     bj_row_weights m[256], n[256]; /* folded keys and values per head */
@@ -76,13 +76,13 @@ struct bj_predictor {
     atomic_int bad_scene; /* first scene with a non-finite input, INT_MAX if none */
     bj_real *weights, *trajectories, *atoms;
     const bj_real *given; /* (B,D) contexts to use instead of observations, or NULL */
-    bj_real *encoded;     /* (B,D) if not NULL, receives the contexts, and nothing else is
-                             computed */
+    bj_real *encoded;     /* (B,D) receives the contexts if it is not NULL; nothing else is computed
+                             then */
     bj_encoding *encodings; /* (max_batch) written by bj_predict for scenes; may be NULL */
     int scene;      /* current scene of the row path */
     unsigned calls; /* scenes predicted by the row path so far */
-    int alone;      /* number of upcoming calls that one worker handles alone */
-    int patience;   /* value that `alone` gets after the next disturbed call */
+    int alone;      /* number of upcoming calls for which a single worker is used */
+    int patience;   /* value that `alone` is set to after the next disturbed call */
 };
 
 /* Returns the Euclidean norm of a context (D). */
@@ -96,8 +96,8 @@ void bj_row_path_take(bj_predictor *p, bj_arena *arena);
 
 /* Predicts pairs (predict_pairs.c). p->batch, p->weights and p->atoms must be set. */
 BJ_CHECK bj_status bj_predict_pairs(bj_predictor *p, const bj_batch *batch, bj_error *err);
-/* Computes the contexts (B,D) of observations. They are not normalized and are the input of atoms
- * and router. */
+/* Computes the contexts (B,D) of observations, which are the input of the atoms and the router.
+ * Contexts are not normalized. */
 BJ_CHECK bj_status bj_predict_encode(bj_predictor *p, const bj_batch *batch, bj_real *contexts,
                                      bj_error *err);
 /* Predicts from contexts (B,D) instead of observations: weights (B,K), atoms (B,L,D). */

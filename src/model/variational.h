@@ -15,7 +15,7 @@
 
 #include "model/network.h"
 
-/* Allocates the rows of M scenes, including those of the backward pass if `training` is set. */
+/* Allocates the rows of M scenes, including those for the backward pass if `training` is set. */
 void bj_variational_take(bj_network_block *b, bj_arena *arena, const bj_network *n, size_t M,
                          int training);
 /* Moves the block to the scenes starting at `first`. */
@@ -24,13 +24,13 @@ void bj_variational_shift(bj_network_block *b, const bj_network *n, size_t first
 /* Computes u, prior and posterior from context, z and eps. */
 void bj_variational_forward_block(const bj_network *n, const bj_network_block *b);
 /* Computes dcontext from du (before normalization), dprior and dposterior. On entry, dprior and
- * dposterior contain the gradient of the KL divergence. On return, they contain the whole
+ * dposterior contain only the gradient of the KL divergence. On return, they contain the total
  * gradient. */
 void bj_variational_backward_block(const bj_network *n, const bj_network_block *b);
 
 /* Draws the noise eps (V) of readout j >= 1. */
 void bj_variational_noise(bj_real *eps, int V, int j);
-/* Computes u (M,D) of readout j, normalized, from the prior. */
+/* Computes the normalized u (M,D) of readout j from the prior. */
 void bj_variational_read(const bj_network *n, const bj_network_block *b, int j, const bj_real *eps);
 void bj_variational_prior(const bj_network *n, const bj_network_block *b);
 

@@ -9,7 +9,7 @@
 #define EXP expf
 #endif
 
-/* Column offsets of the hidden part and of the mass of a token kind, in a row of a or h. */
+/* Column offsets of the hidden part and of the mass of one token kind in a row of a or h. */
 typedef struct columns {
     int hidden[2], mass[2];
 } columns;

@@ -25,7 +25,7 @@ typedef struct bj_tokens {
     bj_real *alpha;   /* (S,G) attention weights, written by forward */
     bj_real *dr;      /* (S,TH) written by backward; may be NULL in forward */
     bj_real *dscore;  /* (S,G) scratch for backward */
-    int S, TH;        /* TH = 0: a single constant token, equal to b2 */
+    int S, TH;        /* TH = 0 means a single constant token that equals b2 */
 } bj_tokens;
 
 void bj_attention_forward(const bj_kernels *k, bj_real *h, const bj_real *a, size_t ldt,

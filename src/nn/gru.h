@@ -32,7 +32,7 @@ void bj_gru_pack(const bj_kernels *k, const bj_gru *g);
 
 /* Runs T steps and returns h after the last one, with row stride lds. The rows of step t start at
  * state + t * state_step and gates + t * gates_step. If gates is NULL, no intermediate values are
- * kept and `state` consists of two sets of rows, state_step apart, that are used alternately. The
+ * kept, and `state` has only two sets of rows, state_step apart, which are used alternately. The
  * row stride of x is ldx. */
 const bj_real *bj_gru_forward(const bj_kernels *k, bj_real *state, size_t state_step, size_t lds,
                     bj_real *gates, size_t gates_step, size_t ldg, const bj_real *x, size_t ldx,

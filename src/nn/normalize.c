@@ -18,7 +18,7 @@ void bj_normalize_forward(bj_real *a, size_t ld, bj_real *inverse, int M, int D)
     const double floor = 1e-12;
     for (int m = 0; m < M; m++, a += ld) {
         const double size = sqrt(dot(a, a, D));
-        /* return NaN instead of zeros, so that an overflow of the norm is noticed */
+        /* write NaN instead of zeros, so that an overflow of the norm is detected */
         const bj_real scale =
             isinf(size) ? (bj_real)NAN : (bj_real)(1.0 / (size < floor ? floor : size));
         inverse[m] = size < floor ? -scale : scale;

@@ -1,7 +1,9 @@
-/* normalize.h - u = a / max(|a|, 1e-12) for every row, in place, and its gradient, in place.
+/* normalize.h - normalizes rows in place, u = a / max(|a|, 1e-12), and computes the gradient in
+ * place.
  *
- * Shapes  a, u, du (M,D) with row stride ld; inverse (M) is 1 / max(|a|, 1e-12), kept for backward.
- * Edge    if |a| is below 1e-12, the divisor is constant and inverse is stored with a negative
+ * Shapes  a, u, du (M,D) with row stride ld; inverse (M) is 1 / max(|a|, 1e-12), kept for the
+ *         backward pass.
+ * Edge    If |a| is below 1e-12, the divisor is constant, and inverse is stored with a negative
  *         sign.
  * Test    tests/nn/test_normalize.c
  */

@@ -22,7 +22,8 @@ bj_status bj_npy_prefix(size_t *length, size_t *text, const uint8_t *prefix, con
         return BJ_FAIL(err, BJ_EFORMAT, "%s: does not begin with the .npy signature", what);
     const int major = prefix[6];
     if (major < 1 || major > 3 || prefix[7])
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: .npy version %d.%d, expected 1.0, 2.0 or 3.0", what,
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the .npy version is %d.%d, expected 1.0, 2.0 or 3.0", what,
                        major, prefix[7]);
     size_t size = (size_t)prefix[8] | (size_t)prefix[9] << 8;
     if (major > 1) size |= (size_t)prefix[10] << 16 | (size_t)prefix[11] << 24;
@@ -47,7 +48,7 @@ static void skip_blanks(scan *s) {
     while (s->at < s->end && is_blank(*s->at)) s->at++;
 }
 
-/* Skips blanks. If the next character is c, consumes it and returns 1. */
+/* Skips blanks. If the next character is c, skips it as well and returns 1. */
 static int take(scan *s, char c) {
     skip_blanks(s);
     if (s->at == s->end || *s->at != c) return 0;
@@ -64,7 +65,7 @@ static bj_status malformed(const scan *s, const char *expected) {
                    expected);
 }
 
-/* Reads a string in single or double quotes. Escapes are not supported. */
+/* Reads a string in single or double quotes. Escape sequences are not supported. */
 static bj_status read_text(scan *s, char *out, size_t room, const char *expected) {
     skip_blanks(s);
     const char quote = s->at < s->end ? *s->at : '\0';
@@ -100,8 +101,8 @@ static bj_status read_type(bj_npy *out, scan *s) {
         return BJ_FAIL(s->err, BJ_EFORMAT, "%s: found Python objects ('%s'), expected numbers",
                        s->what, text);
     return BJ_FAIL(s->err, BJ_EFORMAT,
-                   "%s: type '%s', expected float32, float64, int32, int64, uint8 or bool", s->what,
-                   text);
+                   "%s: the type is '%s', expected float32, float64, int32, int64, uint8 or bool",
+                   s->what, text);
 }
 
 static bj_status read_order(int *fortran, scan *s) {

@@ -39,9 +39,9 @@ typedef struct bj_npy {
 size_t bj_npy_size(bj_npy_type type);      /* bytes per number */
 const char *bj_npy_name(bj_npy_type type); /* "float32", ... */
 
-/* Determines the number of bytes before the numbers. `prefix` contains the first BJ_NPY_PREFIX
- * bytes of the array. Sets *text to the offset of the header text. Messages start with `what`, the
- * file and member. */
+/* Determines the number of bytes before the array data. `prefix` contains the first BJ_NPY_PREFIX
+ * bytes of the array. Sets *text to the offset of the header text. Messages start with `what`,
+ * which names the file and the member. */
 BJ_CHECK bj_status bj_npy_prefix(size_t *length, size_t *text, const uint8_t *prefix,
                                  const char *what, bj_error *err);
 /* Parses `size` bytes of header text. */

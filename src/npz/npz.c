@@ -1,8 +1,8 @@
 /* npz.c - see npz.h.
  *
  * Invariants
- *   1. An array without a problem has exactly the number of bytes that its shape requires, plus its
- *      header, so every size from the file is checked before it is used.
+ *   1. A readable array has exactly as many bytes as its header and its shape require, so every
+ *      size from the file is checked before it is used.
  *   2. No allocation depends on the size of a member, except in bj_npz_doubles. Rows are read into
  *      the caller's memory.
  */
@@ -42,14 +42,15 @@ static bj_status read_header(bj_npz_array *a, const bj_npz *npz, bj_error *err) 
     snprintf(what, sizeof what, "%.200s: member '%.80s'", bj_zip_path(npz->zip), a->name);
     BJ_GOTO(status, done, bj_zip_stream_open(&stream, npz->zip, a->member, err));
     if (size < BJ_NPY_PREFIX) {
-        status = BJ_FAIL(err, BJ_EFORMAT, "%s: %llu bytes, too few for an .npy array", what,
+        status = BJ_FAIL(err, BJ_EFORMAT,
+                         "%s: has %llu bytes, which is too short for an .npy array", what,
                          (unsigned long long)size);
         goto done;
     }
     BJ_GOTO(status, done, bj_zip_stream_read(stream, prefix, BJ_NPY_PREFIX, err));
     BJ_GOTO(status, done, bj_npy_prefix(&a->header, &begin, prefix, what, err));
     if (size < a->header) {
-        status = BJ_FAIL(err, BJ_EFORMAT, "%s: %llu bytes, fewer than its header of %zu", what,
+        status = BJ_FAIL(err, BJ_EFORMAT, "%s: has %llu bytes, fewer than its header of %zu", what,
                          (unsigned long long)size, a->header);
         goto done;
     }
@@ -218,7 +219,8 @@ bj_status bj_npz_rows_range(bj_npz_rows *rows, void *out, int64_t begin, int64_t
     const int64_t all = rows->array->npy.rows;
     if (begin < rows->next || end < begin || end > all)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: array '%s': rows %lld to %lld requested, expected from %lld to %lld",
+                       "%s: array '%s': rows %lld to %lld were requested, expected rows in %lld to "
+                       "%lld",
                        bj_npz_path(rows->npz), rows->array->name, (long long)begin, (long long)end,
                        (long long)rows->next, (long long)all);
     if (begin > rows->next) BJ_TRY(advance(rows, NULL, begin - rows->next, err));

@@ -26,7 +26,7 @@ typedef struct bj_npz_array {
     size_t header; /* bytes before the numbers */
 } bj_npz_array;
 
-/* Opens an archive. An unreadable array is an error only when it is requested. Members that are not
+/* Opens an archive. If an array is unreadable, only a request for it fails. Members that are not
  * .npy files are ignored. */
 BJ_CHECK bj_status bj_npz_open(bj_npz **out, const char *path, bj_error *err);
 BJ_CHECK bj_status bj_npz_open_memory(bj_npz **out, const void *data, size_t size, const char *name,
@@ -35,7 +35,7 @@ void bj_npz_close(bj_npz *npz);
 const char *bj_npz_path(const bj_npz *npz);
 int bj_npz_count(const bj_npz *npz);
 const bj_npz_array *bj_npz_at(const bj_npz *npz, int index);
-/* Returns NULL if there is no array with that name. */
+/* Returns the array with that name, or NULL. */
 const bj_npz_array *bj_npz_find(const bj_npz *npz, const char *name);
 /* Returns an array. Fails if it is missing, unreadable or of another rank. A negative rank accepts
  * any rank. If the array is missing, the message lists the existing arrays. */

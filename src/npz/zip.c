@@ -47,7 +47,8 @@ bj_status bj_zip_fetch(const bj_zip *zip, void *out, uint64_t at, size_t n, bj_e
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return bj_file_fail(err, errno, zip->path, "read");
         if (got == 0)
-            return BJ_FAIL(err, BJ_EIO, "%s: became shorter than its %llu bytes while it was read",
+            return BJ_FAIL(err, BJ_EIO,
+                           "%s: the file had %llu bytes but was truncated while it was read",
                            zip->path, (unsigned long long)zip->size);
         done += (size_t)got;
     }
@@ -76,8 +77,8 @@ static bj_status find_end(uint64_t *at, uint8_t end[END], const bj_zip *zip, bj_
             memcpy(end, tail + i - 1, END);
         } else {
             status = BJ_FAIL(err, BJ_EFORMAT,
-                             "%s: no ZIP directory at the end of its %llu bytes, so it is not an "
-                             ".npz archive or is truncated",
+                             "%s: no ZIP directory at the end of its %llu bytes, so it is "
+                             "not an .npz archive or is truncated",
                              zip->path, (unsigned long long)zip->size);
         }
     }
@@ -85,7 +86,7 @@ static bj_status find_end(uint64_t *at, uint8_t end[END], const bj_zip *zip, bj_
     return status;
 }
 
-/* Replaces the numbers with those of the ZIP64 end if there is one. */
+/* Replaces the numbers with those of the ZIP64 end record if there is one. */
 static bj_status read_end64(directory *d, uint64_t *limit, const bj_zip *zip, uint64_t end,
                             bj_error *err) {
     uint8_t locator[LOCATOR], record[END64];
@@ -99,7 +100,8 @@ static bj_status read_end64(directory *d, uint64_t *limit, const bj_zip *zip, ui
                        zip->path, (unsigned long long)at, (unsigned long long)(end - LOCATOR));
     BJ_TRY(bj_zip_fetch(zip, record, at, END64, err));
     if (memcmp(record, "PK\6\6", 4))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: no ZIP64 end record at %llu, where its locator points",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: there is no ZIP64 end record at byte %llu, where its locator points",
                        zip->path, (unsigned long long)at);
     if (bj_zip_u32(record + 16) || bj_zip_u32(record + 20))
         return BJ_FAIL(err, BJ_EFORMAT, "%s: the archive spans several disks, expected one",
@@ -126,7 +128,8 @@ static bj_status find_directory(directory *d, const bj_zip *zip, bj_error *err) 
     if (d->at > limit || d->size > limit - d->at)
         return BJ_FAIL(
             err, BJ_EFORMAT,
-            "%s: the directory has %llu bytes at byte %llu, expected to end before byte %llu",
+            "%s: the directory has %llu bytes and starts at byte %llu, expected to end before byte "
+            "%llu",
             zip->path, (unsigned long long)d->size, (unsigned long long)d->at,
             (unsigned long long)limit);
     if (d->size > MAX_DIRECTORY)
@@ -194,7 +197,8 @@ static bj_status read_entry(bj_zip *zip, const uint8_t **at, size_t *left, char 
     if (m->header > zip->directory || zip->directory - m->header < LOCAL + name ||
         m->packed > zip->directory - m->header - LOCAL - name)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: member '%.200s' has %llu bytes at %llu, expected to end before %llu",
+                       "%s: member '%.200s' has %llu bytes and starts at byte %llu, expected to "
+                       "end before byte %llu",
                        zip->path, m->name, (unsigned long long)m->packed,
                        (unsigned long long)m->header, (unsigned long long)zip->directory);
     *at += whole;
@@ -233,7 +237,7 @@ done:
 
 static bj_status open_file(bj_zip *zip, bj_error *err) {
     struct stat info;
-    zip->fd = bj_file_open(zip->path, O_RDONLY | O_NONBLOCK); /* do not block on a pipe */
+    zip->fd = bj_file_open(zip->path, O_RDONLY);
     if (zip->fd < 0) return bj_file_fail(err, errno, zip->path, "open");
     if (fstat(zip->fd, &info)) return bj_file_fail(err, errno, zip->path, "examine");
     if (S_ISDIR(info.st_mode)) return bj_file_fail(err, EISDIR, zip->path, "read");

@@ -50,7 +50,7 @@ void bj_zip_stream_close(bj_zip_stream *stream);
 /* Restarts at the first byte. */
 BJ_CHECK bj_status bj_zip_stream_rewind(bj_zip_stream *stream, bj_error *err);
 /* Reads exactly n bytes, or skips them if `out` is NULL. The read that reaches the end of the
- * member also checks the CRC, and that the compressed data ends there. */
+ * member also checks the CRC and the end of the compressed data. */
 BJ_CHECK bj_status bj_zip_stream_read(bj_zip_stream *stream, void *out, uint64_t n, bj_error *err);
 
 #endif

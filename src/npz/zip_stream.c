@@ -64,7 +64,7 @@ static bj_status check_method(const bj_zip_stream *s, bj_error *err) {
                    s->zip->path, m->name, m->method, name);
 }
 
-/* Checks name and method in the local header, and finds where the packed bytes start. */
+/* Checks the name and the method in the local header, and finds the start of the packed bytes. */
 static bj_status check_local(bj_zip_stream *s, bj_error *err) {
     const bj_zip_member *m = s->member;
     uint8_t local[LOCAL], piece[256];
@@ -83,7 +83,7 @@ static bj_status check_local(bj_zip_stream *s, bj_error *err) {
     const uint64_t before = LOCAL + (uint64_t)length + bj_zip_u16(local + 28);
     if (before > s->zip->directory - m->header ||
         m->packed > s->zip->directory - m->header - before)
-        return fail(s, err, "reaches into the directory: the archive is truncated or damaged");
+        return fail(s, err, "extends into the directory, so the archive is truncated or damaged");
     s->begin = m->header + before;
     return BJ_OK;
 }
@@ -138,8 +138,8 @@ bj_status bj_zip_stream_rewind(bj_zip_stream *s, bj_error *err) { return start(s
 
 /* ----------------------------------------------------------------------------------------- read */
 
-/* Calls zlib once and refills its input if it is empty. Writes up to n bytes and sets *got to their
- * count. */
+/* Calls zlib once, after refilling its input if it is empty. Writes up to n bytes and sets *got to
+ * the number of bytes written. */
 static bj_status inflate_some(bj_zip_stream *s, uint8_t *out, size_t n, size_t *got,
                               bj_error *err) {
     z_stream *z = &s->inflater;
@@ -183,8 +183,8 @@ static bj_status fill_deflated(bj_zip_stream *s, uint8_t *out, size_t n, bj_erro
     return BJ_OK;
 }
 
-/* Checks that the compressed data ends and that the CRC matches, after all bytes have been
- * returned. */
+/* After all bytes have been returned, checks that the compressed data ends there and that the CRC
+ * matches. */
 static bj_status finish(bj_zip_stream *s, bj_error *err) {
     while (s->member->method == BJ_ZIP_DEFLATED && !s->ended) {
         uint8_t more;
@@ -221,7 +221,8 @@ static bj_status read_all(bj_zip_stream *s, uint8_t *out, uint64_t n, bj_error *
                        s->zip->path, s->member->name, (unsigned long long)n,
                        (unsigned long long)(s->member->size - s->handed));
     while (n) {
-        /* Process pieces that stay in the CPU cache until their checksum is computed. */
+        /* Process the data in pieces that stay in the CPU cache until their checksum is
+         * computed. */
         const size_t most = out ? BUFFER : PASSED, piece = n < most ? (size_t)n : most;
         BJ_TRY(read_piece(s, out ? out : passed, piece, err));
         if (out) out += piece;

@@ -30,7 +30,7 @@ size_t bj_anchor_size(int B, int D) { return bj_moments_size(B, D, D); }
 
 static bj_moments moments_of(const bj_objective_io *io) { return bj_moments_of(io, io->D); }
 
-/* Adds a_0 x_0[j], then a_1 x_1[j] and so on to sum[j], in this order. */
+/* Adds a_0 x_0[j], a_1 x_1[j] and so on to sum[j], in this order. */
 static void add_rows_4(bj_real *restrict sum, const bj_real *restrict x, size_t stride,
                        const bj_real a[4], int n) {
     const bj_real *x_1 = x + stride, *x_2 = x_1 + stride, *x_3 = x_2 + stride;
@@ -53,7 +53,7 @@ static void combine_rows(bj_real *restrict sum, const bj_real *restrict a, size_
         for (int j = 0; j < n; j++) sum[j] += a[(size_t)i * a_stride] * x[(size_t)i * stride + j];
 }
 
-/* Computes the matrix C in blocks on and above the diagonal and mirrors them. Returns Q. */
+/* Computes the blocks of the matrix C on and above the diagonal, and mirrors them. Returns Q. */
 static double covariance(const bj_objective_io *io, bj_moments m) {
     const int B = io->B, D = io->D;
     double total = 0;
@@ -89,8 +89,8 @@ void bj_anchor_backward(bj_objective_io *io, int b0, int b1) {
     const int D = io->D;
     const bj_real quad = (bj_real)m.scalar[BJ_MOMENT_QUAD];
     if (!io->dz) return;
-    for (int j0 = 0; j0 < D; j0 += BLOCK) /* the outer loop, so that these columns of C stay in the
-                                             cache */
+    for (int j0 = 0; j0 < D; j0 += BLOCK) /* this is the outer loop, so that these columns of C stay
+                                             in the cache */
         for (int b = b0; b < b1; b++) {
             const int n = D - j0 < BLOCK ? D - j0 : BLOCK;
             const bj_real *c = m.c + (size_t)b * D;

@@ -21,13 +21,13 @@ double bj_energy_score_forward(const bj_points *points, const bj_real *pi) {
     double fit = 0, spread = 0;
     for (int k = 0; k < points->K; k++) {
         fit += pi[k] * bj_points_to_target(points, k);
-        for (int l = 0; l < k; l++) /* visits each pair once, which replaces the factor 1/2 */
+        for (int l = 0; l < k; l++) /* each pair is visited once, so there is no factor of 1/2 */
             spread += (double)pi[k] * pi[l] * bj_points_between(points, k, l);
     }
     return fit - spread;
 }
 
-/* Backpropagates des. Overwrites dx (K,n) unless it is NULL, and adds to dpi (K). */
+/* Backpropagates the gradient des. Overwrites dx (K,n) unless dx is NULL, and adds to dpi (K). */
 void bj_energy_score_backward(bj_real *dx, double *dpi, double des, const bj_points *points,
                               const bj_real *pi) {
     bj_real pull[BJ_MAX_ATOMS * BJ_MAX_ATOMS];

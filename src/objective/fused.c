@@ -33,7 +33,7 @@ static int chunk_size(int D, int d0) { return D - d0 < CHUNK ? D - d0 : CHUNK; }
 typedef struct fused {
     double length;   /* max(|v|, floor) */
     int constant;    /* |v| is below the floor */
-    double distance; /* |m - z|, or 0 if it counts as zero */
+    double distance; /* |m - z|, or 0 if it is at most 1e-6 */
 } fused;
 
 static fused measure(const bj_real *u, size_t ldu, const bj_real *pi, const bj_real *z, int K,

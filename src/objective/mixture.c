@@ -66,7 +66,7 @@ static space decoded_space(const bj_objective *objective, const bj_objective_io 
                    .resp = io->resp_y};
 }
 
-/* Computes the inverse variances of dimensions [i0, i0 + n) of branch k. Returns the sum of their
+/* Computes the inverse variances of dimensions [i0, i0 + n) for branch k. Returns the sum of their
  * log scales. */
 static double chunk_scales(bj_real inverse[CHUNK], const space *s, int k, int i0, int n) {
     double sum = 0;
@@ -103,7 +103,7 @@ static double chunk_squares(const bj_real *x, const bj_real *t, const bj_real *i
     return sum;
 }
 
-/* Fills the rows of resp with r and the terms with nll. */
+/* Fills the rows of resp with r, and the terms with nll. */
 static void space_forward(const space *s, bj_objective_io *io, int term, int b0, int b1) {
     const double log_2pi = 1.8378770664093454836;
     for (int b = b0; b < b1; b++)
@@ -138,8 +138,8 @@ double bj_mixture_usage(double *usage, const bj_real *logits, int B, int K) {
     double sum[BJ_SHARDS][BJ_MAX_ATOMS] = {{0}}, penalty = 0;
     for (int s = 0; s < BJ_SHARDS; s++)
         for (int b = bj_shard_begin(B, s); b < bj_shard_begin(B, s + 1); b++) {
-            /* recompute the weights, because the rounding error of io->pi is as large as the
-             * penalty if the usage is nearly balanced */
+            /* recompute the weights in double, because if the usage is nearly balanced, the
+             * rounding error of io->pi is as large as the penalty */
             double pi[BJ_MAX_ATOMS];
             bj_router_log_weights(pi, logits ? logits + (size_t)b * K : NULL, K);
             for (int k = 0; k < K; k++) sum[s][k] += exp(pi[k]);

@@ -1,8 +1,8 @@
-/* moments.c - code shared by the variance and rank floors of anchor.c and floors.c: centering of
- * the batch, the variance floor, and the rank floor for given T and Q. anchor.c contains the
- * equations. The two files differ in the matrix from which Q is computed.
+/* moments.c - code shared by the variance and rank floors in anchor.c and floors.c: centers the
+ * batch and computes the variance floor, and the rank floor for given T and Q. anchor.c contains
+ * the equations. The two files differ in the matrix from which Q is computed.
  *
- * Order   Sums over the batch are in double within a shard, then in the tree of core/shards.h.
+ * Order   Sums over a shard are in double. The shard sums are added in the tree of core/shards.h.
  * Test    tests/objective/test_anchor.c, tests/train/test_observed.c
  */
 #include <math.h>
@@ -28,7 +28,7 @@ bj_moments bj_moments_of(const bj_objective_io *io, int side) {
     return (bj_moments){(bj_real *)(void *)c, (bj_real *)(void *)matrix, linear, linear + io->D};
 }
 
-/* Sets sum[0] to the sum of x, or of x^2, over the batch for n columns. x has row stride
+/* Sets sum[0] to the sum of x, or of x^2, over the batch. There are n columns, and x has row stride
  * `stride`. */
 static void column_sums(double sum[BJ_SHARDS][BLOCK], const bj_real *x, size_t stride, int B, int n,
                         int squared) {
@@ -56,7 +56,8 @@ void bj_moments_columns(bj_real *c, size_t ldc, bj_column_moments *m, const bj_r
     for (int i = 0; i < n; i++) {
         const double deviation = sqrt((m->var[i] = sum[0][i] / divisor) + 1e-4);
         const double missing = floor - deviation;
-        const int holds = missing <= 0; /* false for NaN, so that NaN reaches the loss */
+        const int holds = missing <= 0; /* the comparison is false for NaN, so NaN reaches the
+                                           loss */
         m->missing[i] = holds ? 0 : missing;
         m->slope[i] = holds ? 0 : -1 / ((double)D * divisor * deviation);
     }

@@ -139,7 +139,7 @@ static bj_status check_numbers(const bj_objective *o, bj_error *err) {
     return BJ_OK;
 }
 
-/* Checks the combinations that depend on whether the model has a decoder. */
+/* Checks settings whose validity depends on whether the model has a decoder. */
 static bj_status check_latent_only(const bj_objective *o, const bj_arch *arch, bj_error *err) {
     const char *name = names[o->kind];
     const bj_term_weights w = bj_objective_weights(o);
@@ -153,8 +153,8 @@ static bj_status check_latent_only(const bj_objective *o, const bj_arch *arch, b
     }
     if (w.decoded != 0 || w.rec != 0)
         return BJ_FAIL(err, BJ_EARG,
-                       "objective %s: lambda_y is %g, lambda_rec %g, expected 0, because the model "
-                       "has no decoder",
+                       "objective %s: lambda_y is %g and lambda_rec is %g, expected 0, because the "
+                       "model has no decoder",
                        name, o->lambda_y, o->lambda_rec);
     if (o->kind == BJ_SINKHORN || o->kind == BJ_ANCHOR_A || o->kind == BJ_ANCHOR_B)
         return BJ_FAIL(err, BJ_EARG, "objective %s: needs a decoder, but the model has none", name);
@@ -190,8 +190,8 @@ bj_status bj_objective_check(const bj_objective *o, const bj_arch *arch, bj_erro
     if (w.latent + w.decoded + w.rec + w.router + w.usage + w.kl + floors + o->floor_weight == 0 &&
         !bj_regularizers_active(o))
         return BJ_FAIL(err, BJ_EARG,
-                       "objective %s: lambda_z is %g, lambda_y %g, lambda_rec %g: no term is left, "
-                       "expected at least one weight above 0",
+                       "objective %s: lambda_z is %g, lambda_y %g, lambda_rec %g, so no term is "
+                       "left, expected at least one weight above 0",
                        name, o->lambda_z, o->lambda_y, o->lambda_rec);
     return BJ_OK;
 }
@@ -211,7 +211,8 @@ static unsigned reach_of(const bj_objective *o, int K, bj_scales scales) {
     case BJ_ANCHOR_B:
         if (K > 1 && forecast) reach |= BJ_REACH_ROUTER;
         break;
-    case BJ_OUTPUTONLY: /* only the decoded score uses weights; the router exists for every K */
+    case BJ_OUTPUTONLY: /* only the Energy Score of trajectories uses weights; the router exists for
+                           every K */
         if (w.decoded != 0) reach |= BJ_REACH_ROUTER | BJ_REACH_RESIDUAL;
         break;
     case BJ_SPECIALIZATION:
@@ -293,8 +294,8 @@ void bj_objective_couple(const bj_objective *objective, bj_objective_io *io) {
 
 void bj_objective_scenes_backward(const bj_objective *objective, bj_objective_io *io, int b0,
                                   int b1) {
-    /* Stage A needs drec even if the weight is zero, because the latent's gradient passes through
-     * it. */
+    /* Stage A needs drec even if the weight is zero, because the gradient of the latent passes
+     * through it. */
     if (objective->kind == BJ_ANCHOR_A ||
         (bj_objective_reach_step(objective, io) & BJ_REACH_DECODER))
         bj_reconstruction_backward(bj_objective_weights(objective).rec, io, b0, b1);

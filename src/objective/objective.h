@@ -31,15 +31,15 @@ unsigned bj_objective_reach(const bj_objective *objective, const bj_arch *arch);
 /* Returns 1 if only one latent per scene has a gradient (io->winner). */
 int bj_objective_is_hard(const bj_objective *objective);
 
-/* Returns 1 if a scene's gradient depends on the other scenes of its batch. */
+/* Returns 1 if the gradient of a scene depends on the other scenes in its batch. */
 int bj_objective_is_coupled(const bj_objective *objective);
 
 /* Unweighted terms per scene, in the order of this enum. */
 enum { BJ_TERM_LATENT, BJ_TERM_DECODED, BJ_TERM_REC, BJ_TERM_ROUTER, BJ_TERM_KL, BJ_TERMS };
 
 typedef struct bj_objective_io {
-    int B, K, L, D, F;       /* L = number of latents: K, or 1 for output-only models; if F = 0,
-                                nothing is decoded, and winners are determined by latents */
+    int B, K, L, D, F;       /* number of latents: K, or 1 for output-only models. If F = 0, nothing
+                                is decoded, and latents determine the winners */
     int V;                   /* width of the variational model's Gaussian variable */
     size_t ldu;              /* row stride of latents: u, z, du, dz */
     size_t ldy;              /* row stride of trajectories: y, rec, dy, drec */
@@ -55,8 +55,8 @@ typedef struct bj_objective_io {
     bj_scales scales;
     const bj_real *unit;     /* (B,D) normalized contexts, row stride ldu, for the floors */
     const bj_real *prior, *posterior; /* (B,2V) means, then log standard deviations */
-    /* Gradients of the total loss. Rows are overwritten. Gradients that are NULL, or that the
-     * objective does not reach, are skipped. */
+    /* Gradients of the total loss. Rows are overwritten. A gradient is skipped if it is NULL or if
+     * the objective has no such gradient. */
     bj_real *du;             /* (B,L,D) */
     bj_real *dlogits;        /* (B,K) */
     bj_real *dy;             /* (B,K,2F) */
@@ -70,7 +70,8 @@ typedef struct bj_objective_io {
     bj_real *pi;             /* (B,K) weights: softmax of the logits, or 1/K */
     int *winner;             /* (B) for hard objectives; may be NULL */
     /* scratch, valid from forward to finish */
-    double *dist;            /* (B,K) decoded distances; replaced by the plan for Sinkhorn */
+    double *dist;            /* (B,K) distances of decoded trajectories; replaced by the transport
+                                plan for Sinkhorn */
     double *resp_z, *resp_y; /* (B,K) mixture responsibilities */
     double *usage;           /* (K) mean weights (usage KL) */
     double *moments;         /* bj_objective_moments_size() doubles (anchor stage A) */

@@ -1,8 +1,8 @@
 /* parts.h - declarations shared by the files of this folder and called by objective.c.
  *
- * Each family of objectives has a forward and a backward function over scenes [b0,b1) of a step.
- * Forward fills rows of io->terms. Backward overwrites the rows of the gradients that the objective
- * reaches. These gradients include the term weights and the factor 1/B. The router weights io->pi
+ * Each family of objectives has a forward and a backward function, which process scenes [b0,b1) of
+ * a step. The forward function fills rows of io->terms. The backward function overwrites rows of
+ * the gradients. Gradients include the term weights and the factor 1/B. The router weights io->pi
  * are filled before the family's forward function is called.
  */
 #ifndef BJ_OBJECTIVE_PARTS_H
@@ -12,8 +12,8 @@
 #include "objective/objective.h"
 #include "objective/points.h"
 
-/* Effective term weights. The weight of a term that is not part of the objective is 0, regardless
- * of the setting. */
+/* Effective term weights. A term that is not part of the objective has weight 0, regardless of the
+ * settings. */
 typedef struct bj_term_weights {
     double latent, decoded, rec, router, usage, kl;
 } bj_term_weights;
@@ -57,7 +57,7 @@ double bj_mixture_usage(double *usage, const bj_real *logits, int B, int K);
 void bj_reconstruction_forward(bj_objective_io *io, int b0, int b1);
 void bj_reconstruction_backward(double weight, bj_objective_io *io, int b0, int b1);
 
-/* moments.c: values that anchor.c and floors.c keep in io->moments from couple to finish */
+/* moments.c: values in io->moments that anchor.c and floors.c keep between couple and finish */
 enum {
     BJ_MOMENT_VARIANCE,
     BJ_MOMENT_RANK,
@@ -78,12 +78,13 @@ typedef struct bj_column_moments {
     double missing[BJ_MOMENT_COLUMNS]; /* relu(floor - sqrt(var + 1e-4)) */
     double slope[BJ_MOMENT_COLUMNS];   /* gradient of mean_d missing is slope * c */
 } bj_column_moments;
-/* Computes c = x - mean over the batch for n of the D columns, and the moments of c. */
+/* Computes c = x - mean, where the mean is over the batch, for n of the D columns, and the moments
+ * of c. */
 void bj_moments_columns(bj_real *c, size_t ldc, bj_column_moments *m, const bj_real *x,
                         size_t stride, int B, int D, int n, double floor, double divisor);
 size_t bj_moments_size(int B, int D, int side); /* in doubles */
 bj_moments bj_moments_of(const bj_objective_io *io, int side);
-/* Fills c, linear (with a) and the variance term, and returns T. x (B,D) has row stride
+/* Fills c, linear (including a) and the variance term. Returns T. x (B,D) has row stride
  * `stride`. */
 double bj_moments_center(bj_moments m, const bj_real *x, size_t stride, int B, int D, double floor);
 /* Computes the rank term and adds its gradient to linear. Divides quad by `unit`, the scale of the
@@ -112,7 +113,8 @@ void bj_fused_backward(const bj_objective *objective, bj_objective_io *io, int b
 void bj_variational_forward(bj_objective_io *io, int b0, int b1);
 void bj_variational_backward(const bj_objective *objective, bj_objective_io *io, int b0, int b1);
 
-/* regularizers.c: adds a (M,rows) P to dx (M,D), where P (rows,D) is packed in blocks of rows */
+/* regularizers.c: adds the product of a (M,rows) and P (rows,D) to dx (M,D). P is packed in blocks
+ * of rows. */
 size_t bj_blocks_size(const bj_regularizers *r, int rows);                /* size of the packed P */
 bj_real *bj_block_at(const bj_regularizers *r, bj_real *packed, int row); /* block that contains the
                                                                              row */
@@ -133,7 +135,7 @@ void bj_vicreg_item(bj_regularizers *r, int round, int item, bj_real *scratch);
 void bj_vicreg_backward(const bj_regularizers *r, bj_real *dx, size_t lddx, int b0, int b1);
 void bj_vicreg_loss(bj_loss *loss, const bj_regularizers *r);
 
-/* Adds the shard sums of n columns in the tree of core/shards.h. The result is in sum[0]. */
+/* Adds the shard sums of n columns in the tree order of core/shards.h. The result is in sum[0]. */
 static inline void bj_shards_fold(double *sum, int n, int stride) {
     for (int width = 1; width < BJ_SHARDS; width *= 2)
         for (int s = 0; s < BJ_SHARDS; s += 2 * width) {

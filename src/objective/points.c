@@ -1,7 +1,7 @@
-/* points.c - distances of a weighted set of points and their gradients.
+/* points.c - distances within a weighted set of points, and their gradients.
  *
  * Sums use LANES partial sums of bj_real, which the compiler keeps in vector registers. The lanes
- * are then added in order in double, so the bits depend only on n.
+ * are then added in order, in double. The order of the additions depends only on n.
  * Test  tests/objective/test_energy_score.c
  */
 #include "objective/points.h"
@@ -48,7 +48,7 @@ double bj_sum_squares(const bj_real *a, const bj_real *b, int n) {
     return sum;
 }
 
-/* Processes two time steps at a time in double. Only used for objectives with beta < 1. */
+/* Processes two time steps at a time in double. Used only for objectives with beta < 1. */
 static double weighted_squares(const bj_real *a, const bj_real *b, const double *weight, int F) {
     double even = 0, odd = 0;
     int t = 0;
@@ -78,7 +78,7 @@ double bj_points_between(const bj_points *points, int k, int l) {
     return distance(points, points->x + k * points->stride, points->x + l * points->stride);
 }
 
-/* Processes whole rows, because the compiler vectorizes such long loops. */
+/* Processes whole rows, because the compiler can vectorize such long loops. */
 static void pull_row(bj_real *restrict dx, const bj_real *restrict x, const bj_real *restrict to,
                      bj_real c, int n) {
     for (int i = 0; i < n; i++) dx[i] += c * (x[i] - to[i]);

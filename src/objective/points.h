@@ -20,10 +20,11 @@ typedef struct bj_points {
     const bj_real *x;      /* (K,n) */
     const bj_real *target; /* (n) */
     const double *weight;  /* (n/2) time weights of interleaved x, y; NULL: `scale` for all */
-    double scale;          /* factor of the squared distance if weight is NULL */
+    double scale;          /* factor of the squared distance, used if weight is NULL */
 } bj_points;
 
-/* Return the points of scene b. The decoded set reads io->time_weight only if beta is not 1. */
+/* Return the points of scene b. The set of trajectories uses io->time_weight only if beta is not
+ * 1. */
 bj_points bj_points_latent(const bj_objective_io *io, int b);
 bj_points bj_points_decoded(const bj_objective *objective, const bj_objective_io *io, int b);
 

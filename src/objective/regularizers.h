@@ -30,19 +30,21 @@ typedef struct bj_regularizers {
     uint64_t seed;
     long step;
     int shard_begin[BJ_SHARDS], shard_count[BJ_SHARDS];
-    /* SIGReg with S slices, rounded up to a multiple of the lanes */
+    /* number of SIGReg slices, rounded up to a multiple of the lanes */
     bj_real *direction;         /* (S,D) unit rows */
-    bj_real *project, *unproject; /* directions packed in blocks, for x A and for its gradient */
+    bj_real *project, *unproject; /* directions, packed in blocks for x A and for its gradient */
     bj_real *projected;         /* (B,S) a'x, then its gradient; row stride lds */
     size_t lds;
     double *turn;               /* (S / lanes, B, 2, lanes) cos and sin of dt a'x */
     double *statistic;          /* (S) */
     /* VICReg */
     bj_real *centered;          /* (B,D) x minus its mean */
-    bj_real *product;           /* (D,D) centered' centered, then the factor of the gradient */
+    bj_real *product;           /* (D,D) product of the centered batch with itself, later the factor
+                                   of the gradient */
     bj_real *packed;            /* the rows of `product` packed in blocks */
     double *missing, *slope;    /* (D) variance hinge, and the factor of its gradient */
-    double *squares;            /* (D) sum of squares of a row of `product` without the diagonal */
+    double *squares;            /* (D) sum of squares of each row of `product`, without the
+                                   diagonal */
 } bj_regularizers;
 
 /* Returns 1 if a term has a nonzero weight. */
@@ -52,11 +54,11 @@ int bj_regularizers_active(const bj_objective *objective);
 void bj_regularizers_take(bj_regularizers *r, bj_arena *arena, const bj_kernels *k,
                           const bj_objective *objective, int max_batch, int D);
 
-/* Starts a step. SIGReg's directions depend on `seed` and `step` only. */
+/* Starts a step. The directions of SIGReg depend only on `seed` and `step`. */
 void bj_regularizers_begin(bj_regularizers *r, const bj_real *x, size_t ldx, int B, uint64_t seed,
                            long step);
 int bj_regularizers_round(bj_regularizers *r, int round);
-/* `scratch` has BJ_GRADIENT_SCRATCH elements that no other thread uses. */
+/* `scratch` has BJ_GRADIENT_SCRATCH elements and must not be shared with another thread. */
 void bj_regularizers_item(bj_regularizers *r, int item, bj_real *scratch);
 
 /* Adds the gradient of the weighted terms to rows [b0,b1) of a batch. dx points to row b0. */

@@ -1,4 +1,4 @@
-/* router_weights.c - branch weights from router logits.
+/* router_weights.c - computes branch weights from router logits.
  *
  *   pi = softmax(logits),   dlogits_k = pi_k (dpi_k - sum_l pi_l dpi_l)
  *
@@ -62,7 +62,7 @@ void bj_router_backward(bj_real *dlogits, const double *dpi, const bj_real *pi, 
         mean += pi[k] * dpi[k];
         mass += pi[k];
     }
-    mean /= mass; /* mass is 1 up to the rounding of pi; without this division, adding a constant to
+    mean /= mass; /* mass equals 1 except for rounding; without this division, adding a constant to
                      dpi would change dlogits */
     for (int k = 0; k < K; k++) dlogits[k] = (bj_real)(pi[k] * (dpi[k] - mean));
 }

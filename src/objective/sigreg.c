@@ -71,8 +71,8 @@ static void draw(const bj_regularizers *r, int slice) {
     for (int d = 0; d < r->D; d++) a[d] = (bj_real)((double)a[d] * inverse);
 }
 
-/* Fills turn (B,2,LANES) from n projections p with row stride lds. Unused lanes are computed from p
- * = 0. */
+/* Fills turn (B,2,LANES) with the cosines and sines of n projections p, which have row stride lds.
+ * Unused lanes are computed from p = 0. */
 static void take_turns(double *turn, const bj_real *p, size_t lds, int B, int n) {
     for (int b = 0; b < B; b++, turn += 2 * LANES, p += lds)
         for (int l = 0; l < LANES; l++) {
@@ -82,7 +82,7 @@ static void take_turns(double *turn, const bj_real *p, size_t lds, int B, int n)
         }
 }
 
-/* Adds z^1, z^2, ... of z (2,LANES) to sum (KNOTS,2,LANES). */
+/* Adds the powers z^1, z^2, ... of z (2,LANES) to sum (KNOTS,2,LANES). */
 static void add_powers(double *restrict sum, const double *restrict z) {
     double re[LANES], im[LANES];
     memcpy(re, z, sizeof re);
@@ -97,8 +97,8 @@ static void add_powers(double *restrict sum, const double *restrict z) {
         }
 }
 
-/* Computes the statistics T from the sums of a batch and replaces the sums with the coefficients 2
- * w_j t_j (S_j + i (C_j - phi_j)) times `scale`. */
+/* Computes the statistics T from batch sums. Replaces the sums with the coefficients 2 w_j t_j (S_j
+ * + i (C_j - phi_j)) times `scale`. */
 static void measure(double *statistic, double *sum, int B, double scale) {
     for (int l = 0; l < LANES; l++) statistic[l] = 0;
     for (int j = 0; j < KNOTS; j++, sum += 2 * LANES) {
@@ -113,7 +113,7 @@ static void measure(double *statistic, double *sum, int B, double scale) {
     }
 }
 
-/* Sets value to the real part of sum_j coefficient_j z^j by Horner's scheme. */
+/* Sets `value` to the real part of sum_j coefficient_j z^j, using Horner's scheme. */
 static void evaluate(double *restrict value, const double *restrict coefficient,
                      const double *restrict z) {
     double re[LANES] = {0}, im[LANES] = {0};

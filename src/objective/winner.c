@@ -38,13 +38,15 @@ static void soft_plan(double *p, const double *dist, int K, double tau) {
     bj_softmax(p, p, K);
 }
 
-/* Computes q of the table above from the distances. Except for Sinkhorn, p equals q. */
+/* Computes q, as defined in the table above, from the distances. Except for Sinkhorn, p equals
+ * q. */
 static void label_of(double *q, const bj_objective *objective, const double *dist, int K) {
     if (objective->kind == BJ_SOFTWTA) soft_plan(q, dist, K, objective->tau);
     else one_hot(q, dist, K);
 }
 
-/* Returns the points that decide the winner: trajectories, or latents without a decoder. */
+/* Returns the points that determine the winner: trajectories, or latents if the model has no
+ * decoder. */
 static bj_points deciding(const bj_objective *objective, const bj_objective_io *io, int b) {
     return io->F ? bj_points_decoded(objective, io, b) : bj_points_latent(io, b);
 }
@@ -82,7 +84,7 @@ void bj_winner_forward(const bj_objective *objective, bj_objective_io *io, int b
             const bj_points latent = bj_points_latent(io, b);
             term[BJ_TERM_LATENT] = plan_distance(label, &latent);
             if (io->F) term[BJ_TERM_DECODED] = dot(label, dist, K);
-        } else { /* a provisional value, which bj_winner_couple uses to check that the distances are
+        } else { /* a provisional value that bj_winner_couple uses to check that the distances are
                     finite */
             for (int k = 0; k < K; k++) term[BJ_TERM_DECODED] += dist[k];
         }

@@ -59,7 +59,7 @@ static z_stream *inflater(bj_codecs *codecs) {
     return codecs->inflater = stream;
 }
 
-/* Unpacks a page, which may consist of several concatenated gzip members. */
+/* Unpacks a page, which may consist of several gzip members in a row. */
 static bj_status unpack_gzip(uint8_t *out, size_t out_size, const uint8_t *in, size_t in_size,
                              bj_codecs *codecs, const char **why) {
     z_stream *stream = inflater(codecs);

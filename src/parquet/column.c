@@ -129,7 +129,7 @@ static bj_status decode(void *out, size_t count, bj_column *column, const bj_pag
                                         : bj_numbers_decode(out, count, column, page);
 }
 
-/* Distributes the first `present` elements over `count` positions: element i moves to the i-th
+/* Distributes the first `present` elements over `count` positions. Element i moves to the i-th
  * position whose level is 1. Null positions become zero. */
 static void spread_words(uint64_t *out, size_t present, size_t count, const uint32_t *def) {
     for (size_t i = count; i-- > 0;) out[i] = def[i] ? out[--present] : 0;
@@ -256,7 +256,7 @@ static bj_status walk_levels(int64_t *start, size_t *present, size_t values, int
     for (size_t i = 0; i < page->count; i++) {
         if (!rep[i]) {
             if (column->row == last_row)
-                return REFUSE(column, "has more lists than the %lld rows read so far",
+                return REFUSE(column, "has more lists than rows; %lld rows were read",
                               (long long)last_row);
             start[column->row++] = (int64_t)values;
         } else if (!*open) {

@@ -1,9 +1,8 @@
-/* column.h - decodes one column from pages to an array.
+/* column.h - decodes the pages of a column into an array.
  *
- * In a flat column the non-null values are decoded contiguously. If there are nulls, the values are
- * then moved to their rows, starting with the last one. Numbers become 8-byte words, int64_t or
- * double. Texts become bj_text, which point into pages that stay in the store, or codes of distinct
- * texts.
+ * The non-null values of a flat column are decoded contiguously. If there are nulls, the values are
+ * then moved to their rows, last value first. Numbers become 8-byte words, int64_t or double. Texts
+ * become bj_text, which point into pages that stay in the store, or codes of distinct texts.
  *
  * Tests: tests/parquet/test_reader.c, tests/parquet/test_encodings.c
  */
@@ -20,7 +19,7 @@ typedef struct bj_vocabulary {
     int32_t count, room;
     uint32_t *table; /* open addressing: 1 + code, or 0 */
     uint32_t slots;  /* a power of two */
-    uint64_t seed;   /* hash seed, which the author of a file cannot predict */
+    uint64_t seed;   /* hash seed that the author of a file cannot predict */
 } bj_vocabulary;
 
 typedef struct bj_column {
@@ -39,8 +38,8 @@ typedef struct bj_column {
 BJ_CHECK bj_status bj_column_start(bj_column *column, bj_parquet *parquet, int index, int is_list,
                                    bj_form form, bj_error *err);
 
-/* Reads a flat column into out (rows), words or texts. Fills valid (rows), or fails at a null if
- * valid is NULL. */
+/* Reads a flat column into out (rows), as words or texts. Fills valid (rows). If valid is NULL,
+ * fails at the first null. */
 BJ_CHECK bj_status bj_column_read(void *out, uint8_t *valid, bj_column *column);
 /* Reads a flat text column as codes (rows). */
 BJ_CHECK bj_status bj_column_read_codes(int32_t *codes, bj_vocabulary *vocabulary,
@@ -61,14 +60,14 @@ BJ_CHECK bj_status bj_numbers_decode(void *out, size_t count, bj_column *column,
                                      const bj_page *page);
 BJ_CHECK bj_status bj_texts_decode(bj_text *out, size_t count, bj_column *column,
                                    const bj_page *page);
-/* Decodes `count` dictionary indices into column->indices and checks that each is below
+/* Decodes `count` dictionary indices into column->indices. Fails if an index is not below
  * column->entries. */
 BJ_CHECK bj_status bj_column_indices(size_t count, bj_column *column, const bj_page *page);
 static inline int bj_page_is_coded(const bj_page *page) {
     return page->encoding == BJ_ENCODING_RLE_DICTIONARY ||
            page->encoding == BJ_ENCODING_PLAIN_DICTIONARY;
 }
-/* Decodes BYTE_STREAM_SPLIT, where byte b of value i is in[b * count + i]. */
+/* Decodes BYTE_STREAM_SPLIT, in which byte b of value i is in[b * count + i]. */
 void bj_join_streams(uint8_t *out, const uint8_t *in, size_t count, size_t width);
 
 /* Returns the code of a text. Adds the text if it is new. */

@@ -4,7 +4,7 @@
 #include "parquet/hybrid.h"
 #include "parquet/thrift.h"
 
-/* Decodes the first `count` of the `size` numbers in one miniblock. */
+/* Decodes the first `count` numbers of a miniblock of `size` numbers. */
 static const char *miniblock(uint64_t *out, size_t count, uint64_t size, int width, uint64_t least,
                              uint64_t *last, bj_wire *in) {
     const size_t left = (size_t)(in->end - in->at);
@@ -28,7 +28,7 @@ const char *bj_delta_decode(uint64_t *out, size_t count, const uint8_t *in, size
     if (cursor.bad) return "the header of the differences ends too early";
     if (!parts || block > INT32_MAX || block % parts || block / parts % 8 || !block)
         return "differences have an invalid block size";
-    if (total != count) return "the number of differences differs from the number of values";
+    if (total != count) return "the number of differences does not match the number of values";
     if (count) *out++ = last, count--;
     while (count) {
         const uint64_t least = (uint64_t)bj_zigzag(bj_wire_varint(&cursor));

@@ -40,8 +40,8 @@ static bj_status prepare(bj_distinct *d, size_t *slots, int64_t rows, int64_t li
     return BJ_OK;
 }
 
-/* Hashes one word. Doubles with integer values differ only in their high bits, so the hash is
- * shifted twice, so that all bits affect the low bits, which select the slot. */
+/* Hashes one word. Doubles with integer values differ only in their high bits. Two shifts let all
+ * bits affect the low bits, which select the slot. */
 static uint64_t mix(uint64_t hash, uint64_t word) {
     hash ^= word;
     hash = (hash ^ hash >> 33) * UINT64_C(0x9e3779b97f4a7c15);
@@ -71,7 +71,7 @@ bj_status bj_distinct_texts(bj_distinct *d, int *found, const bj_text *texts, in
     BJ_TRY(prepare(d, &slots, rows, limit, err));
     *found = 1;
     for (int64_t r = 0; r < rows; r++) {
-        /* Adjacent rows of a track share the same text. */
+        /* Adjacent rows of a track have the same text. */
         if (r && texts[r].data == texts[r - 1].data && texts[r].size == texts[r - 1].size) {
             d->codes[r] = d->codes[r - 1];
             continue;

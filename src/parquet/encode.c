@@ -140,12 +140,12 @@ static void put_packed(bj_bytes *out, const int32_t *values, size_t count, int w
 }
 
 void bj_hybrid_values(bj_bytes *out, const int32_t *values, size_t count, int width) {
-    size_t packed = 0; /* start of the values that are not written yet */
+    size_t packed = 0; /* start of the values that have not been written yet */
     for (size_t i = 0; i < count;) {
         size_t equal = 1;
         while (i + equal < count && values[i + equal] == values[i]) equal++;
-        /* Every packed group except the last must be full, so values of the following run may be
-         * needed to fill a group. */
+        /* Every packed group except the last must be full, so values of the next run may be needed
+         * to fill a group. */
         const size_t lend = (GROUP - (i - packed) % GROUP) % GROUP;
         if (equal < lend + GROUP) {
             i += equal;

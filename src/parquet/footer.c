@@ -59,7 +59,7 @@ static int notes_of_converted(int converted) {
     }
 }
 
-/* Parses the logical type, a union whose field id is the type. */
+/* Parses the logical type, which is a union whose field id identifies the type. */
 static void parse_logical(element *e, bj_wire *in) {
     bj_wire_field kind = {0}, field = {0};
     while (bj_wire_next(in, &kind)) {
@@ -122,7 +122,7 @@ static void describe_leaf(bj_leaf *leaf, const element *e) {
     if (e->type == BJ_PARQUET_FIXED && e->type_length <= 0)
         leaf->obstacle = "fixed-size values without a size";
     if (e->notes & NOTE_DECIMAL && (e->scale < 0 || e->scale > 18))
-        leaf->obstacle = "a decimal with more than 18 digits after the point";
+        leaf->obstacle = "a decimal has more than 18 digits after the point";
 }
 
 /* Describes the top-level field at all[at], whose subtree has `size` elements. */

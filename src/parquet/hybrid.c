@@ -1,8 +1,8 @@
 /* hybrid.c - see hybrid.h.
  *
- * A group of 8 values of w bits takes w bytes. If w is a compile-time constant, a value is one
- * unaligned 8-byte load, a shift and a mask, so there is one loop per width. Loads read up to 8
- * bytes past a group, so the last groups are first copied to a padded buffer.
+ * A group of 8 values of w bits takes w bytes. There is one loop per width, because with a
+ * compile-time constant w, each value needs only one unaligned 8-byte load, a shift and a mask.
+ * Loads read up to 8 bytes past a group, so the last groups are first copied to a padded buffer.
  */
 #include "parquet/hybrid.h"
 
@@ -51,7 +51,7 @@ const char *bj_unpack32(uint32_t *out, size_t count, int width, const uint8_t *i
     }
     const size_t w = (size_t)width, groups = (count + 7) / 8;
     if (size / w < count / 8 || size - count / 8 * w < (count % 8 * w + 7) / 8) return ends_early;
-    /* Number of groups that can be loaded without reading past the input. */
+    /* Returns the number of groups that can be loaded without reading past the input. */
     size_t safe = size < w + 8 ? 0 : (size - 8) / w;
     if (safe > groups) safe = groups;
     unpack_any(out, in, safe, width);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BJ_HYBRID_ROOM = 8 }; /* elements past the end that a decoder may overwrite */
+enum { BJ_HYBRID_ROOM = 8 }; /* number of elements past the end that a decoder may overwrite */
 
 /* Decodes exactly `count` values of 0 to 32 bits. out has room for count + BJ_HYBRID_ROOM. */
 const char *bj_hybrid_decode(uint32_t *out, size_t count, int width, const uint8_t *in,

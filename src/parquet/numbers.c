@@ -1,8 +1,8 @@
 /* numbers.c - decodes pages of booleans, integers and floating-point numbers to 8-byte words.
  *
- * Every encoding except the dictionary is first decoded to PLAIN, that is contiguous little-endian
- * values, and then converted to int64_t or double. A dictionary is converted once, and its values
- * are then looked up by index.
+ * Every encoding except the dictionary is first decoded to PLAIN, which is a sequence of
+ * little-endian values, and then converted to int64_t or double. A dictionary is converted once,
+ * and values are then looked up by index.
  * Test: tests/parquet/test_encodings.c
  */
 #include <string.h>
@@ -95,8 +95,8 @@ static bj_status decode_deltas(void *out, size_t count, bj_column *column, const
                           bj_delta_decode(wide, count, page->values, page->values_size, &used)));
     uint8_t *plain = (uint8_t *)wide;
     if (column->pages.leaf->column.type == BJ_PARQUET_INT32)
-        for (size_t i = 0; i < count; i++) { /* in place, because the writes never overtake the
-                                                reads */
+        for (size_t i = 0; i < count; i++) { /* decodes in place, because the writes never overtake
+                                                the reads */
             const uint32_t narrow = (uint32_t)wide[i];
             memcpy(plain + 4 * i, &narrow, 4);
         }

@@ -148,7 +148,7 @@ static bj_status next_header(header *h, bj_pages *pages) {
         return REFUSE(pages, "page at byte %zu: damaged header: %s",
                       (size_t)(pages->page - pages->parquet->data), in.bad);
     if (h->kind < 0 || h->unpacked < 0 || h->packed < 0)
-        return bj_pages_judge(pages, "the header lacks a kind or a size, or they are negative");
+        return bj_pages_judge(pages, "the page type or size is missing or negative");
     if (h->packed > in.end - in.at)
         return REFUSE(pages, "page at byte %zu: has %d bytes, but its chunk has only %zu more",
                       (size_t)(pages->page - pages->parquet->data), h->packed,
@@ -160,14 +160,14 @@ static bj_status next_header(header *h, bj_pages *pages) {
 
 /* ------------------------------------------------------------------------------------- content */
 
-/* Unpacks `size` bytes at `in` to `unpacked` bytes. Uncompressed bytes are not copied. */
+/* Unpacks `size` bytes at `in` to `unpacked` bytes. Uncompressed data is not copied. */
 static bj_status unpack(const uint8_t **out, const uint8_t *in, size_t size, size_t unpacked,
                         int codec, bj_pages *pages) {
     bj_parquet *parquet = pages->parquet;
     *out = in;
     if (!unpacked) return BJ_OK;
     if (!bj_codec_plausible(codec, size, unpacked))
-        return REFUSE(pages, "page at byte %zu: %zu bytes (%s) cannot unpack to %zu",
+        return REFUSE(pages, "page at byte %zu: %zu bytes (%s) cannot unpack to %zu bytes",
                       (size_t)(pages->page - parquet->data), size, bj_codec_name(codec), unpacked);
     if (codec == BJ_CODEC_NONE) return BJ_OK;
     if (unpacked > pages->work)
@@ -235,7 +235,7 @@ bj_status bj_pages_next(bj_page *page, bj_pages *pages) {
     } while ((h.kind != KIND_DATA && h.kind != KIND_DICTIONARY && h.kind != KIND_DATA_V2) ||
              (h.kind != KIND_DICTIONARY && h.count == 0));
     if (!h.described || h.count < 0)
-        return bj_pages_judge(pages, "the header lacks a count, or it is negative");
+        return bj_pages_judge(pages, "the value count is missing or negative");
     *page = (bj_page){.is_dictionary = h.kind == KIND_DICTIONARY,
                       .encoding = h.encoding,
                       .count = (size_t)h.count};

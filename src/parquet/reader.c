@@ -1,4 +1,4 @@
-/* reader.c - see reader.h. column.c reads a column through pages.c and numbers.c or texts.c. */
+/* reader.c - see reader.h. column.c reads a column with pages.c and numbers.c or texts.c. */
 #include "parquet/reader.h"
 
 #include <stdio.h>
@@ -30,7 +30,8 @@ void bj_parquet_free(bj_parquet *parquet) {
     bj_free(parquet);
 }
 
-/* Returns the max number of bytes that the reader may hold, and may unpack for one column. */
+/* Returns the max number of bytes that the reader may allocate in total and may unpack for one
+ * column. */
 static size_t limit_of(size_t file_size) {
     const size_t most = SIZE_MAX / 4;
     return file_size > (most - FREE_BYTES) / BYTES_A_BYTE ? most
@@ -131,8 +132,8 @@ bj_status bj_parquet_require(int *index, const bj_parquet *parquet, const char *
 
 /* -------------------------------------------------------------------------------------- reading */
 
-/* Reads a flat column. The arrays are allocated before the scratch memory of the column, so the
- * scratch memory can be released afterwards. It is kept if texts point into it. A failure releases
+/* Reads a flat column. The arrays are allocated before the scratch memory of the column, so that
+ * the scratch memory can be released afterwards, unless texts point into it. A failure releases
  * everything. */
 static bj_status read_flat(void **out, const uint8_t **valid, bj_parquet *parquet, int index,
                            bj_form form, bj_error *err) {

@@ -52,7 +52,7 @@ typedef enum bj_parquet_type {
 } bj_parquet_type;
 
 typedef struct bj_parquet_column {
-    const char *name;     /* of the top-level field; control characters are replaced by '?' */
+    const char *name;     /* name of the top-level field; control characters are replaced by '?' */
     bj_parquet_type type; /* of the leaf */
     int is_text;          /* the file declares the bytes as UTF-8 */
     int is_unsigned;      /* unsigned integers */
@@ -61,7 +61,7 @@ typedef struct bj_parquet_column {
     int readable;         /* 0 if the nesting is not supported */
 } bj_parquet_column;
 
-/* A string inside a file. It is not terminated. */
+/* A string inside a file. It is not zero-terminated. */
 typedef struct bj_text {
     const char *data;
     size_t size;
@@ -87,7 +87,7 @@ int bj_parquet_column_count(const bj_parquet *parquet);
 const bj_parquet_column *bj_parquet_column_at(const bj_parquet *parquet, int index);
 /* Returns the index of the top-level column with that name, or -1. */
 int bj_parquet_find(const bj_parquet *parquet, const char *name);
-/* Like bj_parquet_find, but fails if the column is missing or exists twice. The message contains
+/* Like bj_parquet_find, but fails if the column is missing or appears twice. The message contains
  * the file, the column and the most similar names. */
 BJ_CHECK bj_status bj_parquet_require(int *index, const bj_parquet *parquet, const char *name,
                                       bj_error *err);
@@ -105,22 +105,23 @@ BJ_CHECK bj_status bj_parquet_read_int64(const int64_t **out, const uint8_t **va
  * the nearest double. NaN and infinity are allowed. */
 BJ_CHECK bj_status bj_parquet_read_double(const double **out, const uint8_t **valid,
                                           bj_parquet *parquet, int column, bj_error *err);
-/* Reads BYTE_ARRAY, FIXED and INT96 into (rows), byte for byte. */
+/* Reads BYTE_ARRAY, FIXED and INT96 into (rows), without changing any bytes. */
 BJ_CHECK bj_status bj_parquet_read_text(const bj_text **out, const uint8_t **valid,
                                         bj_parquet *parquet, int column, bj_error *err);
 /* Reads a text column as codes (rows) of its distinct texts (count). Texts are numbered in the
- * order of their first row. Nulls are an error. Uses the dictionary of the file if there is one. */
+ * order of their first row. Fails if there is a null. Uses the dictionary of the file if there is
+ * one. */
 BJ_CHECK bj_status bj_parquet_read_codes(const int32_t **codes, const bj_text **texts, int *count,
                                          bj_parquet *parquet, int column, bj_error *err);
 
-/* Reads a list column of DOUBLE, FLOAT, INT32 or INT64. The values of row r have the indices
- * start[r] to start[r + 1] - 1, and start has rows + 1 entries. Null lists and null elements are an
- * error whose message contains the row. */
+/* Reads a list column of DOUBLE, FLOAT, INT32 or INT64. Row r has the values start[r] to start[r +
+ * 1] - 1, so start has rows + 1 entries. Fails if a list or an element is null, and reports the
+ * row. */
 BJ_CHECK bj_status bj_parquet_read_double_list(const int64_t **start, const double **values,
                                                bj_parquet *parquet, int column, bj_error *err);
 
-/* Returns a value of the file's key-value metadata, or NULL. The text is zero-terminated and valid
- * for as long as the columns are. */
+/* Returns a value from the file's key-value metadata, or NULL. The text is zero-terminated and
+ * stays valid as long as the columns. */
 const char *bj_parquet_metadata(const bj_parquet *parquet, const char *key);
 const char *bj_parquet_created_by(const bj_parquet *parquet); /* or NULL */
 

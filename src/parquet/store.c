@@ -92,8 +92,8 @@ void bj_store_release(bj_store *store, bj_store_mark mark) {
 }
 
 void bj_store_reset(bj_store *store, size_t limit, const char *label) {
-    /* Free the block if there are several, or if it is smaller than the peak. The next allocation
-     * then creates one block of the peak size. */
+    /* Free the block if there are several blocks or if it is smaller than the peak. The next
+     * allocation then creates a single block of the peak size. */
     while (store->last && (store->last->previous || store->last->size < store->peak))
         drop_last(store);
     if (store->last) {

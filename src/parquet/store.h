@@ -31,8 +31,8 @@ typedef struct bj_store_mark {
     size_t at, used;
 } bj_store_mark;
 
-/* Allocates count * size bytes. The result is not NULL even for 0 bytes. After a failure returns
- * NULL and sets err and store->failure. */
+/* Allocates count * size bytes. The result is not NULL even for 0 bytes. On failure, returns NULL
+ * and sets err and store->failure. */
 void *bj_store_take(bj_store *store, size_t count, size_t size, bj_error *err);
 bj_store_mark bj_store_here(const bj_store *store);
 void bj_store_release(bj_store *store, bj_store_mark mark);

@@ -13,7 +13,7 @@ static uint32_t load32(const uint8_t *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Decodes texts stored as u32 length and bytes, or as bytes of a fixed size. */
+/* Decodes texts that are stored as a u32 length followed by bytes, or as bytes of a fixed size. */
 static const char *decode_plain(bj_text *out, size_t count, const uint8_t *in, size_t size,
                                 int fixed) {
     const uint8_t *end = in + size;
@@ -52,7 +52,7 @@ static bj_status decode_lengths(bj_text *out, size_t count, const uint8_t *in, s
     return BJ_OK;
 }
 
-/* Decodes DELTA_BYTE_ARRAY: lengths of the shared prefixes, then the suffixes. */
+/* Decodes DELTA_BYTE_ARRAY, which stores the lengths of shared prefixes, then the suffixes. */
 static bj_status decode_prefixes(bj_text *out, size_t count, bj_column *column,
                                  const bj_page *page) {
     bj_store *store = &column->pages.parquet->store;
@@ -66,11 +66,11 @@ static bj_status decode_prefixes(bj_text *out, size_t count, bj_column *column,
     for (size_t i = 0, before = 0; i < count; i++) {
         if (kept[i] > before)
             return bj_pages_judge(&column->pages,
-                                  "a string shares a longer prefix than the previous string has");
+                                  "the prefix of a string is longer than the previous string");
         before = (size_t)kept[i] + out[i].size;
         if (fixed && before != (size_t)fixed)
             return bj_pages_judge(&column->pages,
-                                  "the size of a value differs from the size of the column");
+                                  "the size of a value differs from the value size of the column");
         if (before > store->limit - total)
             return bj_pages_judge(&column->pages, "strings are longer than the file size allows");
         total += before;
@@ -154,7 +154,7 @@ static int same(bj_text a, bj_text b) {
     return a.size == b.size && (a.data == b.data || !memcmp(a.data, b.data, a.size));
 }
 
-/* Reserves room for one more text and keeps the table at most half full. */
+/* Makes room for one more text and keeps the table at most half full. */
 static bj_status reserve(bj_vocabulary *v, bj_store *store, bj_error *err) {
     if (v->count < v->room) return BJ_OK;
     const int32_t room = v->room ? 2 * v->room : 64;

@@ -1,7 +1,8 @@
 /* thrift.c - see thrift.h. */
 #include "parquet/thrift.h"
 
-enum { MOST_DEPTH = 32 }; /* for skipped values; Parquet's structs have about six levels */
+enum { MOST_DEPTH = 32 }; /* max depth of skipped values; the structs of Parquet have about six
+                             levels */
 
 static void refuse(bj_wire *cursor, const char *why) {
     if (!cursor->bad) cursor->bad = why;

@@ -47,17 +47,17 @@ typedef struct bj_wire_field {
 int bj_wire_next(bj_wire *cursor, bj_wire_field *field);
 void bj_wire_skip(bj_wire *cursor, bj_wire_type type);
 
-/* Return the value of a field. An unexpected type makes the cursor bad. */
+/* Return the value of a field. If the type is wrong, the cursor enters its error state. */
 int64_t bj_wire_int(bj_wire *cursor, bj_wire_field field); /* I8 to I64 */
 int32_t bj_wire_int32(bj_wire *cursor, bj_wire_field field);
 int bj_wire_bool(bj_wire *cursor, bj_wire_field field);
 const char *bj_wire_binary(size_t *size, bj_wire *cursor, bj_wire_field field);
 /* Returns the count of a list of structs. */
 size_t bj_wire_structs(bj_wire *cursor, bj_wire_field field);
-/* Returns 1 if the field is a struct, otherwise makes the cursor bad. */
+/* Returns 1 if the field is a struct. Otherwise, the cursor enters its error state. */
 int bj_wire_is_struct(bj_wire *cursor, bj_wire_field field);
 
-/* Reads an unsigned varint. Also used outside of Thrift. */
+/* Reads an unsigned varint. Also used for data other than Thrift. */
 uint64_t bj_wire_varint(bj_wire *cursor);
 static inline int64_t bj_zigzag(uint64_t n) { return (int64_t)(n >> 1 ^ (0 - (n & 1))); }
 

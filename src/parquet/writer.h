@@ -43,8 +43,9 @@ typedef union bj_parquet_data {
     const bj_text *texts;
 } bj_parquet_data;
 
-/* Appends a row group. data has one entry per field. starts has one entry per field, an array of
- * rows + 1 offsets, or NULL for flat columns. starts may be NULL if no field is a list. */
+/* Appends a row group. data has one entry per field. starts also has one entry per field: an array
+ * of rows + 1 offsets for a list, or NULL for a flat column. starts may be NULL if no field is a
+ * list. */
 BJ_CHECK bj_status bj_parquet_writer_rows(bj_parquet_writer *writer, int64_t rows,
                                           const bj_parquet_data *data, const int64_t *const *starts,
                                           bj_error *err);

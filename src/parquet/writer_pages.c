@@ -9,9 +9,9 @@
  *
  * Tests: tests/parquet/test_writer.c, tests/parquet/peer_writer.py
  */
-#include <snappy-c.h>
 #include <string.h>
 
+#include "parquet/snappy_pack.h"
 #include "parquet/writer_internal.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -36,14 +36,11 @@ static bj_status put_page(bj_parquet_writer *writer, bj_chunk *c, int type, int6
         return BJ_FAIL(err, BJ_EARG, "%s: column '%s': a page has %zu bytes, expected at most %d",
                        writer->path, c->field->name, body->size, (int)BJ_PAGE_MAX);
     if (writer->codec == BJ_PARQUET_SNAPPY) {
-        size_t size = snappy_max_compressed_length(body->size);
+        uint16_t table[BJ_SNAPPY_TABLE];
         bj_bytes_reset(&writer->packed);
-        unsigned char *const at = bj_bytes_extend(&writer->packed, size);
+        unsigned char *const at = bj_bytes_extend(&writer->packed, bj_snappy_bound(body->size));
         BJ_TRY(bj_bytes_check(&writer->packed, err));
-        if (snappy_compress((const char *)body->data, body->size, (char *)at, &size) != SNAPPY_OK)
-            return BJ_FAIL(err, BJ_EARG, "%s: column '%s': snappy rejected a page of %zu bytes",
-                           writer->path, c->field->name, body->size);
-        writer->packed.size = size;
+        writer->packed.size = bj_snappy_pack(at, body->data, body->size, table);
         body = &writer->packed;
     }
     bj_bytes *const head = &writer->head;
@@ -103,7 +100,7 @@ static int64_t put_list_levels(bj_bytes *out, const int64_t *start, int64_t r0, 
     size_t begin = levels_begin(out);
     for (int64_t r = r0; r < r1; r++) {
         const int64_t size = start[r + 1] - start[r];
-        opened++; /* merge the zeros of consecutive rows that have at most one element */
+        opened++; /* merges the zeros of consecutive rows that have at most one element */
         if (size < 2 && r + 1 < r1) continue;
         bj_hybrid_run(out, 0, (uint64_t)opened, 1);
         if (size > 1) bj_hybrid_run(out, 1, (uint64_t)size - 1, 1);

@@ -1,4 +1,4 @@
-/* kinematic.c - the rules that need no map; see rules.h. */
+/* kinematic.c - rules that do not need a map; see rules.h. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@ void bj_rule_velocity(double *y, const double velocity[2]) {
         for (int c = 0; c < 2; c++) y[2 * t + c] = (t + 1) * DT * velocity[c];
 }
 
-/* A chord of the arc: length |v| t sin(a) / a, rotated by a = rate t / 2 from the velocity. */
+/* Each position is the end of a chord of the arc. The chord has the length |v| t sin(a) / a and is
+ * rotated by a = rate t / 2 from the velocity. */
 void bj_rule_turn(double *y, const double velocity[2], double rate) {
     for (int t = 0; t < F; t++) {
         const double time = (t + 1) * DT, a = rate * time / 2;
@@ -43,8 +44,8 @@ static void one(bj_rule_forecast *out) {
     out->p[0] = 1;
 }
 
-/* The speeds nearest to the current one come first, because equally probable modes are ranked in
- * the order of the file. */
+/* Speeds close to the current one come first, because equally probable modes are ranked by their
+ * order in the file. */
 static void spread_speeds(bj_rule_forecast *out, const double velocity[2]) {
     static const double z[BJ_RULE_MODES] = {-0.21042839424792467, 0.21042839424792467,
                                             -0.67448975019608171, 0.67448975019608171,

@@ -33,8 +33,8 @@ enum {
 };
 
 #define DT 0.1             /* s between steps */
-#define NEAREST 4.0        /* m: the nearest start lane is not farther away */
-#define MARGIN 0.5         /* m: other start lanes are at most this much farther away */
+#define NEAREST 4.0        /* max distance in m to the nearest start lane */
+#define MARGIN 0.5         /* max additional distance in m to other start lanes */
 #define ALIGNED 0.70710678 /* cosine of 45 degrees */
 #define SLOW 2.0           /* m/s */
 #define START 1.5          /* m/s^2 below SLOW */
@@ -99,13 +99,14 @@ static bj_status make_lines(bj_lane_rule *rule, const bj_rule_scene *scene, bj_e
     return BJ_OK;
 }
 
-/* The place on a centerline that is nearest to the origin. */
+/* The point of a centerline that is nearest to the origin. */
 typedef struct place {
     double distance, along;
     bj_point at;
 } place;
 
-/* Examines the segments that point ahead; distance is infinite if there is none. */
+/* Finds the nearest point on segments that point ahead. The distance is infinite if there is no
+ * such segment. */
 static place nearest_place(const line *l) {
     place best = {.distance = INFINITY};
     for (int i = 0; i + 1 < POINTS; i++) {
@@ -127,11 +128,12 @@ typedef struct route {
     bj_lane_rule *rule;
     const bj_map *map;
     place start;
-    double speed, reach; /* reach: m that going on covers in 6 s */
+    double speed, reach; /* reach: distance in m that the vehicle covers in 6 s if it does not
+                            brake */
     int lanes[LANES], depth, routes;
 } route;
 
-/* Fills the point at distance s along the route from its start place. */
+/* Returns the point at distance s along the route from its start. */
 static bj_point point_at(const route *r, double s) {
     double left = r->start.along + s;
     const line *l = NULL;
@@ -142,7 +144,7 @@ static bj_point point_at(const route *r, double s) {
     }
     int i = 0;
     while (i + 2 < POINTS && l->along[i + 1] < left) i++;
-    /* Behind the end the last segment that has a length is prolonged. */
+    /* Beyond the end of the lane, extend the last segment of nonzero length. */
     while (i > 0 && !(l->along[i + 1] > l->along[i])) i--;
     const double size = l->along[i + 1] - l->along[i],
                  u = size > 0 ? (left - l->along[i]) / size : 0;
@@ -150,7 +152,7 @@ static bj_point point_at(const route *r, double s) {
                       l->at[i].y + u * (l->at[i + 1].y - l->at[i].y)};
 }
 
-/* Returns the way to the first intersection that the route enters, or infinity. */
+/* Returns the distance to the first intersection that the route enters, or infinity. */
 static double way_to_intersection(const route *r) {
     double way = -r->start.along;
     for (int d = 0; d + 1 < r->depth; d++) {
@@ -177,7 +179,8 @@ static double rms(const double *a, const double *b) {
     return sqrt(sum / F);
 }
 
-/* Adds a trajectory, or its probability to one that is nearly the same. brake 0: go. */
+/* Adds a trajectory. If a nearly identical one exists, adds the probability to that one instead.
+ * brake is 0 if the vehicle does not brake. */
 static void add(const route *r, double brake, double p) {
     bj_lane_rule *const rule = r->rule;
     double *const y = rule->y[rule->count];
@@ -212,7 +215,7 @@ static int find_lane(const bj_map *map, int64_t id) {
     return -1;
 }
 
-/* Enters a lane at the end of the route; `covered` is the way up to the lane's first point. */
+/* Appends a lane to the route. `covered` is the distance to the first point of the lane. */
 static void enter(route *r, int lane, double covered, double p) {
     if (r->routes == ROUTES) return;
     const bj_lane *const l = &r->map->lanes[lane];

@@ -24,7 +24,7 @@ enum { BJ_RULE_MODES = BJ_SUBMISSION_MODES, BJ_RULE_ROW = 2 * BJ_SUBMISSION_STEP
 /* What a rule may use of a scene. */
 typedef struct bj_rule_scene {
     const float *focal;   /* (50,7) as in bj_scene */
-    uint64_t focal_valid; /* bit t: the focal track has a row at step t */
+    uint64_t focal_valid; /* bit t is set if the focal track has a row at step t */
     const char *focal_type;
     double origin[2], heading; /* scene frame in city coordinates */
     const bj_map *map;         /* city coordinates; NULL: not available */
@@ -37,10 +37,11 @@ typedef struct bj_rule_forecast {
 
 /* Fills y (60,2) with positions at constant velocity from the origin. */
 void bj_rule_velocity(double *y, const double velocity[2]);
-/* Fills y (60,2) with an arc: `velocity` at step 49, turning left at `rate` radians per second. */
+/* Fills y (60,2) with an arc that starts with `velocity` at step 49 and turns left at `rate`
+ * radians per second. */
 void bj_rule_turn(double *y, const double velocity[2], double rate);
 
-/* Scratch of the lane rule that is kept between scenes. */
+/* Scratch memory of the lane rule, reused between scenes. */
 typedef struct bj_lane_rule bj_lane_rule;
 BJ_CHECK bj_status bj_lane_rule_create(bj_lane_rule **out, bj_error *err);
 void bj_lane_rule_free(bj_lane_rule *rule); /* accepts NULL */
@@ -48,7 +49,7 @@ void bj_lane_rule_free(bj_lane_rule *rule); /* accepts NULL */
 BJ_CHECK bj_status bj_lane_rule_forecast(bj_rule_forecast *out, bj_lane_rule *rule,
                                          const bj_rule_scene *scene, bj_error *err);
 
-/* Applies a rule to one scene. `lanes` is needed by BJ_RULE_LANES only. */
+/* Applies a rule to one scene. Only BJ_RULE_LANES needs `lanes`. */
 BJ_CHECK bj_status bj_rule_apply(bj_rule_forecast *out, bj_rule rule, bj_lane_rule *lanes,
                                  const bj_rule_scene *scene, bj_error *err);
 

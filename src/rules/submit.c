@@ -1,7 +1,7 @@
 /* submit.c - applies a rule to every scenario of a cache or folder and writes a submission.
  *
- * Scenarios are forecast in chunks by all workers, each with readers of its own, and written in the
- * order of their ids, so the file does not depend on the number of threads.
+ * All workers forecast a chunk of scenarios in parallel, each with its own readers. Scenarios are
+ * written in the order of their ids, so the file does not depend on the number of threads.
  * Tests: tests/rules/test_rules.c, tests/cli/baseline.sh
  */
 #define _POSIX_C_SOURCE 200809L /* stat */
@@ -96,8 +96,10 @@ static void take_item(void *context, int item, int number) {
     const int64_t index = j->first + item;
     if (j->cache) {
         const bj_scene_info info = bj_cache_info(j->cache, index);
-        out->status =
-            forecast(out, j, w, &info, bj_cache_floats(j->cache, index).focal, NULL, &out->err);
+        out->status = bj_cache_check_scene(j->cache, index, &out->err);
+        if (out->status == BJ_OK)
+            out->status =
+                forecast(out, j, w, &info, bj_cache_floats(j->cache, index).focal, NULL, &out->err);
     } else {
         out->status = take_scenario(out, j, w, index, &out->err);
     }
@@ -175,7 +177,7 @@ bj_status bj_rule_submit(int64_t *scenes, const char *path, bj_rule rule, const 
     bj_submission_writer *writer = NULL;
     if (!path || !data || !bj_rule_name(rule))
         return BJ_FAIL(err, BJ_EARG,
-                       "baseline: path or data is missing, or the rule does not exist");
+                       "baseline: the path or the data is missing, or the rule does not exist");
     bj_status status = start(&j, data, options, err);
     if (status == BJ_OK) status = bj_submission_writer_create(&writer, path, err);
     if (status == BJ_OK) status = run(&j, writer, options, err);

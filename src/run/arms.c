@@ -1,7 +1,7 @@
 /* arms.c - the arms of the experiment and the recipes of their optimization.
  *
  * An arm is an objective with its model. The table lists the settings in which an arm differs from
- * the full-set arm. A recipe contains only optimization settings and is the same for all arms.
+ * the full-set arm. A recipe contains only optimization settings, which are the same for all arms.
  * Test: tests/run/test_settings.c
  */
 #include <string.h>
@@ -46,15 +46,15 @@ static const bj_arm arms[] = {
     MAIN("softwta", "soft-WTA", BJ_SOFTWTA,
          "every branch is trained with its share of a soft assignment"),
     MAIN("sinkhorn", "partial Sinkhorn", BJ_SINKHORN,
-         "half winner takes all, half a balanced assignment over the batch"),
+         "half winner-takes-all, half a balanced assignment over the batch"),
     MAIN("specialization", "specialization", BJ_SPECIALIZATION,
          "winner takes all: only the nearest branch is trained"),
     {.info = {"mdn", "MDN, tuned",
-              "mixture likelihood, standard deviations 0.5 and 4 m, the best of the twelve",
+              "mixture likelihood with standard deviations 0.5 and 4 m, the best of twelve",
               "main"},
      .objective = BJ_MDN,
      .set = {SET("mdn", "loss.sigma_z", "0.5"), SET("mdn", "loss.sigma_y", "4")}},
-    {.info = {"point", "point, K = 1", "one branch with the size of six branches and their router", "main"},
+    {.info = {"point", "point, K = 1", "one branch as large as six branches with their router", "main"},
      .objective = BJ_FULLSET, .one_atom = 1,
      .set = {SET("point", "model.atoms", "1"), SET("point", "model.atom_hidden", "3204")}},
     {.info = {"outputonly", "output-only, 1 to 6", "one latent; the decoder produces the set",
@@ -66,10 +66,11 @@ static const bj_arm arms[] = {
     FIXED("0.5", "1"),  FIXED("0.5", "2"),  FIXED("0.5", "4"),
     FIXED("0.5", "8"),  FIXED("0.5", "16"), FIXED("0.5", "32"), /* not in the paper */
     LEARNED("mdn-global", "MDN, learned global",
-            "mixture likelihood, one learned standard deviation for latents, one for trajectories",
+            "mixture likelihood with one learned standard deviation each for latents and "
+            "trajectories",
             BJ_SCALES_GLOBAL, {NULL, NULL, NULL}),
     LEARNED("mdn-component", "MDN, component diagonal",
-            "mixture likelihood, one learned standard deviation for each branch and dimension",
+            "mixture likelihood with a learned standard deviation for each branch and dimension",
             BJ_SCALES_COMPONENT, {NULL, NULL, NULL}),
     LEARNED("mdn-usage", "MDN, component diagonal, usage KL",
             "mdn-component with a penalty of 0.01 on uneven use of branches",
@@ -84,7 +85,7 @@ static const bj_arm arms[] = {
     ABLATION("decoded-double", "decoded x 2", "full-set, decoded term doubled", "1", "2", "1"),
 
     {.info = {"anchor-a", "anchor, stage A",
-              "encoder and decoder of futures, with lower bounds on variance and rank", "anchor"},
+              "encodes and decodes futures, with lower bounds on variance and rank", "anchor"},
      .objective = BJ_ANCHOR_A, .set = {SET("anchor-a", "train.batch", "512")}},
     {.info = {"anchor-b", "anchor, stage B, K = 6",
               "latent Energy Score of six branches, with targets from a frozen stage A", "anchor"},
@@ -106,14 +107,15 @@ static const bj_arm arms[] = {
          "mazes: eight branches, mixture likelihood of the latent",
          SET("maze-mdn", "loss.sigma_z", "0.1")),
     MAZE("maze-standard", "Standard JEPA", BJ_FULLSET, BJ_MODEL_BRANCH, 1,
-         "mazes: one branch with the size of eight branches and their router", NOTHING),
+         "mazes: one branch as large as eight branches with their router", NOTHING),
     MAZE("maze-fused", "fused MoE", BJ_FUSED, BJ_MODEL_FUSED, 0,
          "mazes: the normalized weighted mean of eight branches", NOTHING),
     MAZE("maze-variational", "variational", BJ_VARIATIONAL, BJ_MODEL_VARIATIONAL, 0,
          "mazes: a Gaussian variable in addition to the context; the prior's mean and seven draws",
          SET("maze-variational", "loss.kl", "0.01")),
     MAZE("maze-codebook", "codebook", BJ_FULLSET, BJ_MODEL_CODEBOOK, 0,
-         "mazes: eight codes, fitted to the targets of a standard model and equal for every context",
+         "mazes: eight codes, fitted to the targets of a standard model, the same for every "
+         "context",
          NOTHING),
 };
 /* clang-format on */
@@ -131,11 +133,13 @@ typedef struct recipe {
 
 static const recipe recipes[] = {
     {{"paper", "22,290 updates of 256 scenes: 30 epochs of 189,964 scenes"}, {{NULL, NULL, NULL}}},
-    {{"fast", "conditioned training with Muon; learns to use the map within minutes"},
-     {FAST("optim.conditioned", "1"), FAST("optim.muon", "1"), FAST("optim.lr", "0.002"),
+    {{"fast",
+      "conditioned training with schedule-free AdamW; learns to use the map within minutes"},
+     {FAST("optim.conditioned", "1"), FAST("optim.schedule_free", "1"), FAST("optim.lr", "0.002"),
       FAST("optim.beta2", "0.98"), FAST("optim.ema", "0.99"), FAST("optim.clip", "100"),
-      FAST("optim.weight_decay", "0.1"), FAST("train.batch", "128"), FAST("train.epochs", "10"),
-      FAST("train.warmup", "0"), FAST("train.warmup_updates", "100")}},
+      FAST("optim.weight_decay", "0.1"), FAST("train.batch", "64"), FAST("train.epochs", "10"),
+      FAST("train.warmup", "0"), FAST("train.warmup_updates", "100"),
+      FAST("train.schedule", "constant")}},
     {{"small", "many small steps, for a few thousand scenes"},
      {SMALL("optim.lr", "0.0005"), SMALL("train.batch", "64"), SMALL("train.epochs", "30"),
       SMALL("train.warmup", "1")}},
@@ -177,7 +181,7 @@ bj_status bj_arm_named(const bj_arm **out, const char *name, const char *origin,
     if (near.best)
         return BJ_FAIL(err, BJ_EARG, "%s: no arm '%s'; did you mean '%s'?", origin, name,
                        near.best);
-    return BJ_FAIL(err, BJ_EARG, "%s: no arm '%s', expected one of 'bjepa config arms'", origin,
+    return BJ_FAIL(err, BJ_EARG, "%s: no arm '%s'; 'bjepa config arms' lists the arms", origin,
                    name);
 }
 

@@ -55,7 +55,8 @@ static bj_status tell(audit *a, int64_t contexts, bj_error *err) {
 
 /* --------------------------------------------------------------------------------------- frames */
 
-/* Returns up to BJ_PROBE_FRAMES evenly spaced rows in cells, from training or held-out episodes. */
+/* Returns up to BJ_PROBE_FRAMES evenly spaced rows that lie in cells, from training or held-out
+ * episodes. */
 static bj_status list_frames(int64_t **out, int64_t *count, const bj_maze_source *s, int fitted,
                              bj_error *err) {
     const int64_t *episodes = bj_maze_data_episodes(s->data);
@@ -80,17 +81,15 @@ static bj_status list_frames(int64_t **out, int64_t *count, const bj_maze_source
 }
 
 /* Computes the SHA-256 over the rows as 64-bit numbers, lowest byte first. */
-static bj_status hash_order(char hex[65], const int64_t *rows, int64_t count, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status = bj_sha256_init(&hash, err);
-    for (int64_t i = 0; i < count && status == BJ_OK; i++) {
+static void hash_order(char hex[65], const int64_t *rows, int64_t count) {
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
+    for (int64_t i = 0; i < count; i++) {
         unsigned char bytes[8];
         for (int k = 0; k < 8; k++) bytes[k] = (unsigned char)((uint64_t)rows[i] >> 8 * k);
-        status = bj_sha256_update(&hash, bytes, sizeof bytes, err);
+        bj_sha256_update(&hash, bytes, sizeof bytes);
     }
-    if (status == BJ_OK) status = bj_sha256_final(&hash, hex, err);
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, hex);
 }
 
 /* Prepares everything that does not depend on a model. */
@@ -115,7 +114,7 @@ static bj_status prepare(audit *a, bj_error *err) {
                        "%s: no context is eligible, because none of %lld held-out episodes has a "
                        "frame that is followed by %d frames in cells, %d rows apart",
                        a->run->dir, (long long)o->held_episodes, o->horizon, a->apart);
-    BJ_TRY(hash_order(o->order_sha256, a->rows, o->contexts, err));
+    hash_order(o->order_sha256, a->rows, o->contexts);
     BJ_TRY(list_frames(&a->fit, &o->fit_frames, d, 1, err));
     BJ_TRY(list_frames(&a->held, &o->held_frames, d, 0, err));
     BJ_TRY(BJ_ALLOC(o->truth, 2 * ((size_t)o->horizon + 1), err));
@@ -136,7 +135,7 @@ static double length_of(const bj_real *x, size_t D) {
     return sqrt(sum);
 }
 
-/* Fits the probe and the mean length of contexts to training frames. */
+/* Fits the probe to training frames and computes the mean length of their contexts. */
 static bj_status fit_probe(audit *a, bj_rollout_arm *arm, bj_error *err) {
     bj_maze_view *v = &a->run->view;
     const size_t D = (size_t)v->D;
@@ -183,7 +182,8 @@ static bj_status judge_probe(audit *a, bj_rollout_arm *arm, bj_error *err) {
 
 /* ------------------------------------------------------------------------------------- rollouts */
 
-/* Computes u (H,G,L,D), masses and target latents of the contexts from `first` on. */
+/* Computes u (H,G,L,D), the masses and the target latents of a group of contexts, starting at
+ * context `first`. */
 static bj_status roll(audit *a, double length, int64_t first, int64_t n, bj_error *err) {
     bj_maze_view *v = &a->run->view;
     const int H = a->out->horizon;
@@ -279,7 +279,8 @@ static bj_status reserve(audit *a, bj_rollout_arm *arm, bj_error *err) {
     return BJ_ALLOC(a->mass, R, err);
 }
 
-/* Checks that a run can be audited. All runs must share dataset, split and stride with the first.
+/* Checks that a run can be audited. All runs must have the dataset, the split and the stride of the
+ * first run.
  */
 static bj_status check_run(const audit *a, int index, bj_error *err) {
     const bj_settings *s = bj_run_settings(a->run->run);
@@ -297,12 +298,12 @@ static bj_status check_run(const audit *a, int index, bj_error *err) {
     if (strcmp(o->data_sha256, a->run->source->digest))
         return BJ_FAIL(
             err, BJ_EMISMATCH,
-            "%s: was trained on dataset %.16s..., expected %.16s... as for the first run", dir,
+            "%s: was trained on dataset %.16s..., expected %.16s... like the first run", dir,
             a->run->source->digest, o->data_sha256);
     if (s->held_out != o->held_out || s->split_seed != o->split_seed || s->horizon != a->apart)
         return BJ_FAIL(err, BJ_EMISMATCH,
                        "%s: maze.held_out %g, maze.split_seed %llu, maze.horizon "
-                       "%d; expected %g, %llu, %d as in the first run",
+                       "%d; expected %g, %llu, %d like the first run",
                        dir, s->held_out, (unsigned long long)s->split_seed, s->horizon, o->held_out,
                        (unsigned long long)o->split_seed, a->apart);
     return BJ_OK;
@@ -347,7 +348,7 @@ bj_status bj_rollout_audit_runs(bj_rollout_audit *out, const char *const *runs, 
         out->horizon > BJ_ROLLOUT_MAX_HORIZON)
         return BJ_FAIL(
             err, BJ_EARG,
-            "audit of rollouts: found %d runs and a horizon of %d, expected 1 to %d and 1 to %d",
+            "rollout audit: found %d runs and a horizon of %d, expected 1 to %d and 1 to %d",
             count, out->horizon, (int)BJ_ROLLOUT_ARMS, (int)BJ_ROLLOUT_MAX_HORIZON);
     for (int i = 0; i < count && status == BJ_OK; i++) {
         status = audit_run(&a, runs[i], i, err);

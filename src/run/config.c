@@ -12,7 +12,7 @@
  *   1. Bytes, depth, nodes and key lengths are checked against their limits before they are stored.
  *   2. Rejected text gives BJ_EARG, and the message starts with file and line.
  *   3. An accepted JSON file has the same meaning as for a JSON reader.
- *   4. libyaml has no allocator hook, so like libcrypto it does not use core/alloc.h. All of its
+ *   4. libyaml has no allocator hook, so it does not use core/alloc.h. All of its
  *      memory is released before bj_config_parse returns.
  * Tests: tests/run/test_config.c, tests/fuzz/fuzz_config.c
  */
@@ -26,7 +26,8 @@
 #include "core/alloc.h"
 #include "core/file.h"
 
-/* An entry with a key. value is NULL for mappings and sequences. One block contains all texts. */
+/* An entry with a key. `value` is NULL for mappings and sequences. All strings of an entry are
+ * stored in one block. */
 typedef struct node {
     char *key, *value, *origin;
     size_t line;
@@ -41,9 +42,9 @@ struct bj_config {
 /* A mapping or sequence that is being parsed. */
 typedef struct level {
     int is_mapping;
-    int has_key;   /* in a mapping: the next event is a value */
+    int has_key;   /* mappings: 1 if a key has been read, so the next event is its value */
     int items;     /* number of items of a sequence so far */
-    size_t prefix; /* bytes of `key` that are the name of this level */
+    size_t prefix; /* length of the prefix of `key` that names this level */
 } level;
 
 typedef struct reader {
@@ -139,7 +140,8 @@ static bj_status check_marks(const reader *r, const yaml_event_t *event, bj_erro
     default: break;
     }
     if (anchor)
-        return refuse(r, line_of(event), err, "the anchor '&%s' is not allowed; write the values "
+        return refuse(r, line_of(event), err,
+                      "the anchor '&%s' is not allowed; write the values out "
                                               "out",
                       (const char *)anchor);
     if (tag)
@@ -159,7 +161,8 @@ static bj_status read_key(reader *r, const yaml_event_t *event, bj_error *err) {
     const char *word = (const char *)event->data.scalar.value;
     const size_t size = strlen(word);
     if (size == 0 || word[0] == '.' || word[size - 1] == '.' || strstr(word, ".."))
-        return refuse(r, line_of(event), err, "the key '%.40s' is empty, or a part of it is", word);
+        return refuse(r, line_of(event), err,
+                      "the key '%.40s' is empty or has an empty part", word);
     BJ_TRY(extend_key(r, word, line_of(event), err));
     r->levels[r->depth - 1].has_key = 1;
     return BJ_OK;
@@ -223,8 +226,8 @@ static bj_status parser_failed(const reader *r, bj_error *err) {
     return refuse(r, p->problem_mark.line + 1, err, "not YAML or JSON: %s", problem);
 }
 
-/* YAML folds lines at three more characters than JSON, so a text with these characters would
- * change. */
+/* YAML treats three more characters as line breaks than JSON, so a string that contains one of them
+ * would be changed. */
 static bj_status check_breaks(const reader *r, const char *text, size_t size, bj_error *err) {
     size_t line = 1;
     for (size_t i = 0; i + 1 < size; i++) {

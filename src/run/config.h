@@ -1,4 +1,5 @@
-/* config.h - bj_config_read for text in memory; <branchjepa/run.h> has the other functions. */
+/* config.h - reads a configuration from memory. <branchjepa/run.h> declares the other bj_config
+ * functions. */
 #ifndef BJ_RUN_CONFIG_H
 #define BJ_RUN_CONFIG_H
 
@@ -13,7 +14,7 @@ enum {
     BJ_CONFIG_KEY_SIZE = 256 /* bytes of a key, including dots and terminator */
 };
 
-/* Parses text. `name` is the file name in origins and messages. */
+/* Parses `text`. `name` is the file name used in origins and messages. */
 BJ_CHECK bj_status bj_config_parse(bj_config **out, const char *text, size_t size, const char *name,
                                    bj_error *err);
 

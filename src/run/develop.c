@@ -16,8 +16,8 @@ static const bj_metric_values unknown = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN,
                                          NAN, NAN, NAN, NAN, NAN};
 _Static_assert(sizeof unknown == 25 * sizeof(double), "a metric is not in the list");
 
-/* Passes all development scenes to `consume`, batch after batch. The first call gets the first
- * `head` scenes alone, unless that is 0. */
+/* Passes all development scenes to `consume` in batches. If `head` is not 0, the first batch
+ * contains exactly the first `head` scenes. */
 static bj_status each_batch(bj_train_run *r, int *stopped, int head,
                             bj_status (*consume)(void *context, const bj_batch *batch,
                                                  bj_error *err),
@@ -60,7 +60,7 @@ static bj_status count(void *context, const bj_batch *batch, bj_error *err) {
     return BJ_OK;
 }
 
-/* Exchanges parts of the first development scenes, which are all in the first batch. */
+/* Measures the exchange loss on the first development scenes, which are all in the first batch. */
 static bj_status exchange(bj_exchange_values *out, bj_train_run *r, const forecasts *f,
                           bj_error *err) {
     const bj_exchange_options options = {.max_batch = BJ_DEVELOP_BATCH,
@@ -113,7 +113,7 @@ typedef struct stage_a {
     int64_t scenes;
 } stage_a;
 
-/* Adds the mean and the last distance of decoded futures to the true ones. */
+/* Adds the mean and final displacement of the decoded futures from the true futures. */
 static bj_status measure(void *context, const bj_batch *batch, bj_error *err) {
     stage_a *a = context;
     BJ_TRY(
@@ -127,7 +127,8 @@ static bj_status measure(void *context, const bj_batch *batch, bj_error *err) {
             sum += last;
         }
         if (!isfinite(sum))
-            return BJ_FAIL(err, BJ_ENONFINITE, "scene %d of the batch: the decoder is %g m away", b,
+            return BJ_FAIL(err, BJ_ENONFINITE,
+                           "scene %d of the batch: the decoded future is %g m from the true one", b,
                            sum);
         a->ade += sum / (double)a->F;
         a->fde += last;
@@ -183,7 +184,7 @@ bj_status bj_run_develop(bj_epoch *row, int *stopped, bj_train_run *r, bj_error 
                                                      : forecast(row, stopped, r, err);
 }
 
-/* Limits of bj_epoch_blind: shares of the plain score, and a number of updates. */
+/* Limits used by bj_epoch_blind: two fractions of the plain score, and a number of updates. */
 static const double blind_map = 0.02, reads_focal = 0.2;
 enum { BLIND_UPDATES = 1000 };
 
@@ -197,7 +198,7 @@ int bj_epoch_blind(const bj_settings *settings, const bj_epoch *row) {
 /* ------------------------------------------------------------------------------------ selection */
 
 double bj_run_criterion(const bj_settings *settings, const bj_epoch *row) {
-    /* mazes: the last epoch, because their metrics use the true graph */
+    /* Choose the last epoch for mazes, because their metrics use the true graph. */
     if (settings->arch.encoder != BJ_ENCODER_SCENE) return -row->epoch;
     return settings->objective.kind == BJ_ANCHOR_A ? row->decoder_ade : row->dev.traj_es;
 }

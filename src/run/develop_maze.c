@@ -30,7 +30,7 @@ enum { FRAMES = 4000 /* max frames for COV-R and for fitting a codebook */, CODE
 typedef struct look {
     bj_train_run *r;
     bj_maze_view view;
-    bj_pair *pairs;      /* (n) rows of frames; NULL for the centers of cells */
+    bj_pair *pairs;      /* (n) pairs for frames; NULL for cell centers */
     bj_real *latents;    /* (n,D) target latents */
     bj_real *candidates; /* (n,L,D) */
     bj_real *weights;    /* (n,K) */
@@ -79,9 +79,9 @@ static int nearest(const bj_real *codes, int K, const bj_real *x, size_t D, doub
     return at;
 }
 
-/* Fits codes (K,D) to unit latents x (n,D). Each initial code is drawn with a probability
- * proportional to its squared distance from earlier codes. Then codes are replaced by the means of
- * their nearest latents until nothing changes. */
+/* Fits codes (K,D) to unit latents x (n,D) with k-means++: each initial code is drawn with a
+ * probability proportional to its squared distance from the earlier codes. Then codes are replaced
+ * by the mean of their nearest latents until nothing changes. */
 static bj_status fit_codes(bj_real *codes, int K, const bj_real *x, int n, size_t D, uint64_t seed,
                            bj_error *err) {
     bj_rng rng = bj_rng_named(seed, "codebook");
@@ -212,7 +212,8 @@ done:
 
 /* -------------------------------------------------------------------------------------- frames */
 
-/* Computes the separation of the cells with frames, whose normalized means COV-R uses. */
+/* Computes how well the normalized mean latents of the cells are separated. Only cells with frames
+ * are used. */
 static void separation_of_means(bj_maze_values *out, const bj_frame_coverage *coverage, int cells,
                                 int D) {
     int64_t apart = 0, pairs = 0;

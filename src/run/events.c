@@ -39,7 +39,7 @@
 
 #define PREFIX "events.out.tfevents."
 #define LAST_TIME                                                                                  \
-    9999999999 /* of TIME_DIGITS digits, which keep the order of names that of time                \
+    9999999999 /* largest number with TIME_DIGITS digits; the fixed width makes names sort by time \
                 */
 
 enum {
@@ -112,7 +112,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Writes a record with an Event whose only other field is a version, summary or session log. */
+/* Writes a record with one Event. Its payload is a version, a summary or a session log. */
 static bj_status add_event(bj_events *events, int64_t step, int field, const void *data,
                            size_t size, bj_error *err) {
     bytes *const b = &events->records;
@@ -121,7 +121,7 @@ static bj_status add_event(bj_events *events, int64_t step, int field, const voi
     memcpy(&bits, &wall_time, sizeof bits);
     BJ_TRY(reserve(b, HEAD + MESSAGE + size + TAIL, err));
     const size_t begin = b->used;
-    b->used += HEAD; /* length and its checksum are filled in at the end */
+    b->used += HEAD; /* the length and its checksum are filled in at the end */
     put_key(b, 1, FIXED64);
     put_fixed(b, bits, 8);
     if (step) { /* a missing number means zero */
@@ -143,12 +143,12 @@ static bj_status add_value(bytes *summary, const char *tag, double value, bj_err
     const size_t size = strlen(tag);
     uint32_t bits;
     if (isnan(value)) return BJ_OK;
-    /* In C, converting a double beyond the range of float is undefined. */
+    /* In C, converting a double outside the range of float is undefined behavior. */
     const float single = fabs(value) <= FLT_MAX ? (float)value : value > 0 ? INFINITY : -INFINITY;
     memcpy(&bits, &single, sizeof bits);
     BJ_TRY(reserve(summary, VALUE + size, err));
     put_key(summary, 1, LENGTH);
-    /* tag: key, size of one or two bytes, text; then key and number */
+    /* a Value: field key, length in one or two bytes, tag, field key, number */
     put_varint(summary, 1 + (size < 128 ? 1u : 2u) + size + 5);
     put_block(summary, 1, tag, size);
     put_key(summary, 2, FIXED32);
@@ -172,7 +172,8 @@ static bj_status check_tag(const bj_events *events, const char *tag, bj_error *e
                        size, MAX_TAG);
     for (size_t i = 0, n; i < size; i += n)
         if (!(n = bj_utf8_sequence(tag + i, size - i)))
-            return BJ_FAIL(err, BJ_EARG, "%s: a tag is not UTF-8 at byte %zu of %zu", events->path,
+            return BJ_FAIL(err, BJ_EARG,
+                           "%s: a tag is not UTF-8 at byte %zu of %zu", events->path,
                            i, size);
     return BJ_OK;
 }
@@ -235,7 +236,7 @@ static long long time_in(const char *name) {
     return *name == '.' ? seconds : -1;
 }
 
-/* Returns the latest time in the file names of the folder, or -1. */
+/* Returns the latest time found in the file names of the folder, or -1. */
 static bj_status latest_time(long long *out, const char *dir, bj_error *err) {
     DIR *const list = opendir(dir);
     if (!list) return bj_file_fail(err, errno, dir, "open the directory");
@@ -258,7 +259,7 @@ static void host_name(char host[65]) {
     if (!*host) memcpy(host, "localhost", sizeof "localhost");
 }
 
-/* Creates a file whose name sorts after all names in the folder. */
+/* Creates a file whose name sorts after every other event file in the folder. */
 static bj_status create_file(bj_events *events, const char *dir, bj_error *err) {
     char host[65], number[16] = "";
     long long latest = -1;

@@ -25,7 +25,7 @@
 
 enum { MOST_EPOCHS = 10000000 /* max epochs of a run, including extensions */ };
 
-/* Returns a count of the manifest, 0 if the key is missing, or -1 if the value is not a count. */
+/* Returns a count from the manifest, 0 if the key is missing, or -1 if the value is not a count. */
 static long long read_count(const bj_config *manifest, const char *key) {
     const char *text = bj_config_get(manifest, key);
     if (!text) return 0;
@@ -73,8 +73,8 @@ bj_status bj_plan_read(bj_plan *out, const bj_config *manifest, const bj_setting
         if (out->count == BJ_PLAN_SIZE || epochs < 1 || begin <= last.begin ||
             begin > last.begin + last.epochs || step % steps || begin + epochs > MOST_EPOCHS)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: extensions.%d has %lld epochs from update %lld, expected at least "
-                           "one epoch that starts after a complete epoch of the run",
+                           "%s: extensions.%d adds %lld epochs after update %lld, expected at "
+                           "least one epoch, starting at the end of an epoch of the run",
                            path, i, epochs, step);
         out->segment[out->count++] = (bj_segment){.begin = (int)begin, .epochs = (int)epochs};
     }
@@ -118,15 +118,15 @@ static bj_status begin(bj_train_run *r, bj_error *err) {
     const bj_schedule schedule = bj_segment_schedule(added, &r->settings, r->steps);
     if (schedule.updates <= schedule.warmup)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: an extension of %d epochs has %ld updates, expected more than the %ld "
+                       "%s: an extension by %d epochs has %ld updates, expected more than the %ld "
                        "updates of the warm-up",
                        r->options->dir, epochs, schedule.updates, schedule.warmup);
     const int64_t scenes = (r->evaluated + (int64_t)epochs) * r->steps * r->settings.batch;
     if (r->scenes && r->scenes->scenes && scenes > r->scenes->scenes)
         return BJ_FAIL(err, BJ_EARG,
                        "%s: %s has %lld scenes, but the extension needs %lld\n"
-                       "hint: a run can be extended if its data has no number of scenes and "
-                       "train.updates is set",
+                       "hint: a run can be extended if its data is not limited to a number of "
+                       "scenes and train.updates is set",
                        r->options->dir, r->options->data, (long long)r->scenes->scenes,
                        (long long)scenes);
     if (r->plan.count == BJ_PLAN_SIZE || epochs > MOST_EPOCHS - r->evaluated)
@@ -150,7 +150,7 @@ bj_status bj_run_extend(bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
     const bj_segment last = r->plan.segment[r->plan.count - 1];
     const int over = bj_run_over(&r->settings, &r->plan, r->rows, count);
-    if (epochs && over && bj_run_exists(result)) BJ_TRY(begin(r, err));
+    if (epochs && over && bj_file_exists(result)) BJ_TRY(begin(r, err));
     else if (epochs && (r->plan.count == 1 || last.epochs != epochs))
         return BJ_FAIL(err, BJ_EARG,
                        "%s: the run is not finished (epoch %d of %d), and only a finished run can "

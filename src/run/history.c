@@ -37,12 +37,13 @@ enum { PATH = 4096, NAME = 64, LIMIT = 256 << 20 /* max bytes of metrics.jsonl *
 
 static bj_status path_of(char path[PATH], const char *dir, const char *name, bj_error *err) {
     if (snprintf(path, PATH, "%s/%s", dir, name) >= PATH)
-        return BJ_FAIL(err, BJ_EARG, "%.60s...: path of a run has more than %d bytes", dir, PATH);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%.60s...: the path of the run has more than %d bytes", dir, PATH);
     return BJ_OK;
 }
 
-/* Returns the object that contains a field, or NULL for the line itself, and the name of the field
- * in it. */
+/* Splits the path of a field. Sets `group` to the name of the object that contains the field, or to
+ * "" for a field of the line itself, and returns the name of the field. */
 static const char *split(char group[NAME], const char *path) {
     const char *const dot = strchr(path, '.');
     snprintf(group, NAME, "%.*s", dot ? (int)(dot - path) : 0, path);
@@ -74,7 +75,7 @@ static bj_status check_rows(const char *path, const bj_epoch *rows, int count, b
     return BJ_OK;
 }
 
-/* Returns the value of a field, or `unknown` for NaN. */
+/* Formats the value of a field. Writes `unknown` if the value is NaN. */
 static void format(char text[BJ_JSON_NUMBER], const bj_epoch *row, const bj_epoch_field *field,
                    const char *no, const char *yes, const char *unknown) {
     const void *const at = (const char *)row + field->offset;
@@ -94,7 +95,7 @@ static bj_status put(bj_file_writer *file, const char *text, bj_error *err) {
     return bj_file_writer_write(file, text, strlen(text), err);
 }
 
-/* Returns 1 if any row has a number in an optional field of the group of `field`. */
+/* Returns 1 if an optional field in the group of `field` has a number in any row. */
 static int applies(const bj_epoch_field *field, const bj_epoch *rows, int count) {
     char group[NAME];
     split(group, field->path);
@@ -106,7 +107,8 @@ static int applies(const bj_epoch_field *field, const bj_epoch *rows, int count)
     return 0;
 }
 
-/* Sets *out to one flag for each field: 1 if it is written. The caller frees it. */
+/* Sets *out to an array with one flag per field, which is 1 if the field is written. The caller
+ * frees the array. */
 static bj_status choose_fields(char **out, const bj_epoch *rows, int count, bj_error *err) {
     BJ_TRY(BJ_ALLOC(*out, (size_t)bj_epoch_field_count, err));
     for (int f = 0; f < bj_epoch_field_count; f++)
@@ -179,7 +181,8 @@ failed:
 
 /* -------------------------------------------------------------------------------------- reading */
 
-/* Returns the only member with that name. `where` is "FILE:LINE", and `path` is the full name. */
+/* Returns the member with that name, which must be unique. `where` is "FILE:LINE", and `path` is
+ * the full name. */
 static bj_status member(yyjson_val **out, yyjson_val *object, const char *name, const char *path,
                         const char *where, bj_error *err) {
     yyjson_obj_iter walk = yyjson_obj_iter_with(object);
@@ -292,7 +295,7 @@ static bj_status read_line(bj_epoch *row, yyjson_val *line, const char *where, b
     return BJ_OK;
 }
 
-/* Memory grows with the rows that were read, not with a count in the file. */
+/* The buffer grows with the number of rows that were read. No count from the file is trusted. */
 static bj_status make_room(bj_epoch **rows, int *room, int count, bj_error *err) {
     bj_epoch *larger;
     if (count < *room) return BJ_OK;
@@ -337,7 +340,7 @@ bj_status bj_history_read(bj_epoch **rows, int *count, const char *dir, bj_error
     *rows = NULL;
     *count = 0;
     BJ_TRY(path_of(path, dir, "metrics.jsonl", err));
-    /* A dangling link does not count as a missing file. Reading it reports the error. */
+    /* A dangling link does not count as a missing file. Reading the link reports the error. */
     if (lstat(path, &info) && errno == ENOENT) return BJ_OK;
     BJ_TRY(bj_file_read(&text, &size, path, LIMIT, err));
     const bj_status status = read_text(rows, count, path, text, size, err);

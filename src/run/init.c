@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/file.h"
 #include "core/alloc.h"
 #include "model/checkpoint.h"
 #include "model/future_encoder.h"
@@ -20,7 +21,7 @@ static const char *const part_names[BJ_PARTS] = {
 
 const char *bj_part_name(int part) { return part_names[part]; }
 
-/* Returns the part whose name has these `length` characters, or BJ_PARTS. */
+/* Returns the part with this name of `length` characters, or BJ_PARTS if there is none. */
 static int find_part(const char *name, size_t length) {
     for (int part = 0; part < BJ_PARTS; part++)
         if (strlen(part_names[part]) == length && !strncmp(part_names[part], name, length))
@@ -41,7 +42,7 @@ bj_status bj_init_check_parts(const char *parts, const char *origin, bj_error *e
     return BJ_OK;
 }
 
-/* Returns 1 if the setting lists this part; an empty setting lists all of them. */
+/* Returns 1 if the setting lists this part. An empty setting stands for all parts. */
 static int is_listed(const char *parts, int part) {
     if (!*parts) return 1;
     for (const char *at = parts; *at;) {
@@ -68,7 +69,7 @@ static const bj_param *find_param(const bj_layout *layout, const char *name) {
     return NULL;
 }
 
-/* Codes are fitted to the data before every evaluation. */
+/* Skip codes, because they are fitted to the data before every evaluation. */
 static int is_codes(const matching *m, int index) {
     return index == m->model->layout.first[BJ_P_CODES];
 }
@@ -81,8 +82,8 @@ static const char *shape_text(char text[32], const bj_param *p) {
 
 enum { REASON = sizeof((bj_init_note *)NULL)->reason };
 
-/* Returns the first tensor of a part that the checkpoint lacks or has in another shape, with the
- * reason, or NULL if the whole part matches. */
+/* Returns the first tensor of a part that is missing in the checkpoint or has another shape there,
+ * and sets `reason`. Returns NULL if the whole part matches. */
 static const bj_param *find_mismatch(char reason[REASON], const matching *m, int part) {
     const bj_layout *layout = &m->model->layout;
     for (int i = 0; i < layout->count; i++) {
@@ -115,7 +116,7 @@ static int must_match(const matching *m, int part) {
     }
 }
 
-/* Lists the settings that would give the model the sizes of the checkpoint. */
+/* Lists the settings that would give the model the same sizes as the checkpoint. */
 static void list_sizes(char *text, size_t size, const matching *m) {
     bj_arch_facts found, expected;
     bj_error err;
@@ -131,7 +132,8 @@ static void list_sizes(char *text, size_t size, const matching *m) {
     }
 }
 
-/* Lists the parts that match, with commas between them, or nothing if the encoder does not. */
+/* Lists the parts that match, separated by commas. The list is empty if the encoder does not match.
+ * */
 static void list_parts(char *text, size_t size, const matching *m) {
     char reason[REASON];
     if (find_mismatch(reason, m, BJ_PART_ENCODER)) return;
@@ -144,7 +146,7 @@ static void list_parts(char *text, size_t size, const matching *m) {
     }
 }
 
-/* Fails with the tensor that does not match, and suggests settings. */
+/* Reports the tensor that does not match, and suggests settings. */
 static bj_status reject(const matching *m, const char *what, const char *reason, bj_error *err) {
     char sizes[160] = "", parts[96] = "";
     list_sizes(sizes, sizeof sizes, m);
@@ -199,7 +201,7 @@ static bj_status load_part(matching *m, int part, bj_error *err) {
     return BJ_OK;
 }
 
-/* Compares the properties of an encoder that do not appear in the shapes of its tensors. */
+/* Compares the encoder properties that cannot be seen from the shapes of its tensors. */
 static bj_status check_encoder(const matching *m, bj_error *err) {
     const bj_arch *a = &m->source->arch, *b = &m->model->arch;
     const struct {
@@ -243,17 +245,16 @@ static bj_status load_weights(matching *m, bj_error *err) {
 
 /* --------------------------------------------------------------------------------------- target */
 
-/* Loads the target encoder that is stored next to a model file; *out stays NULL if there is none or
- * if only the file itself was named. */
+/* Loads the target encoder stored next to a model file. *out stays NULL if there is none, or if the
+ * user named the model file instead of its folder. */
 static bj_status find_target(bj_target **out, const char *path, const char *named, bj_error *err) {
     char folder[4096], state[4096 + 32];
-    struct stat info;
     bj_facts *facts;
     *out = NULL;
     if (!strcmp(path, named)) return BJ_OK;
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
     snprintf(state, sizeof state, "%s/" BJ_CHECKPOINT_STATE, folder);
-    if (stat(state, &info)) return BJ_OK;
+    if (!bj_file_exists(state)) return BJ_OK;
     BJ_TRY(bj_facts_read(&facts, path, err));
     const char *arm = bj_facts_get(facts, "run.arm");
     const int stage_a = arm && !strcmp(arm, "anchor-a");
@@ -261,7 +262,7 @@ static bj_status find_target(bj_target **out, const char *path, const char *name
     return stage_a ? BJ_OK : bj_target_load(out, folder, err);
 }
 
-/* Sets the target to that of the checkpoint, or to the online encoder. */
+/* Sets the target encoder to that of the checkpoint, or else to the online encoder. */
 static bj_status set_target(bj_init *out, const matching *m, bj_trainer *trainer,
                             const bj_target *target, bj_error *err) {
     const bj_layout *layout = &m->model->layout;
@@ -359,7 +360,7 @@ void bj_init_add(bj_doc *doc, yyjson_mut_val *root, const bj_init *init, const b
     add_notes(doc, j, "unused", init->unused, init->unused_count);
 }
 
-/* Reports the notes of each part as one line. */
+/* Reports the notes as one line per part. */
 static void tell_notes(const bj_run_options *o, const char *what, const bj_init_note *notes,
                        int count) {
     for (int i = 0, end; i < count; i = end) {

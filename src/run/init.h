@@ -34,22 +34,23 @@ typedef struct bj_init {
     int part[BJ_PARTS];    /* loaded tensors of each part */
     int checkpoint_target; /* 1 if the target encoder comes from the checkpoint */
     char target_sha256[BJ_SHA256_HEX];
-    bj_init_note *kept; /* (kept_count) tensors of the model that stay at their initialization */
+    bj_init_note *kept; /* (kept_count) tensors of the model that keep their initial values */
     int kept_count;
-    bj_init_note *unused; /* (unused_count) tensors of the checkpoint that are not used */
+    bj_init_note *unused; /* (unused_count) tensors of the checkpoint that were not loaded */
     int unused_count;
 } bj_init;
 
-/* Returns the name of a part in settings and in manifest.json. */
+/* Returns the name of a part as used in settings and in manifest.json. */
 const char *bj_part_name(int part);
-/* Fails with BJ_EARG if a list of parts has an unknown name. */
+/* Fails with BJ_EARG if a list of parts contains an unknown name. */
 BJ_CHECK bj_status bj_init_check_parts(const char *parts, const char *origin, bj_error *err);
 
-/* Fills init_sha256 from the model file of `init`, or checks it if it is filled. */
+/* Sets init_sha256 to the digest of the model file of `init`. If it is already set, fails unless
+ * the digest matches. */
 BJ_CHECK bj_status bj_init_pin(bj_settings *settings, bj_error *err);
-/* Copies init_sha256 from the settings that are stored in a run folder, unless it is filled. */
+/* Copies init_sha256 from the settings stored in a run folder, unless it is already set. */
 BJ_CHECK bj_status bj_init_recall(bj_settings *settings, const char *dir, bj_error *err);
-/* Loads weights into the model of a trainer without updates, and sets the target encoder. */
+/* Loads weights and the target encoder into a trainer that has not been updated yet. */
 BJ_CHECK bj_status bj_init_load(bj_init *out, bj_model *model, bj_trainer *trainer,
                                 const bj_settings *settings, bj_error *err);
 void bj_init_reset(bj_init *init);

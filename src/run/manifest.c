@@ -4,7 +4,7 @@
  *   1. manifest.json is the last file that is written before the first step, so a folder that
  *      contains it is a run. Later, extend.c adds extensions and changes nothing else.
  *   2. Resuming compares everything that affects later bits with the manifest: settings, data,
- *      anchor, precision, instruction set.
+ *      anchor, precision, instruction set, build.
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* gethostname */
@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/build.h"
 #include "core/file.h"
+#include "data/loader.h"
 #include "model/checkpoint.h"
 #include "model/model.h"
 #include "run/run.h"
@@ -22,64 +24,59 @@
 
 /* -------------------------------------------------------------------------------------- digests */
 
-static bj_status add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const int64_t *numbers,
-                         int count, bj_error *err) {
-    for (int b = 0; b < count; b++) {
+static void add_ids(bj_sha256 *hash, const bj_train_run *r, int dev, const int64_t *numbers,
+                    int64_t count) {
+    for (int64_t b = 0; b < count; b++) {
         char id[BJ_RUN_ID];
         bj_run_scene_id(id, r, dev, numbers[b]);
-        BJ_TRY(bj_sha256_update(hash, id, strlen(id) + 1, err));
+        bj_sha256_update(hash, id, strlen(id) + 1);
     }
+}
+
+/* Computes the digest of the scenario ids in the order of the first epoch. */
+static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
+    if (!dev || !r->dev_scenes) {
+        bj_loader *loader = dev ? r->dev : r->fit;
+        add_ids(&hash, r, dev, bj_loader_order(loader, 0), bj_loader_scenes(loader));
+    }
+    for (int64_t step = 0; dev && r->dev_scenes && step < bj_run_dev_steps(r); step++) {
+        const bj_batch *batch;
+        const int64_t *numbers;
+        BJ_TRY(bj_run_dev_batch(&batch, &numbers, r, step, err));
+        add_ids(&hash, r, dev, numbers, batch->B);
+    }
+    bj_sha256_final(&hash, hex);
     return BJ_OK;
 }
 
-/* Computes a digest over the scenario ids, in the order of the batches. */
-static bj_status scenes_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, int dev, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status;
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
-    for (int64_t step = 0; step < (dev ? bj_run_dev_steps(r) : r->steps); step++) {
-        const bj_batch *batch;
-        const int64_t *numbers;
-        if (dev) BJ_GOTO(status, done, bj_run_dev_batch(&batch, &numbers, r, step, err));
-        else BJ_GOTO(status, done, bj_run_batch(&batch, &numbers, r, 0, step, err));
-        BJ_GOTO(status, done, add_ids(&hash, r, dev, numbers, batch->B, err));
-    }
-    status = bj_sha256_final(&hash, hex, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
-}
-
 /* Computes the order digest of a scene source from its digest and the batch size. */
-static bj_status source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r, bj_error *err) {
+static void source_digest(char hex[BJ_SHA256_HEX], const bj_train_run *r) {
     char text[BJ_SHA256_HEX + 80];
     const int size = snprintf(text, sizeof text, "%s, %lld updates of %d scenes\n",
                               r->scenes->digest, (long long)r->steps, r->settings.batch);
-    return bj_sha256_memory(hex, text, (size_t)size, err);
+    bj_sha256_memory(hex, text, (size_t)size);
 }
 
 /* Computes a digest over the first rows of the transitions of the first updates. */
-static bj_status maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r, bj_error *err) {
+static void maze_digest(char hex[BJ_SHA256_HEX], bj_train_run *r) {
     enum { UPDATES = 1000 };
-    bj_sha256 hash = {0};
-    bj_status status;
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
     for (int64_t step = 0; step < r->steps && step < UPDATES; step++) {
         const int64_t *rows;
         const bj_batch batch = bj_maze_source_batch(&rows, r->maze, 0, step);
         for (int b = 0; b < batch.B; b++) {
             unsigned char bytes[8];
             for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)rows[b] >> 8 * i);
-            BJ_GOTO(status, done, bj_sha256_update(&hash, bytes, sizeof bytes, err));
+            bj_sha256_update(&hash, bytes, sizeof bytes);
         }
     }
-    status = bj_sha256_final(&hash, hex, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, hex);
 }
 
-/* Computes a digest over the tensors of one part of a model, or of all parts with BJ_PARTS. The
+/* Computes a digest of the tensors of one part of a model, or of the whole model for BJ_PARTS. The
  * result is "" if there are no tensors. */
 static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_param_part part,
                              bj_error *err) {
@@ -96,7 +93,8 @@ static bj_status part_digest(char hex[BJ_SHA256_HEX], const bj_model *model, bj_
     return status;
 }
 
-/* Adds digests of the initial weights: of the whole model and of the parts that arms may share. */
+/* Adds digests of the initial weights: one of the whole model and one of each part that arms may
+ * share. */
 typedef struct initial {
     char all[BJ_SHA256_HEX], part[BJ_PARTS][BJ_SHA256_HEX];
 } initial;
@@ -163,6 +161,7 @@ static void add_machine(bj_doc *j, yyjson_mut_val *root, const bj_train_run *r) 
     bj_doc_add_text(j, root, "isa", bj_trainer_isa(r->trainer));
     bj_doc_add_integer(j, root, "threads", r->options->threads);
     bj_doc_add_text(j, root, "real", precision());
+    bj_doc_add_text(j, root, "build", bj_build());
     if (strcmp(r->settings.precision, "single"))
         bj_doc_add_text(j, root, "precision", r->settings.precision);
 }
@@ -187,9 +186,10 @@ bj_status bj_run_write_manifest(bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_settings_digest(settings, s, err));
     BJ_TRY(initial_digests(&weights, r->model, err));
     if (r->maze) {
-        BJ_TRY(maze_digest(order, r, err));
+        maze_digest(order, r);
     } else {
-        BJ_TRY(r->scenes ? source_digest(order, r, err) : scenes_digest(order, r, 0, err));
+        if (r->scenes) source_digest(order, r);
+        else BJ_TRY(scenes_digest(order, r, 0, err));
         BJ_TRY(scenes_digest(dev, r, 1, err));
     }
     BJ_TRY(bj_run_path(path, r->options->dir, "config.resolved.json", err));
@@ -245,11 +245,25 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
         if (!found || strcmp(found, now))
             status = BJ_FAIL(
                 err, BJ_EMISMATCH,
-                "%s: this run was started with other settings: %s was '%.120s' and is now '%.120s'",
+                "%s: this run was started with different settings: %s was '%.120s' and is now "
+                "'%.120s'",
                 path, key, found ? found : "missing", now);
     }
     bj_config_free(began);
     return status;
+}
+
+/* Runs of earlier versions do not state their build. */
+static int has_build(const bj_config *manifest) { return bj_config_get(manifest, "build") != NULL; }
+
+static void warn_without_build(const bj_train_run *r, const char *path) {
+    char line[BJ_RUN_FILE + 160];
+    if (!r->options->note) return;
+    snprintf(line, sizeof line,
+             "warning: %s: does not state the build of the library that began the run; another "
+             "build may compute other last bits",
+             path);
+    r->options->note(r->options->context, line);
 }
 
 bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
@@ -262,16 +276,20 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
     const struct {
         const char *key, *expected, *what;
     } facts[] = {
-        {"settings.sha256", settings, "settings"},
-        {"data.digest", bj_run_data_digest(r), "data"},
-        {"maze.name", r->maze ? r->maze->maze->name : NULL, "mazes"},
-        {"maze.sha256", r->maze && *r->maze->maze_digest ? r->maze->maze_digest : NULL, "mazes"},
+        {"settings.sha256", settings, "different settings"},
+        {"data.digest", bj_run_data_digest(r), "different data"},
+        {"maze.name", r->maze ? r->maze->maze->name : NULL, "a different maze"},
+        {"maze.sha256", r->maze && *r->maze->maze_digest ? r->maze->maze_digest : NULL,
+         "a different maze"},
         {"dev_data.digest", r->dev_cache ? bj_cache_digest(r->dev_cache) : NULL,
-         "development data"},
-        {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL, "weights of the anchor"},
-        {"real", precision(), "precision"},
+         "different development data"},
+        {"anchor.sha256", *r->anchor_digest ? r->anchor_digest : NULL,
+         "different weights of the anchor"},
+        {"real", precision(), "a different precision"},
         {"isa", bj_trainer_isa(r->trainer),
-         "instruction set, which changes the last bits of the results"},
+         "a different instruction set, which changes the last bits of the results"},
+        {"build", has_build(manifest) ? bj_build() : NULL,
+         "a different build of the library, which changes the last bits of the results"},
     };
     bj_status status = BJ_OK;
     for (size_t i = 0; i < sizeof facts / sizeof *facts && status == BJ_OK; i++) {
@@ -279,10 +297,11 @@ bj_status bj_run_check_manifest(const bj_train_run *r, bj_error *err) {
         if (!found != !facts[i].expected || (found && strcmp(found, facts[i].expected)))
             status =
                 BJ_FAIL(err, BJ_EMISMATCH,
-                        "%s: this run was started with other %s: %s was %.70s and is now %.70s",
+                        "%s: this run was started with %s: %s was %.70s and is now %.70s",
                         path, facts[i].what, facts[i].key, found ? found : "missing",
                         facts[i].expected ? facts[i].expected : "missing");
     }
+    if (status == BJ_OK && !has_build(manifest)) warn_without_build(r, path);
     bj_config_free(manifest);
     return status;
 }
@@ -296,8 +315,8 @@ bj_status bj_run_check_target(const bj_train_run *r, bj_error *err) {
     const bj_status status = found && !strcmp(found, r->init.target_sha256)
                                  ? BJ_OK
                                  : BJ_FAIL(err, BJ_EMISMATCH,
-                                           "%s: this run was started with another target encoder: "
-                                           "init.target_sha256 was %.70s and is now %.70s",
+                                           "%s: this run was started with a different target "
+                                           "encoder: init.target_sha256 was %.70s and is now %.70s",
                                            path, found ? found : "missing", r->init.target_sha256);
     bj_config_free(manifest);
     return status;

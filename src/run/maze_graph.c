@@ -1,8 +1,8 @@
 /* maze_graph.c - creates the record of a graph file, with its scores, from a finished run.
  *
- * Latents, candidates and what they are held against come from where the run's own evaluation had
- * them (maze_view.h, maze_source.h): the scores are those of metrics.jsonl, bit for bit on the same
- * instruction set.
+ * Latents, candidates and the reference graph are computed by the code that evaluates a run during
+ * training (maze_view.h, maze_source.h), so the scores equal those in metrics.jsonl exactly on the
+ * same instruction set.
  * Test: tests/run/test_maze_graph.c, tests/cli/maze_graph.sh
  */
 #include <stdio.h>
@@ -50,7 +50,7 @@ static void add_facts(bj_maze_graph *g, const bj_maze_run *r) {
         if (facts[k].value) g->facts[g->record.fact_count++] = facts[k];
 }
 
-/* Copies the masses of the sources to consecutive rows. There are none without a router. */
+/* Copies the masses of the sources to consecutive rows. Returns NULL if the model has no router. */
 static const bj_real *keep_masses(parts *p, const bj_maze_run *r, const int32_t *cells,
                                   int sources) {
     const size_t L = (size_t)r->view.L;

@@ -31,7 +31,7 @@ static bj_status check_fact(const char *path, const char *key, const char *found
                    path, key, found ? found : "missing", expected ? expected : "missing");
 }
 
-/* Reads the outcome of the run, and the digest of its weights if result.json has one. */
+/* Reads the outcome of the run and, if result.json contains it, the digest of its weights. */
 static bj_status read_outcome(bj_maze_run *r, yyjson_val *root, const char *path, int collapsed_too,
                               bj_error *err) {
     const char *outcome = yyjson_get_str(yyjson_obj_get(root, "outcome"));
@@ -40,7 +40,8 @@ static bj_status read_outcome(bj_maze_run *r, yyjson_val *root, const char *path
     r->collapsed = outcome && !strcmp(outcome, "collapsed");
     if (r->collapsed && !collapsed_too)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "%s: the latents of this run have collapsed, so it has no score", r->dir);
+                       "%s: the latents of this run have collapsed, so the run has no score",
+                       r->dir);
     if (!r->collapsed && (!outcome || strcmp(outcome, "done") || !digest))
         return BJ_FAIL(err, BJ_EFORMAT,
                        "%s: outcome is '%.40s'%s, expected 'done' with a checkpoint, or "
@@ -55,7 +56,7 @@ static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
     size_t size;
     yyjson_doc *doc;
     BJ_TRY(bj_run_path(path, r->dir, "result.json", err));
-    if (!bj_run_exists(path))
+    if (!bj_file_exists(path))
         return BJ_FAIL(err, BJ_ELOCKED, "%s: the run is not finished, because there is no "
                                         "result.json",
                        r->dir);
@@ -69,7 +70,7 @@ static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
     return status;
 }
 
-/* Checks that the settings have the digest in the manifest. */
+/* Checks that the digest of the settings matches the manifest. */
 static bj_status check_settings(const bj_maze_run *r, bj_error *err) {
     const bj_settings *s = bj_run_settings(r->run);
     char digest[BJ_SHA256_HEX], path[BJ_RUN_FILE];
@@ -109,7 +110,7 @@ static bj_status keep_text(char **out, const char *text, bj_error *err) {
     return text && !*out ? bj_alloc_failed(strlen(text) + 1, 1, err) : BJ_OK;
 }
 
-/* Returns the maze file of a run if its maze is not an official one. */
+/* Returns the path of the maze file of a run, or NULL for an official maze. */
 static bj_status find_maze(bj_maze_run *r, bj_error *err) {
     const char *data = r->data ? r->data : bj_run_fact(r->run, "data.path");
     char path[BJ_RUN_FILE];
@@ -238,7 +239,8 @@ bj_status bj_maze_run_centers(bj_maze_run *r, bj_real *latents, bj_real *candida
     bj_pair *pairs; /* (C) */
     if (!bj_maze_run_sees_points(r))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: uses observations other than x and y, so cell centers are not inputs",
+                       "%s: uses observations other than x and y, so cell centers cannot be used "
+                       "as inputs",
                        r->dir);
     BJ_TRY(bj_maze_center_pairs(&pairs, r->maze, err));
     const bj_status status =

@@ -1,4 +1,5 @@
-/* maze_run.h - the state of an open maze run; branchjepa/maze_run.h is its interface. */
+/* maze_run.h - internal state of an open maze run. The public interface is branchjepa/maze_run.h.
+ * */
 #ifndef BJ_RUN_MAZE_RUN_H
 #define BJ_RUN_MAZE_RUN_H
 
@@ -13,7 +14,7 @@ struct bj_maze_run {
     bj_model *model;
     bj_maze_view view;
     bj_maze_source *source; /* NULL until the dataset is opened */
-    bj_real *scratch;   /* (most,K), followed by (most,L,D) if only masses are requested */
+    bj_real *scratch;   /* (most,K), followed by (most,L,D) if the caller requests only masses */
     char *data, *named; /* from the options, or NULL */
     int row;            /* metrics of the epoch of these weights */
     int collapsed;

@@ -8,6 +8,7 @@
 
 #include <branchjepa/maze_drive.h>
 
+#include "core/file.h"
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/rng.h"
@@ -42,8 +43,8 @@ static double observed(const bj_maze_source *s, int64_t row, size_t i) {
     return s->images ? s->images[at] / 255.0 : (double)s->states[at];
 }
 
-/* Computes mean and standard deviation of the first observations of a limited number of
- * transitions. */
+/* Computes the mean and standard deviation of the inputs from the first observations of a limited
+ * number of transitions. */
 static bj_status measure_inputs(bj_maze_source *s, bj_error *err) {
     enum { MOST = 20000 };
     const int64_t n = bj_transitions_count(s->transitions), stride = n / MOST + 1;
@@ -93,7 +94,7 @@ static bj_status withhold(bj_maze_source *s, double fraction, bj_error *err) {
     return status;
 }
 
-/* Selects the training episodes. All others are held out. */
+/* Selects the training episodes. All other episodes are held out. */
 static bj_status hold_out(bj_maze_source *s, const char *path, const bj_settings *settings,
                           bj_error *err) {
     const int64_t n = s->info.episodes;
@@ -103,8 +104,8 @@ static bj_status hold_out(bj_maze_source *s, const char *path, const bj_settings
     for (int64_t e = 0; e < n; e++) s->held_out += !s->fitted[e];
     if (s->held_out < 1 || s->held_out >= n)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: maze.held_out is %g, which is %lld of %lld episodes; expected at least "
-                       "one episode to fit and one to hold out",
+                       "%s: maze.held_out is %g, which holds out %lld of %lld episodes; expected "
+                       "at least one episode to fit and one to hold out",
                        path, settings->held_out, (long long)s->held_out, (long long)n);
     return BJ_OK;
 }
@@ -146,19 +147,19 @@ static bj_status draw_queries(bj_maze_source *s, bj_error *err) {
 int bj_maze_beside(char *path, size_t room, const char *data) {
     const char *end = strrchr(data, '.');
     return end && snprintf(path, room, "%.*s.json", (int)(end - data), data) < (int)room &&
-           bj_run_exists(path);
+           bj_file_exists(path);
 }
 
-/* Finds the maze: the given name or file, the maze in the name of the dataset, or NAME.json next to
- * NAME.npz. */
+/* Finds the maze. It is the given name or file, the maze in the name of the dataset, or NAME.json
+ * next to NAME.npz. */
 static bj_status open_maze(bj_maze_source *s, const char *path, const char *maze, bj_error *err) {
     char beside[BJ_RUN_FILE];
     const char *name = maze ? maze : bj_maze_guess(path), *kind = bj_file_kind(path);
     if (kind && strcmp(kind, "an npz archive"))
         return BJ_FAIL(err, strcmp(kind, "a folder") ? BJ_EFORMAT : BJ_EIO,
                        "%s: is %s, expected an OGBench dataset (.npz)\n"
-                       "hint: arms for mazes train on datasets; 'bjepa config arms' lists the arms "
-                       "for scenes",
+                       "hint: maze arms are trained on datasets; 'bjepa config arms' lists the "
+                       "arms for scenes",
                        path, strcmp(kind, "a safetensors file") ? kind : "a cache");
     const size_t length = strlen(path);
     if (!name && length > 4 && !strcmp(path + length - 4, ".npz") &&
@@ -290,8 +291,8 @@ bj_status bj_maze_source_frames(int64_t **rows, int *count, const bj_maze_source
     return BJ_OK;
 }
 
-/* Returns the middle row of the visit that starts in this row. Steps outside of cells belong to no
- * visit. */
+/* Returns the middle row of the visit that starts in this row. Rows outside of cells do not belong
+ * to a visit. */
 static int64_t middle_of_visit(const bj_maze_source *s, int64_t row) {
     const int16_t *cells = bj_maze_data_cells(s->data);
     const int64_t *episodes = bj_maze_data_episodes(s->data);

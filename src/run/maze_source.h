@@ -32,13 +32,13 @@ typedef struct bj_maze_source {
     int64_t *order;   /* transitions sorted by their pair of cells; NULL unless balanced */
     int64_t *begin;   /* (pairs + 1) */
     int pairs;
-    int middle;       /* 1 if successors are in the middle of a visit */
+    int middle;       /* 1 if the successor is the middle row of a visit */
     int batch;        /* transitions per batch */
     uint64_t seed;
     bj_pair *table;   /* (batch) */
     int64_t *rows;    /* (batch) first rows of the transitions */
     char digest[BJ_SHA256_HEX];
-    char maze_digest[BJ_SHA256_HEX]; /* path of the maze file; empty for an official maze */
+    char maze_digest[BJ_SHA256_HEX]; /* SHA-256 of the maze file; empty for an official maze */
 } bj_maze_source;
 
 /* Opens a dataset. `maze` is a name or a file. If it is NULL, the name of the dataset or a file
@@ -46,16 +46,16 @@ typedef struct bj_maze_source {
 BJ_CHECK bj_status bj_maze_source_open(bj_maze_source **out, const char *path, const char *maze,
                                        const bj_settings *settings, bj_error *err);
 void bj_maze_source_free(bj_maze_source *s);
-/* Returns 1 if there is a maze file next to a dataset, NAME.json next to NAME.npz, and sets its
- * path. */
+/* Returns 1 if there is a maze file next to a dataset (NAME.json next to NAME.npz), and sets `path`
+ * to it. */
 int bj_maze_beside(char *path, size_t room, const char *data);
 /* Sets the sizes of observations in `arch`. */
 void bj_maze_source_fit(bj_arch *arch, const bj_maze_source *s);
 /* Sets input.mean and input.scale of a new model. */
 BJ_CHECK bj_status bj_maze_source_standardize(bj_model *model, const bj_maze_source *s,
                                               bj_error *err);
-/* Returns a batch that is valid until the next call. *rows (B) are the first steps of its
- * transitions. */
+/* Returns a batch that is valid until the next call. *rows (B) are the rows at which its
+ * transitions start. */
 bj_batch bj_maze_source_batch(const int64_t **rows, bj_maze_source *s, int64_t epoch, int64_t step);
 /* Returns transition `index` as a pair. */
 bj_pair bj_maze_source_pair(const bj_maze_source *s, int64_t index);
@@ -63,7 +63,7 @@ bj_pair bj_maze_source_pair(const bj_maze_source *s, int64_t index);
  * frees them with bj_free. */
 BJ_CHECK bj_status bj_maze_source_frames(int64_t **rows, int *count, const bj_maze_source *s,
                                          int most, bj_error *err);
-/* Returns a pair whose two observations are that of the row. */
+/* Returns a pair in which both observations come from the same row. */
 bj_pair bj_maze_source_row(const bj_maze_source *s, int64_t row);
 
 #endif

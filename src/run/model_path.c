@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "core/file.h"
 #include "core/status.h"
 
 bj_status bj_model_path(char *path, size_t size, const char *model, bj_error *err) {
@@ -16,7 +17,7 @@ bj_status bj_model_path(char *path, size_t size, const char *model, bj_error *er
     for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
         if (snprintf(path, size, "%s%s%s", model, inside[i], BJ_CHECKPOINT_MODEL) >= (int)size)
             return BJ_FAIL(err, BJ_EARG, "%.64s...: the path is too long", model);
-        if (stat(path, &info) == 0) return BJ_OK;
+        if (bj_file_exists(path)) return BJ_OK;
     }
     return BJ_FAIL(err, BJ_EIO,
                    "%s: no " BJ_CHECKPOINT_MODEL " in it, nor in its ckpt/best or ckpt/last",

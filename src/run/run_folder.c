@@ -1,9 +1,9 @@
 /* run_folder.c - the folder of a run and the files that describe its state (docs/RUNS.md).
  *
  *   .lock            locked by the process that trains
- *   status.json      current progress, written again about every second
- *   result.json      the outcome; a run without it is not finished
- *   failures.jsonl   reasons of unexpected stops
+ *   status.json      current progress, updated about once per second
+ *   result.json      the outcome; exists only for finished runs
+ *   failures.jsonl   reasons for unexpected stops
  * Test  tests/run/test_train.c, tests/run/test_train_fails.c, tests/cli/train.sh
  */
 #define _DEFAULT_SOURCE /* flock */
@@ -30,11 +30,6 @@ bj_status bj_run_path(char path[BJ_RUN_FILE], const char *dir, const char *name,
     if (length < 0 || length >= BJ_RUN_FILE)
         return BJ_FAIL(err, BJ_EARG, "%.64s...: the path is too long", dir);
     return BJ_OK;
-}
-
-int bj_run_exists(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0;
 }
 
 bj_status bj_run_write_doc(bj_doc *doc, const char *dir, const char *name, bj_error *err) {
@@ -84,7 +79,7 @@ static bj_status add_checkpoint(bj_doc *j, const bj_train_run *r, bj_error *err)
     return BJ_OK;
 }
 
-/* Adds the spread of the latents and, unless they have collapsed, the graph metrics. */
+/* Adds statistics of the latents and, unless the latents have collapsed, the graph metrics. */
 static void add_maze(bj_doc *j, const bj_train_run *r, bj_run_outcome outcome) {
     const bj_epoch *row = &r->rows[r->evaluated];
     const int collapsed = outcome == BJ_RUN_COLLAPSED;
@@ -202,7 +197,7 @@ bj_status bj_run_note_failure(const bj_train_run *r, const char *message, bj_err
     bj_doc_add_number(&j, j.root, "wall_s", r->wall + bj_seconds() - r->started);
     bj_doc_add_text(&j, j.root, "message", message);
     BJ_TRY(bj_doc_text(&line, &size, &j, 0, err));
-    if (bj_run_exists(path))
+    if (bj_file_exists(path))
         BJ_GOTO(status, done, bj_file_read(&old, &old_size, path, 16 << 20, err));
     BJ_GOTO(status, done, BJ_ALLOC(all, old_size + size, err));
     if (old_size) memcpy(all, old, old_size);

@@ -3,6 +3,7 @@
  * result.json exists. Test: tests/run/test_train.c */
 #include <string.h>
 
+#include "core/file.h"
 #include "core/alloc.h"
 #include "run/history.h"
 #include "run/run.h"
@@ -36,7 +37,7 @@ bj_status bj_run_open(bj_run **out, const char *dir, bj_error *err) {
     *out = NULL;
     BJ_TRY(bj_run_path(path, dir, "manifest.json", err));
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
-    if (!bj_run_exists(path))
+    if (!bj_file_exists(path))
         return BJ_FAIL(err, BJ_EIO, "%s: is not a run, because it has no manifest.json", dir);
     BJ_TRY(BJ_ALLOC(run, 1, err));
     bj_status status;
@@ -44,7 +45,7 @@ bj_status bj_run_open(bj_run **out, const char *dir, bj_error *err) {
     BJ_GOTO(status, fail, read_settings(&run->settings, dir, err));
     BJ_GOTO(status, fail, bj_history_read(&run->rows, &run->count, dir, err));
     BJ_GOTO(status, fail, bj_plan_read(&run->plan, run->manifest, &run->settings, path, err));
-    run->finished = bj_run_exists(result);
+    run->finished = bj_file_exists(result);
     run->collapsed = run->finished && run->count &&
                      run->settings.arch.encoder != BJ_ENCODER_SCENE &&
                      !run->rows[run->count - 1].eligible;

@@ -76,8 +76,8 @@ static const char *last_part(const char *key) {
     return dot ? dot + 1 : key;
 }
 
-/* Returns the key that was probably meant, or NULL. A key without its group, or with another group,
- * is accepted if it is unique. */
+/* Returns the key that the user probably meant, or NULL. A key with a missing or wrong group
+ * matches if its last part is unique. */
 static const char *nearest_key(const char *key) {
     bj_nearest near = BJ_NEAREST(key);
     const char *same = NULL;
@@ -113,8 +113,8 @@ void bj_setting_text(char text[BJ_SETTING_TEXT_SIZE], const bj_settings *setting
         snprintf(text, BJ_SETTING_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)value);
         break;
     case BJ_SETTING_REAL: {
-        char number[BJ_JSON_NUMBER] = "nan"; /* not possible after resolving, but a caller may fill
-                                                the struct */
+        char number[BJ_JSON_NUMBER] = "nan"; /* a resolved setting is never NaN, but a caller may
+                                                fill in the struct */
         (void)!bj_json_number_write(number, *(const double *)value);
         const size_t size = strlen(number);
         if (size > 2 && !strcmp(number + size - 2, ".0")) number[size - 2] = '\0';
@@ -134,8 +134,8 @@ void bj_setting_default(char text[BJ_SETTING_TEXT_SIZE], int index) {
     bj_setting_text(text, &plain, index);
 }
 
-/* Parses digits with an optional minus. Leading zeros are rejected, because they mean octal
- * elsewhere. */
+/* Parses digits with an optional minus sign. Leading zeros are rejected, because other programs
+ * read them as octal. */
 static int is_integer(const char *text) {
     text += *text == '-';
     const size_t digits = strspn(text, "0123456789");
@@ -172,7 +172,7 @@ static bj_status bad_value(const setting *row, const bj_assignment *a, bj_error 
                    a->key, a->value, what, info->above ? "(" : "[", info->least, info->most);
 }
 
-/* Stores the value of a known key, or fails with the reason. */
+/* Stores the value of a known key. Fails if the value is invalid. */
 static bj_status store(bj_settings *s, const setting *row, const bj_assignment *a, bj_error *err) {
     const bj_setting_info *info = &row->info;
     double number;
@@ -239,7 +239,7 @@ static bj_settings defaults(void) {
     };
 }
 
-/* Sets the sizes of models of states and images, which decode nothing. */
+/* Returns the default settings of maze arms, whose models decode nothing. */
 static bj_settings maze_defaults(const bj_arm *arm) {
     bj_settings s = defaults();
     s.arch = bj_arch_maze(arm->model, arm->one_atom);
@@ -274,7 +274,7 @@ static const char *origin_of(const char *const *origins, const char *key) {
     return origins[bj_setting_find(key)];
 }
 
-/* Checks the settings about a checkpoint to start from. */
+/* Checks the settings that describe the checkpoint to start from. */
 static bj_status check_init(const bj_settings *s, const char *const *origins, const bj_arm *arm,
                             bj_error *err) {
     const size_t digits = strspn(s->init_sha256, "0123456789abcdef");
@@ -294,29 +294,30 @@ static bj_status check_init(const bj_settings *s, const char *const *origins, co
     return bj_init_check_parts(s->init_parts, origin_of(origins, "init_parts"), err);
 }
 
-/* Checks for values that are valid alone but not together. */
+/* Checks for values that are valid on their own but not in combination. */
 static bj_status check_together(const bj_settings *s, const char *const *origins, const bj_arm *arm,
                                 bj_error *err) {
     const bj_arch *arch = &s->arch;
     const bj_objective *o = &s->objective;
     if (arch->heads && arch->embed % arch->heads)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: model.heads is %d, which does not divide model.embed, %d (%s)",
+                       "%s: model.heads is %d, which does not divide model.embed = %d (%s)",
                        origin_of(origins, "model.heads"), arch->heads, arch->embed,
                        origin_of(origins, "model.embed"));
     if (s->warmup > s->epochs)
-        return BJ_FAIL(err, BJ_EARG, "%s: train.warmup is %d, more than train.epochs, %d (%s)",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: train.warmup is %d, which is more than train.epochs = %d (%s)",
                        origin_of(origins, "train.warmup"), s->warmup, s->epochs,
                        origin_of(origins, "train.epochs"));
     if (bj_schedule_find(s->schedule) < 0)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: train.schedule is '%s', expected cosine, linear or trapezoid",
+                       "%s: train.schedule is '%s', expected cosine, linear, trapezoid or constant",
                        origin_of(origins, "train.schedule"), s->schedule);
     if (strcmp(s->precision, "single") && strcmp(s->precision, "mixed"))
         return BJ_FAIL(err, BJ_EARG, "%s: train.precision is '%s', expected single or mixed",
                        origin_of(origins, "train.precision"), s->precision);
     if (arm->one_atom && arch->atoms != 1)
-        return BJ_FAIL(err, BJ_EARG, "%s: model.atoms is %d, but arm %s has only one",
+        return BJ_FAIL(err, BJ_EARG, "%s: model.atoms is %d, but arm %s has only one atom",
                        origin_of(origins, "model.atoms"), arch->atoms, s->arm);
     for (int i = 0; arm->scales != BJ_SCALES_FIXED && i < 2; i++) {
         const char *key = i ? "loss.sigma_y" : "loss.sigma_z";
@@ -358,13 +359,13 @@ static bj_status resolve(bj_settings *s, const char **origins, const bj_assignme
                          bj_error *err) {
     const bj_arm *arm;
     int recipe;
-    /* Applies all assignments to find the arm and the recipe. */
+    /* Apply all assignments once to find the arm and the recipe. */
     for (int i = 0; i < count; i++) BJ_TRY(apply(s, origins, &list[i], err));
     if (!s->arm[0]) return no_arm(err);
     BJ_TRY(bj_arm_named(&arm, s->arm, origin_of(origins, "arm"), err));
     BJ_TRY(bj_recipe_named(&recipe, s->recipe, origin_of(origins, "recipe"), err));
 
-    /* Applies all assignments again on top of arm and recipe. */
+    /* Apply all assignments again, on top of the arm and the recipe. */
     if (arm->maze) {
         const uint64_t seed = s->seed;
         char name[BJ_NAME_SIZE], recipe_name[BJ_NAME_SIZE];
@@ -404,11 +405,10 @@ bj_status bj_settings_resolve(bj_settings *out, const char **origins, const bj_a
 /* --------------------------------------------------------------------------------------- digest */
 
 bj_status bj_settings_digest(char hex[65], const bj_settings *settings, bj_error *err) {
-    bj_sha256 hash = {0};
-    bj_status status;
+    bj_sha256 hash;
     if (!hex || !settings) return BJ_FAIL(err, BJ_EARG, "settings: output or settings are missing");
     hex[0] = '\0';
-    BJ_GOTO(status, done, bj_sha256_init(&hash, err));
+    bj_sha256_init(&hash);
     for (int i = 0; i < SETTINGS; i++) {
         char text[BJ_SETTING_TEXT_SIZE];
         const char *key = table[i].info.key;
@@ -418,13 +418,11 @@ bj_status bj_settings_digest(char hex[65], const bj_settings *settings, bj_error
             bj_setting_default(plain, i);
             if (!strcmp(text, plain)) continue;
         }
-        BJ_GOTO(status, done, bj_sha256_update(&hash, key, strlen(key), err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, "=", 1, err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, text, strlen(text), err));
-        BJ_GOTO(status, done, bj_sha256_update(&hash, "\n", 1, err));
+        bj_sha256_update(&hash, key, strlen(key));
+        bj_sha256_update(&hash, "=", 1);
+        bj_sha256_update(&hash, text, strlen(text));
+        bj_sha256_update(&hash, "\n", 1);
     }
-    status = bj_sha256_final(&hash, hex, err);
-done:
-    bj_sha256_reset(&hash);
-    return status;
+    bj_sha256_final(&hash, hex);
+    return BJ_OK;
 }

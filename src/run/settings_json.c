@@ -2,8 +2,8 @@
  *
  *   {"arm": "fullset", "recipe": "paper", "seed": 0, "model": {"atoms": 6, ...}, ...}
  *
- * In the order of settings.def, numbers as bj_setting_text writes them. bj_config_read takes the
- * file back: JSON is YAML. Test: tests/run/test_settings.c
+ * Keys have the order of settings.def, and numbers are formatted by bj_setting_text. bj_config_read
+ * can read the file, because JSON is a subset of YAML. Test: tests/run/test_settings.c
  */
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #include "core/json.h"
 #include "run/settings.h"
 
-/* Returns the object that contains a key, and creates it if necessary. Sets *name to the last part
- * of the key. Keys have at most one dot. */
+/* Returns the object that contains a key. Creates the object if necessary. Sets *name to the last
+ * part of the key. Keys have at most one dot. */
 static yyjson_mut_val *group_of(yyjson_mut_doc *doc, yyjson_mut_val *root, const char **name) {
     const char *dot = strchr(*name, '.');
     if (!dot) return root;

@@ -32,8 +32,8 @@ static bj_status open_fit(bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* Number of updates in an epoch of a scene source: train.updates, or all its scenes shared equally
- * among the epochs. */
+/* Opens a scene source. An epoch has train.updates updates. If that setting is 0, the scenes are
+ * divided equally among the epochs. */
 static bj_status open_source(bj_train_run *r, bj_error *err) {
     const bj_settings *s = &r->settings;
     const char *data = r->options->data;
@@ -48,7 +48,7 @@ static bj_status open_source(bj_train_run *r, bj_error *err) {
                        data, data);
     if (scenes && s->updates && scenes != each * s->updates)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: found %lld scenes, expected %lld, which is %d epochs of train.updates "
+                       "%s: found %lld scenes, expected %lld for %d epochs of train.updates "
                        "= %d updates of %d scenes\n"
                        "hint: leave out the number of scenes or train.updates",
                        data, (long long)scenes, (long long)(each * s->updates), s->epochs,
@@ -84,7 +84,7 @@ static bj_status open_dev(bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* Takes the sizes of scenes from the data and those of the model from the settings. */
+/* Takes the scene sizes from the data and the model sizes from the settings. */
 static bj_status fit_arch(bj_train_run *r, bj_error *err) {
     const bj_arch scenes = r->scenes ? r->scenes->arch : bj_cache_arch(r->cache);
     bj_arch *arch = &r->arch;

@@ -1,8 +1,8 @@
 /* state.c - writes checkpoints of a run and resumes from them.
  *
- * The trainer's checkpoint also contains, as facts, what the loop needs: the number of evaluated
- * epochs and the sums of the current epoch, in hexadecimal, which is exact. It does not depend on
- * the time or the machine, so the same run gives the same bytes.
+ * The checkpoint also stores what the training loop needs, as metadata: the number of evaluated
+ * epochs, and the sums of the current epoch as hexadecimal floats, which are exact. The checkpoint
+ * does not contain times or machine names, so repeating a run produces the same bytes.
  * Test  tests/run/test_train.c, tests/cli/train.sh
  */
 #include <math.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/hex_double.h"
 #include "core/folder.h"
 #include "objective/regularizers.h"
 #include "run/history.h"
@@ -26,8 +27,8 @@ _Static_assert(sizeof(bj_epoch_sums) % sizeof(double) == 0, "sums are doubles an
 _Static_assert(offsetof(bj_epoch_sums, loss) + sizeof(bj_loss) == sizeof(bj_epoch_sums),
                "the sums of the regularizers come last");
 
-/* Sums in a checkpoint of the run. Earlier versions had no regularizers, and a run without them
- * leaves their sums out. */
+/* Sums of the current epoch that a checkpoint stores. Earlier versions had no regularizers, and a
+ * run without regularizers does not store their sums. */
 static int sums_of(const bj_train_run *r) {
     return bj_regularizers_active(&r->settings.objective) ? SUMS : SUMS - REGULARIZERS;
 }
@@ -38,8 +39,11 @@ bj_status bj_run_save(const bj_train_run *r, const char *name, bj_error *err) {
     double values[SUMS];
     memcpy(values, &r->sums, sizeof values);
     size_t at = 0;
-    for (int i = 0; i < sums_of(r); i++)
-        at += (size_t)snprintf(sums + at, sizeof sums - at, "%s%a", i ? " " : "", values[i]);
+    for (int i = 0; i < sums_of(r); i++) {
+        char number[BJ_HEX_DOUBLE];
+        bj_hex_double_write(number, values[i]);
+        at += (size_t)snprintf(sums + at, sizeof sums - at, "%s%s", i ? " " : "", number);
+    }
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->settings.seed);
     snprintf(evaluated, sizeof evaluated, "%d", r->evaluated);
     snprintf(folder, sizeof folder, "ckpt/%s", name);
@@ -65,10 +69,8 @@ static bj_status read_sums(bj_train_run *r, const char *path, const char *text, 
     double values[SUMS] = {0};
     const char *at = text ? text : "";
     for (int i = 0; i < sums_of(r); i++) {
-        char *end;
-        values[i] = strtod(at, &end);
-        if (end == at) return bad_fact(path, "run.sums", text, err);
-        at = end;
+        at = bj_hex_double_read(&values[i], at);
+        if (!at) return bad_fact(path, "run.sums", text, err);
     }
     if (*at) return bad_fact(path, "run.sums", text, err);
     memcpy(&r->sums, values, sizeof values);
@@ -100,8 +102,8 @@ bj_status bj_run_restore(bj_train_run *r, bj_error *err) {
     const int64_t step = bj_trainer_updates(r->trainer);
     if (step < (int64_t)r->evaluated * r->steps || step > (int64_t)(r->evaluated + 1) * r->steps)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: %lld updates do not match %d evaluated epochs of %lld updates", model,
-                       (long long)step, r->evaluated, (long long)r->steps);
+                       "%s: %lld updates do not match %d evaluated epochs with %lld updates each",
+                       model, (long long)step, r->evaluated, (long long)r->steps);
     BJ_TRY(bj_history_read(&rows, &count, r->options->dir, err));
     bj_status status = BJ_OK;
     if (count < r->evaluated + 1)
@@ -112,7 +114,7 @@ bj_status bj_run_restore(bj_train_run *r, bj_error *err) {
     for (int i = 0; status == BJ_OK && i <= r->evaluated; i++) r->rows[i] = rows[i];
     bj_free(rows);
     if (status != BJ_OK) return status;
-    /* Includes the time after the last epoch of a process, which checkpoints do not contain. */
+    /* Include the time after the last epoch of a process, which checkpoints do not store. */
     r->wall = fmax(r->evaluated >= 0 ? r->rows[r->evaluated].wall_s : 0,
                    bj_run_status_wall(r->options->dir));
     r->best = bj_run_choose(&r->settings, r->rows, r->evaluated + 1);

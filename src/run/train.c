@@ -1,10 +1,11 @@
 /* train.c - the training loop.
  *
- *   epoch 0      only an evaluation of the initial weights
- *   epoch e      all fit scenes in the order of (seed, e - 1), then the development scenes
+ *   epoch 0      evaluates the initial weights
+ *   epoch e      trains on all fit scenes in the order of (seed, e - 1), then evaluates the
+ *                development scenes
  *
- * The learning rate depends only on the number of the update. ckpt/last contains everything that
- * affects later bits, so a run that is killed at any time and resumed ends with the same weights.
+ * The learning rate depends only on the number of the update. ckpt/last contains the complete
+ * training state, so a run that is killed at any time and then resumed ends with the same weights.
  * Test  tests/run/test_train.c, tests/cli/train.sh, tests/cli/train_kill.sh
  */
 #define _POSIX_C_SOURCE 200809L /* close */
@@ -13,12 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/folder.h"
+#include "data/loader.h"
 #include "objective/regularizers.h"
 #include "run/history.h"
 #include "run/run.h"
+#include "train/trainer.h"
 
 enum { STATUS_SECONDS = 1, RECENT = 50 /* updates */ };
 
@@ -32,7 +36,9 @@ static bj_run_progress where(const bj_train_run *r, const char *phase) {
     const int epoch = r->evaluated + 1;
     return (bj_run_progress){
         .phase = phase,
-        .epoch = epoch < 0 ? 0 : epoch > epochs ? epochs : epoch,
+        .epoch = epoch < 0        ? 0
+                 : epoch > epochs ? epochs
+                                  : epoch,
         .epochs = epochs,
         .step = step,
         .steps = total,
@@ -60,7 +66,7 @@ bj_run_answer bj_run_tell(bj_train_run *r, const char *phase) {
 
 /* ----------------------------------------------------------------------------------------- step */
 
-/* Computes sum += by * loss. bj_loss contains only doubles. */
+/* Computes sum += by * loss. Every member of bj_loss is a double. */
 static void add_loss(bj_loss *sum, const bj_loss *loss, double keep, double by) {
     double a[sizeof(bj_loss) / sizeof(double)], b[sizeof(bj_loss) / sizeof(double)];
     memcpy(a, sum, sizeof a);
@@ -117,7 +123,7 @@ static bj_status step(bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* Handles a number that is not finite. The state before it stays on disk. */
+/* Handles a non-finite number by saving the state before the failed update. */
 static bj_status diverged(const bj_train_run *r, bj_error *err) {
     const bj_error found = *err;
     bj_error trouble;
@@ -127,7 +133,8 @@ static bj_status diverged(const bj_train_run *r, bj_error *err) {
                        found.message);
     if (status == BJ_ENONFINITE) /* an update overflowed, and the next one detected it */
         return BJ_FAIL(err, found.code,
-                       "%.400s; ckpt/last has the last finite state that was saved", found.message);
+                       "%.400s; ckpt/last contains the last finite state that was saved",
+                       found.message);
     return BJ_FAIL(err, found.code, "%.300s; saving the previous state also failed: %.150s",
                    found.message, trouble.message);
 }
@@ -140,7 +147,7 @@ static bj_status save(bj_train_run *r, const char *name, bj_error *err) {
     r->saved = bj_seconds();
     if (status == BJ_ENONFINITE) /* an update overflowed */
         return BJ_FAIL(err, status,
-                       "after update %ld: %.400s; ckpt/last has the last finite state "
+                       "after update %ld: %.400s; ckpt/last contains the last finite state "
                        "that was saved",
                        bj_trainer_updates(r->trainer), detail.message);
     if (status != BJ_OK && err) *err = detail;
@@ -160,7 +167,7 @@ static bj_status train_epoch(bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* Checks that stage B has not changed the frozen anchor. */
+/* Checks that the frozen anchor has not changed during stage B. */
 static bj_status check_drift(const bj_train_run *r, bj_error *err) {
     char now[BJ_SHA256_HEX];
     if (!*r->anchor_digest) return BJ_OK;
@@ -171,7 +178,8 @@ static bj_status check_drift(const bj_train_run *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* Sets the regularizers to NaN in a run that has none, so that its files do not list them. */
+/* Sets the regularizer terms to NaN if the run has no regularizers, so that its files do not list
+ * them. */
 static void forget_regularizers(bj_loss *loss, const bj_objective *objective) {
     if (bj_regularizers_active(objective)) return;
     loss->sigreg = loss->vicreg_variance = loss->vicreg_covariance = NAN;
@@ -224,7 +232,7 @@ static bj_status loop(bj_train_run *r, bj_error *err) {
 
 /* --------------------------------------------------------------------------------------- set up */
 
-/* Loads the first weights from the checkpoint of the setting `init`. */
+/* Loads the initial weights from the checkpoint of the setting `init`. */
 static bj_status load_init(bj_train_run *r, bj_error *err) {
     BJ_TRY(bj_init_pin(&r->settings, err));
     BJ_TRY(bj_init_load(&r->init, r->model, r->trainer, &r->settings, err));
@@ -247,7 +255,8 @@ static bj_status build(bj_train_run *r, bj_error *err) {
     if (s->optim.conditioned) bj_model_condition(r->model, s->seed);
     if (r->maze) BJ_TRY(bj_maze_source_standardize(r->model, r->maze, err));
     BJ_TRY(bj_trainer_create(&r->trainer, r->model, &options, err));
-    if (s->init[0] && !bj_run_exists(r->options->dir)) BJ_TRY(load_init(r, err));
+    if (r->fit) bj_loader_use_pool(r->fit, r->trainer->pool);
+    if (s->init[0] && !bj_file_exists(r->options->dir)) BJ_TRY(load_init(r, err));
     if (s->objective.kind != BJ_ANCHOR_B) return BJ_OK;
     char path[BJ_RUN_FILE];
     BJ_TRY(bj_run_path(path, s->anchor, BJ_CHECKPOINT_MODEL, err));
@@ -255,17 +264,17 @@ static bj_status build(bj_train_run *r, bj_error *err) {
     return bj_trainer_anchor_digest(r->trainer, r->anchor_digest, err);
 }
 
-/* Returns 1 if there is a checkpoint with that name, also if a crash interrupted its replacement.
- */
+/* Sets *found to 1 if there is a checkpoint with that name, even if a crash interrupted its
+ * replacement. */
 static bj_status find_checkpoint(int *found, const char *dir, const char *name, bj_error *err) {
     char folder[BJ_RUN_FILE], file[BJ_FOLDER_PATH];
     BJ_TRY(bj_run_path(folder, dir, name, err));
     BJ_TRY(bj_folder_find(file, folder, BJ_CHECKPOINT_MODEL, err));
-    *found = bj_run_exists(file);
+    *found = bj_file_exists(file);
     return BJ_OK;
 }
 
-/* Checks an existing run, or starts a new one. Sets *fresh if there is no checkpoint yet. */
+/* Checks an existing run, or starts a new one. `fresh` is set if there is no checkpoint yet. */
 static bj_status begin(bj_train_run *r, int exists, int fresh, bj_error *err) {
     r->plan = bj_plan_of(&r->settings);
     if (exists) {
@@ -287,20 +296,22 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
     int last, best;
     BJ_TRY(bj_run_path(manifest, dir, "manifest.json", err));
     BJ_TRY(bj_run_path(result, dir, "result.json", err));
-    if (r->options->extend && !bj_run_exists(manifest))
+    if (r->options->extend && !bj_file_exists(manifest))
         return BJ_FAIL(err, BJ_EARG, "%s: contains no run to extend", dir);
     BJ_TRY(bj_run_enter(&r->lock, dir, err)); /* before reading, because another process may be
                                                  writing */
     BJ_TRY(find_checkpoint(&last, dir, "ckpt/last", err));
     BJ_TRY(find_checkpoint(&best, dir, "ckpt/best", err));
-    const int exists = bj_run_exists(manifest);
+    const int exists = bj_file_exists(manifest);
     if (exists && !r->options->resume)
         return BJ_FAIL(err, BJ_EARG, "%s: already contains a run\n"
                                      "hint: continue it with --resume, or choose another folder",
                        dir);
-    if (!exists && (last || best)) /* because they would be taken for those of the new run */
+    if (!exists && (last || best)) /* because they would be mistaken for checkpoints of the new
+                                      run */
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: contains checkpoints but no manifest.json, so their run is unknown\n"
+                       "%s: contains checkpoints but no manifest.json, so it is unknown which run "
+                       "they belong to\n"
                        "hint: choose another folder",
                        dir);
     BJ_TRY(begin(r, exists, !last, err));
@@ -310,10 +321,9 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
     }
     r->first_step = bj_trainer_updates(r->trainer);
     BJ_TRY(bj_run_extend(r, err));
-    *finished = bj_run_exists(result);
+    *finished = bj_file_exists(result);
     if (*finished) return BJ_OK;
-    /* Returns the first step that is written again, which is the one after the last epoch that is
-     * kept. */
+    /* The first step that is written again is the one after the last epoch that is kept. */
     const int64_t first = r->evaluated >= 0 ? r->rows[r->evaluated].step + 1 : 0;
     return bj_events_create(&r->events, dir, first, err);
 }

@@ -26,7 +26,7 @@ typedef struct job {
     double *means;       /* (resamples) */
     const double *d;     /* (n) */
     const uint64_t *key; /* (groups) */
-    uint32_t n, unfair;  /* a product whose lower half is below `unfair` is drawn again */
+    uint32_t n, unfair;  /* if the lower half of the product is below `unfair`, draw again */
     int resamples;
 } job;
 
@@ -38,8 +38,8 @@ static double draw_again(bj_rng *rng, const job *j) {
 }
 
 static double resampled_sum(bj_rng *rng, const job *j) {
-    double even = 0, odd = 0; /* two sums, because a single sum would be limited by the latency of
-                                 additions */
+    double even = 0, odd = 0; /* use two sums, because a single one would be limited by the latency
+                                 of additions */
     for (uint32_t i = 0; i < j->n / 2; i++) {
         const uint64_t bits = bj_rng_next(rng);
         const uint64_t p = (bits >> 32) * j->n, q = (uint32_t)bits * (uint64_t)j->n;

@@ -1,11 +1,11 @@
-/* csv.c - see csv.h. Quotes are removed in place, because fields only become shorter. */
+/* csv.c - see csv.h. Quotes are removed in place, which only makes fields shorter. */
 #include "stats/csv.h"
 
 #include <string.h>
 
 void bj_csv_begin(bj_csv *csv, char *text, size_t size, const char *path) {
     *csv = (bj_csv){.path = path, .at = text, .end = text + size, .next_line = 1};
-    *csv->end = '\n'; /* terminates the last line and every search for a newline */
+    *csv->end = '\n'; /* terminates the last line, and stops every search for a newline */
     if (size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) csv->at += 3;
 }
 
@@ -23,7 +23,8 @@ static bj_status quoted_field(bj_csv *csv, char **begin, char **stop, bj_error *
     char *to = *begin = ++csv->at;
     for (;;) {
         if (csv->at >= csv->end)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: line %ld: the quote that opens here is not closed",
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: line %ld: the quote that starts here is not closed",
                            csv->path, opened);
         if (*csv->at == '"') {
             if (csv->at[1] != '"' || csv->at + 1 >= csv->end) break;

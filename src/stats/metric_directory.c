@@ -1,6 +1,6 @@
-/* metric_directory.c - name, title, better direction, decimals and unit of every metric.
+/* metric_directory.c - name, title, direction of improvement, decimals and unit of every metric.
  *
- * Dispersion has no better direction. The Energy Score
+ * Dispersion has no direction of improvement. The Energy Score
  * subtracts it, and more dispersion is better only if the observations are spread out.
  * Test: tests/stats/test_paired.c
  */
@@ -85,4 +85,10 @@ double bj_metric_value(const bj_metric_values *values, int index) {
     if (directory[index].offset != ELSEWHERE)
         memcpy(&value, (const char *)values + directory[index].offset, sizeof value);
     return value;
+}
+
+int bj_metric_set(bj_metric_values *values, int index, double value) {
+    if (directory[index].offset == ELSEWHERE) return 0;
+    memcpy((char *)values + directory[index].offset, &value, sizeof value);
+    return 1;
 }

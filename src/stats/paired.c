@@ -1,4 +1,4 @@
-/* paired.c - mean, sample SD and the paired t interval.
+/* paired.c - computes means, sample SDs and paired t intervals.
  *
  *   d_i = a_i - b_i,   interval  mean(d) +- t_{(1 + level)/2, n - 1} sd(d) / sqrt(n)
  *

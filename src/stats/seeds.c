@@ -55,10 +55,10 @@ struct bj_seeds {
     int seeds;
 };
 
-/* State while values are read. For a list, only `path` and `line` of csv are used. */
+/* State of the reader. For a list, only `path` and `line` of csv are used. */
 typedef struct reading {
     bj_csv csv;
-    const char *place; /* name of `line` in messages: "line", or "entry" for a list */
+    const char *place; /* what `line` counts, for messages: "line", or "entry" for a list */
     bj_seeds *s;
     record *records; /* (count), with room for `room` */
     int count, room;
@@ -211,7 +211,7 @@ static bj_status collect_seeds(const reading *r, bj_error *err) {
     return BJ_OK;
 }
 
-/* Sorts the metrics into directory order, with unknown metrics last, and updates the records. */
+/* Sorts the metrics in directory order, with unknown metrics last, and updates the records. */
 static bj_status sort_metrics(const reading *r, bj_error *err) {
     names *list = &r->s->metrics, *sorted;
     int place[MAX_NAMES];
@@ -295,7 +295,7 @@ bj_status bj_seeds_read(bj_seeds **out, const char *path, bj_error *err) {
     BJ_GOTO(status, done, source_of(&r.s->path, path, err));
     const char *kind = bj_file_kind(r.s->path);
     if (kind && strcmp(kind, "a folder")) {
-        status = BJ_FAIL(err, BJ_EFORMAT, "%s: is %s, expected a CSV file or a campaign folder",
+        status = BJ_FAIL(err, BJ_EFORMAT, "%s: found %s, expected a CSV file or a campaign folder",
                          path, kind);
         goto done;
     }

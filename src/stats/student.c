@@ -3,7 +3,8 @@
  * The quantile is computed with Newton's method on log P as a function of log t, kept inside a
  * bracket. On these axes, the tails of the distribution are nearly straight lines, so a few steps
  * reach full precision. Beyond BJ_STUDENT_LARGE degrees of freedom, the first terms of the
- * expansion around the normal quantile z have an error below 1e-11 even far out in the tails.
+ * expansion around the normal quantile z are used. Their error is below 1e-11 even far out in the
+ * tails.
  */
 #include "stats/student.h"
 
@@ -22,8 +23,8 @@ static double stirling_rest(double s) {
 /* Returns log x, where y = 1 - x. Uses the smaller of x and y, because it is more precise. */
 static double log_of(double x, double y) { return x < 0.5 ? log(x) : log1p(-y); }
 
-/* Returns log of 1 / B(a, b) = Gamma(a + b) / (Gamma(a) Gamma(b)), without the cancellation of log
- * Gamma(a + b) - log Gamma(a) for large a. */
+/* Returns log(1 / B(a, b)), where 1 / B(a, b) = Gamma(a + b) / (Gamma(a) Gamma(b)). Avoids the
+ * cancellation in log Gamma(a + b) - log Gamma(a) for large a. */
 static double log_inverse_beta(double a, double b) {
     double shift = 1; /* B(a, b) = B(a + 1, b) (a + b) / a, until both are large */
     for (; a < 16; a++) shift *= a / (a + b);

@@ -9,7 +9,7 @@
 #define BJ_STATS_STUDENT_H
 
 /* Returns I_x(a, b) for a, b > 0. y must be 1 - x. It is a separate argument, because computing 1 -
- * x loses digits if x is near 1. */
+ * x would lose digits if x is near 1. */
 double bj_incomplete_beta(double x, double y, double a, double b);
 
 /* Sets *outside = P(|T| > t) and *inside = P(|T| <= t) for t >= 0 and v >= 1, both with small

@@ -16,8 +16,8 @@
 
 enum { SLICE_BYTES = 192 * 1024, SLICE_PANELS = 4 };
 
-/* Returns the slice width for sums over `depth`, which is a number of whole panels that fit in the
- * L2 cache. */
+/* Returns the slice width for sums over `depth`. It is a number of whole panels that fit in the L2
+ * cache. */
 static int slice_width(const bj_kernels *k, int depth) {
     const size_t panel = k->packed_size(k->panel, depth) * sizeof(bj_real);
     const int fit = (int)(SLICE_BYTES / panel);

@@ -2,7 +2,7 @@
  *
  * A job is c = sum over rows of dy^T x. Sums over the batch follow the
  * order in core/shards.h, so they do not depend on which worker computes a
- * tile. Tensors that no loss term reaches have no job.
+ * tile. There is no job for tensors that do not affect the loss.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { PLANS = 9, KV_ROWS = 64 /* rows per unfold item */ };
 
-/* Returns the max number of separate row ranges that a latent can win in one shard, which is the
+/* Returns the max number of separate row ranges that one latent can win in a shard. It equals the
  * number of scenes in the largest shard. The shards of a smaller batch are not larger. */
 static size_t winner_segments(int B) {
     int most = 0;
@@ -64,8 +64,8 @@ static void plan_observer(bj_trainer *t, planner *p) {
     }
 }
 
-/* Lists the rows that have a gradient under a hard objective. All other
- * rows are zero and do not change the sums. */
+/* Lists the rows that have a gradient under a winner-takes-all objective. All other rows are zero,
+ * so they are left out of the sums. */
 static void plan_winners(bj_trainer *t) {
     const int B = t->batch.B, L = t->network.L, segments = (int)winner_segments(B);
     const int *winner = t->io.winner;
@@ -204,8 +204,8 @@ static void add_variational(bj_trainer *t) {
 #undef ADD
 }
 
-/* Adds the jobs for the second token layers: rows of dy (width E) times
- * rows of x (folded width). */
+/* Adds the jobs for the second token layers, which multiply rows of dy (width E) with rows of x
+ * (folded width). */
 static void add_token_layers(bj_trainer *t, const bj_real *dy, size_t lddy, const bj_real *x,
                              const bj_rows *rows) {
     static const bj_param_id weight[2] = {BJ_P_NEIGHBOR_W2, BJ_P_POLYLINE_W2};
@@ -221,8 +221,8 @@ static void add_token_layers(bj_trainer *t, const bj_real *dy, size_t lddy, cons
     }
 }
 
-/* Adds the jobs for a factored encoder's token layers, keys and values. The gradients of bk are
- * written to the columns in which unfold expects them. */
+/* Adds the jobs for the token layers, keys and values of a factored encoder. The gradients of bk
+ * are written to the columns in which unfold expects them. */
 static void add_factors(bj_trainer *t) {
     const bj_encoder_block *b = &t->encoder;
     const int E = t->model->arch.embed, G = t->model->arch.heads, d = E / G, W = t->online.W;
@@ -253,8 +253,8 @@ static void add_encoder(bj_trainer *t) {
     const bj_real *dcontext = anchor ? t->head.du + (size_t)t->batch.B * t->io.L * t->head.ldu
                                      : t->head.dcontext;
 #define OF(id) (t->gradients + bj_layout_offset(layout, BJ_P_##id, 0))
-    /* dr, dz and dhn multiply the whole state row [x | 1 | h]. din multiplies [x | 1], which comes
-     * first in the product because it is narrow. */
+    /* dr, dz and dhn are multiplied with the whole state row [x | 1 | h]. din is multiplied only
+     * with [x | 1]. This product comes first because it is narrow. */
     add_job(t, t->dgates, b->lds, b->gates, b->ldg, 3 * E, b->state, b->lds, lead + E,
             &rows->time);
     add_job(t, t->dinput, bj_stride(E), b->state, b->lds, BJ_FOCAL_FEATURES + 1, b->gates + 3 * E,
@@ -333,8 +333,8 @@ static void add_network(bj_trainer *t) {
 }
 
 /* Divides the tiles of every job among the workers. A worker gets the same rows of a tensor in
- * every step and in the update (update.c), because reading a cache line that another worker wrote
- * is slow if the workers do not share a cache. */
+ * every step and in the update (update.c), because it is slow to read a cache line that another
+ * worker wrote. */
 static void share_jobs(bj_trainer *t) {
     const int threads = bj_pool_threads(t->pool);
     t->share[0] = 0;
@@ -374,8 +374,8 @@ static void run_tile(void *context, int item, int worker) {
 
 /* -------------------------------------------------------------------------------------- unfold */
 
-/* Splits the gate gradients by state rows [x | 1 | h] into gradients of
- * the weights and both biases. */
+/* Splits the gate gradients, whose columns are the state rows [x | 1 | h], into gradients of the
+ * weights and both biases. */
 static void split_gates(bj_trainer *t) {
     const int E = t->model->arch.embed, I = BJ_FOCAL_FEATURES, lead = t->online.gru.lead;
     const size_t ld = t->encoder.lds;
@@ -385,8 +385,8 @@ static void split_gates(bj_trainer *t) {
     bj_real *b_ih = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_IH, 0);
     bj_real *b_hh = t->gradients + bj_layout_offset(layout, BJ_P_GRU_B_HH, 0);
     for (int o = 0; o < 3 * E; o++) {
-        /* Rows of dgates are dr, dz, dhn. The third group uses dhn for h
-         * and the recurrent bias, din for x. */
+        /* Rows of dgates are dr, dz, dhn. The third group uses dhn for h and the recurrent bias,
+         * and din for x. */
         const bj_real *row = t->dgates + (size_t)o * ld;
         const bj_real *input = o < 2 * E ? row : t->dinput + (o - 2 * E);
         const size_t step = o < 2 * E ? 1 : bj_stride(E);

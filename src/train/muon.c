@@ -17,7 +17,8 @@
 
 #include "train/trainer.h"
 
-/* STRIPE: rows of a product that are computed at once; MIRROR: rows of a tile that is mirrored. */
+/* STRIPE: number of rows of a product that are computed at once; MIRROR: number of rows of a
+ * mirrored tile. */
 enum { ITERATIONS = 5, STRIPE = 64, MIRROR = 16 };
 static const double momentum = 0.95, epsilon = 1e-7;
 static const bj_real coefficient[3] = {(bj_real)3.4445, (bj_real)-4.7750, (bj_real)2.0315};
@@ -44,7 +45,7 @@ int bj_muon_build(bj_trainer *t) {
     return n;
 }
 
-/* Returns the size of the scratch arrays for one matrix, which orthogonalize lays out. */
+/* Returns the size of the scratch memory for one matrix. orthogonalize divides it into arrays. */
 static size_t scratch_of(const bj_muon_matrix *m, const bj_kernels *k) {
     const int a = shorter(m), b = longer(m);
     const size_t packed[] = {k->packed_size(a, b), k->packed_size(a, a), k->packed_size(b, a)};
@@ -75,8 +76,8 @@ static void mirror(bj_real *c, int n, int i, int j) {
                 c[(size_t)column * (size_t)n + (size_t)row];
 }
 
-/* Computes the symmetric product c (n,n) = a (n,depth) * packed (depth,n). Computes the lower
- * triangle and mirrors it, which gives the same bits as the whole product. */
+/* Computes the symmetric product c (n,n) = a (n,depth) * packed (depth,n). Only the lower triangle
+ * is computed and then mirrored, which gives the same bits as computing the whole product. */
 static void symmetric_product(bj_real *c, const bj_real *a, const bj_real *packed, int n, int depth,
                               const bj_kernels *k) {
     const int stripe = (STRIPE + k->panel - 1) / k->panel * k->panel;
@@ -89,7 +90,8 @@ static void symmetric_product(bj_real *c, const bj_real *a, const bj_real *packe
         for (int j = i; j < n; j += MIRROR) mirror(c, n, i, j);
 }
 
-/* Orthogonalizes x (k,l), k <= l, in place. The other arrays of scratch_of follow x. */
+/* Orthogonalizes x (k,l), k <= l, in place. The other arrays listed in scratch_of follow x in
+ * memory. */
 static void orthogonalize(bj_real *x, int k, int l, const bj_kernels *kernels) {
     const size_t n = (size_t)k * (size_t)l, nn = (size_t)k * (size_t)k;
     bj_real *y = x + n, *gram = y + n, *square = gram + nn, *packed = square + nn;
@@ -113,7 +115,7 @@ static void update_matrix(void *context, int item, int worker) {
     const bj_real mu = (bj_real)momentum, scale = t->adamw.grad_scale;
     const int turned = m.rows > m.columns;
     const bj_real *g = t->gradients + m.offset;
-    bj_real *mean = t->mean + m.offset, *w = t->model->weights + m.offset;
+    bj_real *mean = t->mean + m.offset, *w = t->weights + m.offset;
     bj_real *x = t->scratch[worker].muon;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
@@ -126,7 +128,7 @@ static void update_matrix(void *context, int item, int worker) {
     const bj_real inverse = (bj_real)(1 / (norm > epsilon ? norm : epsilon));
     for (size_t i = 0; i < n; i++) x[i] *= inverse;
     orthogonalize(x, shorter(&m), longer(&m), t->k);
-    const bj_real step = (bj_real)(t->muon_lr * 0.2 * sqrt(longer(&m)));
+    const bj_real step = (bj_real)(t->lr * 0.2 * sqrt(longer(&m)));
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
             const size_t at = i * columns + j;
@@ -136,7 +138,6 @@ static void update_matrix(void *context, int item, int worker) {
         t->k->ema(t->target_weights + m.offset, w, n, (bj_real)t->optim.ema);
 }
 
-void bj_muon_run(bj_trainer *t, double lr) {
-    t->muon_lr = lr;
+void bj_muon_run(bj_trainer *t) {
     bj_pool_run(t->pool, update_matrix, t, t->muon_count);
 }

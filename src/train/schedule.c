@@ -12,8 +12,8 @@ bj_optim bj_optim_default(void) {
 }
 
 int bj_schedule_find(const char *name) {
-    static const char *const names[] = {"cosine", "linear", "trapezoid"};
-    for (int i = 0; i < 3; i++)
+    static const char *const names[] = {"cosine", "linear", "trapezoid", "constant"};
+    for (int i = 0; i < 4; i++)
         if (!strcmp(names[i], name)) return i;
     return -1;
 }
@@ -26,6 +26,7 @@ double bj_lr_at(const bj_schedule *s, long step) {
     switch (s->kind) {
     case BJ_SCHEDULE_LINEAR: return s->base * left;
     case BJ_SCHEDULE_TRAPEZOID: return s->base * fmin(1, (total - at) / (s->decay * total));
+    case BJ_SCHEDULE_CONSTANT: return s->base;
     default: return s->base * 0.5 * (1 + cos(pi * (at - rise) / (total - rise)));
     }
 }

@@ -28,6 +28,8 @@
 
 static const char objective_key[] = "objective", step_key[] = "step", rng_key[] = "rng";
 static const char precision_key[] = "precision"; /* written in mixed precision only */
+/* Written by schedule-free AdamW only. */
+static const char highest_key[] = "highest_lr", weights_key[] = "weight_sum";
 static const char seed_key[] = "noise_seed"; /* used by variational models and SIGReg */
 static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NULL};
 
@@ -43,14 +45,14 @@ static const char *const files[] = {BJ_CHECKPOINT_MODEL, BJ_CHECKPOINT_STATE, NU
     X(optim, beta1)         X(optim, beta2)              X(optim, eps)                             \
     X(optim, weight_decay)  X(optim, clip)               X(optim, ema)
 
-/* Settings that were added later. The third argument is the default, which is not written to the
- * file and is assumed if the file does not contain the setting. */
+/* Settings that were added later. The third argument is the default. A setting with its default
+ * value is not written, and a missing setting has its default value. */
 #define EACH_ADDED(X)                                                                              \
     X(objective, floor_weight, 0)      X(objective, kl_weight, 0)                                  \
     X(optim, conditioned, 0)           X(objective, sigreg, 0)                                     \
     X(objective, sigreg_slices, 256)   X(objective, vicreg_variance, 0)                            \
     X(objective, vicreg_covariance, 0) X(objective, vicreg_gamma, 1)                               \
-    X(optim, muon, 0)
+    X(optim, muon, 0)                  X(optim, schedule_free, 0)
 /* clang-format on */
 
 #define KEY(group, field) #group "." #field,
@@ -67,28 +69,29 @@ enum {
     FIRST_ADDED = SETTINGS - sizeof usual / sizeof *usual
 };
 
-/* Every field except the kind is a setting. The kind is padded to a double. */
+/* Every field except the kind is a setting. The kind and the last integer of bj_optim are padded to
+ * a double. */
 _Static_assert((0 EACH_SETTING(SIZE) EACH_ADDED(ADDED_SIZE)) + offsetof(bj_objective, lambda_z) ==
-                   sizeof(bj_objective) + sizeof(bj_optim),
+                   sizeof(bj_objective) + sizeof(bj_optim) - sizeof(int),
                "a setting of bj_objective or bj_optim is not in the list");
 
 static const char *precision_name(bj_precision p) {
     return p == BJ_PRECISION_BF16 ? "mixed" : "single";
 }
 
-/* Returns 1 if later steps depend on the trainer's seed. */
+/* Returns 1 if later steps depend on the seed of the trainer. */
 static int uses_seed(const bj_trainer *t) {
     return t->model->arch.noise || t->objective.sigreg != 0;
 }
 
 typedef struct state_facts {
-    bj_fact fact[SETTINGS + 6];
+    bj_fact fact[SETTINGS + 8];
     int count;
     char number[SETTINGS][BJ_JSON_NUMBER];
-    char step[24], seed[24], rng[4 * 17];
+    char step[24], seed[24], rng[4 * 17], highest_lr[BJ_JSON_NUMBER], weight_sum[BJ_JSON_NUMBER];
 } state_facts;
 
-/* Fills the metadata of a state file. The facts point into `out` and to model_digest. */
+/* Fills the metadata of a state file. The facts contain pointers into `out` and model_digest. */
 static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *rng,
                           const char *model_digest, bj_error *err) {
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
@@ -108,6 +111,12 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
     }
     if (t->precision != BJ_PRECISION_FULL)
         *fact++ = (bj_fact){precision_key, precision_name(t->precision)};
+    if (t->optim.schedule_free) {
+        (void)bj_json_number_write(out->highest_lr, t->highest_lr);
+        (void)bj_json_number_write(out->weight_sum, t->weight_sum);
+        *fact++ = (bj_fact){highest_key, out->highest_lr};
+        *fact++ = (bj_fact){weights_key, out->weight_sum};
+    }
     *fact++ = (bj_fact){objective_key, bj_objective_name(t->objective.kind)};
     for (int i = 0; i < SETTINGS; i++) {
         if (i >= FIRST_ADDED && value[i] == usual[i - FIRST_ADDED]) continue;
@@ -120,7 +129,7 @@ static bj_status describe(state_facts *out, const bj_trainer *t, const bj_rng *r
     return BJ_OK;
 }
 
-/* Checks that the run was started with the trainer's settings. */
+/* Checks that the state was saved with the trainer's settings. */
 static bj_status check_settings(const bj_safetensors *st, const bj_trainer *t, bj_error *err) {
     const double value[] = {EACH_SETTING(VALUE) EACH_ADDED(ADDED_VALUE)};
     const char *text, *kind = bj_objective_name(t->objective.kind);
@@ -166,6 +175,15 @@ static bj_status read_step(long *out, const bj_safetensors *st, bj_error *err) {
         return bj_checkpoint_refuse(err, BJ_EFORMAT, st, step_key, text, "an integer");
     *out = strtol(text, NULL, 10);
     return BJ_OK;
+}
+
+/* Reads a number that is at least 0. */
+static bj_status read_nonnegative(double *out, const bj_safetensors *st, const char *key,
+                                  bj_error *err) {
+    const char *text;
+    BJ_TRY(bj_checkpoint_metadata(&text, st, key, err));
+    if (bj_json_number_read(out, text) && *out >= 0) return BJ_OK;
+    return bj_checkpoint_refuse(err, BJ_EFORMAT, st, key, text, "a number of at least 0");
 }
 
 static int is_seeded(const bj_rng *rng) {
@@ -239,7 +257,7 @@ bj_status bj_trainer_save(const bj_trainer *t, const char *dir, const bj_rng *rn
     bj_status status;
     if (rng && !is_seeded(rng))
         return BJ_FAIL(err, BJ_EARG, "%s: not saved: the generator was never seeded", dir);
-    /* Check before anything is written, so that messages contain the final path. */
+    /* Check everything before writing, so that messages contain the final path. */
     BJ_TRY(join(path, dir, BJ_CHECKPOINT_MODEL, err));
     for (int i = 0; i < t->model->layout.count; i++) {
         const bj_tensor weights = bj_model_tensor(t->model, i);
@@ -261,7 +279,8 @@ done:
 
 /* -------------------------------------------------------------------------------------- loading */
 
-/* Checks that two architectures are equal, except for the keys in a NULL-terminated list. */
+/* Checks that two architectures are equal, except for the keys in `except`, a NULL-terminated
+ * list. */
 static bj_status check_arch(const char *path, const bj_arch *found, const bj_arch *expected,
                             const char *const *except, bj_error *err) {
     bj_arch_facts a, b;
@@ -297,7 +316,7 @@ static bj_status check_state_tensors(const bj_safetensors *st, const bj_state_te
     return BJ_OK;
 }
 
-/* Contents of a checkpoint before all checks have passed. */
+/* The contents of a checkpoint that has not passed all checks yet. */
 typedef struct pending {
     bj_state_pair files;
     bj_model *model;
@@ -305,6 +324,7 @@ typedef struct pending {
     bj_state_blocks blocks;
     bj_state_tensors tensors;
     long step;
+    double highest_lr, weight_sum;
     bj_rng rng;
 } pending;
 
@@ -328,6 +348,10 @@ static bj_status read_state(pending *p, const bj_trainer *t, int want_rng, bj_er
     const bj_safetensors *st = p->files.state_file;
     BJ_TRY(check_settings(st, t, err));
     BJ_TRY(read_step(&p->step, st, err));
+    if (t->optim.schedule_free) {
+        BJ_TRY(read_nonnegative(&p->highest_lr, st, highest_key, err));
+        BJ_TRY(read_nonnegative(&p->weight_sum, st, weights_key, err));
+    }
     if (want_rng || bj_safetensors_metadata(st, rng_key)) BJ_TRY(read_rng(&p->rng, st, err));
     BJ_TRY(BJ_ALLOC(p->memory, 2 * layout->size + layout->encoder_size, err));
     p->blocks =
@@ -347,6 +371,9 @@ static void adopt(bj_trainer *t, const pending *p) {
     memcpy(t->variance, p->blocks.variance, all);
     memcpy(t->target_weights, p->blocks.target, layout->encoder_size * sizeof(bj_real));
     t->step = p->step;
+    t->highest_lr = p->highest_lr;
+    t->weight_sum = p->weight_sum;
+    if (t->optim.schedule_free) bj_schedule_free_restore(t);
 }
 
 bj_status bj_trainer_load(bj_trainer *t, const char *dir, bj_rng *rng, bj_error *err) {
@@ -367,16 +394,15 @@ long bj_trainer_updates(const bj_trainer *t) { return t->step; }
 /* --------------------------------------------------------------------------------------- anchor */
 
 bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error *err) {
-    /* Sizes that do not affect the anchor, so one anchor can be used with predictors of any
-     * width. */
+    /* Sizes that do not affect the anchor. One anchor can be used with predictors of any width. */
     static const char *const free_sizes[] = {"atoms", "atom_hidden", "router_hidden",
                                              "trunk", "weighting",   NULL};
     const bj_layout *layout = &t->model->layout;
     bj_model *anchor;
     if (t->objective.kind != BJ_ANCHOR_B)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the trainer's objective is %s, expected anchor_b, the only objective "
-                       "with a frozen anchor",
+                       "%s: the trainer's objective is %s, expected anchor_b, which is the only "
+                       "objective with a frozen anchor",
                        model_path, bj_objective_name(t->objective.kind));
     if (t->step)
         return BJ_FAIL(err, BJ_EARG,

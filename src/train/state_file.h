@@ -1,4 +1,4 @@
-/* state_file.h - the two files of a checkpoint folder, and the check that they belong together.
+/* state_file.h - the two files of a checkpoint folder, with a check that they belong together.
  *
  *   model.safetensors   the model, as written by bj_model_save
  *   state.safetensors   mean.P and variance.P for every parameter P, target.Q for every parameter
@@ -24,14 +24,13 @@ typedef struct bj_state_blocks {
     bj_real *target;          /* (layout.encoder_size) */
 } bj_state_blocks;
 
-/* Every tensor of a state file: means, then variances, then the target. */
+/* All tensors of a state file: means, then variances, then target tensors. */
 typedef struct bj_state_tensors {
     bj_tensor *list; /* (count) */
     char (*names)[BJ_STATE_NAME];
     int count;
-    int variances; /* index of the first variance; there is one per parameter */
-    int targets;   /* index of the first target tensor; the target tensors are the end of the
-                      list */
+    int variances; /* index of the first variance; there is one variance per parameter */
+    int targets;   /* index of the first target tensor; the target tensors come last */
 } bj_state_tensors;
 
 /* Initializes the tensor list. Call bj_state_tensors_reset even after a failure. */
@@ -48,7 +47,11 @@ typedef struct bj_state_pair {
 /* Opens both files of a folder. Call bj_state_pair_close even after a failure. */
 BJ_CHECK bj_status bj_state_pair_open(bj_state_pair *p, const char *dir, bj_error *err);
 void bj_state_pair_close(bj_state_pair *p);
-/* Rejects a state file with another format or with the digest of another model. */
+/* Loads the target encoder and, unless model is NULL, the model from two open files, which are
+ * checked completely. Defined in train/target.c. */
+BJ_CHECK bj_status bj_state_pair_load(bj_model **model, bj_target **target,
+                                      const bj_state_pair *files, bj_error *err);
+/* Rejects a state file that has another format, or that belongs to a different model. */
 BJ_CHECK bj_status bj_state_pair_check(const bj_state_pair *p, bj_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* step.c - one training step: prepare, scenes, gradients, unfold, update.
  *
  * Invariants
- *   1. Weights, optimizer state and target change only in bj_update_run, after the loss and the
- *      gradient norm have been checked to be finite. A failed step leaves them unchanged.
+ *   1. Weights, optimizer state and target change only in bj_update_run, after a check that the
+ *      loss and the gradient norm are finite. A failed step leaves them unchanged.
  *   2. A step allocates nothing, and its result does not depend on the number of workers.
  */
 #include <limits.h>
@@ -44,7 +44,7 @@ static void prepare(bj_trainer *t) {
 
 /* -------------------------------------------------------------------------------------- scenes */
 
-/* Computes z = normalize(target encoder(future view)). Keeps nothing for the backward pass. */
+/* Computes z = normalize(target encoder(future view)). Stores nothing for a backward pass. */
 static void target_forward(bj_trainer *t, const bj_network_block *head, int b0, int b1,
                            int worker) {
     const bj_arch *a = &t->model->arch;
@@ -60,8 +60,8 @@ static void target_forward(bj_trainer *t, const bj_network_block *head, int b0, 
     bj_normalize_forward(head->z, head->ldu, w->inverse, b.M, a->latent);
 }
 
-/* Draws the variational model's noise, which depends only on the seed, the step and the position in
- * the batch. */
+/* Draws the noise of the variational model. It depends only on the seed, the step and the position
+ * in the batch. */
 static void draw_noise(const bj_trainer *t, const bj_network_block *head, int b0) {
     const int V = t->model->arch.noise;
     for (int m = 0; m < head->M; m++) {
@@ -73,8 +73,8 @@ static void draw_noise(const bj_trainer *t, const bj_network_block *head, int b0
     }
 }
 
-/* Encodes the first observation of each pair with the trained encoder and
- * the second with the target. */
+/* Encodes the first observation of each pair with the trained encoder and the second one with the
+ * target encoder. */
 static void pairs_forward(bj_trainer *t, int b0, int b1, int worker) {
     const bj_arch *a = &t->model->arch;
     const bj_network_block head = bj_trainer_network_block(t, b0, b1, worker);
@@ -110,7 +110,7 @@ static void pairs_forward(bj_trainer *t, int b0, int b1, int worker) {
     bj_variational_forward_block(&t->network, &head);
 }
 
-/* Adds the floors' gradient with respect to the contexts to dcontext. */
+/* Adds the gradient of the variance and rank floors to dcontext. */
 static void floors_backward(bj_trainer *t, const bj_network_block *head, int b0) {
     const size_t at = (size_t)b0 * head->ldu;
     bj_normalize_backward(t->dunit + at, head->ldu, t->unit + at, t->inverse_z + b0, head->M,
@@ -141,7 +141,7 @@ static void scenes_forward(bj_trainer *t, int b0, int b1, int worker) {
     }
 }
 
-/* Returns which gradients the network receives from the objective. */
+/* Returns the gradients that the network receives from the objective. */
 static unsigned incoming(const bj_trainer *t) {
     const bj_objective *o = &t->objective;
     const int frozen = o->kind == BJ_ANCHOR_B;
@@ -165,7 +165,8 @@ static void regularize_item(void *context, int item, int worker) {
     bj_regularizers_item(&t->regularizers, item, t->scratch[worker].gradient);
 }
 
-/* Computes the regularizers of the online encoder's output, which must be complete. */
+/* Computes the regularizers from the output of the online encoder, which must be available for the
+ * whole batch. */
 static void regularize(bj_trainer *t) {
     const bj_network_block head = bj_trainer_network_block(t, 0, t->batch.B, 0);
     bj_regularizers_begin(&t->regularizers, t->raw ? t->raw : head.context,
@@ -313,6 +314,8 @@ bj_status bj_trainer_gradients(bj_trainer *t, const bj_batch *batch, bj_step_rep
     atomic_store(&t->bad_scene, INT_MAX);
     point_objective_at_batch(t);
     bj_plans_build(t);
+    /* Before the first update, callers may still change the model's weights. */
+    if (t->optim.schedule_free && !t->step) bj_schedule_free_start(t);
     prepare(t);
     run_scenes(t);
     bj_step_report r = {.loss = bj_objective_finish(&t->objective, &t->io), .step = t->step};
@@ -348,6 +351,9 @@ static bj_status check_options(const bj_trainer_options *o, bj_error *err) {
                        (int)o->precision);
     if (o->max_batch < 1 || o->max_batch > 1 << 20)
         return BJ_FAIL(err, BJ_EARG, "max_batch is %d, expected 1 to %d", o->max_batch, 1 << 20);
+    if (p->muon && p->schedule_free)
+        return BJ_FAIL(err, BJ_EARG,
+                       "optimizer: muon and schedule_free are 1, expected at most one of them");
     const struct {
         const char *name;
         double value, least, below;

@@ -18,19 +18,17 @@ bj_status bj_target_from_trainer(bj_target **out, const bj_trainer *t, bj_error 
     return BJ_OK;
 }
 
-/* Resources held while a folder is read. */
+/* Resources held while the files are read. */
 typedef struct loading {
-    bj_state_pair files;
     bj_model *model;
     bj_state_tensors tensors;
     bj_target *target;
 } loading;
 
-static bj_status load(loading *l, const char *dir, bj_error *err) {
-    BJ_TRY(bj_state_pair_open(&l->files, dir, err));
-    BJ_TRY(bj_model_read(&l->model, l->files.model_file, err));
-    BJ_TRY(bj_state_pair_check(&l->files, err));
-    const bj_safetensors *st = l->files.state_file;
+static bj_status load(loading *l, const bj_state_pair *files, bj_error *err) {
+    BJ_TRY(bj_model_read(&l->model, files->model_file, err));
+    BJ_TRY(bj_state_pair_check(files, err));
+    const bj_safetensors *st = files->state_file;
     const bj_layout *layout = &l->model->layout;
     BJ_TRY(bj_target_create_empty(&l->target, &l->model->arch, layout, err));
     const bj_state_blocks blocks = {.target = l->target->weights};
@@ -41,16 +39,31 @@ static bj_status load(loading *l, const char *dir, bj_error *err) {
     return bj_checkpoint_check_digest(st, err);
 }
 
-bj_status bj_target_load(bj_target **out, const char *checkpoint_dir, bj_error *err) {
+bj_status bj_state_pair_load(bj_model **model, bj_target **target, const bj_state_pair *files,
+                             bj_error *err) {
     loading l = {0};
+    *target = NULL;
+    if (model) *model = NULL;
+    const bj_status status = load(&l, files, err);
+    bj_state_tensors_reset(&l.tensors);
+    if (status == BJ_OK) {
+        *target = l.target;
+        if (!model) bj_model_free(l.model);
+        else *model = l.model;
+        return BJ_OK;
+    }
+    bj_target_free(l.target);
+    bj_model_free(l.model);
+    return status;
+}
+
+bj_status bj_target_load(bj_target **out, const char *checkpoint_dir, bj_error *err) {
+    bj_state_pair files;
     if (!out || !checkpoint_dir)
         return BJ_FAIL(err, BJ_EARG, "target: output or folder is missing");
     *out = NULL;
-    const bj_status status = load(&l, checkpoint_dir, err);
-    if (status == BJ_OK) *out = l.target;
-    else bj_target_free(l.target);
-    bj_state_tensors_reset(&l.tensors);
-    bj_model_free(l.model);
-    bj_state_pair_close(&l.files);
+    bj_status status = bj_state_pair_open(&files, checkpoint_dir, err);
+    if (status == BJ_OK) status = bj_state_pair_load(NULL, out, &files, err);
+    bj_state_pair_close(&files);
     return status;
 }

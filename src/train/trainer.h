@@ -38,12 +38,12 @@ typedef struct bj_gradient_job {
     int tiles; /* number of items in the job */
 } bj_gradient_job;
 
-/* A contiguous range of parameters in one reached tensor. */
+/* A contiguous range of the parameters of one tensor that has a gradient. */
 typedef struct bj_chunk {
     size_t offset, size;
     int index;             /* position in parameter order */
-    const bj_param *steps; /* set in conditioned training if the chunk is a whole tensor of scale
-                              STEPS, otherwise NULL */
+    const bj_param *steps; /* conditioned training: set if the chunk is a whole tensor of scale
+                              STEPS; otherwise NULL */
     int scaled;            /* 1 if bj_trainer.sigma contains sigma for these elements */
     int muon;              /* 1 if muon.c updates these elements */
 } bj_chunk;
@@ -54,7 +54,7 @@ typedef struct bj_muon_matrix {
     int rows, columns;
 } bj_muon_matrix;
 
-/* Row ranges of the batch for each kind of layer. Rebuilt for every batch. */
+/* Row ranges in the batch for each kind of layer. They are rebuilt for every batch. */
 typedef struct bj_row_plans {
     bj_rows scenes;        /* one row per scene */
     bj_rows decoder;       /* latents of all scenes, then their targets */
@@ -63,7 +63,8 @@ typedef struct bj_row_plans {
     bj_rows neighbor_bias; /* neighbors, then the zero neighbors */
     bj_rows time;          /* GRU steps */
     bj_rows keys_values;   /* rows of the key and value projections, independent of the batch */
-    bj_rows heads;         /* factored encoder: scene heads in ds and h, then in p and da */
+    bj_rows heads;         /* factored encoder: scene heads, first those in ds and h, then those in
+                              p and da */
     bj_rows observer[BJ_OBSERVER_LAYERS]; /* rows of states and images, per layer */
     bj_rows winner[BJ_MAX_ATOMS]; /* hard objectives: scenes won by each latent */
 } bj_row_plans;
@@ -84,8 +85,8 @@ typedef struct bj_worker_scratch {
 
 struct bj_trainer {
     bj_model *model;
-    const bj_kernels *k;       /* in the precision of the run; k->single for products that stay in
-                                  single precision */
+    const bj_kernels *k;       /* kernels in the precision of the run; k->single is for products
+                                  that stay in single precision */
     bj_pool *pool;
     bj_precision precision;
     bj_objective objective;
@@ -100,17 +101,21 @@ struct bj_trainer {
     bj_real *memory;           /* memory block that contains the arrays below */
     bj_real *target_weights;   /* (encoder_size) */
     bj_real *gradients;        /* (layout.size) */
-    bj_real *mean, *variance;  /* (layout.size) AdamW */
+    bj_real *weights;          /* (layout.size) weights at which gradients are computed:
+                                  model->weights, or the point y of schedule_free.c */
+    bj_real *mean, *variance;  /* (layout.size) AdamW; mean is z of schedule_free.c */
     bj_real *sigma;            /* (layout.size) conditioned training: sigma
                                   of scaled chunks; else NULL */
 
-    bj_encoder_block encoder;  /* arrays of the whole batch; a block of scenes is a view */
+    bj_encoder_block encoder;  /* arrays for the whole batch; the arrays of a block of scenes are
+                                  views into them */
     bj_network_block head;
     bj_real *inverse_z;        /* (max_batch) anchor stage A, floors */
     bj_real *unit, *dunit;     /* (max_batch,D) floors: normalized contexts, row stride head.ldu */
     bj_regularizers regularizers; /* used if io.regularizers is set */
     bj_real *raw;              /* (max_batch,D) latents before normalization, row stride head.ldu.
-                                  Only for regularized anchor stage A, which normalizes in place. */
+                                  Used only in stage A of the anchor with regularizers, because it
+                                  normalizes in place. */
     uint64_t seed;             /* for the variational model's noise and SIGReg's directions */
     bj_real *dfolded;          /* (2E,W) */
     bj_real *dgates;           /* (3E,lead+E) dr, dz, dhn times state rows */
@@ -130,11 +135,13 @@ struct bj_trainer {
     bj_adamw_coefficients adamw;
     bj_muon_matrix *muon;      /* (muon_count) largest first */
     int muon_count;
-    double muon_lr;            /* learning rate of the current update */
+    double lr;                 /* learning rate of the current update */
+    double highest_lr, weight_sum, average_share; /* schedule_free.c */
 
     bj_gathered batch;         /* batch of the current step */
     const bj_scene *scenes;    /* source of the batch, valid during a call */
-    const bj_pair *pairs;      /* states and images, which are not copied; valid during a call */
+    const bj_pair *pairs;      /* pointers to the caller's states and images, which are not copied;
+                                  valid during a call */
     int *block_begin;          /* (blocks + 1) */
     int *block_share;          /* (threads + 1) first block of each worker */
     atomic_int bad_scene;      /* first scene with a non-finite input, INT_MAX if none */
@@ -152,8 +159,8 @@ static inline int bj_trainer_observes(const bj_trainer *t) {
     return t->model->arch.encoder != BJ_ENCODER_SCENE;
 }
 
-/* atoms.c: forward computes u before normalization from the contexts, backward computes
- * datom_hidden and dcontext from du. */
+/* atoms.c: the forward pass computes u before normalization from the contexts; the backward pass
+ * computes datom_hidden and dcontext from du. */
 size_t bj_atoms_scratch(const bj_trainer *t);
 void bj_atoms_forward(bj_trainer *t);
 void bj_atoms_backward(bj_trainer *t);
@@ -164,13 +171,13 @@ int bj_jobs_most(const bj_trainer *t);
 void bj_plans_build(bj_trainer *t);
 void bj_gradients_run(bj_trainer *t); /* runs rounds `gradients` and `unfold` */
 
-/* update.c: bj_gradient_norm converts the gradients to gradients of theta,
- * which bj_update_run reads. */
+/* update.c: bj_gradient_norm converts the gradients to gradients with respect to theta, which
+ * bj_update_run reads. */
 int bj_chunks_count(const bj_trainer *t);
 void bj_chunks_build(bj_trainer *t);
 double bj_gradient_norm(bj_trainer *t);
 void bj_update_run(bj_trainer *t, double lr, double norm);
-/* Returns 1 if the objective has a gradient for the tensors of a part. */
+/* Returns 1 if the tensors of a part have a gradient under this objective. */
 int bj_trainer_reaches(const bj_trainer *t, bj_param_part part);
 /* Returns 1 if the moving-average target follows the encoder. The anchor stages keep it fixed. */
 int bj_trainer_target_follows(const bj_trainer *t);
@@ -179,6 +186,14 @@ int bj_trainer_target_follows(const bj_trainer *t);
  * updates the matrices and their target. */
 int bj_muon_build(bj_trainer *t);
 size_t bj_muon_scratch(const bj_trainer *t);
-void bj_muon_run(bj_trainer *t, double lr);
+void bj_muon_run(bj_trainer *t);
+
+/* schedule_free.c: start sets y and z before the first update, restore computes y after loading,
+ * weigh computes the share of z in the average, and update changes one chunk; `scratch` has
+ * BJ_GRADIENT_SCRATCH elements. */
+void bj_schedule_free_start(bj_trainer *t);
+void bj_schedule_free_restore(bj_trainer *t);
+void bj_schedule_free_weigh(bj_trainer *t, double lr);
+void bj_schedule_free_update(bj_trainer *t, const bj_chunk *c, bj_real *scratch);
 
 #endif

@@ -18,12 +18,12 @@
 
 #include "train/trainer.h"
 
-/* bj_param_part and BJ_REACH_* list the parts in the same order. */
+/* The parts are in the same order as in bj_param_part and BJ_REACH_*. */
 int bj_trainer_reaches(const bj_trainer *t, bj_param_part part) {
     return (int)(t->reach >> part & 1);
 }
 
-/* Lists the chunks of one worker's share, or of all workers if `shares` is 1. */
+/* Lists the chunks in the share of one worker, or of all workers if `shares` is 1. */
 static int walk_chunks(const bj_trainer *t, int share, int shares, bj_chunk *out) {
     int n = 0, index = 0;
     for (int i = 0; i < t->model->layout.count; i++) {
@@ -61,8 +61,8 @@ void bj_chunks_build(bj_trainer *t) {
     }
 }
 
-/* Converts gradients of positions to gradients of steps: each row becomes sigma times the sum of
- * itself and all later rows of the same coordinate, which are two rows apart. */
+/* Converts gradients of positions to gradients of steps. Each row becomes sigma times the sum of
+ * itself and all later rows of the same coordinate. Rows of one coordinate are two rows apart. */
 static void sum_later(bj_real *g, const bj_param *p) {
     const size_t pair = 2 * (size_t)p->shape[1];
     const bj_real sigma = (bj_real)bj_param_sigma(p, 0);
@@ -91,7 +91,7 @@ int bj_trainer_target_follows(const bj_trainer *t) {
     return t->objective.kind != BJ_ANCHOR_A && t->objective.kind != BJ_ANCHOR_B;
 }
 
-/* Updates a tensor of scale STEPS. `moved` (2 rows) is the running sum of the steps of theta. */
+/* Updates a tensor of scale STEPS. `moved` (2 rows) is the running sum of the steps in theta. */
 static void update_steps(bj_trainer *t, const bj_param *p, bj_real *moved) {
     const size_t pair = 2 * (size_t)p->shape[1];
     bj_adamw_coefficients sum = t->adamw;
@@ -101,21 +101,23 @@ static void update_steps(bj_trainer *t, const bj_param *p, bj_real *moved) {
     for (size_t at = p->offset; at < p->offset + p->size; at += pair) {
         t->k->adamw(moved, t->mean + at, t->variance + at, t->gradients + at, NULL, pair, &sum);
         for (size_t i = 0; i < pair; i++)
-            t->model->weights[at + i] = t->model->weights[at + i] * t->adamw.decay + moved[i];
+            t->weights[at + i] = t->weights[at + i] * t->adamw.decay + moved[i];
     }
 }
 
 static void update_item(void *context, int item, int worker) {
     bj_trainer *t = context;
     const bj_chunk c = t->chunks[item];
-    bj_real *w = t->model->weights + c.offset;
+    bj_real *w = t->weights + c.offset;
     if (c.muon) return;
-    if (c.steps) {
+    if (t->optim.schedule_free) {
+        bj_schedule_free_update(t, &c, t->scratch[worker].gradient);
+    } else if (c.steps) {
         update_steps(t, c.steps, t->scratch[worker].gradient);
-        return; /* part of a decoder, which has no target */
+    } else {
+        t->k->adamw(w, t->mean + c.offset, t->variance + c.offset, t->gradients + c.offset,
+                    c.scaled ? t->sigma + c.offset : NULL, c.size, &t->adamw);
     }
-    t->k->adamw(w, t->mean + c.offset, t->variance + c.offset, t->gradients + c.offset,
-                c.scaled ? t->sigma + c.offset : NULL, c.size, &t->adamw);
     if (bj_trainer_target_follows(t) && c.offset < t->model->layout.encoder_size)
         t->k->ema(t->target_weights + c.offset, w, c.size, (bj_real)t->optim.ema);
 }
@@ -131,10 +133,11 @@ void bj_update_run(bj_trainer *t, double lr, double norm) {
                                 .decay = (bj_real)(1 - lr * o->weight_decay),
                                 .step_size = (bj_real)(lr / (1 - pow(o->beta1, n))),
                                 .inv_sqrt_correction = (bj_real)(1 / sqrt(1 - pow(o->beta2, n)))};
+    t->lr = lr;
+    if (o->schedule_free) bj_schedule_free_weigh(t, lr);
     bj_pool_run_shares(t->pool, update_item, t, t->chunk_share);
-    if (t->muon_count) bj_muon_run(t, lr);
+    if (t->muon_count) bj_muon_run(t);
     /* The target follows its encoder even if no loss term reaches the encoder. */
     if (bj_trainer_target_follows(t) && !bj_trainer_reaches(t, BJ_PART_ENCODER))
-        t->k->ema(t->target_weights, t->model->weights, t->model->layout.encoder_size,
-                  (bj_real)o->ema);
+        t->k->ema(t->target_weights, t->weights, t->model->layout.encoder_size, (bj_real)o->ema);
 }

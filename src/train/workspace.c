@@ -48,7 +48,7 @@ static void take_network(bj_trainer *t, bj_arena *arena) {
     b->dcontext = bj_arena_take(arena, B * b->ldc);
     b->atom_hidden = bj_arena_take(arena, B * L * b->lda);
     b->datom_hidden = bj_arena_take(arena, B * L * b->lda);
-    /* Store the targets of all scenes after the latents, so that the decoder reads a single
+    /* The targets of all scenes are stored after the latents, so that the decoder reads a single
      * matrix. */
     b->u = bj_arena_take(arena, B * (L + 1) * b->ldu);
     b->du = bj_arena_take(arena, B * (L + 1) * b->ldu);
@@ -117,11 +117,11 @@ static void take_objective(bj_trainer *t, bj_arena *arena) {
     io->time_weight = take_doubles(arena, (size_t)a->fut);
     if (a->scales != BJ_SCALES_FIXED) {
         const size_t z = bj_layout_offset(&t->model->layout, BJ_P_LOG_SZ, 0);
-        io->log_sz = t->model->weights + z;
+        io->log_sz = t->weights + z;
         io->dlog_sz = t->gradients ? t->gradients + z : NULL;
         if (a->fut) {
             const size_t y = bj_layout_offset(&t->model->layout, BJ_P_LOG_SY, 0);
-            io->log_sy = t->model->weights + y;
+            io->log_sy = t->weights + y;
             io->dlog_sy = t->gradients ? t->gradients + y : NULL;
         }
     }
@@ -166,15 +166,16 @@ size_t bj_workspace_init(bj_trainer *t, bj_arena *arena) {
     t->gradients = bj_arena_take(arena, layout->size);
     t->mean = bj_arena_take(arena, layout->size);
     t->variance = bj_arena_take(arena, layout->size);
+    t->weights = t->optim.schedule_free ? bj_arena_take(arena, layout->size) : t->model->weights;
     t->sigma = t->optim.conditioned ? bj_arena_take(arena, layout->size) : NULL;
     /* The attention form depends on max_batch, not on the size of the current batch, so the shorter
      * last batch of an epoch is rounded in the same way. */
     const unsigned form = bj_encoder_form(a, t->max_batch);
-    bj_encoder_init(&t->online, arena, t->k, a, layout, t->model->weights,
-                    t->model->weights, BJ_ENCODER_TRAINED | form);
-    bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, t->model->weights,
+    bj_encoder_init(&t->online, arena, t->k, a, layout, t->weights, t->weights,
+                    BJ_ENCODER_TRAINED | form);
+    bj_encoder_init(&t->target, arena, t->k, a, layout, t->target_weights, t->weights,
                     BJ_ENCODER_OF_FUTURES | form);
-    bj_network_init(&t->network, arena, t->k, a, layout, t->model->weights, 1);
+    bj_network_init(&t->network, arena, t->k, a, layout, t->weights, 1);
     if (!bj_trainer_observes(t)) bj_gathered_take(&t->batch, arena, a, (size_t)t->max_batch, 1);
     take_encoder(t, arena);
     take_network(t, arena);

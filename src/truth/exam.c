@@ -40,10 +40,12 @@ struct bj_exam {
 static bj_status check_options(const bj_exam_options *o, bj_error *err) {
     if (o->samples < BJ_EXAM_SAMPLES_MIN || o->samples > BJ_EXAM_SAMPLES_MAX ||
         o->samples % BJ_EXAM_GROUP)
-        return BJ_FAIL(err, BJ_EARG, "exam: %d samples, expected a multiple of %d from %d to %d",
+        return BJ_FAIL(err, BJ_EARG,
+                       "exam: the number of samples is %d, expected a multiple of %d from %d to %d",
                        o->samples, BJ_EXAM_GROUP, BJ_EXAM_SAMPLES_MIN, BJ_EXAM_SAMPLES_MAX);
     if (o->limit < 0 || o->best_scenes < 0)
-        return BJ_FAIL(err, BJ_EARG, "exam: limit %lld and best_scenes %d, expected at least 0",
+        return BJ_FAIL(err, BJ_EARG,
+                       "exam: limit is %lld and best_scenes is %d, expected at least 0",
                        (long long)o->limit, o->best_scenes);
     return BJ_OK;
 }
@@ -54,7 +56,7 @@ static int64_t count_scenes(const bj_exam *exam) {
     return exam->truth ? bj_truth_count(exam->truth) : bj_law_count(exam->law);
 }
 
-/* Finds the law of every scene, including the scenes beyond the limit. */
+/* Finds the law of every scene, even for scenes past the limit. */
 static bj_status match(bj_exam *exam, bj_error *err) {
     const int64_t count = count_scenes(exam);
     for (int64_t i = 0; i < count; i++) {
@@ -73,13 +75,15 @@ static bj_status match(bj_exam *exam, bj_error *err) {
             !same(law.heading, scene.heading))
             return BJ_FAIL(
                 err, BJ_EFORMAT,
-                "scene %s: frame (%.6f, %.6f, %.6f) in the data, but (%.6f, %.6f, %.6f) in the law",
+                "scene %s: the frame is (%.6f, %.6f, %.6f) in the data, but (%.6f, %.6f, %.6f) in "
+                "the law",
                 scene.scenario_id, scene.origin[0], scene.origin[1], scene.heading, law.origin[0],
                 law.origin[1], law.heading);
         if (law.modes > BJ_EXAM_MODES)
             return BJ_FAIL(err, BJ_EFORMAT, "scene %s: its law has %d modes, expected at most %d",
                            scene.scenario_id, law.modes, BJ_EXAM_MODES);
         if (i >= exam->scenes) continue;
+        if (exam->truth) BJ_TRY(bj_truth_check(exam->truth, i, err));
         exam->law_of[i] = at;
         if (law.modes > exam->most_modes) exam->most_modes = law.modes;
     }
@@ -253,7 +257,8 @@ static bj_status check_forecast(double *p, const double *y, int K, const char *i
         sum += p[k];
     }
     if (!(fabs(sum - 1) <= 1e-3))
-        return BJ_FAIL(err, BJ_EARG, "scene %s: weights of the forecast sum to %g, expected 1", id,
+        return BJ_FAIL(err, BJ_EARG,
+                       "scene %s: the weights of the forecast sum to %g, expected 1", id,
                        sum);
     for (int i = 0; i < K * ROW; i++)
         if (!isfinite(y[i]))

@@ -50,16 +50,16 @@ typedef struct bj_exam_scene {
     /* Set by bj_exam_measure. */
     bj_moment discrepancy, floor, expected;
     bj_moment difference;           /* expected - (discrepancy / 2 + floor) */
-    double score_variance;          /* variance of the Energy Score over futures of the law */
+    double score_variance;          /* variance of the Energy Score over the futures of the law */
     double actual[2][BJ_MANEUVERS]; /* true maneuver probabilities, from two independent sets of
                                        draws */
     /* Set by bj_exam_modes. */
-    int modes, found;   /* found: modes with a branch of weight >= 1 %
-                           within 2 m RMS of their mean */
+    int modes, found;   /* number of modes with a branch of weight >= 1 % within 2 m RMS of their
+                           mean */
     double found_mass;  /* true mass of the found modes */
-    double mass_error;  /* total variation between the mode masses,
-                           including mass outside all modes */
-    double unexplained; /* predicted mass that is not within 2 m RMS of any mode */
+    double mass_error;  /* total variation distance between the mode masses; mass outside all modes
+                           counts too */
+    double unexplained; /* predicted mass that is farther than 2 m RMS from every mode */
     double predicted[BJ_MANEUVERS];
 } bj_exam_scene;
 
@@ -69,30 +69,30 @@ double bj_exam_distance(const double *a, const double *b); /* rows of 60 points 
 void bj_exam_draw(double *draws, const bj_law_scene *law, int n, uint64_t seed,
                   const char *purpose);
 
-/* Returns E d(Y,Y') from the draws (modes,samples,60,2) of one group. Pairs within one mode use
+/* Returns E d(Y,Y') from one group of draws (modes,samples,60,2). Pairs within one mode use
  * different draws. Pairs from two modes use all draws. The weights may be the difference between
- * the weights of two laws, which sums to zero. */
+ * the weights of two laws, in which case they sum to zero. */
 double bj_exam_law_distance(const bj_law_scene *law, const double *draws, int samples, int group);
 /* Returns the mean over groups and its variance, estimated from their spread. */
 bj_moment bj_exam_moment(const double *groups, int n);
 
-/* Returns the size of `work` in doubles for M draws per mode. */
+/* Returns the size of the work array, in doubles, for M draws per mode. */
 size_t bj_exam_work(int modes, int samples);
 void bj_exam_measure(bj_exam_scene *out, const bj_law_scene *law, const bj_exam_forecast *forecast,
                      int samples, uint64_t seed, double *work);
 void bj_exam_modes(bj_exam_scene *out, const bj_law_scene *law, const bj_exam_forecast *forecast);
 
-/* Searches for the best K atoms and returns the best ones found: p (K), y (K,60,2). */
+/* Searches for the best K atoms. Returns the best ones found: p (K), y (K,60,2). */
 size_t bj_exam_best_work(int modes, int K);
 void bj_exam_best(double *p, double *y, int K, const bj_law_scene *law, uint64_t seed,
                   double *work);
 
-/* Computes the discrepancy between two laws of one scene with the same number of factors. Modes
- * that both laws contain with equal weights cancel. */
+/* Computes the discrepancy between two laws of one scene, which must have the same number of
+ * factors. A mode with equal weights in both laws cancels out. */
 bj_status bj_exam_between(bj_moment *out, const bj_law_scene *a, const bj_law_scene *b, int samples,
                           uint64_t seed, bj_error *err);
 
-/* Returns the K modes with the largest weights, with the weights renormalized. If the law has fewer
+/* Returns the K modes with the largest weights, renormalized to sum to one. If the law has fewer
  * modes, the remaining atoms are copies of the first one with weight zero. */
 void bj_exam_truncate(double *p, double *y, int K, const bj_law_scene *law);
 

@@ -1,4 +1,4 @@
-/* exam_arms.c - forecasters for an exam: a model, or a baseline, which needs no model. */
+/* exam_arms.c - forecasters for an exam: models, and baselines that need no model. */
 #include "core/alloc.h"
 #include "core/status.h"
 #include "rules/rules.h"
@@ -90,7 +90,7 @@ static bj_status modes_forecast(void *context, double *weights, double *trajecto
 static const struct {
     const char *name;
     bj_forecaster forecast;
-    int one; /* 1 if the baseline has only one atom, for any K */
+    int one; /* 1 if the baseline has a single atom regardless of K */
 } baselines[BJ_BASELINES] = {{"constant-velocity", velocity_forecast, 1},
                              {"true-modes", modes_forecast, 0}};
 

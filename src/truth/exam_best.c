@@ -25,10 +25,12 @@
 #include "truth/exam.h"
 
 enum { ROW = BJ_EXAM_ROW, STARTS = 3, LLOYD = 5, SWEEPS = 4 };
-enum { FEW = 256, MANY = 2048 }; /* draws over all modes in the first and second search */
+enum { FEW = 256, MANY = 2048 }; /* number of draws over all modes in the first and in the second
+                                    search */
 enum { FEW_ROUNDS = 150, MANY_ROUNDS = 40 }; /* max number of rounds */
 #define NEAR 1e-3   /* lower bound on distances in m, so that no atom gets stuck at a draw */
-#define ENOUGH 1e-6 /* the search ends after a round with less relative progress in f */
+#define ENOUGH 1e-6 /* the search ends after a round in which the relative improvement of f is
+                       smaller */
 
 typedef struct search {
     const bj_law_scene *law;
@@ -40,7 +42,7 @@ typedef struct search {
     double *ends;         /* (STARTS,K + K ROW) results of the starts */
 } search;
 
-/* Returns the number of draws per mode, which is even and at least all / 16. */
+/* Returns the number of draws for a mode, which is even and at least all / 16. */
 static int draws_of(int modes, int all) {
     const int n = all / modes / 2 * 2;
     return n < all / 16 ? all / 16 : n;
@@ -65,7 +67,8 @@ static void lay_out(search *s, double *work) {
 }
 
 /* Draws the samples to fit. The second half of a mode's draws is the first half mirrored at the
- * mean. The noise is symmetric, so a symmetric sample needs fewer draws for the same accuracy. */
+ * mean. Because the noise is symmetric, a symmetric sample needs fewer draws for the same
+ * accuracy. */
 static void take_draws(search *s, int all, uint64_t seed, const char *purpose) {
     s->n = draws_of(s->law->modes, all);
     s->J = s->law->modes * s->n;
@@ -170,7 +173,7 @@ static void start_at_modes(search *s) {
         bj_exam_truncate(s->p, s->y, s->K, law);
         return;
     }
-    for (int k = 0; k < s->K; k++) { /* one atom per mode first, then more atoms by weight */
+    for (int k = 0; k < s->K; k++) { /* one atom per mode first, then additional atoms by weight */
         int m = 0;
         for (int n = 0; n < law->modes; n++)
             if (k < law->modes ? n == k : law->weights[n] / share[n] > law->weights[m] / share[m])
@@ -197,8 +200,8 @@ static int pick(const double *weights, int n, double total, bj_rng *rng) {
     return j;
 }
 
-/* Starts from k-means clusters: k-means++ seeding, then Lloyd iterations.
- * Uses `distance` as scratch memory. */
+/* Starts from k-means clusters, computed by k-means++ seeding and Lloyd iterations. Uses `distance`
+ * as scratch memory. */
 static void start_at_clusters(search *s, bj_rng *rng) {
     double *const nearest = s->distance; /* (J) q_j times the squared
                                             distance to the nearest center */

@@ -1,4 +1,5 @@
-/* exam_scene.c - estimates discrepancy, floor and expected score of one scene; see exam.h. */
+/* exam_scene.c - estimates the discrepancy, the floor and the expected score for one scene; see
+ * exam.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -81,7 +82,7 @@ double bj_exam_law_distance(const bj_law_scene *law, const double *draws, int sa
     return sum;
 }
 
-/* Returns E d(X,Y) from the draws of one group. Adds E d(X,y)^2 to `square`. */
+/* Returns E d(X,Y) from one group of draws. Adds E d(X,y)^2 to `square`. */
 static double cross_distance(double *square, const sample *s, const bj_exam_forecast *f,
                              int group) {
     double sum = 0;

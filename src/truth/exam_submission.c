@@ -1,4 +1,4 @@
-/* exam_submission.c - measures a submission file from any model; see bj_exam_submission.
+/* exam_submission.c - scores a submission file from any model; see bj_exam_submission.
  *
  * Any format violation is an error, because a scene that cannot be scored
  * would leave the mean over all scenes undefined. Points are rotated and
@@ -31,7 +31,7 @@ static bj_status fail_violation(const bj_submission *s, const bj_score *score, b
                    v->scenario_id ? v->scenario_id : "no scenario", v->message);
 }
 
-/* Checks that the submission contains the scenarios of the law file, with one track each. */
+/* Checks that the submission contains every scenario of the law file, with one track each. */
 static bj_status check_scenarios(const bj_law *law, const bj_submission *s, bj_error *err) {
     const char *const path = bj_submission_path(s);
     for (int64_t i = 0; i < bj_law_count(law); i++) {
@@ -43,8 +43,8 @@ static bj_status check_scenarios(const bj_law *law, const bj_submission *s, bj_e
         const int64_t tracks = bj_submission_first_track(s, scenario + 1) - first;
         if (tracks != 1)
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: scenario %s has %lld tracks, expected 1 because the focal track is "
-                           "unknown without data",
+                           "%s: scenario %s has %lld tracks, expected 1, because the focal track "
+                           "is unknown without data",
                            path, id, (long long)tracks);
     }
     for (int64_t i = 0; i < bj_submission_scenarios(s); i++)
@@ -69,7 +69,7 @@ static bj_status check(const submission_arm *arm, int max_modes, bj_error *err) 
 
 /* ------------------------------------------------------------------------------------ forecasts */
 
-/* Returns the rows of the focal track, which exists because the file was checked. */
+/* Returns the rows of the focal track. It exists, because the file has been checked. */
 static bj_submission_track track_of(const bj_submission *s, const bj_truth_scene *scene) {
     const int64_t scenario = bj_submission_find(s, scene->scenario_id);
     const int64_t track = scene->focal_id ? bj_submission_find_track(s, scenario, scene->focal_id)

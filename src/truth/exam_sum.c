@@ -24,8 +24,8 @@ static void add_maneuvers(bj_exam_sum *sum, const bj_exam_scene *s) {
         sum->bins[bin].predicted += p;
         sum->bins[bin].actual += actual;
         sum->maneuver_error += fabs(p - actual) / 2;
-        /* Use products of two independent estimates, because the square of
-         * one estimate is biased by its own variance. */
+        /* Use products of two independent estimates, because the square of a single estimate is
+         * biased by its variance. */
         sum->brier_excess += (p - a) * (p - b);
         sum->brier_floor += (a * (1 - b) + b * (1 - a)) / 2;
     }
@@ -65,7 +65,8 @@ bj_estimate bj_moment_sum_estimate(const bj_moment_sum *sum, int64_t n) {
     return (bj_estimate){sum->mean / (double)n, sqrt(sum->variance) / (double)n};
 }
 
-/* Returns the standard error of a mean over n scenes from their spread, or NaN if n < 2. */
+/* Returns the standard error of a mean over n scenes, estimated from their spread, or NaN if n <
+ * 2. */
 static double spread(double total, double squares, int64_t n) {
     const double count = (double)n, mean = total / count;
     if (n < 2) return NAN;
@@ -77,8 +78,8 @@ double bj_moment_sum_spread(const bj_moment_sum *sum, int64_t n) {
     return spread(sum->mean, sum->square, n);
 }
 
-/* Returns the Student t quantile with the tail probability of 5 standard
- * deviations of a normal variable. */
+/* Returns the quantile of Student's t distribution that has the same tail probability as 5 standard
+ * deviations of a normal distribution. */
 static double tolerated(const bj_moment_sum *sum, int groups) {
     const double rare = 2.866515718791933e-7;
     if (!(sum->variance_square > 0)) return 5;

@@ -16,7 +16,7 @@ enum { BJ_EXAM_BLOCK = 64 /* scenes per call of a forecaster */ };
 const bj_cache *bj_exam_cache(const bj_exam *exam); /* may be NULL */
 const bj_truth *bj_exam_truth(const bj_exam *exam); /* NULL if only the law file is available */
 const bj_law *bj_exam_laws(const bj_exam *exam);
-/* Fills in the information about a scene that is not part of its law. Without data, only the id and
+/* Fills in information about a scene that the law does not contain. Without data, only the id and
  * the frame are set, and focal_id is NULL. */
 void bj_exam_known(bj_truth_scene *out, const bj_exam *exam, int64_t scene);
 int bj_exam_threads(const bj_exam *exam); /* from the options */
@@ -32,7 +32,7 @@ typedef struct bj_exam_result {
 } bj_exam_result;
 
 typedef struct bj_moment_sum {
-    double mean, square; /* sums over scenes of the mean and its square */
+    double mean, square; /* sums over scenes of the mean and of its square */
     double variance, variance_square;
 } bj_moment_sum;
 
@@ -49,13 +49,14 @@ typedef struct bj_exam_sum {
 void bj_moment_sum_add(bj_moment_sum *sum, const bj_moment *moment);
 bj_estimate bj_moment_sum_estimate(const bj_moment_sum *sum, int64_t scenes); /* NaN if
                                                                                  scenes is 0 */
-/* Returns the standard error of the mean due to the choice of scenes, or NaN for fewer than two
- * scenes. */
+/* Returns the standard error of the mean due to the choice of scenes, or NaN if there are fewer
+ * than two scenes. */
 double bj_moment_sum_spread(const bj_moment_sum *sum, int64_t scenes);
 
 void bj_exam_sum_start(bj_exam_sum *sum, int K, int groups);
 void bj_exam_sum_add(bj_exam_sum *sum, const bj_exam_result *result);
-/* Adds a scene of the sample: the forecaster's values and the discrepancy of the best atoms. */
+/* Adds a scene of the sample, with the forecaster's values and the discrepancy of the best
+ * atoms. */
 void bj_exam_sum_add_best(bj_exam_sum *sum, const bj_exam_scene *own, const bj_moment *best);
 void bj_exam_sum_report(bj_exam_report *report, const bj_exam_sum *sum);
 

@@ -1,13 +1,12 @@
 /* golden.c - see golden.h. */
 #include "verify/golden.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/json.h"
 #include "model/model.h"
 
 /* ------------------------------------------------------------------------------------ metadata */
@@ -20,13 +19,9 @@ static bj_status read_number(double *out, const bj_safetensors *st, const char *
         return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is missing", bj_safetensors_path(st),
                        key);
     }
-    char *end;
-    errno = 0;
-    const double value = strtod(text, &end);
-    if (end == text || *end || errno || !isfinite(value))
+    if (!bj_json_number_read(out, text))
         return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is '%s', expected a number",
                        bj_safetensors_path(st), key, text);
-    *out = value;
     return BJ_OK;
 }
 
@@ -41,8 +36,8 @@ static bj_status read_count(int *out, const bj_safetensors *st, const char *key,
     return BJ_OK;
 }
 
-/* Sets *out to the index of the metadata value in a NULL-terminated list,
- * or to 0 if the key is absent. */
+/* Sets *out to the index of the metadata value in a NULL-terminated list, or to 0 if the key does
+ * not exist. */
 static bj_status read_word(int *out, const bj_safetensors *st, const char *key,
                            const char *const *words, bj_error *err) {
     const char *text = bj_safetensors_metadata(st, key);
@@ -144,6 +139,7 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
     BJ_TRY(read_count(&g->steps, g->file, "steps", 0, err));
     BJ_TRY(read_count(&g->optim.conditioned, g->file, "conditioned", 0, err));
     BJ_TRY(read_count(&g->optim.muon, g->file, "muon", 0, err));
+    BJ_TRY(read_count(&g->optim.schedule_free, g->file, "schedule_free", 0, err));
     return blame_file(g, bj_objective_check(o, &g->arch, err), err);
 }
 
@@ -165,8 +161,8 @@ static bj_status load_weights(bj_golden *g, bj_error *err) {
     for (int i = 0; i < bj_model_tensor_count(g->model); i++) {
         /* An anchor file contains no atoms and no router. */
         const bj_param_part part = g->model->layout.params[i].part;
-        const int unused = g->objective.kind == BJ_ANCHOR_A &&
-                           (part == BJ_PART_ATOMS || part == BJ_PART_ROUTER);
+        const int unused =
+            g->objective.kind == BJ_ANCHOR_A && (part == BJ_PART_ATOMS || part == BJ_PART_ROUTER);
         BJ_TRY(load_tensor(bj_model_tensor(g->model, i), g->file, "w.", unused, err));
     }
     return BJ_OK;
@@ -202,7 +198,8 @@ static bj_status load_scenes(bj_golden *g, bj_error *err) {
     const bj_safetensors *st = g->file;
     const bj_tensor_view *first = bj_safetensors_find(st, "x.focal");
     if (!first || first->rank != 3 || first->shape[0] < 1 || first->shape[0] > 1 << 20)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: tensor 'x.focal' is missing or has no (B,T,7) shape",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: tensor 'x.focal' is missing or does not have the shape (B,T,7)",
                        bj_safetensors_path(st));
     const int64_t B = first->shape[0];
     g->B = (int)B;

@@ -1,8 +1,8 @@
-/* golden.h - reads a golden file: architecture, objective, weights, scenes.
+/* golden.h - reads the architecture, objective, weights and scenes of a golden file.
  *
- * Tensors: w. weights, t. target encoder, x. batch. Results of the reference: o. outputs, l. loss
- * parts, g. gradients, m. metrics, s. weights and st. target after `steps` updates. Sizes and
- * settings come from the metadata. A missing setting has the paper's default.
+ * Prefixes of tensors: w. weights, t. target encoder, x. batch. Prefixes of reference results: o.
+ * outputs, l. loss parts, g. gradients, m. metrics, s. weights and st. target after `steps`
+ * updates. Sizes and settings come from the metadata. A missing setting has the paper's default.
  */
 #ifndef BJ_VERIFY_GOLDEN_H
 #define BJ_VERIFY_GOLDEN_H

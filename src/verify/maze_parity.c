@@ -10,7 +10,8 @@
 #include "npz/npz.h"
 #include "verify/failure.h"
 
-enum { LIMIT = 1 << 27, ARRAYS = 64 }; /* max values per array, max arrays loaded from one file */
+enum { LIMIT = 1 << 27, ARRAYS = 64 }; /* max number of values per array, max number of arrays
+                                          loaded from one file */
 
 typedef struct check {
     bj_parity_report *report;
@@ -71,7 +72,7 @@ static bj_status load_reals(check *c, bj_real **out, const bj_npy **npy, const c
     return BJ_OK;
 }
 
-/* Loads integers in [least, most], `width` per row. Width 1 means a rank-1 array. */
+/* Loads integers in [least, most] with `width` integers per row. Width 1 means a rank-1 array. */
 static bj_status load_ints(check *c, int32_t **out, int64_t *rows, const char *name, int width,
                            int64_t least, int64_t most) {
     const double *values = NULL;
@@ -106,7 +107,7 @@ static bj_status load_pairs(check *c, bj_edge **out, int *count, const char *nam
 
 /* ----------------------------------------------------------------------------------- comparing */
 
-/* Compares the `count` values in `found` with the array `name`, if the file has that array. */
+/* Compares the `count` values in `found` with the array `name`, if the file contains it. */
 static bj_status compare(check *c, const char *name, const double *found, size_t count) {
     const bj_npz_array *a = bj_npz_find(c->npz, name);
     const double *expected = NULL;
@@ -150,7 +151,7 @@ static bj_status compare_bytes(check *c, const char *name, const uint8_t *found,
     return compare(c, name, values, count);
 }
 
-/* Compares the edges whose mark equals `mark`, or all edges if `marks` is NULL. */
+/* Compares the edges that have the mark `mark`, or all edges if `marks` is NULL. */
 static bj_status compare_edges(check *c, const char *name, const bj_edge *edges, int count,
                                const uint8_t *marks, int mark) {
     double *values;
@@ -194,7 +195,7 @@ static bj_status read_case(check *c, bj_graph_case *in, bj_edge **edges, int *ed
     BJ_TRY(load_reals(c, &latents, &npy, "cells", 2));
     if (npy->rows < 1 || npy->rows > BJ_MAZE_MAX_CELLS || npy->width < 1 || npy->width > 1 << 20)
         return BJ_FAIL(c->err, BJ_EFORMAT,
-                       "%s: array 'cells' has %lld rows of %lld, expected 1 to "
+                       "%s: array 'cells' has %lld rows of width %lld, expected 1 to "
                        "%d",
                        bj_npz_path(c->npz), (long long)npy->rows, (long long)npy->width,
                        (int)BJ_MAZE_MAX_CELLS);
@@ -281,7 +282,7 @@ static bj_status read_map(check *c, bj_maze **maze) {
     return bj_maze_from_walls(maze, "maze_map", walls, (int)npy->rows, (int)npy->width, c->err);
 }
 
-/* Computes the cells of the steps and the edges between them. */
+/* Computes the cell of every step and the edges between cells. */
 static bj_status walk(check *c, const bj_maze *maze, bj_crossings *crossings) {
     const double *xy = NULL, *terminals = NULL;
     const bj_npy *npy = NULL, *marks = NULL;
@@ -314,9 +315,10 @@ static bj_status compare_walk(check *c, const bj_crossings *crossings) {
     BJ_TRY(compare(c, "expected_counts", values, (size_t)n));
     if (!bj_npz_find(c->npz, "edge_order")) return BJ_OK;
     const bj_npz_array *order = bj_npz_find(c->npz, "edge_order");
-    if (order->npy.rows != n) { /* the reference has other edges, which is a difference, not an
-                                   invalid file */
-        bj_note_failure(c->report, "edge_order has %lld numbers, expected %d, the number of edges",
+    if (order->npy.rows != n) { /* different edges in the reference are reported as a difference,
+                                   because the file itself is valid */
+        bj_note_failure(c->report,
+                        "edge_order has %lld numbers, expected %d, which is the number of edges",
                         (long long)order->npy.rows, n);
         return BJ_OK;
     }

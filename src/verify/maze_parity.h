@@ -21,7 +21,7 @@
 
 #include "core/status.h"
 
-/* Checks a file like bj_parity_file. Group m of the report contains the largest difference. */
+/* Checks a file like bj_parity_file. Group m of the report receives the largest difference. */
 BJ_CHECK bj_status bj_maze_parity(bj_parity_report *report, const char *path, bj_error *err);
 
 #endif

@@ -34,13 +34,14 @@ typedef struct check {
     bj_parity_report *report;
     const bj_golden *golden;
     bj_error *err;
-    size_t updated, updated_off; /* entries of s and st, and how many exceed the tolerance */
+    size_t updated, updated_off; /* number of entries of s and st, and how many of them exceed the
+                                    tolerance */
     bj_real *expected;           /* (largest tensor) */
     unsigned char *seen;         /* (tensors of the file) 1 if the tensor was compared */
 } check;
 
-/* Compares `found`, rows of `width` entries with the given stride, with the tensor `name`. A
- * missing tensor is accepted, because golden files of large models omit some. */
+/* Compares `found`, which has rows of `width` entries with the given stride, with the tensor
+ * `name`. The tensor may be missing, because golden files of large models omit some tensors. */
 static bj_status compare(check *c, int group, const char *name, const bj_real *found, size_t rows,
                          size_t width, size_t stride) {
     char full[112];
@@ -58,7 +59,7 @@ static bj_status compare(check *c, int group, const char *name, const bj_real *f
     for (size_t i = 0; i < rows * width; i++) {
         const double want = (double)c->expected[i];
         const double got = (double)found[i / width * stride + i % width];
-        /* Relative above 1, because the file stores weights rounded to 24 bits. */
+        /* Use a relative difference above 1, because the file stores weights rounded to 24 bits. */
         const double off = fabs(got - want) / (weights && fabs(want) > 1 ? fabs(want) : 1);
         if (fabs(want) > most) most = fabs(want);
         if (weights) {
@@ -70,10 +71,10 @@ static bj_status compare(check *c, int group, const char *name, const bj_real *f
             at = i, worst_found = got, worst_expected = want;
         }
     }
-    /* A tensor of zeros has no scale, so use the absolute difference. */
+    /* A tensor of zeros has no scale, so use the absolute difference instead. */
     const double measure = weights ? worst : worst / (most > 1e-30 ? most : 1);
-    /* A near-zero gradient can become a full AdamW step of either sign, so
-     * each weight may be off by steps * lr. */
+    /* A gradient near zero can become a full AdamW step of either sign, so each weight may be off
+     * by steps * lr. */
     double bound = tolerance[group];
 #ifndef BJ_DOUBLE
     if (weights) bound = fmax(bound, c->golden->steps * c->golden->lr);
@@ -189,8 +190,8 @@ static bj_status compare_updates(check *c, bj_trainer *trainer) {
     return BJ_OK;
 }
 
-/* Fails if a tensor of the file was not compared, because otherwise a tensor with an unknown name
- * would go unnoticed. */
+/* Fails if a tensor in the file was not compared. Otherwise, a tensor with an unknown name would go
+ * unnoticed. */
 static void check_complete(check *c) {
     for (int i = 0; i < bj_safetensors_count(c->golden->file); i++) {
         const char *name = bj_safetensors_at(c->golden->file, i)->name;
@@ -204,9 +205,9 @@ static void check_complete(check *c) {
     }
 }
 
-/* Returns 1 if every w. equals its s. This happens if a writer stores
- * references to its parameters instead of copies. Then w. contains the
- * weights after the last update, which cannot reproduce the other values. */
+/* Returns 1 if every w. tensor equals its s. tensor. This happens if a writer stores references to
+ * its parameters instead of copies. Then w. contains the weights after the last update, which
+ * cannot reproduce the other values. */
 static int stated_too_late(const bj_golden *g) {
     int stated = 0;
     for (int i = 0; i < bj_safetensors_count(g->file) && g->steps > 0 && g->lr > 0; i++) {

@@ -1,8 +1,8 @@
 /* benchmark.c - the standard benchmark of the simulated world, and the seeds reserved for
  * evaluation (branchjepa/benchmark.h).
  *
- * Each digest below covers the stored digests of all 2,000 laws of a split, so it fixes the id,
- * frame, realized mode, weights, means and factors of every scene. bj_law_verify recomputes the
+ * Each digest below covers the stored digests of all 2,000 laws of a split. It therefore covers the
+ * id, frame, realized mode, weights, means and factors of every scene. bj_law_verify recomputes the
  * digest of a scene from its numbers when the scene is measured.
  * Tests: tests/world/test_benchmark.c, tests/cli/benchmark.sh
  */

@@ -21,7 +21,8 @@ enum {
     BJ_LAW_LEADERS = 3
 };
 
-#define BJ_LAW_JITTER 0.004 /* sigma in meters */
+#define BJ_LAW_JITTER 0.004                        /* sigma in meters */
+#define BJ_LAW_JITTER_TEXT "0.0040000000000000001" /* in files, with 17 digits */
 
 typedef enum bj_intent {
     BJ_INTENT_KEEP,
@@ -40,17 +41,17 @@ typedef enum bj_intent {
 
 const char *bj_intent_name(bj_intent intent);
 
-/* A row of the scenario as stored, including noise. */
+/* One stored row of the scenario, including noise. */
 typedef struct bj_row {
     double x, y, vx, vy, heading;
 } bj_row;
 
-/* The polylines of the map that the law uses. Version 1 uses all polylines. Version 2 uses only
- * polylines that are nearer to the focal vehicle than the farthest polyline in the features. */
+/* The polylines of the map that the law uses. Version 1 uses all polylines. Version 2 ignores
+ * polylines that are farther from the focal vehicle than the farthest polyline in the features. */
 typedef struct bj_view {
     uint64_t lanes[BJ_TOWN_LANES / 64];
     uint32_t crossings;
-    double reach; /* rank of the farthest polyline, or 1e300; see bj_features_rank */
+    double reach; /* rank of the farthest polyline used, or 1e300; see bj_features_rank */
 } bj_view;
 
 static inline int bj_view_lane(const bj_view *view, int lane) {
@@ -63,14 +64,15 @@ typedef struct bj_observed {
     int lane;
     double s, offset;        /* arc length along the lane; distance to the left of its center
                                 line */
-    double v, a;             /* speed and acceleration, least squares over the last second */
+    double v, a;             /* speed and acceleration, from a least-squares fit over the last
+                                second */
     double drift;            /* lateral speed to the left, relative to the lane */
     double limit;            /* speed limit of the lane */
     double line;             /* distance to the next stop line, 1e9 if none is near */
     int node;                /* junction of the stop line, or -1 */
     int minor;               /* 1 if vehicles at this stop line yield to the other street */
     double walked;           /* distance to the next occupied crossing, 1e9 if none */
-    double lead_gap, lead_v; /* vehicle ahead on the lane; gap is 1e9 if none */
+    double lead_gap, lead_v; /* gap to the vehicle ahead on the lane (1e9 if none) and its speed */
 } bj_observed;
 
 typedef struct bj_mode {
@@ -78,11 +80,11 @@ typedef struct bj_mode {
     double weight;
     int route[BJ_WORLD_ROUTE], route_count; /* starts at the observed lane */
     double stop;                            /* distance to the stopping point, or 1e9 */
-    int hold;                               /* number of steps that the vehicle waits there; 1000
-                                               means forever */
+    int hold;                               /* number of steps that the vehicle waits at the stop;
+                                               1000 means forever */
     double wanted;                          /* desired speed */
     double shift;                           /* lateral target, positive to the left */
-    int green; /* light of the junction ahead: 1 green, 0 red, -1 irrelevant */
+    int green; /* light at the junction ahead: 1 green, 0 red, -1 irrelevant */
     /* Filled by bj_law_roll, in city coordinates. */
     double mean[BJ_LAW_STEPS][2], heading[BJ_LAW_STEPS], speed[BJ_LAW_STEPS];
     double factor[BJ_LAW_FACTORS][BJ_LAW_STEPS][2];
@@ -96,32 +98,32 @@ typedef struct bj_law_state {
     int count;
 } bj_law_state;
 
-/* Stored rows of an agent for all 110 steps. The law reads steps 38 .. 49. */
+/* The stored rows of an agent at all 110 steps. The law reads only steps 38 .. 49. */
 typedef const bj_row *bj_rows;
 
-/* Computes the law of a scene after step 49. rows[i] are the stored rows of agent i. rows[i] is
- * NULL if agent i is not visible in steps 38 .. 49 or, in version 2, if it is not one of the
+/* Computes the law of a scene after step 49. rows[i] are the stored rows of agent i. rows[i] must
+ * be NULL if agent i is not visible in steps 38 .. 49 or, in version 2, if it is not one of the
  * neighbors in the features. */
 void bj_law_make(bj_law_state *law, const bj_traffic *traffic, const bj_rows *rows);
 
 /* ---------------------------------------------------------------------------------------- parts */
 
-/* Computes speed and acceleration at the last observed step. */
+/* Computes the speed and the acceleration at the last observed step. */
 void bj_law_motion(double *v, double *a, bj_rows rows);
 /* Finds the lanes and crossings in view of the focal vehicle. In version 2 the functions below
  * depend only on the view and the rows. In version 1 they use the state of the simulator. */
 void bj_view_make(bj_view *view, const bj_town *town, const bj_row *focal);
-/* Lists the successors of a lane that are in view, and returns their count. */
+/* Lists the successors of a lane that are in view. Returns their number. */
 int bj_view_next(const bj_view *view, const bj_road_lane *lane, int next[BJ_TOWN_SUCC]);
 /* Returns the lane of the focal vehicle. */
 int bj_view_own_lane(const bj_view *view, const bj_traffic *traffic, const bj_row *focal);
-/* Returns 1 if the control of the junction at the end of the lane is in view. */
+/* Returns 1 if it can be seen how the junction at the end of the lane is controlled. */
 int bj_view_junction(const bj_view *view, const bj_town *town, const bj_row *focal, int lane);
 /* Returns 1 if there is a pedestrian on the crossing. */
 int bj_view_walked(const bj_traffic *traffic, const bj_rows *rows, int crossing);
 
-/* Position of a vehicle on a lane. `rough` determines the order of vehicles; s and offset are
- * measured from the stored row. */
+/* Position of a vehicle on a lane. `rough` is used to order vehicles. s and offset are measured
+ * from the stored row. */
 typedef struct bj_on_lane {
     double rough, s, offset;
 } bj_on_lane;

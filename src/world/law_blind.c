@@ -114,7 +114,7 @@ static bj_status make_scene(bj_law_blind *b, const bj_law_scene *law, bj_error *
 
 /* ------------------------------------------------------------------------------------ mixing */
 
-/* Adds the law of the scene in the modified town. Equal modes are merged. */
+/* Adds the law of the scene in the modified town and merges equal modes. */
 static void add_law(bj_law_blind *b, double share) {
     bj_law_record *r = b->record;
     b->scene->traffic.town = b->changed;
@@ -136,7 +136,8 @@ static void add_law(bj_law_blind *b, double share) {
     }
 }
 
-/* Adds the laws for every control of the junction. node is -1 if the control is not hidden. */
+/* Adds the laws for every possible control of the junction. `node` is -1 if the control is not
+ * hidden. */
 static void add_controls(bj_law_blind *b, int node, double share) {
     if (node < 0) {
         add_law(b, share);
@@ -175,15 +176,16 @@ static void change_limits(bj_law_blind *b, const double speed[BJ_TOWN_STREETS]) 
     }
 }
 
-/* Returns the street of a lane. For a lane in a junction returns the street that it comes from. */
+/* Returns the street of a lane. For a lane in a junction, returns the street from which it
+ * comes. */
 static int street_of(const bj_town *town, int lane) {
     for (int k = 0; k < 8 && town->lanes[lane].street < 0 && town->lanes[lane].prev_count; k++)
         lane = town->lanes[lane].prev[0];
     return town->lanes[lane].street < 0 ? 0 : town->lanes[lane].street;
 }
 
-/* Excludes limits that are too low for the visible traffic. No vehicle drives faster than 1.12
- * times the limit, so `low` is raised until the fastest visible vehicle is allowed. */
+/* Excludes speed limits that are too low for the visible traffic. No vehicle drives faster than
+ * 1.12 times the limit, so `low` is raised until it allows the fastest visible vehicle. */
 static void exclude_limits(const bj_law_blind *b, int low[BJ_TOWN_STREETS],
                            const int high[BJ_TOWN_STREETS]) {
     const bj_traffic *tr = &b->scene->traffic;

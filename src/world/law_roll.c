@@ -82,8 +82,8 @@ static int find_leaders(car *cars, const road *r, double focal_way, const bj_tra
     return n;
 }
 
-/* Advances a vehicle by one step. `stop` is the stop line's distance along the route, or 1e9 if the
- * vehicle may pass it. */
+/* Advances a vehicle by one step. `stop` is the distance to the stop line along the route, or 1e9
+ * if the vehicle may pass it. */
 static void advance(car *c, const road *r, double gap, double ahead_v, double stop) {
     const double line = stop - c->way - c->length / 2;
     if (line < 1e8 && line > -1 && line + 1 < gap) gap = line + 1, ahead_v = 0;
@@ -195,7 +195,7 @@ void bj_law_roll(bj_mode *m, const bj_observed *o, const bj_traffic *tr, const b
 
 /* ------------------------------------------------------------------------------------ the whole */
 
-/* Returns the root mean square distance between two means. */
+/* Returns the root mean square distance between the means of two modes. */
 static double apart(const bj_mode *a, const bj_mode *b) {
     double sum = 0;
     for (int t = 0; t < BJ_LAW_STEPS; t++) {
@@ -212,7 +212,7 @@ void bj_law_make(bj_law_state *law, const bj_traffic *tr, const bj_rows *rows) {
     for (int i = 0; i < law->count; i++) {
         bj_mode *m = &law->modes[i];
         bj_law_roll(m, &law->observed, tr, rows);
-        /* Modes that are nearly equal over six seconds are merged. */
+        /* Modes whose means are nearly equal over six seconds are merged. */
         int same = -1;
         for (int k = 0; k < n && same < 0; k++)
             if (apart(m, &law->modes[k]) < 0.5) same = k;

@@ -1,4 +1,5 @@
-/* law_view.c - the parts of the map and the traffic that the features contain, for version 2.
+/* law_view.c - determines which parts of the map and the traffic the features contain, for version
+ * 2.
  *
  * The features contain the 48 polylines nearest to the focal vehicle, without lane types and
  * markings. They distinguish vehicles and buses from all other road users, but contain no sizes.
@@ -51,8 +52,8 @@ static int is_near(const bj_town *town, int lane, const bj_row *r, double margin
     return dx * dx + dy * dy < most * most;
 }
 
-/* Returns the lane with the smallest cost: squared distance plus 20 m^2 (1 - cos(angle to the
- * lane)). */
+/* Returns the lane with the lowest cost, which is the squared distance plus 20 m^2 (1 - cos(angle
+ * to the lane)). */
 int bj_view_own_lane(const bj_view *view, const bj_traffic *tr, const bj_row *focal) {
     const bj_town *town = tr->town;
     int best = tr->agents[0].route[tr->agents[0].at];
@@ -73,7 +74,8 @@ int bj_view_own_lane(const bj_view *view, const bj_traffic *tr, const bj_row *fo
     return best;
 }
 
-/* Returns 1 if the arm's crossing is in view, or would be if the arm had one. */
+/* Returns 1 if the crossing of the arm is in view or, for an arm without a crossing, if its place
+ * is in view. */
 static int shows(const bj_view *view, const bj_arm *arm, const bj_row *focal) {
     const bj_point ends[2] = {{arm->place[0][0], arm->place[0][1]},
                               {arm->place[1][0], arm->place[1][1]}};

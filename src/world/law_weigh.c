@@ -89,9 +89,8 @@ static void walk(paths *p, path now) {
     }
 }
 
-/* Finds all routes within the horizon. Just after a stop line (in version 2, after any fork), the
- * lanes that start at the same point still overlap, so the routes along these lanes are also
- * included. */
+/* Finds all routes within the horizon. Just after a stop line (in version 2, after any fork), lanes
+ * that start at the same point still overlap, so routes along all of these lanes are included. */
 static void find_paths(paths *p, const bj_town *town, const bj_observed *o, const bj_row *now) {
     const bj_road_lane *lane = &town->lanes[o->lane];
     int starts[BJ_TOWN_SUCC], n = 0;
@@ -197,8 +196,8 @@ static bj_mode *add_mode(bj_law_state *law, const path *way, bj_intent intent, d
 
 /* ------------------------------------------------------------------------------------ open road */
 
-/* Returns the odds of a lane change to the left (side 1) or right (side -1), relative to
- * staying. */
+/* Returns the odds of a lane change to the left (side 1) or right (side -1) relative to staying in
+ * the lane. */
 static double change_odds(const bj_law_state *law, const bj_town *town, int side) {
     const bj_observed *o = &law->observed;
     const bj_road_lane *lane = &town->lanes[o->lane];
@@ -234,8 +233,8 @@ static void open_road(bj_law_state *law, const bj_town *town, const path *way) {
     add_changes(law, way, part * left, part * right);
 }
 
-/* Adds lane changes before a junction, after which the vehicle goes straight. Returns the share
- * that stays in its lane. */
+/* Adds lane changes before a junction, after which the vehicle goes straight. Returns the
+ * probability of staying in the lane. */
 static double change_before_junction(bj_law_state *law, const paths *p, double goes) {
     const double left = change_odds(law, p->town, 1), right = change_odds(law, p->town, -1);
     const path *ahead = NULL;
@@ -263,7 +262,7 @@ void bj_law_weigh(bj_law_state *law, const bj_traffic *tr) {
     const int stoppable = way < 6 * o->v + 6 && way > o->v * o->v / 9 - 1 && way > -1;
     const double stops = stoppable ? sigmoid(stop_logit(town, o)) : 0;
     const int junction = o->line < 6 * o->v + 12;
-    /* Probability that a stopped vehicle continues within the horizon. */
+    /* Returns the probability that a stopped vehicle continues within the horizon. */
     const bj_node *node = o->node >= 0 ? &town->nodes[o->node] : NULL;
     const double yields = !node || !junction                   ? 0.25
                           : node->control == BJ_CONTROL_SIGNAL ? 0.2

@@ -1,7 +1,6 @@
 /* law_write.c - the writer declared in law_file.h. */
-#define _POSIX_C_SOURCE 200809L /* open, unlink, getpid */
+#define _POSIX_C_SOURCE 200809L /* pread, close */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/sha256.h"
+#include "core/temporary.h"
 #include "world/law_file.h"
 
 /* Larger elements come first, so every tensor is aligned. */
@@ -99,19 +99,19 @@ static bj_status part_add(const bj_law_writer *w, part *p, const void *data, siz
     return BJ_OK;
 }
 
-static bj_status part_open(const bj_law_writer *w, part *p, int number, bj_error *err) {
-    char name[4096];
-    const char *slash = strrchr(w->path, '/');
-    const int folder = slash ? (int)(slash - w->path) + 1 : 0;
-    if (snprintf(name, sizeof name, "%.*s.%s.%ld-%d.tmp", folder, w->path, w->path + folder,
-                 (long)getpid(), number) >= (int)sizeof name)
-        return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", w->path);
+/* Opens a file without a name, which disappears when it is closed. */
+static bj_status part_open(const bj_law_writer *w, part *p, bj_error *err) {
+    char name[BJ_FILE_NAME];
+    bj_temporary file;
+    int parent;
     BJ_TRY(BJ_ALLOC(p->buffer, BUFFER, err));
-    p->file = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (p->file < 0)
-        return BJ_FAIL(err, BJ_EIO, "%s: cannot create %s: %s", w->path, name, strerror(errno));
-    unlink(name); /* the file disappears when it is closed */
-    return BJ_OK;
+    BJ_TRY(bj_file_open_parent(&parent, name, w->path, w->path, err));
+    const bj_status status = bj_temporary_create(&file, parent, name, NULL, w->path, err);
+    p->file = file.fd;
+    file.fd = -1; /* stays open */
+    bj_temporary_remove(&file);
+    close(parent);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------- writing */
@@ -123,7 +123,6 @@ void bj_law_writer_abort(bj_law_writer **writer) {
         if (w->parts[i].file >= 0) close(w->parts[i].file);
         bj_free(w->parts[i].buffer);
     }
-    bj_sha256_reset(&w->hash);
     bj_free(w->path);
     bj_free(w);
     *writer = NULL;
@@ -138,7 +137,7 @@ bj_status bj_law_writer_open(bj_law_writer **out, const char *path, bj_error *er
     w->path = bj_strdup(path);
     if (!w->path) status = bj_alloc_failed(strlen(path) + 1, 1, err);
     for (int i = 0; i < COLUMNS && status == BJ_OK; i++)
-        status = part_open(w, &w->parts[i], i, err);
+        status = part_open(w, &w->parts[i], err);
     const int64_t zero = 0;
     if (status == BJ_OK) status = part_add(w, &w->parts[MODE_START], &zero, sizeof zero, err);
     if (status != BJ_OK) bj_law_writer_abort(&w);
@@ -148,7 +147,7 @@ bj_status bj_law_writer_open(bj_law_writer **out, const char *path, bj_error *er
 
 /* Appends data to a tensor and to the scene's digest. */
 static bj_status store(bj_law_writer *w, column at, const void *data, size_t size, bj_error *err) {
-    BJ_TRY(bj_sha256_update(&w->hash, data, size, err));
+    bj_sha256_update(&w->hash, data, size);
     return part_add(w, &w->parts[at], data, size, err);
 }
 
@@ -156,12 +155,13 @@ bj_status bj_law_writer_add(bj_law_writer *w, const bj_law_record *r, bj_error *
     const size_t n = (size_t)r->count;
     uint8_t digest[HASH];
     if (w->scenes && strcmp(w->last, r->id) >= 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: scene '%s' comes after '%s', but ids must ascend",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: scene '%s' comes after '%s', but ids must be in ascending order",
                        w->path, r->id, w->last);
     memcpy(w->last, r->id, sizeof w->last);
     w->scenes++;
     w->modes += r->count;
-    BJ_TRY(bj_sha256_init(&w->hash, err));
+    bj_sha256_init(&w->hash);
     BJ_TRY(store(w, SCENARIO_ID, r->id, NAME, err));
     BJ_TRY(store(w, ORIGIN, r->origin, sizeof r->origin, err));
     BJ_TRY(store(w, HEADING, &r->heading, sizeof r->heading, err));
@@ -170,7 +170,7 @@ bj_status bj_law_writer_add(bj_law_writer *w, const bj_law_record *r, bj_error *
     BJ_TRY(store(w, INTENT, r->intent, n, err));
     BJ_TRY(store(w, MEAN, r->mean, n * sizeof r->mean[0], err));
     BJ_TRY(store(w, FACTOR, r->factor, n * sizeof r->factor[0], err));
-    BJ_TRY(bj_sha256_final_bytes(&w->hash, digest, err));
+    bj_sha256_final_bytes(&w->hash, digest);
     BJ_TRY(part_add(w, &w->parts[SHA256], digest, sizeof digest, err));
     return part_add(w, &w->parts[MODE_START], &w->modes, sizeof w->modes, err);
 }
@@ -190,9 +190,9 @@ static size_t header_text(char text[HEADER], const bj_law_writer *w, int version
                                     w->modes,      w->scenes, w->scenes, w->modes,  w->scenes};
     int n = snprintf(text, HEADER,
                      "{\"__metadata__\":{\"format\":\"branchjepa-law\",\"version\":\"1\",%s"
-                     "\"seed\":\"%llu\",\"split\":\"%s\",\"jitter\":\"%.17g\",\"intents\":\"[",
+                     "\"seed\":\"%llu\",\"split\":\"%s\",\"jitter\":\"%s\",\"intents\":\"[",
                      version == 1 ? "" : "\"world\":\"2\",", (unsigned long long)seed, split,
-                     BJ_LAW_JITTER);
+                     BJ_LAW_JITTER_TEXT);
     for (int i = 0; i < BJ_INTENTS; i++)
         n += snprintf(text + n, (size_t)(HEADER - n), "%s\\\"%s\\\"", i ? "," : "",
                       bj_intent_name((bj_intent)i));

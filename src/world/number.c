@@ -5,8 +5,8 @@
 #include <string.h>
 
 void bj_world_sincos(double *sine, double *cosine, double x) {
-    /* x = k pi/2 + r with |r| <= pi/4. pi/2 is split in two parts, the first with trailing
-     * zeros. */
+    /* Uses x = k pi/2 + r with |r| <= pi/4. pi/2 is split into two parts, the first of which has
+     * trailing zeros. */
     const double k = floor(x * (2 / BJ_PI) + 0.5);
     const double r = (x - k * 1.57079632673412561417e+00) - k * 6.07710050650619224932e-11;
     const double q = r * r;
@@ -130,7 +130,7 @@ double bj_world_normal(bj_rng *rng) {
     return sqrt(-2 * bj_world_log(u)) * c;
 }
 
-/* Adds four bytes, each uniform with variance (2^16 - 1) / 12, and scales the sum to variance 1. */
+/* Adds four random bytes, each with variance (2^16 - 1) / 12, and scales the sum to variance 1. */
 static double four_bytes(uint32_t bits) {
     const int sum =
         (int)(bits & 0xff) + (int)(bits >> 8 & 0xff) + (int)(bits >> 16 & 0xff) + (int)(bits >> 24);

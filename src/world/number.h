@@ -1,4 +1,4 @@
-/* number.h - elementary functions and random draws with bit-identical results on all platforms.
+/* number.h - elementary functions and random numbers with bit-identical results on all platforms.
  *
  * Stored numbers of the simulated world must not depend on the C library. Everything here uses only
  * + - * / and sqrt, which IEEE 754 defines exactly (the library is compiled without contraction).
@@ -44,7 +44,7 @@ int bj_world_chance(bj_rng *rng, double probability);
 /* Draws a standard normal number (Box-Muller). */
 double bj_world_normal(bj_rng *rng);
 /* Draw sensor jitter with mean 0 and variance 1 as the sum of four uniform numbers, which is fast.
- * bj_world_jitter2 draws two independent numbers. */
+ * bj_world_jitter2 draws two independent values. */
 double bj_world_jitter(bj_rng *rng);
 void bj_world_jitter2(double out[2], bj_rng *rng);
 

@@ -9,7 +9,7 @@ typedef struct maker {
     bj_traffic *tr;
     const bj_town *town;
     bj_rng *rng;
-    double x, y; /* approximate focal position at the end of the observation */
+    double x, y; /* approximate position of the focal vehicle at the end of the observation */
 } maker;
 
 /* --------------------------------------------------------------------------------------- routes */
@@ -30,7 +30,7 @@ static int pick_next(const maker *m, const bj_road_lane *lane) {
     return lane->next[0];
 }
 
-/* Appends lanes until the route is extended by `reach`, or full. */
+/* Appends lanes until the route is extended by `reach` or is full. */
 static void extend_route(const maker *m, bj_agent *a, double reach) {
     double length = 0;
     while (a->route_count < BJ_WORLD_ROUTE && length < reach) {
@@ -71,19 +71,19 @@ static void place_focal(maker *m) {
     bj_agent *a = &tr->agents[tr->count++];
     const double type = bj_rng_uniform(m->rng);
     driver(m, a, type < 0.94 ? BJ_KIND_VEHICLE : type < 0.97 ? BJ_KIND_BUS : BJ_KIND_MOTORCYCLIST);
-    /* Choose a lane that leads into a junction, and lanes before it. */
+    /* Choose a lane that leads into a junction, and the lanes before it. */
     int lane = -1;
     for (int tries = 0; tries < 60 && lane < 0; tries++) {
         const bj_node *node = &m->town->nodes[bj_world_integer(m->rng, 0, m->town->node_count - 1)];
         const bj_arm *arm = &node->arms[bj_world_integer(m->rng, 0, 3)];
         if (!arm->present || !arm->in_count) continue;
         lane = arm->in[bj_world_integer(m->rng, 0, arm->in_count - 1)];
-        /* Give most of them a green light, because scenes with a vehicle waiting at a red light
-         * vary little. */
+        /* Give most focal vehicles a green light, because scenes in which the vehicle waits at a
+         * red light vary little. */
         const int group = m->town->lanes[lane].arm % 2;
         tr->lights[node - m->town->nodes].first = bj_world_chance(m->rng, 0.7) ? group : 1 - group;
     }
-    if (lane < 0) lane = 0; /* all streets are one-way and lead out of the map, so use any lane */
+    if (lane < 0) lane = 0; /* all streets are one-way and lead off the map, so use any lane */
     int chain[BJ_WORLD_ROUTE], n = 0;
     double length = m->town->lanes[lane].length;
     const double limit = m->town->lanes[lane].speed;
@@ -150,8 +150,8 @@ static int place_driver(maker *m, bj_kind kind, double radius) {
         a->route_count = 1;
         a->at = 0;
         a->s = s;
-        /* Features do not distinguish motorcyclists from cyclists, so in version 2 both ride at the
-         * edge. */
+        /* The features do not distinguish motorcyclists from cyclists, so in version 2 both ride at
+         * the edge of the lane. */
         if ((kind == BJ_KIND_CYCLIST && !l->bike) ||
             (kind == BJ_KIND_MOTORCYCLIST && m->town->version > 1))
             a->offset = -1.15;
@@ -325,7 +325,7 @@ void bj_world_populate(bj_traffic *tr, const bj_town *town, bj_rng *rng) {
     /* The ego vehicle always exists. */
     for (int tries = 0; tr->count < 2 && tries < 40; tries++)
         place_driver(&m, BJ_KIND_VEHICLE, 30 + 3 * tries);
-    if (tr->count < 2) { /* no lane is free, so the ego vehicle stands at the roadside */
+    if (tr->count < 2) { /* no lane is free, so the ego vehicle stands at the side of the road */
         bj_pose at = {m.x + 40, m.y, 0, 0, 0, 0};
         sidewalk(&m, &at, 0.5, 1000);
         stander(&tr->agents[tr->count++], BJ_KIND_VEHICLE, at);

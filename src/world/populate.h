@@ -7,7 +7,7 @@
 
 #include "world/traffic.h"
 
-/* Fills the traffic of a town with the state shortly before step 0. */
+/* Fills `traffic` with the road users of a town, in their state shortly before step 0. */
 void bj_world_populate(bj_traffic *traffic, const bj_town *town, bj_rng *rng);
 
 #endif

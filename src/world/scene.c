@@ -110,7 +110,8 @@ static void see(bj_world_scene *scene, bj_rng *rng) {
     }
 }
 
-/* Adds sensor noise: white jitter of the position, and slow errors of velocity and heading. */
+/* Adds sensor noise: white noise on the position, and slowly varying errors of velocity and
+ * heading. */
 static void sense(bj_world_scene *scene, int agent, int from, int until) {
     const bj_agent *a = &scene->traffic.agents[agent];
     bj_rng *rng = &scene->noise[agent];
@@ -127,7 +128,7 @@ static void sense(bj_world_scene *scene, int agent, int from, int until) {
         bj_world_jitter2(fresh + 2, rng);
         slow[0] = 0.92 * slow[0] + 0.392 * fresh[2];
         slow[1] = 0.92 * slow[1] + 0.392 * fresh[3];
-        /* The heading error combines the two velocity draws, which saves a draw. */
+        /* The heading error reuses the two velocity draws, which saves a draw. */
         slow[2] = 0.7 * slow[2] + 0.505 * (fresh[2] - fresh[3]);
         const double speed = fabs(m->vx) + fabs(m->vy);
         const double error = (0.02 + 0.3 * bj_world_clamp(speed / 4, 0, 1)) * still;
@@ -246,7 +247,7 @@ static void drive_future(bj_world_scene *scene, double smooth[BJ_LAW_STEPS][2]) 
             if (m->scripts[k].agent >= 0)
                 tr->agents[m->scripts[k].agent].path[step] = m->leader_path[k - 1][t];
         hide(scene, step);
-        /* Compute the velocity as a central difference, one-sided at the end. */
+        /* Compute the velocity as a central difference, or as a one-sided difference at the end. */
         const double *here = smooth[t], *next = smooth[t + 1 < BJ_LAW_STEPS ? t + 1 : t];
         const bj_motion *start = &tr->agents[0].path[LAST];
         const double first[2] = {start->x, start->y}, *before = t ? smooth[t - 1] : first;
@@ -261,7 +262,8 @@ static void drive_future(bj_world_scene *scene, double smooth[BJ_LAW_STEPS][2]) 
 
 static bj_text text_of(const char *text) { return (bj_text){text, strlen(text)}; }
 
-/* Names the tracks. Names are numbers except for the ego vehicle "AV", which sorts after them. */
+/* Assigns track names. Names are numbers, except for the ego vehicle "AV", which sorts after
+ * them. */
 static void name_tracks(bj_world_scene *scene, uint64_t key) {
     const int n = scene->traffic.count;
     for (int i = 0; i < n; i++) {
@@ -289,7 +291,7 @@ static int categorize(const bj_world_scene *scene, int i) {
     return rows == BJ_WORLD_STEPS && way > 3 && dx * dx + dy * dy < 50 * 50 ? 2 : 1;
 }
 
-/* Lists the rows of steps below `until`, and all rows of the focal vehicle. */
+/* Lists the rows at steps below `until`, and all rows of the focal vehicle. */
 static void list_rows(bj_world_scene *scene, int until) {
     const bj_traffic *tr = &scene->traffic;
     bj_scenario *out = &scene->scenario;
@@ -342,7 +344,7 @@ static void store_future(bj_world_scene *scene, double stored[BJ_LAW_STEPS][2]) 
     }
 }
 
-/* Names the scene and its tracks, and lists the rows of steps below `until`. */
+/* Names the scene and its tracks, and lists the rows at steps below `until`. */
 static void finish(bj_world_scene *scene, uint64_t seed, const char *split, int until) {
     bj_world_scene_id(scene->id, scene->traffic.town->version, seed, split, scene->index);
     name_tracks(scene, scene_key(seed, split, scene->index, STREAM_ID));

@@ -29,7 +29,7 @@ typedef struct bj_world_scene {
     int category[BJ_WORLD_AGENTS]; /* 3 focal, 2 scored, 1 unscored, 0 fragment */
     char id[BJ_SCENARIO_NAME], names[BJ_WORLD_AGENTS][16];
     double start_timestamp; /* in nanoseconds */
-    /* The scene as a scenario with tracks sorted by name. Points into this struct. */
+    /* The scene as a scenario, with tracks sorted by name. Its pointers refer to this struct. */
     bj_scenario scenario;
     int agent_of[BJ_WORLD_AGENTS]; /* agent index of a track */
     bj_text track_id[BJ_WORLD_AGENTS], type[BJ_WORLD_AGENTS];
@@ -40,16 +40,16 @@ typedef struct bj_world_scene {
 } bj_world_scene;
 
 /* Generates scene `index` of (seed, split) in the town's version of the world. `town` must be town
- * number index / BJ_WORLD_TOWN_SCENES. Draw 0 is the future in the data. Other draws are
- * alternative futures of the same past. */
+ * number index / BJ_WORLD_TOWN_SCENES. Draw 0 is the future that is stored in the data. Other draws
+ * are alternative futures of the same past. */
 void bj_world_scene_make(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                          const char *split, int64_t index, uint64_t draw);
-/* Generates only the part of draw 0 that is needed for the features: rows up to step 49, and the
- * focal positions of steps 50-109. Skips part 5. The results are bit-identical. */
+/* Generates only the part of draw 0 that the features need: rows up to step 49, and the focal
+ * positions at steps 50-109. Part 5 is skipped. The results are bit-identical. */
 void bj_world_scene_make_short(bj_world_scene *scene, const bj_town *town, uint64_t seed,
                                const char *split, int64_t index);
-/* Computes the scene id. Ids ascend with the index, which is stored in the first eight digits. They
- * differ between versions. */
+/* Computes the scene id. Ids ascend with the index, whose digits are the first eight characters.
+ * Ids differ between versions of the world. */
 void bj_world_scene_id(char id[BJ_SCENARIO_NAME], int version, uint64_t seed, const char *split,
                        int64_t index);
 
@@ -66,12 +66,12 @@ void bj_world_scene_observe(bj_world_scene *scene, const bj_town *town, uint64_t
 int bj_world_scene_future(double future[BJ_LAW_STEPS][2], const bj_world_scene *scene,
                           uint64_t seed, const char *split, uint64_t draw);
 
-/* Lists the rows that the law reads: the rows of agents that are visible in all steps from 38 to 49
- * (see bj_law_make). */
+/* Lists the rows that the law reads, which are the rows of agents that are visible in all steps
+ * from 38 to 49 (see bj_law_make). */
 void bj_world_scene_rows(bj_rows rows[BJ_WORLD_AGENTS], const bj_world_scene *scene);
 
-/* Transforms city coordinates to the scene frame, whose origin and heading are the focal row of
- * step 49. */
+/* Transforms city coordinates to the scene frame, which is defined by the position and heading of
+ * the focal row at step 49. */
 void bj_world_scene_local(double *x, double *y, const bj_world_scene *scene);
 
 #endif

@@ -30,7 +30,6 @@ enum { SLOTS_PER_JOB = 2, PATH_SIZE = 4096 };
 /* State of a worker. */
 typedef struct worker {
     bj_town_worker at;
-    bj_sha256 hash;
     bj_world_folder *folder; /* NULL if the output is a cache */
 } worker;
 
@@ -68,7 +67,7 @@ static bj_status make_block(run *r, worker *w, block *b, int64_t number, bj_erro
     bj_map map;
     uint8_t digest[32];
     BJ_TRY(bj_town_worker_make(&w->at, &map, r->version, o->seed, r->split, number, err));
-    BJ_TRY(bj_sha256_block(&w->hash, digest, w->at.text.text, w->at.text.size, err));
+    bj_sha256_block(digest, w->at.text.text, w->at.text.size);
     const int64_t first = number * BJ_WORLD_TOWN_SCENES, end = town_end(r, number);
     for (int64_t i = first; i < end; i++) {
         bj_world_scene_make(scene, w->at.town, o->seed, r->split, i, 0);
@@ -143,7 +142,6 @@ static void release(run *r) {
     for (int i = 0; r->workers && i < r->worker_count; i++) {
         worker *w = &r->workers[i];
         bj_town_worker_reset(&w->at);
-        bj_sha256_reset(&w->hash);
         bj_world_folder_free(w->folder);
     }
     for (int i = 0; r->blocks && i < r->slots; i++) {
@@ -176,7 +174,6 @@ static bj_status run_pipeline(run *r, bj_error *err) {
 
 static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
     const bj_world_options *o = r->options;
-    struct stat info;
     *r->report = (bj_world_report){0};
     r->split = o->split ? o->split : "train";
     BJ_TRY(bj_world_check_split(r->split, err));
@@ -186,8 +183,26 @@ static bj_status prepare(run *r, const char *law_tail, bj_error *err) {
                        (long long)o->scenes);
     if (snprintf(r->law_path, PATH_SIZE, "%s%s", r->path, law_tail) >= PATH_SIZE)
         return BJ_FAIL(err, BJ_EARG, "%.200s...: path too long", r->path);
-    if (!o->force && stat(r->law_path, &info) == 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: already exists\nhint: --force replaces it", r->law_path);
+    return BJ_OK;
+}
+
+static bj_status fail_exists(const char *path, bj_error *err) {
+    return BJ_FAIL(err, BJ_EARG, "%s: already exists\nhint: --force replaces it", path);
+}
+
+/* Fails if the cache exists, or a law that does not belong to an interrupted run. The law is
+ * published before the cache, so a run that was killed in between has left its law. */
+static bj_status check_free(const run *r, bj_error *err) {
+    struct stat info;
+    char partial[PATH_SIZE + 16];
+    if (stat(r->path, &info) == 0) {
+        int64_t items;
+        if (S_ISREG(info.st_mode)) BJ_TRY(bj_cache_writer_tidy(&items, r->path, err));
+        return fail_exists(r->path, err);
+    }
+    snprintf(partial, sizeof partial, "%s.partial", r->path);
+    if (bj_file_exists(r->law_path) && !bj_file_exists(partial))
+        return fail_exists(r->law_path, err);
     return BJ_OK;
 }
 
@@ -206,7 +221,7 @@ static bj_status check_resumed(run *r, bj_error *err) {
     bj_world_scene_id(id, r->version, r->options->seed, r->split, r->done_before - 1);
     if (strcmp(name, id))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s.partial: scene %lld is '%s', expected '%s', so it has another seed, "
+                       "%s.partial: scene %lld is '%s', expected '%s', so it has a different seed, "
                        "world version or source\n"
                        "hint: --restart starts over",
                        r->path, (long long)(r->done_before - 1), name, id);
@@ -216,10 +231,8 @@ static bj_status check_resumed(run *r, bj_error *err) {
 bj_status bj_world_to_cache(bj_world_report *report, const char *cache,
                             const bj_world_options *options, bj_error *err) {
     run r = {.options = options, .report = report, .path = cache};
-    struct stat info;
     BJ_TRY(prepare(&r, ".law.safetensors", err));
-    if (!options->force && stat(cache, &info) == 0)
-        return BJ_FAIL(err, BJ_EARG, "%s: already exists\nhint: --force replaces it", cache);
+    if (!options->force) BJ_TRY(check_free(&r, err));
     const bj_fact facts[] = {{"split", r.split}};
     bj_status status = bj_cache_writer_open(&r.writer, cache, facts, 1, options->restart, err);
     if (status == BJ_OK) status = check_resumed(&r, err);
@@ -256,6 +269,7 @@ bj_status bj_world_to_folders(bj_world_report *report, const char *folder,
                               const bj_world_options *options, bj_error *err) {
     run r = {.options = options, .report = report, .path = folder};
     BJ_TRY(prepare(&r, "/law.safetensors", err));
+    if (!options->force && bj_file_exists(r.law_path)) return fail_exists(r.law_path, err);
     BJ_TRY(create_folder(folder, err));
     bj_status status = run_pipeline(&r, err);
     if (status == BJ_OK)
@@ -272,7 +286,7 @@ bj_status bj_world_redraw(double *futures, int *modes, int version, uint64_t see
     bj_town *town = NULL;
     bj_world_scene *scene = NULL;
     if (index < 0 || index >= (int64_t)1 << 32 || first < 0 || draws < 0)
-        return BJ_FAIL(err, BJ_EARG, "scene %lld, %lld draws from %lld on: out of range",
+        return BJ_FAIL(err, BJ_EARG, "scene %lld, %lld draws starting at %lld: out of range",
                        (long long)index, (long long)draws, (long long)first);
     BJ_TRY(bj_world_check_split(split, err));
     BJ_TRY(bj_world_choose_version(&version, version, err));

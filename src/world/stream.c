@@ -26,7 +26,7 @@ _Static_assert((int)BJ_FRESH_TOWN_SCENES == (int)BJ_WORLD_TOWN_SCENES, "one size
 
 typedef struct worker {
     bj_town_worker at;
-    bj_error why; /* first failure in this window, code BJ_OK if none */
+    bj_error why; /* first failure in this window; its code is BJ_OK if there is none */
 } worker;
 
 typedef struct slot {
@@ -155,10 +155,11 @@ bj_status bj_world_stream_read(const bj_scene **scenes, const int64_t **numbers,
                                int64_t first, int count, bj_error *err) {
     const int64_t end = ((int64_t)1 << 32) / s->W * s->W;
     if (count < 1 || count > s->W)
-        return BJ_FAIL(err, BJ_EARG, "stream: %d scenes at once, expected 1 to %lld", count,
+        return BJ_FAIL(err, BJ_EARG, "stream: found %d scenes per batch, expected 1 to %lld", count,
                        (long long)s->W);
     if (first < 0 || first > end - count)
-        return BJ_FAIL(err, BJ_EARG, "stream: scenes %lld to %lld, expected 0 to %lld",
+        return BJ_FAIL(err, BJ_EARG,
+                       "stream: found scenes %lld to %lld, expected scenes in 0 to %lld",
                        (long long)first, (long long)first + count - 1, (long long)end - 1);
     for (int64_t w = first / s->W; w <= (first + count - 1) / s->W; w++)
         if (s->slots[w % SLOTS].window != w) BJ_TRY(make_window(s, w, err));
@@ -191,7 +192,7 @@ static bj_status build(bj_world_stream *s, const bj_world_stream_options *o, bj_
     BJ_TRY(bj_world_check_split(split, err));
     BJ_TRY(bj_world_choose_version(&s->version, o->version, err));
     if (o->towns < 0 || o->towns > MAX_TOWNS)
-        return BJ_FAIL(err, BJ_EARG, "stream: windows of %d towns, expected 0 to %d", o->towns,
+        return BJ_FAIL(err, BJ_EARG, "stream: a window has %d towns, expected 0 to %d", o->towns,
                        MAX_TOWNS);
     s->seed = o->seed;
     snprintf(s->split, sizeof s->split, "%s", split);

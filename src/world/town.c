@@ -13,8 +13,8 @@
 enum { INTERVALS = 3 };
 
 static const double size_half = 130, corner = 7, gutter = 0.6, bay_width = 2.3;
-static const double ring_inner = 26;    /* distance between a roundabout's stop line and its
-                                           center */
+static const double ring_inner = 26;    /* distance between the stop line and the center of a
+                                           roundabout */
 static const double visible_limit = 12; /* speed limit of every street in version 2, m/s */
 
 /* ------------------------------------------------------------------------------------ building */
@@ -124,8 +124,8 @@ static int arm_count(const bj_node *node) {
     return n;
 }
 
-/* Cumulative thresholds for one uniform number: roundabout below `round`, signal below `signal`,
- * stop below `stop`, otherwise priority. */
+/* Cumulative thresholds for a uniform random number: roundabout if it is below `round`, signal
+ * below `signal`, stop sign below `stop`, otherwise priority. */
 typedef struct control_draw {
     double round, signal, stop;
 } control_draw;
@@ -212,9 +212,9 @@ static double crossing_share(bj_control control) {
     return control == BJ_CONTROL_SIGNAL ? 0.85 : 0.55;
 }
 
-/* Returns 1 if an arm gets a crossing. In version 2 the crossings of a junction indicate its
- * control: a signal has crossings on all arms, a stop sign on none, and priority on the arms that
- * yield. */
+/* Returns 1 if an arm gets a crossing. In version 2, the crossings of a junction reveal how it is
+ * controlled: a signal has crossings on all arms, a stop sign has none, and a priority junction has
+ * them on the arms that yield. */
 static int has_crossing(bj_town *town, const bj_node *node, int arm) {
     const int drawn = bj_world_chance(&town->rng, crossing_share(node->control));
     if (town->version == 1 || node->control == BJ_CONTROL_ROUNDABOUT) return drawn;
@@ -260,7 +260,7 @@ bj_control_odds bj_town_control_odds(const bj_town *town, int index) {
     return odds;
 }
 
-/* Adds an arm's crossing to the lanes that enter or leave the junction there. */
+/* Registers the crossing of an arm with the lanes that enter or leave the junction there. */
 static void note_arm_crossings(bj_town *town) {
     for (int n = 0; n < town->node_count; n++) {
         const bj_node *node = &town->nodes[n];
@@ -280,8 +280,8 @@ static void note_arm_crossings(bj_town *town) {
     }
 }
 
-/* Computes where vehicles stop for a crossing between two junctions, based on the crossing's edge
- * in the features. */
+/* Computes where vehicles stop for a crossing between two junctions, based on the edge of the
+ * crossing in the features. */
 static void place_crossing_stops(bj_town *town) {
     for (int i = 0; i < town->lane_count; i++) {
         bj_road_lane *l = &town->lanes[i];
@@ -356,7 +356,7 @@ bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *sp
     if (version > 1 && !town->full) bj_town_make_lines(town);
     if (town->full)
         return BJ_FAIL(err, BJ_EARG,
-                       "simulated world: town %lld of seed %llu does not fit in its tables",
+                       "simulated world: town %lld of seed %llu is too large for its tables",
                        (long long)number, (unsigned long long)seed);
     return BJ_OK;
 }

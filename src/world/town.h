@@ -33,7 +33,7 @@ enum {
 };
 
 #define BJ_TOWN_BIKE 1.6 /* width of a bicycle lane, m */
-#define BJ_TOWN_BACK 0.6 /* probability that an arm of a signal has a U-turn lane */
+#define BJ_TOWN_BACK 0.6 /* probability that an arm of a signalized junction has a U-turn lane */
 
 typedef enum bj_control {
     BJ_CONTROL_SIGNAL,
@@ -66,11 +66,12 @@ typedef struct bj_road_lane {
     int street;   /* street of the lane, or -1 in a junction */
     int node;     /* junction that contains the lane, or -1 */
     int approach; /* junction at the end of the lane, or -1 */
-    int arm;      /* arm through which the lane enters; set for lanes in a junction too */
+    int arm;      /* arm through which the lane enters; also set for lanes in a junction */
     bj_move move; /* only for lanes in a junction */
     bj_mark left_mark, right_mark;
     double left[4][2], right[4][2]; /* control points of the boundaries in the layout plane */
-    int left_lane, right_lane;      /* neighbors or -1; left may be the opposite direction */
+    int left_lane, right_lane;      /* neighboring lanes or -1; the left one may lead in the
+                                       opposite direction */
     int change_left, change_right;  /* neighbors in the same direction, or -1 */
     int next[BJ_TOWN_SUCC], next_count;
     int prev[BJ_TOWN_SUCC], prev_count;
@@ -87,8 +88,10 @@ typedef struct bj_road_lane {
 typedef struct bj_street {
     int vertical;
     double at;          /* y of a horizontal street, x of a vertical street */
-    int forward, back;  /* car lanes; forward is +x or +y; back is 0 if one-way */
-    double half_median; /* negative if one-way, because lanes then start left of the axis */
+    int forward, back;  /* number of car lanes; forward is +x or +y; back is 0 for a one-way
+                           street */
+    double half_median; /* negative for a one-way street, because its lanes start left of the
+                           axis */
     double lane_width;
     int bike, turn_pockets;
     int park_right, park_left;
@@ -105,7 +108,7 @@ typedef struct bj_arm {
     int out[BJ_TOWN_ARM_LANES], out_count;
     int bike_in, bike_out, pocket; /* -1, -1, 0 if absent */
     int crossing;                  /* or -1 */
-    double place[2][2];            /* first edge of the crossing, or where it would be */
+    double place[2][2];            /* first edge of the crossing, or the place where it would be */
 } bj_arm;
 
 typedef struct bj_node {
@@ -120,7 +123,7 @@ typedef struct bj_node {
 typedef struct bj_link {
     int street, from, to; /* junctions, or -1 */
     double start, end;    /* along the street */
-    double crossing_at;   /* crossing between the junctions, 0 if there is none */
+    double crossing_at;   /* crossing between the junctions; 0 if there is none */
 } bj_link;
 
 typedef struct bj_town_crossing {
@@ -133,7 +136,8 @@ typedef struct bj_town_crossing {
 typedef struct bj_pose {
     double x, y, heading;
     double tx, ty; /* unit vector along the lane */
-    double bend;   /* curvature, positive to the left; the last three fields are 0 outside lanes */
+    double bend;   /* curvature, positive for left turns; the last three fields are 0 outside of
+                      lanes */
 } bj_pose;
 
 typedef struct bj_town {
@@ -158,10 +162,10 @@ typedef struct bj_town {
     int crossing_count;
     bj_pose bays[BJ_TOWN_BAYS]; /* parking positions */
     int bay_count;
-    /* Version 2: the polylines of the features, lanes first. */
+    /* Version 2: the polylines of the features, with lanes first. */
     bj_point lines[BJ_TOWN_LANES + BJ_TOWN_CROSSINGS][BJ_AV2_POINTS];
     int64_t next_id;
-    int full; /* 1 if an array was too small, which makes bj_town_make fail */
+    int full; /* 1 if an array was too small; bj_town_make then fails */
 } bj_town;
 
 BJ_CHECK bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const char *split,
@@ -171,18 +175,19 @@ BJ_CHECK bj_status bj_town_make(bj_town *town, int version, uint64_t seed, const
 
 /* Maps the layout plane to city coordinates. */
 void bj_town_place(const bj_town *town, double *x, double *y, double u, double v);
-/* Returns the point at `u` along the street and `w` to the right of its axis, in the layout
- * plane. */
+/* Returns the point at distance `u` along the street and `w` to the right of its axis, in the
+ * layout plane. */
 static inline void bj_street_point(const bj_street *s, double p[2], double u, double w) {
     p[0] = s->vertical ? s->at + w : u;
     p[1] = s->vertical ? u : s->at - w;
 }
 /* Evaluates a cubic with control points curve (4,2). */
 void bj_curve_point(double p[2], const double *curve, double t);
-/* Returns the pose at arc length s, `offset` to the left of the center line. The lane is extended
- * straight beyond its ends. */
+/* Returns the pose at arc length s, shifted by `offset` to the left of the center line. The lane is
+ * extended straight beyond its ends. */
 bj_pose bj_lane_pose(const bj_town *town, int lane, double s, double offset);
-/* Computes the arc length of the nearest point on the center line, and the distance to its left. */
+/* Computes the arc length of the nearest point on the center line, and the signed distance to its
+ * left. */
 void bj_lane_project(const bj_town *town, int lane, double x, double y, double *s, double *offset);
 
 /* -------------------------------------------------------------------------------- hidden parts */
@@ -194,11 +199,11 @@ typedef struct bj_control_odds {
 } bj_control_odds;
 
 /* Computes the probability of each control of a version-1 junction that is not a roundabout, given
- * what the features contain: its streets, arms, crossings and U-turn lanes. */
+ * its features: streets, arms, crossings and U-turn lanes. */
 bj_control_odds bj_town_control_odds(const bj_town *town, int node);
 /* Returns the range from which the speed limit of a version-1 street is drawn. */
 void bj_street_speeds(const bj_street *street, int *low, int *high);
-/* Returns the lane for a U-turn from an arm of a signal, or -1. */
+/* Returns the U-turn lane of an arm at a signalized junction, or -1. */
 int bj_town_back_lane(const bj_town *town, const bj_arm *arm);
 
 /* --------------------------------------------------------------------------- parts of building */
@@ -207,10 +212,11 @@ int bj_town_add_lane(bj_town *town, const bj_road_lane *lane); /* index, or -1 i
 void bj_town_connect(bj_town *town, int from, int to);
 void bj_town_build_link(bj_town *town, int link);
 void bj_town_build_junction(bj_town *town, int node);
-/* Computes the end points of a crossing's edge at `u`, rounded as in the map. */
+/* Computes the end points of the edge of a crossing at `u`, rounded as in the map. */
 void bj_town_crossing_edge(const bj_town *town, const bj_street *street, double u,
                            double edge[2][2]);
-/* Adds a crossing over the street between u0 and u1. Returns its index, or -1 if full. */
+/* Adds a crossing over the street between u0 and u1. Returns its index, or -1 if there is no
+ * room. */
 int bj_town_add_crossing(bj_town *town, const bj_street *street, double u0, double u1, int node);
 void bj_town_note_crossing(bj_town *town, int lane, int crossing, double at);
 void bj_town_sample(bj_town *town); /* computes center lines, lengths, speeds */
@@ -218,14 +224,14 @@ void bj_town_find_conflicts(bj_town *town);
 
 /* ----------------------------------------------------------------------------------------- map */
 
-/* The map as JSON in the official layout with two decimals. `text` grows as needed
+/* Writes the map as JSON in the official layout, with two decimals. `text` grows as needed
  * (core/alloc.h). */
 typedef struct bj_town_text {
     char *text;
     size_t size, room;
 } bj_town_text;
 
-/* Computes the points of a lane boundary, rounded as in the map, and returns their count. */
+/* Computes the points of a lane boundary, rounded as in the map. Returns the number of points. */
 int bj_town_boundary(bj_point points[BJ_TOWN_BOUNDARY], const bj_town *town,
                      const bj_road_lane *lane, const double *curve);
 /* Fills town->lines. */

@@ -2,8 +2,8 @@
  * them.
  *
  * The leftmost lane turns left, the rightmost lane turns right, and every lane with a counterpart
- * goes straight. A single lane has all of these moves. A separate left-turn lane takes the left
- * turns, and also the U-turns if the street is wide enough.
+ * goes straight. A single lane does all of these. If there is a left-turn lane, it is used for left
+ * turns, and for U-turns if the street is wide enough.
  */
 #include "world/town.h"
 
@@ -16,8 +16,8 @@ static void outward_unit(int arm, double unit[2]) {
     unit[1] = arm == 1 ? 1 : arm == 3 ? -1 : 0;
 }
 
-/* Computes a cubic from p0 with tangent t0 to p1 with tangent t1. `near` and `far` are the handle
- * lengths. */
+/* Computes a cubic curve from p0 with tangent t0 to p1 with tangent t1. `near` and `far` are the
+ * handle lengths. */
 static void handle_curve(double c[4][2], const double p0[2], const double t0[2], const double p1[2],
                          const double t1[2], double near, double far) {
     for (int k = 0; k < 2; k++) {
@@ -129,7 +129,7 @@ static void build_crossroads(bj_town *town, int index) {
 
 /* ---------------------------------------------------------------------------------- roundabout */
 
-/* Approximates the counterclockwise arc from angle a to angle b by a cubic. */
+/* Approximates the counterclockwise arc from angle a to angle b by a cubic curve. */
 static void arc_curve(double c[4][2], const bj_node *node, double radius, double a, double b) {
     double sa, ca, sb, cb, st, ct;
     bj_world_sincos(&sa, &ca, a);
@@ -153,7 +153,7 @@ static int add_arc(bj_town *town, int index, double from, double to, int arm) {
     return add_turn(town, index, &lane);
 }
 
-/* Connects an arm's lane and the ring at the given angle. */
+/* Connects a lane of an arm to the ring of a roundabout at the given angle. */
 static void slip(bj_town *town, int index, int lane_index, int arc, int arm, double angle,
                  int enter) {
     const bj_road_lane *road = &town->lanes[lane_index];

@@ -13,8 +13,8 @@ static int arm_towards(const bj_street *s, int outward) {
     return s->vertical ? (outward > 0 ? 1 : 3) : (outward > 0 ? 0 : 2);
 }
 
-/* Computes the segment boundaries along the street: at most `most` meters apart, and at the ends of
- * the left-turn lanes. */
+/* Computes the segment boundaries along the street. They are at most `most` meters apart and
+ * include the ends of the left-turn lanes. */
 static int split_link(double splits[16], const bj_link *link, int pocket_from, int pocket_to,
                       double most) {
     int n = 0;
@@ -35,7 +35,7 @@ static int split_link(double splits[16], const bj_link *link, int pocket_from, i
 
 static void straight_curve(const bj_street *s, double curve[4][2], double u0, double u1, double w0,
                            double w1) {
-    /* A lateral shift is an S curve with tangents along the street at its ends. */
+    /* A lateral shift is an S curve whose tangents at both ends are parallel to the street. */
     const double third = w0 < w1 || w0 > w1 ? 0.5 : 1.0 / 3;
     bj_street_point(s, curve[0], u0, w0);
     bj_street_point(s, curve[1], u0 + (u1 - u0) * third, w0);
@@ -43,7 +43,7 @@ static void straight_curve(const bj_street *s, double curve[4][2], double u0, do
     bj_street_point(s, curve[3], u1, w1);
 }
 
-/* Builds the lanes in one direction of a link. `way` is 1 along the street and -1 against it. */
+/* Builds the lanes for one direction of a link. `way` is 1 along the street and -1 against it. */
 static void build_way(bj_town *town, int link_index, const double *splits, int split_count, int way,
                       int pocket, int first_lane[BJ_TOWN_ARM_LANES][16]) {
     const bj_link *link = &town->links[link_index];
@@ -103,7 +103,7 @@ static void build_way(bj_town *town, int link_index, const double *splits, int s
     if (to < 0) return;
     bj_arm *arm = &town->nodes[to].arms[arm_towards(s, -way)];
     if (pocket && parts >= 3) {
-        /* Lane 0 forks 35 m before the stop line, and 15 m later the new lane is in the median. */
+        /* Lane 0 forks 35 m before the stop line. The new lane reaches the median 15 m later. */
         const double end = way > 0 ? splits[parts] : splits[0];
         bj_road_lane lane = {.street = link->street,
                              .node = -1,

@@ -31,7 +31,7 @@ void bj_town_text_free(bj_town_text *text) {
     *text = (bj_town_text){0};
 }
 
-/* The next three functions write into memory that has been reserved. */
+/* The next three functions write into memory that has already been reserved. */
 static void put(bj_town_text *out, const char *text) {
     const size_t n = strlen(text);
     memcpy(out->text + out->size, text, n);
@@ -48,7 +48,7 @@ static void put_integer(bj_town_text *out, int64_t value) {
     while (n) out->text[out->size++] = digits[--n];
 }
 
-/* Writes hundredths in the format of the official files: 12.5, 3.0, -0.04. */
+/* Writes a number of hundredths in the format of the official files: 12.5, 3.0, -0.04. */
 static void put_cents(bj_town_text *out, double value) {
     int64_t cents = (int64_t)floor(value * 100 + 0.5);
     if (cents < 0) {
@@ -105,7 +105,7 @@ static bj_status line_add(line *l, double u, double v, bj_error *err) {
 
 /* --------------------------------------------------------------------------------------- areas */
 
-/* Adds the side `w` of a street between two positions, including both ends. */
+/* Adds the points of a street's side at offset `w` between two positions, including both ends. */
 static bj_status add_side(line *l, const bj_street *s, double u0, double u1, double w,
                           bj_error *err) {
     const int n = (int)(fabs(u1 - u0) / 6) + 1;
@@ -117,7 +117,7 @@ static bj_status add_side(line *l, const bj_street *s, double u0, double u1, dou
     return BJ_OK;
 }
 
-/* Adds the end of an area from curb to curb. */
+/* Adds the end of an area, which runs from curb to curb. */
 static bj_status add_end(line *l, const bj_street *s, double u, double w0, double w1,
                          bj_error *err) {
     const int n = (int)(fabs(w1 - w0) / 4) + 1;
@@ -143,7 +143,7 @@ static bj_status add_corner(line *l, const bj_node *node, int arm, int next, con
         return BJ_OK;
     }
     const int adjacent = (next - arm + 4) % 4 == 1, n = adjacent ? 7 : 8;
-    /* The handles are along the curbs, which meet at a right angle. */
+    /* The handles are parallel to the curbs, which meet at a right angle. */
     double curve[4][2];
     const double meet[2] = {arm % 2 ? from[0] : to[0], arm % 2 ? to[1] : from[1]};
     for (int k = 0; k < 2; k++) {

@@ -1,9 +1,9 @@
-/* town_shape.c - maps the layout plane to the city, and samples the center lines.
+/* town_shape.c - maps the layout plane to city coordinates, and samples the center lines.
  *
  *   x' = x + b0 sin(k0 y + f0)        y' = y + b1 sin(k1 x' + f1)        then rotated and
  *   translated
  *
- * Each of the two steps is invertible, so the map is one-to-one for any bending.
+ * Each of the two steps is invertible, so the mapping is one-to-one for any amount of bending.
  */
 #include "world/town.h"
 
@@ -134,7 +134,8 @@ void bj_lane_project(const bj_town *town, int lane, double x, double y, double *
         const double dx = x - first[i].x, dy = y - first[i].y, d = dx * dx + dy * dy;
         if (d < best) best = d, at = i;
     }
-    /* Newton iteration along the curve, which moves by the tangential part of the residual. */
+    /* Newton iteration along the curve, in which each step is the tangential part of the
+     * residual. */
     double guess = at * l->spacing;
     for (int k = 0; k < 3; k++) {
         const bj_pose p = bj_lane_pose(town, lane, guess, 0);

@@ -144,7 +144,7 @@ static void see_lane(const bj_traffic *tr, int agent, int lane, double start, do
         const int narrow = you->kind == BJ_KIND_CYCLIST ||
                            (you->kind == BJ_KIND_MOTORCYCLIST && tr->town->version > 1);
         if (narrow && me->kind != BJ_KIND_CYCLIST && you->offset < -0.9)
-            continue; /* it rides at the edge, so there is room to pass */
+            continue; /* a cyclist rides at the edge, so there is room to pass */
         obstacle(view, gap - (me->length + you->length) / 2, you->v);
     }
 }

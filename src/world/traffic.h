@@ -44,9 +44,10 @@ typedef struct bj_agent {
     /* BJ_MOVER_DRIVES */
     int route[BJ_WORLD_ROUTE], route_count, at; /* current lane: route[at] */
     double s, v, a;                             /* arc length on the lane, speed, acceleration */
-    double offset, drift; /* distance to the left of the center line, and its rate of change */
+    double offset, drift; /* distance to the left of the center line, and the rate of change of this
+                             distance */
     double wanted, headway, acceleration, braking;
-    int halted; /* 1 if it has stopped at the line of an all-way stop */
+    int halted; /* 1 if the vehicle has stopped at the line of an all-way stop */
     /* BJ_MOVER_WALKS: starts at `start` with velocity (vx, vy). BJ_MOVER_STANDS: stays at
      * `start`. */
     bj_pose start;
@@ -57,14 +58,14 @@ typedef struct bj_agent {
     bj_motion path[BJ_WORLD_STEPS];
 } bj_agent;
 
-/* The lights of a junction. Group `first` (1 is the vertical street) has green until `change`. Then
- * all lights are red for two seconds, and the other group gets green. */
+/* The lights of a junction. Group `first` (1 is the vertical street) has a green light until
+ * `change`. Then all lights are red for two seconds before the other group gets a green light. */
 typedef struct bj_light {
     int first, change;
 } bj_light;
 
-/* The prescribed motion of a vehicle, which is already stored in its path. Other agents see the
- * vehicle at these positions of its route. */
+/* The prescribed motion of a vehicle, which is already stored in its path. The reactions of other
+ * agents are based on these route positions. */
 typedef struct bj_script {
     int agent, steps; /* agent is -1 if the script is unused */
     int lane[BJ_WORLD_STEPS];
@@ -73,7 +74,7 @@ typedef struct bj_script {
 
 typedef struct bj_traffic {
     const bj_town *town;
-    bj_agent agents[BJ_WORLD_AGENTS]; /* 0 is the focal vehicle, 1 the ego vehicle */
+    bj_agent agents[BJ_WORLD_AGENTS]; /* agent 0 is the focal vehicle, agent 1 the ego vehicle */
     int count;
     bj_light lights[BJ_TOWN_NODES];
     /* State of the current step. */
@@ -87,10 +88,10 @@ void bj_traffic_reset(bj_traffic *traffic, const bj_town *town); /* removes all 
 /* Moves all vehicles from step - 1 to `step` and stores their motion. If `step` is negative,
  * nothing is stored. Scripted agents follow their scripts. */
 void bj_traffic_step(bj_traffic *traffic, int step, const bj_script *scripts, int script_count);
-/* Stores the motion of all agents that do not drive. */
+/* Stores the motion of all agents that are not driving. */
 void bj_traffic_walkers(bj_traffic *traffic);
 
-/* Returns 1 if the group has green at the step. */
+/* Returns 1 if the group has a green light at the step. */
 int bj_light_green(const bj_light *light, int group, int step);
 /* Returns the acceleration of the Intelligent Driver Model. `gap` is the free space to the
  * leader. */

@@ -1,6 +1,6 @@
 /* audit_case.h - random rings and a simple reference for point-in-ring tests.
  *
- * The reference loops over all edges of all rings, without rows or reach.
+ * The reference loops over all edges of all rings and uses no index.
  */
 #ifndef BJ_TESTS_AUDIT_CASE_H
 #define BJ_TESTS_AUDIT_CASE_H

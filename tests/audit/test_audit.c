@@ -18,6 +18,7 @@
 #include "core/file.h"
 #include "core/safetensors.h"
 #include "core/sha256.h"
+#include "support/reseal.h"
 #include "support/test.h"
 
 enum { SCENES = 150 };
@@ -41,7 +42,7 @@ static bj_status make_model(bj_model **out, uint64_t seed, int atoms, bj_error *
     return BJ_OK;
 }
 
-/* Copies a cache and changes only the bytes of the tensor `future`. */
+/* Copies a cache and changes only its futures and their digests. */
 static bj_status zero_futures(const char *from, const char *to, bj_error *err) {
     bj_safetensors *file = NULL;
     const bj_tensor_view *view;
@@ -57,7 +58,8 @@ static bj_status zero_futures(const char *from, const char *to, bj_error *err) {
         for (size_t i = 0; i < view->bytes; i++) differs |= bytes[at + i] != 0;
         CHECK(differs); /* otherwise, the test would be meaningless */
         memset(bytes + at, 0, view->bytes);
-        status = bj_file_write(to, bytes, size, err);
+        status = reseal(bytes, size, err);
+        if (status == BJ_OK) status = bj_file_write(to, bytes, size, err);
     }
     bj_safetensors_close(file);
     bj_free(bytes);
@@ -157,9 +159,9 @@ static void test_scene_by_scene(void) {
     const bj_audit_counts counts = bj_audit_count(audit);
     int64_t scene = 0, origins = 0, others = 0;
     int spread = 0;
-    bj_sha256 hash = {0};
+    bj_sha256 hash;
     char hex[BJ_SHA256_HEX];
-    CHECK_OK(bj_sha256_init(&hash, &err), err);
+    bj_sha256_init(&hash);
     CHECK_OK(bj_cache_open(&cache, cache_path, 0, &err), err);
     CHECK_OK(bj_predictor_create(&predictor, six[0], &how, &err), err);
     CHECK_OK(bj_drivable_create(&areas, &err), err);
@@ -176,10 +178,9 @@ static void test_scene_by_scene(void) {
         }
         CHECK(!strcmp(bj_audit_scenario_id(audit, scene), info.scenario_id));
         const double frame[3] = {info.origin[0], info.origin[1], info.heading};
-        CHECK_OK(bj_sha256_update(&hash, info.scenario_id, strlen(info.scenario_id) + 1, &err),
-                 err);
-        CHECK_OK(bj_sha256_update(&hash, frame, sizeof frame, &err), err);
-        CHECK_OK(bj_sha256_update(&hash, info.map_sha256, 32, &err), err);
+        bj_sha256_update(&hash, info.scenario_id, strlen(info.scenario_id) + 1);
+        bj_sha256_update(&hash, frame, sizeof frame);
+        bj_sha256_update(&hash, info.map_sha256, 32);
         CHECK_OK(bj_loader_batch(&batch, NULL, loader, 0, i, &err), err);
         CHECK_OK(bj_predict(predictor, batch, w, y, NULL, &err), err);
         CHECK_OK(bj_drivable_set_cache(areas, cache, info.map, BJ_AUDIT_TOLERANCE, &err), err);
@@ -196,9 +197,8 @@ static void test_scene_by_scene(void) {
     }
     CHECK(scene == counts.scenes && counts.total == SCENES && others == SCENES - scene);
     CHECK(others > 0 && origins == counts.origins && origins > 0);
-    CHECK_OK(bj_sha256_final(&hash, hex, &err), err);
+    bj_sha256_final(&hash, hex);
     CHECK(!strcmp(hex, bj_audit_digest(audit)));
-    bj_sha256_reset(&hash);
     CHECK_MSG(spread > 10, "only %d scenes have both kinds of candidates", spread);
     bj_loader_free(loader);
     bj_drivable_free(areas);

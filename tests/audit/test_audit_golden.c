@@ -117,7 +117,7 @@ static void compare_proxy(const golden *g, const char *id) {
     CHECK(proxy.strict == strict);
 }
 
-/* Counts of outcomes, which ensure that the comparison does not consist only of zeros. */
+/* Counts of outcomes, which show that the comparison does not consist only of zeros. */
 typedef struct tally {
     int scenes, taken, passes, strict, infeasible, origins;
     double mean[BJ_AUDIT_METRICS]; /* over the audited scenes */

@@ -54,9 +54,9 @@ static bj_status write_scenarios(const char *folder, int good, bj_error *err) {
 static void fill_file(case_file *f, int good) {
     memset(f, 0, sizeof *f);
     case_row *r;
-    /* a: a drive with 30 of 60 points on the road, the last of them at the end of the road, and one
-     * point 0.09 m beyond the end; a candidate that does not move; a candidate that stands 2 m to
-     * the side of it. */
+    /* Scenario a has three candidates: a drive with 30 of 60 points on the road, of which the last
+     * is at the end of the road, and with one point 0.09 m beyond the end; a candidate that does
+     * not move; and a candidate that stands 2 m to the side of it. */
     r = case_add(f, &scenes[0], 0.5, 0, 0);
     r->x[30] = scenes[0].x[CASE_LAST] + 30.09;
     case_row *stand = case_add(f, &scenes[0], 0.3, 0, 0),
@@ -102,7 +102,7 @@ static void check_first(const bj_submission_scene *s) {
 }
 
 static void check_outcomes(const bj_submission_audit *audit) {
-    /* The order by id is 9 a b c d e f. */
+    /* Sorted by id, the scenarios are 9 a b c d e f. */
     static const bj_audit_outcome want[SCENES] = {
         BJ_AUDIT_MALFORMED, BJ_AUDITED,         BJ_AUDITED,         BJ_AUDIT_OTHER_TYPE,
         BJ_AUDIT_MISSING,   BJ_AUDIT_MALFORMED, BJ_AUDIT_UNREADABLE};

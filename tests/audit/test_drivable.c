@@ -32,7 +32,7 @@ static void test_tolerance(void) {
     set(&ring, 1, 0.1);
     CHECK(at(5, 5) && at(0, 0) && at(10, 10) && at(0, 7) && at(3, 10));
     /* A point at exactly the tolerance is inside, and the next representable number is outside. On
-     * the right, 10 + .1 is slightly less than .1 away. */
+     * the right side, 10 + .1 is slightly less than .1 away. */
     CHECK(at(-0.1, 5) && !at(nextafter(-0.1, -1), 5));
     CHECK(at(5, -0.1) && !at(5, nextafter(-0.1, -1)));
     CHECK(at(10.1, 5) && !at(10.2, 5) && !at(10.1001, 5));
@@ -75,7 +75,7 @@ static void test_unions(void) {
 }
 
 static void test_self_contact(void) {
-    /* The ring runs to a hole and back along the same cut, so the hole is outside. */
+    /* The ring runs to a hole and back along the same cut, so points in the hole are outside. */
     static const double keyhole[][2] = {{0, 0}, {10, 0}, {10, 10}, {0, 10}, {0, 5}, {4, 5},
                                         {4, 6}, {6, 6},  {6, 4},   {4, 4},  {4, 5}, {0, 5}};
     static const double bow[][2] = {{0, 0}, {10, 10}, {10, 0}, {0, 10}};
@@ -143,8 +143,8 @@ typedef struct random_map {
     int rings;
 } random_map;
 
-/* Draws random rings. Lattice maps have many coinciding points and many
- * edges that touch or are horizontal or vertical. */
+/* Draws random rings. Maps on a lattice have many coinciding points, and many edges that touch or
+ * are horizontal or vertical. */
 static void draw_map(random_map *m, bj_rng *rng, int lattice, double shift) {
     m->rings = 1 + (int)(RINGS * bj_rng_uniform(rng));
     for (int r = 0; r < m->rings; r++) {

@@ -4,7 +4,7 @@
 
 enum { K = 6, F = 60 };
 
-/* A road 1 km long and 10 m wide along x. */
+/* A road along x that is 1 km long and 10 m wide. */
 static const double road[][2] = {{-500, -5}, {500, -5}, {500, 5}, {-500, 5}};
 static bj_drivable *areas;
 
@@ -33,8 +33,8 @@ static double value(const bj_audit_scene *s, bj_audit_metric m) { return s->valu
 
 static void test_all_inside(void) {
     static case_set s;
-    /* Test three separate candidates, and one at a distance of 0.5 m from the first. This is
-     * exactly the threshold, so the two are joined. */
+    /* Test three separate candidates, and one that is 0.5 m from the first. This is exactly the
+     * threshold, so the two are joined. */
     drive(&s, 0, 0.4, 0, 0);
     drive(&s, 1, 0.3, 2, 0);
     drive(&s, 2, 0.2, -3, 0);
@@ -56,8 +56,8 @@ static void test_all_inside(void) {
     CHECK(measure(&s, 4).component[3] == 3);
 }
 
-/* Tests that 57 of 60 points are 95 % and 56 are not. The mass of infeasible candidates counts only
- * in point_mass. */
+/* Tests that 57 of 60 points count as 95 %, and 56 do not. The mass of infeasible candidates counts
+ * only in point_mass. */
 static void test_feasibility(void) {
     static case_set s;
     drive(&s, 0, 0.5, 0, 3);
@@ -78,7 +78,7 @@ static void test_feasibility(void) {
 }
 
 /* Tests that a candidate with one point off the road is feasible, but that its scene is not
- * contained. 95 of 100 points are enough, and 94 are not. */
+ * contained. 95 of 100 points are enough, 94 are not. */
 static void test_contained(void) {
     static case_set s;
     static double y[2][100][2];
@@ -129,7 +129,7 @@ static void test_empty(void) {
     a = measure(&s, 1);
     CHECK(value(&a, BJ_AUDIT_ENTROPY_SUPPORT) == 1 && value(&a, BJ_AUDIT_UNIQUE_SUPPORT) == 1);
     CHECK(value(&a, BJ_AUDIT_TRAJECTORY_DIVERSITY) == 0);
-    drive(&s, 0, 0, 0, 0); /* feasible, but with zero weight, so the feasible mass is zero */
+    drive(&s, 0, 0, 0, 0); /* feasible, but with zero weight, so that the feasible mass is zero */
     drive(&s, 1, 1, 50, 0);
     a = measure(&s, 2);
     CHECK(a.component[0] == 0 && value(&a, BJ_AUDIT_ENTROPY_SUPPORT) == 0);

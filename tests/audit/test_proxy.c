@@ -17,8 +17,8 @@ static void draw_lines(void) {
         }
 }
 
-/* Places the last `off` points 10 m from both lines and all others `left`
- * meters from the first line. */
+/* Places the last `off` points 10 m from both lines, and all other points `left` meters from the
+ * first line. */
 static void drive(int k, double weight, double left, int off) {
     p[k] = weight;
     for (int t = 0; t < F; t++) {
@@ -59,7 +59,7 @@ int main(void) {
     CHECK(s.outside[0] == 0.1 && s.passes && !s.strict);
     CHECK_NEAR(s.weighted_outside, 0.08, 1e-15);
     CHECK_NEAR(s.compliant_mass, 1, 1e-15);
-    drive(2, 0.2, 0, 7); /* .80 of the mass complies, but the mean is above .10 */
+    drive(2, 0.2, 0, 7); /* candidates with .80 of the mass comply, but the mean is above .10 */
     s = measure(2);
     CHECK_NEAR(s.compliant_mass, 0.8, 1e-15);
     CHECK(s.weighted_outside > 0.1 && !s.passes);

@@ -38,7 +38,7 @@ static inline void case_write(const char *name, const char *text) {
     exit(1);
 }
 
-/* Creates the campaign of a text in a folder below the scratch folder. */
+/* Creates a campaign from a text, in a folder below the scratch folder. */
 static inline bj_status case_create(bj_campaign **out, const char *text, const char *dir,
                                     const bj_campaign_options *options, bj_error *err) {
     char file[CASE_PATH], path[CASE_PATH];
@@ -57,7 +57,7 @@ static inline char *case_read(const char *name) { /* for free() */
     return text;
 }
 
-/* Creates the folder, and caches a.bjc and b.bjc with a few scenes. */
+/* Creates the folder with the caches a.bjc and b.bjc, which have a few scenes each. */
 static inline void case_begin(void) {
     if (!mkdtemp(case_folder)) exit(1);
     for (int i = 0; i < 2; i++) {
@@ -70,7 +70,7 @@ static inline void case_begin(void) {
     }
 }
 
-/* Checks that a call failed with the code and that the message contains the text. */
+/* Checks that a call failed with the given code and that the message contains the text. */
 #define CHECK_REFUSED(call, expected, part)                                                        \
     do {                                                                                           \
         CHECK((call) == (expected));                                                               \

@@ -13,6 +13,8 @@
 
 #include <branchjepa/branchjepa.h>
 
+#include "campaign/locked_file.h"
+
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/folder.h"
@@ -44,7 +46,8 @@ static inline void grid_text(const char *path, const char *text) {
     CHECK(file && fputs(text, file) >= 0 && !fclose(file));
 }
 
-/* Arms that a lock treats differently: shared weights, other sizes, stages of the anchor. */
+/* Arms that a lock treats differently: arms with shared weights, arms of other sizes, and the
+ * stages of the anchor. */
 static const char grid_yaml[] =
     "name: small\n"
     "arms: [fullset, uniform, point, anchor-a, anchor-b]\n"
@@ -99,6 +102,28 @@ static inline void grid_remove(const char *path) {
 
 static inline int grid_exists(const char *path) { return access(path, F_OK) == 0; }
 
+/* Reads lock.json, and its SHA-256. */
+static inline bj_status grid_read_lock(bj_lock *lock, const char *path, char hex[65],
+                                       bj_error *err) {
+    bj_locked_text text = {0};
+    *lock = (bj_lock){0};
+    bj_status status = bj_locked_text_read(&text, path, err);
+    memcpy(hex, text.sha256, sizeof text.sha256);
+    if (status == BJ_OK) status = bj_lock_parse(lock, &text, path, err);
+    bj_locked_text_reset(&text);
+    return status;
+}
+
+static inline bj_status grid_write_lock(const bj_lock *lock, const char *path, char hex[65],
+                                        bj_error *err) {
+    bj_locked_text text = {0};
+    bj_status status = bj_lock_text(&text, lock, err);
+    memcpy(hex, text.sha256, sizeof text.sha256);
+    if (status == BJ_OK) status = bj_file_write(path, text.bytes, text.size, err);
+    bj_locked_text_reset(&text);
+    return status;
+}
+
 /* A saved file, to be restored. */
 typedef struct grid_kept {
     char path[BJ_FOLDER_PATH];
@@ -125,7 +150,7 @@ static inline void grid_restore(grid_kept *kept) {
     kept->bytes = NULL;
 }
 
-/* Replaces the first `old` behind the first `after` of the file. */
+/* Replaces the first occurrence of `old` after the first occurrence of `after` in the file. */
 static inline grid_kept grid_edit(const char *path, const char *after, const char *old,
                                   const char *new) {
     grid_kept kept = grid_keep(path);

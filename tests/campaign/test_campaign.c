@@ -59,7 +59,7 @@ static void test_grid(void) {
     bj_campaign_free(c);
 }
 
-/* Tests that options override the file, and that a number of seeds starts at 0. */
+/* Tests that options override the file, and that a seed count starts at seed 0. */
 static void test_options(void) {
     bj_campaign *c = NULL;
     char a[CASE_PATH], b[CASE_PATH];
@@ -85,7 +85,7 @@ static void test_options(void) {
     bj_campaign_free(c);
 }
 
-/* Tests that stage B needs stage A of its seed, in any order of the list. */
+/* Tests that stage B needs the stage A run of its seed, for any order of the list. */
 static void test_stages(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH], full[PATH_MAX], anchor[PATH_MAX + 64];
@@ -117,8 +117,8 @@ static void test_stages(void) {
                   "stage A run of the same seed");
 }
 
-/* Tests several datasets: runs are ordered by seed, dataset and arm, and each has its own dataset.
- */
+/* Tests several datasets. Runs are ordered by seed, dataset and arm, and each run has its own
+ * dataset. */
 static void test_several(void) {
     static const char text[] = "name: both\ndata: {one: a.bjc, other: b.bjc}\n"
                                "arms: [anchor-b, anchor-a]\nseeds: [4, 2]\n";
@@ -148,7 +148,8 @@ static void test_several(void) {
         bj_campaign_free(c);
         c = NULL;
     }
-    /* moved to another folder: found with this folder, or without it at the original path */
+    /* the data was moved to another folder; it is found if this folder is given, or else at the
+     * original path */
     CHECK(mkdir(case_path(folder, "sets"), 0777) == 0);
     for (int i = 0; i < 2; i++) {
         char from[CASE_PATH];
@@ -164,7 +165,7 @@ static void test_several(void) {
     CHECK_OK(case_create(&c, text, "elsewhere", NULL, &err), err);
     if (c) CHECK_CONTAINS(bj_campaign_run_at(c, 2).data, "/sets/b.bjc");
     bj_campaign_free(c);
-    /* one file replaces them: a campaign with one dataset */
+    /* a single file replaces the datasets, which makes it a campaign with one dataset */
     const bj_campaign_options only = {.data = case_path(path, "b.bjc")};
     CHECK_OK(case_create(&c, text, "only", &only, &err), err);
     if (c) {
@@ -262,7 +263,7 @@ static void test_refused_files(void) {
     CHECK(mkdir(case_path(path, "refused"), 0777) == 0);
     case_write("refused/campaign.yaml", "mine\n");
     CHECK_REFUSED(case_create(&c, plain, "refused", NULL, &err), BJ_EARG,
-                  "exists without a campaign.json");
+                  "exists, but there is no campaign.json");
     char *kept = case_read("refused/campaign.yaml");
     CHECK(!strcmp(kept, "mine\n"));
     free(kept);
@@ -282,7 +283,8 @@ static void test_look(void) {
 
 /* ---------------------------------------------------------------------------------------- again */
 
-/* Tests that the same campaign stays unchanged and another one is rejected with the difference. */
+/* Tests that creating the same campaign again changes nothing, and that another campaign is
+ * rejected with a message that contains the difference. */
 static void test_again(void) {
     bj_campaign *c = NULL;
     char path[CASE_PATH];
@@ -291,8 +293,8 @@ static void test_again(void) {
     char *before = case_read("again/campaign.json");
     CHECK_OK(case_create(&c, plain, "again", NULL, &err), err);
     bj_campaign_free(c);
-    /* Tests that missing data is taken from the campaign, and that the same content in another file
-     * is accepted. */
+    /* Tests that missing data is taken from the existing campaign, and that another file with the
+     * same content is accepted. */
     CHECK_OK(case_create(&c,
                          "name: tiny\nrecipe: small\narms: [fullset, point]\nseeds: [3, 1]\nset:\n"
                          "  train.epochs: 4\n  optim.lr: 0.002\n",
@@ -425,8 +427,7 @@ static void test_ready_made(void) {
     }
 }
 
-/* Tests that every failing allocation gives a message, leaks nothing and leaves nothing incomplete.
- */
+/* Tests that every failed allocation is reported, leaks nothing and leaves nothing incomplete. */
 static void test_memory(void) {
     char path[CASE_PATH], file[CASE_PATH];
     const long live = bj_alloc_live();

@@ -1,4 +1,4 @@
-/* test_campaign_arms.c - arms with settings of their own, and sweeps, in campaign files. */
+/* test_campaign_arms.c - tests custom arms and sweeps in campaign files. */
 #define _XOPEN_SOURCE 700
 #include "campaign_case.h"
 
@@ -6,8 +6,8 @@
 
 static bj_error err;
 
-/* Tests that an arm's own settings overrule those of the file, and that the names and settings
- * survive campaign.json. */
+/* Tests that the settings of a custom arm override those of the file, and that campaign.json
+ * preserves names and settings. */
 static void test_named(void) {
     static const char text[] = "name: x\ndata: a.bjc\nrecipe: small\nseeds: [5]\n"
                                "arms:\n"
@@ -39,7 +39,7 @@ static void test_named(void) {
         CHECK_OK(bj_campaign_open(&c, case_path(path, "named"), &err), err);
     }
     bj_campaign_free(c);
-    /* The command line overrules all of them; the campaign is another one then. */
+    /* The command line overrides all of them. The result is a different campaign. */
     const bj_assignment set = {"optim.lr", "5e-4", "--set"};
     const bj_campaign_options options = {.set = &set, .set_count = 1};
     CHECK_REFUSED(case_create(&c, text, "named", &options, &err), BJ_EMISMATCH,
@@ -47,7 +47,7 @@ static void test_named(void) {
     CHECK_OK(case_create(&c, text, "overruled", &options, &err), err);
     for (int i = 0; c && i < 3; i++) CHECK(bj_campaign_run_at(c, i).settings->lr == 5e-4);
     bj_campaign_free(c);
-    /* A name in campaign.json cannot lead out of the folder. */
+    /* A name in campaign.json cannot refer to a path outside the folder. */
     char *json = case_read("named/campaign.json");
     char *at = strstr(json, "\"hot\"");
     CHECK(at != NULL);
@@ -58,8 +58,8 @@ static void test_named(void) {
     free(json);
 }
 
-/* Tests every combination of swept values, in order, and that stage B starts from the stage A run with
- * the same values. */
+/* Tests that every combination of swept values exists, in order, and that stage B starts from the
+ * stage A run with the same values. */
 static void test_sweep(void) {
     static const char text[] =
         "name: x\ndata: a.bjc\nrecipe: small\nseeds: 2\n"
@@ -89,7 +89,7 @@ static void test_sweep(void) {
         }
     }
     bj_campaign_free(c);
-    /* Keys with the same last part are written out. */
+    /* Swept keys with the same last part appear with their full names. */
     CHECK_OK(case_create(&c,
                          "name: x\ndata: a.bjc\narms: [fullset]\nseeds: 1\n"
                          "sweep: {loss.latent: [1], loss.rec: [0, 1]}\n",
@@ -106,11 +106,13 @@ static void test_refused(void) {
     } cases[] = {
         {"name: x\narms: [{name: hot}]" REST, "arms.0 has no 'arm'"},
         {"name: x\narms: [{arm: fullset}]" REST, "arms.0 has no 'name'"},
-        {"name: x\narms: [{name: a/b, arm: fullset}]" REST, "an arm name is 'a/b'"},
-        {"name: x\narms: [{name: a+b, arm: fullset}]" REST, "an arm name is 'a+b'"},
-        {"name: x\narms: [{name: .., arm: fullset}]" REST, "an arm name is '..'"},
-        {"name: x\narms: [{name: mdn, arm: fullset}]" REST, "'mdn' is a built-in arm"},
-        {"name: x\narms: [{name: mdn, arm: mdn, set: {optim.lr: 1}}]" REST, "is a built-in arm"},
+        {"name: x\narms: [{name: a/b, arm: fullset}]" REST, "the arm name is 'a/b'"},
+        {"name: x\narms: [{name: a+b, arm: fullset}]" REST, "the arm name is 'a+b'"},
+        {"name: x\narms: [{name: .., arm: fullset}]" REST, "the arm name is '..'"},
+        {"name: x\narms: [{name: mdn, arm: fullset}]" REST, "'mdn' is the name of a built-in arm"},
+        {
+        "name: x\narms: [{name: mdn, arm: mdn, set: {optim.lr: "
+        "1}}]" REST, "is the name of a built-in arm"},
         {"name: x\narms: [{name: a, arm: fulset}]" REST, "fullset"},
         {"name: x\narms: [{name: a, arm: mdn}, {name: a, arm: mdn}]" REST,
          "arm 'a' is listed twice"},

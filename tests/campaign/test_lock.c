@@ -18,8 +18,8 @@ static void test_rule(void) {
         rows[i] = (bj_epoch){.epoch = i, .decoder_ade = ade[i], .eligible = i == 3 || i == 5};
         rows[i].dev.traj_es = es[i];
     }
-    CHECK(bj_lock_choose(BJ_FULLSET, rows, 6) == 2); /* epoch 0 is ignored, and the first of two is
-                                                        chosen */
+    CHECK(bj_lock_choose(BJ_FULLSET, rows, 6) == 2); /* epoch 0 is ignored, and the first of two
+                                                        equal epochs is chosen */
     CHECK(bj_lock_choose(BJ_ANCHOR_B, rows, 6) == 2);
     CHECK(bj_lock_choose(BJ_FULLSET, rows, 2) == 1);
     CHECK(bj_lock_choose(BJ_FULLSET, rows, 1) == -1 && bj_lock_choose(BJ_FULLSET, rows, 0) == -1);
@@ -63,8 +63,8 @@ static void test_file(void) {
         fill_hex(runs[i / BJ_LOCK_RUN_FILES].sha256[i % BJ_LOCK_RUN_FILES], 5 + i);
     char path[GRID_PATH];
     snprintf(path, sizeof path, "%s", grid_at("one.json"));
-    CHECK_OK(bj_lock_write(&lock, path, hex, &err), err);
-    CHECK_OK(bj_lock_read(&again, path, same, &err), err);
+    CHECK_OK(grid_write_lock(&lock, path, hex, &err), err);
+    CHECK_OK(grid_read_lock(&again, path, same, &err), err);
     CHECK(!strcmp(hex, same) && again.count == 2);
     CHECK(!strcmp(again.campaign, lock.campaign) && !strcmp(again.data, lock.data));
     CHECK(again.data_bytes == lock.data_bytes && again.scenes == lock.scenes);
@@ -78,7 +78,7 @@ static void test_file(void) {
         CHECK(a->evaluated == b->evaluated && a->best_epoch == b->best_epoch && a->dev == b->dev);
         CHECK(!memcmp(a->sha256, b->sha256, sizeof a->sha256));
     }
-    CHECK_OK(bj_lock_write(&again, path, same, &err), err); /* the same bytes */
+    CHECK_OK(grid_write_lock(&again, path, same, &err), err); /* the same bytes */
     CHECK(!strcmp(hex, same));
     bj_lock_reset(&again);
 
@@ -92,12 +92,20 @@ static void test_file(void) {
         {"\"bytes\"", "123456789012", "-1", "'bytes'"},
         {"\"scenes\"", "24988", "2.5", "'scenes'"},
         {"\"metrics\"", "\"brier\"", "\"breir\"", "list of metrics"},
-        {"\"real\"", "\"real\": \"", "\"real\": \"long ", "numbers of type"},
+        {"\"real\"", "\"real\": \"", "\"real\": \"long ", "number type"},
         {"\"batch\"", "128", "129", "batch is 129"},
-        {"\"least_scenes\"", "10", "1", "least_scenes 1"},
-        {"\"runs\"", "runs/fullset", "runs/../fullset", "folder of the campaign"},
-        {"\"runs\"", "runs/fullset", "/runs/fullset", "folder of the campaign"},
+        {"\"least_scenes\"", "10", "1", "least_scenes is 1"},
+        {"\"runs\"", "runs/fullset", "runs/../fullset", "folder in the campaign folder"},
+        {"\"runs\"", "runs/fullset", "/runs/fullset", "folder in the campaign folder"},
         {"\"runs\"", "true", "1", "run 0: 'evaluated'"},
+        {"\"path\"", "/data/", "/data//", "absolute path"},
+        {"\"path\"", "/data/", "/data/./", "absolute path"},
+        {"\"path\"", "/data/", "/x/../data/", "absolute path"},
+        {"\"path\"", "/data/", "data/", "absolute path"},
+        {"\"runs\"", "\"seed\": 0", "\"seed\": 1, \"seed\": 0", "was changed: line"},
+        {"\"dev\"", "2.0766", "2.07660", "was changed: line"},
+        {"\"campaign\"", "hi", "\\u0068i", "was changed: line"},
+        {"\"campaign\"", "{", "{ ", "was changed: line"},
         {"anchor-a", "ckpt/best/state.safetensors", "state",
          "run 1: 'ckpt/best/state.safetensors'"},
         {"anchor-a", "999999999999999999", "\"9\"", "run 1: 'seed' is string"},
@@ -106,16 +114,16 @@ static void test_file(void) {
     for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
         grid_kept kept = grid_edit(path, flaws[i].after, flaws[i].old, flaws[i].new);
         err.message[0] = '\0';
-        CHECK(bj_lock_read(&again, path, same, &err) != BJ_OK && !again.runs);
+        CHECK(grid_read_lock(&again, path, same, &err) != BJ_OK && !again.runs);
         CHECK_CONTAINS(err.message, flaws[i].named);
         CHECK_CONTAINS(err.message, "one.json");
         grid_restore(&kept);
     }
     for (long n = 0;; n++) { /* every allocation may fail */
         bj_alloc_fail_after(n);
-        const bj_status read = bj_lock_read(&again, path, same, &err);
+        const bj_status read = grid_read_lock(&again, path, same, &err);
         if (read == BJ_OK) bj_lock_reset(&again);
-        const bj_status written = bj_lock_write(&lock, grid_at("two.json"), same, &err);
+        const bj_status written = grid_write_lock(&lock, grid_at("two.json"), same, &err);
         bj_alloc_fail_after(-1);
         if (read == BJ_OK && written == BJ_OK) break;
         CHECK(read == BJ_ENOMEM || (read == BJ_OK && written == BJ_ENOMEM));
@@ -214,7 +222,7 @@ static void test_runs(void) {
     CHECK(rename(grid_at("moved"), grid_at(history)) == 0);
 }
 
-/* Finds the digits of a digest in the manifest of a run. */
+/* Finds the hex digits of a digest in the manifest of a run. */
 static void edit_digest(grid_kept *kept, const char *run, const char *key) {
     char path[GRID_PATH];
     snprintf(path, sizeof path, "%s/runs/%s/manifest.json", grid_dir, run);
@@ -280,7 +288,7 @@ static void test_history(void) {
     bj_campaign_free(campaign);
 }
 
-/* Tests a changed byte of a checkpoint, and a valid file of another epoch or run. */
+/* Tests a checkpoint with a changed byte, and a valid checkpoint from another epoch or run. */
 static void test_checkpoint(void) {
     for (int i = 0; i < 2; i++) {
         char path[GRID_PATH];
@@ -293,7 +301,7 @@ static void test_checkpoint(void) {
         refused(BJ_EMISMATCH, path, "is missing");
         CHECK(rename(grid_at("moved"), path) == 0);
     }
-    /* Tests the checkpoint of another epoch with a matching result.json. */
+    /* Tests a checkpoint from another epoch together with a matching result.json. */
     bj_run *run = NULL;
     char hex[65], old[65];
     char model[GRID_PATH], result[GRID_PATH];
@@ -311,13 +319,13 @@ static void test_checkpoint(void) {
         if (!memcmp(kept.bytes + i, metadata[best - 1], strlen(metadata[0]))) at = kept.bytes + i;
     CHECK(at != NULL);
     if (!at) return;
-    CHECK_OK(bj_sha256_memory(old, kept.bytes, kept.size, &err), err);
+    bj_sha256_memory(old, kept.bytes, kept.size);
     at[strlen(metadata[0]) - 2] = (char)('3' - best);
-    CHECK_OK(bj_sha256_memory(hex, kept.bytes, kept.size, &err), err);
+    bj_sha256_memory(hex, kept.bytes, kept.size);
     grid_put(model, kept.bytes, kept.size);
     at[strlen(metadata[0]) - 2] = (char)('0' + best);
     grid_kept kept_result = grid_edit(result, "checkpoint", old, hex);
-    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors: is from epoch");
+    refused(BJ_ELOCKED, "point, seed 3", "model.safetensors: run.evaluated is");
     grid_restore(&kept_result);
     grid_restore(&kept);
 }
@@ -340,7 +348,7 @@ static void test_data(void) {
     grid_remove(path);
     grid_cache("other.bjc", "few", 9);
     CHECK(lock_with(path) == BJ_ELOCKED);
-    CHECK_CONTAINS(err.message, "has 9 scenes, expected at least 10");
+    CHECK_CONTAINS(err.message, "found 9 scenes, expected at least 10");
     grid_remove(path);
     bj_prep_report prep; /* made-up scenes, some without a future */
     CHECK_OK(case_write(path, 30, 1, &prep, &err), err);
@@ -351,7 +359,8 @@ static void test_data(void) {
     grid_kept kept = grid_flip(grid_val);
     CHECK(lock_with(grid_val) == BJ_EFORMAT);
     grid_restore(&kept);
-    /* Tests that changed training data cannot prove that the held-out data is separate. */
+    /* Tests that if the training data was changed, it cannot be proved that the held-out data is
+     * separate. */
     kept = grid_keep(train);
     grid_remove(train);
     grid_cache("train.bjc", "train", GRID_TRAIN + 1);
@@ -388,7 +397,7 @@ static void test_success(void) {
     CHECK(!strcmp(hex, report.digest));
 
     bj_lock lock;
-    CHECK_OK(bj_lock_read(&lock, grid_at("run/lock.json"), hex, &err), err);
+    CHECK_OK(grid_read_lock(&lock, grid_at("run/lock.json"), hex, &err), err);
     CHECK(lock.count == 10 && lock.data[0] == '/' && lock.scenes == GRID_VAL);
     for (int i = 0; i < lock.count; i++) {
         const bj_lock_run *run = &lock.runs[i];

@@ -25,7 +25,7 @@ static bj_status verify(bj_locked_report *report) {
     return bj_campaign_verify(report, grid_dir, &options, &err);
 }
 
-/* Counts the entries of the campaign folder whose names start with the text. */
+/* Counts the entries in the campaign folder whose names start with the text. */
 static int count_entries(const char *folder, const char *prefix) {
     DIR *dir = opendir(folder);
     int count = 0;
@@ -44,8 +44,8 @@ static void test_shown(void) {
         uint8_t shown[4];
     } cases[] = {
         {{10, 20, 30, 40}, {1, 1, 1, 1}},
-        {{10, 9, 30, 40}, {0, 0, 1, 1}}, /* the hidden group has only 9, so the smallest other group
-                                            is hidden, too */
+        {{10, 9, 30, 40}, {0, 0, 1, 1}}, /* the hidden group has only 9 scenes, so the smallest
+                                            other group is hidden, too */
         {{5, 6, 30, 40}, {0, 0, 1, 1}},  /* 11 together are enough */
         {{5, 0, 30, 40}, {0, 1, 0, 1}},  /* an empty one hides nothing */
         {{1, 2, 3, 1000}, {0, 0, 0, 0}},
@@ -63,6 +63,14 @@ static void test_shown(void) {
  */
 
 enum { FAKE_SEEDS = 3, FAKE_GROUPS = 6 };
+
+static yyjson_doc *parse(const char *name) {
+    grid_kept kept = grid_keep(grid_at(name));
+    yyjson_doc *doc = yyjson_read(kept.bytes, kept.size, 0);
+    CHECK(doc != NULL);
+    bj_free(kept.bytes);
+    return doc;
+}
 
 static void test_write(void) {
     static const char *const arms[] = {"a", "b"};
@@ -106,13 +114,10 @@ static void test_write(void) {
     snprintf(path, sizeof path, "%s", grid_at("fake"));
     CHECK(mkdir(path, 0777) == 0);
     CHECK_OK(bj_locked_write(digest, &results, &lock, &facts, path, &err), err);
-    CHECK_OK(bj_locked_check(hex, &lock, facts.lock_sha256, path, &err), err);
+    CHECK_OK(bj_sha256_file(hex, grid_at("fake/completion.json"), &err), err);
     CHECK(!strcmp(hex, digest));
 
-    yyjson_doc *doc = NULL;
-    CHECK_OK(bj_locked_open(&doc, NULL, grid_at("fake/run_summary.json"),
-                            "branchjepa.run_summary/1", &err),
-             err);
+    yyjson_doc *doc = parse("fake/run_summary.json");
     yyjson_val *root = yyjson_doc_get_root(doc), *a, *b;
     a = yyjson_doc_ptr_get(doc, "/arms/0");
     b = yyjson_doc_ptr_get(doc, "/arms/1");
@@ -142,16 +147,12 @@ static void test_write(void) {
     CHECK(yyjson_is_null(yyjson_ptr_get(a, "/calibration/0/hits")));
     yyjson_doc_free(doc);
 
-    CHECK_OK(
-        bj_locked_open(&doc, NULL, grid_at("fake/seed_table.json"), BJ_LOCKED_SEEDS_SCHEMA, &err),
-        err);
-    /* 19 metrics of an evaluation; b has no latent one */
+    doc = parse("fake/seed_table.json");
+    /* an evaluation has 19 metrics; b has no latent metrics */
     CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/rows")) == FAKE_SEEDS * (24 + 23));
     CHECK(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/usage")) == 2 * FAKE_SEEDS);
     yyjson_doc_free(doc);
-    CHECK_OK(bj_locked_open(&doc, NULL, grid_at("fake/completion.json"),
-                            BJ_LOCKED_COMPLETION_SCHEMA, &err),
-             err);
+    doc = parse("fake/completion.json");
     CHECK(yyjson_equals_str(yyjson_doc_ptr_get(doc, "/started"), "1970-01-01T00:00:00Z"));
     CHECK(yyjson_equals_str(yyjson_doc_ptr_get(doc, "/finished"), "1970-01-01T01:00:00Z"));
     CHECK(yyjson_equals_str(yyjson_doc_ptr_get(doc, "/isa"), "c"));
@@ -175,7 +176,7 @@ static void test_every_byte(void) {
     bj_locked_report report;
     char hex[65];
     int files = 0;
-    CHECK_OK(bj_lock_read(&lock, grid_at("run/lock.json"), hex, &err), err);
+    CHECK_OK(grid_read_lock(&lock, grid_at("run/lock.json"), hex, &err), err);
     for (int i = 0; i < bj_lock_bound_count(&lock); i++) {
         bj_lock_bound bound;
         CHECK_OK(bj_lock_bound_at(&bound, &lock, grid_dir, self, i, &err), err);
@@ -218,7 +219,7 @@ static void test_every_byte(void) {
 
 typedef struct plan {
     const char *phase;  /* where it happens */
-    int happened, what; /* 0: stop; 1: touch a file; 2: start another evaluation */
+    int happened, what; /* 0: stop; 1: change the time of a file; 2: start another evaluation */
     bj_status inner;
 } plan;
 
@@ -255,7 +256,7 @@ static void test_interruptions(void) {
         CHECK_MSG(status == (plans[i].what == 1 ? BJ_EMISMATCH : BJ_ELOCKED), "%zu: %s", i,
                   err.message);
         CHECK_CONTAINS(err.message,
-                       plans[i].what == 1 ? "while the evaluation ran" : "nothing was written");
+                       plans[i].what == 1 ? "during the evaluation" : "nothing was written");
         CHECK(!grid_exists(grid_at("run/locked")) && count_entries(grid_dir, ".locked") == 0);
         if (plans[i].what == 2) CHECK(plans[i].inner == BJ_ELOCKED);
     }
@@ -296,7 +297,7 @@ static bj_metric_values alone(const bj_cache *cache, const char *arm, int64_t se
     return values;
 }
 
-/* Tests that no file contains the name of a scene or its numbers as a list. */
+/* Tests that no file contains the name of a scene or its values as a list. */
 static void check_nameless(const bj_cache *cache) {
     for (int f = 0; f < 3; f++) {
         char path[GRID_PATH];
@@ -373,7 +374,7 @@ static void test_results(void) {
     CHECK_OK(verify(&again), err);
     CHECK(!strcmp(again.digest, report.digest) && again.checkpoints == 8);
 
-    /* Tests that the first two files do not depend on threads or time. */
+    /* Tests that the first two files depend neither on the number of threads nor on the time. */
     grid_kept summary = grid_keep(grid_at("run/locked/run_summary.json"));
     grid_kept table = grid_keep(grid_at("run/locked/seed_table.json"));
     grid_remove(grid_at("run/locked"));
@@ -384,7 +385,26 @@ static void test_results(void) {
     bj_free(first.bytes), bj_free(second.bytes), bj_free(summary.bytes), bj_free(table.bytes);
 }
 
-/* Tests changes of the result files and of the lock after the evaluation. */
+/* Tests that a repeated evaluation compares the bytes and publishes nothing. */
+static void test_repeat(void) {
+    const bj_locked_options options = {.evaluator = self, .threads = 2, .repeat = 1};
+    const bj_locked_options other = {.evaluator = grid_val, .threads = 1, .repeat = 1};
+    bj_locked_report report;
+    grid_kept before = grid_keep(grid_at("run/locked/completion.json"));
+    CHECK_OK(bj_campaign_verify(&report, grid_dir, &options, &err), err);
+    CHECK(!report.other_program && !report.missing && report.files == 63);
+    CHECK_OK(bj_campaign_verify(&report, grid_dir, &other, &err), err);
+    CHECK(report.other_program);
+    grid_kept after = grid_keep(grid_at("run/locked/completion.json"));
+    CHECK(before.size == after.size && !memcmp(before.bytes, after.bytes, after.size));
+    CHECK(count_entries(grid_at("run/locked"), "") == 3 && count_entries(grid_dir, ".locked") == 0);
+    bj_free(before.bytes), bj_free(after.bytes);
+    const bj_locked_options strict = {.evaluator = grid_val};
+    CHECK(bj_campaign_verify(&report, grid_dir, &strict, &err) == BJ_EMISMATCH);
+    CHECK_CONTAINS(err.message, "(evaluator): was changed");
+}
+
+/* Tests that changes to the result files or to the lock are detected after the evaluation. */
 static void test_tampering(void) {
     bj_locked_report report;
     bj_seeds *seeds = NULL;
@@ -407,13 +427,10 @@ static void test_tampering(void) {
     CHECK(verify(&report) == BJ_EMISMATCH);
     CHECK_CONTAINS(err.message, "lock.json: was changed");
     grid_restore(&kept);
-    /* Tests that a changed completion.json has another digest. */
-    char digest[65];
-    CHECK_OK(verify(&report), err);
-    memcpy(digest, report.digest, sizeof digest);
-    kept = grid_edit(grid_at("run/locked/completion.json"), "\"finished\"", "Z\"", "z\"");
-    CHECK_OK(verify(&report), err);
-    CHECK(strcmp(report.digest, digest) != 0);
+    /* Tests that completion.json binds itself. */
+    kept = grid_edit(grid_at("run/locked/completion.json"), "\"finished\"", "20", "30");
+    CHECK(verify(&report) == BJ_EMISMATCH);
+    CHECK_CONTAINS(err.message, "completion.json: was changed");
     grid_restore(&kept);
     snprintf(path, sizeof path, "%s", grid_at("run/locked/scenes.csv"));
     grid_text(path, "x\n");
@@ -422,7 +439,7 @@ static void test_tampering(void) {
     CHECK(unlink(path) == 0);
     kept = grid_keep(grid_at("run/locked/run_summary.json"));
     CHECK(unlink(kept.path) == 0);
-    CHECK(verify(&report) == BJ_EMISMATCH);
+    CHECK(verify(&report) == BJ_ELOCKED);
     CHECK_CONTAINS(err.message, "run_summary.json: is missing");
     grid_restore(&kept);
     CHECK_OK(verify(&report), err);
@@ -447,6 +464,7 @@ int main(void) {
     test_every_byte();
     test_interruptions();
     test_results();
+    test_repeat();
     test_development();
     test_tampering();
     grid_remove(grid_folder);

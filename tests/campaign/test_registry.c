@@ -97,7 +97,7 @@ static void test_records(void) {
     CHECK_REFUSED(bj_registry_put(r, 5, &record, &err), BJ_EARG, "run 5 is not in shard");
     CHECK_REFUSED(bj_registry_get(&got, r, -1, &err), BJ_EARG, "run -1 is not in shard");
 
-    /* Tests that a change of state is an event, but progress is not. */
+    /* Tests that a change of state adds an event, but progress does not. */
     record.progress = .5;
     CHECK_OK(bj_registry_put(r, 2, &record, &err), err);
     CHECK(ask("records/registry.sqlite", "SELECT count(*) FROM events") == 1);
@@ -108,8 +108,8 @@ static void test_records(void) {
     CHECK_OK(bj_registry_put(r, 3, &record, &err), err);
     CHECK(ask("records/registry.sqlite", "SELECT count(*) FROM events WHERE state = 'done'") == 1);
 
-    /* Tests that a run is stopped for readers and for the next owner after its owner exits, and
-     * that other runs do not change. */
+    /* Tests that after its owner has exited, a run counts as stopped for readers and for the next
+     * owner, and that other runs do not change. */
     bj_registry_free(r);
     CHECK_OK(bj_campaign_status(all, c, &err), err);
     CHECK(all[2].state == BJ_STATE_STOPPED && all[2].progress == .5);
@@ -163,7 +163,8 @@ static void test_shards(void) {
     CHECK_REFUSED(bj_registry_open(&other, c, 0, 1, &err), BJ_ELOCKED, "shard 0/2 is running");
     bj_registry_free(r[0]);
 
-    /* Tests another number of shards: the history is copied, and the latest entry is used. */
+    /* Tests a change of the number of shards. The history is copied, and the latest entry is
+     * used. */
     CHECK_OK(bj_registry_open(&other, c, 0, 1, &err), err);
     if (!other) exit(1);
     CHECK_OK(bj_registry_get(&got, other, 3, &err), err);
@@ -204,9 +205,9 @@ static void write_until_killed(const char *dir) {
     }
 }
 
-/* Tests that a registry whose owner was killed at 12 moments or more is sound and opens again.
- * Rounds continue with longer pauses until a child had time to write, because a busy machine is
- * slow. */
+/* Tests that a registry is intact and can be opened after its owner was killed at 12 or more
+ * different moments. Rounds continue with longer pauses until a child had time to write, because a
+ * busy machine is slow. */
 static void test_killed(void) {
     bj_campaign *c = begin("killed");
     int last = 0;
@@ -264,7 +265,7 @@ static void test_refused(void) {
     char other[CASE_PATH];
     CHECK(rename(case_path(path, "a.bjc"), case_path(other, "kept.bjc")) == 0);
     CHECK(link(case_path(other, "b.bjc"), case_path(path, "a.bjc")) == 0);
-    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EMISMATCH, "a.bjc: has the digest");
+    CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EMISMATCH, "a.bjc: its digest is");
     CHECK(rename(case_path(other, "kept.bjc"), case_path(path, "a.bjc")) == 0);
     CHECK_OK(bj_registry_open(&r, c, 0, 1, &err), err);
     bj_registry_free(r);
@@ -311,10 +312,10 @@ static void test_look(void) {
     case_write("look/runs/fullset/seed-1/manifest.json", manifest);
     case_write("look/runs/fullset/seed-1/result.json", "{}\n");
     make_run("look", &other);
-    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run with other settings");
+    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run with different settings");
     make_run("look", bj_campaign_run_at(c, 1).settings);
     case_write("look/runs/fullset/seed-1/manifest.json", "{\"data\": {\"digest\": \"00\"}}\n");
-    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run on other data");
+    CHECK_REFUSED(bj_campaign_look(&r, c, 1, &err), BJ_EMISMATCH, "a run on different data");
     case_write("look/runs/fullset/seed-1/manifest.json", manifest);
     CHECK_OK(bj_campaign_look(&r, c, 1, &err), err);
     CHECK(r.state == BJ_STATE_NO_PASS && r.progress == 1); /* no epoch, hence none to choose */

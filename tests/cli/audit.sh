@@ -126,7 +126,7 @@ check "$TEST_AUDIT_SUBMISSION" make bad bad.parquet
 run 4 audit --submission bad.parquet --av2 bad -q
 out_has "7 scenarios, 2 audited, 1 other type, 1 missing, 2 malformed, 1 unreadable"
 err_has "scenario 00000000-0000-4000-8000-00000000000d: missing"
-err_has "scenario 00000000-0000-4000-8000-00000000000e: malformed: probabilities of the 2 modes sum to 0.9"
+err_has "scenario 00000000-0000-4000-8000-00000000000e: malformed: the probabilities of the 2 modes sum to 0.9"
 err_has "log_map_archive_00000000-0000-4000-8000-00000000000f.json"
 err_has "1 scenario of the submission is not in bad"
 run 4 audit --submission bad.parquet --av2 bad -q --list 1

@@ -89,7 +89,7 @@ run 0 campaign two.yaml --out ref --resume --quiet
 err_empty
 check test "$(attempts ref point 1)" = 1
 run 4 campaign two.yaml --out ref --resume --set train.epochs=13
-err_has "was created with train.epochs = 12, but two.yaml now gives 13"
+err_has "was created with train.epochs = 12, but two.yaml now has 13"
 run 0 campaign status ref --watch
 out_has "4 done"
 # A lost registry: what is finished is adopted, not trained again.
@@ -173,7 +173,7 @@ run 1 campaign two.yaml --out other --resume
 has_states other "done 2 failed 2 "
 said=$(sed -n 's/^fullset, seed 0: //p' out)
 check test -n "$said" -a "bjepa train: $said" = "$(tail -1 other/runs/fullset/seed-0/log.txt)"
-out_has "fullset, seed 1: other/runs/fullset/seed-1: contains a run with other settings"
+out_has "fullset, seed 1: other/runs/fullset/seed-1: contains a run with different settings"
 check test "$(attempts other fullset 1)" = 0 # it was not even begun
 
 "$BJEPA" campaign two.yaml --out owned --jobs 1 --set train.epochs=400 >/dev/null 2>&1 &
@@ -182,7 +182,7 @@ until_true begun owned
 run 4 campaign --out owned --resume
 err_has "shard 0/1 is being run by process $parent on "
 run 4 campaign --out owned --resume --shard 0/2
-err_has "wait until it ends before splitting the campaign into 2 shards"
+err_has "wait for it to end before splitting the campaign into 2 shards"
 run 0 campaign status owned --json
 out_has '"states":{"waiting":3,"running":1,"stopped":0,"done":0,"failed":0,"no_pass":0,"collapsed":0}'
 kill -TERM $parent

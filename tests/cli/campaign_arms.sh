@@ -21,7 +21,7 @@ out_has "mine: 4 runs"
 check grep -qE '^ +0  slow\+lr=1e-3 +0 .* 0\.001  camp/runs/slow\+lr=1e-3/seed-0$' out
 check grep -qE '^ +3  point\+lr=3e-4 +0 .* 0\.0003  camp/runs/point\+lr=3e-4/seed-0$' out
 run 2 campaign grid.yaml --out camp --set optim.lr=1
-err_has "'optim.lr' is swept in grid.yaml, so it cannot be set"
+err_has "'optim.lr' is swept in grid.yaml and cannot be set as well"
 
 run 0 campaign grid.yaml --out camp --jobs 1 --threads 1 -q
 out_has "slow+lr=1e-3"

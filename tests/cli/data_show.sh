@@ -121,7 +121,7 @@ for kind in svg json safetensors; do
 done
 mkdir folder.svg
 run 5 data show cache "$id" --out folder.svg
-err_has "is not a regular file"
+err_has "cannot replace: Is a directory"
 
 # A damaged scene is rejected and not shown; the other scenes are shown.
 cp cache damaged

@@ -50,7 +50,7 @@ check test ! -e one/campaign/lock.json
 check test -s one/pretrained.html
 check grep -qF "<title>Forecasts of tiny</title>" one/pretrained.html
 check grep -qF 'of 24 scenes, selected without reading any future' one/pretrained.html
-out_has "one/pretrained.html: what the pretrained model predicts"
+out_has "one/pretrained.html: the forecasts of the pretrained model for unseen scenes"
 
 # ------------------------------------------------------------------------------------- continued
 

@@ -134,10 +134,11 @@ err_has "seed_table.json: was changed"
 # ------------------------------------------------------------------------------- single scenes
 
 # The options, all of them; the interface, which takes no place to put a scene's numbers.
-for name in "lock run" "lock verify"; do
-    run 0 $name --help
-    check test "$(grep -oE -- '--[a-z]+ ' out | sort -u | tr -d '\n')" = "--help --json --quiet --threads "
-done
+run 0 lock run --help
+check test "$(grep -oE -- '--[a-z]+ ' out | sort -u | tr -d '\n')" = "--help --json --quiet --threads "
+run 0 lock verify --help
+check test "$(grep -oE -- '^ .*--[a-z]+ ' out | grep -oE -- '--[a-z]+ ' | sort -u | tr -d '\n')" = \
+    "--help --json --key --partial --quiet --repeat --threads "
 sed -n '/ locked evaluation \*\//,/^#endif/p' "$BJ_ROOT/include/branchjepa/campaign.h" >interface
 check test "$(grep -c BJ_API interface)" -ge 4
 check test -z "$(grep -nE 'bj_scene|bj_real|bj_batch|double \*|float \*|trajector|FILE \*' interface)"

@@ -177,6 +177,18 @@ mv one.safetensors gone
 refused "one.safetensors: the point model is missing; give its new path with --point" changed --data val.bjc
 mv gone one.safetensors
 
+# The manifest is computed again, so edits that no digest covers are found, too.
+for edit in 's/"seed": 0,/"seed": 4711,/:"order_sha256"' 's/"strict": [0-9]*/"strict": 999/:"strict"' \
+    '0,/"maneuvers": \[.*\]/s//"maneuvers": ["stop", "left"]/:"maneuvers"' \
+    '0,/"order_sha256": "......./s//"order_sha256": "aaaaaaa/:"order_sha256"' \
+    '0,/"outside_3m": [0-9.e-]*/s//"outside_3m": 0.5/:"outside_3m"' \
+    '0,/"pixels_per_meter": [0-9.]*/s//"pixels_per_meter": 1/:"pixels_per_meter"'; do
+    sed -i "${edit%:\"*}" changed/manifest.json
+    check sh -c '! cmp -s changed/manifest.json kept/manifest.json'
+    refused "expected" changed --data val.bjc
+    check grep -qE "changed/manifest.json: line [0-9]+ changed since .*${edit##*:\"}" err
+done
+
 for edit in 's/gallery-1"/gallery-9"/:schema is' 's/"place": 1, "model"/"place": 9, "model"/:place' \
     's|"file": "|"file": "../|:file' 's/"images"/"pictures"/:images' '$d:byte'; do
     sed -i "${edit%:*}" changed/manifest.json

@@ -31,7 +31,7 @@ run 4 maze reveal e.safetensors walk-medium-v0.npz --maze large -o t.json
 err_has "the emissions belong to maze 'medium' with 26 cells, expected 'large' with 46"
 printf 'x' | dd of=e.safetensors bs=1 seek="$(($(wc -c <e.safetensors) - 5))" conv=notrunc status=none
 run 4 maze verify s.json e.safetensors
-err_has "as named in s.json"
+err_has "according to s.json"
 run 3 maze reveal latents.safetensors walk-medium-v0.npz -o t.json
 err_has "latents.safetensors: format is 'not stated'"
 run 3 maze emit latents.safetensors --maze large -o t.safetensors

@@ -94,7 +94,7 @@ run 0 campaign two.yaml --out two --resume
 run 0 maze generate --branches 2 --rows 2 --cols 3 --junctions 1 --episodes 20 --steps 201 -o two_branches
 cp two_branches.json sets/three.json
 run 4 train --data sets/three.npz --config two/runs/three/maze-branch/seed-1/settings.json --out hand -q --resume
-err_has "this run was started with other mazes"
+err_has "this run was started with a different maze"
 run 2 lock two --data sets/three.npz
 err_has "has 2 datasets, expected one"
 # One file in place of the folder is a campaign of one dataset.

@@ -42,7 +42,7 @@ mv away/walk-medium-v0.npz .
 "$BJEPA" train --data walk-medium-v0.npz --out flat -q --arm maze-branch $tiny --set gate.rank=11 \
     >out 2>err
 run 4 maze graph flat -o flat.json
-err_has "the latents of this run have collapsed, so it has no score"
+err_has "the latents of this run have collapsed, so the run has no score"
 check test ! -e flat.json
 run 0 maze graph flat --collapsed -o flat.json
 out_has "the latents have collapsed, so these numbers are not scores"

@@ -78,7 +78,7 @@ run 0 lock run camp --threads 1
 run 0 report camp --out full.html --threads 1
 err_has "wrote full.html, 20 scenes"
 has full.html 'class="tag locked">locked evaluation, 20 held-out scenes'
-has full.html "20 of 20 held-out scenes, shown after the locked evaluation"
+has full.html "20 of 20 held-out scenes, shown after their evaluation"
 has full.html "lock <span class=\"hash\">$(sha256sum camp/lock.json | cut -c1-16)"
 # One trajectory does not compete with sets of six.
 check test "$(grep -c '^<tr><th scope="row">full-set</th>.*n best' full.html)" -ge 1
@@ -148,7 +148,7 @@ mv moved.bjc val.bjc
 cp -r camp hurt
 weights=hurt/runs/point/seed-0/ckpt/best/model.safetensors
 printf 'x' | dd of=$weights bs=1 seek=3000 conv=notrunc 2>dd.err
-run 3 report hurt --out x.html --threads 1
+run 4 report hurt --out x.html --threads 1
 err_has "runs/point/seed-0/ckpt/best/model.safetensors"
 check test ! -e x.html
 

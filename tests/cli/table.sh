@@ -10,7 +10,7 @@ check grep -qE '^ +m +m +m +m$' out
 check grep -qE '^fullset +5 +2\.077±0\.006\* +3\.619±0\.008\* ' out
 # A single trajectory is not ranked against sets of six, whatever its numbers.
 check grep -qE '^point +5 +2\.843±0\.005 +2\.843±0\.005 +- +- +0\.121±0\.002$' out
-out_has "* best mean of the arms with the same number of branches K"
+out_has "* best mean among the arms with the same number of branches K"
 check test "$(awk '{ if (length > n) n = length } END { print n }' out)" -le 100
 check test "$(grep -c . out)" -eq 12 # title, two lines of heading, eight arms, legend
 run 0 table "$av2" --format markdown

@@ -1,4 +1,5 @@
-/* test_options.c - the option parser with every type of value, and the map to exit codes. */
+/* test_options.c - tests the option parser with every type of value, and the mapping to exit
+ * codes. */
 #define _POSIX_C_SOURCE 200809L /* setenv, dup2 */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static char message[4096]; /* what the last parse printed to stderr */
 static char *arguments[MAX_ARGUMENTS];
 static int operands;
 
-/* Parses a line split at spaces and keeps what it printed. */
+/* Parses a line that is split at spaces, and captures the output. */
 static int parse(values *v, const char *line, int max_operands) {
     static char text[512];
     int argc = 0;

@@ -1,6 +1,6 @@
-/* test_plot.c - plots say what the numbers say: positions are read back from the SVG through its
- * own axes; the paper's numbers are those of data/paper; nothing that is not a number gets into a
- * file.
+/* test_plot.c - tests that plots show the right numbers. Positions are read back from the SVG and
+ * converted with its own axes. The paper's numbers must equal those in data/paper. No file may
+ * contain NaN or infinity.
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static int count(const char *text, const char *part) {
     return n;
 }
 
-/* Elements open and close in order, every attribute is quoted, text has no bare '<' or '&'. */
+/* Checks that elements are nested correctly, every attribute is quoted, and text has no bare '<' or
+ * '&'. */
 static int well_formed(const char *text) {
     char names[64][16];
     int depth = 0;
@@ -66,7 +67,7 @@ static int well_formed(const char *text) {
     return depth == 0;
 }
 
-/* The axis of a panel: value = a + b * pixel, from its lowest and highest grid lines. */
+/* Computes the axis of a panel, value = a + b * pixel, from its lowest and highest grid lines. */
 typedef struct axis {
     double a, b;
     int lines;
@@ -94,7 +95,7 @@ static axis read_axis(const char *svg) {
     return x;
 }
 
-/* Number after the attribute, in the element whose tooltip or text begins at `tip`. */
+/* Returns the number after the attribute, in the element whose tooltip or text begins at `tip`. */
 static double attribute_before(const char *svg, const char *tip, const char *element,
                                const char *attribute) {
     const char *found = strstr(svg, tip), *at = NULL;
@@ -108,7 +109,7 @@ static double attribute_before(const char *svg, const char *tip, const char *ele
 
 enum { ARMS = 4, SEEDS = 3 };
 
-/* Four arms, three seeds; traj_es and brier alone are measured. */
+/* Creates a table of four arms and three seeds with only two metrics, traj_es and brier. */
 static report_data *make_data(void) {
     static const char *const names[ARMS] = {"fullset", "specialization", "point", "a<b&\"c"};
     static const double es[ARMS][SEEDS] = {
@@ -152,7 +153,8 @@ static void test_summary(void) {
     CHECK(well_formed(svg));
     const axis x = read_axis(svg);
     CHECK_MSG(x.lines >= 3, "%d grid lines", x.lines);
-    /* A circle begins at its leftmost point, whose height is the center's. */
+    /* The path of a circle begins at its leftmost point, which has the same height as the
+     * center. */
     static const double fullset[SEEDS] = {2.0, 2.1, 1.9};
     for (int s = 0; s < SEEDS; s++) {
         char tip[64];
@@ -169,7 +171,8 @@ static void test_summary(void) {
     CHECK_CONTAINS(svg, "a&lt;b&amp;&quot;c, seed 10: 2.2000");
     CHECK(!strstr(svg, "c, seed 11")); /* not measured */
 
-    /* The band is the reference's mean plus the paired-t interval: -0.4 +- 4.3027 0.1/sqrt(3). */
+    /* The band is the mean of the reference plus the paired-t interval, -0.4 +- 4.3027
+     * 0.1/sqrt(3). */
     bj_comparison c;
     CHECK(report_compare(&c, d, 0, 1, bj_metric_find("traj_es")));
     CHECK_NEAR(c.low, -0.4 - 4.302653 * 0.1 / sqrt(3), 1e-6);
@@ -186,7 +189,7 @@ static void test_summary(void) {
     CHECK(dashed && sscanf(strstr(dashed, " d=\"M"), " d=\"M%*f %lf", &line) == 1);
     CHECK_NEAR(x.a + x.b * line, 2.4, 0.006);
 
-    /* One branch alone does not stretch the axis: it leaves it. */
+    /* A single outlier does not stretch the axis. It is drawn outside instead. */
     CHECK_CONTAINS(svg, "point: mean 9.1000, outside the axis");
     CHECK(x.a + x.b * 50 < 4);
     free(m.text);
@@ -251,7 +254,8 @@ static void test_all_plots(void) {
         free(m.text);
         free(again.text);
     }
-    CHECK(drawn == 5); /* no run, hence neither learning nor losses; no support */
+    CHECK(drawn == 5); /* there is no run, so there are no learning curves and no losses; there is
+                          no support either */
     CHECK(report_plot_find("learning")->panels(d) == 0);
 
     report_plot_sheet(begin(&m), report_plot_find("audit"), d);
@@ -303,7 +307,8 @@ static void test_ticks(void) {
     CHECK(!strcmp(plot_number(text, 2, 0), "2"));
 }
 
-/* Rounding errors are no differences, and nothing at all is drawn without a number that is none. */
+/* Tests that rounding errors do not count as differences, and that nothing is drawn if there is no
+ * number. */
 static void test_range(void) {
     plot p = {.left = 0, .right = 100, .top = 0, .bottom = 100};
     plot_range_y(&p, 2, 2.5, 0);
@@ -337,7 +342,8 @@ static void test_curve(void) {
     plot_curve(&p, 0, 1, 1, x, y, 1, "alone"); /* one point is no line */
     plot_curve(&p, 0, 1, 1, x, y, 2, "above"); /* nor is one that never enters */
     const char *svg = end(&m);
-    /* in at (1, 1), through (2, .5); the gap; from (4, .5) to where it leaves, at (4.5, 0) */
+    /* the line enters at (1, 1) and passes (2, .5); after the gap, it runs from (4, .5) to (4.5,
+     * 0), where it leaves */
     CHECK_CONTAINS(svg, "d=\"M10.0 0.0L10.0 0.0L20.0 50.0M40.0 50.0L45.0 100.0\"");
     CHECK(!strstr(svg, "alone") && !strstr(svg, "above"));
     free(m.text);
@@ -378,7 +384,7 @@ static void test_embedded(void) {
     CHECK(cli_embedded_find("nothing") == NULL);
 }
 
-/* Both files carry over the same tables: what they share must be equal. */
+/* Both files contain some of the same tables, and the shared values must be equal. */
 static void test_published(void) {
     FILE *from = fopen("data/paper/published.csv", "r");
     char line[256], where[64], quantity[32], metric[32], arm[32], printed[32];

@@ -1,6 +1,7 @@
-/* test_progress.c - progress where there is no terminal: one line about every five seconds.
+/* test_progress.c - tests progress output without a terminal, which is one line about every five
+ * seconds.
  *
- * The clock is not waited for: the time of the last line is moved back. Bars are tested on a real
+ * The tests do not wait, but move the time of the last line back. Bars are tested on a real
  * terminal by tests/cli/train.sh.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -70,7 +71,7 @@ static void test_rate(void) {
               text);
 }
 
-/* What an earlier process did says nothing about the speed of this one. */
+/* The work of an earlier process must not affect the estimated speed of this process. */
 static void test_before(void) {
     catch_stderr();
     cli_progress p = cli_progress_begin_at("scenes", 400, 300);
@@ -83,7 +84,7 @@ static void test_before(void) {
     CHECK_CONTAINS(text, "\n400 of 400 scenes in 10.0 s, done\n");
 }
 
-/* Tests that an estimate is shown only after two that agree, and then always. */
+/* Tests that an estimate is shown only after two estimates agree, and always after that. */
 static void test_eta(void) {
     cli_eta eta = {0};
     CHECK(!cli_eta_add(&eta, 100, 4000));

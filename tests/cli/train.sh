@@ -105,7 +105,7 @@ err_has "arm was 'fullset' and is now 'mdn'"
 run 4 $train --arm fullset --seed 7 --out one --resume --set optim.lr=1e-3
 err_has "optim.lr was '0.0003' and is now '0.001'"
 run 4 train --data other.bjc -c tiny.yaml --arm fullset --seed 7 --out one --resume
-err_has "other data: data.digest was "
+err_has "different data: data.digest was "
 weights one >after.sums
 check cmp one.sums after.sums
 

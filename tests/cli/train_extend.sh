@@ -29,7 +29,7 @@ err_has "--extend needs --resume, because it continues a finished run"
 run 2 train --out base --resume --extend 0
 err_has "--extend: found '0'"
 run 2 train --out base --resume --extend 1
-err_has "base: an extension of 1 epochs has 7 updates, expected more than the 7 updates of the warm-up"
+err_has "base: an extension by 1 epochs has 7 updates, expected more than the 7 updates of the warm-up"
 run 2 train --out none --resume --extend 3
 err_has "none: contains no run to resume"
 run 2 train --data t.bjc -c tiny.yaml --arm fullset --out none --resume --extend 3
@@ -109,7 +109,7 @@ run 0 train --out $first --resume --extend 2 -q
 run 0 campaign status camp
 out_has "4 done"
 run 4 lock camp --data val.bjc
-err_has "fullset seed 0 by 2"
+err_has "fullset seed 0 was extended by 2"
 for dir in camp/runs/*/seed-*; do
     [ "$dir" = $first ] || run 0 train --out "$dir" --resume --extend 2 -q
 done

@@ -26,7 +26,7 @@ err_has "hint: write world:SEED or world:SEED:SCENES"
 run 2 train --data $world:7:many $options --out no
 err_has "the number of scenes is not a number from 1 to"
 run 2 train --data world9:7:64 $options --out no
-err_has "version 9 of the world"
+err_has "the version of the world is 9"
 run 2 train --data $world:900001:64 $options --out no
 err_has "seed 900001 is reserved for development scenes"
 run 2 train --data $world:7 $options --out no
@@ -58,7 +58,7 @@ weights older >older.sums
 ! cmp -s older.sums one.sums
 verdict $? "version 1 gives other weights"
 run 4 train --data world1:7:4800 $options --out one --resume
-err_has "this run was started with other data"
+err_has "this run was started with different data"
 
 # Other scenes give other weights, and another world cannot continue the run.
 run 0 train --data $world:8:4800 $options -j 2 --out other
@@ -66,9 +66,9 @@ weights other >other.sums
 ! cmp -s other.sums one.sums
 verdict $? "another seed gives other weights"
 run 4 train --data $world:8:4800 $options --out one --resume
-err_has "this run was started with other data"
+err_has "this run was started with different data"
 run 4 train --data $world:7:4848 $options --out one --resume
-err_has "this run was started with other data"
+err_has "this run was started with different data"
 run 0 train --data $world:7:4800 $options --out one --resume
 
 # Development scenes are those that simulate writes for the reserved seed.
@@ -129,9 +129,9 @@ err_has "the seed is not a number"
 "$BJEPA" simulate --cache seen.bjc --scenes 80 --seed 7 -q >/dev/null
 "$BJEPA" simulate --cache val.bjc --scenes 80 --seed 7 --split val -q >/dev/null
 run 4 lock camp --data seen.bjc -q
-err_has "is a training or development scene of $world:7:192"
+err_has "is one of the training or development scenes of $world:7:192"
 run 4 lock camp --data dev.bjc -q
-err_has "is a training or development scene of $world:7:192"
+err_has "is one of the training or development scenes of $world:7:192"
 run 0 lock camp --data val.bjc -q
 run 0 lock run camp -q
 check test -s camp/locked/completion.json

@@ -15,7 +15,7 @@ for verb in "train --arm fullset --out new --data" "data info"; do
     err_has "bjepa data prep"
     run 3 $verb x.npz
     err_has "x.npz: is an npz archive, expected a cache (.bjc)"
-    err_has "hint: only the arms for mazes read npz archives"
+    err_has "hint: only maze arms read npz archives"
     check test ! -e new
 done
 run 3 train --arm maze-branch --out new --data scenes.bjc
@@ -23,7 +23,7 @@ err_has "scenes.bjc: is a cache, expected an OGBench dataset (.npz)"
 for verb in report table figures; do
     [ $verb = figures ] && set -- --out figs || set --
     run 3 $verb x.parquet "$@"
-    err_has "x.parquet: is a Parquet file, expected a CSV file or a campaign folder"
+    err_has "x.parquet: found a Parquet file, expected a CSV file or a campaign folder"
 done
 
 # What everybody types first.

@@ -83,7 +83,7 @@ static void test_failing(void) {
     }
     CHECK(bj_alloc_count() == count + 4 + 0 + 1 + 2 + 3); /* failures are not counted */
     CHECK(bj_alloc_live() == live);
-    bj_alloc_fail_after(2); /* a product that overflows is rejected without using the budget */
+    bj_alloc_fail_after(2); /* if the product overflows, the call fails without using the budget */
     CHECK(bj_alloc(SIZE_MAX, 2) == NULL);
     void *a = bj_alloc(1, 1), *b = bj_alloc(1, 1), *c = bj_alloc(1, 1);
     CHECK(a && b && !c);

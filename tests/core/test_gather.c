@@ -69,8 +69,8 @@ static int holds(const bj_real *row, int scene, int kind, int n) {
     return same;
 }
 
-/* Tests scenes in any order, with a repeated scene. The parts of the batch are copied last to
- * first, as may happen with several workers. */
+/* Tests scenes in any order, with a repeated scene. The parts of the batch are copied in reverse
+ * order, as can happen with several workers. */
 static void test_order(const bj_arch *arch, scattered *s) {
     static const int order[SCENES] = {3, 0, 2, 0, 1};
     room r = take(arch, 1);

@@ -262,7 +262,7 @@ static int number_of(const char *text, double *out, long *moved) {
     bj_json_scan_begin(&scan, copy, strlen(text));
     const int result = bj_json_scan_number(&scan, out);
     *moved = (long)(scan.at - copy);
-    CHECK(!strcmp(copy, text)); /* even after a temporary zero was written into it */
+    CHECK(!strcmp(copy, text)); /* still valid after a temporary zero was written into it */
     free(copy);
     return result;
 }
@@ -342,7 +342,8 @@ static void test_numbers(void) {
                                          "+1",    ".5",   "x",    "1e999", "-1e999"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         CHECK_MSG(number_of(others[i], &out, &moved) == 0 && moved == 0, "%s", others[i]);
-    /* A leading zero is a complete number. A caller that expects a comma after it finds a digit. */
+    /* A leading zero is a complete number. A caller that expects a comma after it finds a digit
+     * instead. */
     CHECK(number_of("01", &out, &moved) == 1 && out == 0 && moved == 1);
     CHECK(number_of("-012.5", &out, &moved) == 1 && out == 0 && moved == 2);
     CHECK(number_of("00", &out, &moved) == 1 && moved == 1);

@@ -126,7 +126,7 @@ static void test_moments(void) {
 /* Tests that the smallest and the largest random word give uniform numbers in [0,1) and finite
  * normal numbers. */
 static void test_extremes(void) {
-    bj_rng ones = {{UINT64_MAX, 0, 0, 0}}; /* first word: rotate(max) + max = max - 1 */
+    bj_rng ones = {{UINT64_MAX, 0, 0, 0}}; /* the first word is rotate(max) + max = max - 1 */
     CHECK(bj_rng_uniform(&ones) == 1 - 0x1p-53);
     bj_rng zeros = {{0, 1, 0, 0}}; /* first word 0 */
     CHECK(bj_rng_uniform(&zeros) == 0);

@@ -166,7 +166,7 @@ static void test_read_real(void) {
     CHECK_CONTAINS(err.message, "tensor 'index': dtype I32, expected F64, F32, F16 or BF16");
     bj_safetensors_close(st);
 
-    /* NaN and infinity in each float type are rejected. */
+    /* Tests that NaN and infinity are rejected in each float type. */
     const double bad_f64[3] = {1, 2, (double)NAN};
     const float bad_f32[3] = {1, -INFINITY, 2};
     const uint16_t bad_f16[3] = {0x7c00, 0, 0}, bad_bf16[3] = {0, 0, 0x7fc1};
@@ -298,16 +298,16 @@ static void test_refused_headers(void) {
         {"{\"a\":" INFO("F64", "[1]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 8"},
         {"{\"a\":" INFO("F32", "[0]", "[0,4]") "}", 4, "span 4 bytes, but the shape needs 0"},
         {"{" A4 "}", 3, "tensor 'a': data ends at byte 4, but the file has only 3 bytes"},
-        {"{" A4 "}", 5, "tensor 'a': the last data ends at byte 4, but 1 more bytes follow"},
+        {"{" A4 "}", 5, "tensor 'a': the last tensor ends at byte 4, but 1 more bytes follow"},
         {"{\"a\":" INFO("U8", "[0]", "[9223372036854775807,9223372036854775807]") "}", 0,
          "tensor 'a': data ends at byte 9223372036854775807, but the file has only 0 bytes"},
         {"{}", 1, "some.file: no tensors, but 1 bytes of data"},
         {"{\"a\":" INFO("F32", "[1]", "[4,8]") "}", 8,
-         "'a': data begins at byte 4, but the previous tensor ends at 0: a hole"},
+         "'a': data begins at byte 4, but the previous tensor ends at byte 0: a hole"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[6,10]") "}", 10,
-         "tensor 'b': data begins at byte 6, but the previous tensor ends at 4: a hole"},
+         "tensor 'b': data begins at byte 6, but the previous tensor ends at byte 4: a hole"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[2,6]") "}", 6,
-         "tensor 'b': data begins at byte 2, but the previous tensor ends at 4: they overlap"},
+         "tensor 'b': data begins at byte 2, but the previous tensor ends at byte 4: they overlap"},
         {"{" A4 ",\"b\":" INFO("F32", "[1]", "[0,4]") "}", 4, "tensor 'b': data begins at byte 0"},
         /* metadata */
         {"{\"__metadata__\":[]," A4 "}", 4, "__metadata__ is not a JSON object"},
@@ -340,21 +340,22 @@ static void test_refused_files(void) {
     CHECK(bj_safetensors_open(&st, "/nonexistent/x.safetensors", &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "/nonexistent/x.safetensors: cannot open: No such file");
     CHECK(bj_safetensors_open_memory(&st, "1234567", 7, "m", &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "m: 7 bytes, expected at least 8 for the header length");
+    CHECK_CONTAINS(err.message,
+                   "m: the file has 7 bytes, expected at least 8 for the header length");
     CHECK(bj_safetensors_open_memory(&st, "\x03\0\0\0\0\0\0\0{}", 10, "m", &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "the header has 3 bytes according to its length field, but only 2 bytes follow");
     CHECK(bj_safetensors_open_memory(&st, "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "m", &err) ==
           BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "the header has 18446744073709551615 bytes");
 
-    /* A header above the limit, in a sparse file that is large enough to contain it. */
+    /* Tests a header above the limit, in a sparse file that is large enough to contain it. */
     const uint64_t huge = BJ_SAFETENSORS_MAX_HEADER + 1;
     CHECK_OK(bj_file_write(path, &huge, sizeof huge, &err), err);
     CHECK(truncate(path, BJ_SAFETENSORS_MAX_HEADER + 100) == 0);
     CHECK(bj_safetensors_open(&st, path, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "header of 100000001 bytes, expected at most 100000000");
+    CHECK_CONTAINS(err.message, "the header has 100000001 bytes, expected at most 100000000");
 
-    /* Every truncation of a valid file is rejected, and so is one additional byte. */
+    /* Tests that every truncation of a valid file is rejected, and so is one additional byte. */
     char *file;
     size_t size;
     CHECK_OK(write_sample(path, &err), err);
@@ -374,7 +375,7 @@ static void test_refused_files(void) {
     bj_free(moved);
     bj_free(file);
 
-    /* Messages show the end of a long path, and still contain the tensor name. */
+    /* Tests that messages show the end of a long path and still contain the tensor name. */
     char label[600], name[200];
     memset(label, 'p', sizeof label);
     memcpy(label + sizeof label - 5, "/end", 5);
@@ -429,8 +430,7 @@ static void test_refused_writes(void) {
     CHECK_CONTAINS(err.message, "metadata 0 has no key or no value");
     CHECK(bj_safetensors_write("/dev/full", &good, 1, NULL, 0, &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "/dev/full: cannot write: No space left on device");
-    static const float large[50000]; /* large enough to fail during the write instead of at the
-                                        commit */
+    static const float large[50000]; /* large enough that the write itself fails, not the commit */
     pair[0] = good;
     pair[0].shape[0] = 50000;
     pair[0].data = large;

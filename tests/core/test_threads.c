@@ -25,8 +25,8 @@ typedef struct tally {
     atomic_int times[MOST_ITEMS]; /* number of times each item was run */
     atomic_int on[MOST_THREADS];  /* number of items run by each worker */
     atomic_int busy[MOST_THREADS];
-    atomic_int wrong; /* number of invalid items, invalid workers, or items that ran concurrently on
-                         one worker */
+    atomic_int wrong; /* number of invalid items, invalid workers, and items that ran concurrently
+                         on one worker */
     int items, threads;
 } tally;
 
@@ -53,11 +53,12 @@ static void test_items(int threads) {
         t.items = sizes[s];
         t.threads = threads;
         bj_pool_run(pool, count_item, &t, sizes[s]);
-        /* The call returns after the last item, so nothing may change from here on. */
+        /* The call returns only after the last item, so nothing may change from here on. */
         int once = 1, sum = 0;
         for (int i = 0; i < MOST_ITEMS; i++) once &= t.times[i] == (i < sizes[s]);
         for (int i = 0; i < MOST_THREADS; i++) sum += t.on[i];
-        CHECK_MSG(once && sum == sizes[s] && !t.wrong, "%d items on %d threads: %d done, %d wrong",
+        CHECK_MSG(once && sum == sizes[s] && !t.wrong,
+                  "%d items on %d threads: %d were done, %d were wrong",
                   sizes[s], threads, sum, t.wrong);
     }
     bj_pool_free(pool);
@@ -110,7 +111,7 @@ static void test_visibility(void) {
     bj_pool_free(pool);
 }
 
-/* Tests that a worker that sleeps in its item does not block the remaining items. */
+/* Tests that a worker that sleeps during an item does not block the remaining items. */
 typedef struct slow {
     atomic_int done, others;
 } slow;
@@ -139,7 +140,7 @@ static void test_uneven(void) {
 
 /* --------------------------------------------------------------------------------------- shares */
 
-/* Tests that every item of uneven shares, including empty shares, runs once. */
+/* Tests that every item runs once if shares are uneven or empty. */
 static void test_shares(int threads) {
     bj_pool *pool = make_pool(threads);
     if (!pool) return;
@@ -221,7 +222,7 @@ static void test_team(int threads) {
         int each = 1;
         for (int i = 0; i < MEMBERS; i++) each &= g.present[i] == (i < threads);
         CHECK_MSG(each && g.size == threads, "team of %d: not every member came once", threads);
-        CHECK_MSG(g.wrong == 0, "team of %d: %d reads ran ahead of a write", threads, g.wrong);
+        CHECK_MSG(g.wrong == 0, "team of %d: %d reads came before the write", threads, g.wrong);
         static tally t; /* a pool can run items after a team */
         memset(&t, 0, sizeof t);
         t.items = 40;

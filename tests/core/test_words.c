@@ -17,7 +17,8 @@ int main(void) {
     CHECK(bj_edit_distance("kitten", "sitting") == 3);
     CHECK(bj_edit_distance("flaw", "lawn") == 2);
 
-    /* If a word is too long to compare, the distance is the length of the longer word. */
+    /* If a word is too long to compare, the length of the longer word is returned as the
+     * distance. */
     char word[200];
     memset(word, 'a', sizeof word - 1);
     word[sizeof word - 1] = '\0';

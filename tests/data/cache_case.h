@@ -29,8 +29,8 @@ static inline void case_fill(float *out, int count, bj_rng *rng) {
     for (int i = 0; i < count; i++) out[i] = (float)bj_rng_normal(rng);
 }
 
-/* Generates scene `number`, which determines sizes, texts and areas. Scenes 2, 5, 8, ... share one
- * map. Some areas cannot be stored in centimeters. */
+/* Generates scene `number`. The number determines the sizes, texts and areas. Scenes 2, 5, 8, ...
+ * share one map. Some areas cannot be stored in centimeters. */
 static inline void case_draw(case_scene *s, int number) {
     static const char *const cities[] = {"austin", "z\xc3\xbcrich", "say \"hi\" \\"};
     static const char *const types[] = {"vehicle", "bus"};

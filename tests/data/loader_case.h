@@ -1,8 +1,8 @@
 /* loader_case.h - writes a small cache of generated scenes for tests of cache readers.
  *
  * Features of scene s are loader_case_value(s, array, index), so a test detects any misplaced
- * value. The neighbor and polyline counts run through 0 .. 16 and 0 .. 48. Every fifth scene,
- * starting with the fourth, has no future.
+ * value. The numbers of neighbors and polylines cycle through 0 .. 16 and 0 .. 48. Every fifth
+ * scene, starting with the fourth, has no future.
  */
 #ifndef BJ_TESTS_LOADER_CASE_H
 #define BJ_TESTS_LOADER_CASE_H

@@ -68,7 +68,7 @@ static void test_round_trip(void) {
         if (!case_is_reject(i)) compare_scene(cache, scenes++, i);
     CHECK(bj_cache_count(cache) == scenes && report.accepted == scenes);
     CHECK(report.rejected == ITEMS - scenes && report.without_future == 3);
-    for (int i = 0; i < scenes; i++) { /* scenes 2, 5 and 11 share a map, 8 is a reject */
+    for (int i = 0; i < scenes; i++) { /* scenes 2, 5 and 11 share a map, and item 8 is a reject */
         const bj_scene_info info = bj_cache_info(cache, i);
         const int number = atoi(info.scenario_id + 6);
         if (number == 2) shared = (int)info.map;
@@ -156,12 +156,36 @@ static bj_status open_content(bj_cache **cache, int flags, bj_error *err) {
     return bj_cache_open_memory(cache, content, content_size, "memory", flags, err);
 }
 
+/* Tests that the checks on first use detect the same damage as bj_cache_verify, also with a blind
+ * handle and when they are repeated. */
+static void expect_on_use(uint32_t bad, const char *what) {
+    for (int blind = 0; blind < 2; blind++) {
+        bj_cache *cache = NULL;
+        bj_error err = {0};
+        CHECK_OK(open_content(&cache, blind ? BJ_CACHE_BLIND : 0, &err), err);
+        for (int64_t i = 0; cache && i < 2 * bj_cache_count(cache); i++) {
+            const int64_t scene = i / 2;
+            bj_status status = bj_cache_check_scene(cache, scene, &err);
+            CHECK(bj_cache_is_checked(cache, scene) == (status == BJ_OK));
+            if (status == BJ_OK)
+                status = bj_cache_check_map(cache, bj_cache_info(cache, scene).map, &err);
+            CHECK_MSG((status != BJ_OK) == (bad >> scene & 1), "scene %d, blind %d", (int)scene,
+                      blind);
+            if (status == BJ_OK) continue;
+            CHECK(status == BJ_EFORMAT);
+            CHECK_CONTAINS(err.message, what);
+        }
+        bj_cache_free(cache);
+    }
+}
+
 /* Flips a bit and checks that the index is still valid and that exactly the scenes in the mask
  * `bad` are reported as damaged. */
 static void expect_damage(size_t at, uint32_t bad, const char *what) {
     bj_cache *cache = NULL;
     bj_error err = {0};
     content[at] ^= 0x10;
+    expect_on_use(bad, what);
     CHECK_OK(open_content(&cache, 0, &err), err);
     for (int64_t i = 0; cache && i < bj_cache_count(cache); i++) {
         const bj_status status = bj_cache_verify(cache, i, &err);
@@ -249,7 +273,7 @@ static void test_damaged_index(void) {
 
 /* -------------------------------------------------------------------------- inconsistent files */
 
-/* Overwrites a part of the index with an inconsistent value. The digest is not checked, so the
+/* Overwrites a part of the index with an inconsistent value. The digest check is disabled, so the
  * inconsistency itself must be detected. */
 static void expect_lie(const char *tensor, size_t byte, const void *lie, size_t size,
                        const char *message) {
@@ -306,7 +330,7 @@ static void test_lies(void) {
     expect_lie("ring_count", last, &fewer, 4, "some points belong to no ring");
 }
 
-/* Like expect_lie, for the header text. `lie` has the same length as `text`. */
+/* Like expect_lie, but for the header text. `lie` must have the same length as `text`. */
 static void expect_header_lie(const char *text, const char *lie, bj_status want,
                               const char *message) {
     char *at = NULL;
@@ -384,8 +408,8 @@ static void test_refused_names(void) {
     bj_free(s);
 }
 
-/* Tests that scenes with too many different cities are rejected, and other scenes are still
- * accepted. */
+/* Tests that a scene is rejected if there are too many different cities, and that other scenes are
+ * still accepted. */
 static void test_many_cities(void) {
     bj_cache_writer *w = NULL;
     bj_cache_bytes *bytes = NULL;
@@ -412,7 +436,7 @@ static void test_many_cities(void) {
         CHECK(status == (i == 64 ? BJ_EFORMAT : BJ_OK));
     }
     CHECK(bj_cache_writer_add(w, bytes, &err) == BJ_EARG); /* the id is repeated */
-    CHECK_CONTAINS(err.message, "ids must ascend");
+    CHECK_CONTAINS(err.message, "ids must be in ascending order");
     CHECK_OK(bj_cache_writer_finish(&w, &report, &err), err);
     CHECK(report.accepted == 65);
     CHECK_OK(bj_cache_open(&cache, other, 0, &err), err);

@@ -1,8 +1,8 @@
 /* test_cache_resume.c - tests that a resumed run gives the same bytes as an uninterrupted run.
  *
  * After a process was killed, the files of PATH.partial can have any length. A power failure may
- * also leave wrong bytes after the last sync. The tests reproduce these states on copies of one
- * interrupted run.
+ * also leave wrong bytes after the point of the last sync. The tests create these states from
+ * copies of one interrupted run.
  */
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
@@ -69,7 +69,7 @@ static void go_on(const char *how, long detail) {
     CHECK_MSG(size_of(partial) < 0, "%s %ld: %s is still there", how, detail, partial);
 }
 
-/* Returns the number of items that a writer finds. */
+/* Returns the number of items that a new writer finds. */
 static int64_t items_found(void) {
     bj_cache_writer *w = NULL;
     bj_error err = {0};
@@ -159,7 +159,8 @@ static void test_torn(void) {
         }
 }
 
-/* Tests a run that was killed in finish: the header and a part of the index were written. */
+/* Tests a run that was killed while finishing, after the header and a part of the index were
+ * written. */
 static void test_half_finished(void) {
     bj_prep_report report = {0};
     bj_error err = {0};
@@ -179,7 +180,7 @@ static void test_half_finished(void) {
     go_on("half finished", 0);
 }
 
-/* Tests a run that was killed after the rename: only the folder is left. */
+/* Tests a run that was killed after the rename, so that only the folder is left. */
 static void test_published(void) {
     int64_t items = 0;
     bj_error err = {0};
@@ -198,7 +199,11 @@ static void test_published(void) {
     CHECK(unlink(inside(partial, "records")) == 0 && unlink(inside(partial, "journal")) == 0);
     CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
     CHECK(items == 0 && size_of(partial) < 0);
-    /* A new writer does not resume from such a folder. */
+    /* Only the rmdir is missing. */
+    CHECK(mkdir(partial, 0777) == 0);
+    CHECK_OK(bj_cache_writer_tidy(&items, path, &err), err);
+    CHECK(items == -1 && size_of(partial) < 0);
+    /* A new writer must not resume from such a folder. */
     set_up();
     CHECK(unlink(inside(partial, "records")) == 0);
     bj_cache_writer *w = NULL;
@@ -239,7 +244,7 @@ static void test_refusals(void) {
     CHECK_CONTAINS(err.message, "not a regular file");
 }
 
-/* Tests that ids must also ascend across an interruption. */
+/* Tests that ids must be in ascending order across an interruption, too. */
 static void test_order(void) {
     bj_cache_writer *w = NULL;
     bj_cache_bytes *bytes = NULL;

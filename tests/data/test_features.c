@@ -72,7 +72,7 @@ static void add_row(int track, int step, double x, double y, double vx, double v
     town.heading[r] = heading;
 }
 
-/* Adds a track that only has a row at step 49, at (x, y). */
+/* Adds a track whose only row is at step 49, at (x, y). */
 static int add_standing(const char *type, double x, double y) {
     const int k = add_track(type);
     add_row(k, 49, x, y, 0, 0, 0);
@@ -148,7 +148,7 @@ static void test_repeated_rows(void) {
     clear();
     town.scenario.focal = add_track("vehicle");
     const int other = add_track("vehicle"), gone = add_track("vehicle");
-    add_row(0, 49, -50, -50, 9, 9, 3); /* the second row at step 49 wins, also for the frame */
+    add_row(0, 49, -50, -50, 9, 9, 3); /* the second row at step 49 is used, also for the frame */
     add_row(other, 49, 1, 1, 9, 9, 3);
     add_row(0, 60, 1, 1, 0, 0, 0);
     add_row(gone, 48, 0, 0, 0, 0, 0);
@@ -206,8 +206,8 @@ static void test_types(void) {
 
 static void test_nearest_neighbors(void) {
     clear();
-    add_standing("vehicle", 500, 0); /* the ego vehicle is an ordinary track, and too far away
-                                        here */
+    add_standing("vehicle", 500, 0); /* the ego vehicle is treated like any other track, and is too
+                                        far away here */
     town.scenario.focal = add_standing("vehicle", 0, 0);
     for (int i = 0; i < 18; i++) add_standing("vehicle", 0, 20 - i); /* tracks 2 .. 19: 20 .. 3 m */
     const int absent = add_track("vehicle");
@@ -218,7 +218,8 @@ static void test_nearest_neighbors(void) {
     for (int i = 0; i < 16; i++) CHECK(f.neighbor_track[i] == 19 - i);
     check_values(f.neighbor[15] + 343, 2, (double[]){0, 18}, "the sixteenth");
 
-    /* Ties within 0.1 mm are broken by track order, also at the limit of 16 neighbors. */
+    /* Tests that ties within 0.1 mm are broken by track order, also at the limit of 16
+     * neighbors. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_standing("vehicle", 5.00004, 0); /* ranks 50000, 50000, 50001, 49999, 50000 */
@@ -309,7 +310,7 @@ static void test_lines(void) {
         CHECK_NEAR(f.polyline[1][6 * k + 3], -1, 1e-6);
     }
 
-    /* The first and last point are exact copies, independent of rounding, even for a tiny line. */
+    /* The first and last points are exact copies without rounding errors, even for a tiny line. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_crossing(1, add_points(3, (double[]){0.1, 0.7, 1e3 / 3, 0.3, 1e3 / 7, 1e3 / 9}));
@@ -323,7 +324,8 @@ static void test_lines(void) {
 static void test_nearest_lines(void) {
     clear();
     town.scenario.focal = add_standing("vehicle", 10, 10);
-    for (int i = 0; i < 60; i++) /* 60 .. 1 m, measured to the end of the line, not to its middle */
+    for (int i = 0; i < 60; i++) /* 60 .. 1 m, measured to the end of the line instead of its
+                                    middle */
         add_lane(100 + i, 0, add_points(2, (double[]){10, 10 - (60 - i), 10, -90}),
                  add_points(2, (double[]){10, 10 - (60 - i), 10, -90}));
     CHECK_OK(make(), err);
@@ -339,8 +341,8 @@ static void test_nearest_lines(void) {
     CHECK_OK(make(), err);
     CHECK(f.polyline_id[0] == 2 && f.polyline_id[1] == 1);
 
-    /* At equal distance, lanes come before crossings, and smaller ids come first. Rounding noise
-     * has no influence. */
+    /* At equal distance, lanes come before crossings, and smaller ids come first. Rounding errors
+     * do not change this order. */
     clear();
     town.scenario.focal = add_standing("vehicle", 0, 0);
     add_crossing(-7, add_points(2, (double[]){3, 4, 9, 9}));
@@ -490,7 +492,7 @@ static void check_future(void) {
     }
 }
 
-/* Returns point k of ten along a line. Walks from the start each time. */
+/* Returns point k of ten along a line by walking along it from the start. */
 static bj_point along(bj_points line, int k) {
     double total = 0, walked = 0;
     for (int i = 1; i < line.count; i++)

@@ -44,7 +44,8 @@ static void close_reader(reader *r) {
     bj_features_maker_free(r->maker);
 }
 
-/* Reads the scenario in folder/<id>. Separate steps allow separate timings. */
+/* Reads the scenario in folder/<id>. The steps are separate so that they can be timed
+ * separately. */
 static bj_status read_scenario(scene *out, reader *r, const char *folder, bj_error *err) {
     const char *id = strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder;
     char path[4096];
@@ -75,7 +76,8 @@ static const char *current; /* current scenario, for messages */
 
 static const npz_array *need(const npz *archive, const char *name, long count) {
     const npz_array *a = npz_find(archive, name);
-    CHECK_MSG(a && a->count == count, "%s: %s is missing or not of %ld elements", current, name,
+    CHECK_MSG(a && a->count == count,
+              "%s: %s is missing or does not have %ld elements", current, name,
               count);
     return a && a->count == count ? a : NULL;
 }
@@ -87,8 +89,9 @@ static void compare_floats(const npz *archive, const char *name, const float *ou
         const double want = npz_number(a, i);
         if (!(fabs(ours[i] - want) <= 1e-5 * fmax(1, fabs(want))) && !wrong++) where = i;
     }
-    CHECK_MSG(!wrong, "%s: %s: %ld of %ld differ, first [%ld]: %.9g, expected %.9g", current, name,
-              wrong, count, where, (double)ours[where], npz_number(a, where));
+    CHECK_MSG(!wrong,
+              "%s: %s: %ld of %ld values differ; the first is [%ld]: %.9g, expected %.9g",
+              current, name, wrong, count, where, (double)ours[where], npz_number(a, where));
 }
 
 static void compare_doubles(const npz *archive, const char *name, const double *ours, long count) {
@@ -244,8 +247,8 @@ static double milliseconds(void) {
 
 enum { SCENARIO, MAP, FEATURES, TOTAL, PARTS };
 
-/* Measures the time. Every round reads all folders, as in a long run. `best` is the mean over
- * folders of the best time. */
+/* Measures the time. Every round reads all folders, as in a long run. `best` is the best time per
+ * folder, averaged over the folders. */
 static int run_time(int rounds, int count, char **folders) {
     static const char *const names[PARTS] = {"scenario", "map", "features", "total"};
     static scene s;

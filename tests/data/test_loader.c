@@ -74,7 +74,7 @@ static void test_parts(void) {
                 for (int i = 1; i < n && !shuffle; i++) CHECK(order[i] > order[i - 1]);
                 bj_loader_free(loader);
             }
-    CHECK_MSG(dev_scenes >= 8, "the cache has too few development scenes to test with: %d",
+    CHECK_MSG(dev_scenes >= 8, "the cache has too few development scenes for this test: %d",
               dev_scenes);
     bj_cache_free(cache);
 }
@@ -159,7 +159,7 @@ static void test_seeds_and_epochs(void) {
     CHECK(!same_order(a, b, 0, 1) && !same_order(a, b, 1, 2));
     CHECK(!same_order(a, other, 0, 0) && !same_order(a, other, 1, 1));
 
-    /* A run that starts in the middle of an epoch sees the same batches. */
+    /* Tests that a run that starts in the middle of an epoch sees the same batches. */
     bj_error err;
     const bj_batch *x, *y;
     const int64_t *in_x, *in_y;
@@ -238,7 +238,8 @@ static void test_errors(void) {
     options = (bj_loader_options){.batch = 1, .part = BJ_PART_DEV, .needs_future = 1};
     CHECK(bj_loader_create(&loader, hidden, &options, NULL) == BJ_EARG && !loader);
     CHECK(bj_loader_create(&loader, hidden, &options, &err) == BJ_EARG && !loader);
-    CHECK_CONTAINS(err.message, "none of the 150 scenes of the cache is in part 'dev' and has a");
+    CHECK_CONTAINS(err.message,
+                   "none of the 150 scenes in the cache belongs to part 'dev' and has a");
 
     options = (bj_loader_options){.batch = 16};
     loader = create(cache, options);

@@ -69,7 +69,7 @@ static void test_files(void) {
     CHECK_CONTAINS(err.message, "absent.json: cannot open");
     CHECK(map.lane_count == 0 && !map.lanes);
     CHECK(bj_map_read(&map, reader, "/dev/zero", &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "more than");
+    CHECK_CONTAINS(err.message, "not a regular file");
     CHECK_OK(read_map("{\"drivable_areas\":{},\"lane_segments\":{}}"), err);
     CHECK(map.lane_count == 0 && map.crossing_count == 0 && map.area_count == 0);
 }
@@ -198,11 +198,11 @@ static void test_refusals(void) {
          "town.json: pedestrian_crossings is not an object"},
         {AREAS("\"9\":{\"id\":9}"), "drivable_areas '9': area_boundary is missing"},
         {AREAS("\"9\":{\"id\":9,\"area_boundary\":[{\"x\":0,\"y\":0},{\"x\":1,\"y\":0}]}"),
-         "drivable_areas '9': area_boundary encloses nothing: it has 2 points, expected at least "
+         "drivable_areas '9': area_boundary has 2 points, expected at least "
          "3"},
         {AREAS("\"9\":{\"id\":9,\"area_boundary\":[{\"x\":0,\"y\":0},{\"x\":1,\"y\":0},"
                "{\"x\":0,\"y\":0}]}"),
-         "area_boundary encloses nothing: it has 2 points"},
+         "area_boundary has 2 points"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_MSG(read_map(cases[i].text) == BJ_EFORMAT, "%s", cases[i].text);

@@ -73,7 +73,7 @@ static void test_jobs_and_stops(void) {
         CHECK(case_same(path, other) && !strcmp(report.digest, again.digest));
         CHECK(unlink(other) == 0);
     }
-    /* Interrupt after each scene, with varying numbers of workers. */
+    /* Interrupt the run after each scene, with varying numbers of workers. */
     options.progress = on_progress;
     options.context = &w;
     for (int i = 0; i < SCENARIOS; i++) {
@@ -328,8 +328,8 @@ static void test_real(const char *from, const char *goldens) {
         compare_areas(cache, i, walk, reader);
         CHECK_OK(bj_cache_verify(cache, i, &err), err);
     }
-    printf("prep: %lld real scenes, %lld maps, equal to the goldens\n", (long long)report.accepted,
-           (long long)report.maps);
+    printf("prep: %lld real scenes and %lld maps equal the golden files\n",
+           (long long)report.accepted, (long long)report.maps);
     bj_map_reader_free(reader);
     bj_walk_free(walk);
     bj_cache_free(cache);
@@ -349,8 +349,8 @@ int main(void) {
     test_flaws();
     if (real && goldens) test_real(real, goldens);
     else
-        printf("skipped: the real scenarios; set BJ_AV2_DATA to a folder of them and BJ_AV2_GOLDEN "
-               "to that of their .npz files\n");
+        printf("skipped the real scenarios; set BJ_AV2_DATA to a folder of scenarios and "
+               "BJ_AV2_GOLDEN to that of their .npz files\n");
     CHECK(bj_alloc_live() == live);
     case_remove(folder);
     return test_report("prep");

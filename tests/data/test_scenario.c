@@ -171,7 +171,7 @@ static void test_columns(void) {
         t.field[c].name = "other";
         refuse(&t, BJ_EFORMAT, message); /* missing column */
     }
-    table t = good_table(); /* numbers in a text column, and texts in a number column */
+    table t = good_table(); /* a text column with numbers, and a number column with texts */
     t.field[EXTRA].name = "city";
     t.field[CITY].name = "extra";
     refuse(&t, BJ_EFORMAT, "'city'");

@@ -269,7 +269,7 @@ static void test_errors(void) {
     file_name(path, folder, 1, "log_map_archive", ".json");
     expect(path, BJ_EFORMAT, "expected a scenario folder or a file scenario_ID.parquet");
 
-    /* Test a file name with an id that differs from the file content, then a folder with two
+    /* Test a file whose name contains another id than the file itself, then a folder with two
      * scenarios. */
     file_name(other, folder, 1, NULL, "");
     strcat(other, "/scenario_other.parquet");
@@ -278,7 +278,7 @@ static void test_errors(void) {
     expect(other, BJ_EFORMAT, "expected 'other'");
     CHECK(link(other, path) == 0);
     file_name(path, folder, 1, NULL, "");
-    expect(path, BJ_EFORMAT, "expected one per folder");
+    expect(path, BJ_EFORMAT, "expected one scenario per folder");
     CHECK(unlink(other) == 0);
 
     /* A failed allocation must not leak memory. */

@@ -156,8 +156,8 @@ static void test_synthetic(void) {
     }
     CHECK(same && !same_as_other);
 
-    /* Neighbors are uniform on 0..16 and polylines on 8..48. Means are within five standard
-     * errors. */
+    /* Neighbor counts are uniform on 0..16, and polyline counts on 8..48. Means must be within five
+     * standard errors. */
     int least[2] = {99, 99}, most[2] = {0, 0};
     double all[2] = {0, 0};
     for (int i = 0; i < B; i++)

@@ -82,7 +82,7 @@ static void test_layouts(void) {
     expect("av2/train/" A "/", NULL, "a@av2/train/" A);
     expect("av2/train/", NULL, "a@av2/train/" A " b@av2/train/" B " d@av2/train/raw/" D);
 
-    /* Test folders with other names, and several files in one folder. */
+    /* Test folders with other names, and a folder with several files. */
     make("odd/1/scenario_" B ".parquet", 1);
     make("odd/flat/scenario_" C ".parquet", 1);
     make("odd/flat/scenario_" A ".parquet", 1);

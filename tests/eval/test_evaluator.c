@@ -37,7 +37,7 @@ static void stretch(bj_model *model) {
 
 /* ----------------------------------------------------------------------------------- reference */
 
-/* A model, its trainer's target, scenes, and the single-threaded outputs. */
+/* A model, the target encoder of its trainer, scenes, and the outputs computed with one thread. */
 typedef struct world {
     bj_arch arch;
     train_case train;
@@ -56,7 +56,7 @@ static void make_scenes(world *w) {
     w->made = make_batch(&w->arch, SCENES, -1, -1, 21);
     for (size_t b = 0; b < SCENES; b++) {
         bj_real *last = w->made.focal + (b + 1) * track - BJ_FOCAL_FEATURES;
-        last[2] = (bj_real)(b % 19); /* speed in m/s, covers every bin and its limits */
+        last[2] = (bj_real)(b % 19); /* speed in m/s; the values cover every bin and its limits */
         last[3] = 0;
         bj_real *end = w->made.future + (b + 1) * F * 2 - 2;
         end[0] = (bj_real)(b % 5 == 0 ? 0.5 : 8); /* stop, then straight, left, right */
@@ -370,8 +370,8 @@ static void test_refusals(void) {
     refused(e, &part, NULL, BJ_EARG, "infos is NULL");
     w.infos[4].city = NULL;
     refused(e, &part, w.infos, BJ_EARG, "scene 4");
-    w.infos[4].city = "elsewhere"; /* would be a new group, which must not
-                                      remain after the failure */
+    w.infos[4].city = "elsewhere"; /* this would create a new group, which must not remain after the
+                                      failure */
     w.infos[7].focal_type = NULL;
     refused(e, &part, w.infos, BJ_EARG, "scene 7");
     w.infos[7].focal_type = "bus";
@@ -539,7 +539,7 @@ static int make(const char *cache_path, const char *dir, const char *kind) {
     require(bj_cache_open(&cache, cache_path, 0, &err), &err);
     bj_arch arch = bj_cache_arch(cache);
     bj_trainer_options options = options_for(bj_objective_default(BJ_FULLSET), SIZE, 1, NULL);
-    options.optim.ema = 0.5; /* so that the target differs after a few steps */
+    options.optim.ema = 0.5; /* train a few steps, so that the target differs */
     arch.embed = arch.latent = arch.proj_hidden = arch.atom_hidden = arch.decoder_hidden = 32;
     arch.token_hidden = arch.router_hidden = 16;
     arch.trunk = 24;

@@ -98,8 +98,8 @@ static bj_real *copy(const bj_real *from, size_t n) {
     return to;
 }
 
-/* Returns the score of scenes with copied arrays, `part` from the partner
- * and all other parts from the scene itself. */
+/* Returns the score of scenes with copied arrays, in which `part` comes from the partner and
+ * everything else from the scene itself. */
 static double rebuilt_score(const bj_model *model, const made_batch *made, const int *partners,
                             bj_exchange_part part) {
     const bj_arch *a = bj_model_arch(model);
@@ -291,8 +291,8 @@ static void test_encoder(void) {
 
 /* ------------------------------------------------------------------------------- blind or not */
 
-/* Fills scenes in which the focal speed determines the length of the
- * future and the map its direction. */
+/* Fills scenes in which the focal speed determines the length of the future, and the map determines
+ * its direction. */
 static void set_scenes(const made_batch *made, const bj_arch *a, uint64_t seed) {
     bj_rng rng = bj_rng_seed(seed);
     for (int i = 0; i < made->batch.B; i++) {

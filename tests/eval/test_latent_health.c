@@ -117,7 +117,7 @@ static void check_random(int B, int D, int rank, uint64_t seed) {
 /* --------------------------------------------------------------------------------------- tests */
 
 static void test_by_hand(void) {
-    /* +1 and -1 on every axis: the covariance is 1/4 on the diagonal */
+    /* the latents are +1 and -1 on every axis, so the covariance is 1/4 on the diagonal */
     bj_real cross[8][4] = {{0}};
     for (int i = 0; i < 8; i++) cross[i][i / 2] = (bj_real)(i % 2 ? -1 : 1);
     bj_latent_health h = measure(&cross[0][0], 4, 8, 4);
@@ -126,7 +126,8 @@ static void test_by_hand(void) {
     CHECK_NEAR(h.participation, 4, 1e-12);
     CHECK(h.low_std_fraction == 0);
 
-    /* variances 9:1 on two axes, 0 on the third: exp(-(9/10)log(9/10) - (1/10)log(1/10)) */
+    /* variances 9:1 on two axes and 0 on the third, so the rank is exp(-(9/10)log(9/10) -
+     * (1/10)log(1/10)) */
     const bj_real uneven[4][3] = {{3, 1, 7}, {-3, 1, 7}, {3, -1, 7}, {-3, -1, 7}};
     h = measure(&uneven[0][0], 3, 4, 3);
     CHECK_NEAR(h.entropy_rank, exp(-0.9 * log(0.9) - 0.1 * log(0.1)), 1e-12); /* 9 : 1 */
@@ -150,7 +151,7 @@ static void test_by_hand(void) {
     const bj_real same[3][2] = {{1, 2}, {1, 2}, {1, 2}}; /* collapsed */
     h = measure(&same[0][0], 2, 3, 2);
     CHECK(h.mean_std == 0 && h.low_std_fraction == 1 && h.entropy_rank == 1);
-    CHECK(h.participation == 0); /* as in the anchor's loss, for latents without variance */
+    CHECK(h.participation == 0); /* as in the loss of the anchor, for latents without variance */
     h = measure(&same[0][0], 2, 1, 2); /* one latent */
     CHECK(h.mean_std == 0 && h.low_std_fraction == 1 && h.entropy_rank == 1);
     const bj_real column[4] = {1, 2, 3, 4}; /* one dimension */

@@ -245,8 +245,8 @@ static bj_real *decoded(batch *x, int b, int k) {
     return x->decoded + (b * x->K + k) * (2 * F + PAD);
 }
 
-/* Tests a true future of 10 m ahead with two branches of weight 1/2, one 3
- * m too far and one 4 m too short. */
+/* Tests a true future that ends 10 m ahead, with two branches of weight 1/2. One ends 3 m too far,
+ * the other 4 m too short. */
 static void test_by_hand(void) {
     batch *x = random_batch(1, 2, 2, 1);
     bj_metrics *m = create(x);
@@ -293,7 +293,7 @@ static void test_clusters(void) {
     }
 }
 
-/* Tests the limits of the maneuvers. The Brier score is 0 for a hit and 2 for a miss. */
+/* Tests the limits between the maneuvers. The Brier score is 0 for a hit and 2 for a miss. */
 static void test_maneuvers(void) {
     const double x30 = 10 * cos(0.52359877559829887), y30 = 10 * sin(0.52359877559829887);
     const struct {
@@ -327,8 +327,8 @@ static void test_maneuvers(void) {
         }
 }
 
-/* Tests two scenes with confidence .75 in one bin and one hit: |1 - 1.5| / 2. Ties between
- * maneuvers go to the first of stop, straight, left, right. */
+/* Tests two scenes with confidence .75 in one bin, of which one is a hit: |1 - 1.5| / 2. Ties
+ * between maneuvers are resolved in the order stop, straight, left, right. */
 static void test_calibration(void) {
     batch *x = random_batch(2, 2, 2, 4);
     bj_metrics *m = create(x);
@@ -344,18 +344,19 @@ static void test_calibration(void) {
     CHECK_NEAR(bj_metrics_values(m).brier, (2 * 0.75 * 0.75 + 2 * 0.25 * 0.25) / 2, 1e-12);
     bj_metrics_reset(m);
     for (int i = 0; i < 4; i++) x->weights[i] = (bj_real)0.5;
-    add(m, x, 1, 2); /* straight and left are equally likely, the true future is straight: a hit at
-                        .5 */
+    add(m, x, 1, 2); /* straight and left are equally likely, and the true future is straight, so
+                        this is a hit at .5 */
     CHECK_NEAR(bj_metrics_values(m).ece, 0.5, 1e-12);
     bj_metrics_reset(m);
-    add(m, x, 0, 1); /* the true future is left: a miss at .5 */
+    add(m, x, 0, 1); /* the true future is left, so this is a miss at .5 */
     CHECK_NEAR(bj_metrics_values(m).ece, 0.5, 1e-12);
     add(m, x, 1, 2); /* the two scenes together are calibrated */
     CHECK_NEAR(bj_metrics_values(m).ece, 0, 1e-12);
     bj_metrics_free(m);
     free(x);
 
-    /* All four maneuvers are equally likely, so the forecast is stop: a hit or a miss at .25. */
+    /* All four maneuvers are equally likely, so the forecast is stop. It is a hit or a miss at
+     * .25. */
     const double ends[4][2] = {{0, 10}, {0, -10}, {0, 0}, {10, 0}};
     x = random_batch(1, 4, 4, 4);
     m = create(x);
@@ -372,7 +373,8 @@ static void test_calibration(void) {
     bj_metrics_free(m);
     free(x);
 
-    /* Confidence 1 is in the last bin together with .9375: a miss and a hit, |1 - 1.9375| / 2. */
+    /* Confidence 1 is in the last bin together with .9375. One is a miss and one is a hit, so the
+     * error is |1 - 1.9375| / 2. */
     x = random_batch(2, 2, 2, 4);
     m = create(x);
     for (int b = 0; b < 2; b++) {
@@ -402,7 +404,7 @@ static void test_active_heads(void) {
     free(x);
 }
 
-/* Tests that identical latents count once and that latents .10 apart still collide. */
+/* Tests that identical latents count once, and that latents at a distance of .10 still collide. */
 static void test_collisions(void) {
     batch *x = random_batch(1, 3, 3, 6);
     bj_metrics *m = create(x);
@@ -418,7 +420,7 @@ static void test_collisions(void) {
 }
 
 /* Tests that one accumulator accepts forecasts without latents and with different numbers of modes.
- * The means must equal the means per number of modes, weighted by scenes. */
+ * The means must equal the means for each number of modes, weighted by the number of scenes. */
 static void test_without_latents(void) {
     static const int modes[3] = {2, 5, 1}, scenes[3] = {7, 20, 4};
     bj_error err = {0};

@@ -30,8 +30,8 @@ static const char *const ids[SCENES] = {
 
 static case_scenario world[SCENES];
 
-/* Makes four scenes. a: complete, drives north. b: a cyclist with gaps. c: turns left slowly, with
- * a gap, in another city. d: no future. */
+/* Makes four scenes. Scene a is complete and drives north. Scene b is a cyclist with gaps. Scene c
+ * turns left slowly, with a gap, in another city. Scene d has no future. */
 static void make_world(void) {
     const double north = 1.5707963267948966;
     world[0] = case_drive(ids[0], 100, 200, north);
@@ -75,7 +75,7 @@ static case_file good_file(void) {
     return f;
 }
 
-/* Makes a valid file with the given flaw. Returns 0 if the flaw is unknown. */
+/* Makes a file that is valid except for the given flaw. Returns 0 if the flaw is unknown. */
 static const char *const flaws[] = {
     "good",   "points",       "nonfinite", "infinite", "negative", "above",       "nan",
     "sum",    "modes",        "duplicate", "track",    "unknown",  "missing",     "focal-missing",
@@ -192,8 +192,9 @@ static void test_values(const char *truth, double tolerance) {
     CHECK(s.c.truths == 4 && s.c.scored == 3 && s.c.no_future == 1 && total(&s.c) == 4);
     CHECK(s.c.gaps == 2);
 
-    /* a: the first mode is 1 m to the left everywhere. The second is exact except for the last
-     * point. The third is off by 4 m everywhere except for .5 m at the end. */
+    /* Scene a: the first mode is 1 m to the left everywhere. The second mode is exact except for
+     * the last point. The third mode is off by 4 m everywhere except at the end, where it is off by
+     * .5 m. */
     const bj_score_values *v = scene(&s, ids[0]);
     CHECK(v->modes == 3);
     CHECK_NEAR(v->min_ade_1, 1, tolerance);
@@ -220,11 +221,11 @@ static void test_values(const char *truth, double tolerance) {
     CHECK_NEAR(d->exp_fde, 1.5, tolerance);
     CHECK_NEAR(d->brier, 0, tolerance); /* all modes and the true future go straight */
     CHECK_NEAR(d->exp_entropy, exp(-.5 * log(.5) - .3 * log(.3) - .2 * log(.2)), tolerance);
-    /* Endpoints are 1, 3 and .5 m to the left, so the first and the last form one cluster. */
+    /* The endpoints are 1, 3 and .5 m to the left, so the first and the third form one cluster. */
     CHECK_NEAR(d->dedup_support, exp(-.7 * log(.7) - .3 * log(.3)), tolerance);
     CHECK(isnan(d->latent_es) && isnan(d->neff_collision));
 
-    /* b: three gaps on a straight line are interpolated exactly. From step 106 on, the true
+    /* Scene b: three gaps on a straight line are interpolated exactly. From step 106 on, the true
      * position stays at the last row, so the forecast is 1, 2, 3 and 4 m too far. */
     v = scene(&s, ids[1]);
     CHECK_NEAR(v->min_ade_1, 10. / 60, tolerance);
@@ -232,7 +233,7 @@ static void test_values(const char *truth, double tolerance) {
     CHECK(v->mr_1 == 1 && v->mr_6 == 1);
     CHECK_NEAR(v->brier_min_fde_6, 4, tolerance);
 
-    /* c: the most probable mode is 1.5 m to the right and is also the best one. */
+    /* Scene c: the most probable mode is 1.5 m to the right and is also the best one. */
     v = scene(&s, ids[2]);
     CHECK_NEAR(v->min_ade_1, 1.5, tolerance);
     CHECK_NEAR(v->min_fde_1, 1.5, tolerance);
@@ -538,7 +539,7 @@ static void test_writer(void) {
     CHECK(bj_submission_writer_add(w, "s", "t", 0, bad_p, bad_y, &err) == BJ_EARG);
     bad_y[2 * CASE_F + 5] = INFINITY;
     CHECK(bj_submission_writer_add(w, "s", "t", 2, bad_p, bad_y, &err) == BJ_ENONFINITE);
-    CHECK_CONTAINS(err.message, "mode 1, step 2");
+    CHECK_CONTAINS(err.message, "mode 1: the point at step 2");
     bj_submission_writer_abort(&w);
     CHECK(w == NULL);
     unlink(copy);

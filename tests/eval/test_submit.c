@@ -49,7 +49,7 @@ static bj_status submit(int64_t *scenes, const char *where, const bj_model *mode
     return status;
 }
 
-/* Compares every scene with the predictor's output, transformed by the test itself. */
+/* Compares every scene with the output of the predictor, which the test transforms itself. */
 static void test_content(const bj_model *model) {
     bj_error err = {0};
     bj_cache *cache = NULL;
@@ -143,7 +143,7 @@ static void test_refusals(void) {
     CHECK(bj_submit(&scenes, other_path, NULL, NULL, NULL, &err) == BJ_EARG);
 }
 
-/* Tests that scoring the file against its cache gives the values of bj_metrics for the same
+/* Tests that scoring the file against its cache gives the same values as bj_metrics for the same
  * outputs. */
 static void test_score(const bj_model *model) {
     bj_error err = {0};

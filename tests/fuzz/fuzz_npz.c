@@ -1,8 +1,8 @@
 /* fuzz_npz.c - fuzz target of the NumPy archive reader.
  *
- * For any input, the reader must fail with a message or list arrays. Their rows can be read to the
- * end or fail with a message, in pieces of any size, and a second read gives the same result.
- * Memory must stay within the bound given by the file size. Violations abort.
+ * For any input, the reader must fail with a message or list arrays. Reading the rows of an array,
+ * in pieces of any size, must reach the end or fail with a message. A second read must give the
+ * same result. Memory must stay within the bound given by the file size. Violations abort.
  * Corpus: tests/fuzz/corpus/npz
  */
 #include <string.h>

@@ -32,14 +32,15 @@ if [ -z "$(find "$archive" 2>/dev/null)" ] ||
     echo "building $archive"
     rm -f "$archive" "$out"/objects/*
     for source in src/core/*.c src/npz/*.c src/maze/*.c src/parquet/*.c src/data/*.c src/model/arch.c \
-        src/objective/*.c src/nn/normalize.c src/train/schedule.c src/run/{config,settings,arms}.c; do
+        src/objective/*.c src/nn/normalize.c src/train/schedule.c src/run/{config,settings,arms}.c \
+        src/stats/*.c src/world/*.c src/campaign/locked_{file,json}.c; do
         compile "$source"
     done
     compile third_party/yyjson/yyjson.c -w -fno-sanitize=undefined # takes minutes otherwise
     ar rcs "$archive" "$out"/objects/*.o
 fi
 clang "${flags[@]}" -fsanitize=fuzzer "tests/fuzz/fuzz_$target.c" "$archive" -o "$out/fuzz_$target" \
-    $(pkg-config --libs libcrypto snappy libzstd zlib yaml-0.1) -lm -pthread
+    $(pkg-config --libs snappy libzstd zlib yaml-0.1) -lm -pthread
 
 exec "$out/fuzz_$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
     -max_len=16384 -print_final_stats=1 -verbosity="${VERBOSITY:-1}" \

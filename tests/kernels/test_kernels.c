@@ -1,8 +1,8 @@
 /* test_kernels.c - compares every vector table with the portable one, for sizes with and without
  * vector tails. Tables in mixed precision are compared with the portable one in mixed precision.
  *
- * Also tests the property that makes the engine reproducible: the result of a row does not depend
- * on the rows with which it is computed.
+ * Also tests that the result of a row does not depend on the other rows of a call, which makes the
+ * engine reproducible.
  */
 #include "kernels/kernels.h"
 
@@ -65,7 +65,8 @@ static void test_gemm(const bj_kernels *k, int M, int N, int K) {
         k->gemm(c, ldc, a, lda, packed, use_bias, use_mask, ldc, M, N, K, flags);
         reference(k)->gemm(d, ldc, a, lda, plain, use_bias, use_mask, ldc, M, N, K, flags);
         compare(c, d, (size_t)M * ldc, sqrt((double)K) + 1, "gemm", k->isa); /* with padding */
-        if (!use_mask) { /* columns in two parts and rows one by one give the same bits */
+        if (!use_mask) { /* computing the columns in two parts, or the rows one by one, gives the
+                            same bits */
             bj_real *e = random_array((size_t)M * ldc);
             int cut = N / 2 / k->panel * k->panel;
             if (flags & BJ_GEMM_ADD) {
@@ -80,7 +81,7 @@ static void test_gemm(const bj_kernels *k, int M, int N, int K) {
                 k->gemm_columns(row, ldc, a_m, lda, packed, use_bias, 1, N, K, flags, 0, cut);
                 k->gemm_columns(row, ldc, a_m, lda, packed, use_bias, 1, N, K, flags, cut, N);
                 CHECK_MSG(!memcmp(row, c + (size_t)m * ldc, (size_t)N * sizeof *row),
-                          "%s gemm %dx%dx%d row %d variant %d changes with its company", k->isa, M,
+                          "%s gemm %dx%dx%d row %d variant %d depends on the other rows", k->isa, M,
                           N, K, m, variant);
             }
             bj_free(e);

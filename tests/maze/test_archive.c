@@ -1,4 +1,5 @@
-/* test_archive.c - tests emissions and successors of an archive: numbers by hand, order, hashes.
+/* test_archive.c - tests the emissions and successors of an archive: values computed by hand,
+ * order, hashes.
  *
  * test_archive latents FILE writes latents for tests/cli/maze_archive.sh.
  */
@@ -53,7 +54,7 @@ static bj_emissions emissions_of(const numbers *n, const bj_maze *m) {
                           .fact_count = 1};
 }
 
-/* Cells 0 1 5 1 0 and 4 5 in two episodes. */
+/* Two episodes with the cells 0 1 5 1 0 and 4 5. */
 static void write_walk(const char *path) {
     static const float xy[][2] = {{0, 0}, {4, 0}, {4, 4}, {4, 0}, {0, 0}, {0, 4}, {4, 4}};
     static const uint8_t ends[] = {0, 0, 0, 0, 1, 0, 1};
@@ -160,8 +161,8 @@ static void test_point_latents(const bj_maze *m) {
     CHECK_CONTAINS(err.message, "but the points are missing");
 }
 
-/* Tests the order of the checks: other emissions are rejected before a missing dataset is opened.
- */
+/* Tests the order of the checks. Emissions with another hash are rejected before the dataset, which
+ * is missing, is opened. */
 static void test_order(const bj_maze *m) {
     numbers n;
     bj_error err = {0};
@@ -173,7 +174,7 @@ static void test_order(const bj_maze *m) {
     const bj_emissions e = emissions_of(&n, m);
     CHECK_OK(bj_archive_emit(sha, in("other"), &e, &err), err);
     CHECK(bj_archive_check(in("s"), in("other"), &err) == BJ_EMISMATCH);
-    CHECK_CONTAINS(err.message, "as named in");
+    CHECK_CONTAINS(err.message, "according to");
     /* refused before the data is looked for */
     CHECK(bj_archive_reveal(&r, in("x"), in("e"), sha, m, in("nothing"), &err) == BJ_EMISMATCH);
     CHECK_CONTAINS(err.message, "SHA-256 is");
@@ -213,7 +214,7 @@ static void test_refused(const bj_maze *m) {
     fill(&n);
     n.cells[1] = 26;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "context 1 is cell 26, but there are 26 cells");
+    CHECK_CONTAINS(err.message, "context 1 is in cell 26, but there are only 26 cells");
     fill(&n);
     n.candidates[1][1][3] = (bj_real)NAN;
     CHECK(bj_archive_emit(sha, in("y"), &e, &err) == BJ_ENONFINITE);

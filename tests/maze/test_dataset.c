@@ -15,7 +15,8 @@
 
 static char path[64] = "/tmp/test_maze_data.XXXXXX";
 
-/* Three episodes in the corner of the medium maze: cells 0 1 / 4 5; -1 is a wall. */
+/* Three episodes in the corner of the medium maze, whose cells are 0 1 / 4 5. -1 stands for a
+ * wall. */
 enum { STEPS = 14 };
 static const int walked[STEPS] = {0, 0, 1, 5, 5, /**/ 5, 1, -1, 1, 0, /**/ 4, 4, 4, 5};
 static const uint8_t last[STEPS] = {0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -96,7 +97,8 @@ static void test_states(const bj_maze *maze) {
     bj_maze_data_free(d);
 }
 
-/* Tests images with positions, episodes as numbers, every fifth step, and a missing end mark. */
+/* Tests a dataset of images with positions, numbered episodes, a stride of five steps, and a
+ * missing end mark. */
 static void test_images(const bj_maze *maze) {
     float xy[STEPS][2], wide[STEPS][15];
     uint8_t frames[STEPS * 12], found[STEPS * 12];
@@ -247,7 +249,7 @@ static void test_transitions(const bj_maze *maze) {
     bj_transition_options o = {.kind = BJ_TRANSITION_STEP};
     static const int steps[][2] = {{0, 1}, {1, 2},   {2, 3},   {3, 4},  {5, 6},
                                    {8, 9}, {10, 11}, {11, 12}, {12, 13}};
-    check_pairs(d, &o, steps, 9, 0); /* 6-7 and 7-8 have a step in a wall */
+    check_pairs(d, &o, steps, 9, 0); /* the steps 6-7 and 7-8 contain a position in a wall */
     static const int far[][2] = {{0, 3}, {1, 4}, {5, 8}, {6, 9}, {10, 13}};
     o.horizon = 3;
     check_pairs(d, &o, far, 5, 0);
@@ -350,7 +352,8 @@ int main(int argc, char **argv) {
     bj_maze_free(maze);
     const char *folder = getenv("BJ_MAZE_DATA");
     if (folder) test_published(folder);
-    else printf("skipped: set BJ_MAZE_DATA to a folder of OGBench datasets to count them\n");
+    else printf("skipped: set BJ_MAZE_DATA to a folder of OGBench datasets to check their "
+                "counts\n");
     CHECK(bj_alloc_live() == live);
     unlink(path);
     return test_report("dataset");

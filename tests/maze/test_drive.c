@@ -1,4 +1,5 @@
-/* test_drive.c - tests drives with true graphs, with missing and false edges, and with equal seeds.
+/* test_drive.c - tests driving with true graphs, with missing and false edges, and with equal
+ * seeds.
  */
 #include <stdlib.h>
 
@@ -14,8 +15,8 @@ static bj_maze *open_maze(const char *name) {
     return m;
 }
 
-/* Tests that the true graph solves all tasks without teleporters, and on foot also those with
- * teleporters. */
+/* Tests that the true graph solves all tasks in mazes without teleporters, and that the graph
+ * without teleporter edges solves those with teleporters. */
 static void test_ceiling(void) {
     for (int i = 0; bj_maze_name(i); i++) {
         bj_maze *m = open_maze(bj_maze_name(i));
@@ -34,7 +35,8 @@ static void test_ceiling(void) {
             bj_graph_distances(distance, distance + m->cells, walks, m->cells, k->task.from);
             CHECK(k->distance == distance[k->task.to] && k->distance > 0);
             CHECK(k->successes == 3 && !k->replans && !k->teleports && !k->given_up);
-            /* 20 steps per edge; corners are cut, and a goal is reached earlier */
+            /* about 20 steps per edge; the agent cuts corners, and reaches the goal a bit
+             * earlier */
             CHECK(k->mean_steps < 20 * k->distance + 10 && k->mean_steps > 12 * k->distance - 10);
             sum += 3 * k->mean_steps;
         }
@@ -45,7 +47,7 @@ static void test_ceiling(void) {
     }
 }
 
-/* Tests that some episodes fail with teleporters, because their exits are random but planned as a
+/* Tests that some episodes with teleporters fail, because plans treat the random exits as a
  * choice. */
 static void test_chance(void) {
     bj_maze *m = open_maze("teleport");
@@ -98,8 +100,8 @@ static void test_wrong_graphs(void) {
     CHECK(r.task[0].successes == 4 && r.task[0].distance == 2);
     CHECK(r.task[1].successes == 0 && r.task[1].distance == -1); /* cell 3 is walled in */
 
-    /* Tests a false edge from 0 to 2, which do not touch. The agent waits for a teleporter, unless
-     * its patience ends and it takes the long way. */
+    /* Tests a false edge from 0 to 2, which are not adjacent. The agent waits for a teleporter
+     * until its patience ends, and then takes the long way. */
     memcpy(graph, m->graph, sizeof graph);
     graph[0 * 4 + 2] = 1;
     CHECK_OK(bj_maze_drive(&r, m, graph, &options, &err), err);
@@ -108,15 +110,17 @@ static void test_wrong_graphs(void) {
     CHECK_OK(bj_maze_drive(&r, m, graph, &options, &err), err);
     CHECK(r.task[0].successes == 4 && r.task[0].given_up == 4);
     CHECK(r.task[0].mean_steps > 40 && r.task[0].mean_steps < 100);
-    CHECK(graph[2] == 1); /* removed in the episode, not in the caller's graph */
+    CHECK(graph[2] == 1); /* the edge is removed within the episode, but not in the caller's
+                             graph */
 
-    /* Tests that without an edge from 1 the agent moves to 1 and stays there. */
+    /* Tests that the agent moves to cell 1 and stays there if the graph has no edge out of cell
+     * 1. */
     memcpy(graph, m->graph, sizeof graph);
     graph[1 * 4 + 2] = 0;
     CHECK_OK(bj_maze_drive(&r, m, graph, &options, &err), err);
     CHECK(r.task[0].successes == 0 && r.task[0].distance == -1);
 
-    /* Tests that the agent stays if the way through 1 leads back to the removed edge. */
+    /* Tests that the agent stays if the path through cell 1 leads back to the removed edge. */
     graph[0 * 4 + 2] = 1;
     double positions[2 * 301], goal[2];
     int steps = 0, reached = 1;

@@ -30,7 +30,7 @@ static void test_mazes(void) {
                     successors += m->graph[(int)m->ins[k] * m->cells + v];
                 CHECK(successors == branches);
             }
-            /* exits are not neighbors, so all successors are jumps */
+            /* exits are not adjacent, so all successors are jumps */
             for (int k = 0; k < m->retreat_count; k++)
                 CHECK(bj_maze_edge_kind(m, m->retreats[k]) == BJ_EDGE_RETREAT);
             CHECK_OK(bj_graph_pairs(&pairs, &count, m->graph, m->cells, &err), err);

@@ -7,7 +7,7 @@
 
 enum { PLAN_0_FROM = 12, PLAN_0_TO = 44 };
 
-/* Computes paths by another method: the transitive closure over one middle cell after another. */
+/* Computes paths by another method, the transitive closure (Warshall's algorithm). */
 static void close_over(uint8_t *reach, const uint8_t *graph, int n) {
     memcpy(reach, graph, (size_t)(n * n));
     for (int k = 0; k < n; k++)
@@ -34,7 +34,7 @@ static void test_searches(void) {
             for (int t = 0; t < N; t++) {
                 if (t != s) CHECK((distance[t] > 0) == reach[s * N + t]);
                 expected += t != s && reach[s * N + t];
-                /* one step less from a predecessor, and no shorter path */
+                /* a predecessor is one step closer, and no path is shorter */
                 int best = -1;
                 for (int u = 0; u < N; u++)
                     if (graph[u * N + t] && distance[u] >= 0 && (best < 0 || distance[u] < best))
@@ -95,7 +95,7 @@ static void test_queries(void) {
     bj_edges_free(other);
     bj_edges_free(verified);
     bj_edges_free(every);
-    /* the draw is part of the format, because other numbers would be another benchmark */
+    /* the draw is part of the format, because other numbers would define another benchmark */
     CHECK_OK(bj_graph_queries(&first, &n, m->graph, m->cells, 3, BJ_QUERIES_PLAN, 0, &err), err);
     CHECK_MSG(n == 3 && first[0].from == PLAN_0_FROM && first[0].to == PLAN_0_TO, "%d,%d",
               (int)first[0].from, (int)first[0].to);
@@ -136,7 +136,7 @@ static void test_withheld(void) {
         CHECK(changed == 19);
         bj_maze_free(m);
     }
-    /* in the given order, skipping edges whose source would have none left */
+    /* takes edges in the given order and skips an edge if its source would have none left */
     static const bj_edge edges[5] = {{0, 1}, {1, 0}, {1, 2}, {1, 3}, {2, 0}};
     static const int32_t order[5] = {0, 2, 4, 1, 3}, wrong[5] = {0, 1, 2, 3, 5};
     uint8_t held[5];
@@ -151,7 +151,7 @@ static void test_withheld(void) {
     CHECK_CONTAINS(err.message, "entry 4 of the order is 5");
     CHECK(bj_withhold(held, &chosen, edges, 5, order, 1.5, &err) == BJ_EARG);
     CHECK(bj_withhold(held, &chosen, (const bj_edge[]){{-1, 0}}, 1, order, .2, &err) == BJ_EARG);
-    /* 0.29 of 100 edges are 29, although the product is slightly less */
+    /* 0.29 of 100 edges is 29, although the product is slightly less than 29 */
     bj_edge many[100];
     int32_t line[100];
     uint8_t marks[100];

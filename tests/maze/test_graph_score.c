@@ -1,6 +1,6 @@
 /* test_graph_score.c - tests graph metrics on small cases with known results, and frame coverage.
  *
- * tests/verify/test_maze_parity.c compares with the NumPy reference.
+ * tests/verify/test_maze_parity.c compares the metrics with the NumPy reference.
  */
 #include <stdlib.h>
 
@@ -9,15 +9,15 @@
 
 #include <branchjepa/branchjepa.h>
 
-/* Four cells on the axes; true edges 0-1, 1-2, 2-3, 3-0. */
+/* Four cells on the axes, with the true edges 0-1, 1-2, 2-3 and 3-0. */
 static const bj_real axes[16] = {2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2};
 static const uint8_t ring[16] = {0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0};
 static const int32_t four[4] = {0, 1, 2, 3};
 
 static void test_by_hand(void) {
     const bj_real candidates[4 * 2 * 4] = {
-        0, 5, 0, 0, 1,  1, 1, 1, /* 0 -> 1; the other has cosine 0.5 with all cells, which is not
-                                    enough */
+        0, 5, 0, 0, 1,  1, 1, 1, /* one candidate hits cell 1; the other has a cosine of 0.5 with
+                                    all cells, which is not enough */
         0, 0, 1, 1, 0,  1, 0, 0, /* 1 -> 2, 3 and itself */
         0, 0, 0, 0, -1, 0, 0, 0, /* 2: nothing */
         0, 0, 9, 0, 0,  0, 9, 0 /* 3 -> 2, false */};
@@ -47,7 +47,8 @@ static void test_by_hand(void) {
     static const uint8_t want[16] = {0, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0};
     CHECK(!memcmp(predicted, want, 16));
     CHECK(s.predicted_edges == 4 && s.sources_with_edges == 3);
-    CHECK_NEAR(s.plan_all, 0.75, 1e-15); /* 0-2, 0-3 through the false edges 1-3, 3-2; not 2-3 */
+    CHECK_NEAR(s.plan_all, 0.75, 1e-15); /* paths 0-2 and 0-3 use the false edges 1-3 and 3-2; there
+                                            is no path 2-3 */
     CHECK(plan_hit[0] && plan_hit[1] && plan_hit[2] && !plan_hit[3]);
     CHECK_NEAR(s.verified_route, 1.0 / 3, 1e-15);
     CHECK(verified_hit[0] && !verified_hit[1] && !verified_hit[2]);
@@ -59,14 +60,14 @@ static void test_by_hand(void) {
     CHECK(isnan(s.cov_three) && isnan(s.heads_three)); /* nowhere are there three */
     CHECK(s.cov_r == 0.5 && cov[0] == 1 && cov[1] == 1 && cov[2] == 0 && cov[3] == 0);
 
-    /* successors that differ from the graph, including the cell itself; details are optional */
+    /* the successors differ from the graph and include the cell itself; details are optional */
     const uint8_t seen[16] = {0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0};
     in.successors = seen;
     CHECK_OK(bj_graph_score(&s, NULL, &in, &err), err);
     CHECK_NEAR(s.cov_r, (0.5 + 1 + 1) / 3, 1e-15);
     CHECK(s.macro_precision == 0.5);
 
-    /* a true graph with u -> u, which is still not a real edge */
+    /* a true graph with an edge from u to u, which still does not count as real */
     uint8_t loops[16];
     memcpy(loops, ring, sizeof loops);
     loops[5] = 1;
@@ -121,8 +122,8 @@ static void test_bound(void) {
     CHECK_OK(bj_graph_score(&s, NULL, &in, &err), err);
     CHECK(s.cov_r == 1 && s.macro_precision == 1);
     CHECK(s.cov_three == 1 && s.heads_three == 3);
-    /* two heads hit one successor, one hits the source, which is not a successor; a second source
-     * with one successor counts only for cov_r */
+    /* two heads hit the same successor, and one hits the source, which is not a successor; a second
+     * source with one successor counts only for cov_r */
     const bj_real twice[24] = {0, 1, 0, 0, 0, 3, 1, 0, 1, 0, 0, 0,
                                1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     const uint8_t more[16] = {0, 1, 1, 1, 1};
@@ -192,7 +193,8 @@ static void test_frames(void) {
                   both[8] = {1, 0, 0, 0, 0, 1, 0, 0};
     CHECK_OK(bj_frame_coverage_create(&c, 4, 4, &err), err);
     if (!c) return;
-    /* 0 is followed by 1, 0 and 1; 1 by 0; the latent of 1 is the mean of the two tilted ones */
+    /* cell 0 is followed by 1, 0 and 1, and cell 1 by 0; the latent of cell 1 is the mean of the
+     * two tilted latents */
     CHECK_OK(bj_frame_coverage_target(c, 0, 1, x, &err), err);
     CHECK_OK(bj_frame_coverage_target(c, 0, 0, x, &err), err);
     CHECK_OK(bj_frame_coverage_target(c, 0, 1, x, &err), err);

@@ -44,7 +44,8 @@ static void test_maze(void) {
     bj_error err = {0};
     CHECK_OK(bj_maze_from_plan(&m, &plan, &err), err);
     if (!m) return;
-    /* 0 is a teleporter to 1 and 3; its neighbors are 1 (also an exit) and 2 (a retreat) */
+    /* cell 0 is a teleporter to 1 and 3; its neighbors are 1 (which is also an exit) and 2 (a
+     * retreat) */
     CHECK(m->cells == 4 && m->edge_count == 2 + 6 && m->retreat_count == 2);
     CHECK(m->graph[0 * 4 + 1] && m->graph[0 * 4 + 3] && !m->graph[0 * 4 + 2]);
     CHECK_OK(bj_maze_save(path, m, &err), err);
@@ -79,7 +80,7 @@ static void test_plans(void) {
     p = plan;
     p.out_count = 0;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "1 teleporters with 0 exits");
+    CHECK_CONTAINS(err.message, "1 teleporters and 0 exits");
     p = plan;
     p.task_count = 65;
     CHECK(bj_maze_from_plan(&m, &p, &err) == BJ_EARG);
@@ -155,7 +156,7 @@ static void test_graph(void) {
     bad.edges = unsorted;
     bad.edge_count = 2;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "'edges' row 1 is [0, 1] after [2, 1]");
+    CHECK_CONTAINS(err.message, "'edges' row 1 is [0, 1] and follows [2, 1]");
     bad.edges = self;
     bad.edge_count = 1;
     CHECK(bj_graph_save(path, &bad, &err) == BJ_EFORMAT);
@@ -213,17 +214,18 @@ static void test_refused(void) {
         {"{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medum\",\"cells\":26,\"edges\":[]}",
          "did you mean 'medium'?", BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medium\",\"cells\":27,\"edges\":[]}",
-         "'cells' is 27, expected the 26 of the maze", BJ_EFORMAT},
+         "'cells' is 27, expected 26 as in the maze", BJ_EFORMAT},
         {"{\"schema\":\"branchjepa.graph/1\",\"maze\":\"medium\",\"edges\":[]}",
          "'cells' is missing", BJ_EFORMAT},
         {HEAD "\"withheld\":[]}", "'edges' is missing", BJ_EFORMAT},
         {HEAD "\"edges\":{}}", "'edges' is object, expected a list", BJ_EFORMAT},
-        {HEAD "\"edges\":[[1]]}", "'edges' row 0 is array of 1, expected a list of 2", BJ_EFORMAT},
+        {HEAD "\"edges\":[[1]]}",
+        "'edges' row 0 is array of length 1, expected a list of length 2", BJ_EFORMAT},
         {HEAD "\"edges\":[[1,26]]}", "'edges' row 0 number 1 is out of range, expected 0 to 25",
          BJ_EFORMAT},
         {HEAD "\"edges\":[[-1,2]]}", "row 0 number 0 is out of range", BJ_EFORMAT},
         {HEAD "\"edges\":[[1.5,2]]}", "number 0 is real, expected an integer", BJ_EFORMAT},
-        {HEAD "\"edges\":[[1,2],[1,2]]}", "row 1 is [1, 2] after [1, 2]", BJ_EFORMAT},
+        {HEAD "\"edges\":[[1,2],[1,2]]}", "row 1 is [1, 2] and follows [1, 2]", BJ_EFORMAT},
         {HEAD "\"edges\":[[3,3]]}", "joins cell 3 to itself", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"seen\":[[1,2]]}", "'seen' row 0 is array of 2", BJ_EFORMAT},
         {HEAD "\"edges\":[],\"seen\":[[1,2,0]]}", "'seen' row 0 number 2 is out of range",
@@ -258,9 +260,9 @@ static void test_refused(void) {
         {OWN("{\"name\":\"\",\"map\":[\"0\"]}"), "'name' is string, expected a non-empty string",
          BJ_EFORMAT},
         {OWN("{\"name\":\"a\",\"map\":[\"0\"],\"teleporters\":[[0,0]]}"),
-         "1 teleporters with 0 exits", BJ_EFORMAT},
+         "1 teleporters and 0 exits", BJ_EFORMAT},
         {OWN("{\"name\":\"a\",\"map\":[\"0\"],\"tasks\":[[0,0,0]]}"),
-         "'tasks' row 0 is array of 3, expected a list of 4", BJ_EFORMAT},
+         "'tasks' row 0 is array of length 3, expected a list of length 4", BJ_EFORMAT},
     };
     bj_error err = {0};
     const long live = bj_alloc_live();

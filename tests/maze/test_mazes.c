@@ -8,7 +8,7 @@
 
 enum { CELL, EDGE, TELEPORT, RETREAT, TASK, KINDS };
 
-/* Finds our k-th pair of a kind. Returns 0 if there are fewer. */
+/* Finds the k-th pair of a kind in our maze. Returns 0 if there are fewer. */
 static int ours(bj_edge *out, const bj_maze *m, int kind, int k) {
     const int counts[KINDS] = {m->cells, m->edge_count, m->teleport_count, m->retreat_count,
                                m->task_count};
@@ -78,7 +78,8 @@ static void test_counts(void) {
             int n = 0;
             for (int v = 0; v < m->cells; v++) n += m->graph[u * m->cells + v];
             bins[n < 6 ? n : 5]++;
-            /* center and cell are inverse, also close to the corners of the square */
+            /* the functions for centers and cells are inverse, even close to the corners of a
+             * square */
             const double x = m->center[2 * u], y = m->center[2 * u + 1];
             CHECK(x == 4.0 * m->square[2 * u + 1] - 4 && y == 4.0 * m->square[2 * u] - 4);
             CHECK(bj_maze_cell(m, x, y) == u && bj_maze_cell(m, x - 2, y - 2) == u);

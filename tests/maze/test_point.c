@@ -1,5 +1,5 @@
-/* test_point.c - compares the point agent with recorded steps of MuJoCo, and tests the rules around
- * a step.
+/* test_point.c - compares the point agent with recorded steps of MuJoCo, and tests the rules that
+ * apply before and after a step.
  *
  * If BJ_MAZE_DATA is the folder of the full-size datasets, every step of a validation file is
  * repeated.
@@ -51,8 +51,8 @@ static void test_free_floor(void) {
     bj_point_step(x, m, (const double[]){-7, 3}); /* clipped */
     CHECK(x[0] == 0.25 + 0.2 * 0.5 - 0.2 && x[1] == -0.5 - 0.2 + 0.2);
 
-    /* Tests that a ball that is pushed against a wall of its cell stays 0.64 to 0.7 away from it.
-     */
+    /* Tests that a ball that is pushed against a wall of its cell stays at a distance of 0.64 to
+     * 0.7. */
     for (int side = 0; side < 2; side++) {
         double y[2] = {0, 0};
         double action[2] = {0, 0};
@@ -60,7 +60,7 @@ static void test_free_floor(void) {
         for (int t = 0; t < 500; t++) bj_point_step(y, m, action);
         CHECK(y[side] > -1.36 && y[side] < -1.3 + 1e-3 && y[!side] == 0);
     }
-    /* into a corner of two walls, and along a wall across the border of two squares */
+    /* move into a corner of two walls, and along a wall across the border of two squares */
     double y[2] = {0, 0};
     for (int t = 0; t < 500; t++) bj_point_step(y, m, (const double[]){-1, -1});
     CHECK(y[0] > -1.36 && y[0] < -1.29 && y[1] > -1.36 && y[1] < -1.29);
@@ -84,7 +84,8 @@ static void test_environment(void) {
             far += fabs(env.xy[d] - m->center[2 * m->tasks[k % 5].from + d]) > 0.9;
         }
         CHECK(env.observed[0] == env.xy[0] && env.observed[1] == env.xy[1] && !env.steps);
-        /* just outside of a teleporter, then inside: observed there, but already moved */
+        /* just outside of a teleporter, then inside it: the observed position is inside, but the
+         * agent has already been moved */
         const double *in = m->center + 2 * m->ins[k % 2];
         env.xy[0] = in[0];
         env.xy[1] = in[1] + 1.85;
@@ -111,7 +112,8 @@ static void test_environment(void) {
     bj_maze_free(m);
 }
 
-/* Tests that the step of every row of a full-size file gives the next row, except for teleports. */
+/* Tests that a step from every row of a full-size file leads to the next row, except for
+ * teleports. */
 static void test_published(const char *folder) {
     char path[512];
     bj_maze *m = NULL;
@@ -137,8 +139,8 @@ static void test_published(const char *folder) {
             if (gap > 0.1) jumps++;
             else if (gap > worst) worst = gap;
         }
-    printf("%lld recorded steps: at most %.2g from ours, %lld teleports\n", (long long)rows, worst,
-           (long long)jumps);
+    printf("%lld recorded steps differ from ours by at most %.2g; %lld teleports\n",
+           (long long)rows, worst, (long long)jumps);
     CHECK(rows == 100100 && worst < 1e-5 && jumps > 50 && jumps < 200); /* stored as float32 */
     bj_free(x);
     bj_free(a);
@@ -154,7 +156,7 @@ int main(void) {
     test_environment();
     const char *folder = getenv("BJ_MAZE_DATA");
     if (folder) test_published(folder);
-    else printf("skipped: set BJ_MAZE_DATA to a folder of OGBench datasets to take their steps\n");
+    else printf("skipped: set BJ_MAZE_DATA to a folder of OGBench datasets to check their steps\n");
     CHECK(bj_alloc_live() == live);
     return test_report("point");
 }

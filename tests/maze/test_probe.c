@@ -51,8 +51,9 @@ static void test_recovers(void) {
     bj_probe_free(p);
 }
 
-/* Tests one dimension, where w = S_zp / (S_zz + ridge S_zz) and the means are mapped to each other.
- * A single direction among constant ones gets only its share of the trace. */
+/* Tests one dimension, where w = S_zp / (S_zz + ridge S_zz) and the mean is mapped to the mean. If
+ * all other directions are constant, the ridge of the remaining direction is its share of the
+ * trace. */
 static void test_ridge(void) {
     const bj_real z[4] = {1, 2, 3, 6};
     const double xy[4][2] = {{10, 0}, {13, 1}, {16, 0}, {25, 1}};

@@ -17,7 +17,7 @@ static void test_follow(void) {
     bj_real got[3][2];
     bj_rollout_follow(got[0], candidates[0][0], weights[0], 3, 2, 2, 2);
     CHECK(!memcmp(got, want, sizeof got));
-    /* one candidate, fused from two, so the weights choose nothing */
+    /* there is one candidate, fused from two, so the weights do not choose anything */
     const bj_real fused[3][2] = {{1, 2}, {3, 4}, {5, 6}};
     bj_rollout_follow(got[0], fused[0], weights[0], 3, 1, 2, 2);
     CHECK(!memcmp(got, fused, sizeof got));

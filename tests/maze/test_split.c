@@ -1,4 +1,4 @@
-/* test_split.c - tests held-out episodes, and the contexts of an audit. */
+/* test_split.c - tests the selection of held-out episodes, and the contexts of an audit. */
 #define _XOPEN_SOURCE 700 /* mkstemp */
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ static void test_split(void) {
     CHECK_CONTAINS(err.message, "the share is 1.1 of 10");
 }
 
-/* Three episodes of 20, 9 and 5 rows in the first cell of the medium maze; one row in a wall. */
+/* Three episodes of 20, 9 and 5 rows in the first cell of the medium maze. One row is in a wall. */
 static void test_contexts(void) {
     char path[] = "/tmp/test_split_XXXXXX";
     float xy[34][2] = {{0}};
@@ -54,8 +54,8 @@ static void test_contexts(void) {
     CHECK_OK(bj_maze_create(&m, "medium", &err), err);
     CHECK_OK(bj_maze_data_open(&data, path, m, &err), err);
     if (!data) return;
-    /* windows of 4 rows: 0 (4 .. 8 passes row 6 only with a stride of 2 or 1), 4, 8, 12; 20, 24; 29
-     */
+    /* windows of 4 rows start at 0 (4 .. 8 avoids row 6 unless the stride is 2 or 1), 4, 8, 12; 20,
+     * 24; 29 */
     CHECK_OK(bj_audit_contexts(&rows, &count, data, NULL, 2, 2, &err), err);
     const int64_t want[] = {0, 8, 12, 20, 24, 29};
     CHECK(count == 6 && rows && !memcmp(rows, want, sizeof want));

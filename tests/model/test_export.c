@@ -42,7 +42,7 @@ static int has(const bj_facts *facts, const char *key, const char *value) {
     return found && !strcmp(found, value);
 }
 
-/* Rounds to 8 significant bits, ties to even, with arithmetic instead of bit operations. */
+/* Rounds to 8 significant bits with ties to even, using arithmetic instead of bit operations. */
 static double nearest(double value) {
     int exponent;
     const double fraction = frexp((double)(float)value, &exponent); /* in [.5, 1) */

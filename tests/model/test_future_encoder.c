@@ -49,9 +49,9 @@ static void free_reference(reference *r) {
     close_case(&r->train);
 }
 
-/* Returns 1 if n numbers are equal. They must be equal bit for bit. If the trained encoder itself
- * encodes futures, they must be equal only up to rounding, because its attention then has another
- * form. */
+/* Returns 1 if n numbers are equal. They must be bit-identical, unless the trained encoder itself
+ * encodes futures. In that case they may differ by rounding errors, because the attention of that
+ * encoder has another form. */
 static int same_numbers(const reference *r, const bj_real *a, const bj_real *b, size_t n) {
     const double most = sizeof(bj_real) == 8 ? 1e-12 : 2e-5;
     if (!r->rounded) return memcmp(a, b, n * sizeof *a) == 0;
@@ -60,7 +60,7 @@ static int same_numbers(const reference *r, const bj_real *a, const bj_real *b, 
     return 1;
 }
 
-/* Returns 1 if latents and reconstructions of scenes [first,first+count) equal those of the
+/* Returns 1 if the latents and reconstructions of scenes [first,first+count) equal those of the
  * training step. */
 static int same(const reference *r, const bj_real *latents, const bj_real *recon, int first,
                 int count) {
@@ -154,7 +154,7 @@ static void test_meaning(void) {
         CHECK_NEAR(square, 1, 1e-5);
         CHECK(difference > 1e-4);
     }
-    /* Neither the focal track nor the neighbors of the observed past are used. */
+    /* Neither the focal track nor the neighbors in the observed past are used. */
     made.focal[0] = (bj_real)NAN;
     if (made.neighbors) made.neighbors[0] = (bj_real)NAN;
     CHECK_OK(bj_future_encode(e, &made.batch, got.latents, got.recon, &err), err);

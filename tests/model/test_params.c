@@ -1,5 +1,5 @@
-/* test_params.c - tests the parameter table: counts, layout and initial weights, which have
- * PyTorch's distributions and are equal for all arms of a seed. */
+/* test_params.c - tests the parameter table: counts, layout and initial weights. The weights have
+ * PyTorch's distributions and are equal in all arms of a seed. */
 #include "model/params.h"
 
 #include <math.h>
@@ -204,7 +204,8 @@ static void test_same_seed(void) {
     bj_model *model[6];
     int same;
     for (int i = 0; i < 6; i++) model[i] = create(archs[i], 5);
-    for (int i = 1; i < 4; i++) { /* the same model, and models with learned scales: all tensors */
+    for (int i = 1; i < 4; i++) { /* the same model, and models with learned scales, share all
+                                     tensors */
         CHECK(shared_tensors(model[0], model[i], "", &same) == bj_model_tensor_count(model[0]));
         CHECK_MSG(same, "branch model %d starts elsewhere", i);
     }

@@ -1,7 +1,7 @@
 /* test_predict_pairs.c - tests predictions and target latents of state and image models.
  *
  * The reference is the trainer's forward pass, which tests/train/peer_observed.py compares with
- * PyTorch. Results that the trainer also computes must be equal bit for bit. Other results must
+ * PyTorch. Results that the trainer also computes must be bit-identical. All other results must
  * match their definition.
  */
 #include "train/observed_case.h"
@@ -64,7 +64,7 @@ static void check_variational(const train_case *c, const bj_arch *a, const bj_re
             CHECK_NEAR((double)weights[b * a->atoms + k], 1.0 / a->atoms, 1e-7);
             if (k) CHECK(!same(u, u - a->latent, (size_t)a->latent));
         }
-    /* with the prior mean as the posterior mean and without noise, training computes the first
+    /* if the posterior mean is the prior mean and there is no noise, training computes the first
      * readout */
     const bj_network *n = &c->trainer->network;
     bj_network_block h = bj_trainer_network_block(c->trainer, 0, 8, 0);

@@ -122,8 +122,8 @@ static void free_result(result *r) {
     free(r->atoms);
 }
 
-/* Returns 1 if `count` scenes of a, starting at `first`, equal the first scenes of b bit for
- * bit. */
+/* Returns 1 if `count` scenes of a, starting at `first`, are bit-identical to the first scenes of
+ * b. */
 static int same_bits(const result *a, int first, const result *b, int count) {
     const size_t f = (size_t)first, n = (size_t)count, size = sizeof(bj_real);
     return !memcmp(a->weights + f * a->weight_row, b->weights, n * a->weight_row * size) &&
@@ -205,7 +205,7 @@ static void compare(const char *name, const bj_model *model, const bj_batch *bat
     predict(&found, predictor, batch);
     CHECK_MSG(same_bits(want, 0, &found, batch->B), "%s: %d scenes, %d threads, %s", name, batch->B,
               threads, isa);
-    for (int size = 1; size <= 3; size++) /* 3 scenes run as a block of another shape */
+    for (int size = 1; size <= 3; size++) /* 3 scenes form a block of another shape */
         for (int b = 0; b + size <= batch->B; b++) {
             const int alone = batch->scenes[b].neighbor_count == 0;
             if (b % 7 != size && !(alone && size == 1)) continue;
@@ -402,8 +402,9 @@ static void test_meters(void) {
         }
         const double mean = sum / (double)(n / 2);
         const double weights = largest_difference(full.weights, half.weights, m);
-        printf("%s: points up to %.0f m off by at most %.3f m, mean %.4f m; weights by %.5f\n", isa,
-               largest(full.paths, n), worst, mean, weights);
+        printf("%s: points up to %.0f m away differ by at most %.3f m (mean %.4f m), weights by at "
+               "most %.5f\n",
+               isa, largest(full.paths, n), worst, mean, weights);
         CHECK_MSG(worst < 0.08 && mean < 0.02 && mean > 1e-4, "%s: off by %g m, mean %g m", isa,
                   worst, mean);
         CHECK_MSG(weights < 1e-3, "%s: weights off by %g", isa, weights);

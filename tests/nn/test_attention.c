@@ -6,8 +6,8 @@
 
 enum { PAD = 3 };
 
-/* One scene. The hidden rows are relu(p), so that the ReLU mask of the backward pass is also
- * tested. The loss is sum(weight * h). */
+/* A test case with one scene. The hidden rows are relu(p), so that the ReLU mask of the backward
+ * pass is also tested. The loss is sum(weight * h). */
 typedef struct scene {
     const bj_kernels *k;
     int S[2], G, TH, W;
@@ -136,8 +136,8 @@ static void test_gradient(const bj_kernels *k, int neighbors, int polylines, int
 
 /* ----------------------------------------------------------------------------------- unfolded */
 
-/* Multi-head attention of one query over tokens x_t = W2_s r_t + b2_s, with explicit keys and
- * values. */
+/* Computes multi-head attention of one query over tokens x_t = W2_s r_t + b2_s, with explicit keys
+ * and values. */
 typedef struct plain {
     int E, G, TH;
     double *q;                 /* (E) already scaled by 1/sqrt(d) */

@@ -5,7 +5,7 @@
 #include "model/model.h"
 #include "nn_case.h"
 
-enum { T_OTHER = 9 /* steps of a view that is longer than the observed part */ };
+enum { T_OTHER = 9 /* number of steps of a view that is longer than the observed part */ };
 
 typedef struct fixture {
     bj_arch arch;
@@ -88,7 +88,8 @@ static scenes make_scenes(fixture *f, int T, int M, const int *neighbors, const 
     return s;
 }
 
-/* Runs the encoder. Sets the pointers first, because copying the struct moves the start arrays. */
+/* Runs the encoder. The pointers are set first, because copying the struct moves the start
+ * arrays. */
 static void run(const fixture *f, scenes *s) {
     s->b.focal = s->focal;
     s->b.neighbors = s->neighbor_start[s->b.M] ? s->neighbors : NULL;

@@ -14,7 +14,7 @@ static void check_row(const bj_real *row, double x, double y, double vx, double 
 }
 
 static void test_by_hand(void) {
-    /* A step along x, a step along the diagonal of a 3-4-5 triangle, and no motion. The last
+    /* The steps are: along x, along the diagonal of a 3-4-5 triangle, and no motion. The last
      * difference is used twice. */
     const bj_real future[] = {
         1, 2, (bj_real)1.5, 2, (bj_real)1.8, (bj_real)2.4, (bj_real)1.8, (bj_real)2.4};

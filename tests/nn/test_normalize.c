@@ -1,4 +1,4 @@
-/* test_normalize.c - tests values, gradient, floor and overflow of u = a / max(|a|, 1e-12). */
+/* test_normalize.c - tests u = a / max(|a|, 1e-12): values, gradient, floor and overflow. */
 #include "nn/normalize.h"
 
 #include <float.h>

@@ -19,7 +19,7 @@
 enum { NPZ_STORED = 0, NPZ_DEFLATED = 8, NPZ_MOST = 64 };
 
 typedef struct npz_lie {
-    int method; /* declared method plus one, 0 for the actual method */
+    int method; /* declared compression method plus one; 0 declares the actual method */
     int flags;
     long size, packed; /* added to the declared sizes */
     int crc;           /* flips a bit of the CRC */
@@ -99,7 +99,7 @@ static inline void npz_add_raw(npz_maker *m, const char *name, const void *data,
     npz_number(m, 0xffffffff, 4);
     npz_number(m, 0xffffffff, 4);
     npz_number(m, strlen(name), 2);
-    npz_number(m, 5, 2); /* an extra field that the directory does not have */
+    npz_number(m, 5, 2); /* an extra field that is not in the directory */
     npz_put(m, name, strlen(name));
     npz_put(m, "\1\2\1\0x", 5);
     npz_put(m, packed ? packed : data, length);

@@ -57,7 +57,7 @@ def reason(array):
     if array.dtype.byteorder == ">" and array.dtype.newbyteorder("<").name in READ:
         return "big-endian"
     if array.dtype.name not in READ:
-        return "type '"
+        return "the type is '"
     if array.ndim > 1 and array.flags.fnc:
         return "Fortran order"
     return None

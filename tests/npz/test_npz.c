@@ -302,9 +302,10 @@ static void test_headers(void) {
     refuse_header("{'descr': '>f4', 'fortran_order': False, 'shape': (3, 2), }", "big-endian");
     refuse_header("{'descr': '|O', 'fortran_order': False, 'shape': (3, 2), }", "Python objects");
     refuse_header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,), }", "records");
-    refuse_header("{'descr': '<f2', 'fortran_order': False, 'shape': (12,), }", "type '<f2'");
-    refuse_header("{'descr': '<U6', 'fortran_order': False, 'shape': (1,), }", "type '<U6'");
-    refuse_header("{'descr': 'f4', 'fortran_order': False, 'shape': (3, 2), }", "type 'f4'");
+    refuse_header("{'descr': '<f2', 'fortran_order': False, 'shape': (12,), }",
+                  "the type is '<f2'");
+    refuse_header("{'descr': '<U6', 'fortran_order': False, 'shape': (1,), }", "the type is '<U6'");
+    refuse_header("{'descr': 'f4', 'fortran_order': False, 'shape': (3, 2), }", "the type is 'f4'");
     refuse_header("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 3), }",
                   "24 bytes of numbers, expected 36 for its shape");
     refuse_header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", "expected 16");
@@ -331,11 +332,11 @@ static void test_headers(void) {
                   "more than 8 dimensions");
     npz_maker m = {0};
     npz_add_header(&m, "x", "{}", 4, numbers, 24, 0, NULL);
-    refuse_array(&m, "version 4.0");
+    refuse_array(&m, "version is 4.0");
     npz_add_raw(&m, "x.npy", "\x93NUMPZ\1\0\2\0{}\n", 13, 0, NULL);
     refuse_array(&m, "does not begin with the .npy signature");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0", 8, 0, NULL);
-    refuse_array(&m, "8 bytes, too few");
+    refuse_array(&m, "has 8 bytes, which is too short");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0\x40\0{}\n", 13, 0, NULL);
     refuse_array(&m, "fewer than its header of 74");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\2\0\0\0\1\1", 12, 0, NULL);
@@ -354,7 +355,7 @@ static void test_members(void) {
     refuse_lie((npz_lie){.cut = 9}, NPZ_DEFLATED, "its compressed data ends after");
     refuse_lie((npz_lie){.packed = -1}, NPZ_DEFLATED, "has no end");
     refuse_lie((npz_lie){.packed = -5, .size = -5}, NPZ_STORED, "19 bytes of numbers");
-    /* Test a local header whose name differs from the directory, then damaged compressed data. */
+    /* Test a local header with another name than in the directory, then damaged compressed data. */
     npz_maker m = {0};
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     memcpy(m.bytes + 30, "y", 1);
@@ -420,7 +421,7 @@ static void test_archives(void) {
     npz_add(&m, "x", "<f4", "(3, 2)", numbers, 24, NPZ_DEFLATED);
     npz_finish(&m);
     m.bytes[m.size - 22 - 20 - 56 + 40]++;
-    refuse_archive(m.bytes, m.size, "the directory has 52 bytes at");
+    refuse_archive(m.bytes, m.size, "the directory has 52 bytes and starts at");
     m.bytes[m.size - 22 - 20 - 56 + 40]--;
     m.bytes[m.size - 22 - 20 + 8]++;
     refuse_archive(m.bytes, m.size, "ZIP64 end record");

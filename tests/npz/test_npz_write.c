@@ -1,5 +1,5 @@
-/* test_npz_write.c - tests that our reader reads what our writer writes. tests/cli/maze_drive.sh
- * loads an archive with NumPy. */
+/* test_npz_write.c - tests that our reader can read the archives written by our writer.
+ * tests/cli/maze_drive.sh loads an archive with NumPy. */
 #define _XOPEN_SOURCE 700 /* mkstemp */
 #include <stdlib.h>
 #include <unistd.h>

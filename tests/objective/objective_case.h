@@ -158,8 +158,8 @@ static inline int case_untouched(const bj_real *dx, int rows, int used, size_t s
     return 1;
 }
 
-/* Checks the gradient of every array that the objective reaches with finite differences of `loss`.
- * Arrays that it does not reach must keep their marker. */
+/* Checks the gradient of every array that affects the loss against finite differences of `loss`.
+ * All other arrays must keep their marker. */
 static inline void case_gradcheck(objective_case *c, const char *name, double (*loss)(void *),
                                   int probes) {
     const bj_objective_io *io = &c->io;
@@ -206,7 +206,7 @@ static inline void case_gradcheck(objective_case *c, const char *name, double (*
     CHECK_MSG(case_untouched(io->du, B * io->L, reach & BJ_REACH_ATOMS ? io->D : 0, io->ldu),
               "%s: du outside its rows", name);
     CHECK_MSG(case_untouched(io->dlogits, B, reach & BJ_REACH_ROUTER ? K : 0, (size_t)K),
-              "%s: dlogits of a router that is not reached", name);
+              "%s: dlogits of a router that does not affect the loss", name);
     CHECK_MSG(case_untouched(io->dy, B * K,
                              reach & BJ_REACH_DECODER && o->kind != BJ_ANCHOR_A ? n : 0, io->ldy),
               "%s: dy outside its rows", name);

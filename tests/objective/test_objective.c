@@ -1,4 +1,5 @@
-/* test_objective.c - tests names, defaults, rejected settings, reach and the weighted total. */
+/* test_objective.c - tests names, defaults, rejected settings, which parts have a gradient, and the
+ * weighted total. */
 #include "objective_case.h"
 
 static void test_names(void) {

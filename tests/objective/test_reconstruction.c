@@ -32,7 +32,7 @@ int main(void) {
     for (int i = 0; i < 8; i++) CHECK(c.io.drec[i] == 0);
     case_free(&c);
 
-    /* away from the transition, where the finite difference is exact */
+    /* away from the transition, so that the finite difference is exact */
     const double smooth[] = {0.9, -0.9, 1.1, -1.1, 40, -40, 0.01, -0.01};
     c = with_errors(smooth, 8, 2);
     case_gradcheck(&c, "smooth l1", case_loss, 0);

@@ -21,7 +21,7 @@ typedef struct reg_case {
     bj_objective objective;
     bj_regularizers r;
     bj_real *memory, *scratch;
-    bj_real *x, *dx; /* (B,D) row stride `stride`, NaN between the rows of x */
+    bj_real *x, *dx; /* (B,D) with row stride `stride`; NaN between the rows of x */
     int B, D;
     size_t stride;
     uint64_t seed;
@@ -345,8 +345,8 @@ static void test_nan(void) {
 
 /* ------------------------------------------------------------------------------------ objective */
 
-/* Tests that a weight of 0 disables a term, that the checks name a bad setting, and that a
- * regularizer alone reaches the encoder. */
+/* Tests that a weight of 0 disables a term, that error messages name the invalid setting, and that
+ * the encoder gets a gradient even if a regularizer is the only term. */
 static void test_settings(void) {
     const bj_arch arch = bj_arch_paper();
     bj_error err = {BJ_OK, ""};

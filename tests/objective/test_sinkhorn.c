@@ -35,7 +35,7 @@ static void test_marginals(void) {
     }
 }
 
-/* Tests costs of kilometers with eps = .1, whose exponents exceed the range of exp, and a column
+/* Tests costs of kilometers with eps = .1, whose exponents exceed the range of exp, and a branch
  * that is expensive for all scenes. */
 static void test_extreme_costs(void) {
     double plan[B * K];

@@ -112,7 +112,7 @@ static int row_is_zero(const bj_real *x, int n) {
     return 1;
 }
 
-/* Tests that if branches 1 and 2 have the same smallest distance, branch 1 wins and is the only one
+/* Tests that if branches 1 and 2 are equally close and closest, branch 1 wins and is the only one
  * with a gradient. */
 static void test_tie(void) {
     objective_case c = case_make(BJ_SPECIALIZATION, 1, 4, 9, 10, BJ_SCALES_FIXED, 7);
@@ -144,7 +144,8 @@ static void test_winner_on_target(void) {
     }
 }
 
-/* Tests that a small tau gives the plan of specialization, and a large tau a uniform plan. */
+/* Tests that a small tau gives the same plan as specialization, and a large tau gives a uniform
+ * plan. */
 static void test_temperature(void) {
     objective_case c = case_make(BJ_SOFTWTA, 2, 3, 9, 10, BJ_SCALES_FIXED, 9);
     objective_case hard = case_make(BJ_SPECIALIZATION, 2, 3, 9, 10, BJ_SCALES_FIXED, 9);

@@ -8,6 +8,7 @@
 
 #include "core/alloc.h"
 #include "parquet/codecs.h"
+#include "parquet/snappy_pack.h"
 #include "support/test.h"
 
 enum { SIZE = 5000, ROOM = 2 * SIZE };
@@ -49,7 +50,35 @@ static bj_status unpack(size_t out_size, const unsigned char *in, size_t size, i
     return status;
 }
 
+/* Tests that libsnappy unpacks what bj_snappy_pack packs, for all block boundaries and for data from
+ * constant to random, and that the result stays within the bound. */
+static void test_snappy_pack(void) {
+    enum { MOST = 200000 };
+    static uint8_t in[MOST], packed[MOST + MOST / 6 + 32], out[MOST];
+    static uint16_t table[BJ_SNAPPY_TABLE];
+    static const size_t sizes[] = {0,  1,   2,   3,   4,     5,     15,    59,    60,    61,  63, 64,
+                                   65, 127, 128, 255, 65535, 65536, 65537, 65540, 131072, MOST};
+    bj_rng rng = bj_rng_seed(7);
+    for (int kind = 0; kind < 6; kind++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            static const unsigned letters[] = {1, 2, 3, 16, 200, 256};
+            const size_t size = sizes[s];
+            for (size_t i = 0; i < size; i++) {
+                const uint64_t draw = bj_rng_next(&rng);
+                in[i] = draw % 8 && i > 99 ? in[i - 1 - (draw >> 32) % 99 / (kind + 1)]
+                                           : (uint8_t)((draw >> 8) % letters[kind]);
+            }
+            const size_t n = bj_snappy_pack(packed, in, size, table);
+            size_t length = MOST;
+            CHECK(n <= bj_snappy_bound(size));
+            CHECK(snappy_uncompress((const char *)packed, n, (char *)out, &length) == SNAPPY_OK);
+            CHECK(length == size && !memcmp(in, out, size));
+            if (kind == 0 && size > 1000) CHECK(n < size / 10);
+        }
+}
+
 int main(void) {
+    test_snappy_pack();
     static const int all[] = {BJ_CODEC_SNAPPY, BJ_CODEC_GZIP, BJ_CODEC_ZSTD};
     static unsigned char packed[2 * ROOM];
     const long live = bj_alloc_live();

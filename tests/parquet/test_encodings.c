@@ -45,7 +45,7 @@ static uint64_t low_bits(uint64_t value, int width) {
     return width == 64 ? value : value & (((uint64_t)1 << width) - 1);
 }
 
-/* Returns a copy in a block of its exact size. */
+/* Returns a copy of the bytes in a block of their exact size. */
 static uint8_t *exact(const bytes *in, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     if (!copy) exit(1);

@@ -247,7 +247,8 @@ static void test_names(bj_parquet *parquet) {
     CHECK_CONTAINS(err.message, "not a Parquet file");
 }
 
-/* Tests that every column of hand_refused fails with its own message, and other columns do not. */
+/* Tests that every column of hand_refused fails with its own message, and that other columns can be
+ * read. */
 static void test_refused(bj_parquet *parquet) {
     static const struct {
         const char *name;
@@ -279,9 +280,10 @@ static void test_refused(bj_parquet *parquet) {
         {"long_chunk", BJ_EFORMAT, "row group 0 declares 1000000 bytes at "},
         {"long_streams", BJ_EFORMAT,
          "the size of the split streams differs from the size of the values"},
-        {"more_deltas", BJ_EFORMAT, "the number of differences differs from the number of values"},
+        {"more_deltas", BJ_EFORMAT,
+        "the number of differences does not match the number of values"},
         {"long_text", BJ_EFORMAT, "a string exceeds its page"},
-        {"keeps_more", BJ_EFORMAT, "a string shares a longer prefix than the previous string has"},
+        {"keeps_more", BJ_EFORMAT, "the prefix of a string is longer than the previous string"},
         {"decimal", BJ_OK, ""},
         {"f64", BJ_OK, ""}};
     bj_error err = {0};
@@ -332,7 +334,7 @@ static void test_bad_lists(bj_parquet *parquet) {
         const char *name, *message;
     } cases[] = {{"goes_on", "a value continues a list that has not started or is empty"},
                  {"after_empty", "a value continues a list that has not started or is empty"},
-                 {"more_rows", "has more lists than the 4 rows read so far"},
+                 {"more_rows", "has more lists than rows; 4 rows were read"},
                  {"fewer_rows", "row group 0 has 3 lists, expected 4"},
                  {"null_list", "row 2: the list is null, expected a value"},
                  {"null_element", "row 2: an element is null, expected a value"}};
@@ -406,7 +408,7 @@ static void test_truncated(bj_parquet *parquet) {
         for (size_t n = 0; n < size; n++)
             CHECK_MSG(read_bytes(parquet, bytes, n, &err) == -1, "%s of %zu bytes", damaged[f], n);
         CHECK(read_bytes(parquet, bytes, size, &err) > 0);
-        /* Remove bytes before the footer and keep the start and the end. */
+        /* Remove bytes before the footer, but keep the start and the end. */
         for (size_t n = 4; n + 200 < size; n += 7) {
             memmove(bytes + n, bytes + n + 1, size - n - 1);
             size--;
@@ -439,7 +441,8 @@ static void test_blown_up(bj_parquet *parquet) {
         for (size_t at = 0; at < size; at++)
             for (size_t l = 0; l < sizeof large / sizeof *large; l++) {
                 /* Replace one byte, so that the following bytes keep their meaning, and repair the
-                 * footer length. Every fourth case overwrites as many bytes as the number needs. */
+                 * footer length. In every fourth case, overwrite as many bytes as the number
+                 * has. */
                 const size_t gone = (at + l) % 4 ? 1 : large[l].size;
                 if (at + gone > size) continue;
                 memcpy(copy, bytes, at);

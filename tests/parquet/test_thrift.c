@@ -9,8 +9,8 @@
     { .at = (const uint8_t *)(text), .end = (const uint8_t *)(text) + sizeof(text) - 1 }
 
 static void test_values(void) {
-    /* 1: i32 -3, 2: i64 300, 3: true, 4: "ab", 5: list of 2 structs {1: i8 -1}, 20: false, 21: i16
-     */
+    /* fields 1: i32 -3, 2: i64 300, 3: true, 4: "ab", 5: list of 2 structs {1: i8 -1}, 20: false,
+     * 21: i16 */
     bj_wire in = CURSOR("\x15\x05\x16\xd8\x04\x11\x18\x02"
                         "ab\x19\x2c\x13\xff\x00\x13\x07\x00\x02\x28\x14\x01\x00");
     bj_wire_field field = {0}, inner = {0};

@@ -1,4 +1,4 @@
-/* test_writer.c - tests that our reader reads the files that our writer writes.
+/* test_writer.c - tests that our reader can read the files written by our writer.
  *
  * With arguments, for tests/parquet/peer_writer.py:
  *   write PATH SEED snappy|plain    writes random tables and prints them, one value per line
@@ -298,8 +298,8 @@ static void check_hybrid(const int32_t *values, size_t count, int width,
 static void test_hybrid(void) {
     static const int32_t same[20] = {0};
     static const int32_t eight[8] = {0, 1, 2, 3, 4, 5, 6, 7}; /* the example in the specification */
-    /* Three literals take five of the ten sevens to fill their group. The remaining five are too
-     * few for a run, so they are packed with the following values. */
+    /* Five of the ten sevens fill the group that starts with three literals. The remaining five are
+     * too few for a run, so they are packed with the following values. */
     static const int32_t mixed[13] = {1, 2, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
     static const int32_t lent[16] = {1, 2, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
     check_hybrid(same, 20, 1, (const unsigned char[]){40, 0}, 2);
@@ -319,8 +319,8 @@ static void test_same_bytes(void) {
     size_t first_size = 0, second_size = 0;
     table t = make_table(&rng, 5000, 40, 6), other = make_table(&rng, 9000, 4000, 9);
     CHECK_OK(bj_parquet_writer_create(&writer, columns, COLUMNS, BJ_PARQUET_SNAPPY, &err), err);
-    for (int pass = 0; pass < 2; pass++) { /* the second pass follows another file, which must not
-                                              affect the result */
+    for (int pass = 0; pass < 2; pass++) { /* the second pass comes after another file, which must
+                                              not affect the result */
         CHECK_OK(bj_parquet_writer_open(writer, path, &err), err);
         CHECK_OK(put_rows(writer, &t, &err), err);
         CHECK_OK(bj_parquet_writer_commit(writer, &err), err);
@@ -332,7 +332,8 @@ static void test_same_bytes(void) {
         CHECK_OK(bj_parquet_writer_commit(writer, &err), err);
     }
     CHECK(first_size == second_size && !memcmp(first, second, first_size));
-    /* Buffers are reused. Only the file (its path twice, its writer) is allocated again. */
+    /* Buffers are reused. Only the file itself (its path twice, and its writer) is allocated
+     * again. */
     const long before = bj_alloc_count();
     CHECK_OK(bj_parquet_writer_open(writer, path, &err), err);
     CHECK_OK(put_rows(writer, &t, &err), err);
@@ -581,7 +582,8 @@ int main(int argc, char **argv) {
     if (argc == 4 && !strcmp(argv[1], "speed")) {
         const int files = atoi(argv[3]);
         const double seconds = write_scenarios(argv[2], "speed", 40, files);
-        printf("%d files of 4400 rows in %.3f s: %.0f a second\n", files, seconds, files / seconds);
+        printf("%d files of 4400 rows in %.3f s: %.0f files per second\n",
+               files, seconds, files / seconds);
         return seconds < 0;
     }
     if (!mkdtemp(folder)) return 1;

@@ -76,7 +76,7 @@ static void apply(bj_rule rule) {
     CHECK_NEAR(sum, 1, 1e-12);
 }
 
-/* Tests that trajectory k has probability p and is at (x, y) at step t of the future, from 1. */
+/* Tests that trajectory k has probability p and is at (x, y) at future step t, counted from 1. */
 static void check_at(int k, double p, int t, double x, double y) {
     CHECK_MSG(k < out.K, "%d trajectories", out.K);
     CHECK_NEAR(out.p[k], p, 1e-12);
@@ -104,7 +104,7 @@ static void test_velocity(void) {
     CHECK_NEAR(mean, 48, 1e-9);
     clear(0, 0);
     apply(BJ_RULE_VELOCITY_SPREAD);
-    CHECK(out.K == 1); /* six equal trajectories would break the rules of a submission */
+    CHECK(out.K == 1); /* six equal trajectories would violate the rules for submissions */
     check_at(0, 1, 60, 0, 0);
 }
 
@@ -120,7 +120,7 @@ static void test_turn(void) {
     const double r = 10 / rate;
     for (int t = 1; t <= 60; t++)
         check_at(0, 1, t, r * sin(.1 * t * rate), r * (1 - cos(.1 * t * rate)));
-    /* Steps without a row do not count, and steps before 40 do not either. */
+    /* Steps without a row are ignored, and so are steps before 40. */
     for (int t = 0; t < 50; t++)
         if (t < 40 || t == 44) town.focal[7 * t + 4] = 0, town.focal[7 * t + 5] = -1;
     town.scene.focal_valid &= ~((uint64_t)1 << 44);
@@ -136,7 +136,7 @@ static void test_turn(void) {
 
 /* ---------------------------------------------------------------------------------------- lanes */
 
-/* One straight lane; the vehicle is 1 m left of its center. */
+/* Test one straight lane. The vehicle is 1 m to the left of its center. */
 static void test_straight(void) {
     clear(10, 0);
     add_lane(1, -20, -1, 300, -1);
@@ -149,13 +149,13 @@ static void test_straight(void) {
     check_at(1, .25, 10, 9, -.45); /* 2 m/s^2 */
     check_at(1, .25, 50, 25, -1);
     check_at(1, .25, 60, 25, -1); /* stands */
-    town.scene.origin[0] = 5; /* the same place in the frame of the scene */
+    town.scene.origin[0] = 5; /* the same place, given in the frame of the scene */
     town.scene.heading = pi / 6;
     apply(BJ_RULE_LANES);
     check_at(0, .75, 60, 60 * cos(pi / 6) - sin(pi / 6), -60 * sin(pi / 6) - cos(pi / 6));
 }
 
-/* A fork after 30 m with an intersection: left and straight. */
+/* Test a fork after 30 m at an intersection, with a left and a straight branch. */
 static void test_fork(void) {
     clear(10, 0);
     bj_lane *in = add_lane(1, -20, 0, 30, 0);
@@ -168,10 +168,10 @@ static void test_fork(void) {
     CHECK(out.K == 3);
     check_at(0, .375, 60, 60, 0);
     check_at(1, .375, 60, 30, 30);
-    /* Stops 3 m before the intersection with 100 / 54 m/s^2, the same for both routes. */
+    /* The vehicle stops 3 m before the intersection with 100 / 54 m/s^2 on both routes. */
     check_at(2, .25, 60, 27, 0);
     check_at(2, .25, 10, 10 - 100. / 54 / 2, 0);
-    /* Too fast to stop there: 2 m/s^2, on each route. */
+    /* The vehicle is too fast to stop there, so it brakes with 2 m/s^2 on each route. */
     clear(20, 0);
     in = add_lane(1, -20, 0, 30, 0);
     add_lane(2, 30, 0, 200, 0)->is_intersection = 1;
@@ -193,7 +193,7 @@ static void test_fork(void) {
     CHECK(out.K == 2);
     check_at(0, .75, 60, 24, 0);
     check_at(1, .25, 60, 4, 0); /* 2 m/s^2, not the way to the intersection */
-    /* A successor outside the map takes no share from the others. */
+    /* A successor that is not in the map gets no share of the probability. */
     clear(10, 0);
     in = add_lane(1, -20, 0, 10, 0);
     bj_lane *left = add_lane(2, 10, 0, 10, 10);
@@ -209,7 +209,7 @@ static void test_fork(void) {
     check_at(1, .375, 60, 60, 0);
 }
 
-/* Tests that a slow vehicle stays or starts, on each route. */
+/* Tests that a slow vehicle either stays or starts to move, on each route. */
 static void test_start(void) {
     clear(1, 0);
     bj_lane *in = add_lane(1, -20, 0, 10, 0);
@@ -219,7 +219,7 @@ static void test_start(void) {
     link_lanes(in, 3);
     apply(BJ_RULE_LANES);
     CHECK(out.K == 3);
-    check_at(0, .5, 60, .25, 0); /* stop: 1 / (2 * 2) m, equal for both routes */
+    check_at(0, .5, 60, .25, 0); /* stopping takes 1 / (2 * 2) m on both routes */
     check_at(1, .25, 60, 6 + 27, 0);
     check_at(2, .25, 60, 10, 23);
     clear(0, 0); /* a standing vehicle divides by no speed */
@@ -232,7 +232,8 @@ static void test_start(void) {
     check_at(1, .5, 60, 0, 0);
 }
 
-/* Tests the choice of start lanes: near enough, aligned, and all that overlap. */
+/* Tests the choice of start lanes, which must be near enough and aligned. All overlapping lanes are
+ * used. */
 static void test_starts(void) {
     clear(10, 0);
     add_lane(1, -20, 3.2, 300, 3.2); /* the next lane is 3.2 m away */
@@ -243,7 +244,8 @@ static void test_starts(void) {
     add_lane(3, -20, .3, 300, .3);
     add_lane(4, -20, 0, 300, 0);
     add_lane(5, -20, -.6, 300, -.6);
-    apply(BJ_RULE_LANES); /* lanes 3 and 4; the trajectories are within 0.5 m of each other */
+    apply(BJ_RULE_LANES); /* lanes 3 and 4 are chosen, and their trajectories are within 0.5 m of
+                             each other */
     CHECK(out.K == 2);
     check_at(0, .75, 60, 60, .3);
     clear(10, 0);
@@ -262,7 +264,7 @@ static void test_starts(void) {
     check_at(0, 1, 60, 6, 6);
 }
 
-/* Tests the end of the map, circles and lanes without length. */
+/* Tests the end of the map, cycles of lanes, and lanes of length zero. */
 static void test_ends(void) {
     clear(10, 0);
     bj_lane *first = add_lane(1, -20, 0, 20, 0);
@@ -283,16 +285,18 @@ static void test_ends(void) {
     first = add_lane(1, -20, 0, 30, 0);
     bj_lane *back = add_lane(2, 30, 0, -20, 0);
     link_lanes(first, 2);
-    link_lanes(back, 1); /* there and back: 180 m end at the second end of lane 2 */
+    link_lanes(back, 1); /* 180 m there and back end at the second end of lane 2 */
     apply(BJ_RULE_LANES);
     check_at(0, .75, 50, 10, 0);
     check_at(0, .75, 60, -20, 0);
 }
 
-/* Tests the limits: more routes than are followed, and the six most probable ones. */
+/* Tests the limits: more routes than are followed, and the selection of the six most probable
+ * trajectories. */
 static void test_many(void) {
     clear(10, 0);
-    int count = 1; /* a binary tree of lanes 8 m ahead: 128 leaves, of which 64 are followed */
+    int count = 1; /* a binary tree of lanes that starts 8 m ahead has 128 leaves, of which 64 are
+                      followed */
     add_lane(1, -2, 0, 4, 0);
     for (int i = 0; i < 127; i++)
         for (int side = -1; side <= 1; side += 2) {
@@ -384,7 +388,7 @@ static void test_refusals(void) {
     unlink(other);
     CHECK(bj_rule_submit(NULL, other, BJ_RULE_TURN, cache, &stopping, &err) == BJ_ELOCKED);
     CHECK(done == 40 && access(other, F_OK) != 0);
-    /* A damaged map is an error that names the file. */
+    /* Tests that a damaged map causes an error that names the file. */
     char command[160];
     snprintf(command, sizeof command, "for f in %s/*/*.json; do echo x >\"$f\"; break; done",
              world);

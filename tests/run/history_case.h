@@ -1,4 +1,4 @@
-/* history_case.h - rows of a history for tests: distinct values in every field. */
+/* history_case.h - rows of a history for tests, with distinct values in every field. */
 #ifndef BJ_TESTS_HISTORY_CASE_H
 #define BJ_TESTS_HISTORY_CASE_H
 
@@ -6,7 +6,7 @@
 
 #include "run/epoch_fields.h"
 
-/* Field f of row i is 100 i + f + 1/4; flags are 0 and 1 in turn. */
+/* Field f of row i has the value 100 i + f + 1/4. Flags alternate between 0 and 1. */
 static inline bj_epoch history_row(int i) {
     bj_epoch row = {.epoch = i, .step = 48 * (int64_t)i, .best = i % 2, .eligible = (i + 1) % 2};
     for (int f = 0; f < bj_epoch_field_count; f++) {

@@ -1,6 +1,7 @@
 /* maze_case.h - a small dataset of the medium maze, and training runs of tiny models on it.
  *
- * The dataset is a walk along the edges of the maze with a few steps from center to center.
+ * The dataset is a walk along the edges of the maze that takes a few steps from one center to the
+ * next.
  */
 #ifndef BJ_TESTS_MAZE_CASE_H
 #define BJ_TESTS_MAZE_CASE_H
@@ -10,7 +11,7 @@
 
 enum { EPISODES = 60, STEPS = 61, ROWS = EPISODES * STEPS, PACE = 4 };
 
-/* Writes states of x, y and, if requested, MORE numbers of noise. */
+/* Writes states with x, y and, if requested, MORE random numbers. */
 enum { MORE = 2 };
 static inline void make_dataset(const char *path, int more) {
     static float xy[ROWS][2], wide[ROWS][2 + MORE];

@@ -43,8 +43,9 @@ static inline void case_cache(const char *name, uint64_t seed, int64_t scenes) {
 
 static inline void case_end(void) { case_remove(""); }
 
-/* Creates the scratch folder, in memory if possible, with data.bjc: CASE_FIT training scenes, and
- * the remaining scenes for development. It is removed when the test ends. */
+/* Creates the scratch folder, in memory if possible, with data.bjc. The cache has CASE_FIT training
+ * scenes, and the remaining scenes are for development. The folder is removed when the test
+ * ends. */
 static inline void case_begin(void) {
     snprintf(case_folder, sizeof case_folder, "%s/test_train.XXXXXX",
              access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm");
@@ -54,8 +55,8 @@ static inline void case_begin(void) {
 
 /* ------------------------------------------------------------------------------------- settings */
 
-/* Returns the settings of a tiny model with two epochs, followed by "key=value key=value" of the
- * case. */
+/* Returns the settings of a tiny model with two epochs, followed by the settings "key=value
+ * key=value" of the test case. */
 static inline bj_settings case_settings(const char *arm, const char *more) {
     static const char tiny[] =
         "model.embed=8 model.heads=2 model.token_hidden=8 model.latent=8 model.proj_hidden=8 "
@@ -135,7 +136,7 @@ static inline int case_exists(const char *run, const char *file) {
     return access(path, F_OK) == 0;
 }
 
-/* Returns memory for bj_free. The test ends if it cannot be allocated. */
+/* Returns memory that is released with bj_free. The test ends if memory cannot be allocated. */
 static inline char *case_read(size_t *size, const char *run, const char *file) {
     char dir[CASE_PATH], path[BJ_RUN_FILE], *text = NULL;
     bj_error err = {0};

@@ -1,5 +1,5 @@
-/* test_arms.c - tests that every arm trains: files of its folder, properties that arms of a seed
- * share, and the two stages of the frozen anchor.
+/* test_arms.c - tests that every arm can be trained: the files in its folder, properties shared by
+ * all arms of a seed, and the two stages of the frozen anchor.
  */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
@@ -32,7 +32,8 @@ static void check_schema(const char *run, const char *file, const char *schema) 
     bj_free(text);
 }
 
-/* Checks that the folder contains only files listed in docs/RUNS.md. Sets *files to their count. */
+/* Checks that the folder contains only files that are listed in docs/RUNS.md. Sets *files to their
+ * number. */
 static void check_names(int *files, const char *run, const char *below) {
     static const char *const names[] = {
         ".lock",       "manifest.json", "config.resolved.json", "metrics.jsonl",
@@ -95,8 +96,8 @@ static int same_fact(const bj_run *a, const bj_run *b, const char *key) {
     return x && y && !strcmp(x, y);
 }
 
-/* Tests that within a seed all arms have the same data, split and order, and all arms with six
- * branches the same weights. */
+/* Tests that all arms of a seed have the same data, split and order, and that all arms with six
+ * branches have the same weights. */
 static void check_shared(const bj_run *first, const bj_run *run, const bj_settings *s) {
     static const char *const all[] = {"data.digest",      "split.fit",    "split.dev",
                                       "split.dev_sha256", "order.sha256", "initial.encoder"};
@@ -142,7 +143,7 @@ static void test_arms(void) {
     CHECK_MSG(bj_arm_count() == 38 && six == 29, "%d arms, %d of six branches", bj_arm_count(),
               six);
 
-    /* Tests that another seed has another order and other weights, but the same split. */
+    /* Tests that another seed gives another order and other weights, but the same split. */
     const bj_settings s = arm_settings("fullset", "seed=1");
     case_run(&s, "seed");
     bj_run *other = case_open("seed");
@@ -181,6 +182,7 @@ static void test_manifest_first(void) {
                                        "isa",
                                        "threads",
                                        "real",
+                                       "build",
                                        "created",
                                        "steps_per_epoch",
                                        "parameters.total"};
@@ -206,7 +208,7 @@ static bj_safetensors *open_tensors(const char *run, const char *file) {
 }
 
 /* Returns the number of tensors with prefix `pa` in a that are bitwise equal to those with prefix
- * `pb` in b, or -1 if one differs. */
+ * `pb` in b. Returns -1 if any of them differs. */
 static int same_tensors(const bj_safetensors *a, const char *pa, const bj_safetensors *b,
                         const char *pb) {
     int same = 0;
@@ -309,8 +311,8 @@ static void test_drift(void) {
 
 /* ---------------------------------------------------------------------------------------- gates */
 
-/* Tests that each gate alone can reject every epoch, and that without gates the lowest decoder ADE
- * is chosen. */
+/* Tests that each gate alone can reject every epoch, and that the epoch with the lowest decoder ADE
+ * is chosen without gates. */
 static void test_gates(void) {
     static const char *const closed[] = {"gate.ade=0.001", "gate.fde=0.001", "gate.std=0.99",
                                          "gate.rank=1000"};
@@ -355,7 +357,7 @@ static void test_gates(void) {
     case_remove("gated");
 }
 
-/* Computes the distances of stage A from the checkpoint alone. */
+/* Computes the displacement errors of stage A using only the checkpoint. */
 static void test_decoder(void) {
     const bj_loader_options dev = {.part = BJ_PART_DEV, .batch = CASE_SCENES, .needs_future = 1};
     const bj_predictor_options how = {.max_batch = CASE_SCENES, .threads = 1};
@@ -426,11 +428,11 @@ static void test_patience(void) {
                   report.epochs < 40,
               "%d epochs, best %d", report.epochs, report.best.epoch);
     check_folder("patience", report.epochs, 1);
-    /* Checks that ckpt/best is of that epoch and ckpt/last of the last one. */
+    /* Checks that ckpt/best comes from that epoch and ckpt/last from the last one. */
     CHECK(saved_epoch("patience", "best") == report.best.epoch);
     CHECK(saved_epoch("patience", "last") == report.epochs);
-    /* Tests the same if a process ends after the best epoch and the next one finds no better epoch.
-     */
+    /* Tests the checkpoints of a run whose first process ends after the best epoch, if the next
+     * process finds no better epoch. */
     case_stop stop = {.at = 2 + 6 * report.best.epoch};
     bj_run_report again;
     bj_error err = {0};

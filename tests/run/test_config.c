@@ -1,4 +1,5 @@
-/* test_config.c - tests YAML and JSON files as flat assignments: accepted and rejected files. */
+/* test_config.c - tests which YAML and JSON files are accepted, and how they are flattened to
+ * assignments. */
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
 #include <unistd.h>
@@ -118,7 +119,7 @@ static void test_refused(void) {
         {"\xff\xfe"
          "a\0:\0",
          "f: not YAML or JSON at byte 0"},
-        {".a: 1\n", "the key '.a' is empty, or a part of it is"},
+        {".a: 1\n", "the key '.a' is empty or has an empty part"},
         {"a.: 1\n", "the key 'a.' is empty"},
         {"a..b: 1\n", "the key 'a..b' is empty"},
         {"a: \"x\\0y\"\n", "f:1: a string contains a zero byte"},
@@ -236,7 +237,8 @@ static void test_file(void) {
         const bj_status status = bj_config_read(&config, path, &err);
         bj_alloc_fail_after(-1);
         if (status == BJ_OK) {
-            CHECK(n >= 6); /* text, config and five nodes, some of which may share a block */
+            CHECK(n >= 6); /* allocations: the text, the config and five nodes, some of which may
+                              share a block */
             bj_config_free(config);
             CHECK(bj_alloc_live() == live);
             break;

@@ -10,8 +10,8 @@
 
 enum { ROWS = 8 };
 
-/* Returns rows of epochs 0, 1, ... with these criteria. The other criterion prefers another epoch.
- */
+/* Returns rows for epochs 0, 1, ... with these criteria. The other criterion would prefer another
+ * epoch. */
 static void fill(bj_epoch *rows, const bj_settings *s, const double *values, int count) {
     for (int i = 0; i < count; i++) {
         rows[i] = (bj_epoch){.epoch = i, .eligible = 1};
@@ -58,14 +58,16 @@ static void test_over(void) {
     CHECK(!bj_run_over(&s, &plan, rows, 0));
     for (int i = 1; i < ROWS; i++) CHECK(!bj_run_over(&s, &plan, rows, i)); /* all epochs: no patience */
     CHECK(bj_run_over(&s, &plan, rows, ROWS));
-    s.patience = 2; /* best is 2; 3 and 4 are not better, because a tie does not count */
+    s.patience = 2; /* the best epoch is 2; epochs 3 and 4 are not better, because a tie does not
+                       count */
     CHECK(!bj_run_over(&s, &plan, rows, 4));
     CHECK(bj_run_over(&s, &plan, rows, 5));
     s.patience = 3;
     CHECK(!bj_run_over(&s, &plan, rows, 5));
     CHECK(bj_run_over(&s, &plan, rows, 6));
     s.patience = 4;
-    CHECK(!bj_run_over(&s, &plan, rows, 7)); /* epoch 6 is better than epoch 2, just in time */
+    CHECK(!bj_run_over(&s, &plan, rows, 7)); /* epoch 6 is better than epoch 2, just before patience
+                                                runs out */
     s.patience = 1;
     CHECK(!bj_run_over(&s, &plan, rows, 1) && !bj_run_over(&s, &plan, rows, 2) && !bj_run_over(&s, &plan, rows, 3));
     CHECK(bj_run_over(&s, &plan, rows, 4));
@@ -75,7 +77,7 @@ static void test_over(void) {
     CHECK(bj_run_over(&s, &plan, rows, ROWS));
 }
 
-/* Tests each gate alone: at its limit, beyond it, and NaN. */
+/* Tests each gate alone, with a value at its limit, a value beyond it, and NaN. */
 static void test_gates(void) {
     const bj_settings s = {
         .gate_ade = 2, .gate_fde = 4, .gate_std = .005, .gate_low_std = .9, .gate_rank = 8};
@@ -107,7 +109,8 @@ static void test_exchange_scenes(void) {
         CHECK_MSG(bj_exchange_scenes(cases[i][0], cases[i][1]) == cases[i][2], "case %zu", i);
 }
 
-/* Tests when a row counts and the two limits of the rule; an unknown value is not blind. */
+/* Tests from which epoch the rule applies, and its two limits. A model with an unknown value is not
+ * blind. */
 static void test_blind(void) {
     const bj_settings s = {.epochs = 30};
     const bj_exchange_values blind = {

@@ -1,6 +1,6 @@
 /* test_events.c - tests event files: checksums, records, messages, names, and failing writes.
  *
- *   test_events script DIR      writes event files as told by lines of standard input:
+ *   test_events script DIR writes event files according to the lines of standard input:
  *                                 create STEP | scalar STEP VALUE TAG | flush | free
  *   test_events epochs FROM TO  writes the history of a run folder as events into another
  * Both are for peer_events.py, which reads the files with TensorBoard.
@@ -273,7 +273,7 @@ static void test_scalars(void) {
     CHECK_OK(bj_events_flush(events, &err), err); /* nothing is written twice */
     CHECK(read_only_file(found, 64) == HEAD + CASES);
 
-    /* Tests lengths around one and two bytes, and text that is not ASCII. */
+    /* Tests tags whose length takes one or two bytes, and text that is not ASCII. */
     static const int sizes[] = {1, 113, 114, 119, 120, 121, 127, 128, 1024};
     enum { SIZES = sizeof sizes / sizeof *sizes };
     for (int i = 0; i < SIZES; i++) {
@@ -420,8 +420,8 @@ static void test_names(void) {
     bj_events_free(first);
     bj_events_free(second);
 
-    /* Tests a file with a future time by another writer, and names that are similar to event files.
-     */
+    /* Tests a file with a future time from another writer, and names that are similar to those of
+     * event files. */
     snprintf(path, sizeof path, "%s/events.out.tfevents.4000000000.other.1.v2", folder);
     CHECK_OK(bj_file_write(path, "", 0, &err), err);
     snprintf(path, sizeof path, "%s/events.out.tfevents.99999999999.x", folder);
@@ -453,8 +453,8 @@ static int free_descriptor(void) {
     return fd;
 }
 
-/* Tests a disk that becomes full within a record. The file ends with the previous record, and the
- * next flush writes all records. */
+/* Tests a disk that becomes full within a record. The file must end with the previous record, and
+ * the next flush must write all records. */
 static void test_full_disk(void) {
     struct rlimit old, small;
     char names[16][256], path[512];
@@ -513,7 +513,7 @@ static void test_memory(void) {
         bj_alloc_fail_after(n);
         const bj_status status = write_some(&events);
         bj_alloc_fail_after(-1);
-        /* Tests that an event that cannot be added leaves nothing behind. */
+        /* Tests that an event that cannot be added has no effect. */
         if (events) {
             CHECK_OK(bj_events_flush(events, &err), err);
             CHECK(read_only_file(found, 64) >= HEAD);

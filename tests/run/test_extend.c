@@ -1,5 +1,5 @@
-/* test_extend.c - tests more epochs for a finished run: the learning rate cycle, the bits, stopping
- * and resuming within an extension, rejected input.
+/* test_extend.c - tests extensions of a finished run: the learning-rate cycle, reproducible bits,
+ * stopping and resuming within an extension, rejected input.
  *
  * The reference is a training loop without checkpoints and logging that uses explicit learning
  * rates. Interrupted extensions are compared with an uninterrupted one.
@@ -54,10 +54,10 @@ static void check_plan(const char *name, int planned, int extended, int epochs, 
 
 /* ------------------------------------------------------------------------------------ reference */
 
-/* Tests weights and learning rates against the loop without anything around it. */
+/* Compares weights and learning rates with the loop without checkpoints and logging. */
 static void test_reference(const bj_settings *s) {
-    /* Returns the warm-up over one epoch of four updates, then the cosine over the remaining
-     * epochs. */
+    /* Returns the learning rate: a warm-up over one epoch of four updates, then the cosine over the
+     * remaining epochs. */
     const double first[] = {.25, .5, .75, 1, 1, .85355339059327373, .5, .14644660940672621};
     const bj_trainer_options how = {
         .objective = s->objective, .optim = s->optim, .max_batch = s->batch, .threads = 1};
@@ -102,7 +102,8 @@ static void test_reference(const bj_settings *s) {
     bj_cache_free(cache);
 }
 
-/* Tests that rows, events and the manifest continue, and that all rows take part in the choice. */
+/* Tests that rows, events and the manifest continue, and that all rows are considered when the
+ * checkpoint is chosen. */
 static void test_files(void) {
     bj_run *run = case_open("ref");
     int least = 1;
@@ -138,7 +139,7 @@ static void test_stops(const bj_settings *s) {
         more = stop.calls == at;
         if (more) {
             CHECK(report.outcome == BJ_RUN_STOPPED && !case_exists("stop", "result.json"));
-            /* Tests that the same command or --resume alone continues the extension. */
+            /* Tests that the extension continues with the same command, or with --resume alone. */
             CHECK_OK(extend(&report, s, "stop", at % 2 ? MORE : 0, 1 + at % 3, NULL, &err), err);
         }
         CHECK(report.outcome == BJ_RUN_DONE && report.epochs == FIRST + MORE);
@@ -149,14 +150,14 @@ static void test_stops(const bj_settings *s) {
     }
 }
 
-/* Tests what a process that was killed may leave. */
+/* Tests the states that a killed process may leave. */
 static void test_crashes(const bj_settings *s) {
     char path[CASE_PATH], *result;
     size_t size;
     bj_run_report report;
     bj_error err = {0};
 
-    /* Tests a kill after the manifest was replaced and before result.json was removed. */
+    /* Tests a kill between replacing the manifest and removing result.json. */
     case_run(s, "crash");
     result = case_read(&size, "crash", "result.json");
     CHECK_OK(extend(&report, s, "crash", MORE, 1, &(case_stop){.at = 1}, &err), err);
@@ -167,12 +168,12 @@ static void test_crashes(const bj_settings *s) {
     CHECK(report.outcome == BJ_RUN_STOPPED && !case_exists("crash", "result.json"));
     check_fact("crash", "extensions.1.epochs", NULL);
 
-    /* Tests that a run without ckpt/last starts again with the cycles in its manifest. */
+    /* Tests that a run without ckpt/last starts again, with the cycles listed in its manifest. */
     case_remove("crash/ckpt/last");
     CHECK_OK(extend(&report, s, "crash", 0, 1, NULL, &err), err);
     CHECK(report.resumed_at == -1 && case_same_run("ref", "crash"));
 
-    /* Tests a kill before result.json was written. The same command only finishes the run. */
+    /* Tests a kill before result.json was written. The same command then only finishes the run. */
     CHECK(unlink(path) == 0);
     CHECK_OK(extend(&report, s, "crash", MORE, 1, NULL, &err), err);
     check_fact("crash", "extensions.1.epochs", NULL);
@@ -229,7 +230,7 @@ static void test_refusals(const bj_settings *s) {
     static const char *const bad[] = {"\"step\": 6", "\"step\": 0", "\"step\": 80", "\"step\": -8"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_manifest("\"step\": 8", bad[i]);
-        expect(s, "half", 0, BJ_EFORMAT, "manifest.json: extensions.0 has 3 epochs from update ");
+        expect(s, "half", 0, BJ_EFORMAT, "manifest.json: extensions.0 adds 3 epochs after update ");
         CHECK(bj_run_open(&run, case_path(dir, "half"), &err) == BJ_EFORMAT);
         write_manifest(bad[i], "\"step\": 8");
     }
@@ -253,7 +254,7 @@ static void test_patience(void) {
     case_remove("patient");
 }
 
-/* Tests the other schedules, with a warm-up in updates: last learning rate of each epoch. */
+/* Tests the other schedules with a warm-up in updates, by the last learning rate of each epoch. */
 static void test_schedules(void) {
     static const struct {
         const char *more;

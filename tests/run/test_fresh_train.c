@@ -5,7 +5,8 @@
 
 enum { EPOCHS = 2, BATCH = 32, UPDATES = 3, SCENES = EPOCHS * UPDATES * BATCH, DEV_SCENES = 40 };
 
-/* Forwards to the simulator, with small windows for speed, and records which positions are read. */
+/* A source that forwards to the simulator, with small windows for speed, and records which
+ * positions are read. */
 typedef struct recorder {
     bj_world_stream *stream;
     int reads[SCENES], beyond;
@@ -78,7 +79,7 @@ static bj_status train(recorder *recorded, const bj_settings *settings, const ch
 static void check_once(const recorder *r, const char *name) {
     int wrong = r->beyond;
     for (int i = 0; i < SCENES; i++) wrong += r->reads[i] != 1;
-    CHECK_MSG(wrong == 0, "%s: %d positions are not read once and in order", name, wrong);
+    CHECK_MSG(wrong == 0, "%s: %d positions were not read exactly once and in order", name, wrong);
 }
 
 static void check_same_weights(const char *a, const char *b) {
@@ -114,7 +115,7 @@ static double test_threads(const bj_settings *settings) {
     return score;
 }
 
-/* Tests that a run stopped after every update reads on where it stopped. */
+/* Tests that a run that is stopped after every update continues reading where it stopped. */
 static void test_stops(const bj_settings *settings) {
     recorder r = {0};
     bj_run_report report = {.outcome = BJ_RUN_STOPPED};
@@ -131,8 +132,9 @@ static void test_stops(const bj_settings *settings) {
     check_same_weights("threads1", "stopped");
 }
 
-/* Tests that train.updates without a number of scenes gives the same run as the number alone, which
- * has the development score `expected`. Checkpoints differ, because they contain the settings. */
+/* Tests that train.updates without a number of scenes gives the same run as the number of scenes
+ * alone. `expected` is the development score of that run. Checkpoints differ, because they contain
+ * the settings. */
 static void test_updates(double expected) {
     const bj_settings settings = case_settings("fullset", "train.updates=3");
     recorder r = {0};
@@ -171,10 +173,10 @@ static void test_errors(void) {
         {"fullset", "", "world:7", "train.updates", 0},
         {"fullset", "train.updates=4", "world:7:192", "found 192 scenes, expected 256", 0},
         {"fullset", "", "world:7:63", "found 63 scenes, expected at least 64", 0},
-        {"fullset", "train.batch=4096 train.updates=1", "world:7", "4096 scenes at once", 0},
+        {"fullset", "train.batch=4096 train.updates=1", "world:7", "4096 scenes per batch", 0},
         {"maze-branch", "", "world:7:192", "expected a maze dataset", 0},
-        {"fullset", "", "world:8:192", "other data", 1},
-        {"fullset", "", "world:7:256", "other data", 1},
+        {"fullset", "", "world:8:192", "different data", 1},
+        {"fullset", "", "world:7:256", "different data", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const bj_settings settings = strncmp(cases[i].arm, "maze", 4)

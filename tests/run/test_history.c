@@ -51,7 +51,7 @@ static bj_status read_status(const char *text, int *count) {
     return status;
 }
 
-/* Returns `text` with the first `from` after `after` replaced, or NULL if there is none. */
+/* Returns `text` with the first `from` after `after` replaced, or NULL if it does not occur. */
 static const char *edited(const char *text, const char *after, const char *from, const char *to) {
     static char result[TEXT];
     const char *const begin = strstr(text, after);
@@ -61,7 +61,8 @@ static const char *edited(const char *text, const char *after, const char *from,
     return result;
 }
 
-/* Tests that the edited text is rejected with a message that contains file, line and `says`. */
+/* Tests that the edited text is rejected with a message that contains the file, the line and
+ * `says`. */
 static void refuse(const char *text, const char *after, const char *from, const char *to,
                    bj_status code, int line, const char *says) {
     char where[96];
@@ -92,8 +93,8 @@ static int same_bits(const bj_epoch *a, const bj_epoch *b) {
 
 /* ---------------------------------------------------------------------------------------- table */
 
-/* Tests that every byte of a bj_epoch belongs to one field, except for the gap after its first int.
- * A new member must be added to the table. */
+/* Tests that every byte of a bj_epoch belongs to exactly one field, except for the gap after its
+ * first int. This ensures that new members are added to the table. */
 static void test_table(void) {
     char owner[sizeof(bj_epoch)] = {0};
     size_t covered = 0;
@@ -116,8 +117,8 @@ static void test_table(void) {
 
 /* ---------------------------------------------------------------------------------------- files */
 
-/* Tests the groups of scene models: written without the group of mazes, left out one by one, and
- * missing in files of earlier versions. `line` is a line without all of them. */
+/* Tests the groups of scene models: files without the maze group, files in which each group is left
+ * out in turn, and files of earlier versions. `line` is a line without any of these groups. */
 static void check_scene_groups(const bj_epoch *full, const char *line) {
     static const char encoder[] =
         ",\"encoder\":{\"attention_tokens\":164.25,\"context_norm\":165.25}";
@@ -204,7 +205,7 @@ static void test_text(void) {
     CHECK_CONTAINS(text, ",\"maze\":{\"plan_all\":153.25,\"verified_route\":154.25,");
     CHECK_CONTAINS(text, ",\"separated\":160.25,\"closest\":161.25,\"cov_three\":162.25,"
                          "\"heads_three\":163.25},");
-    /* files of earlier versions lack these two; any other member is required */
+    /* files of earlier versions do not have these two members; all other members are required */
     const char *const older =
         edited(text, "maze", ",\"cov_three\":162.25,\"heads_three\":163.25", "");
     put_text(older ? older : "");
@@ -252,7 +253,7 @@ static void test_text(void) {
           back->train.total == 108.25 && back->usage_most == 150.25 && back->wall_s == 102.25);
     bj_free(back);
     back = NULL;
-    /* a run with regularizers has three more members in `train`, for any values */
+    /* with regularizers, `train` has three more members, regardless of their values */
     row.train = train;
     row.train.vicreg_variance = NAN;
     CHECK_OK(bj_history_write(folder, &row, 1, &err), err);
@@ -328,11 +329,11 @@ static void test_tolerance(const char *good) {
         err);
     /* Tests that integers are accepted as numbers. */
     CHECK_OK(read_status(edited(good, "\"epoch\":0,", "\"lr\":3.25", "\"lr\":3"), &count), err);
-    /* Tests JSON white space, and newlines of other systems. */
+    /* Tests JSON whitespace, and the newlines of other systems. */
     CHECK_OK(read_status(edited(good, "", "{\"schema\":", " { \"schema\" :\t"), &count), err);
     CHECK_OK(read_status(edited(good, "", "}}\n", "}}\r\n"), &count), err);
     CHECK(count == 3);
-    /* Tests that only the last newline may be missing. */
+    /* Tests that a newline may be missing only at the end of the file. */
     static char cut[TEXT];
     snprintf(cut, sizeof cut, "%.*s", (int)strlen(good) - 1, good);
     CHECK_OK(read_status(cut, &count), err);
@@ -386,7 +387,7 @@ static void test_refusals(const char *good) {
         refuse(text, "", "", "", cases[i].code, own_line ? 3 : 2, cases[i].says);
     }
 
-    /* Tests each member with another name and with another type. */
+    /* Tests each member with a wrong name and with a wrong type. */
     for (int f = 0; f < bj_epoch_field_count; f++) {
         const char *const path = bj_epoch_fields[f].path, *const dot = strchr(path, '.');
         char group[64], key[64], says[128], begin[96];
@@ -476,7 +477,7 @@ static void test_all_or_nothing(void) {
     }
     CHECK_OK(bj_history_write(folder, rows, 2, &err), err);
 
-    /* Tests that both files stay if one of them cannot be replaced. */
+    /* Tests that both files remain unchanged if one of them cannot be replaced. */
     unlink(jsonl);
     CHECK(!mkdir(jsonl, 0777));
     CHECK(bj_history_write(folder, rows, 3, &err) == BJ_EIO);
@@ -488,8 +489,8 @@ static void test_all_or_nothing(void) {
     CHECK(bj_history_write("/tmp/test_history.none/run", rows, 3, &err) == BJ_EIO);
 }
 
-/* Tests a disk with space for metrics.csv but not for metrics.jsonl. The error is detected with the
- * last bytes, or earlier if there are more bytes than the buffer holds. */
+/* Tests a disk with space for metrics.csv but not for metrics.jsonl. The error occurs at the last
+ * bytes, or earlier if the buffer cannot hold all bytes. */
 static void test_full_disk(void) {
     enum { ROWS = 300 };
     static bj_epoch rows[ROWS];

@@ -38,8 +38,8 @@ static bj_safetensors *open_tensors(const char *name) {
     return st;
 }
 
-/* Counts the tensors of `a` whose names start with `prefix` and whose bytes are those of the tensor
- * of `b` with `other` in place of the prefix; -1 if one differs. */
+/* Counts the tensors of `a` whose names start with `prefix` and that equal the tensor of `b` whose
+ * name starts with `other` instead. Returns -1 if any of them differs. */
 static int same_tensors(const char *a, const char *prefix, const char *b, const char *other) {
     bj_safetensors *x = open_tensors(a), *y = open_tensors(b);
     int same = 0;
@@ -75,7 +75,7 @@ static int same_fact(const char *a, const char *b, const char *key) {
     return same;
 }
 
-/* Trains until the development scenes were evaluated for the first time. */
+/* Trains until the development scenes have been evaluated once. */
 static void run_to_epoch_0(const bj_settings *s, const char *name) {
     bj_run_report report;
     bj_error err = {0};
@@ -109,8 +109,8 @@ static void move(const char *from, const char *to) {
 
 /* -------------------------------------------------------------------------------------- weights */
 
-/* Tests that the first evaluation of the new run gives the numbers of the source's chosen epoch,
- * and that weights and target are the source's while the optimizer state is zero. */
+/* Tests that the first evaluation of the new run gives the metrics of the source's chosen epoch,
+ * that weights and target come from the source, and that the optimizer state is zero. */
 static void test_weights(void) {
     const bj_settings s = init_settings("fullset", "pre", "");
     run_to_epoch_0(&s, "new");
@@ -152,7 +152,7 @@ static void test_weights(void) {
     case_remove("new");
 }
 
-/* Tests a whole run against the loop without anything around it. */
+/* Compares a whole run with the loop without checkpoints and logging. */
 static void test_reference(void) {
     const bj_settings s = init_settings("fullset", "pre/ckpt/best", "seed=4");
     const bj_trainer_options how = {
@@ -201,7 +201,8 @@ static void test_reference(void) {
     case_remove("new");
 }
 
-/* Tests the ways to name a checkpoint: run, folder, file; and the target that each one gives. */
+/* Tests the ways to name a checkpoint (run, folder, file) and the target encoder that results from
+ * each. */
 static void test_names(void) {
     static const struct {
         const char *name, *file, *target;
@@ -234,7 +235,7 @@ static void test_names(void) {
     case_remove("stopped");
 }
 
-/* Writes the weights of a checkpoint as a file of 16-bit numbers. */
+/* Writes the weights of a checkpoint to a file of 16-bit numbers. */
 static void write_bf16(const char *from, const char *to) {
     enum { MOST = 64 };
     static uint16_t numbers[1 << 16];
@@ -259,8 +260,8 @@ static void write_bf16(const char *from, const char *to) {
         views[i].dtype = BJ_DTYPE_BF16;
         used += views[i].count;
     }
-    /* The digest of the first file is wrong, and the message of the reader contains the right one.
-     */
+    /* The digest of the first file is wrong. The message from the reader contains the correct
+     * digest. */
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < fact_count && i < MOST; i++) {
             facts[i] = bj_safetensors_metadata_at(st, i);
@@ -276,7 +277,7 @@ static void write_bf16(const char *from, const char *to) {
     bj_safetensors_close(st);
 }
 
-/* Tests that a file of 16-bit numbers is loaded with the values it has. */
+/* Tests that a file of 16-bit numbers is loaded without changing its values. */
 static void test_bf16(void) {
     write_bf16("pre/ckpt/best/model.safetensors", "half.safetensors");
     const bj_settings s = init_settings("fullset", "half.safetensors", "");
@@ -297,7 +298,8 @@ static void test_bf16(void) {
 
 /* ---------------------------------------------------------------------------------------- parts */
 
-/* Tests which parts another arm takes over, and that the rest has the weights of its seed. */
+/* Tests which parts another arm takes from the checkpoint, and that all other parts have the
+ * initial weights of the seed. */
 static void test_parts(void) {
     static const struct {
         const char *arm, *source, *more, *loaded;
@@ -385,7 +387,8 @@ static void test_rejections(void) {
 
 /* --------------------------------------------------------------------------------------- resume */
 
-/* Tests that a run stopped at any moment ends with the same bytes, without access to its source. */
+/* Tests that a run that is stopped at any time ends with the same bytes, even if its source no
+ * longer exists. */
 static void test_resume(void) {
     const bj_settings s = init_settings("fullset", "pre", "seed=2");
     bj_run_report report;
@@ -407,7 +410,7 @@ static void test_resume(void) {
         case_remove("stop");
     }
 
-    /* Tests that a run without a checkpoint needs the same source again. */
+    /* Tests that a run that has no checkpoint yet needs its source again. */
     CHECK_OK(case_train(&report, &s, "stop", 0, 1, &(case_stop){.at = 1}, &err), err);
     case_remove("stop/ckpt/last");
     copy_file("pre/ckpt/best/model.safetensors", "kept.safetensors");
@@ -415,7 +418,7 @@ static void test_resume(void) {
     expect(&s, "stop", 1, BJ_EMISMATCH, "pre/ckpt/best/model.safetensors: the SHA-256 is ");
     copy_file("kept.safetensors", "pre/ckpt/best/model.safetensors");
     move("pre/ckpt/best/state.safetensors", "state.safetensors");
-    expect(&s, "stop", 1, BJ_EMISMATCH, "this run was started with another target encoder");
+    expect(&s, "stop", 1, BJ_EMISMATCH, "this run was started with a different target encoder");
     move("state.safetensors", "pre/ckpt/best/state.safetensors");
     CHECK_OK(case_train(&report, &s, "stop", 1, 1, NULL, &err), err);
     CHECK(report.outcome == BJ_RUN_DONE && case_same_run("ref", "stop"));
@@ -432,7 +435,8 @@ static void test_resume(void) {
     case_remove("stop");
 }
 
-/* Tests that the settings a run keeps reproduce it, and that they name the file by its content. */
+/* Tests that the settings stored by a run reproduce it, and that they identify the file by its
+ * content. */
 static void test_again(void) {
     char path[CASE_PATH];
     bj_run *ref = case_open("ref");
@@ -442,7 +446,8 @@ static void test_again(void) {
     case_run(&s, "again");
     CHECK(case_same_run("ref", "again"));
     case_remove("again");
-    /* The path is part of the settings, so only the content is the same here. */
+    /* The path is part of the settings, so the checkpoints differ and only the weights are the
+     * same. */
     copy_file("pre/ckpt/best/model.safetensors", "copy.safetensors");
     snprintf(s.init, sizeof s.init, "%s", case_path(path, "copy.safetensors"));
     run_to_epoch_0(&s, "again");

@@ -1,5 +1,5 @@
-/* test_maze_graph.c - tests the graph of a finished run: its file, and scores equal to its metrics.
- */
+/* test_maze_graph.c - tests that the graph file of a finished run is correct and that its scores
+ * equal the metrics of the run. */
 #define _XOPEN_SOURCE 700
 #include "maze_case.h"
 
@@ -15,7 +15,8 @@ static void check_scores(const bj_graph_scores *s, const bj_maze_values *row) {
 
 static int hits; /* candidates above the threshold, of all graphs */
 
-/* Checks that the nearest cell of a candidate is an edge if its cosine is above the threshold. */
+/* Checks that the nearest cell of a candidate is an edge if and only if its cosine is above the
+ * threshold. */
 static void check_record(const bj_graph_record *r, const bj_maze_run *run) {
     const size_t C = (size_t)r->maze->cells;
     CHECK(r->K == bj_maze_run_candidates(run) && r->sources == 26);

@@ -13,7 +13,7 @@ static bj_maze_run *open_run(const char *name, const bj_maze_run_options *option
     return out;
 }
 
-/* Tests that the outputs do not depend on which of them are requested together, or on the batch. */
+/* Tests that an output depends neither on the batch nor on which other outputs are requested. */
 static void check_looks(bj_maze_run *r) {
     enum { N = 40, L = 8 };
     static bj_real a[N * D], c[N * L * D], m[N * L], a1[N * D], c1[N * L * D], m1[N * L];
@@ -44,7 +44,8 @@ static void check_looks(bj_maze_run *r) {
     CHECK(even != bj_maze_run_routed(r));
 }
 
-/* Tests that candidates and latents at the centers give the scores of the metrics. */
+/* Tests that scores computed from the candidates and latents at the cell centers equal the metrics
+ * of the run. */
 static void check_centers(bj_maze_run *r) {
     enum { C = 26, L = 8 };
     static bj_real latents[C * D], candidates[C * L * D], masses[C * L];
@@ -135,7 +136,7 @@ static void check_refusals(const char *data) {
 
     const bj_maze_run_options elsewhere = {.maze = "large"};
     expect("maze-branch", &elsewhere, BJ_EMISMATCH, "trained in maze 'medium'");
-    /* another dataset is detected when it is opened, not before */
+    /* a different dataset is detected only when it is opened */
     static float xy[4][2] = {{0, 0}, {4, 0}, {0, 0}, {4, 0}};
     static uint8_t last[4] = {0, 0, 0, 1};
     npz_maker m = {0};
@@ -178,7 +179,7 @@ static void check_refusals(const char *data) {
     expect("maze-mdn", NULL, BJ_EMISMATCH, "as in result.json");
 }
 
-/* Tests that an unofficial maze is found next to the dataset and must be unchanged. */
+/* Tests that an unofficial maze is found next to the dataset, and that it must not have changed. */
 static void check_generated(void) {
     char data[CASE_PATH], file[CASE_PATH], dir[CASE_PATH], moved[CASE_PATH];
     const bj_generate_options how = {.branches = 3, .junctions = 2, .seed = 4};

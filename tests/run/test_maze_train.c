@@ -49,8 +49,8 @@ static void check_source(const char *data) {
     bj_maze_source_free(b);
 }
 
-/* Compares the middle of a visit with an independent search, and tests that balanced pairs of cells
- * are equally likely. */
+/* Compares the middle of a visit with an independent search, and tests that balanced sampling draws
+ * all pairs of cells equally often. */
 static void check_choices(const char *data) {
     const bj_settings first = settings_of("maze-branch", "maze.middle=0 maze.balance=1");
     const bj_settings middle = settings_of("maze-branch", "");
@@ -152,7 +152,7 @@ static void check_runs(const char *data) {
         CHECK(whole.outcome == BJ_RUN_DONE && whole.step == 40 && whole.best.epoch == 2);
         CHECK(whole.best.maze.cov_r >= 0 && whole.best.maze.plan_all >= 0);
         CHECK(whole.best.maze.separated >= 0 && isnan(whole.best.dev.traj_es));
-        /* stopped within the second epoch, resumed with two workers */
+        /* stopped within the second epoch, then resumed with two workers */
         CHECK(run(&s, data, b, 27, 1).outcome == BJ_RUN_STOPPED);
         CHECK(run(&s, data, b, 0, 2).outcome == BJ_RUN_DONE);
         CHECK_MSG(case_same(a, b), "%s", arms[i]);
@@ -199,8 +199,8 @@ static void check_regularized(const char *data) {
     bj_free(text);
 }
 
-/* Tests that states with more than x and y are evaluated by frames: raw COV-R and separation of
- * cells. */
+/* Tests that models of states with more components than x and y are evaluated on frames, with raw
+ * COV-R and the separation of cells. */
 static void check_frames(const char *data) {
     const char *const more = "maze.horizon=4 maze.held_out=0.3 train.epochs=1";
     bj_settings s = settings_of("maze-branch", more);
@@ -209,7 +209,7 @@ static void check_frames(const char *data) {
     CHECK(open.best.maze.cov_r >= 0 && open.best.maze.cov_r <= 1);
     CHECK(open.best.maze.separated >= 0 && open.best.maze.separated <= 1);
     CHECK(open.best.maze.closest <= 1 && open.best.dev.scenes == 18 * STEPS);
-    /* nearly equal cells give no score, although every candidate hits them */
+    /* a model whose cells are nearly equal gets no score, although every candidate hits them */
     s = settings_of("maze-branch",
                     "maze.horizon=4 train.epochs=1 gate.separated=0.9 optim.lr=1e-9");
     CHECK(run(&s, data, "flat", 0, 1).outcome == BJ_RUN_COLLAPSED);
@@ -289,7 +289,8 @@ static void check_refusals(const char *data) {
     CHECK_CONTAINS(err.message, "train.updates is 0");
 }
 
-/* Tests that later settings do not change digests and files of runs that do not use them. */
+/* Tests that settings of later versions do not change the digests and files of runs that do not use
+ * them. */
 static void check_digest(void) {
     const bj_assignment plain = {"arm", "fullset", "test"};
     const bj_assignment more[] = {plain, {"maze.balance", "0", "test"}, {"loss.kl", "0", "test"}};

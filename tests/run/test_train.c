@@ -1,4 +1,4 @@
-/* test_train.c - tests training runs: their bits, stopping, resuming, crashes.
+/* test_train.c - tests training runs: reproducible bits, stopping, resuming and crashes.
  *
  * A tiny model is trained on 120 simulated scenes with four updates per epoch and one batch of
  * development scenes. The reference is a training loop without checkpoints and logging. Interrupted
@@ -66,7 +66,7 @@ static void train_alone(bj_model *model, bj_epoch *means, const bj_settings *s, 
     bj_trainer_free(trainer);
 }
 
-/* Checks that a row contains the exchange of the model on all development scenes. */
+/* Checks that a row contains the exchange losses of the model on all development scenes. */
 static void check_exchange(const bj_epoch *row, const bj_model *model, const bj_cache *cache) {
     const bj_loader_options dev = {.part = BJ_PART_DEV, .batch = CASE_SCENES, .needs_future = 1};
     const bj_exchange_options how = {.max_batch = 3, .threads = 2};
@@ -171,7 +171,8 @@ typedef struct told {
     int count;
 } told;
 
-/* Reads events like TensorBoard: a start discards its step and later ones of earlier files. */
+/* Reads events like TensorBoard, for which a START event discards its step and later steps in
+ * earlier files. */
 static void read_event(told *t, const unsigned char *at, const unsigned char *end) {
     int64_t step = 0;
     int summary = 0, start = 0;
@@ -282,7 +283,7 @@ static void test_stops(void) {
     case_remove("stop");
 }
 
-/* Tests "save and go on": a checkpoint is written, and nothing else changes. */
+/* Tests the answer "save and go on". A checkpoint is written, and nothing else changes. */
 typedef struct watch {
     int calls, saved;
     ino_t before;
@@ -323,7 +324,8 @@ static void test_save(void) {
     CHECK(case_same_run("ref", "save"));
     case_remove("save");
 
-    /* Tests that a checkpoint after every update changes only the setting that requests it. */
+    /* Tests that writing a checkpoint after every update changes only the setting that requests
+     * it. */
     const bj_settings often = case_settings("fullset", "train.epochs=3 train.save_minutes=0");
     case_run(&often, "save");
     CHECK(case_same_rows("ref", "save"));
@@ -333,7 +335,7 @@ static void test_save(void) {
 /* --------------------------------------------------------------------------------- regularizers */
 
 /* Tests that a run with SIGReg and VICReg resumes within an epoch with the same bits, and that the
- * history of a run lists the terms only if it has them. */
+ * history lists these terms only for runs that have them. */
 static void test_regularizers(void) {
     const bj_settings s =
         case_settings("fullset", "train.epochs=2 loss.sigreg=0.05 loss.sigreg_slices=21 "
@@ -420,7 +422,7 @@ static void test_crashes(void) {
     bj_run_report report;
     bj_error err = {0};
 
-    /* Tests a kill after metrics.jsonl and before ckpt/last of the next epoch. */
+    /* Tests a kill between writing metrics.jsonl and writing ckpt/last of the next epoch. */
     case_stop stop = {.at = 8}; /* "save" of epoch 1 */
     CHECK_OK(case_train(&report, &s, "crash", 0, 1, &stop, &err), err);
     CHECK(!strcmp(stop.phase, "save") && report.epochs == 1);
@@ -454,7 +456,7 @@ static void test_crashes(void) {
     case_remove("crash");
 }
 
-/* Tests that the time excludes pauses and includes lost work. */
+/* Tests that the recorded time excludes pauses and includes lost work. */
 static void test_wall(void) {
     const bj_settings s = case_settings("fullset", "train.epochs=3");
     char dir[CASE_PATH], path[BJ_RUN_FILE];

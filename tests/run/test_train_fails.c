@@ -22,7 +22,8 @@ static bj_run_answer train_within(void *context, const bj_run_progress *p) {
     return BJ_RUN_GO_ON;
 }
 
-/* expects CODE and PART of the message if the run "held" is resumed in another way */
+/* checks that resuming the run "held" in another way fails with CODE and a message that contains
+ * PART */
 static void expect(const bj_settings *s, const bj_run_options *o, bj_status code,
                    const char *part) {
     bj_run_report report;
@@ -30,6 +31,52 @@ static void expect(const bj_settings *s, const bj_run_options *o, bj_status code
     const bj_status status = bj_run_train(&report, s, o, &err);
     CHECK_MSG(status == code, "%d, expected %d: %s", (int)status, (int)code, err.message);
     CHECK_CONTAINS(err.message, part);
+}
+
+/* Changes one byte of a run's manifest, `offset` bytes after the text. */
+static void change_manifest(const char *run, const char *text, size_t offset) {
+    char path[CASE_PATH], name[64], *content = NULL;
+    size_t size;
+    bj_error err = {0};
+    snprintf(name, sizeof name, "%s/manifest.json", run);
+    CHECK_OK(bj_file_read(&content, &size, case_path(path, name), 1 << 20, &err), err);
+    char *at = content ? strstr(content, text) : NULL;
+    CHECK(at != NULL);
+    if (at) {
+        at[offset] ^= 1;
+        CHECK_OK(bj_file_write(path, content, size, &err), err);
+    }
+    bj_free(content);
+}
+
+static void count_warnings(void *context, const char *line) {
+    *(int *)context += strstr(line, "warning:") == line && strstr(line, "build") != NULL;
+}
+
+/* Tests that a run cannot be continued by another build. A run of an earlier version, which does
+ * not record its build, continues with a warning. */
+static void test_build(void) {
+    const bj_settings s = case_settings("fullset", "");
+    char data[CASE_PATH], dir[CASE_PATH];
+    int warnings = 0;
+    const bj_run_options o = {.data = case_path(data, "data.bjc"),
+                              .dir = case_path(dir, "built"),
+                              .threads = 1,
+                              .resume = 1,
+                              .note = count_warnings,
+                              .context = &warnings};
+    bj_run_report report;
+    bj_error err = {0};
+    CHECK_OK(case_train(&report, &s, "built", 0, 1, &(case_stop){.at = 5}, &err), err);
+    const size_t value = strlen("\"build\":\"") + 1;
+    change_manifest("built", "\"build\"", value + 1);
+    expect(&s, &o, BJ_EMISMATCH, "a different build of the library");
+    CHECK(warnings == 0);
+    change_manifest("built", "\"build\"", value + 1);
+    change_manifest("built", "\"build\"", 2);
+    CHECK_OK(bj_run_train(&report, &s, &o, &err), err);
+    CHECK(report.outcome == BJ_RUN_DONE && warnings == 1);
+    case_remove("built");
 }
 
 static void test_refusals(void) {
@@ -52,10 +99,10 @@ static void test_refusals(void) {
     t = case_settings("fullset", "train.precision=mixed");
     expect(&t, &o, BJ_EMISMATCH, "train.precision was 'single' and is now 'mixed'");
     o.data = case_path(other, "other.bjc");
-    expect(&s, &o, BJ_EMISMATCH, "other data: data.digest was");
+    expect(&s, &o, BJ_EMISMATCH, "different data: data.digest was");
     o.data = data;
     o.dev = other;
-    expect(&s, &o, BJ_EMISMATCH, "other development data: dev_data.digest was missing");
+    expect(&s, &o, BJ_EMISMATCH, "different development data: dev_data.digest was missing");
     o.dev = NULL;
     o.isa = "c";
     bj_run *held = case_open("held");
@@ -186,8 +233,8 @@ static void diverge(const char *arm, const char *how, const char *part) {
     case_remove("far");
 }
 
-/* Tests that the message names one of the scenes that cause the failure, also if they are in
- * another cache. */
+/* Tests that the message names one of the scenes that cause the failure, even if they are in a
+ * separate cache. */
 static void test_scenario(void) {
     char data[CASE_PATH], dev[CASE_PATH], dir[CASE_PATH], id[64] = "";
     const bj_settings s =
@@ -211,8 +258,8 @@ static void test_scenario(void) {
 }
 
 static void test_divergence(void) {
-    /* Tests a failure in an update. An epoch has 28 updates, which is enough in double precision,
-     * too. */
+    /* Tests a failure in an update. An epoch has 28 updates, which is enough to overflow in double
+     * precision, too. */
     diverge("fullset", "train.batch=4", "epoch 1, update ");
     diverge("fullset", "train.batch=4", " (scenario 0");
     /* Tests a failure in an evaluation, with one update per epoch. */
@@ -253,6 +300,7 @@ static void test_allocations(void) {
 
 int main(void) {
     case_begin();
+    test_build();
     test_refusals();
     test_divergence();
     test_scenario();

@@ -75,7 +75,7 @@ static void test_theory(void) {
     CHECK_NEAR(out.high - out.low, 2 * 1.95996 * se, 0.1 * se * 2);
 
     /* Every scene must be drawn equally often by both halves of the random bits and by the extra
-     * draw for an odd n. d is 1 for one scene, so the average of the resampled means must be
+     * draw for an odd n. Here, d is 1 for one scene, so the average of the resampled means must be
      * 1/n. */
     enum { SMALL = 3 };
     for (int k = 0; k < SMALL; k++) {

@@ -74,7 +74,7 @@ static void test_refusals(void) {
     CHECK(bj_alloc_live() == 0);
 }
 
-/* Tests that every field of bj_metric_values except `scenes` is in the directory once, under its
+/* Tests that the directory contains every field of bj_metric_values except `scenes` once, under its
  * name. */
 static void test_directory(void) {
     enum { FIELDS = sizeof(bj_metric_values) / sizeof(double) - 1 };

@@ -108,7 +108,7 @@ static void test_refusals(void) {
         {HEAD "x,0,brier,1\nx,1,brier,1\n\nx,0,brier,1\n",
          "line 5: a second value for arm 'x', seed 0, metric 'brier'; the first is in line 2"},
         {HEAD "\"x\ny\",0,brier,1\n", "line 2: arm has the control character 0x0a"},
-        {HEAD "x,0,brier,1\n\"x,0,brier,1\n\n", "line 3: the quote that opens here is not closed"},
+        {HEAD "x,0,brier,1\n\"x,0,brier,1\n\n", "line 3: the quote that starts here is not closed"},
         {"arm,seed,metric,value\r\nx,0,brier,1\r\n\r\nx,1,brier,?\r\n", "line 4: value is '?'"},
         {HEAD "\"x\"y,0,brier,1\n", "line 2: found text after a closing quote"},
         {HEAD "x\"y\",0,brier,1\n", "line 2: found a quote inside a field without quotes"},
@@ -123,7 +123,7 @@ static void test_refusals(void) {
     bj_seeds *s = NULL;
     CHECK(read_bytes(&s, HEAD "x,0,br\0er,1\n", sizeof HEAD + 11) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "line 2: found a zero byte");
-    /* The line number is correct after a field that contains newlines. */
+    /* The line number must be correct after a field that contains newlines. */
     CHECK(read_text(&s, "arm,seed,metric,value,n\nx,0,ece,1,\"a\nb\nc\"\nx,0,ece,?,n\n") ==
           BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "line 5: value is '?'");

@@ -38,7 +38,7 @@ static void test_closed_forms(void) {
         CHECK_RELATIVE(bj_student_quantile(p, 2), exact_2(1 - p), 1e-12);
         CHECK_RELATIVE(bj_student_quantile(p, 4), exact_4(1 - p), 1e-12);
     }
-    /* Near the median, 1 - 2 q loses all digits. There, t = c / density at 0. */
+    /* Near the median, 1 - 2 q loses all digits, so t = c / (density at 0) is used there. */
     const double c = 0x1p-30;
     CHECK_RELATIVE(bj_student_quantile(0.5 + c, 1), pi * c, 1e-12);
     CHECK_RELATIVE(bj_student_quantile(0.5 + c, 2), 2 * sqrt(2) * c, 1e-12);
@@ -47,7 +47,7 @@ static void test_closed_forms(void) {
     CHECK(bj_student_quantile(0.5, 3) == 0);
 }
 
-/* Tests values as printed in tables, with three decimals, and a few with more digits. */
+/* Tests values from printed tables with three decimals, and a few values with more digits. */
 static void test_tables(void) {
     static const int degrees[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 60, 120};
     static const double at_95[] = {6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.860, 1.812,

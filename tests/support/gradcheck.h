@@ -49,7 +49,7 @@ typedef struct gradcheck_case {
     int count;
     double step; /* h; 0: 1e-3 */
     double tol;  /* 0: 1e-7 */
-    int probes;  /* max entries compared per array, evenly spaced; 0: all */
+    int probes;  /* max number of evenly spaced entries to compare per array; 0: all */
 } gradcheck_case;
 
 /* The largest relative error and its position. */
@@ -172,7 +172,8 @@ static inline gradcheck_result gradcheck(const gradcheck_case *c) {
 
     static int told;
     if (!compare && !told++)
-        printf("gradcheck: float build, finite differences left out (use the double build)\n");
+        printf("gradcheck: finite differences are skipped in a float build (use the double "
+               "build)\n");
     return worst;
 }
 

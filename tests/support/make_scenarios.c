@@ -183,7 +183,7 @@ static void put(page *p, const char *format, ...) {
     if (n > 0 && p->size + (size_t)n < MAP_ROOM) p->size += (size_t)n;
 }
 
-/* Writes a line of points from (x,y) in direction h with `digits` decimals. */
+/* Writes a polyline that starts at (x,y) in direction h, with `digits` decimals. */
 static void put_line(page *p, double x, double y, double h, double step, int count, int digits) {
     put(p, "[");
     for (int i = 0; i < count; i++)

@@ -26,8 +26,8 @@ typedef enum test_flaw {
     TEST_FLAWS
 } test_flaw;
 
-extern const char *const test_flaw_codes[TEST_FLAWS]; /* codes in the list of rejects; "" for
-                                                         good */
+extern const char *const test_flaw_codes[TEST_FLAWS]; /* codes in the list of rejects; "" for a
+                                                         valid scenario */
 
 typedef struct test_recipe {
     uint64_t seed;
@@ -41,8 +41,7 @@ typedef struct test_recipe {
 /* Returns a recipe with all fields drawn from the seed. */
 test_recipe test_recipe_draw(uint64_t seed);
 enum { TEST_ID = 37 };
-/* Writes the id of the seed's scenario. It has the form of a UUID, and ids are not in seed
- * order. */
+/* Writes the id of the seed's scenario. Ids look like UUIDs and are not in seed order. */
 void test_scenario_id(char id[TEST_ID], uint64_t seed);
 /* Writes FOLDER/ID/... FOLDER must exist. */
 BJ_CHECK bj_status test_make_scenario(const char *folder, const test_recipe *recipe, bj_error *err);

@@ -122,7 +122,7 @@ int mutate_replay(const mutate_target *target) {
     for (int i = 0; i < count; i++) free(samples[i].data);
     const long share = changed ? 1000 * accepted / changed : 0;
     const int ok = good > 0 && share >= target->least && share <= target->most;
-    printf("%s: %d files, %ld of them good; %ld of %ld mutations accepted%s\n", target->name, count,
-           good, accepted, changed, ok ? "" : ": not as it should be");
+    printf("%s: %d files, of which %ld are valid; %ld of %ld mutations were accepted%s\n",
+           target->name, count, good, accepted, changed, ok ? "" : ": not as it should be");
     return !ok;
 }

@@ -34,8 +34,8 @@ typedef struct mutate_target {
     /* Repairs a file after bytes at `at` were replaced and the file grew by `grown`. May be
      * NULL. */
     void (*repair)(uint8_t *file, size_t size, size_t at, ptrdiff_t grown);
-    /* Min and max accepted mutations per thousand. If mutations are always or never rejected, they
-     * test little. */
+    /* Min and max number of accepted mutations per thousand. Mutations that are always or never
+     * rejected test little. */
     int least, most;
 } mutate_target;
 

@@ -28,7 +28,7 @@ typedef struct npz {
     npz_array array[NPZ_MEMBERS];
 } npz;
 
-/* Returns 1, or 0 after printing the reason to stderr. */
+/* Returns 1 on success. Otherwise, prints the reason to stderr and returns 0. */
 int npz_open(npz *out, const char *path);
 void npz_close(npz *archive);
 const npz_array *npz_find(const npz *archive, const char *name); /* NULL if not found */

@@ -1,4 +1,4 @@
-/* test.h - a minimal test framework: check, count, report.
+/* test.h - a minimal test framework that checks conditions, counts failures and reports them.
  *
  *   int main(void) { CHECK(1 + 1 == 2); CHECK_NEAR(x, 0.5, 1e-6); return test_report("name"); }
  *

@@ -1,5 +1,4 @@
-/* observed_case.h - small models of all kinds that read states and images,
- * and their transitions. */
+/* observed_case.h - small models of every kind for states and images, and transitions for them. */
 #ifndef BJ_TESTS_OBSERVED_CASE_H
 #define BJ_TESTS_OBSERVED_CASE_H
 

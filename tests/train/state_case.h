@@ -122,19 +122,15 @@ static inline const char *print_of(const run *r) {
     char *hex = prints[next++ % 4];
     const bj_trainer *t = r->trainer;
     const size_t all = t->model->layout.size * sizeof(bj_real);
-    bj_sha256 hash = {0};
-    bj_error err = {0};
-    CHECK_OK(bj_sha256_init(&hash, &err), err);
-    CHECK_OK(bj_sha256_update(&hash, t->model->weights, all, &err), err);
-    CHECK_OK(bj_sha256_update(&hash, t->mean, all, &err), err);
-    CHECK_OK(bj_sha256_update(&hash, t->variance, all, &err), err);
-    CHECK_OK(bj_sha256_update(&hash, t->target_weights,
-                              t->model->layout.encoder_size * sizeof(bj_real), &err),
-             err);
-    CHECK_OK(bj_sha256_update(&hash, &t->step, sizeof t->step, &err), err);
-    CHECK_OK(bj_sha256_update(&hash, &r->rng, sizeof r->rng, &err), err);
-    CHECK_OK(bj_sha256_final(&hash, hex, &err), err);
-    bj_sha256_reset(&hash);
+    bj_sha256 hash;
+    bj_sha256_init(&hash);
+    bj_sha256_update(&hash, t->model->weights, all);
+    bj_sha256_update(&hash, t->mean, all);
+    bj_sha256_update(&hash, t->variance, all);
+    bj_sha256_update(&hash, t->target_weights, t->model->layout.encoder_size * sizeof(bj_real));
+    bj_sha256_update(&hash, &t->step, sizeof t->step);
+    bj_sha256_update(&hash, &r->rng, sizeof r->rng);
+    bj_sha256_final(&hash, hex);
     return hex;
 }
 

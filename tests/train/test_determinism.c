@@ -10,7 +10,8 @@ static uint64_t hash_report(uint64_t hash, const bj_step_report *r) {
     return hash_bytes(hash, &r->grad_norm, sizeof r->grad_norm);
 }
 
-/* Runs steps on two alternating batches, always from the same initial state. Returns the hash. */
+/* Runs training steps on two alternating batches, always from the same initial state. Returns a
+ * hash of the state. */
 static uint64_t run_optim(const bj_arch *arch, bj_objective objective, bj_optim optim,
                           const bj_batch *a, const bj_batch *b, int steps, int threads,
                           const char *isa) {
@@ -44,7 +45,8 @@ static void check_threads(const char *name, const bj_arch *arch, bj_objective ob
     for (int i = 0; i < 4; i++)
         for (int again = 0; again < (steps == 1 ? 2 : 1); again++) {
             const uint64_t found = run(arch, objective, &a.batch, &b.batch, steps, threads[i], isa);
-            CHECK_MSG(found == one, "%s, %s, %d scenes, %d steps: %d threads give other bits", name,
+            CHECK_MSG(found == one,
+                      "%s, %s, %d scenes, %d steps: the bits differ with %d threads", name,
                       isa, B, steps, threads[i]);
         }
     /* A small change of one input must change the hash. In mixed precision, the change must be
@@ -162,6 +164,12 @@ static void test_paper_sizes(void) {
     CHECK(run_optim(&arch, o, muon, batch, batch, 2, 1, NULL) ==
           run_optim(&arch, o, muon, batch, batch, 2, 3, NULL));
     CHECK(run_optim(&arch, o, muon, batch, batch, 2, 1, NULL) !=
+          run(&arch, o, batch, batch, 2, 1, NULL));
+    bj_optim averaged = bj_optim_default();
+    averaged.schedule_free = 1;
+    CHECK(run_optim(&arch, o, averaged, batch, batch, 2, 1, NULL) ==
+          run_optim(&arch, o, averaged, batch, batch, 2, 3, NULL));
+    CHECK(run_optim(&arch, o, averaged, batch, batch, 2, 1, NULL) !=
           run(&arch, o, batch, batch, 2, 1, NULL));
     bj_scenes_free(scenes);
 }

@@ -254,8 +254,8 @@ static void close_probe(probe *p) {
     close_case(&p->c);
 }
 
-/* Checks that changing a tensor that no term reaches does not change the loss. The change is small,
- * because a large change could change the winner and thus the label of the router. */
+/* Checks that a change of a tensor without a gradient does not change the loss. The change is
+ * small, because a large change could change the winner and thus the label of the router. */
 static void check_unreached(const probe *p, int index) {
     const bj_tensor w = bj_model_tensor(p->c.model, index);
     static bj_real kept[MOST];
@@ -264,7 +264,7 @@ static void check_unreached(const probe *p, int index) {
     for (size_t j = 0; j < w.size; j++) w.data[j] *= (bj_real)1.001;
     const double after = loss(p);
     memcpy(w.data, kept, w.size * sizeof *kept);
-    CHECK_MSG(before == after, "%s: %s has no gradient, but moves the loss", p->name, w.name);
+    CHECK_MSG(before == after, "%s: %s has no gradient, but affects the loss", p->name, w.name);
 }
 
 static int zero_everywhere(const bj_real *x, size_t n) {
@@ -273,8 +273,8 @@ static int zero_everywhere(const bj_real *x, size_t n) {
     return 1;
 }
 
-/* Checks all tensors. `zeros` is the expected number of tensors that are reached but have a zero
- * gradient. If it is negative, the number depends on rounding and is not checked. */
+/* Checks all tensors. `zeros` is the expected number of tensors that have a gradient of zero. If
+ * `zeros` is negative, that number depends on rounding and is not checked. */
 static void check_probe(probe *p, int zeros) {
     int reached = 0, silent = 0;
     take_gradients(p);
@@ -384,8 +384,8 @@ static void test_objectives(void) {
     check_probe(&p, 1);
 }
 
-/* Tests that a zero weight removes its term, so that tensors reached only
- * by that term have no gradient. */
+/* Tests that a weight of zero removes its term, so that tensors used only by that term have no
+ * gradient. */
 static void test_zero_weights(void) {
     const bj_arch arch = small_arch(), single = small_arch_for(BJ_OUTPUTONLY);
     check("fullset, decoded only", &arch, weighted(BJ_FULLSET, 0, 1, 0), 3);
@@ -409,14 +409,14 @@ static void test_zero_weights(void) {
     check("output-only, reconstruction only", &single, weighted(BJ_OUTPUTONLY, 0, 0, 1), 3);
 }
 
-/* Tests the regularizers with every scene objective, and alone. */
+/* Tests the regularizers together with every scene objective, and without one. */
 static void test_regularizers(void) {
     for (bj_objective_kind kind = BJ_FULLSET; kind <= BJ_ANCHOR_B; kind++) {
         const bj_arch arch = small_arch_for(kind);
         char name[64];
         snprintf(name, sizeof name, "%s, regularized", bj_objective_name(kind));
         probe p = open_probe(name, &arch, regularized(bj_objective_default(kind)), 5, -1, -1);
-        check_probe(&p, kind == BJ_ANCHOR_A); /* the input of its first neighbor layer is zero */
+        check_probe(&p, kind == BJ_ANCHOR_A); /* the input of the first neighbor layer is zero */
     }
     const bj_arch arch = small_arch();
     check("regularizers only", &arch, regularized(weighted(BJ_FULLSET, 0, 0, 0)), 5);
@@ -465,8 +465,8 @@ static void test_shapes(void) {
 }
 
 /* Tests that zero distances have a zero gradient. A finite difference moves equal atoms apart.
- * Their distance must stay below 1e-6, so that it still counts as zero. So the step is small and
- * the tolerance is large. */
+ * Their distance must stay below 1e-6 to count as zero, so the step is small and the tolerance is
+ * large. */
 static void test_equal_atoms(bj_objective_kind kind) {
     const bj_arch arch = small_arch();
     probe p = open_probe("equal atoms", &arch, bj_objective_default(kind), 3, -1, -1);
@@ -555,6 +555,6 @@ int main(void) {
     test_equal_atoms(BJ_FULLSET);
     test_equal_atoms(BJ_UNIFORM);
     if (sizeof(bj_real) != sizeof(double))
-        printf("float build: finite differences left out (use the double build)\n");
+        printf("finite differences are skipped in a float build (use the double build)\n");
     return test_report("gradients");
 }

@@ -70,11 +70,12 @@ static void check_differences(const observed_case *o) {
         CHECK_MSG(size > 0 || won, "%s: the gradient of %s is zero", o->name, t.name);
         if (BJ_REAL_IS_DOUBLE) {
             double error = HUGE_VAL;
-            /* The difference is wrong if a ReLU or the winner switches, so retry with smaller
-             * steps. */
+            /* The finite difference is wrong if a ReLU or the winner switches, so retry with
+             * smaller steps. */
             for (double h = 1e-4; h > 1e-8 && !(error <= 1e-6 * norm); h /= 10)
                 error = fabs(slope(&c, &m.batch, t, direction, h) - along);
-            CHECK_MSG(error <= 1e-6 * norm, "%s: %s: slope is off by %g of a norm of %g", o->name,
+            CHECK_MSG(error <= 1e-6 * norm,
+                      "%s: %s: the slope is off by %g, relative to a norm of %g", o->name,
                       t.name, error, norm);
             gradients(&c, &m.batch);
         }
@@ -101,7 +102,7 @@ static void check_bits(const observed_case *o) {
     const uint64_t bits = after_steps(&one, &m.batch, UPDATES);
     CHECK_MSG(bits == after_steps(&three, &m.batch, UPDATES), "%s: threads show", o->name);
     close_case(&three);
-    /* Resume from a checkpoint after two updates and perform the third. */
+    /* Resume from a checkpoint after two updates and do the third update. */
     train_case again = open_observed(o, 70, 2, NULL), resumed = open_observed(o, 70, 1, NULL);
     bj_error err = {BJ_OK, ""};
     after_steps(&again, &m.batch, UPDATES - 1);
@@ -126,7 +127,7 @@ static void check_bits(const observed_case *o) {
     free_pairs(&m);
 }
 
-/* Checks that the results of hard winner takes all are bit-identical to those of a soft assignment
+/* Checks that the results of hard winner-takes-all are bit-identical to those of a soft assignment
  * with tau = 1e-9, which passes gradients through every atom. */
 static void check_winners(const observed_case *o) {
     const bj_arch arch = observed_arch(o);
@@ -184,7 +185,8 @@ static void check_refusals(void) {
     CHECK(hash_state(&c) == before);
     close_case(&c);
     free_pairs(&m);
-    /* Test objectives that require parts that these models do not have, and vice versa. */
+    /* Test objectives that need parts that these models do not have, and models with parts that the
+     * objective does not use. */
     bj_objective decoded = bj_objective_default(BJ_SPECIALIZATION);
     CHECK(bj_objective_check(&decoded, &arch, &err) == BJ_EARG);
     CHECK_CONTAINS(err.message, "the model has no decoder");

@@ -115,7 +115,7 @@ static bj_status make_parity(void **out, bj_error *err) {
 }
 static void release_nothing(void *made) { (void)made; }
 
-/* Tests the failure of the n-th allocation for every n until the call succeeds. */
+/* Lets the n-th allocation fail, for every n until the call succeeds. */
 static void test_failing_allocations(void) {
     static const attempt attempts[] = {
         {"bj_model_create", make_model, release_model},
@@ -247,7 +247,7 @@ static void test_bad_numbers(bj_objective_kind kind, int threads) {
 }
 
 /* Tests weights near the maximum of the type, one tensor at a time. The step may succeed, because
- * gates saturate. If it fails, no weight may become non-finite. */
+ * gates saturate. If it fails, all weights must stay finite. */
 static void test_huge_weights(bj_objective_kind kind) {
     const bj_real huge = (bj_real)((sizeof(bj_real) == sizeof(double) ? DBL_MAX : FLT_MAX) / 8);
     pair p = open_pair(kind, 5, 2, NULL);
@@ -337,13 +337,13 @@ static void test_overflowing_gradient(void) {
     close_pair(&p);
 }
 
-/* Tests NaN weights in the model and in the target. */
+/* Tests NaN in the weights of the model and of the target. */
 static void test_bad_weights(const char *isa) {
     pair p = open_pair(BJ_FULLSET, 5, 2, isa);
     for (int i = 0; i < p.c.tensors; i++) {
         const bj_tensor w = bj_model_tensor(p.c.model, i), t = bj_trainer_target(p.c.trainer, i);
         for (int target = 0; target < (t.data ? 2 : 1); target++) {
-            /* The target has no neighbors, so it uses only the bias of this layer. */
+            /* In this case, the target has no neighbors, so it uses only the bias of this layer. */
             if (target && strcmp(w.name, "encoder.neighbor.0.weight") == 0) continue;
             bj_real *at = (target ? t.data : w.data) + w.size / 2, kept = *at;
             bj_error err = {BJ_OK, ""};

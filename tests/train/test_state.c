@@ -38,8 +38,8 @@ static void same_run(const run *a, const run *b, const char *what) {
 
 enum { STEPS = 20, FIRST = 7 };
 
-/* Checks that 20 steps in one run give the same result as 7 steps, a checkpoint, and 13 steps with
- * newly created objects. */
+/* Checks that 20 steps in one run give the same result as 7 steps, a checkpoint, and 13 more steps
+ * with new objects. */
 static void check_resume(const bj_arch *arch, bj_trainer_options options, const char *anchor) {
     const char *name = bj_objective_name(options.objective.kind), *dir = in_folder("resume");
     bj_error err = {0};
@@ -90,6 +90,10 @@ static void test_resume(bj_precision precision) {
     arch.weighting = BJ_WEIGHTS_ROUTER;
     options = options_of(BJ_FULLSET, 0);
     options.precision = precision;
+    options.optim.schedule_free = 1;
+    options.optim.conditioned = 1;
+    check_resume(&arch, options, NULL);
+    options.optim = bj_optim_default();
     options.objective.sigreg = 0.1; /* its directions depend on the step */
     options.objective.sigreg_slices = 40;
     options.objective.vicreg_covariance = 0.5;
@@ -111,7 +115,7 @@ static void test_resume(bj_precision precision) {
     check_resume(&arch, options, NULL);
 }
 
-/* Tests stage A with K = 1, and stage B with K = 3 on the resulting anchor. */
+/* Tests stage A with K = 1, then stage B with K = 3 on the resulting anchor. */
 static void test_anchor(void) {
     bj_error err = {0};
     bj_arch narrow = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
@@ -126,8 +130,11 @@ static void test_anchor(void) {
 
     options = options_of(BJ_ANCHOR_B, 1);
     options.precision = BJ_PRECISION_BF16;
+    options.optim.schedule_free = 1;
     check_resume(&arch, options, path);
     options.precision = BJ_PRECISION_FULL;
+    check_resume(&arch, options, path);
+    options.optim.schedule_free = 0;
     check_resume(&arch, options, path);
 
     run b = run_create(&arch, &options, 6);
@@ -156,7 +163,7 @@ static void test_anchor(void) {
             if (source)
                 CHECK_MSG(!memcmp((decoder ? own : target).data, source->data, bytes), "%s",
                           own.name);
-            if (!decoder) /* all other tensors start from the initialization and are trained */
+            if (!decoder) /* all other tensors start from their initial values and are trained */
                 CHECK_MSG(!memcmp(own.data, start.data, bytes) == (steps == 0), "%s", own.name);
         }
         CHECK_OK(bj_checkpoint_digest(expected, from_a, count, &err), err);
@@ -304,7 +311,7 @@ static void test_other_settings(void) {
     remove_tree(dir);
 }
 
-/* Tests that a run with SIGReg continues only with its own seed and settings. */
+/* Tests that a run with SIGReg can be resumed only with its own seed and settings. */
 static void test_sigreg_seed(void) {
     const bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
     bj_trainer_options options = options_of(BJ_FULLSET, 1);
@@ -489,7 +496,7 @@ static void test_damage(void) {
     EDIT(write_signed, BJ_EFORMAT,
          "tensor 'variance.decoder.2.bias': value 17 is -1e-30, expected at least 0",
          view_of(&c, "variance.decoder.2.bias")->data = values);
-    EDIT(write_as_is, BJ_EFORMAT, "state.safetensors: checksum of the content is ",
+    EDIT(write_as_is, BJ_EFORMAT, "state.safetensors: the checksum of the content is ",
          view_of(&c, "mean.decoder.2.bias")->data = values);
     static double wide[20];
     static float thin[20];
@@ -665,7 +672,7 @@ static run golden_run(void) {
 }
 
 /* Tests that old files stay readable. The values are compared with the files instead of a new run,
- * because a change of the arithmetic is not a change of the format. */
+ * because the arithmetic may change without a change of the format. */
 static void test_golden(void) {
     run r = golden_run();
     const char *dir = "tests/golden/training_v1";

@@ -71,7 +71,7 @@ static void test_refused_saves(run *r) {
     CHECK_CONTAINS(err.message, "metadata 'latent' is given twice");
     CHECK(count_entries(folder) == 1);
 
-    /* Test a disk that is full after the first file or within it. */
+    /* Test a disk that becomes full after the first file or within it. */
     struct rlimit old, small;
     CHECK(getrlimit(RLIMIT_FSIZE, &old) == 0);
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -104,7 +104,8 @@ static void test_refused_saves(run *r) {
 
     /* A folder that contains other files must not be replaced. */
     CHECK_OK(bj_file_write(in_folder("ck/notes"), "x", 1, &err), err);
-    not_saved(r, dir, BJ_EIO, "ck: cannot replace: it contains 'notes', which would be lost");
+    not_saved(r, dir, BJ_EIO,
+              "ck: cannot be replaced, because it contains 'notes', which would be lost");
     CHECK(is_there(in_folder("ck/notes")) && remove(in_folder("ck/notes")) == 0);
     load(r, dir);
     CHECK(!strcmp(print, print_of(r)));
@@ -203,7 +204,8 @@ static struct {
     char print[2][BJ_SHA256_HEX];
 } kills;
 
-/* Returns the version in `dir`, or -1 if there is none. Any other content is a failure. */
+/* Returns the version of the checkpoint in `dir`, or -1 if there is none. Any other content is a
+ * failure. */
 static int version_at(const char *dir) {
     bj_error err = {0};
     kills.reader.rng = bj_rng_seed(0);
@@ -280,7 +282,7 @@ static void test_kill_everywhere(int start, int fallback) {
         const int before = version_at(dir), other = before == 0;
         finished = kill_after(n, other, dir, fallback);
         if (finished < 0) {
-            printf("state_files: skipped: %s a writer is not possible here\n",
+            printf("state_files: skipped, because %s a writer is not possible here\n",
                    fallback ? "filtering the system calls of" : "tracing");
             return;
         }
@@ -300,7 +302,8 @@ static void test_kill_everywhere(int start, int fallback) {
     remove_tree(dir);
 }
 
-/* Tests killing, at random times, a process that saves repeatedly. Leftover files accumulate. */
+/* Tests a process that saves repeatedly and is killed at random times. Leftover files
+ * accumulate. */
 static void test_kill_anytime(int fallback) {
     const char *dir = in_folder("killed");
     bj_rng rng = bj_rng_seed(3);
@@ -347,7 +350,8 @@ static void test_kills(void) {
 
 int main(void) {
     const long live = bj_alloc_live();
-    case_begin("/dev/shm", "/tmp"); /* in memory, because the tests save hundreds of times */
+    case_begin("/dev/shm", "/tmp"); /* use memory instead of a disk, because the tests save hundreds
+                                       of times */
     const bj_arch arch = small_arch(BJ_MODEL_BRANCH, BJ_SCALES_FIXED);
     const bj_trainer_options options = options_of(BJ_FULLSET, 1);
     run r = run_create(&arch, &options, 1);

@@ -1,8 +1,8 @@
 /* test_step.c - tests what an update changes and what it leaves unchanged.
  *
  * Schedules are compared with numbers calculated by hand. Clipping, AdamW and EMA are compared with
- * a simple double implementation. A tensor that no term with a nonzero weight reaches must stay
- * bit-identical, so it gets no weight decay either.
+ * a simple double implementation. A tensor that does not affect the loss must stay bit-identical,
+ * so it gets no weight decay either.
  */
 #include "train_case.h"
 
@@ -14,7 +14,8 @@ static double rate(long step, long steps_per_epoch, int epochs, int warmup, doub
     return bj_lr_at(&cosine, step);
 }
 
-/* Tests the other schedules with values calculated by hand: 2 warm-up updates, 10 in total. */
+/* Tests the other schedules against values calculated by hand, with 2 warm-up updates and 10
+ * updates in total. */
 static void test_straight_schedules(void) {
     const bj_schedule line = {BJ_SCHEDULE_LINEAR, 8, 0, 10, 2};
     const bj_schedule trapezoid = {BJ_SCHEDULE_TRAPEZOID, 8, 0.4, 10, 2};
@@ -24,13 +25,18 @@ static void test_straight_schedules(void) {
         CHECK_NEAR(bj_lr_at(&line, i), falls[i], 1e-15);
         CHECK_NEAR(bj_lr_at(&trapezoid, i), stays[i], 1e-14);
     }
+    const bj_schedule constant = {BJ_SCHEDULE_CONSTANT, 8, 0, 10, 2};
+    CHECK(bj_lr_at(&constant, 0) == 4 && bj_lr_at(&constant, 1) == 8);
+    CHECK(bj_lr_at(&constant, 9) == 8);
+    CHECK(bj_schedule_find("constant") == BJ_SCHEDULE_CONSTANT);
     CHECK(bj_schedule_find("linear") == BJ_SCHEDULE_LINEAR);
     CHECK(bj_schedule_find("trapezoid") == BJ_SCHEDULE_TRAPEZOID);
     CHECK(bj_schedule_find("step") == -1);
 }
 
 static void test_schedule(void) {
-    /* The paper's run: 743 steps per epoch, 30 epochs, 2 of them warm-up, 22290 steps in total. */
+    /* The paper's run has 743 steps per epoch and 30 epochs, of which 2 are warm-up, so 22290 steps
+     * in total. */
     const double base = 3e-4;
     CHECK_NEAR(rate(0, 743, 30, 2, base), 2.0188425302826379e-7, 1e-20);
     CHECK_NEAR(rate(742, 743, 30, 2, base), 1.5e-4, 1e-18);
@@ -181,7 +187,7 @@ static double real_tolerance(double in_double, double in_float) {
     return sizeof(bj_real) == sizeof(double) ? in_double : in_float;
 }
 
-/* The reached parameters in double, updated with the paper's formulas. */
+/* The parameters that have a gradient, in double, updated with the paper's formulas. */
 typedef struct plain_state {
     size_t n, encoder;
     double *w, *m, *v, *target;
@@ -328,7 +334,7 @@ static void test_side_effects(void) {
     close_case(&c);
 }
 
-/* Tests that the target follows its encoder even if no term trains the encoder. */
+/* Tests that the target follows its encoder even if the encoder has no gradient. */
 static void test_target_of_untrained_encoder(void) {
     const bj_arch arch = small_arch();
     train_case c = open_case(&arch, weighted(BJ_FULLSET, 0, 0, 1, 1), 3);
@@ -346,8 +352,8 @@ static void test_target_of_untrained_encoder(void) {
     close_case(&c);
 }
 
-/* Tests access to gradients and targets. Gradients of unreached tensors must be NULL, and targets
- * exist only for the encoder. */
+/* Tests access to gradients and targets. Gradients must be NULL for tensors that have none, and
+ * targets exist only for the encoder. */
 static void test_access(void) {
     const bj_arch arch = small_arch();
     train_case c = open_case(&arch, bj_objective_default(BJ_UNIFORM), 3);

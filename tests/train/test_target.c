@@ -24,7 +24,8 @@ static void test_load(bj_objective_kind kind) {
     save(&r, in_folder("run"));
     CHECK_OK(bj_target_from_trainer(&now, r.trainer, &err), err);
     CHECK_OK(bj_target_from_model(&own, r.model, &err), err);
-    CHECK(!same_target(now, own)); /* they differ, because the target is a moving average */
+    CHECK(!same_target(now, own)); /* the two encoders differ, because the target is a moving
+                                      average */
     advance(&r, 1);
     CHECK_OK(bj_target_from_trainer(&later, r.trainer, &err), err);
     CHECK_OK(bj_target_load(&loaded, in_folder("run"), &err), err);
@@ -58,7 +59,7 @@ static void copy_file(const char *to, const char *from) {
     bj_free(data);
 }
 
-/* Flips one bit of the byte at `back` bytes before the end. */
+/* Flips one bit of the byte that is `back` bytes before the end. */
 static void damage(const char *path, int back) {
     char byte = 0;
     const int fd = open(path, O_RDWR);

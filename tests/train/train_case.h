@@ -30,7 +30,7 @@ static inline bj_arch small_arch(void) {
                      .dt = 0.5};
 }
 
-/* Returns an architecture on which the objective can be trained. */
+/* Returns an architecture with which the objective can be trained. */
 static inline bj_arch small_arch_for(bj_objective_kind kind) {
     bj_arch arch = small_arch();
     if (kind == BJ_OUTPUTONLY) arch.kind = BJ_MODEL_OUTPUT_ONLY;

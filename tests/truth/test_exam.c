@@ -149,7 +149,7 @@ static bj_status predict_each(void *context, double *weights, double *trajectori
     return BJ_OK;
 }
 
-/* A forecaster with a straight branch and an invalid value in one scene. */
+/* A forecaster that predicts a straight branch, with an invalid value in one scene. */
 typedef struct spoiled {
     int64_t scene;
     double weight, x;
@@ -187,7 +187,7 @@ static void test_baselines(void) {
     CHECK_NEAR(two.realized_es.mean, velocity.realized_es.mean, 1e-9);
     CHECK_NEAR(two.recall, velocity.recall, 0);
     CHECK_NEAR(two.brier_excess, velocity.brier_excess, 1e-9);
-    /* Check the forecast that consists of the law's modes. */
+    /* Check the forecast that consists of the means of the law's modes. */
     CHECK(modes.recall > .95 && modes.unexplained == 0 && modes.mass_error < 1e-9);
     CHECK(modes.discrepancy.mean < velocity.discrepancy.mean / 4);
     CHECK(modes.maneuver_error < .05 && velocity.maneuver_error > modes.maneuver_error);
@@ -281,8 +281,8 @@ static void test_threads(void) {
     bj_exam_free(exam);
 }
 
-/* Tests that the best atoms are searched for scenes 0, 14, ... of 70 and
- * measured like any forecast. */
+/* Tests that the best atoms are computed for scenes 0, 14, ... of 70 and measured like any other
+ * forecast. */
 static void test_best_scenes(void) {
     enum { N = 5, K = 2 };
     const bj_exam_options o = {

@@ -71,8 +71,9 @@ static void test_points(void) {
     CHECK_NEAR(discrepancy(4, 16, 1).mean, 0, 1e-6);
     search(6, 1); /* more atoms than needed */
     CHECK_NEAR(discrepancy(6, 16, 1).mean, 0, 1e-3);
-    /* Test modes with a small weight close to modes with a large weight. The start from clusters of
-     * draws misses some of them, but the start from the true modes does not. */
+    /* Test modes with a small weight close to modes with a large weight. A search that starts from
+     * clusters of draws misses some of them, but a search that starts from the true modes does
+     * not. */
     case_start(&c, "light", 8, 0);
     for (int m = 0; m < 8; m++) {
         c.weights[m] = m % 2 ? .01 : .24;
@@ -89,7 +90,8 @@ static void test_points(void) {
     search(1, 1);
     CHECK_NEAR(y[0], 0, .02);
     CHECK_NEAR(y[1], 0, .02);
-    /* Test two distant points and two atoms. The weights must be those of the points. */
+    /* Test two distant points and two atoms. The weights of the atoms must equal those of the
+     * points. */
     case_start(&c, "weights", 2, 0);
     c.weights[0] = .85, c.weights[1] = .15;
     case_place(c.means, 100, 0);

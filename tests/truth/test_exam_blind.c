@@ -21,11 +21,11 @@ static void test_between(void) {
     case_place(b.means + ROW, 3, 4);
     CHECK_OK(bj_exam_between(&d, &a.law, &b.law, 16, 1, &err), err);
     CHECK(d.mean == 0 && d.variance == 0);
-    /* Weights 1/2 and 1/2 compared with 3/4 and 1/4, 5 m apart: 2 (1/4)^2 5 m. */
+    /* Compare weights 1/2 and 1/2 with 3/4 and 1/4 at two points 5 m apart: 2 (1/4)^2 5 m. */
     b.weights[0] = .75, b.weights[1] = .25;
     CHECK_OK(bj_exam_between(&d, &a.law, &b.law, 16, 1, &err), err);
     CHECK_NEAR(d.mean, 2 * 5 / 16., 1e-12);
-    /* One point against two: c = 1/2, 1/2 - 3/4, -1/4 at 0, 5 and 10 m. */
+    /* Compare one point with two points: c = 1/2, 1/2 - 3/4, -1/4 at 0, 5 and 10 m. */
     case_place(b.means, 6, 8);
     CHECK_OK(bj_exam_between(&d, &a.law, &b.law, 16, 1, &err), err);
     const double c[3] = {.5, .25, -.75};

@@ -89,8 +89,8 @@ static void test_normal(void) {
     }
     for (int i = 0; i < 4; i++) {
         CHECK_NEAR(mean[i], exact[i], 5 * sqrt(variance[i] / SEEDS));
-        /* The estimated variance must match the mean squared error, which
-         * 400 seeds determine to 7 %. */
+        /* The estimated variance must match the mean squared error, which 400 seeds determine to
+         * within 7 %. */
         CHECK_MSG(fabs(square[i] / variance[i] - 1) < .3, "number %d: %g, stated %g", i, square[i],
                   variance[i]);
         CHECK(variance[i] > 1e-3);
@@ -171,7 +171,8 @@ static void test_modes(void) {
     case_place(c.means + 1 * ROW, 53, 0); /* 3 m from the first */
     case_place(c.means + 2 * ROW, 10, 40);
     const double p[5] = {.405, .3, .005, .25, .04};
-    case_atom(y + 0 * ROW, 51.4, 0); /* within 2 m of the first two modes, nearer to the first */
+    case_atom(y + 0 * ROW, 51.4, 0); /* within 2 m of the first two modes, but nearer to the
+                                        first */
     case_atom(y + 1 * ROW, 49, 0);   /* the first */
     case_atom(y + 2 * ROW, 10, 40);  /* belongs to the third mode, but with a weight below 1 % */
     case_atom(y + 3 * ROW, 50, -40); /* belongs to no mode; turns right */
@@ -180,8 +181,8 @@ static void test_modes(void) {
     CHECK(s.modes == 3 && s.found == 2);
     CHECK_NEAR(s.found_mass, .8, 1e-12);
     CHECK_NEAR(s.unexplained, .29, 1e-12);
-    /* The masses are .705, 0, .005 and .29 outside all modes. The true
-     * masses are .5, .3, .2 and 0. */
+    /* The predicted masses are .705, 0, .005 and .29 outside all modes. The true masses are .5, .3,
+     * .2 and 0. */
     CHECK_NEAR(s.mass_error, (.205 + .3 + .195 + .29) / 2, 1e-12);
     CHECK_NEAR(s.predicted[BJ_STRAIGHT], .705, 1e-12);
     CHECK_NEAR(s.predicted[BJ_LEFT], .005, 1e-12);
@@ -201,7 +202,8 @@ static void test_modes(void) {
     CHECK(s.found == 0);
     CHECK_NEAR(s.unexplained, 1, 0);
     CHECK_NEAR(s.mass_error, 1, 1e-12);
-    /* Noise moves the endpoint across the limit between two maneuvers: half left, half straight. */
+    /* Noise moves the endpoint across the limit between two maneuvers, so half of the draws are
+     * left and half are straight. */
     case_start(&c, "border", 1, 1);
     case_place(c.means, 10 * cos(pi / 6), 10 * sin(pi / 6));
     case_place(c.factor, -.3 * sin(pi / 6), .3 * cos(pi / 6));

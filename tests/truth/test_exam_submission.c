@@ -173,7 +173,7 @@ static void test_missing(void) {
 
 /* ----------------------------------------------------------------------------------- rejections */
 
-/* A law file and a cache of three scenes, and a valid submission for them. */
+/* A law file and a cache with three scenes, and a valid submission for them. */
 static bj_cache *small_cache;
 static char small_path[64], small_law[96];
 

@@ -29,7 +29,8 @@ static inline void case_start(law_case *c, const char *id, int modes, int factor
     for (int m = 0; m < modes; m++) c->weights[m] = 1. / modes;
 }
 
-/* Sets every point to (x, y), so rows that differ by (dx, dy) have the distance |(dx, dy)|. */
+/* Sets every point to (x, y), so that the distance between two rows that differ by (dx, dy) is
+ * |(dx, dy)|. */
 static inline void case_place(float *row, double x, double y) {
     for (int i = 0; i < ROW; i += 2) row[i] = (float)x, row[i + 1] = (float)y;
 }

@@ -130,7 +130,7 @@ static int is_stated(const copy *c, const char *name) {
            (graph && (!strcmp(name, "kept_edges") || !strcmp(name, "held_edges")));
 }
 
-/* Tests a change of every expected number, and an array that is one number short. */
+/* Tests a change of every expected number, and an array that is one number too short. */
 static void test_changes(void) {
     for (int i = 0; i < CASES; i++) {
         copy c;
@@ -248,7 +248,8 @@ static void test_inputs(void) {
     CHECK(verdict(&c, &report, &err) == BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "'terminals' has 359 numbers, expected 360");
     put_away(&c);
-    take_apart(&c, "walk"); /* other walks have other edges: a difference, not an invalid file */
+    take_apart(&c, "walk"); /* other walks have other edges, which is a difference and not an
+                               invalid file */
     memset(find(&c, "terminals")->data, 1, 360);
     CHECK_OK(verdict(&c, &report, &err), err);
     CHECK(report.failed > 0);

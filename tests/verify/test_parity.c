@@ -21,8 +21,8 @@ static char changed[64];                                /* path of the changed f
 
 enum { MOST = 1024, MOST_FACTS = 64 };
 
-/* The parts of a golden file. One tensor at a time can have other data.
- * Names, shapes and metadata can be changed too. */
+/* The parts of a golden file. One tensor at a time can have changed data. Names, shapes and
+ * metadata can be changed, too. */
 typedef struct copy {
     char *bytes; /* the unchanged file */
     size_t size;
@@ -88,8 +88,8 @@ static void flip(copy *c, int i) {
     x[at] = x[at] == 0 ? 1 : -x[at];
 }
 
-/* Flips one token: slot `row` of a mask or the largest number in its row.
- * Returns 0 if the slot is empty. */
+/* Flips one token, which is slot `row` of a mask or the largest number in its row. Returns 0 if the
+ * slot is empty. */
 static int flip_token(copy *c, int i, size_t row) {
     void *data = open_tensor(c, i);
     if (is_mask(&c->tensors[i])) {
@@ -296,7 +296,7 @@ static void test_tolerances(void) {
                       report.failed ? report.first_failure : "passes");
         }
 
-    /* A few updated weights may be off by a full step, many may not. */
+    /* A few updated weights may be off by a full step, but not many. */
     const int i = find(&c, "s.encoder.attn.in_proj_weight");
     size_t all = 0;
     for (int j = 0; j < c.count; j++)
@@ -362,7 +362,7 @@ static void test_names(void) {
         CHECK(report.failed == 1);
         CHECK_CONTAINS(report.first_failure, other);
     }
-    /* Wrong shapes of an input and of a result. */
+    /* Test wrong shapes of an input and of a result. */
     int i = find(&c, "w.encoder.gru.weight_ih_l0");
     open_tensor(&c, i);
     c.tensors[i].shape[0] /= 2, c.tensors[i].shape[1] *= 2;
@@ -422,7 +422,7 @@ static void test_metadata(void) {
         }
         c.facts[at] = kept;
     }
-    /* Optional settings must be numbers, and another value must not pass. */
+    /* Optional settings must be numbers, and a wrong value must not pass. */
     static const char *const numbers[] = {"lambda_z", "lambda_rec", "beta",         "lr",
                                           "clip",     "ema",        "beta1",        "beta2",
                                           "adam_eps", "steps",      "weight_decay", "dt"};

@@ -58,7 +58,8 @@ static void test_others(void) {
     }
 }
 
-/* Tests that a file with the right facts but another scene is rejected because of its digest. */
+/* Tests that a file with the right facts but a different scene is rejected because of its
+ * digest. */
 static void test_digest(void) {
     bj_law *law = make((bj_world_options){.version = BJ_BENCHMARK_WORLD,
                                           .seed = BJ_BENCHMARK_SEED,

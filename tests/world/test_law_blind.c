@@ -24,8 +24,8 @@ static void open_law(bj_law **law, char path[128], int version) {
     remove(cache);
 }
 
-/* Tests that the frequencies of the controls match the odds, in ten bins by the odds of a
- * signal. */
+/* Tests that the frequencies of the controls match their probabilities, in ten bins by the
+ * probability of a signal. */
 static void test_odds(void) {
     bj_town *town = calloc(1, sizeof *town);
     double said[10] = {0}, was[10] = {0}, spread[10] = {0}, stop = 0, vertical = 0, certain = 0;
@@ -62,8 +62,8 @@ static int same_mode(const bj_law_scene *a, int m, const bj_law_scene *b, int n)
                    noise * sizeof(float));
 }
 
-/* Tests that a mixture is a law that contains the true law, and that the mixture differs more if
- * more is hidden. */
+/* Tests that a mixture is a law that contains the true law, and that hiding more information makes
+ * the mixture more different. */
 static void test_mixtures(void) {
     bj_law *law = NULL;
     bj_law_blind *blind = NULL;
@@ -101,7 +101,7 @@ static void test_mixtures(void) {
             if (hidden) equal += moved<1e-12, controls += moved> 0.01;
         }
     }
-    /* The control is not hidden if there is no junction ahead or the junction visibly has a
+    /* The control is not hidden if there is no junction ahead, or if the junction visibly has a
      * signal. */
     CHECK_MSG(equal > 10 && controls > 20 && wider > SCENES / 2, "%d %d %d", equal, controls,
               wider);

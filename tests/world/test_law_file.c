@@ -141,7 +141,7 @@ static void test_order(void) {
     CHECK_OK(bj_law_writer_open(&writer, path, &err), err);
     CHECK_OK(bj_law_writer_add(writer, &records[1], &err), err);
     CHECK(bj_law_writer_add(writer, &records[0], &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "ids must ascend");
+    CHECK_CONTAINS(err.message, "ids must be in ascending order");
     bj_law_writer_abort(&writer);
     CHECK(writer == NULL);
 }

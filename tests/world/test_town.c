@@ -1,5 +1,5 @@
-/* test_town.c - tests that, in many towns, lanes are connected, drivable areas contain them, and
- * maps can be read. */
+/* test_town.c - tests in many towns that lanes are connected, that drivable areas contain the
+ * lanes, and that maps can be read. */
 #include <stdlib.h>
 
 #include "support/test.h"
@@ -166,7 +166,7 @@ static void check_map(int number) {
         CHECK(drivable(&map, (bj_point){town->bays[i].x, town->bays[i].y}));
 }
 
-/* Checks that the crossings of version 2 indicate the control of a junction. */
+/* Checks that the crossings of a junction in version 2 reveal how it is controlled. */
 static void check_crossings(int number) {
     for (int i = 0; i < town->node_count; i++) {
         const bj_node *n = &town->nodes[i];

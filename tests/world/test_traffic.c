@@ -7,11 +7,13 @@
 enum { SCENES = 96 };
 
 static void test_driver_model(void) {
-    /* On a free road, there is full acceleration from standstill and none at the desired speed. */
+    /* On a free road, a vehicle accelerates fully from standstill, and not at all at the desired
+     * speed. */
     CHECK_NEAR(bj_idm(0, 12, 1e9, 0, 1.5, 2, 1.2), 1.5, 0);
     CHECK_NEAR(bj_idm(12, 12, 1e9, 0, 1.5, 2, 1.2), 0, 1e-12);
     CHECK(bj_idm(14, 12, 1e9, 0, 1.5, 2, 1.2) < -1);
-    /* In equilibrium, there is no acceleration at the gap for which (v/w)^4 + (reach/gap)^2 = 1. */
+    /* In equilibrium, at the gap for which (v/w)^4 + (reach/gap)^2 = 1, there is no
+     * acceleration. */
     const double v = 8, reach = 2 + v * 1.2, share = 1 - (v / 12) * (v / 12) * (v / 12) * (v / 12);
     CHECK_NEAR(bj_idm(v, 12, reach / sqrt(share), 0, 1.5, 2, 1.2), 0, 1e-12);
     /* A smaller gap or a higher closing speed causes harder braking, limited to -6. */

@@ -135,7 +135,7 @@ static double reach_of(int line) {
     return least;
 }
 
-/* Returns 1 if a polyline is nearer than the farthest of the 48 polylines. */
+/* Returns 1 if a polyline is nearer than the farthest of the 48 polylines in the features. */
 static int in_view(int line) {
     return features->polylines < BJ_AV2_POLYLINES ||
            reach_of(line) < reach_of(BJ_AV2_POLYLINES - 1) - 1e-4;
@@ -238,7 +238,8 @@ static int walks_on(int crosswalk) {
     return 0;
 }
 
-/* Returns the stopping position on a polyline before a crosswalk, or 1e9 if they do not cross. */
+/* Returns the position on a polyline at which a vehicle stops before a crosswalk, or 1e9 if they do
+ * not cross. */
 static double stop_before(int line, int crosswalk, int approach) {
     const point a = at(crosswalk, 0), d = minus(at(crosswalk, POINTS - 1), a);
     const double length = length_of(line);
@@ -315,7 +316,7 @@ static seen look(int own) {
     return out;
 }
 
-/* Returns the control of the junction after an approach, and whether the approach yields. */
+/* Returns how the junction after an approach is controlled, and whether the approach yields. */
 static bj_control control_of(int approach, int *minor) {
     const point end = at(approach, POINTS - 1), t = along(approach, POINTS - 1);
     int next[BJ_AV2_POLYLINES], mine = 0, side = 0;
@@ -329,7 +330,7 @@ static bj_control control_of(int approach, int *minor) {
         const point middle = {(at(j, 0).x + at(j, POINTS - 1).x) / 2 - end.x,
                               (at(j, 0).y + at(j, POINTS - 1).y) / 2 - end.y};
         const point ahead = {end.x + 4.2 * t.x, end.y + 4.2 * t.y};
-        int inside = 0; /* lanes of the junction end next to its crosswalks */
+        int inside = 0; /* the lanes of the junction end next to its crosswalks */
         for (int k = 0; k < features->polylines; k++)
             if (!is_crosswalk(k) && is_turn(k))
                 for (int e = 0; e < POINTS; e += POINTS - 1) {
@@ -434,7 +435,7 @@ int main(void) {
         test_blind(blind, tr, law);
         test_decode(i, &t);
     }
-    /* Every class must occur, nothing may be decoded wrongly, and almost no lane may be
+    /* Every class must occur, nothing may be decoded incorrectly, and almost no lane may be
      * ambiguous. */
     CHECK_MSG(t.lanes + t.limits + t.lines + t.controls + t.walks + t.leaders == 0,
               "wrong: lanes %d, limits %d, lines %d, controls %d, walked %d, leaders %d", t.lanes,

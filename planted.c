@@ -1,0 +1,2 @@
+int x; /* TODO */
+int y; 
