@@ -52,9 +52,8 @@ static void train_alone(bj_model *model, bj_epoch *means, const bj_settings *s, 
         const bj_batch *batch;
         bj_step_report report;
         bj_epoch *mean = &means[i / steps + 1];
-        const bj_schedule cosine = {.base = s->lr,
-                                    .updates = (long)steps * s->epochs,
-                                    .warmup = (long)steps * s->warmup};
+        const bj_schedule cosine = {
+            .base = s->lr, .updates = (long)steps * s->epochs, .warmup = (long)steps * s->warmup};
         mean->lr = bj_lr_at(&cosine, (long)i);
         CHECK_OK(bj_loader_batch(&batch, NULL, loader, i / steps, i % steps, &err), err);
         CHECK_OK(bj_trainer_step(trainer, batch, mean->lr, &report, &err), err);
@@ -403,9 +402,9 @@ static void check_mixed(const char *arm) {
 }
 
 static void test_mixed(void) {
-    static const char *const arms[] = {"fullset", "uniform",   "softwta", "sinkhorn",
-                                       "specialization", "mdn", "mdn-usage", "point", "outputonly",
-                                       "decoded-only"};
+    static const char *const arms[] = {"fullset",        "uniform",     "softwta",   "sinkhorn",
+                                       "specialization", "mdn",         "mdn-usage", "point",
+                                       "outputonly",     "decoded-only"};
     for (size_t i = 0; i < sizeof arms / sizeof *arms; i++) check_mixed(arms[i]);
 }
 

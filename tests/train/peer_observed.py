@@ -41,9 +41,17 @@ VARIANCE_FLOOR, RANK_FLOOR, RANK_WEIGHT, KL_WEIGHT, SIGMA = 0.4, 7.0, 0.5, 0.3, 
 TOLERANCE = {"o": 2e-5, "l": 2e-5, "g": 1e-4, "s": 1e-3, "st": 2e-5}   # relative to the max
 
 
+def layers(w):
+    """Autocast for layers with float32 weights (peer_observed_mixed.py), and nothing for float64."""
+    return torch.autocast("cpu", torch.bfloat16,
+                          enabled=next(iter(w.values())).dtype == torch.float32)
+
+
 def two_layers(x, w, name):
-    h = F.relu(F.linear(x, w[f"{name}.0.weight"], w[f"{name}.0.bias"]))
-    return F.linear(h, w[f"{name}.2.weight"], w[f"{name}.2.bias"])
+    with layers(w):
+        h = F.relu(F.linear(x, w[f"{name}.0.weight"], w[f"{name}.0.bias"]))
+        h = F.linear(h, w[f"{name}.2.weight"], w[f"{name}.2.bias"])
+    return h.to(w[f"{name}.2.weight"].dtype)
 
 
 def encode(x, w, sizes, mean, scale):
@@ -54,8 +62,10 @@ def encode(x, w, sizes, mean, scale):
         # patch layers are channels-last convolutions with stride equal to the kernel size
         for layer, outputs in (("0", int(sizes["patch_in"])), ("2", int(sizes["patch_out"]))):
             weight = w[f"encoder.patch.{layer}.weight"].reshape(outputs, 4, 4, -1).permute(0, 3, 1, 2)
-            image = F.conv2d(image.permute(0, 3, 1, 2), weight, w[f"encoder.patch.{layer}.bias"],
-                             stride=4).relu().permute(0, 2, 3, 1)
+            with layers(w):
+                image = F.conv2d(image.permute(0, 3, 1, 2), weight,
+                                 w[f"encoder.patch.{layer}.bias"], stride=4)
+            image = F.relu(image).permute(0, 2, 3, 1)
         features = image.flatten(1)
     else:
         x = (x - mean) / scale
@@ -64,7 +74,7 @@ def encode(x, w, sizes, mean, scale):
             angle = math.pi / 4 * 2 ** octave * x[:, :int(sizes["waves"])]
             features += [angle.sin(), angle.cos()]
         features = torch.cat(features, 1)
-    return two_layers(two_layers(features, w, "encoder.mlp").relu(), w, "encoder.proj")
+    return two_layers(F.relu(two_layers(features, w, "encoder.mlp")), w, "encoder.proj")
 
 
 def distance(a, b):

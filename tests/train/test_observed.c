@@ -8,6 +8,8 @@
  * `test_observed export CASE FILE` writes a case for
  * tests/train/peer_observed.py: weights w.*, target t.*, inputs x.*, losses l.*,
  * outputs o.*, gradients g.*, weights s.* and target st.* after three updates.
+ * `test_observed mixed CASE SEED ROWS FILE` writes weights and transitions of a seed and the
+ * gradients in mixed precision for tests/train/peer_observed_mixed.py.
  */
 #include "core/safetensors.h"
 #include "model/checkpoint.h"
@@ -246,34 +248,53 @@ static bj_tensor gradient_of(const train_case *c, int i) {
     return bj_trainer_gradient(c->trainer, i);
 }
 
-static void add_inputs(exported *e, const bj_arch *a, const made_pairs *m) {
+static void add_inputs(exported *e, const bj_arch *a, const made_pairs *m, int count) {
     const int64_t n = a->state, pixels = a->height * a->width * a->channels;
     if (n) {
-        add(e, "x.", "state", BJ_DTYPE_REAL, m->pairs[0].state, 2, B, n, (size_t)n);
-        add(e, "x.", "next", BJ_DTYPE_REAL, m->pairs[0].next, 2, B, n, (size_t)n);
+        add(e, "x.", "state", BJ_DTYPE_REAL, m->pairs[0].state, 2, count, n, (size_t)n);
+        add(e, "x.", "next", BJ_DTYPE_REAL, m->pairs[0].next, 2, count, n, (size_t)n);
     } else {
-        add(e, "x.", "state", BJ_DTYPE_U8, m->pairs[0].image, 2, B, pixels, (size_t)pixels);
-        add(e, "x.", "next", BJ_DTYPE_U8, m->pairs[0].next_image, 2, B, pixels, (size_t)pixels);
+        add(e, "x.", "state", BJ_DTYPE_U8, m->pairs[0].image, 2, count, pixels, (size_t)pixels);
+        add(e, "x.", "next", BJ_DTYPE_U8, m->pairs[0].next_image, 2, count, pixels, (size_t)pixels);
     }
     if (a->action)
-        add(e, "x.", "action", BJ_DTYPE_REAL, m->pairs[0].action, 2, B, a->action,
+        add(e, "x.", "action", BJ_DTYPE_REAL, m->pairs[0].action, 2, count, a->action,
             (size_t)a->action);
+}
+
+static const observed_case *find_case(const char *name) {
+    for (int i = 0; i < OBSERVED_CASES; i++)
+        if (!strcmp(observed_cases[i].name, name)) return &observed_cases[i];
+    return NULL;
+}
+
+/* Returns the metadata of a case and their number. The texts stay valid until the next call. */
+static int facts_of(bj_fact all[BJ_ARCH_FACTS + 3], const observed_case *o) {
+    static bj_arch_facts facts;
+    static char floor[32];
+    const bj_arch arch = observed_arch(o);
+    const bj_objective objective = observed_objective(o);
+    bj_error err = {BJ_OK, ""};
+    CHECK_OK(bj_arch_to_facts(&facts, &arch, &err), err);
+    memcpy(all, facts.fact, (size_t)facts.count * sizeof *all);
+    snprintf(floor, sizeof floor, "%g", objective.floor_weight);
+    all[facts.count] = (bj_fact){"objective", bj_objective_name(objective.kind)};
+    all[facts.count + 1] = (bj_fact){"floor", floor};
+    all[facts.count + 2] = (bj_fact){"regularized", o->regularized ? "1" : "0"};
+    return facts.count + 3;
 }
 
 static int export_case(const char *name, const char *path) {
     static exported e;
-    const observed_case *o = NULL;
-    for (int i = 0; i < OBSERVED_CASES; i++)
-        if (!strcmp(observed_cases[i].name, name)) o = &observed_cases[i];
+    const observed_case *o = find_case(name);
     if (!o) return 2;
     const bj_arch arch = observed_arch(o);
-    const bj_objective objective = observed_objective(o);
     made_pairs m = make_pairs(&arch, B, 3);
     train_case c = open_observed(o, B, 1, NULL);
     bj_error err = {BJ_OK, ""};
     add_tensors(&e, "w.", &c, weight_of);
     add_tensors(&e, "t.", &c, target_of);
-    add_inputs(&e, &arch, &m);
+    add_inputs(&e, &arch, &m, B);
     for (int i = 0; i < UPDATES; i++) { /* the noise depends on the step */
         const bj_step_report r = gradients(&c, &m.batch);
         if (arch.noise) {
@@ -284,12 +305,17 @@ static int export_case(const char *name, const char *path) {
         }
         if (i == 0) {
             const bj_outputs out = bj_trainer_outputs(c.trainer);
-            const bj_real loss[] = {(bj_real)r.loss.total,    (bj_real)r.loss.latent,
-                                    (bj_real)r.loss.router,   (bj_real)r.loss.usage,
-                                    (bj_real)r.loss.variance, (bj_real)r.loss.rank,
-                                    (bj_real)r.loss.participation, (bj_real)r.loss.sigreg,
+            const bj_real loss[] = {(bj_real)r.loss.total,
+                                    (bj_real)r.loss.latent,
+                                    (bj_real)r.loss.router,
+                                    (bj_real)r.loss.usage,
+                                    (bj_real)r.loss.variance,
+                                    (bj_real)r.loss.rank,
+                                    (bj_real)r.loss.participation,
+                                    (bj_real)r.loss.sigreg,
                                     (bj_real)r.loss.vicreg_variance,
-                                    (bj_real)r.loss.vicreg_covariance, (bj_real)r.grad_norm};
+                                    (bj_real)r.loss.vicreg_covariance,
+                                    (bj_real)r.grad_norm};
             add(&e, "l.", "all", BJ_DTYPE_REAL, loss, 1, sizeof loss / sizeof *loss, 0, 0);
             add(&e, "o.", "context", BJ_DTYPE_REAL, out.context, 2, B, arch.latent,
                 out.context_stride);
@@ -303,18 +329,55 @@ static int export_case(const char *name, const char *path) {
     }
     add_tensors(&e, "s.", &c, weight_of);
     add_tensors(&e, "st.", &c, target_of);
-    bj_arch_facts facts;
-    CHECK_OK(bj_arch_to_facts(&facts, &arch, &err), err);
-    bj_fact all[BJ_ARCH_FACTS + 1];
-    memcpy(all, facts.fact, (size_t)facts.count * sizeof *all);
-    all[facts.count] = (bj_fact){"objective", bj_objective_name(objective.kind)};
-    char floor[32];
-    snprintf(floor, sizeof floor, "%g", objective.floor_weight);
-    bj_fact more[BJ_ARCH_FACTS + 3];
-    memcpy(more, all, sizeof all);
-    more[facts.count + 1] = (bj_fact){"floor", floor};
-    more[facts.count + 2] = (bj_fact){"regularized", o->regularized ? "1" : "0"};
-    CHECK_OK(bj_safetensors_write(path, e.view, e.count, more, facts.count + 3, &err), err);
+    bj_fact facts[BJ_ARCH_FACTS + 3];
+    const int fact_count = facts_of(facts, o);
+    CHECK_OK(bj_safetensors_write(path, e.view, e.count, facts, fact_count, &err), err);
+    for (int i = 0; i < e.count; i++) free(e.copy[i]);
+    close_case(&c);
+    free_pairs(&m);
+    return test_failed > 0;
+}
+
+enum { MIXED_B = 48, CANDIDATES = 200 };
+
+/* Writes CANDIDATES * MIXED_B transitions of a seed and the gradients in mixed precision of a batch
+ * that contains the transitions listed in `rows`, separated by commas. */
+static int export_mixed(const char *name, const char *seed, const char *rows, const char *path) {
+    static exported e;
+    const observed_case *o = find_case(name);
+    const uint64_t number = strtoull(seed, NULL, 10);
+    if (!o) return 2;
+    const bj_arch arch = observed_arch(o);
+    made_pairs m = make_pairs(&arch, CANDIDATES * MIXED_B, 2 * number);
+    bj_pair pairs[MIXED_B];
+    char *end = (char *)(uintptr_t)rows;
+    for (int i = 0; i < MIXED_B; i++) {
+        const long row = strtol(end, &end, 10);
+        if (row < 0 || row >= CANDIDATES * MIXED_B || *end != (i + 1 < MIXED_B ? ',' : '\0'))
+            return 2;
+        end += i + 1 < MIXED_B;
+        pairs[i] = m.pairs[row];
+    }
+    case_precision = BJ_PRECISION_BF16;
+    train_case c = open_observed(o, MIXED_B, 1, NULL);
+    bj_rng rng = bj_rng_seed(2 * number + 1);
+    for (int i = 0; i < c.tensors; i++) { /* other weights for every seed */
+        const bj_tensor t = bj_model_tensor(c.model, i);
+        for (size_t j = 0; !starts_with(t.name, "input.") && j < t.size; j++)
+            t.data[j] *= (bj_real)(1 + 0.3 * bj_rng_normal(&rng));
+    }
+    gradients(&c, &(bj_batch){.B = MIXED_B, .pairs = pairs});
+    add_tensors(&e, "w.", &c, weight_of);
+    add_tensors(&e, "t.", &c, target_of);
+    add_tensors(&e, "g.", &c, gradient_of);
+    add_inputs(&e, &arch, &m, CANDIDATES * MIXED_B);
+    if (arch.noise)
+        add(&e, "x.", "eps0", BJ_DTYPE_REAL, c.trainer->head.eps, 2, MIXED_B, arch.noise,
+            (size_t)arch.noise);
+    bj_fact facts[BJ_ARCH_FACTS + 3];
+    bj_error err = {BJ_OK, ""};
+    const int fact_count = facts_of(facts, o);
+    CHECK_OK(bj_safetensors_write(path, e.view, e.count, facts, fact_count, &err), err);
     for (int i = 0; i < e.count; i++) free(e.copy[i]);
     close_case(&c);
     free_pairs(&m);
@@ -322,6 +385,8 @@ static int export_case(const char *name, const char *path) {
 }
 
 int main(int argc, char **argv) {
+    if (argc == 6 && !strcmp(argv[1], "mixed"))
+        return export_mixed(argv[2], argv[3], argv[4], argv[5]);
     if (argc == 4 && !strcmp(argv[1], "export")) return export_case(argv[2], argv[3]);
     for (int i = 0; i < OBSERVED_CASES; i++) {
         check_differences(&observed_cases[i]);
