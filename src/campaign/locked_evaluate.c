@@ -128,7 +128,7 @@ static bj_status check_content(const char *folder, bj_error *err) {
             if (!strcmp(entry->d_name, files[i])) known = found[i] = 1;
         if (!known)
             status = BJ_FAIL(err, BJ_EMISMATCH,
-                             "%s: contains '%.100s', which is not a file of the evaluation", folder,
+                             "%s: contains '%.100s', which does not belong to the evaluation", folder,
                              entry->d_name);
     }
     closedir(list);

@@ -137,19 +137,19 @@ static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *er
         m++;
     if (metric_name((int)m) || yyjson_arr_size(metrics) != m)
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: its list of metrics differs from the list of version %s", path,
+                       "%s: the list of metrics differs from the list in version %s", path,
                        bj_version());
     BJ_TRY(bj_locked_get_text(text, sizeof text, object, "real", path, err));
     if (strcmp(text, real_name()))
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: was locked with the number type %s, but this program uses %s",
+                       "%s: the lock was created with number type %s, but this program uses %s",
                        path, text, real_name());
     BJ_TRY(bj_locked_get_integer(&batch, object, "batch", path, err));
     BJ_TRY(bj_locked_get_integer(&least, object, "least_scenes", path, err));
     if (batch != BJ_LOCK_BATCH || least != BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: batch is %lld and least_scenes is %lld, but this version uses %d and "
-                       "%d",
+                       "%s: batch is %lld and least_scenes is %lld, "
+                       "but this version uses %d and %d",
                        path, (long long)batch, (long long)least, BJ_LOCK_BATCH, BJ_LOCK_LEAST);
     return BJ_OK;
 }

@@ -109,7 +109,8 @@ static bj_status hash_bound(int *changed, char *first, size_t room, hashing *h,
     if (status == BJ_OK && fill) memcpy(bound->sha256, hex, sizeof hex);
     else if (status == BJ_OK && strcmp(hex, bound->sha256))
         status = BJ_FAIL(&own, BJ_EMISMATCH,
-                         "%s (%s): was changed: its SHA-256 is %.16s..., but the lock has %.16s...",
+                         "%s (%s): the file was changed; its SHA-256 is %.16s..., "
+                         "but the lock has %.16s...",
                          bound->path, bound->what, hex, bound->sha256);
     if (status == BJ_OK) return BJ_OK;
     if (status != BJ_EMISMATCH || fill) return BJ_FAIL(err, status, "%s", own.message);
@@ -144,8 +145,7 @@ bj_status bj_lock_hash(bj_lock *lock, bj_lock_stamp *stamps, const char *dir, co
     }
     if (changed == 1) status = BJ_FAIL(err, BJ_EMISMATCH, "%s", first);
     if (changed > 1)
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%.440s; %d more of the %d locked files have changed, "
-                                            "too",
+        status = BJ_FAIL(err, BJ_EMISMATCH, "%.440s; %d other locked files (of %d) have also changed",
                          first, changed - 1, count);
 done:
     bj_free(h.piece);
@@ -162,8 +162,8 @@ bj_status bj_lock_untouched(bj_lock *lock, const bj_lock_stamp *stamps, const ch
         const bj_lock_stamp now = gone ? (bj_lock_stamp){0} : stamp_of(&info);
         if (gone || memcmp(&now, &stamps[i], sizeof now))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s (%s): the file was changed during the evaluation; nothing was "
-                           "written",
+                           "%s (%s): the file was changed during the evaluation; "
+                           "nothing was written",
                            bound.path, bound.what);
     }
     return BJ_OK;

@@ -16,7 +16,7 @@ bj_status bj_locked_commit(bj_doc *doc, const char *path, char hex[BJ_SHA256_HEX
     bj_status status = bj_doc_text(&text, &size, doc, 1, NULL);
     if (status == BJ_EARG)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: cannot be written, because a name in it is not UTF-8", path);
+                       "%s: cannot be written, because it contains a name that is not UTF-8", path);
     if (status != BJ_OK) return BJ_FAIL(err, status, "%s: not written: out of memory", path);
     bj_sha256_memory(hex, text, size);
     status = bj_file_write(path, text, size, err);

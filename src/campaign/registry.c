@@ -86,8 +86,8 @@ static bj_status check_campaign(const bj_registry *r, bj_error *err) {
     else if (strcmp((const char *)sqlite3_column_text(query, 0), r->campaign->digest))
         status =
             BJ_FAIL(err, BJ_EMISMATCH,
-                    "%s: belongs to another campaign: the digest of campaign.json is %.12s..., "
-                    "expected %.12s...",
+                    "%s: the registry belongs to another campaign; "
+                    "the digest of campaign.json is %.12s..., expected %.12s...",
                     r->path, (const char *)sqlite3_column_text(query, 0), r->campaign->digest);
     sqlite3_finalize(query);
     return status;
@@ -189,8 +189,8 @@ static bj_status check_others(const bj_registry *r, bj_error *err) {
         if (bj_campaign_owned(dir, shard, shards))
             status =
                 BJ_FAIL(err, BJ_ELOCKED,
-                        "%s: shard %d/%d is running; wait for it to end before splitting the "
-                        "campaign into %d shards",
+                        "%s: shard %d/%d is running; "
+                        "wait for it to end before splitting the campaign into %d shards",
                         dir, shard, shards, r->shards);
     }
     closedir(folder);

@@ -104,7 +104,8 @@ bj_status bj_maze_graph_create(bj_maze_graph **out, bj_maze_run *run, bj_error *
     if (!bj_maze_run_sees_points(run))
         return BJ_FAIL(
             err, BJ_EARG,
-            "%s: uses observations other than x and y, so it has frame coverage but no graph",
+            "%s: the run uses observations other than x and y, "
+            "so it has frame coverage but no graph",
             run->dir);
     BJ_TRY(bj_maze_run_need_source(run, err));
     BJ_TRY(BJ_ALLOC(g, 1, err));

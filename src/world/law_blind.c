@@ -65,7 +65,8 @@ static bj_status read_source(bj_law_blind *b, bj_error *err) {
     if (seed) b->seed = strtoull(seed, &end, 10);
     if (!seed || !*seed || *end || !split || strlen(split) >= SPLIT)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "law: seed is '%.40s' and split '%.40s', expected a number and a name",
+                       "distribution file: seed is '%.40s' and split is '%.40s', "
+                       "expected a number and a name",
                        seed ? seed : "not stated", split ? split : "not stated");
     memcpy(b->split, split, strlen(split) + 1);
     return BJ_OK;

@@ -111,7 +111,7 @@ static void compare_proxy(const golden *g, const char *id) {
     numbers(&strict, g, "proxy_strict", 1);
     for (int k = 0; k < K; k++)
         CHECK_MSG(proxy.outside[k] == outside[k],
-                  "%s: outside share of %d is %.17g, expected %.17g", id, k, proxy.outside[k],
+                  "%s: the outside share of candidate %d is %.17g, expected %.17g", id, k, proxy.outside[k],
                   outside[k]);
     CHECK(proxy.passes == passes);
     CHECK(proxy.strict == strict);
@@ -251,8 +251,8 @@ int main(void) {
     }
     CHECK(bj_alloc_live() == live);
     CHECK(all.scenes > 0 && all.taken > 0 && all.infeasible > 0 && all.passes > 0);
-    printf("%d scenes, %d of vehicle or bus, %d with infeasible candidates, %d pass the screen, %d "
-           "strictly\n",
+    printf("%d scenes, %d with a focal vehicle or bus, %d with infeasible candidates; "
+           "%d pass the screen, %d of them strictly\n",
            all.scenes, all.taken, all.infeasible, all.passes, all.strict);
     return test_report("audit_golden");
 }

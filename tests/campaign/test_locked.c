@@ -405,7 +405,7 @@ static void test_tampering(void) {
     grid_restore(&kept);
     kept = grid_edit(grid_at("run/lock.json"), "best_epoch", "\"dev\"", "\"Dev\"");
     CHECK(verify(&report) == BJ_EMISMATCH);
-    CHECK_CONTAINS(err.message, "lock.json: was changed");
+    CHECK_CONTAINS(err.message, "lock.json: the file was changed");
     grid_restore(&kept);
     /* Tests that a changed completion.json has another digest. */
     char digest[65];
