@@ -183,7 +183,7 @@ static bj_status parse_schema(parser *p, bj_wire_field field) {
             all[i].repetition < REQUIRED || all[i].repetition > REPEATED)
             return REFUSE(p,
                           "%s: schema element %zu is invalid: "
-                          "its type is %d, its repetition is %d, and it has %d children of %zu elements",
+                          "type %d, repetition %d and %d children of %zu elements",
                           p->label, i, all[i].type, all[i].repetition, all[i].children, count);
         if (all[i].type >= 0) all[i].children = 0;
     }

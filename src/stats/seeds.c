@@ -253,7 +253,7 @@ static bj_status fill_grid(const reading *r, bj_error *err) {
         const size_t at = cell(s, q->arm, q->metric, (int)(seed - s->seed));
         if (first[at]) {
             status = BJ_FAIL(err, BJ_EFORMAT,
-                             "%s: %s %ld: found a second value for arm '%s', seed %lld, metric '%s'; "
+                             "%s: %s %ld: duplicate value for arm '%s', seed %lld, metric '%s'; "
                              "the first is in %s %ld",
                              s->path, r->place, q->line, s->arms.text[q->arm], (long long)q->seed,
                              s->metrics.text[q->metric], r->place, r->records[first[at] - 1].line);

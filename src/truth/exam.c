@@ -66,8 +66,8 @@ static bj_status match(bj_exam *exam, bj_error *err) {
         const int64_t at = bj_law_find(exam->law, scene.scenario_id);
         if (at < 0)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "scene %s of the data (%lld scenes) has no distribution; "
-                           "the distribution file (%lld scenes, seed %s, split %s) is of another world",
+                           "scene %s of the data (%lld scenes) is not in the distribution file; "
+                           "the file (%lld scenes, seed %s, split %s) describes another world",
                            scene.scenario_id, (long long)count, (long long)bj_law_count(exam->law),
                            bj_law_fact(exam->law, "seed"), bj_law_fact(exam->law, "split"));
         const bj_law_scene law = bj_law_at(exam->law, at);

@@ -60,7 +60,8 @@ static bj_status read_source(bj_law_blind *b, bj_error *err) {
     char *end = NULL;
     b->version = world ? atoi(world) : 1;
     if (b->version < 1 || b->version > BJ_WORLD_VERSION)
-        return BJ_FAIL(err, BJ_EVERSION, "law: world version '%.20s', expected 1 to %d", world,
+        return BJ_FAIL(err, BJ_EVERSION,
+                       "distribution file: the world version is '%.20s', expected 1 to %d", world,
                        BJ_WORLD_VERSION);
     if (seed) b->seed = strtoull(seed, &end, 10);
     if (!seed || !*seed || *end || !split || strlen(split) >= SPLIT)

@@ -113,7 +113,7 @@ check grep -qE '^b +1 +2\.000' out
 run 0 table gap.csv --arms a
 printf 'arm,seed,metric,value\na,0,traj_es,1\na,0,traj_es,1\n' >twice.csv
 run 3 table twice.csv
-err_has "twice.csv: line 3: found a second value for arm 'a', seed 0, metric 'traj_es'; the first is in line 2"
+err_has "twice.csv: line 3: duplicate value for arm 'a', seed 0, metric 'traj_es'; the first is in line 2"
 printf 'arm,seed,metric\na,0,traj_es\n' >short.csv
 run 3 table short.csv
 err_has "short.csv: line 1: no column 'value'"

@@ -106,7 +106,7 @@ static void test_refusals(void) {
         {HEAD "x,0,brier,true\n", "line 2: value is 'true'"},
         {HEAD "x,0,brier,\"1,5\"\n", "line 2: value is '1,5'"},
         {HEAD "x,0,brier,1\nx,1,brier,1\n\nx,0,brier,1\n",
-         "line 5: found a second value for arm 'x', seed 0, metric 'brier'; the first is in line 2"},
+         "line 5: duplicate value for arm 'x', seed 0, metric 'brier'; the first is in line 2"},
         {HEAD "\"x\ny\",0,brier,1\n", "line 2: arm has the control character 0x0a"},
         {HEAD "x,0,brier,1\n\"x,0,brier,1\n\n", "line 3: the quote that starts here is not closed"},
         {"arm,seed,metric,value\r\nx,0,brier,1\r\n\r\nx,1,brier,?\r\n", "line 4: value is '?'"},
@@ -302,7 +302,7 @@ static void test_list(void) {
                  {{"b", "ece", -1, 1}, "entry 3: seed is -1"},
                  {{"b", "ece", 0, INFINITY}, "entry 3: seed is 0 and value is inf"},
                  {{"a", "brier", 2, 1},
-                  "entry 3: found a second value for arm 'a', seed 2, metric "
+                  "entry 3: duplicate value for arm 'a', seed 2, metric "
                   "'brier'; the first is in entry 1"}};
     for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
         list[3] = flaws[i].value;

@@ -334,7 +334,7 @@ static void test_refusals(void) {
     bj_cache *other = NULL;
     CHECK_OK(bj_cache_open(&other, other_path, 0, &err), err);
     CHECK(bj_exam_create(&exam, other, law, NULL, &err) == BJ_EFORMAT && !exam);
-    CHECK_CONTAINS(err.message, "scenes) has no distribution");
+    CHECK_CONTAINS(err.message, "scenes) is not in the distribution file");
     CHECK_CONTAINS(err.message, "seed 5, split train");
     bj_cache_free(other);
 

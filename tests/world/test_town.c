@@ -75,7 +75,7 @@ static void check_network(int number) {
                 const bj_arm *to = &node->arms[(a + move) % 4];
                 const int wanted = node->arms[a].in_count && to->out_count;
                 CHECK_MSG(seen[move] == wanted, "town %d, junction %d: "
-                                                "wrong number of lanes for move %d from arm %d", number,
+                                                "move %d from arm %d is missing or unexpected", number,
                           n, move, a);
             }
         }
