@@ -76,7 +76,8 @@ static bj_status check(double *largest, int *edges, const bj_ring *rings, int co
                        tolerance);
     if (count < 0 || (count && !rings))
         return BJ_FAIL(err, BJ_EARG,
-                       "drivable areas: the ring count (%d) is negative, or the rings are NULL", count);
+                       "drivable areas: the ring count (%d) is negative, or the rings are NULL",
+                       count);
     for (int r = 0; r < count; r++) {
         if (rings[r].count < 1)
             return BJ_FAIL(err, BJ_EARG,

@@ -373,8 +373,7 @@ bj_status bj_campaign_file_read(bj_campaign *c, const char *file,
     BJ_GOTO(status, done, take_sets(c, p, options->data, file, err));
     BJ_GOTO(status, done, take_path(&c->dev, &p->dev, options->dev, file, err));
     if (c->dev && c->set_count > 1) {
-        status = BJ_FAIL(err, BJ_EARG,
-                         "%s: with %d datasets, development data is not allowed",
+        status = BJ_FAIL(err, BJ_EARG, "%s: with %d datasets, development data is not allowed",
                          file, c->set_count);
         goto done;
     }

@@ -228,8 +228,8 @@ static bj_status check_needs(const bj_campaign *c, const char *path, bj_error *e
         if (stage_b != (needed != NULL) ||
             (needed && (bj_campaign_is_stage_b(needed->settings.arm) ||
                         needed->settings.seed != run->settings.seed || needed->set != run->set)))
-            return wrong(path, "needs", "the stage A run with the same seed and data, for a stage B run",
-                         err);
+            return wrong(path, "needs",
+                         "the stage A run with the same seed and data, for a stage B run", err);
         for (int j = 0; j < i; j++)
             if (!strcmp(c->runs[j].dir, run->dir))
                 return BJ_FAIL(err, BJ_EFORMAT, "%s: run '%s' seed %llu occurs twice", path,
@@ -302,15 +302,16 @@ bj_status bj_campaign_same(const bj_campaign *was, const bj_campaign *is, const 
                        "%s: contains the campaign '%s', but the campaign in %s is '%s'", was->dir,
                        was->name, file, is->name);
     if (was->set_count != is->set_count)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: the campaign was created with %d datasets, but %s lists %d",
-                       was->dir, was->set_count, file, is->set_count);
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: the campaign was created with %d datasets, but %s lists %d", was->dir,
+                       was->set_count, file, is->set_count);
     for (int i = 0; i < was->set_count; i++) {
         const bj_grid_set *a = &was->sets[i], *b = &is->sets[i];
         const char *x = a->name ? a->name : "(no name)", *y = b->name ? b->name : "(no name)";
         if (strcmp(x, y))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: the campaign was created with the dataset '%s', but %s lists '%s'", was->dir, x,
-                           file, y);
+                           "%s: the campaign was created with the dataset '%s', but %s lists '%s'",
+                           was->dir, x, file, y);
         if (strcmp(a->digest, b->digest))
             return BJ_FAIL(
                 err, BJ_EMISMATCH,

@@ -94,11 +94,10 @@ static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const 
                       "but the campaign has %.16s...",
                       facts->data, data_digest);
     if (!dev != !dev_digest || (dev && strcmp(dev, dev_digest)))
-        return refuse(
-            err, run,
-            "the run was evaluated on development data with the digest %.16s, "
-            "but the campaign has %.16s",
-            dev ? dev : "of training", dev_digest ? dev_digest : "of training");
+        return refuse(err, run,
+                      "the run was evaluated on development data with the digest %.16s, "
+                      "but the campaign has %.16s",
+                      dev ? dev : "of training", dev_digest ? dev_digest : "of training");
     return BJ_OK;
 }
 

@@ -128,8 +128,8 @@ static bj_status check_content(const char *folder, bj_error *err) {
             if (!strcmp(entry->d_name, files[i])) known = found[i] = 1;
         if (!known)
             status = BJ_FAIL(err, BJ_EMISMATCH,
-                             "%s: contains '%.100s', which does not belong to the evaluation", folder,
-                             entry->d_name);
+                             "%s: contains '%.100s', which does not belong to the evaluation",
+                             folder, entry->d_name);
     }
     closedir(list);
     for (int i = 0; i < 3 && status == BJ_OK; i++)

@@ -145,8 +145,9 @@ bj_status bj_lock_hash(bj_lock *lock, bj_lock_stamp *stamps, const char *dir, co
     }
     if (changed == 1) status = BJ_FAIL(err, BJ_EMISMATCH, "%s", first);
     if (changed > 1)
-        status = BJ_FAIL(err, BJ_EMISMATCH, "%.440s; %d other locked files (of %d) have also changed",
-                         first, changed - 1, count);
+        status =
+            BJ_FAIL(err, BJ_EMISMATCH, "%.440s; %d other locked files (of %d) have also changed",
+                    first, changed - 1, count);
 done:
     bj_free(h.piece);
     return status;

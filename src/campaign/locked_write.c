@@ -277,10 +277,9 @@ bj_status bj_locked_check(char digest[BJ_SHA256_HEX], const bj_lock *lock, const
         BJ_GOTO(status, done, bj_locked_get_sha256(hex, files, bound[i].name, path, err));
         if (!strcmp(hex, bound[i].found)) continue;
         BJ_GOTO(status, done, bj_lock_path(file, folder, bound[i].name, err));
-        status =
-            BJ_FAIL(err, BJ_EMISMATCH,
-                    "%s: the file was changed; its SHA-256 is %.16s..., but %s has %.16s...",
-                    i < 2 ? file : bound[i].name, bound[i].found, BJ_LOCKED_COMPLETION, hex);
+        status = BJ_FAIL(err, BJ_EMISMATCH,
+                         "%s: the file was changed; its SHA-256 is %.16s..., but %s has %.16s...",
+                         i < 2 ? file : bound[i].name, bound[i].found, BJ_LOCKED_COMPLETION, hex);
         goto done;
     }
 done:

@@ -80,8 +80,8 @@ static bj_status check_bound(const char *folder, const char *found, bj_error *er
     if (status == BJ_OK && strcmp(bound, found))
         status = BJ_FAIL(err, BJ_EMISMATCH,
                          "%s/%s: the file was changed; its SHA-256 is %.16s..., "
-                         "but %s has %.16s...", folder,
-                         BJ_LOCKED_SEEDS, found, BJ_LOCKED_COMPLETION, bound);
+                         "but %s has %.16s...",
+                         folder, BJ_LOCKED_SEEDS, found, BJ_LOCKED_COMPLETION, bound);
     return status;
 }
 

@@ -171,8 +171,8 @@ static bj_status parse_tensor(entry *out, const bj_safetensors *st, yyjson_val *
     out->begin = (size_t)offsets[0];
     out->end = (size_t)offsets[1];
     if (out->begin > out->end)
-        return REFUSE(err, st, name, "data_offsets begin at %zu, but end at %zu",
-                      out->begin, out->end);
+        return REFUSE(err, st, name, "data_offsets begin at %zu, but end at %zu", out->begin,
+                      out->end);
     if (!bj_tensor_view_measure(view))
         return REFUSE(err, st, name, "shape has more elements than memory has bytes");
     if (view->bytes != out->end - out->begin)
@@ -197,8 +197,8 @@ static bj_status parse_metadata(bj_safetensors *st, yyjson_val *object, bj_error
             return BJ_FAIL(err, BJ_EFORMAT, "%s: a metadata key has control characters", st->label);
         if (!yyjson_is_str(value) || strlen(yyjson_get_str(value)) != yyjson_get_len(value))
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: metadata '%.80s' is not a string or contains a zero byte", st->label,
-                           yyjson_get_str(key));
+                           "%s: metadata '%.80s' is not a string or contains a zero byte",
+                           st->label, yyjson_get_str(key));
         st->facts[st->facts_count++] = (bj_fact){yyjson_get_str(key), yyjson_get_str(value)};
     }
     if (st->facts_count) qsort(st->facts, (size_t)st->facts_count, sizeof *st->facts, compare_keys);

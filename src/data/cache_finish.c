@@ -314,7 +314,8 @@ static bj_status publish_rejects(bj_cache_writer *w, bj_error *err) {
         return bj_file_fail(err, ENAMETOOLONG, w->path, "create the list of rejects");
     if (w->at.rejects == 0) {
         if (unlink(path) && errno != ENOENT)
-            return bj_file_fail(err, errno, path, "remove the list of rejected scenes from an earlier run");
+            return bj_file_fail(err, errno, path,
+                                "remove the list of rejected scenes from an earlier run");
         return BJ_OK;
     }
     BJ_TRY(bj_file_writer_open(&writer, path, err));

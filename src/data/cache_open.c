@@ -158,11 +158,11 @@ static bj_status compare_facts(const bj_cache_writer *w, const char *mine, const
     while (*mine && *theirs) {
         const size_t a = strcspn(mine, "\n"), b = strcspn(theirs, "\n");
         if (a != b || memcmp(mine, theirs, a))
-            return BJ_FAIL(
-                err, BJ_EARG,
-                "%s: contains an interrupted run with different settings: "
-                "found '%.*s', expected '%.*s'",
-                w->partial, (int)(b < 100 ? b : 100), theirs, (int)(a < 100 ? a : 100), mine);
+            return BJ_FAIL(err, BJ_EARG,
+                           "%s: contains an interrupted run with different settings: "
+                           "found '%.*s', expected '%.*s'",
+                           w->partial, (int)(b < 100 ? b : 100), theirs, (int)(a < 100 ? a : 100),
+                           mine);
         mine += a + (mine[a] == '\n');
         theirs += b + (theirs[b] == '\n');
     }

@@ -180,8 +180,8 @@ static void produce(void *context, int64_t item, int slot, int number) {
         r->code = "unreadable";
     } else if (first >= 0) {
         r->code = "duplicate";
-        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: skipped, because it has the same id as %s",
-                      folder, other);
+        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: skipped, because it has the same id as %s", folder,
+                      other);
     } else {
         make_scene(p, &p->workers[number], r, item, folder);
     }

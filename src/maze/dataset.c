@@ -342,8 +342,9 @@ bj_status bj_maze_data_read_bytes(uint8_t *out, bj_maze_data *d, int64_t begin, 
                                   bj_error *err) {
     BJ_TRY(seek(d, begin, end, err));
     if (bj_npz_rows_array(d->rows)->npy.type != BJ_NPY_U8)
-        return BJ_FAIL(err, BJ_EARG, "%s: array '%s' has type %s, "
-                                     "expected uint8, because the rows are read as bytes",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: array '%s' has type %s, "
+                       "expected uint8, because the rows are read as bytes",
                        bj_npz_path(d->npz), d->info.observations,
                        bj_npy_name(bj_npz_rows_array(d->rows)->npy.type));
     return bj_npz_rows_read(d->rows, out, end - begin, err);

@@ -225,8 +225,9 @@ bj_status bj_maze_drive_episode(double *positions, int *steps, int *reached, dou
     bj_point_env env;
     BJ_TRY(check(maze, options, err));
     if (task < 0 || task >= maze->task_count || episode < 0)
-        return BJ_FAIL(err, BJ_EARG, "drive: task %d or episode %d does not exist; "
-                                     "the maze has %d tasks",
+        return BJ_FAIL(err, BJ_EARG,
+                       "drive: task %d or episode %d does not exist; "
+                       "the maze has %d tasks",
                        task, episode, maze->task_count);
     const bj_status status = driver_init(&d, maze, err);
     if (status == BJ_OK) {

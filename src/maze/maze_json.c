@@ -180,8 +180,9 @@ bj_status bj_maze_json_read(bj_maze **out, yyjson_val *object, int without_schem
     BJ_TRY(bj_maze_json_text(&plan.name, object, "name", where, err));
     for (int i = 0; bj_maze_name(i); i++)
         if (!strcmp(bj_maze_name(i), plan.name))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'name' is '%s', "
-                                            "which is the name of an official maze",
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: 'name' is '%s', "
+                           "which is the name of an official maze",
                            where, plan.name);
     BJ_GOTO(status, done, read_map(&walls, &plan.rows, &plan.cols, object, where, err));
     BJ_GOTO(status, done,

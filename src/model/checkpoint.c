@@ -363,10 +363,9 @@ bj_status bj_checkpoint_check_tensors(const bj_safetensors *st, const bj_tensor 
         BJ_TRY(bj_safetensors_require(&view, st, t->name, t->rank, shape, err));
     }
     if (unknown)
-        return BJ_FAIL(
-            err, BJ_EFORMAT,
-            "%s: tensor '%.80s' is unknown, because the architecture has no such tensor",
-            bj_safetensors_path(st), unknown);
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: tensor '%.80s' is unknown, because the architecture has no such tensor",
+                       bj_safetensors_path(st), unknown);
     return BJ_OK;
 }
 

@@ -126,12 +126,11 @@ static bj_status find_directory(directory *d, const bj_zip *zip, bj_error *err) 
     d->at = bj_zip_u32(end + 16);
     BJ_TRY(read_end64(d, &limit, zip, limit, err));
     if (d->at > limit || d->size > limit - d->at)
-        return BJ_FAIL(
-            err, BJ_EFORMAT,
-            "%s: the directory has %llu bytes and starts at byte %llu, "
-            "expected it to end before byte %llu",
-            zip->path, (unsigned long long)d->size, (unsigned long long)d->at,
-            (unsigned long long)limit);
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the directory has %llu bytes and starts at byte %llu, "
+                       "expected it to end before byte %llu",
+                       zip->path, (unsigned long long)d->size, (unsigned long long)d->at,
+                       (unsigned long long)limit);
     if (d->size > MAX_DIRECTORY)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: the directory has %llu bytes, expected at most %d",
                        zip->path, (unsigned long long)d->size, (int)MAX_DIRECTORY);

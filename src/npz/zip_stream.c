@@ -83,7 +83,8 @@ static bj_status check_local(bj_zip_stream *s, bj_error *err) {
     const uint64_t before = LOCAL + (uint64_t)length + bj_zip_u16(local + 28);
     if (before > s->zip->directory - m->header ||
         m->packed > s->zip->directory - m->header - before)
-        return fail(s, err, "the data overlaps the directory, so the archive is truncated or damaged");
+        return fail(s, err,
+                    "the data overlaps the directory, so the archive is truncated or damaged");
     s->begin = m->header + before;
     return BJ_OK;
 }

@@ -21,7 +21,8 @@ const char *bj_encoding_name(int encoding) {
                                         [BJ_ENCODING_RLE_DICTIONARY] = "RLE_DICTIONARY",
                                         [BJ_ENCODING_BYTE_STREAM_SPLIT] = "BYTE_STREAM_SPLIT"};
     const int known = (int)(sizeof names / sizeof *names);
-    return encoding >= 0 && encoding < known && names[encoding] ? names[encoding] : "an unknown encoding";
+    return encoding >= 0 && encoding < known && names[encoding] ? names[encoding]
+                                                                : "an unknown encoding";
 }
 
 bj_status bj_pages_refuse(const bj_pages *pages, bj_status code, const char *fmt, ...) {
@@ -171,10 +172,10 @@ static bj_status unpack(const uint8_t **out, const uint8_t *in, size_t size, siz
                       (size_t)(pages->page - parquet->data), size, bj_codec_name(codec), unpacked);
     if (codec == BJ_CODEC_NONE) return BJ_OK;
     if (unpacked > pages->work)
-        return REFUSE(
-            pages, "its pages unpack to more than %zu bytes, "
-                   "which is too much for a file of %zu bytes",
-            parquet->store.limit, parquet->size);
+        return REFUSE(pages,
+                      "its pages unpack to more than %zu bytes, "
+                      "which is too much for a file of %zu bytes",
+                      parquet->store.limit, parquet->size);
     pages->work -= unpacked;
     uint8_t *memory;
     const char *why;

@@ -296,11 +296,10 @@ static bj_status check_run(const audit *a, int index, bj_error *err) {
                        "%s: maze.held_out is 0, so the run was trained on every episode", dir);
     if (!index) return BJ_OK;
     if (strcmp(o->data_sha256, a->run->source->digest))
-        return BJ_FAIL(
-            err, BJ_EMISMATCH,
-            "%s: the run was trained on dataset %.16s..., "
-            "expected %.16s..., as in the first run", dir,
-            a->run->source->digest, o->data_sha256);
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: the run was trained on dataset %.16s..., "
+                       "expected %.16s..., as in the first run",
+                       dir, a->run->source->digest, o->data_sha256);
     if (s->held_out != o->held_out || s->split_seed != o->split_seed || s->horizon != a->apart)
         return BJ_FAIL(err, BJ_EMISMATCH,
                        "%s: maze.held_out is %g, maze.split_seed is %llu, maze.horizon is %d; "

@@ -243,11 +243,10 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
             found = plain;
         }
         if (!found || strcmp(found, now))
-            status = BJ_FAIL(
-                err, BJ_EMISMATCH,
-                "%s: this run was started with different settings: "
-                "%s was '%.120s' and is now '%.120s'",
-                path, key, found ? found : "missing", now);
+            status = BJ_FAIL(err, BJ_EMISMATCH,
+                             "%s: this run was started with different settings: "
+                             "%s was '%.120s' and is now '%.120s'",
+                             path, key, found ? found : "missing", now);
     }
     bj_config_free(began);
     return status;

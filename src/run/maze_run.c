@@ -57,8 +57,9 @@ static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
     yyjson_doc *doc;
     BJ_TRY(bj_run_path(path, r->dir, "result.json", err));
     if (!bj_file_exists(path))
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: the run is not finished, "
-                                        "because there is no result.json",
+        return BJ_FAIL(err, BJ_ELOCKED,
+                       "%s: the run is not finished, "
+                       "because there is no result.json",
                        r->dir);
     BJ_TRY(bj_file_read(&text, &size, path, 1 << 20, err));
     bj_status status = bj_json_parse(&doc, text, size, path, err);
@@ -89,8 +90,8 @@ static bj_status check_model(bj_maze_run *r, const char *path, bj_error *err) {
     BJ_TRY(bj_sha256_file(digest, path, err));
     if (*r->checkpoint && strcmp(digest, r->checkpoint))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: the SHA-256 is %.16s..., expected %.16s..., as in result.json", path, digest,
-                       r->checkpoint);
+                       "%s: the SHA-256 is %.16s..., expected %.16s..., as in result.json", path,
+                       digest, r->checkpoint);
     snprintf(r->checkpoint, sizeof r->checkpoint, "%s", digest);
     BJ_TRY(bj_facts_read(&facts, path, err));
     bj_status status =

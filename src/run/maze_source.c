@@ -27,8 +27,10 @@ static bj_status read_observations(bj_maze_source *s, const char *path, bj_error
     const double bytes =
         (double)i->steps * (double)s->numbers * (double)(image ? 1 : sizeof(bj_real));
     if (bytes > BYTES_MOST)
-        return BJ_FAIL(err, BJ_EARG, "%s: observations of %lld steps take %.0f bytes, "
-                                     "expected at most %d", path, (long long)i->steps, bytes, (int)BYTES_MOST);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: observations of %lld steps take %.0f bytes, "
+                       "expected at most %d",
+                       path, (long long)i->steps, bytes, (int)BYTES_MOST);
     const size_t size = (size_t)i->steps * s->numbers;
     if (image) {
         BJ_TRY(BJ_ALLOC(s->images, size, err));

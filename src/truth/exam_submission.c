@@ -49,8 +49,8 @@ static bj_status check_scenarios(const bj_law *law, const bj_submission *s, bj_e
     }
     for (int64_t i = 0; i < bj_submission_scenarios(s); i++)
         if (bj_law_find(law, bj_submission_scenario(s, i)) < 0)
-            return BJ_FAIL(err, BJ_EMISMATCH, "%s: scenario %s is not in the distribution file", path,
-                           bj_submission_scenario(s, i));
+            return BJ_FAIL(err, BJ_EMISMATCH, "%s: scenario %s is not in the distribution file",
+                           path, bj_submission_scenario(s, i));
     return BJ_OK;
 }
 

@@ -409,7 +409,8 @@ static bj_status run(check *c) {
             bj_note_failure(c->report, "%s: this program does not compute this array",
                             bj_npz_at(c->npz, i)->name);
     if (!c->report->compared)
-        return BJ_FAIL(c->err, BJ_EFORMAT, "%s: not a golden file: it has no array named expected_*",
+        return BJ_FAIL(c->err, BJ_EFORMAT,
+                       "%s: not a golden file: it has no array named expected_*",
                        bj_npz_path(c->npz));
     return BJ_OK;
 }

@@ -32,8 +32,8 @@ static bj_status check_fact(const bj_law *law, const char *key, const char *expe
     if (found && !strcmp(found, expected)) return BJ_OK;
     return BJ_FAIL(err, BJ_EMISMATCH,
                    "this is not the distribution file of the standard benchmark: "
-                   "%s is %s, expected %s", key,
-                   found ? found : "missing", expected);
+                   "%s is %s, expected %s",
+                   key, found ? found : "missing", expected);
 }
 
 bj_status bj_benchmark_check(const bj_law *law, const char *split, bj_error *err) {

@@ -230,8 +230,9 @@ bj_status bj_law_verify(const bj_law *law, int64_t i, bj_error *err) {
     uint8_t digest[HASH];
     digest_scene(digest, law, i);
     if (memcmp(digest, law->sha256 + i * HASH, HASH))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: the distribution of scene %s is damaged, "
-                                        "because its digest differs",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the distribution of scene %s is damaged, "
+                       "because its digest differs",
                        bj_safetensors_path(law->file), law->ids + i * NAME);
     return BJ_OK;
 }

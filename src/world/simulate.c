@@ -286,7 +286,8 @@ bj_status bj_world_redraw(double *futures, int *modes, int version, uint64_t see
     bj_town *town = NULL;
     bj_world_scene *scene = NULL;
     if (index < 0 || index >= (int64_t)1 << 32 || first < 0 || draws < 0)
-        return BJ_FAIL(err, BJ_EARG, "scene %lld or its %lld draws starting at %lld are out of range",
+        return BJ_FAIL(err, BJ_EARG,
+                       "scene %lld or its %lld draws starting at %lld are out of range",
                        (long long)index, (long long)draws, (long long)first);
     BJ_TRY(bj_world_check_split(split, err));
     BJ_TRY(bj_world_choose_version(&version, version, err));

@@ -111,8 +111,8 @@ static void compare_proxy(const golden *g, const char *id) {
     numbers(&strict, g, "proxy_strict", 1);
     for (int k = 0; k < K; k++)
         CHECK_MSG(proxy.outside[k] == outside[k],
-                  "%s: the outside share of candidate %d is %.17g, expected %.17g", id, k, proxy.outside[k],
-                  outside[k]);
+                  "%s: the outside share of candidate %d is %.17g, expected %.17g", id, k,
+                  proxy.outside[k], outside[k]);
     CHECK(proxy.passes == passes);
     CHECK(proxy.strict == strict);
 }

@@ -297,7 +297,8 @@ static void test_lies(void) {
     expect_lie("record_start", 8, &far, 8, "scene 1: its record does not begin");
     expect_lie("record_start", 0, &one, 8, "scene 0: its record does not begin");
     expect_lie("neighbors", 1, &big, 1, "more neighbors or polylines than the metadata allows");
-    expect_lie("polylines", 0, &big, 1, "scene 0: more neighbors or polylines than the metadata allows");
+    expect_lie("polylines", 0, &big, 1,
+               "scene 0: more neighbors or polylines than the metadata allows");
     expect_lie("polylines", 10, &two, 1, "floats, but the scenes need");
     expect_lie("neighbors_available", 4, &few, 4, "scene 1: more neighbors or polylines used");
     expect_lie("polylines_available", 4, &few, 4, "scene 1: more neighbors or polylines used");

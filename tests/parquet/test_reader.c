@@ -257,7 +257,8 @@ static void test_refused(bj_parquet *parquet) {
     } cases[] = {
         {"lzo", BJ_EVERSION, "compression 3 (LZO) is not supported"},
         {"codec_99", BJ_EVERSION, "compression 99 (an unknown codec) is not supported"},
-        {"encoding_77", BJ_EVERSION, "encoding 77 (an unknown encoding) of numbers is not"},
+        {"encoding_77", BJ_EVERSION,
+         "encoding 77 (an unknown encoding) of numbers is not supported"},
         {"delta_double", BJ_EVERSION, "encoding 5 (DELTA_BINARY_PACKED) of numbers is not"},
         {"packed_levels", BJ_EVERSION, "encoding 4 (BIT_PACKED) of definition levels is not"},
         {"encrypted", BJ_EVERSION, "encryption is not supported"},
@@ -281,7 +282,7 @@ static void test_refused(bj_parquet *parquet) {
         {"long_streams", BJ_EFORMAT,
          "the size of the split streams differs from the size of the values"},
         {"more_deltas", BJ_EFORMAT,
-        "the number of differences does not match the number of values"},
+         "the number of differences does not match the number of values"},
         {"long_text", BJ_EFORMAT, "a string exceeds its page"},
         {"keeps_more", BJ_EFORMAT, "the prefix of a string is longer than the previous string"},
         {"decimal", BJ_OK, ""},

@@ -90,9 +90,10 @@ static void check(const char *const *paths, int files, const char *isa, bj_preci
     for (int i = 0; i < files; i++) add_file(paths[i], isa, precision);
     for (int i = 0; i < count; i++) {
         const double ratio = sqrt(tensors[i].ours / tensors[i].theirs);
-        CHECK_MSG(ratio <= most, "%s: the error of %s is %.3f times that of autocast, "
-                                 "expected at most %g", isa,
-                  tensors[i].name, ratio, most);
+        CHECK_MSG(ratio <= most,
+                  "%s: the error of %s is %.3f times that of autocast, "
+                  "expected at most %g",
+                  isa, tensors[i].name, ratio, most);
         worst = fmax(worst, ratio);
     }
     CHECK_MSG(count == 40, "%d gradients compared", count);
