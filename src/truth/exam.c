@@ -282,8 +282,7 @@ static bj_status measure(block *b, int item, double *work, bj_error *err) {
     bj_exam_measure(&out->scene, &law, &forecast, exam->options.samples, exam->options.seed, work);
     bj_exam_modes(&out->scene, &law, &forecast);
     if (!isfinite(out->scene.difference.mean) || !isfinite(out->scene.difference.variance))
-        return BJ_FAIL(err, BJ_ENONFINITE, "scene %s: its distribution contains numbers that are "
-                                           "not finite",
+        return BJ_FAIL(err, BJ_ENONFINITE, "scene %s: its distribution contains a NaN or infinity",
                        law.scenario_id);
     bj_truth_scene known;
     bj_forecast_values values;

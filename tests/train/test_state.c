@@ -469,8 +469,8 @@ static void test_damage(void) {
 
     /* tensors */
     EDIT(write_signed, BJ_EFORMAT,
-         "tensor 'mean.router.2.bias' is missing, but there is an unknown tensor "
-         "'mean.router.2.offset'",
+         "tensor 'mean.router.2.bias' is missing, "
+         "but there is an unknown tensor 'mean.router.2.offset'",
          view_of(&c, "mean.router.2.bias")->name = "mean.router.2.offset");
     EDIT(write_signed, BJ_EFORMAT, "tensor 'variance.atoms.1.0.bias': is missing",
          drop_tensor(&c, "variance.atoms.1.0.bias"));
