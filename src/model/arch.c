@@ -75,8 +75,10 @@ static bj_status check_kind(const bj_arch *arch, bj_error *err) {
     const int scene = arch->encoder == BJ_ENCODER_SCENE;
     const int variational = arch->kind == BJ_MODEL_VARIATIONAL;
     if (scene && arch->kind > BJ_MODEL_OUTPUT_ONLY)
-        return BJ_FAIL(err, BJ_EARG, "architecture: kind is %d, "
-                                     "expected branch (0) or output-only (1) for scenes", (int)arch->kind);
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: kind is %d, "
+                       "expected branch (0) or output-only (1) for scenes",
+                       (int)arch->kind);
     if (!scene && arch->kind == BJ_MODEL_OUTPUT_ONLY)
         return BJ_FAIL(
             err, BJ_EARG,
@@ -140,8 +142,10 @@ bj_status bj_arch_check(const bj_arch *arch, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG, "architecture: scales is %d, expected 0, 1 or 2",
                        (int)arch->scales);
     if (arch->weighting != BJ_WEIGHTS_ROUTER && arch->weighting != BJ_WEIGHTS_UNIFORM)
-        return BJ_FAIL(err, BJ_EARG, "architecture: weighting is %d, "
-                                     "expected router (0) or uniform (1)", (int)arch->weighting);
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: weighting is %d, "
+                       "expected router (0) or uniform (1)",
+                       (int)arch->weighting);
     for (size_t i = 0; i < sizeof range / sizeof *range; i++) {
         const int used = range[i].kinds >> arch->encoder & 1;
         const int least = used ? range[i].least : 0, most = used ? range[i].most : 0;

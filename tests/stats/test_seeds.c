@@ -297,12 +297,13 @@ static void test_list(void) {
     const struct {
         bj_seed_value value;
         const char *named;
-    } flaws[] = {{{"", "ece", 0, 1}, "entry 3: arm is empty"},
-                 {{"b", "e\ne", 0, 1}, "entry 3: metric has the control character 0x0a"},
-                 {{"b", "ece", -1, 1}, "entry 3: seed is -1"},
-                 {{"b", "ece", 0, INFINITY}, "entry 3: seed is 0 and value is inf"},
-                 {{"a", "brier", 2, 1},
-                  "entry 3: duplicate value for arm 'a', seed 2, metric 'brier'; the first is in entry 1"}};
+    } flaws[] = {
+        {{"", "ece", 0, 1}, "entry 3: arm is empty"},
+        {{"b", "e\ne", 0, 1}, "entry 3: metric has the control character 0x0a"},
+        {{"b", "ece", -1, 1}, "entry 3: seed is -1"},
+        {{"b", "ece", 0, INFINITY}, "entry 3: seed is 0 and value is inf"},
+        {{"a", "brier", 2, 1},
+         "entry 3: duplicate value for arm 'a', seed 2, metric 'brier'; the first is in entry 1"}};
     for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
         list[3] = flaws[i].value;
         CHECK(bj_seeds_create(&s, "somewhere", list, LISTED, &err) == BJ_EFORMAT && !s);
