@@ -28,9 +28,9 @@ const char *bj_gallery_rule(void) {
            "The first place gets a case with exactly one maneuver that is not a stop. "
            "All other places get cases with several maneuvers. "
            "If there is no such case, other cases follow, and cases with only a stop come last. "
-           "Ties are broken by how often the case's set of maneuvers was chosen so far, "
-           "then by how often its map was chosen, "
-           "then by the smallest SHA-256 of SEED:SCENARIO_ID. "
+           "Ties go to the case whose set of maneuvers was chosen least often so far, "
+           "then to the case whose map was chosen least often, "
+           "then to the smallest SHA-256 of SEED:SCENARIO_ID. "
            "No future is read, and no candidate is moved, reweighted or left out.";
 }
 
