@@ -85,8 +85,10 @@ static bj_status check_kind(const bj_arch *arch, bj_error *err) {
             "architecture: an output-only model needs a scene encoder, found encoder %d",
             (int)arch->encoder);
     if ((arch->noise != 0) != variational || (arch->noise_hidden != 0) != variational)
-        return BJ_FAIL(err, BJ_EARG, "architecture: noise is %d and noise_hidden is %d, "
-                                     "expected sizes for a variational model and 0 for others", arch->noise, arch->noise_hidden);
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: noise is %d and noise_hidden is %d, "
+                       "expected sizes for a variational model and 0 for others",
+                       arch->noise, arch->noise_hidden);
     if (arch->waves > arch->state)
         return BJ_FAIL(err, BJ_EARG,
                        "architecture: waves is %d, "
