@@ -20,8 +20,9 @@
 
 const char *bj_gallery_rule(void) {
     return "The focal road user of every case is a vehicle or bus, "
-           "and no candidate of either model leaves the road: every point is within 3 m of the "
-           "cached polylines and within 0.1 m of the drivable areas. "
+           "and no candidate of either model leaves the road: "
+           "every point is within 3 m of the cached polylines, "
+           "and within 0.1 m of the drivable areas. "
            "A maneuver is the type of a candidate's end (stop: within 2 m; "
            "left, right: 30 degrees or more; otherwise straight), "
            "and it counts if it has at least 0.05 of the branch model's weight. "
