@@ -92,8 +92,7 @@ static bj_status take_track(double weights[BJ_MAX_ATOMS], double *trajectories,
         for (int i = 0; i < F; i++, y += 2) {
             if (!isfinite(row.x[i]) || !isfinite(row.y[i]))
                 return BJ_FAIL(err, BJ_EFORMAT,
-                               "row %lld: point %d is (%g, %g), expected finite numbers "
-                               "numbers",
+                               "row %lld: point %d is (%g, %g), expected finite numbers",
                                (long long)t->rows[k], i, row.x[i], row.y[i]);
             y[0] = row.x[i];
             y[1] = row.y[i];

@@ -76,7 +76,8 @@ static bj_status check(double *largest, int *edges, const bj_ring *rings, int co
                        tolerance);
     if (count < 0 || (count && !rings))
         return BJ_FAIL(err, BJ_EARG,
-                       "drivable areas: the ring count is %d or the rings are missing", count);
+                       "drivable areas: the ring count (%d) is negative, or the rings are NULL",
+                       count);
     for (int r = 0; r < count; r++) {
         if (rings[r].count < 1)
             return BJ_FAIL(err, BJ_EARG,
@@ -86,8 +87,8 @@ static bj_status check(double *largest, int *edges, const bj_ring *rings, int co
             const double size = fabs(rings[r].points[i]);
             if (!(size <= 1e100)) /* limited, so that squares are finite */
                 return BJ_FAIL(err, BJ_ENONFINITE,
-                               "drivable areas: ring %d: point %lld is %g, expected a magnitude of "
-                               "at most 1e100",
+                               "drivable areas: ring %d: point %lld is %g, "
+                               "expected a magnitude of at most 1e100",
                                r, (long long)(i / 2), rings[r].points[i]);
             if (size > *largest) *largest = size;
         }

@@ -186,8 +186,8 @@ static bj_status check_free(const char *path, const char *text, size_t size, bj_
     bj_free(old);
     if (same) return BJ_OK;
     return BJ_FAIL(err, BJ_EARG,
-                   "%s: exists, but there is no %s next to it; expected a new folder", path,
-                   json_name);
+                   "%s: the file exists, but there is no %s next to it; expected a new folder",
+                   path, json_name);
 }
 
 static bj_status lay_down(bj_campaign *c, const char *file, bj_error *err) {

@@ -29,8 +29,8 @@ bj_status bj_campaign_check_key(const bj_assignment *setting, bj_error *err) {
 
 static bj_status wrong_arm(const bj_assignment *line, bj_error *err) {
     return BJ_FAIL(err, BJ_EARG,
-                   "%s: '%s' is not part of an arm, expected a built-in arm or {name: NAME, arm: ARM, "
-                   "set: {KEY: VALUE}}",
+                   "%s: '%s' is not part of an arm, "
+                   "expected a built-in arm or {name: NAME, arm: ARM, set: {KEY: VALUE}}",
                    line->origin, line->key);
 }
 
@@ -70,8 +70,8 @@ bj_status bj_arm_plan_take_sweep(bj_arm_plan *plan, const char *below, const bj_
     const int item = dot && dot > below && dot[1] && !dot[1 + strspn(dot + 1, "0123456789")];
     if (!item)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: '%s' has a single value, expected a list, for example sweep: "
-                       "{optim.lr: [1e-3, 3e-4]}",
+                       "%s: '%s' has a single value, expected a list; "
+                       "for example, sweep: {optim.lr: [1e-3, 3e-4]}",
                        line->origin, line->key);
     char key[BJ_SWEEP_KEY];
     if (snprintf(key, sizeof key, "%.*s", (int)(dot - below), below) >= (int)sizeof key)
@@ -113,8 +113,8 @@ static bj_status check_entry(const bj_arm_plan *plan, int index, const char *fil
             a->origin, a->name, BJ_NAME_SIZE - 1);
     if (bj_arm_find(a->name) >= 0 && (a->set_count || strcmp(a->name, a->arm.value)))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: '%s' is the name of a built-in arm; choose another name for an arm "
-                       "with its own settings",
+                       "%s: '%s' is the name of a built-in arm; "
+                       "choose another name for an arm with its own settings",
                        a->origin, a->name);
     for (int i = 0; i < index; i++)
         if (!strcmp(plan->listed[i].name, a->name))
@@ -170,8 +170,8 @@ bj_status bj_arm_plan_at(bj_planned_arm *out, const bj_arm_plan *plan, int entry
                              short_key(plan, s), value->value);
         if (used >= (int)sizeof out->name || !bj_campaign_is_arm_name(out->name))
             return BJ_FAIL(err, BJ_EARG,
-                           "%s: the sweep creates the arm name '%.60s', expected at most %d "
-                           "letters, digits or characters of '-_.=+'",
+                           "%s: the sweep creates the arm name '%.60s', "
+                           "expected at most %d letters, digits, '-', '_', '.', '=' or '+'",
                            value->origin, out->name, BJ_NAME_SIZE - 1);
     }
     return BJ_OK;

@@ -67,7 +67,7 @@ static bj_status take_seed_count(plan *p, const bj_assignment *a, bj_error *err)
     for (; *c >= '0' && *c <= '9' && count <= BJ_CAMPAIGN_SEEDS; c++) count = 10 * count + *c - '0';
     if (c == a->value || *c || count < 1 || count > BJ_CAMPAIGN_SEEDS)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: seeds is '%s', expected a list of seeds, or a seed count from 1 to %d",
+                       "%s: seeds is '%s', expected a list of seeds or a count from 1 to %d",
                        a->origin, a->value, BJ_CAMPAIGN_SEEDS);
     for (int i = 0; i < count; i++) {
         snprintf(p->numbers[i], sizeof p->numbers[i], "%d", i);
@@ -119,8 +119,8 @@ static bj_status take_set_name(plan *p, const bj_assignment *a, bj_error *err) {
             return BJ_FAIL(err, BJ_EARG, "%s: dataset '%s' is listed twice", a->origin, a->key);
     if (!bj_campaign_is_set_name(a->key))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: '%.60s' is not a valid dataset name, expected 'data: {name: file}' "
-                       "with names of 1 to %d letters, digits, '-' or '_' that are not only digits",
+                       "%s: '%.60s' is not a valid dataset name, expected 'data: {name: file}'; "
+                       "a name has 1 to %d letters, digits, '-' or '_', but not only digits",
                        a->origin, a->key, BJ_SET_NAME - 1);
     if (p->set_count == BJ_CAMPAIGN_SETS)
         return BJ_FAIL(err, BJ_EARG, "%s: more than %d datasets", a->origin, BJ_CAMPAIGN_SETS);
@@ -373,8 +373,7 @@ bj_status bj_campaign_file_read(bj_campaign *c, const char *file,
     BJ_GOTO(status, done, take_sets(c, p, options->data, file, err));
     BJ_GOTO(status, done, take_path(&c->dev, &p->dev, options->dev, file, err));
     if (c->dev && c->set_count > 1) {
-        status = BJ_FAIL(err, BJ_EARG,
-                         "%s: lists %d datasets and development data; expected no development data",
+        status = BJ_FAIL(err, BJ_EARG, "%s: with %d datasets, development data is not allowed",
                          file, c->set_count);
         goto done;
     }

@@ -185,8 +185,8 @@ static bj_status read_settings(bj_grid_run *run, yyjson_val *settings, const cha
     BJ_GOTO(status, done, bj_settings_digest(digest, &run->settings, err));
     if (strcmp(digest, run->digest))
         status = BJ_FAIL(err, BJ_EMISMATCH,
-                         "%s: run '%s' seed %llu: settings have the digest %.12s..., expected "
-                         "%.12s...; the file was edited or was written by another version",
+                         "%s: run '%s' seed %llu: the digest of the settings is %.12s..., "
+                         "expected %.12s...; the file was edited or written by another version",
                          path, run->settings.arm, (unsigned long long)run->settings.seed, digest,
                          run->digest);
 done:
@@ -228,8 +228,8 @@ static bj_status check_needs(const bj_campaign *c, const char *path, bj_error *e
         if (stage_b != (needed != NULL) ||
             (needed && (bj_campaign_is_stage_b(needed->settings.arm) ||
                         needed->settings.seed != run->settings.seed || needed->set != run->set)))
-            return wrong(path, "needs", "the stage A run of the same seed and data for stage B",
-                         err);
+            return wrong(path, "needs",
+                         "the stage A run with the same seed and data, for a stage B run", err);
         for (int j = 0; j < i; j++)
             if (!strcmp(c->runs[j].dir, run->dir))
                 return BJ_FAIL(err, BJ_EFORMAT, "%s: run '%s' seed %llu occurs twice", path,
@@ -302,30 +302,33 @@ bj_status bj_campaign_same(const bj_campaign *was, const bj_campaign *is, const 
                        "%s: contains the campaign '%s', but the campaign in %s is '%s'", was->dir,
                        was->name, file, is->name);
     if (was->set_count != is->set_count)
-        return BJ_FAIL(err, BJ_EMISMATCH, "%s: was created with %d datasets, but %s lists %d",
-                       was->dir, was->set_count, file, is->set_count);
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: the campaign was created with %d datasets, but %s lists %d", was->dir,
+                       was->set_count, file, is->set_count);
     for (int i = 0; i < was->set_count; i++) {
         const bj_grid_set *a = &was->sets[i], *b = &is->sets[i];
         const char *x = a->name ? a->name : "(no name)", *y = b->name ? b->name : "(no name)";
         if (strcmp(x, y))
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: was created with the dataset '%s', but %s lists '%s'", was->dir, x,
-                           file, y);
+                           "%s: the campaign was created with the dataset '%s', but %s lists '%s'",
+                           was->dir, x, file, y);
         if (strcmp(a->digest, b->digest))
             return BJ_FAIL(
                 err, BJ_EMISMATCH,
-                "%s: was created with data that has the digest %.12s... (%s), but %s has %.12s...",
+                "%s: the campaign was created with data that has the digest %.12s... (%s), "
+                "but %s has %.12s...",
                 was->dir, a->digest, a->path, b->path, b->digest);
     }
     if (!was->dev != !is->dev || strcmp(was->dev_digest, is->dev_digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: was created with the development data %s %.12s, but now has %s %.12s",
+                       "%s: the campaign was created with the development data %s %.12s, "
+                       "but now has %s %.12s",
                        was->dir, was->dev ? was->dev : "(none)", was->dev_digest,
                        is->dev ? is->dev : "(none)", is->dev_digest);
     for (int i = 0; i < was->count && i < is->count; i++) BJ_TRY(same_run(was, is, i, file, err));
     if (was->count != is->count)
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: was created with %d runs, but %s describes %d", was->dir,
+                       "%s: the campaign was created with %d runs, but %s describes %d", was->dir,
                        was->count, file, is->count);
     return BJ_OK;
 }

@@ -109,8 +109,8 @@ static bj_status check_run(const bj_run *run, const bj_campaign *c, int index, b
     BJ_TRY(bj_settings_digest(digest, bj_run_settings(run), err));
     if (strcmp(digest, expected->digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: contains a run with different settings: digest %.12s..., expected "
-                       "%.12s...",
+                       "%s: contains a run with different settings; "
+                       "their digest is %.12s..., expected %.12s...",
                        expected->dir, digest, expected->digest);
     const struct {
         const char *key, *expected;

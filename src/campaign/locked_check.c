@@ -89,13 +89,14 @@ static bj_status check_data(const bj_lock_run *run, bj_lock_facts *facts, const 
         BJ_TRY(take_fact(facts->target, run, from, "init.target_sha256", err));
     if (strcmp(facts->data, data_digest))
         return refuse(err, run,
-                      "trained on data with the digest %.16s..., but the campaign has %.16s...",
+                      "the run was trained on data with the digest %.16s..., "
+                      "but the campaign has %.16s...",
                       facts->data, data_digest);
     if (!dev != !dev_digest || (dev && strcmp(dev, dev_digest)))
-        return refuse(
-            err, run,
-            "evaluated on development data with the digest %.16s, but the campaign has %.16s",
-            dev ? dev : "of training", dev_digest ? dev_digest : "of training");
+        return refuse(err, run,
+                      "the run was evaluated on development data with the digest %.16s, "
+                      "but the campaign has %.16s",
+                      dev ? dev : "of training", dev_digest ? dev_digest : "of training");
     return BJ_OK;
 }
 
@@ -236,8 +237,8 @@ static bj_status check_pair(const bj_lock_run *a, const bj_lock_facts *f, const 
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (facts[i].compared && strcmp(facts[i].x, facts[i].y))
             return refuse(err, b,
-                          "its %s (%.16s...) and those of %s (%.16s...) differ, although the "
-                          "seed is the same",
+                          "its %s (%.16s...) differ from those of %s (%.16s...), "
+                          "although the seed is the same",
                           facts[i].what, facts[i].y, a->arm, facts[i].x);
     return BJ_OK;
 }
@@ -250,7 +251,7 @@ bj_status bj_lock_check_grid(const bj_lock_run *runs, const bj_lock_facts *facts
         if (runs[i].evaluated && first < 0) first = i;
         if (runs[i].evaluated && facts[i].extended != facts[first].extended)
             return refuse(err, &runs[i],
-                          "was extended by %d epochs, but %s seed %lld was extended by %d",
+                          "the run was extended by %d epochs, but %s seed %lld was extended by %d",
                           facts[i].extended, runs[first].arm, (long long)runs[first].seed,
                           facts[first].extended);
         for (int j = 0; j < i; j++)

@@ -20,8 +20,8 @@ static bj_status check_apart(const bj_cache *held_out, const char *data, const c
     BJ_TRY(bj_cache_open(&seen, other, 1, err));
     if (digest && strcmp(bj_cache_digest(seen), digest)) {
         status = BJ_FAIL(err, BJ_ELOCKED,
-                         "not locked: %s: its digest is %.16s..., but the digest of the campaign's "
-                         "%s is %.16s...",
+                         "not locked: %s: its digest is %.16s..., "
+                         "but the digest of the campaign's %s is %.16s...",
                          other, bj_cache_digest(seen), what, digest);
     } else if (!strcmp(bj_cache_digest(seen), bj_cache_digest(held_out))) {
         status = BJ_FAIL(err, BJ_ELOCKED, "not locked: %s is the campaign's %s, not held-out data",
@@ -34,8 +34,8 @@ static bj_status check_apart(const bj_cache *held_out, const char *data, const c
         if (shared)
             status =
                 BJ_FAIL(err, BJ_ELOCKED,
-                        "not locked: %s: %lld of its scenes are also in the %s; the first is "
-                        "scenario %s",
+                        "not locked: %s: %lld of its scenes are also in the %s; "
+                        "the first is scenario %s",
                         data, (long long)shared, what, bj_cache_info(held_out, first).scenario_id);
     }
     bj_cache_free(seen);
@@ -51,8 +51,7 @@ static bj_status check_apart_fresh(const bj_cache *held_out, const char *data, c
         const char *id = bj_cache_info(held_out, i).scenario_id;
         if (bj_fresh_has(&spec, id))
             return BJ_FAIL(err, BJ_ELOCKED,
-                           "not locked: %s: scenario %s is one of the training or development "
-                           "scenes of %s",
+                           "not locked: %s: scenario %s is a training or development scene of %s",
                            data, id, other);
     }
     return BJ_OK;
@@ -63,8 +62,8 @@ static bj_status check_scenes(const bj_cache *held_out, const char *data, bj_err
     int64_t without = 0;
     if (count < BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_ELOCKED,
-                       "not locked: %s: found %lld scenes, expected at least %d, because results "
-                       "on fewer scenes would reveal individual scenes",
+                       "not locked: %s: found %lld scenes, expected at least %d, "
+                       "because results on fewer scenes would reveal individual scenes",
                        data, (long long)count, BJ_LOCK_LEAST);
     for (int64_t i = 0; i < count; i++) without += !bj_cache_info(held_out, i).has_future;
     if (without)

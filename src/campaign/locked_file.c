@@ -142,7 +142,7 @@ static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *er
         m++;
     if (metric_name((int)m) || yyjson_arr_size(metrics) != m)
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: its list of metrics differs from the list of version %s", path,
+                       "%s: the list of metrics differs from the list in version %s", path,
                        bj_version());
     BJ_TRY(bj_locked_get_text(text, sizeof text, object, "real", path, err));
     if (strcmp(text, bj_lock_real()))
@@ -153,8 +153,8 @@ static bj_status check_protocol(yyjson_val *root, const char *path, bj_error *er
     BJ_TRY(bj_locked_get_integer(&least, object, "least_scenes", path, err));
     if (batch != BJ_LOCK_BATCH || least != BJ_LOCK_LEAST)
         return BJ_FAIL(err, BJ_EVERSION,
-                       "%s: batch is %lld and least_scenes is %lld, but this version uses %d and "
-                       "%d",
+                       "%s: batch is %lld and least_scenes is %lld, "
+                       "but this version uses %d and %d",
                        path, (long long)batch, (long long)least, BJ_LOCK_BATCH, BJ_LOCK_LEAST);
     return BJ_OK;
 }

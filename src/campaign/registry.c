@@ -84,11 +84,10 @@ static bj_status check_campaign(const bj_registry *r, bj_error *err) {
         sqlite3_step(query) != SQLITE_ROW)
         status = bj_registry_fail(r->db, r->path, "read its campaign", err);
     else if (strcmp((const char *)sqlite3_column_text(query, 0), r->campaign->digest))
-        status =
-            BJ_FAIL(err, BJ_EMISMATCH,
-                    "%s: belongs to another campaign: the digest of campaign.json is %.12s..., "
-                    "expected %.12s...",
-                    r->path, (const char *)sqlite3_column_text(query, 0), r->campaign->digest);
+        status = BJ_FAIL(err, BJ_EMISMATCH,
+                         "%s: the registry belongs to another campaign; "
+                         "the digest of campaign.json is %.12s..., expected %.12s...",
+                         r->path, (const char *)sqlite3_column_text(query, 0), r->campaign->digest);
     sqlite3_finalize(query);
     return status;
 }
@@ -187,11 +186,10 @@ static bj_status check_others(const bj_registry *r, bj_error *err) {
         int shard, shards;
         if (!bj_registry_named(&shard, &shards, e->d_name) || shards == r->shards) continue;
         if (bj_campaign_owned(dir, shard, shards))
-            status =
-                BJ_FAIL(err, BJ_ELOCKED,
-                        "%s: shard %d/%d is running; wait for it to end before splitting the "
-                        "campaign into %d shards",
-                        dir, shard, shards, r->shards);
+            status = BJ_FAIL(err, BJ_ELOCKED,
+                             "%s: shard %d/%d is running; "
+                             "wait for it to end before splitting the campaign into %d shards",
+                             dir, shard, shards, r->shards);
     }
     closedir(folder);
     return status;

@@ -11,8 +11,8 @@ static bj_status check_rows(const char *what, int count, const bj_real *rows, in
         return BJ_FAIL(err, BJ_EARG, "batch: scene %d has %d %ss, expected 0 to %d", scene, count,
                        what, most);
     if (count > 0 && !rows)
-        return BJ_FAIL(err, BJ_EARG, "batch: scene %d: %ss is NULL, expected %d of them", scene,
-                       what, count);
+        return BJ_FAIL(err, BJ_EARG, "batch: scene %d: %ss is NULL, expected %d rows", scene, what,
+                       count);
     return BJ_OK;
 }
 

@@ -87,8 +87,8 @@ static bj_status check_content(const bj_folder_writer *w, bj_error *err) {
     for (const char *entry; status == BJ_OK && (entry = bj_file_next(dir));)
         if (!bj_temporary_belongs(entry, w->files))
             status = BJ_FAIL(err, BJ_EIO,
-                             "%.200s: cannot be replaced, because it contains '%s', which would be "
-                             "lost",
+                             "%.200s: cannot be replaced, because it contains '%s', "
+                             "which would be lost",
                              w->path, entry);
     closedir(dir);
     return status;

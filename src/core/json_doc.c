@@ -97,7 +97,7 @@ bj_status bj_doc_text(char **out, size_t *size, bj_doc *doc, int pretty, bj_erro
     if (*out) return BJ_OK;
     return problem.code == YYJSON_WRITE_ERROR_INVALID_STRING
                ? BJ_FAIL(err, BJ_EARG, "a path or message is not valid UTF-8, which JSON requires")
-               : BJ_FAIL(err, BJ_ENOMEM, "out of memory for the text of a JSON document");
+               : BJ_FAIL(err, BJ_ENOMEM, "out of memory while writing a JSON document");
 }
 
 void bj_doc_free(bj_doc *doc) {

@@ -171,8 +171,8 @@ static bj_status parse_tensor(entry *out, const bj_safetensors *st, yyjson_val *
     out->begin = (size_t)offsets[0];
     out->end = (size_t)offsets[1];
     if (out->begin > out->end)
-        return REFUSE(err, st, name, "data_offsets begin at %zu, after their end at %zu",
-                      out->begin, out->end);
+        return REFUSE(err, st, name, "data_offsets begin at %zu, but end at %zu", out->begin,
+                      out->end);
     if (!bj_tensor_view_measure(view))
         return REFUSE(err, st, name, "shape has more elements than memory has bytes");
     if (view->bytes != out->end - out->begin)
@@ -197,8 +197,8 @@ static bj_status parse_metadata(bj_safetensors *st, yyjson_val *object, bj_error
             return BJ_FAIL(err, BJ_EFORMAT, "%s: a metadata key has control characters", st->label);
         if (!yyjson_is_str(value) || strlen(yyjson_get_str(value)) != yyjson_get_len(value))
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: metadata '%.80s' is not a string, or has a zero byte", st->label,
-                           yyjson_get_str(key));
+                           "%s: metadata '%.80s' is not a string or contains a zero byte",
+                           st->label, yyjson_get_str(key));
         st->facts[st->facts_count++] = (bj_fact){yyjson_get_str(key), yyjson_get_str(value)};
     }
     if (st->facts_count) qsort(st->facts, (size_t)st->facts_count, sizeof *st->facts, compare_keys);
@@ -226,7 +226,7 @@ static bj_status check_layout(bj_safetensors *st, size_t data_size, bj_error *er
         if (e->begin != covered)
             return REFUSE(err, st, e->view.name,
                           "data begins at byte %zu, but the previous tensor ends at byte %zu: %s",
-                          e->begin, covered, e->begin < covered ? "they overlap" : "a hole");
+                          e->begin, covered, e->begin < covered ? "they overlap" : "a gap");
         covered = e->end;
     }
     if (covered != data_size && count)
@@ -294,8 +294,8 @@ static bj_status parse_file(bj_safetensors *st, const unsigned char *file, size_
     for (int i = 7; i >= 0; i--) header = header << 8 | file[i];
     if (header > size - 8)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: the header has %llu bytes according to its length field, but only %zu "
-                       "bytes follow",
+                       "%s: the header has %llu bytes according to its length field, "
+                       "but only %zu bytes follow",
                        st->label, (unsigned long long)header, size - 8);
     const size_t header_size = (size_t)header;
     return parse_header(st, (const char *)file + 8, header_size, file + 8 + header_size,

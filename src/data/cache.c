@@ -44,8 +44,8 @@ bj_status bj_cache_open(bj_cache **out, const char *path, int blind, bj_error *e
     if (kind && strcmp(kind, "a safetensors file"))
         return BJ_FAIL(err, strcmp(kind, "a folder") ? BJ_EFORMAT : BJ_EIO,
                        "%s: is %s, expected a cache (.bjc)\n"
-                       "hint: create a cache from Argoverse 2 scenarios with 'bjepa data prep --av2 "
-                       "DIR --out CACHE.bjc'",
+                       "hint: for Argoverse 2 scenarios, "
+                       "use 'bjepa data prep --av2 DIR --out CACHE.bjc'",
                        path, kind);
     BJ_TRY(bj_safetensors_open(&file, path, err));
     return open_file(out, file, blind ? BJ_CACHE_BLIND : 0, err);

@@ -19,7 +19,7 @@ static bj_status refuse(const bj_cache *c, bj_error *err, int64_t scene, const c
 static bj_status need_fact(const char **out, const bj_cache *c, const char *key, bj_error *err) {
     *out = bj_safetensors_metadata(c->file, key);
     if (*out) return BJ_OK;
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: not a cache: fact '%s' is missing",
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: not a cache: metadata '%s' is missing",
                    bj_safetensors_path(c->file), key);
 }
 
@@ -32,7 +32,7 @@ static bj_status need_number(int64_t *out, const bj_cache *c, const char *key, i
     char again[24];
     snprintf(again, sizeof again, "%lld", value);
     if (strcmp(again, text) || value < least || value > most)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: fact '%s' is '%.40s', expected %lld to %lld",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is '%.40s', expected %lld to %lld",
                        bj_safetensors_path(c->file), key, text, (long long)least, (long long)most);
     *out = value;
     return BJ_OK;
@@ -50,7 +50,7 @@ static bj_status read_table(bj_cache_names *out, const bj_cache *c, const char *
     const char *text;
     char label[256];
     BJ_TRY(need_fact(&text, c, key, err));
-    snprintf(label, sizeof label, "%.200s: fact '%s'", bj_safetensors_path(c->file), key);
+    snprintf(label, sizeof label, "%.200s: metadata '%s'", bj_safetensors_path(c->file), key);
     BJ_TRY(bj_json_parse(&out->doc, text, strlen(text), label, err));
     yyjson_val *list = yyjson_doc_get_root(out->doc);
     const size_t count = yyjson_arr_size(list);
@@ -95,7 +95,7 @@ static bj_status read_facts(bj_cache *c, bj_error *err) {
     c->arch.points = (int)points;
     BJ_TRY(need_fact(&dt, c, "dt", err));
     if (!bj_json_number_read(&c->arch.dt, dt) || !(c->arch.dt > 0))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: fact 'dt' is '%.40s', expected a positive number",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata 'dt' is '%.40s', expected a positive number",
                        path, dt);
     BJ_TRY(need_number(&c->sizes.scenes, c, "scenes", 1, INT64_MAX / 4096, err));
     BJ_TRY(need_number(&c->sizes.maps, c, "maps", 1, c->sizes.scenes, err));
@@ -168,7 +168,7 @@ static bj_status check_scene(const bj_cache *c, int64_t s, int64_t start, bj_err
     if (!is_name(COLUMN(c, char, FOCAL_ID) + s * BJ_CACHE_NAME))
         return refuse(c, err, s, "the id of its focal track is not a zero-padded printable string");
     if (neighbors > c->arch.neighbors || polylines > c->arch.polylines)
-        return refuse(c, err, s, "more neighbors or polylines than the facts allow");
+        return refuse(c, err, s, "more neighbors or polylines than the metadata allows");
     if (COLUMN(c, int32_t, NEIGHBORS_AVAILABLE)[s] < neighbors ||
         COLUMN(c, int32_t, POLYLINES_AVAILABLE)[s] < polylines)
         return refuse(c, err, s, "more neighbors or polylines used than available");
@@ -257,7 +257,7 @@ static bj_status check_digest(bj_cache *c, int flags, bj_error *err) {
     bj_free(facts);
     if (strcmp(c->digest, stated) && !(flags & BJ_CACHE_UNCHECKED))
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: the index is damaged: its digest is %.16s..., the file states %.16s...",
+                       "%s: the index is damaged: its digest is %.16s..., expected %.16s...",
                        bj_safetensors_path(c->file), c->digest, stated);
     return BJ_OK;
 }

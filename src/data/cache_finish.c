@@ -314,7 +314,8 @@ static bj_status publish_rejects(bj_cache_writer *w, bj_error *err) {
         return bj_file_fail(err, ENAMETOOLONG, w->path, "create the list of rejects");
     if (w->at.rejects == 0) {
         if (unlink(path) && errno != ENOENT)
-            return bj_file_fail(err, errno, path, "remove the list of rejects of an earlier run");
+            return bj_file_fail(err, errno, path,
+                                "remove the list of rejected scenes from an earlier run");
         return BJ_OK;
     }
     BJ_TRY(bj_file_writer_open(&writer, path, err));
@@ -375,7 +376,7 @@ static bj_status give_up(bj_cache_writer *w, bj_error *err) {
     bj_cache_remove_partial(w->parent, w->below, w->folder);
     if (w->at.items == 0) return BJ_FAIL(err, BJ_EFORMAT, "%s: no scenes", w->path);
     return BJ_FAIL(err, BJ_EFORMAT,
-                   "%s: none of %lld scenes could be used; %s.rejects.jsonl lists the reasons", w->path,
+                   "%s: none of the %lld scenes could be used; see %s.rejects.jsonl", w->path,
                    (long long)w->at.items, w->name);
 }
 

@@ -158,11 +158,11 @@ static bj_status compare_facts(const bj_cache_writer *w, const char *mine, const
     while (*mine && *theirs) {
         const size_t a = strcspn(mine, "\n"), b = strcspn(theirs, "\n");
         if (a != b || memcmp(mine, theirs, a))
-            return BJ_FAIL(
-                err, BJ_EARG,
-                "%s: contains an interrupted run with different settings: found '%.*s', expected "
-                "'%.*s'",
-                w->partial, (int)(b < 100 ? b : 100), theirs, (int)(a < 100 ? a : 100), mine);
+            return BJ_FAIL(err, BJ_EARG,
+                           "%s: contains an interrupted run with different settings: "
+                           "found '%.*s', expected '%.*s'",
+                           w->partial, (int)(b < 100 ? b : 100), theirs, (int)(a < 100 ? a : 100),
+                           mine);
         mine += a + (mine[a] == '\n');
         theirs += b + (theirs[b] == '\n');
     }
@@ -188,7 +188,7 @@ static bj_status copy_facts(bj_cache_writer *w, const bj_fact *facts, int count,
     BJ_TRY(BJ_ALLOC(w->facts, (size_t)count, err));
     for (int i = 0; i < count; i++) {
         if (strpbrk(facts[i].key, "=\n") || strchr(facts[i].value, '\n'))
-            return BJ_FAIL(err, BJ_EARG, "fact '%s' contains a newline or '='", facts[i].key);
+            return BJ_FAIL(err, BJ_EARG, "metadata '%s' contains a newline or '='", facts[i].key);
         w->fact_count++;
         w->facts[i] = (bj_fact){bj_strdup(facts[i].key), bj_strdup(facts[i].value)};
         if (!w->facts[i].key || !w->facts[i].value)

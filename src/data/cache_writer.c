@@ -216,8 +216,8 @@ bj_status bj_cache_writer_add(bj_cache_writer *w, const bj_cache_bytes *bytes, b
                        w->path, row.scenario_id, w->last_id);
     if (!table_takes(&w->cities, row.city) || !table_takes(&w->types, row.focal_type))
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "city '%s' or type '%s' does not fit, because a cache can store at most %d "
-                       "names",
+                       "city '%s' or type '%s' cannot be added, "
+                       "because a cache contains at most %d cities and as many types",
                        row.city, row.focal_type, BJ_CACHE_TABLE);
     row.record_start = w->at.sizes.floats;
     row.map = bj_cache_find_map(w, bytes->map_digest);

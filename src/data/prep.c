@@ -180,8 +180,8 @@ static void produce(void *context, int64_t item, int slot, int number) {
         r->code = "unreadable";
     } else if (first >= 0) {
         r->code = "duplicate";
-        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: is skipped, because it has the same id as %s",
-                      folder, other);
+        (void)BJ_FAIL(&r->why, BJ_EFORMAT, "%s: skipped, because it has the same id as %s", folder,
+                      other);
     } else {
         make_scene(p, &p->workers[number], r, item, folder);
     }
@@ -272,13 +272,13 @@ static bj_status check_resumed(prep *p, bj_error *err) {
         BJ_TRY(bj_cache_writer_item(&name, p->writer, i, err));
         if (i >= p->total)
             return BJ_FAIL(err, BJ_EARG,
-                           "%s.partial: has %lld scenarios, but there are only %lld to read now\n"
+                           "%s.partial: contains %lld scenarios, but the input has only %lld\n"
                            "hint: --restart starts over",
                            p->path, (long long)items, (long long)p->total);
         if (strncmp(name, bj_walk_id(p->walk, i), BJ_CACHE_NAME - 1))
             return BJ_FAIL(err, BJ_EARG,
-                           "%s.partial: scenario %lld was '%s' and is now '%.64s', because the "
-                           "folders have changed\n"
+                           "%s.partial: scenario %lld was '%s' and is now '%.64s'; "
+                           "the folders have changed\n"
                            "hint: --restart starts over",
                            p->path, (long long)i, name, bj_walk_id(p->walk, i));
     }

@@ -70,12 +70,11 @@ static bj_status read_constant(bj_text *out, const bj_scenario_reader *reader, c
     int count;
     BJ_TRY(read_codes(&codes, &texts, &count, reader, column, err));
     if (count != 1)
-        return BJ_FAIL(
-            err, BJ_EFORMAT,
-            "%s: column '%s' has %d different values ('%.*s', '%.*s', ...), expected a single "
-            "value",
-            reader->label, column, count, (int)texts[0].size, texts[0].data, (int)texts[1].size,
-            texts[1].data);
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: column '%s' has %d different values ('%.*s', '%.*s', ...), "
+                       "expected a single value",
+                       reader->label, column, count, (int)texts[0].size, texts[0].data,
+                       (int)texts[1].size, texts[1].data);
     *out = texts[0];
     return BJ_OK;
 }

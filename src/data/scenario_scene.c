@@ -103,8 +103,8 @@ static bj_status find_files(files *f, const char *path, bj_error *err) {
     if (S_ISDIR(info.st_mode)) return look_into(f, path, err);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (!id_of(f->id, name))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: expected a scenario folder or a file %sID%s", path,
-                       scenario_prefix, scenario_suffix);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: expected a scenario folder or a file named %sID%s",
+                       path, scenario_prefix, scenario_suffix);
     return slash ? set_paths(f, path, (int)(slash - path), f->id, err)
                  : set_paths(f, ".", 1, f->id, err);
 }

@@ -126,8 +126,7 @@ bj_status bj_evaluator_add(bj_evaluator *e, const bj_batch *batch, const bj_scen
                            bj_error *err) {
     BJ_TRY(bj_batch_check(batch, &e->arch, e->max_batch, 1, err));
     if (e->grouped && !infos)
-        return BJ_FAIL(err, BJ_EARG,
-                       "infos is NULL, expected scene information, which is required for groups");
+        return BJ_FAIL(err, BJ_EARG, "infos is NULL, but metrics per group need scene information");
     BJ_TRY(bj_predict(e->predictor, batch, e->weights, e->trajectories, e->atoms, err));
     if (e->encoder) BJ_TRY(bj_future_encode(e->encoder, batch, e->target, NULL, err));
     BJ_TRY(measure(e, batch, err));

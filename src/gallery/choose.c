@@ -19,16 +19,20 @@
 #include <string.h>
 
 const char *bj_gallery_rule(void) {
-    return "Cases are strict: the focal road user is a vehicle or bus, and no point of any "
-           "candidate of either model is more than 3 m from the cached polylines or outside the "
-           "drivable areas (0.1 m). A maneuver of a case is an ending (stop: within 2 m; left, "
-           "right: 30 degrees or more; else straight) that carries at least .05 of the branch "
-           "model's weight. Place 1 takes a case with one maneuver other than stop, and the other "
-           "places take cases with several maneuvers. Other cases follow only when no such case is "
-           "left; cases with stop alone come last. Ties are broken in favor of the case whose set "
-           "of maneuvers was chosen least often so far, then the case whose map was chosen least "
-           "often, then the smallest SHA-256 of SEED:SCENARIO_ID. No future is read, and no "
-           "candidate is moved, reweighted or left out.";
+    return "The focal road user of every case is a vehicle or bus, "
+           "and no candidate of either model leaves the road: "
+           "every point is within 3 m of the cached polylines, "
+           "and within 0.1 m of the drivable areas. "
+           "A maneuver is the type of a candidate's end (stop: within 2 m; "
+           "left, right: 30 degrees or more; otherwise straight), "
+           "and it counts if it has at least 0.05 of the branch model's weight. "
+           "The first place gets a case with exactly one maneuver that is not a stop. "
+           "All other places get cases with several maneuvers. "
+           "If there is no such case, other cases follow, and cases with only a stop come last. "
+           "Ties go to the case whose set of maneuvers was chosen least often so far, "
+           "then to the case whose map was chosen least often, "
+           "then to the smallest SHA-256 of SEED:SCENARIO_ID. "
+           "No future is read, and no candidate is moved, reweighted or left out.";
 }
 
 void bj_gallery_order(unsigned char order[BJ_SHA256_BYTES], uint64_t seed,

@@ -94,7 +94,7 @@ static bj_status load_parts(loaded *l, const bj_safetensors *st, bj_error *err) 
         latents->shape[0] < 1 || latents->shape[0] > BJ_MAZE_MAX_CELLS)
         return BJ_FAIL(
             err, BJ_EFORMAT,
-            "%s: tensor 'candidates' (S,K,D) or 'latents' (C,D) is missing or has a wrong shape",
+            "%s: tensor 'candidates' (S,K,D) or 'latents' (C,D) is missing or has the wrong shape",
             path);
     l->S = (int)c->shape[0];
     l->K = (int)c->shape[1];

@@ -17,8 +17,9 @@ static bj_status check_emissions(const bj_emissions *e, const char *path, bj_err
         e->K > BJ_ARCHIVE_MAX_K || e->D < 1 || e->D > BJ_ARCHIVE_MAX_D || e->fact_count < 0 ||
         e->fact_count > META - 3)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: a size is out of range: %d contexts, K = %d, D = %d, %d facts", path,
-                       e->contexts, e->K, e->D, e->fact_count);
+                       "%s: a size is out of range: "
+                       "%d contexts, K = %d, D = %d, %d metadata entries",
+                       path, e->contexts, e->K, e->D, e->fact_count);
     for (int s = 0; s < e->contexts; s++) {
         double sum = 0;
         if (e->context_cells[s] < 0 || e->context_cells[s] >= e->maze->cells)
@@ -77,8 +78,7 @@ bj_status bj_archive_emit(char sha256[65], const char *path, const bj_emissions 
     BJ_TRY(check_finite(e->latents, (size_t)(C * D), "the cell latents", path, err));
     if (e->point) BJ_TRY(check_finite(e->point, (size_t)(S * D), "the points", path, err));
     if (e->point_latents && !e->point)
-        return BJ_FAIL(err, BJ_EARG,
-                       "%s: the cell latents of the points are present, but the points are missing",
+        return BJ_FAIL(err, BJ_EARG, "%s: `point_latents` is present, but `point` is missing",
                        path);
     if (e->point_latents)
         BJ_TRY(check_finite(e->point_latents, (size_t)(C * D), "the cell latents of the points",

@@ -31,8 +31,8 @@ bj_status bj_frame_coverage_create(bj_frame_coverage **out, int cells, int D, bj
     *out = NULL;
     if (cells < 1 || cells > BJ_MAZE_MAX_CELLS || D < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "frame coverage: found %d cells with latents of width %d, expected at least "
-                       "1 of each",
+                       "frame coverage: found %d cells with latents of width %d, "
+                       "expected at least one cell and a width of at least 1",
                        cells, D);
     const size_t C = (size_t)cells, width = (size_t)D;
     BJ_TRY(BJ_ALLOC(c, 1, err));
@@ -76,7 +76,7 @@ bj_status bj_frame_coverage_target(bj_frame_coverage *c, int cell, int next, con
     BJ_TRY(check_cell(c, next, -1, err));
     if (c->frozen)
         return BJ_FAIL(err, BJ_EARG,
-                       "frame coverage: a target was added after the first candidates");
+                       "frame coverage: targets must be added before the first candidates");
     double *sum = c->latent + (size_t)cell * (size_t)c->D;
     for (int d = 0; d < c->D; d++) {
         if (!isfinite(latent[d]))

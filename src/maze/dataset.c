@@ -136,7 +136,7 @@ static bj_status find_positions(bj_maze_data *d, bj_error *err) {
     if (!is_float(a) || a->npy.width < 2 || a->npy.width > BLOCK / 8)
         return wrong_shape(d, a, "float32 (steps, x y ...)", err);
     if (a->npy.rows != d->info.steps)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld like '%s'",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as in '%s'",
                        bj_npz_path(d->npz), a->name, (long long)a->npy.rows,
                        (long long)d->info.steps, d->info.observations);
     d->info.positions = a->name;
@@ -149,7 +149,7 @@ static bj_status find_ends(const char **name, const bj_maze_data *d, bj_error *e
     if (!bj_npz_find(d->npz, *name) && bj_npz_find(d->npz, "episode")) *name = "episode";
     BJ_TRY(bj_npz_need(&a, d->npz, *name, 1, err));
     if (a->npy.rows == d->info.steps) return BJ_OK;
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld like '%s'",
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: array '%s' has %lld rows, expected %lld as in '%s'",
                    bj_npz_path(d->npz), a->name, (long long)a->npy.rows, (long long)d->info.steps,
                    d->info.observations);
 }
@@ -342,7 +342,9 @@ bj_status bj_maze_data_read_bytes(uint8_t *out, bj_maze_data *d, int64_t begin, 
                                   bj_error *err) {
     BJ_TRY(seek(d, begin, end, err));
     if (bj_npz_rows_array(d->rows)->npy.type != BJ_NPY_U8)
-        return BJ_FAIL(err, BJ_EARG, "%s: array '%s' is %s, expected uint8 to be read as bytes",
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: array '%s' has type %s, "
+                       "expected uint8, because the rows are read as bytes",
                        bj_npz_path(d->npz), d->info.observations,
                        bj_npy_name(bj_npz_rows_array(d->rows)->npy.type));
     return bj_npz_rows_read(d->rows, out, end - begin, err);

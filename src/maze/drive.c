@@ -173,7 +173,7 @@ static bj_status check(const bj_maze *maze, const bj_drive_options *o, bj_error 
     if (o->episodes < 0 || o->episodes > MAX_EPISODES || o->steps < 0 || o->steps > MAX_STEPS ||
         o->patience < 0)
         return BJ_FAIL(err, BJ_EARG,
-                       "drive: a setting is out of range: %d episodes, %d steps, patience %d",
+                       "drive: out of range: %d episodes, %d steps or a patience of %d",
                        o->episodes, o->steps, o->patience);
     if (!maze->task_count)
         return BJ_FAIL(err, BJ_EARG, "drive: maze '%.80s' has no tasks", maze->name);
@@ -225,7 +225,9 @@ bj_status bj_maze_drive_episode(double *positions, int *steps, int *reached, dou
     bj_point_env env;
     BJ_TRY(check(maze, options, err));
     if (task < 0 || task >= maze->task_count || episode < 0)
-        return BJ_FAIL(err, BJ_EARG, "drive: no task %d or no episode %d in a maze with %d tasks",
+        return BJ_FAIL(err, BJ_EARG,
+                       "drive: task %d or episode %d does not exist; "
+                       "the maze has %d tasks",
                        task, episode, maze->task_count);
     const bj_status status = driver_init(&d, maze, err);
     if (status == BJ_OK) {

@@ -213,15 +213,14 @@ bj_status bj_maze_generate(bj_maze **out, const bj_generate_options *o, bj_error
     *out = NULL;
     if (b.rooms_i < 2 || b.rooms_j < 2 || b.rooms_i > MAX_ROOMS || b.rooms_j > MAX_ROOMS)
         return BJ_FAIL(err, BJ_EARG,
-                       "generated maze: found %d by %d rooms, expected 2 to %d", b.rooms_i,
+                       "generated maze: found %d by %d rooms, expected 2 to %d per side", b.rooms_i,
                        b.rooms_j, (int)MAX_ROOMS);
     if (o->branches < 2 || o->branches > MAX_BRANCHES || o->junctions < 0 ||
         o->junctions > BJ_MAZE_MAX_PORTS || !(o->loops >= 0 && o->loops < 1))
         return BJ_FAIL(err, BJ_EARG,
-                       "generated maze: found %d designated cells with %d successors and %g of the "
-                       "walls "
-                       "open, expected at most %d cells with 2 to %d successors and a share from 0 "
-                       "to 1",
+                       "generated maze: found %d designated cells with %d successors, "
+                       "and an open share of the walls of %g; "
+                       "expected at most %d cells with 2 to %d successors, and a share in [0, 1)",
                        o->junctions, o->branches, o->loops, (int)BJ_MAZE_MAX_PORTS,
                        (int)MAX_BRANCHES);
     b.rows = 2 * b.rooms_i + 1;

@@ -136,8 +136,8 @@ bj_status bj_withhold(uint8_t *held, int *chosen, const bj_edge *edges, int coun
         held[k] = 0;
         if (edges[k].from < 0 || edges[k].from >= BJ_MAZE_MAX_CELLS)
             return BJ_FAIL(err, BJ_EARG,
-                           "withheld edges: edge %d starts in cell %d, but there is no such cell",
-                           k, (int)edges[k].from);
+                           "withheld edges: edge %d starts in cell %d, which does not exist", k,
+                           (int)edges[k].from);
         if (order[k] < 0 || order[k] >= count)
             return BJ_FAIL(err, BJ_EARG,
                            "withheld edges: entry %d of the order is %d, expected 0 to %d", k,

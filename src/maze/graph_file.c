@@ -47,8 +47,8 @@ static bj_status check_ascending(const bj_edge *edges, int count, const char *ke
                            k, (int)edges[k].from);
         if (k && bj_edge_compare(&edges[k - 1], &edges[k]) >= 0)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: '%s' row %d is [%d, %d] and follows [%d, %d], expected ascending "
-                           "rows",
+                           "%s: '%s' row %d is [%d, %d] and follows [%d, %d], "
+                           "expected rows in ascending order",
                            where, key, k, (int)edges[k].from, (int)edges[k].to,
                            (int)edges[k - 1].from, (int)edges[k - 1].to);
     }
@@ -73,7 +73,9 @@ static bj_status read_seen(bj_graph_file *f, yyjson_val *root, const char *where
     const size_t size = yyjson_arr_size(list);
     if (!list) return BJ_OK;
     if (!yyjson_is_arr(list) || size > MAX_EDGES)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'seen' is %s of %zu, expected a list of at most %d",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: 'seen' has type %s and length %zu, "
+                       "expected a list of length %d or less",
                        where, yyjson_get_type_desc(list), yyjson_get_len(list), (int)MAX_EDGES);
     BJ_TRY(BJ_ALLOC(f->seen, size, err));
     BJ_TRY(BJ_ALLOC(f->crossings, size, err));
@@ -83,7 +85,9 @@ static bj_status read_seen(bj_graph_file *f, yyjson_val *root, const char *where
         int64_t value[3] = {0};
         char what[64];
         if (!yyjson_is_arr(row) || yyjson_arr_size(row) != 3)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'seen' row %zu is %s of %zu, expected a list of 3",
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: 'seen' row %zu has type %s and length %zu, "
+                           "expected a list of length 3",
                            where, k, yyjson_get_type_desc(row), yyjson_get_len(row));
         for (size_t n = 0; n < 3; n++) {
             snprintf(what, sizeof what, "'seen' row %zu number %zu", k, n);
@@ -107,13 +111,16 @@ static bj_status read_candidate(bj_graph_candidate *out, yyjson_val *value, int 
     int64_t number = -1;
     if (!yyjson_is_arr(value) || yyjson_arr_size(value) != 3 || !yyjson_is_num(cosine) ||
         !(yyjson_is_num(mass) || yyjson_is_null(mass)))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: expected [cell or null, cosine, mass or null]", where);
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: expected a list [cell or null, cosine, mass or null]",
+                       where);
     if (!yyjson_is_null(cell))
         BJ_TRY(bj_maze_json_integer(&number, cell, 0, cells - 1, "the cell", where, err));
     *out = (bj_graph_candidate){(int32_t)number, yyjson_get_num(cosine),
                                 yyjson_is_null(mass) ? (double)NAN : yyjson_get_num(mass)};
     if (!(fabs(out->cosine) <= 1.001) || out->mass < 0 || out->mass > 1.001)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: cosine %g and mass %g, expected -1 to 1 and 0 to 1",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: cosine is %g and mass is %g, "
+                       "expected a cosine from -1 to 1 and a mass from 0 to 1",
                        where, out->cosine, out->mass);
     return BJ_OK;
 }
@@ -128,11 +135,13 @@ static bj_status read_source(bj_graph_file *f, yyjson_val *value, int s, const c
     BJ_TRY(bj_maze_json_members(value, "cell candidates", where, err));
     BJ_TRY(bj_maze_json_integer(&cell, yyjson_obj_get(value, "cell"),
                                 s ? f->source_cells[s - 1] + 1 : 0, f->maze->cells - 1,
-                                "the cell, which must ascend,", where, err));
+                                "the cell (in ascending order)", where, err));
     f->source_cells[s] = (int32_t)cell;
     const size_t K = yyjson_arr_size(list);
     if (!yyjson_is_arr(list) || !K || K > MAX_K || (s && K != (size_t)r->K))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'candidates' is %s of %zu, expected a list of %d",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: 'candidates' has type %s and length %zu, "
+                       "expected a list of length %d",
                        where, list ? yyjson_get_type_desc(list) : "missing", K, s ? r->K : 1);
     if (!s) {
         r->K = (int)K;
@@ -152,7 +161,9 @@ static bj_status read_sources(bj_graph_file *f, yyjson_val *root, const char *pa
     if (!list) return BJ_OK;
     const size_t size = yyjson_arr_size(list);
     if (!yyjson_is_arr(list) || size > (size_t)f->maze->cells)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'sources' is %s of %zu, expected a list of at most %d",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: 'sources' has type %s and length %zu, "
+                       "expected a list of length %d or less",
                        path, yyjson_get_type_desc(list), yyjson_get_len(list), f->maze->cells);
     BJ_TRY(BJ_ALLOC(f->source_cells, size, err));
     f->record.sources = (int)size;
@@ -174,7 +185,9 @@ static bj_status read_facts(bj_graph_file *f, yyjson_val *root, const char *path
     yyjson_obj_iter walk;
     if (!object) return BJ_OK;
     if (!yyjson_obj_iter_init(object, &walk) || yyjson_obj_size(object) > MAX_FACTS)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'provenance' is %s, expected an object of at most %d",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: 'provenance' has type %s, "
+                       "expected an object with at most %d members",
                        path, yyjson_get_type_desc(object), (int)MAX_FACTS);
     BJ_TRY(BJ_ALLOC(f->facts, yyjson_obj_size(object), err));
     while ((key = yyjson_obj_iter_next(&walk))) {
@@ -208,7 +221,7 @@ static bj_status read_maze(bj_graph_file *f, yyjson_val *root, const char *path,
     BJ_TRY(bj_maze_json_integer(&cells, yyjson_obj_get(root, "cells"), 1, BJ_MAZE_MAX_CELLS,
                                 "'cells'", path, err));
     if (cells != f->maze->cells)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'cells' is %d, expected %d as in the maze", path,
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: 'cells' is %d, expected %d, as in the maze", path,
                        (int)cells, f->maze->cells);
     f->record.maze = f->maze;
     return BJ_OK;

@@ -40,7 +40,7 @@ static bj_status check_pairs(const bj_edge *pairs, int count, int cells, const c
                              bj_error *err) {
     if (count < 0 || (count && !pairs))
         return BJ_FAIL(err, BJ_EARG,
-                       "graph metrics: the count is negative or the list is missing: %d %s", count,
+                       "graph metrics: a count is negative or its list is NULL: %d %s", count,
                        what);
     for (int k = 0; k < count; k++)
         if (pairs[k].from < 0 || pairs[k].from >= cells || pairs[k].to < 0 || pairs[k].to >= cells)

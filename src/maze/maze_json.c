@@ -96,7 +96,8 @@ static bj_status read_row(int32_t *out, yyjson_val *row, int width, int32_t most
     char what[96];
     if (!yyjson_is_arr(row) || yyjson_arr_size(row) != (size_t)width)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: '%s' row %d is %s of length %zu, expected a list of length %d",
+                       "%s: '%s' row %d has type %s and length %zu, "
+                       "expected a list of length %d",
                        where, key, number, yyjson_get_type_desc(row), yyjson_get_len(row), width);
     for (int k = 0; k < width; k++) {
         int64_t number_k = 0;
@@ -179,7 +180,9 @@ bj_status bj_maze_json_read(bj_maze **out, yyjson_val *object, int without_schem
     BJ_TRY(bj_maze_json_text(&plan.name, object, "name", where, err));
     for (int i = 0; bj_maze_name(i); i++)
         if (!strcmp(bj_maze_name(i), plan.name))
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: 'name' is '%s', the name of an official maze",
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "%s: 'name' is '%s', "
+                           "which is the name of an official maze",
                            where, plan.name);
     BJ_GOTO(status, done, read_map(&walls, &plan.rows, &plan.cols, object, where, err));
     BJ_GOTO(status, done,

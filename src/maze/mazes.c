@@ -229,7 +229,7 @@ static bj_status place_tasks(draft *d, const bj_maze_plan *from, bj_error *err) 
 static bj_status check_plan(const bj_maze_plan *p, bj_error *err) {
     if (p->rows < 1 || p->cols < 1 || p->rows > MAX_SIDE || p->cols > MAX_SIDE)
         return BJ_FAIL(err, BJ_EARG,
-                       "maze '%.80s': found %d by %d squares, expected 1 to %d", p->name,
+                       "maze '%.80s': found %d by %d squares, expected 1 to %d per side", p->name,
                        p->rows, p->cols, (int)MAX_SIDE);
     if (p->in_count < 0 || p->out_count < 0 || p->in_count > BJ_MAZE_MAX_PORTS ||
         p->out_count > BJ_MAZE_MAX_PORTS || !p->in_count != !p->out_count)

@@ -101,8 +101,9 @@ static bj_status factorize(bj_probe *p, bj_error *err) {
         const double pivot = U[i * D + i];
         if (!(pivot > 1e-14 * largest)) /* also if it is NaN */
             return BJ_FAIL(err, BJ_EARG,
-                           "probe: pivot %zu of %zu is %g, because the latents of %.0f frames do "
-                           "not determine it; use a larger ridge",
+                           "probe: pivot %zu of %zu is %g, "
+                           "because the latents of %.0f frames do not determine it; "
+                           "use a larger ridge",
                            i, D, pivot, p->frames);
         for (size_t j = i; j < D; j++) U[i * D + j] /= sqrt(pivot);
     }
@@ -114,8 +115,8 @@ bj_status bj_probe_solve(bj_probe *p, double ridge, bj_error *err) {
     double trace = 0, *U = p->matrix, *W = p->cross;
     if (p->frames < 2 || !(ridge >= 0))
         return BJ_FAIL(err, BJ_EARG,
-                       "probe: found %.0f frames and a ridge of %g, expected at least 2 frames and "
-                       "at least 0",
+                       "probe: found %.0f frames and a ridge of %g, "
+                       "expected at least 2 frames and a ridge of at least 0",
                        p->frames, ridge);
     center_moments(p);
     for (size_t i = 0; i < D; i++) trace += U[i * D + i];

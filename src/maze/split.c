@@ -15,10 +15,9 @@ bj_status bj_episode_split(uint8_t *training, int64_t count, double share, uint6
     bj_rng rng = bj_rng_named(seed, "maze episode split");
     int64_t *order;
     if (count < 0 || !(share >= 0 && share <= 1))
-        return BJ_FAIL(
-            err, BJ_EARG,
-            "episode split: the share is %g of %lld episodes, expected a number from 0 to 1", share,
-            (long long)count);
+        return BJ_FAIL(err, BJ_EARG,
+                       "episode split: the share is %g (of %lld episodes), expected 0 to 1", share,
+                       (long long)count);
     BJ_TRY(BJ_ALLOC(order, (size_t)count, err));
     const int64_t want = (int64_t)floor(share * (double)count + 1e-9); /* 0.7 * 10 is below 7 */
     for (int64_t k = 0; k < count; k++) {

@@ -86,7 +86,7 @@ bj_status bj_maze_walk(const char *path, const bj_maze *maze, const bj_walk_opti
     bj_status status;
     if (o->episodes < 0 || o->steps < 0 || N > MAX_ROWS || !(noise <= 100) || maze->cells < 2)
         return BJ_FAIL(err, BJ_EARG,
-                       "walks: %lld episodes of %lld steps with noise %g through %d cells, "
+                       "walks: found %lld episodes of %lld steps with noise %g in %d cells, "
                        "expected at most %d steps in total",
                        (long long)episodes, (long long)steps, noise, maze->cells, (int)MAX_ROWS);
     BJ_GOTO(status, done, BJ_ALLOC(w.sides, C * C, err));

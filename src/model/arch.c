@@ -75,18 +75,24 @@ static bj_status check_kind(const bj_arch *arch, bj_error *err) {
     const int scene = arch->encoder == BJ_ENCODER_SCENE;
     const int variational = arch->kind == BJ_MODEL_VARIATIONAL;
     if (scene && arch->kind > BJ_MODEL_OUTPUT_ONLY)
-        return BJ_FAIL(err, BJ_EARG, "architecture: kind is %d, expected branch (0) or "
-                       "output-only (1) for scenes", (int)arch->kind);
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: kind is %d, "
+                       "expected branch (0) or output-only (1) for scenes",
+                       (int)arch->kind);
     if (!scene && arch->kind == BJ_MODEL_OUTPUT_ONLY)
         return BJ_FAIL(
             err, BJ_EARG,
             "architecture: an output-only model needs a scene encoder, found encoder %d",
             (int)arch->encoder);
     if ((arch->noise != 0) != variational || (arch->noise_hidden != 0) != variational)
-        return BJ_FAIL(err, BJ_EARG, "architecture: noise is %d, noise_hidden %d, expected sizes "
-                       "for a variational model and 0 for others", arch->noise, arch->noise_hidden);
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: noise is %d and noise_hidden is %d, "
+                       "expected sizes for a variational model and 0 for others",
+                       arch->noise, arch->noise_hidden);
     if (arch->waves > arch->state)
-        return BJ_FAIL(err, BJ_EARG, "architecture: waves is %d, expected at most state, %d",
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: waves is %d, "
+                       "expected at most %d, the number of state components",
                        arch->waves, arch->state);
     if (arch->height % 16 || arch->width % 16)
         return BJ_FAIL(err, BJ_EARG, "architecture: images are %d x %d, expected multiples of 16",
@@ -130,14 +136,18 @@ bj_status bj_arch_check(const bj_arch *arch, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG, "architecture: kind is %d, expected 0 to %d", (int)arch->kind,
                        (int)BJ_MODEL_CODEBOOK);
     if (arch->encoder < BJ_ENCODER_SCENE || arch->encoder > BJ_ENCODER_IMAGE)
-        return BJ_FAIL(err, BJ_EARG, "architecture: encoder is %d, expected scene (0), state (1) "
-                       "or image (2)", (int)arch->encoder);
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: encoder is %d, "
+                       "expected scene (0), state (1) or image (2)",
+                       (int)arch->encoder);
     if (arch->scales < BJ_SCALES_FIXED || arch->scales > BJ_SCALES_COMPONENT)
         return BJ_FAIL(err, BJ_EARG, "architecture: scales is %d, expected 0, 1 or 2",
                        (int)arch->scales);
     if (arch->weighting != BJ_WEIGHTS_ROUTER && arch->weighting != BJ_WEIGHTS_UNIFORM)
-        return BJ_FAIL(err, BJ_EARG, "architecture: weighting is %d, expected router (0) or "
-                       "uniform (1)", (int)arch->weighting);
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: weighting is %d, "
+                       "expected router (0) or uniform (1)",
+                       (int)arch->weighting);
     for (size_t i = 0; i < sizeof range / sizeof *range; i++) {
         const int used = range[i].kinds >> arch->encoder & 1;
         const int least = used ? range[i].least : 0, most = used ? range[i].most : 0;
@@ -147,18 +157,23 @@ bj_status bj_arch_check(const bj_arch *arch, bj_error *err) {
     }
     BJ_TRY(check_kind(arch, err));
     if (arch->heads && arch->embed % arch->heads)
-        return BJ_FAIL(err, BJ_EARG, "architecture: embed is %d, expected a multiple of heads, %d",
+        return BJ_FAIL(err, BJ_EARG,
+                       "architecture: embed is %d, "
+                       "expected a multiple of the number of heads (%d)",
                        arch->embed, arch->heads);
     if (!(arch->dt > 0) || !isfinite(arch->dt))
         return BJ_FAIL(err, BJ_EARG,
                        "architecture: dt is %g, expected a positive number of seconds", arch->dt);
     if (arch->kind == BJ_MODEL_OUTPUT_ONLY) {
         if (arch->fut % BJ_SEGMENT_STEPS)
-            return BJ_FAIL(err, BJ_EARG, "architecture: fut is %d, expected a multiple of %d for "
-                           "the output-only control", arch->fut, BJ_SEGMENT_STEPS);
+            return BJ_FAIL(err, BJ_EARG,
+                           "architecture: fut is %d, "
+                           "expected a multiple of %d for the output-only control",
+                           arch->fut, BJ_SEGMENT_STEPS);
         if (arch->scales != BJ_SCALES_FIXED)
             return BJ_FAIL(err, BJ_EARG,
-                           "architecture: learned scales need a branch model, found output-only");
+                           "architecture: learned scales need a branch model, "
+                           "found an output-only model");
     }
     return BJ_OK;
 }

@@ -234,8 +234,8 @@ bj_status bj_checkpoint_check_digest(const bj_safetensors *st, bj_error *err) {
     digest(hex, tensors, count, facts, facts_count);
     if (strcmp(hex, stored))
         status = BJ_FAIL(err, BJ_EFORMAT,
-                         "%s: the checksum of the content is %s, expected %s, so the file was "
-                         "changed",
+                         "%s: the checksum of the content is %s, expected %s; "
+                         "the file was changed",
                          bj_safetensors_path(st), hex, shown(text, stored));
 done:
     bj_free(tensors);
@@ -358,15 +358,14 @@ bj_status bj_checkpoint_check_tensors(const bj_safetensors *st, const bj_tensor 
         const bj_tensor_view *view;
         if (unknown && !bj_safetensors_find(st, t->name))
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: tensor '%s': is missing, but there is an unknown tensor '%.80s'",
+                           "%s: tensor '%s' is missing, but there is an unknown tensor '%.80s'",
                            bj_safetensors_path(st), t->name, unknown);
         BJ_TRY(bj_safetensors_require(&view, st, t->name, t->rank, shape, err));
     }
     if (unknown)
-        return BJ_FAIL(
-            err, BJ_EFORMAT,
-            "%s: tensor '%.80s': is unknown, because the architecture has no such tensor",
-            bj_safetensors_path(st), unknown);
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: tensor '%.80s' is unknown, because the architecture has no such tensor",
+                       bj_safetensors_path(st), unknown);
     return BJ_OK;
 }
 

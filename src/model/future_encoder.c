@@ -245,7 +245,7 @@ static bj_status check_target(const bj_arch *model, const bj_arch *target, bj_er
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].model != sizes[i].target)
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "target encoder: %s is %g, expected %g as in the model", sizes[i].name,
+                           "target encoder: %s is %g, expected %g, as in the model", sizes[i].name,
                            sizes[i].target, sizes[i].model);
     return BJ_OK;
 }

@@ -107,7 +107,7 @@ static void predict_block(void *context, int item, int worker) {
 bj_status bj_predict_pairs(bj_predictor *p, const bj_batch *batch, bj_error *err) {
     if (!p->weights || !p->atoms)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s is NULL, expected a buffer, because the model predicts only latents",
+                       "%s is NULL, but a model that predicts only latents needs this buffer",
                        p->weights ? "atoms" : "weights");
     atomic_store(&p->bad_scene, INT_MAX);
     bj_pool_run(p->pool, predict_block, p, bj_blocks_cut(p->block_begin, 0, batch->B));
@@ -136,8 +136,8 @@ bj_status bj_predict_contexts(bj_predictor *p, const bj_real *contexts, int B, b
     const size_t D = (size_t)p->arch.latent;
     if (p->arch.encoder == BJ_ENCODER_SCENE || p->arch.action)
         return BJ_FAIL(err, BJ_EARG,
-                       "prediction from contexts: the model %s, expected a model for states or "
-                       "images without actions",
+                       "prediction from contexts: the model %s, "
+                       "expected a model for states or images without actions",
                        p->arch.action ? "takes actions" : "is for scenes");
     if (!contexts || !weights || !atoms || B < 1 || B > p->max_batch)
         return BJ_FAIL(

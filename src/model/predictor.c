@@ -288,8 +288,8 @@ bj_status bj_predictor_create(bj_predictor **out, const bj_model *model,
                        (int)options->precision);
     if (options->precision == BJ_PRECISION_BF16 && model->arch.encoder != BJ_ENCODER_SCENE)
         return BJ_FAIL(err, BJ_EARG,
-                       "precision is bf16, expected full, because only scene models support "
-                       "16-bit weights");
+                       "precision is bf16, expected full, "
+                       "because only scene models support 16-bit weights");
     bj_predictor *p;
     BJ_TRY(BJ_ALLOC(p, 1, err));
     p->arch = model->arch;

@@ -50,7 +50,7 @@ static bj_status read_header(bj_npz_array *a, const bj_npz *npz, bj_error *err) 
     BJ_GOTO(status, done, bj_zip_stream_read(stream, prefix, BJ_NPY_PREFIX, err));
     BJ_GOTO(status, done, bj_npy_prefix(&a->header, &begin, prefix, what, err));
     if (size < a->header) {
-        status = BJ_FAIL(err, BJ_EFORMAT, "%s: has %llu bytes, fewer than its header of %zu", what,
+        status = BJ_FAIL(err, BJ_EFORMAT, "%s: has %llu bytes, but its header alone has %zu", what,
                          (unsigned long long)size, a->header);
         goto done;
     }
@@ -219,8 +219,8 @@ bj_status bj_npz_rows_range(bj_npz_rows *rows, void *out, int64_t begin, int64_t
     const int64_t all = rows->array->npy.rows;
     if (begin < rows->next || end < begin || end > all)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: array '%s': rows %lld to %lld were requested, expected rows in %lld to "
-                       "%lld",
+                       "%s: array '%s': rows %lld to %lld were requested, "
+                       "expected rows from %lld to %lld",
                        bj_npz_path(rows->npz), rows->array->name, (long long)begin, (long long)end,
                        (long long)rows->next, (long long)all);
     if (begin > rows->next) BJ_TRY(advance(rows, NULL, begin - rows->next, err));

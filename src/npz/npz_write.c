@@ -50,7 +50,7 @@ static bj_status describe(member *m, const bj_npz_source *a, const char *path, b
                                  (long long)a->shape[k]);
     }
     if (count * bj_npy_size(a->type) > UINT32_MAX - 4096)
-        return BJ_FAIL(err, BJ_EARG, "%s: array '%s' is larger than 4 GiB, the limit of an archive",
+        return BJ_FAIL(err, BJ_EARG, "%s: array '%s' is larger than the archive limit of 4 GiB",
                        path, a->name);
     m->bytes = (size_t)count * bj_npy_size(a->type);
     snprintf(m->name, sizeof m->name, "%s.npy", a->name);

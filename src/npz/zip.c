@@ -77,8 +77,8 @@ static bj_status find_end(uint64_t *at, uint8_t end[END], const bj_zip *zip, bj_
             memcpy(end, tail + i - 1, END);
         } else {
             status = BJ_FAIL(err, BJ_EFORMAT,
-                             "%s: no ZIP directory at the end of its %llu bytes, so it is "
-                             "not an .npz archive or is truncated",
+                             "%s: found no ZIP directory at the end of the %llu bytes; "
+                             "the file is truncated or is not an .npz archive",
                              zip->path, (unsigned long long)zip->size);
         }
     }
@@ -96,7 +96,7 @@ static bj_status read_end64(directory *d, uint64_t *limit, const bj_zip *zip, ui
     const uint64_t at = bj_zip_u64(locator + 8);
     if (at > end - LOCATOR || end - LOCATOR - at < END64)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: the ZIP64 end record is at byte %llu, expected before byte %llu",
+                       "%s: the ZIP64 end record is at byte %llu, expected it before byte %llu",
                        zip->path, (unsigned long long)at, (unsigned long long)(end - LOCATOR));
     BJ_TRY(bj_zip_fetch(zip, record, at, END64, err));
     if (memcmp(record, "PK\6\6", 4))
@@ -126,12 +126,11 @@ static bj_status find_directory(directory *d, const bj_zip *zip, bj_error *err) 
     d->at = bj_zip_u32(end + 16);
     BJ_TRY(read_end64(d, &limit, zip, limit, err));
     if (d->at > limit || d->size > limit - d->at)
-        return BJ_FAIL(
-            err, BJ_EFORMAT,
-            "%s: the directory has %llu bytes and starts at byte %llu, expected to end before byte "
-            "%llu",
-            zip->path, (unsigned long long)d->size, (unsigned long long)d->at,
-            (unsigned long long)limit);
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the directory has %llu bytes and starts at byte %llu, "
+                       "expected it to end before byte %llu",
+                       zip->path, (unsigned long long)d->size, (unsigned long long)d->at,
+                       (unsigned long long)limit);
     if (d->size > MAX_DIRECTORY)
         return BJ_FAIL(err, BJ_EFORMAT, "%s: the directory has %llu bytes, expected at most %d",
                        zip->path, (unsigned long long)d->size, (int)MAX_DIRECTORY);
@@ -197,8 +196,8 @@ static bj_status read_entry(bj_zip *zip, const uint8_t **at, size_t *left, char 
     if (m->header > zip->directory || zip->directory - m->header < LOCAL + name ||
         m->packed > zip->directory - m->header - LOCAL - name)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: member '%.200s' has %llu bytes and starts at byte %llu, expected to "
-                       "end before byte %llu",
+                       "%s: member '%.200s' has %llu bytes and starts at byte %llu, "
+                       "expected it to end before byte %llu",
                        zip->path, m->name, (unsigned long long)m->packed,
                        (unsigned long long)m->header, (unsigned long long)zip->directory);
     *at += whole;

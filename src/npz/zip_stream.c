@@ -53,14 +53,14 @@ static bj_status check_method(const bj_zip_stream *s, bj_error *err) {
     if (m->method == BJ_ZIP_STORED) {
         if (m->packed == m->size) return BJ_OK;
         return BJ_FAIL(
-            err, BJ_EFORMAT, "%s: member '%.200s': stored in %llu bytes, expected its size of %llu",
+            err, BJ_EFORMAT, "%s: member '%.200s': the stored data has %llu bytes, expected %llu",
             s->zip->path, m->name, (unsigned long long)m->packed, (unsigned long long)m->size);
     }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].method == m->method) name = known[i].name;
     return BJ_FAIL(err, BJ_EFORMAT,
-                   "%s: member '%.200s': compression method %d (%s), expected stored (0) or "
-                   "deflate (8)",
+                   "%s: member '%.200s': found compression method %d (%s), "
+                   "expected stored (0) or deflate (8)",
                    s->zip->path, m->name, m->method, name);
 }
 
@@ -83,7 +83,8 @@ static bj_status check_local(bj_zip_stream *s, bj_error *err) {
     const uint64_t before = LOCAL + (uint64_t)length + bj_zip_u16(local + 28);
     if (before > s->zip->directory - m->header ||
         m->packed > s->zip->directory - m->header - before)
-        return fail(s, err, "extends into the directory, so the archive is truncated or damaged");
+        return fail(s, err,
+                    "the data overlaps the directory, so the archive is truncated or damaged");
     s->begin = m->header + before;
     return BJ_OK;
 }
@@ -191,7 +192,7 @@ static bj_status finish(bj_zip_stream *s, bj_error *err) {
         size_t got = 0;
         BJ_TRY(inflate_some(s, &more, 1, &got, err));
         if (got)
-            return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.200s': unpacks to more than %llu bytes",
+            return BJ_FAIL(err, BJ_EFORMAT, "%s: member '%.200s' unpacks to more than %llu bytes",
                            s->zip->path, s->member->name, (unsigned long long)s->member->size);
         if (!s->ended && !s->inflater.avail_in && s->taken == s->member->packed)
             return fail(s, err, "its compressed data has no end");

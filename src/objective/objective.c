@@ -146,15 +146,15 @@ static bj_status check_latent_only(const bj_objective *o, const bj_arch *arch, b
     if (arch->encoder == BJ_ENCODER_SCENE) { /* scene models always decode */
         if (o->kind == BJ_FUSED || o->kind == BJ_VARIATIONAL || o->floor_weight != 0)
             return BJ_FAIL(err, BJ_EARG,
-                           "objective %s: floor_weight is %g, expected a model that does not "
-                           "decode trajectories",
+                           "objective %s (floor_weight %g): "
+                           "expected a model that does not decode trajectories",
                            name, o->floor_weight);
         return BJ_OK;
     }
     if (w.decoded != 0 || w.rec != 0)
         return BJ_FAIL(err, BJ_EARG,
-                       "objective %s: lambda_y is %g and lambda_rec is %g, expected 0, because the "
-                       "model has no decoder",
+                       "objective %s: lambda_y is %g and lambda_rec is %g, "
+                       "expected 0 for both, because the model has no decoder",
                        name, o->lambda_y, o->lambda_rec);
     if (o->kind == BJ_SINKHORN || o->kind == BJ_ANCHOR_A || o->kind == BJ_ANCHOR_B)
         return BJ_FAIL(err, BJ_EARG, "objective %s: needs a decoder, but the model has none", name);
@@ -182,16 +182,16 @@ bj_status bj_objective_check(const bj_objective *o, const bj_arch *arch, bj_erro
     BJ_TRY(check_latent_only(o, arch, err));
     if (arch->scales != BJ_SCALES_FIXED && o->kind != BJ_MDN)
         return BJ_FAIL(err, BJ_EARG,
-                       "objective %s: the model's scales are %s, expected fixed (only mdn learns "
-                       "them)",
+                       "objective %s: the model's scales are %s, "
+                       "expected fixed scales, because only mdn learns them",
                        name, arch->scales == BJ_SCALES_GLOBAL ? "global" : "component");
     const bj_term_weights w = bj_objective_weights(o);
     const double floors = o->kind == BJ_ANCHOR_A ? o->variance_floor + o->rank_weight : 0;
     if (w.latent + w.decoded + w.rec + w.router + w.usage + w.kl + floors + o->floor_weight == 0 &&
         !bj_regularizers_active(o))
         return BJ_FAIL(err, BJ_EARG,
-                       "objective %s: lambda_z is %g, lambda_y %g, lambda_rec %g, so no term is "
-                       "left, expected at least one weight above 0",
+                       "objective %s: lambda_z is %g, lambda_y is %g and lambda_rec is %g, "
+                       "expected at least one weight above 0, because no term is left",
                        name, o->lambda_z, o->lambda_y, o->lambda_rec);
     return BJ_OK;
 }

@@ -25,8 +25,8 @@ static bj_status check_form(const bj_column *column, int is_list, bj_form form) 
     if (leaf->obstacle)
         return bj_pages_refuse(&column->pages, BJ_EVERSION, "%s is not supported", leaf->obstacle);
     if (leaf->column.is_list != is_list)
-        return REFUSE(column, "contains %s, expected %s", is_list ? "one value a row" : "lists",
-                      is_list ? "lists" : "one value a row");
+        return REFUSE(column, "contains %s, expected %s", is_list ? "one value per row" : "lists",
+                      is_list ? "lists" : "one value per row");
     if (!(accepted[form] >> leaf->column.type & 1) || (form == BJ_FORM_INT64 && leaf->scale > 0))
         return REFUSE(column, "contains %s%s, expected %s", leaf->scale >= 0 ? "decimals in " : "",
                       type_names[leaf->column.type], wanted[form]);
@@ -68,7 +68,7 @@ bj_status bj_column_indices(size_t count, bj_column *column, const bj_page *page
                                                         page->values + 1, page->values_size - 1)));
     for (size_t i = 0; i < count; i++) highest = indices[i] > highest ? indices[i] : highest;
     if (highest >= column->entries)
-        return REFUSE(column, "dictionary index %lu, but the dictionary has %zu entries",
+        return REFUSE(column, "found dictionary index %lu, but the dictionary has %zu entries",
                       (unsigned long)highest, column->entries);
     return BJ_OK;
 }
@@ -256,7 +256,7 @@ static bj_status walk_levels(int64_t *start, size_t *present, size_t values, int
     for (size_t i = 0; i < page->count; i++) {
         if (!rep[i]) {
             if (column->row == last_row)
-                return REFUSE(column, "has more lists than rows; %lld rows were read",
+                return REFUSE(column, "the column has more lists than rows; %lld rows were read",
                               (long long)last_row);
             start[column->row++] = (int64_t)values;
         } else if (!*open) {

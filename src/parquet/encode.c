@@ -18,7 +18,7 @@ void bj_bytes_free(bj_bytes *bytes) {
 }
 
 bj_status bj_bytes_check(const bj_bytes *bytes, bj_error *err) {
-    return bytes->failed ? BJ_FAIL(err, BJ_ENOMEM, "out of memory for a buffer of a Parquet file")
+    return bytes->failed ? BJ_FAIL(err, BJ_ENOMEM, "out of memory while writing a Parquet file")
                          : BJ_OK;
 }
 

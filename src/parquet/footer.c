@@ -182,8 +182,8 @@ static bj_status parse_schema(parser *p, bj_wire_field field) {
         if (all[i].type < -1 || all[i].children < 0 || (size_t)all[i].children >= count ||
             all[i].repetition < REQUIRED || all[i].repetition > REPEATED)
             return REFUSE(p,
-                          "%s: schema element %zu: type %d, repetition %d, %d children of %zu "
-                          "elements are not valid",
+                          "%s: schema element %zu is invalid: "
+                          "type %d, repetition %d and %d children of %zu elements",
                           p->label, i, all[i].type, all[i].repetition, all[i].children, count);
         if (all[i].type >= 0) all[i].children = 0;
     }

@@ -21,7 +21,8 @@ const char *bj_encoding_name(int encoding) {
                                         [BJ_ENCODING_RLE_DICTIONARY] = "RLE_DICTIONARY",
                                         [BJ_ENCODING_BYTE_STREAM_SPLIT] = "BYTE_STREAM_SPLIT"};
     const int known = (int)(sizeof names / sizeof *names);
-    return encoding >= 0 && encoding < known && names[encoding] ? names[encoding] : "of no name";
+    return encoding >= 0 && encoding < known && names[encoding] ? names[encoding]
+                                                                : "an unknown encoding";
 }
 
 bj_status bj_pages_refuse(const bj_pages *pages, bj_status code, const char *fmt, ...) {
@@ -150,7 +151,7 @@ static bj_status next_header(header *h, bj_pages *pages) {
     if (h->kind < 0 || h->unpacked < 0 || h->packed < 0)
         return bj_pages_judge(pages, "the page type or size is missing or negative");
     if (h->packed > in.end - in.at)
-        return REFUSE(pages, "page at byte %zu: has %d bytes, but its chunk has only %zu more",
+        return REFUSE(pages, "the page at byte %zu has %d bytes, but its chunk has only %zu more",
                       (size_t)(pages->page - pages->parquet->data), h->packed,
                       (size_t)(in.end - in.at));
     pages->page = in.at;
@@ -171,9 +172,10 @@ static bj_status unpack(const uint8_t **out, const uint8_t *in, size_t size, siz
                       (size_t)(pages->page - parquet->data), size, bj_codec_name(codec), unpacked);
     if (codec == BJ_CODEC_NONE) return BJ_OK;
     if (unpacked > pages->work)
-        return REFUSE(
-            pages, "its pages unpack to more than %zu bytes, which is too much for a file of %zu",
-            parquet->store.limit, parquet->size);
+        return REFUSE(pages,
+                      "its pages unpack to more than %zu bytes, "
+                      "which is too much for a file of %zu bytes",
+                      parquet->store.limit, parquet->size);
     pages->work -= unpacked;
     uint8_t *memory;
     const char *why;
@@ -240,7 +242,7 @@ bj_status bj_pages_next(bj_page *page, bj_pages *pages) {
                       .encoding = h.encoding,
                       .count = (size_t)h.count};
     if (!page->is_dictionary && h.count > pages->left)
-        return REFUSE(pages, "page at byte %zu: has %d values, but its chunk has only %lld more",
+        return REFUSE(pages, "the page at byte %zu has %d values, but its chunk has only %lld more",
                       (size_t)(pages->page - pages->parquet->data), h.count,
                       (long long)pages->left);
     if (h.has_checksum && bj_codec_crc32(pages->page, (size_t)h.packed) != h.checksum)

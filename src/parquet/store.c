@@ -58,8 +58,8 @@ void *bj_store_take(bj_store *store, size_t count, size_t size, bj_error *err) {
     const size_t left = store->limit > store->used ? store->limit - store->used : 0;
     if (size && count > (left > ALIGNMENT + GAP ? left - ALIGNMENT - GAP : 0) / size) {
         store->failure = BJ_FAIL(err, BJ_EFORMAT,
-                                 "%s: declares %zu x %zu bytes in addition to %zu, expected at "
-                                 "most %zu in total for a file of this size",
+                                 "%s: declares %zu x %zu bytes in addition to %zu, "
+                                 "expected at most %zu in total for a file of this size",
                                  store->label, count, size, store->used, store->limit);
         return NULL;
     }

@@ -139,9 +139,11 @@ static bj_status check_rows(const bj_parquet_writer *writer, int64_t rows,
         for (int64_t r = 0; f->is_list && r < rows; r++)
             if (start[r] < 0 || start[r + 1] < start[r] ||
                 start[r + 1] - start[r] > BJ_PAGE_MAX / 16)
-                return BJ_FAIL(err, BJ_EARG, "%s: column '%s': row %lld has elements %lld to %lld",
-                               writer->path, f->name, (long long)r, (long long)start[r],
-                               (long long)start[r + 1]);
+                return BJ_FAIL(
+                    err, BJ_EARG,
+                    "%s: column '%s': row %lld has the invalid element range %lld to %lld",
+                    writer->path, f->name, (long long)r, (long long)start[r],
+                    (long long)start[r + 1]);
         for (int64_t r = 0; f->type == BJ_PARQUET_BYTE_ARRAY && r < rows; r++)
             if (data[i].texts[r].size > BJ_PAGE_MAX / 2)
                 return BJ_FAIL(

@@ -110,8 +110,8 @@ static void take_item(void *context, int item, int number) {
 static bj_status open_cache(job *j, const char *data, bj_error *err) {
     if (j->rule == BJ_RULE_LANES)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: a cache does not contain the lane graph, expected a folder of scenario "
-                       "files for %s",
+                       "%s: a cache does not contain the lane graph, "
+                       "expected a folder of scenario files for %s",
                        data, bj_rule_name(j->rule));
     BJ_TRY(bj_cache_open(&j->cache, data, 1, err));
     const bj_arch arch = bj_cache_arch(j->cache);
@@ -177,7 +177,7 @@ bj_status bj_rule_submit(int64_t *scenes, const char *path, bj_rule rule, const 
     bj_submission_writer *writer = NULL;
     if (!path || !data || !bj_rule_name(rule))
         return BJ_FAIL(err, BJ_EARG,
-                       "baseline: the path or the data is missing, or the rule does not exist");
+                       "baseline: the path or the data is NULL, or the rule does not exist");
     bj_status status = start(&j, data, options, err);
     if (status == BJ_OK) status = bj_submission_writer_create(&writer, path, err);
     if (status == BJ_OK) status = run(&j, writer, options, err);

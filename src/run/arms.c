@@ -50,11 +50,12 @@ static const bj_arm arms[] = {
     MAIN("specialization", "specialization", BJ_SPECIALIZATION,
          "winner takes all: only the nearest branch is trained"),
     {.info = {"mdn", "MDN, tuned",
-              "mixture likelihood with standard deviations 0.5 and 4 m, the best of twelve",
+              "mixture likelihood with standard deviations 0.5 and 4 m, the best of twelve pairs",
               "main"},
      .objective = BJ_MDN,
      .set = {SET("mdn", "loss.sigma_z", "0.5"), SET("mdn", "loss.sigma_y", "4")}},
-    {.info = {"point", "point, K = 1", "one branch as large as six branches with their router", "main"},
+    {.info = {"point", "point, K = 1", "one branch as large as six branches plus their router",
+              "main"},
      .objective = BJ_FULLSET, .one_atom = 1,
      .set = {SET("point", "model.atoms", "1"), SET("point", "model.atom_hidden", "3204")}},
     {.info = {"outputonly", "output-only, 1 to 6", "one latent; the decoder produces the set",
@@ -66,8 +67,8 @@ static const bj_arm arms[] = {
     FIXED("0.5", "1"),  FIXED("0.5", "2"),  FIXED("0.5", "4"),
     FIXED("0.5", "8"),  FIXED("0.5", "16"), FIXED("0.5", "32"), /* not in the paper */
     LEARNED("mdn-global", "MDN, learned global",
-            "mixture likelihood with one learned standard deviation each for latents and "
-            "trajectories",
+            "mixture likelihood with learned standard deviations, "
+            "one for latents and one for trajectories",
             BJ_SCALES_GLOBAL, {NULL, NULL, NULL}),
     LEARNED("mdn-component", "MDN, component diagonal",
             "mixture likelihood with a learned standard deviation for each branch and dimension",
@@ -102,20 +103,20 @@ static const bj_arm arms[] = {
              SET("anchor-b-point", "train.patience", "8")}},
 
     MAZE("maze-branch", "Branch-JEPA", BJ_SPECIALIZATION, BJ_MODEL_BRANCH, 0,
-         "mazes: eight branches, winner takes all, in the latent", NOTHING),
+         "mazes: eight branches, trained in latent space with winner takes all", NOTHING),
     MAZE("maze-mdn", "MDN", BJ_MDN, BJ_MODEL_BRANCH, 0,
          "mazes: eight branches, mixture likelihood of the latent",
          SET("maze-mdn", "loss.sigma_z", "0.1")),
     MAZE("maze-standard", "Standard JEPA", BJ_FULLSET, BJ_MODEL_BRANCH, 1,
-         "mazes: one branch as large as eight branches with their router", NOTHING),
+         "mazes: one branch as large as eight branches plus their router", NOTHING),
     MAZE("maze-fused", "fused MoE", BJ_FUSED, BJ_MODEL_FUSED, 0,
          "mazes: the normalized weighted mean of eight branches", NOTHING),
     MAZE("maze-variational", "variational", BJ_VARIATIONAL, BJ_MODEL_VARIATIONAL, 0,
-         "mazes: a Gaussian variable in addition to the context; the prior's mean and seven draws",
+         "mazes: context plus a Gaussian variable, read at the prior mean and seven draws",
          SET("maze-variational", "loss.kl", "0.01")),
     MAZE("maze-codebook", "codebook", BJ_FULLSET, BJ_MODEL_CODEBOOK, 0,
-         "mazes: eight codes, fitted to the targets of a standard model, the same for every "
-         "context",
+         "mazes: eight codes that are the same for every context, "
+         "fitted to the targets of a standard model",
          NOTHING),
 };
 /* clang-format on */
@@ -132,7 +133,7 @@ typedef struct recipe {
     { (key), (value), "recipe small" }
 
 static const recipe recipes[] = {
-    {{"paper", "22,290 updates of 256 scenes: 30 epochs of 189,964 scenes"}, {{NULL, NULL, NULL}}},
+    {{"paper", "22,290 updates of 256 scenes (30 epochs of 189,964 scenes)"}, {{NULL, NULL, NULL}}},
     {{"fast",
       "conditioned training with schedule-free AdamW; learns to use the map within minutes"},
      {FAST("optim.conditioned", "1"), FAST("optim.schedule_free", "1"), FAST("optim.lr", "0.002"),

@@ -111,8 +111,8 @@ static bj_status prepare(audit *a, bj_error *err) {
         bj_audit_contexts(&a->rows, &o->contexts, d->data, d->fitted, a->apart, o->horizon, err));
     if (o->contexts < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: no context is eligible, because none of %lld held-out episodes has a "
-                       "frame that is followed by %d frames in cells, %d rows apart",
+                       "%s: no context is eligible: in %lld held-out episodes, "
+                       "no frame is followed by %d more frames in cells at intervals of %d rows",
                        a->run->dir, (long long)o->held_episodes, o->horizon, a->apart);
     hash_order(o->order_sha256, a->rows, o->contexts);
     BJ_TRY(list_frames(&a->fit, &o->fit_frames, d, 1, err));
@@ -288,22 +288,22 @@ static bj_status check_run(const audit *a, int index, bj_error *err) {
     const char *dir = a->run->dir;
     if (s->horizon < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: maze.horizon is 0, so its transitions end in the next cell; expected "
-                       "at least 1, because rollouts need a fixed number of rows",
+                       "%s: maze.horizon is 0, so its transitions end in the next cell; "
+                       "expected at least 1, because rollouts need a fixed number of rows",
                        dir);
     if (!a->run->source->fitted)
         return BJ_FAIL(err, BJ_EARG,
                        "%s: maze.held_out is 0, so the run was trained on every episode", dir);
     if (!index) return BJ_OK;
     if (strcmp(o->data_sha256, a->run->source->digest))
-        return BJ_FAIL(
-            err, BJ_EMISMATCH,
-            "%s: was trained on dataset %.16s..., expected %.16s... like the first run", dir,
-            a->run->source->digest, o->data_sha256);
+        return BJ_FAIL(err, BJ_EMISMATCH,
+                       "%s: the run was trained on dataset %.16s..., "
+                       "expected %.16s..., as in the first run",
+                       dir, a->run->source->digest, o->data_sha256);
     if (s->held_out != o->held_out || s->split_seed != o->split_seed || s->horizon != a->apart)
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: maze.held_out %g, maze.split_seed %llu, maze.horizon "
-                       "%d; expected %g, %llu, %d like the first run",
+                       "%s: maze.held_out is %g, maze.split_seed is %llu, maze.horizon is %d; "
+                       "expected %g, %llu and %d, as in the first run",
                        dir, s->held_out, (unsigned long long)s->split_seed, s->horizon, o->held_out,
                        (unsigned long long)o->split_seed, a->apart);
     return BJ_OK;

@@ -141,8 +141,7 @@ static bj_status check_marks(const reader *r, const yaml_event_t *event, bj_erro
     }
     if (anchor)
         return refuse(r, line_of(event), err,
-                      "the anchor '&%s' is not allowed; write the values out "
-                                              "out",
+                      "the anchor '&%s' is not allowed; write the values out",
                       (const char *)anchor);
     if (tag)
         return refuse(r, line_of(event), err,

@@ -128,8 +128,9 @@ static bj_status measure(void *context, const bj_batch *batch, bj_error *err) {
         }
         if (!isfinite(sum))
             return BJ_FAIL(err, BJ_ENONFINITE,
-                           "scene %d of the batch: the decoded future is %g m from the true one", b,
-                           sum);
+                           "scene %d of the batch: "
+                           "the decoded future is %g m from the true future",
+                           b, sum);
         a->ade += sum / (double)a->F;
         a->fde += last;
     }

@@ -73,8 +73,8 @@ bj_status bj_plan_read(bj_plan *out, const bj_config *manifest, const bj_setting
         if (out->count == BJ_PLAN_SIZE || epochs < 1 || begin <= last.begin ||
             begin > last.begin + last.epochs || step % steps || begin + epochs > MOST_EPOCHS)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: extensions.%d adds %lld epochs after update %lld, expected at "
-                           "least one epoch, starting at the end of an epoch of the run",
+                           "%s: extensions.%d adds %lld epochs after update %lld, "
+                           "expected at least one epoch, starting at the end of an epoch",
                            path, i, epochs, step);
         out->segment[out->count++] = (bj_segment){.begin = (int)begin, .epochs = (int)epochs};
     }
@@ -118,15 +118,15 @@ static bj_status begin(bj_train_run *r, bj_error *err) {
     const bj_schedule schedule = bj_segment_schedule(added, &r->settings, r->steps);
     if (schedule.updates <= schedule.warmup)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: an extension by %d epochs has %ld updates, expected more than the %ld "
-                       "updates of the warm-up",
+                       "%s: an extension by %d epochs has %ld updates, "
+                       "expected more than the %ld updates of the warm-up",
                        r->options->dir, epochs, schedule.updates, schedule.warmup);
     const int64_t scenes = (r->evaluated + (int64_t)epochs) * r->steps * r->settings.batch;
     if (r->scenes && r->scenes->scenes && scenes > r->scenes->scenes)
         return BJ_FAIL(err, BJ_EARG,
                        "%s: %s has %lld scenes, but the extension needs %lld\n"
-                       "hint: a run can be extended if its data is not limited to a number of "
-                       "scenes and train.updates is set",
+                       "hint: a run can be extended if train.updates is set, "
+                       "and if its data is not limited to a number of scenes",
                        r->options->dir, r->options->data, (long long)r->scenes->scenes,
                        (long long)scenes);
     if (r->plan.count == BJ_PLAN_SIZE || epochs > MOST_EPOCHS - r->evaluated)
@@ -153,8 +153,8 @@ bj_status bj_run_extend(bj_train_run *r, bj_error *err) {
     if (epochs && over && bj_file_exists(result)) BJ_TRY(begin(r, err));
     else if (epochs && (r->plan.count == 1 || last.epochs != epochs))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the run is not finished (epoch %d of %d), and only a finished run can "
-                       "be extended\n"
+                       "%s: the run is not finished (epoch %d of %d), "
+                       "and only a finished run can be extended\n"
                        "hint: finish it with --resume first",
                        dir, r->evaluated < 0 ? 0 : r->evaluated, bj_plan_end(&r->plan));
     if (!bj_run_over(&r->settings, &r->plan, r->rows, count) && unlink(result) && errno != ENOENT)

@@ -153,9 +153,9 @@ static bj_status reject(const matching *m, const char *what, const char *reason,
     list_parts(parts, sizeof parts, m);
     return BJ_FAIL(err, BJ_EMISMATCH, "%.160s: %s: %s%s%s%s%s%s", m->path, what, reason,
                    *sizes || *parts ? "\nhint:" : "",
-                   *sizes ? " use the sizes of the checkpoint," : "", sizes,
-                   *parts ? *sizes ? ", or load the parts that match, --set init_parts="
-                                   : " load the parts that match, --set init_parts="
+                   *sizes ? " use the sizes of the checkpoint with" : "", sizes,
+                   *parts ? *sizes ? ", or load only the matching parts with --set init_parts="
+                                   : " load only the matching parts with --set init_parts="
                           : "",
                    parts);
 }

@@ -242,11 +242,10 @@ static bj_status check_settings(const bj_train_run *r, bj_error *err) {
             found = plain;
         }
         if (!found || strcmp(found, now))
-            status = BJ_FAIL(
-                err, BJ_EMISMATCH,
-                "%s: this run was started with different settings: %s was '%.120s' and is now "
-                "'%.120s'",
-                path, key, found ? found : "missing", now);
+            status = BJ_FAIL(err, BJ_EMISMATCH,
+                             "%s: this run was started with different settings: "
+                             "%s was '%.120s' and is now '%.120s'",
+                             path, key, found ? found : "missing", now);
     }
     bj_config_free(began);
     return status;
@@ -259,8 +258,8 @@ static void warn_without_build(const bj_train_run *r, const char *path) {
     char line[BJ_RUN_FILE + 160];
     if (!r->options->note) return;
     snprintf(line, sizeof line,
-             "warning: %s: does not state the build of the library that began the run; another "
-             "build may compute other last bits",
+             "warning: %s: does not contain the library build that started the run; "
+             "a different build may change the last bits of the results",
              path);
     r->options->note(r->options->context, line);
 }
@@ -314,8 +313,8 @@ bj_status bj_run_check_target(const bj_train_run *r, bj_error *err) {
     const bj_status status = found && !strcmp(found, r->init.target_sha256)
                                  ? BJ_OK
                                  : BJ_FAIL(err, BJ_EMISMATCH,
-                                           "%s: this run was started with a different target "
-                                           "encoder: init.target_sha256 was %.70s and is now %.70s",
+                                           "%s: the run was started with another target encoder: "
+                                           "init.target_sha256 was %.70s and is now %.70s",
                                            path, found ? found : "missing", r->init.target_sha256);
     bj_config_free(manifest);
     return status;

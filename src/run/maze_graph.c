@@ -102,10 +102,10 @@ bj_status bj_maze_graph_create(bj_maze_graph **out, bj_maze_run *run, bj_error *
     parts p = {0};
     *out = NULL;
     if (!bj_maze_run_sees_points(run))
-        return BJ_FAIL(
-            err, BJ_EARG,
-            "%s: uses observations other than x and y, so it has frame coverage but no graph",
-            run->dir);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: the run uses observations other than x and y, "
+                       "so it has frame coverage but no graph",
+                       run->dir);
     BJ_TRY(bj_maze_run_need_source(run, err));
     BJ_TRY(BJ_ALLOC(g, 1, err));
     const bj_status status = build(g, &p, run, err);

@@ -27,7 +27,7 @@ enum { MOST = 256 };
 static bj_status check_fact(const char *path, const char *key, const char *found,
                             const char *expected, bj_error *err) {
     if (found && expected && !strcmp(found, expected)) return BJ_OK;
-    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %s is '%.70s', expected '%.70s' as in manifest.json",
+    return BJ_FAIL(err, BJ_EMISMATCH, "%s: %s is '%.70s', expected '%.70s', as in manifest.json",
                    path, key, found ? found : "missing", expected ? expected : "missing");
 }
 
@@ -44,8 +44,8 @@ static bj_status read_outcome(bj_maze_run *r, yyjson_val *root, const char *path
                        r->dir);
     if (!r->collapsed && (!outcome || strcmp(outcome, "done") || !digest))
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: outcome is '%.40s'%s, expected 'done' with a checkpoint, or "
-                       "'collapsed'",
+                       "%s: outcome is '%.40s'%s, "
+                       "expected 'done' with a checkpoint, or 'collapsed'",
                        path, outcome ? outcome : "missing", digest ? "" : " without a checkpoint");
     if (digest) snprintf(r->checkpoint, sizeof r->checkpoint, "%.64s", digest);
     return BJ_OK;
@@ -57,8 +57,9 @@ static bj_status read_result(bj_maze_run *r, int collapsed_too, bj_error *err) {
     yyjson_doc *doc;
     BJ_TRY(bj_run_path(path, r->dir, "result.json", err));
     if (!bj_file_exists(path))
-        return BJ_FAIL(err, BJ_ELOCKED, "%s: the run is not finished, because there is no "
-                                        "result.json",
+        return BJ_FAIL(err, BJ_ELOCKED,
+                       "%s: the run is not finished, "
+                       "because there is no result.json",
                        r->dir);
     BJ_TRY(bj_file_read(&text, &size, path, 1 << 20, err));
     bj_status status = bj_json_parse(&doc, text, size, path, err);
@@ -76,7 +77,7 @@ static bj_status check_settings(const bj_maze_run *r, bj_error *err) {
     char digest[BJ_SHA256_HEX], path[BJ_RUN_FILE];
     BJ_TRY(bj_run_path(path, r->dir, "config.resolved.json", err));
     if (s->arch.encoder == BJ_ENCODER_SCENE)
-        return BJ_FAIL(err, BJ_EARG, "%s: this is a run of arm '%s', which is not an arm for mazes",
+        return BJ_FAIL(err, BJ_EARG, "%s: this is a run of arm '%s', which is not a maze arm",
                        r->dir, s->arm);
     BJ_TRY(bj_settings_digest(digest, s, err));
     return check_fact(path, "SHA-256 of the settings", digest,
@@ -89,8 +90,8 @@ static bj_status check_model(bj_maze_run *r, const char *path, bj_error *err) {
     BJ_TRY(bj_sha256_file(digest, path, err));
     if (*r->checkpoint && strcmp(digest, r->checkpoint))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: SHA-256 is %.16s..., expected %.16s... as in result.json", path, digest,
-                       r->checkpoint);
+                       "%s: the SHA-256 is %.16s..., expected %.16s..., as in result.json", path,
+                       digest, r->checkpoint);
     snprintf(r->checkpoint, sizeof r->checkpoint, "%s", digest);
     BJ_TRY(bj_facts_read(&facts, path, err));
     bj_status status =
@@ -116,7 +117,8 @@ static bj_status find_maze(bj_maze_run *r, bj_error *err) {
     char path[BJ_RUN_FILE];
     if (!data || !bj_maze_beside(path, sizeof path, data))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: was trained in maze '%.60s', whose file is not in the dataset folder\n"
+                       "%s: the run was trained in maze '%.60s', "
+                       "whose file is not in the dataset folder\n"
                        "hint: name the file with --maze",
                        r->dir, bj_run_fact(r->run, "maze.name"));
     return keep_text(&r->named, path, err);
@@ -239,8 +241,8 @@ bj_status bj_maze_run_centers(bj_maze_run *r, bj_real *latents, bj_real *candida
     bj_pair *pairs; /* (C) */
     if (!bj_maze_run_sees_points(r))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: uses observations other than x and y, so cell centers cannot be used "
-                       "as inputs",
+                       "%s: the run uses observations other than x and y, "
+                       "so cell centers cannot be used as inputs",
                        r->dir);
     BJ_TRY(bj_maze_center_pairs(&pairs, r->maze, err));
     const bj_status status =
@@ -265,8 +267,8 @@ bj_status bj_maze_run_need_source(bj_maze_run *r, bj_error *err) {
         return BJ_FAIL(err, found, "%s: the dataset of the run: %.300s", r->dir, detail.message);
     if (strcmp(digest, expected))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "%s: SHA-256 is %.16s..., expected %.16s..., because the run in %.200s was "
-                       "trained on another dataset",
+                       "%s: the SHA-256 is %.16s..., expected %.16s..., "
+                       "because the run in %.200s was trained on another dataset",
                        path, digest, expected, r->dir);
     return bj_maze_source_open(&r->source, path, maze, bj_run_settings(r->run), err);
 }

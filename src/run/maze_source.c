@@ -27,8 +27,10 @@ static bj_status read_observations(bj_maze_source *s, const char *path, bj_error
     const double bytes =
         (double)i->steps * (double)s->numbers * (double)(image ? 1 : sizeof(bj_real));
     if (bytes > BYTES_MOST)
-        return BJ_FAIL(err, BJ_EARG, "%s: observations of %lld steps take %.0f bytes, expected at "
-                       "most %d", path, (long long)i->steps, bytes, (int)BYTES_MOST);
+        return BJ_FAIL(err, BJ_EARG,
+                       "%s: observations of %lld steps take %.0f bytes, "
+                       "expected at most %d",
+                       path, (long long)i->steps, bytes, (int)BYTES_MOST);
     const size_t size = (size_t)i->steps * s->numbers;
     if (image) {
         BJ_TRY(BJ_ALLOC(s->images, size, err));
@@ -104,8 +106,8 @@ static bj_status hold_out(bj_maze_source *s, const char *path, const bj_settings
     for (int64_t e = 0; e < n; e++) s->held_out += !s->fitted[e];
     if (s->held_out < 1 || s->held_out >= n)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: maze.held_out is %g, which holds out %lld of %lld episodes; expected "
-                       "at least one episode to fit and one to hold out",
+                       "%s: maze.held_out is %g, which holds out %lld of %lld episodes; "
+                       "expected at least one episode to fit and one to hold out",
                        path, settings->held_out, (long long)s->held_out, (long long)n);
     return BJ_OK;
 }
@@ -158,8 +160,8 @@ static bj_status open_maze(bj_maze_source *s, const char *path, const char *maze
     if (kind && strcmp(kind, "an npz archive"))
         return BJ_FAIL(err, strcmp(kind, "a folder") ? BJ_EFORMAT : BJ_EIO,
                        "%s: is %s, expected an OGBench dataset (.npz)\n"
-                       "hint: maze arms are trained on datasets; 'bjepa config arms' lists the "
-                       "arms for scenes",
+                       "hint: maze arms are trained on datasets; "
+                       "'bjepa config arms' lists the arms for scenes",
                        path, strcmp(kind, "a safetensors file") ? kind : "a cache");
     const size_t length = strlen(path);
     if (!name && length > 4 && !strcmp(path + length - 4, ".npz") &&
@@ -167,8 +169,8 @@ static bj_status open_maze(bj_maze_source *s, const char *path, const char *maze
         name = beside;
     if (!name)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the maze is unknown, because the file name contains no maze and there "
-                       "is no maze file (.json) with the same name\n"
+                       "%s: the maze is unknown, because the file name contains no maze name, "
+                       "and there is no maze file (.json) with the same name\n"
                        "hint: name the maze or its file with --maze",
                        path);
     BJ_TRY(bj_maze_open(&s->maze, name, err));

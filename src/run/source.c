@@ -42,22 +42,22 @@ static bj_status open_source(bj_train_run *r, bj_error *err) {
     r->scenes = r->options->scenes;
     if (!scenes && !s->updates)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the length of an epoch is unknown, because neither a number of scenes "
-                       "nor train.updates is given\n"
+                       "%s: the length of an epoch is unknown, "
+                       "because neither a number of scenes nor train.updates is given\n"
                        "hint: write %s:SCENES, or add --set train.updates=N",
                        data, data);
     if (scenes && s->updates && scenes != each * s->updates)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: found %lld scenes, expected %lld for %d epochs of train.updates "
-                       "= %d updates of %d scenes\n"
+                       "%s: found %lld scenes, expected %lld: "
+                       "%d epochs of %d updates (train.updates) of %d scenes each\n"
                        "hint: leave out the number of scenes or train.updates",
                        data, (long long)scenes, (long long)(each * s->updates), s->epochs,
                        s->updates, s->batch);
     r->steps = s->updates ? s->updates : scenes / each;
     if (r->steps < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: found %lld scenes, expected at least %lld for one update of %d scenes "
-                       "in each of %d epochs",
+                       "%s: found %lld scenes, expected at least %lld, "
+                       "which is one update of %d scenes in each of %d epochs",
                        data, (long long)scenes, (long long)each, s->batch, s->epochs);
     return BJ_OK;
 }

@@ -108,8 +108,7 @@ bj_status bj_run_restore(bj_train_run *r, bj_error *err) {
     bj_status status = BJ_OK;
     if (count < r->evaluated + 1)
         status = BJ_FAIL(err, BJ_EFORMAT,
-                         "%s: metrics.jsonl has %d epochs, expected %d, because ckpt/last was "
-                         "written after that epoch",
+                         "%s: metrics.jsonl has %d epochs, expected %d, as in ckpt/last",
                          r->options->dir, count, r->evaluated + 1);
     for (int i = 0; status == BJ_OK && i <= r->evaluated; i++) r->rows[i] = rows[i];
     bj_free(rows);

@@ -147,8 +147,8 @@ static bj_status save(bj_train_run *r, const char *name, bj_error *err) {
     r->saved = bj_seconds();
     if (status == BJ_ENONFINITE) /* an update overflowed */
         return BJ_FAIL(err, status,
-                       "after update %ld: %.400s; ckpt/last contains the last finite state "
-                       "that was saved",
+                       "after update %ld: %.400s; "
+                       "ckpt/last contains the last finite state that was saved",
                        bj_trainer_updates(r->trainer), detail.message);
     if (status != BJ_OK && err) *err = detail;
     return status;
@@ -310,8 +310,8 @@ static bj_status enter(bj_train_run *r, int *finished, bj_run_report *report, bj
     if (!exists && (last || best)) /* because they would be mistaken for checkpoints of the new
                                       run */
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: contains checkpoints but no manifest.json, so it is unknown which run "
-                       "they belong to\n"
+                       "%s: contains checkpoints but no manifest.json, "
+                       "so it is unknown which run they belong to\n"
                        "hint: choose another folder",
                        dir);
     BJ_TRY(begin(r, exists, !last, err));

@@ -85,8 +85,9 @@ static bj_status take_name(int *out, names *list, const reading *r, int column, 
         return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s is empty, expected a name", path, place,
                        line, what);
     if (length >= NAME_SIZE)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %s %ld: %s '%.20s...' has %zu bytes, expected at "
-                                        "most %d",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: %s %ld: %s '%.20s...' has %zu bytes, "
+                       "expected at most %d",
                        path, place, line, what, name, length, NAME_SIZE - 1);
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
@@ -240,8 +241,9 @@ static bj_status fill_grid(const reading *r, bj_error *err) {
     int *first = NULL; /* index of the record that filled a cell, plus one */
     const size_t cells = (size_t)s->arms.count * (size_t)s->metrics.count * (size_t)s->seeds;
     if (cells > MAX_CELLS)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: %d arms x %d metrics x %d seeds, expected at most %d "
-                                        "cells",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: found %d arms x %d metrics x %d seeds, "
+                       "expected at most %d cells",
                        s->path, s->arms.count, s->metrics.count, s->seeds, MAX_CELLS);
     BJ_TRY(BJ_ALLOC(s->values, cells, err));
     BJ_GOTO(status, done, BJ_ALLOC(first, cells, err));
@@ -253,8 +255,8 @@ static bj_status fill_grid(const reading *r, bj_error *err) {
         const size_t at = cell(s, q->arm, q->metric, (int)(seed - s->seed));
         if (first[at]) {
             status = BJ_FAIL(err, BJ_EFORMAT,
-                             "%s: %s %ld: a second value for arm '%s', seed %lld, metric '%s'; the "
-                             "first is in %s %ld",
+                             "%s: %s %ld: duplicate value for arm '%s', seed %lld, metric '%s'; "
+                             "the first is in %s %ld",
                              s->path, r->place, q->line, s->arms.text[q->arm], (long long)q->seed,
                              s->metrics.text[q->metric], r->place, r->records[first[at] - 1].line);
             goto done;
@@ -323,8 +325,8 @@ static bj_status take_values(reading *r, const bj_seed_value *values, int count,
         BJ_TRY(take_name(&next->metric, &r->s->metrics, r, METRIC, value->metric, err));
         if (value->seed < 0 || !isfinite(value->value))
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: %s %ld: seed is %lld and value %g, expected a seed >= 0 and a "
-                           "finite number",
+                           "%s: %s %ld: seed is %lld and value is %g, "
+                           "expected a seed of at least 0 and a finite value",
                            r->csv.path, r->place, r->csv.line, (long long)value->seed,
                            value->value);
         r->count++;
@@ -408,8 +410,8 @@ bj_status bj_seeds_check(const bj_seeds *s, const int *arms, int arm_count, int 
     if (!missing) return BJ_OK;
     char more[32] = "";
     if (missing > NAMED) snprintf(more, sizeof more, " and %d more", missing - NAMED);
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: metric '%s' has no value for (arm, seed) %s%s", s->path,
-                   s->metrics.text[metric], pairs, more);
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: metric '%s' has no value for the (arm, seed) pairs %s%s",
+                   s->path, s->metrics.text[metric], pairs, more);
 }
 
 bj_summary bj_seeds_summary(const bj_seeds *s, int arm, int metric) {

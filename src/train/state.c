@@ -308,8 +308,8 @@ static bj_status check_state_tensors(const bj_safetensors *st, const bj_state_te
         const bj_tensor_view *view = bj_safetensors_find(st, s->list[i].name);
         if (view->dtype != BJ_DTYPE_REAL) /* rounding would change the run */
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "%s: tensor '%s': dtype %s, expected %s, because a run must continue in "
-                           "the precision it was started in",
+                           "%s: tensor '%s': dtype %s, expected %s, "
+                           "because a run must continue in the precision it was started in",
                            bj_safetensors_path(st), view->name, bj_dtype_name(view->dtype),
                            bj_dtype_name(BJ_DTYPE_REAL));
     }
@@ -401,13 +401,13 @@ bj_status bj_trainer_load_anchor(bj_trainer *t, const char *model_path, bj_error
     bj_model *anchor;
     if (t->objective.kind != BJ_ANCHOR_B)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the trainer's objective is %s, expected anchor_b, which is the only "
-                       "objective with a frozen anchor",
+                       "%s: the trainer's objective is %s, expected anchor_b, "
+                       "which is the only objective with a frozen anchor",
                        model_path, bj_objective_name(t->objective.kind));
     if (t->step)
         return BJ_FAIL(err, BJ_EARG,
-                       "%s: the trainer has done %ld updates, expected none, because an anchor "
-                       "cannot change during a run",
+                       "%s: the trainer has done %ld updates, expected none, "
+                       "because an anchor cannot change during a run",
                        model_path, t->step);
     BJ_TRY(bj_model_load(&anchor, model_path, err));
     const bj_status status =

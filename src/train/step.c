@@ -353,7 +353,8 @@ static bj_status check_options(const bj_trainer_options *o, bj_error *err) {
         return BJ_FAIL(err, BJ_EARG, "max_batch is %d, expected 1 to %d", o->max_batch, 1 << 20);
     if (p->muon && p->schedule_free)
         return BJ_FAIL(err, BJ_EARG,
-                       "optimizer: muon and schedule_free are 1, expected at most one of them");
+                       "optimizer: muon and schedule_free are both 1, "
+                       "expected at most one of them");
     const struct {
         const char *name;
         double value, least, below;

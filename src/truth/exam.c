@@ -66,21 +66,21 @@ static bj_status match(bj_exam *exam, bj_error *err) {
         const int64_t at = bj_law_find(exam->law, scene.scenario_id);
         if (at < 0)
             return BJ_FAIL(err, BJ_EFORMAT,
-                           "scene %s of the data has no law, because the data (%lld scenes) and "
-                           "the law (%lld scenes, seed %s, split %s) belong to different worlds",
+                           "scene %s of the data (%lld scenes) is not in the distribution file; "
+                           "the file (%lld scenes, seed %s, split %s) describes another world",
                            scene.scenario_id, (long long)count, (long long)bj_law_count(exam->law),
                            bj_law_fact(exam->law, "seed"), bj_law_fact(exam->law, "split"));
         const bj_law_scene law = bj_law_at(exam->law, at);
         if (!same(law.origin[0], scene.origin[0]) || !same(law.origin[1], scene.origin[1]) ||
             !same(law.heading, scene.heading))
-            return BJ_FAIL(
-                err, BJ_EFORMAT,
-                "scene %s: the frame is (%.6f, %.6f, %.6f) in the data, but (%.6f, %.6f, %.6f) in "
-                "the law",
-                scene.scenario_id, scene.origin[0], scene.origin[1], scene.heading, law.origin[0],
-                law.origin[1], law.heading);
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "scene %s: the frame is (%.6f, %.6f, %.6f) in the data, "
+                           "but (%.6f, %.6f, %.6f) in the distribution file",
+                           scene.scenario_id, scene.origin[0], scene.origin[1], scene.heading,
+                           law.origin[0], law.origin[1], law.heading);
         if (law.modes > BJ_EXAM_MODES)
-            return BJ_FAIL(err, BJ_EFORMAT, "scene %s: its law has %d modes, expected at most %d",
+            return BJ_FAIL(err, BJ_EFORMAT,
+                           "scene %s: the distribution has %d modes, expected at most %d",
                            scene.scenario_id, law.modes, BJ_EXAM_MODES);
         if (i >= exam->scenes) continue;
         if (exam->truth) BJ_TRY(bj_truth_check(exam->truth, i, err));
@@ -263,8 +263,8 @@ static bj_status check_forecast(double *p, const double *y, int K, const char *i
     for (int i = 0; i < K * ROW; i++)
         if (!isfinite(y[i]))
             return BJ_FAIL(err, BJ_ENONFINITE,
-                           "scene %s: point %d of branch %d of the forecast is %g", id, i % ROW / 2,
-                           i / ROW, y[i]);
+                           "scene %s: point %d of branch %d is %g, expected a finite number", id,
+                           i % ROW / 2, i / ROW, y[i]);
     for (int k = 0; k < K; k++) p[k] /= sum;
     return BJ_OK;
 }
@@ -282,8 +282,7 @@ static bj_status measure(block *b, int item, double *work, bj_error *err) {
     bj_exam_measure(&out->scene, &law, &forecast, exam->options.samples, exam->options.seed, work);
     bj_exam_modes(&out->scene, &law, &forecast);
     if (!isfinite(out->scene.difference.mean) || !isfinite(out->scene.difference.variance))
-        return BJ_FAIL(err, BJ_ENONFINITE, "scene %s: its distribution contains numbers that are "
-                                           "not finite",
+        return BJ_FAIL(err, BJ_ENONFINITE, "scene %s: its distribution contains a NaN or infinity",
                        law.scenario_id);
     bj_truth_scene known;
     bj_forecast_values values;

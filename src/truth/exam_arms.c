@@ -66,7 +66,7 @@ static bj_status velocity_forecast(void *context, double *weights, double *traje
                                    int64_t first, int count, bj_error *err) {
     const bj_exam *exam = ((const baseline_arm *)context)->exam;
     if (!bj_exam_truth(exam))
-        return BJ_FAIL(err, BJ_EARG, "exam: constant velocity needs the data of the scenes");
+        return BJ_FAIL(err, BJ_EARG, "exam: the constant-velocity baseline needs the scene data");
     for (int b = 0; b < count; b++, trajectories += ROW) {
         bj_truth_scene scene;
         bj_exam_known(&scene, exam, first + b);

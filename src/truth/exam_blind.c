@@ -143,7 +143,8 @@ static bj_status run(bj_moment_sum sums[PARTS], blind_round *r, bj_pool *pool, b
 bj_status bj_exam_blind(bj_blind_report *report, bj_exam *exam, int64_t scenes, bj_error *err) {
     if (!report || !exam || scenes < 1)
         return BJ_FAIL(err, BJ_EARG,
-                       "exam: the report or the exam is missing, or the number of scenes is %lld",
+                       "exam: the report or the exam is NULL, "
+                       "or the number of scenes (%lld) is less than 1",
                        (long long)scenes);
     const int64_t all = bj_exam_scenes(exam);
     blind_round r = {.exam = exam, .count = scenes < all ? scenes : all};

@@ -43,14 +43,14 @@ static bj_status check_scenarios(const bj_law *law, const bj_submission *s, bj_e
         const int64_t tracks = bj_submission_first_track(s, scenario + 1) - first;
         if (tracks != 1)
             return BJ_FAIL(err, BJ_EMISMATCH,
-                           "%s: scenario %s has %lld tracks, expected 1, because the focal track "
-                           "is unknown without data",
+                           "%s: scenario %s has %lld tracks, expected 1, "
+                           "because the focal track is unknown without data",
                            path, id, (long long)tracks);
     }
     for (int64_t i = 0; i < bj_submission_scenarios(s); i++)
         if (bj_law_find(law, bj_submission_scenario(s, i)) < 0)
-            return BJ_FAIL(err, BJ_EMISMATCH, "%s: scenario %s is not in the law file", path,
-                           bj_submission_scenario(s, i));
+            return BJ_FAIL(err, BJ_EMISMATCH, "%s: scenario %s is not in the distribution file",
+                           path, bj_submission_scenario(s, i));
     return BJ_OK;
 }
 

@@ -45,7 +45,7 @@ static bj_status read_word(int *out, const bj_safetensors *st, const char *key,
     if (!text) return BJ_OK;
     while (words[*out] && strcmp(words[*out], text)) ++*out;
     if (words[*out]) return BJ_OK;
-    return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is '%s', which is not known",
+    return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata '%s' is '%s', which is unknown",
                    bj_safetensors_path(st), key, text);
 }
 
@@ -98,7 +98,7 @@ static bj_status read_settings(bj_golden *g, bj_error *err) {
         return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata 'objective' is missing",
                        bj_safetensors_path(g->file));
     if (bj_objective_find(&kind, name, NULL) != BJ_OK)
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata 'objective' is '%s', which is not known",
+        return BJ_FAIL(err, BJ_EFORMAT, "%s: metadata 'objective' is '%s', which is unknown",
                        bj_safetensors_path(g->file), name);
     bj_objective *o = &g->objective;
     *o = bj_objective_default(kind);

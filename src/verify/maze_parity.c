@@ -195,8 +195,8 @@ static bj_status read_case(check *c, bj_graph_case *in, bj_edge **edges, int *ed
     BJ_TRY(load_reals(c, &latents, &npy, "cells", 2));
     if (npy->rows < 1 || npy->rows > BJ_MAZE_MAX_CELLS || npy->width < 1 || npy->width > 1 << 20)
         return BJ_FAIL(c->err, BJ_EFORMAT,
-                       "%s: array 'cells' has %lld rows of width %lld, expected 1 to "
-                       "%d",
+                       "%s: array 'cells' has %lld rows of width %lld, "
+                       "expected 1 to %d rows",
                        bj_npz_path(c->npz), (long long)npy->rows, (long long)npy->width,
                        (int)BJ_MAZE_MAX_CELLS);
     in->cells = (int)npy->rows;
@@ -366,7 +366,8 @@ static bj_status check_frames(check *c) {
     BJ_TRY(expect_size(c, "frame_candidates", "numbers in its last dimension", shape->shape[2], D));
     if (D < 1 || D > 1 << 20 || shape->shape[1] < 1 || shape->shape[1] > 1 << 16)
         return BJ_FAIL(c->err, BJ_EFORMAT,
-                       "%s: array 'frame_candidates' has %lld candidates of width %lld",
+                       "%s: array 'frame_candidates' has %lld candidates of width %lld, "
+                       "which is out of range",
                        bj_npz_path(c->npz), (long long)shape->shape[1], (long long)D);
     BJ_TRY(load_ints(c, &cell, &rows, "frame_cells", 1, -1, BJ_MAZE_MAX_CELLS - 1));
     BJ_TRY(expect_size(c, "frame_cells", "numbers", rows, frames));
@@ -400,15 +401,16 @@ static bj_status run(check *c) {
     else if (bj_npz_find(c->npz, "frame_candidates")) BJ_TRY(check_frames(c));
     else
         return BJ_FAIL(c->err, BJ_EFORMAT,
-                       "%s: not a golden file: it has none of the arrays 'candidates', 'xy' and "
-                       "'frame_candidates'",
+                       "%s: not a golden file: "
+                       "it has none of the arrays 'candidates', 'xy' and 'frame_candidates'",
                        bj_npz_path(c->npz));
     for (int i = 0; i < bj_npz_count(c->npz); i++)
         if (!c->seen[i] && !strncmp(bj_npz_at(c->npz, i)->name, "expected_", 9))
             bj_note_failure(c->report, "%s: this program does not compute this array",
                             bj_npz_at(c->npz, i)->name);
     if (!c->report->compared)
-        return BJ_FAIL(c->err, BJ_EFORMAT, "%s: not a golden file: it has no expected_ array",
+        return BJ_FAIL(c->err, BJ_EFORMAT,
+                       "%s: not a golden file: it has no array named expected_*",
                        bj_npz_path(c->npz));
     return BJ_OK;
 }

@@ -184,8 +184,8 @@ static bj_status compare_updates(check *c, bj_trainer *trainer) {
     c->report->beyond = c->updated ? (double)c->updated_off / (double)c->updated : 0;
     if (!(c->report->beyond <= rare))
         bj_note_failure(c->report,
-                        "%.3g %% of the updated weights are off by more than %g, expected at most "
-                        "%g %%",
+                        "%.3g %% of the updated weights are off by more than %g, "
+                        "expected at most %g %%",
                         100 * c->report->beyond, tolerance[BJ_PARITY_S], 100 * rare);
     return BJ_OK;
 }
@@ -233,9 +233,9 @@ static bj_status run(check *c, bj_trainer *trainer) {
     check_complete(c);
     if (c->report->failed && stated_too_late(c->golden))
         snprintf(c->report->first_failure, sizeof c->report->first_failure,
-                 "the file is inconsistent: every w. tensor equals its s. tensor, so w. contains "
-                 "the weights after the %d updates, not the weights that o., l., g. and m. were "
-                 "computed with",
+                 "the file is inconsistent: every 'w.' tensor equals its 's.' tensor, "
+                 "so 'w.' contains the weights after the %d updates, "
+                 "not the weights from which 'o.', 'l.', 'g.' and 'm.' were computed",
                  c->golden->steps);
     return BJ_OK;
 }

@@ -31,9 +31,9 @@ static bj_status check_fact(const bj_law *law, const char *key, const char *expe
     const char *found = bj_law_fact(law, key);
     if (found && !strcmp(found, expected)) return BJ_OK;
     return BJ_FAIL(err, BJ_EMISMATCH,
-                   "this is not the distribution file of the standard benchmark: %s is %s, "
-                   "expected %s", key,
-                   found ? found : "missing", expected);
+                   "this is not the distribution file of the standard benchmark: "
+                   "%s is %s, expected %s",
+                   key, found ? found : "missing", expected);
 }
 
 bj_status bj_benchmark_check(const bj_law *law, const char *split, bj_error *err) {
@@ -49,14 +49,14 @@ bj_status bj_benchmark_check(const bj_law *law, const char *split, bj_error *err
     BJ_TRY(check_fact(law, "split", split, err));
     if (bj_law_count(law) != BJ_BENCHMARK_SCENES)
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "this is not the distribution file of the standard benchmark: it has %lld "
-                       "scenes, expected %d",
+                       "this is not the distribution file of the standard benchmark: "
+                       "it has %lld scenes, expected %d",
                        (long long)bj_law_count(law), BJ_BENCHMARK_SCENES);
     BJ_TRY(bj_law_digest(digest, law, err));
     if (strcmp(digest, splits[at].digest))
         return BJ_FAIL(err, BJ_EMISMATCH,
-                       "this is not the distribution file of the standard benchmark: digest %s, "
-                       "expected %s",
+                       "this is not the distribution file of the standard benchmark: "
+                       "its digest is %s, expected %s",
                        digest, splits[at].digest);
     return BJ_OK;
 }

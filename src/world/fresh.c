@@ -59,8 +59,7 @@ bj_status bj_fresh_parse(bj_fresh_spec *out, const char *text, bj_error *err) {
     uint64_t seed, scenes = 0;
     if (!at) return BJ_FAIL(err, BJ_EARG, "%.100s: expected world:SEED or world:SEED:SCENES", text);
     if (version < 1 || version > BJ_WORLD_VERSION)
-        return BJ_FAIL(err, BJ_EARG,
-                       "%.100s: the version of the world is %d, expected 1 to %d", text,
+        return BJ_FAIL(err, BJ_EARG, "%.100s: the world version is %d, expected 1 to %d", text,
                        version, BJ_WORLD_VERSION);
     at = read_number(&seed, at);
     if (!at || (*at && *at != ':'))

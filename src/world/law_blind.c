@@ -60,12 +60,14 @@ static bj_status read_source(bj_law_blind *b, bj_error *err) {
     char *end = NULL;
     b->version = world ? atoi(world) : 1;
     if (b->version < 1 || b->version > BJ_WORLD_VERSION)
-        return BJ_FAIL(err, BJ_EVERSION, "law: world version '%.20s', expected 1 to %d", world,
+        return BJ_FAIL(err, BJ_EVERSION,
+                       "distribution file: the world version is '%.20s', expected 1 to %d", world,
                        BJ_WORLD_VERSION);
     if (seed) b->seed = strtoull(seed, &end, 10);
     if (!seed || !*seed || *end || !split || strlen(split) >= SPLIT)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "law: seed is '%.40s' and split '%.40s', expected a number and a name",
+                       "distribution file: seed is '%.40s' and split is '%.40s', "
+                       "expected a number and a name",
                        seed ? seed : "not stated", split ? split : "not stated");
     memcpy(b->split, split, strlen(split) + 1);
     return BJ_OK;

@@ -99,8 +99,8 @@ static bj_status read_tensors(bj_law *law, bj_error *err) {
     const bj_tensor_view *factor = bj_safetensors_find(law->file, "factor");
     if (!ids || !weight || !factor || ids->rank != 2 || weight->rank != 1 || factor->rank != 4)
         return BJ_FAIL(err, BJ_EFORMAT,
-                       "%s: the tensors scenario_id, weight and factor must have ranks 2, "
-                       "1 and 4",
+                       "%s: expected the tensors scenario_id (rank 2), "
+                       "weight (rank 1) and factor (rank 4)",
                        bj_safetensors_path(law->file));
     const int64_t s = law->scenes = ids->shape[0], m = law->modes = weight->shape[0];
     if (factor->shape[1] > BJ_LAW_FACTORS_MAX)
@@ -230,7 +230,9 @@ bj_status bj_law_verify(const bj_law *law, int64_t i, bj_error *err) {
     uint8_t digest[HASH];
     digest_scene(digest, law, i);
     if (memcmp(digest, law->sha256 + i * HASH, HASH))
-        return BJ_FAIL(err, BJ_EFORMAT, "%s: the law of scene %s is damaged: its digest differs",
+        return BJ_FAIL(err, BJ_EFORMAT,
+                       "%s: the distribution of scene %s is damaged, "
+                       "because its digest differs",
                        bj_safetensors_path(law->file), law->ids + i * NAME);
     return BJ_OK;
 }

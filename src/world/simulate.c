@@ -221,8 +221,8 @@ static bj_status check_resumed(run *r, bj_error *err) {
     bj_world_scene_id(id, r->version, r->options->seed, r->split, r->done_before - 1);
     if (strcmp(name, id))
         return BJ_FAIL(err, BJ_EARG,
-                       "%s.partial: scene %lld is '%s', expected '%s', so it has a different seed, "
-                       "world version or source\n"
+                       "%s.partial: scene %lld is '%s', expected '%s'; "
+                       "the seed, the world version or the source is different\n"
                        "hint: --restart starts over",
                        r->path, (long long)(r->done_before - 1), name, id);
     return BJ_OK;
@@ -273,7 +273,8 @@ bj_status bj_world_redraw(double *futures, int *modes, int version, uint64_t see
     bj_town *town = NULL;
     bj_world_scene *scene = NULL;
     if (index < 0 || index >= (int64_t)1 << 32 || first < 0 || draws < 0)
-        return BJ_FAIL(err, BJ_EARG, "scene %lld, %lld draws starting at %lld: out of range",
+        return BJ_FAIL(err, BJ_EARG,
+                       "scene %lld or its %lld draws starting at %lld are out of range",
                        (long long)index, (long long)draws, (long long)first);
     BJ_TRY(bj_world_check_split(split, err));
     BJ_TRY(bj_world_choose_version(&version, version, err));

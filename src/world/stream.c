@@ -159,7 +159,7 @@ bj_status bj_world_stream_read(const bj_scene **scenes, const int64_t **numbers,
                        (long long)s->W);
     if (first < 0 || first > end - count)
         return BJ_FAIL(err, BJ_EARG,
-                       "stream: found scenes %lld to %lld, expected scenes in 0 to %lld",
+                       "stream: scenes %lld to %lld were requested, expected 0 to %lld",
                        (long long)first, (long long)first + count - 1, (long long)end - 1);
     for (int64_t w = first / s->W; w <= (first + count - 1) / s->W; w++)
         if (s->slots[w % SLOTS].window != w) BJ_TRY(make_window(s, w, err));

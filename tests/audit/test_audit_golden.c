@@ -111,8 +111,8 @@ static void compare_proxy(const golden *g, const char *id) {
     numbers(&strict, g, "proxy_strict", 1);
     for (int k = 0; k < K; k++)
         CHECK_MSG(proxy.outside[k] == outside[k],
-                  "%s: outside share of %d is %.17g, expected %.17g", id, k, proxy.outside[k],
-                  outside[k]);
+                  "%s: the outside share of candidate %d is %.17g, expected %.17g", id, k,
+                  proxy.outside[k], outside[k]);
     CHECK(proxy.passes == passes);
     CHECK(proxy.strict == strict);
 }
@@ -233,8 +233,8 @@ int main(void) {
     static const char *const folders[] = {"av2", "av2_from_sensor", "av2_edge"};
     const char *data = getenv("BJ_AV2_DATA"), *goldens = getenv("BJ_AV2_GOLDEN");
     if (!data || !goldens || !*data || !*goldens) {
-        printf("skipped: set BJ_AV2_DATA (folders av2, av2_from_sensor, av2_edge) and "
-               "BJ_AV2_GOLDEN (their .npz)\n");
+        printf("skipped: set BJ_AV2_DATA to the parent of av2, av2_from_sensor and av2_edge, "
+               "and BJ_AV2_GOLDEN to the folder of their .npz files\n");
         return 77;
     }
     tally all = {0};
@@ -251,8 +251,8 @@ int main(void) {
     }
     CHECK(bj_alloc_live() == live);
     CHECK(all.scenes > 0 && all.taken > 0 && all.infeasible > 0 && all.passes > 0);
-    printf("%d scenes, %d of vehicle or bus, %d with infeasible candidates, %d pass the screen, %d "
-           "strictly\n",
+    printf("%d scenes, %d with a focal vehicle or bus, %d with infeasible candidates; "
+           "%d pass the screen, %d of them strictly\n",
            all.scenes, all.taken, all.infeasible, all.passes, all.strict);
     return test_report("audit_golden");
 }

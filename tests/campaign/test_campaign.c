@@ -246,7 +246,7 @@ static void test_refused_files(void) {
          "'a.b' is not a valid dataset name"},
         {"name: x\ndata: {sixteen-letters-: a.bjc}\narms: [fullset]\nseeds: 1\n", "1 to 15"},
         {"name: x\ndata: {a: a.bjc, b: b.bjc}\ndev: a.bjc\narms: [fullset]\nseeds: 1\n",
-         "2 datasets and development data"},
+         "with 2 datasets, development data is not allowed"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bj_campaign *c = NULL;

@@ -462,7 +462,7 @@ static void test_tampering(void) {
     grid_restore(&kept);
     kept = grid_edit(grid_at("run/lock.json"), "best_epoch", "\"dev\"", "\"Dev\"");
     CHECK(verify(&report) == BJ_EMISMATCH);
-    CHECK_CONTAINS(err.message, "lock.json: was changed");
+    CHECK_CONTAINS(err.message, "lock.json: the file was changed");
     grid_restore(&kept);
     /* Tests that completion.json binds itself. */
     kept = grid_edit(grid_at("run/locked/completion.json"), "\"finished\"", "20", "30");

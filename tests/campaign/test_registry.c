@@ -251,8 +251,9 @@ static void test_refused(void) {
     CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EMISMATCH, "another campaign");
     change("refused/registry.sqlite", "UPDATE runs SET state = 'sleeping' WHERE run = 3");
     CHECK_REFUSED(bj_campaign_status(all, c, &err), BJ_EFORMAT, "run 3 has an unknown state");
-    case_write("refused/registry.sqlite", "this is not a database, but long enough to look at it. "
-                                          "One hundred bytes are needed for the header of a file.");
+    case_write("refused/registry.sqlite",
+               "This text is not a database, but it is longer than a header. "
+               "The header of a database file has one hundred bytes.");
     CHECK_REFUSED(bj_campaign_status(all, c, &err), BJ_EFORMAT, "registry.sqlite");
     CHECK_REFUSED(bj_registry_open(&r, c, 0, 1, &err), BJ_EFORMAT, "registry.sqlite");
     /* Tests a process that is killed before its first transaction. */

@@ -58,7 +58,7 @@ z,0,traj_es,2
 END
 run 3 compare gaps.csv -a x -b y
 out_empty
-err_has "gaps.csv: metric 'traj_es' has no value for (arm, seed) (y, 2)"
+err_has "gaps.csv: metric 'traj_es' has no value for the (arm, seed) pairs (y, 2)"
 err_has "hint: --partial"
 run 0 compare gaps.csv -a x -b y --partial
 out_has "1/2 better"

@@ -97,7 +97,7 @@ for code in parquet focal focal_missing_at_49 step nonfinite id_mismatch map mis
     grep -F "\"code\":\"$code\"" mixed.bjc.rejects.jsonl | grep -qF "$(cat bad_$code)"
     verdict $? "no line about $code"
 done
-grep -F '"code":"duplicate"' mixed.bjc.rejects.jsonl | grep -qF 'is skipped, because it has the same id as'
+grep -F '"code":"duplicate"' mixed.bjc.rejects.jsonl | grep -qF 'skipped, because it has the same id as'
 verdict $? "no line about the duplicate"
 run 3 data prep --av2 av2 bad again -o strict.bjc --strict
 absent strict.bjc

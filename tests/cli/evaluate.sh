@@ -77,11 +77,11 @@ last="(another program) lock run camp"
 code=0
 ./another lock run camp -q >out 2>err || code=$?
 check test "$code" -eq 4
-err_has "(evaluator): was changed"
+err_has "(evaluator): the file was changed"
 cp val.bjc kept
 printf '\0' >>val.bjc
 run 4 lock run camp -q
-err_has "val.bjc (held-out data): was changed"
+err_has "val.bjc (held-out data): the file was changed"
 cp kept val.bjc
 check test ! -e camp/locked
 
@@ -109,7 +109,7 @@ out_has '"checkpoints": 6, "scenes": 80, "evaluated": true, "digest": "'
 cp camp/locked/run_summary.json kept
 sed -i 's/"n": 2/"n": 3/' camp/locked/run_summary.json
 run 4 lock verify camp
-err_has "camp/locked/run_summary.json: was changed"
+err_has "camp/locked/run_summary.json: the file was changed"
 cp kept camp/locked/run_summary.json
 
 # The old name works and names the new one.
@@ -129,7 +129,7 @@ run 0 compare camp -a fullset -b point
 check grep -qE '^traj\. ES \(m\) ↓ ' out
 sed -i '0,/"value": [0-9]/s//"value": 7/' camp/locked/seed_table.json
 run 4 table camp
-err_has "seed_table.json: was changed"
+err_has "seed_table.json: the file was changed"
 
 # ------------------------------------------------------------------------------- single scenes
 

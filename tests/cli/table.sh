@@ -106,14 +106,14 @@ out_has "a,traj_es,1,-1e-05,,-1e-05,-1e-05"
 printf 'arm,seed,metric,value\na,0,traj_es,1\na,1,traj_es,2\nb,1,traj_es,2\n' >gap.csv
 run 3 table gap.csv
 out_empty
-err_has "gap.csv: metric 'traj_es' has no value for (arm, seed) (b, 0)"
+err_has "gap.csv: metric 'traj_es' has no value for the (arm, seed) pairs (b, 0)"
 err_has "hint: --partial"
 run 0 table gap.csv --partial
 check grep -qE '^b +1 +2\.000' out
 run 0 table gap.csv --arms a
 printf 'arm,seed,metric,value\na,0,traj_es,1\na,0,traj_es,1\n' >twice.csv
 run 3 table twice.csv
-err_has "twice.csv: line 3: a second value for arm 'a', seed 0, metric 'traj_es'; the first is in line 2"
+err_has "twice.csv: line 3: duplicate value for arm 'a', seed 0, metric 'traj_es'; the first is in line 2"
 printf 'arm,seed,metric\na,0,traj_es\n' >short.csv
 run 3 table short.csv
 err_has "short.csv: line 1: no column 'value'"

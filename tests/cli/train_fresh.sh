@@ -26,14 +26,14 @@ err_has "hint: write world:SEED or world:SEED:SCENES"
 run 2 train --data $world:7:many $options --out no
 err_has "the number of scenes is not a number from 1 to"
 run 2 train --data world9:7:64 $options --out no
-err_has "the version of the world is 9"
+err_has "the world version is 9"
 run 2 train --data $world:900001:64 $options --out no
 err_has "seed 900001 is reserved for development scenes"
 run 2 train --data $world:7 $options --out no
 err_has "because neither a number of scenes nor train.updates is given"
 err_has "hint: write $world:7:SCENES, or add --set train.updates=N"
 run 2 train --data $world:7:47 $options --out no
-err_has "found 47 scenes, expected at least 48 for one update of 16 scenes in each of 3 epochs"
+err_has "found 47 scenes, expected at least 48, which is one update of 16 scenes in each of 3 epochs"
 run 2 train --data $world:7:96 $options --set train.updates=3 --out no
 err_has "found 96 scenes, expected 144"
 check test ! -e no/manifest.json

@@ -175,7 +175,7 @@ run 2 truth --baseline val.bjc $law --samples 18
 err_has "expected a multiple of 4"
 run 2 truth --baseline val.bjc $law --samples 8
 run 3 truth --baseline train.bjc $law
-err_has "of the data has no law"
+err_has "scenes) is not in the distribution file"
 err_has "split val"
 out_empty
 run 3 truth --baseline val.bjc train.bjc.law.safetensors

@@ -9,7 +9,7 @@ check "$BJEPA" simulate --cache scenes.bjc --scenes 12 --seed 3 -q >/dev/null
 for verb in "train --arm fullset --out new --data" "data info"; do
     run 5 $verb folder
     err_has "folder: is a folder, expected a cache (.bjc)"
-    err_has "hint: create a cache from Argoverse 2 scenarios with 'bjepa data prep --av2 DIR --out"
+    err_has "hint: for Argoverse 2 scenarios, use 'bjepa data prep --av2 DIR --out"
     run 3 $verb x.parquet
     err_has "x.parquet: is a Parquet file, expected a cache (.bjc)"
     err_has "bjepa data prep"

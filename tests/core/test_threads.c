@@ -154,8 +154,8 @@ static void test_shares(int threads) {
         bj_pool_run_shares(pool, count_item, &t, begin);
         int once = 1;
         for (int i = 0; i < MOST_ITEMS; i++) once &= t.times[i] == (i < t.items);
-        CHECK_MSG(once && !t.wrong, "%d items in shares on %d threads: %d wrong", t.items, threads,
-                  t.wrong);
+        CHECK_MSG(once && !t.wrong, "%d items in shares on %d threads: %d were wrong", t.items,
+                  threads, t.wrong);
     }
     bj_pool_free(pool);
 }

@@ -296,8 +296,9 @@ static void test_lies(void) {
     const uint64_t no_last = 1, all = UINT64_MAX;
     expect_lie("record_start", 8, &far, 8, "scene 1: its record does not begin");
     expect_lie("record_start", 0, &one, 8, "scene 0: its record does not begin");
-    expect_lie("neighbors", 1, &big, 1, "more neighbors or polylines than the facts");
-    expect_lie("polylines", 0, &big, 1, "scene 0: more neighbors or polylines than the facts");
+    expect_lie("neighbors", 1, &big, 1, "more neighbors or polylines than the metadata allows");
+    expect_lie("polylines", 0, &big, 1,
+               "scene 0: more neighbors or polylines than the metadata allows");
     expect_lie("polylines", 10, &two, 1, "floats, but the scenes need");
     expect_lie("neighbors_available", 4, &few, 4, "scene 1: more neighbors or polylines used");
     expect_lie("polylines_available", 4, &few, 4, "scene 1: more neighbors or polylines used");
@@ -350,21 +351,21 @@ static void expect_header_lie(const char *text, const char *lie, bj_status want,
 static void test_header_lies(void) {
     expect_header_lie("\"version\":\"1\"", "\"version\":\"2\"", BJ_EVERSION, "version is '2'");
     expect_header_lie("branchjepa-cache", "branchjepa-cachf", BJ_EFORMAT, "format is");
-    expect_header_lie("\"format\"", "\"formal\"", BJ_EFORMAT, "fact 'format' is missing");
-    expect_header_lie("\"obs\":\"50\"", "\"obs\":\"65\"", BJ_EFORMAT, "fact 'obs' is '65'");
-    expect_header_lie("\"obs\":\"50\"", "\"obs\":\" 5\"", BJ_EFORMAT, "fact 'obs' is ' 5'");
-    expect_header_lie("\"fut\":\"60\"", "\"fut\":\"6x\"", BJ_EFORMAT, "fact 'fut' is '6x'");
+    expect_header_lie("\"format\"", "\"formal\"", BJ_EFORMAT, "metadata 'format' is missing");
+    expect_header_lie("\"obs\":\"50\"", "\"obs\":\"65\"", BJ_EFORMAT, "metadata 'obs' is '65'");
+    expect_header_lie("\"obs\":\"50\"", "\"obs\":\" 5\"", BJ_EFORMAT, "metadata 'obs' is ' 5'");
+    expect_header_lie("\"fut\":\"60\"", "\"fut\":\"6x\"", BJ_EFORMAT, "metadata 'fut' is '6x'");
     expect_header_lie("\"fut\":\"60\"", "\"fut\":\"59\"", BJ_EFORMAT, "future");
     expect_header_lie("\"scenes\":\"11\"", "\"scenes\":\"12\"", BJ_EFORMAT, "record_start");
-    expect_header_lie("\"scenes\":\"11\"", "\"scenes\":\"-1\"", BJ_EFORMAT, "fact 'scenes'");
+    expect_header_lie("\"scenes\":\"11\"", "\"scenes\":\"-1\"", BJ_EFORMAT, "metadata 'scenes'");
     expect_header_lie("\"maps\":\"9\"", "\"maps\":\"8\"", BJ_EFORMAT, "map_ring_start");
-    expect_header_lie("\"dt\":\"0.1\"", "\"dt\":\"0.0\"", BJ_EFORMAT, "fact 'dt'");
-    expect_header_lie("\"cities\":\"[", "\"cities\":\"{", BJ_EFORMAT, "fact 'cities'");
+    expect_header_lie("\"dt\":\"0.1\"", "\"dt\":\"0.0\"", BJ_EFORMAT, "metadata 'dt'");
+    expect_header_lie("\"cities\":\"[", "\"cities\":\"{", BJ_EFORMAT, "metadata 'cities'");
     expect_header_lie("[\\\"austin\\\"", "[        77", BJ_EFORMAT, "entry 0 is not a name");
     expect_header_lie("\"heading\":{\"dtype\":\"F64\"", "\"heading\":{\"dtype\":\"I64\"",
                       BJ_EFORMAT, "tensor 'heading' is I64, expected F64");
     expect_header_lie("\"map_digest\":", "\"map_digesx\":", BJ_EFORMAT, "map_digest");
-    expect_header_lie("\"digest\":", "\"digesx\":", BJ_EFORMAT, "fact 'digest'");
+    expect_header_lie("\"digest\":", "\"digesx\":", BJ_EFORMAT, "metadata 'digest'");
 }
 
 /* ------------------------------------------------------------------------------- rejected input */

@@ -221,8 +221,8 @@ static int run_tests(void) {
     static const char *const folders[] = {"av2", "av2_from_sensor", "av2_edge"};
     const char *data = getenv("BJ_AV2_DATA"), *goldens = getenv("BJ_AV2_GOLDEN");
     if (!data || !goldens || !*data || !*goldens) {
-        printf("skipped: set BJ_AV2_DATA (folders av2, av2_from_sensor, av2_edge) and "
-               "BJ_AV2_GOLDEN (their .npz)\n");
+        printf("skipped: set BJ_AV2_DATA to the parent of av2, av2_from_sensor and av2_edge, "
+               "and BJ_AV2_GOLDEN to the folder of their .npz files\n");
         return 77;
     }
     reader r = {0};

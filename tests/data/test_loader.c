@@ -238,8 +238,9 @@ static void test_errors(void) {
     options = (bj_loader_options){.batch = 1, .part = BJ_PART_DEV, .needs_future = 1};
     CHECK(bj_loader_create(&loader, hidden, &options, NULL) == BJ_EARG && !loader);
     CHECK(bj_loader_create(&loader, hidden, &options, &err) == BJ_EARG && !loader);
-    CHECK_CONTAINS(err.message,
-                   "none of the 150 scenes in the cache belongs to part 'dev' and has a");
+    CHECK_CONTAINS(
+        err.message,
+        "none of the 150 scenes in the cache belongs to part 'dev' and has a known future");
 
     options = (bj_loader_options){.batch = 16};
     loader = create(cache, options);

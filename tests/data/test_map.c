@@ -198,8 +198,7 @@ static void test_refusals(void) {
          "town.json: pedestrian_crossings is not an object"},
         {AREAS("\"9\":{\"id\":9}"), "drivable_areas '9': area_boundary is missing"},
         {AREAS("\"9\":{\"id\":9,\"area_boundary\":[{\"x\":0,\"y\":0},{\"x\":1,\"y\":0}]}"),
-         "drivable_areas '9': area_boundary has 2 points, expected at least "
-         "3"},
+         "drivable_areas '9': area_boundary has 2 points, expected at least 3"},
         {AREAS("\"9\":{\"id\":9,\"area_boundary\":[{\"x\":0,\"y\":0},{\"x\":1,\"y\":0},"
                "{\"x\":0,\"y\":0}]}"),
          "area_boundary has 2 points"},

@@ -328,7 +328,7 @@ static void test_real(const char *from, const char *goldens) {
         compare_areas(cache, i, walk, reader);
         CHECK_OK(bj_cache_verify(cache, i, &err), err);
     }
-    printf("prep: %lld real scenes and %lld maps equal the golden files\n",
+    printf("prep: %lld real scenes and %lld maps match the golden files\n",
            (long long)report.accepted, (long long)report.maps);
     bj_map_reader_free(reader);
     bj_walk_free(walk);
@@ -349,8 +349,8 @@ int main(void) {
     test_flaws();
     if (real && goldens) test_real(real, goldens);
     else
-        printf("skipped the real scenarios; set BJ_AV2_DATA to a folder of scenarios and "
-               "BJ_AV2_GOLDEN to that of their .npz files\n");
+        printf("skipped the real scenarios; set BJ_AV2_DATA to the scenario folder, "
+               "and BJ_AV2_GOLDEN to the folder of their .npz files\n");
     CHECK(bj_alloc_live() == live);
     case_remove(folder);
     return test_report("prep");

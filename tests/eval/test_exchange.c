@@ -346,7 +346,8 @@ static bj_epoch train(int shuffled) {
 static void test_blind(void) {
     const bj_settings s = {.epochs = 6};
     const bj_epoch reads = train(0), blind = train(1);
-    printf("reads the map: %.3f, map %+.3f, focal %+.3f; blind: %.3f, map %+.3f, focal %+.3f\n",
+    printf("model that reads the map: %.3f, map %+.3f, focal %+.3f; "
+           "blind model: %.3f, map %+.3f, focal %+.3f\n",
            reads.exchange.plain, reads.exchange.map, reads.exchange.focal, blind.exchange.plain,
            blind.exchange.map, blind.exchange.focal);
     CHECK(reads.exchange.plain < blind.exchange.plain);

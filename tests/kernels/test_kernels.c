@@ -81,8 +81,9 @@ static void test_gemm(const bj_kernels *k, int M, int N, int K) {
                 k->gemm_columns(row, ldc, a_m, lda, packed, use_bias, 1, N, K, flags, 0, cut);
                 k->gemm_columns(row, ldc, a_m, lda, packed, use_bias, 1, N, K, flags, cut, N);
                 CHECK_MSG(!memcmp(row, c + (size_t)m * ldc, (size_t)N * sizeof *row),
-                          "%s gemm %dx%dx%d row %d variant %d depends on the other rows", k->isa, M,
-                          N, K, m, variant);
+                          "%s: in a %dx%dx%d product, "
+                          "row %d of variant %d depends on the other rows",
+                          k->isa, M, N, K, m, variant);
             }
             bj_free(e);
         }

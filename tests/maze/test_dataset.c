@@ -352,8 +352,9 @@ int main(int argc, char **argv) {
     bj_maze_free(maze);
     const char *folder = getenv("BJ_MAZE_DATA");
     if (folder) test_published(folder);
-    else printf("skipped: set BJ_MAZE_DATA to a folder of OGBench datasets to check their "
-                "counts\n");
+    else
+        printf("skipped: to check the counts of OGBench datasets, "
+               "set BJ_MAZE_DATA to their folder\n");
     CHECK(bj_alloc_live() == live);
     unlink(path);
     return test_report("dataset");

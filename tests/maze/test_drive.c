@@ -163,7 +163,7 @@ static void test_episode(void) {
     if (count) CHECK_NEAR((double)sum / count, r.task[1].mean_steps, 1e-9);
     CHECK(bj_maze_drive_episode(positions, &steps, &reached, goal, m, m->graph, 5, 0, &options,
                                 &err) == BJ_EARG);
-    CHECK_CONTAINS(err.message, "no task 5 or no episode 0 in a maze with 5 tasks");
+    CHECK_CONTAINS(err.message, "task 5 or episode 0 does not exist; the maze has 5 tasks");
     bj_maze_free(m);
     m = NULL;
     const uint8_t open_square[1] = {0};

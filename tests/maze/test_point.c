@@ -139,7 +139,7 @@ static void test_published(const char *folder) {
             if (gap > 0.1) jumps++;
             else if (gap > worst) worst = gap;
         }
-    printf("%lld recorded steps differ from ours by at most %.2g; %lld teleports\n",
+    printf("%lld recorded steps differ from simulated steps by at most %.2g; %lld teleports\n",
            (long long)rows, worst, (long long)jumps);
     CHECK(rows == 100100 && worst < 1e-5 && jumps > 50 && jumps < 200); /* stored as float32 */
     bj_free(x);

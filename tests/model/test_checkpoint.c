@@ -374,8 +374,8 @@ static void test_wrong_tensors(void) {
     tensor_of(&c, "router.2.bias")->name = "router.2.offset";
     sign(&c);
     write_contents(&c);
-    refused(BJ_EFORMAT, "tensor 'router.2.bias': is missing, but there is an unknown tensor "
-                        "'router.2.offset'");
+    refused(BJ_EFORMAT, "tensor 'router.2.bias' is missing, "
+                        "but there is an unknown tensor 'router.2.offset'");
 
     read_contents(&c, good);
     *tensor_of(&c, "atoms.1.0.weight") = c.tensors[--c.count];
@@ -389,7 +389,7 @@ static void test_wrong_tensors(void) {
     sign(&c);
     write_contents(&c);
     refused(BJ_EFORMAT,
-            "tensor 'atoms.3.0.weight': is unknown, because the architecture has no such");
+            "tensor 'atoms.3.0.weight' is unknown, because the architecture has no such tensor");
 
     read_contents(&c, good);
     tensor_of(&c, "router.0.weight")->shape[0] = 6;
@@ -440,8 +440,8 @@ static void test_wrong_metadata(void) {
         {"format_version", NULL, BJ_EFORMAT, "metadata 'format_version' is missing"},
         {"format_version", "2", BJ_EVERSION, "format version is '2', but this library reads 1"},
         {"model", "point", BJ_EFORMAT,
-         "metadata 'model' is 'point', expected branch, outputonly, fused, variational or "
-         "codebook"},
+         "metadata 'model' is 'point', "
+         "expected branch, outputonly, fused, variational or codebook"},
         {"scales", "\x1b[2J", BJ_EFORMAT, "metadata 'scales' is '?[2J', expected fixed, global or"},
         {"weighting", "even", BJ_EFORMAT,
          "metadata 'weighting' is 'even', expected router or uniform"},
@@ -453,15 +453,16 @@ static void test_wrong_metadata(void) {
         {"heads", "4294967298", BJ_EFORMAT,
          "metadata 'heads' is '4294967298', expected an integer"},
         {"heads", "0", BJ_EFORMAT, "architecture: heads is 0, expected 1 to"},
-        {"heads", "3", BJ_EFORMAT, "architecture: embed is 4, expected a multiple of heads, 3"},
+        {"heads", "3", BJ_EFORMAT,
+         "architecture: embed is 4, expected a multiple of the number of heads (3)"},
         {"dt", "zero", BJ_EFORMAT, "metadata 'dt' is 'zero', expected a number"},
         {"dt", "0", BJ_EFORMAT, "architecture: dt is 0"},
         {"latent", "7", BJ_EFORMAT, "tensor 'encoder.proj.2.weight': shape [6,7], expected [7,7]"},
         {"atoms", "2", BJ_EFORMAT, "tensor 'router.2.weight': shape [3,11], expected [2,11]"},
         {"atoms", "4", BJ_EFORMAT, "tensor 'atoms.3.0.weight': is missing"},
         {"model", "outputonly", BJ_EFORMAT,
-         "tensor 'atom.0.weight': is missing, but there is an "
-         "unknown tensor 'atoms.0.0.bias'"},
+         "tensor 'atom.0.weight' is missing, "
+         "but there is an unknown tensor 'atoms.0.0.bias'"},
         {"scales", "global", BJ_EFORMAT, "tensor 'log_sz': is missing"},
         {"sha256", NULL, BJ_EFORMAT, "metadata 'sha256' is missing"},
     };

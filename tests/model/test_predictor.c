@@ -402,8 +402,8 @@ static void test_meters(void) {
         }
         const double mean = sum / (double)(n / 2);
         const double weights = largest_difference(full.weights, half.weights, m);
-        printf("%s: points up to %.0f m away differ by at most %.3f m (mean %.4f m), weights by at "
-               "most %.5f\n",
+        printf("%s: points up to %.0f m away differ by at most %.3f m (mean %.4f m), "
+               "weights by at most %.5f\n",
                isa, largest(full.paths, n), worst, mean, weights);
         CHECK_MSG(worst < 0.08 && mean < 0.02 && mean > 1e-4, "%s: off by %g m, mean %g m", isa,
                   worst, mean);

@@ -252,7 +252,9 @@ static void test_unfolded(const bj_kernels *k, int neighbors, int polylines, int
         const double off = fabs(unfold_pooled(&s, &p, i) - pooled[i]);
         if (!(off <= worst)) worst = isnan(off) ? HUGE_VAL : off;
     }
-    CHECK_MSG(worst <= 10 * nn_tolerance(), "%s: %d+%d tokens, %d heads: pooled is off by %g",
+    CHECK_MSG(worst <= 10 * nn_tolerance(),
+              "%s: %d+%d tokens, %d heads: "
+              "the pooled output is off by %g",
               k->isa, neighbors, polylines, G, worst);
     bj_free(pooled);
     plain_free(&p);

@@ -218,7 +218,9 @@ static void check_scenes(fixture *f, int T, int M, const int *neighbors, const i
         plain_context(expected, f, &s, m);
         const double off =
             nn_distance(s.b.context + (size_t)m * s.b.ldc, 0, expected, 0, 1, f->arch.latent);
-        CHECK_MSG(off <= 10 * nn_tolerance(), "%s: scene %d of %d, %d heads: context off by %g",
+        CHECK_MSG(off <= 10 * nn_tolerance(),
+                  "%s: scene %d of %d, %d heads: "
+                  "the context is off by %g",
                   f->encoder.k->isa, m, M, f->arch.heads, off);
     }
     CHECK(nn_untouched(s.b.context, M, f->arch.latent, s.b.ldc));

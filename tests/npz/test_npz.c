@@ -338,7 +338,7 @@ static void test_headers(void) {
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0", 8, 0, NULL);
     refuse_array(&m, "has 8 bytes, which is too short");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\1\0\x40\0{}\n", 13, 0, NULL);
-    refuse_array(&m, "fewer than its header of 74");
+    refuse_array(&m, "but its header alone has 74");
     npz_add_raw(&m, "x.npy", "\x93NUMPY\2\0\0\0\1\1", 12, 0, NULL);
     refuse_array(&m, "header has 16842752 bytes");
 }
@@ -350,7 +350,7 @@ static void test_members(void) {
     refuse_lie((npz_lie){.method = 13}, NPZ_DEFLATED, "compression method 12 (bzip2)");
     refuse_lie((npz_lie){.method = 78}, NPZ_STORED, "compression method 77 (unknown)");
     refuse_lie((npz_lie){.local = 1}, NPZ_STORED, "no local header");
-    refuse_lie((npz_lie){.size = 4}, NPZ_STORED, "expected its size of");
+    refuse_lie((npz_lie){.size = 4}, NPZ_STORED, "the stored data has");
     refuse_lie((npz_lie){.size = 4}, NPZ_DEFLATED, "28 bytes of numbers, expected 24");
     refuse_lie((npz_lie){.cut = 9}, NPZ_DEFLATED, "its compressed data ends after");
     refuse_lie((npz_lie){.packed = -1}, NPZ_DEFLATED, "has no end");

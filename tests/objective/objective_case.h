@@ -206,7 +206,7 @@ static inline void case_gradcheck(objective_case *c, const char *name, double (*
     CHECK_MSG(case_untouched(io->du, B * io->L, reach & BJ_REACH_ATOMS ? io->D : 0, io->ldu),
               "%s: du outside its rows", name);
     CHECK_MSG(case_untouched(io->dlogits, B, reach & BJ_REACH_ROUTER ? K : 0, (size_t)K),
-              "%s: dlogits of a router that does not affect the loss", name);
+              "%s: dlogits was written, but the router does not affect the loss", name);
     CHECK_MSG(case_untouched(io->dy, B * K,
                              reach & BJ_REACH_DECODER && o->kind != BJ_ANCHOR_A ? n : 0, io->ldy),
               "%s: dy outside its rows", name);

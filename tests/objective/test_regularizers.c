@@ -161,7 +161,9 @@ static void check_golden(const char *name, int term, const bj_kernels *k) {
     for (int i = 0; i < B; i++)
         for (int d = 0; d < D; d++) c.dx[(size_t)i * c.stride + (size_t)d] /= (bj_real)weight;
     const double error = error_of(c.dx, c.stride, find(name, ".d.", terms[term]), B, D);
-    CHECK_MSG(error <= 5 * tolerance, "%s, %s: gradient of %s is off by %g of its largest entry",
+    CHECK_MSG(error <= 5 * tolerance,
+              "%s, %s: the gradient of %s is off by %g, "
+              "relative to its largest entry",
               k->isa, name, terms[term], error);
     if (term == 0)
         CHECK_MSG(error_of(c.r.direction, (size_t)D, a, S, D) <= (BJ_REAL_IS_DOUBLE ? 1e-12 : 1e-6),

@@ -230,14 +230,14 @@ static void test_names(bj_parquet *parquet) {
     CHECK(bj_parquet_read_double(&values, NULL, parquet, -1, &err) == BJ_EARG && !values);
     CHECK(bj_parquet_read_double(&values, NULL, parquet, bj_parquet_find(parquet, "list"), &err) ==
           BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'list': contains lists, expected one value a row");
+    CHECK_CONTAINS(err.message, "column 'list': contains lists, expected one value per row");
     CHECK(bj_parquet_read_double(&values, NULL, parquet, bj_parquet_find(parquet, "text"), &err) ==
           BJ_EFORMAT);
     CHECK_CONTAINS(err.message, "column 'text': contains BYTE_ARRAY, expected numbers");
     const int64_t *start;
     CHECK(bj_parquet_read_double_list(&start, &values, parquet, bj_parquet_find(parquet, "f64"),
                                       &err) == BJ_EFORMAT);
-    CHECK_CONTAINS(err.message, "column 'f64': contains one value a row, expected lists");
+    CHECK_CONTAINS(err.message, "column 'f64': contains one value per row, expected lists");
 
     CHECK(bj_parquet_open(parquet, path_of("no such file"), &err) == BJ_EIO);
     CHECK_CONTAINS(err.message, "no such file");
@@ -257,7 +257,8 @@ static void test_refused(bj_parquet *parquet) {
     } cases[] = {
         {"lzo", BJ_EVERSION, "compression 3 (LZO) is not supported"},
         {"codec_99", BJ_EVERSION, "compression 99 (an unknown codec) is not supported"},
-        {"encoding_77", BJ_EVERSION, "encoding 77 (of no name) of numbers is not supported"},
+        {"encoding_77", BJ_EVERSION,
+         "encoding 77 (an unknown encoding) of numbers is not supported"},
         {"delta_double", BJ_EVERSION, "encoding 5 (DELTA_BINARY_PACKED) of numbers is not"},
         {"packed_levels", BJ_EVERSION, "encoding 4 (BIT_PACKED) of definition levels is not"},
         {"encrypted", BJ_EVERSION, "encryption is not supported"},
@@ -281,7 +282,7 @@ static void test_refused(bj_parquet *parquet) {
         {"long_streams", BJ_EFORMAT,
          "the size of the split streams differs from the size of the values"},
         {"more_deltas", BJ_EFORMAT,
-        "the number of differences does not match the number of values"},
+         "the number of differences does not match the number of values"},
         {"long_text", BJ_EFORMAT, "a string exceeds its page"},
         {"keeps_more", BJ_EFORMAT, "the prefix of a string is longer than the previous string"},
         {"decimal", BJ_OK, ""},

@@ -122,7 +122,8 @@ static void check_positions(const bj_rollout_audit *a, const double *xy, const i
         spread += hypot(xy[2 * r] - mean[0], xy[2 * r + 1] - mean[1]) / ROWS;
     for (int i = 0; i < a->arms; i++) {
         CHECK_MSG(a->arm[i].probe_error > 0 && a->arm[i].probe_error < 0.7 * spread,
-                  "the probe misses by %g, the spread is %g", a->arm[i].probe_error, spread);
+                  "the probe error is %g, but the spread is only %g", a->arm[i].probe_error,
+                  spread);
         double sum = 0;
         for (int l = 0; l < a->arm[i].L; l++) sum += a->arm[i].mass[l];
         CHECK_NEAR(sum, 1, 1e-5);

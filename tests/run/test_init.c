@@ -355,13 +355,13 @@ static void test_rejections(void) {
         const char *part, *hint;
     } cases[] = {
         {"fullset", "pre", "model.embed=16", BJ_EMISMATCH,
-         "pre/ckpt/best/model.safetensors: tensor 'encoder.gru.weight_ih_l0': the checkpoint has "
-         "shape [24, 7], expected [48, 7]",
-         "\nhint: use the sizes of the checkpoint, --set model.embed=8"},
+         "pre/ckpt/best/model.safetensors: tensor 'encoder.gru.weight_ih_l0': "
+         "the checkpoint has shape [24, 7], expected [48, 7]",
+         "\nhint: use the sizes of the checkpoint with --set model.embed=8"},
         {"fullset", "pre", "model.atoms=4", BJ_EMISMATCH,
          "tensor 'router.2.weight': the checkpoint has shape [6, 8], expected [4, 8]",
-         "--set model.atoms=6, or load the parts that match, --set "
-         "init_parts=encoder,branches,decoder"},
+         "--set model.atoms=6, "
+         "or load only the matching parts with --set init_parts=encoder,branches,decoder"},
         {"fullset", "pre", "model.atoms=8", BJ_EMISMATCH,
          "tensor 'atoms.6.0.weight': the checkpoint has no such tensor", "model.atoms=6"},
         {"fullset", "pre", "model.decoder_hidden=4", BJ_EMISMATCH, "tensor 'decoder.0.weight'",
@@ -418,7 +418,7 @@ static void test_resume(void) {
     expect(&s, "stop", 1, BJ_EMISMATCH, "pre/ckpt/best/model.safetensors: the SHA-256 is ");
     copy_file("kept.safetensors", "pre/ckpt/best/model.safetensors");
     move("pre/ckpt/best/state.safetensors", "state.safetensors");
-    expect(&s, "stop", 1, BJ_EMISMATCH, "this run was started with a different target encoder");
+    expect(&s, "stop", 1, BJ_EMISMATCH, "the run was started with another target encoder");
     move("state.safetensors", "pre/ckpt/best/state.safetensors");
     CHECK_OK(case_train(&report, &s, "stop", 1, 1, NULL, &err), err);
     CHECK(report.outcome == BJ_RUN_DONE && case_same_run("ref", "stop"));

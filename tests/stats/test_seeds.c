@@ -106,7 +106,7 @@ static void test_refusals(void) {
         {HEAD "x,0,brier,true\n", "line 2: value is 'true'"},
         {HEAD "x,0,brier,\"1,5\"\n", "line 2: value is '1,5'"},
         {HEAD "x,0,brier,1\nx,1,brier,1\n\nx,0,brier,1\n",
-         "line 5: a second value for arm 'x', seed 0, metric 'brier'; the first is in line 2"},
+         "line 5: duplicate value for arm 'x', seed 0, metric 'brier'; the first is in line 2"},
         {HEAD "\"x\ny\",0,brier,1\n", "line 2: arm has the control character 0x0a"},
         {HEAD "x,0,brier,1\n\"x,0,brier,1\n\n", "line 3: the quote that starts here is not closed"},
         {"arm,seed,metric,value\r\nx,0,brier,1\r\n\r\nx,1,brier,?\r\n", "line 4: value is '?'"},
@@ -172,7 +172,7 @@ static void test_missing(void) {
     const int ece = bj_seeds_find_metric(s, "ece"), brier = bj_seeds_find_metric(s, "brier");
     const int all[] = {0, 1, 2, 3};
     CHECK(bj_seeds_check(s, all, 2, ece, &e) == BJ_EFORMAT);
-    CHECK_CONTAINS(e.message, "metric 'ece' has no value for (arm, seed) (a, 2), (b, 3)");
+    CHECK_CONTAINS(e.message, "metric 'ece' has no value for the (arm, seed) pairs (a, 2), (b, 3)");
     CHECK(bj_seeds_check(s, all, 3, brier, &e) == BJ_OK); /* a and b have no brier values */
     CHECK(bj_seeds_check(s, all, 1, ece, &e) == BJ_OK);
     CHECK(bj_seeds_check(s, all, 4, ece, &e) == BJ_EFORMAT);
@@ -297,13 +297,13 @@ static void test_list(void) {
     const struct {
         bj_seed_value value;
         const char *named;
-    } flaws[] = {{{"", "ece", 0, 1}, "entry 3: arm is empty"},
-                 {{"b", "e\ne", 0, 1}, "entry 3: metric has the control character 0x0a"},
-                 {{"b", "ece", -1, 1}, "entry 3: seed is -1"},
-                 {{"b", "ece", 0, INFINITY}, "entry 3: seed is 0 and value inf"},
-                 {{"a", "brier", 2, 1},
-                  "entry 3: a second value for arm 'a', seed 2, metric "
-                  "'brier'; the first is in entry 1"}};
+    } flaws[] = {
+        {{"", "ece", 0, 1}, "entry 3: arm is empty"},
+        {{"b", "e\ne", 0, 1}, "entry 3: metric has the control character 0x0a"},
+        {{"b", "ece", -1, 1}, "entry 3: seed is -1"},
+        {{"b", "ece", 0, INFINITY}, "entry 3: seed is 0 and value is inf"},
+        {{"a", "brier", 2, 1},
+         "entry 3: duplicate value for arm 'a', seed 2, metric 'brier'; the first is in entry 1"}};
     for (size_t i = 0; i < sizeof flaws / sizeof *flaws; i++) {
         list[3] = flaws[i].value;
         CHECK(bj_seeds_create(&s, "somewhere", list, LISTED, &err) == BJ_EFORMAT && !s);

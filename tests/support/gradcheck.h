@@ -154,7 +154,9 @@ static inline gradcheck_result gradcheck(const gradcheck_case *c) {
     }
     for (int i = 0; i < c->count && compare; i++) {
         const gradcheck_result r = gradcheck_compare(c, &c->arrays[i], dx[i]);
-        CHECK_MSG(r.worst <= tol, "%s: gradient of %s[%d,%d] is %.12g, difference %.12g: error %g",
+        CHECK_MSG(r.worst <= tol,
+                  "%s: the gradient of %s[%d,%d] is %.12g, "
+                  "but the finite difference is %.12g (error %g)",
                   c->name, r.array, r.row, r.col, r.analytic, r.numeric, r.worst);
         if (!isnan(worst.worst) && !(r.worst <= worst.worst)) worst = r;
     }
@@ -172,8 +174,8 @@ static inline gradcheck_result gradcheck(const gradcheck_case *c) {
 
     static int told;
     if (!compare && !told++)
-        printf("gradcheck: finite differences are skipped in a float build (use the double "
-               "build)\n");
+        printf("gradcheck: finite differences are skipped in a float build; "
+               "use the double build\n");
     return worst;
 }
 

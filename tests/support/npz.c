@@ -79,8 +79,7 @@ int npz_open(npz *out, const char *path) {
         return 0;
     }
     if (read_archive(out, size)) return 1;
-    fprintf(stderr, "%s: not an archive of stored version 1 arrays (member %d)\n", path,
-            out->count);
+    fprintf(stderr, "%s: expected uncompressed version 1 arrays (member %d)\n", path, out->count);
     npz_close(out);
     return 0;
 }

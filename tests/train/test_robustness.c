@@ -393,8 +393,8 @@ static void test_bad_batches(void) {
     } while (0)
     BAD(2, focal, NULL, "scene 2", "focal is NULL");
     BAD(3, future, NULL, "scene 3: future is NULL", "expected 10 steps");
-    BAD(0, neighbors, NULL, "scene 0: neighbors is NULL", "expected 2 of them");
-    BAD(3, polylines, NULL, "scene 3: polylines is NULL", "expected 2 of them");
+    BAD(0, neighbors, NULL, "scene 0: neighbors is NULL", "expected 2 rows");
+    BAD(3, polylines, NULL, "scene 3: polylines is NULL", "expected 2 rows");
     BAD(1, neighbor_count, -1, "scene 1 has -1 neighbors", "expected 0 to 3");
     BAD(0, neighbor_count, 4, "scene 0 has 4 neighbors", "expected 0 to 3");
     BAD(1, neighbor_count, INT_MIN, "scene 1 has -2147483648 neighbors", "expected 0 to 3");

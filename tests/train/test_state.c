@@ -469,12 +469,12 @@ static void test_damage(void) {
 
     /* tensors */
     EDIT(write_signed, BJ_EFORMAT,
-         "tensor 'mean.router.2.bias': is missing, but there is an unknown tensor "
-         "'mean.router.2.offset'",
+         "tensor 'mean.router.2.bias' is missing, "
+         "but there is an unknown tensor 'mean.router.2.offset'",
          view_of(&c, "mean.router.2.bias")->name = "mean.router.2.offset");
     EDIT(write_signed, BJ_EFORMAT, "tensor 'variance.atoms.1.0.bias': is missing",
          drop_tensor(&c, "variance.atoms.1.0.bias"));
-    EDIT(write_signed, BJ_EFORMAT, "tensor 'target.atoms.0.0.bias': is unknown",
+    EDIT(write_signed, BJ_EFORMAT, "tensor 'target.atoms.0.0.bias' is unknown",
          c.views[c.count] = c.views[0];
          c.views[c.count++].name = "target.atoms.0.0.bias");
     EDIT(write_signed, BJ_EFORMAT, "tensor 'mean.router.0.weight': shape [12,6], expected [6,12]",

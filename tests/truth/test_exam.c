@@ -334,7 +334,7 @@ static void test_refusals(void) {
     bj_cache *other = NULL;
     CHECK_OK(bj_cache_open(&other, other_path, 0, &err), err);
     CHECK(bj_exam_create(&exam, other, law, NULL, &err) == BJ_EFORMAT && !exam);
-    CHECK_CONTAINS(err.message, "of the data has no law");
+    CHECK_CONTAINS(err.message, "scenes) is not in the distribution file");
     CHECK_CONTAINS(err.message, "seed 5, split train");
     bj_cache_free(other);
 
@@ -353,7 +353,7 @@ static void test_refusals(void) {
                  {{100, .9, 0}, BJ_EARG, "sum to 0.9"},
                  {{100, -.5, 0}, BJ_EARG, "weight 0 of the forecast is -0.5"},
                  {{100, NAN, 0}, BJ_ENONFINITE, "weight 0 of the forecast is"},
-                 {{100, 1, INFINITY}, BJ_ENONFINITE, "point 3 of branch 0 of the forecast is inf"},
+                 {{100, 1, INFINITY}, BJ_ENONFINITE, "point 3 of branch 0 is inf"},
                  {{-2, 1, 0}, BJ_EIO, "no forecasts today"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         spoiled s = cases[i].s;

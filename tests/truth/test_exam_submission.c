@@ -258,7 +258,7 @@ static void test_arguments(void) {
     CHECK_OK(bj_truth_open(&truth, world_path, NULL, &err), err);
     CHECK_OK(bj_law_open(&other, small_law, &err), err);
     CHECK(bj_exam_create_submissions(&exam, truth, other, NULL, &err) == BJ_EFORMAT && !exam);
-    CHECK_CONTAINS(err.message, "of the data has no law");
+    CHECK_CONTAINS(err.message, "scenes) is not in the distribution file");
     bj_law_free(other);
     bj_truth_free(truth);
 }

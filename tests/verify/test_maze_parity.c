@@ -280,7 +280,7 @@ static void test_others(void) {
     DIR *dir = name ? opendir(name) : NULL;
     int files = 0;
     if (!name) {
-        printf("skipped: set BJ_MAZE_GOLDEN to a folder of golden files of the mazes\n");
+        printf("skipped: set BJ_MAZE_GOLDEN to the folder of golden maze files\n");
         return;
     }
     CHECK_MSG(dir != NULL, "%s", name);

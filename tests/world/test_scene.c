@@ -44,7 +44,9 @@ static void test_digests(void) {
         version = known[i].version;
         make(scene, known[i].seed, known[i].index, 0);
         digest(hex, scene);
-        CHECK_MSG(!strncmp(hex, known[i].hex, 16), "version %d: scene %lld of seed %llu has %.16s",
+        CHECK_MSG(!strncmp(hex, known[i].hex, 16),
+                  "version %d: scene %lld of seed %llu "
+                  "has the digest %.16s",
                   version, (long long)known[i].index, (unsigned long long)known[i].seed, hex);
     }
     version = BJ_WORLD_VERSION;

@@ -74,8 +74,10 @@ static void check_network(int number) {
             for (int move = BJ_MOVE_RIGHT; move <= BJ_MOVE_LEFT; move++) {
                 const bj_arm *to = &node->arms[(a + move) % 4];
                 const int wanted = node->arms[a].in_count && to->out_count;
-                CHECK_MSG(seen[move] == wanted, "town %d junction %d: move %d from arm %d", number,
-                          n, move, a);
+                CHECK_MSG(seen[move] == wanted,
+                          "town %d, junction %d: "
+                          "move %d from arm %d is missing or unexpected",
+                          number, n, move, a);
             }
         }
     }
@@ -161,7 +163,8 @@ static void check_map(int number) {
         for (int k = 0; k < map.lanes[i].right.count; k++)
             outside += !drivable(&map, map.lanes[i].right.at[k]);
     }
-    CHECK_MSG(outside == 0, "town %d: %d lane points outside the drivable areas", number, outside);
+    CHECK_MSG(outside == 0, "town %d: %d lane points are outside the drivable areas", number,
+              outside);
     for (int i = 0; i < town->bay_count; i++)
         CHECK(drivable(&map, (bj_point){town->bays[i].x, town->bays[i].y}));
 }

@@ -438,8 +438,9 @@ int main(void) {
     /* Every class must occur, nothing may be decoded incorrectly, and almost no lane may be
      * ambiguous. */
     CHECK_MSG(t.lanes + t.limits + t.lines + t.controls + t.walks + t.leaders == 0,
-              "wrong: lanes %d, limits %d, lines %d, controls %d, walked %d, leaders %d", t.lanes,
-              t.limits, t.lines, t.controls, t.walks, t.leaders);
+              "decoded incorrectly: %d lanes, %d limits, %d lines, "
+              "%d controls, %d walks, %d leaders",
+              t.lanes, t.limits, t.lines, t.controls, t.walks, t.leaders);
     CHECK_MSG(t.shown > 0.99 * SCENES, "lane found in %d of %d", t.shown, SCENES);
     for (int k = 0; k < 5; k++) CHECK_MSG(t.classes[k] > 40, "%d of class %d", t.classes[k], k);
     CHECK_MSG(t.walked > 100 && t.led > 400, "walked %d, led %d", t.walked, t.led);
