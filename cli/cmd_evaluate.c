@@ -20,7 +20,7 @@ typedef struct evaluate_options {
 static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_option options[] = {
         {"verify", 0, CLI_FLAG, NULL, &o->verify, 0, 0,
-         "check every locked file and every result without evaluating"},
+         "check all locked files and results against their SHA-256, without evaluating"},
         CLI_OPTION_THREADS(&o->threads),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),
@@ -28,10 +28,9 @@ static int parse(evaluate_options *o, int old, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = o->verb,
-        .summary = o->verify ? "check every locked file and every result against its SHA-256"
+        .summary = o->verify ? "check all locked files and results against their SHA-256"
                              :
-                             "evaluate a locked campaign once, in one pass over the held-out "
-                             "scenes",
+                             "evaluate a locked campaign once on the held-out scenes",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
@@ -97,14 +96,14 @@ static int print_report(const evaluate_options *o, const bj_locked_report *repor
     }
     cli_count(scenes, (size_t)report->scenes);
     if (o->verify) {
-        printf("%s: all files are unchanged since the lock: %d checkpoints, %s held-out scenes\n", o->dir,
+        printf("%s: all files are unchanged since the lock (%d checkpoints, %s held-out scenes)\n", o->dir,
                report->checkpoints, scenes);
         if (*report->digest)
             printf("%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
         else puts("not evaluated yet");
         return CLI_OK;
     }
-    printf("%s: %d checkpoints, one pass over %s held-out scenes\n\n", o->dir, report->checkpoints,
+    printf("%s: evaluated %d checkpoints once on %s held-out scenes\n\n", o->dir, report->checkpoints,
            scenes);
     const int code = print_table(o->verb, o->dir);
     printf("\n%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
@@ -143,8 +142,8 @@ int cmd_evaluate(int argc, char **argv) {
     const int result = parse(&o, 1, argc, argv);
     if (result != CLI_CONTINUE) return result;
     fprintf(stderr,
-            "bjepa evaluate: notice: the new name is 'bjepa lock %s'; 'evaluate' works until "
-            "version 0.3\n",
+            "bjepa evaluate: notice: this verb is now 'bjepa lock %s'; "
+            "'evaluate' will be removed in version 0.3\n",
             o.verify ? "verify" : "run");
     return run(&o);
 }

@@ -47,8 +47,8 @@ static void print_leaderboard(const bj_metric_values *v, int K) {
     char all[16];
     snprintf(all, sizeof all, "K = %d", K);
     puts(
-        "\nArgoverse 2 leaderboard metrics of the K most probable branches (a diagnostic, because\n"
-        "the best of K branches is chosen with hindsight)");
+        "\nArgoverse 2 leaderboard metrics of the K most probable branches\n"
+        "(a diagnostic, because the best branch is chosen with hindsight)");
     printf("%-30s%10s%10s%10s\n", "", "K = 1", "K = 6", K > 6 ? all : "");
     const struct {
         const char *title;
@@ -78,7 +78,8 @@ static void print_usage(const eval_result *r) {
                shares[k]);
     putchar('\n');
     if (!r->has_target) return;
-    printf("%-30sSD %.5f, %.1f %% of dimensions below 0.001, entropy rank %.2f, participation %.2f\n",
+    printf("%-30sSD %.5f, %.1f %% of the dimensions below 0.001, "
+           "entropy rank %.2f, participation %.2f\n",
            "target latents",
            r->health.mean_std, 100 * r->health.low_std_fraction, r->health.entropy_rank,
            r->health.participation);
@@ -97,8 +98,8 @@ static void print_exchange(const eval_result *r) {
     printf("%-30s%10.1f effective tokens, context norm %.2f\n", "attention", e.attention_tokens,
            e.context_norm);
     if (!(x->scenes > 0)) return;
-    printf("increase of the trajectory Energy Score (%.4f m) if a part is exchanged between %s "
-           "scenes\n",
+    printf("increase of the trajectory Energy Score (%.4f m) "
+           "if an input is exchanged between %s scenes\n",
            x->plain, cli_count(count, (size_t)x->scenes));
     print_part("map", x->map, x->plain);
     print_part("neighbors", x->neighbors, x->plain);

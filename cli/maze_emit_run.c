@@ -101,10 +101,10 @@ static bj_status check_point(const said *p, const said *s, const maze_emit_run *
     const bj_maze *a = bj_maze_run_maze(p->run), *b = bj_maze_run_maze(s->run);
     if (p->L != 1)
         return cli_error(err, BJ_EARG,
-                         "%s: has %zu outputs, expected a model with one output", o->point,
+                         "%s: the model has %zu outputs, expected one", o->point,
                          p->L);
     if (p->D != s->D)
-        return cli_error(err, BJ_EARG, "%s: latents have %zu dimensions, expected %zu as in %s",
+        return cli_error(err, BJ_EARG, "%s: the latents have %zu dimensions, expected %zu as in %s",
                          o->point, p->D, s->D, o->run);
     if (a->cells != b->cells || strcmp(a->name, b->name))
         return cli_error(err, BJ_EARG, "%s: the run was trained in maze '%s', expected '%s'",

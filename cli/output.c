@@ -47,7 +47,7 @@ bj_status cli_file_replaceable(const char *path, bj_error *err) {
     if (lstat(path, &info) != 0)
         return errno == ENOENT ? BJ_OK : refused(path, "examine the file", err);
     if (!S_ISREG(info.st_mode))
-        return cli_error(err, BJ_EIO, "%s: is not a regular file, so it is not replaced",
+        return cli_error(err, BJ_EIO, "%s: cannot be replaced, because it is not a regular file",
                          path);
     return BJ_OK;
 }

@@ -190,7 +190,7 @@ static bj_status open_campaign(report_data *data, const char *dir, bj_error *err
     snprintf(data->name, sizeof data->name, "%s", bj_campaign_name(data->campaign));
     status = take_grid(data, err);
     if (status == BJ_OK && bj_campaign_data_count(data->campaign) > 1 && !report_is_maze(data))
-        status = cli_error(err, BJ_EARG, "%s: has %d datasets, expected one for a report of scenes",
+        status = cli_error(err, BJ_EARG, "%s: has %d datasets, expected one dataset for a report on scenes",
                            dir, bj_campaign_data_count(data->campaign));
     if (status == BJ_OK) status = take_runs(data, err);
     if (status == BJ_OK) status = take_numbers(data, dir, err);
@@ -269,8 +269,8 @@ static bj_status open_folder(report_data *data, const char *path, bj_error *err)
     if (is_there(path, "campaign.json")) return open_campaign(data, path, err);
     if (is_there(path, "manifest.json")) return open_run(data, path, err);
     return cli_error(err, BJ_EIO,
-                     "%s: has no campaign.json and no manifest.json, expected a campaign folder or "
-                     "a run folder\n"
+                     "%s: has neither campaign.json nor manifest.json, "
+                     "expected a campaign folder or a run folder\n"
                      "hint: 'bjepa campaign' and 'bjepa train' create such folders",
                      path);
 }

@@ -407,7 +407,8 @@ bj_status report_scenes_law(report_scenes *s, int scene, const bj_law *law,
     if (!(apart < 1e-9))
         return cli_error(
             err, BJ_EFORMAT,
-            "the distribution of scene %s has a different frame, so it belongs to other data",
+            "the distribution of scene %s has a different coordinate frame, "
+            "so it belongs to other data",
             info->scenario_id);
     const bj_status status = text_open(&to, &s->entries[scene].law, err);
     if (status != BJ_OK) return status;

@@ -41,7 +41,7 @@ static void print_distance(const truth_result *t) {
     }
     printf("floor: 1/2 E d(Y,Y') =");
     print_estimate(&t->arm[0].report.floor);
-    puts("\nidentity: expected ES minus (1/2 discrepancy + lower bound), m");
+    puts("\nidentity check: expected ES minus (1/2 discrepancy + floor), in m");
     for (int i = 0; i < t->arms; i++) {
         const bj_exam_report *r = &t->arm[i].report;
         print_name(t->arm[i].name);
@@ -55,14 +55,15 @@ static void print_inputs(const truth_result *t) {
     char a[CLI_COUNT_SIZE];
     if (!r->scenes) return;
     printf(
-        "inputs alone: lower bound for any model with these inputs, world version %d, %s scenes\n",
+        "inputs alone: lower bound for any model with these inputs "
+        "(world version %d, %s scenes)\n",
         t->world, cli_count(a, (size_t)r->scenes));
     printf("  junction control");
     print_estimate(&r->control);
     printf("\n  speed limits    ");
     print_estimate(&r->limits);
     putchar('\n');
-    if (t->arm[0].report.best_scenes) puts("  K atoms add the discrepancy of the best K atoms");
+    if (t->arm[0].report.best_scenes) puts("  for a model with K atoms, add the discrepancy of the best K atoms");
 }
 
 static void print_best(const truth_result *t) {
