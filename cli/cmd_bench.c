@@ -246,11 +246,12 @@ static void print_table(const numbers *x, int train, int infer, int threads) {
         if (x->mixed_ms > 0)
             printf("  in mixed precision     %9.2f ms  %8.2f times as fast (%s)\n", x->mixed_ms,
                    x->speedup, x->mixed_isa);
-        else printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, "
-                    "unfold %.1f %%, update %.1f %%\n",
-               100 * x->profile.prepare / total, 100 * x->profile.scenes / total,
-               100 * x->profile.gradients / total, 100 * x->profile.unfold / total,
-               100 * x->profile.update / total);
+        else
+            printf("  prepare %.1f %%, scenes %.1f %%, gradients %.1f %%, "
+                   "unfold %.1f %%, update %.1f %%\n",
+                   100 * x->profile.prepare / total, 100 * x->profile.scenes / total,
+                   100 * x->profile.gradients / total, 100 * x->profile.unfold / total,
+                   100 * x->profile.update / total);
     }
     if (x->busy_ms > 0)
         printf("  with one core busy     %9.2f ms  %8.0f %% of the undisturbed throughput\n", x->busy_ms,
@@ -289,15 +290,16 @@ int cmd_bench(int argc, char **argv) {
         {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0,
          "instruction set: c, avx2, avx512 or avx512bf16 (default: depends on the processor)"},
         CLI_OPTION_END};
-    const cli_usage usage = {"bench",
-                             "measure the time of a training step and of prediction at the paper's model size",
-                             NULL,
-                             0,
-                             0,
-                             "bjepa bench --threads 2\n"
-                             "bjepa bench --only train --json\n",
-                             options,
-                             NULL};
+    const cli_usage usage = {
+        "bench",
+        "measure the time of a training step and of prediction at the paper's model size",
+        NULL,
+        0,
+        0,
+        "bjepa bench --threads 2\n"
+        "bjepa bench --only train --json\n",
+        options,
+        NULL};
     const int code = cli_parse(&usage, argc, argv, NULL);
     if (code != CLI_CONTINUE) return code;
     threads = cli_threads(threads); /* what is printed is what runs */

@@ -204,7 +204,8 @@ static int cmd_score_entry(int argc, char **argv) {
 int cmd_benchmark(int argc, char **argv) {
     static const cli_verb verbs[] = {
         {"make", "write the standard benchmark scenes and the baseline submissions", cmd_make},
-        {"score", "score submissions against the true distribution of the standard benchmark", cmd_score_entry},
+        {"score", "score submissions against the true distribution of the standard benchmark",
+         cmd_score_entry},
         CLI_VERB_END,
     };
     static const cli_group group = {

@@ -193,7 +193,8 @@ int cmd_config(int argc, char **argv) {
     static const cli_verb verbs[] = {
         {"show", "print all settings of a run and where each value comes from", cmd_config_show},
         {"check", "check every key and value of a config file", cmd_config_check},
-        {"diff", "print the settings in which two config files or run folders differ", cmd_config_diff},
+        {"diff", "print the settings in which two config files or run folders differ",
+         cmd_config_diff},
         {"arms", "list the arms", cmd_config_arms},
         {"recipes", "list the recipes and the settings they change", cmd_config_recipes},
         {"keys", "list the settings with default, range and meaning", cmd_config_keys},

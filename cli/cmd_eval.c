@@ -30,7 +30,8 @@ static int parse(eval_options *o, int argc, char **argv) {
         {"data", 0, CLI_TEXT, "CACHE", &o->data, 0, 0, "cache of scenes"},
         {"part", 0, CLI_CHOICE, parts, &o->part, 0, 0,
          "which scenes of the cache to use: all, fit scenes or development scenes"},
-        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647, "use only the first N scenes; 0 means all"},
+        {"limit", 0, CLI_INT, "N", &o->limit, 0, 2147483647,
+         "use only the first N scenes; 0 means all"},
         {"groups", 0, CLI_CHOICE, "on|off", &o->no_groups, 0, 0,
          "also print the metrics by maneuver, road user type, city and speed"},
         {"exchange", 0, CLI_INT, "N", &o->exchange, 0, 1000000,
@@ -45,7 +46,8 @@ static int parse(eval_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "print all metrics of a checkpoint on a cache, overall and per group, and the speed",
+        .summary =
+            "print all metrics of a checkpoint on a cache, overall and per group, and the speed",
         .operands = "CHECKPOINT",
         .min_operands = 1,
         .max_operands = 1,
@@ -93,8 +95,9 @@ static bj_status open_target(job *j, bj_error *err) {
     struct stat info;
     /* Stage A trains the encoder of futures itself. */
     if (j->result.arm && !strcmp(j->result.arm, "anchor-a")) {
-        fprintf(stderr, "bjepa %s: note: this checkpoint is from stage A of the anchor; "
-                        "its branches are not trained\n",
+        fprintf(stderr,
+                "bjepa %s: note: this checkpoint is from stage A of the anchor; "
+                "its branches are not trained\n",
                 verb);
         return bj_target_from_model(&j->target, j->model, err);
     }

@@ -29,13 +29,12 @@ static int parse(evaluate_options *o, int old, int argc, char **argv) {
     const cli_usage usage = {
         .verb = o->verb,
         .summary = o->verify ? "check all locked files and results against their SHA-256"
-                             :
-                             "evaluate a locked campaign once on the held-out scenes",
+                             : "evaluate a locked campaign once on the held-out scenes",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,
-        .examples = o->verify ? "bjepa lock verify runs/demo-world\n"
-                              : "bjepa lock run runs/demo-world\n",
+        .examples =
+            o->verify ? "bjepa lock verify runs/demo-world\n" : "bjepa lock run runs/demo-world\n",
         .options = old ? options : options + 1,
     };
     const int result = cli_parse(&usage, argc, argv, NULL);
@@ -96,15 +95,15 @@ static int print_report(const evaluate_options *o, const bj_locked_report *repor
     }
     cli_count(scenes, (size_t)report->scenes);
     if (o->verify) {
-        printf("%s: all files are unchanged since the lock (%d checkpoints, %s held-out scenes)\n", o->dir,
-               report->checkpoints, scenes);
+        printf("%s: all files are unchanged since the lock (%d checkpoints, %s held-out scenes)\n",
+               o->dir, report->checkpoints, scenes);
         if (*report->digest)
             printf("%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
         else puts("not evaluated yet");
         return CLI_OK;
     }
-    printf("%s: evaluated %d checkpoints once on %s held-out scenes\n\n", o->dir, report->checkpoints,
-           scenes);
+    printf("%s: evaluated %d checkpoints once on %s held-out scenes\n\n", o->dir,
+           report->checkpoints, scenes);
     const int code = print_table(o->verb, o->dir);
     printf("\n%s %s/%s\n", report->digest, BJ_LOCKED_DIR, BJ_LOCKED_COMPLETION);
     return code;

@@ -23,7 +23,8 @@ typedef struct figures_options {
 
 static int parse(figures_options *o, int argc, char **argv) {
     const cli_option options[] = {
-        {"out", 'o', CLI_TEXT, "FOLDER", &o->out, 0, 0, "output folder, created if it does not exist"},
+        {"out", 'o', CLI_TEXT, "FOLDER", &o->out, 0, 0,
+         "output folder, created if it does not exist"},
         {"only", 0, CLI_LIST, "NAME", &o->only, 0, 0,
          "name of a plot, or 'gallery'; use commas for several; may be repeated"},
         {"gallery", 0, CLI_TEXT, "FOLDER", &o->gallery, 0, 0,

@@ -31,7 +31,8 @@ static int parse(lock_options *o, int argc, char **argv) {
     };
     const cli_usage usage = {
         .verb = verb,
-        .summary = "record the digests of checkpoints, settings, program and held-out data in a lock file",
+        .summary =
+            "record the digests of checkpoints, settings, program and held-out data in a lock file",
         .operands = "CAMPAIGN_DIR",
         .min_operands = 1,
         .max_operands = 1,

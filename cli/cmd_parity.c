@@ -79,8 +79,9 @@ static int check_folder(const char *path, const bj_parity_options *options, int 
         fprintf(stderr, "bjepa parity: %s: %s\n", path, strerror(errno));
         return CLI_SYSTEM;
     }
-    if (n == 0) fprintf(stderr, "bjepa parity: %s: contains neither *%s nor *%s files\n", path,
-                        suffixes[0], suffixes[1]);
+    if (n == 0)
+        fprintf(stderr, "bjepa parity: %s: contains neither *%s nor *%s files\n", path, suffixes[0],
+                suffixes[1]);
     for (int i = 0; i < n; i++) {
         char file[4096];
         snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);

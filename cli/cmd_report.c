@@ -96,8 +96,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
         report_navigation(to, p->data, p->pretrained->model != NULL);
     else if (!strcmp(name, "sections")) return fill_sections(to, p, err);
     else if (!strcmp(name, "footer"))
-        fprintf(to,
-                "<p>Written by bjepa %s. This file is self-contained and works offline.</p>",
+        fprintf(to, "<p>Written by bjepa %s. This file is self-contained and works offline.</p>",
                 bj_version());
     else if (!strcmp(name, "scenes") && p->forecasts->scenes)
         return report_scenes_write(to, p->forecasts->scenes, err);
@@ -169,7 +168,7 @@ int cmd_report(int argc, char **argv) {
     report_pretrained_close(&pretrained);
     report_data_free(data);
     if (status != BJ_OK) return cli_fail(verb, &err);
-    fprintf(stderr, "bjepa %s: wrote %s with %d scene%s; open it in a browser\n", verb, o.out, scenes,
-            scenes == 1 ? "" : "s");
+    fprintf(stderr, "bjepa %s: wrote %s with %d scene%s; open it in a browser\n", verb, o.out,
+            scenes, scenes == 1 ? "" : "s");
     return CLI_OK;
 }

@@ -49,8 +49,8 @@ static int verdict(const char *verb, const bj_score *score, const bj_truth *trut
     if (c.violations_total) return CLI_REFUSED;
     if (c.unreadable) return CLI_DATA;
     if (truth && !c.scored) {
-        fprintf(stderr, "bjepa %s: nothing to score: no scenario in the ground truth has a future\n",
-                verb);
+        fprintf(stderr,
+                "bjepa %s: nothing to score: no scenario in the ground truth has a future\n", verb);
         return CLI_DATA;
     }
     return CLI_OK;
@@ -90,7 +90,8 @@ int cmd_score(int argc, char **argv) {
         {"av2", 0, CLI_TEXT, "DIR_OR_CACHE", &o.truth, 0, 0,
          "ground truth: a cache, or a folder of scenario files"},
         {"check", 0, CLI_FLAG, NULL, &check, 0, 0, "only check the file; needs no ground truth"},
-        {"max-modes", 0, CLI_INT, "N", &o.max_modes, 1, BJ_MAX_ATOMS, "max number of modes per track"},
+        {"max-modes", 0, CLI_INT, "N", &o.max_modes, 1, BJ_MAX_ATOMS,
+         "max number of modes per track"},
         {"strict", 0, CLI_FLAG, NULL, &o.strict, 0, 0, "print no scores if there is a violation"},
         {"list", 0, CLI_INT, "N", &o.list, 0, 1000000, "max number of violations to list"},
         {"rows", 0, CLI_TEXT, "FILE.csv", &o.rows, 0, 0, "write the scores of every scene"},

@@ -72,13 +72,12 @@ static void print_epoch(const view *v, const bj_epoch *row, const bj_epoch *best
                     "withheld %.3f, edges %.0f, ",
                     m->plan_all, m->verified_route, m->macro_precision, m->held_recall,
                     m->predicted_edges);
-        fprintf(
-            stderr,
-            "COV-R %.3f; cell latents: SD %.4f, "
-            "entropy rank %.1f (participation %.1f), "
-            "separated %.3f, closest %.2f: %s\n",
-            m->cov_r, row->health.mean_std, row->health.entropy_rank, row->health.participation,
-            m->separated, m->closest, row->eligible ? "separated" : "collapsed");
+        fprintf(stderr,
+                "COV-R %.3f; cell latents: SD %.4f, "
+                "entropy rank %.1f (participation %.1f), "
+                "separated %.3f, closest %.2f: %s\n",
+                m->cov_r, row->health.mean_std, row->health.entropy_rank, row->health.participation,
+                m->separated, m->closest, row->eligible ? "separated" : "collapsed");
     } else if (v->stage_a)
         fprintf(stderr,
                 "epoch %d: decoder ADE %.4f m, FDE %.4f m, "
@@ -245,11 +244,10 @@ static int finish(const bj_run_report *r, const char *dir, const bj_settings *s,
     const int stage_a = s->objective.kind == BJ_ANCHOR_A;
     if (json) print_json(r, dir, s);
     if (r->outcome == BJ_RUN_STOPPED) {
-        fprintf(
-            stderr,
-            "stopped in epoch %d after %lld updates; all progress is saved\n"
-            "hint: continue with 'bjepa train --out %s --resume'\n",
-            r->epochs + 1, (long long)r->step, dir);
+        fprintf(stderr,
+                "stopped in epoch %d after %lld updates; all progress is saved\n"
+                "hint: continue with 'bjepa train --out %s --resume'\n",
+                r->epochs + 1, (long long)r->step, dir);
         return CLI_SIGNALED + (int)cli_stop;
     }
     if (r->outcome == BJ_RUN_NO_PASS) return no_pass(r, dir, s);

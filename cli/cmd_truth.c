@@ -193,18 +193,19 @@ static int judge(const char *verb, const truth_result *t) {
         const bj_exam_report *r = &t->arm[i].report;
         if (!r->identity) {
             fprintf(stderr,
-                    "bjepa %s: %s: the expected Energy Score is not half the discrepancy plus the floor: "
-                    "the difference is %.6f m, which is %.1f standard errors; "
-                    "expected at most %.1f\n",
+                    "bjepa %s: %s: the expected Energy Score differs "
+                    "from half the discrepancy plus the floor "
+                    "by %.6f m or %.1f standard errors, expected at most %.1f\n",
                     verb, t->arm[i].name, r->difference.mean,
                     fabs(r->difference.mean) / r->difference.error, r->tolerated);
             code = CLI_REFUSED;
         }
         if (fabs(r->surprise) > 5)
-            fprintf(stderr,
-                    "bjepa %s: %s: the realized score is %.1f standard errors from the expected score\n"
-                    "hint: the futures in this cache were probably not drawn from this distribution\n",
-                    verb, t->arm[i].name, r->surprise);
+            fprintf(
+                stderr,
+                "bjepa %s: %s: the realized score is %.1f standard errors from the expected score\n"
+                "hint: the futures in this cache were probably not drawn from this distribution\n",
+                verb, t->arm[i].name, r->surprise);
     }
     return code;
 }

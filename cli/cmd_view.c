@@ -62,7 +62,8 @@ static int parse(view_options *o, int argc, char **argv) {
     if (code != CLI_CONTINUE) return code;
     if (!o->av2) return cli_misuse(verb, "--av2 DIR_OR_CACHE is missing");
     if (o->by_maneuvers && o->ids.count)
-        return cli_misuse(verb, "found both --choose maneuvers and --scene, expected only one of them");
+        return cli_misuse(verb,
+                          "found both --choose maneuvers and --scene, expected only one of them");
     o->names = argv + 1;
     return CLI_CONTINUE;
 }
@@ -321,7 +322,9 @@ static bj_status add_scenes(viewer *v, bj_error *err) {
     for (int i = 0; i < v->count && status == BJ_OK; i++) status = add_scene(v, v->chosen[i], err);
     if (status == BJ_OK && v->from.cache) status = add_futures(v, err);
     if (status == BJ_OK && o->law && !v->laws)
-        return cli_error(err, BJ_EFORMAT, "%s: does not contain the true distribution of the scenes in %s", o->law, o->av2);
+        return cli_error(err, BJ_EFORMAT,
+                         "%s: does not contain the true distribution of the scenes in %s", o->law,
+                         o->av2);
     if (status == BJ_OK && !report_scenes_count(v->scenes))
         return cli_error(err, BJ_EFORMAT, "%s: none of the %d scenes could be read", o->av2,
                          v->count);
@@ -356,10 +359,11 @@ static bj_status fill_browser(FILE *to, const char *name, void *context, bj_erro
     (void)err;
     if (!strcmp(name, "glance")) report_about_glance(to, v->source[0].title);
     if (strcmp(name, "about")) return BJ_OK;
-    fputs("<p>Each scene is shown as it was known at the time of prediction: "
-          "the map, the road users and the last five seconds of their motion. "
-          "The colored lines are the predicted futures of one road user, each with its probability. ",
-          to);
+    fputs(
+        "<p>Each scene is shown as it was known at the time of prediction: "
+        "the map, the road users and the last five seconds of their motion. "
+        "The colored lines are the predicted futures of one road user, each with its probability. ",
+        to);
     if (v->options->ids.count) fputs("The scenes were selected by id", to);
     else if (v->options->by_maneuvers)
         fprintf(to,
@@ -390,8 +394,7 @@ static bj_status fill(FILE *to, const char *name, void *context, bj_error *err) 
             has_glance(v) ? report_template(to, "glance.html", fill_browser, v, err) : BJ_OK;
         return status == BJ_OK ? report_template(to, "browser.html", fill_browser, v, err) : status;
     } else if (!strcmp(name, "footer")) {
-        fprintf(to,
-                "<p>Written by bjepa %s. This file is self-contained and works offline.</p>",
+        fprintf(to, "<p>Written by bjepa %s. This file is self-contained and works offline.</p>",
                 bj_version());
     } else if (!strcmp(name, "scenes")) {
         return report_scenes_write(to, v->scenes, err);
@@ -428,8 +431,8 @@ int cmd_view(int argc, char **argv) {
     viewer_close(v);
     free(v);
     if (status != BJ_OK) return cli_fail(verb, &err);
-    fprintf(stderr, "bjepa %s: wrote %s with %d scene%s; open it in a browser\n", verb, o.out, shown,
-            shown == 1 ? "" : "s");
+    fprintf(stderr, "bjepa %s: wrote %s with %d scene%s; open it in a browser\n", verb, o.out,
+            shown, shown == 1 ? "" : "s");
     if (dropped)
         fprintf(stderr, "bjepa %s: left out %d scenes to keep the page below 15 MB\n", verb,
                 dropped);

@@ -182,7 +182,8 @@ static int show(int argc, char **argv) {
     int json = 0, operands;
     const cli_option options[] = {
         {"scene", 0, CLI_TEXT, "ID", &scene, 0, 0, "scene id, or its number, for example '#12'"},
-        {"law", 0, CLI_TEXT, "FILE", &law, 0, 0, "file with the true distribution, if it is not next to the data"},
+        {"law", 0, CLI_TEXT, "FILE", &law, 0, 0,
+         "file with the true distribution, if it is not next to the data"},
         {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "draw the scene to a file (.svg, .png or .pdf)"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END,

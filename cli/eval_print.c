@@ -46,9 +46,8 @@ static void print_values(const bj_metric_values *v, int K) {
 static void print_leaderboard(const bj_metric_values *v, int K) {
     char all[16];
     snprintf(all, sizeof all, "K = %d", K);
-    puts(
-        "\nArgoverse 2 leaderboard metrics of the K most probable branches\n"
-        "(a diagnostic, because the best branch is chosen with hindsight)");
+    puts("\nArgoverse 2 leaderboard metrics of the K most probable branches\n"
+         "(a diagnostic, because the best branch is chosen with hindsight)");
     printf("%-30s%10s%10s%10s\n", "", "K = 1", "K = 6", K > 6 ? all : "");
     const struct {
         const char *title;
@@ -80,9 +79,8 @@ static void print_usage(const eval_result *r) {
     if (!r->has_target) return;
     printf("%-30sSD %.5f, %.1f %% of the dimensions below 0.001, "
            "entropy rank %.2f, participation %.2f\n",
-           "target latents",
-           r->health.mean_std, 100 * r->health.low_std_fraction, r->health.entropy_rank,
-           r->health.participation);
+           "target latents", r->health.mean_std, 100 * r->health.low_std_fraction,
+           r->health.entropy_rank, r->health.participation);
 }
 
 static void print_part(const char *title, double loss, double plain) {

@@ -112,8 +112,8 @@ static bj_status verify_data(const gallery_manifest *m, const char *data, bj_err
     bj_status status = bj_cache_open(&blind, data, 1, err);
     if (status == BJ_OK && bj_cache_count(blind) < m->scenes)
         status = cli_error(err, BJ_EMISMATCH,
-                           "%s: has %lld scenes, expected at least %lld, as in the locked gallery", data,
-                           (long long)bj_cache_count(blind), (long long)m->scenes);
+                           "%s: has %lld scenes, expected at least %lld, as in the locked gallery",
+                           data, (long long)bj_cache_count(blind), (long long)m->scenes);
     for (int i = 0; i < m->case_count && status == BJ_OK; i++)
         status = verify_case(&m->cases[i], blind, data, err);
     if (status == BJ_OK) status = bj_gallery_digest_of(found, blind, m->scenes, err);

@@ -65,7 +65,8 @@ static int parse(lock_options *o, int argc, char **argv) {
     if (!o->data) return cli_misuse(verb, "--data CACHE is missing");
     if (!o->out) return cli_misuse(verb, "--out GALLERY is missing");
     if (!o->campaign && (!o->model[0] || !o->model[1]))
-        return cli_misuse(verb, "found no model, expected a campaign, or both --branch and --point");
+        return cli_misuse(verb,
+                          "found no model, expected a campaign, or both --branch and --point");
     return CLI_CONTINUE;
 }
 
@@ -290,10 +291,9 @@ static void print_text(const lock_options *o, const gallery_manifest *m,
                "and in %lld scenes every point is within %g m of the map\n",
                gallery_model_name(i), m->model[i].K, (long long)c.passes[i],
                percent(c.passes[i], c.scenes), (long long)c.near[i], BJ_PROXY_RADIUS);
-    printf(
-        "%lld of %lld scenes with a vehicle or bus pass the strict screen, "
-        "and %lld of these have several maneuvers\n",
-        (long long)c.strict, (long long)c.audited, (long long)c.several);
+    printf("%lld of %lld scenes with a vehicle or bus pass the strict screen, "
+           "and %lld of these have several maneuvers\n",
+           (long long)c.strict, (long long)c.audited, (long long)c.several);
     for (int i = 0; i < c.cases; i++) {
         const bj_gallery_case *chosen = bj_gallery_at(gallery, i);
         printf("  %s  %s  %s\n", gallery_letter(letter, i),
@@ -351,8 +351,8 @@ int cmd_gallery_lock(int argc, char **argv) {
     const int code = parse(&o, argc, argv);
     if (code != CLI_CONTINUE) return code;
     if (cli_exists(o.out)) {
-        fprintf(stderr, "bjepa %s: %s: already exists, and a locked gallery is never replaced\n", verb,
-                o.out);
+        fprintf(stderr, "bjepa %s: %s: already exists, and a locked gallery is never replaced\n",
+                verb, o.out);
         return CLI_REFUSED;
     }
     cli_catch_signals();

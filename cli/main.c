@@ -17,18 +17,19 @@ const cli_verb cli_main_verbs[] = {
     {"config", "list the arms and settings, and print, check or compare the settings of runs",
      cmd_config},
     {"data", "create and inspect caches of Argoverse 2 scenes", cmd_data},
-    {"demo", "show the pretrained model, then train and evaluate three arms and write a report", cmd_demo},
-    {"eval",
-    "print all metrics of a checkpoint on a cache, overall and per group, and the speed", cmd_eval},
+    {"demo", "show the pretrained model, then train and evaluate three arms and write a report",
+     cmd_demo},
+    {"eval", "print all metrics of a checkpoint on a cache, overall and per group, and the speed",
+     cmd_eval},
     {"export", "write the model of a run to one file, optionally with 16-bit parameters",
      cmd_export},
     {"figures", "write the plots of a campaign or run as SVG and PDF files", cmd_figures},
     {"gallery", "select and draw cases without reading any future, then add the actual outcomes",
      cmd_gallery},
-    {"info", "describe a model file, or list the architectures and their parameter counts", cmd_info},
+    {"info", "describe a model file, or list the architectures and their parameter counts",
+     cmd_info},
     {"lock", "lock a finished campaign, evaluate it once, and verify the result", cmd_lock},
-    {"maze", "inspect OGBench maze datasets, and evaluate and draw predicted graphs",
-     cmd_maze},
+    {"maze", "inspect OGBench maze datasets, and evaluate and draw predicted graphs", cmd_maze},
     {"parity", "recompute golden files and compare the results with them", cmd_parity},
     {"predict", "predict weighted futures for the scenes in scenario files or a cache",
      cmd_predict},
@@ -40,7 +41,8 @@ const cli_verb cli_main_verbs[] = {
      cmd_table},
     {"train", "train one arm with one seed", cmd_train},
     {"truth", "compare forecasts with the true distribution of a simulated world", cmd_truth},
-    {"version", "print the version, the floating-point precision and the instruction set", cmd_version},
+    {"version", "print the version, the floating-point precision and the instruction set",
+     cmd_version},
     {"view", "show the forecasts of submissions and models on a single HTML page", cmd_view},
     {"world", "print or draw simulated scenes with the true distributions of their futures",
      cmd_world},
@@ -124,8 +126,8 @@ int cmd_version(int argc, char **argv) {
                bj_version(), real, isa, mixed);
     else
         printf("bjepa %s (%s)\n"
-               "instruction set: %s; in mixed precision: %s\n", bj_version(), real,
-               isa, mixed);
+               "instruction set: %s; in mixed precision: %s\n",
+               bj_version(), real, isa, mixed);
     return CLI_OK;
 }
 

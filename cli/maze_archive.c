@@ -48,7 +48,8 @@ int cmd_maze_emit(int argc, char **argv) {
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze emit",
-        .summary = "write the outputs of a predictor and their SHA-256 without reading any successors",
+        .summary =
+            "write the outputs of a predictor and their SHA-256 without reading any successors",
         .operands = "LATENTS|RUN",
         .min_operands = 1,
         .max_operands = 1,
@@ -63,7 +64,8 @@ int cmd_maze_emit(int argc, char **argv) {
     if (!o.how.maze && !is_folder(o.run))
         return cli_misuse("maze emit", "--maze NAME is missing");
     if (!is_folder(o.run) && (o.cells || o.point))
-        return cli_misuse("maze emit", "--cells and --point need a run folder, but %s is a file", o.run);
+        return cli_misuse("maze emit", "--cells and --point need a run folder, but %s is a file",
+                          o.run);
     if (!o.out) return cli_misuse("maze emit", "--out is missing");
     const char *out = o.out;
     bj_error err;

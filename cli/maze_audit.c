@@ -164,13 +164,15 @@ int cmd_maze_audit(int argc, char **argv) {
     const char *standard = NULL;
     int operands;
     const cli_option table[] = {
-        {"out", 'o', CLI_TEXT, "DIR", &o.out, 0, 0, "output folder for audit.json and the pictures"},
+        {"out", 'o', CLI_TEXT, "DIR", &o.out, 0, 0,
+         "output folder for audit.json and the pictures"},
         {"standard", 0, CLI_TEXT, "RUN", &standard, 0, 0,
          "second run with the same data and split, to be drawn next to the first run"},
         {"horizon", 0, CLI_INT, "H", &o.horizon, 1, BJ_ROLLOUT_MAX_HORIZON,
          "number of frames after a context"},
         {"data", 0, CLI_TEXT, "FILE", &o.data, 0, 0, "path of the dataset, if it was moved"},
-        {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0, "name of the maze, if the file name does not contain it"},
+        {"maze", 0, CLI_TEXT, "NAME", &o.maze, 0, 0,
+         "name of the maze, if the file name does not contain it"},
         CLI_OPTION_THREADS(&o.threads),
         CLI_OPTION_QUIET(&o.quiet),
         CLI_OPTION_JSON(&o.json),

@@ -221,7 +221,7 @@ static void draw_legend(FILE *to, const bj_rollout_audit *a, double x, double y)
     fprintf(to, "<text x=\"28\" y=\"4\">true frames, %d steps apart; 0 is the context</text>\n",
             a->stride);
     fputs("<path fill=\"#0072b2\" d=\"M10 13l6 11h-12z\"/><text x=\"28\" y=\"24\">"
-          "rollout positions according to a linear probe; size: router mass at the first frame</text>\n"
+          "rollout positions from a linear probe; size: router mass at the first frame</text>\n"
           "<path fill=\"none\" stroke=\"#c4161c\" stroke-width=\"2\" d=\"M4 34l12 12M4 46l12 "
           "-12\"/><text x=\"28\" y=\"44\">"
           "position inside a wall; lines connect frames and are not paths</text>\n"

@@ -300,10 +300,11 @@ int cmd_maze_data(int argc, char **argv) {
     if (result != CLI_CONTINUE) return result;
     if (!name) name = bj_maze_guess(argv[1]);
     if (!name)
-        return cli_misuse("maze data",
-                          "the file name '%s' contains none of the maze names medium, large, giant and teleport\n"
-                          "hint: name the maze with --maze",
-                          argv[1]);
+        return cli_misuse(
+            "maze data",
+            "the file name '%s' contains none of the maze names medium, large, giant and teleport\n"
+            "hint: name the maze with --maze",
+            argv[1]);
     bj_error err;
     return run(argv[1], name, json, &err) == BJ_OK ? CLI_OK : cli_fail("maze data", &err);
 }

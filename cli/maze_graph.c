@@ -39,8 +39,9 @@ static void print_text(const bj_maze_run *run, const bj_maze_graph *graph, const
     print_share("withheld edges found", s.held_recall);
     print_share("raw COV-R", s.cov_r);
     print_share("separated cells", row.maze.separated);
-    if (bj_maze_run_collapsed(run)) printf("\n"
-                                           "the latents have collapsed, so these numbers are not scores\n");
+    if (bj_maze_run_collapsed(run))
+        printf("\n"
+               "the latents have collapsed, so these numbers are not scores\n");
     printf("\n%s\n", o->out);
 }
 

@@ -237,8 +237,8 @@ static int unknown_option(const cli_usage *usage, const char *text, size_t lengt
     snprintf(name, sizeof name, "%.*s", (int)length, text);
     const char *key = find_setting(usage, name + strspn(name, "-"));
     if (key)
-        return cli_misuse(usage->verb, "unknown option '%s'; use --set %s=VALUE for this setting", name,
-                          key);
+        return cli_misuse(usage->verb, "unknown option '%s'; use --set %s=VALUE for this setting",
+                          name, key);
     bj_nearest nearest = BJ_NEAREST(name + strspn(name, "-"));
     for (const cli_option *o = usage->options; o->name; o++) bj_nearest_offer(&nearest, o->name);
     bj_nearest_offer(&nearest, "help");

@@ -190,8 +190,9 @@ static bj_status open_campaign(report_data *data, const char *dir, bj_error *err
     snprintf(data->name, sizeof data->name, "%s", bj_campaign_name(data->campaign));
     status = take_grid(data, err);
     if (status == BJ_OK && bj_campaign_data_count(data->campaign) > 1 && !report_is_maze(data))
-        status = cli_error(err, BJ_EARG, "%s: has %d datasets, expected one dataset for a report on scenes",
-                           dir, bj_campaign_data_count(data->campaign));
+        status = cli_error(err, BJ_EARG,
+                           "%s: has %d datasets, expected one dataset for a report on scenes", dir,
+                           bj_campaign_data_count(data->campaign));
     if (status == BJ_OK) status = take_runs(data, err);
     if (status == BJ_OK) status = take_numbers(data, dir, err);
     if (status == BJ_OK) status = report_read_locked(data, dir, err);

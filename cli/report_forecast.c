@@ -227,7 +227,9 @@ static bj_status add_laws(work *w, bj_error *err) {
         w->out->laws += found;
     }
     if (status == BJ_OK && w->options->law && !w->out->laws)
-        status = cli_error(err, BJ_EFORMAT, "%s: does not contain the true distribution of the scenes in %s", path, w->path);
+        status = cli_error(err, BJ_EFORMAT,
+                           "%s: does not contain the true distribution of the scenes in %s", path,
+                           w->path);
     bj_law_free(law);
     return status;
 }
@@ -262,8 +264,9 @@ bj_status report_forecasts_make(report_forecasts *out, const report_data *data,
     bj_error why = {.message = ""};
     *out = (report_forecasts){.scenes = NULL};
     if (!data->runs || !options->count) {
-        give_up(out, data->runs ? "No scenes were requested."
-                                : "A seed table contains no models, so no scenes can be predicted.");
+        give_up(out, data->runs
+                         ? "No scenes were requested."
+                         : "A seed table contains no models, so no scenes can be predicted.");
         return BJ_OK;
     }
     work *w = calloc(1, sizeof *w);

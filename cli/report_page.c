@@ -83,7 +83,8 @@ void report_about_glance(FILE *to, const char *model) {
     fputs(" predicts, each with its probability, "
           "next to the distribution from which the true future was drawn. "
           "This distribution is known because the scenes are simulated. "
-          "Thin lines are draws from it, labels name its modes, and the dashed line is the true future. "
+          "Thin lines are draws from it, labels name its modes, "
+          "and the dashed line is the true future. "
           "Bars compare probabilities: each predicted future counts toward the closest true mode. "
           "Blue is the forecast, and purple is the true distribution.</p>\n",
           to);

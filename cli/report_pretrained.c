@@ -41,12 +41,14 @@ static const struct {
     int digits;
     double factor;
 } columns[COLUMNS] = {
-    {"scenes seen", "number of scenes seen in training up to the checkpoint, including repeated ones", 0, 1},
+    {"scenes seen",
+     "number of scenes seen in training up to the checkpoint, including repeated ones", 0, 1},
     {"Energy Score, m", "trajectory Energy Score on these scenes; lower is better", 3, 1},
     {"discrepancy, m", "distance to the true distribution; lower is better", 3, 1},
     {"true modes found, %", "total true probability of the modes that have a branch within 2 m", 1,
      100},
-    {"Brier excess", "Brier score of the maneuvers minus the score of the true probabilities", 4, 1},
+    {"Brier excess", "Brier score of the maneuvers minus the score of the true probabilities", 4,
+     1},
     {"on the drivable area, %", "weight of trajectories on the drivable area", 1, 100},
 };
 
@@ -177,9 +179,8 @@ void report_pretrained_write(FILE *to, const report_pretrained *p, const report_
     if (d->truth || d->audit)
         fputs("All rows are computed on the same scenes. No model was trained on them.</p>\n", to);
     else
-        fputs(
-            "Its metrics are shown here if truth.json and audit.json contain this model.</p>\n",
-            to);
+        fputs("Its metrics are shown here if truth.json and audit.json contain this model.</p>\n",
+              to);
     put_table(to, p, d);
     fputs("</section>\n", to);
 }

@@ -32,7 +32,8 @@ void report_parameters(FILE *to, const report_data *d) {
               to);
     else if (d->arms > 1 && known)
         fputs("<strong>These models have different sizes:</strong> "
-              "they differ by more than 1 %, so differences between the arms are not due to training alone. ",
+              "they differ by more than 1 %, "
+              "so differences between the arms are not due to training alone. ",
               to);
     fputs("The target encoder, a copy of the encoder, is not counted.</p>\n", to);
     if (!known) {

@@ -405,11 +405,10 @@ bj_status report_scenes_law(report_scenes *s, int scene, const bj_law *law,
                          fabs(stated.origin[1] - info->origin[1]) +
                          fabs(stated.heading - info->heading);
     if (!(apart < 1e-9))
-        return cli_error(
-            err, BJ_EFORMAT,
-            "the distribution of scene %s has a different coordinate frame, "
-            "so it belongs to other data",
-            info->scenario_id);
+        return cli_error(err, BJ_EFORMAT,
+                         "the distribution of scene %s has a different coordinate frame, "
+                         "so it belongs to other data",
+                         info->scenario_id);
     const bj_status status = text_open(&to, &s->entries[scene].law, err);
     if (status != BJ_OK) return status;
     put_law(to, law, &stated, s->sizes.fut);

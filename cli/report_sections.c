@@ -24,22 +24,26 @@ static const meaning meanings[] = {
     {"traj_obs", "observation, m",
      "first term of the Energy Score: "
      "the weighted distance between the branches and the true future"},
-    {"exp_ade", "expected ADE, m", "average displacement error of a branch that is drawn according to the weights"},
-    {"top1_ade", "top-1 ADE, m", "average displacement error of the branch with the largest weight"},
+    {"exp_ade", "expected ADE, m",
+     "average displacement error of a branch that is drawn according to the weights"},
+    {"top1_ade", "top-1 ADE, m",
+     "average displacement error of the branch with the largest weight"},
     {"brier", "Brier",
      "squared error of the probabilities of the four maneuvers (stop, straight, left, right)"},
     {"dedup_support", "distinct ends",
      "effective number of branches after merging branches that end within 1 m of each other"},
     {"end_es", "endpoint ES, m", "Energy Score of the last points"},
-    {"ece", "ECE",
-     "expected calibration error of the most likely maneuver"},
-    {"traj_disp", "dispersion, m", "second term of the Energy Score: "
-                                   "half the weighted distance between the branches"},
+    {"ece", "ECE", "expected calibration error of the most likely maneuver"},
+    {"traj_disp", "dispersion, m",
+     "second term of the Energy Score: "
+     "half the weighted distance between the branches"},
     {"latent_es", "latent ES", "Energy Score of the latents"},
-    {"exp_fde", "expected FDE, m", "final displacement error of a branch that is drawn according to the weights"},
+    {"exp_fde", "expected FDE, m",
+     "final displacement error of a branch that is drawn according to the weights"},
     {"top1_fde", "top-1 FDE, m", "final displacement error of the branch with the largest weight"},
-    {"top1_mr", "top-1 miss rate", "share of scenes in which the branch with the largest weight "
-                                   "ends more than 2 m from the true future"},
+    {"top1_mr", "top-1 miss rate",
+     "share of scenes in which the branch with the largest weight "
+     "ends more than 2 m from the true future"},
     {"min_ade_6", "minADE6, m",
      "Argoverse 2 leaderboard metric: "
      "average displacement error of the best of the six most probable branches. "
@@ -62,7 +66,8 @@ static const meaning meanings[] = {
      "average displacement error of the best of all K branches. "
      "A diagnostic, because the best branch is chosen with hindsight."},
     {"min_fde", "best-of-K FDE, m", "final displacement error of the best of all K branches"},
-    {"min_mr", "best-of-K miss rate", "share of scenes in which no branch ends within 2 m of the true future"},
+    {"min_mr", "best-of-K miss rate",
+     "share of scenes in which no branch ends within 2 m of the true future"},
     {"exp_entropy", "effective branches", "exp of the entropy of the weights"},
     {"active_heads", "active branches", "number of branches with at least 1 % of the total weight"},
     {"neff_collision", "distinct latents",
@@ -286,9 +291,11 @@ void report_about(FILE *to, const report_data *d, const char *title) {
               "and then all of them were evaluated once on the held-out scenes.</p>\n",
               to);
     else if (d->runs)
-        fputs("The numbers are from the development scenes, which were also used to choose checkpoints. "
-              "The numbers are therefore optimistic; use a locked evaluation for publication.</p>\n",
-              to);
+        fputs(
+            "The numbers are from the development scenes, "
+            "which were also used to choose checkpoints. "
+            "They are therefore optimistic; use a locked evaluation for publication.</p>\n",
+            to);
     else fputs("The numbers are from a seed table.</p>\n", to);
     put_cards(to, d);
     put_arms(to, d);
@@ -306,21 +313,19 @@ void report_about_scenes(FILE *to, const report_forecasts *f) {
         fputs("</p>\n", to);
         return;
     }
-    fprintf(
-        to,
-        "<p>A model sees five seconds of traffic and a map. "
-        "The numbered lines are its predicted futures; wide, opaque lines are likely. "
-        "Two models are shown side by side. "
-        "Point at a line to see its probability and maneuver, "
-        "press Play, and reveal the true future%s.</p>\n",
-        f->laws ? "; the true distribution of these simulated scenes can also be shown"
-                : "");
-    fprintf(
-        to,
-        "<p class=\"note\">This page shows %d of %s %s, "
-        "selected by a hash of their ids without reading any future. "
-        "Scenes whose predicted futures end far apart come first.",
-        report_scenes_count(f->scenes), cli_count(count, (size_t)f->available), origins[f->origin]);
+    fprintf(to,
+            "<p>A model sees five seconds of traffic and a map. "
+            "The numbered lines are its predicted futures; wide, opaque lines are likely. "
+            "Two models are shown side by side. "
+            "Point at a line to see its probability and maneuver, "
+            "press Play, and reveal the true future%s.</p>\n",
+            f->laws ? "; the true distribution of these simulated scenes can also be shown" : "");
+    fprintf(to,
+            "<p class=\"note\">This page shows %d of %s %s, "
+            "selected by a hash of their ids without reading any future. "
+            "Scenes whose predicted futures end far apart come first.",
+            report_scenes_count(f->scenes), cli_count(count, (size_t)f->available),
+            origins[f->origin]);
     if (f->dropped)
         fprintf(to, " %d more scenes were omitted to keep this page below 15 MB.", f->dropped);
     fputs("</p>\n", to);
@@ -433,9 +438,10 @@ void report_results(FILE *to, const report_data *d) {
         return;
     }
     fputs("<section id=\"results\">\n<h2>Results</h2>\n<p class=\"note\">", to);
-    fputs(d->seeds > 1 ? "Mean \xc2\xb1 sample SD over seeds; the best mean of each column is shaded"
-                       : "There is only one seed, so the spread between seeds is unknown; "
-                         "the best value of each column is shaded",
+    fputs(d->seeds > 1
+              ? "Mean \xc2\xb1 sample SD over seeds; the best mean of each column is shaded"
+              : "There is only one seed, so the spread between seeds is unknown; "
+                "the best value of each column is shaded",
           to);
     if (most_atoms(d) > 1) fprintf(to, ", among sets of %d branches", most_atoms(d));
     fputs(".", to);

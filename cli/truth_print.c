@@ -54,16 +54,16 @@ static void print_inputs(const truth_result *t) {
     const bj_blind_report *r = &t->inputs;
     char a[CLI_COUNT_SIZE];
     if (!r->scenes) return;
-    printf(
-        "inputs alone: lower bound for any model with these inputs "
-        "(world version %d, %s scenes)\n",
-        t->world, cli_count(a, (size_t)r->scenes));
+    printf("inputs alone: lower bound for any model with these inputs "
+           "(world version %d, %s scenes)\n",
+           t->world, cli_count(a, (size_t)r->scenes));
     printf("  junction control");
     print_estimate(&r->control);
     printf("\n  speed limits    ");
     print_estimate(&r->limits);
     putchar('\n');
-    if (t->arm[0].report.best_scenes) puts("  for a model with K atoms, add the discrepancy of the best K atoms");
+    if (t->arm[0].report.best_scenes)
+        puts("  for a model with K atoms, add the discrepancy of the best K atoms");
 }
 
 static void print_best(const truth_result *t) {
