@@ -178,8 +178,7 @@ static void draw_legend(FILE *to, const bj_graph_record *r, int source, int top)
     if (source < 0 || maze_source(r, source) < 0) return;
     fprintf(to,
             "<path fill=\"#0072b2\" stroke=\"#0072b2\" d=\"M32 %dl5 9h-10z\"/><text x=\"58\" "
-            "y=\"%d\" fill=\"#1c2530\">candidates of cell %d; filled if the cosine is above "
-            "0.5</text>\n",
+            "y=\"%d\" fill=\"#1c2530\">candidates of cell %d; filled: cosine above 0.5</text>\n",
             top + 73, top + 82, source);
 }
 

@@ -167,7 +167,8 @@ int cmd_maze_drive(int argc, char **argv) {
         CLI_OPTION_END};
     const cli_usage usage = {
         .verb = "maze drive",
-        .summary = "drive the point agent through the official tasks with given or predicted graphs",
+        .summary =
+            "drive the point agent through the official tasks with given or predicted graphs",
         .operands = "[RUN|CAMPAIGN]...",
         .max_operands = 100000,
         .examples = "bjepa maze drive --maze large\n"

@@ -291,11 +291,10 @@ void report_about(FILE *to, const report_data *d, const char *title) {
               "and then all of them were evaluated once on the held-out scenes.</p>\n",
               to);
     else if (d->runs)
-        fputs(
-            "The numbers are from the development scenes, "
-            "which were also used to choose checkpoints. "
-            "They are therefore optimistic; use a locked evaluation for publication.</p>\n",
-            to);
+        fputs("The numbers are from the development scenes, "
+              "which were also used to choose checkpoints. "
+              "They are therefore optimistic; use a locked evaluation for publication.</p>\n",
+              to);
     else fputs("The numbers are from a seed table.</p>\n", to);
     put_cards(to, d);
     put_arms(to, d);

@@ -40,7 +40,7 @@ done
 has dev.html "all arms here see the same scenes in the same order"
 has dev.html "These models have different sizes:</strong> they differ by more than 1 %"
 lacks dev.html "have the same size"
-lacks dev.html "have the size of six branches"
+lacks dev.html "are as large as six branches"
 has dev.html "finished</td>"
 has dev.html "<code>train.epochs</code></th><td><strong>12</strong></td>"
 has dev.html "model.atoms</code></th><td><strong>6</strong> full-set, specialization; <strong>1</strong>"
@@ -132,7 +132,7 @@ run 0 report camp --scenes train.bjc --law train.bjc.law.safetensors --count 3 -
     --threads 1
 has named.html "3 of 200 scenes of the given file"
 run 3 report camp --scenes val.bjc --law train.bjc.law.safetensors --count 3 --out x.html --threads 1
-err_has "contains no true distribution for the scenes of val.bjc"
+err_has "does not contain the true distribution of the scenes in val.bjc"
 run 0 report camp --count 0 --out none.html --threads 1
 err_has "no scenes: No scenes were requested."
 has none.html "There are no scenes on this page. No scenes were requested."
@@ -167,7 +167,7 @@ check sh -c '! sed "/id=\"scene-data\"/,\$d" begun.html | grep -qiw nan'
 
 # A table alone: the paper's own numbers.
 run 0 report "$BJ_ROOT/data/paper/av2_seeds.csv" --out paper.html
-err_has "no scenes: A seed table has no models"
+err_has "no scenes: A seed table contains no models"
 has paper.html "The numbers are from a seed table"
 has paper.html "0.1435 [−0.1574, −0.1295]"
 

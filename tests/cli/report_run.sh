@@ -42,9 +42,9 @@ err_has "wrote run.html, 3 scenes"
 mkdir empty
 for verb in report figures; do
     run 5 $verb empty --out out.d
-    err_has "empty: has no campaign.json and no manifest.json, expected a campaign folder or a run folder"
+    err_has "empty: has neither campaign.json nor manifest.json, expected a campaign folder or a run folder"
 done
 run 5 table runs/first
-err_has "hint: runs/first is a single run; 'bjepa report runs/first' shows it"
+err_has "hint: runs/first is a single run; use 'bjepa report runs/first' to show it"
 
 finish

@@ -174,7 +174,7 @@ for signal in INT:130 TERM:143; do
     begun "$dir" 3
     kill -"${signal%:*}" "$pid"
     ends "${signal#*:}"
-    err_has "everything is saved."
+    err_has "all progress is saved"
     check test ! -e "$dir/result.json"
     check grep -q '"phase":"stopped"' "$dir/status.json"
     cp -r "$dir" "$dir.kept"
@@ -298,7 +298,7 @@ err_has "none/ckpt/best/model.safetensors"
 # A target that follows at once, and nothing but it to please.
 run 0 $train --arm fullset --out flat --set optim.ema=0 --set loss.decoded=0 --set loss.rec=0 \
     --set optim.lr=0.1 --set train.warmup=0 --set train.epochs=6 -q
-err_has "warning: epoch 1: the target latents have collapsed: standard deviation "
+err_has "warning: epoch 1: the target latents have collapsed (standard deviation "
 run 0 $train --arm fullset --out fine -q
 few_scenes_only
 # Two development scenes always have rank 1: no alarm, but a warning about their number.
