@@ -94,7 +94,7 @@ int audit_print_text(const bj_audit *audit, const audit_comparison *comparison,
                      const audit_options *o) {
     const bj_audit_counts c = bj_audit_count(audit);
     char a[CLI_COUNT_SIZE], b[CLI_COUNT_SIZE], d[CLI_COUNT_SIZE];
-    printf("%s: %s scenes, in %s of which the focal road user is a vehicle or bus\n"
+    printf("%s: %s scenes, %s of them with a vehicle or bus as the focal road user\n"
            "focal positions inside drivable areas: %s of %s (tolerance %g m)\n"
            "\n",
            o->data, cli_count(a, (size_t)c.total), cli_count(b, (size_t)c.scenes),

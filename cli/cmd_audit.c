@@ -191,7 +191,7 @@ static int judge(const bj_submission_audit *audit, const audit_options *o) {
     if (!c.outcomes[BJ_AUDITED]) {
         fprintf(stderr,
                 "bjepa %s: nothing to audit: "
-                "in no scenario is the focal road user a vehicle or bus\n",
+                "no scenario has a vehicle or bus as the focal road user\n",
                 verb);
         return CLI_DATA;
     }

@@ -292,7 +292,7 @@ int cmd_bench(int argc, char **argv) {
         CLI_OPTION_END};
     const cli_usage usage = {
         "bench",
-        "measure the time of a training step and of prediction at the paper's model size",
+        "benchmark a training step and prediction at the paper's model size",
         NULL,
         0,
         0,

@@ -37,8 +37,8 @@ static int parse(export_options *o, int argc, char **argv) {
         .min_operands = 1,
         .max_operands = 1,
         .examples = "bjepa export run --bf16 --out model.safetensors\n"
-                    "bjepa export run --bf16 --name town-v1 --license Apache-2.0 --out "
-                    "town-v1.safetensors\n",
+                    "bjepa export run --bf16 --name town-v1 "
+                    "--license Apache-2.0 --out town-v1.safetensors\n",
         .options = options,
     };
     int operands;

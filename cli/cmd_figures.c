@@ -26,13 +26,13 @@ static int parse(figures_options *o, int argc, char **argv) {
         {"out", 'o', CLI_TEXT, "FOLDER", &o->out, 0, 0,
          "output folder, created if it does not exist"},
         {"only", 0, CLI_LIST, "NAME", &o->only, 0, 0,
-         "name of a plot, or 'gallery'; use commas for several; may be repeated"},
+         "plots to draw, separated by commas, or 'gallery'; may be repeated"},
         {"gallery", 0, CLI_TEXT, "FOLDER", &o->gallery, 0, 0,
          "folder written by 'bjepa gallery' (default: 'gallery' in the campaign folder)"},
         {"panels", 0, CLI_FLAG, NULL, &o->panels, 0, 0,
          "write one file per panel: summary-1.svg, ..."},
         {"format", 'f', CLI_LIST, "NAME", &o->formats, 0, 0,
-         "svg, pdf or png; use commas for several (default: svg,pdf)"},
+         "svg, pdf or png; several are separated by commas (default: svg,pdf)"},
         CLI_OPTION_END,
     };
     const cli_usage usage = {

@@ -13,7 +13,7 @@ int cmd_maze(int argc, char **argv) {
         {"drive", "drive the point agent through the official tasks with given or predicted graphs",
          cmd_maze_drive},
         {"generate",
-         "generate a maze with a given number of successors at some cells, and random walks",
+         "generate a maze with a given number of successors at some cells, and walks in it",
          cmd_maze_generate},
         {"show", "draw a predicted graph with its candidates, successors and drives",
          cmd_maze_show},

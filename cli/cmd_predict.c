@@ -21,7 +21,7 @@ static int parse(predict_options *o, int argc, char **argv, int *operands) {
     const cli_option options[] = {
         CLI_OPTION_JSON(&o->json),
         {"out", 'o', CLI_TEXT, "FILE", &o->out, 0, 0,
-         "output file; .svg, .png and .pdf are drawings of a scene, .jsonl is JSON Lines"},
+         "output file; .svg, .png or .pdf draws the scene, .jsonl writes JSON Lines"},
         {"parquet", 0, CLI_TEXT, "FILE", &o->parquet, 0, 0, "write a challenge submission"},
         {"latents", 0, CLI_FLAG, NULL, &o->latents, 0, 0,
          "add the latent of each branch to the JSON output"},

@@ -116,7 +116,7 @@ int cmd_score(int argc, char **argv) {
         return cli_misuse("score", "--check reads only the submission; leave out --av2 and --rows");
     if (!check && !o.truth)
         return cli_misuse("score", "--av2 DIR_OR_CACHE is missing; "
-                                   "scoring needs the ground truth, only --check does not");
+                                   "scoring needs the ground truth, but --check does not");
     o.file = argv[1];
     return score_run("score", &o);
 }

@@ -17,7 +17,7 @@ typedef struct table_options {
 static int parse(table_options *o, int argc, char **argv) {
     const cli_option options[] = {
         {"arms", 'a', CLI_LIST, "NAME", &o->view.arm_names, 0, 0,
-         "arm to show; use commas for several; may be repeated"},
+         "arms to show, separated by commas; may be repeated"},
         {"per-seed", 0, CLI_FLAG, NULL, &o->per_seed, 0, 0,
          "print every seed, not only mean and SD"},
         SEED_VIEW_OPTIONS(&o->view),

@@ -351,8 +351,8 @@ int cmd_train(int argc, char **argv) {
         0,
         0,
         "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0\n"
-        "bjepa train --data train.bjc --arm fullset --out runs/try --recipe small --set "
-        "train.epochs=5\n"
+        "bjepa train --data train.bjc --arm fullset --out runs/try "
+        "--recipe small --set train.epochs=5\n"
         "bjepa train --data train.bjc --arm fullset --seed 0 --out runs/fullset-0 --resume\n"
         "bjepa train --data nuscenes.bjc --arm fullset --init runs/fullset-0 --out runs/tuned\n"
         "bjepa train --out runs/fullset-0 --resume --extend 10\n"

@@ -34,7 +34,7 @@ static int parse(truth_options *o, int argc, char **argv) {
         {"best-scenes", 0, CLI_INT, "N", &o->best, 0, 1000000,
          "number of scenes for which the best K atoms are computed"},
         {"input-scenes", 0, CLI_INT, "N", &o->inputs, 0, 1000000,
-         "number of scenes for estimating the lower bound for the model's inputs"},
+         "number of scenes used to estimate the lower bound that the inputs impose on any model"},
         CLI_OPTION_SEED(&o->seed),
         CLI_OPTION_JSON(&o->json),
         CLI_OPTION_QUIET(&o->quiet),

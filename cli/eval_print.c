@@ -167,7 +167,7 @@ void eval_print_text(const eval_result *r) {
     print_exchange(r);
     print_calibration(r->evaluator);
     print_groups(r->evaluator);
-    printf("\nlatency %.3f ms (median of %d predictions of one scene each)\n", 1e3 * r->latency,
+    printf("\nlatency %.3f ms (median over %d single-scene predictions)\n", 1e3 * r->latency,
            r->latency_scenes);
     printf("throughput %.0f scenes/s, including the metrics, with %d thread%s (%s)\n",
            (double)r->scenes / r->seconds, r->threads, r->threads == 1 ? "" : "s", r->isa);

@@ -127,7 +127,7 @@ int cmd_maze_reveal(int argc, char **argv) {
          "medium, large, giant, teleport, or a maze file (default: taken from the data file name)"},
         {"out", 'o', CLI_TEXT, "FILE", &out, 0, 0, "successors file to write (JSON)"},
         {"sha256", 0, CLI_TEXT, "HEX", &expected, 0, 0,
-         "expected SHA-256 of the emissions; the verb fails if it differs"},
+         "expected SHA-256 of the emissions; the command fails if it differs"},
         CLI_OPTION_JSON(&json),
         CLI_OPTION_END};
     const cli_usage usage = {

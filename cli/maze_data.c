@@ -163,7 +163,7 @@ static void print_text(const summary *s) {
     printf("%s\n", info->open_end ? "  (the last episode has no end mark)" : "");
     print_count("steps", info->steps);
     if (info->stride > 1)
-        printf("  every %d simulator steps, so edges can skip cells", info->stride);
+        printf("  recorded every %d simulator steps, so edges can skip cells", info->stride);
     putchar('\n');
     print_count("steps outside cells", info->outside);
     putchar('\n');

@@ -77,7 +77,7 @@ int cmd_maze_generate(int argc, char **argv) {
         {"rows", 0, CLI_INT, "N", &o.maze.rows, 2, 30, "number of rooms from top to bottom"},
         {"cols", 0, CLI_INT, "N", &o.maze.cols, 2, 30, "number of rooms from left to right"},
         {"loops", 0, CLI_REAL, "SHARE", &o.maze.loops, 0, 0.999,
-         "share of the walls to open beyond those of a spanning tree"},
+         "share of the walls to open in addition to those of the spanning tree"},
         {"episodes", 0, CLI_INT, "N", &o.walk.episodes, 1, 1000000, "number of walks"},
         {"steps", 0, CLI_INT, "N", &o.walk.steps, 2, 1000000, "steps per walk"},
         {"noise", 0, CLI_REAL, "SD", &o.walk.noise, 0, 100,
@@ -88,7 +88,7 @@ int cmd_maze_generate(int argc, char **argv) {
     const cli_usage usage = {
         .verb = "maze generate",
         .summary =
-            "generate a maze with a given number of successors at some cells, and random walks",
+            "generate a maze with a given number of successors at some cells, and walks in it",
         .examples = "bjepa maze generate --branches 4 --seed 0 -o branch4\n"
                     "bjepa maze data branch4.npz --maze branch4.json\n",
         .options = table,

@@ -42,8 +42,7 @@ static const meaning meanings[] = {
      "final displacement error of a branch that is drawn according to the weights"},
     {"top1_fde", "top-1 FDE, m", "final displacement error of the branch with the largest weight"},
     {"top1_mr", "top-1 miss rate",
-     "share of scenes in which the branch with the largest weight "
-     "ends more than 2 m from the true future"},
+     "share of scenes in which the most probable branch ends over 2 m from the true future"},
     {"min_ade_6", "minADE6, m",
      "Argoverse 2 leaderboard metric: "
      "average displacement error of the best of the six most probable branches. "

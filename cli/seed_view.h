@@ -25,7 +25,7 @@ typedef struct seed_view {
 /* clang-format off */
 #define SEED_VIEW_OPTIONS(view)                                                                    \
     {"metric", 'm', CLI_LIST, "NAME", &(view)->metric_names, 0, 0,                                 \
-     "metric to show, or 'all'; use commas for several; may be repeated"},                         \
+     "metrics to show, separated by commas, or 'all'; may be repeated"},                           \
     {"format", 'f', CLI_CHOICE, CLI_FORMAT_WORDS, &(view)->format, 0, 0, "output format"},          \
     CLI_OPTION_JSON(&(view)->json),                                                                \
     {"digits", 0, CLI_INT, "N", &(view)->digits, 0, 12,                                            \

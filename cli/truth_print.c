@@ -81,7 +81,7 @@ static void print_best(const truth_result *t) {
 }
 
 static void print_modes(const truth_result *t) {
-    printf("\ntrue modes at 2 m RMS (%lld modes) and maneuver probabilities\n"
+    printf("\ntrue modes found within 2 m RMS (%lld modes), and maneuver probabilities\n"
            "%-*s%8s%9s%12s%13s%10s%14s%8s\n",
            (long long)t->arm[0].report.modes, NAME, "", "recall", "by mass", "mass error",
            "unexplained", "maneuver", "Brier excess", "ECE");

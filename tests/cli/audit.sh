@@ -9,7 +9,7 @@ check "$TEST_AUDIT" model one.safetensors 100 1
 
 run 0 audit six.safetensors one.safetensors --data val.bjc -q
 err_empty
-out_has "val.bjc: 150 scenes, in 142 of which the focal road user is a vehicle or bus"
+out_has "val.bjc: 150 scenes, 142 of them with a vehicle or bus as the focal road user"
 out_has "focal positions inside drivable areas: 142 of 142 (tolerance 0.1 m)"
 check grep -qE '^six.safetensors +1 +[0-9.]+ +[0-9.]+ ' out
 check test "$(grep -cE '^(six|one).safetensors' out)" -eq 2
