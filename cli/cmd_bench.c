@@ -290,16 +290,15 @@ int cmd_bench(int argc, char **argv) {
         {"isa", 0, CLI_TEXT, "NAME", &isa, 0, 0,
          "instruction set: c, avx2, avx512 or avx512bf16 (default: depends on the processor)"},
         CLI_OPTION_END};
-    const cli_usage usage = {
-        "bench",
-        "benchmark a training step and prediction at the paper's model size",
-        NULL,
-        0,
-        0,
-        "bjepa bench --threads 2\n"
-        "bjepa bench --only train --json\n",
-        options,
-        NULL};
+    const cli_usage usage = {"bench",
+                             "benchmark a training step and prediction at the paper's model size",
+                             NULL,
+                             0,
+                             0,
+                             "bjepa bench --threads 2\n"
+                             "bjepa bench --only train --json\n",
+                             options,
+                             NULL};
     const int code = cli_parse(&usage, argc, argv, NULL);
     if (code != CLI_CONTINUE) return code;
     threads = cli_threads(threads); /* what is printed is what runs */

@@ -218,7 +218,8 @@ static void draw_legend(FILE *to, const bj_rollout_audit *a, double x, double y)
     fputs("<circle fill=\"#ffffff\" stroke=\"#007a53\" stroke-width=\"2\" cx=\"10\" cy=\"0\" "
           "r=\"7\"/>",
           to);
-    fprintf(to, "<text x=\"28\" y=\"4\">true frames, %d steps apart; frame 0 is the context</text>\n",
+    fprintf(to,
+            "<text x=\"28\" y=\"4\">true frames, %d steps apart; frame 0 is the context</text>\n",
             a->stride);
     fputs("<path fill=\"#0072b2\" d=\"M10 13l6 11h-12z\"/><text x=\"28\" y=\"24\">"
           "rollout positions from a linear probe; size: router mass at the first frame</text>\n"
