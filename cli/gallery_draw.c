@@ -63,7 +63,7 @@ static bj_status compare(const char *what, const char *name, const char *found, 
                          bj_error *err) {
     if (!strcmp(found, locked)) return BJ_OK;
     return cli_error(err, BJ_EMISMATCH,
-                     "%s: %s has changed since the gallery was locked: "
+                     "%s: %s changed since the gallery was locked: "
                      "found SHA-256 %s, expected %s",
                      name, what, found, locked);
 }

@@ -20,7 +20,7 @@ void report_parameters(FILE *to, const report_data *d) {
     int known = 0;
     for (int a = 0; a < d->arms; a++) known += d->arm[a].counts.total > 0;
     fprintf(to, "<section id=\"parameters\">\n<h2>Model size</h2>\n<p class=\"note\">");
-    if (d->arms > 1) fputs("Arms can be compared fairly if their models have the same size. ", to);
+    if (d->arms > 1) fputs("Arms can be compared fairly if their models are equally large. ", to);
     if (d->arms > 1 && report_same_size(d) && report_is_maze(d))
         fputs("The single wide branch of the standard model "
               "and the variational network are as large as eight branches and their router. ",

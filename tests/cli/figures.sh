@@ -149,7 +149,7 @@ mkdir -p broken
 echo "no library" >broken/librsvg-2.so.2
 LD_LIBRARY_PATH=$PWD/broken run 0 figures camp --out without --only summary,support
 err_has "writing SVG only: PNG and PDF output needs librsvg"
-check test "$(grep -c "need librsvg" err)" -eq 1
+check test "$(grep -c "needs librsvg" err)" -eq 1
 check test "$(drawn without)" = "summary.svg support.svg "
 LD_LIBRARY_PATH=$PWD/broken run 2 figures camp --out without --only summary --format pdf
 err_has "librsvg2-2"

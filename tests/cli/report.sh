@@ -17,7 +17,7 @@ little_campaign camp
 
 # ------------------------------------------------------------------- before the evaluation
 run 0 report camp --out dev.html --count 5 --threads 1
-err_has "wrote dev.html, 5 scenes"
+err_has "wrote dev.html with 5 scenes"
 out_empty
 has dev.html "<h1>little-world</h1>"
 lacks dev.html "{{"
@@ -76,7 +76,7 @@ run 0 lock run camp --threads 1
 "$BJEPA" truth camp/runs/*/seed-0/ckpt/best val.bjc val.bjc.law.safetensors --json -q --threads 1 \
     --samples 16 --best-scenes 0 >camp/truth.json 2>err
 run 0 report camp --out full.html --threads 1
-err_has "wrote full.html, 20 scenes"
+err_has "wrote full.html with 20 scenes"
 has full.html 'class="tag locked">locked evaluation, 20 held-out scenes'
 has full.html "20 of 20 held-out scenes, shown after the locked evaluation"
 has full.html "lock <span class=\"hash\">$(sha256sum camp/lock.json | cut -c1-16)"

@@ -269,14 +269,14 @@ is "$(wc -l <far/failures.jsonl)" 2
 
 run 4 $train --arm anchor-a --out none --set gate.ade=1e-6 -q
 out_empty
-err_has "bjepa train: none of 2 epochs passed every gate, so the run has no anchor"
+err_has "bjepa train: none of the 2 epochs passed every gate, so the run has no anchor"
 err_has "decoder ADE (m)                expected <= 1e-06   best "
 err_has "entropy rank of the latents    expected >= 8 "
 check grep -q '"outcome": "no_pass"' none/result.json
 check test ! -e none/ckpt/best
 run 4 $train --arm anchor-a --out none --set gate.ade=1e-6 -q --resume --json
 out_has '"outcome":"no_pass"'
-err_has "none of 2 epochs passed every gate"
+err_has "none of the 2 epochs passed every gate"
 
 open="--set gate.ade=1e6 --set gate.fde=1e6 --set gate.std=0 --set gate.low_std=1 --set gate.rank=0"
 run 0 $train --arm anchor-a --out stage_a $open

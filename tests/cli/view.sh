@@ -23,7 +23,7 @@ run 0 submit run/ckpt/best val.bjc --out 'a<b>.parquet' --threads 1
 
 # One file, everything in it, nothing fetched.
 run 0 view 'a<b>.parquet' --av2 val.bjc --out cache.html --count 8
-err_has "wrote cache.html, 8 scenes"
+err_has "wrote cache.html with 8 scenes"
 out_empty
 count_is cache.html 8
 check grep -q '^<!DOCTYPE html>' cache.html
